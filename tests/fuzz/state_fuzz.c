@@ -6,17 +6,17 @@
 #include "base/memory.h"
 #include "base/digest/sha256.h"
 #include "userkernel/run/user_checkpoint.h"
-#include "userkernel/run/user_done.h"
 #include "userkernel/run/user_iterate.h"
+#include "userkernel/run/user_state_file.h"
 
-enum { ITEMS = 12, ITERATIONS = 50, LINES = 4096, STATE = 2 * LINES /* bytes */ };
+enum { ITEMS = 12, ITERATIONS = 50, LINES = 4096 /* bytes */ };
 
 static const char text[] = "INDEX(i);\nINPUT(int16_t, u);\nOUTPUT(int16_t, v);\nNEXT(v, u);\n"
                            "COUNT(odd);\nSCALAR(int, a, 3);\nKERNEL { v = u; odd = u & 1; }\n";
 
 static int is_of_items(const uint8_t *bytes, size_t size) {
-    const size_t length = sizeof QN__DONE_LINE - 1;
-    return size >= length && memcmp(bytes, QN__DONE_LINE, length) == 0;
+    static const char begin[] = "quern kernel checkpoint 2\nrun items\n";
+    return size >= sizeof begin - 1 && memcmp(bytes, begin, sizeof begin - 1) == 0;
 }
 
 static void read_one(const uint8_t *bytes, size_t size) {
@@ -31,7 +31,7 @@ static void read_one(const uint8_t *bytes, size_t size) {
     k->part[1].array = (qn__user_array){.type = QN__USER_I16, .dimensions = 1, .shape = {ITEMS}};
     FUZZ_MUST(qn__user_array_make(&k->part[1].array, &err) == QN_OK);
     FUZZ_MUST(qn__user_series_make(k, &err) == QN_OK);
-    FUZZ_MUST(qn__user_done_open(k, &err) == QN_OK);
+    FUZZ_MUST(qn__state_file_open(k, &err) == QN_OK);
     const qn_status status = qn__user_checkpoint_read(k, &err);
     if (status != QN_OK)
         fuzz_check_refusal(status, NULL, &err);
@@ -39,7 +39,7 @@ static void read_one(const uint8_t *bytes, size_t size) {
         FUZZ_MUST(k->checkpoint.items < ITEMS);
     else
         FUZZ_MUST(k->checkpoint.from > 0 && k->checkpoint.from < ITERATIONS);
-    qn__user_done_end(k);
+    qn__state_file_close(k);
     qn_kernel_free(k);
 }
 
@@ -61,10 +61,11 @@ static void mend(uint8_t *lines, size_t size, const char *word, const uint8_t *f
 /* The digest of the lines at the begin, and of those of two states with their totals. */
 static void mend_all(uint8_t *bytes, size_t size) {
     mend(bytes, size, "\ndigest ", bytes, 0);
-    if (!is_of_items(bytes, size))
-        return;
-    for (size_t at = LINES; at + STATE <= size && at <= LINES + STATE; at += STATE) {
-        mend(bytes + at, LINES, "\ntotals ", bytes + at + LINES, sizeof(int64_t));
+    const int items = is_of_items(bytes, size);
+    const size_t state = items ? 2 * LINES : LINES; /* bytes of it: only items have totals */
+    for (size_t at = LINES; at + state <= size && at <= LINES + state; at += state) {
+        if (items)
+            mend(bytes + at, LINES, "\ntotals ", bytes + at + LINES, sizeof(int64_t));
         mend(bytes + at, LINES, "\ndigest ", bytes + at, 0);
     }
 }

@@ -22,7 +22,7 @@ qn_status qn__user_checkpoint_write(qn_kernel *kernel, uint64_t iteration,
                                     void *const state[QN__USER_PARTS], qn_error *err);
 
 /* The same for a run of one iteration, whose first `items` items are done
- * (userkernel/run/user_done.h). */
+ * (userkernel/run/user_state_file.h). */
 qn_status qn__user_checkpoint_write_items(qn_kernel *kernel, uint64_t items, qn__user_total *total,
                                           qn_error *err);
 

@@ -9,7 +9,7 @@
 #include "userkernel/execution/user_steps.h"
 #include "userkernel/run/user_checkpoint.h"
 #include "userkernel/run/user_choice.h"
-#include "userkernel/run/user_done.h"
+#include "userkernel/run/user_state_file.h"
 #include "userkernel/run/user_tune.h"
 #include "userkernel/run/user_watch.h"
 #include <inttypes.h>
@@ -465,8 +465,8 @@ static void tell_continued(const qn_kernel *k) {
 static void begin_steps(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total, uint64_t t) {
     qn__user_job *job = &k->job;
     qn__user_totals_clear(&k->source, total);
-    if (qn__user_done_used(k))
-        qn__user_done_begin(k, total);
+    if (qn__state_of_items(k))
+        qn__state_totals(k, total);
     job->begin = (int64_t)k->checkpoint.items;
     use_devices(k, l, team, t);
     connect(k, l, t);
@@ -494,7 +494,7 @@ static qn_status run_loop(qn_kernel *k, loop *l, qn__team *team, qn__user_total 
     qn__user_job *job = &k->job;
     qn_status status = QN_OK;
     job->kept = &l->kept;
-    job->after_round = qn__user_done_used(k) ? save_items : NULL;
+    job->after_round = qn__state_of_items(k) ? save_items : NULL;
     job->keeper = k;
     tell_continued(k);
     begin_choice(k, l, team);

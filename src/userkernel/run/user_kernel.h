@@ -36,7 +36,7 @@ typedef struct qn__user_bound {
     char series_digest[65], series_wanted[65]; /* as those of an array */
 } qn__user_bound;
 
-typedef struct qn__user_done qn__user_done;
+typedef struct qn__state_file qn__state_file;
 
 /* Checkpoints of a run (userkernel/run/user_checkpoint.h). */
 typedef struct qn__user_checkpoint {
@@ -44,14 +44,14 @@ typedef struct qn__user_checkpoint {
     double seconds;      /* between two; 0: not by time */
     uint64_t iterations; /* between two; 0: not by their number */
     int resume;
-    uint64_t from;       /* the iterations that are done when the run begins */
-    uint64_t items;      /* of a run of one iteration: those that the last state has */
-    qn__user_done *file; /* of such a run (userkernel/run/user_done.h); else NULL */
-    int is_partial;      /* a later state was not whole when the file was read */
-    double written;      /* time of the last one, or of the begin */
-    int is_resumed;      /* the run goes on from the file */
-    int is_own;          /* the file, if there is one, is of this run or of the one it continues */
-    char note[1040];     /* why the last one could not be written; "" */
+    uint64_t from;        /* the iterations that are done when the run begins */
+    uint64_t items;       /* of a run of one iteration: those that the last state has */
+    qn__state_file *file; /* userkernel/run/user_state_file.h; NULL without a path */
+    int is_partial;       /* a later state was not whole when the file was read */
+    double written;       /* time of the last one, or of the begin */
+    int is_resumed;       /* the run goes on from the file */
+    int is_own;           /* the file, if there is one, is of this run or of the one it continues */
+    char note[1040];      /* why the last one could not be written; "" */
     qn__lock lock;
 } qn__user_checkpoint;
 

@@ -66,7 +66,7 @@ void qn__state_end(qn__text *lines) {
 
 /* Digests of what the state follows from. */
 typedef struct identity {
-    char kernel[65], shape[72], values[65], inputs[65];
+    char kernel[65], shape[72], values[65], inputs[65], series[65];
 } identity;
 
 static void add_word(qn__sha256 *hash, const char *word) {
@@ -81,10 +81,11 @@ static void end(qn__sha256 *hash, char hex[65]) {
 
 static void identify(const qn_kernel *k, identity *id) {
     char seed[24];
-    qn__sha256 text, values, inputs;
+    qn__sha256 text, values, inputs, series;
     qn__sha256_begin(&text);
     qn__sha256_begin(&values);
     qn__sha256_begin(&inputs);
+    qn__sha256_begin(&series);
     add_word(&text, k->text);
     snprintf(seed, sizeof seed, "%" PRIu64, k->seed);
     add_word(&values, seed);
@@ -94,10 +95,13 @@ static void identify(const qn_kernel *k, identity *id) {
             add_word(&values, k->part[i].text);
         else if (use < QN__USER_OUTPUT)
             add_word(&inputs, k->part[i].digest);
+        else if (k->part[i].wants_series && k->iterations > 1)
+            add_word(&series, k->source.part[i].name);
     }
     end(&text, id->kernel);
     end(&values, id->values);
     end(&inputs, id->inputs);
+    end(&series, id->series);
     qn__user_shape_text(
         k->source.dimensions,
         (const uint64_t *)k->job.extent + QN_KERNEL_DIMENSIONS - k->source.dimensions, id->shape);
@@ -106,17 +110,17 @@ static void identify(const qn_kernel *k, identity *id) {
 void qn__state_identify(const qn_kernel *k, qn__text *out) {
     identity id;
     identify(k, &id);
-    qn__text_add(out, "kernel %s\nshape %s\nvalues %s\ninputs %s\n", id.kernel, id.shape, id.values,
-                 id.inputs);
+    qn__text_add(out, "kernel %s\nshape %s\nvalues %s\ninputs %s\nseries %s\n", id.kernel, id.shape,
+                 id.values, id.inputs, id.series);
 }
 
 qn_status qn__state_identity_check(const qn_kernel *k, qn__state_reader *r, qn_error *err) {
-    static const char *const words[] = {"kernel", "shape", "values", "inputs"};
-    static const char *const names[] = {"kernel", "shape", "scalars or seed", "inputs"};
+    static const char *const words[] = {"kernel", "shape", "values", "inputs", "series"};
+    static const char *const names[] = {"kernel", "shape", "scalars or seed", "inputs", "series"};
     identity id;
     identify(k, &id);
-    const char *const own[] = {id.kernel, id.shape, id.values, id.inputs};
-    for (int i = 0; i < 4; i++) {
+    const char *const own[] = {id.kernel, id.shape, id.values, id.inputs, id.series};
+    for (int i = 0; i < 5; i++) {
         const char *theirs = qn__state_take(r, words[i]);
         if (!theirs)
             return qn__state_damaged(r, "its first lines are not those of a checkpoint", err);

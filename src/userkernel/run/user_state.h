@@ -23,8 +23,8 @@ int qn__state_is_whole(qn__state_reader *reader);
 /* QN_FORMAT: the checkpoint is damaged. */
 qn_status qn__state_damaged(const qn__state_reader *reader, const char *what, qn_error *err);
 
-/* The lines of kernel, shape, scalars and inputs, whose digests must be there. A check takes them;
- * it fails with QN_MISMATCH if they are of another run, or with QN_FORMAT. */
+/* The lines of kernel, shape, scalars, inputs and series; digests of inputs must be there. A check
+ * takes them; it fails with QN_MISMATCH if they are of another run, or with QN_FORMAT. */
 void qn__state_identify(const qn_kernel *kernel, qn__text *out);
 qn_status qn__state_identity_check(const qn_kernel *kernel, qn__state_reader *reader,
                                    qn_error *err);
