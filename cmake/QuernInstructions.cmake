@@ -52,6 +52,15 @@ if((QUERN_SANITIZE OR QUERN_PLAIN_FLAGS) AND EXISTS /proc/cpuinfo)
     endforeach()
     list(TRANSFORM QUERN_FLAGS_amx REPLACE "^-O0$" -O1) # -O0 takes four times as long there
 endif()
+# Without the instruction, a function of libm is called for each fused multiplication: five times as long
+# under a sanitizer. The release build calls it.
+set(_flags_scalar "")
+if(QUERN_SANITIZE AND NOT QUERN_FUZZ AND EXISTS /proc/cpuinfo)
+    file(STRINGS /proc/cpuinfo _here REGEX "^flags.* fma( |$)" LIMIT_COUNT 1)
+    if(_here)
+        set(_flags_scalar -mfma)
+    endif()
+endif()
 # clang takes minutes for them, and no fuzz target computes.
 if(QUERN_FUZZ)
     foreach(isa IN LISTS QUERN_ISAS)
@@ -97,5 +106,11 @@ function(quern_for_this_machine variable)
                 COMPILE_OPTIONS "${QUERN_FLAGS_${isa}}")
         endif()
     endforeach()
+    set(own ${files})
+    list(FILTER own INCLUDE REGEX
+        "/(layer|num)/|_scalar\\.c$|/elementary_functions\\.c$|/device/cpu/worker/")
+    if(own AND _flags_scalar)
+        set_property(SOURCE ${own} APPEND PROPERTY COMPILE_OPTIONS "${_flags_scalar}")
+    endif()
     set(${variable} ${files} PARENT_SCOPE)
 endfunction()

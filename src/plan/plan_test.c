@@ -214,7 +214,7 @@ static void test_a_repeat_is_equal(void **state) {
 static void test_as_many_as_there_can_be(void **state) {
     (void)state;
     qn_plan *plan;
-    const qn_plan_report r = planned("1024*host(8*a 1k); net 10us 10GB/s", 1 << 20, 1 << 26, &plan);
+    const qn_plan_report r = planned("1024*host(8*a 1k); net 10us 10GB/s", 1 << 20, 1 << 23, &plan);
     assert_int_equal(r.devices, 8192);
     assert_int_equal(r.mores, 1);
     assert_true(isnan(r.more[0]->seconds)); /* one more is too many */
