@@ -56,8 +56,8 @@ extern const command submit_command;
 extern const command jobs_command;
 extern const command help_command;
 
-/* The commands in the order of the help; ends with NULL. Defined in main.c. */
-extern const command *const all_commands[];
+/* The commands in the order of the help; ends with NULL. main.c sets it. */
+extern const command *const *all_commands;
 
 /* The command named by argv[1], argv[2] ("train", or "data" "info"), and in *words the number of
  * words used; NULL if there is none. */

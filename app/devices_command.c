@@ -6,6 +6,7 @@
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
+#include "output.h"
 #include "model_text.h"
 #include "sources.h"
 #include "train_flags.h"
@@ -340,7 +341,7 @@ static int list(const devices_flags *f) {
             device_event(i, &d);
         else
             print_device(&d);
-        message_flush(); /* each as soon as it is known: measuring takes a moment */
+        output_flush(); /* each as soon as it is known: measuring takes a moment */
     }
     report_absence(f, 1);
     report_notes(f);

@@ -168,7 +168,7 @@ static int is_early(const job *j, const option *o) {
 static int take_option(const job *j, const toml_value *v) {
     const char *instead;
     option_row row;
-    const int index = options_find(j->self, v->key, &row);
+    const int index = options_find(j->self->options, v->key, &row);
     if (index < 0)
         return unknown(j, v, v->key);
     const option *o = row.option;
@@ -199,7 +199,7 @@ static int take_option(const job *j, const toml_value *v) {
 static int take_part(const job *j, const toml_value *v) {
     const char *instead;
     option_row row;
-    const int index = options_find(j->self, v->table, &row);
+    const int index = options_find(j->self->options, v->table, &row);
     if (index < 0 || row.option->kind != OPTION_TEXTS)
         return -1; /* its header was refused */
     if (strchr(v->key, '=') || !*v->key)
@@ -217,7 +217,7 @@ static int take_part(const job *j, const toml_value *v) {
 
 static int take_table(const job *j, const toml_value *v) {
     option_row row;
-    if (options_find(j->self, v->key, &row) < 0)
+    if (options_find(j->self->options, v->key, &row) < 0)
         return unknown(j, v, v->key);
     if (row.option->kind == OPTION_TEXTS)
         return -1;

@@ -4,6 +4,7 @@
 #include "job_file.h"
 #include "jsonline.h"
 #include "message.h"
+#include "output.h"
 #include "plain.h"
 #include "program.h"
 #include <ctype.h>
@@ -237,7 +238,7 @@ static int run(const command *self, int argc, char **argv) {
             job_event(&list[i], &s);
         else
             print_job(&list[i], &s);
-        message_flush(); /* each as soon as it is known: engines may be slow */
+        output_flush(); /* each as soon as it is known: engines may be slow */
         if (f.forget && has_ended(&s))
             forget(folder, &list[i]);
     }

@@ -1,6 +1,6 @@
 #include "jsonline.h"
 #include "fields.h"
-#include "message.h"
+#include "output.h"
 #include "plain.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -124,11 +124,11 @@ void json_close(char bracket) {
 
 /* Earlier output is sent first. */
 static void send(const char *text, size_t size) {
-    message_flush();
+    output_flush();
     while (size > 0) {
         const ssize_t put = write(STDOUT_FILENO, text, size);
         if (put < 0 && errno != EINTR) {
-            message_lost(errno);
+            output_lost(errno);
             return;
         }
         text += put > 0 ? put : 0;
@@ -139,14 +139,14 @@ static void send(const char *text, size_t size) {
 void json_end(void) {
     fputs("}\n", line.to);
     if (line.to == stdout) {
-        message_flush();
+        output_flush();
         return;
     }
     if (fclose(line.to) != 0)
-        message_lost(ENOMEM);
+        output_lost(ENOMEM);
     else if (plain_is_on()) {
         fwrite(line.text, 1, line.size, stdout);
-        message_flush();
+        output_flush();
     } else
         send(line.text, line.size);
     free(line.text);

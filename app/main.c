@@ -15,50 +15,20 @@
 #include <stdio.h>
 #include <string.h>
 
-const command *const all_commands[] = {&train_command,        &predict_command,
-                                       &evaluate_command,     &replay_command,
-                                       &run_command,          &search_command,
-                                       &submit_command,       &jobs_command,
-                                       &data_info_command,    &data_stats_command,
-                                       &data_head_command,    &data_convert_command,
-                                       &data_split_command,   &data_synth_digits_command,
-                                       &model_list_command,   &model_show_command,
-                                       &model_export_command, &model_import_command,
-                                       &devices_command,      &plan_command,
-                                       &report_command,       &runs_list_command,
-                                       &runs_show_command,    &runs_compare_command,
-                                       &runs_export_command,  &version_command,
-                                       &help_command,         NULL};
-
-/* The number of words that match the name "data synth digits"; 0 unless all match. */
-static int words_of(const char *name, int argc, char **argv) {
-    int count = 0;
-    while (*name) {
-        size_t length = strcspn(name, " ");
-        if (count + 1 >= argc || strlen(argv[count + 1]) != length ||
-            strncmp(argv[count + 1], name, length) != 0)
-            return 0;
-        count++;
-        name += length + (name[length] == ' ');
-    }
-    return count;
-}
-
-const command *command_find(int argc, char **argv, int *words) {
-    for (int i = 0; all_commands[i]; i++) {
-        *words = words_of(all_commands[i]->name, argc, argv);
-        if (*words > 0)
-            return all_commands[i];
-    }
-    return NULL;
-}
-
-const command *command_named(const char *name) {
-    for (int i = 0; all_commands[i]; i++)
-        if (strcmp(all_commands[i]->name, name) == 0)
-            return all_commands[i];
-    return NULL;
-}
+static const command *const commands[] = {&train_command,        &predict_command,
+                                          &evaluate_command,     &replay_command,
+                                          &run_command,          &search_command,
+                                          &submit_command,       &jobs_command,
+                                          &data_info_command,    &data_stats_command,
+                                          &data_head_command,    &data_convert_command,
+                                          &data_split_command,   &data_synth_digits_command,
+                                          &model_list_command,   &model_show_command,
+                                          &model_export_command, &model_import_command,
+                                          &devices_command,      &plan_command,
+                                          &report_command,       &runs_list_command,
+                                          &runs_show_command,    &runs_compare_command,
+                                          &runs_export_command,  &version_command,
+                                          &help_command,         NULL};
 
 /* A word that begins the names of several commands. */
 static int is_group(const char *word) {
@@ -67,8 +37,8 @@ static int is_group(const char *word) {
 
 /* "quern data", "quern data synth" and misspelled names. */
 static int no_such_command(int argc, char **argv) {
-    static const char list[] = "\"quern help\" lists the commands";
-    const char *names[sizeof all_commands / sizeof *all_commands];
+    static const char help[] = "\"quern help\" lists the commands";
+    const char *names[sizeof commands / sizeof *commands];
     char typed[128] = "", remedy[256];
     size_t count = 0, used = 0;
     for (int i = 0; all_commands[i]; i++)
@@ -92,11 +62,11 @@ static int no_such_command(int argc, char **argv) {
                              "\"runs\" needs a subcommand: list, show, compare or export");
     const char *ours = synonym_command(typed), *near = suggest(typed, names, count);
     if (ours)
-        snprintf(remedy, sizeof remedy, "Quern calls it \"%s\". %s", ours, list);
+        snprintf(remedy, sizeof remedy, "Quern calls it \"%s\". %s", ours, help);
     else if (near)
-        snprintf(remedy, sizeof remedy, "did you mean \"%s\"? %s", near, list);
+        snprintf(remedy, sizeof remedy, "did you mean \"%s\"? %s", near, help);
     else
-        snprintf(remedy, sizeof remedy, "%s", list);
+        snprintf(remedy, sizeof remedy, "%s", help);
     return message_usage(remedy, "there is no command \"%s\"", typed);
 }
 
@@ -139,6 +109,7 @@ static int begin(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     plain_start();
+    all_commands = commands;
     recipe_rows_load();
     /* A full disk after `>` is an error like any other. */
     return interrupt_conclude(message_output(dispatch(argc, argv)));

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "fields.h"
 #include "jsonline.h"
+#include "output.h"
 #include "plain.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -14,8 +15,7 @@ static struct {
     int quiet, json;
     const char *rank; /* NULL: there is only one */
     qn_error *held;
-    int lost,
-        reported; /* the errno of the first failed write to stdout; whether that was reported */
+    int reported; /* 1: a failed write to stdout was reported */
 } voice;
 
 void message_setup(const char *name, int quiet, int json) {
@@ -77,7 +77,7 @@ static int print(const char *rank, qn_status status, const char *what, const cha
     int code = message_exit_code(status);
     char head[192];
     make_head(head, sizeof head, rank);
-    message_flush();
+    output_flush();
     print_clean(head, what);
     print_clean("  at ", where);
     print_clean("  ", remedy);
@@ -167,26 +167,16 @@ qn_status message_fill(qn_error *err, qn_status status, const char *where, const
     return status;
 }
 
-void message_lost(int why) {
-    if (!voice.lost)
-        voice.lost = why;
-}
-
-/* The stream itself only has an error flag, and drops the bytes. */
-void message_flush(void) {
-    if (fflush(stdout) != 0)
-        message_lost(errno);
-}
-
 int message_output(int code) {
     char head[192], what[256];
-    message_flush();
-    if (!voice.lost && !ferror(stdout))
+    output_flush();
+    const int lost = output_failure();
+    if (!lost && !ferror(stdout))
         return code;
-    if (voice.lost != EPIPE && !voice.reported) {
+    if (lost != EPIPE && !voice.reported) {
         make_head(head, sizeof head, voice.rank);
-        snprintf(what, sizeof what, "cannot write to the standard output%s%s",
-                 voice.lost ? ": " : "", voice.lost ? strerror(voice.lost) : "");
+        snprintf(what, sizeof what, "cannot write to the standard output%s%s", lost ? ": " : "",
+                 lost ? strerror(lost) : "");
         print_clean(head, what);
     }
     voice.reported = 1;

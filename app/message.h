@@ -40,10 +40,6 @@ void message_warning(const char *format, ...) __attribute__((format(printf, 1, 2
  * below it the remedy, which may be empty. */
 void message_aside(const char *what, const char *remedy);
 
-/* Flushes stdout; the first error is kept for message_output. */
-void message_flush(void);
-/* Records an errno of a failed write. */
-void message_lost(int why);
 /* The exit code of a command that would end with `code`. Flushes stdout; if any output was lost,
  * the code is a failure, and a line on stderr gives the reason, once. A reader that closed the pipe
  * (`| head`) is not an error. */

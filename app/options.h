@@ -127,7 +127,7 @@ int options_read(const command *self, int argc, char **argv, void *values, argum
 int options_given(const command *self, const arguments *words, const char *name);
 
 /* The option of that name, which may be a row of an inserted table: its number, or -1. */
-int options_find(const command *self, const char *name, option_row *row);
+int options_find(const option *table, const char *name, option_row *row);
 /* Does what "--name text" would do after the words that were read, for option `index`; of a flag
  * `text` is not used. */
 int options_add(const command *self, int index, const char *text, void *values, arguments *words);

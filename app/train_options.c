@@ -187,8 +187,8 @@ static const char *optimizer_of(const train_flags *f, const arguments *given, ch
     option_row row;
     if (f->recipe.optimizer)
         return f->recipe.optimizer;
-    if (options_given(&train_command, given, "momentum") && (f->recipe.momentum != 0 || !real) &&
-        options_find(&train_command, "momentum", &row) >= 0)
+    if (options_picked(train_options, &given->given, "momentum") &&
+        (f->recipe.momentum != 0 || !real) && options_find(train_options, "momentum", &row) >= 0)
         return options_user(row.option, 0);
     return usual("train.optimizer", real, text, size);
 }
@@ -221,7 +221,7 @@ static int check_use(const train_flags *f, const option *o, const arguments *giv
     char text[DEFAULT_TEXT], remedy[REMEDY];
     size_t used;
     const char *name, *with = chosen(f, o, given, text, sizeof text);
-    if (!options_given(&train_command, given, o->name) ||
+    if (!options_picked(train_options, &given->given, o->name) ||
         qn_choice_takes(o->only, with, strchr(o->field, '.') + 1))
         return -1;
     used = (size_t)snprintf(remedy, sizeof remedy, "write --%s ", chooser(o->only));
@@ -241,7 +241,7 @@ static int check_full_batch(const train_flags *f, const arguments *given) {
         return -1;
     const qn_option *o;
     for (uint32_t i = 0; (o = qn_train_option(i)) != NULL; i++)
-        if (o->steps && options_given(&train_command, given, o->name))
+        if (o->steps && options_picked(train_options, &given->given, o->name))
             return message_usage("leave it out, or write another --optimizer",
                                  "--%s does nothing with --optimizer %s", o->name, name);
     return -1;
@@ -268,7 +268,8 @@ int train_options_check(const train_flags *f, const arguments *given) {
     const int steps = check_full_batch(f, given);
     if (steps >= 0)
         return steps;
-    const int zero = f->recipe.momentum == 0 && options_given(&train_command, given, "momentum");
+    const int zero =
+        f->recipe.momentum == 0 && options_picked(train_options, &given->given, "momentum");
     if (f->recipe.nesterov && zero)
         return message_usage("write a momentum greater than 0, such as --momentum 0.9, or leave "
                              "--nesterov out",

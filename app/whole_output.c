@@ -1,6 +1,7 @@
 #include "whole_output.h"
 #include "interrupt.h"
 #include "message.h"
+#include "output.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ static int copy_to_stdout(const char *path) {
         return message_fail(QN_IO, strerror(errno), path, "");
     while ((n = fread(block, 1, sizeof block, file)) > 0)
         if (fwrite(block, 1, n, stdout) != n) {
-            message_lost(errno); /* reported when the program ends */
+            output_lost(errno); /* reported when the program ends */
             break;
         }
     fclose(file);
