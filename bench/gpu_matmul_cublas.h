@@ -63,7 +63,7 @@ static inline int multiply_floats(const cublas *b, const trained *t, int compute
     const qn__gpu_layer *l = t->worker->layer;
     const int n = (int)l[1].layer->out, ld = (int)qn__gpu_ld(l[1].layer->out);
     const float one = 1.0f, zero = 0.0f;
-    const char *weights = (const char *)t->worker->parameters.handle;
+    const char *weights = (const char *)t->worker->model.parameters.handle;
     return b->gemm(b->handle, BLAS_PLAIN, BLAS_PLAIN, n, n, n, &one,
                    weights + l[1].weights * sizeof(float), BLAS_FLOAT, ld, l[0].output.handle,
                    BLAS_FLOAT, ld, &zero, l[1].output.handle, BLAS_FLOAT, ld, compute, BLAS_USUAL);
@@ -81,9 +81,9 @@ static inline int multiply_bytes(const cublas *b, const trained *t) {
     const int n = (int)l->layer->out, ld = (int)row_of_digits(t);
     const int32_t one = 1, zero = 0;
     return b->gemm(b->handle, BLAS_TRANSPOSED, BLAS_PLAIN, n, n, ld / (int)t->program.arith, &one,
-                   l->by_output.handle, BLAS_INT8, ld, t->worker->quantized_items.handle, BLAS_INT8,
-                   ld, &zero, l->output.handle, BLAS_INT32, (int)qn__gpu_ld(l->layer->out),
-                   BLAS_BY_INT32, BLAS_USUAL);
+                   l->by_output.handle, BLAS_INT8, ld, t->worker->integers.quantized_items.handle,
+                   BLAS_INT8, ld, &zero, l->output.handle, BLAS_INT32,
+                   (int)qn__gpu_ld(l->layer->out), BLAS_BY_INT32, BLAS_USUAL);
 }
 
 /* 0, or cuBLAS's error number. */
@@ -124,7 +124,7 @@ static inline int right_blas(const trained *t, const network *net, blas_way way,
     int8_t *items = NULL, *weights = NULL;
     int right = 1;
     if (way == WAY_BYTES) {
-        items = bytes_of(t, &t->worker->quantized_items);
+        items = bytes_of(t, &t->worker->integers.quantized_items);
         weights = bytes_of(t, &t->worker->layer[1].by_output);
     }
     for (size_t i = 0; i < (all < CHECKED ? all : CHECKED) && right; ++i) {

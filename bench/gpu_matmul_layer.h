@@ -210,7 +210,7 @@ static inline void train(trained *t, const qn__gpu_driver *driver, uint32_t inde
     const size_t numbers = net->n * (size_t)qn__gpu_ld(net->n);
     t->to[FORWARD] = &w->layer[1].output;
     t->to[ERRORS] = qn__gpu_errors_of(w, 0);
-    t->to[GRADIENT] = &w->sums;
+    t->to[GRADIENT] = &w->model.sums;
     t->offset[GRADIENT] = w->layer[1].weights * sizeof(int64_t);
     t->bytes[FORWARD] = t->bytes[ERRORS] = numbers * sizeof(float);
     t->bytes[GRADIENT] = numbers * sizeof(int64_t);

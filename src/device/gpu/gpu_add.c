@@ -10,12 +10,12 @@ static void forward(qn__gpu_pass *pass, uint32_t i) {
     const int drops = qn__gpu_drops(pass, i);
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->taps);
+    qn__push_memory_arg(&c, &w->pixels.taps);
     qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
     qn__push_memory_arg(&c, qn__gpu_output_of(pass, l->other));
     qn__push_memory_arg(&c, &l->output);
     qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_memory_arg(&c, &w->batch.numbers);
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch_over(

@@ -7,12 +7,12 @@ static qn_status read_outputs(qn__worker *w, uint32_t items, float *to, qn_error
     const qn__gpu_layer *last = &w->layer[w->program->layers - 1];
     const uint32_t out = last->layer->out;
     const size_t ld = (size_t)qn__gpu_ld(out), row = ld * sizeof *to;
-    const uint32_t most = (uint32_t)(w->stage_bytes / row);
-    const float *stage = (const float *)(const void *)w->stage;
+    const uint32_t most = (uint32_t)(w->stage.bytes / row);
+    const float *stage = (const float *)(const void *)w->stage.memory;
     qn_status status = QN_OK;
     for (uint32_t first = 0, end; status == QN_OK && first < items; first = end) {
         end = items - first < most ? items : first + most;
-        status = qn__gpu_read(w->driver, w->gpu, &last->output, first * row, w->stage,
+        status = qn__gpu_read(w->driver, w->gpu, &last->output, first * row, w->stage.memory,
                               (end - first) * row, err);
         for (uint32_t i = first; status == QN_OK && i < end; ++i)
             memcpy(to + (size_t)i * out, stage + (i - first) * ld, out * sizeof *to);
@@ -24,10 +24,10 @@ static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *
                               qn_error *err) {
     qn_status status = QN_OK;
     if (applied->classes)
-        status = qn__gpu_read(w->driver, w->gpu, &w->classes, 0, applied->classes,
+        status = qn__gpu_read(w->driver, w->gpu, &w->batch.classes, 0, applied->classes,
                               items * sizeof *applied->classes, err);
     if (status == QN_OK && applied->scores)
-        status = qn__gpu_read(w->driver, w->gpu, &w->scores, 0, applied->scores,
+        status = qn__gpu_read(w->driver, w->gpu, &w->batch.scores, 0, applied->scores,
                               items * sizeof *applied->scores, err);
     if (status == QN_OK && applied->outputs)
         status = read_outputs(w, items, applied->outputs, err);

@@ -44,7 +44,7 @@ void qn__gpu_taps_of(const qn__layer *l, int planar, qn_taps *taps) {
 }
 
 uint32_t qn__gpu_chunk_rows(const qn__worker *w, uint64_t columns, uint64_t rows) {
-    const uint64_t most = w->unfolded_floats / qn__gpu_ld(columns);
+    const uint64_t most = w->pixels.unfolded_floats / qn__gpu_ld(columns);
     if (rows <= most)
         return (uint32_t)rows;
     return (uint32_t)(most > 128 ? most / 128 * 128 : most);
@@ -53,13 +53,13 @@ uint32_t qn__gpu_chunk_rows(const qn__worker *w, uint64_t columns, uint64_t rows
 qn__gpu_part qn__gpu_part_of(const qn__worker *w, const qn__layer *l, uint32_t items) {
     const uint32_t grain = w->program->grain < items ? w->program->grain : items;
     qn__gpu_part p = {.span = grain * qn__gpu_pixels(l), .columns = l->depth + 1};
-    const uint64_t grains = w->unfolded_floats / p.span / qn__gpu_ld(p.columns);
+    const uint64_t grains = w->pixels.unfolded_floats / p.span / qn__gpu_ld(p.columns);
     const uint64_t rows = (uint64_t)items * qn__gpu_pixels(l);
     p.rows = p.span;
     if (grains > 0)
         p.rows = (uint32_t)(grains * p.span < rows ? grains * p.span : rows);
     else
-        p.columns = (uint32_t)(w->unfolded_floats / p.span / QN_LD * QN_LD);
+        p.columns = (uint32_t)(w->pixels.unfolded_floats / p.span / QN_LD * QN_LD);
     return p;
 }
 
@@ -92,7 +92,7 @@ void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *turned) {
     for (uint32_t i = 0; i < w->program->layers; ++i)
         if (qn__gpu_has_pixels(&w->layer[i]) || qn__gpu_shares_source(w, i))
             chunk_bounds(w, i, &least, &most);
-    w->unfolded_floats = greater(least, most < usual ? most : usual);
+    w->pixels.unfolded_floats = greater(least, most < usual ? most : usual);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__layer *l = w->layer[i].layer;
         const uint64_t rows = (uint64_t)w->room * qn__gpu_pixels(l);

@@ -52,15 +52,15 @@ static void drop_feed(qn__worker *w, qn__gpu_feed *f) {
 static qn__gpu_feed *oldest_held(qn__worker *w) {
     qn__gpu_feed *oldest = NULL;
     for (int i = 0; i < QN__GPU_FEEDS; ++i)
-        if (w->feed[i].held > 0 && (!oldest || w->feed[i].used < oldest->used))
-            oldest = &w->feed[i];
+        if (w->feeds.feed[i].held > 0 && (!oldest || w->feeds.feed[i].used < oldest->used))
+            oldest = &w->feeds.feed[i];
     return oldest;
 }
 
 /* Drops feeds until `bytes` more fit; 0 when they cannot fit. */
 static int make_room(qn__worker *w, uint64_t bytes, uint64_t piece) {
     /* There must be room for the sums of shared steps. */
-    const uint64_t sums = w->canonical.bytes ? 0 : w->program->parameters * sizeof(int64_t);
+    const uint64_t sums = w->model.canonical.bytes ? 0 : w->program->parameters * sizeof(int64_t);
     while (!qn__gpu_fits(w, bytes + sums, piece)) {
         qn__gpu_feed *oldest = oldest_held(w);
         if (!oldest)
@@ -114,18 +114,19 @@ static qn_status upload_feed(qn__worker *w, qn__gpu_feed *f, qn_error *err) {
 /* The feed's entry; made and uploaded when it is new. */
 static qn_status feed_entry(qn__worker *w, const qn__feed *feed, qn__gpu_feed **out,
                             qn_error *err) {
-    qn__gpu_feed *f = &w->feed[0];
+    qn__gpu_feed *f = &w->feeds.feed[0];
     for (int i = 0; i < QN__GPU_FEEDS; ++i) {
-        if (w->feed[i].key.items > 0 && same_feed(&w->feed[i].key, feed)) {
-            *out = &w->feed[i];
-            w->feed[i].used = ++w->clock;
+        if (w->feeds.feed[i].key.items > 0 && same_feed(&w->feeds.feed[i].key, feed)) {
+            *out = &w->feeds.feed[i];
+            w->feeds.feed[i].used = ++w->feeds.clock;
             return QN_OK;
         }
-        if (w->feed[i].key.items == 0 || (f->key.items > 0 && w->feed[i].used < f->used))
-            f = &w->feed[i];
+        if (w->feeds.feed[i].key.items == 0 ||
+            (f->key.items > 0 && w->feeds.feed[i].used < f->used))
+            f = &w->feeds.feed[i];
     }
     drop_feed(w, f);
-    *f = (qn__gpu_feed){.key = *feed, .id = ++w->clock, .used = w->clock};
+    *f = (qn__gpu_feed){.key = *feed, .id = ++w->feeds.clock, .used = w->feeds.clock};
     *out = f;
     return upload_feed(w, f, err);
 }
@@ -153,22 +154,23 @@ static qn_status send_values(qn__worker *w, const qn__batch *batch, const qn__au
     const char *values = feed->values;
     qn_status status = QN_OK;
     if (!feed->rows && !batch->order && !augment)
-        return w->driver->write(w->gpu, &w->sent_values, 0, values + batch->first * item,
+        return w->driver->write(w->gpu, &w->feeds.sent_values, 0, values + batch->first * item,
                                 batch->items * item, err);
     for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
         size_t used = 0;
-        for (next = first; next < batch->items && used + item <= w->stage_bytes; ++next) {
-            stage_values(w, batch, next, augment, w->stage + used);
+        for (next = first; next < batch->items && used + item <= w->stage.bytes; ++next) {
+            stage_values(w, batch, next, augment, w->stage.memory + used);
             used += item;
         }
-        status = w->driver->write(w->gpu, &w->sent_values, first * item, w->stage, used, err);
+        status = w->driver->write(w->gpu, &w->feeds.sent_values, first * item, w->stage.memory,
+                                  used, err);
     }
     return status;
 }
 
 static qn_status send_items(qn__worker *w, const qn__batch *batch, const qn__augment *augment,
                             qn__gpu_source *source, qn_error *err) {
-    *source = (qn__gpu_source){.values = &w->sent_values,
+    *source = (qn__gpu_source){.values = &w->feeds.sent_values,
                                .rows = &w->step,
                                .labels = &w->step,
                                .weights = &w->step,
@@ -207,9 +209,9 @@ qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_sourc
 /* 1 when all rows of the batch are in the values of `f`; the row numbers are then in the stage. */
 static int gather_rows(qn__worker *w, const qn__batch *batch, const qn__gpu_feed *f) {
     const qn__feed *feed = batch->feed;
-    uint64_t *rows = (uint64_t *)(void *)w->stage;
+    uint64_t *rows = (uint64_t *)(void *)w->stage.memory;
     if (f->held == 0 || f->key.values != feed->values || f->key.bytes != feed->bytes ||
-        f->key.features != feed->features || batch->items * sizeof *rows > w->stage_bytes)
+        f->key.features != feed->features || batch->items * sizeof *rows > w->stage.bytes)
         return 0;
     for (uint32_t i = 0; i < batch->items; ++i)
         if ((rows[i] = row_at(batch, i)) >= f->held)
@@ -221,16 +223,16 @@ qn_status qn__gpu_source_once(qn__worker *w, const qn__batch *batch, qn__gpu_sou
                               qn_error *err) {
     qn_status status = QN_OK;
     for (int i = 0; i < QN__GPU_FEEDS; ++i) {
-        if (w->feed[i].held == 0 || !gather_rows(w, batch, &w->feed[i]))
+        if (w->feeds.feed[i].held == 0 || !gather_rows(w, batch, &w->feeds.feed[i]))
             continue;
-        source_held(w, &w->feed[i], source);
-        source->rows = &w->sent_rows;
+        source_held(w, &w->feeds.feed[i], source);
+        source->rows = &w->feeds.sent_rows;
         source->labels = source->weights = &w->step;
         source->flags = QN_FETCH_ROWS;
         source->sent = source->by_place = 1;
         source->id = 0;
-        return w->driver->write(w->gpu, &w->sent_rows, 0, w->stage, batch->items * sizeof(uint64_t),
-                                err);
+        return w->driver->write(w->gpu, &w->feeds.sent_rows, 0, w->stage.memory,
+                                batch->items * sizeof(uint64_t), err);
     }
     status = send_items(w, batch, NULL, source, err);
     source->by_place = 1;
@@ -240,8 +242,8 @@ qn_status qn__gpu_source_once(qn__worker *w, const qn__batch *batch, qn__gpu_sou
 /* Writes 4 bytes of each item of the batch, which stand at `from` by the items' numbers. */
 static qn_status send_words(qn__worker *w, const qn__batch *batch, const void *from,
                             const qn__gpu_memory *to, qn_error *err) {
-    uint32_t *stage = (uint32_t *)(void *)w->stage;
-    const uint32_t most = (uint32_t)(w->stage_bytes / sizeof *stage);
+    uint32_t *stage = (uint32_t *)(void *)w->stage.memory;
+    const uint32_t most = (uint32_t)(w->stage.bytes / sizeof *stage);
     qn_status status = QN_OK;
     for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
         next = batch->items - first < most ? batch->items : first + most;
@@ -255,9 +257,10 @@ static qn_status send_words(qn__worker *w, const qn__batch *batch, const void *f
 
 qn_status qn__gpu_send_targets(qn__worker *w, const qn__batch *batch, qn_error *err) {
     const qn__feed *feed = batch->feed;
-    const qn_status status = send_words(w, batch, feed->labels, &w->targets, err);
-    return status == QN_OK && feed->weights ? send_words(w, batch, feed->weights, &w->weight, err)
-                                            : status;
+    const qn_status status = send_words(w, batch, feed->labels, &w->batch.targets, err);
+    return status == QN_OK && feed->weights
+               ? send_words(w, batch, feed->weights, &w->batch.weight, err)
+               : status;
 }
 
 qn_status qn__gpu_send_step(qn__worker *w, const qn__batch *batch, const qn__gpu_source *source,
@@ -280,10 +283,10 @@ qn_status qn__gpu_send_step(qn__worker *w, const qn__batch *batch, const qn__gpu
         step.running = update->running;
     }
     qn_status status = w->driver->write(w->gpu, &w->step, 0, &step, sizeof step, err);
-    if (status == QN_OK && w->stale && w->flights == 0) {
-        status = w->driver->clear(w->gpu, &w->status, 0, sizeof(qn_status_words), err);
-        w->seen = (qn_status_words){0};
-        w->stale = 0;
+    if (status == QN_OK && w->reports.stale && w->launches.flights == 0) {
+        status = w->driver->clear(w->gpu, &w->reports.status, 0, sizeof(qn_status_words), err);
+        w->reports.seen = (qn_status_words){0};
+        w->reports.stale = 0;
     }
     return status;
 }

@@ -112,8 +112,8 @@ static void launch_absmax(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &w->layer[i];
     const uint32_t in = l->layer->depth, out = l->layer->to.channels;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->parameters);
-    qn__push_memory_arg(&c, &w->absmax_outputs);
+    qn__push_memory_arg(&c, &w->model.parameters);
+    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, in);
     qn__push_arg(&c, out);
@@ -128,8 +128,8 @@ static void launch_turned(qn__gpu_pass *pass, uint32_t i) {
     const uint32_t *kernel = l->layer->window.kernel, taps = kernel[0] * kernel[1];
     const uint32_t in = l->layer->from.channels, out = l->layer->to.channels;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->parameters);
-    qn__push_memory_arg(&c, &w->absmax_outputs);
+    qn__push_memory_arg(&c, &w->model.parameters);
+    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
     qn__push_memory_arg(&c, &l->by_input);
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, taps);
@@ -146,8 +146,8 @@ static void launch_words(qn__gpu_pass *pass, uint32_t i) {
     const uint32_t in = l->layer->depth, out = l->layer->to.channels;
     const int dense = !qn__gpu_is_conv(l), both = dense && l->source >= 0;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->parameters);
-    qn__push_memory_arg(&c, &w->absmax_outputs);
+    qn__push_memory_arg(&c, &w->model.parameters);
+    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
     qn__push_memory_arg(&c, &l->by_output);
     qn__push_memory_arg(&c, both ? &l->by_input : &l->by_output);
     qn__push_wide_arg(&c, l->weights);
@@ -166,7 +166,7 @@ void qn__gpu_launch_weights(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     if (!w->bits)
         return;
-    clear(pass, &w->absmax_outputs);
+    clear(pass, &w->integers.absmax_outputs);
     for (uint32_t i = 0; i < w->program->layers; ++i)
         if (qn__layer_is_integer(w->layer[i].layer)) {
             launch_absmax(pass, i);
@@ -182,11 +182,11 @@ static void quantize_items(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_mem
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, from);
-    qn__push_memory_arg(&c, &w->absmax_outputs);
-    qn__push_memory_arg(&c, &w->absmax_items);
-    qn__push_memory_arg(&c, &w->absmax_grains);
-    qn__push_memory_arg(&c, &w->quantized_items);
-    qn__push_memory_arg(&c, &w->status);
+    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
+    qn__push_memory_arg(&c, &w->integers.absmax_items);
+    qn__push_memory_arg(&c, &w->integers.absmax_grains);
+    qn__push_memory_arg(&c, &w->integers.quantized_items);
+    qn__push_memory_arg(&c, &w->reports.status);
     qn__push_arg(&c, columns);
     qn__push_arg(&c, w->bits);
     qn__push_arg(&c, w->layer[layer].output_place);
@@ -202,15 +202,15 @@ static void push_forward(const qn__gpu_pass *pass, uint32_t i, const qn__gpu_row
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     qn__push_memory_arg(c, rows->step);
-    qn__push_memory_arg(c, &w->quantized_items);
+    qn__push_memory_arg(c, &w->integers.quantized_items);
     qn__push_memory_arg(c, rows->absmax);
     qn__push_memory_arg(c, &l->by_output);
-    qn__push_memory_arg(c, &w->absmax_outputs);
-    qn__push_memory_arg(c, &w->parameters);
+    qn__push_memory_arg(c, &w->integers.absmax_outputs);
+    qn__push_memory_arg(c, &w->model.parameters);
     qn__push_wide_arg(c, l->biases);
     qn__push_memory_arg(c, to);
     qn__push_memory_arg(c, dropped);
-    qn__push_memory_arg(c, &w->numbers);
+    qn__push_memory_arg(c, &w->batch.numbers);
     qn__push_arg(c, l->layer->depth);
     qn__push_arg(c, l->layer->to.channels);
     qn__push_arg(c, l->output_place);
@@ -232,13 +232,13 @@ void qn__gpu_launch_intgemm_chains(qn__gpu_pass *pass, uint32_t i, const qn__gpu
 
 void qn__gpu_launch_intgemm_begin(qn__gpu_pass *pass) {
     if (pass->worker->bits && pass->training)
-        clear(pass, &pass->worker->absmax_grains);
+        clear(pass, &pass->worker->integers.absmax_grains);
 }
 
 /* The items of the pass as rows. */
 static qn__gpu_rows items_of(const qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
-    return (qn__gpu_rows){&w->step, &w->absmax_items, pass->items, w->program->grain};
+    return (qn__gpu_rows){&w->step, &w->integers.absmax_items, pass->items, w->program->grain};
 }
 
 void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass, uint32_t i) {
@@ -263,12 +263,12 @@ static product push_errors(const qn__gpu_pass *pass, uint32_t i, const qn__gpu_r
                            const qn__gpu_memory *to, qn__gpu_call *c) {
     const qn__worker *w = pass->worker;
     qn__push_memory_arg(c, rows->step);
-    qn__push_memory_arg(c, &w->quantized_items);
+    qn__push_memory_arg(c, &w->integers.quantized_items);
     qn__push_memory_arg(c, rows->absmax);
     qn__push_memory_arg(c, &w->layer[i].by_input);
     qn__push_memory_arg(c, derived);
     qn__push_memory_arg(c, to);
-    qn__push_memory_arg(c, &w->numbers);
+    qn__push_memory_arg(c, &w->batch.numbers);
     qn__push_arg(c, in);
     qn__push_arg(c, out);
     return choose(w, &backward, out <= QN_MATRIX_DEPTH, rows->count, in);
@@ -309,7 +309,7 @@ void qn__gpu_quantize_grains(qn__gpu_pass *pass, const qn__gpu_rows *rows,
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, rows->step);
     qn__push_memory_arg(&c, from);
-    qn__push_memory_arg(&c, &w->absmax_grains);
+    qn__push_memory_arg(&c, &w->integers.absmax_grains);
     qn__push_memory_arg(&c, to);
     qn__push_arg(&c, columns);
     qn__push_arg(&c, w->bits);
@@ -335,11 +335,11 @@ void qn__gpu_launch_intgemm_partials(qn__gpu_pass *pass, uint32_t i, const qn__g
                                    weights, weights + columns * qn__gpu_ld(out), add);
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, rows->step);
-    qn__push_memory_arg(&c, &w->quantized_inputs);
-    qn__push_memory_arg(&c, &w->quantized_errors);
-    qn__push_memory_arg(&c, &w->absmax_grains);
-    qn__push_memory_arg(&c, &w->sums);
-    qn__push_memory_arg(&c, &w->status);
+    qn__push_memory_arg(&c, &w->integers.quantized_inputs);
+    qn__push_memory_arg(&c, &w->integers.quantized_errors);
+    qn__push_memory_arg(&c, &w->integers.absmax_grains);
+    qn__push_memory_arg(&c, &w->model.sums);
+    qn__push_memory_arg(&c, &w->reports.status);
     qn__push_wide_arg(&c, weights);
     qn__push_arg(&c, columns);
     qn__push_arg(&c, out);
@@ -357,9 +357,9 @@ void qn__gpu_launch_intgemm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
     const qn__gpu_rows rows = items_of(pass);
-    qn__gpu_quantize_grains(pass, &rows, qn__gpu_input_of(pass, i), &w->quantized_inputs, l->in,
-                            qn__gpu_inputs_place(pass, i));
-    qn__gpu_quantize_grains(pass, &rows, qn__gpu_errors_of(w, i), &w->quantized_errors, l->out,
-                            qn__gpu_errors_place(pass, i));
+    qn__gpu_quantize_grains(pass, &rows, qn__gpu_input_of(pass, i), &w->integers.quantized_inputs,
+                            l->in, qn__gpu_inputs_place(pass, i));
+    qn__gpu_quantize_grains(pass, &rows, qn__gpu_errors_of(w, i), &w->integers.quantized_errors,
+                            l->out, qn__gpu_errors_place(pass, i));
     qn__gpu_launch_intgemm_partials(pass, i, &rows, 0, l->in, 0, add);
 }

@@ -11,7 +11,7 @@ static void launch_sums(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     qn__gpu_push_norm_inputs(pass, i, &c);
     qn__push_memory_arg(&c, flags ? qn__gpu_errors_of(w, i) : &w->step);
     qn__push_memory_arg(&c, &w->layer[i].moments);
-    qn__push_memory_arg(&c, &w->chains);
+    qn__push_memory_arg(&c, &w->pixels.chains);
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, w->layer[i].layer->norm_groups);
     qn__push_arg(&c, flags);
@@ -23,8 +23,8 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
     qn__gpu_push_norm_inputs(pass, i, &c);
-    qn__push_memory_arg(&c, &w->parameters);
-    qn__push_memory_arg(&c, &w->chains);
+    qn__push_memory_arg(&c, &w->model.parameters);
+    qn__push_memory_arg(&c, &w->pixels.chains);
     qn__push_memory_arg(&c, &l->moments);
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, i * QN__GPU_TAPS);
@@ -56,10 +56,10 @@ static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const uint32_t channels = l->layer->to.channels;
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->chains);
+    qn__push_memory_arg(&c, &w->pixels.chains);
     qn__push_memory_arg(&c, &l->moments);
-    qn__push_memory_arg(&c, &w->sums);
-    qn__push_memory_arg(&c, &w->status);
+    qn__push_memory_arg(&c, &w->model.sums);
+    qn__push_memory_arg(&c, &w->reports.status);
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, channels);
     qn__push_arg(&c, l->layer->norm_groups);

@@ -184,8 +184,8 @@ qn_status qn__gpu_prepare(qn__worker *w, const qn__kernel_job *job, qn_error *er
         status = qn__gpu_kernel_selftest(w->driver, w->gpu, job->doubles, err);
     if (status == QN_OK)
         status = qn__gpu_totals_selftest(w->driver, w->gpu, job, &w->kernel->totals, err);
-    w->driver->traffic(w->gpu, &w->before); /* the self-test does not count */
-    w->busy_before = w->driver->busy(w->gpu);
+    w->driver->traffic(w->gpu, &w->measured.traffic); /* the self-test does not count */
+    w->measured.busy = w->driver->busy(w->gpu);
     if (status == QN_OK)
         status = w->driver->build(w->gpu, &text, &w->kernel->program, err);
     if (status == QN_OK)

@@ -36,8 +36,8 @@ static void launch_bias(qn__gpu_pass *pass, uint32_t i, int add) {
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, &w->sums);
-    qn__push_memory_arg(&c, &w->status);
+    qn__push_memory_arg(&c, &w->model.sums);
+    qn__push_memory_arg(&c, &w->reports.status);
     qn__push_wide_arg(&c, l->biases);
     qn__push_arg(&c, l->layer->out);
     qn__push_arg(&c, i);

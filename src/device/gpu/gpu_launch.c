@@ -66,7 +66,7 @@ void qn__gpu_launch_gate(qn__gpu_pass *pass, uint32_t layer) {
     qn__push_memory_arg(&c, &l->output);
     qn__push_memory_arg(&c, &l->slope);
     qn__push_memory_arg(&c, drops ? &l->dropped : &l->output);
-    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_memory_arg(&c, &w->batch.numbers);
     qn__push_arg(&c, l->layer->to.height);
     qn__push_arg(&c, l->layer->to.width);
     qn__push_arg(&c, l->layer->to.channels);
@@ -82,9 +82,9 @@ const qn__gpu_memory *qn__gpu_derived_of(const qn__worker *w, uint32_t layer) {
 }
 
 void qn__gpu_push_state(const qn__worker *w, qn__gpu_call *c) {
-    qn__push_memory_arg(c, &w->parameters);
-    qn__push_memory_arg(c, w->slots > 0 ? &w->slot[0] : &w->step);
-    qn__push_memory_arg(c, w->slots > 1 ? &w->slot[1] : &w->step);
+    qn__push_memory_arg(c, &w->model.parameters);
+    qn__push_memory_arg(c, w->slots > 0 ? &w->model.slot[0] : &w->step);
+    qn__push_memory_arg(c, w->slots > 1 ? &w->model.slot[1] : &w->step);
 }
 
 void qn__gpu_push_rule(const qn__program *p, float decay, qn__gpu_call *c) {
@@ -101,7 +101,7 @@ void qn__gpu_push_rule(const qn__program *p, float decay, qn__gpu_call *c) {
 const qn__gpu_memory *qn__gpu_output_of(const qn__gpu_pass *pass, int32_t l) {
     const qn__worker *w = pass->worker;
     if (l < 0)
-        return &w->inputs;
+        return &w->batch.inputs;
     return pass->training && w->layer[l].dropped.bytes ? &w->layer[l].dropped : &w->layer[l].output;
 }
 
@@ -110,7 +110,7 @@ const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t l) {
 }
 
 const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *w, uint32_t l) {
-    return &w->errors[w->layer[l].errors];
+    return &w->batch.errors[w->layer[l].errors];
 }
 
 /* If the tiles of a gradient are too few for the device, several groups share the grains of each
@@ -127,7 +127,7 @@ uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint64_t grains, uint64_t tiles, u
     const qn__worker *w = pass->worker;
     const uint32_t k_blocks = k_blocks_of(w, grains, tiles);
     if (k_blocks > 1 && !add && pass->status == QN_OK)
-        pass->status = w->driver->clear(w->gpu, &w->sums, (size_t)first * sizeof(int64_t),
+        pass->status = w->driver->clear(w->gpu, &w->model.sums, (size_t)first * sizeof(int64_t),
                                         (size_t)(end - first) * sizeof(int64_t), pass->err);
     return k_blocks;
 }

@@ -32,14 +32,14 @@ static void take_errors(qn__worker *w, int32_t l, uint32_t *taken) {
         ++array;
     *taken |= 1u << array;
     w->layer[l].errors = array;
-    w->errors_used = array < w->errors_used ? w->errors_used : array + 1;
+    w->batch.errors_used = array < w->batch.errors_used ? w->batch.errors_used : array + 1;
 }
 
 /* An array is free again after its layer: the step goes from the last layer to the first. */
 static void place_errors(qn__worker *w) {
     const uint32_t layers = w->program->layers;
     uint32_t taken = 0;
-    w->errors_used = 0;
+    w->batch.errors_used = 0;
     for (uint32_t l = 0; l < layers; ++l)
         w->layer[l].errors = QN__GPU_ERRORS;
     take_errors(w, (int32_t)layers - 1, &taken);
@@ -52,15 +52,15 @@ static void place_errors(qn__worker *w) {
 
 void qn__gpu_place(qn__worker *w) {
     uint64_t outputs = 0;
-    w->padded = 0;
+    w->model.padded = 0;
     for (uint32_t l = 0; l < w->program->layers; ++l) {
         const qn__layer *layer = &w->program->layer[l];
         w->layer[l].layer = layer;
         w->layer[l].kind = qn__gpu_kind_of(layer->kind);
-        w->layer[l].weights = w->padded;
+        w->layer[l].weights = w->model.padded;
         const uint64_t ld = qn__gpu_ld(layer->to.channels);
-        w->layer[l].biases = w->padded + layer->depth * ld;
-        w->padded = w->layer[l].biases + qn__gpu_vectors(layer) * ld;
+        w->layer[l].biases = w->model.padded + layer->depth * ld;
+        w->model.padded = w->layer[l].biases + qn__gpu_vectors(layer) * ld;
         w->layer[l].output_place = (uint32_t)outputs;
         outputs += ld;
     }
@@ -103,32 +103,32 @@ static uint64_t errors_bytes(const qn__worker *w) {
 
 /* Buffers that do not depend on the number of layers; returns how many. */
 static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
-    const uint64_t parameters = w->padded * sizeof(float), items = w->room;
+    const uint64_t parameters = w->model.padded * sizeof(float), items = w->room;
     const uint64_t inputs = w->program->layer[0].in, errors = errors_bytes(w);
     const int standard = w->program->scale == QN__SCALE_STANDARD;
     const piece all[FIXED_PIECES] = {
         {&w->step, sizeof(qn_step)},
-        {&w->status, sizeof(qn_status_words)},
-        {&w->parameters, parameters},
-        {&w->sums, w->padded * sizeof(int64_t)},
-        {&w->slot[0], w->slots > 0 ? parameters : 0},
-        {&w->slot[1], w->slots > 1 ? parameters : 0},
-        {&w->unit, 256 * sizeof(float)},
-        {&w->mean, standard ? inputs * sizeof(float) : 0},
-        {&w->inverse, standard ? inputs * sizeof(float) : 0},
-        {&w->inputs, row_bytes(w, inputs)},
-        {&w->errors[0], errors},
-        {&w->errors[1], w->errors_used > 1 ? errors : 0},
-        {&w->errors[2], w->errors_used > 2 ? errors : 0},
-        {&w->numbers, items * sizeof(uint64_t)},
-        {&w->targets, items * sizeof(int32_t)},
-        {&w->weight, items * sizeof(float)},
-        {&w->loss, items * sizeof(float)},
-        {&w->classes, items * sizeof(int32_t)},
-        {&w->scores, items * sizeof(float)},
-        {&w->finite, items * sizeof(uint32_t)},
-        {&w->sent_rows, items * sizeof(uint64_t)},
-        {&w->sent_values, items * inputs * sizeof(float)},
+        {&w->reports.status, sizeof(qn_status_words)},
+        {&w->model.parameters, parameters},
+        {&w->model.sums, w->model.padded * sizeof(int64_t)},
+        {&w->model.slot[0], w->slots > 0 ? parameters : 0},
+        {&w->model.slot[1], w->slots > 1 ? parameters : 0},
+        {&w->batch.unit, 256 * sizeof(float)},
+        {&w->batch.mean, standard ? inputs * sizeof(float) : 0},
+        {&w->batch.inverse, standard ? inputs * sizeof(float) : 0},
+        {&w->batch.inputs, row_bytes(w, inputs)},
+        {&w->batch.errors[0], errors},
+        {&w->batch.errors[1], w->batch.errors_used > 1 ? errors : 0},
+        {&w->batch.errors[2], w->batch.errors_used > 2 ? errors : 0},
+        {&w->batch.numbers, items * sizeof(uint64_t)},
+        {&w->batch.targets, items * sizeof(int32_t)},
+        {&w->batch.weight, items * sizeof(float)},
+        {&w->batch.loss, items * sizeof(float)},
+        {&w->batch.classes, items * sizeof(int32_t)},
+        {&w->batch.scores, items * sizeof(float)},
+        {&w->batch.finite, items * sizeof(uint32_t)},
+        {&w->feeds.sent_rows, items * sizeof(uint64_t)},
+        {&w->feeds.sent_values, items * inputs * sizeof(float)},
     };
     for (uint32_t i = 0; i < FIXED_PIECES; ++i)
         pieces[i] = all[i];
@@ -147,11 +147,11 @@ static uint32_t pixels_pieces(qn__worker *w, piece *pieces) {
         chains = bytes > chains ? bytes : chains;
     }
     const piece all[PIXELS_PIECES] = {
-        {&w->taps, w->program->layers * (QN__GPU_TAPS * sizeof(qn_taps))},
-        {&w->unfolded, w->unfolded_floats * sizeof(float)},
-        {&w->chains, chains},
-        {&w->turned, turned},
-        {&w->rows, sizeof(qn_step)},
+        {&w->pixels.taps, w->program->layers * (QN__GPU_TAPS * sizeof(qn_taps))},
+        {&w->pixels.unfolded, w->pixels.unfolded_floats * sizeof(float)},
+        {&w->pixels.chains, chains},
+        {&w->pixels.turned, turned},
+        {&w->pixels.rows, sizeof(qn_step)},
     };
     for (uint32_t i = 0; i < PIXELS_PIECES; ++i)
         pieces[i] = all[i];
@@ -183,13 +183,13 @@ static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
         errors = out * along > errors ? out * along : errors;
     }
     const piece all[INTGEMM_PIECES] = {
-        {&w->absmax_outputs, outputs * sizeof(uint32_t)},
-        {&w->absmax_items, w->room * sizeof(uint32_t)},
-        {&w->absmax_rows, rows * sizeof(uint32_t)},
-        {&w->absmax_grains, 2 * p->layers * grains * sizeof(uint32_t)},
-        {&w->quantized_items, words_bytes(w, 1, items)},
-        {&w->quantized_inputs, words_bytes(w, 1, inputs)},
-        {&w->quantized_errors, words_bytes(w, 1, errors)},
+        {&w->integers.absmax_outputs, outputs * sizeof(uint32_t)},
+        {&w->integers.absmax_items, w->room * sizeof(uint32_t)},
+        {&w->integers.absmax_rows, rows * sizeof(uint32_t)},
+        {&w->integers.absmax_grains, 2 * p->layers * grains * sizeof(uint32_t)},
+        {&w->integers.quantized_items, words_bytes(w, 1, items)},
+        {&w->integers.quantized_inputs, words_bytes(w, 1, inputs)},
+        {&w->integers.quantized_errors, words_bytes(w, 1, errors)},
     };
     for (uint32_t i = 0; i < INTGEMM_PIECES; ++i)
         pieces[i] = all[i];
@@ -314,13 +314,13 @@ qn_status qn__gpu_allocate(qn__worker *w, qn_error *err) {
         return too_small(w, "the model with a batch", bytes, largest, err);
     const uint64_t row = qn__gpu_ld(widest(w->program)) * sizeof(int64_t);
     const uint64_t item = (uint64_t)w->program->layer[0].in * sizeof(float);
-    w->stage_bytes = QN__GPU_STAGE;
-    if (row > w->stage_bytes)
-        w->stage_bytes = (size_t)row;
-    if (item > w->stage_bytes)
-        w->stage_bytes = (size_t)item;
-    w->stage = qn__alloc(w->stage_bytes, 1, err);
-    if (!w->stage)
+    w->stage.bytes = QN__GPU_STAGE;
+    if (row > w->stage.bytes)
+        w->stage.bytes = (size_t)row;
+    if (item > w->stage.bytes)
+        w->stage.bytes = (size_t)item;
+    w->stage.memory = qn__alloc(w->stage.bytes, 1, err);
+    if (!w->stage.memory)
         return QN_MEMORY;
     return walk(w, allocate_piece, NULL, err);
 }
@@ -342,12 +342,12 @@ static qn_status release_piece(qn__worker *w, piece p, void *context, qn_error *
 
 void qn__gpu_release_all(qn__worker *w) {
     for (int i = 0; i < QN__GPU_FEEDS; ++i) {
-        qn__gpu_drop(w, &w->feed[i].values);
-        qn__gpu_drop(w, &w->feed[i].rows);
-        qn__gpu_drop(w, &w->feed[i].labels);
-        qn__gpu_drop(w, &w->feed[i].weights);
+        qn__gpu_drop(w, &w->feeds.feed[i].values);
+        qn__gpu_drop(w, &w->feeds.feed[i].rows);
+        qn__gpu_drop(w, &w->feeds.feed[i].labels);
+        qn__gpu_drop(w, &w->feeds.feed[i].weights);
     }
-    qn__gpu_drop(w, &w->canonical);
+    qn__gpu_drop(w, &w->model.canonical);
     if (w->layer)
         walk(w, release_piece, NULL, NULL);
 }

@@ -16,7 +16,7 @@ void qn__gpu_launch_norm(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, u
 
 void qn__gpu_push_norm_inputs(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call *c) {
     qn__push_memory_arg(c, &pass->worker->step);
-    qn__push_memory_arg(c, &pass->worker->taps);
+    qn__push_memory_arg(c, &pass->worker->pixels.taps);
     qn__push_memory_arg(c, qn__gpu_input_of(pass, i));
 }
 
@@ -28,14 +28,14 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     qn__gpu_push_norm_inputs(pass, i, &c);
     qn__push_memory_arg(&c, flags ? qn__gpu_errors_of(w, i) : &w->step);
     qn__push_memory_arg(&c, &w->layer[i].moments);
-    qn__push_memory_arg(&c, &w->chains);
+    qn__push_memory_arg(&c, &w->pixels.chains);
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, grains);
     qn__push_arg(&c, flags);
     qn__gpu_launch_norm(pass, QN__K_NORM_SUMS, (uint64_t)grains * qn__gpu_pixels(w->layer[i].layer),
                         i, &c);
     qn__gpu_push_norm_inputs(pass, i, &d);
-    qn__push_memory_arg(&d, &w->chains);
+    qn__push_memory_arg(&d, &w->pixels.chains);
     qn__push_memory_arg(&d, &w->layer[i].moments);
     qn__push_arg(&d, i * QN__GPU_TAPS);
     qn__push_arg(&d, grains);
@@ -49,11 +49,11 @@ void qn__gpu_norm_outputs(qn__gpu_pass *pass, qn__kernel kernel, uint32_t i, uin
     const int drops = qn__gpu_drops(pass, i);
     qn__gpu_call c = {0};
     qn__gpu_push_norm_inputs(pass, i, &c);
-    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_memory_arg(&c, &w->model.parameters);
     qn__push_memory_arg(&c, &l->moments);
     qn__push_memory_arg(&c, &l->output);
     qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_memory_arg(&c, &w->batch.numbers);
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, i * QN__GPU_TAPS);
     qn__push_arg(&c, divisions);
@@ -69,7 +69,7 @@ void qn__gpu_norm_errors(qn__gpu_pass *pass, qn__kernel kernel, uint32_t i, uint
     if (l->source < 0)
         return;
     qn__gpu_push_norm_inputs(pass, i, &c);
-    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_memory_arg(&c, &w->model.parameters);
     qn__push_memory_arg(&c, &l->moments);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)l->source));
@@ -101,8 +101,8 @@ static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, &l->moments);
-    qn__push_memory_arg(&c, &w->sums);
-    qn__push_memory_arg(&c, &w->status);
+    qn__push_memory_arg(&c, &w->model.sums);
+    qn__push_memory_arg(&c, &w->reports.status);
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, channels);
     qn__push_arg(&c, qn__gpu_pixels(l->layer));
@@ -119,8 +119,8 @@ static void run_on(qn__gpu_pass *pass, uint32_t i) {
     const uint64_t ld = qn__gpu_ld(l->layer->to.channels);
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->parameters);
-    qn__push_memory_arg(&c, &w->sums);
+    qn__push_memory_arg(&c, &w->model.parameters);
+    qn__push_memory_arg(&c, &w->model.sums);
     qn__push_wide_arg(&c, l->weights + 2 * ld);
     qn__push_arg(&c, (uint32_t)(2 * ld));
     qn__gpu_launch_over(pass, QN__K_NORM_UPDATE, 2 * ld, &c);

@@ -13,13 +13,13 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
     qn__push_memory_arg(&c, source->rows);
     qn__push_memory_arg(&c, source->labels);
     qn__push_memory_arg(&c, source->weights);
-    qn__push_memory_arg(&c, &w->unit);
-    qn__push_memory_arg(&c, w->mean.bytes ? &w->mean : &w->step);
-    qn__push_memory_arg(&c, w->inverse.bytes ? &w->inverse : &w->step);
-    qn__push_memory_arg(&c, &w->inputs);
-    qn__push_memory_arg(&c, &w->numbers);
-    qn__push_memory_arg(&c, &w->targets);
-    qn__push_memory_arg(&c, &w->weight);
+    qn__push_memory_arg(&c, &w->batch.unit);
+    qn__push_memory_arg(&c, w->batch.mean.bytes ? &w->batch.mean : &w->step);
+    qn__push_memory_arg(&c, w->batch.inverse.bytes ? &w->batch.inverse : &w->step);
+    qn__push_memory_arg(&c, &w->batch.inputs);
+    qn__push_memory_arg(&c, &w->batch.numbers);
+    qn__push_memory_arg(&c, &w->batch.targets);
+    qn__push_memory_arg(&c, &w->batch.weight);
     qn__push_arg(&c, w->program->layer[0].in);
     qn__push_arg(&c, source->bytes);
     qn__push_arg(&c, qn__kernel_scale(w->program->scale));
@@ -41,12 +41,12 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, &w->layer[last].output);
-    qn__push_memory_arg(&c, &w->targets);
-    qn__push_memory_arg(&c, &w->weight);
-    qn__push_memory_arg(&c, &w->loss);
-    qn__push_memory_arg(&c, &w->classes);
-    qn__push_memory_arg(&c, &w->scores);
-    qn__push_memory_arg(&c, &w->finite);
+    qn__push_memory_arg(&c, &w->batch.targets);
+    qn__push_memory_arg(&c, &w->batch.weight);
+    qn__push_memory_arg(&c, &w->batch.loss);
+    qn__push_memory_arg(&c, &w->batch.classes);
+    qn__push_memory_arg(&c, &w->batch.scores);
+    qn__push_memory_arg(&c, &w->batch.finite);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, last));
     qn__push_arg(&c, l->out);
     qn__push_arg(&c, qn__kernel_activation(l->activation));
@@ -62,7 +62,7 @@ static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count,
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
     qn__gpu_push_state(w, &c);
-    qn__push_memory_arg(&c, &w->sums);
+    qn__push_memory_arg(&c, &w->model.sums);
     qn__push_wide_arg(&c, begin);
     qn__push_wide_arg(&c, count);
     qn__gpu_push_rule(w->program, decay, &c);
@@ -97,7 +97,7 @@ void qn__gpu_launch_update(qn__gpu_pass *pass) {
     for (uint32_t i = 0; i < w->program->layers; ++i)
         vectors |= w->layer[i].layer->vectors > 0;
     if (w->program->weight_decay == 0.0f && !vectors)
-        launch_update_of(pass, 0, w->padded, 0.0f);
+        launch_update_of(pass, 0, w->model.padded, 0.0f);
     else
         for (uint32_t i = 0; i < w->program->layers; ++i)
             launch_update_layer(pass, i);
@@ -125,11 +125,11 @@ void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->loss);
-    qn__push_memory_arg(&c, &w->classes);
-    qn__push_memory_arg(&c, &w->targets);
-    qn__push_memory_arg(&c, &w->finite);
-    qn__push_memory_arg(&c, &w->status);
+    qn__push_memory_arg(&c, &w->batch.loss);
+    qn__push_memory_arg(&c, &w->batch.classes);
+    qn__push_memory_arg(&c, &w->batch.targets);
+    qn__push_memory_arg(&c, &w->batch.finite);
+    qn__push_memory_arg(&c, &w->reports.status);
     qn__push_arg(&c, flags | (w->program->real ? QN_LOSS_REAL : 0));
     qn__gpu_launch_over(pass, QN__K_TALLY, pass->items, &c);
 }
@@ -142,8 +142,8 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
         for (uint32_t v = 0; v < qn__gpu_vectors(l->layer); ++v) {
             const uint32_t depth = l->layer->depth;
             qn__gpu_call c = {0};
-            qn__push_memory_arg(&c, &w->sums);
-            qn__push_memory_arg(&c, &w->canonical);
+            qn__push_memory_arg(&c, &w->model.sums);
+            qn__push_memory_arg(&c, &w->model.canonical);
             qn__push_wide_arg(&c, l->weights + v * qn__gpu_ld(out));
             qn__push_arg(&c, depth);
             qn__push_arg(&c, out);

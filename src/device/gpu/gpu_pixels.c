@@ -12,10 +12,10 @@ void qn__gpu_unfold(qn__gpu_pass *pass, const qn__gpu_chunk *k, const qn__gpu_me
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->taps);
+    qn__push_memory_arg(&c, &w->pixels.taps);
     qn__push_memory_arg(&c, from);
     qn__push_memory_arg(&c, to);
-    qn__push_memory_arg(&c, &w->rows);
+    qn__push_memory_arg(&c, &w->pixels.rows);
     qn__push_arg(&c, k->index);
     qn__push_arg(&c, k->first);
     qn__push_arg(&c, k->count);
@@ -33,13 +33,13 @@ void qn__gpu_finish_chains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *
     const uint32_t out = l->layer->to.channels;
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->taps);
-    qn__push_memory_arg(&c, &w->chains);
+    qn__push_memory_arg(&c, &w->pixels.taps);
+    qn__push_memory_arg(&c, &w->pixels.chains);
     qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_memory_arg(&c, &w->model.parameters);
     qn__push_memory_arg(&c, &l->output);
     qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_memory_arg(&c, &w->batch.numbers);
     qn__push_wide_arg(&c, l->weights);
     qn__push_wide_arg(&c, l->biases);
     qn__push_arg(&c, k->index);
@@ -59,15 +59,15 @@ void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t i) {
     const uint32_t most = qn__gpu_chunk_rows(w, l->depth, rows);
     for (; k.first < rows; k.first += most) {
         k.count = k.span = rows - k.first < most ? rows - k.first : most;
-        const qn__gpu_factors f = {.step = &w->rows,
-                                   .a = &w->unfolded,
-                                   .weights = &w->parameters,
+        const qn__gpu_factors f = {.step = &w->pixels.rows,
+                                   .a = &w->pixels.unfolded,
+                                   .weights = &w->model.parameters,
                                    .first = w->layer[i].weights,
                                    .rows = k.count,
                                    .in = l->depth,
                                    .out = l->to.channels,
-                                   .to = &w->chains};
-        qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->unfolded);
+                                   .to = &w->pixels.chains};
+        qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->pixels.unfolded);
         qn__gpu_launch_chains(pass, &f);
         qn__gpu_finish_chains(pass, i, &k, QN_PIXELS_CHAINS);
     }
@@ -80,13 +80,13 @@ void qn__gpu_finish_source(qn__gpu_pass *pass, uint32_t i, int32_t source,
     const uint32_t in = w->layer[i].layer->from.channels;
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->taps);
+    qn__push_memory_arg(&c, &w->pixels.taps);
     qn__push_memory_arg(&c, from);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, flags & QN_PIXELS_CHAINS ? &w->turned : &w->step);
+    qn__push_memory_arg(&c, flags & QN_PIXELS_CHAINS ? &w->pixels.turned : &w->step);
     qn__push_memory_arg(&c, qn__gpu_derived_of(w, (uint32_t)source));
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)source));
-    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_memory_arg(&c, &w->batch.numbers);
     qn__push_arg(&c, k->index);
     qn__push_arg(&c, k->first);
     qn__push_arg(&c, k->count);
@@ -120,8 +120,8 @@ static void launch_turn(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->parameters);
-    qn__push_memory_arg(&c, &w->turned);
+    qn__push_memory_arg(&c, &w->model.parameters);
+    qn__push_memory_arg(&c, &w->pixels.turned);
     qn__push_wide_arg(&c, w->layer[i].weights);
     qn__push_arg(&c, qn__gpu_window_of(l));
     qn__push_arg(&c, l->from.channels);
@@ -140,24 +140,24 @@ void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t i) {
     const uint32_t rows = pass->items * qn__gpu_from_pixels(l), links = qn__gpu_error_depth(l);
     qn__gpu_chunk k = {.index = i * QN__GPU_TAPS + 1, .count = rows, .columns = links};
     if (!qn__gpu_is_conv(&w->layer[i])) {
-        qn__gpu_launch_float_errors(pass, i, &w->unfolded);
-        qn__gpu_finish_sums(pass, i, &w->unfolded, &k, QN_PIXELS_FLAT);
+        qn__gpu_launch_float_errors(pass, i, &w->pixels.unfolded);
+        qn__gpu_finish_sums(pass, i, &w->pixels.unfolded, &k, QN_PIXELS_FLAT);
         return;
     }
     launch_turn(pass, i);
     const uint32_t most = qn__gpu_chunk_rows(w, links, rows);
     for (; k.first < rows; k.first += most) {
         k.count = k.span = rows - k.first < most ? rows - k.first : most;
-        const qn__gpu_factors f = {.step = &w->rows,
-                                   .a = &w->unfolded,
-                                   .weights = &w->turned,
+        const qn__gpu_factors f = {.step = &w->pixels.rows,
+                                   .a = &w->pixels.unfolded,
+                                   .weights = &w->pixels.turned,
                                    .rows = k.count,
                                    .in = links,
                                    .out = l->from.channels,
-                                   .to = &w->chains};
-        qn__gpu_unfold(pass, &k, qn__gpu_errors_of(w, i), &w->unfolded);
+                                   .to = &w->pixels.chains};
+        qn__gpu_unfold(pass, &k, qn__gpu_errors_of(w, i), &w->pixels.unfolded);
         qn__gpu_launch_chains(pass, &f);
-        qn__gpu_finish_sums(pass, i, &w->chains, &k, QN_PIXELS_CHAINS);
+        qn__gpu_finish_sums(pass, i, &w->pixels.chains, &k, QN_PIXELS_CHAINS);
     }
 }
 
@@ -171,8 +171,8 @@ const qn__gpu_memory *qn__gpu_errors_of_chunk(qn__gpu_pass *pass, uint32_t i,
     own.index = i * QN__GPU_TAPS + 2;
     own.column = 0;
     own.columns = l->to.channels;
-    qn__gpu_unfold(pass, &own, qn__gpu_errors_of(w, i), &w->chains);
-    return &w->chains;
+    qn__gpu_unfold(pass, &own, qn__gpu_errors_of(w, i), &w->pixels.chains);
+    return &w->pixels.chains;
 }
 
 /* The gradients of some grains, in `e`, the errors of their rows. */
@@ -183,13 +183,13 @@ static void gradient_of_grains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_par
     const uint32_t inputs = l->depth + 1, out = l->to.channels;
     for (k.column = 0; k.column < inputs; k.column += p->columns) {
         k.columns = inputs - k.column < p->columns ? inputs - k.column : p->columns;
-        const qn__gpu_factors f = {.step = &w->rows,
-                                   .a = &w->unfolded,
+        const qn__gpu_factors f = {.step = &w->pixels.rows,
+                                   .a = &w->pixels.unfolded,
                                    .e = e,
                                    .first = w->layer[i].weights + k.column * qn__gpu_ld(out),
                                    .in = k.columns,
                                    .out = out};
-        qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->unfolded);
+        qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->pixels.unfolded);
         qn__gpu_launch_gradient(pass, i, &f, qn__gpu_pieces(k.count, k.span), add);
     }
 }

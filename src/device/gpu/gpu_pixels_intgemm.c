@@ -12,10 +12,10 @@ static void absmax(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *from, u
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, from);
-    qn__push_memory_arg(&c, &w->absmax_outputs);
-    qn__push_memory_arg(&c, &w->absmax_items);
-    qn__push_memory_arg(&c, &w->absmax_grains);
-    qn__push_memory_arg(&c, &w->status);
+    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
+    qn__push_memory_arg(&c, &w->integers.absmax_items);
+    qn__push_memory_arg(&c, &w->integers.absmax_grains);
+    qn__push_memory_arg(&c, &w->reports.status);
     qn__push_arg(&c, columns);
     qn__push_arg(&c, pixels);
     qn__push_arg(&c, w->bits);
@@ -33,12 +33,12 @@ static void quantize_rows(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *k
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->taps);
+    qn__push_memory_arg(&c, &w->pixels.taps);
     qn__push_memory_arg(&c, from);
-    qn__push_memory_arg(&c, &w->absmax_outputs);
-    qn__push_memory_arg(&c, &w->absmax_items);
-    qn__push_memory_arg(&c, &w->absmax_rows);
-    qn__push_memory_arg(&c, &w->quantized_items);
+    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
+    qn__push_memory_arg(&c, &w->integers.absmax_items);
+    qn__push_memory_arg(&c, &w->integers.absmax_rows);
+    qn__push_memory_arg(&c, &w->integers.quantized_items);
     qn__push_arg(&c, k->index);
     qn__push_arg(&c, k->first);
     qn__push_arg(&c, k->count);
@@ -68,10 +68,10 @@ void qn__gpu_launch_pixels_intgemm_forward(qn__gpu_pass *pass, uint32_t i) {
     absmax_of_inputs(pass, i);
     for (; k.first < rows; k.first += most) {
         k.count = k.span = rows - k.first < most ? rows - k.first : most;
-        const qn__gpu_rows own = {&w->rows, &w->absmax_rows, k.count, k.span};
-        qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->unfolded);
-        quantize_rows(pass, i, &k, &w->unfolded, 0);
-        qn__gpu_launch_intgemm_chains(pass, i, &own, &w->chains);
+        const qn__gpu_rows own = {&w->pixels.rows, &w->integers.absmax_rows, k.count, k.span};
+        qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->pixels.unfolded);
+        quantize_rows(pass, i, &k, &w->pixels.unfolded, 0);
+        qn__gpu_launch_intgemm_chains(pass, i, &own, &w->pixels.chains);
         qn__gpu_finish_chains(pass, i, &k, 0);
     }
     qn__gpu_launch_gate(pass, i);
@@ -81,14 +81,15 @@ void qn__gpu_launch_pixels_intgemm_forward(qn__gpu_pass *pass, uint32_t i) {
 static void errors_of_dense(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
-    const qn__gpu_rows items = {&w->step, &w->absmax_items, pass->items, w->program->grain};
+    const qn__gpu_rows items = {&w->step, &w->integers.absmax_items, pass->items,
+                                w->program->grain};
     const qn__gpu_chunk own = {
         .index = i * QN__GPU_TAPS + 2, .count = pass->items, .columns = l->out};
     const qn__gpu_chunk below = {.index = i * QN__GPU_TAPS + 1,
                                  .count = pass->items * qn__gpu_from_pixels(l)};
     quantize_rows(pass, i, &own, qn__gpu_errors_of(w, i), QN_QUANTIZE_WEIGHED);
-    qn__gpu_launch_intgemm_sums(pass, i, &items, l->in, l->out, &w->unfolded);
-    qn__gpu_finish_sums(pass, i, &w->unfolded, &below, QN_PIXELS_FLAT);
+    qn__gpu_launch_intgemm_sums(pass, i, &items, l->in, l->out, &w->pixels.unfolded);
+    qn__gpu_finish_sums(pass, i, &w->pixels.unfolded, &below, QN_PIXELS_FLAT);
 }
 
 void qn__gpu_launch_pixels_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
@@ -104,11 +105,11 @@ void qn__gpu_launch_pixels_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
         errors_of_dense(pass, i);
     for (; product && qn__gpu_is_conv(&w->layer[i]) && k.first < rows; k.first += most) {
         k.count = k.span = rows - k.first < most ? rows - k.first : most;
-        const qn__gpu_rows own = {&w->rows, &w->absmax_rows, k.count, k.span};
-        qn__gpu_unfold(pass, &k, qn__gpu_errors_of(w, i), &w->unfolded);
-        quantize_rows(pass, i, &k, &w->unfolded, QN_QUANTIZE_WEIGHED);
-        qn__gpu_launch_intgemm_sums(pass, i, &own, l->from.channels, links, &w->chains);
-        qn__gpu_finish_sums(pass, i, &w->chains, &k, 0);
+        const qn__gpu_rows own = {&w->pixels.rows, &w->integers.absmax_rows, k.count, k.span};
+        qn__gpu_unfold(pass, &k, qn__gpu_errors_of(w, i), &w->pixels.unfolded);
+        quantize_rows(pass, i, &k, &w->pixels.unfolded, QN_QUANTIZE_WEIGHED);
+        qn__gpu_launch_intgemm_sums(pass, i, &own, l->from.channels, links, &w->pixels.chains);
+        qn__gpu_finish_sums(pass, i, &w->pixels.chains, &k, 0);
     }
 }
 
@@ -117,10 +118,10 @@ static void launch_biases(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *
     const qn__worker *w = pass->worker;
     const uint32_t out = w->layer[i].layer->to.channels;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->rows);
+    qn__push_memory_arg(&c, &w->pixels.rows);
     qn__push_memory_arg(&c, e);
-    qn__push_memory_arg(&c, &w->sums);
-    qn__push_memory_arg(&c, &w->status);
+    qn__push_memory_arg(&c, &w->model.sums);
+    qn__push_memory_arg(&c, &w->reports.status);
     qn__push_wide_arg(&c, w->layer[i].biases);
     qn__push_arg(&c, out);
     qn__push_arg(&c, i);
@@ -135,15 +136,15 @@ static void gradient_of_grains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_par
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
     const uint32_t grain = k.first / p->span;
-    const qn__gpu_rows rows = {&w->rows, NULL, k.count, k.span};
+    const qn__gpu_rows rows = {&w->pixels.rows, NULL, k.count, k.span};
     const qn__gpu_memory *e = qn__gpu_errors_of_chunk(pass, i, &k);
     for (k.column = 0; k.column < l->depth; k.column += p->columns) {
         k.columns = l->depth - k.column < p->columns ? l->depth - k.column : p->columns;
-        qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->unfolded);
-        qn__gpu_quantize_grains(pass, &rows, &w->unfolded, &w->quantized_inputs, k.columns,
-                                qn__gpu_inputs_place(pass, i) + grain);
+        qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->pixels.unfolded);
+        qn__gpu_quantize_grains(pass, &rows, &w->pixels.unfolded, &w->integers.quantized_inputs,
+                                k.columns, qn__gpu_inputs_place(pass, i) + grain);
         if (k.column == 0) { /* UNFOLD has written the step of these rows */
-            qn__gpu_quantize_grains(pass, &rows, e, &w->quantized_errors, l->to.channels,
+            qn__gpu_quantize_grains(pass, &rows, e, &w->integers.quantized_errors, l->to.channels,
                                     qn__gpu_errors_place(pass, i) + grain);
             launch_biases(pass, i, e, add);
         }
@@ -168,8 +169,8 @@ void qn__gpu_launch_pixels_intgemm_gradient(qn__gpu_pass *pass, uint32_t i, int 
 /* A word has four numbers of a row or of a grain. So chunks have no more words than floats, also
  * where each row of a grain has a word of its own. */
 void qn__gpu_pixels_words(const qn__worker *w, uint64_t *words, uint64_t *errors, uint64_t *rows) {
-    *words = w->unfolded_floats;
-    *rows = w->unfolded_floats / QN_LD;
+    *words = w->pixels.unfolded_floats;
+    *rows = w->pixels.unfolded_floats / QN_LD;
     *errors = 0;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__layer *l = w->layer[i].layer;

@@ -12,7 +12,7 @@ static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
     const uint32_t pixels = backward ? qn__gpu_from_pixels(l) : qn__gpu_pixels(l);
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->taps);
+    qn__push_memory_arg(&c, &w->pixels.taps);
     qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
     if (backward)
         qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));

@@ -44,12 +44,12 @@ void qn__gpu_launch_float_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_memory_arg(&c, &w->model.parameters);
     qn__push_wide_arg(&c, l->weights);
     qn__push_wide_arg(&c, l->biases);
     qn__push_memory_arg(&c, &l->output);
     qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_memory_arg(&c, &w->batch.numbers);
     qn__push_arg(&c, l->layer->in);
     qn__push_arg(&c, l->layer->out);
     qn__gpu_push_outputs(w, i, drops, &c);
@@ -68,7 +68,7 @@ void qn__gpu_launch_chains(qn__gpu_pass *pass, const qn__gpu_factors *f) {
     qn__push_wide_arg(&c, f->first + f->in * qn__gpu_ld(f->out));
     qn__push_memory_arg(&c, f->to);
     qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_memory_arg(&c, &w->batch.numbers);
     qn__push_arg(&c, f->in);
     qn__push_arg(&c, f->out);
     qn__gpu_push_plain(w, &c);
@@ -84,11 +84,11 @@ void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t i, const qn__gpu_m
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->step);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, &w->parameters);
+    qn__push_memory_arg(&c, &w->model.parameters);
     qn__push_wide_arg(&c, l->weights);
     qn__push_memory_arg(&c, qn__gpu_derived_of(w, source));
     qn__push_memory_arg(&c, plain ? plain : qn__gpu_errors_of(w, source));
-    qn__push_memory_arg(&c, &w->numbers);
+    qn__push_memory_arg(&c, &w->batch.numbers);
     qn__push_arg(&c, l->layer->in);
     qn__push_arg(&c, l->layer->out);
     if (plain)
@@ -108,8 +108,8 @@ void qn__gpu_launch_gradient(qn__gpu_pass *pass, uint32_t i, const qn__gpu_facto
     qn__push_memory_arg(&c, f->step);
     qn__push_memory_arg(&c, f->a);
     qn__push_memory_arg(&c, f->e);
-    qn__push_memory_arg(&c, &w->sums);
-    qn__push_memory_arg(&c, &w->status);
+    qn__push_memory_arg(&c, &w->model.sums);
+    qn__push_memory_arg(&c, &w->reports.status);
     qn__push_wide_arg(&c, f->first);
     qn__push_arg(&c, f->in);
     qn__push_arg(&c, f->out);
@@ -141,7 +141,7 @@ void qn__gpu_launch_learn(qn__gpu_pass *pass, uint32_t i) {
     qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
     qn__gpu_push_state(w, &c);
-    qn__push_memory_arg(&c, &w->status);
+    qn__push_memory_arg(&c, &w->reports.status);
     qn__push_wide_arg(&c, l->weights);
     qn__push_arg(&c, l->layer->in);
     qn__push_arg(&c, l->layer->out);

@@ -42,13 +42,13 @@ static void to_host(const qn__layer *l, const float *from, uint32_t first, uint3
  * NULL. */
 static qn_status move(qn__worker *w, const qn__gpu_memory *memory, const float *from, float *to,
                       qn_error *err) {
-    float *stage = (float *)(void *)w->stage;
+    float *stage = (float *)(void *)w->stage.memory;
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__gpu_layer *l = &w->layer[i];
         const size_t row = (size_t)qn__gpu_ld(l->layer->to.channels) * sizeof *stage;
         const uint32_t rows = l->layer->depth + qn__gpu_vectors(l->layer);
-        const uint32_t most = (uint32_t)(w->stage_bytes / row);
+        const uint32_t most = (uint32_t)(w->stage.bytes / row);
         for (uint32_t first = 0, end; status == QN_OK && first < rows; first = end) {
             const size_t at = (size_t)l->weights * sizeof *stage + first * row;
             end = rows - first < most ? rows : first + most;
@@ -68,47 +68,49 @@ static qn_status move(qn__worker *w, const qn__gpu_memory *memory, const float *
 qn_status qn__gpu_load(qn__worker *w, const qn__state *state, qn_error *err) {
     qn_status status = QN_OK;
     /* Steps that are not complete belong to the state that is replaced. */
-    for (; status == QN_OK && w->flights > 0; --w->flights) {
+    for (; status == QN_OK && w->launches.flights > 0; --w->launches.flights) {
         const void *posted;
-        status = w->driver->fetch(
-            w->gpu, (w->slot_of_next + QN__GPU_SLOTS - w->flights) % QN__GPU_SLOTS, &posted, err);
+        status = w->driver->fetch(w->gpu,
+                                  (w->launches.slot_of_next + QN__GPU_SLOTS - w->launches.flights) %
+                                      QN__GPU_SLOTS,
+                                  &posted, err);
         if (status == QN_OK)
             qn__gpu_since(w, posted);
     }
     if (status == QN_OK)
-        status = move(w, &w->parameters, state->parameters, NULL, err);
+        status = move(w, &w->model.parameters, state->parameters, NULL, err);
     for (uint32_t s = 0; status == QN_OK && s < w->slots && state->slot[s]; ++s)
-        status = move(w, &w->slot[s], state->slot[s], NULL, err);
+        status = move(w, &w->model.slot[s], state->slot[s], NULL, err);
     qn__gpu_pass pass = {.worker = w, .status = status, .err = err};
     qn__gpu_launch_weights(&pass);
-    w->sums_count = 0;
-    w->tally = (qn__tally){0};
+    w->model.sums_count = 0;
+    w->reports.tally = (qn__tally){0};
     return pass.status;
 }
 
 qn_status qn__gpu_save(qn__worker *w, qn__state *state, qn_error *err) {
-    qn_status status = move(w, &w->parameters, NULL, state->parameters, err);
+    qn_status status = move(w, &w->model.parameters, NULL, state->parameters, err);
     for (uint32_t s = 0; status == QN_OK && s < w->slots && state->slot[s]; ++s)
-        status = move(w, &w->slot[s], NULL, state->slot[s], err);
+        status = move(w, &w->model.slot[s], NULL, state->slot[s], err);
     return status;
 }
 
 /* Sums in canonical order have their own buffer, from the first shared step on. */
 static qn_status need_canonical(qn__worker *w, qn_error *err) {
-    if (w->canonical.bytes)
+    if (w->model.canonical.bytes)
         return QN_OK;
     return qn__gpu_more(w, "sharing a step", w->program->parameters * sizeof(int64_t),
-                        &w->canonical, err);
+                        &w->model.canonical, err);
 }
 
 static qn_status add_sums(qn__worker *w, int64_t *sums, qn_error *err) {
-    const int64_t *stage = (const int64_t *)(const void *)w->stage;
-    const uint64_t parameters = w->program->parameters, most = w->stage_bytes / sizeof *stage;
+    const int64_t *stage = (const int64_t *)(const void *)w->stage.memory;
+    const uint64_t parameters = w->program->parameters, most = w->stage.bytes / sizeof *stage;
     qn_status status = QN_OK;
     for (uint64_t first = 0, end; status == QN_OK && first < parameters; first = end) {
         end = parameters - first < most ? parameters : first + most;
-        status = qn__gpu_read(w->driver, w->gpu, &w->canonical, first * sizeof *stage, w->stage,
-                              (end - first) * sizeof *stage, err);
+        status = qn__gpu_read(w->driver, w->gpu, &w->model.canonical, first * sizeof *stage,
+                              w->stage.memory, (end - first) * sizeof *stage, err);
         for (uint64_t i = first; status == QN_OK && i < end; ++i)
             sums[i] += stage[i - first];
     }
@@ -117,16 +119,16 @@ static qn_status add_sums(qn__worker *w, int64_t *sums, qn_error *err) {
 
 qn_status qn__gpu_collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
     qn__gpu_pass pass = {.worker = w, .status = need_canonical(w, err), .err = err};
-    if (w->sums_count) {
+    if (w->model.sums_count) {
         qn__gpu_launch_sums(&pass, QN__K_SUMS_OUT);
         if (pass.status == QN_OK)
             pass.status = add_sums(w, sums, err);
     }
     if (pass.status != QN_OK)
         return pass.status;
-    const int failed = qn__tally_add(tally, &w->tally);
-    w->sums_count = 0;
-    w->tally = (qn__tally){0};
+    const int failed = qn__tally_add(tally, &w->reports.tally);
+    w->model.sums_count = 0;
+    w->reports.tally = (qn__tally){0};
     return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
 }
 
@@ -136,7 +138,7 @@ qn_status qn__gpu_update(qn__worker *w, const qn__update *update, const int64_t 
     const qn__gpu_source nowhere = {0};
     qn__gpu_pass pass = {.worker = w, .status = need_canonical(w, err), .err = err};
     if (pass.status == QN_OK)
-        pass.status = w->driver->write(w->gpu, &w->canonical, 0, sums,
+        pass.status = w->driver->write(w->gpu, &w->model.canonical, 0, sums,
                                        (size_t)w->program->parameters * sizeof *sums, err);
     if (pass.status == QN_OK)
         pass.status = qn__gpu_send_step(w, &none, &nowhere, update, err);
@@ -144,7 +146,7 @@ qn_status qn__gpu_update(qn__worker *w, const qn__update *update, const int64_t 
     qn__gpu_launch_update(&pass);
     if (pass.status == QN_OK)
         pass.status = w->driver->flush(w->gpu, err);
-    w->sums_count = 0;
-    w->tally = (qn__tally){0};
+    w->model.sums_count = 0;
+    w->reports.tally = (qn__tally){0};
     return pass.status;
 }

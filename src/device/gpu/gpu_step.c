@@ -16,23 +16,23 @@
 /* Counts are differences of two posts, which saves a clear in every step; failures stay set until
  * load. */
 qn_status_words qn__gpu_since(qn__worker *w, const qn_status_words *posted) {
-    const qn_status_words *seen = &w->seen;
+    const qn_status_words *seen = &w->reports.seen;
     qn_status_words since = *posted;
     since.loss_high = (int64_t)((uint64_t)posted->loss_high - (uint64_t)seen->loss_high);
     since.loss_low -= seen->loss_low;
     since.correct -= seen->correct;
     since.items -= seen->items;
-    w->seen = *posted;
+    w->reports.seen = *posted;
     if (posted->bad_item || posted->bad_loss || posted->bad_layer || posted->bad_input)
-        w->stale = 1;
+        w->reports.stale = 1;
     return since;
 }
 
 qn_status qn__gpu_status(qn__worker *w, qn_status_words *words, qn_error *err) {
     const void *posted;
-    const uint32_t slot = w->slot_of_next;
-    w->slot_of_next = (slot + 1) % QN__GPU_SLOTS;
-    qn_status status = w->driver->post(w->gpu, &w->status, sizeof *words, slot, err);
+    const uint32_t slot = w->launches.slot_of_next;
+    w->launches.slot_of_next = (slot + 1) % QN__GPU_SLOTS;
+    qn_status status = w->driver->post(w->gpu, &w->reports.status, sizeof *words, slot, err);
     if (status == QN_OK)
         status = w->driver->flush(w->gpu, err);
     if (status == QN_OK)
@@ -97,12 +97,12 @@ qn_status qn__gpu_train(qn__worker *w, const qn__batch *items, qn_error *err) {
     if (pass.status == QN_OK)
         pass.status = qn__gpu_send_step(w, items, &source, NULL, err);
     fetch_items(&pass, items);
-    compute(&pass, w->sums_count, 0);
-    w->sums_count = 1;
+    compute(&pass, w->model.sums_count, 0);
+    w->model.sums_count = 1;
     if (pass.status == QN_OK)
         pass.status = qn__gpu_status(w, &words, err);
     if (pass.status == QN_OK)
-        pass.status = judge(w, &words, &w->tally, err);
+        pass.status = judge(w, &words, &w->reports.tally, err);
     return pass.status;
 }
 
@@ -111,17 +111,17 @@ qn_status qn__gpu_train(qn__worker *w, const qn__batch *items, qn_error *err) {
 static uint32_t recording_of(qn__worker *w, const qn__gpu_pass *pass, int *seen) {
     uint32_t found = 0;
     for (uint32_t i = 0; i < QN__GPU_RECORDINGS; ++i) {
-        qn__gpu_recording *r = &w->recording[i];
+        qn__gpu_recording *r = &w->launches.recording[i];
         if (r->items == pass->items && r->feed == pass->source->id) {
-            r->used = ++w->clock;
+            r->used = ++w->feeds.clock;
             *seen = 1;
             return i;
         }
-        if (r->used < w->recording[found].used)
+        if (r->used < w->launches.recording[found].used)
             found = i;
     }
-    w->recording[found] =
-        (qn__gpu_recording){.items = pass->items, .feed = pass->source->id, .used = ++w->clock};
+    w->launches.recording[found] = (qn__gpu_recording){
+        .items = pass->items, .feed = pass->source->id, .used = ++w->feeds.clock};
     *seen = 0;
     return found;
 }
@@ -144,12 +144,12 @@ static void enqueue_step(qn__gpu_pass *pass, const qn__batch *batch) {
         compute_step(pass);
         return;
     }
-    if (!w->recording[number].recorded && pass->status == QN_OK) {
+    if (!w->launches.recording[number].recorded && pass->status == QN_OK) {
         pass->status = driver->record(w->gpu, number, pass->err);
         compute_step(pass);
         if (pass->status == QN_OK)
             pass->status = driver->recorded(w->gpu, number, pass->err);
-        w->recording[number].recorded = 1;
+        w->launches.recording[number].recorded = 1;
     }
     if (pass->status == QN_OK)
         pass->status = driver->replay(w->gpu, number, pass->err);
@@ -157,15 +157,16 @@ static void enqueue_step(qn__gpu_pass *pass, const qn__batch *batch) {
 
 /* Waits for the oldest enqueued step and adds its tally; its failure names it. */
 static qn_status land(qn__worker *w, qn__tally *tally, qn_error *err) {
-    const qn__gpu_flight oldest = w->flight[0];
-    const uint32_t slot = (w->slot_of_next + QN__GPU_SLOTS - w->flights) % QN__GPU_SLOTS;
+    const qn__gpu_flight oldest = w->launches.flight[0];
+    const uint32_t slot =
+        (w->launches.slot_of_next + QN__GPU_SLOTS - w->launches.flights) % QN__GPU_SLOTS;
     const void *posted;
     qn_status status = w->driver->fetch(w->gpu, slot, &posted, err);
     if (status != QN_OK)
         return status;
-    --w->flights;
-    for (uint32_t i = 0; i < w->flights; ++i)
-        w->flight[i] = w->flight[i + 1];
+    --w->launches.flights;
+    for (uint32_t i = 0; i < w->launches.flights; ++i)
+        w->launches.flight[i] = w->launches.flight[i + 1];
     const qn_status_words words = qn__gpu_since(w, posted);
     status = judge(w, &words, tally, err);
     if (status != QN_OK)
@@ -185,21 +186,21 @@ qn_status qn__gpu_train_step(qn__worker *w, const qn__batch *batch, const qn__ba
     if (pass.status == QN_OK)
         enqueue_step(&pass, batch);
     if (pass.status == QN_OK)
-        pass.status =
-            w->driver->post(w->gpu, &w->status, sizeof(qn_status_words), w->slot_of_next, err);
+        pass.status = w->driver->post(w->gpu, &w->reports.status, sizeof(qn_status_words),
+                                      w->launches.slot_of_next, err);
     if (pass.status == QN_OK)
         pass.status = w->driver->flush(w->gpu, err);
     if (pass.status != QN_OK)
         return pass.status;
-    w->slot_of_next = (w->slot_of_next + 1) % QN__GPU_SLOTS;
-    w->flight[w->flights++] = (qn__gpu_flight){update->step, batch->epoch};
-    w->sums_count = 0;
-    return w->flights > QN__GPU_FLIGHTS ? land(w, tally, err) : QN_OK;
+    w->launches.slot_of_next = (w->launches.slot_of_next + 1) % QN__GPU_SLOTS;
+    w->launches.flight[w->launches.flights++] = (qn__gpu_flight){update->step, batch->epoch};
+    w->model.sums_count = 0;
+    return w->launches.flights > QN__GPU_FLIGHTS ? land(w, tally, err) : QN_OK;
 }
 
 qn_status qn__gpu_flush(qn__worker *w, qn__tally *tally, qn_error *err) {
     qn_status status = QN_OK;
-    while (status == QN_OK && w->flights > 0)
+    while (status == QN_OK && w->launches.flights > 0)
         status = land(w, tally, err);
     return status;
 }

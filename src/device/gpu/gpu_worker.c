@@ -15,14 +15,15 @@ static int reads_inputs(const qn__gpu_layer *l) {
 
 static qn_status write_taps(qn__worker *w, qn_error *err) {
     const qn__program *p = w->program;
-    if (!w->taps.bytes)
+    if (!w->pixels.taps.bytes)
         return QN_OK;
     qn_taps *taps = qn__alloc(p->layers, QN__GPU_TAPS * sizeof *taps, err);
     if (!taps)
         return QN_MEMORY;
     for (uint32_t l = 0; l < p->layers; ++l)
         qn__gpu_taps_of(&p->layer[l], reads_inputs(&w->layer[l]), taps + l * QN__GPU_TAPS);
-    const qn_status status = w->driver->write(w->gpu, &w->taps, 0, taps, w->taps.bytes, err);
+    const qn_status status =
+        w->driver->write(w->gpu, &w->pixels.taps, 0, taps, w->pixels.taps.bytes, err);
     qn__free(taps);
     return status;
 }
@@ -34,11 +35,11 @@ static qn_status fill(qn__worker *w, qn_error *err) {
     float unit[256];
     for (int v = 0; v < 256; ++v)
         unit[v] = (float)v / 255.0f;
-    qn_status status = w->driver->write(w->gpu, &w->unit, 0, unit, sizeof unit, err);
-    if (status == QN_OK && w->mean.bytes)
-        status = w->driver->write(w->gpu, &w->mean, 0, p->mean, features, err);
-    if (status == QN_OK && w->inverse.bytes)
-        status = w->driver->write(w->gpu, &w->inverse, 0, p->inverse, features, err);
+    qn_status status = w->driver->write(w->gpu, &w->batch.unit, 0, unit, sizeof unit, err);
+    if (status == QN_OK && w->batch.mean.bytes)
+        status = w->driver->write(w->gpu, &w->batch.mean, 0, p->mean, features, err);
+    if (status == QN_OK && w->batch.inverse.bytes)
+        status = w->driver->write(w->gpu, &w->batch.inverse, 0, p->inverse, features, err);
     return status;
 }
 
@@ -48,8 +49,8 @@ static uint32_t products_of(const qn__program *program) {
 
 static void begin_counting(qn__worker *w) {
     w->facts = w->driver->facts(w->gpu);
-    w->driver->traffic(w->gpu, &w->before);
-    w->busy_before = w->driver->busy(w->gpu);
+    w->driver->traffic(w->gpu, &w->measured.traffic);
+    w->measured.busy = w->driver->busy(w->gpu);
 }
 
 /* For kernels: what they need is known when one is prepared. */
@@ -110,21 +111,21 @@ void qn__gpu_close(qn__worker *w) {
         qn__gpu_release_all(w);
         w->driver->close(w->gpu);
     }
-    qn__free(w->stage);
+    qn__free(w->stage.memory);
     qn__free(w->layer);
     qn__free(w);
 }
 
 int qn__gpu_busy(const qn__worker *w, double *seconds, int room) {
     if (room > 0)
-        seconds[0] = w->driver->busy(w->gpu) - w->busy_before;
+        seconds[0] = w->driver->busy(w->gpu) - w->measured.busy;
     return 1;
 }
 
 void qn__gpu_traffic(const qn__worker *w, qn__traffic *traffic) {
     w->driver->traffic(w->gpu, traffic);
-    traffic->bytes_up -= w->before.bytes_up;
-    traffic->bytes_down -= w->before.bytes_down;
-    traffic->seconds_up -= w->before.seconds_up;
-    traffic->seconds_down -= w->before.seconds_down;
+    traffic->bytes_up -= w->measured.traffic.bytes_up;
+    traffic->bytes_down -= w->measured.traffic.bytes_down;
+    traffic->seconds_up -= w->measured.traffic.seconds_up;
+    traffic->seconds_down -= w->measured.traffic.seconds_down;
 }

@@ -72,48 +72,98 @@ typedef struct qn__gpu_recording {
 
 typedef struct qn__gpu_kernel qn__gpu_kernel; /* gpu_kernel.c */
 
+/* The parts of a worker. Arrays without bytes are not needed by its program. */
+
+/* Parameters and what belongs to each of them. */
+typedef struct qn__gpu_model {
+    uint64_t padded; /* floats of all parameters in the device's layout */
+    qn__gpu_memory parameters, slot[2];
+    qn__gpu_memory sums;      /* of gradients: int64 */
+    int sums_count;           /* 0: `sums` is undefined and counts as zeros */
+    qn__gpu_memory canonical; /* sums in canonical order; allocated when a step is first shared */
+} qn__gpu_model;
+
+/* Arrays of the items of a pass. */
+typedef struct qn__gpu_batch {
+    qn__gpu_memory unit, mean, inverse; /* for FETCH: bytes as floats; numbers of each feature */
+    qn__gpu_memory inputs;              /* [items][ld(features)] */
+    qn__gpu_memory errors[QN__GPU_ERRORS];
+    uint32_t errors_used;                                                   /* of these arrays */
+    qn__gpu_memory numbers, targets, weight, loss, classes, scores, finite; /* of each item */
+} qn__gpu_batch;
+
+/* For layers with pixels (gpu_pixels.c). A product reads rows, but a window is not a row of an
+ * array. So a chunk of rows is unfolded first:
+ *
+ *     output --- taps say which inputs it reads ---> `unfolded` --- product ---> `chains` --->
+ * array
+ */
+typedef struct qn__gpu_unfolding {
+    qn__gpu_memory taps;     /* what rows read: QN__GPU_TAPS for each layer */
+    qn__gpu_memory unfolded; /* of `unfolded_floats` */
+    uint64_t unfolded_floats;
+    qn__gpu_memory chains; /* results of a chunk; or numbers of a kind (gpu_kinds.h) */
+    qn__gpu_memory turned; /* weights by output */
+    qn__gpu_memory rows;   /* the step of a chunk's products */
+} qn__gpu_unfolding;
+
+/* For integer products: absmax of the blocks (of each layer's outputs; of items; of rows of a
+ * chunk; of each grain's inputs, layer after layer, then of its errors), and operands as words, of
+ * one product at a time. */
+typedef struct qn__gpu_integers {
+    qn__gpu_memory absmax_outputs, absmax_items, absmax_rows, absmax_grains;
+    qn__gpu_memory quantized_items, quantized_inputs, quantized_errors;
+} qn__gpu_integers;
+
+/* The items that the device has. */
+typedef struct qn__gpu_feeds {
+    qn__gpu_feed feed[QN__GPU_FEEDS];
+    qn__gpu_memory sent_values, sent_rows; /* of one batch, if its feed is not on the device */
+    uint64_t clock; /* counts uses of feeds and recordings, and the feeds themselves */
+} qn__gpu_feeds;
+
+/* Steps that are enqueued, and recorded to be enqueued at once. */
+typedef struct qn__gpu_launches {
+    qn__gpu_flight flight[QN__GPU_FLIGHTS + 1]; /* the oldest first */
+    uint32_t flights, slot_of_next;             /* slots are used in a circle */
+    qn__gpu_recording recording[QN__GPU_RECORDINGS];
+} qn__gpu_launches;
+
+/* What kernels report: they only add to `status`. */
+typedef struct qn__gpu_reports {
+    qn__gpu_memory status;
+    qn_status_words seen; /* the part that was reported already */
+    int stale;            /* 1: `status` holds a failure, and is cleared before the next pass */
+    qn__tally tally;
+} qn__gpu_reports;
+
 struct qn__worker {
-    qn__gpu_kernel *kernel; /* of a worker without a program; NULL: none was prepared */
     const qn__gpu_driver *driver;
     qn__gpu *gpu;
     const qn__gpu_facts *facts;
     const qn__program *program;
-    qn__traffic before; /* bytes and time of the self-test */
-    double busy_before;
-    uint32_t slots;
-    uint32_t room;   /* items of the batch arrays */
-    uint64_t padded; /* floats of all parameters in the device's layout */
-    uint64_t bytes;  /* that the worker has allocated there */
+    qn__gpu_kernel *kernel; /* of a worker without a program; NULL: none was prepared */
+    uint32_t slots;         /* arrays of the optimiser's state */
+    uint32_t bits;          /* of integer products; 0: they are chains of floats */
+    uint32_t room;          /* items of the batch arrays */
+    uint64_t bytes;         /* that the worker has allocated on the device */
     qn__gpu_layer *layer;
-    qn__gpu_memory step, status, parameters, slot[2], sums;
-    qn__gpu_memory
-        canonical; /* sums in canonical order; allocated when the worker first shares a step */
-    qn__gpu_memory unit, mean, inverse, inputs, errors[QN__GPU_ERRORS];
-    uint32_t errors_used;                                                   /* of these arrays */
-    qn__gpu_memory numbers, targets, weight, loss, classes, scores, finite; /* of each item */
-    /* For layers with pixels (gpu_pixels.c): what rows read, QN__GPU_TAPS for each layer; a chunk
-     * of unfolded rows, of `unfolded_floats`; its chains; weights by output; the step of a chunk's
-     * products. No bytes without such layers. */
-    qn__gpu_memory taps, unfolded, chains, turned, rows;
-    uint64_t unfolded_floats;
-    /* For integer products: absmax of the blocks (of each layer's outputs; of items; of each
-     * grain's inputs, layer after layer, then of its errors), and operands as words, of one product
-     * at a time. */
-    uint32_t bits; /* 0: products are chains of floats */
-    qn__gpu_memory absmax_outputs, absmax_items, absmax_rows, absmax_grains;
-    qn__gpu_memory quantized_items, quantized_inputs, quantized_errors;
-    qn__gpu_memory sent_values, sent_rows; /* of one batch, if its feed is not on the device */
-    qn__gpu_feed feed[QN__GPU_FEEDS];
-    uint64_t clock; /* counts uses of feeds and recordings, and the feeds themselves */
-    int sums_count; /* 0: `sums` is undefined and counts as zeros */
-    qn__tally tally;
-    qn__gpu_flight flight[QN__GPU_FLIGHTS + 1]; /* the oldest first */
-    uint32_t flights, slot_of_next;             /* slots are used in a circle */
-    qn_status_words seen; /* kernels only add to `status`; the part that was reported already */
-    int stale;            /* 1: `status` holds a failure, and is cleared before the next pass */
-    qn__gpu_recording recording[QN__GPU_RECORDINGS];
-    char *stage; /* stage_bytes on the host */
-    size_t stage_bytes;
+    qn__gpu_memory step; /* the numbers of a step, for all its kernels */
+    qn__gpu_model model;
+    qn__gpu_batch batch;
+    qn__gpu_unfolding pixels;
+    qn__gpu_integers integers;
+    qn__gpu_feeds feeds;
+    qn__gpu_launches launches;
+    qn__gpu_reports reports;
+    struct {
+        qn__traffic traffic;
+        double busy;
+    } measured; /* in the self-test, which does not count */
+    struct {
+        char *memory;
+        size_t bytes;
+    } stage; /* on the host, where arrays are rearranged */
 };
 
 /* A sequence of driver calls: after a failure the others do nothing. */
