@@ -3,8 +3,8 @@
 # the functions of user kernels, from math.cl and random.cl. GCC and clang take literals of any length, and read them a
 # hundred times as quickly as numbers of characters.
 #
-# A line `#include "FOLDER/FILE"` of these stands for the file, and conditions stay as they are; files
-# themselves include nothing, except that a header shared with C may name the system's, and such
+# A line `#include "FOLDER/FILE"` of these stands for the file, and conditions stay as they are. A file
+# program_NAME.cl is a list of files, too. Others include nothing, except that a header shared with C may name the system's, and such
 # lines are left out.
 
 set(_kernels "${PROJECT_SOURCE_DIR}/src/kernels")
@@ -25,7 +25,9 @@ function(quern_kernel_files list variable)
     file(STRINGS "${_kernels}/${list}" lines REGEX "^#(include \"[a-z0-9_/.]+\"|if .*|endif)$")
     set(all "")
     foreach(line IN LISTS lines)
-        if(line MATCHES "^#include \"(.*)\"$")
+        if(line MATCHES "^#include \"kernels/(.*/program_.*)\"$")
+            quern_kernel_files("${CMAKE_MATCH_1}" text)
+        elseif(line MATCHES "^#include \"(.*)\"$")
             quern_kernel_file("${CMAKE_MATCH_1}" text)
         else()
             set(text "${line}\n")

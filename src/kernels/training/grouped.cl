@@ -141,12 +141,7 @@ qn_grouped_gradient(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
         bad |= qn_leaves(partial, limit);
         total = qn_plus(total, qn_i64_of(partial));
     }
-    if (k_blocks > 1u)
-        qn_atomic_add64(to, total);
-    else if ((flags & QN_GRADIENT_ADD) != 0u)
-        *to = qn_plus(*to, total);
-    else
-        *to = total;
+    qn_put_units(to, total, k_blocks, flags);
     if (bad != 0u)
         qn_atomic_max(&status->bad_layer, layer + 1u);
 }

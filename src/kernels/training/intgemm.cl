@@ -6,14 +6,7 @@
  * Products of digits whose weights are equal are added in 32 bits. A product is at most 64 * 64,
  * and at most QN_DIGITS (three) of them are added for each number along the sum. QN_FLUSH slabs are
  * 2^16 numbers, so the sums stay below 2^30. */
-#undef QN_INTGEMM
-#undef QN_ROWS
-#undef QN_COLUMNS
-#undef QN_SUMS
-#undef QN_LOADS_OF
-#undef QN_SLAB
 #define QN_INTGEMM(name) QN_JOIN(name, QN_BITS_NAME, QN_SIZE_NAME)
-#undef QN_FLUSH
 #define QN_FLUSH 2048u
 #define QN_ROWS (QN_DOWN * QN_RUN)
 #define QN_COLUMNS (QN_ACROSS * QN_RUN)

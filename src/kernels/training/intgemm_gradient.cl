@@ -106,12 +106,7 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
             QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)k * ld + o;
             if (k >= in || o >= ld)
                 continue;
-            if (k_blocks > 1u)
-                qn_atomic_add64(to, total[i][j]);
-            else if ((flags & QN_GRADIENT_ADD) != 0u)
-                *to = qn_plus(*to, total[i][j]);
-            else
-                *to = total[i][j];
+            qn_put_units(to, total[i][j], k_blocks, flags);
         }
     }
     if (bad != 0u)

@@ -49,6 +49,17 @@ QN_FN qn_i64 qn_units_of(qn_i64 n, qn_i32 s) {
     return whole + (rest > half_way || (rest == half_way && (whole & 1) != 0) ? 1 : 0);
 }
 
+/* Writes a sum of grains to its place, or adds it there: by an atomic where other groups have the
+ * rest of the grains (k_blocks > 1). */
+QN_FN void qn_put_units(QN_GLOBAL qn_i64 *to, qn_i64 units, qn_u32 k_blocks, qn_u32 flags) {
+    if (k_blocks > 1u)
+        qn_atomic_add64(to, units);
+    else if ((flags & QN_GRADIENT_ADD) != 0u)
+        *to = qn_plus(*to, units);
+    else
+        *to = units;
+}
+
 /* What is known of a grain before its inputs and errors are multiplied (15.6). */
 typedef struct qn_scale {
     qn_i32 s;       /* the product counts in 2^s = 2^(ta + td) */

@@ -9,13 +9,6 @@
  *
  * The 32-bit sums hold QN_MATRIX_DEPTH numbers along the sum. For each of them at most three
  * products are added, of at most 64 * 64. */
-#undef QN_INTGEMM
-#undef QN_ROWS
-#undef QN_COLUMNS
-#undef QN_SUMS
-#undef QN_SLAB
-#undef QN_INTGEMM_LANES
-#undef QN_VECTORS_OF
 #define QN_INTGEMM(name) QN_JOIN(name, QN_BITS_NAME, QN_SIZE_NAME)
 #define QN_ROWS (QN_WARPS_DOWN * QN_HIGH * 16u)
 #define QN_COLUMNS (QN_WARPS_ACROSS * QN_BROAD * 8u)

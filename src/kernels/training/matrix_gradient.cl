@@ -111,12 +111,7 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
             QN_GLOBAL qn_i64 *place = sums + weights + (qn_u64)k * ld + o;
             if (k >= in || o >= ld)
                 continue;
-            if (k_blocks > 1u)
-                qn_atomic_add64(place, units);
-            else if ((flags & QN_GRADIENT_ADD) != 0u)
-                *place = qn_plus(*place, units);
-            else
-                *place = units;
+            qn_put_units(place, units, k_blocks, flags);
         }
     }
     if (bad != 0u)

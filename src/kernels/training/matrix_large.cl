@@ -2,12 +2,6 @@
  * two digits is 64 matrix instructions of a warp, for which a lane reads 48 words of local memory.
  * A group copies 16 KiB for 512 instructions. The sums take 192 registers of a lane, 160 with three
  * digits. */
-#undef QN_SIZE_NAME
-#undef QN_WARPS_DOWN
-#undef QN_WARPS_ACROSS
-#undef QN_HIGH
-#undef QN_BROAD
-#undef QN_STAGES
 #define QN_SIZE_NAME matrix_large
 #define QN_WARPS_DOWN 2u
 #define QN_WARPS_ACROSS 4u

@@ -1,11 +1,5 @@
 /* Tiles of 64 x 64: 4 warps of 32 x 32. With three digits 8 warps of 32 x 16, whose lanes have
  * registers for 64-bit sums as well. */
-#undef QN_SIZE_NAME
-#undef QN_WARPS_DOWN
-#undef QN_WARPS_ACROSS
-#undef QN_HIGH
-#undef QN_BROAD
-#undef QN_STAGES
 #define QN_SIZE_NAME matrix_small
 #define QN_WARPS_DOWN 2u
 #define QN_HIGH 2u

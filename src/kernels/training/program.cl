@@ -1,6 +1,7 @@
 /* The kernel program: the files of its text in their order. The C compiler reads this file as it
  * is, after prelude_c.h. cmake/QuernKernels.cmake concatenates the files that it names after the
  * prelude of another language. Only #include lines, their conditions and comments are allowed here.
+ * A file program_NAME.cl is such a list again.
  * A program has the products that QN_PRODUCTS selects (step.h). */
 #include "kernels/step.h"
 #include "kernels/runtime/scalar.cl"
@@ -27,18 +28,23 @@
 #include "kernels/training/tile_large.cl"
 #include "kernels/training/tile.cl"
 #include "kernels/training/products.cl"
+#include "kernels/training/tile_end.cl"
 #include "kernels/training/tile_medium.cl"
 #include "kernels/training/tile.cl"
 #include "kernels/training/products.cl"
+#include "kernels/training/tile_end.cl"
 #include "kernels/training/tile_small.cl"
 #include "kernels/training/tile.cl"
 #include "kernels/training/products.cl"
+#include "kernels/training/tile_end.cl"
 #include "kernels/training/tile_gradient_large.cl"
 #include "kernels/training/tile.cl"
 #include "kernels/training/gradient.cl"
+#include "kernels/training/tile_end.cl"
 #include "kernels/training/tile_gradient_small.cl"
 #include "kernels/training/tile.cl"
 #include "kernels/training/gradient.cl"
+#include "kernels/training/tile_end.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_PIXELS
 #include "kernels/training/unfold.cl"
@@ -53,69 +59,15 @@
 #endif
 #if QN_PRODUCTS & QN_WITH_I7
 #include "kernels/training/intgemm_i7.cl"
-#if QN_PRODUCTS & QN_WITH_LARGE
-#include "kernels/training/intgemm_large.cl"
-#include "kernels/training/intgemm.cl"
-#include "kernels/training/intgemm_products.cl"
-#include "kernels/training/intgemm_gradient.cl"
-#endif
-#if QN_PRODUCTS & QN_WITH_MATRIX
-#include "kernels/training/matrix_large.cl"
-#include "kernels/training/matrix.cl"
-#include "kernels/training/matrix_products.cl"
-#include "kernels/training/matrix_small.cl"
-#include "kernels/training/matrix.cl"
-#include "kernels/training/matrix_products.cl"
-#include "kernels/training/matrix_gradient.cl"
-#endif
-#include "kernels/training/intgemm_small.cl"
-#include "kernels/training/intgemm.cl"
-#include "kernels/training/intgemm_products.cl"
-#include "kernels/training/intgemm_gradient.cl"
+#include "kernels/training/program_intgemm.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_I14
 #include "kernels/training/intgemm_i14.cl"
-#if QN_PRODUCTS & QN_WITH_LARGE
-#include "kernels/training/intgemm_large.cl"
-#include "kernels/training/intgemm.cl"
-#include "kernels/training/intgemm_products.cl"
-#include "kernels/training/intgemm_gradient.cl"
-#endif
-#if QN_PRODUCTS & QN_WITH_MATRIX
-#include "kernels/training/matrix_large.cl"
-#include "kernels/training/matrix.cl"
-#include "kernels/training/matrix_products.cl"
-#include "kernels/training/matrix_small.cl"
-#include "kernels/training/matrix.cl"
-#include "kernels/training/matrix_products.cl"
-#include "kernels/training/matrix_gradient.cl"
-#endif
-#include "kernels/training/intgemm_small.cl"
-#include "kernels/training/intgemm.cl"
-#include "kernels/training/intgemm_products.cl"
-#include "kernels/training/intgemm_gradient.cl"
+#include "kernels/training/program_intgemm.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_I21
 #include "kernels/training/intgemm_i21.cl"
-#if QN_PRODUCTS & QN_WITH_LARGE
-#include "kernels/training/intgemm_large.cl"
-#include "kernels/training/intgemm.cl"
-#include "kernels/training/intgemm_products.cl"
-#include "kernels/training/intgemm_gradient.cl"
-#endif
-#if QN_PRODUCTS & QN_WITH_MATRIX
-#include "kernels/training/matrix_large.cl"
-#include "kernels/training/matrix.cl"
-#include "kernels/training/matrix_products.cl"
-#include "kernels/training/matrix_small.cl"
-#include "kernels/training/matrix.cl"
-#include "kernels/training/matrix_products.cl"
-#include "kernels/training/matrix_gradient.cl"
-#endif
-#include "kernels/training/intgemm_small.cl"
-#include "kernels/training/intgemm.cl"
-#include "kernels/training/intgemm_products.cl"
-#include "kernels/training/intgemm_gradient.cl"
+#include "kernels/training/program_intgemm.cl"
 #endif
 #include "kernels/training/losses.inc"
 #include "kernels/training/loss.cl"

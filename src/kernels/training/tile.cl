@@ -8,12 +8,6 @@
  * alternate, so that the runs of one lane are QN_DOWN or QN_ACROSS runs apart. A warp has 4 runs of
  * rows by 8 of columns. Lanes 0 and 1 share a run of columns, lanes 0 and 2 a run of rows: NVIDIA
  * GPUs then read such vectors for 16 lanes at once. */
-#undef QN_ACROSS
-#undef QN_DOWN
-#undef QN_STRIP
-#undef QN_VECTORS_OF
-#undef QN_LOADS
-#undef QN_SIDE
 #define QN_ACROSS (QN_TILE_COLUMNS / QN_LANE_COLUMNS)
 #define QN_DOWN (QN_TILE_ROWS / QN_LANE_ROWS)
 /* Links of an unrolled loop. */

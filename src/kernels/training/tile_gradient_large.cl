@@ -2,16 +2,6 @@
  * 64-bit sum, and a grain costs about 5 instructions a chain besides its fma. With 168 registers a
  * lane, three groups run on a multiprocessor of 65536 registers: one group converts while others
  * multiply. */
-#undef QN_TILE
-#undef QN_TILE_LANES
-#undef QN_TILE_GROUPS
-#undef QN_TILE_ROWS
-#undef QN_TILE_COLUMNS
-#undef QN_LANE_ROWS
-#undef QN_LANE_COLUMNS
-#undef QN_ROW_RUN
-#undef QN_COLUMN_RUN
-#undef QN_K_BLOCK
 #define QN_TILE(name) name##_gradient_large
 #define QN_TILE_LANES 128
 #define QN_TILE_GROUPS 3 /* resident on a multiprocessor */

@@ -2,16 +2,6 @@
  * The vectors of a warp take 8 cycles of local memory: four warps read for 32 cycles while they
  * compute for 64. For a group, a link is 1 KB of memory and 16384 fma. With 128 registers a lane,
  * two groups run on a multiprocessor of 65536 registers. */
-#undef QN_TILE
-#undef QN_TILE_LANES
-#undef QN_TILE_GROUPS
-#undef QN_TILE_ROWS
-#undef QN_TILE_COLUMNS
-#undef QN_LANE_ROWS
-#undef QN_LANE_COLUMNS
-#undef QN_ROW_RUN
-#undef QN_COLUMN_RUN
-#undef QN_K_BLOCK
 #define QN_TILE(name) name##_large
 #define QN_TILE_LANES 256
 #define QN_TILE_GROUPS 2 /* resident on a multiprocessor */

@@ -1,16 +1,6 @@
 /* Tiles of FORWARD_MEDIUM and ERRORS_MEDIUM, for products where 128 x 128 would leave
  * multiprocessors idle. A link is 32 fma a lane and 3 vectors of local memory (6 cycles for a
  * warp). */
-#undef QN_TILE
-#undef QN_TILE_LANES
-#undef QN_TILE_GROUPS
-#undef QN_TILE_ROWS
-#undef QN_TILE_COLUMNS
-#undef QN_LANE_ROWS
-#undef QN_LANE_COLUMNS
-#undef QN_ROW_RUN
-#undef QN_COLUMN_RUN
-#undef QN_K_BLOCK
 #define QN_TILE(name) name##_medium
 #define QN_TILE_LANES 128
 #define QN_TILE_GROUPS 4 /* resident on a multiprocessor */

@@ -2,16 +2,6 @@
  * few chains a lane. K-blocks are long, since few warps hide the latency of memory. A link is 4 fma
  * a lane and 2 vectors of local memory, about 8 cycles of a multiprocessor with one group. Example:
  * 784 inputs, 500 outputs and 128 items are 128 groups and about 4 us at 1.7 GHz. */
-#undef QN_TILE
-#undef QN_TILE_LANES
-#undef QN_TILE_GROUPS
-#undef QN_TILE_ROWS
-#undef QN_TILE_COLUMNS
-#undef QN_LANE_ROWS
-#undef QN_LANE_COLUMNS
-#undef QN_ROW_RUN
-#undef QN_COLUMN_RUN
-#undef QN_K_BLOCK
 #define QN_TILE(name) name##_small
 #define QN_TILE_LANES 128
 #define QN_TILE_GROUPS 1 /* resident on a multiprocessor */
