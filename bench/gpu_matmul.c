@@ -141,8 +141,8 @@ static void wait_for(const contest *c, const candidate *one) {
     const qn__worker *w = one->of->worker;
     if (one->work == BLAS && c->o->blas.wait() != 0)
         fail("cuCtxSynchronize failed", NULL);
-    must(c->o->driver->read(w->gpu, &w->layer[1].output, 0, &last, sizeof last, &err), "the device",
-         &err);
+    must(qn__gpu_read(c->o->driver, w->gpu, &w->layer[1].output, 0, &last, sizeof last, &err),
+         "the device", &err);
 }
 
 /* Mean seconds of one launch. */
@@ -172,7 +172,7 @@ static void try_once(contest *c, candidate *one) {
     must(c->o->driver->write(t->worker->gpu, to, offset, c->y, bytes, &err), "a copy", &err);
     one->times = 1;
     sample(c, one);
-    must(c->o->driver->read(t->worker->gpu, to, offset, c->y, bytes, &err), "a copy", &err);
+    must(qn__gpu_read(c->o->driver, t->worker->gpu, to, offset, c->y, bytes, &err), "a copy", &err);
 }
 
 /* Whether a candidate is correct and may be timed. Packing is verified by the products. */

@@ -112,7 +112,7 @@ static inline int8_t *bytes_of(const trained *t, const qn__gpu_memory *memory) {
     qn_error err = {0};
     const size_t bytes = t->program.layer[1].out * (size_t)row_of_digits(t);
     int8_t *made = room(bytes, 1);
-    must(noting_below->read(t->worker->gpu, memory, 0, made, bytes, &err), "a copy", &err);
+    must(qn__gpu_read(noting_below, t->worker->gpu, memory, 0, made, bytes, &err), "a copy", &err);
     return made;
 }
 

@@ -177,8 +177,8 @@ static inline void keep_notes(trained *t) {
 static inline float *copy_of(const trained *t, const qn__gpu_memory *memory) {
     qn_error err = {0};
     float *made = room(t->bytes[FORWARD], 1);
-    must(noting_below->read(t->worker->gpu, memory, 0, made, t->bytes[FORWARD], &err), "a copy",
-         &err);
+    must(qn__gpu_read(noting_below, t->worker->gpu, memory, 0, made, t->bytes[FORWARD], &err),
+         "a copy", &err);
     return made;
 }
 

@@ -69,7 +69,7 @@ static void looked_up(const qn__worker *w, uint32_t first, uint32_t rows,
     for (uint32_t r = 0; r < rows; ++r)
         to->absmax[first + r] = qn__cpu_byte_bits(w->program->scale, absmax[r]);
     qn__cpu_block_scales(w->bits, rows, to->absmax + first, to->factor + first, inverse);
-    w->intgemm->left_bytes(w->bits, rows, k, from, inverse, w->digits,
+    w->intgemm->left_bytes(w->bits, rows, k, from, inverse, w->fetch.digits,
                            (char *)to->left + first / QN__PANEL * w->layer[0].intgemm.right_size);
 }
 

@@ -62,7 +62,7 @@ static uint32_t most_rows(const qn__cpu_layer *l, uint32_t items) {
 }
 
 int qn__cpu_is_few(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
-    return pass->follows && l->few && pass->worker->finite && pass->batch->items <= FEW &&
+    return pass->follows && l->few && pass->worker->derived.finite && pass->batch->items <= FEW &&
            most_rows(l, pass->batch->items) > 0;
 }
 

@@ -53,13 +53,13 @@ static int all_finite(size_t count, const float *x) {
 }
 
 void qn__cpu_fold(qn__worker *w) {
-    w->finite = 1;
+    w->derived.finite = 1;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
         const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL * QN__PANEL;
-        w->finite = w->finite && (!l->few || all_finite(weights, l->weights));
+        w->derived.finite = w->derived.finite && (!l->few || all_finite(weights, l->weights));
         if (l->kind->fold)
             l->kind->fold(l);
     }
-    w->folded = 1;
+    w->derived.folded = 1;
 }

@@ -20,11 +20,11 @@ void qn__cpu_scale_item(const qn__worker *w, const qn__feed *feed, const void *r
                         size_t stride) {
     const qn__program *p = w->program;
     if (feed->bytes)
-        w->kernels->input_bytes(p->scale, w->mean, w->inverse, feed->features, (const uint8_t *)row,
-                                to, stride);
+        w->kernels->input_bytes(p->scale, w->fetch.mean, w->fetch.inverse, feed->features,
+                                (const uint8_t *)row, to, stride);
     else
-        w->kernels->input_floats(p->scale, w->mean, w->inverse, feed->features, (const float *)row,
-                                 to, stride);
+        w->kernels->input_floats(p->scale, w->fetch.mean, w->fetch.inverse, feed->features,
+                                 (const float *)row, to, stride);
 }
 
 static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row, float *to,
@@ -70,7 +70,7 @@ static void fetch_pictures(const qn__worker *w, const qn__batch *batch, const vo
                 items[at.first + i + j] = qn__absmax(features, scratch, 1);
             qn__cpu_pad(l, scratch, padded + j * room);
         }
-        qn__cpu_unfold(l, w->factors, padded, count, batch->items, stride,
+        qn__cpu_unfold(l, w->fetch.factors, padded, count, batch->items, stride,
                        inputs + (size_t)(at.first + i) * QN__PANEL);
     }
 }
@@ -81,31 +81,32 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[0];
     const size_t stride = qn__cpu_stride(batch->items * l->in_pixels);
-    float *inputs = w->inputs[into];
+    float *inputs = w->fetch.inputs[into];
     const void *row[QN__PANEL];
-    uint64_t *item = w->item[into] + at.first;
+    uint64_t *item = w->fetch.item[into] + at.first;
     qn__cpu_find_items(batch, at.first, at.items, item);
     for (uint32_t i = 0; i < at.items; ++i)
         row[i] = prefetch_item(batch, at.first + i, item[i]);
     if (pass->training && w->program->augment)
         qn__cpu_augment(w, batch, core, at.items, item, row);
     if (qn__cpu_from_bytes(w, batch->feed)) {
-        qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row, &w->rows[into]);
+        qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row,
+                              &w->fetch.rows[into]);
         return;
     }
     if (l->walks) {
         fetch_pictures(w, batch, row, at, core->scratch, stride, inputs, absmax,
-                       w->rows[into].absmax);
+                       w->fetch.rows[into].absmax);
         return;
     }
     for (uint32_t i = 0; i < at.items; ++i)
         fetch_one(w, batch->feed, row[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
                   absmax);
     if (w->bits)
-        qn__cpu_intgemm_fetched(w, at.first, at.items, inputs, w->input_blocks[into],
-                                &w->rows[into]);
+        qn__cpu_intgemm_fetched(w, at.first, at.items, inputs, w->fetch.input_blocks[into],
+                                &w->fetch.rows[into]);
     else
-        qn__cpu_note_zeros(w, &w->zeros[into], tile, at, inputs, stride);
+        qn__cpu_note_zeros(w, &w->fetch.zeros[into], tile, at, inputs, stride);
 }
 
 void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, int thread,
@@ -189,14 +190,14 @@ static void product_some(const qn__cpu_pass *pass, uint32_t block, uint32_t pane
                          uint32_t panels) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[0];
-    const qn__cpu_zeros *zeros = &w->zeros[w->current];
+    const qn__cpu_zeros *zeros = &w->fetch.zeros[w->fetch.current];
     const size_t stride = l->out_stride,
                  weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
     const uint32_t height = w->kernels->rows, whole = QN__BLOCK_ITEMS / height;
     const float *b = l->weights + panel * weights, *start = l->bias + panel * QN__PANEL;
     for (uint32_t tile = block * whole; tile < (block + 1) * whole; ++tile) {
         const qn__cpu_tile at = qn__cpu_tile_at(l->rows, height, tile);
-        const float *a = w->inputs[w->current] + (size_t)at.first * QN__PANEL;
+        const float *a = w->fetch.inputs[w->fetch.current] + (size_t)at.first * QN__PANEL;
         float *c = l->output + panel * stride + (size_t)at.first * QN__PANEL;
         int redo = 0;
         if (at.items == 0)

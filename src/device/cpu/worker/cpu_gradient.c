@@ -175,7 +175,8 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer,
         if (sum_intgemm(pass, &w->core[thread], how->plan, layer, at, rows, &s))
             return 1;
     } else if (how->narrow)
-        sum_narrow(pass, l, a, how->some ? w->zeros[w->current].some + at.in * w->room : NULL, d,
+        sum_narrow(pass, l, a,
+                   how->some ? w->fetch.zeros[w->fetch.current].some + at.in * w->room : NULL, d,
                    at.panels, how->flush_every, &s);
     else if (sum_wide(pass, l, a, d, at.panels, rows, &s))
         return 1;

@@ -300,12 +300,12 @@ static void pack_inputs(const qn__cpu_pass *pass, const qn__cpu_plan *plan, uint
     const float *inverse = plan->input_inverse + group->first;
     const uint8_t *doubled = group->inputs_doubled ? plan->input_doubled + group->first : NULL;
     const uint8_t *bytes =
-        layer ? NULL : w->rows[w->current].bytes + (size_t)panel * QN__BYTE_PANEL;
+        layer ? NULL : w->fetch.rows[w->fetch.current].bytes + (size_t)panel * QN__BYTE_PANEL;
     if (layer == 0 && qn__cpu_is_raw(w, pass->batch->feed))
         intgemm->left_raw_items(width_of(pass, layer, group, 0), count, list, bytes,
                                 qn__cpu_bytes_block(w), to);
     else if (layer == 0 && qn__cpu_from_bytes(w, pass->batch->feed))
-        intgemm->left_bytes_items(w->bits, count, list, inverse, doubled, w->digits, bytes,
+        intgemm->left_bytes_items(w->bits, count, list, inverse, doubled, w->fetch.digits, bytes,
                                   qn__cpu_bytes_block(w), to);
     else
         intgemm->left_items(w->bits, count, list, inverse, doubled,

@@ -30,7 +30,7 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
     const qn__layer *l = &p->layer[layer];
     const uint32_t items = pass->batch->items;
     for (uint32_t i = first; i < first + rows; ++i, from += QN__PANEL, to += QN__PANEL) {
-        const uint64_t item = pass->worker->item[pass->worker->current][i % items];
+        const uint64_t item = pass->worker->fetch.item[pass->worker->fetch.current][i % items];
         const uint64_t element = (uint64_t)(i / items) * l->to.channels + panel * QN__PANEL;
         uint32_t word[4];
         for (uint32_t c = 0; c < QN__PANEL; ++c) {

@@ -184,7 +184,7 @@ INLINE void find_labels(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t
     const qn__feed *feed = pass->batch->feed;
     const float scale = ldexpf(1.0f, (int)p->gradient_scale);
     for (uint32_t i = 0; i < rows; ++i) {
-        const uint64_t item = w->item[w->current][first + i];
+        const uint64_t item = w->fetch.item[w->fetch.current][first + i];
         const int32_t label = feed->labels[item];
         const uint32_t at = p->real || p->loss == QN__LOSS_BINARY ? 0 : (uint32_t)label;
         o->label[i] = p->real ? -1 : label;
@@ -211,7 +211,7 @@ INLINE void lane_losses(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t
     else
         w->kernels->activate(l->layer->activation, padded(lanes, out), y);
     choose(lanes, p->loss, out, y, class);
-    memcpy(w->chosen + first, class, rows * sizeof *class);
+    memcpy(w->losses.chosen + first, class, rows * sizeof *class);
     if (pass->batch->feed->labels) {
         if (p->loss == QN__LOSS_CROSS_ENTROPY)
             cross_entropy(lanes, p, w->kernels, out, y, &o, delta);
@@ -221,8 +221,8 @@ INLINE void lane_losses(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t
             sum_losses(lanes, p, w->kernels, l->layer, y, &o, delta);
         for (uint32_t i = 0; i < rows; ++i) /* 7.7 */
             o.loss[i] = o.loss[i] * o.weight[i];
-        memcpy(w->loss + first, o.loss, rows * sizeof *o.loss);
-        memcpy(w->label + first, o.label, rows * sizeof *o.label);
+        memcpy(w->losses.loss + first, o.loss, rows * sizeof *o.loss);
+        memcpy(w->losses.label + first, o.label, rows * sizeof *o.label);
     }
 }
 
@@ -272,8 +272,8 @@ void qn__cpu_tally_items(const qn__cpu_pass *pass, uint32_t first, uint32_t end,
         const uint32_t count = end - first < grain ? end - first : grain;
         float loss = 0.0f;
         for (uint32_t i = first; i < first + count; ++i) {
-            loss = loss + w->loss[i];
-            sum->correct += w->chosen[i] == w->label[i];
+            loss = loss + w->losses.loss[i];
+            sum->correct += w->losses.chosen[i] == w->losses.label[i];
         }
         tally->nan |= isnan(loss);
         tally->large |= fabsf(loss) >= QN__LOSS_LIMIT;

@@ -195,7 +195,7 @@ static size_t most_run_blocks(const qn__worker *w) {
 }
 
 static void carve_shared(qn__cpu_arena *a, qn__worker *w) {
-    char *begin = qn__cpu_carve(a, w->shared_bytes, 1);
+    char *begin = qn__cpu_carve(a, w->memory.shared_bytes, 1);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         const qn__cpu_layer *own = &w->layer[l->error_of];
@@ -223,30 +223,32 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         carve_layer(a, w, l);
     for (int i = 0; i < 2; ++i) {
         const size_t tiles = qn__cpu_tiles((uint32_t)w->room, w->kernels->rows);
-        w->inputs[i] = i > 0 && qn__cpu_one_input(w)
-                           ? w->inputs[0]
-                           : qn__cpu_carve(a, room, inputs * sizeof(float));
-        w->item[i] = qn__cpu_carve(a, w->room, sizeof(uint64_t));
-        w->input_blocks[i] = qn__cpu_carve(a, w->layer[0].in_panels, sizeof(size_t));
+        w->fetch.inputs[i] = i > 0 && qn__cpu_one_input(w)
+                                 ? w->fetch.inputs[0]
+                                 : qn__cpu_carve(a, room, inputs * sizeof(float));
+        w->fetch.item[i] = qn__cpu_carve(a, w->room, sizeof(uint64_t));
+        w->fetch.input_blocks[i] = qn__cpu_carve(a, w->layer[0].in_panels, sizeof(size_t));
         if (w->bits) {
-            carve_rows(a, w, w->layer[0].walks ? 0 : w->layer[0].layer->in, &w->rows[i]);
-            w->rows[i].bytes = qn__cpu_carve(a, (w->room + QN__PANEL - 1) / QN__PANEL,
-                                             (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
+            carve_rows(a, w, w->layer[0].walks ? 0 : w->layer[0].layer->in, &w->fetch.rows[i]);
+            w->fetch.rows[i].bytes = qn__cpu_carve(a, (w->room + QN__PANEL - 1) / QN__PANEL,
+                                                   (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
             continue;
         }
-        w->zeros[i].some = qn__cpu_carve(a, w->room, w->layer[0].in_panels * sizeof(uint16_t));
-        w->zeros[i].list = qn__cpu_carve(a, tiles, inputs * sizeof(uint32_t));
-        w->zeros[i].count = qn__cpu_carve(a, tiles, sizeof(uint32_t));
+        w->fetch.zeros[i].some =
+            qn__cpu_carve(a, w->room, w->layer[0].in_panels * sizeof(uint16_t));
+        w->fetch.zeros[i].list = qn__cpu_carve(a, tiles, inputs * sizeof(uint32_t));
+        w->fetch.zeros[i].count = qn__cpu_carve(a, tiles, sizeof(uint32_t));
     }
-    w->factors = w->layer[0].walks ? qn__cpu_carve(a, w->layer[0].channels, sizeof(size_t)) : NULL;
+    w->fetch.factors =
+        w->layer[0].walks ? qn__cpu_carve(a, w->layer[0].channels, sizeof(size_t)) : NULL;
     w->weight_blocks = qn__cpu_carve(a, most_panels(w), sizeof(size_t));
     const size_t features = ((size_t)w->layer[0].layer->in + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
-    w->mean = qn__cpu_carve(a, features, sizeof(float));
-    w->inverse = qn__cpu_carve(a, features, sizeof(float));
-    w->digits = w->bits ? qn__cpu_carve(a, 1, sizeof *w->digits) : NULL;
-    w->loss = qn__cpu_carve(a, w->room, sizeof(float));
-    w->chosen = qn__cpu_carve(a, w->room, sizeof(int32_t));
-    w->label = qn__cpu_carve(a, w->room, sizeof(int32_t));
+    w->fetch.mean = qn__cpu_carve(a, features, sizeof(float));
+    w->fetch.inverse = qn__cpu_carve(a, features, sizeof(float));
+    w->fetch.digits = w->bits ? qn__cpu_carve(a, 1, sizeof *w->fetch.digits) : NULL;
+    w->losses.loss = qn__cpu_carve(a, w->room, sizeof(float));
+    w->losses.chosen = qn__cpu_carve(a, w->room, sizeof(int32_t));
+    w->losses.label = qn__cpu_carve(a, w->room, sizeof(int32_t));
     for (int t = 0; t < w->threads; ++t) {
         qn__cpu_core core = {0};
         core.scratch =
@@ -296,7 +298,7 @@ static void connect_blocks(qn__worker *w) {
 static void connect(qn__worker *w) {
     const qn__program *p = w->program;
     if (w->layer[0].walks)
-        qn__cpu_unfold_begin(&w->layer[0], w->factors);
+        qn__cpu_unfold_begin(&w->layer[0], w->fetch.factors);
     for (size_t i = 0; i < most_panels(w); ++i)
         w->weight_blocks[i] = i * QN__PANEL * QN__PANEL;
     for (uint32_t l = 0; l < p->layers; ++l)
@@ -311,10 +313,10 @@ static void connect(qn__worker *w) {
     }
     connect_blocks(w);
     if (w->bits && p->scale != QN__SCALE_STANDARD)
-        qn__cpu_make_digits(w->bits, p->scale, w->digits);
+        qn__cpu_make_digits(w->bits, p->scale, w->fetch.digits);
     if (p->scale == QN__SCALE_STANDARD) {
-        memcpy(w->mean, p->mean, p->layer[0].in * sizeof *w->mean);
-        memcpy(w->inverse, p->inverse, p->layer[0].in * sizeof *w->inverse);
+        memcpy(w->fetch.mean, p->mean, p->layer[0].in * sizeof *w->fetch.mean);
+        memcpy(w->fetch.inverse, p->inverse, p->layer[0].in * sizeof *w->fetch.inverse);
     }
 }
 
@@ -517,20 +519,21 @@ qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
     if (!w->layer || !w->core || !w->counter)
         return QN_MEMORY;
     size_t done = shape_layers(w);
-    w->done = qn__alloc(done, sizeof *w->done, err);
-    if (!w->done)
+    w->progress.done = qn__alloc(done, sizeof *w->progress.done, err);
+    if (!w->progress.done)
         return QN_MEMORY;
     for (uint32_t l = p->layers; l-- > 0;)
-        w->layer[l].done = w->done + (done -= qn__cpu_groups(&w->layer[l]) + 1);
+        w->layer[l].done = w->progress.done + (done -= qn__cpu_groups(&w->layer[l]) + 1);
     qn__cpu_arena count = {0};
     carve_all(&count, w);
     if (count.overflow)
         return qn__fail_memory(err, SIZE_MAX, 1);
-    w->block = qn__alloc_pages(count.used, err); /* a small batch does not use most of the room */
-    if (!w->block)
+    w->memory.block =
+        qn__alloc_pages(count.used, err); /* a small batch does not use most of the room */
+    if (!w->memory.block)
         return QN_MEMORY;
-    w->block_size = count.used;
-    qn__cpu_arena fill = {.base = w->block};
+    w->memory.size = count.used;
+    qn__cpu_arena fill = {.base = w->memory.block};
     carve_all(&fill, w);
     connect(w);
     return QN_OK;

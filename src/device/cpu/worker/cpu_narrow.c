@@ -51,8 +51,8 @@ static qn__cpu_items fetch(const qn__cpu_pass *pass, int thread, uint32_t first,
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[0];
     const qn__feed *feed = pass->batch->feed;
-    uint64_t *item = w->item[w->current] + first;
-    float *tile = w->inputs[w->current] + (size_t)thread * tile_rows(w) * QN__PANEL;
+    uint64_t *item = w->fetch.item[w->fetch.current] + first;
+    float *tile = w->fetch.inputs[w->fetch.current] + (size_t)thread * tile_rows(w) * QN__PANEL;
     qn__cpu_find_items(pass->batch, first, items, item);
     if (is_in_place(pass, item[0], items))
         return (qn__cpu_items){qn__batch_values(pass->batch, first, item[0]), feed->features,
@@ -100,7 +100,7 @@ void qn__cpu_narrow(const qn__cpu_pass *pass, int thread) {
     const uint32_t tile = tile_items(w), task_items = tile * TASK_TILES;
     const uint32_t items = pass->batch->items;
     const qn__cpu_grid grid = {(items - 1) / task_items + 1, 1, 1};
-    int64_t *sums = w->narrow_sums + sums_of(&w->layer[0]) * (size_t)thread;
+    int64_t *sums = w->losses.narrow_sums + sums_of(&w->layer[0]) * (size_t)thread;
     int bad = 0;
     memset(sums, 0, sums_of(&w->layer[0]) * sizeof *sums);
     core->tally = (qn__cpu_tally){0};
@@ -122,7 +122,7 @@ void qn__cpu_narrow_end(const qn__cpu_pass *pass) {
     const uint32_t outputs = l->layer->out;
     const size_t inputs = (size_t)l->in_panels * QN__PANEL;
     for (int t = 0; t < w->threads; ++t) {
-        const int64_t *sums = w->narrow_sums + sums_of(l) * (size_t)t;
+        const int64_t *sums = w->losses.narrow_sums + sums_of(l) * (size_t)t;
         if (w->core[t].failed_layer)
             continue;
         for (uint32_t o = 0; o < outputs; ++o, sums += inputs)

@@ -38,14 +38,14 @@ static void inspect(const qn__cpu_pass *pass, int thread) {
             if (pass->applied->outputs)
                 pass->applied->outputs[(size_t)i * l->layer->out + o] = y;
             if (pass->applied->scores && w->program->loss == QN__LOSS_BINARY)
-                pass->applied->scores[i] = w->chosen[i] ? y : 1.0f - y;
-            else if (pass->applied->scores && (int32_t)o == w->chosen[i])
+                pass->applied->scores[i] = w->losses.chosen[i] ? y : 1.0f - y;
+            else if (pass->applied->scores && (int32_t)o == w->losses.chosen[i])
                 pass->applied->scores[i] = y;
             if (!isfinite(y) && w->core[thread].bad_position > i)
                 w->core[thread].bad_position = i;
         }
         if (pass->applied->classes)
-            pass->applied->classes[i] = w->chosen[i];
+            pass->applied->classes[i] = w->losses.chosen[i];
     }
 }
 
@@ -130,7 +130,8 @@ static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase
         barrier(w, thread);
     if (pass->next) {
         w->core[thread].next_input = 0;
-        qn__cpu_fetch(pass, pass->next, 1 - w->current, thread, phase, &w->core[thread].next_input);
+        qn__cpu_fetch(pass, pass->next, 1 - w->fetch.current, thread, phase,
+                      &w->core[thread].next_input);
     }
 }
 
@@ -138,7 +139,7 @@ static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase
 static uint32_t pack_intgemm(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    if (qn__cpu_walks_integers(l) && w->stale) {
+    if (qn__cpu_walks_integers(l) && w->derived.stale) {
         qn__cpu_walk_pack(pass, thread, layer, phase);
         barrier(w, thread);
     } else if (qn__cpu_packs_inputs(w, l)) {
@@ -180,7 +181,7 @@ static void look_into_loss(const qn__cpu_pass *pass, int thread) {
     if (!tally.nan && !tally.large)
         return;
     if (thread == 0)
-        w->invalid = find_invalid(pass);
+        w->losses.invalid = find_invalid(pass);
     barrier(w, thread);
 }
 
@@ -197,9 +198,9 @@ static void phases(void *context, int thread) {
         core->busy += qn__now() - begun;
         return;
     }
-    if (w->fetched.items == 0) {
+    if (w->fetch.ahead.items == 0) {
         core->absmax_input[0] = 0;
-        qn__cpu_fetch(pass, pass->batch, w->current, thread, phase, &core->absmax_input[0]);
+        qn__cpu_fetch(pass, pass->batch, w->fetch.current, thread, phase, &core->absmax_input[0]);
         barrier(w, thread);
     } else {
         core->absmax_input[0] = core->next_input;
@@ -237,7 +238,7 @@ static uint32_t first_invalid(const qn__cpu_pass *pass) {
     if (w->bits)
         return qn__cpu_not_finite(pass);
     if (pass->training && !pass->narrow)
-        return w->invalid;
+        return w->losses.invalid;
     if (pass->follows) {
         qn__cpu_pass again = *pass;
         again.follows = 0;
@@ -350,31 +351,31 @@ static void set_rows(const qn__cpu_pass *pass) {
     }
     qn__cpu_norm_begin(w, items);
     for (size_t p = 0; pass->next && p < w->layer[0].in_panels; ++p)
-        w->input_blocks[1 - w->current][p] = p * qn__cpu_stride(pass->next->items);
+        w->fetch.input_blocks[1 - w->fetch.current][p] = p * qn__cpu_stride(pass->next->items);
     for (size_t p = 0; p < w->layer[0].in_panels; ++p)
-        w->input_blocks[w->current][p] = p * w->layer[0].in_stride;
+        w->fetch.input_blocks[w->fetch.current][p] = p * w->layer[0].in_stride;
 }
 
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     qn__worker *w = pass->worker;
     pass->follows = !pass->training && !w->bits;
     if (pass->training)
-        w->folded = 0;
-    else if (!w->folded)
+        w->derived.folded = 0;
+    else if (!w->derived.folded)
         qn__cpu_fold(w);
     qn__cpu_begin_phases(w);
-    if (same_batch(&w->fetched, pass->batch))
-        w->current = 1 - w->current;
+    if (same_batch(&w->fetch.ahead, pass->batch))
+        w->fetch.current = 1 - w->fetch.current;
     else
-        w->fetched.items = 0;
+        w->fetch.ahead.items = 0;
     set_rows(pass);
     for (uint32_t l = 0; l < w->program->layers; ++l) {
         if (!w->layer[l].other)
-            w->layer[l].second = w->inputs[w->current];
+            w->layer[l].second = w->fetch.inputs[w->fetch.current];
         if (!w->layer[l].below) {
-            w->layer[l].input = w->inputs[w->current];
+            w->layer[l].input = w->fetch.inputs[w->fetch.current];
             if (!qn__cpu_packs_inputs(w, &w->layer[l]))
-                w->layer[l].intgemm.input = w->rows[w->current];
+                w->layer[l].intgemm.input = w->fetch.rows[w->fetch.current];
         }
     }
     if (w->bits)
@@ -382,10 +383,10 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     qn__pool_run(w->pool, phases, pass);
     if (pass->narrow)
         qn__cpu_narrow_end(pass);
-    w->stale = pass->update != NULL;
-    w->fetched.items = 0;
+    w->derived.stale = pass->update != NULL;
+    w->fetch.ahead.items = 0;
     if (pass->next)
-        w->fetched = *pass->next;
+        w->fetch.ahead = *pass->next;
     /* Outside training the first invalid item is more useful than the loss of its grain. */
     qn_status status = pass->training ? QN_OK : check(pass, err);
     if (status == QN_OK)

@@ -19,15 +19,15 @@ void qn__cpu_begin_progress(qn__worker *w) {
     for (uint32_t l = 0; l < layers; ++l)
         for (uint32_t g = 0; g <= qn__cpu_groups(&w->layer[l]); ++g)
             atomic_store_explicit(&w->layer[l].done[g], 0, memory_order_relaxed);
-    w->next_layer = layers;
-    w->next_group = qn__cpu_groups(&w->layer[layers - 1]);
-    w->told = w->program->parameters;
+    w->progress.next_layer = layers;
+    w->progress.next_group = qn__cpu_groups(&w->layer[layers - 1]);
+    w->progress.told = w->program->parameters;
 }
 
 /* Whether the next group is complete; then also the first of its words. */
 static int is_complete(const qn__worker *w, uint64_t *first) {
-    const qn__cpu_layer *l = &w->layer[w->next_layer - 1];
-    const uint32_t groups = qn__cpu_groups(l), group = w->next_group;
+    const qn__cpu_layer *l = &w->layer[w->progress.next_layer - 1];
+    const uint32_t groups = qn__cpu_groups(l), group = w->progress.next_group;
     const uint32_t tasks = l->vectors == 0 ? 0 : group == groups ? l->out_panels : l->tasks;
     if (atomic_load_explicit(&l->done[group], memory_order_acquire) < tasks)
         return 0;
@@ -44,16 +44,16 @@ void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
     atomic_fetch_add_explicit(&w->layer[layer].done[group], 1, memory_order_release);
     if (thread != 0)
         return;
-    uint64_t first = w->told;
-    while (w->next_layer > 0 && is_complete(w, &first)) {
-        if (w->next_group > 0)
-            --w->next_group;
-        else if (--w->next_layer > 0)
-            w->next_group = qn__cpu_groups(&w->layer[w->next_layer - 1]);
+    uint64_t first = w->progress.told;
+    while (w->progress.next_layer > 0 && is_complete(w, &first)) {
+        if (w->progress.next_group > 0)
+            --w->progress.next_group;
+        else if (--w->progress.next_layer > 0)
+            w->progress.next_group = qn__cpu_groups(&w->layer[w->progress.next_layer - 1]);
     }
-    if (first < w->told)
-        pass->outlet->ready(pass->outlet->user, first, w->told - first);
-    w->told = first;
+    if (first < w->progress.told)
+        pass->outlet->ready(pass->outlet->user, first, w->progress.told - first);
+    w->progress.told = first;
 }
 
 /* ---------------------------------------------------------------------------- out of the panels */
@@ -188,8 +188,8 @@ qn_status qn__cpu_collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_err
     qn__cpu_pass pass = {.worker = w, .into = sums};
     if (w->layer[w->program->layers - 1].weight_sums)
         run(&pass); /* otherwise no grains were ever trained */
-    const int failed = qn__tally_add(tally, &w->tally);
-    w->tally = (qn__tally){0};
+    const int failed = qn__tally_add(tally, &w->losses.tally);
+    w->losses.tally = (qn__tally){0};
     return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
 }
 
@@ -197,15 +197,15 @@ qn_status qn__cpu_update(qn__worker *w, const qn__update *update, const int64_t 
                          qn_error *err) {
     qn__cpu_pass pass = {.worker = w, .update = update, .totals = sums};
     (void)err;
-    w->stale = 1;
-    w->folded = 0;
+    w->derived.stale = 1;
+    w->derived.folded = 0;
     run(&pass);
     return QN_OK;
 }
 
 void qn__cpu_pack_weights(qn__worker *w) {
     qn__cpu_pass pass = {.worker = w};
-    w->stale = 1;
+    w->derived.stale = 1;
     qn__cpu_begin_changes(w);
     run(&pass);
 }

@@ -106,7 +106,7 @@ static qn__cpu_place *place_of(qn__worker *w, uint32_t i) {
  * memory. */
 static void put(qn__worker *w, qn__cpu_place *own) {
     const int wait = qn__cpu_gradients_wait(w);
-    size_t at = wait ? w->shared_bytes : 0, taken = !wait;
+    size_t at = wait ? w->memory.shared_bytes : 0, taken = !wait;
     while (taken > 0) {
         const size_t end = end_of(at, own->bytes);
         taken = 0;
@@ -116,7 +116,7 @@ static void put(qn__worker *w, qn__cpu_place *own) {
     }
     const size_t end = end_of(at, own->bytes);
     own->at = at < SIZE_MAX ? at : SIZE_MAX - 1; /* placed, where no memory is */
-    w->shared_bytes = end > w->shared_bytes ? end : w->shared_bytes;
+    w->memory.shared_bytes = end > w->memory.shared_bytes ? end : w->memory.shared_bytes;
 }
 
 /* The largest array that is not placed; NULL: none. */
@@ -135,7 +135,7 @@ void qn__cpu_place_arrays(qn__worker *w) {
         qn__cpu_place *own = place_of(w, i);
         *own = (qn__cpu_place){.bytes = own->bytes, .at = SIZE_MAX, .first = UINT32_MAX};
     }
-    w->shared_bytes = 0;
+    w->memory.shared_bytes = 0;
     find_windows(w);
     for (qn__cpu_place *next = largest(w); next; next = largest(w))
         put(w, next);

@@ -85,10 +85,10 @@ void qn__cpu_close(qn__worker *w) {
         qn__free(w->layer[l].weight_sums);
         qn__free(w->layer[l].bias_sums);
     }
-    qn__free_pages(w->block, w->block_size);
-    qn__free(w->narrow_sums);
+    qn__free_pages(w->memory.block, w->memory.size);
+    qn__free(w->losses.narrow_sums);
     qn__free(w->counter);
-    qn__free(w->done);
+    qn__free(w->progress.done);
     qn__free(w->core);
     qn__free(w->layer);
     qn__free(w);
@@ -127,7 +127,7 @@ void qn__cpu_unpack(const qn__cpu_layer *l, const float *from, const float *from
 }
 
 static void clear_sums(qn__worker *w) {
-    memset(&w->tally, 0, sizeof w->tally);
+    memset(&w->losses.tally, 0, sizeof w->losses.tally);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
         const size_t outputs = (size_t)l->out_panels * QN__PANEL;
@@ -149,7 +149,7 @@ qn_status qn__cpu_load(qn__worker *w, const qn__state *state, qn_error *err) {
                          l->bias_slot[s]);
     }
     clear_sums(w);
-    w->folded = 0;
+    w->derived.folded = 0;
     if (w->bits)
         qn__cpu_pack_weights(w);
     return QN_OK;
@@ -184,10 +184,10 @@ static qn_status need_sums(qn__worker *w, qn_error *err) {
 }
 
 static qn_status need_narrow_sums(qn__worker *w, qn_error *err) {
-    if (!w->narrow_sums)
-        w->narrow_sums =
-            qn__alloc(qn__cpu_narrow_room(w) * (size_t)w->threads, sizeof *w->narrow_sums, err);
-    return w->narrow_sums ? QN_OK : QN_MEMORY;
+    if (!w->losses.narrow_sums)
+        w->losses.narrow_sums = qn__alloc(qn__cpu_narrow_room(w) * (size_t)w->threads,
+                                          sizeof *w->losses.narrow_sums, err);
+    return w->losses.narrow_sums ? QN_OK : QN_MEMORY;
 }
 
 /* The items of some grains. */
@@ -210,7 +210,7 @@ static qn_status train_grains(qn__worker *w, const qn__batch *part, qn_error *er
     pass.narrow = qn__cpu_is_narrow(w, part);
     if (pass.narrow && need_narrow_sums(w, err) != QN_OK)
         return QN_MEMORY;
-    return qn__cpu_run(&pass, &w->tally, err);
+    return qn__cpu_run(&pass, &w->losses.tally, err);
 }
 
 static qn_status train_in_place(qn__worker *w, const qn__batch *part, const qn__outlet *sums,

@@ -192,6 +192,47 @@ typedef struct qn__cpu_grid {
     int by_column; /* 1: a column's tasks follow one another; 0: a row's */
 } qn__cpu_grid;
 
+/* The parts of a worker. */
+
+/* The items of two batches: while a step computes with one of them, its last phase fetches the
+ * items of the next step. */
+typedef struct qn__cpu_fetching {
+    float *inputs[2];        /* in panels */
+    uint64_t *item[2];       /* the numbers of the items */
+    qn__cpu_zeros zeros[2];  /* in float32 */
+    qn__cpu_rows rows[2];    /* the same inputs as operands, in integer arithmetic */
+    size_t *input_blocks[2]; /* where the panels begin */
+    int current;             /* which of the two the step uses */
+    qn__batch ahead;         /* the batch in inputs[1 - current]; items 0: none */
+    float *mean, *inverse;   /* padded with zeros */
+    size_t *factors;         /* of layer 0's outputs, where it walks: cpu_unfold.c */
+    qn__cpu_digits *digits;  /* integers for each byte, in integer arithmetic */
+} qn__cpu_fetching;
+
+/* What was derived from the parameters, until they change. */
+typedef struct qn__cpu_derived {
+    int stale;  /* weights of convolutions in integer arithmetic are not packed */
+    int folded; /* what `fold` of cpu_kinds.h makes is made */
+    int finite; /* then: all weights of layers that are `few` are finite */
+} qn__cpu_derived;
+
+typedef struct qn__cpu_losses {
+    float *loss;     /* of each item */
+    int32_t *chosen; /* class of each item */
+    int32_t *label;  /* label of each item, -1 for real targets */
+    qn__tally tally;
+    uint32_t invalid;     /* of a training pass with an invalid loss, in float32: first_invalid */
+    int64_t *narrow_sums; /* of all threads: allocated when first used */
+} qn__cpu_losses;
+
+/* Sums that an outlet has received. Thread 0 reports: a layer (counted from 1; 0: none) and its
+ * group come next; words from `told` on were reported. */
+typedef struct qn__cpu_reporting {
+    atomic_uint *done; /* completed tasks of all layers */
+    uint32_t next_layer, next_group;
+    uint64_t told;
+} qn__cpu_reporting;
+
 struct qn__worker {
     const qn__program *program;
     const qn__cpu_kernels *kernels;
@@ -202,40 +243,22 @@ struct qn__worker {
     uint32_t slots;
     size_t room; /* the largest number of rows of a panel of batch arrays */
     qn__cpu_layer *layer;
-    int walks;               /* a layer does */
-    int shared;              /* several layers read the inputs, which are not unfolded then */
-    float *inputs[2];        /* in panels; one for the current batch, one to fetch the next batch */
-    uint64_t *item[2];       /* of each of inputs[]: the numbers of its items */
-    qn__cpu_zeros zeros[2];  /* of each of inputs[], in float32 */
-    qn__cpu_rows rows[2];    /* the same inputs as operands, in integer arithmetic */
-    int current;             /* which of the two the step uses */
-    qn__batch fetched;       /* the batch in inputs[1 - current]; items 0: none */
-    float *mean, *inverse;   /* padded with zeros */
-    size_t *input_blocks[2]; /* of each of inputs[]: where its panels begin */
-    size_t *factors;         /* of layer 0's outputs, where it walks: cpu_unfold.c */
-    size_t run_blocks;       /* the most of a run's chain */
-    const float *nothing;    /* QN__RUN_ROWS rows of zeros, after all other arrays */
-    int stale;               /* weights of convolutions in integer arithmetic are not packed */
-    int folded;              /* the factors of normalisations are those of the parameters */
-    int finite;              /* the same moment: all weights of layers that are `few` are finite */
-    size_t *weight_blocks;   /* [p] = p * 256: where the blocks of weights of a panel begin */
-    qn__cpu_digits *digits;  /* integers for each byte, in integer arithmetic */
-    float *loss;             /* of each item */
-    int32_t *chosen;         /* class of each item */
-    int32_t *label;          /* label of each item, -1 for real targets */
-    qn__tally tally;
-    int64_t *narrow_sums; /* of all threads: allocated when first used */
+    int walks;             /* a layer does */
+    int shared;            /* several layers read the inputs, which are not unfolded then */
+    size_t run_blocks;     /* the most of a run's chain */
+    const float *nothing;  /* QN__RUN_ROWS rows of zeros, after all other arrays */
+    size_t *weight_blocks; /* [p] = p * 256: where the blocks of weights of a panel begin */
     qn__cpu_core *core;
     qn__cpu_counter *counter; /* tasks taken in each phase: phase * threads + thread */
-    atomic_uint *done;        /* completed tasks of all layers */
-    /* The next progress report of thread 0: a layer (counted from 1; 0: none) and its group; words
-     * from `told` on were reported. */
-    uint32_t next_layer, next_group;
-    uint64_t told;
-    uint32_t invalid;    /* of a training pass with an invalid loss, in float32: first_invalid */
-    size_t shared_bytes; /* the memory that arrays of errors and outputs share */
-    void *block;         /* the one allocation that holds all arrays of floats */
-    size_t block_size;
+    qn__cpu_fetching fetch;
+    qn__cpu_derived derived;
+    qn__cpu_losses losses;
+    qn__cpu_reporting progress;
+    struct {
+        void *block; /* the one allocation that holds all arrays */
+        size_t size;
+        size_t shared_bytes; /* of it: what arrays of errors and outputs share */
+    } memory;
 };
 
 /* One pass of all cores over a batch. */
@@ -515,7 +538,7 @@ void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, 
 int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
 
 /* Places the arrays of errors of a pass, whose bytes are known: sets `at` of each and
- * worker->shared_bytes. */
+ * worker->memory.shared_bytes. */
 void qn__cpu_place_arrays(qn__worker *worker);
 
 /* Bytes of the one block of memory of a worker whose threads, kernels and room are chosen;

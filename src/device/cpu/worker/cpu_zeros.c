@@ -49,6 +49,6 @@ int qn__cpu_mostly_zero(const qn__cpu_pass *pass) {
     if (w->bits || w->layer[0].walks)
         return 0; /* lists of zeros are for float32, and for features */
     for (uint32_t t = 0; t < tiles; ++t)
-        listed += w->zeros[w->current].count[t];
+        listed += w->fetch.zeros[w->fetch.current].count[t];
     return listed * 3 < (uint64_t)tiles * w->layer[0].layer->in * 2;
 }

@@ -46,7 +46,7 @@ static void test_chain(void **state) {
     net n;
     chain(&n, MOST);
     qn__cpu_place_arrays(&n.w);
-    assert_int_equal(n.w.shared_bytes, 200);
+    assert_int_equal(n.w.memory.shared_bytes, 200);
     for (uint32_t i = 1; i < MOST; ++i)
         assert_true(apart(&n.own[i - 1].error_place, &n.own[i].error_place));
 }
@@ -59,7 +59,7 @@ static void test_parameters(void **state) {
     for (uint32_t i = 0; i < MOST; ++i)
         n.own[i].transposed_weights = 0;
     qn__cpu_place_arrays(&n.w);
-    assert_int_equal(n.w.shared_bytes, 300);
+    assert_int_equal(n.w.memory.shared_bytes, 300);
     for (uint32_t i = 2; i < MOST; ++i)
         assert_true(apart(&n.own[i - 2].error_place, &n.own[i].error_place));
     for (uint32_t i = 1; i < MOST; ++i) /* it reads these outputs */
@@ -93,7 +93,7 @@ static void test_shortcut(void **state) {
     assert_true(apart(&n.own[3].error_place, &n.own[1].error_place));
     assert_true(apart(&n.own[3].error_place, &n.own[0].error_place));
     assert_true(apart(&n.own[1].error_place, &n.own[0].error_place));
-    assert_int_equal(n.w.shared_bytes, 300);
+    assert_int_equal(n.w.memory.shared_bytes, 300);
 }
 
 static void test_branch(void **state) {
@@ -119,7 +119,7 @@ static void test_integers(void **state) {
             n.layer[i].depth = 1;
         }
         qn__cpu_place_arrays(&n.w);
-        assert_int_equal(n.w.shared_bytes, walks ? 200 : 100 * MOST);
+        assert_int_equal(n.w.memory.shared_bytes, walks ? 200 : 100 * MOST);
     }
 }
 
@@ -148,7 +148,7 @@ static void test_outputs(void **state) {
     assert_int_equal(n.own[1].output_place.last, n.own[1].error_place.first);
     assert_int_equal(n.own[2].output_place.last, n.own[2].error_place.last);
     assert_int_equal(n.own[4].output_place.last, n.own[5].error_place.last);
-    assert_int_equal(n.w.shared_bytes, (MOST + 1) * 100);
+    assert_int_equal(n.w.memory.shared_bytes, (MOST + 1) * 100);
     block(&n, 1); /* the derivatives of both paths come with the errors of the add */
     assert_int_equal(n.own[2].output_place.last, 2);
     assert_int_equal(n.own[3].output_place.last, 2);
@@ -160,14 +160,14 @@ static void test_overflow(void **state) {
     chain(&n, 3);
     n.own[1].error_place.bytes = SIZE_MAX - 50;
     qn__cpu_place_arrays(&n.w);
-    assert_true(n.w.shared_bytes == SIZE_MAX);
+    assert_true(n.w.memory.shared_bytes == SIZE_MAX);
     chain(&n, 4);
     for (uint32_t i = 0; i < 4; ++i) {
         n.own[i].transposed_weights = 0;
         n.own[i].error_place.bytes = SIZE_MAX / 2 + 1;
     }
     qn__cpu_place_arrays(&n.w);
-    assert_true(n.w.shared_bytes == SIZE_MAX);
+    assert_true(n.w.memory.shared_bytes == SIZE_MAX);
 }
 
 int main(void) {
