@@ -263,7 +263,7 @@ WINDOWS = {f"pixels-{name}": pixels(model, more) for name, model, more in [
     ("avgpool-overlap", "avgpool 3 stride 2; conv 6 3x3 relu; avgpool 5x3 stride 1", ""),
     ("globalpool", "conv 6 3x3 stride 2 relu; conv 20 3x3 stride 2 relu; globalpool", ""),
     ("globalpool-first", "globalpool; dense 5 tanh", ""),
-    ("after-features", "dense 18 relu; globalpool; conv 7 1x1 tanh", ""),
+    ("behind-features", "dense 18 relu; globalpool; conv 7 1x1 tanh", ""),
     ("dropout", "conv 6 3x3 stride 2 relu dropout 0.3; maxpool 2; conv 8 3x3 tanh dropout 0.5;"
                 " dense 16 sigmoid dropout 0.2", ""),
     ("standard", "conv 6 3x3 stride 2 relu; maxpool 2", "--scale standard"),

@@ -30,23 +30,23 @@ static int stopping(const qn_train *t) {
 }
 
 static void measure_step(qn_train *t) {
-    const double seconds = t->training - t->recent_training;
+    const double seconds = t->clock.training - t->recent.training;
     const int over = seconds >= RECENT_SECONDS;
-    if (seconds > 0 && (over || !t->recent_known))
-        t->recent_rate = (double)(t->items - t->recent_items) / seconds;
+    if (seconds > 0 && (over || !t->recent.known))
+        t->recent.rate = (double)(t->done.items - t->recent.items) / seconds;
     if (!over)
         return;
-    t->recent_training = t->training;
-    t->recent_items = t->items;
-    t->recent_known = 1;
+    t->recent.training = t->clock.training;
+    t->recent.items = t->done.items;
+    t->recent.known = 1;
 }
 
 static void report_step(qn_train *t, double now) {
     const qn__train_job *job = &t->job;
     measure_step(t);
-    if (now - t->last_meter >= METER_SECONDS) {
+    if (now - t->clock.last_meter >= METER_SECONDS) {
         qn__team_meter(job->team, 0);
-        t->last_meter = now;
+        t->clock.last_meter = now;
     }
     if (!t->options.on_step)
         return;
@@ -59,9 +59,9 @@ static void report_step(qn_train *t, double now) {
                                  .step = job->step,
                                  .steps = job->steps,
                                  .items_done = job->running.items,
-                                 .items_per_second = t->recent_rate,
+                                 .items_per_second = t->recent.rate,
                                  .seconds_left =
-                                     t->recent_rate > 0 ? (double)left / t->recent_rate : 0,
+                                     t->recent.rate > 0 ? (double)left / t->recent.rate : 0,
                                  .loss = running.loss};
     t->options.on_step(t->options.user, &event);
     qn__float_state_set();
@@ -72,14 +72,14 @@ static void report_step(qn_train *t, double now) {
 static void record_epoch(qn_train *t, const qn_epoch_event *event) {
     char text[1200];
     qn_error why = {0};
-    if (t->story)
-        qn__record_epoch(t->story, event, NULL); /* memory that is short shows at its end */
+    if (t->record.story)
+        qn__record_epoch(t->record.story, event, NULL); /* memory that is short shows at its end */
     qn__train_store_epoch(t);
-    if (!t->run_dir || !qn__train_is_writer(t) || !qn__train_may_record(t))
+    if (!t->record.dir || !qn__train_is_writer(t) || !qn__train_may_record(t))
         return;
     qn_status status = qn__train_take_record(t, event->epoch - 1, &why);
     if (status == QN_OK)
-        status = qn__record_epoch(t->record, event, &why);
+        status = qn__record_epoch(t->record.folder, event, &why);
     if (!qn__train_recorded(t, status, &why))
         return;
     snprintf(text, sizeof text, "%s; the training continues without its record", why.what);
@@ -91,11 +91,11 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
     qn_status status = qn__train_score(t, err);
     if (status == QN_OK)
         status = qn__train_say(t, err);
-    qn__train_span(t, "epoch", t->epoch_begun);
-    t->epoch_begun = 0;
+    qn__train_span(t, "epoch", t->trace.epoch_begun);
+    t->trace.epoch_begun = 0;
     if (status != QN_OK)
         return status;
-    const double seconds = t->epoch_training;
+    const double seconds = t->clock.epoch_training;
     const uint64_t epochs = job->step / job->steps_per_epoch;
     uint64_t first;
     const uint32_t stage = qn__stages_at(&job->stages, epochs - 1, &first);
@@ -104,22 +104,22 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
                                   .epochs = job->recipe.epochs,
                                   .seconds = seconds,
                                   .items_per_second =
-                                      seconds > 0 ? (double)t->epoch_items / seconds : 0,
+                                      seconds > 0 ? (double)t->done.epoch_items / seconds : 0,
                                   .learning_rate = job->learning_rate,
                                   .real = job->recipe.task == QN__TASK_REGRESS,
-                                  .train = t->train_score,
-                                  .valid = t->valid_score,
-                                  .test = t->test_score,
+                                  .train = t->scores.train,
+                                  .valid = t->scores.valid,
+                                  .test = t->scores.test,
                                   .stage = stage + 1,
                                   .stages = job->stages.count,
                                   .stage_ends = epochs == first + job->stages.stage[stage].epochs};
-    t->epoch_training = 0;
-    t->epoch_items = 0;
+    t->clock.epoch_training = 0;
+    t->done.epoch_items = 0;
     record_epoch(t, &event);
     status = qn__train_report_epoch(t, &event, err);
     if (status == QN_OK)
         qn__train_watch(t, &event);
-    return status == QN_OK ? qn__train_best_judge(t, t->valid_loss, err) : status;
+    return status == QN_OK ? qn__train_best_judge(t, t->scores.valid_loss, err) : status;
 }
 
 static qn_status one_step(qn_train *t, qn_error *err) {
@@ -127,19 +127,19 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     const uint64_t before = job->step % job->steps_per_epoch ? job->running.items : 0;
     const uint64_t at = job->step;
     const double begun = qn__now();
-    t->epoch_begun = t->epoch_begun > 0 ? t->epoch_begun : begun;
+    t->trace.epoch_begun = t->trace.epoch_begun > 0 ? t->trace.epoch_begun : begun;
     qn__train_request_save(t, begun);
     qn_status status = t->failed = qn__train_job_step(job, err);
     if (status != QN_OK || job->step == at) /* nothing was left to do */
         return status;
     const double now = qn__now();
-    t->training += now - begun;
-    t->epoch_training += now - begun;
-    t->items += job->running.items - before;
-    t->epoch_items += job->running.items - before;
-    ++t->steps;
-    if (t->steps == 1)
-        t->first_step = now;
+    t->clock.training += now - begun;
+    t->clock.epoch_training += now - begun;
+    t->done.items += job->running.items - before;
+    t->done.epoch_items += job->running.items - before;
+    ++t->done.steps;
+    if (t->done.steps == 1)
+        t->clock.first_step = now;
     report_step(t, now);
     if (job->step % job->steps_per_epoch == 0)
         status = end_epoch(t, err);
@@ -150,15 +150,15 @@ static qn_status one_step(qn_train *t, qn_error *err) {
 
 static void begin_stretch(qn_train *t, double begun) {
     qn__team_meter(t->job.team, 1);
-    t->last_checkpoint = t->last_meter = t->run_begun = begun;
-    t->waiting_at = 0;
-    t->waiting_at = qn__train_waiting(t) - t->waited;
+    t->saved.last = t->clock.last_meter = t->clock.run_begun = begun;
+    t->clock.waiting_at = 0;
+    t->clock.waiting_at = qn__train_waiting(t) - t->clock.waited;
 }
 
 static void end_stretch(qn_train *t) {
-    t->waited = qn__train_waiting(t);
-    t->seconds += qn__now() - t->run_begun;
-    t->run_begun = 0;
+    t->clock.waited = qn__train_waiting(t);
+    t->clock.seconds += qn__now() - t->clock.run_begun;
+    t->clock.run_begun = 0;
     qn__team_meter(t->job.team, 0);
 }
 
@@ -175,7 +175,7 @@ static qn_status check_file(qn_train *t, qn_status status, qn_error *err) {
     qn_error changed = {0};
     if (status != QN_OK && (status != QN_NUMERIC || t->cluster))
         return status;
-    const qn_status found = qn__data_check_file(t->sets.train, &changed);
+    const qn_status found = qn__data_check_file(t->sets.given.train, &changed);
     if (found == QN_OK)
         return status;
     if (err)
@@ -191,7 +191,7 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
         qn__cluster_saved(t->cluster);
         status = qn__train_compare(t, err);
     }
-    if (status == QN_OK && t->checkpoint_dir)
+    if (status == QN_OK && t->saved.dir)
         status = qn__by_writer(t->cluster, qn__train_save_last, t, err);
     if (status == QN_OK && job->step == job->steps)
         status = t->failed = qn__train_best_use(t, err);
@@ -204,9 +204,9 @@ static qn_status end_run(qn_train *t, qn_status status, qn_error *err) {
         qn__train_fail_all(t, status, err); /* all ranks know of a number out of range already */
     /* The first failure is reported. A rank that had to leave writes nothing: another rank owns the
      * record now. */
-    if (t->record && status != QN_OK && qn__train_is_writer(t))
-        qn__record_end(t->record, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed",
-                       NULL);
+    if (t->record.folder && status != QN_OK && qn__train_is_writer(t))
+        qn__record_end(t->record.folder, NULL, NULL,
+                       status == QN_INTERRUPTED ? "interrupted" : "failed", NULL);
     if (status != QN_OK)
         qn__train_store(t, NULL, NULL, status == QN_INTERRUPTED ? "interrupted" : "failed");
     qn__train_write_trace(t, status == QN_OK || status == QN_INTERRUPTED);
@@ -228,8 +228,8 @@ static qn_status run(qn_train *t, qn_error *err) {
     if (status == QN_OK)
         note_convergence(t);
     status = end_run(t, status, err);
-    if (t->first_step <= 0)
-        t->first_step = begun;
+    if (t->clock.first_step <= 0)
+        t->clock.first_step = begun;
     atomic_store(&t->stop, 0);
     qn__cluster_go_on(t->cluster);
     return status;

@@ -77,7 +77,7 @@ qn_status qn__train_best_use(qn_train *t, qn_error *err) {
     if (status != QN_OK)
         return status;
     qn__train_best_swap(t);
-    t->scored_step = NO_STEP;
+    t->scores.step = NO_STEP;
     snprintf(text, sizeof text,
              "the model is that of epoch %" PRIu32 ", which had the lowest validation loss",
              t->best.epoch);

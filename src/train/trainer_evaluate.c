@@ -5,16 +5,16 @@
 
 /* The memory is taken when the run is opened, so that a long run cannot fail for it at its end. */
 qn_status qn__train_judged_open(qn_train *t, qn_error *err) {
-    const qn_data *const set[2] = {t->valid, t->test};
+    const qn_data *const set[2] = {t->sets.valid, t->sets.test};
     const uint32_t outputs = t->job.program.layer[t->job.program.layers - 1].out;
     for (int i = 0; i < 2; ++i) {
-        t->judged[i].step = NO_STEP;
+        t->sets.judged[i].step = NO_STEP;
         if (!set[i] || t->job.recipe.task == QN__TASK_REGRESS ||
             qn__program_classes(&t->job.program) < 2 ||
             !qn__evaluation_fits(set[i]->items, outputs))
             continue;
-        t->judged[i].output = qn__alloc(set[i]->items * outputs, sizeof(float), err);
-        if (!t->judged[i].output)
+        t->sets.judged[i].output = qn__alloc(set[i]->items * outputs, sizeof(float), err);
+        if (!t->sets.judged[i].output)
             return QN_MEMORY;
     }
     return QN_OK;
@@ -22,20 +22,20 @@ qn_status qn__train_judged_open(qn_train *t, qn_error *err) {
 
 void qn__train_judged_close(qn_train *t) {
     for (int i = 0; i < 2; ++i) {
-        qn__free(t->judged[i].output);
-        qn_evaluation_free(t->judged[i].evaluation);
+        qn__free(t->sets.judged[i].output);
+        qn_evaluation_free(t->sets.judged[i].evaluation);
     }
 }
 
 /* The last evaluation of a run keeps its outputs; after an early end they are computed once more.
  */
 static qn_status take_outputs(qn_train *t, int which, const qn_data *set, qn_error *err) {
-    const qn__apply_results results = {.outputs = t->judged[which].output};
-    if (t->judged[which].step == t->job.step)
+    const qn__apply_results results = {.outputs = t->sets.judged[which].output};
+    if (t->sets.judged[which].step == t->job.step)
         return QN_OK;
     const qn_status status = qn__apply_all(t->job.team, &t->job.program, set, &results, err);
     if (status == QN_OK)
-        t->judged[which].step = t->job.step;
+        t->sets.judged[which].step = t->job.step;
     return status;
 }
 
@@ -50,24 +50,25 @@ static qn_status judge(qn_train *t, int which, const qn_data *set, qn_error *err
         .outputs = t->job.program.layer[t->job.program.layers - 1].out,
         .probabilities = qn__recipe_gives_probabilities(recipe),
         .labels = set->labels,
-        .output = t->judged[which].output,
+        .output = t->sets.judged[which].output,
         .targets = set->targets,
-        .predictions = t->real[which].predictions,
+        .predictions = t->sets.real[which].predictions,
         .weights = split ? t->job.items.valid_shares : NULL,
         .names = recipe->table ? (const char *const *)recipe->table->class_name : NULL,
         .named = recipe->table ? recipe->table->classes : 0};
     if (set->items == 0 || (real ? !in.predictions : !in.output))
         return QN_OK;
     const qn_status status = real ? QN_OK : take_outputs(t, which, set, err);
-    return status == QN_OK ? qn_evaluation_make(&in, &t->judged[which].evaluation, err) : status;
+    return status == QN_OK ? qn_evaluation_make(&in, &t->sets.judged[which].evaluation, err)
+                           : status;
 }
 
 qn_status qn__train_evaluate(qn_train *t, qn_error *err) {
-    const qn_data *const set[2] = {t->valid, t->test};
+    const qn_data *const set[2] = {t->sets.valid, t->sets.test};
     qn_status status = QN_OK;
     for (int i = 0; i < 2 && status == QN_OK; ++i) {
-        qn_evaluation_free(t->judged[i].evaluation);
-        t->judged[i].evaluation = NULL;
+        qn_evaluation_free(t->sets.judged[i].evaluation);
+        t->sets.judged[i].evaluation = NULL;
         if (set[i])
             status = judge(t, i, set[i], err);
     }

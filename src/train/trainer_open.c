@@ -166,7 +166,7 @@ static qn_status note_data(qn_train *t, const qn_train_options *o, qn_error *err
     const int replays = o->table_of && o->table_of != o->init_from;
     if (!o->on_note || !qn__train_is_writer(t) || replays || o->resume)
         return QN_OK;
-    return qn__data_hints(t->sets.train, o->class_weight != NULL, tell_hint, t, err);
+    return qn__data_hints(t->sets.given.train, o->class_weight != NULL, tell_hint, t, err);
 }
 
 /* Notes that running averages (17.8) stay near their first values in so few steps: each step leaves
@@ -211,7 +211,7 @@ static qn_status refuse_step(const qn_train *t, uint64_t step, qn_error *err) {
 static qn_status load_last(qn_train *t, qn_error *err) {
     qn__snapshot snapshot = qn__train_snapshot(t);
     int found = 0;
-    const qn_status status = qn__checkpoints_last(t->checkpoints, &snapshot, &found,
+    const qn_status status = qn__checkpoints_last(t->saved.folder, &snapshot, &found,
                                                   t->options.on_note, t->options.user, err);
     if (status != QN_OK || !found)
         return status;
@@ -222,7 +222,7 @@ static qn_status load_last(qn_train *t, qn_error *err) {
     t->job.powers = snapshot.powers;
     t->best.epoch = snapshot.best_epoch;
     t->best.loss = snapshot.best_loss;
-    t->saved_step = snapshot.step;
+    t->saved.step = snapshot.step;
     if (t->job.full.lbfgs)
         t->job.full.lbfgs->pairs = snapshot.pairs;
     return QN_OK;
@@ -234,10 +234,9 @@ static qn_status look_into_folder(qn_train *t, qn_error *err) {
     if (status == QN_OK && t->options.resume)
         return load_last(t, err);
     if (status == QN_OK)
-        status = qn__checkpoints_count(t->checkpoints, &there, err);
+        status = qn__checkpoints_count(t->saved.folder, &there, err);
     if (status == QN_OK && there > 0) {
-        qn__fail(err, QN_USAGE, "the folder %s holds checkpoints of an earlier run",
-                 t->checkpoint_dir);
+        qn__fail(err, QN_USAGE, "the folder %s holds checkpoints of an earlier run", t->saved.dir);
         return qn__remedy(err, QN_USAGE,
                           "add `train.resume` to continue from them, or name another folder");
     }
@@ -276,7 +275,7 @@ static uint64_t state_bytes(const qn_train *t) { return t->job.program.parameter
 static void pack(const qn_train *t, int looked, unsigned char *bytes) {
     const position s = {.looked = (uint64_t)looked,
                         .step = t->job.step,
-                        .saved_step = t->saved_step,
+                        .saved_step = t->saved.step,
                         .running = t->job.running,
                         .powers = t->job.powers,
                         .best_epoch = t->best.epoch,
@@ -301,7 +300,7 @@ static void unpack(qn_train *t, const unsigned char *bytes) {
     t->job.powers = s.powers;
     t->best.epoch = (uint32_t)s.best_epoch;
     t->best.loss = s.best_loss;
-    t->saved_step = s.saved_step;
+    t->saved.step = s.saved_step;
     if (t->job.full.lbfgs)
         t->job.full.lbfgs->pairs = (uint32_t)s.pairs;
     for (int i = 0; arrays[i]; ++i, bytes += state_bytes(t))
@@ -342,29 +341,29 @@ static qn_status look_together(qn_train *t, qn_error *err) {
 
 static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
     char text[128];
-    if (!(t->checkpoint_dir = qn__copy_text(dir, err)))
+    if (!(t->saved.dir = qn__copy_text(dir, err)))
         return QN_MEMORY;
     const qn_status status = t->cluster ? look_together(t, err) : look_into_folder(t, err);
     if (status != QN_OK || !t->options.resume)
         return status;
-    t->resumed_from = t->job.step;
+    t->done.resumed_from = t->job.step;
     qn__train_best_resumed(t);
     snprintf(text, sizeof text, "resumed at step %llu of %llu", (unsigned long long)t->job.step,
              (unsigned long long)t->job.steps);
     if (qn__train_is_writer(t))
-        qn__train_note(t, t->saved_step == NO_STEP
+        qn__train_note(t, t->saved.step == NO_STEP
                               ? "the checkpoint folder is empty: starting from the beginning"
                               : text);
-    return t->saved_step == NO_STEP ? QN_OK : qn__train_job_push(&t->job, err);
+    return t->saved.step == NO_STEP ? QN_OK : qn__train_job_push(&t->job, err);
 }
 
 /* Every rank keeps the facts at the start of a record, because it may have to continue it. */
 static qn_status keep_facts(qn_train *t, const qn_train_options *o, qn_error *err) {
     if (!(t->isa = qn__copy_text(o->compute.isa ? o->compute.isa : "auto", err)))
         return QN_MEMORY;
-    if (o->command_line && !(t->command_line = qn__copy_text(o->command_line, err)))
+    if (o->command_line && !(t->record.command_line = qn__copy_text(o->command_line, err)))
         return QN_MEMORY;
-    t->wall = time(NULL);
+    t->record.wall = time(NULL);
     return QN_OK;
 }
 
@@ -372,11 +371,11 @@ static qn_status keep_facts(qn_train *t, const qn_train_options *o, qn_error *er
  * of another one. */
 static qn_status keep_story(qn_train *t, qn_error *err) {
     const qn__record_start start = qn__train_facts(t);
-    return qn__record_keep(&start, &t->story, err);
+    return qn__record_keep(&start, &t->record.story, err);
 }
 
 static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *err) {
-    if (!(t->run_dir = qn__copy_text(o->run_dir, err)))
+    if (!(t->record.dir = qn__copy_text(o->run_dir, err)))
         return QN_MEMORY;
     qn_status status = QN_OK;
     if (qn__train_is_writer(t))
@@ -388,14 +387,14 @@ static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *e
 
 static qn_status open_trace(qn_train *t, const char *path, qn_error *err) {
     const size_t room = TRACE_RECORDS / qn_cluster_ranks(t->cluster);
-    if (!(t->trace_path = qn__copy_text(path, err)))
+    if (!(t->trace.path = qn__copy_text(path, err)))
         return QN_MEMORY;
     const qn_status status =
-        qn__trace_create(room > LEAST_RECORDS ? room : LEAST_RECORDS, &t->trace, err);
+        qn__trace_create(room > LEAST_RECORDS ? room : LEAST_RECORDS, &t->trace.events, err);
     if (status != QN_OK)
         return status;
-    t->track = qn__trace_track(t->trace, "job");
-    qn__team_trace(t->job.team, t->trace);
+    t->trace.track = qn__trace_track(t->trace.events, "job");
+    qn__team_trace(t->job.team, t->trace.events);
     return QN_OK;
 }
 
@@ -438,18 +437,18 @@ static qn_status check_labels(const qn_data *train, qn_error *err) {
 static qn_status make_reports(qn_train *t, qn_error *err) {
     const size_t outputs = qn__program_classes(&t->job.program);
     const uint32_t ranks = qn_cluster_ranks(t->cluster);
-    t->last_report = qn__alloc(ranks, sizeof *t->last_report, err);
-    if (!t->last_report)
+    t->report.last = qn__alloc(ranks, sizeof *t->report.last, err);
+    if (!t->report.last)
         return QN_MEMORY;
-    qn_status status = qn__rank_reports_reserve(&t->reports, ranks, err);
+    qn_status status = qn__rank_reports_reserve(&t->report.ranks, ranks, err);
     if (status == QN_OK)
         status = qn__train_judged_open(t, err);
     if (status != QN_OK)
         return status;
-    if (!t->test || outputs > CONFUSION_OUTPUTS || t->job.recipe.task == QN__TASK_REGRESS)
+    if (!t->sets.test || outputs > CONFUSION_OUTPUTS || t->job.recipe.task == QN__TASK_REGRESS)
         return QN_OK;
-    t->confusion = qn__alloc(outputs * outputs, sizeof *t->confusion, err);
-    return t->confusion ? QN_OK : QN_MEMORY;
+    t->scores.confusion = qn__alloc(outputs * outputs, sizeof *t->scores.confusion, err);
+    return t->scores.confusion ? QN_OK : QN_MEMORY;
 }
 
 /* Notes about a set are the same on all ranks. */
@@ -478,21 +477,22 @@ static qn_status take_set(qn_train *t, const char *what, qn__prepared *own, cons
 static qn_status take_labels(qn_train *t, qn_error *err) {
     const int real = t->job.recipe.task == QN__TASK_REGRESS;
     qn_status status = QN_OK;
-    if (real && t->valid)
+    if (real && t->sets.valid)
+        status = qn__train_job_comparison(&t->job, t->sets.valid, "the validation set",
+                                          &t->sets.real[0], err);
+    if (real && t->sets.test && status == QN_OK)
         status =
-            qn__train_job_comparison(&t->job, t->valid, "the validation set", &t->real[0], err);
-    if (real && t->test && status == QN_OK)
-        status = qn__train_job_comparison(&t->job, t->test, "the test set", &t->real[1], err);
+            qn__train_job_comparison(&t->job, t->sets.test, "the test set", &t->sets.real[1], err);
     return status;
 }
 
 static qn_status take_sets(qn_train *t, qn_error *err) {
-    t->valid = t->sets.valid;
-    qn_status status = take_set(t, "the validation set", &t->own[0], &t->valid, err);
+    t->sets.valid = t->sets.given.valid;
+    qn_status status = take_set(t, "the validation set", &t->sets.own[0], &t->sets.valid, err);
     if (status == QN_OK)
-        status = take_set(t, "the test set", &t->own[1], &t->test, err);
-    if (!t->valid)
-        t->valid = t->job.items.valid;
+        status = take_set(t, "the test set", &t->sets.own[1], &t->sets.test, err);
+    if (!t->sets.valid)
+        t->sets.valid = t->job.items.valid;
     return status == QN_OK ? take_labels(t, err) : status;
 }
 
@@ -516,9 +516,10 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
     qn__fitted kept;
     if (recipe->init_scale == QN__INIT_SCALE_KEEP)
         qn__model_fitted(options->init_from, &kept);
-    qn_status status = qn__train_job_create(
-        &t->job, recipe, t->sets.train, recipe->init_scale == QN__INIT_SCALE_KEEP ? &kept : NULL,
-        &notes, &options->compute, members, count, later_of(&t->memory), err);
+    qn_status status =
+        qn__train_job_create(&t->job, recipe, t->sets.given.train,
+                             recipe->init_scale == QN__INIT_SCALE_KEEP ? &kept : NULL, &notes,
+                             &options->compute, members, count, later_of(&t->memory), err);
     if (status != QN_OK)
         return status;
     qn__team_notes(t->job.team, options->on_note, options->user);
@@ -612,11 +613,11 @@ static qn_status open_on(const qn_train_options *options, const qn__recipe *reci
     t->process = getpid();
     t->options = *options;
     t->options.table_of = NULL; /* may be gone from here on */
-    t->opened = opened;
-    t->sets = *sets;
-    t->test = sets->test;
+    t->clock.opened = opened;
+    t->sets.given = *sets;
+    t->sets.test = sets->test;
     t->memory = *need;
-    t->saved_step = t->scored_step = NO_STEP;
+    t->saved.step = t->scores.step = NO_STEP;
     if (qn_cluster_ranks(options->compute.cluster) > 1)
         t->cluster = options->compute.cluster;
     t->owner = qn__owner_of(t->cluster);
@@ -676,30 +677,30 @@ void qn_train_close(qn_train *t) {
     QN__OWN_FLOATS;
     if (!t || !qn__train_is_ours(t) || atomic_load(&t->in_use))
         return;
-    qn__record_close(t->record);
-    qn__record_close(t->story);
-    qn__checkpoints_close(t->checkpoints);
+    qn__record_close(t->record.folder);
+    qn__record_close(t->record.story);
+    qn__checkpoints_close(t->saved.folder);
     qn__train_job_destroy(&t->job);
     qn__free(t->best.parameter);
-    qn__prepared_release(&t->own[0]);
-    qn__prepared_release(&t->own[1]);
-    qn__comparison_release(&t->real[0]);
-    qn__comparison_release(&t->real[1]);
-    qn__train_sets_release(&t->sets);
-    qn__trace_free(t->trace);
-    qn__free(t->trace_path);
+    qn__prepared_release(&t->sets.own[0]);
+    qn__prepared_release(&t->sets.own[1]);
+    qn__comparison_release(&t->sets.real[0]);
+    qn__comparison_release(&t->sets.real[1]);
+    qn__train_sets_release(&t->sets.given);
+    qn__trace_free(t->trace.events);
+    qn__free(t->trace.path);
     qn__train_judged_close(t);
-    qn__free(t->confusion);
-    qn__free(t->last_report);
-    qn__rank_reports_release(&t->reports);
-    qn__free(t->checkpoint_dir);
-    qn__free(t->run_dir);
-    qn__free(t->page_path);
-    qn__store_close(&t->store);
-    qn__free(t->runs_path);
-    qn__free(t->run_name);
-    qn__free(t->plots);
+    qn__free(t->scores.confusion);
+    qn__free(t->report.last);
+    qn__rank_reports_release(&t->report.ranks);
+    qn__free(t->saved.dir);
+    qn__free(t->record.dir);
+    qn__free(t->record.page);
+    qn__store_close(&t->runs.store);
+    qn__free(t->runs.path);
+    qn__free(t->runs.name);
+    qn__free(t->record.plots);
     qn__free(t->isa);
-    qn__free(t->command_line);
+    qn__free(t->record.command_line);
     qn__free(t);
 }

@@ -7,9 +7,9 @@ qn__record_start qn__train_facts(const qn_train *t) {
                               .real = t->job.recipe.task == QN__TASK_REGRESS,
                               .isa = t->isa,
                               .threads = threads,
-                              .arguments = t->command_line ? 1 : 0,
-                              .argument = (const char *const *)&t->command_line,
-                              .begun = t->wall};
+                              .arguments = t->record.command_line ? 1 : 0,
+                              .argument = (const char *const *)&t->record.command_line,
+                              .begun = t->record.wall};
 }
 
 /* The previous writer may have appended lines of epochs that this rank does not know of: the record
@@ -18,26 +18,27 @@ qn_status qn__train_take_record(qn_train *t, uint64_t epochs_done, qn_error *err
     qn__record_start start = qn__train_facts(t);
     start.epochs_done = epochs_done;
     start.owner = &t->owner;
-    start.known = t->cluster ? qn__record_metrics(t->story) : NULL;
-    return t->record ? QN_OK : qn__record_open(t->run_dir, &start, &t->record, err);
+    start.known = t->cluster ? qn__record_metrics(t->record.story) : NULL;
+    return t->record.folder ? QN_OK
+                            : qn__record_open(t->record.dir, &start, &t->record.folder, err);
 }
 
 int qn__train_may_record(const qn_train *t) {
-    return t->unrecorded.status == QN_OK || t->unrecorded.status == QN_BUSY;
+    return t->record.incomplete.status == QN_OK || t->record.incomplete.status == QN_BUSY;
 }
 
 int qn__train_recorded(qn_train *t, qn_status status, const qn_error *why) {
-    const qn_status before = t->unrecorded.status;
+    const qn_status before = t->record.incomplete.status;
     if (status == QN_BUSY) { /* the lock is lost, or held by another run */
-        qn__record_close(t->record);
-        t->record = NULL;
+        qn__record_close(t->record.folder);
+        t->record.folder = NULL;
         if (!qn__train_is_writer(t))
             return 0;
     }
     if (status == QN_OK && before == QN_BUSY)
-        t->unrecorded = (qn_error){0};
+        t->record.incomplete = (qn_error){0};
     if (status == QN_OK || before == status || (before != QN_OK && before != QN_BUSY))
         return 0;
-    t->unrecorded = *why;
+    t->record.incomplete = *why;
     return 1;
 }

@@ -56,18 +56,18 @@ static qn_status write_checkpoint(qn_train *t, qn__checkpoints *to, qn_error *er
     status = qn__checkpoints_write(to, &snapshot, err);
     if (status == QN_BUSY && !qn__train_is_writer(t))
         return QN_OK; /* the next reduction returns the reason */
-    t->last_checkpoint = qn__now();
-    t->checkpoint_cost = fmax(t->last_checkpoint - begun, 0.5 * t->checkpoint_cost);
-    if (status == QN_OK && to == t->checkpoints)
-        t->saved_step = t->job.step;
+    t->saved.last = qn__now();
+    t->saved.cost = fmax(t->saved.last - begun, 0.5 * t->saved.cost);
+    if (status == QN_OK && to == t->saved.folder)
+        t->saved.step = t->job.step;
     qn__train_span(t, "checkpoint", begun);
     return status;
 }
 
 static qn_status write_into(qn_train *t, const char *dir, qn_error *err) {
     qn__checkpoints *there = NULL;
-    if (t->checkpoints && strcmp(dir, t->checkpoint_dir) == 0)
-        return write_checkpoint(t, t->checkpoints, err);
+    if (t->saved.folder && strcmp(dir, t->saved.dir) == 0)
+        return write_checkpoint(t, t->saved.folder, err);
     qn_status status = qn__checkpoints_open(dir, NULL, &there, err);
     if (status == QN_OK)
         status = write_checkpoint(t, there, err);
@@ -87,11 +87,11 @@ qn_status qn_train_checkpoint(qn_train *t, const char *dir, qn_error *err) {
 
 qn_status qn__train_take_folder(qn_train *t, double seconds, qn_error *err) {
     const double until = qn__now() + seconds;
-    if (t->checkpoints)
+    if (t->saved.folder)
         return QN_OK; /* qn__checkpoints_write finds out whether it is still this process's */
     for (;;) {
         const qn_status status =
-            qn__checkpoints_open(t->checkpoint_dir, &t->owner, &t->checkpoints, err);
+            qn__checkpoints_open(t->saved.dir, &t->owner, &t->saved.folder, err);
         if (status != QN_BUSY || qn__now() >= until)
             return status;
         usleep(LOOK_AGAIN);
@@ -103,20 +103,20 @@ static double checkpoint_cost(const qn_train *t) {
     const double bytes = (double)t->job.program.parameters * sizeof(float) *
                          (1 + qn__optimizer_slots(t->job.program.optimizer) +
                           (t->job.full.lbfgs ? 2 * QN__LBFGS_PAIRS : 0));
-    return t->checkpoint_cost > 0 ? t->checkpoint_cost : 0.02 + bytes / SLOW_DISK;
+    return t->saved.cost > 0 ? t->saved.cost : 0.02 + bytes / SLOW_DISK;
 }
 
 /* Whether a checkpoint is due after that step. */
 static int checkpoint_due(const qn_train *t, uint64_t step, double now) {
     const qn_train_options *o = &t->options;
-    if (!t->checkpoint_dir)
+    if (!t->saved.dir)
         return 0;
     if (o->checkpoint_steps && step % o->checkpoint_steps == 0)
         return 1;
     if (o->checkpoint_part > 0 &&
-        now - t->last_checkpoint >= fmax(SOONEST, checkpoint_cost(t) / o->checkpoint_part))
+        now - t->saved.last >= fmax(SOONEST, checkpoint_cost(t) / o->checkpoint_part))
         return 1;
-    return o->checkpoint_seconds > 0 && now - t->last_checkpoint >= o->checkpoint_seconds;
+    return o->checkpoint_seconds > 0 && now - t->saved.last >= o->checkpoint_seconds;
 }
 
 /* 1 if the run can continue without this checkpoint: the disk refuses it, or another process holds
@@ -126,10 +126,10 @@ static int can_wait(qn_status status) { return status == QN_IO || status == QN_B
 /* "the last good checkpoint is of step 40". Reads the folder, because another rank may have
  * written. */
 static void describe_last(const qn_train *t, char *text, size_t size) {
-    uint64_t step = t->saved_step;
+    uint64_t step = t->saved.step;
     int found = 0;
-    if (qn__checkpoints_newest(t->checkpoint_dir, &step, &found, NULL) != QN_OK)
-        found = t->saved_step != NO_STEP;
+    if (qn__checkpoints_newest(t->saved.dir, &step, &found, NULL) != QN_OK)
+        found = t->saved.step != NO_STEP;
     if (found)
         snprintf(text, size, "the last good checkpoint is of step %llu", (unsigned long long)step);
     else
@@ -145,10 +145,10 @@ static qn_status pass_over(qn_train *t, const qn_error *why) {
         "%s; the run continues without a checkpoint of step %llu and tries again when the next "
         "one is due%s%s",
         why->what, (unsigned long long)t->job.step, *why->remedy ? "; " : "", why->remedy);
-    if (!t->passed_over)
+    if (!t->saved.passed_over)
         qn__train_warn(t, text);
-    t->passed_over = 1;
-    t->last_checkpoint = qn__now();
+    t->saved.passed_over = 1;
+    t->saved.last = qn__now();
     return QN_OK;
 }
 
@@ -160,27 +160,27 @@ static qn_status end_without(qn_train *t, const qn_error *why) {
     snprintf(text, sizeof text, "%s; the run continues without a checkpoint of step %llu; %s",
              why->what, (unsigned long long)t->job.step, last);
     qn__train_warn(t, text);
-    t->passed_over = 1;
+    t->saved.passed_over = 1;
     return QN_OK;
 }
 
 static void note_working_again(qn_train *t) {
     char text[160];
-    if (!t->passed_over || t->saved_step != t->job.step)
+    if (!t->saved.passed_over || t->saved.step != t->job.step)
         return;
     snprintf(text, sizeof text, "checkpoints can be written again: the last one is of step %llu",
-             (unsigned long long)t->saved_step);
+             (unsigned long long)t->saved.step);
     qn__train_warn(t, text);
-    t->passed_over = 0;
+    t->saved.passed_over = 0;
 }
 
 static qn_status take_and_write(qn_train *t, double seconds, qn_error *err) {
     qn_status status = qn__train_take_folder(t, seconds, err);
     if (status == QN_OK)
-        status = write_checkpoint(t, t->checkpoints, err);
+        status = write_checkpoint(t, t->saved.folder, err);
     if (status == QN_BUSY) { /* the lock is lost: it is asked for again */
-        qn__checkpoints_close(t->checkpoints);
-        t->checkpoints = NULL;
+        qn__checkpoints_close(t->saved.folder);
+        t->saved.folder = NULL;
     }
     if (status == QN_OK)
         note_working_again(t);
@@ -213,7 +213,7 @@ qn_status qn__train_save_if_due(qn_train *t, double now, qn_error *err) {
 qn_status qn__train_save_last(void *context, qn_error *err) {
     qn_train *t = context;
     char last[96];
-    if (t->saved_step == t->job.step)
+    if (t->saved.step == t->job.step)
         return QN_OK;
     const int complete = t->job.step == t->job.steps;
     const qn_status status = take_and_write(t, complete ? SHORT_WAIT : LONG_WAIT, err);
@@ -236,26 +236,26 @@ qn_status qn__train_keep_what_is_left(qn_train *t, qn_error *err) {
     if (qn__cluster_withdraw(t->cluster))
         return qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
     qn__train_job_salvage(&t->job);
-    if (t->checkpoint_dir && qn__train_take_folder(t, LONG_WAIT, NULL) != QN_OK)
+    if (t->saved.dir && qn__train_take_folder(t, LONG_WAIT, NULL) != QN_OK)
         return qn__remedy(err, QN_DEVICE, "start again with `train.resume` and other devices");
-    if (!t->checkpoints)
+    if (!t->saved.folder)
         return qn__remedy(
             err, QN_DEVICE,
             "start again with other devices; with `train.checkpoint_dir`, such a loss costs "
             "seconds");
-    if (t->saved_step == NO_STEP || t->saved_step < t->job.step) {
+    if (t->saved.step == NO_STEP || t->saved.step < t->job.step) {
         const qn__snapshot snapshot = qn__train_snapshot(t);
         qn_status status = check_finite(t, &failure);
         if (status == QN_OK)
-            status = qn__checkpoints_write(t->checkpoints, &snapshot, &failure);
+            status = qn__checkpoints_write(t->saved.folder, &snapshot, &failure);
         if (status == QN_OK)
-            t->saved_step = t->job.step;
+            t->saved.step = t->job.step;
     }
-    if (t->saved_step == NO_STEP)
+    if (t->saved.step == NO_STEP)
         return qn__remedy(err, QN_DEVICE, "start again with other devices");
     return qn__remedy(
         err, QN_DEVICE,
         "start again with `train.resume` and other devices: the checkpoint is of step %llu, "
         "%llu steps were done",
-        (unsigned long long)t->saved_step, (unsigned long long)reached);
+        (unsigned long long)t->saved.step, (unsigned long long)reached);
 }

@@ -12,10 +12,11 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
     qn_status status = QN_OK;
     qn__target_errors errors;
     const int real = t->job.recipe.task == QN__TASK_REGRESS;
-    qn__judged_set *const judged = &t->judged[set == t->test];
+    qn__judged_set *const judged = &t->sets.judged[set == t->sets.test];
     float *const last = t->job.step == t->job.steps ? judged->output : NULL;
     if (set && real)
-        status = qn__train_job_compare(&t->job, &t->real[set == t->test], &tally, &errors, err);
+        status = qn__train_job_compare(&t->job, &t->sets.real[set == t->sets.test], &tally, &errors,
+                                       err);
     else if (set)
         status = qn__train_job_evaluate(&t->job, set, &tally, confusion, last, err);
     if (status == QN_NUMERIC)
@@ -24,27 +25,27 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
         *score = qn__score_of(&tally);
     if (status == QN_OK && set && real)
         qn__score_errors(score, &errors);
-    if (status == QN_OK && set == t->valid)
-        t->valid_loss = tally.loss;
+    if (status == QN_OK && set == t->sets.valid)
+        t->scores.valid_loss = tally.loss;
     if (status == QN_OK && set && last)
         judged->step = t->job.step;
     if (set)
-        qn__train_span(t, set == t->valid ? "validation" : "test", begun);
+        qn__train_span(t, set == t->sets.valid ? "validation" : "test", begun);
     return status;
 }
 
 qn_status qn__train_score(qn_train *t, qn_error *err) {
     const size_t outputs = qn__program_classes(&t->job.program);
-    t->train_score = qn__score_of(&t->job.running);
-    qn__score_running(&t->train_score, &t->job);
-    if (t->scored_step == t->job.step)
+    t->scores.train = qn__score_of(&t->job.running);
+    qn__score_running(&t->scores.train, &t->job);
+    if (t->scores.step == t->job.step)
         return QN_OK;
-    qn_status status = evaluate(t, t->valid, NULL, &t->valid_score, err);
-    if (t->confusion)
-        memset(t->confusion, 0, outputs * outputs * sizeof *t->confusion);
+    qn_status status = evaluate(t, t->sets.valid, NULL, &t->scores.valid, err);
+    if (t->scores.confusion)
+        memset(t->scores.confusion, 0, outputs * outputs * sizeof *t->scores.confusion);
     if (status == QN_OK)
-        status = evaluate(t, t->test, t->confusion, &t->test_score, err);
+        status = evaluate(t, t->sets.test, t->scores.confusion, &t->scores.test, err);
     if (status == QN_OK)
-        t->scored_step = t->job.step;
+        t->scores.step = t->job.step;
     return status;
 }

@@ -48,67 +48,114 @@ typedef struct qn__watch {
     double best, last, before;
 } qn__watch;
 
-struct qn_train {
-    pid_t process;            /* that opened it */
-    atomic_int in_use;        /* 1: a call that runs or writes has not returned */
-    qn_train_options options; /* its texts are the caller's and may be gone */
-    qn_cluster *cluster;      /* NULL: no other ranks */
-    qn__owner owner;          /* of the locks of its folders */
-    char *checkpoint_dir;     /* a copy, or NULL */
-    char *run_dir, *isa, *command_line;
-    time_t wall;         /* time of the start */
-    qn__train_sets sets; /* the caller's, or made from them */
-    qn__train_job job;
-    qn__memory_need memory;      /* beside the data */
+/* The sets of items. */
+typedef struct qn__train_data {
+    qn__train_sets given;        /* the caller's, or made from them */
     const qn_data *valid, *test; /* their inputs */
     qn__prepared own[2];         /* made of the caller's sets: validation, test */
     qn__comparison real[2];      /* of these two, where labels are real */
     qn__judged_set judged[2];    /* of these two */
-    qn__best best;
-    qn__checkpoints *checkpoints;
-    qn__record *record;
-    qn__record *story;       /* the same in memory, for a page; NULL: none is wanted */
-    char *page_path, *plots; /* copies, or NULL */
-    char *runs_path;         /* of the file of runs, a copy; NULL: none, or given up */
-    qn__store store;         /* that file, on the writer */
-    char *run_name;          /* of the run there */
-    char run_id[QN__STORE_ID + 1];
-    double stored; /* time of the last writing */
-    int unstored;  /* it could not be written, which was reported */
-    qn__trace *trace;
-    char *trace_path;    /* a copy, or NULL */
-    uint32_t track;      /* of the job in the trace */
-    double epoch_begun;  /* time; 0: between epochs */
-    qn_error unrecorded; /* why the record or the trace is incomplete; QN_OK: it is complete */
-    atomic_int stop;
-    qn_status failed;          /* of the step that failed; the workers' state is then undefined */
+} qn__train_data;
+
+/* Checkpoints. Texts are copies. */
+typedef struct qn__train_saved {
+    char *dir; /* or NULL */
+    qn__checkpoints *folder;
+    uint64_t step;   /* of the last one, written or resumed from */
+    double last;     /* time */
+    double cost;     /* seconds that writing one takes; 0: unknown */
+    int passed_over; /* the last due one failed, which was reported */
+} qn__train_saved;
+
+/* The folder of the run, and its page. Texts are copies, or NULL. */
+typedef struct qn__train_record {
+    char *dir, *command_line;
+    qn__record *folder;
+    qn__record *story; /* the same in memory, for a page; NULL: none is wanted */
+    char *page, *plots;
+    time_t wall;         /* time of the start */
+    qn_error incomplete; /* why the record or the trace is so; QN_OK: it is complete */
+} qn__train_record;
+
+/* The file of runs. */
+typedef struct qn__train_runs {
+    char *path;      /* a copy; NULL: none, or given up */
+    qn__store store; /* on the writer */
+    char *name;      /* of the run there */
+    char id[QN__STORE_ID + 1];
+    double last; /* time of the last writing */
+    int failed;  /* it could not be written, which was reported */
+} qn__train_runs;
+
+typedef struct qn__train_trace {
+    qn__trace *events;
+    char *path;         /* a copy, or NULL */
+    uint32_t track;     /* of the job */
+    double epoch_begun; /* time; 0: between epochs */
+} qn__train_trace;
+
+/* Times in seconds. */
+typedef struct qn__train_clock {
     double opened, first_step; /* times; 0: not yet */
     double seconds;            /* T, of all calls of qn_train_run */
     double run_begun;          /* time; 0: no call under way */
-    double waited, waiting_at; /* seconds spent waiting for other ranks: before this call, and as
-                                  reported by the cluster when it began */
-    double training;           /* seconds in steps, of this run and of this epoch */
+    double waited, waiting_at; /* spent waiting for other ranks: before this call, and as reported
+                                  by the cluster when it began */
+    double training;           /* in steps, of this run and of this epoch */
     double epoch_training;
-    double last_checkpoint, last_meter;
-    int passed_over;        /* the last due checkpoint failed, which was reported */
-    double checkpoint_cost; /* seconds that writing one takes; 0: unknown */
-    double recent_training,
-        recent_rate; /* for items_per_second: `training` when the interval began */
-    uint64_t recent_items;
-    int recent_known; /* recent_rate is of a full interval */
+    double last_meter;
+} qn__train_clock;
+
+/* For items_per_second of the last second or so. */
+typedef struct qn__train_recent {
+    double training, rate; /* clock.training when the interval began */
+    uint64_t items;
+    int known; /* `rate` is of a full interval */
+} qn__train_recent;
+
+typedef struct qn__train_done {
     uint64_t items, epoch_items, steps, resumed_from;
-    uint64_t saved_step;  /* of the last checkpoint, written or resumed from */
-    uint64_t scored_step; /* after which the scores below were computed */
-    qn_score train_score, valid_score, test_score;
-    int64_t valid_loss; /* of valid_score, as its sum */
+} qn__train_done;
+
+typedef struct qn__train_scores {
+    uint64_t step; /* after which the others were computed */
+    qn_score train, valid, test;
+    int64_t valid_loss;  /* of `valid`, as its sum */
+    uint64_t *confusion; /* of the test set, classes x classes; NULL without one, with too many
+                            classes or with real labels */
+} qn__train_scores;
+
+struct qn_train {
+    pid_t process;            /* that opened it */
+    atomic_int in_use;        /* 1: a call that runs or writes has not returned */
+    qn_train_options options; /* its texts are the caller's and may be gone */
+    char *isa;                /* a copy */
+    qn_cluster *cluster;      /* NULL: no other ranks */
+    qn__owner owner;          /* of the locks of its folders */
+    qn__train_job job;
+    qn__memory_need memory; /* beside the data */
+    atomic_int stop;
+    qn_status failed; /* of the step that failed; the workers' state is then undefined */
+    qn__best best;
     qn__watch watch;
-    qn__last_report *last_report; /* of each rank */
-    qn__rank_reports reports;     /* of all ranks */
-    const qn_worker_report *own_worker_at[QN__MAX_WORKERS];
-    qn_rounding rounding;  /* bits 0: unknown */
-    uint64_t rounded_step; /* after which it was computed */
-    uint64_t *confusion;   /* of the test set, classes x classes; NULL without one, with too many
-                              classes or with real labels */
+    qn__train_data sets;
+    qn__train_saved saved;
+    qn__train_record record;
+    qn__train_runs runs;
+    qn__train_trace trace;
+    qn__train_clock clock;
+    qn__train_recent recent;
+    qn__train_done done;
+    qn__train_scores scores;
+    struct {
+        qn_rounding shares; /* bits 0: unknown */
+        uint64_t step;      /* after which it was computed */
+    } rounding;
+    struct {
+        qn__last_report *last;  /* of each rank */
+        qn__rank_reports ranks; /* of all ranks */
+        const qn_worker_report *own_worker_at[QN__MAX_WORKERS];
+    } report;
 };
 
 /* trainer_watch.c: tells after the last epoch whether the validation losses ask for more epochs or

@@ -16,22 +16,22 @@ static const double INTERVAL = 5;
  * it makes each attempt last long. */
 static void give_up(qn_train *t, const qn_error *why) {
     char text[1600];
-    qn__store_close(&t->store);
-    if (!t->unstored && qn__train_is_writer(t)) {
+    qn__store_close(&t->runs.store);
+    if (!t->runs.failed && qn__train_is_writer(t)) {
         snprintf(text, sizeof text,
                  "%s%s%s; the training continues without its record in a file of runs", why->what,
                  *why->remedy ? ": " : "", why->remedy);
         qn__train_note(t, text);
     }
-    t->unstored = 1;
+    t->runs.failed = 1;
 }
 
 /* The epochs of the row that this rank does not know: of the run that is continued, before the
  * first epoch of this one. */
 static void recall_row(qn_train *t) {
     qn__text about = {0}, metrics = {0};
-    if (qn__store_get(&t->store, t->run_id, &about, &metrics, NULL) == QN_OK)
-        qn__record_recall(t->story, &metrics, t->job.step / t->job.steps_per_epoch);
+    if (qn__store_get(&t->runs.store, t->runs.id, &about, &metrics, NULL) == QN_OK)
+        qn__record_recall(t->record.story, &metrics, t->job.step / t->job.steps_per_epoch);
     qn__text_release(&about);
     qn__text_release(&metrics);
 }
@@ -39,11 +39,11 @@ static void recall_row(qn_train *t) {
 /* A rank that becomes the writer later opens the file then, and goes on in the same row. */
 static int is_open(qn_train *t) {
     qn_error why;
-    if (!t->runs_path || !qn__train_is_writer(t))
+    if (!t->runs.path || !qn__train_is_writer(t))
         return 0;
-    if (t->store.base)
+    if (t->runs.store.base)
         return 1;
-    if (qn__store_open(t->runs_path, 1, &t->store, &why) == QN_OK) {
+    if (qn__store_open(t->runs.path, 1, &t->runs.store, &why) == QN_OK) {
         recall_row(t);
         return 1;
     }
@@ -57,16 +57,16 @@ void qn__train_store(qn_train *t, const qn_train_report *report, const char *dig
     qn_error why;
     if (!is_open(t))
         return;
-    qn__record_about(t->story, report, digest, state, &about);
-    if (qn__store_put(&t->store, t->run_id, t->run_name, &about, qn__record_metrics(t->story),
-                      &t->owner, &why) != QN_OK)
+    qn__record_about(t->record.story, report, digest, state, &about);
+    if (qn__store_put(&t->runs.store, t->runs.id, t->runs.name, &about,
+                      qn__record_metrics(t->record.story), &t->owner, &why) != QN_OK)
         give_up(t, &why);
-    t->stored = qn__now();
+    t->runs.last = qn__now();
     qn__text_release(&about);
 }
 
 void qn__train_store_epoch(qn_train *t) {
-    if (t->runs_path && !t->unstored && qn__now() - t->stored >= INTERVAL)
+    if (t->runs.path && !t->runs.failed && qn__now() - t->runs.last >= INTERVAL)
         qn__train_store(t, NULL, NULL, "running");
 }
 
@@ -95,8 +95,8 @@ static char *path_of_mark(const char *dir) {
 /* Without the mark a training from there has a row of its own. */
 void qn__train_store_mark(const qn_train *t, const char *dir, qn__checkpoints *folder) {
     qn__writer *writer = NULL;
-    char *path = t->runs_path ? path_of_mark(dir) : NULL;
-    char *text = path ? text_of_mark(t->run_id, dir) : NULL;
+    char *path = t->runs.path ? path_of_mark(dir) : NULL;
+    char *text = path ? text_of_mark(t->runs.id, dir) : NULL;
     if (text && qn__writer_create(path, &writer, NULL) == QN_OK) {
         qn__writer_add(writer, text, strlen(text), NULL);
         qn__writer_ask(writer, qn__checkpoints_may, folder);
@@ -129,12 +129,12 @@ static void take_row(qn_train *t) {
     char id[QN__STORE_ID + 1];
     qn__text about = {0}, metrics = {0};
     qn__past_run run = {.epochs = 0};
-    if (t->resumed_from > 0 && t->checkpoint_dir && read_mark(t->checkpoint_dir, id) &&
-        qn__store_get(&t->store, id, &about, &metrics, NULL) == QN_OK &&
+    if (t->done.resumed_from > 0 && t->saved.dir && read_mark(t->saved.dir, id) &&
+        qn__store_get(&t->runs.store, id, &about, &metrics, NULL) == QN_OK &&
         qn__past_run_parse("the record", &about, &metrics, &run, NULL) == QN_OK) {
-        qn__record_recall(t->story, &metrics, t->job.step / t->job.steps_per_epoch);
+        qn__record_recall(t->record.story, &metrics, t->job.step / t->job.steps_per_epoch);
         if (strcmp(qn__past_run_text(&run, "state"), "finished") != 0)
-            memcpy(t->run_id, id, sizeof id);
+            memcpy(t->runs.id, id, sizeof id);
     }
     qn__past_run_release(&run);
     qn__text_release(&about);
@@ -143,14 +143,14 @@ static void take_row(qn_train *t) {
 
 /* A file that cannot be written fails here, before the first step, where nothing is lost. */
 static qn_status open_first(qn_train *t, const qn_train_options *o, qn_error *err) {
-    if (!(t->runs_path = qn__copy_text(o->runs, err)) ||
-        !(t->run_name = qn__copy_text(o->run_name ? o->run_name : "", err)))
+    if (!(t->runs.path = qn__copy_text(o->runs, err)) ||
+        !(t->runs.name = qn__copy_text(o->run_name ? o->run_name : "", err)))
         return QN_MEMORY;
     if (!qn__train_is_writer(t))
         return QN_OK;
-    const qn_status status = qn__store_open(t->runs_path, 1, &t->store, err);
+    const qn_status status = qn__store_open(t->runs.path, 1, &t->runs.store, err);
     if (status != QN_OK)
-        qn__store_close(&t->store);
+        qn__store_close(&t->runs.store);
     else
         take_row(t);
     return status;
@@ -158,14 +158,14 @@ static qn_status open_first(qn_train *t, const qn_train_options *o, qn_error *er
 
 /* All ranks know the row before anything is written there: the next writer goes on in it. */
 qn_status qn__train_open_store(qn_train *t, const qn_train_options *o, qn_error *err) {
-    qn__store_number(t->run_id);
+    qn__store_number(t->runs.id);
     qn_status status = o->runs ? open_first(t, o, err) : QN_OK;
     if (status == QN_OK && t->cluster)
-        status = qn__cluster_from_first(t->cluster, t->run_id, sizeof t->run_id, err);
-    if (status != QN_OK || !t->runs_path || !qn__train_is_writer(t))
+        status = qn__cluster_from_first(t->cluster, t->runs.id, sizeof t->runs.id, err);
+    if (status != QN_OK || !t->runs.path || !qn__train_is_writer(t))
         return status;
     qn__train_store(t, NULL, NULL, "running");
-    if (t->checkpoints)
-        qn__train_store_mark(t, t->checkpoint_dir, t->checkpoints);
+    if (t->saved.folder)
+        qn__train_store_mark(t, t->saved.dir, t->saved.folder);
     return QN_OK;
 }

@@ -18,6 +18,6 @@ void qn__train_note(const qn_train *t, const char *text) {
 }
 
 void qn__train_span(qn_train *t, const char *name, double begun) {
-    qn__trace_span(t->trace, t->track, name, begun, qn__now(),
+    qn__trace_span(t->trace.events, t->trace.track, name, begun, qn__now(),
                    (qn__trace_value){"step", t->job.step}, (qn__trace_value){0});
 }

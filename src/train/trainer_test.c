@@ -539,7 +539,7 @@ static void test_options_are_checked(void **unused) {
     REFUSED(model, "dense 10", "softmax");
     REFUSED(batch, UINT32_MAX, "batch");
     REFUSED(grain, 0, "grain");
-    REFUSED(gradient_scale, 61, "2^-61");
+    REFUSED(gradient_scale, 61, "gradients is 61");
     REFUSED(learning_rate, NAN, "NaN");
     REFUSED(learning_rate, 0, "rate");
     REFUSED(beta1, 1, "beta1");
