@@ -413,7 +413,7 @@ def test_a_kernel_whose_hosts_are_cut_apart(quern, tmp_path, monkeypatch, cut):
             with launch.Run(quern, "meet", 3, words, net=net, slots=[1, 2]) as run:
                 run.until(lambda: net.read(0, net.own / "state"))
                 net.unplug(1)
-                if int(net.read(0, net.own / "state").split(b"\niteration ")[1].split()[0]) > 350 or run.over():
+                if int(net.read(0, net.own / "state").split(b"\0iteration ")[1].split()[0]) > 350 or run.over():
                     return None
                 time.sleep(1.0)
                 if cut == "short":

@@ -137,7 +137,7 @@ def test_iterations(run, folder, device, border, taps, shape):
         seen.add((written(folder, "vr"), *re.findall(r"^(?:heat|top|warm) .*", done.stdout, re.M)))
         sent, got = map(float, re.search(r"sent ([\d.]+) KiB .* received ([\d.]+) KiB", done.stdout).groups())
         assert size < sent < most * size and least * size < got < (least + 4) * size, done.stdout
-    assert b"\niteration 3\n" in (folder / "one").read_bytes()
+    assert b"\0iteration 3\n" in (folder / "one").read_bytes()
     for file in ("one", "four"):
         (folder / file).unlink()
     assert len(seen) == 1
@@ -166,7 +166,7 @@ def test_stopped(quern, run, folder, device):
     assert job.returncode == 130 and "add --resume to continue after iteration" in said
     state = (folder / "state").read_bytes()
     (folder / "state").unlink()
-    done = int(state.split(b"\niteration ")[1].split()[0])
+    done = int(state.split(b"\0iteration ")[1].split()[0])
     run(text, "cpu", *words, "--iterations", done)
     made = {numpy.load(folder / f"o-{array}.npy").tobytes() for array in "vr"}
     assert 0 < done and all(array in state for array in made)
