@@ -20,7 +20,7 @@ int qn__user_has_common(const qn__user_source *s) {
         return 0;
     for (uint32_t i = 1; i < tree->nodes; i++) {
         const qn__user_node *n = &tree->node[i];
-        if (n->kind == QN__NODE_LOOP || n->kind == QN__NODE_DO)
+        if (qn__user_is_loop(n))
             return 0;
         found |= n->kind == QN__NODE_BUILTIN && n->flag &&
                  is_common(tree->words.data + n->what, n->type);

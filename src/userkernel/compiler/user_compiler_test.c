@@ -49,7 +49,7 @@ static void loops(const qn__user_source *s, char kinds[32]) {
     size_t used = 0;
     for (uint32_t i = 1; i < s->tree.nodes; i++) {
         const qn__user_node *n = &s->tree.node[i];
-        if (n->kind != QN__NODE_LOOP && n->kind != QN__NODE_DO)
+        if (!qn__user_is_loop(n))
             continue;
         assert_true(used < 31);
         kinds[used++] = (n->what ? "tvvs" : "TVVS")[n->varies];

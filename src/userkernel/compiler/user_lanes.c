@@ -38,7 +38,7 @@ static void each_end(qn__lanes_writer *w) {
  * `own`: it stands in no loop of the statement. */
 static int leaves(const qn__lanes_writer *w, uint32_t at, int own) {
     const qn__user_node *n = node_of(w, at);
-    const int loop = n->kind == QN__NODE_LOOP || n->kind == QN__NODE_DO;
+    const int loop = qn__user_is_loop(n);
     if (n->kind == QN__NODE_RETURN)
         return w->tree->leaves;
     if (n->kind == QN__NODE_BREAK || n->kind == QN__NODE_CONTINUE)
@@ -259,21 +259,6 @@ static void write_if(qn__lanes_writer *w, const qn__user_node *n) {
 
 /* ------------------------------------------------------------------ loops */
 
-/* Whether a loop's body has a "continue" of its own. */
-static int continues(const qn__lanes_writer *w, uint32_t list) {
-    for (; list; list = node_of(w, list)->next) {
-        const qn__user_node *n = node_of(w, list);
-        if (n->kind == QN__NODE_CONTINUE)
-            return 1;
-        if (n->kind != QN__NODE_BLOCK && n->kind != QN__NODE_IF)
-            continue;
-        for (int i = 0; i < 3; i++)
-            if (n->child[i] && continues(w, n->child[i]))
-                return 1;
-    }
-    return 0;
-}
-
 static void write_common_condition(qn__lanes_writer *w, const qn__user_node *n) {
     if (!n->child[1])
         return;
@@ -285,7 +270,7 @@ static void write_common_condition(qn__lanes_writer *w, const qn__user_node *n) 
 /* All items take this loop together. What follows its body stands before it where there is a
  * "continue", which would pass over it. */
 static void write_common_loop(qn__lanes_writer *w, const qn__user_node *n) {
-    const int before = continues(w, n->child[2]), first = n->kind == QN__NODE_LOOP;
+    const int before = qn__lanes_continues(w->tree, n->child[2]), first = n->kind == QN__NODE_LOOP;
     qn__lanes_add(w, before ? "for (int qn_again = 0;; qn_again = 1) {\nif (qn_again) {\n"
                             : "for (;;) {\n");
     if (before) {

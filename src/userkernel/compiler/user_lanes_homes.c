@@ -14,10 +14,6 @@ typedef struct nest {
 
 static void walk(nest *s, uint32_t list);
 
-static int is_loop(const qn__user_node *n) {
-    return n->kind == QN__NODE_LOOP || n->kind == QN__NODE_DO;
-}
-
 /* A variable is at home in the loop in which all stands that reads it, if nothing goes around
  * between its declaration and that loop. */
 static void note_read(nest *s, qn__user_variable *v) {
@@ -39,7 +35,7 @@ static void walk_loop(nest *s, const qn__user_node *n) {
 static void walk(nest *s, uint32_t list) {
     for (; list; list = s->tree->node[list].next) {
         const qn__user_node *n = &s->tree->node[list];
-        if (is_loop(n)) {
+        if (qn__user_is_loop(n)) {
             walk_loop(s, n);
             continue;
         }
@@ -92,14 +88,13 @@ static int is_step(const qn__user_tree *tree, const qn__user_node *n) {
            is_whole_literal(tree, sum->child[1]);
 }
 
-/* Whether some items may go on to the loop's next round before others. */
-static int continues(const qn__user_tree *tree, uint32_t list) {
+int qn__lanes_continues(const qn__user_tree *tree, uint32_t list) {
     for (; list; list = tree->node[list].next) {
         const qn__user_node *n = &tree->node[list];
         if (n->kind == QN__NODE_CONTINUE)
             return 1;
-        for (int i = 0; i < 3 && !is_loop(n) && n->kind >= QN__NODE_BLOCK; i++)
-            if (continues(tree, n->child[i]))
+        for (int i = 0; i < 3 && !qn__user_is_loop(n) && n->kind >= QN__NODE_BLOCK; i++)
+            if (qn__lanes_continues(tree, n->child[i]))
                 return 1;
     }
     return 0;
@@ -142,10 +137,10 @@ static void find_counters(qn__user_tree *tree, uint32_t list, uint32_t loops) {
         qn__user_node *n = &tree->node[list];
         if (n->kind < QN__NODE_BLOCK)
             return;
-        if (is_loop(n)) {
+        if (qn__user_is_loop(n)) {
             const qn__user_node *body = &tree->node[n->child[2]];
             n->what = find_step(tree, n, loops, n->child[3]);
-            if (!n->what && body->kind == QN__NODE_BLOCK && !continues(tree, n->child[2]))
+            if (!n->what && body->kind == QN__NODE_BLOCK && !qn__lanes_continues(tree, n->child[2]))
                 n->what = find_step(tree, n, loops, body->child[0]);
             find_counters(tree, n->child[2], loops + 1);
             continue;

@@ -32,6 +32,9 @@ void qn__lanes_homes(qn__user_tree *tree);
 /* The sum, or difference, that the assignment of a counter assigns. */
 const qn__user_node *qn__lanes_step(const qn__user_tree *tree, const qn__user_node *n);
 
+/* Whether the body of a loop has a "continue" of its own. */
+int qn__lanes_continues(const qn__user_tree *tree, uint32_t list);
+
 uint32_t qn__lanes_index(const qn__user_tree *tree, uint32_t at);
 
 /* Writes a value that is the same for all items. What it reports counts only if an item takes part.

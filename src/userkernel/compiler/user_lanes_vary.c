@@ -214,7 +214,7 @@ static int is_wide(const qn__user_tree *tree, uint32_t list, int in_loop);
 /* Whether vectors of 64 bits a lane are needed in a loop. */
 static int node_is_wide(const qn__user_tree *tree, uint32_t at, int in_loop) {
     const qn__user_node *n = &tree->node[at];
-    const int loop = n->kind == QN__NODE_LOOP || n->kind == QN__NODE_DO;
+    const int loop = qn__user_is_loop(n);
     if (loop && n->what && n->varies && qn__user_type_size(tree->variable[n->what - 1].type) == 8)
         return 1;
     if (n->kind < QN__NODE_BLOCK) {
@@ -264,7 +264,7 @@ typedef struct contents {
 static void count(const qn__user_tree *tree, uint32_t list, int in_loop, contents *c) {
     for (; list; list = tree->node[list].next) {
         const qn__user_node *n = &tree->node[list];
-        const int inside = in_loop || n->kind == QN__NODE_LOOP || n->kind == QN__NODE_DO;
+        const int inside = in_loop || qn__user_is_loop(n);
         c->slow += in_loop && is_slow(tree, n);
         c->draws += in_loop && n->kind == QN__NODE_DRAW;
         c->functions += in_loop && n->kind == QN__NODE_BUILTIN && n->flag && n->varies;
@@ -285,7 +285,7 @@ static int pays(const qn__user_source *s) {
     contents c = {0};
     int loops = 0;
     for (uint32_t i = 1; i < tree->nodes; i++)
-        loops |= tree->node[i].kind == QN__NODE_LOOP || tree->node[i].kind == QN__NODE_DO;
+        loops |= qn__user_is_loop(&tree->node[i]);
     for (uint32_t i = 0; i < s->parts; i++)
         if (s->part[i].use == QN__USER_HALOED)
             return 0;

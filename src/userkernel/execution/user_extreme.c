@@ -31,8 +31,9 @@ enum { CHAINS = 4 };
                 best = i;                                                                          \
         return best;                                                                               \
     }                                                                                              \
-    static int64_t name(const type *x, const uint8_t *took, int64_t count, uint64_t taken,         \
-                        int greatest) {                                                            \
+    static int64_t of_##name(const void *values, const uint8_t *took, int64_t count,               \
+                             uint64_t taken, int greatest) {                                       \
+        const type *x = values;                                                                    \
         if (taken != (uint64_t)count || count == 0)                                                \
             return some_##name(x, took, count, greatest);                                          \
         const type value = best_##name(x, count, greatest);                                        \
@@ -40,17 +41,35 @@ enum { CHAINS = 4 };
         while (x[i] < value || x[i] > value)                                                       \
             i++;                                                                                   \
         return i;                                                                                  \
+    }                                                                                              \
+    static int order_##name(const void *a, const void *b) {                                        \
+        type x, y;                                                                                 \
+        memcpy(&x, a, sizeof x);                                                                   \
+        memcpy(&y, b, sizeof y);                                                                   \
+        return x < y ? -1 : x > y;                                                                 \
     }
-FIND(of_i8, int8_t)
-FIND(of_i16, int16_t)
-FIND(of_i32, int32_t)
-FIND(of_i64, int64_t)
-FIND(of_u8, uint8_t)
-FIND(of_u16, uint16_t)
-FIND(of_u32, uint32_t)
-FIND(of_u64, uint64_t)
-FIND(of_f32, float)
-FIND(of_f64, double)
+FIND(i8, int8_t)
+FIND(i16, int16_t)
+FIND(i32, int32_t)
+FIND(i64, int64_t)
+FIND(u8, uint8_t)
+FIND(u16, uint16_t)
+FIND(u32, uint32_t)
+FIND(u64, uint64_t)
+FIND(f32, float)
+FIND(f64, double)
+
+#define ROW(name)                                                                                  \
+    { of_##name, order_##name }
+static const struct {
+    int64_t (*find)(const void *values, const uint8_t *took, int64_t count, uint64_t taken,
+                    int greatest);
+    int (*compare)(const void *a, const void *b);
+} types[QN__USER_TYPES] = {
+    [QN__USER_I8] = ROW(i8),   [QN__USER_I16] = ROW(i16), [QN__USER_I32] = ROW(i32),
+    [QN__USER_I64] = ROW(i64), [QN__USER_U8] = ROW(u8),   [QN__USER_U16] = ROW(u16),
+    [QN__USER_U32] = ROW(u32), [QN__USER_U64] = ROW(u64), [QN__USER_F32] = ROW(f32),
+    [QN__USER_F64] = ROW(f64)};
 
 int64_t qn__user_extreme_of(const qn__user_part *part, const void *values, const uint8_t *took,
                             int64_t count, uint64_t *taken) {
@@ -58,59 +77,9 @@ int64_t qn__user_extreme_of(const qn__user_part *part, const void *values, const
     *taken = 0;
     for (int64_t i = 0; i < count; i++)
         *taken += took[i] != 0;
-    switch (part->type) {
-    case QN__USER_I8:
-        return of_i8(values, took, count, *taken, greatest);
-    case QN__USER_I16:
-        return of_i16(values, took, count, *taken, greatest);
-    case QN__USER_I32:
-        return of_i32(values, took, count, *taken, greatest);
-    case QN__USER_I64:
-        return of_i64(values, took, count, *taken, greatest);
-    case QN__USER_U8:
-        return of_u8(values, took, count, *taken, greatest);
-    case QN__USER_U16:
-        return of_u16(values, took, count, *taken, greatest);
-    case QN__USER_U32:
-        return of_u32(values, took, count, *taken, greatest);
-    case QN__USER_U64:
-        return of_u64(values, took, count, *taken, greatest);
-    case QN__USER_F32:
-        return of_f32(values, took, count, *taken, greatest);
-    default:
-        return of_f64(values, took, count, *taken, greatest);
-    }
+    return types[part->type].find(values, took, count, *taken, greatest);
 }
 
-#define COMPARE(type)                                                                              \
-    do {                                                                                           \
-        type x, y;                                                                                 \
-        memcpy(&x, a, sizeof x);                                                                   \
-        memcpy(&y, b, sizeof y);                                                                   \
-        return x < y ? -1 : x > y;                                                                 \
-    } while (0)
-
 int qn__user_compare(qn__user_type type, const void *a, const void *b) {
-    switch (type) {
-    case QN__USER_I8:
-        COMPARE(int8_t);
-    case QN__USER_I16:
-        COMPARE(int16_t);
-    case QN__USER_I32:
-        COMPARE(int32_t);
-    case QN__USER_I64:
-        COMPARE(int64_t);
-    case QN__USER_U8:
-        COMPARE(uint8_t);
-    case QN__USER_U16:
-        COMPARE(uint16_t);
-    case QN__USER_U32:
-        COMPARE(uint32_t);
-    case QN__USER_U64:
-        COMPARE(uint64_t);
-    case QN__USER_F32:
-        COMPARE(float);
-    default:
-        COMPARE(double);
-    }
+    return types[type].compare(a, b);
 }

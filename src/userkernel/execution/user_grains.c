@@ -58,16 +58,6 @@ void qn__user_thread_begin(const qn__user_job *job, qn__user_thread *t) {
     }
 }
 
-static qn__user_call call_of(const qn__user_job *job, const qn__user_thread *t) {
-    qn__user_call call = {.array = t->array,
-                          .scalar = job->scalar,
-                          .length = job->length,
-                          .seed = job->seed,
-                          .iteration = t->iteration};
-    memcpy(call.extent, job->extent, sizeof call.extent);
-    return call;
-}
-
 /* The value that an item assigned to a real sum is an infinity. */
 static int is_infinite(const qn__user_part *p, const void *value) {
     return p->type == QN__USER_F32 ? isinf(*(const float *)value) : isinf(*(const double *)value);
@@ -90,7 +80,7 @@ static uint64_t tell_infinity(const qn__user_job *job, const qn__user_thread *t,
 
 uint64_t qn__user_item_fault(const qn__user_job *job, qn__user_thread *t, int64_t item) {
     const qn__user_source *s = job->source;
-    const qn__user_call call = call_of(job, t);
+    const qn__user_call call = qn__user_call_of(job, t->array, t->iteration);
     const uint64_t fault = tell_infinity(job, t, job->grain(&call, item, 1));
     for (uint32_t i = 0; i < s->parts && fault == 0; i++) {
         qn__user_total one = {.count = 0};
@@ -115,7 +105,7 @@ static void find_fault(const qn__user_job *job, qn__user_thread *t, int64_t firs
 static void compute_piece(const qn__user_job *job, qn__user_thread *t, int64_t first, int64_t count,
                           atomic_int_fast64_t *faulty) {
     const qn__user_source *s = job->source;
-    const qn__user_call call = call_of(job, t);
+    const qn__user_call call = qn__user_call_of(job, t->array, t->iteration);
     int wrong = job->grain(&call, first, count) != 0;
     for (uint32_t i = 0; i < s->parts && !wrong && t->adds; i++)
         if (is_summed(&s->part[i]))

@@ -1,11 +1,23 @@
 #include "userkernel/execution/user_job.h"
 
+#include <string.h>
+
 /* Grains of a job, as many as there are items for; more if there are many ranks. */
 enum { GRAINS = 1024, OF_A_RANK = 256, MOST_ITEMS = 1 << 16 };
 #define MOST_GRAINS ((int64_t)1 << 31)
 
 int64_t qn__user_job_items(const qn__user_job *job) {
     return job->extent[0] * job->extent[1] * job->extent[2];
+}
+
+qn__user_call qn__user_call_of(const qn__user_job *job, void *const *array, int64_t iteration) {
+    qn__user_call call = {.array = array,
+                          .scalar = job->scalar,
+                          .length = job->length,
+                          .seed = job->seed,
+                          .iteration = iteration};
+    memcpy(call.extent, job->extent, sizeof call.extent);
+    return call;
 }
 
 int64_t qn__user_job_rows(const qn__user_job *job) {

@@ -46,6 +46,9 @@ typedef struct qn__user_job {
 
 int64_t qn__user_job_items(const qn__user_job *job);
 
+/* What the program is called with for an iteration; `array`: see qn__user_call. */
+qn__user_call qn__user_call_of(const qn__user_job *job, void *const *array, int64_t iteration);
+
 /* Bytes of the outputs of an item. */
 int64_t qn__user_job_bytes(const qn__user_job *job);
 

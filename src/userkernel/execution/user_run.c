@@ -255,12 +255,7 @@ static void device_sum(void *context, void *scratch, const int64_t *words) {
 /* The arrays of this run, and the functions of a round. */
 void qn__user_job_bind(qn__user_job *job) {
     qn__user_device *d = job->device;
-    qn__user_call call = {.array = job->array,
-                          .scalar = job->scalar,
-                          .length = job->length,
-                          .seed = job->seed,
-                          .iteration = job->iteration};
-    memcpy(call.extent, job->extent, sizeof call.extent);
+    const qn__user_call call = qn__user_call_of(job, job->array, job->iteration);
     qn__user_device_bind(job->source, &call, d);
     for (uint32_t i = 0; i < d->job.arrays; i++)
         d->array[i].unwanted = d->array[i].use == QN__KERNEL_VALUES && job->without_totals;

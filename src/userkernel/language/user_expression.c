@@ -408,18 +408,15 @@ static int is_vendor_function(const char *name) {
 
 /* What C programs write that a kernel writes in another way; NULL: nothing is known. */
 static const char *instead_of(const char *name) {
-    static const struct {
-        const char *name, *instead;
-    } names[] = {{"true", "write 1"},
-                 {"false", "write 0"},
-                 {"NULL", "write 0"},
-                 {"M_PI", "write static const double PI = 3.141592653589793; before the kernel"},
-                 {"INFINITY", "write 1 / 0.0"},
-                 {"abs", "write fabs(x), or max(x, -x) for an integer"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i].name, name) == 0)
-            return names[i].instead;
-    return NULL;
+    static const qn__user_remedy names[] = {
+        {"true", "write 1"},
+        {"false", "write 0"},
+        {"NULL", "write 0"},
+        {"M_PI", "write static const double PI = 3.141592653589793; before the kernel"},
+        {"INFINITY", "write 1 / 0.0"},
+        {"abs", "write fabs(x), or max(x, -x) for an integer"},
+        {NULL, NULL}};
+    return qn__user_remedy_of(names, name);
 }
 
 static int refuse_name(qn__user_parser *p, const qn__user_token *token, const char *name) {

@@ -46,7 +46,7 @@ const char *qn__user_use_word(qn__user_use use) {
 
 const qn__user_token *qn__user_next(const qn__user_parser *p) { return &p->tokens.token[p->at]; }
 
-const qn__user_token *qn__user_behind(const qn__user_parser *p) {
+const qn__user_token *qn__user_after(const qn__user_parser *p) {
     return &p->tokens.token[p->at + (p->at + 1 < p->tokens.count)];
 }
 
@@ -113,11 +113,11 @@ size_t qn__user_written(const qn__user_parser *p) { return p->source->functions.
 
 void qn__user_insert(qn__user_parser *p, size_t at, const char *text) {
     qn__text *to = &p->source->functions;
-    const size_t size = strlen(text), behind = to->size - at;
+    const size_t size = strlen(text), after = to->size - at;
     qn__text_add(to, "%s", text);
     if (to->failed)
         return;
-    memmove(to->data + at + size, to->data + at, behind);
+    memmove(to->data + at + size, to->data + at, after);
     memcpy(to->data + at, text, size);
 }
 
@@ -138,9 +138,9 @@ void qn__user_swap(qn__user_parser *p, size_t from, size_t middle) {
     reverse(to->data + from, to->size - from);
 }
 
-void qn__user_wrap(qn__user_parser *p, size_t from, const char *before, const char *behind) {
+void qn__user_wrap(qn__user_parser *p, size_t from, const char *before, const char *after) {
     qn__user_insert(p, from, before);
-    qn__user_write(p, "%s", behind);
+    qn__user_write(p, "%s", after);
 }
 
 uint32_t qn__user_node_add(qn__user_parser *p, qn__user_node node) {
@@ -246,26 +246,28 @@ qn__user_symbol *qn__user_declare(qn__user_parser *p, qn__user_kind kind, qn__us
     return s;
 }
 
+const char *qn__user_remedy_of(const qn__user_remedy *rows, const char *word) {
+    while (rows->word && strcmp(rows->word, word) != 0)
+        rows++;
+    return rows->remedy;
+}
+
 /* Types of C whose size or meaning differs between machines, and others that a kernel lacks. */
 const char *qn__user_instead_of(const char *word) {
-    static const struct {
-        const char *word, *instead;
-    } types[] = {{"long", "write int64_t"},
-                 {"short", "write int16_t"},
-                 {"char", "write int8_t or uint8_t"},
-                 {"signed", "write int"},
-                 {"bool", "write int"},
-                 {"_Bool", "write int"},
-                 {"size_t", "write uint64_t"},
-                 {"ptrdiff_t", "write int64_t"},
-                 {"struct", "use one variable for each member"},
-                 {"union", "use one variable for each member"},
-                 {"void", "write int, float or double"},
-                 {"auto", "write the type"}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].word, word) == 0)
-            return types[i].instead;
-    return NULL;
+    static const qn__user_remedy types[] = {{"long", "write int64_t"},
+                                            {"short", "write int16_t"},
+                                            {"char", "write int8_t or uint8_t"},
+                                            {"signed", "write int"},
+                                            {"bool", "write int"},
+                                            {"_Bool", "write int"},
+                                            {"size_t", "write uint64_t"},
+                                            {"ptrdiff_t", "write int64_t"},
+                                            {"struct", "use one variable for each member"},
+                                            {"union", "use one variable for each member"},
+                                            {"void", "write int, float or double"},
+                                            {"auto", "write the type"},
+                                            {NULL, NULL}};
+    return qn__user_remedy_of(types, word);
 }
 
 int qn__user_sees_type(const qn__user_parser *p) {

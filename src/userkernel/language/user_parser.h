@@ -57,7 +57,7 @@ typedef struct qn__user_parser {
 /* Functions that return int return 0 after a refusal, with the status in the parser. */
 
 const qn__user_token *qn__user_next(const qn__user_parser *p);
-const qn__user_token *qn__user_behind(const qn__user_parser *p); /* the one after it */
+const qn__user_token *qn__user_after(const qn__user_parser *p); /* the one after it */
 int qn__user_sees(const qn__user_parser *p, const char *word);
 /* Goes over the token if it is this word. */
 int qn__user_take(qn__user_parser *p, const char *word);
@@ -87,7 +87,7 @@ void qn__user_swap(qn__user_parser *p, size_t from, size_t middle);
 uint32_t qn__user_node_add(qn__user_parser *p, qn__user_node node);
 
 /* Puts text around all from a byte on. */
-void qn__user_wrap(qn__user_parser *p, size_t from, const char *before, const char *behind);
+void qn__user_wrap(qn__user_parser *p, size_t from, const char *before, const char *after);
 
 /* A symbol in scope, or NULL. */
 const qn__user_symbol *qn__user_find(const qn__user_parser *p, const char *name);
@@ -101,6 +101,13 @@ qn__user_symbol *qn__user_add(qn__user_parser *p, const qn__user_token *token, c
 qn__user_type qn__user_need_type(qn__user_parser *p);
 /* Whether a type's name is next. Words of C for other types count, and are refused when read. */
 int qn__user_sees_type(const qn__user_parser *p);
+
+/* A word that a kernel lacks, and what to write instead. */
+typedef struct qn__user_remedy {
+    const char *word, *remedy;
+} qn__user_remedy;
+/* The remedy of a word in a table, which ends with NULL; NULL: there is none. */
+const char *qn__user_remedy_of(const qn__user_remedy *rows, const char *word);
 
 /* What to do without a word of C for a type that a kernel lacks, for remedies; else NULL. */
 const char *qn__user_instead_of(const char *word);

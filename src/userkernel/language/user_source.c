@@ -52,26 +52,6 @@ static int read_space(qn__user_parser *p, const qn__user_token *token, int exten
     return 1;
 }
 
-static int need_number(qn__user_parser *p, const char *what, uint32_t least, uint32_t most,
-                       uint32_t *number) {
-    char text[QN__USER_NAME_MAX + 1], remedy[80];
-    uint64_t value = 0;
-    const qn__user_token *token;
-    if (!qn__user_need(p, ",", "before the number"))
-        return 0;
-    token = qn__user_next(p);
-    qn__user_word(p, token, text);
-    if (token->kind != QN__USER_INTEGER || !qn__user_type_read(QN__USER_U64, text, &value) ||
-        value < least || value > most) {
-        snprintf(remedy, sizeof remedy, "write a number from %u to %u", (unsigned)least,
-                 (unsigned)most);
-        return qn__user_refuse(p, token, remedy, "the %s is missing or out of range", what);
-    }
-    p->at++;
-    *number = (uint32_t)value;
-    return 1;
-}
-
 static int need_border(qn__user_parser *p, qn__user_border *border) {
     static const char *const borders[] = {"zero", "nearest", "wrap"};
     if (!qn__user_need(p, ",", "before the border"))
@@ -192,9 +172,12 @@ static int read_part(qn__user_parser *p, qn__user_use use, qn__user_part *part) 
     s->part = p->source->parts;
     strcpy(part->name, s->name);
     if (use == QN__USER_WHOLE)
-        return need_number(p, "number of dimensions", 1, QN__USER_DIMENSIONS, &part->dimensions);
+        return qn__user_need(p, ",", "before the number") &&
+               qn__user_need_size(p, QN__USER_DIMENSIONS, 0, "the number of dimensions",
+                                  &part->dimensions);
     if (use == QN__USER_HALOED)
-        return need_number(p, "reach of the halo", 1, QN__USER_HALO_MAX, &part->halo) &&
+        return qn__user_need(p, ",", "before the number") &&
+               qn__user_need_size(p, QN__USER_HALO_MAX, 0, "the reach of the halo", &part->halo) &&
                need_border(p, &part->border);
     if (use == QN__USER_SCALAR)
         return !qn__user_take(p, ",") || read_default(p, part);
@@ -378,7 +361,7 @@ static int read_declared(qn__user_parser *p, int *found) {
 /* ------------------------------------------------------------------ functions */
 
 static int read_parameters(qn__user_parser *p, qn__user_symbol *function) {
-    if (qn__user_sees(p, "void") && qn__user_token_is(&p->tokens, qn__user_behind(p), ")"))
+    if (qn__user_sees(p, "void") && qn__user_token_is(&p->tokens, qn__user_after(p), ")"))
         p->at++;
     while (!qn__user_sees(p, ")")) {
         if (function->arguments > 0 && !qn__user_need(p, ",", "before the next parameter"))
@@ -448,7 +431,7 @@ static int read_static(qn__user_parser *p) {
     const qn__user_type type = qn__user_need_type(p);
     if (type == QN__USER_TYPES)
         return 0;
-    const int function = qn__user_token_is(&p->tokens, qn__user_behind(p), "(");
+    const int function = qn__user_token_is(&p->tokens, qn__user_after(p), "(");
     qn__user_move(p, qn__user_next(p));
     if (function && !constant)
         return read_function(p, type);

@@ -225,7 +225,7 @@ static int write_component(qn__user_parser *p, const qn__user_symbol *v, uint32_
                                (unsigned)numbers);
     qn__user_word(p, qn__user_next(p), text);
     const int known = qn__user_next(p)->kind == QN__USER_INTEGER &&
-                      qn__user_token_is(&p->tokens, qn__user_behind(p), "]") &&
+                      qn__user_token_is(&p->tokens, qn__user_after(p), "]") &&
                       qn__user_type_read(QN__USER_U64, text, &value) && value < numbers;
     *number = known ? 1 + (uint32_t)value : 0;
     qn__user_write(p, "(o_%s[qn_component(qn_fault, QN_FAULT_READ(%u), ", v->name,
@@ -341,7 +341,7 @@ static int refuse_target(qn__user_parser *p, const qn__user_token *token, const 
         return qn__user_refuse(p, token,
                                "begin with a type, a name, if, for, while, do, return or {",
                                "a statement cannot begin with \"%s\"", name);
-    if (!v && qn__user_token_is(&p->tokens, qn__user_behind(p), "("))
+    if (!v && qn__user_token_is(&p->tokens, qn__user_after(p), "("))
         return qn__user_refuse(p, token, "remove it: a kernel does nothing but compute numbers",
                                "a kernel cannot call \"%s\" as a statement", name);
     if (strcmp(name, "else") == 0)
@@ -620,22 +620,20 @@ static int read_leap(scope *s, const char *word) {
 
 /* Words of C that a kernel lacks, with the way to do without. */
 static int refuse_word(qn__user_parser *p, const qn__user_token *token, const char *word) {
-    static const struct {
-        const char *word, *remedy;
-    } words[] = {{"goto", "use a loop with break, or a function with return"},
-                 {"switch", "use if and else"},
-                 {"static", "a variable of a function is computed anew for each item"},
-                 {"volatile", "remove the word"},
-                 {"register", "remove the word"},
-                 {"asm", "write it in C"},
-                 {"__asm__", "write it in C"},
-                 {"typedef", "write the type itself"},
-                 {"enum", "write static const int NAME = 1; before the kernel"},
-                 {"extern", "declare arrays with INPUT, WHOLE, HALO and OUTPUT"}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i].word, word) == 0)
-            return qn__user_refuse(p, token, words[i].remedy, "a kernel has no \"%s\"", word);
-    return 1;
+    static const qn__user_remedy words[] = {
+        {"goto", "use a loop with break, or a function with return"},
+        {"switch", "use if and else"},
+        {"static", "a variable of a function is computed anew for each item"},
+        {"volatile", "remove the word"},
+        {"register", "remove the word"},
+        {"asm", "write it in C"},
+        {"__asm__", "write it in C"},
+        {"typedef", "write the type itself"},
+        {"enum", "write static const int NAME = 1; before the kernel"},
+        {"extern", "declare arrays with INPUT, WHOLE, HALO and OUTPUT"},
+        {NULL, NULL}};
+    const char *remedy = qn__user_remedy_of(words, word);
+    return !remedy || qn__user_refuse(p, token, remedy, "a kernel has no \"%s\"", word);
 }
 
 static int read_simple(scope *s, int declares) {

@@ -8,7 +8,7 @@ typedef struct cutter {
     uint32_t at, line;
     int line_begins; /* only blanks stand before `at` in its line */
     qn__user_tokens *out;
-    uint32_t room;
+    uint32_t capacity;
 } cutter;
 
 void qn__user_tokens_release(qn__user_tokens *tokens) {
@@ -100,19 +100,28 @@ static qn_status skip_include(cutter *c, qn_error *err) {
                   err);
 }
 
+void *qn__user_one_more(void *from, uint32_t count, uint32_t *capacity, size_t size, int *failed) {
+    if (count < *capacity)
+        return from;
+    const uint32_t more = *capacity > 0 ? 2 * *capacity : 64;
+    void *to = qn__alloc(more, size, NULL);
+    if (!to) {
+        *failed = 1;
+        return from;
+    }
+    if (from)
+        memcpy(to, from, count * size);
+    qn__free(from);
+    *capacity = more;
+    return to;
+}
+
 static qn_status add(cutter *c, qn__user_token_kind kind, uint32_t size, qn_error *err) {
     qn__user_tokens *o = c->out;
-    if (o->count == c->room) {
-        const uint32_t room = c->room > 0 ? 2 * c->room : 256;
-        qn__user_token *more = qn__alloc(room, sizeof *more, err);
-        if (!more)
-            return QN_MEMORY;
-        if (o->count > 0)
-            memcpy(more, o->token, o->count * sizeof *more);
-        qn__free(o->token);
-        o->token = more;
-        c->room = room;
-    }
+    int failed = 0;
+    o->token = qn__user_one_more(o->token, o->count, &c->capacity, sizeof *o->token, &failed);
+    if (failed)
+        return qn__fail_memory(err, o->count, 2 * sizeof *o->token);
     o->token[o->count++] = (qn__user_token){kind, c->at, size, c->line};
     c->at += size;
     return QN_OK;
@@ -130,15 +139,15 @@ static uint32_t number_length(const char *at, int *real) {
     const int hexadecimal = at[0] == '0' && (at[1] == 'x' || at[1] == 'X');
     uint32_t n = hexadecimal ? 2 : 0;
     const uint32_t before = digits(at + n, hexadecimal);
-    uint32_t behind = 0;
+    uint32_t after = 0;
     n += before;
     *real = 0;
     if (at[n] == '.') {
         *real = 1;
-        behind = digits(at + n + 1, hexadecimal);
-        n += 1 + behind;
+        after = digits(at + n + 1, hexadecimal);
+        n += 1 + after;
     }
-    if (before + behind == 0)
+    if (before + after == 0)
         return 0;
     const char mark = at[n];
     if (hexadecimal ? mark == 'p' || mark == 'P' : mark == 'e' || mark == 'E') {

@@ -40,6 +40,10 @@ qn_status qn__user_tokens_read(const char *text, const char *name, qn__user_toke
                                qn_error *err);
 void qn__user_tokens_release(qn__user_tokens *tokens);
 
+/* Returns an array with the capacity for one more than its `count` elements: `from`, or a larger
+ * one in its place. Without memory *failed becomes 1, and `from` stays. */
+void *qn__user_one_more(void *from, uint32_t count, uint32_t *capacity, size_t size, int *failed);
+
 /* 1 if the token is this name or punctuator. */
 int qn__user_token_is(const qn__user_tokens *all, const qn__user_token *token, const char *word);
 

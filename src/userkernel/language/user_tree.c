@@ -10,26 +10,10 @@ void qn__user_tree_release(qn__user_tree *tree) {
     *tree = (qn__user_tree){0};
 }
 
-/* Makes room for one more of `count` entries. */
-static void *grow(void *from, uint32_t count, uint32_t *room, size_t size, int *failed) {
-    if (count < *room)
-        return from;
-    const uint32_t more = *room > 0 ? 2 * *room : 64;
-    void *to = qn__alloc(more, size, NULL);
-    if (!to) {
-        *failed = 1;
-        return from;
-    }
-    if (from)
-        memcpy(to, from, count * size);
-    qn__free(from);
-    *room = more;
-    return to;
-}
-
 uint32_t qn__user_tree_add(qn__user_tree *tree, qn__user_node node) {
     const uint32_t at = tree->nodes > 0 ? tree->nodes : 1;
-    tree->node = grow(tree->node, at, &tree->node_room, sizeof node, &tree->failed);
+    tree->node =
+        qn__user_one_more(tree->node, at, &tree->node_capacity, sizeof node, &tree->failed);
     if (tree->failed)
         return 0;
     tree->node[at] = node;
@@ -57,8 +41,8 @@ uint32_t qn__user_tree_word(qn__user_tree *tree, const char *word, size_t size) 
 }
 
 uint32_t qn__user_tree_variable(qn__user_tree *tree, const char *name, qn__user_type type) {
-    tree->variable = grow(tree->variable, tree->variables, &tree->variable_room,
-                          sizeof *tree->variable, &tree->failed);
+    tree->variable = qn__user_one_more(tree->variable, tree->variables, &tree->variable_capacity,
+                                       sizeof *tree->variable, &tree->failed);
     if (tree->failed)
         return 0;
     qn__user_variable *v = &tree->variable[tree->variables];

@@ -72,7 +72,7 @@ typedef struct qn__user_variable {
 typedef struct qn__user_tree {
     qn__user_node *node;
     qn__user_variable *variable;
-    uint32_t nodes, node_room, variables, variable_room;
+    uint32_t nodes, node_capacity, variables, variable_capacity;
     uint32_t body; /* of the kernel */
     /* By qn__user_lanes_plan: */
     int lanes;        /* 1: items are computed in the lanes of vectors */
@@ -85,6 +85,10 @@ typedef struct qn__user_tree {
 } qn__user_tree;
 
 void qn__user_tree_release(qn__user_tree *tree);
+
+static inline int qn__user_is_loop(const qn__user_node *n) {
+    return n->kind == QN__NODE_LOOP || n->kind == QN__NODE_DO;
+}
 
 /* Adds a node; 0 when memory is short. */
 uint32_t qn__user_tree_add(qn__user_tree *tree, qn__user_node node);

@@ -121,23 +121,18 @@ static qn_status take_results(qn_kernel *k, qn__user_total *total, qn_error *err
     return QN_OK;
 }
 
-static int is_input(qn__user_use use) { return use < QN__USER_OUTPUT; }
-
-static qn_status digest_inputs(qn_kernel *k, qn__pool *pool, qn_error *err) {
+/* Of inputs, of results, or of both. */
+static qn_status digest_arrays(qn_kernel *k, int inputs, int results, qn__pool *pool,
+                               qn_error *err) {
     qn_status status = QN_OK;
-    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        if (is_input(k->source.part[i].use))
-            status = qn__user_array_digest(&k->part[i].array, pool, k->part[i].digest, err);
-    return status;
-}
-
-static qn_status digest_results(qn_kernel *k, qn__pool *pool, qn_error *err) {
-    qn_status status = QN_OK;
-    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++)
-        if (qn__user_part_is_written(&k->source.part[i]))
-            status = qn__user_array_digest(&k->part[i].array, pool, k->part[i].digest, err);
-        else if (k->part[i].wants_series)
-            status = qn__user_array_digest(&k->part[i].series, pool, k->part[i].series_digest, err);
+    for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
+        qn__user_bound *b = &k->part[i];
+        const qn__user_part *p = &k->source.part[i];
+        if (p->use < QN__USER_OUTPUT ? inputs : results && qn__user_part_is_written(p))
+            status = qn__user_array_digest(&b->array, pool, b->digest, err);
+        else if (results && b->wants_series)
+            status = qn__user_array_digest(&b->series, pool, b->series_digest, err);
+    }
     return status;
 }
 
@@ -145,10 +140,8 @@ static qn_status digest(qn_kernel *k, int inputs, int results, qn_error *err) {
     qn__pool *pool;
     const int threads = k->compute.threads ? k->compute.threads : qn__cores();
     qn_status status = qn__pool_create(threads, 1, &pool, err);
-    if (status == QN_OK && inputs)
-        status = digest_inputs(k, pool, err);
-    if (status == QN_OK && results)
-        status = digest_results(k, pool, err);
+    if (status == QN_OK)
+        status = digest_arrays(k, inputs, results, pool, err);
     qn__pool_destroy(pool);
     return status;
 }
