@@ -17,14 +17,15 @@ struct command {
     const char *usage;   /* "quern train [--data FILE] [options] -o FILE" */
     const char *about; /* paragraphs for --help, each one line of source text, or NULL. A line that
                           begins with a blank is printed as it is. A tab is a non-breaking blank */
-    const option *options; /* ends with an entry whose name is NULL */
-    const command *like;   /* a command whose options are taken too, without being listed in the
-                              help: a line of it can be copied; NULL: none */
-    size_t like_place;     /* of its values in this command's own struct */
-    const char *operand;   /* the positional argument, such as "MODEL"; NULL: none */
-    int most_operands;     /* maximum number of operands, up to MOST_FILES + 1; 0: one */
-    int optional;          /* 1: operands may be missing */
-    const char *examples;  /* lines, each indented by the printer */
+    const option *options;  /* ends with an entry whose name is NULL */
+    const command *like;    /* a command whose options are taken too, without being listed in the
+                               help: a line of it can be copied; NULL: none */
+    size_t like_place;      /* of its values in this command's own struct */
+    const char *operand;    /* the positional argument, such as "MODEL"; NULL: none */
+    qn_choice_kind formats; /* names with a line each that the help lists after `about` */
+    int most_operands;      /* maximum number of operands, up to MOST_FILES + 1; 0: one */
+    int optional;           /* 1: operands may be missing */
+    const char *examples;   /* lines, each indented by the printer */
     int (*run)(const command *self, int argc, char **argv); /* argv[0] is the program's name */
 };
 

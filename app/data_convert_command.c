@@ -71,9 +71,8 @@ const command data_convert_command = {
     .name = "data convert",
     .summary = "write a data file in another format",
     .usage = "quern data convert FILE... [options] -o FILE",
-    .about = "Reads what \"quern data info\" reads (- is the standard input) and writes CSV, "
-             "Parquet, Arrow IPC, JSON lines, NPY, NPZ, LIBSVM, IDX or an "
-             "archive of images. The file has the digest of what was read; a note names the "
+    .about = "Reads what \"quern data info\" reads (- is the standard input) and writes it in the "
+             "format of --format. The file has the digest of what was read; a note names the "
              "options with which it must be read. 64-bit floats of typed files stay so, although "
              "other commands take the nearest 32-bit float. What the format cannot hold is "
              "refused, such "

@@ -362,10 +362,8 @@ const command data_info_command = {
     .summary = "describe a file or folder of data",
     .usage = "quern data info FILE... [options]",
     .about =
-        "Reads CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or compressed "
-        "(gzip, zstd, bzip2, xz, ZIP), or "
-        "a folder or "
-        "archive of images, or the rows of a SQLite file or a PostgreSQL server. - is the standard "
+        "Reads tables and images in the formats below; the content of a file decides which it "
+        "has. Files may be compressed with gzip, zstd, bzip2, xz or ZIP. - is the standard "
         "input. Several files, a folder of them, a pattern (\"part-*.csv\") or a list (@FILE) are "
         "one table. "
         "Prints the number of items and "
@@ -373,6 +371,7 @@ const command data_info_command = {
         "each column holds, the classes, the range and the digest. The digest covers the "
         "content, not the format; "
         "the recipe in a model file names it.",
+    .formats = QN_CHOICE_READ,
     .operand = "FILE",
     .most_operands = MOST_FILES + 1,
     .options = info_options,

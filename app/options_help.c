@@ -100,12 +100,22 @@ static void print_examples(const char *examples) {
     }
 }
 
+static void print_formats(qn_choice_kind kind) {
+    if (kind == QN_CHOICE_NONE)
+        return;
+    puts("Formats:");
+    for (uint32_t i = 0; qn_choice_name(kind, i); i++)
+        print_pair(2, qn_choice_name(kind, i), qn_choice_about(kind, i));
+    putchar('\n');
+}
+
 void options_help(const command *self) {
     printf("quern %s: %s\n\nusage: %s\n\n", self->name, self->summary, self->usage);
     if (self->about) {
         print_text(self->about);
         putchar('\n');
     }
+    print_formats(self->formats);
     print_examples(self->examples);
     option_row row;
     int count = 0;

@@ -209,6 +209,10 @@ void manual_page(const command *self) {
         put_line(".SH SYNOPSIS\n.nf\n", self->usage);
         puts(".fi\n.SH DESCRIPTION");
         put_paragraphs(self->about);
+        for (uint32_t i = 0; qn_choice_name(self->formats, i); i++) {
+            put_line(".TP\n.B ", qn_choice_name(self->formats, i));
+            put_line("", qn_choice_about(self->formats, i));
+        }
         put_options(self);
         put_line(".SH EXAMPLES\n.nf\n", self->examples);
         puts(".fi");

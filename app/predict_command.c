@@ -30,13 +30,9 @@ static const option predict_options[] = {
      AT(from.data),
      AGAIN(from.data_more),
      .value = "FILE",
-     .help =
-         "data to predict: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or "
-         "compressed "
-         "(gzip, zstd, bzip2, xz, ZIP), or "
-         "a folder or "
-         "archive of "
-         "images; - is the standard input; required"},
+     .help = "data to predict: a table or images in a format that \"quern data info --help\" "
+             "lists, plain or "
+             "compressed; - is the standard input; required"},
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},

@@ -25,16 +25,13 @@ const option train_options[] = {
      AT(from.data),
      AGAIN(from.data_more),
      .value = "FILE",
-     .help =
-         "training data: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, plain or "
-         "compressed "
-         "(gzip, zstd, bzip2, xz, ZIP), or a "
-         "folder or archive of "
-         "images; the format is found from the content; FILE.npz:NAME is one array of an archive, "
-         "FILE.zip:NAME one file; "
-         "- is the "
-         "standard input; several files are one table: repeat the option, or name a folder, a "
-         "pattern (\"part-*.csv\") or a list (@FILE)",
+     .help = "training data: a table or images in a format that \"quern data info --help\" lists, "
+             "plain or compressed; the format is found from the content; FILE.npz:NAME is one "
+             "array of an archive, "
+             "FILE.zip:NAME one file; "
+             "- is the "
+             "standard input; several files are one table: repeat the option, or name a folder, a "
+             "pattern (\"part-*.csv\") or a list (@FILE)",
      .fallback = "20,000 built-in digits, with 4,000 more as test set"},
     {.more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},

@@ -9,18 +9,6 @@
 
 #define AT(member) .place = offsetof(written_flags, member)
 
-static const option_word written_formats[] = {
-    {"csv", "numbers, categories, names, labels, weights"},
-    {"parquet", "the same with the type of each column"},
-    {"arrow", "the same in Arrow IPC (Feather)"},
-    {"json", "the same in JSON lines"},
-    {"npy", "an array of NumPy; the labels are a second one"},
-    {"npz", "the arrays x, y (labels) and weight in one file"},
-    {"libsvm", "numbers without zeros, and labels that are numbers"},
-    {"idx", "bytes; the labels are a second file"},
-    {"tar", "images as PNG, in a folder for each class"},
-    {NULL, NULL}};
-
 const option written_options[] = {{.letter = 'o',
                                    .name = "output",
                                    .kind = OPTION_TEXT,
@@ -31,7 +19,7 @@ const option written_options[] = {{.letter = 'o',
                                    .kind = OPTION_CHOICE,
                                    AT(format),
                                    .value = "NAME",
-                                   .words = written_formats,
+                                   .from = QN_CHOICE_WRITE,
                                    .help = "format of that file",
                                    .fallback = "by the ending of its name"},
                                   {.name = "output-labels",
@@ -41,19 +29,9 @@ const option written_options[] = {{.letter = 'o',
                                    .help = "NPY, IDX: file of labels to write"},
                                   {.name = NULL}};
 
-/* The formats of endings that qn_data_write knows; NULL: another one. */
+/* NULL: the ending names none. */
 static const char *format_of(const written_flags *f) {
-    static const char *const endings[][2] = {
-        {".parquet", "parquet"}, {".arrow", "arrow"},   {".feather", "arrow"},   {".jsonl", "json"},
-        {".ndjson", "json"},     {".json", "json"},     {".csv", "csv"},         {".npy", "npy"},
-        {".npz", "npz"},         {".libsvm", "libsvm"}, {".svmlight", "libsvm"}, {".svm", "libsvm"},
-        {".idx", "idx"},         {"-ubyte", "idx"},     {".tar", "tar"}};
-    if (f->format)
-        return f->format;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (ends_with(f->out, endings[i][0]))
-            return endings[i][1];
-    return NULL;
+    return f->format ? f->format : qn_data_write_format(f->out);
 }
 
 int written_is_stream(const written_flags *f) { return strcmp(f->out, "-") == 0; }
@@ -66,8 +44,7 @@ int written_check(const written_flags *f) {
                              "the standard output has no name that tells a format");
     if (!format_of(f))
         return message_usage(
-            "end it in .csv, .parquet, .arrow, .jsonl, .npy, .npz, .libsvm, .idx or .tar, "
-            "or add --format",
+            "end it in the name of a format, such as .csv, .parquet or .npz, or add --format",
             "the name \"%s\" has no known ending", f->out);
     if (f->labels && strcmp(f->labels, "-") == 0)
         return message_usage("name a file", "--output-labels cannot be the standard output");

@@ -123,6 +123,7 @@ static void test_data(void **state) {
     char note[8] = "x";
     qn_data_reading(have.data, NULL, note, sizeof note);
     assert_string_equal(note, "");
+    assert_null(qn_data_write_format(NULL));
     qn_data_reading(NULL, "csv", note, sizeof note);
     qn_data_reading(have.data, "csv", NULL, sizeof note);
     REFUSED(qn_data_write_csv, "data", NULL, "a.csv");

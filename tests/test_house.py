@@ -435,7 +435,7 @@ NO_FLOATS = re.compile(
     r"|statistics_(options_init|free|columns?|quantiles|categories|edges|histogram|covariance"
     r"|correlation)"
     r"|search_(stop|done|close|metric_name)|runs_(count|close)|cluster_(rank|ranks|alive|local|name|is_writer|stop)"
-    r"|data_(close|items|item_name|features|inputs|type_of|values|labels|classes|digest|image_(size|channels)|format"
+    r"|data_(write_format|close|items|item_name|features|inputs|type_of|values|labels|classes|digest|image_(size|channels)|format"
     r"|feature_(name|type)|label_name|class_name|note|targets?|weights|weight_name|categories|category)|model_(recipe|resize|digest|categories|inputs|outputs|layers|parameters|tensor"
     r"|(feature|class|label|weight)_name))")
 
@@ -585,6 +585,16 @@ def test_a_device_is_its_folder_and_a_row(name):
     table = f"qn__{name.split('/')[0]}_device\\b" + ("" if "/" in name else f'|"{name}"')
     named = files_that_say(ROOT, table, ["src", "app", "include", "python/quern", "cmake"])
     assert {f for f in named if not f.startswith(f"src/device/{name}/")} == {"src/device/registry.c"}
+
+
+def test_a_format_is_its_files_and_two_words():
+    """One word makes the reader known, and one the writer. Help, lists, endings and Python ask the
+    rows. What image folders leave out is a list of the contract."""
+    named = files_that_say(ROOT, r'_json_(reader|format)\b|each\(json\)|NAMES\("json"|JSON lines|"\.?(jsonl|ndjson)"',
+                           ["src", "include", "python/quern", "cmake"])
+    assert {f for f in named if not f.startswith("src/data/json/") and f != "src/data/write/write_json.c"} == {
+        "src/data/open/readers.c", "src/data/write/write_format.c", "src/data/images/image_clutter.c"}
+    assert not files_that_say(ROOT, r'JSON lines|"\.?(jsonl|ndjson)"', ["app"])
 
 
 @pytest.mark.parametrize("isa", ["neon", "dotprod"])

@@ -1,6 +1,6 @@
-/* The names that a recipe and a qn_compute can use, each with one line of explanation: for a help
- * text, a menu or the completion of a command line. The library reads options by the same table.
- * Texts are static: nothing here is freed, and no call fails. */
+/* The names that a recipe, a qn_compute and data files can use, each with one line of explanation:
+ * for a help text, a menu or the completion of a command line. The library reads options by the
+ * same table. Texts are static: nothing here is freed, and no call fails. */
 #ifndef QUERN_CHOICES_H
 #define QUERN_CHOICES_H
 
@@ -26,7 +26,9 @@ typedef enum qn_choice_kind {
     QN_CHOICE_INIT_SCALE, /* qn_train_options.init_scale */
     QN_CHOICE_DEVICE,     /* kinds of devices, for qn_compute.devices; the first name is "auto" */
     QN_CHOICE_ISA,        /* qn_compute.isa */
-    QN_CHOICE_GPU_ISA     /* qn_compute.gpu_isa */
+    QN_CHOICE_GPU_ISA,    /* qn_compute.gpu_isa */
+    QN_CHOICE_READ,       /* formats that qn_data_open reads */
+    QN_CHOICE_WRITE       /* formats of qn_data_write */
 } qn_choice_kind;
 
 /* Name number `index` of a kind, counted from 0. NULL when `index` is too large, and for an unknown

@@ -13,7 +13,7 @@ extern "C" {
  *   "csv"     .csv                      numbers, categories, names, labels, weights
  *   "parquet" .parquet                  the same with the type of each column, not compressed
  *   "arrow"   .arrow .feather           the same in Arrow IPC
- *   "json"    .jsonl .ndjson .json      the same in JSON lines
+ *   "json"    .jsonl .ndjson .json      the same as objects of JSON
  *   "npy"     .npy                      numbers; the labels are a second array, `labels_path`
  *   "npz"     .npz                      the arrays x, y (labels) and weight, not compressed
  *   "libsvm"  .libsvm .svmlight .svm    numbers, and labels that are numbers
@@ -30,6 +30,9 @@ extern "C" {
  * or the path has no such ending. */
 QN_API qn_status qn_data_write(const qn_data *data, const char *format, const char *path,
                                const char *labels_path, qn_error *err);
+
+/* The format that the ending of a path names for qn_data_write; NULL: it names none. Static. */
+QN_API const char *qn_data_write_format(const char *path);
 
 /* Writes `count` data sets to files of one format, as qn_data_write does: parts[i] to paths[i], and
  * its labels to labels_paths[i] (`labels_paths` and its members may be NULL). All files are

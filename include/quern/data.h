@@ -130,9 +130,9 @@ typedef struct qn_data_options {
 /* Sets `size`, and every other member to 0 or NULL, its default. */
 QN_API void qn_data_options_init(qn_data_options *options);
 
-/* Reads the regular file `path`: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM
- * (docs/exactness.md 2.1). All but NPZ and Parquet may be compressed with gzip, zstd, bzip2 or xz,
- * or be a file in a ZIP archive. Or images: a folder, or a tar (plain or compressed) or ZIP archive
+/* Reads the regular file `path` in one of the formats of QN_CHOICE_READ (choices.h,
+ * docs/exactness.md 2.1). All but NPZ and Parquet may be compressed with gzip, zstd, bzip2 or xz,
+ * or be a file in a ZIP archive. Images: a folder, or a tar (plain or compressed) or ZIP archive
  * of it, of image files in a folder for each class (docs/images.md); the values are bytes,
  * [channel][row][column]. A SQLite
  * file, by qn_data_options.query. Or rows of a PostgreSQL server, by that query: `path` is then its

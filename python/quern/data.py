@@ -411,9 +411,7 @@ class Data:
             The format cannot hold the data, such as categories in NPY.
         """
         call("qn_data_write", self._address, text(format), text(path), text(labels))
-        ending = os.fsdecode(path).rpartition(".")[2]
-        known = {"svm": "libsvm", "svmlight": "libsvm"}
-        name = format or ("idx" if ending.endswith("-ubyte") else known.get(ending, ending))
+        name = format or library().qn_data_write_format(os.fsencode(path)).decode()
         if name in ("npy", "idx") and labels is None:
             return None
         note = C.create_string_buffer(480)
@@ -622,9 +620,9 @@ def _view(owner, address, shape, kind):
 
 
 def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
-    """Reads a file of items: CSV, JSON lines, IDX, NPY, NPZ, Parquet, Arrow IPC or LIBSVM, or a
-    folder or an archive of images. All but NPZ and Parquet may be compressed with gzip, zstd, bzip2
-    or xz, or be one file in a ZIP archive.
+    """Reads a file of items in one of the formats of docs/formats.md, or a folder or an archive of
+    images. All but NPZ and Parquet may be compressed with gzip, zstd, bzip2 or xz, or be one file in
+    a ZIP archive.
 
     Among ranks all call this together: one rank of each machine reads the file, and the others
     share its memory.

@@ -23,7 +23,7 @@ static qn_status refuse(const char *path, qn_error *err, const char *remedy) {
 
 /* ------------------------------------------------------------------ names */
 
-static int ends_with_one_of(const char *name, const char *const *endings) {
+int qn__ends_with_one_of(const char *name, const char *const *endings) {
     const char *dot = strrchr(name, '.');
     for (; dot && *endings; endings++)
         if (qn__same_word(*endings, dot + 1, strlen(dot + 1)) && strlen(dot + 1) > 0)
@@ -34,20 +34,12 @@ static int ends_with_one_of(const char *name, const char *const *endings) {
 static int is_image(const char *name) {
     static const char *const endings[] = {"jpg",  "jpeg", "png",  "gif",  "bmp", "tif", "tiff",
                                           "webp", "heic", "heif", "avif", "jp2", "svg", NULL};
-    return ends_with_one_of(name, endings);
+    return qn__ends_with_one_of(name, endings);
 }
 
 static int is_array(const char *name) {
     static const char *const endings[] = {"npy", NULL};
-    return ends_with_one_of(name, endings);
-}
-
-int qn__names_table(const char *name) {
-    static const char *const endings[] = {"csv",  "tsv",      "txt",     "tab",    "data",
-                                          "dat",  "json",     "jsonl",   "ndjson", "libsvm",
-                                          "svm",  "svmlight", "parquet", "arrow",  "feather",
-                                          "xlsx", "sqlite",   "db",      NULL};
-    return ends_with_one_of(name, endings);
+    return qn__ends_with_one_of(name, endings);
 }
 
 /* Folders, and what macOS and others put beside the files. */

@@ -14,6 +14,8 @@ int qn__is_zip(const uint8_t *first, size_t size);
 
 /* 1 when a file in an archive has a name as tables have: "a.csv". */
 int qn__names_table(const char *name);
+/* Whether what follows the last dot of a name is one of these, in any case; NULL ends the list. */
+int qn__ends_with_one_of(const char *name, const char *const *endings);
 
 /* Opens the file `part` of the archive; NULL: its only file. *out is NULL, with QN_OK, where the
  * archive is one of images or arrays. `file` and `path` must outlive *out. Fails with QN_INPUT

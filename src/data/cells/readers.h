@@ -1,5 +1,5 @@
 /* The readers of qn_data_open, one row of a table for each format. A new format is one file
- * with a qn__reader and one line in readers.c. */
+ * with a qn__reader and one word in data/open/readers.c. */
 #ifndef QN_DATA_CELLS_READERS_H
 #define QN_DATA_CELLS_READERS_H
 
@@ -25,11 +25,18 @@ typedef struct qn__reader {
      * NULL: the format is not read from a file that is packed so, which is refused. Probes and
      * reads get the unpacked bytes (source.h). */
     const char *name[QN__PACKINGS];
+    const char *about; /* what it holds, for a help text */
+    /* How the names of its files end, after a dot: such a file in an archive is a table. At most 7,
+     * and none of a format that has no columns. */
+    const char *endings[8];
     int columns;    /* 1: it has columns, so the options about columns mean something */
     int queries;    /* 1: its rows are those of qn_data_options.query */
     int typed;      /* 1: its columns have names and types of their own, so there is no header */
     int weights;    /* 1: it can hold weights of items (qn_data_options.weight) */
     int files;      /* 1: an item is a file, which can be broken (qn_data_options.skip_broken) */
+    int folders;    /* 1: it takes folders */
+    int addresses;  /* 1: it takes addresses of servers */
+    int fallback;   /* 1: it takes what no other does */
     int text;       /* 1: numbers as text, so that a table of the cache is read sooner */
     int quantities; /* 1: labels may be quantities, so that many different ones are a doubt */
     /* Where to find labels, as a remedy for `data.label_column` in a format without columns or for
@@ -52,14 +59,15 @@ typedef struct qn__reader {
                              const qn_data_options *options, qn_data *data, qn_error *err);
 } qn__reader;
 
-extern const qn__reader qn__csv_reader, qn__idx_reader, qn__npy_reader, qn__npz_reader,
-    qn__image_reader, qn__ipc_reader, qn__parquet_reader, qn__libsvm_reader, qn__json_reader,
-    qn__sqlite_reader, qn__postgres_reader;
-
 /* All readers; the last is NULL. */
 extern const qn__reader *const qn__readers[];
 
-/* The reader for a file that begins with these bytes. Never NULL: CSV takes what no other does. */
+/* The reader that takes folders, or addresses. */
+const qn__reader *qn__reader_of_folders(void);
+const qn__reader *qn__reader_of_addresses(void);
+
+/* The reader for a file that begins with these bytes. Never NULL: the fallback
+ * takes what no other does. */
 const qn__reader *qn__reader_for(const uint8_t *first, size_t size, const char *path);
 
 /* The constant text of qn_data_format that is equal to `name`; NULL for no name of a format. */

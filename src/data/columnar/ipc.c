@@ -416,6 +416,8 @@ static int probe_ipc(const uint8_t *first, size_t size, const char *path) {
 
 const qn__reader qn__ipc_reader = {
     .name = QN__PACKED_NAMES("arrow"),
+    .about = "Arrow IPC, files (Feather) and streams",
+    .endings = {"arrow", "feather"},
     .columns = 1,
     .typed = 1,
     .weights = 1,

@@ -326,6 +326,8 @@ static int probe_parquet(const uint8_t *first, size_t size, const char *path) {
 
 const qn__reader qn__parquet_reader = {
     .name = QN__PLAIN_NAME("parquet"),
+    .about = "Parquet",
+    .endings = {"parquet"},
     .columns = 1,
     .typed = 1,
     .weights = 1,

@@ -550,6 +550,8 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 
 const qn__reader qn__image_reader = {
     .name = QN__PACKED_NAMES("images"),
+    .about = "a folder or an archive of JPEG, PNG, WebP, GIF, TIFF or BMP files",
+    .folders = 1,
     .labels_remedy = "put the images of each class into a folder of its name",
     .files = 1,
     .probe = probe,

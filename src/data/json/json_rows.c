@@ -356,6 +356,8 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 
 const qn__reader qn__json_reader = {
     .name = QN__PACKED_NAMES("json"),
+    .about = "JSON lines: an object for each item",
+    .endings = {"json", "jsonl", "ndjson"},
     .text = 1,
     .columns = 1,
     .weights = 1,

@@ -396,6 +396,7 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 
 const qn__reader qn__idx_reader = {
     .name = QN__PACKED_NAMES("idx"),
+    .about = "IDX, as MNIST has it",
     .labels_remedy = "give its file of labels with `data.labels_path`",
     .probe = probe,
     .read_parts = read_items,

@@ -208,6 +208,7 @@ static qn_status read_labels(qn__part_files *labels, qn__part_files *files,
 
 const qn__reader qn__npy_reader = {
     .name = QN__PACKED_NAMES("npy"),
+    .about = "an array of NumPy",
     .quantities = 1,
     .labels_remedy = "give the array of labels with `data.labels_path`",
     .probe = probe_npy,
@@ -217,6 +218,7 @@ const qn__reader qn__npy_reader = {
 
 const qn__reader qn__npz_reader = {
     .name = QN__PLAIN_NAME("npz"),
+    .about = "arrays of NumPy in one file: x, y, weight",
     .quantities = 1,
     .weights = 1,
     .labels_remedy = "name the arrays as docs/formats.md says, or give the labels with "

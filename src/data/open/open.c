@@ -145,11 +145,11 @@ static qn_status read_with(const qn__reader *reader, qn__part_files *files,
     return status;
 }
 
-/* A folder can only hold images, and an address names a server. */
+/* A folder and an address tell their reader without being read. */
 static qn_status find_reader(qn__source *source, const qn__reader **reader, qn_error *err) {
     uint8_t first[QN__PROBE_BYTES];
     size_t got = 0;
-    *reader = qn__source_address(source) ? &qn__postgres_reader : &qn__image_reader;
+    *reader = qn__source_address(source) ? qn__reader_of_addresses() : qn__reader_of_folders();
     if (qn__source_is_folder(source) || qn__source_address(source))
         return QN_OK;
     const qn_status status = qn__source_peek(source, first, sizeof first, &got, err);
@@ -183,7 +183,7 @@ static qn_status check_part(const qn__reader *reader, qn__part_files *files, siz
     if (status != QN_OK)
         return status;
     status = find_reader(source, &own, err);
-    if (status == QN_OK && own != reader && !(own == &qn__csv_reader && reader->text)) {
+    if (status == QN_OK && own != reader && !(own->fallback && reader->text)) {
         qn__fail(err, QN_INPUT, "the file has the format %s, and the first one has the format %s",
                  own->name[0], reader->name[0]);
         status = refuse_option(source, err, "name files of one format, or convert this one");

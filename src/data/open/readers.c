@@ -1,23 +1,51 @@
 /* The table of readers, and which of them takes a file. */
+#include "data/bytes/zip_file.h"
 #include "data/cells/readers.h"
 #include <string.h>
 
-const qn__reader *const qn__readers[] = {&qn__csv_reader,    &qn__parquet_reader,  &qn__ipc_reader,
-                                         &qn__idx_reader,    &qn__npy_reader,      &qn__npz_reader,
-                                         &qn__image_reader,  &qn__libsvm_reader,   &qn__json_reader,
-                                         &qn__sqlite_reader, &qn__postgres_reader, NULL};
+/* Each NAME has a row qn__NAME_reader in a file of its own. */
+#define READERS(each)                                                                              \
+    each(csv) each(parquet) each(ipc) each(idx) each(npy) each(npz) each(image) each(libsvm)       \
+        each(json) each(sqlite) each(postgres)
+#define DECLARE(name) extern const qn__reader qn__##name##_reader;
+#define ADDRESS(name) &qn__##name##_reader,
+READERS(DECLARE)
+
+const qn__reader *const qn__readers[] = {READERS(ADDRESS) NULL};
+
+const qn__reader *qn__reader_of_folders(void) {
+    const qn__reader *const *at = qn__readers;
+    while (!(*at)->folders)
+        at++;
+    return *at;
+}
+
+const qn__reader *qn__reader_of_addresses(void) {
+    const qn__reader *const *at = qn__readers;
+    while (!(*at)->addresses)
+        at++;
+    return *at;
+}
 
 const qn__reader *qn__reader_for(const uint8_t *first, size_t size, const char *path) {
-    const qn__reader *best = qn__readers[0];
+    const qn__reader *best = NULL;
     int surest = QN__PROBE_NO;
     for (const qn__reader *const *at = qn__readers; *at; ++at) {
         const int sure = (*at)->probe(first, size, path);
-        if (sure > surest) {
+        if (sure > surest || (!best && (*at)->fallback)) {
             surest = sure;
             best = *at;
         }
     }
     return best;
+}
+
+int qn__names_table(const char *name) {
+    static const char *const others[] = {"xlsx", NULL};
+    for (const qn__reader *const *at = qn__readers; *at; ++at)
+        if (qn__ends_with_one_of(name, (*at)->endings))
+            return 1;
+    return qn__ends_with_one_of(name, others);
 }
 
 const char *qn__format_name(const char *name) {

@@ -382,6 +382,8 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 
 const qn__reader qn__postgres_reader = {
     .name = QN__PLAIN_NAME("postgresql"),
+    .about = "the rows of a PostgreSQL server, by its address",
+    .addresses = 1,
     .columns = 1,
     .weights = 1,
     .quantities = 1,

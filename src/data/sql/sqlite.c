@@ -268,6 +268,8 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 
 const qn__reader qn__sqlite_reader = {
     .name = QN__PLAIN_NAME("sqlite"),
+    .about = "the rows of a SQLite file",
+    .endings = {"sqlite", "db"},
     .columns = 1,
     .weights = 1,
     .quantities = 1,

@@ -631,6 +631,9 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 
 const qn__reader qn__csv_reader = {
     .name = QN__PACKED_NAMES("csv"),
+    .about = "a table in text, separated by comma, semicolon or tab",
+    .endings = {"csv", "tsv", "txt", "tab", "data", "dat"},
+    .fallback = 1,
     .text = 1,
     .columns = 1,
     .weights = 1,

@@ -565,6 +565,8 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 
 const qn__reader qn__libsvm_reader = {
     .name = QN__PACKED_NAMES("libsvm"),
+    .about = "LIBSVM: numbers without zeros",
+    .endings = {"libsvm", "svm", "svmlight"},
     .text = 1,
     .quantities = 1,
     .labels_remedy = "the label is the first number of each line: leave the option out",

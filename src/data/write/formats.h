@@ -1,5 +1,6 @@
-/* The writers of qn_data_write. Each is called with data that its format can hold
- * (write_format.c); views are written with their own items. They fail as qn_data_write_csv does. */
+/* The writers of qn_data_write: a row for each format, in the file that writes it. It is called
+ * with data that the format can hold (write_format.c); views are written with their own items. They
+ * fail as qn_data_write_csv does. */
 #ifndef QN_DATA_WRITE_FORMATS_H
 #define QN_DATA_WRITE_FORMATS_H
 
@@ -9,41 +10,29 @@
 
 typedef struct qn__format {
     const char *name, *shown; /* as users give it; as messages call it */
+    const char *about;        /* what it holds, for a help text */
     const char *endings[4];
     int labels_apart; /* 1: labels are a second file */
+    int classes;      /* 1: labels are classes, not real numbers */
     int categories, weights;
     int typed;  /* 1: its columns have names and types of their own */
     int texts;  /* 1: it holds texts of numbers, so that names of classes may be taken for them */
     int counts; /* 1: labels mean what numbers and texts of a CSV file mean */
+    /* What it cannot hold, beside what the members above say. NULL: nothing. */
+    qn_status (*check)(const qn_data *data, qn_error *err);
+    /* `batch` puts the files in place; NULL: at once. `labels_path`: NULL, or the second file. */
+    qn_status (*write)(const qn_data *data, const char *path, const char *labels_path,
+                       qn__writer_batch *batch, qn_error *err);
 } qn__format;
+
+/* All formats; the last is NULL. */
+extern const qn__format *const qn__formats[];
 
 /* NULL: there is no such format, or `name` is NULL. */
 const qn__format *qn__format_named(const char *name);
 
 /* What a cell with this text holds. */
 qn__content qn__text_content(const char *text);
-
-/* `batch` puts the files in place; NULL: at once. */
-qn_status qn__write_csv(const qn_data *data, const char *path, qn__writer_batch *batch,
-                        qn_error *err);
-qn_status qn__write_npy(const qn_data *data, const char *path, const char *labels_path,
-                        qn__writer_batch *batch, qn_error *err);
-/* Fails with QN_INPUT above 4 GiB, too. */
-qn_status qn__write_npz(const qn_data *data, const char *path, qn__writer_batch *batch,
-                        qn_error *err);
-qn_status qn__write_libsvm(const qn_data *data, const char *path, qn__writer_batch *batch,
-                           qn_error *err);
-qn_status qn__write_idx(const qn_data *data, const char *images_path, const char *labels_path,
-                        qn__writer_batch *batch, qn_error *err);
-qn_status qn__write_tar(const qn_data *data, const char *path, qn__writer_batch *batch,
-                        qn_error *err);
-
-qn_status qn__write_parquet(const qn_data *data, const char *path, qn__writer_batch *batch,
-                            qn_error *err);
-qn_status qn__write_ipc(const qn_data *data, const char *path, qn__writer_batch *batch,
-                        qn_error *err);
-qn_status qn__write_json(const qn_data *data, const char *path, qn__writer_batch *batch,
-                         qn_error *err);
 
 /* 1 when a text of these values would be read as one of bytes, although the type is QN_F32: a value
  * must then be written with a point. */

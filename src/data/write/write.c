@@ -112,8 +112,8 @@ qn_status qn__paths_apart(const char *path, const char *labels_path, qn_error *e
     return qn__remedy(err, QN_USAGE, "name two files");
 }
 
-qn_status qn__write_idx(const qn_data *data, const char *images_path, const char *labels_path,
-                        qn__writer_batch *batch, qn_error *err) {
+static qn_status write_idx(const qn_data *data, const char *images_path, const char *labels_path,
+                           qn__writer_batch *batch, qn_error *err) {
     qn__writer *images = NULL, *labels = NULL;
     qn_status status = check_idx(data, labels_path, err);
     if (status == QN_OK && labels_path)
@@ -139,7 +139,7 @@ qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const 
     QN__OWN_FLOATS;
     QN__NEED(data, err);
     QN__NEED(images_path, err);
-    return qn__write_idx(data, images_path, labels_path, NULL, err);
+    return write_idx(data, images_path, labels_path, NULL, err);
 }
 
 /* ------------------------------------------------------------------ CSV */
@@ -333,8 +333,9 @@ static qn_status add_table(const qn_data *data, lines *out, qn_error *err) {
     return status == QN_OK ? flush(out, err) : status;
 }
 
-qn_status qn__write_csv(const qn_data *data, const char *path, qn__writer_batch *batch,
-                        qn_error *err) {
+static qn_status write_csv(const qn_data *data, const char *path, const char *labels_path,
+                           qn__writer_batch *batch, qn_error *err) {
+    (void)labels_path;
     lines *out = qn__alloc(1, sizeof *out, err);
     if (!out)
         return QN_MEMORY;
@@ -354,5 +355,54 @@ qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err
     QN__OWN_FLOATS;
     QN__NEED(data, err);
     QN__NEED(path, err);
-    return qn__write_csv(data, path, NULL, err);
+    return write_csv(data, path, NULL, NULL, err);
 }
+
+const qn__format qn__idx_format = {.name = "idx",
+                                   .shown = "IDX",
+                                   .about = "bytes; the labels are a second file",
+                                   .endings = {".idx", "-ubyte"},
+                                   .labels_apart = 1,
+                                   .classes = 1,
+                                   .write = write_idx};
+
+/* A text that CSV would read as another one. */
+static qn_status check_cell(const char *text, const char *what, int label, qn_error *err) {
+    const qn__cell cell = {.text = text, .size = strlen(text)};
+    const qn__content content = qn__cell_content(&cell);
+    const char *why = strchr(text, '\n') ? "holds a line end"
+                      : content == QN__CONTENT_GAP || (!label && qn__cell_is_mark(&cell))
+                          ? "means a missing value"
+                      : label && content == QN__CONTENT_INFINITE ? "means an infinity"
+                                                                 : NULL;
+    char shown[64];
+    if (!why)
+        return QN_OK;
+    qn__cell_show(&cell, shown);
+    qn__fail(err, QN_INPUT, "the %s \"%s\" cannot be written as CSV: there it %s", what, shown,
+             why);
+    return qn__remedy(err, QN_INPUT,
+                      label ? "write it as Parquet or NPZ, or rename it"
+                            : "rename it, or leave the column out with `data.drop`");
+}
+
+static qn_status check_csv(const qn_data *data, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t k = 0; k < data->features; k++)
+        for (uint32_t i = 0; i < qn_data_categories(data, k) && status == QN_OK; i++)
+            status = check_cell(qn_data_category(data, k, i), "category", 0, err);
+    for (uint32_t k = 0; qn_data_class_name(data, k) && status == QN_OK; k++)
+        status = check_cell(qn_data_class_name(data, k), "class", 1, err);
+    return status;
+}
+
+const qn__format qn__csv_format = {.name = "csv",
+                                   .shown = "CSV",
+                                   .about = "numbers, categories, names, labels, weights",
+                                   .endings = {".csv"},
+                                   .categories = 1,
+                                   .weights = 1,
+                                   .texts = 1,
+                                   .counts = 1,
+                                   .check = check_csv,
+                                   .write = write_csv};

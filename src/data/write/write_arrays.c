@@ -204,8 +204,8 @@ static qn_status build(const qn_data *data, const char *path, array *part, qn__w
     return status;
 }
 
-qn_status qn__write_npy(const qn_data *data, const char *path, const char *labels_path,
-                        qn__writer_batch *batch, qn_error *err) {
+static qn_status write_npy(const qn_data *data, const char *path, const char *labels_path,
+                           qn__writer_batch *batch, qn_error *err) {
     qn__writer *values = NULL, *labels = NULL;
     qn_status status = build(data, path, put_values, &values, err);
     if (status == QN_OK && labels_path)
@@ -300,8 +300,9 @@ static qn_status measure(const qn_data *data, entry *entries, uint32_t count, qn
     return QN_OK;
 }
 
-qn_status qn__write_npz(const qn_data *data, const char *path, qn__writer_batch *batch,
-                        qn_error *err) {
+static qn_status write_npz(const qn_data *data, const char *path, const char *labels_path,
+                           qn__writer_batch *batch, qn_error *err) {
+    (void)labels_path;
     entry entries[3] = {{.name = "x.npy", .part = put_values}};
     uint32_t count = 1;
     if (data->labels || data->targets)
@@ -323,3 +324,19 @@ qn_status qn__write_npz(const qn_data *data, const char *path, qn__writer_batch 
     qn__writer_drop(to.writer);
     return status;
 }
+
+const qn__format qn__npy_format = {.name = "npy",
+                                   .shown = "NPY",
+                                   .about = "an array of NumPy; the labels are a second one",
+                                   .endings = {".npy"},
+                                   .labels_apart = 1,
+                                   .counts = 1,
+                                   .write = write_npy};
+
+const qn__format qn__npz_format = {.name = "npz",
+                                   .shown = "NPZ",
+                                   .about = "the arrays x, y (labels) and weight in one file",
+                                   .endings = {".npz"},
+                                   .weights = 1,
+                                   .counts = 1,
+                                   .write = write_npz};

@@ -1,6 +1,6 @@
 /* The columns of a data set as a typed file has them: the label, the features, the weights. The
- * writers of Parquet, Arrow IPC and JSON lines take them from here. A new type of values is a row
- * of qn__written_type and a case in write_columns.c and in each writer. */
+ * writers of typed formats take them from here. A new type of values is a row of qn__written_type
+ * and a case in write_columns.c and in each writer. */
 #ifndef QN_DATA_WRITE_WRITE_COLUMNS_H
 #define QN_DATA_WRITE_WRITE_COLUMNS_H
 

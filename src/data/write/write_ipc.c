@@ -343,7 +343,18 @@ static qn_status write_file(const qn__written_columns *columns, const char *path
     return status;
 }
 
-qn_status qn__write_ipc(const qn_data *data, const char *path, qn__writer_batch *batch,
-                        qn_error *err) {
+static qn_status write_ipc(const qn_data *data, const char *path, const char *labels_path,
+                           qn__writer_batch *batch, qn_error *err) {
+    (void)labels_path;
     return qn__written_columns_give(data, write_file, path, batch, err);
 }
+
+const qn__format qn__ipc_format = {.name = "arrow",
+                                   .shown = "Arrow IPC",
+                                   .about = "the same in Arrow IPC (Feather)",
+                                   .endings = {".arrow", ".feather"},
+                                   .categories = 1,
+                                   .weights = 1,
+                                   .typed = 1,
+                                   .counts = 1,
+                                   .write = write_ipc};

@@ -156,7 +156,18 @@ static qn_status write_file(const qn__written_columns *columns, const char *path
     return status;
 }
 
-qn_status qn__write_json(const qn_data *data, const char *path, qn__writer_batch *batch,
-                         qn_error *err) {
+static qn_status write_json(const qn_data *data, const char *path, const char *labels_path,
+                            qn__writer_batch *batch, qn_error *err) {
+    (void)labels_path;
     return qn__written_columns_give(data, write_file, path, batch, err);
 }
+
+const qn__format qn__json_format = {.name = "json",
+                                    .shown = "JSON lines",
+                                    .about = "the same in JSON lines",
+                                    .endings = {".jsonl", ".ndjson", ".json"},
+                                    .categories = 1,
+                                    .weights = 1,
+                                    .typed = 1,
+                                    .counts = 1,
+                                    .write = write_json};

@@ -72,8 +72,9 @@ static qn_status add_item(const qn_data *data, uint64_t item, int pointed, lines
     return status == QN_OK ? room(out, err) : status;
 }
 
-qn_status qn__write_libsvm(const qn_data *data, const char *path, qn__writer_batch *batch,
-                           qn_error *err) {
+static qn_status write_libsvm(const qn_data *data, const char *path, const char *labels_path,
+                              qn__writer_batch *batch, qn_error *err) {
+    (void)labels_path;
     lines *out = qn__alloc(1, sizeof *out, err);
     if (!out)
         return QN_MEMORY;
@@ -92,3 +93,28 @@ qn_status qn__write_libsvm(const qn_data *data, const char *path, qn__writer_bat
     qn__free(out);
     return status;
 }
+
+static qn_status check_libsvm(const qn_data *data, qn_error *err) {
+    if (!data->labels && !data->targets) {
+        qn__fail(err, QN_INPUT, "LIBSVM needs a label in each line, and there are no labels");
+        return qn__remedy(err, QN_INPUT, "write it as CSV, NPY or NPZ");
+    }
+    for (uint32_t k = 0; qn_data_class_name(data, k); k++) {
+        const char *name = qn_data_class_name(data, k);
+        if (qn__text_content(name) == QN__CONTENT_NUMBER && strlen(name) < 40)
+            continue;
+        qn__fail(err, QN_INPUT, "labels in LIBSVM are numbers, and a class is called \"%.40s\"",
+                 name);
+        return qn__remedy(err, QN_INPUT, "write it as CSV or NPZ");
+    }
+    return QN_OK;
+}
+
+const qn__format qn__libsvm_format = {.name = "libsvm",
+                                      .shown = "LIBSVM",
+                                      .about = "numbers without zeros, and labels that are numbers",
+                                      .endings = {".libsvm", ".svmlight", ".svm"},
+                                      .texts = 1,
+                                      .counts = 1,
+                                      .check = check_libsvm,
+                                      .write = write_libsvm};

@@ -76,8 +76,9 @@ static qn_status add_item(const qn_data *data, uint64_t item, uint8_t *pixels, q
     return status;
 }
 
-qn_status qn__write_tar(const qn_data *data, const char *path, qn__writer_batch *batch,
-                        qn_error *err) {
+static qn_status write_tar(const qn_data *data, const char *path, const char *labels_path,
+                           qn__writer_batch *batch, qn_error *err) {
+    (void)labels_path;
     const char zeros[2 * BLOCK] = {0};
     qn__writer *writer = NULL;
     qn_status status = qn__drawn_check(data, err);
@@ -102,5 +103,12 @@ qn_status qn_data_write_tar(const qn_data *data, const char *path, qn_error *err
     QN__OWN_FLOATS;
     QN__NEED(data, err);
     QN__NEED(path, err);
-    return qn__write_tar(data, path, NULL, err);
+    return write_tar(data, path, NULL, NULL, err);
 }
+
+const qn__format qn__tar_format = {.name = "tar",
+                                   .shown = "an archive of images",
+                                   .about = "images as PNG, in a folder for each class",
+                                   .endings = {".tar"},
+                                   .counts = 0,
+                                   .write = write_tar};
