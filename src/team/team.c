@@ -372,7 +372,6 @@ qn_status qn__team_settle(qn__team *t, uint64_t set, qn_error *err) {
             first = m; /* the first in the batch, independent of who computed it */
     }
     if (first) {
-        t->call.failed_at = first->failed_at;
         if (err)
             *err = first->error;
         return first->error.status;
@@ -380,8 +379,8 @@ qn_status qn__team_settle(qn__team *t, uint64_t set, qn_error *err) {
     return qn__team_alive(t) ? QN_OK : qn__team_no_worker(err);
 }
 
-qn_status qn__team_do(qn__team *t, uint64_t set, void (*body)(void *team, int member),
-                      qn_error *err) {
+qn_status qn__team_do(qn__team *t, uint64_t set, void (*body)(void *context, int member),
+                      void *context, qn_error *err) {
     set &= qn__team_alive(t);
     for (uint32_t i = 0; i < t->count; ++i)
         if (set & QN__BIT(i)) {
@@ -389,6 +388,6 @@ qn_status qn__team_do(qn__team *t, uint64_t set, void (*body)(void *team, int me
             t->member[i].error.where[0] = 0;
             t->member[i].failed_at = 0;
         }
-    qn__drivers_run(t->drivers, set, body, t);
+    qn__drivers_run(t->drivers, set, body, context);
     return qn__team_settle(t, set, err);
 }

@@ -9,7 +9,7 @@
 enum { PIECES = 16, SMALL_PIECE = 128 };
 
 /* The workers that take part in steps; one of them if there is a single piece. */
-static uint64_t who(const qn__team *t) {
+static uint64_t who(const qn__team *t, const qn__share *share) {
     const uint64_t alive = qn__team_alive(t);
     uint64_t set = alive;
     if (t->sharing.pick)
@@ -17,7 +17,7 @@ static uint64_t who(const qn__team *t) {
     else if (!t->sharing.fixed && t->sharing.chooser.stage == QN__CHOOSE_STAY)
         set = qn__chooser_set(&t->sharing.chooser);
     set = set & alive ? set & alive : alive;
-    if (t->call.share.pieces > 1 || !qn__many(set))
+    if (share->pieces > 1 || !qn__many(set))
         return set;
     uint32_t best = (uint32_t)__builtin_ctzll(set);
     for (uint32_t i = best; i < t->count; ++i) {
@@ -68,24 +68,30 @@ static void copy_results(const qn__team *t, const qn__batch *batch, qn__applied 
         memcpy(to->outputs, from.outputs, n * outputs * sizeof *to->outputs);
 }
 
-static qn_status range_of_pieces(qn__team *t, uint64_t set, qn__chunk_range range, qn_error *err) {
-    qn__applied *const asked = t->call.share.job.applied, places;
+static qn_status range_of_pieces(void *context, uint64_t set, qn__chunk_range range,
+                                 qn_error *err) {
+    qn__shared *s = context;
+    qn__team *t = s->team;
+    qn__job *job = &s->share.job;
+    qn__applied *const asked = job->applied, places;
     qn__team_reduction_clear(t);
-    lay_out(t, t->call.batch, asked, t->reduction.part, &places);
-    t->call.share.job.applied = &places;
-    qn_status status = qn__team_share(t, set, (qn__chunk){range.first, range.count}, err);
-    t->call.share.job.applied = asked;
+    lay_out(t, job->batch, asked, t->reduction.part, &places);
+    job->applied = &places;
+    qn_status status = qn__team_share(s, set, (qn__chunk){range.first, range.count}, err);
+    job->applied = asked;
     return status == QN_OK ? qn__team_add_parts(t, &t->reduction.tally, err) : status;
 }
 
-static qn_status apply_among_ranks(qn__team *t, uint64_t set, qn__tally *tally, qn_error *err) {
-    qn__applied *const asked = t->call.share.job.applied, places;
-    const qn__reduction reduction = {.kind = t->call.share.reduction,
-                                     .words = lay_out(t, t->call.batch, asked, NULL, &places),
-                                     .chunks = t->call.share.pieces};
-    qn_status status = qn__team_reduction(t, &reduction, set, range_of_pieces, tally, err);
-    if (status == QN_OK && asked)
-        copy_results(t, t->call.batch, asked);
+static qn_status apply_among_ranks(qn__shared *s, uint64_t set, qn__tally *tally, qn_error *err) {
+    qn__team *t = s->team;
+    const qn__job *job = &s->share.job;
+    qn__applied places;
+    const qn__reduction reduction = {.kind = s->share.reduction,
+                                     .words = lay_out(t, job->batch, job->applied, NULL, &places),
+                                     .chunks = s->share.pieces};
+    qn_status status = qn__team_reduction(t, &reduction, set, range_of_pieces, s, tally, err);
+    if (status == QN_OK && job->applied)
+        copy_results(t, job->batch, job->applied);
     if (status == QN_OK)
         qn__team_reduction_end(t);
     return status;
@@ -102,34 +108,35 @@ static uint32_t smaller_piece(const qn__team *t, uint32_t room, uint32_t items) 
 /* --------------------------------------------------------------------------------------- apply */
 
 /* QN_DEVICE if the state was lost meanwhile. */
-static qn_status attempt(qn__team *t, qn__tally *tally, qn_error *err) {
-    const uint64_t set = who(t);
+static qn_status attempt(qn__shared *s, qn__tally *tally, qn_error *err) {
+    qn__team *t = s->team;
+    const uint64_t set = who(t, &s->share);
     qn_status status = qn__team_wait(t, 0, err);
     if (status == QN_OK)
         status = qn__team_update_members(t, set, err);
     if (status == QN_OK && t->cluster)
-        return apply_among_ranks(t, set, tally, err);
+        return apply_among_ranks(s, set, tally, err);
     if (status == QN_OK)
-        status = qn__team_share(t, set, (qn__chunk){0, t->call.share.pieces}, err);
+        status = qn__team_share(s, set, (qn__chunk){0, s->share.pieces}, err);
     return status == QN_OK ? qn__team_add_parts(t, tally, err) : status;
 }
 
-static void share_applying(qn__team *t, const qn__batch *batch, qn__applied *applied, int tallied) {
+static qn__share share_applying(qn__team *t, const qn__batch *batch, qn__applied *applied,
+                                int tallied) {
     const uint32_t grain = t->program->grain;
     const uint32_t room = qn__apply_room(t->program) / grain * grain;
     const uint32_t piece = t->cluster ? smaller_piece(t, room, batch->items) : room;
-    t->call.batch = batch;
-    t->call.share = (qn__share){.job = {.kind = QN__JOB_APPLY, .batch = batch, .applied = applied},
-                                .reduction = QN__REDUCTION_APPLY,
-                                .queue = &t->sharing.pieces,
-                                .span = "apply",
-                                .unit = "pieces",
-                                .grains = (uint32_t)(((uint64_t)batch->items + grain - 1) / grain),
-                                .pieces = (uint32_t)(((uint64_t)batch->items + piece - 1) / piece),
-                                .each = piece / grain,
-                                .most = piece / grain,
-                                .apart = 1,
-                                .tallied = tallied};
+    return (qn__share){.job = {.kind = QN__JOB_APPLY, .batch = batch, .applied = applied},
+                       .reduction = QN__REDUCTION_APPLY,
+                       .queue = &t->sharing.pieces,
+                       .span = "apply",
+                       .unit = "pieces",
+                       .grains = (uint32_t)(((uint64_t)batch->items + grain - 1) / grain),
+                       .pieces = (uint32_t)(((uint64_t)batch->items + piece - 1) / piece),
+                       .each = piece / grain,
+                       .most = piece / grain,
+                       .apart = 1,
+                       .tallied = tallied};
 }
 
 qn_status qn__team_apply(qn__team *t, const qn__batch *batch, qn__applied *applied,
@@ -138,10 +145,10 @@ qn_status qn__team_apply(qn__team *t, const qn__batch *batch, qn__applied *appli
     qn_status status;
     do {
         sum = (qn__tally){0};
-        status = qn__team_reach(t, t->history.top, err);
-        share_applying(t, batch, applied, tally != NULL); /* repeated steps had their own */
+        qn__shared s = {.team = t, .share = share_applying(t, batch, applied, tally != NULL)};
+        status = qn__team_reach(t, t->history.top, NULL, err);
         if (status == QN_OK)
-            status = attempt(t, &sum, err);
+            status = attempt(&s, &sum, err);
     } while (status == QN_DEVICE && qn__team_alive(t));
     if (status == QN_OK && tally && qn__tally_add(tally, &sum) != 0)
         status = qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");

@@ -134,17 +134,28 @@ static uint32_t chunks_of(const qn__team_reduction_state *r, uint32_t count) {
     return chunks;
 }
 
+/* The first piece that failed, of the members of the set; UINT32_MAX: what failed has no piece. */
+static uint32_t first_failed(const qn__team *t, uint64_t set) {
+    uint32_t first = UINT32_MAX;
+    for (uint32_t i = 0; i < t->count; ++i) {
+        const qn__team_member *m = &t->member[i];
+        if ((set & QN__BIT(i)) && m->worker && m->error.status != QN_OK && m->failed_at < first)
+            first = m->failed_at;
+    }
+    return first;
+}
+
 /* Computes the ranges from index `done` on; *done is the number of completed ranges. */
-static qn_status compute_ranges(qn__team *t, uint64_t set, qn__range_fn compute, uint32_t *done,
-                                qn_error *err) {
+static qn_status compute_ranges(qn__team *t, uint64_t set, qn__range_fn compute, void *context,
+                                uint32_t *done, qn_error *err) {
     qn__team_reduction_state *r = &t->reduction;
     qn_error why = {0};
     qn_status status = QN_OK;
     for (; *done < r->ranges && r->failure.status == QN_OK && status == QN_OK; ++*done) {
-        status = compute(t, set, r->range[*done], &why);
+        status = compute(context, set, r->range[*done], &why);
         if (concerns_all(status)) {
             r->failure = why;
-            r->failed_at = t->call.failed_at;
+            r->failed_at = first_failed(t, set);
             status = QN_OK;
         }
     }
@@ -192,7 +203,7 @@ static void count_traffic(qn__team *t) {
 }
 
 qn_status qn__team_reduction(qn__team *t, const qn__reduction *reduction, uint64_t set,
-                             qn__range_fn compute, qn__tally *tally, qn_error *err) {
+                             qn__range_fn compute, void *context, qn__tally *tally, qn_error *err) {
     qn__team_reduction_state *r = &t->reduction;
     qn_status status = begin(t, reduction, err);
     if (status != QN_OK || r->total)
@@ -209,7 +220,7 @@ qn_status qn__team_reduction(qn__team *t, const qn__reduction *reduction, uint64
         r->sending = 0;
         status = fetch_ranges(t, err);
         if (status == QN_OK)
-            status = compute_ranges(t, set, compute, &done, err);
+            status = compute_ranges(t, set, compute, context, &done, err);
         if (status != QN_OK)
             return status;
         qn__team_reduction_clear(t); /* if there was no range */

@@ -20,7 +20,7 @@ enum { QN__TALLY_WORDS = sizeof(qn__tally_words) / sizeof(int64_t) };
  * tally to team->reduction.tally. While team->reduction.blank is 1 the part contains old words. The
  * function then calls qn__team_reduction_clear, or overwrites all words and sets blank to 0.
  * QN_DEVICE: the state was lost. */
-typedef qn_status (*qn__range_fn)(qn__team *team, uint64_t set, qn__chunk_range range,
+typedef qn_status (*qn__range_fn)(void *context, uint64_t set, qn__chunk_range range,
                                   qn_error *err);
 
 /* This rank's share of the reduction, and the total of all ranks. Begins the reduction unless it is
@@ -28,7 +28,7 @@ typedef qn_status (*qn__range_fn)(qn__team *team, uint64_t set, qn__chunk_range 
  * then at team->reduction.total, its tally in *tally. QN_DEVICE: the state was lost; call again
  * with it. Another failure of a chunk is returned on all ranks, that of the first chunk. */
 qn_status qn__team_reduction(qn__team *team, const qn__reduction *reduction, uint64_t set,
-                             qn__range_fn compute, qn__tally *tally, qn_error *err);
+                             qn__range_fn compute, void *context, qn__tally *tally, qn_error *err);
 
 /* Clears the part if it is still blank. */
 void qn__team_reduction_clear(qn__team *team);

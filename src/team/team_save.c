@@ -39,7 +39,7 @@ static int may_lose_worker(const qn__team *t) { return t->history.log_room > 1; 
 
 static qn_status save_once(qn__team *t, qn__state *state, qn_error *err) {
     const int kept = state->parameters == t->history.host.state.parameters;
-    qn_status status = qn__team_reach(t, t->history.top, err);
+    qn_status status = qn__team_reach(t, t->history.top, NULL, err);
     if (status == QN_OK)
         status = qn__team_wait(t, 0, err);
     if (status != QN_OK)

@@ -7,36 +7,38 @@
 
 static const qn__trace_value none = {0};
 
-void qn__team_share_training(qn__team *t) {
+qn__share qn__team_training(qn__team *t, const qn__batch *batch) {
     const uint32_t grain = t->program->grain;
-    t->call.share =
-        (qn__share){.job = {.kind = QN__JOB_TRAIN, .batch = t->call.batch},
-                    .reduction = QN__REDUCTION_STEP,
-                    .queue = &t->sharing.queue,
-                    .span = "grains",
-                    .unit = "grains",
-                    .grains = (uint32_t)(((uint64_t)t->call.batch->items + grain - 1) / grain),
-                    .each = 1,
-                    .most = t->program->batch > grain ? t->program->batch / grain : 1,
-                    .words = t->program->parameters,
-                    .items = t->call.batch->items};
-    t->call.share.pieces = t->call.share.grains;
+    const uint32_t grains = (uint32_t)(((uint64_t)batch->items + grain - 1) / grain);
+    return (qn__share){.job = {.kind = QN__JOB_TRAIN, .batch = batch},
+                       .reduction = QN__REDUCTION_STEP,
+                       .queue = &t->sharing.queue,
+                       .span = "grains",
+                       .unit = "grains",
+                       .grains = grains,
+                       .pieces = grains,
+                       .each = 1,
+                       .most = t->program->batch > grain ? t->program->batch / grain : 1,
+                       .words = t->program->parameters,
+                       .items = batch->items};
 }
 
-static uint64_t items_in(const qn__team *t, qn__chunk chunk) {
-    if (t->call.share.job.kind == QN__JOB_HOST)
+static uint64_t items_in(const qn__shared *s, qn__chunk chunk) {
+    const qn__job *job = &s->share.job;
+    if (job->kind == QN__JOB_HOST)
         return chunk.count;
-    const uint64_t grain = t->program->grain, end = (chunk.first + (uint64_t)chunk.count) * grain;
-    return (end < t->call.batch->items ? end : t->call.batch->items) - chunk.first * grain;
+    const uint64_t grain = s->team->program->grain;
+    const uint64_t end = (chunk.first + (uint64_t)chunk.count) * grain;
+    return (end < job->batch->items ? end : job->batch->items) - chunk.first * grain;
 }
 
 /* ----------------------------------------------------------------------------------- own sums */
 
 /* The member's own words, cleared when it first uses them. NULL: out of memory. */
-static int64_t *words_of(qn__team *t, qn__team_member *m) {
-    const uint64_t n = t->call.share.words;
-    if (m == t->call.direct) {
-        qn__team_reduction_clear(t);
+static int64_t *words_of(qn__shared *s, qn__team_member *m) {
+    const uint64_t n = s->share.words;
+    if (m == s->direct) {
+        qn__team_reduction_clear(s->team);
     } else if (!m->has_sums) {
         if (!qn__team_member_room(m, n, &m->error))
             return NULL;
@@ -45,7 +47,7 @@ static int64_t *words_of(qn__team *t, qn__team_member *m) {
     if (!m->has_sums)
         m->part = (qn__tally){0};
     m->has_sums = 1;
-    return m == t->call.direct ? t->call.into : m->sums;
+    return m == s->direct ? s->into : m->sums;
 }
 
 int qn__team_member_room(qn__team_member *m, uint64_t words, qn_error *err) {
@@ -59,62 +61,63 @@ int qn__team_member_room(qn__team_member *m, uint64_t words, qn_error *err) {
 
 /* Fetches the sums that the worker has. Other members do so in parallel, and a member that fails
  * meanwhile leaves nothing in their sums. */
-static void collect(qn__team *t, qn__team_member *m) {
+static void collect(qn__shared *s, qn__team_member *m) {
     const double begun = qn__now();
-    int64_t *to = words_of(t, m);
+    int64_t *to = words_of(s, m);
     if (!to)
         return;
     m->device->collect(m->worker, to, &m->part, &m->error);
     const double seconds = qn__now() - begun;
     m->busy += seconds;
     m->training += seconds;
-    qn__trace_span(t->reports.trace, m->track, "collect", begun, begun + seconds, none, none);
+    qn__trace_span(s->team->reports.trace, m->track, "collect", begun, begun + seconds, none, none);
 }
 
 /* Sends words of the sums while the device continues. They hold the chunk being computed, the first
  * of the part. The rank may have further ranges; the reduction accepts the announcement only if
  * these are all of its chunks. */
 static void ready(void *user, uint64_t first, uint64_t words) {
-    qn__team *t = user;
+    const qn__shared *s = user;
+    qn__team *t = s->team;
     const double begun = qn__now();
-    qn__reduction_final(t->cluster, QN__TALLY_WORDS + first, words, t->call.range.count);
+    qn__reduction_final(t->cluster, QN__TALLY_WORDS + first, words, s->range.count);
     t->reduction.sending += qn__now() - begun;
 }
 
 /* Whether the member writes the sums of this chunk of a training to their place at once. */
-static int is_in_place(const qn__team *t, const qn__team_member *m, qn__chunk chunk) {
-    return m == t->call.direct && t->reduction.blank && chunk.count == t->call.range.count &&
-           chunk.count <= t->call.share.most && m->device->in_place;
+static int is_in_place(const qn__shared *s, const qn__team_member *m, qn__chunk chunk) {
+    return m == s->direct && s->team->reduction.blank && chunk.count == s->range.count &&
+           chunk.count <= s->share.most && m->device->in_place;
 }
 
-static void begin_in_place(qn__team *t, qn__team_member *m, qn__outlet *to) {
+static void begin_in_place(qn__shared *s, qn__team_member *m, qn__outlet *to) {
     /* Only one thread may call the reduction, and it is this one only if no other member takes
      * part. The part of a worker that may be lost may be computed again, so nothing of it is sent
      * early. */
-    const int announces = t->cluster && !qn__many(t->call.adding) && !m->can_be_lost;
-    t->reduction.blank = 0;
+    const int announces = s->team->cluster && !qn__many(s->adding) && !m->can_be_lost;
+    s->team->reduction.blank = 0;
     m->has_sums = 1;
     m->part = (qn__tally){0};
-    *to = (qn__outlet){t->call.into, &m->part, announces ? ready : NULL, t};
+    *to = (qn__outlet){s->into, &m->part, announces ? ready : NULL, s};
 }
 
 /* Where the results of a chunk go; `tally` is the chunk's own. Returns 1 if a worker will be asked
  * for its sums. */
-static int begin_chunk(qn__team *t, qn__team_member *m, qn__chunk chunk, qn__tally *tally,
+static int begin_chunk(qn__shared *s, qn__team_member *m, qn__chunk chunk, qn__tally *tally,
                        qn__outlet *to) {
-    const qn__share *share = &t->call.share;
+    const qn__share *share = &s->share;
     *to = (qn__outlet){.tally = tally};
     switch (share->job.kind) {
     case QN__JOB_TRAIN:
-        if (!is_in_place(t, m, chunk))
+        if (!is_in_place(s, m, chunk))
             return 1;
-        begin_in_place(t, m, to);
+        begin_in_place(s, m, to);
         return 0;
     case QN__JOB_APPLY:
         to->tally = share->tallied ? tally : NULL;
         return 0;
     case QN__JOB_HOST:
-        to->words = share->job.host->apart ? t->call.into : words_of(t, m);
+        to->words = share->job.host->apart ? s->into : words_of(s, m);
         return 0;
     }
     return 0;
@@ -123,30 +126,30 @@ static int begin_chunk(qn__team *t, qn__team_member *m, qn__chunk chunk, qn__tal
 /* -------------------------------------------------------------------------------------- a chunk */
 
 /* A piece failed: later pieces need not be computed. */
-static void note_bad(qn__team *t, qn__team_member *m, uint32_t piece) {
-    unsigned before = atomic_load(&t->call.bad_piece);
+static void note_bad(qn__shared *s, qn__team_member *m, uint32_t piece) {
+    unsigned before = atomic_load(&s->bad_piece);
     m->failed_at = piece;
-    while (piece < before && !atomic_compare_exchange_weak(&t->call.bad_piece, &before, piece))
+    while (piece < before && !atomic_compare_exchange_weak(&s->bad_piece, &before, piece))
         ;
-    qn__queue_stop(t->call.share.queue);
+    qn__queue_stop(s->share.queue);
 }
 
 /* Computes a chunk, in as many calls as the device needs. Returns as begin_chunk does. */
-static int compute(qn__team *t, qn__team_member *m, qn__chunk chunk) {
-    const qn__share *share = &t->call.share;
+static int compute(qn__shared *s, qn__team_member *m, qn__chunk chunk) {
+    const qn__share *share = &s->share;
     const uint64_t last = (chunk.first + (uint64_t)chunk.count) * share->each;
     const uint64_t end = last < share->grains ? last : share->grains;
     qn__tally tally = {0};
     qn__outlet to;
-    const int owed = begin_chunk(t, m, chunk, &tally, &to);
+    const int owed = begin_chunk(s, m, chunk, &tally, &to);
     for (uint64_t g = (uint64_t)chunk.first * share->each; g < end && m->error.status == QN_OK;) {
         const uint32_t piece = (uint32_t)(g / share->each);
         const uint32_t count = end - g < share->most ? (uint32_t)(end - g) : share->most;
-        if (piece > atomic_load_explicit(&t->call.bad_piece, memory_order_relaxed))
+        if (piece > atomic_load_explicit(&s->bad_piece, memory_order_relaxed))
             break;
         m->device->run(m->worker, &share->job, (uint32_t)g, count, &to, &m->error);
         if (m->error.status != QN_OK && m->error.status != QN_DEVICE)
-            note_bad(t, m, piece);
+            note_bad(s, m, piece);
         g += count;
     }
     if (m->error.status == QN_OK && qn__tally_add(&m->part, &tally) != 0) {
@@ -158,8 +161,8 @@ static int compute(qn__team *t, qn__team_member *m, qn__chunk chunk) {
 
 /* What a member did, for the report; forward passes and copies of what is there are not counted in
  * it. */
-static void count_chunk(qn__team *t, qn__team_member *m, qn__chunk chunk, double seconds) {
-    const qn__job *job = &t->call.share.job;
+static void count_chunk(qn__shared *s, qn__team_member *m, qn__chunk chunk, double seconds) {
+    const qn__job *job = &s->share.job;
     m->busy += seconds;
     if (job->kind == QN__JOB_APPLY)
         return;
@@ -169,14 +172,15 @@ static void count_chunk(qn__team *t, qn__team_member *m, qn__chunk chunk, double
     if (m->error.status != QN_OK)
         return;
     m->grains += chunk.count;
-    m->items += items_in(t, chunk);
+    m->items += items_in(s, chunk);
 }
 
 /* One worker: takes chunks until there are none, then fetches its sums. */
 static void share_body(void *context, int index) {
-    qn__team *t = context;
+    qn__shared *s = context;
+    const qn__team *t = s->team;
     qn__team_member *m = &t->member[index];
-    const qn__share *share = &t->call.share;
+    const qn__share *share = &s->share;
     qn__chunk chunk;
     int some = 0, owed = 0;
     double waiting = qn__now();
@@ -185,37 +189,38 @@ static void share_body(void *context, int index) {
         if (some)
             qn__trace_span(t->reports.trace, m->track, "wait", waiting, begun, none, none);
         some = 1;
-        owed |= compute(t, m, chunk);
+        owed |= compute(s, m, chunk);
         waiting = qn__now();
         qn__trace_span(t->reports.trace, m->track, share->span, begun, waiting,
                        (qn__trace_value){"first", chunk.first},
                        (qn__trace_value){share->unit, chunk.count});
-        count_chunk(t, m, chunk, waiting - begun);
+        count_chunk(s, m, chunk, waiting - begun);
         if (m->error.status == QN_OK)
             qn__queue_done(share->queue, (uint32_t)index, chunk, waiting - begun);
     }
     if (owed && m->error.status == QN_OK)
-        collect(t, m);
+        collect(s, m);
     if (m->error.status == QN_DEVICE)
         qn__queue_lose(share->queue, (uint32_t)index);
     else if (m->error.status != QN_OK)
         qn__queue_stop(share->queue); /* the job has failed: no worker need continue */
 }
 
-qn_status qn__team_share(qn__team *t, uint64_t set, qn__chunk range, qn_error *err) {
-    qn__queue *queue = t->call.share.queue;
+qn_status qn__team_share(qn__shared *s, uint64_t set, qn__chunk range, qn_error *err) {
+    qn__team *t = s->team;
+    qn__queue *queue = s->share.queue;
     for (uint32_t i = 0; i < t->count; ++i) {
         t->member[i].has_sums = 0;
         t->member[i].part = (qn__tally){0};
     }
-    t->call.range = range;
-    t->call.adding = set;
-    atomic_store(&t->call.bad_piece, UINT32_MAX);
+    s->range = range;
+    s->adding = set;
+    atomic_store(&s->bad_piece, UINT32_MAX);
     if (qn__queue_fill_range(queue, range, set) != 0)
         return qn__fail_memory(err, 1, sizeof(qn__chunk));
     for (;;) {
         const uint64_t before = set & qn__team_alive(t);
-        const qn_status status = qn__team_do(t, before, share_body, err);
+        const qn_status status = qn__team_do(t, before, share_body, s, err);
         set &= qn__team_alive(t);
         /* The pieces of a lost worker may contain an earlier failure. */
         if (status != QN_OK)

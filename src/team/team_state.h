@@ -16,7 +16,6 @@
 #include "team/portion.h"
 #include "team/rank_cost.h"
 #include "team/team.h"
-#include <stdatomic.h>
 
 #define QN__NO_VERSION UINT64_MAX
 #define QN__BIT(member) (UINT64_C(1) << (member))
@@ -145,23 +144,11 @@ typedef struct qn__share {
     int tallied;    /* APPLY: the tally is asked for */
 } qn__share;
 
-/* The current call. */
-typedef struct qn__call {
-    qn__share share;
-    const qn__batch *asked, *asked_next; /* the caller's arguments, in its memory */
+/* A step of training: its batch, the one that follows if it is known, and its update. */
+typedef struct qn__step {
     const qn__batch *batch, *next;
     const qn__update *update;
-    qn__update clipped; /* the same, for the sums of this step (docs/exactness.md 17.4) */
-    const qn__state *state;
-    const qn__team_member
-        *direct;           /* collects directly into the reduction's part; NULL: no member does */
-    int64_t *into;         /* the sums of all members */
-    const int64_t *summed; /* the same, or the total of all ranks */
-    uint64_t adding;       /* members that take part, and then add their sums */
-    qn__chunk range;       /* the pieces that are being shared */
-    uint32_t failed_at;    /* first piece that failed, of all members */
-    atomic_uint bad_piece; /* the first that failed */
-} qn__call;
+} qn__step;
 
 struct qn__team {
     const qn__program *program;
@@ -175,7 +162,6 @@ struct qn__team {
     qn__scheduling sharing;
     qn__history history;
     qn__reports reports;
-    qn__call call;
 };
 
 static inline int qn__many(uint64_t set) { return (set & (set - 1)) != 0; }
@@ -186,15 +172,17 @@ qn_status qn__team_no_worker(qn_error *err);
 int qn__team_member_room(qn__team_member *member, uint64_t words, qn_error *err);
 
 /* Clears the members' errors, runs `body` for the set, then settles. */
-qn_status qn__team_do(qn__team *team, uint64_t set, void (*body)(void *team, int member),
-                      qn_error *err);
+qn_status qn__team_do(qn__team *team, uint64_t set, void (*body)(void *context, int member),
+                      void *context, qn_error *err);
 
 /* After members ran: those whose device failed are lost, which is QN_OK while one is left; another
  * failure is the team's. */
 qn_status qn__team_settle(qn__team *team, uint64_t set, qn_error *err);
 
-/* team_step.c: does steps, or repeats lost ones, until the state has version `wanted`. */
-qn_status qn__team_reach(qn__team *team, uint64_t wanted, qn_error *err);
+/* team_step.c: does steps, or repeats lost ones, until the state has version `wanted`. The step
+ * that leads to the newest version may be `asked`, in the caller's memory; NULL: that of the log.
+ */
+qn_status qn__team_reach(qn__team *team, uint64_t wanted, const qn__step *asked, qn_error *err);
 
 /* team_version.c */
 /* Waits for the steps of all members but those in `but`. QN_DEVICE when one was lost. */

@@ -7,35 +7,38 @@
 
 static const qn__trace_value none = {0};
 
-static uint32_t grains_of(const qn__team *t) {
-    const uint32_t grain = t->program->grain;
-    return (uint32_t)(((uint64_t)t->call.batch->items + grain - 1) / grain);
-}
+typedef struct updating {
+    qn__team *team;
+    qn__update clipped; /* the update, for the sums of this step (docs/exactness.md 17.4) */
+    const int64_t *sums;
+} updating;
 
 static void update_body(void *context, int index) {
-    qn__team *t = context;
+    const updating *u = context;
+    const qn__team *t = u->team;
     qn__team_member *m = &t->member[index];
     const double begun = qn__now();
-    m->device->update(m->worker, &t->call.clipped, t->call.summed, &m->error);
+    m->device->update(m->worker, &u->clipped, u->sums, &m->error);
     const double seconds = qn__now() - begun;
     m->busy += seconds;
     m->training += seconds;
     qn__trace_span(t->reports.trace, m->track, "update", begun, begun + seconds,
-                   (qn__trace_value){"step", t->call.update->step}, none);
+                   (qn__trace_value){"step", u->clipped.step}, none);
 }
 
-static qn_status shared_step(qn__team *t, uint64_t set, int alone, qn_error *err) {
-    qn__tally step;
-    qn__team_share_training(t);
-    qn_status status = qn__team_sum(t, set, alone, &step, err);
+static qn_status shared_step(qn__team *t, const qn__step *step, uint64_t set, int alone,
+                             qn_error *err) {
+    qn__tally tally;
+    updating u = {.team = t, .clipped = *step->update};
+    const qn__share share = qn__team_training(t, step->batch);
+    qn_status status = qn__team_sum(t, &share, set, alone, &u.sums, &tally, err);
     const double begun = qn__now();
     if (status == QN_OK) {
-        t->call.clipped = *t->call.update;
-        qn__update_clip(t->program, t->call.summed, &t->call.clipped);
-        status = qn__team_add(t, &step, err);
+        qn__update_clip(t->program, u.sums, &u.clipped);
+        status = qn__team_add(t, &tally, err);
     }
     if (status == QN_OK)
-        status = qn__team_do(t, set, update_body, err);
+        status = qn__team_do(t, set, update_body, &u, err);
     if (status == QN_OK && !(set & qn__team_alive(t)))
         status = QN_DEVICE; /* nobody made the update */
     if (status == QN_OK && !alone) {
@@ -46,38 +49,38 @@ static qn_status shared_step(qn__team *t, uint64_t set, int alone, qn_error *err
 }
 
 /* A worker that computes the whole step alone. */
-static qn_status lone_step(qn__team *t, uint32_t index, qn_error *err) {
+static qn_status lone_step(qn__team *t, const qn__step *step, uint32_t index, qn_error *err) {
     qn__team_member *m = &t->member[index];
+    const uint32_t grains = qn__team_training(t, step->batch).grains;
     const double begun = qn__now();
     m->error.status = QN_OK;
     m->error.where[0] = 0;
     m->part = (qn__tally){0};
     m->owes = m->device->flush != NULL;
-    m->device->train_step(m->worker, t->call.batch, t->call.next, t->call.update, &m->part,
-                          &m->error);
+    m->device->train_step(m->worker, step->batch, step->next, step->update, &m->part, &m->error);
     const double seconds = qn__now() - begun;
     m->busy += seconds;
     m->training += seconds;
     qn__trace_span(t->reports.trace, m->track, "step", begun, begun + seconds,
-                   (qn__trace_value){"step", t->call.update->step},
-                   (qn__trace_value){"grains", grains_of(t)});
+                   (qn__trace_value){"step", step->update->step},
+                   (qn__trace_value){"grains", grains});
     const qn_status status = qn__team_settle(t, QN__BIT(index), err);
     if (status != QN_OK)
         return status;
     if (!m->worker)
         return QN_DEVICE;
-    m->grains += grains_of(t);
-    m->items += t->call.batch->items;
+    m->grains += grains;
+    m->items += step->batch->items;
     return qn__team_add(t, &m->part, err);
 }
 
 /* ------------------------------------------------------------------------------ the whole step */
 
-static uint64_t who(const qn__team *t) {
+static uint64_t who(const qn__team *t, const qn__step *step) {
     const uint64_t alive = qn__team_alive(t);
     uint64_t set = alive;
     if (t->sharing.pick)
-        set = t->sharing.pick(t->sharing.pick_user, t->call.update->step);
+        set = t->sharing.pick(t->sharing.pick_user, step->update->step);
     else if (!t->sharing.fixed)
         set = qn__chooser_set(&t->sharing.chooser);
     return set & alive ? set & alive : alive;
@@ -109,9 +112,9 @@ static double own_seconds(const qn__team *t, double seconds) {
                : 0;
 }
 
-static void choose(qn__team *t, uint64_t set, double asked, double begun) {
+static void choose(qn__team *t, const qn__step *step, uint64_t set, double asked, double begun) {
     const double now = qn__now(), seconds = own_seconds(t, now - begun);
-    const int full = t->call.batch->items == t->program->batch && seconds > 0;
+    const int full = step->batch->items == t->program->batch && seconds > 0;
     const qn__choosing before = t->sharing.chooser.stage;
     char text[96];
     if (t->sharing.pick || t->sharing.fixed || set != qn__chooser_set(&t->sharing.chooser) ||
@@ -133,27 +136,27 @@ static void choose(qn__team *t, uint64_t set, double asked, double begun) {
 }
 
 /* The epoch's account begins with its first step. */
-static qn_status open_account(qn__team *t, qn_error *err) {
-    if (t->history.account.open && t->history.account.epoch == t->call.batch->epoch)
+static qn_status open_account(qn__team *t, uint32_t epoch, qn_error *err) {
+    if (t->history.account.open && t->history.account.epoch == epoch)
         return QN_OK;
     const qn_status status = qn__team_wait(t, 0, err);
     if (status == QN_OK)
-        t->history.account = (qn__account){.epoch = t->call.batch->epoch, .open = 1};
+        t->history.account = (qn__account){.epoch = epoch, .open = 1};
     return status;
 }
 
 /* One attempt at the step on the team's version. QN_DEVICE if a member was lost and it has to be
  * repeated. */
-static qn_status attempt(qn__team *t, qn_error *err) {
+static qn_status attempt(qn__team *t, const qn__step *step, qn_error *err) {
     const double asked = qn__now();
-    const uint64_t set = who(t);
+    const uint64_t set = who(t, step);
     const uint32_t first = (uint32_t)__builtin_ctzll(set);
     /* This rank alone repeats a step that was done before and lost. */
     const int alone = !t->cluster || t->history.version < t->history.done;
     /* Its update would begin before the norm of the whole gradient is known. */
     const int clips = t->program->clip != 0.0f;
     const int lone = !qn__many(set) && t->member[first].device->train_step && alone && !clips;
-    qn_status status = open_account(t, err);
+    qn_status status = open_account(t, step->batch->epoch, err);
     if (status == QN_OK)
         status = qn__team_wait(t, lone ? set : 0, err);
     if (status == QN_OK)
@@ -161,7 +164,7 @@ static qn_status attempt(qn__team *t, qn_error *err) {
     if (status != QN_OK)
         return status;
     const double begun = qn__now();
-    status = lone ? lone_step(t, first, err) : shared_step(t, set, alone, err);
+    status = lone ? lone_step(t, step, first, err) : shared_step(t, step, set, alone, err);
     if (status != QN_OK)
         return status;
     const int waits =
@@ -174,20 +177,19 @@ static qn_status attempt(qn__team *t, qn_error *err) {
         --t->history.version;
     }
     if (status == QN_OK && !(t->cluster && alone))
-        choose(t, set, asked, begun);
+        choose(t, step, set, asked, begun);
     return status;
 }
 
-/* Selects the step of the version: from the log, unless it is the requested one. */
-static void set_step(qn__team *t) {
+/* The step after the version: from the log, unless it is the one that is asked for. */
+static qn__step step_after(const qn__team *t, const qn__step *asked) {
     const qn__logged *logged = qn__team_logged(t, t->history.version);
-    const int newest = t->call.asked && t->history.version + 1 == t->history.top;
-    t->call.batch = newest ? t->call.asked : &logged->batch;
-    t->call.next = newest ? t->call.asked_next : NULL;
-    t->call.update = &logged->update;
+    if (asked && t->history.version + 1 == t->history.top)
+        return (qn__step){asked->batch, asked->next, &logged->update};
+    return (qn__step){&logged->batch, NULL, &logged->update};
 }
 
-qn_status qn__team_reach(qn__team *t, uint64_t wanted, qn_error *err) {
+qn_status qn__team_reach(qn__team *t, uint64_t wanted, const qn__step *asked, qn_error *err) {
     for (;;) {
         if (!qn__team_alive(t))
             return qn__team_no_worker(err);
@@ -198,9 +200,9 @@ qn_status qn__team_reach(qn__team *t, uint64_t wanted, qn_error *err) {
         }
         if (t->history.version == wanted)
             return QN_OK;
-        set_step(t);
+        const qn__step step = step_after(t, asked);
         const int again = t->history.version < t->history.done;
-        const qn_status status = attempt(t, err);
+        const qn_status status = attempt(t, &step, err);
         if (status == QN_OK) {
             ++t->history.version;
             t->history.repeated += (uint64_t)again;
@@ -208,7 +210,7 @@ qn_status qn__team_reach(qn__team *t, uint64_t wanted, qn_error *err) {
                 t->history.version > t->history.done ? t->history.version : t->history.done;
         } else if (status != QN_DEVICE) {
             if (status == QN_NUMERIC && err && !err->where[0])
-                qn__at(err, "step %llu", (unsigned long long)t->call.update->step);
+                qn__at(err, "step %llu", (unsigned long long)step.update->step);
             return status;
         } else {
             t->history.version =
@@ -219,7 +221,7 @@ qn_status qn__team_reach(qn__team *t, uint64_t wanted, qn_error *err) {
 
 qn_status qn__team_flush(qn__team *t, qn__tally *tally, qn_error *err) {
     for (;;) {
-        qn_status status = qn__team_reach(t, t->history.top, err);
+        qn_status status = qn__team_reach(t, t->history.top, NULL, err);
         if (status == QN_OK)
             status = qn__team_wait(t, 0, err);
         if (status == QN_OK)
@@ -238,46 +240,43 @@ qn_status qn__team_step(qn__team *t, const qn__batch *batch, const qn__batch *ne
         t->history.told = (qn__account){.epoch = batch->epoch, .open = 1};
     }
     qn__team_log(t, batch, update);
-    t->call.asked = batch;
-    t->call.asked_next = next;
     ++t->history.top;
-    const qn_status status = qn__team_reach(t, t->history.top, err);
-    t->call.asked = NULL;
+    const qn_status status =
+        qn__team_reach(t, t->history.top, &(qn__step){batch, next, update}, err);
     return status == QN_OK ? qn__team_report_tally(t, tally, err) : status;
 }
 
 /* One attempt at the sums. QN_DEVICE if a member was lost on the way. */
-static qn_status gradient(qn__team *t, qn__tally *step, qn_error *err) {
+static qn_status gradient(qn__team *t, const qn__batch *batch, qn__tally *tally,
+                          const int64_t **sums, qn_error *err) {
     const uint64_t set = qn__team_alive(t);
     qn_status status = qn__team_wait(t, 0, err);
     if (status == QN_OK)
         status = qn__team_update_members(t, set, err);
     if (status != QN_OK)
         return status;
-    qn__team_share_training(t);
-    return qn__team_sum(t, set, !t->cluster, step, err);
+    const qn__share share = qn__team_training(t, batch);
+    return qn__team_sum(t, &share, set, !t->cluster, sums, tally, err);
 }
 
 qn_status qn__team_gradient(qn__team *t, const qn__batch *batch, qn__tally *tally,
                             const int64_t **sums, qn_error *err) {
     qn__tally step = {0};
     qn_status status;
-    t->call.batch = batch;
-    t->call.next = NULL;
+    *sums = NULL;
     for (;;) {
         if (!qn__team_alive(t))
             return qn__team_no_worker(err);
         status = qn__team_has_version(t) ? QN_OK : qn__team_rewind(t, err);
         if (status != QN_OK)
             return status;
-        status = gradient(t, &step, err);
+        status = gradient(t, batch, &step, sums, err);
         if (status != QN_DEVICE)
             break;
         t->history.version = QN__NO_VERSION;
     }
     if (t->cluster && (status == QN_OK || status == QN_NUMERIC))
         qn__team_reduction_end(t);
-    *sums = t->call.summed;
     if (status == QN_OK && qn__tally_add(tally, &step) != 0)
         return qn__fail(err, QN_NUMERIC, "the sum of the losses became too large");
     return status;

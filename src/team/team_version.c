@@ -46,7 +46,7 @@ qn_status qn__team_wait(qn__team *t, uint64_t but, qn_error *err) {
             set |= QN__BIT(i);
     if (!set)
         return QN_OK;
-    qn_status status = qn__team_do(t, set, wait_body, err);
+    qn_status status = qn__team_do(t, set, wait_body, t, err);
     for (uint32_t i = 0; i < t->count && status == QN_OK; ++i)
         if (set & qn__team_alive(t) & QN__BIT(i)) {
             t->member[i].owes = 0;
@@ -115,12 +115,18 @@ qn_status qn__team_fill_spare(qn__team *t, qn_error *err) {
     return status;
 }
 
+typedef struct loading {
+    qn__team *team;
+    const qn__state *state;
+} loading;
+
 static void load_body(void *context, int index) {
-    qn__team *t = context;
+    const loading *from = context;
+    const qn__team *t = from->team;
     qn__team_member *m = &t->member[index];
     const double begun = qn__now();
     m->version = QN__NO_VERSION;
-    m->device->load(m->worker, t->call.state, &m->error);
+    m->device->load(m->worker, from->state, &m->error);
     m->busy += qn__now() - begun;
     qn__trace_span(t->reports.trace, m->track, "load", begun, qn__now(), (qn__trace_value){0},
                    (qn__trace_value){0});
@@ -139,9 +145,9 @@ qn_status qn__team_update_members(qn__team *t, uint64_t set, qn_error *err) {
         status = qn__team_fill_spare(t, err);
     if (status != QN_OK)
         return status;
-    t->call.state = t->history.host.version == t->history.version ? &t->history.host.state
-                                                                  : &t->history.spare.state;
-    status = qn__team_do(t, stale, load_body, err);
+    loading from = {t, t->history.host.version == t->history.version ? &t->history.host.state
+                                                                     : &t->history.spare.state};
+    status = qn__team_do(t, stale, load_body, &from, err);
     if (status != QN_OK)
         return status;
     for (uint32_t i = 0; i < t->count; ++i)
