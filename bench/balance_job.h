@@ -40,8 +40,11 @@ static inline void make_job(job *j, int real, uint32_t grains) {
                                .seed = 1,
                                .gradient_scale = 44,
                                .partial_limit = qn__partial_limit(grains)};
-    j->feed = (qn__feed){
-        .bytes = 1, .features = features, .items = ROWS, .values = values, .labels = labels};
+    j->feed = (qn__feed){.type = QN__ELEMENT_U8,
+                         .features = features,
+                         .items = ROWS,
+                         .values = values,
+                         .labels = labels};
     j->state.parameters = qn__alloc(j->program.parameters, sizeof(float), NULL);
     qn__adam_powers powers = {1, 1};
     qn__update_begin(&j->program, 0.01f, j->program.batch, &powers, &j->update);

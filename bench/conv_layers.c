@@ -216,8 +216,11 @@ int main(int argc, char **argv) {
         values[i] = (uint8_t)(i * 2654435761u >> 13);
     for (uint32_t i = 0; i < items; ++i)
         labels[i] = (int32_t)(i % CLASSES);
-    const qn__feed feed = {
-        .bytes = 1, .features = features, .items = items, .values = values, .labels = labels};
+    const qn__feed feed = {.type = QN__ELEMENT_U8,
+                           .features = features,
+                           .items = items,
+                           .values = values,
+                           .labels = labels};
     verify(isa, &feed);
     float *parameters = room(program.parameters * sizeof *parameters);
     qn__worker *w = train(isa, items, &feed, parameters);

@@ -95,8 +95,11 @@ static inline void make_network(network *net, uint32_t n) {
     fill(net->parameters, first + n, 0.5f, 1);
     fill(net->parameters + first + n, second + n, sqrtf(3.0f / (float)n), 2);
     fill(net->values, first, 1.0f, 3);
-    net->feed =
-        (qn__feed){.features = NARROW, .items = n, .values = net->values, .labels = net->labels};
+    net->feed = (qn__feed){.type = QN__ELEMENT_F32,
+                           .features = NARROW,
+                           .items = n,
+                           .values = net->values,
+                           .labels = net->labels};
 }
 
 static inline void drop_network(network *net) {

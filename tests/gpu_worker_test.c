@@ -276,7 +276,7 @@ static void test_feeds_stay_while_they_fit(void **state) {
     static expected e;
     small_case(&c, &e);
     const uint64_t n = c.program.parameters, items = c.feed.items;
-    const uint64_t item = c.feed.features * (c.feed.bytes ? 1u : 4u);
+    const uint64_t item = qn__feed_stride(&c.feed);
     qn__feed feeds[3] = {c.feed, c.feed, c.feed};
     qn__batch batches[3] = {c.batch[0], c.batch[0], c.batch[0]};
     qn__state after[2];
@@ -306,7 +306,7 @@ static void test_apply_sees_what_the_feed_holds_now(void **state) {
     static expected e;
     small_case(&c, &e);
     const uint32_t items = c.program.batch, outputs = c.layer[1].out;
-    const size_t item = c.feed.features * (c.feed.bytes ? 1u : 4u);
+    const size_t item = qn__feed_stride(&c.feed);
     char *values = cut(&c, c.feed.items + 3, item);
     qn__feed feed = c.feed;
     const qn__batch batch = {.feed = &feed, .items = items};

@@ -28,8 +28,11 @@ static const qn__program program = {.layers = 1,
                                     .seed = 1,
                                     .gradient_scale = 44,
                                     .partial_limit = 0x1p60f};
-static const qn__feed feed = {
-    .features = FEATURES, .items = ITEMS, .values = values, .labels = labels};
+static const qn__feed feed = {.type = QN__ELEMENT_F32,
+                              .features = FEATURES,
+                              .items = ITEMS,
+                              .values = values,
+                              .labels = labels};
 
 typedef struct results {
     int32_t classes[ITEMS];

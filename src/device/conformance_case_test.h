@@ -240,15 +240,17 @@ static void draw_data(test_case *c) {
     const size_t values = (size_t)rows * features;
     int32_t *labels = cut(c, items, sizeof *labels);
     uint64_t *row = cut(c, items, sizeof *row);
-    c->feed = (qn__feed){.bytes = below(c, 2) == 0, .features = features, .items = items};
-    p->scale = c->feed.bytes      ? (qn__scale)below(c, 4)
+    const int bytes = below(c, 2) == 0;
+    c->feed = (qn__feed){
+        .type = bytes ? QN__ELEMENT_U8 : QN__ELEMENT_F32, .features = features, .items = items};
+    p->scale = bytes              ? (qn__scale)below(c, 4)
                : below(c, 2) == 0 ? QN__SCALE_NONE
                                   : QN__SCALE_STANDARD;
-    if (c->feed.bytes) {
-        uint8_t *bytes = cut(c, values, 1);
+    if (bytes) {
+        uint8_t *drawn = cut(c, values, 1);
         for (size_t i = 0; i < values; ++i)
-            bytes[i] = (uint8_t)draw(c);
-        c->feed.values = bytes;
+            drawn[i] = (uint8_t)draw(c);
+        c->feed.values = drawn;
     } else {
         c->feed.values = numbers(c, values, 1.0f);
     }
@@ -258,8 +260,8 @@ static void draw_data(test_case *c) {
     }
     c->feed.labels = labels;
     c->feed.rows = below(c, 2) ? row : NULL;
-    p->mean = numbers(c, features, c->feed.bytes ? 128.0f : 1.0f);
-    p->inverse = numbers(c, features, c->feed.bytes ? 0.02f : 1.0f);
+    p->mean = numbers(c, features, bytes ? 128.0f : 1.0f);
+    p->inverse = numbers(c, features, bytes ? 0.02f : 1.0f);
     c->feed.weights = draw_weights(c, items);
 }
 
@@ -338,9 +340,10 @@ static void describe_case(test_case *c) {
     static const char *const scales[] = {"none", "unit", "standard", "fraction"};
     static const char *const losses[] = {"cross-entropy", "mse", "mae", "huber", "binary"};
     const qn__program *p = &c->program;
-    size_t at = (size_t)snprintf(c->text, sizeof c->text, "seed %llu, %s: %u %s scale %s",
-                                 (unsigned long long)c->seed, flavour_names[c->kind],
-                                 c->layer[0].in, c->feed.bytes ? "u8" : "f32", scales[p->scale]);
+    size_t at =
+        (size_t)snprintf(c->text, sizeof c->text, "seed %llu, %s: %u %s scale %s",
+                         (unsigned long long)c->seed, flavour_names[c->kind], c->layer[0].in,
+                         qn__element_of(c->feed.type)->name, scales[p->scale]);
     for (uint32_t i = 0; i < p->layers; ++i)
         at += (size_t)snprintf(c->text + at, sizeof c->text - at, "; %u %s%s", c->layer[i].out,
                                activations[c->layer[i].activation],

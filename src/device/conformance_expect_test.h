@@ -34,9 +34,8 @@ static qn__reference_item item_of(const qn__batch *batch, uint32_t index) {
     const uint64_t position = batch->first + index;
     const uint64_t item = batch->order ? qn__permutation_at(batch->order, position) : position;
     const uint64_t row = feed->rows ? feed->rows[item] : item;
-    return (qn__reference_item){.bytes = feed->bytes,
-                                .values = (const char *)feed->values +
-                                          row * feed->features * (feed->bytes ? 1 : 4),
+    return (qn__reference_item){.type = feed->type,
+                                .values = (const char *)feed->values + row * qn__feed_stride(feed),
                                 .number = item,
                                 .label = (uint32_t)feed->labels[item],
                                 .weight = feed->weights ? &feed->weights[item] : NULL};

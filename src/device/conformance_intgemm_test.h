@@ -30,7 +30,7 @@ static uint64_t rows_in(const test_case *c) { return c->feed.items + 3; }
 /* Unscaled float data. */
 static void take_plain_floats(test_case *c) {
     const size_t values = rows_in(c) * c->feed.features;
-    c->feed.bytes = 0;
+    c->feed.type = QN__ELEMENT_F32;
     c->feed.values = numbers(c, values, 1.0f);
     c->program.scale = QN__SCALE_NONE;
 }
@@ -48,7 +48,7 @@ static void make_dark(test_case *c) {
 
 /* Items of very different magnitude, a few of them equal. */
 static void make_groups(test_case *c) {
-    if (c->feed.bytes && c->program.scale != QN__SCALE_STANDARD) {
+    if (c->feed.type == QN__ELEMENT_U8 && c->program.scale != QN__SCALE_STANDARD) {
         make_dark(c);
         return;
     }
@@ -236,7 +236,8 @@ static void long_data(test_case *c, uint32_t batch, uint32_t grain) {
     c->program.batch = batch;
     c->program.grain = grain;
     c->program.partial_limit = qn__partial_limit((batch + grain - 1) / grain);
-    c->feed = (qn__feed){.features = 1, .items = items, .values = &value, .rows = row};
+    c->feed = (qn__feed){
+        .type = QN__ELEMENT_F32, .features = 1, .items = items, .values = &value, .rows = row};
     c->feed.labels = cut(c, items, sizeof(int32_t));
     draw_batches(c);
     for (int b = 0; b < CASE_BATCHES; ++b)

@@ -199,7 +199,7 @@ static void test_taps_outside_are_left_out(void **state) {
     c.program.optimizer = QN__OPT_SGD;
     c.program.weight_decay = 0.0f;
     draw_data(&c);
-    c.feed.bytes = 1; /* inputs are not negative */
+    c.feed.type = QN__ELEMENT_U8; /* inputs are not negative */
     c.feed.values = cut(&c, c.feed.items + 3, 1);
     memset((void *)(uintptr_t)c.feed.values, 200, c.feed.items + 3);
     c.program.scale = QN__SCALE_UNIT;

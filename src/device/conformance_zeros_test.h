@@ -53,14 +53,14 @@ static void draw_sizes_of_underflow(test_case *c) {
 static uint64_t rows_of(const test_case *c) { return c->feed.items + 3; }
 
 static int is_zero(const test_case *c, size_t at) {
-    return c->feed.bytes ? ((const uint8_t *)c->feed.values)[at] == 0
-                         : ((const float *)c->feed.values)[at] == 0.0f;
+    return c->feed.type == QN__ELEMENT_U8 ? ((const uint8_t *)c->feed.values)[at] == 0
+                                          : ((const float *)c->feed.values)[at] == 0.0f;
 }
 
 /* The case owns the arrays, although the feed declares them constant. */
 static void put_value(test_case *c, size_t at, float value) {
     void *values = (void *)(uintptr_t)c->feed.values;
-    if (c->feed.bytes)
+    if (c->feed.type == QN__ELEMENT_U8)
         ((uint8_t *)values)[at] = (uint8_t)value;
     else
         ((float *)values)[at] = value;
@@ -83,7 +83,8 @@ static void scatter(test_case *c, uint32_t density) {
     for (size_t i = 0; i < rows_of(c) * features; ++i) {
         const int stays = lives[i % features] && below(c, 100) < density;
         if (!stays)
-            put_value(c, i, !c->feed.bytes && below(c, 100) < minus ? -0.0f : 0.0f);
+            put_value(c, i,
+                      c->feed.type == QN__ELEMENT_F32 && below(c, 100) < minus ? -0.0f : 0.0f);
         else if (is_zero(c, i))
             put_value(c, i, 1.0f);
     }
@@ -121,7 +122,7 @@ static void make_underflow(test_case *c) {
     float *x = cut(c, values, sizeof *x), *w = c->state.parameters, *sign = cut(c, in, sizeof *x);
     for (size_t i = 0; i < values; ++i)
         x[i] = below(c, 100) < many ? ldexpf(1.0f, -80 - (int)below(c, 60)) : 0.0f;
-    c->feed.bytes = 0;
+    c->feed.type = QN__ELEMENT_F32;
     c->feed.values = x;
     c->program.scale = QN__SCALE_NONE;
     for (uint32_t k = 0; k < in; ++k)

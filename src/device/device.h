@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "device/item_buffer.h"
+#include "num/element.h"
 #include "num/permutation.h"
 #include "num/program.h"
 #include <quern/device.h>
@@ -30,7 +31,7 @@ enum { QN__DEVICE_VERSION = 7 };
  * must not change while the worker is open: it may be kept on a device. A feed that is applied need
  * only be valid during the call, and another one may then have the same address. */
 typedef struct qn__feed {
-    int bytes; /* 1: values are uint8_t, 0: float */
+    qn__element_type type; /* of the values */
     uint32_t features;
     uint64_t items;
     const void *values;   /* rows of `features` values */
@@ -53,15 +54,19 @@ typedef struct qn__batch {
     uint32_t epoch;
 } qn__batch;
 
+/* Bytes of one item. */
+static inline size_t qn__feed_stride(const qn__feed *feed) {
+    return (size_t)feed->features * qn__element_of(feed->type)->size;
+}
+
 /* The values of the item at a position of the batch, first + place, whose number is `item`. */
 static inline const void *qn__batch_values(const qn__batch *batch, uint32_t place, uint64_t item) {
     const qn__feed *feed = batch->feed;
-    const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
     const void *copy = feed->buffer && batch->order
                            ? qn__buffered_item(feed->buffer, batch->epoch, batch->first + place)
                            : NULL;
     const uint64_t row = feed->rows ? feed->rows[item] : item;
-    return copy ? copy : (const char *)feed->values + (size_t)row * size;
+    return copy ? copy : (const char *)feed->values + (size_t)row * qn__feed_stride(feed);
 }
 
 /* The most items of one call that applies: 1024, or a grain if grains are larger. */

@@ -6,7 +6,7 @@
 enum { PIECES = 256, SHARED_BYTES = 1 << 24 };
 
 qn__feed qn__feed_of(const qn_data *data) {
-    return (qn__feed){.bytes = data->type == QN_U8,
+    return (qn__feed){.type = (qn__element_type)data->type,
                       .features = data->features,
                       .items = data->items,
                       .values = data->values,

@@ -86,7 +86,7 @@ static void reference_step(const qn__train_job *job, const qn_data *data, uint64
         qn__reference_grain_begin(r);
         for (uint32_t i = g; i < g + 4 && i < batch; ++i) {
             const uint64_t item = qn__permutation_at(&order, first + i);
-            const qn__reference_item one = {.bytes = 1,
+            const qn__reference_item one = {.type = QN__ELEMENT_U8,
                                             .values = (const uint8_t *)qn_data_values(data) +
                                                       item * FEATURES,
                                             .number = item,
@@ -249,7 +249,7 @@ static void check_real(const char *loss) {
         qn__reference_grain_begin(r);
         for (uint32_t i = g; i < g + 7 && i < 40; ++i) {
             const float label = real_label(i) > 0x1p17f + 0.5f ? 1.0f : -1.0f;
-            qn__reference_item one = {.bytes = 1,
+            qn__reference_item one = {.type = QN__ELEMENT_U8,
                                       .values = (const uint8_t *)qn_data_values(data) +
                                                 (size_t)i * FEATURES,
                                       .number = i};

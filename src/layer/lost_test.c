@@ -62,7 +62,8 @@ static void test_grain(void **state) {
     assert_int_equal(qn__reference_watch(&p, &r, NULL), QN_OK);
     qn__reference_grain_begin(r);
     for (uint32_t i = 0; i < 2; ++i) {
-        const qn__reference_item item = {.bytes = 0, .values = x[i], .number = i, .label = 1};
+        const qn__reference_item item = {
+            .type = QN__ELEMENT_F32, .values = x[i], .number = i, .label = 1};
         qn__reference_grain_item(r, parameters, &item, 0);
     }
     qn__reference_lost(r, parameters, &l);
@@ -125,7 +126,8 @@ static void test_two_readers(void **state) {
         ones[i] = 1.0f;
     assert_int_equal(qn__reference_watch(&p, &r, NULL), QN_OK);
     qn__reference_grain_begin(r);
-    qn__reference_grain_item(r, ones, &(qn__reference_item){.values = x, .label = 1}, 0);
+    qn__reference_grain_item(
+        r, ones, &(qn__reference_item){.type = QN__ELEMENT_F32, .values = x, .label = 1}, 0);
     qn__reference_lost(r, ones, &l);
     expect(&l.inputs, 4, 2);
     expect(&l.activations, 2, 0);

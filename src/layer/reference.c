@@ -183,8 +183,7 @@ void qn__reference_destroy(qn__reference *r) {
 
 /* 5.1: one input from its value, which is number k of the item. */
 static float scaled(const qn__program *p, const qn__reference_item *item, uint32_t k) {
-    const float v =
-        item->bytes ? (float)((const uint8_t *)item->values)[k] : ((const float *)item->values)[k];
+    const float v = (float)qn__element_of(item->type)->number(item->values, k);
     switch (p->scale) {
     case QN__SCALE_NONE:
     case QN__SCALE_CHANNEL: /* programs have none of these */
@@ -599,7 +598,8 @@ static qn__reference_item augmented(const qn__reference *r, const qn__reference_
     if (!p->augment)
         return out;
     const qn__augment_view view = qn__augment_view_of(p->augment, p->seed, epoch, item->number);
-    qn__augment_values(p->augment, &view, item->bytes ? 1 : sizeof(float), item->values, r->values);
+    qn__augment_values(p->augment, &view, qn__element_of(item->type)->size, item->values,
+                       r->values);
     out.values = r->values;
     return out;
 }

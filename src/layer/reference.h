@@ -18,15 +18,16 @@
 
 #include "base/error.h"
 #include "layer/lost.h"
+#include "num/element.h"
 #include "num/program.h"
 
 typedef struct qn__reference qn__reference;
 
 /* One item of the data. */
 typedef struct qn__reference_item {
-    int bytes;           /* 1: values are uint8_t, 0: float */
-    const void *values;  /* in[0] of them */
-    uint64_t number;     /* among the training items; it selects the dropout words */
+    qn__element_type type; /* of the values */
+    const void *values;    /* in[0] of them */
+    uint64_t number;       /* among the training items; it selects the dropout words */
     uint32_t label;      /* the class, below the number of outputs, or below 2 with binary; the bits
                             of the target if program->real */
     const float *weight; /* of the item (7.7); NULL: 1 */

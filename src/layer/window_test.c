@@ -128,7 +128,8 @@ static void check(const network *n, const char *name) {
     assert_int_equal(qn__reference_create(&n->program, &r, NULL), QN_OK);
     qn__reference_grain_begin(r);
     for (uint32_t i = 0; i < ITEMS; ++i) {
-        const qn__reference_item item = {.values = n->values[i], .number = i, .label = i % 2};
+        const qn__reference_item item = {
+            .type = QN__ELEMENT_F32, .values = n->values[i], .number = i, .label = i % 2};
         qn__reference_grain_item(r, n->parameters, &item, 0);
     }
     assert_int_equal(qn__reference_grain_end(r, sums, &tally), QN__GRAIN_FINE);

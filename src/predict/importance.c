@@ -81,7 +81,7 @@ static qn_status begin(sample *s, const qn__judged *judged, qn_error *err) {
     *s = (sample){.of = judged};
     if (choose_items(s, err) != QN_OK)
         return s->item ? QN_INPUT : QN_MEMORY;
-    s->size = data->type == QN_F32 ? sizeof(float) : 1;
+    s->size = qn__element_of(data->type)->size;
     s->value = qn__alloc(s->items, stride, err);
     s->column = s->value ? qn__alloc(s->items, s->size, err) : NULL;
     s->label = s->column ? qn__alloc(s->items, sizeof *s->label, err) : NULL;

@@ -29,11 +29,8 @@ typedef struct sums {
 } sums;
 
 static double float_at(const work *w, uint32_t k, uint64_t item) {
-    const void *row = qn__data_item(w->data, item);
-    if (k == w->data->features)
-        return (double)w->data->targets[item];
-    return w->data->type == QN_U8 ? (double)((const uint8_t *)row)[k]
-                                  : (double)((const float *)row)[k];
+    return k == w->data->features ? (double)w->data->targets[item]
+                                  : qn__data_number(w->data, item, k);
 }
 
 /* 0 where the value is missing. */

@@ -31,12 +31,6 @@ typedef struct suspect {
     pair seen[MOST_VALUES];
 } suspect;
 
-static float value_of(const qn_data *data, uint64_t item, uint32_t feature) {
-    const void *values = qn__data_item(data, item);
-    return data->type == QN_F32 ? ((const float *)values)[feature]
-                                : (float)((const uint8_t *)values)[feature];
-}
-
 /* Whether the feature still tells the label: each value has one. A missing value has none. */
 static int agrees(suspect *s, float value, int32_t label) {
     uint32_t i = 0;
@@ -58,7 +52,8 @@ static uint32_t compare_classes(const qn_data *data, suspect *suspects) {
     for (uint64_t i = 0; i < data->items && left > 0; i++) {
         uint32_t kept = 0;
         for (uint32_t k = 0; k < left; k++)
-            if (agrees(&suspects[k], value_of(data, i, suspects[k].feature), data->labels[i])) {
+            if (agrees(&suspects[k], (float)qn__data_number(data, i, suspects[k].feature),
+                       data->labels[i])) {
                 if (kept != k)
                     suspects[kept] = suspects[k];
                 kept++;
@@ -74,7 +69,7 @@ static uint32_t compare_targets(const qn_data *data, suspect *suspects) {
     for (uint64_t i = 0; i < data->items && left > 0; i++) {
         uint32_t kept = 0;
         for (uint32_t k = 0; k < left; k++)
-            if (value_of(data, i, suspects[k].feature) == data->targets[i])
+            if ((float)qn__data_number(data, i, suspects[k].feature) == data->targets[i])
                 suspects[kept++].feature = suspects[k].feature;
         left = kept;
     }

@@ -28,7 +28,7 @@ typedef struct feature {
 
 /* `feed`: labels and weights, or NULL. */
 static qn__reference_item item_at(const qn_data *data, const qn__feed *feed, uint64_t i) {
-    return (qn__reference_item){.bytes = data->type == QN_U8,
+    return (qn__reference_item){.type = (qn__element_type)data->type,
                                 .values = qn__data_item(data, i),
                                 .number = i,
                                 .label = feed ? (uint32_t)feed->labels[i] : 0,

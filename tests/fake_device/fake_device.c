@@ -163,7 +163,7 @@ static qn__reference_item item_at(const qn__batch *batch, uint32_t index) {
     const qn__feed *feed = batch->feed;
     const uint64_t position = batch->first + index;
     const uint64_t item = batch->order ? qn__permutation_at(batch->order, position) : position;
-    return (qn__reference_item){.bytes = feed->bytes,
+    return (qn__reference_item){.type = feed->type,
                                 .values = qn__batch_values(batch, index, item),
                                 .number = item,
                                 .label = feed->labels ? (uint32_t)feed->labels[item] : 0,

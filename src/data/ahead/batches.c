@@ -131,7 +131,7 @@ static qn_status check_arrays(const qn_data_arrays *a, qn_error *err) {
     }
     if (qn__arrays_differ(a))
         return qn__fail(err, QN_USAGE, "batches hold neither doubles nor values with steps");
-    if (a->type == QN_U8 || a->type == QN_F32)
+    if (qn__element_is_read(a->type))
         return QN_OK;
     return qn__fail(err, QN_USAGE, "%d is not a type of values", (int)a->type);
 }
@@ -149,7 +149,7 @@ qn_status qn_data_from_batches(const qn_data_arrays *arrays, qn_data_next next, 
         status = check_arrays(&g.arrays, err);
     if (status != QN_OK)
         return status;
-    g.stride = g.arrays.features * (g.arrays.type == QN_F32 ? sizeof(float) : 1);
+    g.stride = g.arrays.features * qn__element_of(g.arrays.type)->size;
     g.room = g.arrays.items;
     g.arrays.items = 0;
     status = gather(&g, next, user, err);

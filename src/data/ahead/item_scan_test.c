@@ -15,6 +15,7 @@
 #include "data/ahead/item_scan.h"
 #include "data/bytes/bytes_read_test.h"
 #include "data/bytes/file_pieces.h"
+#include "device/device.h"
 #include "num/permutation.h"
 #include "num/philox.h"
 
@@ -99,6 +100,41 @@ static void test_a_run(void **state) {
             assert_int_equal(qn__item_scan_reserved(), 0);
             close_table(&data);
         }
+}
+
+/* The file's bytes as numbers of tokens: the scan keeps whole items of them, and a worker finds the
+ * copies. */
+static void test_tokens(void **state) {
+    (void)state;
+    for (unsigned type = QN__ELEMENT_TOKEN16; type <= QN__ELEMENT_TOKEN32; type++) {
+        qn_data data;
+        uint64_t copies = 0;
+        qn__permutation order;
+        assert_true(open_table("/tmp", 5, &data));
+        data.type = (qn_data_type)type;
+        data.features = FEATURES / qn__element_of(type)->size;
+        qn__item_scan *scan = qn__item_scan_create(&data, SEED, data.items, MEMORY);
+        assert_non_null(scan);
+        assert_true(follow(&data, scan, 0, data.items - STEP) > data.items / 100 * 95);
+        const qn__feed feed = {.type = (qn__element_type)data.type,
+                               .features = data.features,
+                               .items = data.items,
+                               .values = data.values,
+                               .rows = data.index,
+                               .buffer = qn__item_scan_buffer(scan)};
+        qn__permutation_begin(&order, data.items, SEED, QN__PURPOSE_ORDER, 0);
+        const qn__batch batch = {
+            .feed = &feed, .order = &order, .first = data.items - STEP, .items = STEP};
+        for (uint32_t i = 0; i < STEP; i++) {
+            const uint64_t item = qn__permutation_at(&order, batch.first + i);
+            const void *values = qn__batch_values(&batch, i, item);
+            assert_memory_equal(values, qn__data_item(&data, item), FEATURES);
+            copies += values != qn__data_item(&data, item);
+        }
+        assert_true(copies > STEP / 2);
+        qn__item_scan_destroy(scan);
+        close_table(&data);
+    }
 }
 
 /* Another reading of the file, in some order. */
@@ -246,6 +282,7 @@ static void test_pieces(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_run),
+        cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_another_reading_was_the_first),
         cmocka_unit_test(test_another_reading_in_vain),
         cmocka_unit_test(test_a_piece_that_changed),

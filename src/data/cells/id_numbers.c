@@ -80,9 +80,7 @@ static int whole_at(const qn_data *data, uint32_t k, const qn__wide_value *exact
         *whole = exact[item].whole;
         return *whole != QN__WIDE_MISSING;
     }
-    const void *row = qn__data_item(data, item);
-    const double value =
-        data->type == QN_U8 ? (double)((const uint8_t *)row)[k] : (double)((const float *)row)[k];
+    const double value = qn__data_number(data, item, k);
     if (!(fabs(value) <= LARGE) || value != rint(value))
         return 0;
     *whole = (int64_t)value;

@@ -8,9 +8,7 @@ enum { ITEMS = 10 };
 static double value_at(const qn_data *data, const qn__seen_column *c, uint64_t item) {
     if (c->is_label)
         return data->targets ? (double)data->targets[item] : (double)data->labels[item];
-    const uint64_t at = item * data->features + c->feature;
-    return data->type == QN_U8 ? (double)data->values[at]
-                               : (double)((const float *)(const void *)data->values)[at];
+    return qn__data_number(data, item, c->feature);
 }
 
 static int counts_up(const qn_data *data, const qn__seen_column *c) {

@@ -53,7 +53,7 @@ static int is_usable(const qn_data *data, const void *values) {
     const uintptr_t first = (uintptr_t)values;
     const uintptr_t end = first + (size_t)data->items * qn__data_stride(data);
     const long page = sysconf(_SC_PAGESIZE);
-    const uintptr_t aligned = data->type == QN_F32 ? first % sizeof(float) : 0;
+    const uintptr_t aligned = first % qn__element_of(data->type)->size;
     return aligned == 0 && page > 0 && end % (uintptr_t)page != 0 &&
            end % (uintptr_t)page <= (uintptr_t)page - QN__DATA_MARGIN &&
            are_missing_plain(data, values);
@@ -175,8 +175,7 @@ static qn_status check_classes(const qn_data_arrays *a, qn_error *err) {
 
 static double value_at(const qn_data_arrays *a, uint64_t item, uint32_t k) {
     const size_t at = (size_t)item * a->features + k;
-    return a->type == QN_F32 ? (double)((const float *)a->values)[at]
-                             : (double)((const uint8_t *)a->values)[at];
+    return qn__element_of(a->type)->number(a->values, at);
 }
 
 /* Ascending texts, and values that are their indices. */

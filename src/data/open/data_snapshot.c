@@ -48,8 +48,8 @@ uint64_t qn__data_snapshot_values(void) {
 
 /* 0 if the sizes cannot be addressed. */
 static int place(const head *h, places *p) {
-    uint64_t stride = (uint64_t)h->features * (h->type == QN_F32 ? sizeof(float) : 1), values,
-             labels, weights, wide;
+    const uint64_t stride = (uint64_t)h->features * qn__element_of(h->type)->size;
+    uint64_t values, labels, weights, wide;
     if (__builtin_mul_overflow(stride, h->items, &values) ||
         __builtin_mul_overflow(h->labelled ? sizeof(int32_t) : 0, h->items, &labels) ||
         __builtin_mul_overflow(h->weighted ? sizeof(float) : 0, h->items, &weights) ||
@@ -178,7 +178,7 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
     memcpy(h, snapshot, sizeof *h);
     h->format[sizeof h->format - 1] = h->digest[sizeof h->digest - 1] = '\0';
     h->date_format[sizeof h->date_format - 1] = '\0';
-    return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && (h->type == QN_U8 || h->type == QN_F32) &&
+    return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && qn__element_is_read(h->type) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 2 &&
            h->weighted <= 2 && h->wide <= h->features && h->doubt <= QN__DOUBT_COMMA &&
            h->names <= h->text && (h->rows == 0) == (h->columns == 0) &&

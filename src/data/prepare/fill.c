@@ -102,9 +102,7 @@ typedef struct fit {
 } fit;
 
 static float value_at(const qn_data *data, uint64_t item, uint32_t feature) {
-    const void *row = qn__data_item(data, item);
-    return data->type == QN_U8 ? (float)((const uint8_t *)row)[feature]
-                               : ((const float *)row)[feature];
+    return (float)qn__data_number(data, item, feature);
 }
 
 static int is_number(const qn_data *data, uint32_t feature) {

@@ -413,7 +413,7 @@ static void show_widest(const qn__encoding *how, uint32_t inputs, char text[256]
 }
 
 static double bytes_of(const qn_data *raw, uint64_t inputs) {
-    return (double)raw->items * (double)inputs * (raw->type == QN_F32 ? sizeof(float) : 1);
+    return (double)raw->items * (double)inputs * qn__element_of(raw->type)->size;
 }
 
 double qn__inputs_bytes(const qn__encoding *how, const qn_data *raw) {
@@ -471,10 +471,8 @@ qn_status qn__make_inputs(const qn__encoding *how, const qn_data *raw,
 
 /* The values of an item as the model has them. */
 static void take_item(const encoder *e, uint64_t item, float *to) {
-    const void *from = qn__data_item(e->raw, item);
+    qn__element_of(e->raw->type)->floats(qn__data_item(e->raw, item), e->how->features, to);
     for (uint32_t k = 0; k < e->how->features; ++k) {
-        const int bytes = e->raw->type == QN_U8;
-        to[k] = bytes ? (float)((const uint8_t *)from)[k] : ((const float *)from)[k];
         if (e->column[k].categories == 0 || qn__is_missing(to[k]))
             continue;
         const uint32_t category = category_of(e, k, to[k]);

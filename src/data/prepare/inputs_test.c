@@ -183,8 +183,8 @@ static void test_many_columns(void **state) {
     assert_int_equal(qn__make_inputs(&how, raw, &notes, &inputs, NULL), QN_OK);
     assert_int_equal(lines, 6);
     assert_string_equal(told[5],
-                        "the test set: 2 more columns have 2 values that are missing or no "
-                        "category of the model");
+                        "the test set: 2 more columns have 2 values that are missing or not "
+                        "categories of the model");
     qn_data_close(inputs);
     qn_data_close(raw);
 }

@@ -38,11 +38,8 @@ static number of_real(double real) {
 }
 
 static number value_at(const column *c, uint64_t item) {
-    if (c->kind == QN__EXACT_NONE) {
-        const void *row = qn__data_item(c->data, item);
-        return of_real(c->data->type == QN_U8 ? (double)((const uint8_t *)row)[c->feature]
-                                              : (double)((const float *)row)[c->feature]);
-    }
+    if (c->kind == QN__EXACT_NONE)
+        return of_real(qn__data_number(c->data, item, c->feature));
     const qn__wide_value value = c->exact[qn__data_row(c->data, item)];
     if (c->kind == QN__EXACT_REAL)
         return of_real(value.real);
@@ -137,14 +134,8 @@ static qn_status subtract(const qn__encoding *how, const qn_data *raw, uint32_t 
 }
 
 static void copy_floats(const qn_data *raw, float *to) {
-    for (uint64_t i = 0; i < raw->items; i++, to += raw->features) {
-        const void *from = qn__data_item(raw, i);
-        if (raw->type == QN_F32)
-            memcpy(to, from, raw->features * sizeof *to);
-        else
-            for (uint32_t k = 0; k < raw->features; k++)
-                to[k] = (float)((const uint8_t *)from)[k];
-    }
+    for (uint64_t i = 0; i < raw->items; i++, to += raw->features)
+        qn__element_of(raw->type)->floats(qn__data_item(raw, i), raw->features, to);
 }
 
 /* The items of `raw` with a matrix of their own. All else is that of `raw`. */

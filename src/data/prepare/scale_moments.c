@@ -102,12 +102,6 @@ static void sum_floats(const fit *work, uint64_t from, uint64_t to, uint32_t gro
     }
 }
 
-static float value_at(const qn_data *data, uint64_t item, size_t feature) {
-    const void *values = qn__data_item(data, item);
-    return data->type == QN_U8 ? (float)((const uint8_t *)values)[feature]
-                               : ((const float *)values)[feature];
-}
-
 /* Each product of a weight and a value is exact in binary64, with up to 48 bits. */
 static void sum_weighted(const fit *work, uint64_t from, uint64_t to, uint32_t group,
                          uint32_t count, sums *out) {
@@ -115,7 +109,7 @@ static void sum_weighted(const fit *work, uint64_t from, uint64_t to, uint32_t g
     for (uint64_t i = from; i < to; i++) {
         const float weight = work->weights[i];
         for (size_t v = 0; weight != 0 && v < count * width; v++) {
-            const float value = value_at(work->data, i, group * width + v);
+            const float value = (float)qn__data_number(work->data, i, group * width + v);
             if (value == 0)
                 continue;
             qn__exact_add(&out->first[v / width], (double)weight * (double)value);

@@ -14,6 +14,7 @@
 #include "data/table/item_names.h"
 #include "data/table/schema.h"
 #include "image/resize.h"
+#include "num/element.h"
 #include <quern/data.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,7 +35,7 @@ typedef enum qn__doubt {
 typedef struct qn__late_digest qn__late_digest;
 
 struct qn_data {
-    qn_data_type type;
+    qn_data_type type; /* a row of num/element.h */
     uint64_t items;
     uint32_t features;
     uint32_t classes;                 /* largest label + 1, 0 without labels */
@@ -84,12 +85,17 @@ static inline qn__target qn__data_target(const qn_data *data) {
 
 /* Bytes of one item. */
 static inline size_t qn__data_stride(const qn_data *data) {
-    return (size_t)data->features * (data->type == QN_F32 ? sizeof(float) : 1);
+    return (size_t)data->features * qn__element_of(data->type)->size;
 }
 
-/* The values of item i < items: `features` bytes or floats. */
+/* The values of item i < items: `features` elements. */
 static inline const void *qn__data_item(const qn_data *data, uint64_t i) {
     return data->values + (size_t)(data->index ? data->index[i] : i) * qn__data_stride(data);
+}
+
+/* Value `feature` of item i as a number. */
+static inline double qn__data_number(const qn_data *data, uint64_t i, size_t feature) {
+    return qn__element_of(data->type)->number(qn__data_item(data, i), feature);
 }
 
 /* Completes a table whose other fields are set: classes from the labels, then the digest, with the
@@ -113,8 +119,8 @@ qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t feat
  * QN_INPUT; `where` is then `place`, which may be "", and the item (from 0) that is wrong. */
 qn_status qn__data_check_weights(float *weights, uint64_t items, const char *place, qn_error *err);
 
-/* Checks that the values are finite. Unless `missing` is NULL, they may be NaN too, and *missing
- * becomes 1 when one is, else 0. */
+/* Checks the values as their type demands: floats are finite. Unless `missing` is NULL, they may be
+ * NaN too, and *missing becomes 1 when one is, else 0. */
 qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, int *missing, qn_error *err);
 

@@ -24,7 +24,7 @@ enum { AT_ONCE = 256 };
 typedef struct blocks {
     const uint8_t *bytes;
     size_t size, first, end;
-    int width; /* bytes of a number, 4 or 8; 1: they are not numbers */
+    int width; /* bytes of a number; 1: its order of bytes needs no care */
     uint8_t digests[AT_ONCE][32];
     atomic_size_t next;
 } blocks;
@@ -97,7 +97,7 @@ static void hash_in_blocks(const void *bytes, size_t size, int width, qn__pool *
 
 void qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32]) {
     hash_in_blocks(table->values, (size_t)table->items * qn__data_stride(table),
-                   table->type == QN_F32 ? 4 : 1, pool, digest);
+                   (int)qn__element_of(table->type)->size, pool, digest);
 }
 
 /* The exact values of wide columns: docs/exactness.md 23.5. */
@@ -130,7 +130,7 @@ void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
     qn__sha256 hash;
     qn__sha256_begin(&hash);
     qn__sha256_add(&hash, data->wide ? "quern data 2\n" : "quern data 1\n", 13);
-    qn__sha256_add(&hash, &(uint8_t){data->type == QN_U8 ? 1 : 2}, 1);
+    qn__sha256_add(&hash, &(uint8_t){(uint8_t)data->type}, 1);
     add_number(&hash, data->items);
     add_number(&hash, data->features);
     qn__sha256_add(&hash, &parts, 1);

@@ -46,7 +46,7 @@ qn_status qn__data_add_note(qn_data *data, const char *line, qn_error *err) {
 
 qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, const int32_t *labels, qn_error *err) {
-    if (type != QN_U8 && type != QN_F32)
+    if (!qn__element_is_read(type))
         return qn__fail(err, QN_USAGE, "%d is not a data type; QN_U8 and QN_F32 are", (int)type);
     if (items == 0 || features == 0 || !values)
         return qn__fail(err, QN_INPUT, "a data set needs at least one item and one feature");
@@ -82,28 +82,13 @@ qn_status qn__data_check_weights(float *weights, uint64_t items, const char *pla
     return qn__remedy(err, QN_INPUT, "give at least one item a weight above 0");
 }
 
-/* Floats that are looked at together. */
-enum { CHUNK = 4096 };
-
-/* Whether all of `count` floats are finite. They may lie at any address, as a caller's array. An
- * exponent of ones overflows into the sign; the loop has no branch, so it becomes one of vectors.
- */
-static int are_finite(const char *from, size_t count) {
-    uint32_t found = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, from + i * sizeof bits, sizeof bits);
-        found |= (bits & 0x7fffffffu) + 0x00800000u;
-    }
-    return !(found >> 31);
-}
-
 /* Values that one thread looks at before a second one has started, and those that a thread takes at
  * once. */
 #define WORTH_THREADS ((size_t)1 << 20)
 enum { PIECE = 1 << 16 };
 
 typedef struct search {
+    const qn__element *element;
     const char *values;
     size_t count;
     atomic_size_t next;
@@ -113,14 +98,16 @@ typedef struct search {
 static void look(void *context, int thread) {
     search *s = context;
     (void)thread;
-    for (size_t i; (i = atomic_fetch_add(&s->next, PIECE)) < s->count && !atomic_load(&s->odd);)
-        if (!are_finite(s->values + i * sizeof(float), s->count - i < PIECE ? s->count - i : PIECE))
+    for (size_t i; (i = atomic_fetch_add(&s->next, PIECE)) < s->count && !atomic_load(&s->odd);) {
+        const size_t count = s->count - i < PIECE ? s->count - i : PIECE;
+        if (s->element->wrong(s->values + i * s->element->size, count, UINT64_MAX, NULL) < count)
             atomic_store(&s->odd, 1);
+    }
 }
 
-/* 1 when all of many floats are known to be finite. */
-static int are_all_finite(const void *values, size_t count) {
-    search s = {.values = values, .count = count};
+/* 1 when all of many values are known to be right, and none to be missing. */
+static int are_all_right(const qn__element *element, const void *values, size_t count) {
+    search s = {.element = element, .values = values, .count = count};
     qn__pool *pool;
     if (count < WORTH_THREADS || qn__pool_create(qn__cores(), 0, &pool, NULL) != QN_OK)
         return 0;
@@ -131,28 +118,16 @@ static int are_all_finite(const void *values, size_t count) {
 
 qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, int *missing, qn_error *err) {
-    const size_t count = type == QN_F32 ? (size_t)items * features : 0;
-    const size_t unknown = are_all_finite(values, count) ? 0 : count;
+    const qn__element *element = qn__element_of(type);
+    const size_t count = element->refused ? (size_t)items * features : 0;
     int found = 0;
-    for (size_t i = 0; i < unknown; i++) {
-        const char *at = (const char *)values + i * sizeof(float);
-        if (i % CHUNK == 0 && are_finite(at, count - i < CHUNK ? count - i : CHUNK)) {
-            i += CHUNK - 1;
-            continue;
+    if (!are_all_right(element, values, count)) {
+        const size_t i = element->wrong(values, count, UINT64_MAX, missing ? &found : NULL);
+        if (i < count) {
+            qn__fail(err, QN_INPUT, "%s", element->refused);
+            qn__at(err, "item %zu, feature %zu", i / features, i % features);
+            return qn__remedy(err, QN_INPUT, "%s", element->remedy[missing != NULL]);
         }
-        float value;
-        memcpy(&value, at, sizeof value);
-        if (isfinite(value))
-            continue;
-        if (missing && isnan(value)) {
-            found = 1;
-            continue;
-        }
-        qn__fail(err, QN_INPUT, "a value is not a finite number");
-        qn__at(err, "item %zu, feature %zu", i / features, i % features);
-        return qn__remedy(err, QN_INPUT,
-                          missing ? "leave out or replace infinite values"
-                                  : "leave out or replace NaN and infinite values");
     }
     if (missing)
         *missing = found;

@@ -178,7 +178,7 @@ static int block_lines(const table *t, int thread, size_t block, const char **at
 static const char *parse_row(table *t, int thread, uint64_t row, const char *at, const char *end,
                              qn__row_failure *failure) {
     const size_t features = t->shape->features;
-    void *values = t->values + (size_t)row * features * (t->type == QN_F32 ? sizeof(float) : 1);
+    void *values = t->values + (size_t)row * features * qn__element_of(t->type)->size;
     const qn__row_places places = {.row = row,
                                    .label = t->labels ? (int32_t *)t->labels + row
                                                       : NULL, /* a float is as large */

@@ -76,7 +76,7 @@ static const char *try_scaling(const qn__cpu_kernels *k, trial *t) {
         t->mean[c] = draw(t, c % 2 ? -126 : -3, c % 2 ? -122 : 3);
         t->inverse[c] = draw(t, c % 4 < 2 ? -3 : -20, c % 4 < 2 ? 3 : -10);
     }
-    k->input_floats(QN__SCALE_STANDARD, t->mean, t->inverse, SIDE, t->x, t->y, SIDE);
+    k->input[QN__FETCH_FLOATS](QN__SCALE_STANDARD, t->mean, t->inverse, SIDE, t->x, t->y, SIDE);
     for (uint32_t c = 0; c < SIDE; ++c)
         if (!same((t->x[c] - t->mean[c]) * t->inverse[c], t->y[c]))
             return "the scaling of inputs";

@@ -47,8 +47,8 @@ static void wrong_matmul(uint32_t rows, const qn__cpu_chain *chain, const float 
 }
 
 static void flushing_inputs(qn__scale scale, const float *mean, const float *inverse,
-                            uint32_t features, const float *v, float *x, size_t stride) {
-    good->kernels->input_floats(scale, mean, inverse, features, v, x, stride);
+                            uint32_t features, const void *v, float *x, size_t stride) {
+    good->kernels->input[QN__FETCH_FLOATS](scale, mean, inverse, features, v, x, stride);
     for (uint32_t c = 0; c < features; ++c)
         if (fabsf(x[c]) < 0x1p-126f)
             x[c] = 0;
@@ -87,7 +87,7 @@ static void test_faults_are_named(void **state) {
     kernels.matmul = wrong_matmul;
     finds(&isa, "products of matrices");
     kernels = *good->kernels;
-    kernels.input_floats = flushing_inputs;
+    kernels.input[QN__FETCH_FLOATS] = flushing_inputs;
     finds(&isa, "the scaling of inputs");
     kernels = *good->kernels;
     kernels.update = wrong_update;

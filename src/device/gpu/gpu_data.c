@@ -10,12 +10,12 @@
 #include "num/augment.h"
 #include <string.h>
 
-static size_t item_bytes(const qn__feed *feed) {
-    return (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
+static uint32_t are_bytes(const qn__feed *feed) {
+    return qn__element_of(feed->type)->fetch == QN__FETCH_BYTES;
 }
 
 static int same_feed(const qn__feed *a, const qn__feed *b) {
-    return a->items == b->items && a->features == b->features && a->bytes == b->bytes &&
+    return a->items == b->items && a->features == b->features && a->type == b->type &&
            a->values == b->values && a->rows == b->rows && a->labels == b->labels &&
            a->weights == b->weights;
 }
@@ -87,7 +87,7 @@ static qn_status upload(qn__worker *w, const void *from, uint64_t bytes, qn__gpu
 
 static qn_status upload_feed(qn__worker *w, qn__gpu_feed *f, qn_error *err) {
     const qn__feed *feed = &f->key;
-    const uint64_t held = rows_reached(feed), item = item_bytes(feed);
+    const uint64_t held = rows_reached(feed), item = qn__feed_stride(feed);
     const uint64_t rows = feed->rows ? feed->items * sizeof(uint64_t) : 0;
     const uint64_t labels = feed->labels ? feed->items * sizeof(int32_t) : 0;
     const uint64_t weights = feed->weights ? feed->items * sizeof(float) : 0;
@@ -135,12 +135,12 @@ static qn_status feed_entry(qn__worker *w, const qn__feed *feed, qn__gpu_feed **
 static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t place,
                          const qn__augment *augment, char *to) {
     const qn__feed *feed = batch->feed;
-    const size_t item = item_bytes(feed);
+    const size_t item = qn__feed_stride(feed);
     const char *from = qn__batch_values(batch, place, item_at(batch, place));
     if (augment) {
         const qn__augment_view view =
             qn__augment_view_of(augment, w->program->seed, batch->epoch, item_at(batch, place));
-        qn__augment_values(augment, &view, feed->bytes ? 1 : sizeof(float), from, to);
+        qn__augment_values(augment, &view, qn__element_of(feed->type)->size, from, to);
     } else {
         memcpy(to, from, item);
     }
@@ -150,7 +150,7 @@ static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t place,
 static qn_status send_values(qn__worker *w, const qn__batch *batch, const qn__augment *augment,
                              qn_error *err) {
     const qn__feed *feed = batch->feed;
-    const size_t item = item_bytes(feed);
+    const size_t item = qn__feed_stride(feed);
     const char *values = feed->values;
     qn_status status = QN_OK;
     if (!feed->rows && !batch->order && !augment)
@@ -175,7 +175,7 @@ static qn_status send_items(qn__worker *w, const qn__batch *batch, const qn__aug
                                .labels = &w->step,
                                .weights = &w->step,
                                .flags = QN_FETCH_GATHERED,
-                               .bytes = batch->feed->bytes != 0,
+                               .bytes = are_bytes(batch->feed),
                                .sent = 1};
     return send_values(w, batch, augment, err);
 }
@@ -185,7 +185,7 @@ static void source_held(const qn__worker *w, const qn__gpu_feed *f, qn__gpu_sour
                                .rows = f->rows.bytes ? &f->rows : &w->step,
                                .labels = f->labels.bytes ? &f->labels : &w->step,
                                .weights = f->weights.bytes ? &f->weights : &w->step,
-                               .bytes = f->key.bytes != 0,
+                               .bytes = are_bytes(&f->key),
                                .id = f->id};
     source->flags = (f->rows.bytes ? QN_FETCH_ROWS : 0u) |
                     (f->labels.bytes ? QN_FETCH_LABELS : 0u) |
@@ -210,7 +210,7 @@ qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_sourc
 static int gather_rows(qn__worker *w, const qn__batch *batch, const qn__gpu_feed *f) {
     const qn__feed *feed = batch->feed;
     uint64_t *rows = (uint64_t *)(void *)w->stage.memory;
-    if (f->held == 0 || f->key.values != feed->values || f->key.bytes != feed->bytes ||
+    if (f->held == 0 || f->key.values != feed->values || f->key.type != feed->type ||
         f->key.features != feed->features || batch->items * sizeof *rows > w->stage.bytes)
         return 0;
     for (uint32_t i = 0; i < batch->items; ++i)

@@ -102,9 +102,7 @@ static void add_image(qn__page *page, const qn__mistake *m) {
 }
 
 static void add_value(qn__page *page, const qn_data *data, uint64_t item, uint32_t k) {
-    const void *values = qn__data_item(data, item);
-    const float value =
-        data->type == QN_F32 ? ((const float *)values)[k] : ((const uint8_t *)values)[k];
+    const float value = (float)qn__data_number(data, item, k);
     const qn__feature *f = data->schema ? &data->schema->feature[k] : NULL;
     char number[40];
     if (isnan(value)) {

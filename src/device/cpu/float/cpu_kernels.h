@@ -13,6 +13,7 @@
 #ifndef QN_DEVICE_CPU_FLOAT_CPU_KERNELS_H
 #define QN_DEVICE_CPU_FLOAT_CPU_KERNELS_H
 
+#include "num/element.h"
 #include "num/program.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -152,10 +153,8 @@ typedef struct qn__cpu_kernels {
     /* One row of inputs, scaled, into panels: x[c / 16 * stride + c % 16] for c < features, zeros
      * up to the panel's end. mean and inverse are padded with zeros to a multiple of 16 (used by
      * QN__SCALE_STANDARD only). */
-    void (*input_bytes)(qn__scale scale, const float *mean, const float *inverse, uint32_t features,
-                        const uint8_t *v, float *x, size_t stride);
-    void (*input_floats)(qn__scale scale, const float *mean, const float *inverse,
-                         uint32_t features, const float *v, float *x, size_t stride);
+    void (*input[QN__FETCHES])(qn__scale scale, const float *mean, const float *inverse,
+                               uint32_t features, const void *v, float *x, size_t stride);
 
     /* y = activation(z) in place over count (a multiple of 16) numbers; not softmax. */
     void (*activate)(qn__activation activation, size_t count, float *z);

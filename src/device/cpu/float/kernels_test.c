@@ -386,10 +386,8 @@ static void check_input(const qn__cpu_kernels *k, qn__scale scale, int bytes, ui
     for (uint32_t c = 0; c < panels * 16; ++c)
         want[c / 16 * stride + c % 16] =
             c < features ? scaled(scale, bytes ? (float)v8[c] : v32[c], mean[c], inverse[c]) : 0.0f;
-    if (bytes)
-        k->input_bytes(scale, mean, inverse, features, v8, x, stride);
-    else
-        k->input_floats(scale, mean, inverse, features, v32, x, stride);
+    k->input[bytes ? QN__FETCH_BYTES : QN__FETCH_FLOATS](scale, mean, inverse, features,
+                                                         bytes ? (const void *)v8 : v32, x, stride);
     snprintf(how, sizeof how, "scale %d, %s, %u features", (int)scale, bytes ? "u8" : "f32",
              features);
     same(k, "input", x, want, count);

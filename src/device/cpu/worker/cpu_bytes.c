@@ -11,8 +11,12 @@
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
+static int are_bytes(const qn__feed *feed) {
+    return qn__element_of(feed->type)->fetch == QN__FETCH_BYTES;
+}
+
 int qn__cpu_from_bytes(const qn__worker *w, const qn__feed *feed) {
-    return w->bits && feed->bytes && w->program->scale != QN__SCALE_STANDARD &&
+    return w->bits && are_bytes(feed) && w->program->scale != QN__SCALE_STANDARD &&
            w->intgemm->left_bytes && !w->layer[0].walks && !w->shared;
 }
 
@@ -23,7 +27,9 @@ static int are_raw(const qn__worker *w) {
            w->intgemm->left_raw && !w->layer[0].walks && !w->shared;
 }
 
-int qn__cpu_is_raw(const qn__worker *w, const qn__feed *feed) { return feed->bytes && are_raw(w); }
+int qn__cpu_is_raw(const qn__worker *w, const qn__feed *feed) {
+    return are_bytes(feed) && are_raw(w);
+}
 
 float qn__cpu_raw_factor(qn__scale scale) {
     return scale == QN__SCALE_FRACTION ? 1.0f / 256.0f : 1.0f;

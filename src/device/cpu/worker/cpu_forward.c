@@ -8,29 +8,25 @@ static void raise_to(uint32_t *absmax, uint32_t bits) {
 }
 
 /* Bits of the largest |input| that the scaling can give; 0 if only the inputs can tell. */
-static uint32_t input_bound(qn__scale scale, int bytes) {
+static uint32_t input_bound(qn__scale scale, qn__fetch fetch) {
     if (scale == QN__SCALE_UNIT)
         return 0x3f800000u; /* 1 */
     if (scale == QN__SCALE_FRACTION)
         return 0x3f7f0000u; /* 255 / 256 */
-    return scale == QN__SCALE_NONE && bytes ? 0x437f0000u /* 255 */ : 0;
+    return scale == QN__SCALE_NONE && fetch == QN__FETCH_BYTES ? 0x437f0000u /* 255 */ : 0;
 }
 
 void qn__cpu_scale_item(const qn__worker *w, const qn__feed *feed, const void *row, float *to,
                         size_t stride) {
     const qn__program *p = w->program;
-    if (feed->bytes)
-        w->kernels->input_bytes(p->scale, w->fetch.mean, w->fetch.inverse, feed->features,
-                                (const uint8_t *)row, to, stride);
-    else
-        w->kernels->input_floats(p->scale, w->fetch.mean, w->fetch.inverse, feed->features,
-                                 (const float *)row, to, stride);
+    w->kernels->input[qn__element_of(feed->type)->fetch](p->scale, w->fetch.mean, w->fetch.inverse,
+                                                         feed->features, row, to, stride);
 }
 
 static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row, float *to,
                       size_t stride, uint32_t *absmax) {
     const uint32_t panels = (feed->features + QN__PANEL - 1) / QN__PANEL;
-    const uint32_t bound = input_bound(w->program->scale, feed->bytes);
+    const uint32_t bound = input_bound(w->program->scale, qn__element_of(feed->type)->fetch);
     qn__cpu_scale_item(w, feed, row, to, stride);
     if (w->bits)
         return;
@@ -42,7 +38,7 @@ static void fetch_one(const qn__worker *w, const qn__feed *feed, const void *row
 /* Prefetches an item's values: items are at random places of a table that exceeds the caches. */
 static const void *prefetch_item(const qn__batch *batch, uint32_t place, uint64_t item) {
     const qn__feed *feed = batch->feed;
-    const size_t size = (size_t)feed->features * (feed->bytes ? 1 : sizeof(float));
+    const size_t size = qn__feed_stride(feed);
     const char *from = qn__batch_values(batch, place, item);
     for (size_t i = 0; i < size; i += 64)
         __builtin_prefetch(from + i);

@@ -14,7 +14,7 @@ void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, 
 void qn__cpu_augment(const qn__worker *w, const qn__batch *batch, const qn__cpu_core *core,
                      uint32_t count, const uint64_t *item, const void **row) {
     const qn__augment *augment = w->program->augment;
-    const size_t size = batch->feed->bytes ? 1 : sizeof(float);
+    const size_t size = qn__element_of(batch->feed->type)->size;
     char *to = core->augmented;
     for (uint32_t i = 0; i < count; ++i, to += batch->feed->features * size) {
         const qn__augment_view view =

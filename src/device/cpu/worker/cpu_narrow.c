@@ -41,7 +41,8 @@ static size_t tile_rows(const qn__worker *w) {
  * last one there are enough others. */
 static int is_in_place(const qn__cpu_pass *pass, uint64_t item, uint32_t items) {
     const qn__feed *feed = pass->batch->feed;
-    return !feed->bytes && !feed->rows && !pass->batch->order && items % QN__PANEL == 0 &&
+    return qn__element_of(feed->type)->fetch == QN__FETCH_FLOATS && !feed->rows &&
+           !pass->batch->order && items % QN__PANEL == 0 &&
            pass->worker->program->scale == QN__SCALE_NONE &&
            (feed->items - item - items) * feed->features >= QN__PANEL;
 }

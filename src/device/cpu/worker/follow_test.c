@@ -70,7 +70,7 @@ static qn_status apply(network *n, float *output, qn_error *err) {
     const qn_compute compute = {.size = sizeof compute, .threads = 1};
     const qn__state state = {.parameters = n->parameter};
     const qn__feed feed = {
-        .bytes = 1, .features = 1, .items = 1, .values = &value, .labels = &target};
+        .type = QN__ELEMENT_U8, .features = 1, .items = 1, .values = &value, .labels = &target};
     const qn__batch batch = {.feed = &feed, .items = 1};
     qn__applied applied = {.outputs = output};
     qn__tally tally = {0};

@@ -61,7 +61,8 @@ static void expect(const qn__program *p, const qn__feed *feed, uint64_t first, u
         qn__reference_grain_begin(r);
         for (uint32_t i = g; i < items && i < g + p->grain; ++i) {
             const uint64_t n = first + i, row = feed->rows ? feed->rows[n] : n;
-            const qn__reference_item item = {.values = values + row * feed->features,
+            const qn__reference_item item = {.type = QN__ELEMENT_F32,
+                                             .values = values + row * feed->features,
                                              .number = n,
                                              .label = (uint32_t)labels[n],
                                              .weight = feed->weights ? feed->weights + n : NULL};
@@ -112,7 +113,8 @@ static void check(uint32_t features, uint32_t outputs, uint32_t grain, uint32_t 
                   uint64_t first, qn__scale scale, float limit) {
     const qn__activation last = outputs == 1 ? QN__ACT_SIGMOID : QN__ACT_SOFTMAX;
     const qn__layer layer = qn__layer_flat(features, outputs, last, 0);
-    const qn__feed feed = {.features = features,
+    const qn__feed feed = {.type = QN__ELEMENT_F32,
+                           .features = features,
                            .items = ITEMS,
                            .values = values,
                            .rows = grain == 5 ? rows : NULL,

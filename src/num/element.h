@@ -1,0 +1,57 @@
+/* The types of an item's values: one row each. Tables, feeds and the reference have such a type,
+ * and whatever depends on it asks the row. */
+#ifndef QN_NUM_ELEMENT_H
+#define QN_NUM_ELEMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The first two are QN_U8 and QN_F32 of quern/data.h. No reader makes tables of the others yet. */
+typedef enum qn__element_type {
+    QN__ELEMENT_U8 = 1,
+    QN__ELEMENT_F32 = 2,
+    QN__ELEMENT_TOKEN16 = 3, /* uint16_t: the number of a token in its vocabulary */
+    QN__ELEMENT_TOKEN32 = 4  /* uint32_t */
+} qn__element_type;
+
+/* How the first layer takes the values. Numbers are scaled (docs/exactness.md 5.1). A worker has a
+ * function for each of the kinds before QN__FETCHES; numbers of tokens are for a layer that looks
+ * them up. */
+typedef enum qn__fetch {
+    QN__FETCH_BYTES,
+    QN__FETCH_FLOATS,
+    QN__FETCHES,
+    QN__FETCH_TOKENS = QN__FETCHES
+} qn__fetch;
+
+typedef struct qn__element {
+    const char *name;      /* in JSON and messages */
+    const char *refused;   /* what is wrong with a value that `wrong` finds; NULL: none is */
+    const char *remedy[2]; /* [1]: where values may be missing */
+    uint32_t size;         /* bytes */
+    uint32_t values;       /* how many different ones there are, from 0; 0: they are not counted */
+    qn__fetch fetch;
+    int is_read; /* 1: readers and callers make tables of them */
+
+    /* The index of the first of `count` values that may not be: a float that is not finite, or the
+     * number of a token that is not below `limit`. `count`: there is none. Unless `missing` is
+     * NULL, a float may be NaN, and *missing becomes 1 when one is. Values may lie at any address.
+     */
+    size_t (*wrong)(const void *values, size_t count, uint64_t limit, int *missing);
+    /* Value k as a number, which is exact. */
+    double (*number)(const void *values, size_t k);
+    /* `count` values as floats; numbers of tokens from 2^24 on are rounded. */
+    void (*floats)(const void *values, size_t count, float *to);
+} qn__element;
+
+extern const qn__element qn__elements[QN__ELEMENT_TOKEN32 + 1];
+
+/* `type`: a qn__element_type, or a qn_data_type. */
+static inline const qn__element *qn__element_of(unsigned type) { return &qn__elements[type]; }
+
+/* Whether tables of a user may have this type; any number may be asked for. */
+static inline int qn__element_is_read(unsigned type) {
+    return type <= QN__ELEMENT_TOKEN32 && qn__elements[type].is_read;
+}
+
+#endif
