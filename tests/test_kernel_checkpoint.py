@@ -414,8 +414,8 @@ def test_damaged_items(place, call):
     (folder / "state").unlink()
 
 
-def test_no_room_for_items(quern, place, call):
-    """On a full disk the state before stays; a run goes on from it where there is room."""
+def test_no_space_for_items(quern, place, call):
+    """On a full disk the state before stays; a run goes on from it where there is space."""
     folder, env = place
     (folder / "map.c").write_text(MAP)
     call(*MAP_WORDS)
@@ -432,7 +432,7 @@ def test_no_room_for_items(quern, place, call):
     (folder / "state").unlink()
 
 
-def test_no_room(quern, place):
+def test_no_space(quern, place):
     """A checkpoint that cannot be written does not end the run; a note says so."""
     folder, env = place
     (folder / "small.c").write_text("INDEX(i); INPUT(double, u); OUTPUT(double, v); NEXT(v, u); SUM(double, all);\n"

@@ -155,10 +155,10 @@ def test_outputs_are_filled_or_written(q, k, tmp_path):
         k.run(**given, g=0.25, o=apart)
     with pytest.raises(q.InputError, match="float64, read-only"):
         k.run(**given, g=0.25, o=frozen)
-    room = np.zeros(36)
+    memory = np.zeros(36)
     with pytest.raises(q.UsageError, match='"o" overlaps that of "low"'):
-        k.run(**given, g=0.25, o=room[:35].reshape(5, 7), low=room[31:].view("uint8")[:35].reshape(5, 7))
-    assert not frozen.any() and not room.any()
+        k.run(**given, g=0.25, o=memory[:35].reshape(5, 7), low=memory[31:].view("uint8")[:35].reshape(5, 7))
+    assert not frozen.any() and not memory.any()
 
 
 def test_outputs_that_are_used_again(k):
@@ -187,9 +187,9 @@ def test_arrays_of_sums(q, tmp_path):
     assert r.low.tolist() == [-9, np.inf, np.inf] and r.at.tolist() == [3, -1, -1] and r.at.dtype == "int64"
     assert r.c.tolist() == [0, 3, 3, 6] and [p.use for p in k.parts] == ["input", "min", "argmax", "output"]
     k = q.Kernel(text="INDEX(i);\nINPUT(int32_t, n);\nOUTPUT(float, o, 3);\nKERNEL { o[1] = n; o[2] = 1; }")
-    want, room = [[0, a, 1] for a in n.tolist()], np.ones((4, 3), "float32")
+    want, memory = [[0, a, 1] for a in n.tolist()], np.ones((4, 3), "float32")
     assert k.run(n=n).o.tolist() == want and k.parts[1].components == 3
-    assert k.run(n=n, o=room).o is room and room.tolist() == want
+    assert k.run(n=n, o=memory).o is memory and memory.tolist() == want
     assert k.run(n=n, o=tmp_path / "o.raw").o.tolist() == want
     assert k.run(n=n, o=tmp_path / "o.npy").o.tolist() == want
     with pytest.raises(q.QuernError, match="has 3 components"):

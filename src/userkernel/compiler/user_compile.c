@@ -1,3 +1,12 @@
+/* A kernel's C text becomes machine code in four steps:
+ *
+ *   1. key       SHA-256 of the text, the options and the processor; and the compiler's file
+ *   2. cache     machine code that an earlier run has stored for that key
+ *   3. compile   otherwise: the system's compiler, in a new folder
+ *   4. load      from memory, and test with known answers; then it is stored for later runs
+ *
+ * The test refuses a compiler that computes otherwise than C says, because of options in CC or of
+ * a fault. */
 #include "userkernel/compiler/user_compile.h"
 
 #include "base/digest/sha256.h"
@@ -184,9 +193,10 @@ static qn_status refuse(const compiler *c, const char *said, int code, qn_error 
     else
         qn__fail(err, QN_UNSUPPORTED, "%s did not compile the kernel: %.*s", c->path,
                  (int)(size < 300 ? size : 300), line);
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "check that it is a C17 compiler and that its disk has room, or set CC to "
-                      "gcc 8, clang 6 or a later one");
+    return qn__remedy(
+        err, QN_UNSUPPORTED,
+        "check that it is a C17 compiler and that its disk has free space, or set CC to "
+        "gcc 8, clang 6 or a later one");
 }
 
 /* Compiles to a file of a new folder, which has the compiler's temporary files too, and takes its

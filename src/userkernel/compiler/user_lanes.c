@@ -1,6 +1,30 @@
-/* Statements of lanes. Where some items take a branch and others do not, a mask tells who takes
- * part, and an assignment changes only the lanes of those. Such a loop runs until no item is left
- * in it. */
+/* Statements of lanes.
+ *
+ * One instruction computes a statement for several items, one in each lane of a vector. Items may
+ * take different branches. So a mask says which lanes take part, and an assignment changes only
+ * these. A loop runs until no lane is left in its mask. Four items with the numbers 1, 3, 5 and 9:
+ *
+ *   while (t < 9)        round   mask      t after it
+ *       t *= 2;          1       1 1 1 0    2  6 10  9
+ *                        2       1 1 0 0    4 12 10  9
+ *                        3       1 0 0 0    8 12 10  9
+ *                        4       1 0 0 0   16 12 10  9
+ *                        5       0 0 0 0   the loop ends
+ *
+ * It is written as:
+ *
+ *   for (;;) {
+ *       QV_EACH { qn_m1[qn_u] = qv_lt_f32(qn_m1[qn_u], u_t[qn_u], 9); }
+ *       if (!qv_any_of(qn_m1)) break;
+ *       QV_EACH { u_t[qn_u] = qv_select_f32(qn_m1[qn_u], u_t[qn_u] * 2, u_t[qn_u]); }
+ *   }
+ *
+ * Each lane does the operations of its item in their order, so no bit of a result changes. Where a
+ * condition is the same for all items (user_lanes_vary.c) there is no mask, but an `if` of C.
+ *
+ * Names in the text: u_NAME is a variable, one number or QV_U vectors. qn_m1 is a mask, whose
+ * number is in w->mask. qn_u counts vectors, and qn_l lanes. qn_c7 is the counter of a loop,
+ * variable 7, and qn_t7 says how often each item counted. */
 #include "userkernel/compiler/user_lanes.h"
 
 #include "user_lanes_text.h"

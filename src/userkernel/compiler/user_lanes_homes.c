@@ -1,5 +1,17 @@
 /* What the order of a kernel's text says about its variables, before it is known what differs
- * between items: which are read in one loop only, and which count the rounds of a loop. */
+ * between items: the home of each variable, and what counts the rounds of each loop.
+ *
+ *   float t = 0, a = x;                      a is read in the loop only: the loop is its home
+ *   int k = 0;                               k is read after the loop, too, and counts its rounds
+ *   while (t < n) { t += a * w(k); k++; a *= 2; }
+ *   y = t + k;
+ *
+ * Why a home matters: items that left the loop never read the variable again. So it is as if
+ * declared in the loop: an assignment may overwrite the lanes of these items, and needs no mask.
+ *
+ * Why a counter matters: all items that are still in the loop have one value of it. So in the loop
+ * it is one number in place of a vector, and w(k) is read once for all items. After the loop each
+ * item has its own value, which follows from how often the item counted. */
 #include "userkernel/compiler/user_lanes_parts.h"
 
 #include <string.h>
@@ -14,8 +26,8 @@ typedef struct nest {
 
 static void walk(nest *s, uint32_t list);
 
-/* A variable is at home in the loop in which all stands that reads it, if nothing goes around
- * between its declaration and that loop. */
+/* The home of a variable is the loop that contains everything that reads it. Of nested loops it is
+ * the outermost one that does not contain the declaration. `away`: there is no such loop. */
 static void note_read(nest *s, qn__user_variable *v) {
     const uint32_t around = v->loops < s->loops ? s->loop[v->loops] : 0;
     v->away |= around == 0 || (v->home != 0 && v->home != around);

@@ -1,5 +1,12 @@
 /* Expressions of lanes. A value that is the same for all items is written in plain C, others as
- * vectors. What vectors do not have is computed lane by lane with the functions of one item. */
+ * vectors. In x * (s + 1), with an input x and a scalar s, the sum is computed once, and C
+ * multiplies each lane with it:
+ *
+ *   (u_x[qn_u] * (float)(u_s + 1))
+ *
+ * What vectors do not have, such as a division of integers, is computed lane by lane with the
+ * functions of one item. Those report faults, for example an index out of range. A fault counts
+ * only for lanes that take part, so the second operand of && has a mask of its own. */
 #include "userkernel/compiler/user_lanes_parts.h"
 
 #include <stdio.h>

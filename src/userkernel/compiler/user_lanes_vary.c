@@ -1,7 +1,20 @@
-/* Which values differ between items that are computed together, and which loops such items leave at
- * different times. A loop or branch that only some of them may take raises the level: a variable
- * that is assigned on a higher level than that of its declaration differs, too. A variable that is
- * read in one loop only is as if declared there. */
+/* Which values differ between items that are computed together, and which loops such items leave
+ * at different times. What does not differ is computed once, in plain C.
+ *
+ * A loop or branch that only some items may take raises the level. A variable that is assigned on
+ * a higher level than that of its declaration differs, because only some items get the value:
+ *
+ *   float t = 0;                       level 0
+ *   for (int k = 0; k < s; k++)        s is a scalar: all items leave the loop together, level 0
+ *       if (x > k)                     x is an input and differs: the branch has level 1
+ *           t += k;                    t differs, although k does not
+ *
+ * Then whatever is computed from t differs, too, and it may stand before this line in a loop. So
+ * the walk is repeated until nothing changes. It ends, because marks are only added. A variable
+ * that is read in one loop only (its home, user_lanes_homes.c) is as if declared there.
+ *
+ * At the end is decided whether lanes pay: docs/kernels.md, "Several items at once", has the rules
+ * for users. */
 #include "userkernel/compiler/user_lanes.h"
 
 #include "userkernel/compiler/user_lanes_parts.h"

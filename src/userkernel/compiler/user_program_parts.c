@@ -1,3 +1,6 @@
+/* The pieces of C that the loops for processors (user_program.c) and the kernels for devices
+ * (execution/user_device.c) have in common: the stores of an item's results, and the check for NaN
+ * before them. */
 #include "userkernel/compiler/user_program_parts.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* Arrays of kernels: NPY files that are mapped for reading, memory for results, and their digest.
+ * The digest is a tree: threads hash blocks of 1 MiB, and the digests of blocks are hashed in
+ * order. So it does not depend on the number of threads. */
 #include "userkernel/execution/user_array.h"
 
 #include "base/digest/sha256.h"

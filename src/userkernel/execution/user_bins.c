@@ -1,3 +1,14 @@
+/* The bins of a total that is an array, such as SUM(double, sales, 100). Each thread has bins of
+ * its own. At the end of a round they become words of int64, which threads and ranks add:
+ *
+ *   thread 0   bins --put--+
+ *   thread 1   bins --put--+--> words --take--> bins of the rank --> one number each
+ *   rank 1         words --+
+ *
+ * Sums of integers do not depend on the order of addition, so neither does the result. Of a real
+ * number a bin has the limbs of an exact sum, of an integer 128 bits, of a count one word. The
+ * least and greatest numbers do not add: each rank tells its own, and all ranks take the best of
+ * them. */
 #include "userkernel/execution/user_bins.h"
 
 #include "base/memory.h"

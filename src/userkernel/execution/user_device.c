@@ -1,3 +1,12 @@
+/* The program of a kernel for a device. It is the C text of the kernel's functions, as for a
+ * processor, in a frame of OpenCL C or CUDA C++. A lane computes one item.
+ *
+ *   arguments   a_NAME, an array; b_NAME, which items assigned it, or to which bin
+ *   numbers     the extents, the iteration, the seed, scalars and lengths, as one array
+ *   a lane      finds its item, calls the body, and stores results or a fault
+ *
+ * The first item with a fault is found by an atomic maximum of the complement of its number. That
+ * item is then computed alone, which tells what is wrong with it. */
 #include "userkernel/execution/user_device.h"
 
 #include "userkernel/compiler/user_program_parts.h"

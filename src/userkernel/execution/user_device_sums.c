@@ -1,3 +1,8 @@
+/* Totals that a device makes itself, so that the values of each item need not be copied to the
+ * host. Each total has a kernel of its own. Small bins are added in the local memory of a group,
+ * and then to those of the device with atomics; large ones directly. All words are integers, so
+ * their order does not matter. Bins that need more than 1 MiB, and bins of extremes, are left to
+ * the host. */
 #include "userkernel/execution/user_device_sums.h"
 
 #include "device/device.h"

@@ -1,3 +1,5 @@
+/* Before a device makes totals of a kernel, it makes them of chosen values, which the host adds as
+ * well. A device with one wrong bit is refused. */
 #include "userkernel/execution/user_device_trial.h"
 
 #include "base/memory.h"

@@ -1,3 +1,5 @@
+/* The least or greatest number of a piece of items, and its first place. One set of functions is
+ * written for each type; the table below has a row a type. */
 #include "userkernel/execution/user_extreme.h"
 
 #include <string.h>

@@ -1,3 +1,7 @@
+/* The bits in which a program reports what is wrong with an item (user_program.h), as a message.
+ * For a range of items a program reports bits only. So user_grains.c computes the items of the
+ * range one by one, up to the first with a fault, and user_run.c tells the fault of the first item
+ * of all. */
 #include "userkernel/execution/user_fault.h"
 
 #include <inttypes.h>

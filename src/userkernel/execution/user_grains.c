@@ -1,3 +1,11 @@
+/* What one thread does with a range of items. The compiled program writes outputs to their arrays.
+ * Values for totals go to memory of the thread, a piece of items at a time, and are then added:
+ *
+ *   items of a grain   [ piece ][ piece ][ piece ]
+ *   program                |  outputs --> array of the kernel
+ *                          +- values  --> memory of the thread --> totals of the thread
+ *
+ * A piece fits the cache of a core, so its values are added before they leave it. */
 #include "userkernel/execution/user_grains.h"
 
 #include "base/memory.h"

@@ -1,3 +1,5 @@
+/* How a job is cut into grains. It depends on the job and on the number of ranks alone, so that
+ * all ranks cut it in the same way. */
 #include "userkernel/execution/user_job.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* Outputs as files. The ending of the name chooses the format. NPY and raw numbers may be mapped:
+ * the kernel then computes in the file itself, where outputs would take too much memory. */
 #include "userkernel/execution/user_output.h"
 
 #include "base/memory.h"

@@ -13,7 +13,7 @@ qn_status qn__user_output_check(const qn__user_array *a, const char *name, const
                                 qn_error *err);
 
 /* Makes an output of zeros in the file of a writer, so that it may be larger than memory: with its
- * room on the disk. *made is 0 where that is not possible: the array then needs memory, and
+ * space on the disk. *made is 0 where that is not possible: the array then needs memory, and
  * qn__user_output_write. Fails with QN_IO (a full disk). Release the array after the commit. */
 qn_status qn__user_output_map(qn__user_array *a, const char *path, qn__writer *writer, int *made,
                               qn_error *err);

@@ -1,3 +1,5 @@
+/* Rounds the exact value of a sum to float or double: to the nearest number, ties to even. The sum
+ * is given as its highest 64 bits, their place, and whether anything lies below them. */
 #include "userkernel/execution/user_round.h"
 
 #include <string.h>

@@ -377,13 +377,13 @@ static qn_status run_round(round *r, qn__team *team, qn__user_total *total, qn_e
 static uint32_t next_count(const round *r) {
     const uint32_t left = r->grains - r->from;
     const int64_t bytes = r->grain * qn__user_job_bytes(r->job);
-    const int64_t room = r->ranks > 1 && bytes > 0 ? QN__USER_ROUND_BYTES / bytes : left;
+    const int64_t capacity = r->ranks > 1 && bytes > 0 ? QN__USER_ROUND_BYTES / bytes : left;
     const uint32_t half = left / 2;
     double count = half;
     if (!r->in_rounds)
         return left;
     if (r->job->iteration > 0) /* the iterations before have shown what the ranks can do */
-        return room < 1 ? 1 : room < left ? (uint32_t)room : left;
+        return capacity < 1 ? 1 : capacity < left ? (uint32_t)capacity : left;
     if (r->job->pace <= 0) {
         /* However many grains there are, it is short: ranks can be stopped only between rounds. */
         const uint32_t low = r->ranks * OF_A_PROBE, high = r->ranks * MOST_OF_A_PROBE;
@@ -394,7 +394,7 @@ static uint32_t next_count(const round *r) {
         if (r->count > 0 && count > (double)r->count * GROWTH)
             count = (double)r->count * GROWTH;
     }
-    count = count < (double)room ? count : (double)room;
+    count = count < (double)capacity ? count : (double)capacity;
     return count < 1 ? 1 : count < left ? (uint32_t)count : left;
 }
 

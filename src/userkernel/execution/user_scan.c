@@ -1,10 +1,24 @@
-/* A long sum has one limb of 64 bits for each 64 powers of two of binary64. Few of them are in use
+/* Prefix sums (SCAN) that are exact and rounded once, by all threads. Threads first add up
+ * segments, each for itself. The sums before the segments follow one from the other. Then threads
+ * go over the segments again, each from its sum:
+ *
+ *   numbers    3 1 4 | 1  5  9 | 2  6
+ *   sums           8 |      15 |    8     by all threads
+ *   before         0 |       8 |   23     by one thread
+ *   results    3 4 8 | 9 14 23 | 25 31    by all threads
+ *
+ * Sums of segments are exact, so the results do not depend on where segments are cut.
+ *
+ * A long sum has one limb of 64 bits for each 64 powers of two of binary64. Few of them are in use
  * at a time: the window from the lowest limb that an addend reached to the highest one that is not
  * a copy of the sign. So adding and rounding cost as much as the numbers' range, not as the
- * format's. Where two doubles hold the sum, they are used instead.
+ * format's:
  *
- * Threads first add up segments, each for itself. The sums before the segments follow one from the
- * other. Then threads go over the segments again, each from its sum. */
+ *   limb   35 ........ high .......... low ........ 0
+ *          the sign    these are stored    zeros
+ *
+ * Where two doubles hold the sum, they are used instead. That is several times as fast, and the
+ * usual case. */
 #include "userkernel/execution/user_scan.h"
 
 #include "base/memory.h"

@@ -1,3 +1,16 @@
+/* Several iterations over a range of rows, by one thread. Each iteration needs the neighbours that
+ * the one before it has computed. With a reach of one row, three iterations of the rows 4 to 9:
+ *
+ *   row           1  2  3  4  5  6  7  8  9 10 11 12
+ *   state         r  r  r  r  r  r  r  r  r  r  r  r  read
+ *   iteration 1      x  x  x  x  x  x  x  x  x  x     to one place of the thread
+ *   iteration 2         x  x  x  x  x  x  x  x        to the other place
+ *   iteration 3            x  x  x  x  x  x           to the arrays of the kernel
+ *
+ * The rows at both ends are computed by the neighbouring threads, too. That costs less than to
+ * wait for each other after each iteration, and the rows stay in the cache meanwhile. At the ends
+ * of the space there are no further rows. With the border `wrap` a range goes on at the other
+ * end. */
 #include "userkernel/execution/user_steps.h"
 
 #include "base/memory.h"
@@ -100,9 +113,9 @@ static int make_places(const qn__user_job *job, qn__user_place place[2][QN__USER
     return 1;
 }
 
-/* The rows of a range with those around it that its first iteration computes. There is room for the
- * most iterations at once, so that the pages of few serve for more: new ones cost as much time as
- * an iteration. */
+/* The rows of a range with those around it that its first iteration computes. There is space for
+ * the most iterations at once, so that the pages of few serve for more: new ones cost as much time
+ * as an iteration. */
 static int64_t near_rows(const qn__user_job *job) {
     int everywhere;
     const int64_t steps = SIZE_MAX > UINT32_MAX ? QN__USER_STEPS_MAX : job->steps;

@@ -1,3 +1,6 @@
+/* Totals that are one number: exact sums, counts, extremes. Those with bins are passed on to
+ * user_bins.c, which has the same functions. Values of a whole piece of items are added at once,
+ * because num/exact_block.h adds blocks several times as fast as single numbers. */
 #include "userkernel/execution/user_sums.h"
 
 #include "base/memory.h"
