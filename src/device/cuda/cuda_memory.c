@@ -1,6 +1,9 @@
 /* Device memory, and copies between device and host. All copies use pinned memory: the host does
  * not wait for a copy to the device, and a copy to the host overlaps with reading the previous
- * one. */
+ * one. Pinned memory for each direction has two halves:
+ *
+ *     to the device:  the host fills one half while the device reads the other
+ *     to the host:    the device fills one half while the host reads the other */
 #include "device/cuda/cuda_gpu.h"
 
 #include "base/system/clock.h"

@@ -1,4 +1,13 @@
-/* Opens and closes a CUDA device. */
+/* Opens and closes a CUDA device.
+ *
+ * A failed kernel destroys its context with all that is in it. So programs are tried from the
+ * fastest kind of integer instructions to the plainest, each in a context that may be lost:
+ *
+ *     matrix instructions  -> fails ->  dot products of bytes  -> fails ->  plain integers
+ *
+ * Where other code of the process uses the primary context, a new program is tried in a context of
+ * its own (docs/devices.md). A device that hangs is abandoned: releasing what it uses would wait
+ * for it. */
 #include "device/cuda/cuda_gpu.h"
 
 #include "base/memory.h"

@@ -1,4 +1,9 @@
-/* The stream: kernels, recordings, waiting with a timeout, and failures. */
+/* The stream: kernels, recordings, waiting with a timeout, and failures.
+ *
+ * CUDA's own waits have no limit. So the host polls events instead, at first without a pause and
+ * then with longer ones. Operations are numbered in each lane. A *mark* is an event with the
+ * numbers before it: when it is complete, so is all that these lanes had to do up to there, and the
+ * device's clock between two marks gives the time in which it worked. */
 #include "device/cuda/cuda_gpu.h"
 
 #include "base/system/clock.h"

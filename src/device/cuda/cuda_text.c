@@ -1,4 +1,5 @@
-/* Programs of other texts than the device's own: user kernels. */
+/* Programs of other texts than the device's own: user kernels. A text that the compiler refuses is
+ * the kernel's fault, not the device's, which continues. */
 #include "base/memory.h"
 #include "device/cuda/cuda_compile.h"
 #include "device/cuda/cuda_gpu.h"

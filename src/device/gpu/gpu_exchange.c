@@ -1,6 +1,11 @@
 /* Copies in both directions at the same time. The host copies from and to pinned memory, because no
  * device copies asynchronously from other memory. It does some of each direction in turn, so that
- * the device has both to do, and both end together. */
+ * the device has both to do, and both end together. With 8 pieces up and 4 down:
+ *
+ *     host:    ask D0, ask D1, send U0 U1, take D0, ask D2, send U2 U3, take D1, ...
+ *
+ * Two pieces down are asked for at any time, so the device copies one while the host empties the
+ * pinned memory of the other. */
 #include "device/gpu/gpu_kernel.h"
 
 #include <string.h>

@@ -1,4 +1,9 @@
-/* A user's kernel on a device: what its files share. */
+/* A user's kernel on a device: what its files share.
+ *
+ *     gpu_kernel.c    the program, and the arrays that stay on the device during a call
+ *     gpu_parts.c     a call is cut into launches, two of which are under way
+ *     gpu_exchange.c  copies to and from the device in turn
+ *     gpu_totals.c    totals that the device makes itself */
 #ifndef QN_DEVICE_GPU_GPU_KERNEL_H
 #define QN_DEVICE_GPU_GPU_KERNEL_H
 

@@ -1,4 +1,6 @@
-/* The device memory of a worker, and the check, before any allocation, that it fits. */
+/* The device memory of a worker, and the check, before any allocation, that it fits. All arrays but
+ * those of items are allocated once, when the worker is opened, for the largest batch: an
+ * allocation in a step would wait for the device, and could fail when half of the work is done. */
 #include "base/memory.h"
 #include "device/gpu/gpu_kinds.h"
 #include "layer/layer.h"

@@ -2,6 +2,10 @@
  * receives at the same time: while part k is computed, the numbers of part k + 1 are sent and what
  * part k - 1 has written is fetched.
  *
+ *     lane UP     send 0 | send 1    | send 2    | send 3    |           |
+ *     lane WORK          | compute 0 | compute 1 | compute 2 | compute 3 |
+ *     lane DOWN                      | fetch 0   | fetch 1   | fetch 2   | fetch 3
+ *
  * A part begins only when the host has seen the end of the part before the last one, whose memory
  * it takes: so nothing writes to memory that is still read. A launch waits on the device for the
  * copies of its own numbers, and for nothing else.

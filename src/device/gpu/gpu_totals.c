@@ -1,3 +1,6 @@
+/* Totals of a user kernel (gpu_totals.h). A kernel adds to words of 64 bits on the device, which
+ * the host fetches only when they might overflow, and at the end of a call: the values themselves,
+ * megabytes a launch, need not be copied. */
 #include "device/gpu/gpu_totals.h"
 
 #include "base/memory.h"

@@ -1,4 +1,6 @@
-/* Opening and closing a GPU worker. */
+/* Opening and closing a GPU worker: the device, the program for its network or kernel, the memory.
+ * The program depends on the arithmetic and on whether there are pixels, not on the network: it is
+ * built once and kept on disk (gpu_cache.c). */
 #include "device/gpu/gpu_worker.h"
 
 #include "base/memory.h"

@@ -1,4 +1,5 @@
-/* Failures of an OpenCL device, and waiting for commands. */
+/* Failures of an OpenCL device, and waiting for commands. clWaitForEvents has no time limit, so the
+ * host asks for the state of an event until it is complete or the limit has passed. */
 #include "base/system/clock.h"
 #include "device/opencl/opencl_gpu.h"
 
