@@ -3,7 +3,6 @@
  * A file may have several members; zeros after the last are padding, as for the gzip program. zlib
  * checks each member's CRC and length. */
 #include "data/bytes/gzip.h"
-#include "base/digest/crc32.h"
 #include "data/bytes/packing.h"
 
 #ifdef QN_HAVE_ZLIB
@@ -65,20 +64,7 @@ int qn__gzip_block(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
     return code == Z_STREAM_END && stream.avail_out == 0;
 }
 
-uint32_t qn__gzip_sum(const void *bytes, size_t size) {
-    uLong sum = crc32(0, NULL, 0);
-    for (const uint8_t *at = bytes; size > 0;) {
-        const uInt now = size < AT_ONCE ? (uInt)size : (uInt)AT_ONCE;
-        sum = crc32(sum, at, now);
-        at += now;
-        size -= now;
-    }
-    return (uint32_t)sum;
-}
-
 #else
-
-uint32_t qn__gzip_sum(const void *bytes, size_t size) { return qn__crc32(0, bytes, size); }
 
 qn_status qn__gzip_need(qn_error *err) {
     qn__fail(err, QN_UNSUPPORTED, "this is gzip data, and Quern was built without zlib");

@@ -10,7 +10,4 @@ qn_status qn__gzip_need(qn_error *err);
 /* Unpacks gzip in memory. 1 when it gives exactly `made` bytes. After qn__gzip_need. */
 int qn__gzip_block(const uint8_t *from, size_t size, uint8_t *to, size_t made);
 
-/* The CRC-32 of the bytes, by the fastest means that are there. */
-uint32_t qn__gzip_sum(const void *bytes, size_t size);
-
 #endif

@@ -1,8 +1,8 @@
 /* Writing Parquet files (parquet.thrift and Encodings.md of Apache Parquet): nothing is compressed,
  * so the bytes depend on no library. Texts and bytes are numbers of a dictionary, packed with as
  * many bits as they need. Each chunk has one page of values, with a check sum. */
+#include "base/digest/crc32.h"
 #include "base/memory.h"
-#include "data/bytes/gzip.h"
 #include "data/write/formats.h"
 #include "data/write/write_columns.h"
 #include "data/write/write_ipc.h"
@@ -199,7 +199,7 @@ static qn_status put_page(file *f, int kind, uint64_t count, int encoding, qn_er
     add_number(&head, 1, I32, kind);
     add_number(&head, 2, I32, (int64_t)f->page.size);
     add_number(&head, 3, I32, (int64_t)f->page.size);
-    add_number(&head, 4, I32, (int32_t)qn__gzip_sum(f->page.at, f->page.size));
+    add_number(&head, 4, I32, (int32_t)qn__crc32(0, f->page.at, f->page.size));
     record of_kind = begin_struct(&head, kind == DATA_PAGE ? 5 : 7);
     add_number(&of_kind, 1, I32, (int64_t)count);
     add_number(&of_kind, 2, I32, encoding);
