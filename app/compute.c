@@ -1,6 +1,7 @@
 #include "compute.h"
 #include "message.h"
 #include "ranks.h"
+#include "shared_rows.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -38,19 +39,11 @@ const option compute_expert_options[] = {
      .from = QN_CHOICE_GPU_ISA,
      .help = "instructions for integer products on GPUs",
      .fallback = "auto"},
-    {.name = "shares",
-     .kind = OPTION_TEXT,
-     AT(shares),
-     .value = "LIST",
-     .help = "for experiments: fixed shares of each step for the devices of --devices, such as 3,1",
+    {ROW_TEXT(
+         "shares", shares, "LIST",
+         "for experiments: fixed shares of each step for the devices of --devices, such as 3,1"),
      .fallback = "by measured speed"},
-    {.name = "device-timeout",
-     .kind = OPTION_TEXT,
-     AT(timeout),
-     .value = "SECONDS",
-     .help = "a device that does not answer for this long counts as failed; the others take over "
-             "its work",
-     .field = "compute.device_timeout"},
+    {ROW_TIMEOUT(timeout)},
     {.name = NULL}};
 
 qn_compute compute_of(const compute_flags *f) {

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "message.h"
 #include "paths.h"
+#include "shared_rows.h"
 #include "sources.h"
 #include "written.h"
 
@@ -15,20 +16,12 @@ typedef struct convert_flags {
 
 #define AT(member) .place = offsetof(convert_flags, member)
 
-static const option convert_options[] = {
-    {.heading = "Options", .more = written_options, AT(to)},
-    {.name = "threads",
-     .kind = OPTION_COUNT,
-     AT(threads),
-     .value = "N",
-     .low = 1,
-     .high = 4096,
-     .help = "CPU threads for reading",
-     .fallback = "every core"},
-    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
-    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
-    SOURCE_FILE_OPTIONS(offsetof(convert_flags, from)),
-    {.name = NULL}};
+static const option convert_options[] = {{.heading = "Options", .more = written_options, AT(to)},
+                                         {ROW_READERS(threads)},
+                                         {ROW_QUIET(quiet)},
+                                         {ROW_JSON(json, "print one JSON object instead")},
+                                         SOURCE_FILE_OPTIONS(offsetof(convert_flags, from)),
+                                         {.name = NULL}};
 
 static int check_flags(const convert_flags *f) {
     const int code = written_check(&f->to);

@@ -5,6 +5,7 @@
 #include "jsonline.h"
 #include "message.h"
 #include "paths.h"
+#include "shared_rows.h"
 #include "sources.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,22 +20,14 @@ typedef struct head_flags {
 
 #define AT(member) .place = offsetof(head_flags, member)
 
-static const option head_options[] = {{.heading = "Options",
-                                       .letter = 'n',
-                                       .name = "items",
-                                       .kind = OPTION_COUNT,
-                                       AT(items),
-                                       .value = "N",
-                                       .low = 1,
-                                       .high = 10000,
-                                       .help = "how many items",
-                                       .fallback = "5"},
-                                      {.name = "json",
-                                       .kind = OPTION_FLAG,
-                                       AT(json),
-                                       .help = "print one JSON object instead, with all columns"},
-                                      SOURCE_FILE_OPTIONS(offsetof(head_flags, from)),
-                                      {.name = NULL}};
+static const option head_options[] = {
+    {.heading = "Options",
+     .letter = 'n',
+     ROW_COUNT("items", items, 1, 10000, "how many items"),
+     .fallback = "5"},
+    {ROW_JSON(json, "print one JSON object instead, with all columns")},
+    SOURCE_FILE_OPTIONS(offsetof(head_flags, from)),
+    {.name = NULL}};
 
 /* Features that fit a line, about. */
 enum { MOST_FEATURES = 8, CELL_ROOM = 40 };

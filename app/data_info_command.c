@@ -6,6 +6,7 @@
 #include "jsonline.h"
 #include "message.h"
 #include "paths.h"
+#include "shared_rows.h"
 #include "sources.h"
 #include <inttypes.h>
 #include <math.h>
@@ -35,18 +36,12 @@ static const option info_options[] = {
      .high = 1000,
      .help = "draw the first N items, if they are images",
      .fallback = "0"},
-    {.name = "sheet",
-     .kind = OPTION_TEXT,
-     AT(sheet),
-     .value = "FILE.png",
-     .help = "write a contact sheet: the first images of each class in a row"},
-    {.name = "augment",
-     .kind = OPTION_TEXT,
-     AT(augment),
-     .value = "TEXT",
-     .help = "with --sheet: a row is the first image of a class, and how training with this "
-             "--augment sees it in 15 epochs"},
-    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
+    {ROW_TEXT("sheet", sheet, "FILE.png",
+              "write a contact sheet: the first images of each class in a row")},
+    {ROW_TEXT("augment", augment, "TEXT",
+              "with --sheet: a row is the first image of a class, and how training with this "
+              "--augment sees it in 15 epochs")},
+    {ROW_JSON(json, "print one JSON object instead")},
     {.name = NULL}};
 
 /* Facts that have to be counted; the data set has the others. */

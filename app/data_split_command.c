@@ -3,6 +3,7 @@
 #include "command.h"
 #include "message.h"
 #include "paths.h"
+#include "shared_rows.h"
 #include "sources.h"
 #include "written.h"
 #include <quern/convert.h>
@@ -36,37 +37,16 @@ typedef struct split_flags {
 
 static const option split_options[] = {
     {.heading = "Options",
-     .name = "parts",
-     .kind = OPTION_TEXT,
-     AT(parts),
-     .value = "LIST",
-     .help = "names and shares of the parts, as train=0.8,test=0.2; the shares have the sum 1; "
-             "required"},
+     ROW_TEXT("parts", parts, "LIST",
+              "names and shares of the parts, as train=0.8,test=0.2; the shares have the sum 1; "
+              "required")},
     {.more = written_options, AT(to)},
-    {.name = "seed",
-     .kind = OPTION_COUNT,
-     AT(seed),
-     .value = "N",
-     .high = UINT64_MAX,
-     .help = "seed; another one puts other items into a part",
-     .fallback = "1"},
-    {.name = "stratify",
-     .kind = OPTION_FLAG,
-     AT(stratify),
-     .help = "cut each class by itself, so that all parts have about the same share of it"},
-    {.name = "threads",
-     .kind = OPTION_COUNT,
-     AT(threads),
-     .value = "N",
-     .low = 1,
-     .high = 4096,
-     .help = "CPU threads for reading",
-     .fallback = "every core"},
-    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     AT(json),
-     .help = "print one JSON object for each part instead"},
+    {ROW_SEED(seed, "seed; another one puts other items into a part")},
+    {ROW_FLAG("stratify", stratify,
+              "cut each class by itself, so that all parts have about the same share of it")},
+    {ROW_READERS(threads)},
+    {ROW_QUIET(quiet)},
+    {ROW_JSON(json, "print one JSON object for each part instead")},
     SOURCE_FILE_OPTIONS(offsetof(split_flags, from)),
     {.name = NULL}};
 

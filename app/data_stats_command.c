@@ -5,6 +5,7 @@
 #include "message.h"
 #include "paths.h"
 #include "ranks.h"
+#include "shared_rows.h"
 #include "sources.h"
 #include "stats.h"
 #include <quern/statistics.h>
@@ -28,29 +29,15 @@ static const option stats_options[] = {
      AT(by_class),
      .heading = "Options",
      .help = "also statistics of each class"},
-    {.name = "correlation",
-     .kind = OPTION_FLAG,
-     AT(correlation),
-     .help = "also the correlation of all pairs of columns; with --json covariances, too"},
-    {.name = "histograms",
-     .kind = OPTION_FLAG,
-     AT(histograms),
-     .help = "also how many values lie in each of --bins equal parts of the range"},
-    {.name = "bins",
-     .kind = OPTION_COUNT,
-     AT(bins),
-     .value = "N",
-     .low = 1,
-     .high = 1000000,
-     .help = "parts of a histogram",
+    {ROW_FLAG("correlation", correlation,
+              "also the correlation of all pairs of columns; with --json covariances, too")},
+    {ROW_FLAG("histograms", histograms,
+              "also how many values lie in each of --bins equal parts of the range")},
+    {ROW_COUNT("bins", bins, 1, 1000000, "parts of a histogram"),
      .fallback = "1 + log2 of the number of values, rounded up"},
-    {.name = "quantiles",
-     .kind = OPTION_TEXT,
-     AT(quantiles),
-     .value = "LIST",
-     .help = "numbers from 0 to 1, separated by commas",
+    {ROW_TEXT("quantiles", quantiles, "LIST", "numbers from 0 to 1, separated by commas"),
      .fallback = "0.25,0.5,0.75"},
-    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "print one JSON object instead"},
+    {ROW_JSON(json, "print one JSON object instead")},
     {.heading = "Data", .more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},

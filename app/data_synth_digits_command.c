@@ -5,6 +5,7 @@
 #include "format.h"
 #include "message.h"
 #include "paths.h"
+#include "shared_rows.h"
 #include "sources.h"
 #include <quern/data.h>
 #include <stdio.h>
@@ -20,26 +21,13 @@ typedef struct synth_flags {
 
 static const option synth_options[] = {
     {.heading = "Options",
-     .letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     AT(out),
-     .value = "FILE",
-     .help = "file to write; required. CSV if the name ends in .csv; PNG images in an archive, a "
-             "folder for each digit, if it ends in .tar; IDX if it ends in .idx or -ubyte, or with "
-             "--labels"},
-    {.name = "labels",
-     .kind = OPTION_TEXT,
-     AT(labels),
-     .value = "FILE",
-     .help = "IDX: file of labels to write"},
-    {.name = "items",
-     .kind = OPTION_COUNT,
-     AT(items),
-     .value = "N",
-     .low = 1,
-     .high = UINT64_C(1) << 32,
-     .help = "number of items to draw",
+     ROW_OUTPUT(
+         out, "FILE",
+         "file to write; required. CSV if the name ends in .csv; PNG images in an archive, a "
+         "folder for each digit, if it ends in .tar; IDX if it ends in .idx or -ubyte, or with "
+         "--labels")},
+    {ROW_TEXT("labels", labels, "FILE", "IDX: file of labels to write")},
+    {ROW_COUNT("items", items, 1, UINT64_C(1) << 32, "number of items to draw"),
      .fallback = "20000"},
     {.name = "first",
      .kind = OPTION_COUNT,
@@ -48,14 +36,8 @@ static const option synth_options[] = {
      .high = UINT64_C(1) << 47,
      .help = "number of the first item; a test set begins where the training set ends",
      .fallback = "0"},
-    {.name = "seed",
-     .kind = OPTION_COUNT,
-     AT(seed),
-     .value = "N",
-     .high = UINT64_MAX,
-     .help = "seed; another one draws other digits",
-     .fallback = "1"},
-    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
+    {ROW_SEED(seed, "seed; another one draws other digits")},
+    {ROW_QUIET(quiet)},
     {.name = NULL}};
 
 static int is_csv(const synth_flags *f) { return ends_with(f->out, ".csv"); }

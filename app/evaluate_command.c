@@ -1,6 +1,7 @@
 /* quern evaluate: how well a model predicts labelled data. */
 
 #include "predict.h"
+#include "shared_rows.h"
 #include <stddef.h>
 
 #define AT(member) .place = offsetof(predict_flags, member)
@@ -8,22 +9,15 @@
 
 static const option evaluate_options[] = {
     {.heading = "Data",
-     .name = "data",
-     .kind = OPTION_TEXT,
-     AT(from.data),
-     AGAIN(from.data_more),
-     .value = "FILE",
-     .help = "labelled data, in any format that train reads; required"},
+     ROW_DATA(from.data, "labelled data, in any format that train reads; required")},
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
 
     {.heading = "Output",
-     .name = "verbose",
-     .kind = OPTION_FLAG,
-     AT(verbose),
-     .help = "print all classes, also if there are many, and the table of calibration"},
-    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "all numbers as one JSON object"},
+     ROW_VERBOSE(verbose,
+                 "print all classes, also if there are many, and the table of calibration")},
+    {ROW_JSON(json, "all numbers as one JSON object")},
 
     {.heading = "Devices (they do not change the output)", .more = compute_options, AT(compute)},
     {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},

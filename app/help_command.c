@@ -3,6 +3,7 @@
 #include "command.h"
 #include "manual.h"
 #include "message.h"
+#include "shared_rows.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -17,10 +18,7 @@ static const option_word shells[] = {{"bash", NULL}, {"zsh", NULL}, {"fish", NUL
 
 static const option help_options[] = {
     {.heading = "For packages",
-     .name = "man",
-     .kind = OPTION_FLAG,
-     AT(man),
-     .help = "print the manual page of COMMAND, or of quern, in groff's man format"},
+     ROW_FLAG("man", man, "print the manual page of COMMAND, or of quern, in groff's man format")},
     {.name = "completion",
      .kind = OPTION_CHOICE,
      AT(completion),

@@ -7,6 +7,7 @@
 #include "output.h"
 #include "plain.h"
 #include "program.h"
+#include "shared_rows.h"
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
@@ -18,16 +19,13 @@ typedef struct jobs_flags {
     int forget, json;
 } jobs_flags;
 
+#define AT(member) .place = offsetof(jobs_flags, member)
+
 static const option jobs_options[] = {
     {.heading = "Options",
-     .name = "forget",
-     .kind = OPTION_FLAG,
-     .place = offsetof(jobs_flags, forget),
-     .help = "remove jobs that have ended from the list, with their scripts and local logs"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .place = offsetof(jobs_flags, json),
-     .help = "one JSON object a line on stdout: job"},
+     ROW_FLAG("forget", forget,
+              "remove jobs that have ended from the list, with their scripts and local logs")},
+    {ROW_JSON(json, "one JSON object a line on stdout: job")},
     {.name = NULL}};
 
 /* `state` is one of: queued, running, done, failed, stopped, lost, unknown. */

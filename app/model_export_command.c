@@ -4,6 +4,7 @@
 #include "jsonline.h"
 #include "message.h"
 #include "paths.h"
+#include "shared_rows.h"
 #include <inttypes.h>
 #include <quern/model.h>
 #include <stdio.h>
@@ -18,18 +19,9 @@ typedef struct export_flags {
 #define AT(member) .place = offsetof(export_flags, member)
 
 static const option export_options[] = {
-    {.heading = "Options",
-     .letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     AT(out),
-     .value = "FILE",
-     .help = "ONNX file to write; required"},
-    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     AT(json),
-     .help = "the summary as one JSON object on stdout"},
+    {.heading = "Options", ROW_OUTPUT(out, "FILE", "ONNX file to write; required")},
+    {ROW_QUIET(quiet)},
+    {ROW_JSON(json, "the summary as one JSON object on stdout")},
     {.name = NULL}};
 
 /* "i14" of a recipe. */

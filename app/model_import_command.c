@@ -6,6 +6,7 @@
 #include "message.h"
 #include "model_text.h"
 #include "paths.h"
+#include "shared_rows.h"
 #include "sources.h"
 #include <quern/import.h>
 #include <quern/network.h>
@@ -22,42 +23,22 @@ typedef struct import_flags {
 
 static const option import_options[] = {
     {.heading = "Options",
-     .name = "model",
-     .kind = OPTION_TEXT,
-     AT(model),
-     .value = "TEXT",
-     .help = "the network of the file: its layers, a ready model or @FILE; required"},
-    {.name = "input",
-     .kind = OPTION_TEXT,
-     AT(input),
-     .value = "SHAPE",
-     .help = "what an item is: 3x32x32 (channels x height x width), 28x28, or a number of "
-             "features; required"},
-    {.name = "classes",
-     .kind = OPTION_TEXT,
-     AT(classes),
-     .value = "LIST",
-     .help = "the names of the classes in the order of the outputs: cat,dog; or their number, 0 "
-             "for a network that predicts a real number",
+     ROW_TEXT("model", model, "TEXT",
+              "the network of the file: its layers, a ready model or @FILE; required")},
+    {ROW_TEXT("input", input, "SHAPE",
+              "what an item is: 3x32x32 (channels x height x width), 28x28, or a number of "
+              "features; required")},
+    {ROW_TEXT("classes", classes, "LIST",
+              "the names of the classes in the order of the outputs: cat,dog; or their number, 0 "
+              "for a network that predicts a real number"),
      .fallback = "as many as the network has outputs"},
-    {.name = "scale",
-     .kind = OPTION_TEXT,
-     AT(scale),
-     .value = "NAME",
-     .help = "what is done to values before the network: none, unit (bytes divided by 255, as "
-             "torchvision's ToTensor) or fraction (by 256); required for items with pixels",
+    {ROW_TEXT("scale", scale, "NAME",
+              "what is done to values before the network: none, unit (bytes divided by 255, as "
+              "torchvision's ToTensor) or fraction (by 256); required for items with pixels"),
      .fallback = "none"},
-    {.letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     AT(out),
-     .value = "FILE",
-     .help = "model file to write; required"},
-    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     AT(json),
-     .help = "one JSON object a line: tensor, import"},
+    {ROW_OUTPUT(out, "FILE", "model file to write; required")},
+    {ROW_QUIET(quiet)},
+    {ROW_JSON(json, "one JSON object a line: tensor, import")},
     {.name = NULL}};
 
 enum { MOST_CLASSES = 4096 };

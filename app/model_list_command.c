@@ -5,6 +5,7 @@
 #include "jsonline.h"
 #include "message.h"
 #include "model_text.h"
+#include "shared_rows.h"
 #include <stdio.h>
 
 typedef struct list_flags {
@@ -13,12 +14,8 @@ typedef struct list_flags {
 
 #define AT(member) .place = offsetof(list_flags, member)
 
-static const option list_options[] = {{.heading = "Options",
-                                       .name = "json",
-                                       .kind = OPTION_FLAG,
-                                       AT(json),
-                                       .help = "print one JSON object a line instead"},
-                                      {.name = NULL}};
+static const option list_options[] = {
+    {.heading = "Options", ROW_JSON(json, "print one JSON object a line instead")}, {.name = NULL}};
 
 static void print_ready(const qn_ready_model *m, const qn_network *network, int json) {
     char number[32];

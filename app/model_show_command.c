@@ -6,6 +6,7 @@
 #include "message.h"
 #include "model_text.h"
 #include "paths.h"
+#include "shared_rows.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,29 +21,13 @@ typedef struct model_flags {
 
 static const option show_options[] = {
     {.heading = "Options",
-     .name = "input",
-     .kind = OPTION_TEXT,
-     AT(input),
-     .value = "SHAPE",
-     .help = "what an item is: 3x32x32 (channels x height x width), 28x28, or a number of features",
+     ROW_TEXT(
+         "input", input, "SHAPE",
+         "what an item is: 3x32x32 (channels x height x width), 28x28, or a number of features"),
      .fallback = "of a ready model: what it was designed for"},
-    {.name = "classes",
-     .kind = OPTION_COUNT,
-     AT(classes),
-     .value = "N",
-     .low = 1,
-     .high = 1 << 24,
-     .help = "classes of the data, which the last layer of a ready model follows",
-     .fallback = "10"},
-    {.name = "svg",
-     .kind = OPTION_TEXT,
-     AT(svg),
-     .value = "FILE",
-     .help = "draw the network to this file"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     AT(json),
-     .help = "one JSON object a line: layer, network"},
+    {ROW_CLASSES(classes, "classes of the data, which the last layer of a ready model follows")},
+    {ROW_TEXT("svg", svg, "FILE", "draw the network to this file")},
+    {ROW_JSON(json, "one JSON object a line: layer, network")},
     {.name = NULL}};
 
 static char *shape_text(const uint32_t shape[3], char text[40]) {

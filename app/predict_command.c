@@ -8,6 +8,7 @@
 #include "message.h"
 #include "paths.h"
 #include "report.h"
+#include "shared_rows.h"
 #include "whole_output.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -25,38 +26,24 @@
 
 static const option predict_options[] = {
     {.heading = "Data",
-     .name = "data",
-     .kind = OPTION_TEXT,
-     AT(from.data),
-     AGAIN(from.data_more),
-     .value = "FILE",
-     .help = "data to predict: a table or images in a format that \"quern data info --help\" "
-             "lists, plain or "
-             "compressed; - is the standard input; required"},
+     ROW_DATA(from.data,
+              "data to predict: a table or images in a format that \"quern data info --help\" "
+              "lists, plain or "
+              "compressed; - is the standard input; required")},
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
 
     {.heading = "Output",
-     .letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     AT(out),
-     .value = "FILE",
-     .help =
+     ROW_OUTPUT(
+         out, "FILE",
          "CSV with the columns item, file (of images), label (if known), prediction, score; - is "
-         "stdout",
+         "stdout"),
      .fallback = "-"},
-    {.name = "outputs",
-     .kind = OPTION_FLAG,
-     AT(outputs),
-     .help = "add the network's outputs as columns p0, p1 and so on"},
-    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     AT(json),
-     .help = "the summary as one JSON object on stdout; needs -o\tFILE"},
+    {ROW_FLAG("outputs", outputs, "add the network's outputs as columns p0, p1 and so on")},
+    {ROW_QUIET(quiet)},
+    {ROW_JSON(json, "the summary as one JSON object on stdout; needs -o\tFILE")},
 
     {.heading = "Devices (they do not change the output)", .more = compute_options, AT(compute)},
     {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},

@@ -5,6 +5,7 @@
 #include "message.h"
 #include "progress.h"
 #include "secret.h"
+#include "shared_rows.h"
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,58 +14,33 @@
 #define AT(member) .place = offsetof(ranks_flags, member)
 
 const option ranks_options[] = {
-    {.name = "data-from-rank0",
-     .kind = OPTION_FLAG,
-     AT(data_from_rank0),
-     .help = "only rank 0 reads the files; it sends them to the others",
+    {ROW_FLAG("data-from-rank0", data_from_rank0,
+              "only rank 0 reads the files; it sends them to the others"),
      .fallback = "each machine reads its own"},
-    {.name = "meet",
-     .kind = OPTION_TEXT,
-     AT(rendezvous),
-     .value = "HOST:PORT",
-     .help = "address of rank 0, at which the ranks find each other; rank 0 listens there",
+    {ROW_TEXT("meet", rendezvous, "HOST:PORT",
+              "address of rank 0, at which the ranks find each other; rank 0 listens there"),
      .fallback = "from the launcher; without one, a single process"},
-    {.name = "ranks",
-     .kind = OPTION_COUNT,
-     AT(ranks),
-     .value = "N",
-     .low = 1,
-     .high = 1024,
-     .help = "with --meet: number of ranks"},
+    {ROW_COUNT("ranks", ranks, 1, 1024, "with --meet: number of ranks")},
     {.name = "rank",
      .kind = OPTION_COUNT,
      AT(rank),
      .value = "I",
      .high = 1023,
      .help = "with --meet: number of this rank, from 0"},
-    {.name = "key-file",
-     .kind = OPTION_TEXT,
-     AT(key_file),
-     .value = "FILE",
-     .help = "with --meet or torchrun: file with a secret of all ranks; only its owner may have "
-             "access"},
-    {.name = "interface",
-     .kind = OPTION_TEXT,
-     AT(interface),
-     .value = "NAME",
-     .help = "network interface, or address of this machine, for connections between ranks",
+    {ROW_TEXT("key-file", key_file, "FILE",
+              "with --meet or torchrun: file with a secret of all ranks; only its owner may have "
+              "access")},
+    {ROW_TEXT("interface", interface, "NAME",
+              "network interface, or address of this machine, for connections between ranks"),
      .fallback = "all"},
-    {.name = "meet-timeout",
-     .kind = OPTION_TEXT,
-     AT(rendezvous_timeout),
-     .value = "SECONDS",
-     .help = "how long to wait for the other ranks at the start",
+    {ROW_TEXT("meet-timeout", rendezvous_timeout, "SECONDS",
+              "how long to wait for the other ranks at the start"),
      .field = "cluster.rendezvous_timeout"},
-    {.name = "rank-timeout",
-     .kind = OPTION_TEXT,
-     AT(rank_timeout),
-     .value = "SECONDS",
-     .help = "a rank that is silent for this long counts as failed; the others continue without it",
+    {ROW_TEXT(
+         "rank-timeout", rank_timeout, "SECONDS",
+         "a rank that is silent for this long counts as failed; the others continue without it"),
      .field = "cluster.rank_timeout"},
-    {.name = "alone",
-     .kind = OPTION_FLAG,
-     AT(alone),
-     .help = "run as a single process, even under a launcher such as mpirun"},
+    {ROW_FLAG("alone", alone, "run as a single process, even under a launcher such as mpirun")},
     {.name = NULL}};
 
 /* The state of this rank. */

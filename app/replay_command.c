@@ -9,6 +9,7 @@
 #include "ranks.h"
 #include "report.h"
 #include "session.h"
+#include "shared_rows.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,12 +29,7 @@ typedef struct replay_flags {
 
 static const option replay_options[] = {
     {.heading = "Data",
-     .name = "data",
-     .kind = OPTION_TEXT,
-     AT(from.data),
-     AGAIN(from.data_more),
-     .value = "FILE",
-     .help = "the training data of the model, in any format",
+     ROW_DATA(from.data, "the training data of the model, in any format"),
      .fallback = "the built-in digits, if the recipe names them"},
     {.more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},
@@ -52,16 +48,9 @@ static const option replay_options[] = {
      AGAIN(from.valid_labels_more),
      .value = "FILE",
      .help = "IDX, NPY: labels of the validation file"},
-    {.name = "valid-query",
-     .kind = OPTION_TEXT,
-     AT(from.valid_query),
-     .value = "SQL",
-     .help = "SQLite, PostgreSQL: the rows of the validation set"},
-    {.name = "init-from",
-     .kind = OPTION_TEXT,
-     AT(init_from),
-     .value = "MODEL",
-     .help = "the model that the training started from, if there was one"},
+    {ROW_VALID_QUERY(from.valid_query)},
+    {ROW_TEXT("init-from", init_from, "MODEL",
+              "the model that the training started from, if there was one")},
 
     {.heading = "Kernels",
      .name = "in",
@@ -77,32 +66,14 @@ static const option replay_options[] = {
      .fallback = "the folder of the recipe"},
 
     {.heading = "Output",
-     .letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     AT(out),
-     .value = "FILE",
-     .help = "also write the model of the replay to this file"},
-    {.name = "quiet",
-     .kind = OPTION_FLAG,
-     AT(quiet),
-     .help = "print only errors and the last line"},
-    {.name = "verbose",
-     .kind = OPTION_FLAG,
-     AT(verbose),
-     .help = "report more: time of each part, every core, bytes moved"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     AT(json),
-     .help = "one JSON object a line on stdout: start, epoch, note, end, error"},
+     ROW_OUTPUT(out, "FILE", "also write the model of the replay to this file")},
+    {ROW_FLAG("quiet", quiet, "print only errors and the last line")},
+    {ROW_VERBOSE(verbose, "report more: time of each part, every core, bytes moved")},
+    {ROW_JSON(json, "one JSON object a line on stdout: start, epoch, note, end, error")},
 
     {.heading = "Devices (they do not change the result)", .more = compute_options, AT(compute)},
     {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},
-    {.name = "trace",
-     .kind = OPTION_TEXT,
-     AT(trace),
-     .value = "FILE",
-     .help = "write a timeline of every device, for ui.perfetto.dev or chrome://tracing"},
+    {ROW_TRACE(trace)},
     {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
     {.name = NULL}};
 

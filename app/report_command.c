@@ -5,6 +5,7 @@
 #include "message.h"
 #include "paths.h"
 #include "runs.h"
+#include "shared_rows.h"
 #include "sources.h"
 #include <quern/report.h>
 #include <stdio.h>
@@ -24,39 +25,20 @@ typedef struct report_flags {
 
 static const option report_options[] = {
     {.heading = "Output",
-     .letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     AT(out),
-     .value = "FILE",
-     .help = "page to write: one HTML file that needs no network, no script and no other file",
+     ROW_OUTPUT(out, "FILE",
+                "page to write: one HTML file that needs no network, no script and no other file"),
      .fallback = "report.html, with --plots none"},
-    {.name = "plots",
-     .kind = OPTION_TEXT,
-     AT(plots),
-     .value = "DIR",
-     .help = "folder for the charts alone, as SVG files"},
+    {ROW_TEXT("plots", plots, "DIR", "folder for the charts alone, as SVG files")},
     RUNS_OPTION(offsetof(report_flags, runs)),
-    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
+    {ROW_QUIET(quiet)},
 
     {.heading = "More about one run",
-     .name = "model",
-     .kind = OPTION_TEXT,
-     AT(model),
-     .value = "FILE",
-     .help = "its model: adds the weights of one without hidden layers"},
-    {.name = "data",
-     .kind = OPTION_TEXT,
-     AT(from.data),
-     AGAIN(from.data_more),
-     .value = "FILE",
-     .help = "with --model: items with labels, such as a test set; adds precision and recall by "
-             "class, and the worst mistakes with their images"},
-    {.name = "trace",
-     .kind = OPTION_TEXT,
-     AT(trace),
-     .value = "FILE",
-     .help = "its trace (quern train --trace FILE): adds when each worker computed"},
+     ROW_TEXT("model", model, "FILE", "its model: adds the weights of one without hidden layers")},
+    {ROW_DATA(from.data,
+              "with --model: items with labels, such as a test set; adds precision and recall by "
+              "class, and the worst mistakes with their images")},
+    {ROW_TEXT("trace", trace, "FILE",
+              "its trace (quern train --trace FILE): adds when each worker computed")},
     {.name = "mistakes",
      .kind = OPTION_COUNT,
      AT(mistakes),
@@ -72,13 +54,7 @@ static const option report_options[] = {
      .help = "with --data: shuffle each column N times to see what the predictions lose; takes N "
              "predictions of up to 10,000 items for each column",
      .fallback = "0"},
-    {.name = "seed",
-     .kind = OPTION_COUNT,
-     AT(seed),
-     .value = "N",
-     .high = UINT64_MAX,
-     .help = "seed of the shuffles",
-     .fallback = "1"},
+    {ROW_SEED(seed, "seed of the shuffles")},
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},

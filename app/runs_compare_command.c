@@ -5,6 +5,7 @@
 #include "message.h"
 #include "plain.h"
 #include "runs.h"
+#include "shared_rows.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,12 +15,10 @@ typedef struct compare_flags {
     int json;
 } compare_flags;
 
+#define AT(member) .place = offsetof(compare_flags, member)
+
 static const option compare_options[] = {
-    {.heading = "Options",
-     .name = "json",
-     .kind = OPTION_FLAG,
-     .place = offsetof(compare_flags, json),
-     .help = "print one JSON object a line instead, for each run"},
+    {.heading = "Options", ROW_JSON(json, "print one JSON object a line instead, for each run")},
     RUNS_OPTION(offsetof(compare_flags, runs)),
     {.name = NULL}};
 

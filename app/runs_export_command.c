@@ -4,6 +4,7 @@
 #include "message.h"
 #include "runs.h"
 #include "paths.h"
+#include "shared_rows.h"
 #include <quern/runs.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,33 +18,19 @@ typedef struct runs_flags {
 
 static const option runs_options[] = {
     {.heading = "Options",
-     .name = "format",
-     .kind = OPTION_TEXT,
-     AT(format),
-     .value = "NAME",
-     .help = "tensorboard (an event file with the scalars of each epoch) or mlflow (a run in the "
-             "layout of its file store); required"},
-    {.letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     AT(out),
-     .value = "DIR",
-     .help = "folder to write into, which is made if it is missing: the log folder of TensorBoard, "
-             "or MLflow's mlruns; required"},
-    {.name = "experiment",
-     .kind = OPTION_TEXT,
-     AT(experiment),
-     .value = "NAME",
-     .help = "mlflow: the experiment that the run belongs to",
+     ROW_TEXT("format", format, "NAME",
+              "tensorboard (an event file with the scalars of each epoch) or mlflow (a run in the "
+              "layout of its file store); required")},
+    {ROW_OUTPUT(
+        out, "DIR",
+        "folder to write into, which is made if it is missing: the log folder of TensorBoard, "
+        "or MLflow's mlruns; required")},
+    {ROW_TEXT("experiment", experiment, "NAME", "mlflow: the experiment that the run belongs to"),
      .fallback = "quern"},
-    {.name = "name",
-     .kind = OPTION_TEXT,
-     AT(name),
-     .value = "NAME",
-     .help = "mlflow: the name of the run",
+    {ROW_TEXT("name", name, "NAME", "mlflow: the name of the run"),
      .fallback = "the name of its folder"},
     RUNS_OPTION(offsetof(runs_flags, runs)),
-    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
+    {ROW_QUIET(quiet)},
     {.name = NULL}};
 
 static int is_mlflow(const runs_flags *f) { return strcmp(f->format, "mlflow") == 0; }

@@ -5,6 +5,7 @@
 #include "message.h"
 #include "plain.h"
 #include "runs.h"
+#include "shared_rows.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,13 +15,12 @@ typedef struct list_flags {
     int json;
 } list_flags;
 
-static const option list_options[] = {{.heading = "Options",
-                                       .name = "json",
-                                       .kind = OPTION_FLAG,
-                                       .place = offsetof(list_flags, json),
-                                       .help = "print one JSON object a line instead"},
-                                      RUNS_OPTION(offsetof(list_flags, runs)),
-                                      {.name = NULL}};
+#define AT(member) .place = offsetof(list_flags, member)
+
+static const option list_options[] = {
+    {.heading = "Options", ROW_JSON(json, "print one JSON object a line instead")},
+    RUNS_OPTION(offsetof(list_flags, runs)),
+    {.name = NULL}};
 
 static void print_line(const qn_run_info *info) {
     char score[RUNS_SCORE];

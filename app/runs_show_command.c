@@ -5,6 +5,7 @@
 #include "message.h"
 #include "plain.h"
 #include "runs.h"
+#include "shared_rows.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -15,13 +16,12 @@ typedef struct show_flags {
     int json;
 } show_flags;
 
-static const option show_options[] = {{.heading = "Options",
-                                       .name = "json",
-                                       .kind = OPTION_FLAG,
-                                       .place = offsetof(show_flags, json),
-                                       .help = "print one JSON object instead"},
-                                      RUNS_OPTION(offsetof(show_flags, runs)),
-                                      {.name = NULL}};
+#define AT(member) .place = offsetof(show_flags, member)
+
+static const option show_options[] = {
+    {.heading = "Options", ROW_JSON(json, "print one JSON object instead")},
+    RUNS_OPTION(offsetof(show_flags, runs)),
+    {.name = NULL}};
 
 static void print_text(const char *name, const char *text) {
     if (!*text)

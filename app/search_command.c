@@ -7,6 +7,7 @@
 #include "ranks.h"
 #include "search_grid.h"
 #include "search_table.h"
+#include "shared_rows.h"
 #include "train_flags.h"
 #include <inttypes.h>
 #include <stddef.h>
@@ -29,62 +30,37 @@ enum { NAME_ROOM = 512 };
 
 static const option search_options[] = {
     {.heading = "Search",
-     .name = "grid",
-     .kind = OPTION_TEXT,
-     AT(grid),
-     .value = "TEXT",
-     .help = "options of train and their values, all combinations of which are tried: \"lr "
-             "0.01,0.1 batch 64,128\"; a value with blanks stands between quotes",
+     ROW_TEXT("grid", grid, "TEXT",
+              "options of train and their values, all combinations of which are tried: \"lr "
+              "0.01,0.1 batch 64,128\"; a value with blanks stands between quotes"),
      .fallback = "one setting"},
-    {.name = "folds",
-     .kind = OPTION_COUNT,
-     AT(folds),
-     .value = "N",
-     .low = 2,
-     .high = 256,
-     .help = "parts of the data: each setting is trained without each of them, and tested on it; "
-             "each has about the same share of every class",
+    {ROW_COUNT("folds", folds, 2, 256,
+               "parts of the data: each setting is trained without each of them, and tested on it; "
+               "each has about the same share of every class"),
      .fallback = "5"},
-    {.name = "by",
-     .kind = OPTION_TEXT,
-     AT(by),
-     .value = "NAME",
-     .help = "metric that orders the settings: accuracy, f1, auc, log_loss, loss, rmse, mae or r2",
+    {ROW_TEXT(
+         "by", by, "NAME",
+         "metric that orders the settings: accuracy, f1, auc, log_loss, loss, rmse, mae or r2"),
      .fallback = "accuracy; real labels: rmse"},
-    {.name = "run-dir",
-     .kind = OPTION_TEXT,
-     AT(run_dir),
-     .value = "DIR",
-     .help = "keep the results of all runs in DIR/search.csv; an interrupted search continues from "
-             "there"},
-    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print no progress"},
-    {.name = "json", .kind = OPTION_FLAG, AT(json), .help = "all numbers as one JSON object"},
+    {ROW_TEXT(
+        "run-dir", run_dir, "DIR",
+        "keep the results of all runs in DIR/search.csv; an interrupted search continues from "
+        "there")},
+    {ROW_FLAG("quiet", quiet, "print no progress")},
+    {ROW_JSON(json, "all numbers as one JSON object")},
     {.heading = "Data",
-     .name = "data",
-     .kind = OPTION_TEXT,
-     AT(train.from.data),
-     AGAIN(train.from.data_more),
-     .value = "FILE",
-     .help = "training data, in any format that train reads",
+     ROW_DATA(train.from.data, "training data, in any format that train reads"),
      .fallback = "the built-in digits"},
     {.more = source_label_options, AT(train.from)},
     {.more = source_weight_options, AT(train.from)},
     {.more = source_column_options, AT(train.from)},
     {.more = source_image_options, AT(train.from)},
     {.heading = "Devices (they do not change the numbers)",
-     .name = "threads",
-     .kind = OPTION_COUNT,
-     AT(train.compute.threads),
-     .value = "N",
-     .low = 1,
-     .high = 4096,
-     .help = "cores; each takes whole runs while there are more runs than cores",
+     ROW_COUNT("threads", train.compute.threads, 1, 4096,
+               "cores; each takes whole runs while there are more runs than cores"),
      .fallback = "every core"},
-    {.name = "devices",
-     .kind = OPTION_TEXT,
-     AT(train.compute.devices),
-     .value = "LIST",
-     .help = "devices, each of which takes whole runs: cpu,cuda:0,cuda:1",
+    {ROW_TEXT("devices", train.compute.devices, "LIST",
+              "devices, each of which takes whole runs: cpu,cuda:0,cuda:1"),
      .fallback = "cpu"},
     {.heading = RANKS_HEADING, .more = ranks_options, AT(train.ranks)},
     {.name = NULL}};

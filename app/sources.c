@@ -2,6 +2,7 @@
 #include "message.h"
 #include "progress.h"
 #include "ranks.h"
+#include "shared_rows.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,28 +17,20 @@ const option source_label_options[] = {
      .again = offsetof(source_flags, labels_more),
      .value = "FILE",
      .help = "IDX, NPY: file of the labels; of several files, one for each, in the same order"},
-    {.name = "label",
-     .kind = OPTION_TEXT,
-     AT(label),
-     .value = "COLUMN",
-     .help = "tables: column of the labels: its name, a number from 1, or last",
+    {ROW_TEXT("label", label, "COLUMN",
+              "tables: column of the labels: its name, a number from 1, or last"),
      .fallback = "the first"},
-    {.name = "query",
-     .kind = OPTION_TEXT,
-     AT(query),
-     .value = "SQL",
-     .help = "SQLite, PostgreSQL: the rows to read: one SELECT with ORDER BY columns that tell all "
-             "rows apart",
+    {ROW_TEXT(
+         "query", query, "SQL",
+         "SQLite, PostgreSQL: the rows to read: one SELECT with ORDER BY columns that tell all "
+         "rows apart"),
      .fallback = "SQLite: the only table, by its rowid"},
     {.name = NULL}};
 
 const option source_weight_options[] = {
-    {.name = "weight",
-     .kind = OPTION_TEXT,
-     AT(weight),
-     .value = "COLUMN",
-     .help = "tables: column of the weights of the training items, named as for --label; NPZ: the "
-             "array; a weight says how much an item counts in losses",
+    {ROW_TEXT("weight", weight, "COLUMN",
+              "tables: column of the weights of the training items, named as for --label; NPZ: the "
+              "array; a weight says how much an item counts in losses"),
      .fallback = "none: all count equally"},
     {.name = NULL}};
 
@@ -66,49 +59,30 @@ const option source_column_options[] = {
      .words = headers,
      .help = "CSV: whether there is a header",
      .fallback = "auto"},
-    {.name = "features",
-     .kind = OPTION_TEXT,
-     AT(features),
-     .value = "LIST",
-     .help = "tables: read only these columns and the label: names, numbers from 1 or ranges such "
-             "as 3-7, separated by commas",
+    {ROW_TEXT("features", features, "LIST",
+              "tables: read only these columns and the label: names, numbers from 1 or ranges such "
+              "as 3-7, separated by commas"),
      .fallback = "all"},
-    {.name = "drop",
-     .kind = OPTION_TEXT,
-     AT(drop),
-     .value = "LIST",
-     .help = "tables: leave these columns out",
-     .fallback = "none"},
-    {.name = "category",
-     .kind = OPTION_TEXT,
-     AT(category),
-     .value = "LIST",
-     .help =
+    {ROW_TEXT("drop", drop, "LIST", "tables: leave these columns out"), .fallback = "none"},
+    {ROW_TEXT(
+         "category", category, "LIST",
          "tables: columns that hold categories although their cells are numbers, such as postal "
-         "codes",
+         "codes"),
      .fallback = "columns with more texts than numbers"},
-    {.name = "dates",
-     .kind = OPTION_TEXT,
-     AT(dates),
-     .value = "LIST",
-     .help = "tables: what a network gets of dates: year, quarter, month, day, weekday, yearday, "
-             "hour, minute, second, days since 1970",
+    {ROW_TEXT("dates", dates, "LIST",
+              "tables: what a network gets of dates: year, quarter, month, day, weekday, yearday, "
+              "hour, minute, second, days since 1970"),
      .fallback = "year,month,weekday,days, and hour where there are times"},
-    {.name = "date-format",
-     .kind = OPTION_TEXT,
-     AT(date_format),
-     .value = "FORMAT",
-     .help = "CSV: how dates are written, such as %d.%m.%Y or \"%m/%d/%Y %H:%M\"",
+    {ROW_TEXT("date-format", date_format, "FORMAT",
+              "CSV: how dates are written, such as %d.%m.%Y or \"%m/%d/%Y %H:%M\""),
      .fallback = "ISO 8601: 2026-11-28, 2026-11-28T13:30:00"},
     {.name = NULL}};
 
-const option source_unlabelled_options[] = {{.name = "unlabelled",
-                                             .kind = OPTION_FLAG,
-                                             AT(unlabelled),
-                                             .help =
-                                                 "tables: there is no column of labels; images: "
-                                                 "folders are not classes"},
-                                            {.name = NULL}};
+const option source_unlabelled_options[] = {
+    {ROW_FLAG("unlabelled", unlabelled,
+              "tables: there is no column of labels; images: "
+              "folders are not classes")},
+    {.name = NULL}};
 
 const option source_test_options[] = {
     {.name = "test",
@@ -123,37 +97,24 @@ const option source_test_options[] = {
      .again = offsetof(source_flags, test_labels_more),
      .value = "FILE",
      .help = "IDX, NPY: labels of the test set"},
-    {.name = "test-query",
-     .kind = OPTION_TEXT,
-     AT(test_query),
-     .value = "SQL",
-     .help = "SQLite, PostgreSQL: the rows of the test set"},
+    {ROW_TEXT("test-query", test_query, "SQL", "SQLite, PostgreSQL: the rows of the test set")},
     {.name = NULL}};
 
 const option source_image_options[] = {
-    {.name = "shape",
-     .kind = OPTION_TEXT,
-     AT(shape),
-     .value = "SHAPE",
-     .help = "CSV, IDX, NPY: the image that an item is: 28x28, or 3x32x32 with its channels first",
+    {ROW_TEXT(
+         "shape", shape, "SHAPE",
+         "CSV, IDX, NPY: the image that an item is: 28x28, or 3x32x32 with its channels first"),
      .fallback = "as the file says"},
-    {.name = "resize",
-     .kind = OPTION_TEXT,
-     AT(resize),
-     .value = "HOW",
-     .help =
+    {ROW_TEXT(
+         "resize", resize, "HOW",
          "images: scale all to HEIGHTxWIDTH, such as 32x32; or \"short 36 crop 32\", which keeps "
-         "proportions and takes the middle",
+         "proportions and takes the middle"),
      .fallback = "as they are"},
-    {.name = "skip-broken",
-     .kind = OPTION_FLAG,
-     AT(skip_broken),
-     .help = "images: leave out files that cannot be read, and say which"},
-    {.name = "no-cache",
-     .kind = OPTION_FLAG,
-     AT(no_cache),
-     .help = "do not keep decoded images and tables of large text files in the cache folder, nor "
-             "use those there"},
+    {ROW_FLAG("skip-broken", skip_broken,
+              "images: leave out files that cannot be read, and say which")},
+    {ROW_FLAG("no-cache", no_cache,
+              "do not keep decoded images and tables of large text files in the cache folder, nor "
+              "use those there")},
     {.name = NULL}};
 
 /* What a rank opens, if it is the one that reads. */

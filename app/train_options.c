@@ -4,6 +4,7 @@
 #include "command.h"
 #include "message.h"
 #include "recipe_rows.h"
+#include "shared_rows.h"
 #include "train_flags.h"
 #include <quern/defaults.h>
 #include <quern/train.h>
@@ -20,18 +21,14 @@ enum { DEFAULT_TEXT = 256, REMEDY = 400 };
 
 const option train_options[] = {
     {.heading = "Data",
-     .name = "data",
-     .kind = OPTION_TEXT,
-     AT(from.data),
-     AGAIN(from.data_more),
-     .value = "FILE",
-     .help = "training data: a table or images in a format that \"quern data info --help\" lists, "
-             "plain or compressed; the format is found from the content; FILE.npz:NAME is one "
-             "array of an archive, "
-             "FILE.zip:NAME one file; "
-             "- is the "
-             "standard input; several files are one table: repeat the option, or name a folder, a "
-             "pattern (\"part-*.csv\") or a list (@FILE)",
+     ROW_DATA(from.data,
+              "training data: a table or images in a format that \"quern data info --help\" lists, "
+              "plain or compressed; the format is found from the content; FILE.npz:NAME is one "
+              "array of an archive, "
+              "FILE.zip:NAME one file; "
+              "- is the "
+              "standard input; several files are one table: repeat the option, or name a folder, a "
+              "pattern (\"part-*.csv\") or a list (@FILE)"),
      .fallback = "20,000 built-in digits, with 4,000 more as test set"},
     {.more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},
@@ -51,92 +48,43 @@ const option train_options[] = {
      AGAIN(from.valid_labels_more),
      .value = "FILE",
      .help = "IDX, NPY: labels of the validation set"},
-    {.name = "valid-query",
-     .kind = OPTION_TEXT,
-     AT(from.valid_query),
-     .value = "SQL",
-     .help = "SQLite, PostgreSQL: the rows of the validation set"},
+    {ROW_VALID_QUERY(from.valid_query)},
     RECIPE(NULL, DATA),
     RECIPE("Network", NETWORK),
     RECIPE("Training", TRAINING),
-    {.name = "init-from",
-     .kind = OPTION_TEXT,
-     AT(init_from),
-     .value = "MODEL",
-     .help = "start from the parameters of this model, which must have the same layers"},
+    {ROW_TEXT("init-from", init_from, "MODEL",
+              "start from the parameters of this model, which must have the same layers")},
 
-    {.heading = "Output",
-     .letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     AT(out),
-     .value = "FILE",
-     .help = "model file to write (safetensors); required"},
-    {.name = "predictions",
-     .kind = OPTION_TEXT,
-     AT(predictions),
-     .value = "DIR",
-     .help = "folder for the predictions of the test set and of a validation file, as CSV: "
-             "stage1-test.csv and so on, written after each stage"},
-    {.name = "quiet",
-     .kind = OPTION_FLAG,
-     AT(quiet),
-     .help = "print only errors and the last line with the digest"},
-    {.name = "verbose",
-     .kind = OPTION_FLAG,
-     AT(verbose),
-     .help = "report more: time of each part, every core, bytes moved, a ready model's layers"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     AT(json),
-     .help = "one JSON object a line on stdout: start, epoch, note, end, error"},
-    {.name = "run-dir",
-     .kind = OPTION_TEXT,
-     AT(run_dir),
-     .value = "DIR",
-     .help = "keep metrics and a record of the run in this folder"},
-    {.name = "runs",
-     .kind = OPTION_TEXT,
-     AT(runs),
-     .value = "FILE",
-     .help = "record the run in this SQLite file; several trainings may use it at the same time; "
-             "quern runs list shows it",
+    {.heading = "Output", ROW_OUTPUT(out, "FILE", "model file to write (safetensors); required")},
+    {ROW_TEXT("predictions", predictions, "DIR",
+              "folder for the predictions of the test set and of a validation file, as CSV: "
+              "stage1-test.csv and so on, written after each stage")},
+    {ROW_FLAG("quiet", quiet, "print only errors and the last line with the digest")},
+    {ROW_VERBOSE(
+        verbose,
+        "report more: time of each part, every core, bytes moved, a ready model's layers")},
+    {ROW_JSON(json, "one JSON object a line on stdout: start, epoch, note, end, error")},
+    {ROW_TEXT("run-dir", run_dir, "DIR", "keep metrics and a record of the run in this folder")},
+    {ROW_TEXT("runs", runs, "FILE",
+              "record the run in this SQLite file; several trainings may use it at the same time; "
+              "quern runs list shows it"),
      .fallback = "QUERN_RUNS of the environment, else none"},
-    {.name = "run-name",
-     .kind = OPTION_TEXT,
-     AT(run_name),
-     .value = "NAME",
-     .help = "name of the run in that file",
+    {ROW_TEXT("run-name", run_name, "NAME", "name of the run in that file"),
      .fallback = "the name of the model file"},
-    {.name = "report",
-     .kind = OPTION_TEXT,
-     AT(report),
-     .value = "FILE",
-     .help = "page about the run, one HTML file: curves, confusion matrix, worst mistakes, weights "
-             "of a linear model; quern report writes it later, too"},
-    {.name = "plots",
-     .kind = OPTION_TEXT,
-     AT(plots),
-     .value = "DIR",
-     .help = "folder for the charts of that page, as SVG files"},
+    {ROW_TEXT(
+        "report", report, "FILE",
+        "page about the run, one HTML file: curves, confusion matrix, worst mistakes, weights "
+        "of a linear model; quern report writes it later, too")},
+    {ROW_TEXT("plots", plots, "DIR", "folder for the charts of that page, as SVG files")},
 
     {.heading = "Checkpoints",
-     .name = "checkpoint",
-     .kind = OPTION_TEXT,
-     AT(checkpoint),
-     .value = "DIR",
-     .help = "save the state of the run in this folder"},
-    {.name = "checkpoint-every",
-     .kind = OPTION_TEXT,
-     AT(checkpoint_every),
-     .value = "auto|TIME|N",
-     .help = "how often: every 30 seconds (30s), 5 minutes (5m), 2 hours (2h) or 500 steps (500); "
-             "auto takes at most 1\t%\tof the time",
+     ROW_TEXT("checkpoint", checkpoint, "DIR", "save the state of the run in this folder")},
+    {ROW_TEXT("checkpoint-every", checkpoint_every, "auto|TIME|N",
+              "how often: every 30 seconds (30s), 5 minutes (5m), 2 hours (2h) or 500 steps (500); "
+              "auto takes at most 1\t%\tof the time"),
      .fallback = "auto"},
-    {.name = "resume",
-     .kind = OPTION_FLAG,
-     AT(resume),
-     .help = "continue from the last complete checkpoint in --checkpoint\tDIR, if there is one"},
+    {ROW_FLAG("resume", resume,
+              "continue from the last complete checkpoint in --checkpoint\tDIR, if there is one")},
 
     {.heading = "Devices (they do not change the model file)",
      .more = compute_options,
@@ -145,11 +93,7 @@ const option train_options[] = {
     RECIPE("Advanced training", ADVANCED),
 
     {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},
-    {.name = "trace",
-     .kind = OPTION_TEXT,
-     AT(trace),
-     .value = "FILE",
-     .help = "write a timeline of every device, for ui.perfetto.dev or chrome://tracing"},
+    {ROW_TRACE(trace)},
 
     {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
     {.name = NULL}};

@@ -2,6 +2,7 @@
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
+#include "shared_rows.h"
 #include "whole_output.h"
 #include <quern/convert.h>
 #include <stdio.h>
@@ -9,25 +10,17 @@
 
 #define AT(member) .place = offsetof(written_flags, member)
 
-const option written_options[] = {{.letter = 'o',
-                                   .name = "output",
-                                   .kind = OPTION_TEXT,
-                                   AT(out),
-                                   .value = "FILE",
-                                   .help = "file to write; required. - is the standard output"},
-                                  {.name = "format",
-                                   .kind = OPTION_CHOICE,
-                                   AT(format),
-                                   .value = "NAME",
-                                   .from = QN_CHOICE_WRITE,
-                                   .help = "format of that file",
-                                   .fallback = "by the ending of its name"},
-                                  {.name = "output-labels",
-                                   .kind = OPTION_TEXT,
-                                   AT(labels),
-                                   .value = "FILE",
-                                   .help = "NPY, IDX: file of labels to write"},
-                                  {.name = NULL}};
+const option written_options[] = {
+    {ROW_OUTPUT(out, "FILE", "file to write; required. - is the standard output")},
+    {.name = "format",
+     .kind = OPTION_CHOICE,
+     AT(format),
+     .value = "NAME",
+     .from = QN_CHOICE_WRITE,
+     .help = "format of that file",
+     .fallback = "by the ending of its name"},
+    {ROW_TEXT("output-labels", labels, "FILE", "NPY, IDX: file of labels to write")},
+    {.name = NULL}};
 
 /* NULL: the ending names none. */
 static const char *format_of(const written_flags *f) {

@@ -674,10 +674,11 @@ def test_the_library_speaks_of_fields_and_the_command_of_options():
     rows = option_fields(ROOT)
     assert len(rows) > 100
     headers = "".join(h.read_text() for h in PUBLIC)
-    options = "".join(f.read_text() for f in (ROOT / "app").glob("*.c"))
+    options = "".join(f.read_text() for f in (ROOT / "app").glob("*.[ch]"))
     for field, option in rows:
         assert re.search(rf"\b{field.split('.')[1].split()[0]}\b", headers), field
-        assert f'.name = "{option}"' in options or field.startswith("train."), option
+        row = rf'(\.name = |ROW_\w+\(\s*)"{option}"'
+        assert re.search(row, options) or field.startswith("train."), option
 
 
 def test_wrong_spellings_are_found(tmp_path):
