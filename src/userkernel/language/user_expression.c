@@ -1,3 +1,14 @@
+/* Expressions: operators by precedence, with the types of C. What C leaves open gets one meaning,
+ * so some operations are written in another way, with int32_t a, b and a float x:
+ *
+ *   text      C                                          why
+ *   a + b     (int32_t)((uint32_t)(a) + (uint32_t)(b))   wraps around
+ *   a / b     qn_div_i32(qn_fault, a, b)                 reports a division by zero
+ *   a << b    qn_shl_i32(a, b)                           takes the count modulo 32
+ *   (int)x    qn_i32_of_f32(x)                           saturates; NaN becomes 0
+ *
+ * A row of additions such as a + b + 1 has one conversion around all of it. Until it ends, `wraps`
+ * says that the conversion is not written yet. */
 #include "userkernel/language/user_expression.h"
 
 #include "base/encoding.h"

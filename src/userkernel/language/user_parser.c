@@ -1,3 +1,13 @@
+/* What the readers of expressions, statements and declarations share.
+ *
+ * A text is read once, from left to right. Its C is written at the same time, and for the kernel's
+ * body also a tree, which the compiler of lanes needs:
+ *
+ *   y = n / 3;    p_y = qn_div_i32(qn_fault, u_n, ((int32_t)3));
+ *                 (result y (binary i32 / (name n) (literal 3)))
+ *
+ * A type is often known only when what it changes has been written. So text can be inserted before
+ * what was written from a byte on. Here that is the call of qn_div_i32, once the sign is read. */
 #include "userkernel/language/user_parser.h"
 
 #include <stdarg.h>

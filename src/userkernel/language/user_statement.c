@@ -1,3 +1,11 @@
+/* Statements, and the constants of a file. They are written as they are, but for these:
+ *
+ *   text                       C                                       why
+ *   while (n) ...              for (;;) {if (!(n)) break; ...}         see read_loop_body
+ *   y = x; of a result         p_y = x, and a mark for MIN and MAX     an item may assign none
+ *   int a = 1, b = a;          two declarations                        each has a node of the tree
+ *
+ * Words of C that a kernel lacks are refused with the way to do without. */
 #include "userkernel/language/user_statement.h"
 
 #include "userkernel/language/user_expression.h"

@@ -1,3 +1,7 @@
+/* When a checkpoint is written, and by whom: options, the lock, and what is due. user_state_file.c
+ * writes and reads the file. Before the work the place is tried and locked, so that a wrong folder
+ * or a second run is known at once. Among ranks one writes; if it dies, the next one takes the
+ * lock. */
 #include "userkernel/run/user_checkpoint.h"
 
 #include "base/memory.h"

@@ -1,3 +1,6 @@
+/* The search for the devices that compute fastest. It tries all together, then the fastest GPU
+ * alone, then the processor alone, a few runs each. Then the best one stays. The runs are
+ * iterations of the job, so none is wasted. */
 #include "userkernel/run/user_choice.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/* The files of a run get their names together at the end. All are opened before the work, so that
+ * a missing folder is known at once. All are complete and synced before the first gets its name,
+ * so a full disk leaves none of them. */
 #include "userkernel/run/user_files.h"
 
 #include "base/text/text.h"

@@ -1,3 +1,15 @@
+/* The loop over iterations. What NEXT(output, input) carries has two places, the array of the
+ * output and a spare one, which alternate:
+ *
+ *   iteration   reads           writes
+ *   0           the input       the output
+ *   1           the output      the spare
+ *   2           the spare       the output
+ *
+ * So the input is never changed. At the end the newest numbers are moved to the output. Between
+ * two runs of the job is decided how many iterations to compute at once (user_tune.c) and who
+ * computes them (user_choice.c), and a checkpoint is written where one is due. No result depends
+ * on that. */
 #include "userkernel/run/user_iterate.h"
 #include "userkernel/run/user_outputs.h"
 

@@ -1,3 +1,5 @@
+/* Outputs that fit in a quarter of the free memory are computed there. Larger ones with a file are
+ * computed in a mapping of the file that later gets the name. */
 #include "userkernel/run/user_outputs.h"
 
 #include "base/memory.h"

@@ -1,3 +1,5 @@
+/* Ranks compute shares of one result, so all of them must have the same kernel, numbers and
+ * inputs. Each rank states these as texts, and the texts are compared before the first item. */
 #include "userkernel/run/user_ranks.h"
 
 #include "base/digest/sha256.h"

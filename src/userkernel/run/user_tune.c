@@ -1,3 +1,6 @@
+/* The search for the number of iterations at once. It doubles the number as long as an iteration
+ * becomes faster: 1, 2, 4 and so on. After two numbers in a row that were not faster, the best one
+ * stays. Runs of the search are iterations of the job, so none is wasted. */
 #include "userkernel/run/user_tune.h"
 
 #include "userkernel/execution/user_steps.h"

@@ -1,3 +1,5 @@
+/* The team counts grains, and a report counts items. Grains change their size while a run goes on,
+ * so items are counted up to each change (qn__user_watch_change). */
 #include "userkernel/run/user_watch.h"
 
 #include "base/system/clock.h"
