@@ -38,13 +38,13 @@ if ! .venv/bin/python -c 'import pytest, xdist, pytest_timeout' 2>/dev/null; the
     exit 1
 fi
 
-# Tests that compute run one a core: with more, ranks that wait for one another exceed their time
-# limits. Three workers more run what mostly waits, and fill the pauses (tests/conftest.py).
+# Tests that compute run one a core and one more, which fills their pauses. Other workers run what mostly
+# waits (tests/conftest.py).
 cores=$(nproc)
 [ "$cores" -le 4 ] || cores=4
 echo "test: C tests (release and sanitizer builds), the command's tests, lint, and the matrix of"
 echo "test: compilers, processors and threads; $cores at a time, logs of builds in .cache/tests"
-export QUERN_TEST_TURNS="$cores"
+export QUERN_TEST_TURNS="$((cores + 1))"
 unset QUERN
 exec .venv/bin/python -m pytest -p no:cacheprovider --verbose --color=no -rsw --tb=short \
     --durations=8 --timeout=900 --numprocesses="$((cores + 3))" --dist=worksteal "${@:-tests}"

@@ -67,14 +67,28 @@ def pytest_configure(config):
         os.environ["QUERN_TEST_BUILDS"] = "yes"
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     # A test that takes the program from the environment must not meet an old one or none.
+    names = long_variants(config, items)
     for item in items:
-        if is_long(item):
+        if is_long(item) or item.nodeid.removeprefix("tests/") in names:
             item.add_marker(machine.LONG)
         if item.module.__name__ not in NO_PROGRAM and "quern" not in item.fixturenames:
             item.fixturenames.insert(0, "quern")
     items[:] = in_order(items)
+
+
+def long_variants(config, items):
+    """The lines of tests/long_tests.txt. One that names no test of a file that was collected whole is an
+    error: the test has another name now, and would run each time."""
+    text = (Path(__file__).parent / "long_tests.txt").read_text()
+    names = {line for line in text.splitlines() if line and not line.startswith("#")}
+    found = {item.nodeid.removeprefix("tests/") for item in items}
+    files = {name.partition("::")[0] for name in found}
+    lost = sorted(n for n in names - found if n.partition("::")[0] in files)
+    if lost and not any("::" in word for word in config.args):
+        raise pytest.UsageError("tests/long_tests.txt names what is not a test: " + ", ".join(lost))
+    return names
 
 
 def is_long(item):
@@ -106,8 +120,8 @@ def in_order(items):
 
 @contextlib.contextmanager
 def turn(item):
-    """A test that computes takes one of QUERN_TEST_TURNS places; scripts/test.sh gives one a core. It
-    also begins where these are taken and the processor has little to do: some of them wait too."""
+    """A test that computes takes one of QUERN_TEST_TURNS places; scripts/test.sh gives one more than
+    there are cores, because tests also wait for files. It also begins where these are taken and the processor has little to do: some of them wait too."""
     turns = int(os.environ.get("QUERN_TEST_TURNS", "0"))
     if turns == 0 or item.module.__name__ in WAITING or WAITING_PROGRAMS.match(item.name):
         yield

@@ -20,6 +20,7 @@ import builds
 import hosts
 import midprint
 import midwrite
+import machine
 import ranks
 import recipes
 
@@ -64,8 +65,9 @@ def test_features_are_told_by_name(quern, tmp_path):
         said(done, "these keep fewer than three bits (1 of 2): rate;")
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5])
-@pytest.mark.parametrize("name", recipes.FLOATS)
+@pytest.mark.parametrize("count, name", [
+    pytest.param(count, name, id=f"{name}-{count}", marks=[machine.LONG] * ((i + k) % 2))
+    for i, name in enumerate(recipes.FLOATS) for k, count in enumerate((1, 2, 3, 5))])
 def test_training(quern, files, tmp_path, count, name):
     out = tmp_path / "m.safetensors"
     done = ranks.run(quern, count, *words_of(name, files), "--quiet", "-o", out)

@@ -27,11 +27,11 @@ def name_of(source):
 # Programs with random cases are given fewer in the release build; all of them with
 # QUERN_LONG_TESTS=yes.
 # OpenCL has its turn in test_opencl.py: what takes long is to compile its kernels.
-FEWER = {"device.conformance": {"QN_TEST_CASES": "12", "OCL_ICD_VENDORS": "/nonexistent"},
+FEWER = {"device.conformance": {"QN_TEST_CASES": "7", "OCL_ICD_VENDORS": "/nonexistent"},
          "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
          "cluster.membership.view": {"QN_TEST_CASES": "20"},
          "tests.gpu_kernels": {"QN_TEST_SEED": "2", "QN_TEST_CASES": "1"},
-         "tests.gpu_worker": {"QN_TEST_CASES": "20", "QN_TEST_STRIDE": "2"}}
+         "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "3"}}
 
 # Programs that a sanitizer would keep at work for minutes are given fewer cases there. They run in
 # full in the release build, the conformance of devices with QUERN_LONG_TESTS=yes.
@@ -44,7 +44,8 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "1", "OCL_ICD_VENDORS": "/n
              "cluster.membership.view": {"QN_TEST_CASES": "1"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
              "tests.gpu_kernels": {"QN_TEST_SEED": "2", "QN_TEST_CASES": "1"},
-             "tests.gpu_worker": {"QN_TEST_CASES": "4", "QN_TEST_STRIDE": "7"}}
+             "tests.gpu_worker": {"QN_TEST_CASES": "4", "QN_TEST_STRIDE": "7"},
+             "tests.team": {"QN_TEST_CASES": "60"}}
 
 # Those among them that have one thread and so nothing for the thread sanitizer. In the release build
 # a function in the place of pthread_create sees to it that this is so.
@@ -89,7 +90,8 @@ def no_threads(tmp_path_factory):
 
 # These take long under the address sanitizer; others reach the same code.
 LONG_SANITIZED = ["tests.gpu_intgemm", "tests.gpu_worker", "device.cpu.integer.intgemm",
-                  "device.cpu.integer.intgemm_raw", "device.cpu.float.map", "device.cpu.float.outer",
+                  "device.cpu.integer.intgemm_raw", "device.cpu.float.kernels", "device.cpu.float.map",
+                  "device.cpu.float.outer", "device.cpu.float.slide", "kernels.runtime.elementary_functions",
                   "device.cpu.worker.cpu_measure",
                   "layer.window", "num.elementary", "team.virtual_ranks"]
 

@@ -14,7 +14,7 @@
 
 /* ----------------------------------------------------------------------------------- reductions */
 
-enum { ROUNDS = 40 };
+enum { ROUNDS = 16 };
 
 /* Words and chunks of reduction k, the same on all ranks. */
 static qn__reduction reduction_of(uint32_t k) {
