@@ -1,21 +1,15 @@
 #include "predict/evaluate.h"
 
 #include <inttypes.h>
-#include <math.h>
 
+/* All digits of a double. */
 static void add(qn__text *t, const char *key, double value) {
-    if (isfinite(value))
-        qn__text_add(t, ", \"%s\": %.17g", key, value);
-    else
-        qn__text_add(t, ", \"%s\": null", key);
+    qn__text_add_number(t, key, 17, value);
 }
 
 static void add_class(qn__text *t, const qn_class_evaluation *c) {
     qn__text_add(t, "{\"name\": ");
-    if (c->name)
-        qn__text_add_json(t, c->name);
-    else
-        qn__text_add(t, "null");
+    qn__text_add_json(t, c->name);
     qn__text_add(t, ", \"items\": %" PRIu64 ", \"predicted\": %" PRIu64 ", \"correct\": %" PRIu64,
                  c->items, c->predicted, c->correct);
     add(t, "precision", c->precision);

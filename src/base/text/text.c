@@ -300,6 +300,10 @@ void qn__text_add(qn__text *text, const char *format, ...) {
 
 /* Escapes what RFC 8259 requires and nothing else; an invalid UTF-8 byte becomes U+FFFD. */
 void qn__text_add_json(qn__text *text, const char *utf8) {
+    if (!utf8) {
+        append(text, "null", 4);
+        return;
+    }
     size_t left = strlen(utf8);
     append(text, "\"", 1);
     while (left > 0) {
@@ -319,6 +323,13 @@ void qn__text_add_json(qn__text *text, const char *utf8) {
         left -= length ? length : 1;
     }
     append(text, "\"", 1);
+}
+
+void qn__text_add_number(qn__text *text, const char *key, int digits, double value) {
+    if (isfinite(value))
+        qn__text_add(text, ", \"%s\": %.*g", key, digits, value);
+    else
+        qn__text_add(text, ", \"%s\": null", key);
 }
 
 void qn__text_release(qn__text *text) {

@@ -44,8 +44,12 @@ typedef struct qn__text {
     int failed;
 } qn__text;
 void qn__text_add(qn__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Appends a JSON string with its quotes. Escapes what must be escaped and nothing else. */
+/* Appends a JSON string with its quotes, or null for NULL. Escapes what must be escaped and nothing
+ * else. */
 void qn__text_add_json(qn__text *text, const char *utf8);
+/* Appends a member of a JSON object, `, "key": ` and a number with so many digits; what is not
+ * finite is null. */
+void qn__text_add_number(qn__text *text, const char *key, int digits, double value);
 void qn__text_release(qn__text *text);
 
 #endif

@@ -233,13 +233,6 @@ static void add_texts(qn__text *text, char *const *list, uint32_t count) {
     qn__text_add(text, "]");
 }
 
-static void add_name(qn__text *text, const char *name) {
-    if (name)
-        qn__text_add_json(text, name);
-    else
-        qn__text_add(text, "null");
-}
-
 static void add_dates(uint32_t dates, qn__text *text) {
     const char *between = "";
     for (int part = 0; part < QN__DATE_PARTS; ++part)
@@ -253,11 +246,11 @@ static void add_dates(uint32_t dates, qn__text *text) {
  * thousands of numbers. */
 static void add_feature(const qn__feature *feature, qn__text *text) {
     if (feature->categories == 0 && feature->exact == QN__EXACT_NONE && feature->dates == 0) {
-        add_name(text, feature->name);
+        qn__text_add_json(text, feature->name);
         return;
     }
     qn__text_add(text, "{\"name\":");
-    add_name(text, feature->name);
+    qn__text_add_json(text, feature->name);
     if (feature->dates) {
         qn__text_add(text, ",\"dates\":[");
         add_dates(feature->dates, text);
@@ -279,7 +272,7 @@ void qn__schema_add_json(const qn__schema *schema, qn__text *text) {
         return;
     }
     qn__text_add(text, "{\"label\":");
-    add_name(text, schema->label);
+    qn__text_add_json(text, schema->label);
     qn__text_add(text, ",\"target\":\"%s\",\"classes\":", targets[schema->target]);
     add_texts(text, schema->class_name, schema->classes);
     qn__text_add(text, ",\"features\":[");

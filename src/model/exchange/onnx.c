@@ -269,13 +269,6 @@ static void add_note(qn__protobuf *model, const char *key, const char *value) {
     qn__protobuf_message(model, MODEL_NOTE, &entry);
 }
 
-static void add_name(qn__text *list, const char *name) {
-    if (name)
-        qn__text_add_json(list, name);
-    else
-        qn__text_add(list, "null");
-}
-
 /* A list as JSON, which is released; nothing where no entry says anything. */
 static void add_list(qn__protobuf *model, const char *key, qn__text *list, int any) {
     if (any && !list->failed)
@@ -291,7 +284,7 @@ static void add_names(qn__protobuf *model, const qn_model *from, const qn__recip
     for (uint32_t k = 0; table && k < table->features; ++k) {
         const qn__feature *f = &table->feature[k];
         qn__text_add(&columns, k ? "," : "[");
-        add_name(&columns, f->name);
+        qn__text_add_json(&columns, f->name);
         named |= f->name != NULL;
         qn__text_add(&categories, "%s%s", k ? "," : "[", f->categories ? "" : "null");
         for (uint32_t c = 0; c < f->categories; ++c) {
@@ -305,7 +298,7 @@ static void add_names(qn__protobuf *model, const qn_model *from, const qn__recip
     qn__text_add(&categories, "]");
     for (uint32_t c = 0; c < qn_model_classes(from); ++c) {
         qn__text_add(&classes, c ? "," : "[");
-        add_name(&classes, qn_model_class_name(from, c));
+        qn__text_add_json(&classes, qn_model_class_name(from, c));
     }
     qn__text_add(&classes, "]");
     add_list(model, "columns", &columns, named);

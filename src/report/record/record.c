@@ -398,10 +398,7 @@ static void add_member(qn__text *t, const char *key, const char *json) {
 
 static void add_text(qn__text *t, const char *key, const char *plain) {
     qn__text_add(t, ",\n  \"%s\": ", key);
-    if (plain != NULL)
-        qn__text_add_json(t, plain);
-    else
-        qn__text_add(t, "null");
+    qn__text_add_json(t, plain);
 }
 
 static void add_final(qn__text *t, const char *key, int real, const qn_score *score) {
@@ -422,10 +419,7 @@ static void add_final(qn__text *t, const char *key, int real, const qn_score *sc
 
 /* A number within a line. */
 static void add_field(qn__text *t, const char *key, double value) {
-    if (isfinite(value))
-        qn__text_add(t, ", \"%s\": %.6g", key, value);
-    else
-        qn__text_add(t, ", \"%s\": null", key);
+    qn__text_add_number(t, key, 6, value);
 }
 
 /* Shares of values that lost all bits. */
