@@ -94,7 +94,11 @@ static void give(const qn__option *o, const void *from, void *to) {
 }
 
 void qn__options_give(const qn__recipe *from, qn_train_options *to) {
-    for (const qn__option *o = qn__options; o->key; ++o)
-        if (o->open.field && (o->form == QN__FORM_NAME || qn__option_taken(o, from)))
+    for (const qn__option *o = qn__options; o->key; ++o) {
+        const int number = o->form == QN__FORM_FLOAT || o->form == QN__FORM_COUNT;
+        if (o->open.field && number && !qn__option_taken(o, from))
+            set_number(o, o->usual, (char *)to + o->open.offset);
+        else if (o->open.field)
             give(o, qn__option_in(o, from), (char *)to + o->open.offset);
+    }
 }

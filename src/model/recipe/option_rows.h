@@ -77,8 +77,8 @@ void qn__options_init(qn_train_options *options);
 /* Copies what has no rule of its own: numbers and names. Fails with QN_USAGE (a name). */
 qn_status qn__options_take(const qn_train_options *from, qn__recipe *to, qn_error *err);
 
-/* The reverse: all but the network, the shape and what the recipe does not take. Texts are the
- * recipe's. */
+/* The reverse: all but the network and the shape. Numbers that the recipe does not take become
+ * their defaults. Texts are the recipe's. */
 void qn__options_give(const qn__recipe *from, qn_train_options *to);
 
 /* Whether the numbers are in their ranges, and what nothing takes is not set. */

@@ -6,10 +6,12 @@
 
 #include <cmocka.h>
 
+#include "model/recipe/option_rows.h"
 #include "model/recipe/recipe.h"
 #include "model/recipe/tables.h"
 
 #include <quern/choices.h>
+#include <quern/defaults.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -175,8 +177,42 @@ static void test_members_of_some_names_only(void **state) {
                          cases[i].takes);
 }
 
+/* What a help, a parser and a recipe need of each row. */
+static void test_option_rows(void **state) {
+    (void)state;
+    const qn_option *o, *other;
+    qn_train_options options;
+    char text[256];
+    qn_train_options_init(&options);
+    for (uint32_t i = 0; (o = qn_train_option(i)) != NULL; ++i) {
+        assert_int_equal(o->size, sizeof *o);
+        assert_int_equal(strncmp(o->field, "train.", 6), 0);
+        assert_true(o->offset >= sizeof o->size && o->offset < sizeof options);
+        assert_true((o->value == NULL) == (o->type == QN_OPTION_FLAG));
+        assert_true(strlen(o->help) > 5 && o->help[strlen(o->help) - 1] != '.');
+        assert_true((o->type == QN_OPTION_NAME) <= (qn_choice_name(o->from, 0) != NULL));
+        assert_true(o->type == QN_OPTION_FLAG || o->fallback ||
+                    qn_default_text(o->field, text, sizeof text));
+        for (uint32_t k = 0; (other = qn_train_option(k)) != NULL; ++k)
+            assert_true(k == i || (strcmp(o->name, other->name) && o->offset != other->offset &&
+                                   strcmp(o->field, other->field)));
+        int takers = 0;
+        for (uint32_t k = 0; o->only && qn_choice_name(o->only, k); ++k)
+            takers += qn_choice_takes(o->only, qn_choice_name(o->only, k), o->field + 6);
+        assert_true((takers > 0) == (o->only != QN_CHOICE_NONE));
+    }
+    assert_null(qn_train_option(UINT32_MAX));
+    for (const qn__option *row = qn__options; row->key; ++row) {
+        assert_true(row->contract >= 1 &&
+                    (row == qn__options || row->contract >= row[-1].contract));
+        for (const qn__option *before = qn__options; before < row; ++before)
+            assert_true(strcmp(row->key, before->key) && row->place != before->place);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_option_rows),
         cmocka_unit_test(test_every_row_is_found),
         cmocka_unit_test(test_values_are_all_there),
         cmocka_unit_test(test_failures_give_advice),
