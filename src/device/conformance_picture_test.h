@@ -137,7 +137,7 @@ static void draw_pictures(test_case *c, int blocks) {
                                            QN__LAYER_AVGPOOL,   QN__LAYER_DENSE, QN__LAYER_CONV,
                                            QN__LAYER_GLOBALPOOL};
     qn__program *p = &c->program;
-    qn__shape from = {1 + below(c, 4), 1 + below(c, 9), 1 + below(c, 9)};
+    qn__shape from = {1 + below(c, 4), 1 + below(c, 9), 1 + below(c, 9), QN__PICTURE};
     if (below(c, 4) == 0)
         from.channels = 1 + below(c, 20);
     p->layers = 2 + below(c, CASE_MOST - 1);
@@ -204,7 +204,7 @@ static void draw_pooled(test_case *c) {
     qn__program *p = &c->program;
     qn__shape from;
     do {
-        from = (qn__shape){1 + below(c, 4), 4 + below(c, 7), 4 + below(c, 9)};
+        from = (qn__shape){1 + below(c, 4), 4 + below(c, 7), 4 + below(c, 9), QN__PICTURE};
         p->layer = c->layer;
         p->layers = 0;
         p->parameters = 0;

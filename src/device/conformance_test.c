@@ -182,8 +182,8 @@ static void test_taps_outside_are_left_out(void **state) {
     c.apply_items = 0;
     for (uint32_t l = 0; l < 2; ++l)
         c.layer[l] = (qn__layer){.kind = QN__LAYER_CONV,
-                                 .from = {1, 1, 1},
-                                 .to = {1, 1, 1},
+                                 .from = {1, 1, 1, QN__PICTURE},
+                                 .to = {1, 1, 1, QN__PICTURE},
                                  .window = {{1 + 2 * l, 1 + 2 * l}, {1, 1}, {l, l}, {1, 1}},
                                  .in = 1,
                                  .out = 1,

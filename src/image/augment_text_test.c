@@ -93,7 +93,7 @@ static void test_shapes(void **state) {
         qn__augment a;
         qn_error err = {0};
         assert_int_equal(qn__augment_parse(cases[i].text, &a, NULL), QN_OK);
-        a.shape = (qn__shape){3, cases[i].height, cases[i].width};
+        a.shape = (qn__shape){3, cases[i].height, cases[i].width, QN__PICTURE};
         assert_int_equal(qn__augment_check(&a, &err), cases[i].remedy ? QN_USAGE : QN_OK);
         if (cases[i].remedy) {
             assert_string_equal(err.remedy, cases[i].remedy);

@@ -24,7 +24,7 @@ static qn__layer layer_of(qn__shape shape) {
 
 static void test_parameters(void **state) {
     (void)state;
-    const qn__layer l = layer_of((qn__shape){2, 3, 3});
+    const qn__layer l = layer_of((qn__shape){2, 3, 3, QN__PICTURE});
     float p[8];
     assert_int_equal(qn__layer_end(&l), 8);
     assert_int_equal(qn__layer_running(&l), 4);
@@ -54,7 +54,7 @@ static double loss_of(const double *p, const double *a, const float *g) {
 
 static void test_a_grain(void **state) {
     (void)state;
-    const qn__layer l = layer_of((qn__shape){CHANNELS, 2, 2});
+    const qn__layer l = layer_of((qn__shape){CHANNELS, 2, 2, QN__PICTURE});
     float a[MANY], delta[MANY], z[MANY], e[MANY], p[4 * CHANNELS], partial[4 * CHANNELS];
     double wide[MANY], parameters[4 * CHANNELS], loss = 0;
     for (uint32_t i = 0; i < MANY; ++i) {
@@ -88,7 +88,7 @@ static void test_a_grain(void **state) {
 /* One item and one pixel: the mean is the value, and no deviation is left. */
 static void test_a_single_value(void **state) {
     (void)state;
-    const qn__layer l = layer_of((qn__shape){1, 1, 1});
+    const qn__layer l = layer_of((qn__shape){1, 1, 1, QN__PICTURE});
     const float p[] = {2, -0.5f, 0, 1}, a[] = {7}, delta[] = {3};
     float z[1], e[1], partial[4];
     qn__batchnorm.forward_grain(&l, p, 1, a, z);
@@ -102,7 +102,7 @@ static void test_a_single_value(void **state) {
 /* A prediction: weight 2, mean 3, variance such that the root is 2. */
 static void test_running_averages_predict(void **state) {
     (void)state;
-    const qn__layer l = layer_of((qn__shape){1, 1, 2});
+    const qn__layer l = layer_of((qn__shape){1, 1, 2, QN__PICTURE});
     const float p[] = {2, 1, 3, 4.0f - QN__NORM_EPSILON}, a[] = {5, 2};
     float z[2];
     qn__batchnorm.forward(&l, 0, p, a, z);

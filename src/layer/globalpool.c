@@ -5,7 +5,9 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
                       qn_error *err) {
     qn__layer_text whole = *text;
     whole.window = (qn__window){{from.height, from.width}, {1, 1}, {0, 0}, {1, 1}};
-    return qn__window_make(&whole, from, from.channels, first, layer, err);
+    const qn_status status = qn__window_make(&whole, from, from.channels, first, layer, err);
+    layer->to.axes = QN__PICTURE; /* of one pixel: features */
+    return status;
 }
 
 const qn__layer_ops qn__globalpool = {

@@ -42,8 +42,9 @@ static void test_two_items(void **state) {
     float a[2 * OUT], delta[2 * OUT], z[OUT], e[OUT], p[2 * CHANNELS], partial[2 * CHANNELS] = {0};
     double wide[2][OUT], parameters[2 * CHANNELS];
     qn__layer l;
-    assert_int_equal(qn__groupnorm.make(&text, (qn__shape){CHANNELS, 2, PIXELS / 2}, 0, &l, NULL),
-                     QN_OK);
+    assert_int_equal(
+        qn__groupnorm.make(&text, (qn__shape){CHANNELS, 2, PIXELS / 2, QN__PICTURE}, 0, &l, NULL),
+        QN_OK);
     for (uint32_t i = 0; i < 2 * OUT; ++i) {
         wide[i / OUT][i % OUT] = (double)(a[i] = 3 + drawn(1, i) * (float)(1 + i % CHANNELS / 9));
         delta[i] = drawn(2, i);
@@ -76,7 +77,8 @@ static void test_a_constant_item(void **state) {
     const float p[] = {2, 3, -0.5f, 0.25f}, a[] = {0.1f, 0.1f, 0.1f, 0.1f};
     float z[4];
     qn__layer l;
-    assert_int_equal(qn__layernorm.make(&text, (qn__shape){2, 1, 2}, 0, &l, NULL), QN_OK);
+    assert_int_equal(qn__layernorm.make(&text, (qn__shape){2, 1, 2, QN__PICTURE}, 0, &l, NULL),
+                     QN_OK);
     qn__layernorm.forward(&l, 0, p, a, z);
     assert_memory_equal(z, ((const float[]){-0.5f, 0.25f, -0.5f, 0.25f}), sizeof z);
 }
@@ -86,7 +88,8 @@ static void test_groups_divide_channels(void **state) {
     const qn__layer_text text = {.kind = QN__LAYER_GROUPNORM, .norm_groups = 4};
     qn_error err = {0};
     qn__layer l;
-    assert_int_equal(qn__groupnorm.make(&text, (qn__shape){18, 2, 2}, 0, &l, &err), QN_USAGE);
+    assert_int_equal(qn__groupnorm.make(&text, (qn__shape){18, 2, 2, QN__PICTURE}, 0, &l, &err),
+                     QN_USAGE);
     assert_non_null(strstr(err.what, "18 channels cannot be divided into 4 equal groups"));
 }
 

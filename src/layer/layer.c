@@ -1,5 +1,7 @@
 #include "layer/layer.h"
 
+#include "layer/axes.h"
+
 #define ROW(KIND, NAME) [QN__LAYER_##KIND] = &qn__##NAME,
 
 const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind) {
@@ -11,6 +13,17 @@ int qn__layer_joins(const qn__layer *layer) { return qn__layer_ops_of(layer->kin
 
 qn__flops qn__layer_flops(const qn__layer *layer) {
     return qn__layer_ops_of(layer->kind)->flops(layer);
+}
+
+qn_status qn__layer_make(const qn__layer_ops *ops, const qn__layer_text *text, qn__shape from,
+                         uint64_t first, qn__layer *layer, qn_error *err) {
+    char shape[QN__SHAPE_TEXT];
+    if (!ops->takes || ops->takes >> from.axes & 1)
+        return ops->make(text, from, first, layer, err);
+    qn__fail(err, QN_USAGE, "\"%s\" cannot take an input of %s (%s)", ops->word,
+             qn__axes_of(from)->name, qn__shape_text(from, shape));
+    return qn__remedy(err, QN_USAGE, "it takes %s",
+                      ops->takes >> QN__SEQUENCE & 1 ? "positions" : "pixels");
 }
 
 int qn__layer_find(const qn__tokens *tokens, qn__layer_kind *kind) {

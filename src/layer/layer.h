@@ -37,6 +37,7 @@ typedef struct qn__layer_ops {
     const char *syntax; /* all of them, for messages */
     int bare;           /* 1: neither activation nor dropout follow */
     int contract;       /* the version of the contract from which on the kind exists */
+    uint32_t takes;     /* a bit for each of qn__axes that an input may have; 0: all */
     int block;          /* 1: the layers of a block follow the first word; the kind is its end */
 
     /* Reads the words between the first and the activation. Fails with QN_USAGE. NULL where there
@@ -100,6 +101,10 @@ const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind);
 
 /* Whether the layer reads a second output: see qn__layer_other. */
 int qn__layer_joins(const qn__layer *layer);
+
+/* As ops->make, after a check of what the input's axes are. */
+qn_status qn__layer_make(const qn__layer_ops *ops, const qn__layer_text *text, qn__shape from,
+                         uint64_t first, qn__layer *layer, qn_error *err);
 
 /* The cost of one item in this layer. */
 qn__flops qn__layer_flops(const qn__layer *layer);

@@ -66,7 +66,7 @@ static uint32_t pixels(const qn__window *w, int d, uint32_t from) {
 qn_status qn__window_make(const qn__layer_text *text, qn__shape from, uint32_t channels,
                           uint64_t first, qn__layer *layer, qn_error *err) {
     const qn__window *w = &text->window;
-    const qn__shape to = {channels, pixels(w, 0, from.height), pixels(w, 1, from.width)};
+    const qn__shape to = {channels, pixels(w, 0, from.height), pixels(w, 1, from.width), from.axes};
     const uint64_t size = (uint64_t)to.height * to.width;
     *layer = (qn__layer){.kind = text->kind,
                          .from = from,

@@ -42,7 +42,7 @@ static void add(network *n, qn__layer_text text) {
 }
 
 static network begin(uint32_t channels, uint32_t height, uint32_t width) {
-    network n = {.layer = {{.from = {channels, height, width}}},
+    network n = {.layer = {{.from = {channels, height, width, QN__PICTURE}}},
                  .program = {.loss = QN__LOSS_MSE,
                              .batch = ITEMS,
                              .grain = ITEMS,
@@ -184,8 +184,9 @@ static qn__layer pool(qn__layer_kind kind, uint32_t height, uint32_t width) {
     qn__layer_text text = one_pool;
     qn__layer l;
     text.kind = kind;
-    assert_int_equal(
-        qn__layer_ops_of(kind)->make(&text, (qn__shape){1, height, width}, 0, &l, NULL), QN_OK);
+    assert_int_equal(qn__layer_ops_of(kind)->make(&text, (qn__shape){1, height, width, QN__PICTURE},
+                                                  0, &l, NULL),
+                     QN_OK);
     return l;
 }
 
@@ -210,7 +211,7 @@ static void test_no_negative_zero_leaves_a_window(void **state) {
     const qn__layer_text text = {
         .kind = QN__LAYER_CONV, .out = 1, .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}}};
     qn__layer c;
-    assert_int_equal(qn__conv.make(&text, (qn__shape){1, 1, 1}, 0, &c, NULL), QN_OK);
+    assert_int_equal(qn__conv.make(&text, (qn__shape){1, 1, 1, QN__PICTURE}, 0, &c, NULL), QN_OK);
     qn__conv.forward(&c, 0, (const float[]){-1, -0.0f}, (const float[]){0}, z);
     assert_true(z[0] == 0 && !signbit(z[0]));
 }
@@ -232,14 +233,17 @@ static void test_windows_that_do_not_fit(void **state) {
     (void)state;
     qn__layer l;
     qn_error err = {0};
-    assert_int_equal(qn__maxpool.make(&one_pool, (qn__shape){3, 1, 5}, 0, &l, &err), QN_USAGE);
+    assert_int_equal(qn__maxpool.make(&one_pool, (qn__shape){3, 1, 5, QN__PICTURE}, 0, &l, &err),
+                     QN_USAGE);
     assert_string_equal(err.what, "a window of 2x2 pixels does not fit into 1x5 pixels");
     qn__layer_text wide = one_pool;
     wide.out = QN__MAX_WIDTH;
-    assert_int_equal(qn__conv.make(&wide, (qn__shape){3, 9, 9}, 0, &l, &err), QN_USAGE);
+    assert_int_equal(qn__conv.make(&wide, (qn__shape){3, 9, 9, QN__PICTURE}, 0, &l, &err),
+                     QN_USAGE);
     assert_string_equal(err.what, "16777216 channels of 8x8 pixels are too many outputs");
     wide.window.dilation[0] = 9;
-    assert_int_equal(qn__conv.make(&wide, (qn__shape){3, 9, 9}, 0, &l, &err), QN_USAGE);
+    assert_int_equal(qn__conv.make(&wide, (qn__shape){3, 9, 9, QN__PICTURE}, 0, &l, &err),
+                     QN_USAGE);
     assert_string_equal(err.what,
                         "a window of 10x2 pixels, its dilation included, does not fit into "
                         "9x9 pixels");

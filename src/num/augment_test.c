@@ -139,7 +139,7 @@ static void test_orders(void **state) {
 
 /* Fewer words; none leaves an item as it is. */
 static void test_alone(void **state) {
-    qn__augment a = {.shape = {CHANNELS, 6, 7}};
+    qn__augment a = {.shape = {CHANNELS, 6, 7, QN__PICTURE}};
     (void)state;
     check_some(&a);
     a.words = 1;
@@ -155,7 +155,7 @@ static void test_alone(void **state) {
 
 /* Every place of a window and of a square comes, and no other. */
 static void test_places(void **state) {
-    qn__augment a = {.shape = {1, 3, 3},
+    qn__augment a = {.shape = {1, 3, 3, QN__PICTURE},
                      .words = 3,
                      .word = {{QN__AUGMENT_PAD, 2}, {QN__AUGMENT_CROP, 0}, {QN__AUGMENT_FLIP, 0}}};
     int seen[2][5] = {{0}}, flips = 0;

@@ -80,10 +80,15 @@ typedef enum qn__layer_kind { QN__LAYER_LIST(QN__LAYER_NUMBER) } qn__layer_kind;
 
 enum { QN__LAYER_KINDS = QN__LAYER_LIST(QN__LAYER_ONE) };
 
+/* What the lengths of a shape mean; layer/axes.h has their rows. A sequence is a picture of height
+ * 1, whose pixels are its positions. */
+typedef enum qn__axes { QN__PICTURE, QN__SEQUENCE, QN__FEATURES } qn__axes;
+
 /* One item's values before or after a layer: `channels` of them for each pixel. Features without
- * pixels are {n, 1, 1}. */
+ * pixels are a picture, {n, 1, 1}. */
 typedef struct qn__shape {
     uint32_t channels, height, width;
+    qn__axes axes; /* QN__PICTURE or QN__SEQUENCE */
 } qn__shape;
 
 /* The input pixels that an output pixel reads; [0] is vertical, [1] horizontal. Tap k of output
@@ -161,7 +166,7 @@ static inline qn__layer qn__layer_dense(qn__shape from, uint32_t out, qn__activa
     const uint32_t in = qn__shape_volume(from);
     return (qn__layer){.kind = QN__LAYER_DENSE,
                        .from = from,
-                       .to = {out, 1, 1},
+                       .to = {out, 1, 1, QN__PICTURE},
                        .window = {{from.height, from.width}, {1, 1}, {0, 0}, {1, 1}},
                        .in = in,
                        .out = out,
@@ -175,7 +180,7 @@ static inline qn__layer qn__layer_dense(qn__shape from, uint32_t out, qn__activa
 /* The same for `in` features. */
 static inline qn__layer qn__layer_flat(uint32_t in, uint32_t out, qn__activation activation,
                                        uint64_t first) {
-    return qn__layer_dense((qn__shape){in, 1, 1}, out, activation, first);
+    return qn__layer_dense((qn__shape){in, 1, 1, QN__PICTURE}, out, activation, first);
 }
 
 /* Numbers of a recipe that the arithmetic of a step reads as they are. A recipe and a program have

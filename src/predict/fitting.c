@@ -1,5 +1,6 @@
 #include "predict/fitting.h"
 
+#include "layer/axes.h"
 #include <string.h>
 
 qn__fitting qn__fitting_of(const qn__recipe *recipe, const char *what) {
@@ -13,6 +14,7 @@ qn__fitting qn__fitting_of(const qn__recipe *recipe, const char *what) {
 qn_status qn__shape_check(const qn__recipe *recipe, const qn_data *data, const char *what,
                           qn_error *err) {
     const qn__shape *s = &recipe->shape;
+    char shape[QN__SHAPE_TEXT];
     const int files = strncmp(data->format, "images", 6) == 0;
     if (data->channels == 0 ||
         (s->channels == 0 && (!files || data->features == recipe->features)) ||
@@ -23,9 +25,9 @@ qn_status qn__shape_check(const qn__recipe *recipe, const qn_data *data, const c
                  "%s has images of %ux%ux%u, which is %u values, and the model takes %u", what,
                  data->channels, data->rows, data->columns, data->features, recipe->features);
     else
-        qn__fail(err, QN_MISMATCH,
-                 "%s has items of %ux%ux%u, the model takes %ux%ux%u (channels x height x width)",
-                 what, data->channels, data->rows, data->columns, s->channels, s->height, s->width);
+        qn__fail(err, QN_MISMATCH, "%s has items of %ux%ux%u, the model takes %s (%s)", what,
+                 data->channels, data->rows, data->columns, qn__shape_text(*s, shape),
+                 qn__axes_of(*s)->lengths);
     if (files && data->channels == 3 &&
         (s->channels == 1 || 3 * (uint64_t)recipe->features == data->features))
         return qn__remedy(err, QN_MISMATCH,

@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 
     static qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
-    if (qn__network_program(&network, (qn__shape){3, 8, 9}, layer, &parameters, &err) == QN_OK)
+    if (qn__network_program(&network, (qn__shape){3, 8, 9, QN__PICTURE}, layer, &parameters,
+                            &err) == QN_OK)
         FUZZ_MUST(parameters > 0 && layer[network.layers - 1].out > 0);
     return 0;
 }

@@ -129,7 +129,7 @@ qn_status qn_data_write_sheet(const qn_data *data, const char *augment, const ch
     qn_status status = qn__drawn_check(data, err);
     if (status == QN_OK)
         status = qn__augment_parse(augment, &s.augment, err);
-    s.augment.shape = (qn__shape){data->channels, data->rows, data->columns};
+    s.augment.shape = (qn__shape){data->channels, data->rows, data->columns, QN__PICTURE};
     if (status == QN_OK)
         status = qn__augment_check(&s.augment, err);
     if (status == QN_OK)

@@ -6,6 +6,7 @@
 #include "base/sized.h"
 #include "base/system/float_state.h"
 #include "data/table/shape.h"
+#include "layer/axes.h"
 #include "model/formats/recipe_options.h"
 #include "model/recipe/defaults.h"
 #include "model/recipe/model_source.h"
@@ -28,7 +29,7 @@ static qn_status find_input(const qn_train_options *job, uint32_t features, qn__
     uint32_t shape[3] = {features, 1, 1};
     const qn_status status =
         job->shape ? qn__shape_read(job->shape, "`train.shape`", shape, err) : QN_OK;
-    *input = (qn__shape){shape[0], shape[1], shape[2]};
+    *input = (qn__shape){shape[0], shape[1], shape[2], QN__PICTURE};
     if (status != QN_OK)
         return status;
     uint64_t values = (uint64_t)shape[1] * shape[2];
@@ -211,10 +212,11 @@ qn_status qn_ready_get(uint32_t index, qn_ready_model *model, qn_error *err) {
         return qn__remedy(err, QN_USAGE, "they are numbered from 0 to %u", qn_ready_count() - 1);
     }
     qn_ready_model own = {.size = sizeof own};
+    char shape[QN__SHAPE_TEXT];
     snprintf(own.name, sizeof own.name, "%s", row->name);
     snprintf(own.about, sizeof own.about, "%s", row->about);
-    snprintf(own.shape, sizeof own.shape, "%ux%ux%u", row->input.channels, row->input.height,
-             row->input.width);
+    qn__shape_text(row->input, shape);
+    snprintf(own.shape, sizeof own.shape, "%s", shape);
     qn__sized_give(QN__SIZED("model", qn_ready_model), &own, model, model->size);
     return QN_OK;
 }

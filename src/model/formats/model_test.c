@@ -136,7 +136,7 @@ static void test_windows_have_the_order_of_the_file(void **state) {
     enum { CONV = 2 * 2 * 2 * 3 + 2, ALL = CONV + 2 * 8 + 2 };
     qn__recipe r = example();
     r.features = 2 * 4 * 5;
-    r.shape = (qn__shape){2, 4, 5};
+    r.shape = (qn__shape){2, 4, 5, QN__PICTURE};
     r.scale = QN__SCALE_NONE;
     assert_int_equal(
         qn__network_parse("conv 2 2x3 tanh; avgpool 2x2 stride 1; dense 2", &r.network, NULL),

@@ -9,6 +9,7 @@
 #include "data/table/rules.h"
 #include "data/table/shape.h"
 #include "image/augment_text.h"
+#include "layer/axes.h"
 #include "model/formats/model.h"
 #include "model/recipe/defaults.h"
 #include "model/recipe/model_source.h"
@@ -142,7 +143,7 @@ static qn_status find_shape(const qn_train_options *o, const qn_data *data, qn__
     qn_data_image_size(data, &given[1], &given[2]);
     const qn_status status =
         o->shape ? qn__shape_read(o->shape, "`train.shape`", given, err) : QN_OK;
-    r->shape = (qn__shape){given[0], given[1], given[2]};
+    r->shape = (qn__shape){given[0], given[1], given[2], QN__PICTURE};
     if (!given[0] && o->table_of)
         r->shape = qn__model_recipe_of(o->table_of)->shape;
     return status;
@@ -193,10 +194,10 @@ static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error 
  * the layers that they read. */
 static void tell_layer(qn__text *to, const qn__layer_text *text, const qn__layer *layer, uint32_t l,
                        int reads) {
-    const qn__shape input = layer[l].from;
+    char input[QN__SHAPE_TEXT];
     qn__text_add(to, "\"");
     qn__network_layer_text(text, to);
-    qn__text_add(to, "\" for an input of %ux%ux%u", input.channels, input.height, input.width);
+    qn__text_add(to, "\" for an input of %s", qn__shape_text(layer[l].from, input));
     if (reads && qn__layer_source(layer, l) < 0)
         qn__text_add(to, ", which is the network's");
     else if (reads)

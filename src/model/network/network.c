@@ -1,5 +1,6 @@
 #include "model/network/network.h"
 
+#include "layer/axes.h"
 #include "model/network/choice_table.h"
 #include "model/network/network_refuse.h"
 #include <stdio.h>
@@ -321,12 +322,12 @@ static qn_status check_shapes(const qn__layer *layer, uint32_t index, qn__shape 
                               qn_error *err) {
     const int32_t main = qn__layer_source(layer, index), other = qn__layer_other(layer, index);
     const qn__shape a = layer[index].from, b = other < 0 ? input : layer[other].to;
-    char one[32], two[32];
+    char one[32], two[32], shape[2][QN__SHAPE_TEXT];
     if (memcmp(&a, &b, sizeof a) == 0)
         return QN_OK;
     qn__fail(err, QN_USAGE,
-             "a residual block adds outputs of different shapes: %ux%ux%u of %s and %ux%ux%u of %s",
-             a.channels, a.height, a.width, place_of(main, one), b.channels, b.height, b.width,
+             "a residual block adds outputs of different shapes: %s of %s and %s of %s",
+             qn__shape_text(a, shape[0]), place_of(main, one), qn__shape_text(b, shape[1]),
              place_of(other, two));
     return qn__remedy(err, QN_USAGE,
                       "give the block a shortcut with the channels and strides of its main path: "
@@ -339,7 +340,7 @@ qn_status qn__network_program(const qn__network *network, qn__shape input, qn__l
     uint64_t at = 0;
     qn__shape shape = input;
     if (network->layer[0].kind == QN__LAYER_DENSE)
-        shape = (qn__shape){qn__shape_volume(input), 1, 1};
+        shape = (qn__shape){qn__shape_volume(input), 1, 1, QN__PICTURE};
     input = shape;
     for (uint32_t l = 0; l < network->layers; ++l) {
         const qn__layer_text *from = &network->layer[l];
@@ -348,7 +349,7 @@ qn_status qn__network_program(const qn__network *network, qn__shape input, qn__l
             const int64_t source = (int64_t)l - 1 - from->skip;
             shape = source < 0 ? input : layer[source].to;
         }
-        qn_status status = ops->make(from, shape, at, &layer[l], err);
+        qn_status status = qn__layer_make(ops, from, shape, at, &layer[l], err);
         layer[l].skip = from->skip;
         layer[l].other = from->other;
         if (status == QN_OK && ops->join)

@@ -259,9 +259,9 @@ static void test_groups(void **state) {
         qn_error err = {0};
         assert_int_equal(qn__network_parse(texts[i], &network, NULL), QN_OK);
         assert_int_equal(qn__network_contract(&network), 6);
-        assert_int_equal(
-            qn__network_program(&network, (qn__shape){4, 3, 3}, layer, &parameters, &err),
-            said[i] ? QN_USAGE : QN_OK);
+        assert_int_equal(qn__network_program(&network, (qn__shape){4, 3, 3, QN__PICTURE}, layer,
+                                             &parameters, &err),
+                         said[i] ? QN_USAGE : QN_OK);
         if (said[i])
             assert_string_equal(err.what, said[i]);
         else
@@ -382,8 +382,9 @@ static void test_program(void **state) {
     assert_int_equal(
         qn__network_parse("dense 5 relu dropout 0.2; dense 3 tanh; dense 2", &network, NULL),
         QN_OK);
-    assert_int_equal(qn__network_program(&network, (qn__shape){7, 1, 1}, layer, &parameters, NULL),
-                     QN_OK);
+    assert_int_equal(
+        qn__network_program(&network, (qn__shape){7, 1, 1, QN__PICTURE}, layer, &parameters, NULL),
+        QN_OK);
     assert_int_equal(parameters, 7 * 5 + 5 + 5 * 3 + 3 + 3 * 2 + 2);
     const uint64_t expected[3][4] = {{7, 5, 0, 35}, {5, 3, 40, 55}, {3, 2, 58, 64}};
     for (int l = 0; l < 3; ++l) {
@@ -426,8 +427,9 @@ static void test_shapes(void **state) {
                           "globalpool; dense 4; dense 2",
                           &network, NULL),
         QN_OK);
-    assert_int_equal(
-        qn__network_program(&network, (qn__shape){3, 28, 15}, layer, &parameters, NULL), QN_OK);
+    assert_int_equal(qn__network_program(&network, (qn__shape){3, 28, 15, QN__PICTURE}, layer,
+                                         &parameters, NULL),
+                     QN_OK);
     for (uint32_t l = 0; l < network.layers; ++l) {
         assert_memory_equal(&layer[l].to, to[l], sizeof to[l]);
         assert_int_equal(qn__layer_end(&layer[l]), ends[l]);
@@ -438,18 +440,21 @@ static void test_shapes(void **state) {
     assert_int_equal(parameters, 503);
     /* Nothing is left of 3x3 pixels for the second pool. */
     assert_int_equal(qn__network_parse("maxpool 2; maxpool 2; dense 2", &network, NULL), QN_OK);
-    assert_int_equal(qn__network_program(&network, (qn__shape){1, 3, 3}, layer, &parameters, &err),
-                     QN_USAGE);
+    assert_int_equal(
+        qn__network_program(&network, (qn__shape){1, 3, 3, QN__PICTURE}, layer, &parameters, &err),
+        QN_USAGE);
     assert_string_equal(err.what, "a window of 2x2 pixels does not fit into 1x1 pixels");
     assert_string_equal(err.where, "model, layer 1");
     /* The same pixels are features for a dense layer, and all of a picture after a pool. */
     assert_int_equal(qn__network_parse("dense 2", &network, NULL), QN_OK);
-    assert_int_equal(
-        qn__network_program(&network, (qn__shape){3, 28, 15}, layer, &parameters, NULL), QN_OK);
+    assert_int_equal(qn__network_program(&network, (qn__shape){3, 28, 15, QN__PICTURE}, layer,
+                                         &parameters, NULL),
+                     QN_OK);
     assert_int_equal(layer[0].from.channels, 3 * 28 * 15);
     assert_int_equal(qn__network_parse("avgpool 2; dense 2", &network, NULL), QN_OK);
-    assert_int_equal(
-        qn__network_program(&network, (qn__shape){3, 28, 15}, layer, &parameters, NULL), QN_OK);
+    assert_int_equal(qn__network_program(&network, (qn__shape){3, 28, 15, QN__PICTURE}, layer,
+                                         &parameters, NULL),
+                     QN_OK);
     assert_int_equal(layer[1].window.kernel[0], 14);
     assert_int_equal(layer[1].window.kernel[1], 7);
     assert_int_equal(layer[1].depth, 3 * 14 * 7);
@@ -470,8 +475,9 @@ static void test_block_sources(void **state) {
         QN_OK);
     assert_int_equal(network.layers, 7);
     assert_int_equal(qn__network_contract(&network), 6);
-    assert_int_equal(qn__network_program(&network, (qn__shape){8, 6, 5}, layer, &parameters, NULL),
-                     QN_OK);
+    assert_int_equal(
+        qn__network_program(&network, (qn__shape){8, 6, 5, QN__PICTURE}, layer, &parameters, NULL),
+        QN_OK);
     for (uint32_t l = 0; l < 7; ++l) {
         const int add = layer[l].kind == QN__LAYER_ADD;
         const qn__shape from = source[l] < 0 ? layer[0].from : layer[source[l]].to;
@@ -484,8 +490,9 @@ static void test_block_sources(void **state) {
     assert_int_equal(layer[5].activation, QN__ACT_RELU);
     assert_true(layer[5].drop_keep == 2.0f);
     assert_int_equal(parameters, 8 * 72 + 8 + 8 * 8 + 8 + 8 * 72 + 8 + 8 * 9 * 2 + 2);
-    assert_int_equal(qn__network_program(&network, (qn__shape){3, 6, 5}, layer, &parameters, &err),
-                     QN_USAGE);
+    assert_int_equal(
+        qn__network_program(&network, (qn__shape){3, 6, 5, QN__PICTURE}, layer, &parameters, &err),
+        QN_USAGE);
     assert_string_equal(err.what,
                         "a residual block adds outputs of different shapes: 8x3x3 of layer 1 "
                         "and 3x3x3 of layer 2");
@@ -493,8 +500,9 @@ static void test_block_sources(void **state) {
     assert_non_null(strstr(err.remedy, "give the block a shortcut"));
     assert_int_equal(qn__network_parse("residual { dense 3 } tanh; dense 2", &network, NULL),
                      QN_OK);
-    assert_int_equal(qn__network_program(&network, (qn__shape){2, 2, 1}, layer, &parameters, &err),
-                     QN_USAGE);
+    assert_int_equal(
+        qn__network_program(&network, (qn__shape){2, 2, 1, QN__PICTURE}, layer, &parameters, &err),
+        QN_USAGE);
     assert_string_equal(err.what,
                         "a residual block adds outputs of different shapes: 3x1x1 of layer 0 "
                         "and 4x1x1 of the network's input");
@@ -520,8 +528,9 @@ static void test_thresholds(void **state) {
             2, {{.out = 3, .activation = QN__ACT_RELU, .dropout = cases[i].chance}, {.out = 2}}};
         qn__layer layer[2];
         uint64_t parameters;
-        assert_int_equal(
-            qn__network_program(&network, (qn__shape){1, 1, 1}, layer, &parameters, NULL), QN_OK);
+        assert_int_equal(qn__network_program(&network, (qn__shape){1, 1, 1, QN__PICTURE}, layer,
+                                             &parameters, NULL),
+                         QN_OK);
         assert_int_equal(layer[0].drop_threshold, cases[i].threshold);
     }
 }
@@ -534,9 +543,9 @@ static void test_too_many_parameters(void **state) {
     qn_error err = {0};
     for (int l = 0; l < QN__MAX_LAYERS; ++l)
         network.layer[l].out = QN__MAX_WIDTH;
-    assert_int_equal(
-        qn__network_program(&network, (qn__shape){UINT32_MAX, 1, 1}, layer, &parameters, &err),
-        QN_OK);
+    assert_int_equal(qn__network_program(&network, (qn__shape){UINT32_MAX, 1, 1, QN__PICTURE},
+                                         layer, &parameters, &err),
+                     QN_OK);
     /* 2^24 * (2^32 - 1) + 2^24 + 254 * (2^48 + 2^24), in Python */
     assert_true(parameters == 143552242383847424u);
 }

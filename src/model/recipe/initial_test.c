@@ -27,8 +27,9 @@ static void initialise(qn__init init, float *parameter) {
     qn__layer layer[2];
     uint64_t parameters;
     assert_int_equal(qn__network_parse("dense 3 relu; dense 2 softmax", &network, NULL), QN_OK);
-    assert_int_equal(qn__network_program(&network, (qn__shape){5, 1, 1}, layer, &parameters, NULL),
-                     QN_OK);
+    assert_int_equal(
+        qn__network_program(&network, (qn__shape){5, 1, 1, QN__PICTURE}, layer, &parameters, NULL),
+        QN_OK);
     assert_int_equal(parameters, ALL);
     for (int i = 0; i < ALL; ++i)
         parameter[i] = NAN;

@@ -139,7 +139,7 @@ qn__augment qn__recipe_augment(const qn__recipe *recipe) {
 /* A dense layer takes features, whatever shape they have. */
 qn__shape qn__recipe_input(const qn__recipe *recipe) {
     const int pixels = recipe->network.layer[0].kind != QN__LAYER_DENSE && recipe->shape.channels;
-    return pixels ? recipe->shape : (qn__shape){qn__recipe_inputs(recipe), 1, 1};
+    return pixels ? recipe->shape : (qn__shape){qn__recipe_inputs(recipe), 1, 1, QN__PICTURE};
 }
 
 uint32_t qn__recipe_inputs(const qn__recipe *recipe) {

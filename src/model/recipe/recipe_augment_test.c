@@ -17,7 +17,7 @@ static void test_augment(void **state) {
     char *json;
     r.augment = good;
     check_refused(&r, "the data has no pixels that could be augmented", "`train.augment`");
-    r.shape = (qn__shape){1, 2, r.features / 2};
+    r.shape = (qn__shape){1, 2, r.features / 2, QN__PICTURE};
     qn__recipe_tidy(&r);
     assert_int_equal(r.contract, 6);
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
@@ -59,7 +59,7 @@ static void test_channel(void **state) {
     r.scale = QN__SCALE_CHANNEL;
     check_refused(&r, "the scaling \"channel\" is for images, and the data has no pixels",
                   "`train.scale`");
-    r.shape = (qn__shape){4, 14, 14};
+    r.shape = (qn__shape){4, 14, 14, QN__PICTURE};
     qn__recipe_tidy(&r);
     assert_int_equal(r.contract, 6);
     assert_int_equal(qn__scale_count(&r), 4);

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "image/augment_text.h"
 #include "image/resize.h"
+#include "layer/axes.h"
 #include "model/recipe/recipe_check.h"
 #include "model/recipe/tables.h"
 #include <string.h>
@@ -67,16 +68,17 @@ static qn_status refuse_features(const qn__recipe *r, qn_error *err) {
 
 static qn_status check_shape(const qn__recipe *r, qn_error *err) {
     const uint64_t pixels = (uint64_t)r->shape.height * r->shape.width;
+    char shape[QN__SHAPE_TEXT];
     if (!qn__recipe_needs_shape(r))
         return QN_OK;
     if (pixels == 0)
         return refuse_features(r, err);
     if (r->shape.channels == 0 || pixels > UINT32_MAX ||
         pixels * r->shape.channels != qn__recipe_inputs(r))
-        return qn__recipe_refuse(
-            err, "`train.shape`", "give channels, height and width of an item, as 3x32x32",
-            qn__fail(err, QN_USAGE, "%ux%ux%u pixels are not %u inputs", r->shape.channels,
-                     r->shape.height, r->shape.width, qn__recipe_inputs(r)));
+        return qn__recipe_refuse(err, "`train.shape`",
+                                 "give channels, height and width of an item, as 3x32x32",
+                                 qn__fail(err, QN_USAGE, "%s pixels are not %u inputs",
+                                          qn__shape_text(r->shape, shape), qn__recipe_inputs(r)));
     return QN_OK;
 }
 

@@ -255,7 +255,7 @@ static void test_contract_5(void **state) {
         char *json;
         qn_error err = {0};
         assert_int_equal(qn__network_parse(models[i], &r.network, NULL), QN_OK);
-        r.shape = (qn__shape){1, 28, 28};
+        r.shape = (qn__shape){1, 28, 28, QN__PICTURE};
         qn__recipe_tidy(&r);
         assert_int_equal(r.contract, 5);
         assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
@@ -278,7 +278,7 @@ static void test_contract_5(void **state) {
     assert_int_equal(qn__network_parse(models[0], &r.network, NULL), QN_OK);
     assert_int_equal(qn__recipe_check(&r, &err), QN_USAGE);
     assert_string_equal(err.what, "the first layer is \"conv\", and the data has no pixels");
-    r.shape = (qn__shape){1, 28, 28};
+    r.shape = (qn__shape){1, 28, 28, QN__PICTURE};
     r.arith = QN__ARITH_I14;
     assert_int_equal(qn__recipe_check(&r, &err), QN_OK);
     qn__recipe_tidy(&r);

@@ -1,5 +1,6 @@
 /* The text of a recipe (docs/exactness.md 11.1). */
 #include "base/memory.h"
+#include "layer/axes.h"
 #include "model/recipe/option_rows.h"
 #include <string.h>
 
@@ -10,10 +11,8 @@ static void add_float(qn__text *text, float value) {
 }
 
 static void add_shape(qn__text *text, const qn__shape *s) {
-    if (s->channels)
-        qn__text_add(text, "\"%ux%ux%u\"", s->channels, s->height, s->width);
-    else
-        qn__text_add(text, "\"\"");
+    char shape[QN__SHAPE_TEXT];
+    qn__text_add(text, "\"%s\"", s->channels ? qn__shape_text(*s, shape) : "");
 }
 
 static void add_network(qn__text *text, const qn__network *network) {

@@ -132,7 +132,7 @@ static void read_shape(reader *r, const char *key, qn__shape *to) {
     if (!*text)
         return;
     if (sscanf(text, "%9ux%9ux%9u", &channels, &height, &width) == 3)
-        *to = (qn__shape){channels, height, width};
+        *to = (qn__shape){channels, height, width, QN__PICTURE};
     else
         bad(r, key, "the value is not a shape", REMADE);
 }

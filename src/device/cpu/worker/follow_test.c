@@ -25,16 +25,17 @@ static void append(network *n, qn__layer layer) { n->layer[n->program.layers++] 
 static void make_norm(network *n, qn__activation activation, uint64_t first) {
     const qn__layer_text text = {.kind = QN__LAYER_BATCHNORM, .activation = activation};
     qn__layer norm = {0};
-    assert_int_equal(
-        qn__layer_ops_of(text.kind)->make(&text, (qn__shape){1, 1, 1}, first, &norm, NULL), QN_OK);
+    assert_int_equal(qn__layer_ops_of(text.kind)->make(&text, (qn__shape){1, 1, 1, QN__PICTURE},
+                                                       first, &norm, NULL),
+                     QN_OK);
     append(n, norm);
 }
 
 static void make(network *n, qn__activation activation, int residual) {
     const qn__window one = {{1, 1}, {1, 1}, {0, 0}, {1, 1}};
     const qn__layer conv = {.kind = QN__LAYER_CONV,
-                            .from = {1, 1, 1},
-                            .to = {1, 1, 1},
+                            .from = {1, 1, 1, QN__PICTURE},
+                            .to = {1, 1, 1, QN__PICTURE},
                             .window = one,
                             .in = 1,
                             .out = 1,
