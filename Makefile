@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := build/quern
 .PHONY: build/quern install deb wheel demo test check setup lint format matrix fuzz gpu-check elementary-full functions-full
-.PHONY: bench clean help
+.PHONY: bench clean help tags hook coverage
 
 build/quern: ## the program and the library, release build (the default)
 	@scripts/setup.sh build || echo "make: going on with what is here"
@@ -36,6 +36,17 @@ test: ## the tests, about 15 minutes on two cores
 FILE ?=
 check: build/quern ## build and run what concerns one file: make check FILE=src/base/text/json.c
 	@$(if $(FILE),scripts/check.py $(FILE),echo "make: name the file: make check FILE=src/base/text/json.c" >&2; exit 2)
+
+tags: build/quern ## an index of functions for editors (ctags), and compile_commands.json for clangd
+	@ctags -f tags --languages=C,Python --langmap=C:+.inc.cl -R include src app tests bench python scripts
+	@ln -sf build/compile_commands.json compile_commands.json
+
+hook: ## git checks the layout and the rules of the house before each commit, in seconds
+	@ln -sf "$(CURDIR)/scripts/pre-commit" "$$(git rev-parse --git-path hooks)/pre-commit"
+	@echo "make: scripts/pre-commit runs before each commit; git commit --no-verify goes without"
+
+coverage: ## lines and branches that the C tests reach, by folder (PYTEST='tests/test_csv.py': these too)
+	@scripts/coverage.py $(if $(PYTEST),--pytest "$(PYTEST)")
 
 setup: ## install what building and testing need
 	@scripts/setup.sh

@@ -31,6 +31,7 @@ clang-format    | clang-format          | lint
 clang-tidy      | clang-tidy            | lint
 cppcheck        | cppcheck              | lint
 shellcheck      | shellcheck            | lint
+ctags           | universal-ctags       | make tags
 aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu | the Arm build of the matrix
 @/usr/aarch64-linux-gnu/include/stdio.h | libc6-dev-arm64-cross | the Arm build of the matrix
 arm-linux-gnueabihf-gcc | gcc-arm-linux-gnueabihf | the build for 32-bit Arm
