@@ -4,6 +4,7 @@ Each rule is a function from a tree to a list of complaints; one test asks that 
 none, and one, on a made-up tree, that the rule does complain where it is broken.
 """
 
+import ast
 import re
 import shutil
 import subprocess
@@ -281,6 +282,28 @@ def calls_of(folder):
 def calling_circles(root, folders):
     return [name for folder in folders for path in (root / "src" / folder, root / folder)
             for name in circles({folder: calls_of(path)})]
+
+
+def imports_of(package):
+    """Of each module of a package the others that it imports, at its top or in a function."""
+    found = {f.stem: set() for f in sorted(package.glob("*.py"))}
+    for name, others in found.items():
+        for node in ast.walk(ast.parse((package / f"{name}.py").read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level == 1:
+                others |= {node.module} if node.module else {alias.name for alias in node.names}
+    return {name: sorted(others & set(found)) for name, others in found.items()}
+
+
+def test_imports():
+    assert not circles({"python/quern": imports_of(ROOT / "python" / "quern")})
+
+
+def test_imports_refused(tmp_path):
+    made_up(tmp_path, {"quern/a.py": "from . import b\nfrom .c import d\n", "quern/b.py": "from ._abi import e\n",
+                       "quern/c.py": "import os\n"})
+    assert circles({"quern": imports_of(tmp_path / "quern")}) == []
+    made_up(tmp_path, {"quern/c.py": "def f():\n    from .a import g\n"})
+    assert circles({"quern": imports_of(tmp_path / "quern")}) == ["quern/a", "quern/c"]
 
 
 def test_calls():

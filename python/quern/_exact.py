@@ -4,24 +4,12 @@ import ctypes as C
 
 import numpy as np
 
-from . import _abi, ranks
-from ._library import sized, text
 from .data import Data
 
 
 def pointer(array, kind=np.float64):
     """The address of an array for the library."""
     return C.cast(array.ctypes.data, C.POINTER(np.ctypeslib.as_ctypes_type(kind)))
-
-
-def over_ranks(options, devices=None):
-    """Lets devices and the ranks of a cluster divide the work; `options` keeps what it points to."""
-    compute = sized(_abi.qn_compute)
-    compute.cluster = ranks.current()
-    if devices is not None:
-        compute.devices = text(devices)
-    options.compute = C.pointer(compute)
-    return options
 
 
 def data_of(table, targets=None):

@@ -9,6 +9,7 @@ from ._library import call, library, sized
 from .estimator import _Tabular
 from .linear import ConvergenceWarning
 from .preprocessing import _Transformer, _kind
+from .ranks import _over_ranks
 
 try:
     from sklearn.base import ClusterMixin
@@ -84,7 +85,7 @@ class PCA(_Transformer):
         options = _abi.qn_pca_options()
         library().qn_pca_options_init(options)
         options.components, options.threads = int(count), self.threads or 0
-        call("qn_pca_fit", data._address, _exact.over_ranks(options, self.devices),
+        call("qn_pca_fit", data._address, _over_ranks(options, self.devices),
              *map(_exact.pointer, (axes, variances, means)))
         whole = _exact.chain(variances[None], np.ones(features), 0.0)[0]
         self.components_, self.explained_variance_, self.mean_ = axes, variances[:len(axes)].copy(), means
@@ -207,7 +208,7 @@ class KMeans(ClusterMixin, _Transformer):
         options.tolerance, options.threads = float(self.tol), self.threads or 0
         centres, cluster = np.empty((options.clusters, data.features)), np.empty(data.items, np.uint32)
         result = sized(_abi.qn_kmeans_result)
-        call("qn_kmeans_fit", data._address, _exact.over_ranks(options), _exact.pointer(centres), _exact.pointer(cluster, np.uint32),
+        call("qn_kmeans_fit", data._address, _over_ranks(options), _exact.pointer(centres), _exact.pointer(cluster, np.uint32),
              result)
         return centres, cluster, result
 

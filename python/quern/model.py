@@ -8,6 +8,7 @@ import tempfile
 
 from . import _abi, ranks
 from ._library import call, library, new, owned, said, text
+from ._options import FILE, fill_compute
 from .data import as_in, data_of, shape_of
 from .errors import UsageError
 
@@ -28,19 +29,17 @@ class Model:
         does not lead to it, so it cannot be saved.
     """
 
-    def __init__(self, address, events=(), report=None, complete=True):
+    def __init__(self, address, epochs=list, report=None, complete=True):
         self._address = address
         self._release = owned(self, "qn_model_free", address)
-        self._events, self._history = events, None
+        self._epochs, self._history = epochs, None  # asked when somebody wants the history
         self.report, self.complete = report, complete
 
     @property
     def history(self):
         """The epochs of the training, a list of `Epoch`; empty for a model from a file."""
         if self._history is None:
-            from .training import epochs_of
-
-            self._history = epochs_of(self._events)
+            self._history = self._epochs()
         return self._history
 
     @property
@@ -137,7 +136,6 @@ class Model:
         """
         import numpy as np
 
-        from .training import FILE
 
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
         data = data_of(data, **self._without_others(data, self._as_trained(columns)))
@@ -163,7 +161,6 @@ class Model:
 
     def _compute(self, data, given):
         """Where to apply the model to data that fits, and what must stay alive."""
-        from .training import fill_compute
 
         if data._image is not None:
             shape_of(data, self.recipe.get("shape") or None)
@@ -189,7 +186,6 @@ class Model:
             curve, log loss and calibration; of real labels the errors.
         """
         from .evaluation import of_predictions
-        from .training import FILE
 
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
         data = data_of(data, labels, **self._as_trained(columns))

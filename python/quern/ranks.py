@@ -10,7 +10,7 @@ import os
 import sys
 
 from . import _abi
-from ._library import library, new, said, text
+from ._library import library, new, said, sized, text
 
 _cluster = None
 _asked = False
@@ -91,3 +91,13 @@ def is_writer():
 
 
 atexit.register(leave)
+
+
+def _over_ranks(options, devices=None):
+    """Lets devices and the ranks of a cluster divide the work; `options` keeps what it points to."""
+    compute = sized(_abi.qn_compute)
+    compute.cluster = current()
+    if devices is not None:
+        compute.devices = text(devices)
+    options.compute = C.pointer(compute)
+    return options

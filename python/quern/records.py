@@ -6,7 +6,7 @@ import math
 from . import _abi
 from ._library import call, library, new, said, sized, text
 from .data import Data
-from .training import fill_compute
+from ._options import fill_compute
 
 _TEXTS = ("id", "name", "state", "started", "ended", "host", "command", "data", "model", "scored")
 _NUMBERS = ("seconds", "accuracy", "loss", "rmse", "r2")

@@ -8,6 +8,7 @@ from . import _abi, _exact
 from ._library import call, library, sized
 from .estimator import RegressorMixin, _Tabular, _vector
 from .linear import ConvergenceWarning
+from .ranks import _over_ranks
 
 
 class _Penalised(RegressorMixin, _Tabular):
@@ -26,7 +27,7 @@ class _Penalised(RegressorMixin, _Tabular):
             options.tolerance, options.iterations = float(tol), int(max_iter)
         coefficients, result = np.empty(table.values.shape[1]), sized(_abi.qn_linear_result)
         data = _exact.data_of(table, targets)
-        call(function, data._address, _exact.over_ranks(options, self.devices), _exact.pointer(coefficients), result)
+        call(function, data._address, _over_ranks(options, self.devices), _exact.pointer(coefficients), result)
         self.coef_, self.intercept_ = coefficients, float(result.intercept)
         return result
 

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from . import _abi, ranks
 from ._library import call, library, new, owned, said, sized, text
+from ._options import FILE, _COMPUTE, _RECIPE, _fill, _set, _unknown, fill_compute
 from ._progress import Line
 from .data import data_of, shape_of, shape_text
 from .errors import UsageError, of
-from .training import FILE, _COMPUTE, _RECIPE, _fill, _set, _start, _unknown, fill_compute
+from .training import _start
 
 # The metrics and their places in an array of numbers.
 _NUMBER = {library().qn_search_metric_name(at).decode(): at for at in range(_abi.QN_SEARCH_METRICS)}

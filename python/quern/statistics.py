@@ -3,8 +3,8 @@
 import ctypes as C
 
 from . import _abi
-from ._exact import over_ranks
 from ._library import call, library, new, sized
+from .ranks import _over_ranks
 
 _NUMBERS = ("count", "missing", "sum", "mean", "variance", "deviation", "population_deviation",
             "skewness", "minimum", "maximum")
@@ -23,7 +23,7 @@ def describe(data, quantiles, by_class, correlation, histograms, bins, threads, 
     options.histograms = int(histograms)
     options.quantiles = C.cast(wanted.ctypes.data, C.POINTER(C.c_double))
     options.quantile_count = len(wanted)
-    over_ranks(options, devices)
+    _over_ranks(options, devices)
     made = new("qn_statistics_make", data._address, options)
     try:
         return _read(made, data, wanted, by_class, correlation, histograms)
