@@ -216,7 +216,7 @@ qn_status qn_ready_get(uint32_t index, qn_ready_model *model, qn_error *err) {
     snprintf(own.name, sizeof own.name, "%s", row->name);
     snprintf(own.about, sizeof own.about, "%s", row->about);
     qn__shape_text(row->input, shape);
-    snprintf(own.shape, sizeof own.shape, "%s", shape);
+    snprintf(own.shape, sizeof own.shape, "%.*s", (int)sizeof own.shape - 1, shape);
     qn__sized_give(QN__SIZED("model", qn_ready_model), &own, model, model->size);
     return QN_OK;
 }
