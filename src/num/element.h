@@ -49,6 +49,13 @@ extern const qn__element qn__elements[QN__ELEMENT_TOKEN32 + 1];
 /* `type`: a qn__element_type, or a qn_data_type. */
 static inline const qn__element *qn__element_of(unsigned type) { return &qn__elements[type]; }
 
+/* Value k as a number, asked for each value of a table: types of a user's tables need no call. */
+static inline double qn__element_number(unsigned type, const void *values, size_t k) {
+    return type == QN__ELEMENT_F32  ? (double)((const float *)values)[k]
+           : type == QN__ELEMENT_U8 ? (double)((const uint8_t *)values)[k]
+                                    : qn__elements[type].number(values, k);
+}
+
 /* Whether tables of a user may have this type; any number may be asked for. */
 static inline int qn__element_is_read(unsigned type) {
     return type <= QN__ELEMENT_TOKEN32 && qn__elements[type].is_read;

@@ -65,6 +65,7 @@ static void test_numbers(void **state) {
         qn__element_of(type)->floats(values[type], 3, to);
         assert_memory_equal(to, floats, sizeof to);
         assert_true(qn__element_of(type)->number(values[type], 1) == 255);
+        assert_true(qn__element_number(type, values[type], 1) == 255);
     }
     assert_true(qn__element_of(QN__ELEMENT_TOKEN16)->number(&most, 0) == 65535);
     assert_true(qn__element_of(QN__ELEMENT_TOKEN32)->number(&large, 0) == 4294967295.0);

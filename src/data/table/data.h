@@ -95,7 +95,7 @@ static inline const void *qn__data_item(const qn_data *data, uint64_t i) {
 
 /* Value `feature` of item i as a number. */
 static inline double qn__data_number(const qn_data *data, uint64_t i, size_t feature) {
-    return qn__element_of(data->type)->number(qn__data_item(data, i), feature);
+    return qn__element_number(data->type, qn__data_item(data, i), feature);
 }
 
 /* Completes a table whose other fields are set: classes from the labels, then the digest, with the
