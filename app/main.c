@@ -98,6 +98,11 @@ static int dispatch(int argc, char **argv) {
     return c->run(c, argc, argv);
 }
 
+void commands_load(void) {
+    all_commands = commands;
+    recipe_rows_load();
+}
+
 static int begin(int argc, char **argv) {
     /* A loaded library may have changed the rounding mode, and options contain numbers. */
     fesetenv(FE_DFL_ENV);
@@ -109,8 +114,7 @@ static int begin(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     plain_start();
-    all_commands = commands;
-    recipe_rows_load();
+    commands_load();
     /* A full disk after `>` is an error like any other. */
     return interrupt_conclude(message_output(dispatch(argc, argv)));
 }

@@ -29,8 +29,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     char *argv[MOST_WORDS + 2] = {(char[]){"quern"}}, *rest = NULL;
     int argc = 1;
     FILE *const out = stdout, *const err = stderr;
-    if (!nothing)
+    if (!nothing) {
+        commands_load();
         nothing = fopen("/dev/null", "w");
+    }
     FUZZ_MUST(nothing != NULL);
     char *text = fuzz_text(bytes, size);
     for (char *word = strtok_r(text, "\n", &rest); word && argc <= MOST_WORDS;
