@@ -89,9 +89,11 @@ def test_columns(server, run_quern):
                       for row in rows], "<f4")
     table[np.isnan(table)] = np.array([0x7FC00000], "<u4").view("<f4")[0]
     labels = np.array([row[0] == "t" for row in rows], "<i4")
+    whole = np.array([[int(row[1]), int(row[2])] for row in rows])
     told = json.loads(run_quern("data", "info", server.address, "--query", query, "--json").stdout)
     assert told["format"] == "postgresql" and len(told["table"]) == 7
-    assert told["digest"] == data_vectors.digest_of(2, 1000, 7, table.tobytes(), labels.tobytes())
+    assert told["digest"] == data_vectors.digest_of(2, 1000, 7, table.tobytes(), labels.tobytes(),
+                                                    wide=data_vectors.wide_of(whole))
 
 
 def test_training_and_replay(server, run_quern, tmp_path):
