@@ -24,7 +24,7 @@ def test_target(name):
                           env=builds.environment("asan"), timeout=600)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     files, runs = map(int, re.fullmatch(r"(\d+) files, (\d+) runs\n", done.stdout).groups())
-    assert files == len(list((FUZZ / "corpus" / name).iterdir())) and runs > 100 * files
+    assert files == len(list((FUZZ / "corpus" / name).iterdir())) and runs > MUTATIONS.get(name, 400) * files // 2
 
 
 def test_corpora():
