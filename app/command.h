@@ -38,6 +38,7 @@ extern const command data_convert_command;
 extern const command data_split_command;
 extern const command data_synth_digits_command;
 extern const command train_command;
+extern const command fit_command;
 extern const command predict_command;
 extern const command evaluate_command;
 extern const command replay_command;

@@ -14,7 +14,10 @@ static void add(FILE *to, const char *name, double value, int *printed) {
 
 void evaluation_line(FILE *to, const qn_evaluation *e, int loss) {
     int printed = 0;
-    if (!e || e->real)
+    if (e && e->clusters)
+        fprintf(to, "inertia %.17g of %" PRIu64 " items in %" PRIu32 " clusters\n", e->inertia,
+                e->items, e->clusters);
+    if (!e || e->real || e->clusters)
         return;
     add(to, "macro F1", e->f1, &printed);
     add(to, "AUC", e->auc, &printed);
@@ -50,7 +53,7 @@ static void print_mean(FILE *to, const char *name, double precision, double reca
 }
 
 void evaluation_table(FILE *to, const qn_evaluation *e) {
-    if (!e || e->real)
+    if (!e || e->real || e->clusters)
         return;
     fprintf(to, "\n%-*s  %9s  %9s  %9s  %9s  %9s\n", LONGEST_NAME, "class", "items", "precision",
             "recall", "F1", "AUC");
@@ -136,7 +139,10 @@ void evaluation_field(const char *key, const qn_evaluation *e) {
     json_open(key, '{');
     json_count("items", e->items);
     json_flag("weighted", e->weighted);
-    if (!e->real) {
+    if (e->clusters) {
+        json_count("clusters", e->clusters);
+        json_number("inertia", e->inertia);
+    } else if (!e->real) {
         class_fields(e);
     } else {
         json_number("mae", e->mae);

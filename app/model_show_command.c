@@ -4,12 +4,14 @@
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
+#include "model_about.h"
 #include "model_text.h"
 #include "paths.h"
 #include "shared_rows.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct model_flags {
     const char *input, *svg;
@@ -193,6 +195,12 @@ static int open_network(const model_flags *f, const char *model, qn_network **ou
                          "the shapes of layers follow from what an item is");
 }
 
+/* A model that was trained or fitted: the name of a file. */
+static int is_file(const char *operand) {
+    struct stat about;
+    return stat(operand, &about) == 0 && S_ISREG(about.st_mode);
+}
+
 static int run(const command *self, int argc, char **argv) {
     model_flags f = {.classes = MODEL_USUAL_CLASSES};
     arguments given;
@@ -203,6 +211,8 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     message_setup(self->name, 0, f.json);
+    if (is_file(given.operand[0]) && !f.input && !f.svg)
+        return model_about(given.operand[0], f.json);
     paths_add(&files, QN_FILE_READ, "MODEL", model_file(given.operand[0]));
     paths_add(&files, QN_FILE_WRITE, "--svg", f.svg);
     code = paths_check(&files, 1);
@@ -220,14 +230,16 @@ static int run(const command *self, int argc, char **argv) {
 const command model_show_command = {
     .name = "model show",
     .summary = "show the layers of a network: shapes, parameters, cost",
-    .usage = "quern model show TEXT|NAME|@PATH [options]",
+    .usage = "quern model show TEXT|NAME|@PATH|FILE [options]",
     .about = "Needs no data and trains nothing. MFLOP are millions of floating-point operations of "
              "one item: forward, and in a training step. They count products, and what pools and "
              "normalisations read, not activation functions and updates. The activation is the "
-             "memory of a layer's outputs of one item, in float32.",
+             "memory of a layer's outputs of one item, in float32.\n"
+             "Of a model file of any kind it prints what it is: kind, layers, columns, recipe.",
     .operand = "MODEL",
     .options = show_options,
     .examples = "quern model show lenet\n"
                 "quern model show \"conv 16 3x3 relu; dense 10 softmax\" --input 3x32x32\n"
-                "quern model show @net.txt --input 28x28 --json",
+                "quern model show @net.txt --input 28x28 --json\n"
+                "quern model show kmeans.safetensors",
     .run = run};

@@ -38,10 +38,12 @@ static const option predict_options[] = {
     {.heading = "Output",
      ROW_OUTPUT(
          out, "FILE",
-         "CSV with the columns item, file (of images), label (if known), prediction, score; - is "
-         "stdout"),
+         "CSV with the columns item, file (of images), label (if known), prediction, score; of a "
+         "PCA model pca0 and so on; - is stdout"),
      .fallback = "-"},
-    {ROW_FLAG("outputs", outputs, "add the network's outputs as columns p0, p1 and so on")},
+    {ROW_FLAG("outputs", outputs,
+              "add the outputs as columns p0, p1 and so on; of a k-means model the distances "
+              "kmeans0, kmeans1")},
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "the summary as one JSON object on stdout; needs -o\tFILE")},
 
@@ -185,10 +187,17 @@ static int is_labelled(const qn_data *data) {
     return qn_data_labels(data) || qn_data_targets(data);
 }
 
+/* Whether there is something to say about the predictions. */
+static int may_judge(const qn_model *model, const qn_data *data) {
+    return qn_model_predicts(model) == QN_PREDICTS_LABELS
+               ? is_labelled(data)
+               : qn_model_predicts(model) == QN_PREDICTS_CLUSTERS;
+}
+
 /* What must be right before the ranks begin. */
 static int check_data(const predict_flags *f, const char *model_path, const qn_model *model,
                       const qn_data *data) {
-    if (f->evaluate && !is_labelled(data))
+    if (f->evaluate && qn_model_predicts(model) == QN_PREDICTS_LABELS && !is_labelled(data))
         return message_fail(QN_INPUT, "the data has no labels to compare with", f->from.data,
                             "name the column of the labels with --label, or their file with "
                             "--labels");
@@ -235,7 +244,7 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
     e.predictions = predictions;
     qn_evaluation *evaluation = NULL;
     /* Predictions are written also where they cannot be judged. */
-    if (status == QN_OK && is_labelled(data) && (f->json || !f->quiet)) {
+    if (status == QN_OK && (f->evaluate || may_judge(model, data)) && (f->json || !f->quiet)) {
         qn_error why;
         const qn_status judged = qn_predictions_evaluate(predictions, &evaluation, &why);
         if (judged != QN_OK && f->evaluate) {
@@ -259,7 +268,9 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (qn_model_share(ranks_cluster(), ranks_data_from_first(), model_path, &model, &err) != QN_OK)
         code = ranks_failed(&err);
     source_flags from = f->from;
-    if (code < 0) /* whatever numbers the labels are */
+    if (code < 0 && qn_model_predicts(model) != QN_PREDICTS_LABELS)
+        from.unlabelled = !from.label && !from.labels;
+    else if (code < 0) /* whatever numbers the labels are */
         from.task = qn_model_classes(model) == 0 ? "regress" : "classify";
     char *categories = code < 0 ? source_categories_of_model(model) : NULL;
     from.categories = categories;
@@ -356,10 +367,13 @@ const command predict_command = {
              "in training; the model file says how. Columns, the label column and classes are "
              "found by their names where the model has names, in any order. If the data has "
              "labels, the accuracy and other scores are "
-             "printed on stdout, or on stderr when stdout carries the predictions.",
+             "printed on stdout, or on stderr when stdout carries the predictions.\n"
+             "Models of quern fit are applied likewise: k-means gives the cluster and the distance "
+             "from its centre, PCA the components, Ridge and Lasso a number.",
     .operand = "MODEL",
     .options = predict_options,
     .examples = "quern predict digits.safetensors --data test.csv -o predictions.csv\n"
                 "quern predict m.safetensors --data new.csv --unlabelled --outputs | head\n"
+                "quern predict kmeans.safetensors --data points.csv --outputs\n"
                 "quern predict m.safetensors --data images.idx.gz --labels labels.idx.gz",
     .run = run};

@@ -1,5 +1,6 @@
 /* quern replay: trains again by the recipe in a model file and compares the bytes. */
 
+#include "fitted.h"
 #include "command.h"
 #include "compute.h"
 #include "jsonline.h"
@@ -272,6 +273,29 @@ static int train_from(const replay_flags *f, const char *path, const qn_model *m
     return code;
 }
 
+/* Of a model of quern fit: the data alone counts. */
+static int replay_fitted(const replay_flags *f, const char *path, const qn_model *model) {
+    const fitted_replay r = {
+        .path = path, .out = f->out, .quiet = f->quiet, .json = f->json, .compute = &f->compute};
+    source_flags from = f->from;
+    qn_data *data = NULL;
+    if (!f->from.data)
+        return message_usage("add --data FILE, what it was fitted to",
+                             "%s is %s, and needs its data", path, qn_model_title(model));
+    if (qn_model_predicts(model) == QN_PREDICTS_LABELS)
+        from.task = "regress";
+    else
+        from.unlabelled = 1;
+    from.expected_rules = qn_model_rules(model);
+    from.expected_features = qn_model_inputs(model);
+    int code = source_open(source_data(&f->from), &from, f->compute.threads,
+                           qn_model_label_name(model), &data);
+    if (code < 0)
+        code = fitted_replay_run(&r, model, data);
+    qn_data_close(data);
+    return code;
+}
+
 static int replay(const replay_flags *f, const char *path) {
     qn_model *model = NULL, *start = NULL;
     sources from = {0};
@@ -282,6 +306,8 @@ static int replay(const replay_flags *f, const char *path) {
                                         &start, &err) != QN_OK))
         code = ranks_failed(&err);
     source_flags flags = f->from;
+    if (code < 0 && fitted_is(model))
+        code = replay_fitted(f, path, model);
     if (code < 0 && !flags.task && f->from.data) /* labels are again what they were */
         flags.task = qn_model_classes(model) == 0 ? "regress" : "classify";
     const char *weight = code < 0 ? qn_model_weight_name(model) : NULL;
@@ -388,6 +414,7 @@ const command replay_command = {
              "If all bytes are equal it prints \"replay: identical, DIGEST\" and exits with 0. "
              "Otherwise it prints the first value that differs and exits with 3. Data that is not "
              "the recipe's is refused. Its columns may be in another order if they have names. "
+             "A model of quern fit is fitted again. "
              "For a recipe of quern run, the kernel runs again and all results are compared.",
     .operand = "MODEL|RECIPE",
     .options = replay_options,

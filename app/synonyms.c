@@ -114,7 +114,7 @@ static const synonym synonyms[] = {
 static const struct {
     const char *names, *command;
 } commands[] = {
-    {"fit learn run optimize optimise finetune retrain start", "train"},
+    {"learn run optimize optimise finetune retrain start", "train"},
     {"infer inference apply classify transform", "predict"},
     {"test eval score validate metrics", "evaluate"},
     {"gridsearch grid tune cv crossvalidate crossvalidation kfold sweep hyperopt", "search"},

@@ -392,6 +392,31 @@ static void test_linear(void **state) {
     assert_int_equal(qn_ridge_fit(have.data, NULL, w, &result, NULL), QN_USAGE); /* no numbers */
 }
 
+static void test_fits(void **state) {
+    qn_model *out = NULL;
+    qn_fit_kind kind = {.size = sizeof kind};
+    qn_fit_parameter parameter = {.size = sizeof parameter};
+    const qn_fit_options o = {.size = sizeof o, .kind = "kmeans"}, none = {.size = sizeof none};
+    (void)state;
+    REFUSED(qn_fit, "data", NULL, &o, &out, NULL);
+    REFUSED(qn_fit, "options", have.data, NULL, &out, NULL);
+    REFUSED(qn_fit, "out", have.data, &o, NULL, NULL);
+    assert_int_equal(qn_fit(have.data, &none, &out, NULL, NULL), QN_USAGE);
+    REFUSED(qn_fit_again, "model", NULL, have.data, NULL, &out);
+    REFUSED(qn_fit_again, "data", have.model, NULL, NULL, &out);
+    REFUSED(qn_fit_again, "out", have.model, have.data, NULL, NULL);
+    assert_int_equal(qn_fit_again(have.model, have.data, NULL, &out, NULL), QN_UNSUPPORTED);
+    REFUSED(qn_fit_kind_get, "out", 0, NULL);
+    REFUSED(qn_fit_parameter_get, "out", 0, 0, NULL);
+    assert_int_equal(qn_fit_kind_get(qn_fit_kind_count(), &kind, NULL), QN_USAGE);
+    assert_int_equal(qn_fit_parameter_get(0, 100, &parameter, NULL), QN_USAGE);
+    assert_string_equal(qn_model_kind(NULL), "");
+    assert_string_equal(qn_model_title(NULL), "");
+    assert_int_equal(qn_model_predicts(NULL), QN_PREDICTS_LABELS);
+    assert_null(qn_model_real_tensor(NULL, "mean", NULL, NULL));
+    assert_null(qn_model_real_tensor(have.model, NULL, NULL, NULL));
+}
+
 static void test_structure(void **state) {
     double one[784];
     uint32_t cluster[64];
@@ -610,6 +635,7 @@ int main(void) {
         cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_evaluations),
         cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_fits),
         cmocka_unit_test(test_structure),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

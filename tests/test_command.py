@@ -165,7 +165,7 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["data", "synth", "digits", "-o", "x.csv", "--labels", "y"], "leave --labels out"),
     (["help", "trane"], "quern help"),
     # What others call it.
-    (["fit", "--data", "x"], 'Quern calls it "train".'),
+    (["fit", "network", "--data", "x"], "quern train makes networks"),
     (["Eval", "m"], 'Quern calls it "evaluate".'),
     (["infer"], 'Quern calls it "predict".'),
     (["inspect", "x.csv"], 'Quern calls it "data info".'),

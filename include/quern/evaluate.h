@@ -63,6 +63,10 @@ typedef struct qn_evaluation {
     uint32_t bins;                              /* 15, or 0 where outputs are not probabilities */
     const qn_class_evaluation *const *by_class; /* `classes` pointers */
     const qn_calibration_bin *const *bin;       /* `bins` pointers */
+    /* Of a model that finds clusters: their number, and the sum of the squares of the distances of
+     * items from their centres. Then all other numbers but `items` are 0 or NaN. Else 0 and NaN. */
+    uint32_t clusters;
+    double inertia;
 } qn_evaluation;
 
 /* Labels and predictions in arrays of the caller, read during the call only. Members that do not
@@ -88,10 +92,10 @@ typedef struct qn_evaluation_input {
 QN_API qn_status qn_evaluation_make(const qn_evaluation_input *input, qn_evaluation **out,
                                     qn_error *err);
 
-/* Evaluates predictions, which have labels. Their outputs must have been kept: `all_outputs` 1 in
- * qn_predictions_make, or not more than 2^26 of them. The names of classes are those of the model,
- * which must outlive *out. Fails with QN_USAGE, QN_INPUT (no item has a prediction) or QN_MEMORY.
- */
+/* Evaluates predictions, which have labels unless the model finds clusters. Their outputs must have
+ * been kept: `all_outputs` 1 in qn_predictions_make, or not more than 2^26 of them. The names of
+ * classes are those of the model, which must outlive *out. Fails with QN_USAGE, QN_INPUT (no item
+ * has a prediction), QN_UNSUPPORTED (the model gives components) or QN_MEMORY. */
 QN_API qn_status qn_predictions_evaluate(const qn_predictions *predictions, qn_evaluation **out,
                                          qn_error *err);
 

@@ -1,4 +1,4 @@
-/* Models: a network, its parameters and the recipe that made it.
+/* Models: a network, or what another method has fitted (quern/fit.h), and the recipe that made it.
  *
  * A model never changes after it was made, and any number of threads may read it. What the
  * functions return as a pointer is owned by the model and valid until qn_model_free. */
@@ -62,17 +62,32 @@ QN_API qn_status qn_model_write_onnx(const qn_model *model, const char *path, qn
  * that qn_train_options_from_model filled is in use. */
 QN_API void qn_model_free(qn_model *model);
 
+/* What a model predicts of an item. */
+typedef enum qn_predicted {
+    QN_PREDICTS_LABELS,    /* its class, or a real number: what the training data had as labels */
+    QN_PREDICTS_CLUSTERS,  /* the cluster that it belongs to; it was fitted without labels */
+    QN_PREDICTS_COMPONENTS /* a number for each output, and nothing beside; without labels too */
+} qn_predicted;
+
+/* The kind of the model: "network", or one of qn_fit_kind_name; "" for NULL. */
+QN_API const char *qn_model_kind(const qn_model *model);
+/* The same in words for a person: "a k-means model"; "" for NULL. */
+QN_API const char *qn_model_title(const qn_model *model);
+QN_API qn_predicted qn_model_predicts(const qn_model *model);
+
 /* The recipe as JSON (docs/exactness.md 11.1); "" for NULL. */
 QN_API const char *qn_model_recipe(const qn_model *model);
 /* SHA-256 of the model's file, 64 hexadecimal digits; "" for NULL. */
 QN_API const char *qn_model_digest(const qn_model *model);
-/* Number of features of an item, number of outputs, number of layers; each is 0 for NULL. */
+/* Number of features of an item, number of outputs, number of layers (0 for a model that is not a
+ * network); each is 0 for NULL. */
 QN_API uint32_t qn_model_inputs(const qn_model *model);
 QN_API uint32_t qn_model_outputs(const qn_model *model);
-/* Classes that it tells apart; 0 for a model that predicts real numbers, and for NULL. */
+/* Classes or clusters that it tells apart; 0 for a model that predicts real numbers, and for NULL.
+ */
 QN_API uint32_t qn_model_classes(const qn_model *model);
 QN_API uint32_t qn_model_layers(const qn_model *model);
-/* Number of weights and biases of all layers; 0 for NULL. */
+/* Number of weights and biases of all layers, or of the numbers of its tensors; 0 for NULL. */
 QN_API uint64_t qn_model_parameters(const qn_model *model);
 /* Writes a line about layer `layer`, counted from 0, such as "dense 500 tanh": at most `size` bytes
  * with the NUL; a longer line is cut. The text is empty when there is no such layer. `text` may be
@@ -86,6 +101,10 @@ QN_API void qn_model_layer_text(const qn_model *model, uint32_t layer, char *tex
  */
 QN_API const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,
                                     uint64_t *columns);
+
+/* The same for a tensor of doubles, which models have that are not networks: "centres". */
+QN_API const double *qn_model_real_tensor(const qn_model *model, const char *name, uint64_t *rows,
+                                          uint64_t *columns);
 
 /* The name of feature k, counted from 0, in the header of the training data. NULL where there was
  * none, for k that is out of range, and for names that Quern itself writes: "f0" or "r0c0". */

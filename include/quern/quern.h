@@ -13,6 +13,7 @@
 #include <quern/evaluate.h>
 #include <quern/export.h>
 #include <quern/files.h>
+#include <quern/fit.h>
 #include <quern/import.h>
 #include <quern/kernel.h>
 #include <quern/linear.h>

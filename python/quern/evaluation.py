@@ -99,6 +99,8 @@ def _floats(array):
 
 def read(e):
     """The dict of an evaluation of the library."""
+    if e.clusters:
+        return {"items": e.items, "clusters": e.clusters, "inertia": e.inertia}
     if e.real:
         return {"items": e.items, "weighted": bool(e.weighted), **{n: getattr(e, n) for n in _ERRORS}}
     classes = [e.by_class[c].contents for c in range(e.classes)]

@@ -32,3 +32,8 @@ int qn__device_told(char *text, size_t room) {
     pthread_mutex_unlock(&notes.lock);
     return found;
 }
+
+void qn__device_tell_note(void *user, const char *text) {
+    (void)user;
+    qn__device_tell(text);
+}

@@ -225,7 +225,22 @@ static qn_evaluation nothing(const qn_evaluation_input *in) {
                            .mae = none,
                            .rmse = none,
                            .r2 = none,
+                           .inertia = none,
                            .classes = in->classes};
+}
+
+qn_status qn__evaluation_of_clusters(uint64_t items, uint32_t clusters, double inertia,
+                                     qn_evaluation **out, qn_error *err) {
+    evaluation *e = qn__alloc(1, sizeof *e, err);
+    if (!e)
+        return QN_MEMORY;
+    e->open = nothing(&(qn_evaluation_input){.size = sizeof(qn_evaluation_input), .classes = 1});
+    e->open.classes = 0;
+    e->open.items = items;
+    e->open.clusters = clusters;
+    e->open.inertia = inertia;
+    *out = &e->open;
+    return QN_OK;
 }
 
 qn_status qn_evaluation_make(const qn_evaluation_input *input, qn_evaluation **out, qn_error *err) {

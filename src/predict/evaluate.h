@@ -11,6 +11,10 @@
 /* 1 where the outputs of so many items are kept. */
 int qn__evaluation_fits(uint64_t items, uint32_t outputs);
 
+/* The evaluation of a model that finds clusters. */
+qn_status qn__evaluation_of_clusters(uint64_t items, uint32_t clusters, double inertia,
+                                     qn_evaluation **out, qn_error *err);
+
 /* Appends an evaluation as JSON (docs/formats.md); NULL: null. */
 void qn__evaluation_add_json(qn__text *text, const qn_evaluation *evaluation);
 

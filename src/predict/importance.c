@@ -6,7 +6,7 @@
 #include "statistics/exact_sample.h"
 
 #include "base/memory.h"
-#include "model/formats/model.h"
+#include "model/formats/model_kind.h"
 #include "num/permutation.h"
 #include "num/philox.h"
 #include <inttypes.h>
@@ -46,7 +46,7 @@ static int is_complete(const qn_data *data, uint64_t item) {
 /* The items that count, then those of them that lie evenly apart. */
 static qn_status choose_items(sample *s, qn_error *err) {
     const qn_data *data = s->of->data;
-    const int drops = qn__model_recipe_of(s->of->model)->missing == QN__MISSING_DROP;
+    const int drops = s->of->model->drops;
     uint64_t all = 0;
     s->item = qn__alloc(data->items, sizeof *s->item, err);
     if (!s->item)

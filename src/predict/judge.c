@@ -2,8 +2,7 @@
 
 #include "base/memory.h"
 #include "data/prepare/encode.h"
-#include "model/formats/model.h"
-#include "predict/fitting.h"
+#include "model/formats/model_kind.h"
 #include <inttypes.h>
 #include <math.h>
 #include <quern/predict.h>
@@ -69,7 +68,7 @@ static qn_status allocate(qn__judged *j, uint32_t most, qn_error *err) {
 
 qn_status qn__judge(const qn_model *model, const qn_data *data, const qn_compute *compute,
                     uint32_t most, qn__judged *out, qn_error *err) {
-    const qn__fitting to = qn__fitting_of(qn__model_recipe_of(model), "the data");
+    const qn__fitting to = qn__model_fitting(model, "the data");
     *out = (qn__judged){.model = model, .data = data, .classes = qn_model_classes(model)};
     out->real = out->classes == 0;
     qn_status status =

@@ -8,16 +8,12 @@
 #include "base/system/float_state.h"
 #include "base/text/text.h"
 #include "cluster/cluster.h"
+#include "data/prepare/encode.h"
 #include "device/notes.h"
-#include "job/agree.h"
-#include "job/apply.h"
-#include "job/prepare.h"
 #include "job/targets.h"
-#include "model/formats/model.h"
 #include "predict/evaluate.h"
-#include "predict/kept_team.h"
+#include "predict/model_kinds.h"
 #include "predict/score.h"
-#include "predict/fitting.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,127 +21,12 @@
 /* Items whose lines are formatted before they are written. */
 enum { LINES = 1024 };
 
-static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error *err) {
-    const qn__recipe *recipe = qn__model_recipe_of(model);
-    const qn_status status = qn__shape_check(recipe, data, "the data", err);
-    if (status != QN_OK)
-        return status;
-    if (data->features != recipe->features) {
-        qn__fail(err, QN_MISMATCH, "the data has %u features, the model takes %u", data->features,
-                 recipe->features);
-        return qn__remedy(err, QN_MISMATCH,
-                          "give data with the columns of the training; `data.label_column` or "
-                          "`data.unlabelled` say "
-                          "whether one of them is a label");
-    }
-    if (data->type != QN_U8 && qn__recipe_needs_bytes(recipe)) {
-        qn__fail(err, QN_MISMATCH, "the model was trained on bytes, the data holds other numbers");
-        return qn__remedy(err, QN_MISMATCH, "give whole numbers from 0 to 255");
-    }
-    return QN_OK;
-}
-
-/* The note of a device that was left out or lost: there is no callback for it. */
-static void tell(void *user, const char *text) {
-    (void)user;
-    qn__device_tell(text);
-}
-
-/* Which results a call requests, for ranks to compare. */
-static const char *wanted(const qn__apply_results *results) {
-    return results->outputs ? "classes, scores and outputs" : "classes and scores";
-}
-
-/* The inputs of the data. What there is to tell is the same on all ranks. */
-static qn_status make_inputs(const qn_model *model, const qn_data *data, const qn_compute *compute,
-                             qn__prepared *made, qn_error *err) {
-    const qn__encoding how = qn__model_encoding(model);
-    const qn__encoding_notes notes = {.what = "the data",
-                                      .dropped = "have no prediction",
-                                      .tell = qn_cluster_is_writer(compute->cluster) ? tell : NULL};
-    return qn__prepare(&how, data, &notes, made, err);
-}
-
-/* What has to be right before anybody computes; ranks compare what they hold. `status` is how it
- * went so far. */
-static qn_status check(const qn_model *model, const qn_data *data, const qn_compute *compute,
-                       const qn__apply_results *results, qn__prepared *made, qn_status status,
-                       qn_error *err) {
-    if (status == QN_OK)
-        status = check_fit(model, data, err);
-    if (status == QN_OK)
-        status = qn_compute_check(compute, err);
-    if (status == QN_OK)
-        status = make_inputs(model, data, compute, made, err);
-    return qn__agree_to_predict(compute->cluster, qn_model_digest(model), data, wanted(results),
-                                status, err);
-}
-
-/* Outputs for real labels become predictions; there is one for each item. */
-static qn_status scale_back(const qn_model *model, uint64_t items, const qn__apply_results *results,
-                            qn_error *err) {
-    float mean, deviation;
-    qn_status status = QN_OK;
-    qn__model_target_scale(model, &mean, &deviation);
-    if (results->scores)
-        status = qn__targets_predict(results->scores, items, mean, deviation, err);
-    if (status == QN_OK && results->outputs)
-        status = qn__targets_predict(results->outputs, items, mean, deviation, err);
-    return status;
-}
-
-/* The results of the complete items, which stand at the beginning, move to where their items are.
- * The others have the class -1 and NaN. */
-static void spread(const qn_data *complete, uint64_t items, uint32_t outputs,
-                   const qn__apply_results *results) {
-    uint64_t left = complete->items;
-    for (uint64_t i = items; i-- > 0;) {
-        const int has = left > 0 && complete->index[left - 1] == i;
-        left -= (uint64_t)has;
-        if (results->classes)
-            results->classes[i] = has ? results->classes[left] : -1;
-        if (results->scores)
-            results->scores[i] = has ? results->scores[left] : NAN;
-        for (uint32_t o = outputs; results->outputs && o-- > 0;)
-            results->outputs[i * outputs + o] = has ? results->outputs[left * outputs + o] : NAN;
-    }
-}
-
-/* Forward over the set, unless `status` is already an error. */
-static qn_status apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
-                       const qn__apply_results *results, qn_status status, qn_error *err) {
-    qn__kept_team *kept = NULL;
-    qn__prepared made = {0};
-    status = check(model, data, compute, results, &made, status, err);
-    if (status != QN_OK) {
-        qn__prepared_release(&made);
-        return status;
-    }
-    status = qn__kept_team_take(model, compute, made.inputs->items, tell, &kept, err);
-    if (status == QN_OK)
-        status = qn__apply_all(kept->team, &kept->program, made.inputs, results, err);
-    if (status == QN_OK && kept->program.real)
-        status = scale_back(model, made.inputs->items, results, err);
-    if (status == QN_OK && made.complete)
-        spread(made.complete, data->items, qn_model_outputs(model), results);
-    /* All fail where one does, but for one whose devices are lost: the others continue. What is
-     * wrong with an item all know already. */
-    if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
-        qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
-    else if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE &&
-             status != QN_NUMERIC && compute->cluster)
-        qn__cluster_fail(compute->cluster, err);
-    qn__kept_team_give(model, kept, status);
-    qn__prepared_release(&made);
-    return status;
-}
-
 /* Makes what the model takes of the data, where that is something else; else *made is NULL. */
 static qn_status encode(const qn_model *model, const qn_data *data, const qn_compute *compute,
                         qn_data **made, qn_error *err) {
-    qn__fitting to = qn__fitting_of(qn__model_recipe_of(model), "the data");
+    qn__fitting to = qn__model_fitting(model, "the data");
     if (!compute->cluster || qn_cluster_is_writer(compute->cluster))
-        to.note = tell;
+        to.note = qn__device_tell_note;
     return qn__encode(&to, data, QN__UNKNOWN_MINUS_ONE, made, err);
 }
 
@@ -162,7 +43,7 @@ qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_comput
     QN__OWN_FLOATS;
     QN__NEED(model, err);
     QN__NEED(data, err);
-    const qn__apply_results results = {.classes = classes, .scores = scores, .outputs = outputs};
+    const qn__model_results results = {.classes = classes, .scores = scores, .outputs = outputs};
     qn_error unwanted;
     qn_compute own;
     qn_data *made;
@@ -171,7 +52,7 @@ qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_comput
     if (status != QN_OK)
         return status;
     status = encode(model, data, &own, &made, err);
-    status = apply(model, made ? made : data, &own, &results, status, err);
+    status = qn__model_apply_to(model, made ? made : data, &own, &results, status, err);
     qn_data_close(made);
     return status;
 }
@@ -180,12 +61,14 @@ struct qn_predictions {
     const qn_data *data;
     qn_cluster *cluster;
     uint32_t outputs;
+    const qn__model_kind *kind;
     int real; /* 1: `scores` are the predictions, and there are no classes */
     qn_score score;
     uint64_t predicted; /* items that have a prediction */
     int32_t *classes;
     float *scores;
     float *output;           /* items x outputs, or NULL if not kept */
+    double inertia;          /* of clusters */
     int shown;               /* 1: outputs are written, too */
     int probabilities;       /* 1: outputs are */
     uint32_t classes_known;  /* to the network; 0: real labels */
@@ -193,12 +76,25 @@ struct qn_predictions {
     const qn__schema *table; /* the model's names; NULL: it has none */
 };
 
+/* Whether an item has one prediction, beside all outputs. */
+static int is_single(const qn_predictions *p) {
+    return p->kind->predicted != QN_PREDICTS_COMPONENTS;
+}
+
+/* Whether there are labels to compare with. */
+static int is_labelled(const qn_predictions *p) {
+    return p->kind->predicted == QN_PREDICTS_LABELS &&
+           (p->real ? p->data->targets != NULL : p->data->labels != NULL);
+}
+
 static void add_header(qn__text *text, const qn_predictions *p) {
-    const int labelled = p->real ? p->data->targets != NULL : p->data->labels != NULL;
-    qn__text_add(text, "item,%s%sprediction%s", qn_data_item_name(p->data, 0) ? "file," : "",
-                 labelled ? "label," : "", p->real ? "" : ",score");
+    qn__text_add(text, "item%s%s%s", qn_data_item_name(p->data, 0) ? ",file" : "",
+                 is_labelled(p) ? ",label" : "",
+                 !is_single(p) ? ""
+                 : p->real     ? ",prediction"
+                               : ",prediction,score");
     for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
-        qn__text_add(text, ",p%u", o);
+        qn__text_add(text, ",%s%u", p->kind->output, o);
     qn__text_add(text, "\n");
 }
 
@@ -249,9 +145,9 @@ static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
     const char *name = qn_data_item_name(p->data, item);
     if (name)
         add_text(text, name);
-    if (p->real && p->data->targets)
+    if (p->real && is_labelled(p))
         add_number(text, p->data->targets[item] + 0.0f); /* no "-0" */
-    if (!p->real && p->data->labels)
+    if (!p->real && is_labelled(p))
         add_class(text, p->data->schema, p->data->labels[item]);
     if (!has_prediction(p, item)) {
         add_nothing(text, p);
@@ -259,7 +155,8 @@ static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
     }
     if (!p->real)
         add_class(text, p->table, p->classes[item]);
-    add_number(text, p->real ? p->scores[item] + 0.0f : p->scores[item]);
+    if (is_single(p))
+        add_number(text, p->real ? p->scores[item] + 0.0f : p->scores[item]);
     for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
         add_number(text, p->output[item * p->outputs + o]);
     qn__text_add(text, "\n");
@@ -309,7 +206,7 @@ static qn_status make_room(qn_predictions *p, int keep, qn_error *err) {
 /* Whether an evaluation needs all outputs, or the caller. */
 static int keeps_outputs(const qn_predictions *p) {
     return p->shown ||
-           (!p->real && p->data->labels && qn__evaluation_fits(p->data->items, p->outputs));
+           (!p->real && is_labelled(p) && qn__evaluation_fits(p->data->items, p->outputs));
 }
 
 /* The score against the labels of `data`, of which the predictions are. */
@@ -317,13 +214,13 @@ static void count(qn_predictions *p, const qn_data *data) {
     p->score = qn__score_of(&(qn__tally){0});
     for (uint64_t i = 0; i < data->items; ++i)
         p->predicted += (uint64_t)has_prediction(p, i);
-    if (p->real && data->targets) {
+    if (p->real && is_labelled(p)) {
         const qn__target_errors errors =
             qn__targets_compare(data->targets, p->scores, NULL, data->items);
         p->score.items = p->predicted;
         qn__score_errors(&p->score, &errors);
     }
-    if (p->real || !data->labels)
+    if (p->real || !is_labelled(p))
         return;
     p->score.items = p->predicted;
     for (uint64_t i = 0; i < data->items; ++i)
@@ -338,7 +235,7 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
     QN__NEED(data, err);
     qn_error unwanted;
     err = err ? err : &unwanted;
-    qn__apply_results results = {0};
+    qn__model_results results = {0};
     qn_compute own;
     qn_status status = take(__func__, compute, &own, err);
     if (status != QN_OK)
@@ -348,21 +245,21 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
     if (p) {
         p->data = data;
         p->cluster = own.cluster;
-        p->table = qn__model_recipe_of(model)->table;
-        p->outputs = qn_model_outputs(model);
-        p->real = qn__model_recipe_of(model)->task == QN__TASK_REGRESS;
-        p->classes_known = qn_model_classes(model);
-        p->probabilities = qn__recipe_gives_probabilities(qn__model_recipe_of(model));
+        p->kind = model->kind;
+        p->table = model->table;
+        p->outputs = model->outputs;
+        p->real = model->classes == 0;
+        p->classes_known = model->classes;
+        p->probabilities = model->probabilities;
         /* The one output for real labels is the prediction. */
-        p->shown = all_outputs && !p->real;
+        p->shown = !is_single(p) || (all_outputs && !p->real);
         status = make_room(p, keeps_outputs(p), err);
-        results =
-            (qn__apply_results){.classes = p->classes, .scores = p->scores, .outputs = p->output};
+        results = (qn__model_results){p->classes, p->scores, p->output, &p->inertia};
     }
     if (status == QN_OK)
         status = encode(model, data, &own, &p->made, err);
     const qn_data *use = p && p->made ? p->made : data;
-    status = apply(model, use, &own, &results, status, err);
+    status = qn__model_apply_to(model, use, &own, &results, status, err);
     if (p && status == QN_OK)
         count(p, use);
     if (!p || !p->scores || status != QN_OK) {
@@ -386,6 +283,13 @@ qn_status qn_predictions_score(const qn_predictions *p, qn_score *score, qn_erro
 }
 
 static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, qn_error *err) {
+    if (!is_single(p)) {
+        qn__fail(err, QN_UNSUPPORTED, "there is nothing to evaluate: %s predicts no labels",
+                 p->kind->title);
+        return qn__remedy(err, QN_UNSUPPORTED, "write its outputs with quern predict");
+    }
+    if (p->kind->predicted == QN_PREDICTS_CLUSTERS)
+        return QN_OK;
     if (p->real ? !data->targets : !data->labels) {
         qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the data has no labels");
         return qn__remedy(err, QN_USAGE, "evaluate predictions of labelled data");
@@ -407,6 +311,8 @@ qn_status qn_predictions_evaluate(const qn_predictions *p, qn_evaluation **out, 
     const qn_status status = check_evaluation(p, data, err);
     if (status != QN_OK)
         return status;
+    if (p->kind->predicted == QN_PREDICTS_CLUSTERS)
+        return qn__evaluation_of_clusters(p->predicted, p->classes_known, p->inertia, out, err);
     const qn_evaluation_input in = {.size = sizeof in,
                                     .items = data->items,
                                     .classes = p->real ? 0 : p->classes_known,

@@ -88,11 +88,14 @@ qn_status qn_train_options_from_model(const qn_model *model, const qn_data *data
     QN__NEED(model, err);
     QN__NEED(data, err);
     QN__NEED(options, err);
-    const qn__recipe *recipe = qn__model_recipe_of(model);
     qn_train_options own;
     qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
     if (status == QN_OK)
-        status = check_trained(recipe, err);
+        status = qn__model_need_network(model, "a training", err);
+    if (status != QN_OK)
+        return status;
+    const qn__recipe *recipe = qn__model_recipe_of(model);
+    status = check_trained(recipe, err);
     if (status == QN_OK)
         status = check_digest(recipe, data, err);
     if (status == QN_OK)

@@ -6,12 +6,23 @@
 
 void qn__copy_little(void *to, const void *from, size_t count) { memcpy(to, from, 4 * count); }
 
+void qn__copy_little_reals(void *to, const void *from, size_t count) {
+    memcpy(to, from, 8 * count);
+}
+
 qn_status qn__each_little(const void *numbers, size_t count, qn__take_bytes *take, void *user,
                           qn_error *err) {
     return take(user, numbers, 4 * count, err);
 }
 
 #else
+
+void qn__copy_little_reals(void *to, const void *from, size_t count) {
+    unsigned char *const out = to;
+    const unsigned char *const in = from;
+    for (size_t i = 0; i < 8 * count; ++i)
+        out[i] = in[i ^ 7];
+}
 
 void qn__copy_little(void *to, const void *from, size_t count) {
     unsigned char *const out = to;

@@ -11,6 +11,9 @@
  * not overlap and need no alignment. */
 void qn__copy_little(void *to, const void *from, size_t count);
 
+/* The same for numbers of 64 bits. */
+void qn__copy_little_reals(void *to, const void *from, size_t count);
+
 /* Adds `count` numbers in memory to a digest. */
 void qn__sha256_add_little(qn__sha256 *hash, const void *numbers, size_t count);
 

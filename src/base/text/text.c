@@ -206,6 +206,22 @@ int qn__parse_float(const char *text, size_t size, float *out) {
     return 1;
 }
 
+int qn__parse_real(const char *text, size_t size, double *out) {
+    char copy[64];
+    decimal number;
+    if (size >= sizeof copy || !scan_decimal(text, size, &number))
+        return 0;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    const locale_t before = uselocale(qn__c_locale());
+    const double value = strtod(copy, NULL);
+    uselocale(before);
+    if (!isfinite(value))
+        return 0;
+    *out = value;
+    return 1;
+}
+
 enum { WORD_MAX = 63 };
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }

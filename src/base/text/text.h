@@ -25,6 +25,8 @@ void qn__float_plain(float value, char text[40]);
  * rounded once; those too small become a zero or a subnormal. Floats that would round to an
  * infinity are refused, and so are "nan" and "inf". */
 int qn__parse_float(const char *text, size_t size, float *out);
+/* A double, of a text below 64 bytes. */
+int qn__parse_real(const char *text, size_t size, double *out);
 int qn__parse_u64(const char *text, size_t size, uint64_t *out);
 
 /* Whether `name`, in lower case, equals the `size` bytes at `word`, whose case does not matter. */

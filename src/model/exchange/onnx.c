@@ -382,6 +382,8 @@ qn_status qn_model_write_onnx(const qn_model *model, const char *path, qn_error 
     QN__NEED(model, err);
     QN__NEED(path, err);
     qn__protobuf file = {0};
+    if (qn__model_need_network(model, "an ONNX file", err) != QN_OK)
+        return QN_UNSUPPORTED;
     if (qn_model_parameters(model) >= LARGEST / sizeof(float))
         return refuse_size(err);
     if (check_columns(qn__model_recipe_of(model), err) != QN_OK)

@@ -1,287 +1,28 @@
-#include "model/formats/model.h"
+/* What the public functions tell of a model of any kind, and its file. */
+#include "model/formats/model_kind.h"
 
 #include "base/argument.h"
 #include "base/binary/little_endian.h"
 #include "base/digest/sha256.h"
-#include "base/memory.h"
 #include "base/system/float_state.h"
 #include "cluster/cluster.h"
-#include "model/formats/safetensors.h"
-#include "num/sums.h"
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define FORMAT "quern-model-1"
+#define DAMAGED "the file was changed or damaged: copy or make it again"
 
-/* Tensors of a file: four at most for each layer, two for the scaling, one for missing values, one
- * for wide columns, two for real labels. */
-enum { TENSORS_MAX = 4 * QN__MAX_LAYERS + 6, NAME_SIZE = 24 };
+/* ---------------------------------------------------------------------------------------- reading
+ */
 
-struct qn_model {
-    qn__recipe recipe;
-    char *recipe_json, *text;
-    qn__layer layer[QN__MAX_LAYERS];
-    uint64_t parameters;
-    float *parameter;
-    float
-        *filed; /* the same in the order of the file (12.2, 16.9); the same memory without pixels */
-    float *mean, *deviation; /* qn__scale_count each; NULL if that is 0 */
-    float *shift, *inverse;  /* the same for each input */
-    float *fill;        /* features: what stands for missing values; NULL without a fitted rule */
-    qn__offset *offset; /* qn__recipe_offsets; NULL if that is 0 */
-    float target_mean, target_deviation; /* of real labels */
-    char digest[65];
-    uint32_t tensors;
-    qn__tensor tensor[TENSORS_MAX]; /* in the order of the file */
-    char name[TENSORS_MAX][NAME_SIZE];
-    _Atomic(qn__model_extra *) extra;
-};
-
-float qn__scale_inverse(float deviation) {
-    return deviation >= 0x1p-126f ? 1.0f / deviation : 0.0f;
-}
-
-uint32_t qn__scale_count(const qn__recipe *recipe) {
-    return recipe->scale == QN__SCALE_CHANNEL                   ? recipe->shape.channels
-           : qn__scale_of_program(recipe) == QN__SCALE_STANDARD ? qn__recipe_inputs(recipe)
-                                                                : 0;
-}
-
-qn__scale qn__scale_of_program(const qn__recipe *recipe) {
-    return recipe->scale >= QN__SCALE_CHANNEL ? QN__SCALE_STANDARD : recipe->scale;
-}
-
-void qn__scale_inputs(const qn__recipe *recipe, const float *mean, const float *deviation,
-                      float *shift, float *inverse) {
-    const uint32_t count = qn__scale_count(recipe), inputs = qn__recipe_inputs(recipe);
-    const uint32_t share = count ? inputs / count : inputs;
-    for (uint32_t k = 0; count && k < inputs; ++k) {
-        shift[k] = mean[k / share];
-        inverse[k] = qn__scale_inverse(deviation[k / share]);
-    }
-}
-
-/* --------------------------------------------------------------------------------------- create */
-
-static void add_tensor(qn_model *m, uint64_t rows, uint64_t columns, const float *data) {
-    const uint32_t t = m->tensors++;
-    m->tensor[t] = (qn__tensor){m->name[t], rows, columns, data, {0, 0}};
-}
-
-static void list_fitted(qn_model *m) {
-    const uint32_t count = qn__scale_count(&m->recipe);
-    if (count > 0) {
-        snprintf(m->name[m->tensors], NAME_SIZE, "scale.mean");
-        add_tensor(m, count, 0, m->mean);
-        snprintf(m->name[m->tensors], NAME_SIZE, "scale.deviation");
-        add_tensor(m, count, 0, m->deviation);
-    }
-    if (qn__recipe_fills(&m->recipe)) {
-        snprintf(m->name[m->tensors], NAME_SIZE, "table.fill");
-        add_tensor(m, m->recipe.features, 0, m->fill);
-    }
-    if (m->offset) {
-        snprintf(m->name[m->tensors], NAME_SIZE, "table.offset");
-        add_tensor(m, qn__recipe_offsets(&m->recipe), 2, &m->offset->high);
-    }
-}
-
-/* Those of a normalisation: 17.8. */
-static void list_vectors(qn_model *m, uint32_t l) {
-    const qn__layer *layer = &m->layer[l];
-    const char *const *names = qn__layer_ops_of(layer->kind)->names;
-    for (uint32_t v = 0; v < layer->vectors; ++v) {
-        snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.%s", l, names[v]);
-        add_tensor(m, layer->vector, 0, m->filed + layer->biases + (uint64_t)v * layer->vector);
-    }
-}
-
-/* Names and shapes of 12.2; the arrays they point into need not be filled yet. */
-static void list_tensors(qn_model *m) {
-    for (uint32_t l = 0; l < m->recipe.network.layers; ++l) {
-        const qn__layer *layer = &m->layer[l];
-        list_vectors(m, l);
-        if (layer->depth == 0)
-            continue;
-        snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.weight", l);
-        add_tensor(m, layer->to.channels, layer->depth, m->filed + layer->weights);
-        if (layer->kind != QN__LAYER_DENSE) {
-            qn__tensor *weights = &m->tensor[m->tensors - 1];
-            weights->columns = qn__layer_reads(layer);
-            memcpy(weights->taps, layer->window.kernel, sizeof weights->taps);
-        }
-        snprintf(m->name[m->tensors], NAME_SIZE, "layer%u.bias", l);
-        add_tensor(m, layer->to.channels, 0, m->filed + layer->biases);
-    }
-    list_fitted(m);
-    if (m->recipe.task != QN__TASK_REGRESS)
-        return;
-    snprintf(m->name[m->tensors], NAME_SIZE, "target.mean");
-    add_tensor(m, 1, 0, &m->target_mean);
-    snprintf(m->name[m->tensors], NAME_SIZE, "target.deviation");
-    add_tensor(m, 1, 0, &m->target_deviation);
-}
-
-static qn_status make_texts(qn_model *m, qn_error *err) {
-    qn__text text = {0};
-    qn_status status = qn__recipe_json(&m->recipe, &m->recipe_json, err);
-    if (status != QN_OK)
-        return status;
-    qn__network_text(&m->recipe.network, &text);
-    if (text.failed)
-        qn__fail_memory(err, text.size + 1, 1);
-    else
-        m->text = qn__copy_text(text.data, err);
-    qn__text_release(&text);
-    return m->text != NULL ? QN_OK : QN_MEMORY;
-}
-
-static qn_status allocate_arrays(qn_model *m, qn_error *err) {
-    const uint32_t inputs = qn__recipe_inputs(&m->recipe);
-    const uint32_t count = qn__scale_count(&m->recipe);
-    m->parameter = m->filed = qn__alloc(m->parameters, sizeof(float), err);
-    if (m->parameter && qn__network_has_pixels(&m->recipe.network))
-        m->filed = qn__alloc(m->parameters, sizeof(float), err);
-    if (m->filed == NULL)
-        return QN_MEMORY;
-    if (qn__recipe_fills(&m->recipe) &&
-        !(m->fill = qn__alloc(m->recipe.features, sizeof(float), err)))
-        return QN_MEMORY;
-    const uint32_t offsets = qn__recipe_offsets(&m->recipe);
-    if (offsets && !(m->offset = qn__alloc(offsets, sizeof *m->offset, err)))
-        return QN_MEMORY;
-    if (count == 0)
-        return QN_OK;
-    m->mean = qn__alloc(count, sizeof(float), err);
-    m->deviation = m->mean ? qn__alloc(count, sizeof(float), err) : NULL;
-    m->shift = m->deviation ? qn__alloc(inputs, sizeof(float), err) : NULL;
-    m->inverse = m->shift ? qn__alloc(inputs, sizeof(float), err) : NULL;
-    return m->inverse != NULL ? QN_OK : QN_MEMORY;
-}
-
-/* A model of the recipe with all numbers 0. */
-static qn_status make_blank(const qn__recipe *recipe, qn_model **out, qn_error *err) {
-    qn_model *m = qn__alloc(1, sizeof *m, err);
-    *out = NULL;
-    if (m == NULL)
-        return QN_MEMORY;
-    qn_status status = qn__recipe_copy(recipe, &m->recipe, err);
-    if (status == QN_OK)
-        status = qn__network_program(&recipe->network, qn__recipe_input(recipe), m->layer,
-                                     &m->parameters, err);
-    if (status == QN_OK)
-        status = make_texts(m, err);
-    if (status == QN_OK)
-        status = allocate_arrays(m, err);
-    if (status != QN_OK) {
-        qn_model_free(m);
-        return status;
-    }
-    list_tensors(m);
-    *out = m;
-    return QN_OK;
-}
-
-/* `status` for a non-finite number: an error of the computation or of the file. */
-static qn_status check_numbers(const qn_model *m, qn_status status, qn_error *err) {
-    for (uint32_t t = 0; t < m->tensors; ++t) {
-        const qn__tensor *tensor = &m->tensor[t];
-        const uint64_t count = qn__tensor_count(tensor);
-        for (uint64_t i = 0; i < count; ++i) {
-            if (isfinite(tensor->data[i]))
-                continue;
-            qn__fail(err, status, "a number of the model is %s",
-                     isnan(tensor->data[i]) ? "NaN" : "infinite");
-            qn__at(err, "tensor \"%s\", element %llu", tensor->name, (unsigned long long)i);
-            return qn__remedy(err, status, "%s",
-                              status == QN_NUMERIC
-                                  ? "train with a lower learning rate (`train.learning_rate`)"
-                                  : "the file was changed or damaged: copy or make it again");
-        }
-    }
-    return QN_OK;
-}
-
-/* Copies all parameters to the order of the file, or back: there the taps of a window are the
- * innermost, here the channels are. */
-static void reorder(qn_model *m, int back) {
-    for (uint32_t l = 0; m->filed != m->parameter && l < m->recipe.network.layers; ++l) {
-        const qn__layer *layer = &m->layer[l];
-        const uint64_t first = layer->weights, rest = qn__layer_end(layer) - layer->biases;
-        const uint32_t channels = qn__layer_reads(layer);
-        const uint64_t taps = channels ? layer->depth / channels : 0;
-        for (uint64_t i = 0; taps && i < layer->biases - first; ++i) {
-            const uint64_t row = i / layer->depth * layer->depth, k = i % layer->depth;
-            const uint64_t other = row + k % channels * taps + k / channels;
-            *(back ? m->parameter + first + i : m->filed + first + other) =
-                *(back ? m->filed + first + other : m->parameter + first + i);
-        }
-        if (back)
-            memcpy(m->parameter + layer->biases, m->filed + layer->biases, rest * sizeof(float));
-        else
-            memcpy(m->filed + layer->biases, m->parameter + layer->biases, rest * sizeof(float));
-    }
-}
-
-static void scale_inputs(qn_model *m) {
-    qn__scale_inputs(&m->recipe, m->mean, m->deviation, m->shift, m->inverse);
-}
-
-static qn__tensor_list list_of(const qn_model *m, qn__tensor_note note[2]) {
-    note[0] = (qn__tensor_note){"format", FORMAT};
-    note[1] = (qn__tensor_note){"recipe", m->recipe_json};
-    return (qn__tensor_list){.notes = 2, .note = note, .tensors = m->tensors, .tensor = m->tensor};
-}
-
-qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, qn_model **out,
-                           qn_error *err) {
-    qn_model *m;
-    uint8_t digest[32];
-    qn__tensor_note note[2];
-    *out = NULL;
-    qn_status status = make_blank(recipe, &m, err);
-    if (status != QN_OK)
-        return status;
-    memcpy(m->parameter, fitted->parameter, (size_t)m->parameters * sizeof(float));
-    reorder(m, 0);
-    if (m->mean != NULL) {
-        memcpy(m->mean, fitted->mean, qn__scale_count(recipe) * sizeof(float));
-        memcpy(m->deviation, fitted->deviation, qn__scale_count(recipe) * sizeof(float));
-    }
-    if (m->fill != NULL)
-        memcpy(m->fill, fitted->fill, recipe->features * sizeof(float));
-    if (m->offset != NULL)
-        memcpy(m->offset, fitted->offset, qn__recipe_offsets(recipe) * sizeof *m->offset);
-    m->target_mean = fitted->target_mean;
-    m->target_deviation = fitted->target_deviation;
-    scale_inputs(m);
-    status = check_numbers(m, QN_NUMERIC, err);
-    if (status == QN_OK) {
-        const qn__tensor_list list = list_of(m, note);
-        status = qn__tensors_digest(&list, digest, err);
-    }
-    if (status != QN_OK) {
-        qn_model_free(m);
-        return status;
-    }
-    qn__hex(digest, m->digest);
-    *out = m;
-    return QN_OK;
-}
-
-/* ----------------------------------------------------------------------------------------- load */
-
-static qn_status bad_model(qn_error *err, const char *path, const char *what, const char *remedy) {
+qn_status qn__model_refuse_file(qn_error *err, const char *path, const char *what,
+                                const char *remedy) {
     qn__fail(err, QN_FORMAT, "%s", what);
     qn__at(err, "%s", path);
     return qn__remedy(err, QN_FORMAT, "%s", remedy);
 }
 
-/* Prefixes `where` with the path, which the inner checks do not know. */
-static void name_file(qn_error *err, const char *path) {
+void qn__model_name_file(qn_error *err, const char *path) {
     if (err == NULL)
         return;
     char inner[256];
@@ -289,167 +30,90 @@ static void name_file(qn_error *err, const char *path) {
     qn__at(err, "%.250s%s%s", path, inner[0] != '\0' ? ", " : "", inner);
 }
 
-static qn_status read_recipe(const qn__tensors *file, const char *path, qn__recipe *recipe,
-                             qn_error *err) {
-    const char *format = qn__tensors_note(file, "format");
-    const char *json = qn__tensors_note(file, "recipe");
-    if (format == NULL || strncmp(format, "quern-", 6) != 0)
-        return bad_model(err, path, "the file is not a Quern model",
-                         "name a model that quern train has written");
-    if (strncmp(format, "quern-model-", 12) != 0)
-        return bad_model(err, path, "the file is a checkpoint, not a model",
-                         "name a model; from a checkpoint, continue with `train.resume`");
-    if (strcmp(format, FORMAT) != 0)
-        return bad_model(err, path, "the model was written by a newer version of Quern",
-                         "use that version to read it");
-    if (json == NULL)
-        return bad_model(err, path, "the model has no recipe", "copy or make the file again");
-    const qn_status status = qn__recipe_parse(json, strlen(json), recipe, err);
-    if (status == QN_FORMAT)
-        name_file(err, path);
-    return status;
-}
-
-/* The file must contain the tensors of the recipe's network, each of its shape, and no others. This
- * is checked before any allocation, so that a recipe alone cannot cause a large one. */
-static qn_status check_tensors(const qn__tensors *file, const char *path, const qn__recipe *recipe,
-                               qn_error *err) {
-    qn__layer layer[QN__MAX_LAYERS];
-    uint64_t parameters;
-    const uint64_t scales = qn__scale_count(recipe), scale = scales ? 2 : 0;
-    const uint64_t fill = (uint64_t)qn__recipe_fills(recipe);
-    const uint64_t offsets = qn__recipe_offsets(recipe), offset = offsets > 0;
-    const uint64_t target = recipe->task == QN__TASK_REGRESS ? 2 : 0;
-    const qn_status status =
-        qn__network_program(&recipe->network, qn__recipe_input(recipe), layer, &parameters, err);
-    if (status != QN_OK)
-        return status;
-    uint64_t floats = 0;
-    for (size_t i = 0; i < qn__tensors_count(file); ++i)
-        floats += qn__tensors_at(file, i)->count;
-    uint64_t weighted = 0;
-    for (uint32_t l = 0; l < recipe->network.layers; ++l)
-        weighted += layer[l].depth > 0 ? 2 : layer[l].vectors;
-    if (qn__tensors_count(file) != weighted + scale + fill + offset + target ||
-        floats != parameters + scale * scales + fill * recipe->features + 2 * offsets + target)
-        return bad_model(err, path, "the tensors in the file are not those of the recipe's model",
-                         "the file was changed or damaged: copy or make it again");
-    return QN_OK;
-}
-
-static qn_status copy_tensors(const qn__tensors *file, const char *path, qn_model *m,
+static qn_status check_number(const qn__tensor *tensor, uint64_t i, qn_status status,
                               qn_error *err) {
-    for (uint32_t t = 0; t < m->tensors; ++t) {
-        const qn__tensor *want = &m->tensor[t];
-        const qn__tensor_view *have = qn__tensors_find(file, want->name);
-        if (have == NULL || have->rows != want->rows || have->columns != want->columns ||
-            have->taps[0] != want->taps[0] || have->taps[1] != want->taps[1]) {
-            qn__fail(err, QN_FORMAT,
-                     have ? "a tensor has another shape than the recipe's model"
-                          : "a tensor of the recipe's model is missing");
-            qn__at(err, "%.300s, tensor \"%s\"", path, want->name);
-            return qn__remedy(err, QN_FORMAT,
-                              "the file was changed or damaged: copy or make it "
-                              "again");
-        }
-        /* The list has constant floats, because writing needs no more; the arrays are the model's
-         * own. */
-        qn__copy_little((float *)(uintptr_t)want->data, have->bytes, (size_t)have->count);
-    }
-    return QN_OK;
-}
-
-/* A deviation as defined in 5.2: +0, or at least 2^-126. */
-static qn_status check_deviation(const char *tensor, uint32_t k, float d, qn_error *err) {
-    if (d >= 0x1p-126f || (d == 0.0f && !signbit(d)))
+    const double number = tensor->real ? tensor->real[i] : (double)tensor->data[i];
+    if (isfinite(number))
         return QN_OK;
-    qn__fail(err, QN_FORMAT, "a deviation is neither 0 nor a normal positive number");
-    qn__at(err, "tensor \"%s\", element %u", tensor, k);
-    return qn__remedy(err, QN_FORMAT, "the file was changed or damaged: copy or make it again");
+    qn__fail(err, status, "a number of the model is %s", isnan(number) ? "NaN" : "infinite");
+    qn__at(err, "tensor \"%s\", element %llu", tensor->name, (unsigned long long)i);
+    return qn__remedy(err, status, "%s",
+                      status != QN_NUMERIC ? DAMAGED
+                      : tensor->real       ? "the values of the data are too large: scale them"
+                                     : "train with a lower learning rate (`train.learning_rate`)");
 }
 
-/* Variances of batchnorm (docs/exactness.md 17.8): their root is taken. */
-static qn_status check_variances(const qn_model *m, qn_error *err) {
-    for (uint32_t t = 0; t < m->tensors; ++t) {
-        const qn__tensor *tensor = &m->tensor[t];
-        const uint64_t count = strstr(tensor->name, ".running_var") ? qn__tensor_count(tensor) : 0;
-        for (uint64_t i = 0; i < count; ++i) {
-            if (tensor->data[i] >= 0)
-                continue;
-            qn__fail(err, QN_FORMAT, "a variance is negative");
-            qn__at(err, "tensor \"%s\", element %llu", tensor->name, (unsigned long long)i);
-            return qn__remedy(err, QN_FORMAT,
-                              "the file was changed or damaged: copy or make it again");
+qn_status qn__model_check_numbers(const qn_model *model, qn_status status, qn_error *err) {
+    qn_status found = QN_OK;
+    for (uint32_t t = 0; t < model->tensors; ++t) {
+        const uint64_t count = qn__tensor_count(&model->tensor[t]);
+        for (uint64_t i = 0; i < count && found == QN_OK; ++i)
+            found = check_number(&model->tensor[t], i, status, err);
+    }
+    return found;
+}
+
+qn_status qn__model_copy_tensors(const qn__tensors *file, const char *path, const qn_model *model,
+                                 qn_error *err) {
+    for (uint32_t t = 0; t < model->tensors; ++t) {
+        const qn__tensor *want = &model->tensor[t];
+        const qn__tensor_view *have = qn__tensors_find(file, want->name);
+        const qn__tensor_type type = want->real ? QN__TENSOR_F64 : QN__TENSOR_F32;
+        if (have == NULL || have->rows != want->rows || have->columns != want->columns ||
+            have->taps[0] != want->taps[0] || have->taps[1] != want->taps[1] ||
+            have->type != type) {
+            qn__fail(err, QN_FORMAT,
+                     !have                ? "a tensor of the recipe's model is missing"
+                     : have->type == type ? "a tensor has another shape than the recipe's model"
+                     : want->real         ? "the elements are not of the type F64"
+                                          : "the elements are not of the type F32");
+            qn__at(err, "%.300s, tensor \"%s\"", path, want->name);
+            return qn__remedy(err, QN_FORMAT, DAMAGED);
         }
+        /* The list has constant numbers, because writing needs no more; the arrays are the model's
+         * own. */
+        if (want->real)
+            qn__copy_little_reals((double *)(uintptr_t)want->real, have->bytes,
+                                  (size_t)have->count);
+        else
+            qn__copy_little((float *)(uintptr_t)want->data, have->bytes, (size_t)have->count);
     }
     return QN_OK;
 }
 
-static qn_status check_deviations(const qn_model *m, qn_error *err) {
-    qn_status status = QN_OK;
-    for (uint32_t k = 0; status == QN_OK && k < qn__scale_count(&m->recipe); ++k)
-        status = check_deviation("scale.deviation", k, m->deviation[k], err);
-    if (status == QN_OK && m->recipe.task == QN__TASK_REGRESS)
-        status = check_deviation("target.deviation", 0, m->target_deviation, err);
-    return status;
+qn_status qn__model_check_features(const qn_model *model, const qn_data *data, qn_error *err) {
+    if (data->features == model->features)
+        return QN_OK;
+    qn__fail(err, QN_MISMATCH, "the data has %u features, the model takes %u", data->features,
+             model->features);
+    return qn__remedy(err, QN_MISMATCH,
+                      "give data with the columns of the training; `data.label_column` or "
+                      "`data.unlabelled` say whether one of them is a label");
 }
 
-static qn_status load_from(const qn__tensors *file, const char *path, qn_model **out,
-                           qn_error *err) {
-    qn__recipe recipe = {0};
-    qn_model *m = NULL;
+qn_status qn__model_need_network(const qn_model *model, const char *what, qn_error *err) {
+    if (!model || model->layers > 0)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED, "%s needs a network, and this is %s", what, model->kind->title);
+    return qn__remedy(err, QN_UNSUPPORTED, "give a model that quern train has written");
+}
+
+/* ---------------------------------------------------------------------------------------- writing
+ */
+
+static qn__tensor_list list_of(const qn_model *m, qn__tensor_note note[2]) {
+    note[0] = (qn__tensor_note){"format", m->kind->format};
+    note[1] = (qn__tensor_note){"recipe", m->recipe};
+    return (qn__tensor_list){.notes = 2, .note = note, .tensors = m->tensors, .tensor = m->tensor};
+}
+
+qn_status qn__model_seal(qn_model *model, qn_error *err) {
+    qn__tensor_note note[2];
     uint8_t digest[32];
-    qn_status status = read_recipe(file, path, &recipe, err);
+    const qn__tensor_list list = list_of(model, note);
+    const qn_status status = qn__tensors_digest(&list, digest, err);
     if (status == QN_OK)
-        status = check_tensors(file, path, &recipe, err);
-    if (status == QN_OK)
-        status = make_blank(&recipe, &m, err);
-    if (status == QN_OK)
-        status = copy_tensors(file, path, m, err);
-    if (status == QN_OK) {
-        status = check_numbers(m, QN_FORMAT, err);
-        if (status == QN_OK)
-            status = check_deviations(m, err);
-        if (status == QN_OK)
-            status = check_variances(m, err);
-        if (status != QN_OK)
-            name_file(err, path);
-    }
-    qn__recipe_release(&recipe);
-    if (status != QN_OK) {
-        qn_model_free(m);
-        return status;
-    }
-    reorder(m, 1);
-    scale_inputs(m);
-    qn__tensors_file_digest(file, digest);
-    qn__hex(digest, m->digest);
-    *out = m;
-    return QN_OK;
-}
-
-qn_status qn_model_load(const char *path, qn_model **out, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_OUT(out, err);
-    QN__NEED(path, err);
-    qn__tensors *file;
-    qn_status status = qn__tensors_read(path, &file, err);
-    if (status != QN_OK)
-        return status;
-    status = load_from(file, path, out, err);
-    qn__tensors_free(file);
-    return status;
-}
-
-qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name, qn_model **out,
-                               qn_error *err) {
-    qn__tensors *file;
-    *out = NULL;
-    qn_status status = qn__tensors_from_bytes(bytes, size, name, &file, err);
-    if (status != QN_OK)
-        return status;
-    status = load_from(file, name, out, err);
-    qn__tensors_free(file);
+        qn__hex(digest, model->digest);
     return status;
 }
 
@@ -479,6 +143,9 @@ qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluste
     return status == QN_BUSY && cluster ? qn__cluster_refuse(cluster, err) : status;
 }
 
+/* -------------------------------------------------------------------------------------- its life
+ */
+
 qn__model_extra *qn__model_exchange(const qn_model *model, qn__model_extra *extra) {
     /* The model itself does not change by what is kept with it. */
     return atomic_exchange(&((qn_model *)(uintptr_t)model)->extra, extra);
@@ -490,72 +157,82 @@ void qn_model_free(qn_model *model) {
     qn__model_extra *const extra = qn__model_exchange(model, NULL);
     if (extra)
         extra->release(extra);
-    qn__recipe_release(&model->recipe);
-    qn__free(model->recipe_json);
-    qn__free(model->text);
-    if (model->filed != model->parameter)
-        qn__free(model->filed);
-    qn__free(model->parameter);
-    qn__free(model->mean);
-    qn__free(model->deviation);
-    qn__free(model->shift);
-    qn__free(model->inverse);
-    qn__free(model->fill);
-    qn__free(model->offset);
-    qn__free(model);
+    model->kind->release(model);
 }
 
 /* ------------------------------------------------------------------------------------ accessors */
 
-const char *qn_model_recipe(const qn_model *model) { return model ? model->recipe_json : ""; }
+const char *qn_model_kind(const qn_model *model) {
+    QN__OWN_FLOATS;
+    return model ? model->kind->name : "";
+}
+
+const char *qn_model_title(const qn_model *model) {
+    QN__OWN_FLOATS;
+    return model ? model->kind->title : "";
+}
+
+qn_predicted qn_model_predicts(const qn_model *model) {
+    QN__OWN_FLOATS;
+
+    return model ? model->kind->predicted : QN_PREDICTS_LABELS;
+}
+
+qn__fitting qn__model_fitting(const qn_model *model, const char *what) {
+    return (qn__fitting){.schema = model->table,
+                         .features = model->features,
+                         .outputs = model->outputs,
+                         .weight = model->weight,
+                         .what = what};
+}
+
+const char *qn_model_recipe(const qn_model *model) { return model ? model->recipe : ""; }
 
 const char *qn_model_digest(const qn_model *model) { return model ? model->digest : ""; }
 
-uint32_t qn_model_inputs(const qn_model *model) { return model ? model->recipe.features : 0; }
+uint32_t qn_model_inputs(const qn_model *model) { return model ? model->features : 0; }
 
-uint32_t qn_model_outputs(const qn_model *model) {
-    return model ? model->layer[model->recipe.network.layers - 1].out : 0;
-}
+uint32_t qn_model_outputs(const qn_model *model) { return model ? model->outputs : 0; }
 
 uint32_t qn_model_classes(const qn_model *model) {
     QN__OWN_FLOATS;
-    return model && model->recipe.task == QN__TASK_CLASSIFY ? qn__recipe_classes(&model->recipe)
-                                                            : 0;
+    return model ? model->classes : 0;
 }
 
-uint32_t qn_model_layers(const qn_model *model) { return model ? model->recipe.network.layers : 0; }
+uint32_t qn_model_layers(const qn_model *model) { return model ? model->layers : 0; }
 
 uint64_t qn_model_parameters(const qn_model *model) { return model ? model->parameters : 0; }
 
-void qn_model_layer_text(const qn_model *model, uint32_t layer, char *text, size_t size) {
-    QN__OWN_FLOATS;
-    qn__text line = {0};
-    if (model && layer < model->recipe.network.layers)
-        qn__network_layer_text(&model->recipe.network.layer[layer], &line);
-    if (text && size > 0)
-        snprintf(text, size, "%s", line.data != NULL && !line.failed ? line.data : "");
-    qn__text_release(&line);
-}
-
-const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,
-                             uint64_t *columns) {
+static const qn__tensor *find_tensor(const qn_model *model, const char *name, int real,
+                                     uint64_t *rows, uint64_t *columns) {
     for (uint32_t t = 0; model && name && t < model->tensors; ++t) {
-        if (strcmp(model->name[t], name) != 0)
+        const qn__tensor *tensor = &model->tensor[t];
+        if (strcmp(tensor->name, name) != 0 || (tensor->real != NULL) != real)
             continue;
         if (rows != NULL)
-            *rows = model->tensor[t].rows;
+            *rows = tensor->rows;
         if (columns != NULL)
-            *columns = model->tensor[t].taps[0]
-                           ? qn__tensor_count(&model->tensor[t]) / model->tensor[t].rows
-                           : model->tensor[t].columns;
-        return model->tensor[t].data;
+            *columns = tensor->taps[0] ? qn__tensor_count(tensor) / tensor->rows : tensor->columns;
+        return tensor;
     }
     return NULL;
 }
 
-static const qn__schema *table_of(const qn_model *model) {
-    return model ? model->recipe.table : NULL;
+const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,
+                             uint64_t *columns) {
+    const qn__tensor *tensor = find_tensor(model, name, 0, rows, columns);
+    return tensor ? tensor->data : NULL;
 }
+
+const double *qn_model_real_tensor(const qn_model *model, const char *name, uint64_t *rows,
+                                   uint64_t *columns) {
+    QN__OWN_FLOATS;
+
+    const qn__tensor *tensor = find_tensor(model, name, 1, rows, columns);
+    return tensor ? tensor->real : NULL;
+}
+
+static const qn__schema *table_of(const qn_model *model) { return model ? model->table : NULL; }
 
 const char *qn_model_feature_name(const qn_model *model, uint32_t k) {
     const qn__schema *table = table_of(model);
@@ -572,70 +249,24 @@ const char *qn_model_label_name(const qn_model *model) {
     return table ? table->label : NULL;
 }
 
-const char *qn_model_weight_name(const qn_model *model) {
-    return model ? model->recipe.weight : NULL;
-}
+const char *qn_model_weight_name(const qn_model *model) { return model ? model->weight : NULL; }
 
-const char *qn_model_resize(const qn_model *model) { return model ? model->recipe.resize : NULL; }
+const char *qn_model_resize(const qn_model *model) { return model ? model->resize : NULL; }
 
 const char *qn_model_date_format(const qn_model *model) {
     QN__OWN_FLOATS;
-    return model ? model->recipe.date_format : NULL;
+
+    return model ? model->date_format : NULL;
 }
 
 const char *qn_model_rules(const qn_model *model) {
     QN__OWN_FLOATS;
-    const char *rules = model ? model->recipe.rules : NULL;
+
+    const char *rules = model ? model->rules : NULL;
     return rules ? rules : "";
 }
 
 const char *qn_model_class_name(const qn_model *model, uint32_t k) {
     const qn__schema *table = table_of(model);
     return table && k < table->classes ? table->class_name[k] : NULL;
-}
-
-const qn__recipe *qn__model_recipe_of(const qn_model *model) { return &model->recipe; }
-
-qn__encoding qn__model_encoding(const qn_model *model) {
-    return qn__recipe_encoding(&model->recipe, model->fill, model->offset);
-}
-
-const char *qn__model_text(const qn_model *model) { return model->text; }
-
-const float *qn__model_parameters(const qn_model *model) { return model->parameter; }
-
-void qn__model_fitted(const qn_model *model, qn__fitted *out) {
-    *out = (qn__fitted){.parameter = model->parameter,
-                        .mean = model->mean,
-                        .deviation = model->deviation,
-                        .fill = model->fill,
-                        .offset = model->offset,
-                        .table = model->recipe.table,
-                        .target_mean = model->target_mean,
-                        .target_deviation = model->target_deviation};
-}
-
-void qn__model_target_scale(const qn_model *model, float *mean, float *deviation) {
-    const int real = model->recipe.task == QN__TASK_REGRESS;
-    *mean = real ? model->target_mean : 0.0f;
-    *deviation = real ? model->target_deviation : 1.0f;
-}
-
-void qn__model_program(const qn_model *model, qn__program *program) {
-    const qn__recipe *r = &model->recipe;
-    *program = (qn__program){.layers = r->network.layers,
-                             .layer = model->layer,
-                             .parameters = model->parameters,
-                             .arith = r->arith,
-                             .loss = r->loss,
-                             .real = r->task == QN__TASK_REGRESS,
-                             .optimizer = qn__recipe_rule(r),
-                             .numbers = r->numbers,
-                             .scale = qn__scale_of_program(r),
-                             .mean = model->shift,
-                             .inverse = model->inverse,
-                             .batch = r->batch ? r->batch : r->grain,
-                             .grain = r->grain,
-                             .seed = r->seed,
-                             .gradient_scale = r->gradient_scale};
 }

@@ -1,10 +1,10 @@
-/* Functions of a qn_model for the rest of the library. */
+/* Networks as models: functions for the rest of the library. */
 #ifndef QN_MODEL_FORMATS_MODEL_H
 #define QN_MODEL_FORMATS_MODEL_H
 
 #include "data/prepare/inputs.h"
+#include "model/formats/model_kind.h"
 #include "model/recipe/recipe.h"
-#include <quern/model.h>
 
 /* The numbers of a model beside its recipe. */
 typedef struct qn__fitted {
@@ -21,10 +21,9 @@ typedef struct qn__fitted {
 qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, qn_model **out,
                            qn_error *err);
 
-/* qn_model_load from the bytes of a file; `name` is used in messages in place of the path. */
-qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name, qn_model **out,
-                               qn_error *err);
+extern const qn__model_kind qn__network_kind;
 
+/* This and the following are of networks alone. */
 const qn__recipe *qn__model_recipe_of(const qn_model *model);
 /* The model text of the recipe. */
 const char *qn__model_text(const qn_model *model);
@@ -49,15 +48,6 @@ float qn__scale_inverse(float deviation);
 /* Means and deviations of a model: of each input, of each channel, or 0. */
 uint32_t qn__scale_count(const qn__recipe *recipe);
 
-/* What another part of the library keeps with a model: the first member of its struct. */
-typedef struct qn__model_extra {
-    void (*release)(struct qn__model_extra *extra);
-} qn__model_extra;
-
-/* Puts `extra` (NULL: nothing) in the place of what is kept, and returns that. The model releases
- * what it keeps at its end. Several threads may call this at once, for a constant model too. */
-qn__model_extra *qn__model_exchange(const qn_model *model, qn__model_extra *extra);
-
 /* How programs of the recipe scale inputs. */
 qn__scale qn__scale_of_program(const qn__recipe *recipe);
 
@@ -65,10 +55,5 @@ qn__scale qn__scale_of_program(const qn__recipe *recipe);
  * qn__scale_count: what a program has for each input. */
 void qn__scale_inputs(const qn__recipe *recipe, const float *mean, const float *deviation,
                       float *shift, float *inverse);
-
-/* qn_model_save with a callback before the final rename, as in qn__writer_ask: QN_BUSY if it
- * returns 0. */
-qn_status qn__model_save_asking(const qn_model *model, const char *path, int (*may)(void *user),
-                                void *user, qn_error *err);
 
 #endif

@@ -461,5 +461,9 @@ qn_status qn__train_options_take(const char *function, const char *argument,
     const qn__sized inner = {function, name, "qn_compute", sizeof own->compute};
     if (own->compute.size != sizeof own->compute)
         status = qn__sized_refuse(&inner, own->compute.size, err);
+    if (status == QN_OK)
+        status = qn__model_need_network(own->init_from, "`train.init_from`", err);
+    if (status == QN_OK)
+        status = qn__model_need_network(own->table_of, "a training", err);
     return status;
 }

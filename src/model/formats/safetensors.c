@@ -30,7 +30,8 @@ typedef struct checker {
     const char *path;
     uint64_t data_size; /* bytes after the header */
     const uint8_t *data;
-    int any; /* 1: qn__tensors_read_any */
+    int any;   /* 1: qn__tensors_read_any */
+    int reals; /* 1: qn__tensors_read_model */
     qn_error *err;
 } checker;
 
@@ -127,7 +128,8 @@ static qn_status read_tensor(const checker *c, const qn__json_node *node, span *
         snprintf(what, sizeof what, "the elements are of an unknown type, \"%.20s\"", dtype);
         return bad_tensor(c, name, what);
     }
-    if (!c->any && type != 0)
+    if (!c->any && type != 0 &&
+        !(c->reals && type < sizeof types / sizeof *types && types[type].type == QN__TENSOR_F64))
         return bad_tensor(c, name, "the elements are not of the type F32");
     out->element = types[type].bytes;
     out->view.type = types[type].type;
@@ -259,10 +261,12 @@ static qn_status read_header(checker *c, qn__tensors *t) {
     return status;
 }
 
+typedef enum accepted { FLOATS, ANY, MODEL } accepted;
+
 /* Takes over `file`, which is empty if the bytes are the caller's. */
 static qn_status open_bytes(qn__bytes *file, const uint8_t *bytes, size_t size, const char *name,
-                            int any, qn__tensors **out, qn_error *err) {
-    checker c = {.path = name, .any = any, .err = err};
+                            accepted what, qn__tensors **out, qn_error *err) {
+    checker c = {.path = name, .any = what == ANY, .reals = what == MODEL, .err = err};
     qn__tensors *t = qn__alloc(1, sizeof *t, err);
     *out = NULL;
     if (t == NULL) {
@@ -285,30 +289,40 @@ static qn_status open_bytes(qn__bytes *file, const uint8_t *bytes, size_t size, 
 qn_status qn__tensors_from_bytes(const uint8_t *bytes, size_t size, const char *name,
                                  qn__tensors **out, qn_error *err) {
     qn__bytes none = {0};
-    return open_bytes(&none, bytes, size, name, 0, out, err);
+    return open_bytes(&none, bytes, size, name, FLOATS, out, err);
 }
 
 qn_status qn__tensors_any_from_bytes(const uint8_t *bytes, size_t size, const char *name,
                                      qn__tensors **out, qn_error *err) {
     qn__bytes none = {0};
-    return open_bytes(&none, bytes, size, name, 1, out, err);
+    return open_bytes(&none, bytes, size, name, ANY, out, err);
 }
 
-static qn_status read_file(const char *path, int any, qn__tensors **out, qn_error *err) {
+static qn_status read_file(const char *path, accepted what, qn__tensors **out, qn_error *err) {
     qn__bytes file;
     *out = NULL;
     qn_status status = qn__file_read(path, &file, err);
     if (status == QN_OK)
-        status = open_bytes(&file, file.data, file.size, path, any, out, err);
+        status = open_bytes(&file, file.data, file.size, path, what, out, err);
     return status;
 }
 
 qn_status qn__tensors_read(const char *path, qn__tensors **out, qn_error *err) {
-    return read_file(path, 0, out, err);
+    return read_file(path, FLOATS, out, err);
 }
 
 qn_status qn__tensors_read_any(const char *path, qn__tensors **out, qn_error *err) {
-    return read_file(path, 1, out, err);
+    return read_file(path, ANY, out, err);
+}
+
+qn_status qn__tensors_read_model(const char *path, qn__tensors **out, qn_error *err) {
+    return read_file(path, MODEL, out, err);
+}
+
+qn_status qn__tensors_model_from_bytes(const uint8_t *bytes, size_t size, const char *name,
+                                       qn__tensors **out, qn_error *err) {
+    qn__bytes none = {0};
+    return open_bytes(&none, bytes, size, name, MODEL, out, err);
 }
 
 float qn__tensor_float(const qn__tensor_view *view, uint64_t index) {

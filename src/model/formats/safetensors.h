@@ -22,6 +22,7 @@ typedef struct qn__tensor {
     uint64_t rows, columns;
     const float *data;
     uint32_t taps[2];
+    const double *real; /* F64 in place of `data`; NULL: F32 */
 } qn__tensor;
 
 /* Floats of the tensor. */
@@ -64,8 +65,8 @@ typedef struct qn__tensor_view {
     uint64_t taps[2];       /* 0 but for four dimensions */
     uint64_t count;         /* elements */
     const uint8_t *bytes;   /* of the elements, unaligned: copy them */
-    /* F32 and 1, 2 or 4, but where qn__tensors_read_any read the file: it takes all types, no
-     * dimensions (count is 1 then) and three. */
+    /* F32 (of a model F64 too) and 1, 2 or 4, but where qn__tensors_read_any read the file: it
+     * takes all types, no dimensions (count is 1 then) and three. */
     qn__tensor_type type;
     const char *type_name; /* as the file has it: "F8_E4M3" */
     uint32_t dimensions;
@@ -75,6 +76,10 @@ typedef struct qn__tensor_view {
  * accepted. Fails with
  * QN_FORMAT (the message names the tensor or the byte), QN_IO, QN_MEMORY. */
 qn_status qn__tensors_read(const char *path, qn__tensors **out, qn_error *err);
+/* The same, and F64 too: models of some kinds have doubles. */
+qn_status qn__tensors_read_model(const char *path, qn__tensors **out, qn_error *err);
+qn_status qn__tensors_model_from_bytes(const uint8_t *bytes, size_t size, const char *name,
+                                       qn__tensors **out, qn_error *err);
 /* The same for a file of another program: all types of elements, and up to four dimensions. */
 qn_status qn__tensors_read_any(const char *path, qn__tensors **out, qn_error *err);
 qn_status qn__tensors_any_from_bytes(const uint8_t *bytes, size_t size, const char *name,

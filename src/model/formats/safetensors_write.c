@@ -34,10 +34,11 @@ static void add_notes(qn__text *text, const qn__tensor_list *list) {
 
 /* Appends ,"NAME":{...} of a tensor whose bytes begin at `begin`; returns their end. */
 static uint64_t add_tensor(qn__text *text, const qn__tensor *tensor, uint64_t begin) {
-    const uint64_t end = begin + 4 * qn__tensor_count(tensor);
+    const uint64_t end = begin + (tensor->real ? 8 : 4) * qn__tensor_count(tensor);
     qn__text_add(text, ",");
     qn__text_add_json(text, tensor->name);
-    qn__text_add(text, ":{\"dtype\":\"F32\",\"shape\":[%llu", (unsigned long long)tensor->rows);
+    qn__text_add(text, ":{\"dtype\":\"%s\",\"shape\":[%llu", tensor->real ? "F64" : "F32",
+                 (unsigned long long)tensor->rows);
     if (tensor->columns != 0)
         qn__text_add(text, ",%llu", (unsigned long long)tensor->columns);
     if (tensor->taps[0] != 0)
@@ -58,6 +59,19 @@ static void make_header(qn__text *text, const qn__tensor_list *list) {
     qn__text_add(text, "%*s", (int)(-text->size & 7), "");
 }
 
+static qn_status put_numbers(sink *to, const qn__tensor *tensor, qn_error *err) {
+    const size_t count = (size_t)qn__tensor_count(tensor);
+    qn_status status = QN_OK;
+    if (!tensor->real)
+        return qn__each_little(tensor->data, count, put, to, err);
+    for (size_t i = 0; i < count && status == QN_OK; ++i) {
+        double little;
+        qn__copy_little_reals(&little, &tensor->real[i], 1);
+        status = put(to, &little, sizeof little, err);
+    }
+    return status;
+}
+
 static qn_status put_all(sink *to, const qn__tensor_list *list, qn_error *err) {
     qn__text header = {0};
     make_header(&header, list);
@@ -73,8 +87,7 @@ static qn_status put_all(sink *to, const qn__tensor_list *list, qn_error *err) {
     if (status == QN_OK)
         status = put(to, header.data, header.size, err);
     for (size_t i = 0; i < list->tensors && status == QN_OK; ++i)
-        status = qn__each_little(list->tensor[i].data, (size_t)qn__tensor_count(&list->tensor[i]),
-                                 put, to, err);
+        status = put_numbers(to, &list->tensor[i], err);
     qn__text_release(&header);
     return status;
 }

@@ -130,9 +130,8 @@ static int by_size(const void *one, const void *other) {
 }
 
 static void add_row(qn__page *page, const weights *w, uint32_t k) {
-    const qn__recipe *recipe = qn__model_recipe_of(page->model);
     char name[160];
-    qn__page_input_name(recipe->table, recipe->features, k, name);
+    qn__page_input_name(page->model->table, page->model->features, k, name);
     qn__text_add(&page->html, "<tr><th scope=\"row\">");
     qn__markup_add(&page->html, name, 0);
     qn__text_add(&page->html, "</th>");

@@ -33,6 +33,11 @@ qn_status qn__kmeans_assign(qn__kmeans *k, uint32_t count, const double *centres
 /* to[i] = the lesser of nearest[i] and the square of the distance of item i from a centre. */
 qn_status qn__kmeans_approach(qn__kmeans *k, const double *centre, double *to, qn_error *err);
 
+/* 20.6: squares of the distances of a block's items from a centre. Value f of item i is
+ * values[f * QN__KMEANS_BLOCK + i]. */
+void qn__kmeans_measure(uint32_t features, const float *values, const double *centre,
+                        double sum[QN__KMEANS_BLOCK]);
+
 /* The values of an item. */
 void qn__kmeans_item(const qn__kmeans *k, uint64_t item, double *values);
 

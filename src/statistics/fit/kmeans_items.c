@@ -54,9 +54,8 @@ qn_status qn__kmeans_release(qn__kmeans *k, const qn_compute *compute, qn_status
     return status;
 }
 
-/* 20.6: squares of the distances of a block's items from a centre. */
-static void measure(uint32_t features, const float *values, const double *centre,
-                    double sum[BLOCK]) {
+void qn__kmeans_measure(uint32_t features, const float *values, const double *centre,
+                        double sum[BLOCK]) {
     for (uint32_t first = 0; first < BLOCK; first += AT_ONCE) {
         double own[AT_ONCE] = {0};
         const float *from = values + first;
@@ -73,9 +72,9 @@ static void assign_block(const pass *p, const float *values, uint32_t items, int
     const uint32_t features = p->k->data->features;
     double sum[BLOCK], best[BLOCK];
     uint32_t at[BLOCK] = {0};
-    measure(features, values, p->centres, best);
+    qn__kmeans_measure(features, values, p->centres, best);
     for (uint32_t c = 1; c < p->count; ++c) {
-        measure(features, values, p->centres + (size_t)c * features, sum);
+        qn__kmeans_measure(features, values, p->centres + (size_t)c * features, sum);
         for (uint32_t i = 0; i < BLOCK; ++i) {
             at[i] = sum[i] < best[i] ? c : at[i];
             best[i] = sum[i] < best[i] ? sum[i] : best[i];
@@ -89,7 +88,7 @@ static void approach_block(const pass *p, const float *values, uint64_t first, u
                            int64_t *words) {
     const double *nearest = p->k->nearest + first;
     double sum[BLOCK];
-    measure(p->k->data->features, values, p->centres, sum);
+    qn__kmeans_measure(p->k->data->features, values, p->centres, sum);
     for (uint32_t i = 0; i < items; ++i)
         sum[i] = sum[i] < nearest[i] ? sum[i] : nearest[i];
     memcpy(words + NEAREST, sum, items * sizeof *sum);

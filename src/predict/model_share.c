@@ -3,7 +3,7 @@
 #include "base/files/file.h"
 #include "base/system/float_state.h"
 #include "cluster/blob.h"
-#include "model/formats/model.h"
+#include "predict/model_kinds.h"
 #include <string.h>
 
 typedef struct sharing {

@@ -11,6 +11,7 @@
 #include "base/files/file.h"
 #include "model/formats/model.h"
 #include "model/formats/safetensors.h"
+#include "predict/model_kinds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -263,7 +264,8 @@ static void forge(forged *f, const qn_model *m) {
                                     (uint64_t)parts[i].rows,
                                     (uint64_t)parts[i].columns,
                                     f->number + parts[i].at,
-                                    {0, 0}};
+                                    {0, 0},
+                                    NULL};
     f->note[0] = (qn__tensor_note){"format", "quern-model-1"};
     f->note[1] = (qn__tensor_note){"recipe", qn_model_recipe(m)};
     f->list = (qn__tensor_list){2, f->note, 6, f->tensor, NULL, NULL};
@@ -318,7 +320,7 @@ static void test_forged_tensors(void **state) {
     f.list.tensors = 5;
     check_load(&f, "not those of the recipe's model", "");
     forge(&f, m);
-    f.tensor[6] = (qn__tensor){"extra", 1, 0, f.number, {0, 0}};
+    f.tensor[6] = (qn__tensor){"extra", 1, 0, f.number, {0, 0}, NULL};
     f.list.tensors = 7;
     check_load(&f, "not those of the recipe's model", "");
     forge(&f, m);

@@ -1,0 +1,17 @@
+/* The table of the kinds of models, and what asks it. */
+#ifndef QN_PREDICT_MODEL_KINDS_H
+#define QN_PREDICT_MODEL_KINDS_H
+
+#include "model/formats/model_kind.h"
+
+/* qn_model_load from the bytes of a file; `name` is used in messages in place of the path. */
+qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name, qn_model **out,
+                               qn_error *err);
+
+/* The kind of row `index`; NULL after the last. */
+const qn__model_kind *qn__model_kind_at(uint32_t index);
+
+/* The function of the model's kind. */
+qn__model_apply qn__model_apply_to, qn__network_apply;
+
+#endif

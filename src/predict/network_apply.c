@@ -1,0 +1,120 @@
+/* A network applied to the items of a table: its inputs, forward, and what stands for items that
+ * lack a value. */
+#include "predict/model_kinds.h"
+
+#include "cluster/cluster.h"
+#include "device/notes.h"
+#include "job/agree.h"
+#include "job/apply.h"
+#include "job/prepare.h"
+#include "job/targets.h"
+#include "model/formats/model.h"
+#include "predict/kept_team.h"
+#include "predict/fitting.h"
+#include <math.h>
+
+static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error *err) {
+    const qn__recipe *recipe = qn__model_recipe_of(model);
+    const qn_status status = qn__shape_check(recipe, data, "the data", err);
+    if (status != QN_OK)
+        return status;
+    if (qn__model_check_features(model, data, err) != QN_OK)
+        return QN_MISMATCH;
+    if (data->type != QN_U8 && qn__recipe_needs_bytes(recipe)) {
+        qn__fail(err, QN_MISMATCH, "the model was trained on bytes, the data holds other numbers");
+        return qn__remedy(err, QN_MISMATCH, "give whole numbers from 0 to 255");
+    }
+    return QN_OK;
+}
+
+/* Which results a call requests, for ranks to compare. */
+static const char *wanted(const qn__model_results *results) {
+    return results->outputs ? "classes, scores and outputs" : "classes and scores";
+}
+
+/* The inputs of the data. What there is to tell is the same on all ranks. */
+static qn_status make_inputs(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                             qn__prepared *made, qn_error *err) {
+    const qn__encoding how = qn__model_encoding(model);
+    const qn__encoding_notes notes = {
+        .what = "the data",
+        .dropped = "have no prediction",
+        .tell = qn_cluster_is_writer(compute->cluster) ? qn__device_tell_note : NULL};
+    return qn__prepare(&how, data, &notes, made, err);
+}
+
+/* What has to be right before anybody computes; ranks compare what they hold. `status` is how it
+ * went so far. */
+static qn_status check(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                       const qn__model_results *results, qn__prepared *made, qn_status status,
+                       qn_error *err) {
+    if (status == QN_OK)
+        status = check_fit(model, data, err);
+    if (status == QN_OK)
+        status = qn_compute_check(compute, err);
+    if (status == QN_OK)
+        status = make_inputs(model, data, compute, made, err);
+    return qn__agree_to_predict(compute->cluster, qn_model_digest(model), data, wanted(results),
+                                status, err);
+}
+
+/* Outputs for real labels become predictions; there is one for each item. */
+static qn_status scale_back(const qn_model *model, uint64_t items, const qn__model_results *results,
+                            qn_error *err) {
+    float mean, deviation;
+    qn_status status = QN_OK;
+    qn__model_target_scale(model, &mean, &deviation);
+    if (results->scores)
+        status = qn__targets_predict(results->scores, items, mean, deviation, err);
+    if (status == QN_OK && results->outputs)
+        status = qn__targets_predict(results->outputs, items, mean, deviation, err);
+    return status;
+}
+
+/* The results of the complete items, which stand at the beginning, move to where their items are.
+ * The others have the class -1 and NaN. */
+static void spread(const qn_data *complete, uint64_t items, uint32_t outputs,
+                   const qn__model_results *results) {
+    uint64_t left = complete->items;
+    for (uint64_t i = items; i-- > 0;) {
+        const int has = left > 0 && complete->index[left - 1] == i;
+        left -= (uint64_t)has;
+        if (results->classes)
+            results->classes[i] = has ? results->classes[left] : -1;
+        if (results->scores)
+            results->scores[i] = has ? results->scores[left] : NAN;
+        for (uint32_t o = outputs; results->outputs && o-- > 0;)
+            results->outputs[i * outputs + o] = has ? results->outputs[left * outputs + o] : NAN;
+    }
+}
+
+qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                            const qn__model_results *results, qn_status status, qn_error *err) {
+    const qn__apply_results places = {
+        .classes = results->classes, .scores = results->scores, .outputs = results->outputs};
+    qn__kept_team *kept = NULL;
+    qn__prepared made = {0};
+    status = check(model, data, compute, results, &made, status, err);
+    if (status != QN_OK) {
+        qn__prepared_release(&made);
+        return status;
+    }
+    status =
+        qn__kept_team_take(model, compute, made.inputs->items, qn__device_tell_note, &kept, err);
+    if (status == QN_OK)
+        status = qn__apply_all(kept->team, &kept->program, made.inputs, &places, err);
+    if (status == QN_OK && kept->program.real)
+        status = scale_back(model, made.inputs->items, results, err);
+    if (status == QN_OK && made.complete)
+        spread(made.complete, data->items, qn_model_outputs(model), results);
+    /* All fail where one does, but for one whose devices are lost: the others continue. What is
+     * wrong with an item all know already. */
+    if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
+        qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
+    else if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE &&
+             status != QN_NUMERIC && compute->cluster)
+        qn__cluster_fail(compute->cluster, err);
+    qn__kept_team_give(model, kept, status);
+    qn__prepared_release(&made);
+    return status;
+}
