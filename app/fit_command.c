@@ -7,6 +7,7 @@
 #include "message.h"
 #include "paths.h"
 #include "ranks.h"
+#include "shared_rows.h"
 #include "sources.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,40 +25,19 @@ typedef struct fit_flags {
 #define AGAIN(member) .again = offsetof(fit_flags, member)
 
 static const option fit_options[] = {
-    {.heading = "Data",
-     .name = "data",
-     .kind = OPTION_TEXT,
-     AT(from.data),
-     AGAIN(from.data_more),
-     .value = "FILE",
-     .help = "data in any format that train reads; required"},
+    {.heading = "Data", ROW_DATA(from.data, "data in any format that train reads; required")},
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
 
     {.heading = "Model",
-     .name = "set",
-     .kind = OPTION_TEXT,
-     AT(set),
-     .value = "TEXT",
-     .help = "parameters of the kind, such as \"clusters=3 seed=7\""},
-    {.name = "list",
-     .kind = OPTION_FLAG,
-     AT(list),
-     .help = "print the parameters of the kind, and what they are unless --set says it"},
+     ROW_TEXT("set", set, "TEXT", "parameters of the kind, such as \"clusters=3 seed=7\"")},
+    {ROW_FLAG("list", list,
+              "print the parameters of the kind, and what they are unless --set says it")},
 
-    {.heading = "Output",
-     .letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     AT(out),
-     .value = "FILE",
-     .help = "the model; required"},
-    {.name = "quiet", .kind = OPTION_FLAG, AT(quiet), .help = "print errors only"},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     AT(json),
-     .help = "the summary as one JSON object on stdout"},
+    {.heading = "Output", ROW_OUTPUT(out, "FILE", "the model; required")},
+    {ROW_QUIET(quiet)},
+    {ROW_JSON(json, "the summary as one JSON object on stdout")},
 
     {.heading = "Devices (they do not change the model)", .more = compute_options, AT(compute)},
     {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},

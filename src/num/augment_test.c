@@ -114,8 +114,11 @@ static void check_some(const qn__augment *a) {
 
 /* All orders of the four words in which a crop follows the padding, on sizes of all kinds. */
 static void test_orders(void **state) {
-    static const qn__shape shapes[] = {
-        {CHANNELS, 9, 9}, {CHANNELS, 5, 8}, {CHANNELS, 1, 7}, {CHANNELS, 8, 1}, {CHANNELS, 1, 1}};
+    static const qn__shape shapes[] = {{CHANNELS, 9, 9, QN__PICTURE},
+                                       {CHANNELS, 5, 8, QN__PICTURE},
+                                       {CHANNELS, 1, 7, QN__PICTURE},
+                                       {CHANNELS, 8, 1, QN__PICTURE},
+                                       {CHANNELS, 1, 1, QN__PICTURE}};
     (void)state;
     for (int order = 0; order < 256; ++order) {
         qn__augment a = {.words = 4};
