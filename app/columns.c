@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* 2026-11-28T13:30:15.250001Z is the longest text of a date. */
-enum { WIDEST_NAME = 24, WIDEST_CELL = 27, RANGE_ROOM = 40, DAY = sizeof "2026-11-28" };
+enum { WIDEST_NAME = 24, WIDEST_CELL = 27, RANGE_CAPACITY = 40, DAY = sizeof "2026-11-28" };
 
 /* Exact values of a column that float32 does not hold. */
 static void find_exact(const qn_data *data, uint32_t k, column *c) {
@@ -85,9 +85,9 @@ static void find_days(const qn_data *data, const column *c, uint32_t k, char lea
     qn_data_date(data, c->greatest_item, k, greatest, DAY);
 }
 
-/* The texts of a category as far as there is room, or a range. */
+/* The texts of a category as far as there is space, or a range. */
 static void describe(const qn_data *data, const column *columns, uint32_t k,
-                     char text[RANGE_ROOM + 32]) {
+                     char text[RANGE_CAPACITY + 32]) {
     const uint32_t count = qn_data_categories(data, k);
     char least[32], greatest[32];
     size_t used = 0;
@@ -95,26 +95,26 @@ static void describe(const qn_data *data, const column *columns, uint32_t k,
     if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE &&
         columns[k].missing < qn_data_items(data)) {
         find_days(data, &columns[k], k, least, greatest);
-        snprintf(text, RANGE_ROOM + 32, "%s to %s", least, greatest);
+        snprintf(text, RANGE_CAPACITY + 32, "%s to %s", least, greatest);
         return;
     }
     qn_data_exact(data, columns[k].least_item, k, least, sizeof least);
     qn_data_exact(data, columns[k].greatest_item, k, greatest, sizeof greatest);
     if (*least && *greatest) {
-        snprintf(text, RANGE_ROOM + 32, "%s to %s", least, greatest);
+        snprintf(text, RANGE_CAPACITY + 32, "%s to %s", least, greatest);
         return;
     }
     if (count == 0 && columns[k].missing < qn_data_items(data))
-        snprintf(text, RANGE_ROOM + 32, "%s to %s", format_quantity(columns[k].least, least),
+        snprintf(text, RANGE_CAPACITY + 32, "%s to %s", format_quantity(columns[k].least, least),
                  format_quantity(columns[k].greatest, greatest));
     for (uint32_t i = 0; i < count; i++) {
         const char *name = qn_data_category(data, k, i);
-        if (used + strlen(name) + 2 > RANGE_ROOM) {
+        if (used + strlen(name) + 2 > RANGE_CAPACITY) {
             snprintf(text + used, 32, "%s%" PRIu32 " %s", used ? " and " : "", count - i,
                      used ? "more" : "texts");
             return;
         }
-        used += (size_t)snprintf(text + used, RANGE_ROOM, "%s%s", i ? ", " : "", name);
+        used += (size_t)snprintf(text + used, RANGE_CAPACITY, "%s%s", i ? ", " : "", name);
     }
 }
 
@@ -178,7 +178,7 @@ void columns_print(const qn_data *data, const column *columns, uint32_t most) {
     printf("columns   %7s  %-*s  %-12s  %9s  %s\n", "feature", widest, "name", "type", "missing",
            "values");
     for (uint32_t k = 0; k < shown; k++) {
-        char text[RANGE_ROOM + 32];
+        char text[RANGE_CAPACITY + 32];
         const char *name = name_of(data, k);
         const int size = width_of(name);
         describe(data, columns, k, text);

@@ -156,7 +156,7 @@ static void zsh_words(const option *o) {
 }
 
 static void zsh_option(const option *o) {
-    char about[HELP_ROOM];
+    char about[HELP_CAPACITY];
     const completes_to to = manual_completes(o);
     const char *equals = o->kind == OPTION_FLAG ? "" : "=";
     fputs(" \\\n        '", stdout);
@@ -243,7 +243,7 @@ static void complete_zsh(void) {
 /* ---------------------------------------------------------------- fish */
 
 static void fish_option(const command *c, const option *o) {
-    char about[HELP_ROOM];
+    char about[HELP_CAPACITY];
     const completes_to to = manual_completes(o);
     option_word word;
     printf("complete -c quern -n '__quern_in \"%s\"' -l %s", c->name, o->name);

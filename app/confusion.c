@@ -5,7 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDEST_TABLE = 20, LONGEST_LIST = 20, LONGEST_NAME = 16, NAME_ROOM = 4 * LONGEST_NAME + 1 };
+enum {
+    WIDEST_TABLE = 20,
+    LONGEST_LIST = 20,
+    LONGEST_NAME = 16,
+    NAME_CAPACITY = 4 * LONGEST_NAME + 1
+};
 
 /* Whether a byte begins a character of UTF-8. */
 static int begins(char c) { return ((unsigned char)c & 0xc0) != 0x80; }
@@ -19,14 +24,14 @@ static int characters(const char *text) {
 
 /* The name of a class, or its number: cut to LONGEST_NAME characters, and without what a terminal
  * would obey. */
-static const char *name_of(const qn_train_report *r, uint32_t class, char text[NAME_ROOM]) {
+static const char *name_of(const qn_train_report *r, uint32_t class, char text[NAME_CAPACITY]) {
     size_t used = 0;
     int count = 0;
     if (class >= r->class_names) {
-        snprintf(text, NAME_ROOM, "%" PRIu32, class);
+        snprintf(text, NAME_CAPACITY, "%" PRIu32, class);
         return text;
     }
-    for (const char *c = r->class_name[class]; *c && used + 1 < NAME_ROOM; c++) {
+    for (const char *c = r->class_name[class]; *c && used + 1 < NAME_CAPACITY; c++) {
         count += begins(*c);
         if (count > LONGEST_NAME)
             break;
@@ -38,7 +43,7 @@ static const char *name_of(const qn_train_report *r, uint32_t class, char text[N
 
 /* Characters of the longest name; at least `least`. */
 static int widest_name(const qn_train_report *r, int least) {
-    char text[NAME_ROOM];
+    char text[NAME_CAPACITY];
     for (uint32_t c = 0; c < r->classes; c++) {
         const int width = characters(name_of(r, c, text));
         least = width > least ? width : least;
@@ -83,7 +88,7 @@ static void print_row(const qn_train_report *r, uint32_t label, int width) {
 /* Rows are labels, columns predictions; the diagonal is correct. */
 static void print_table(const qn_train_report *r) {
     const int width = width_of_columns(r), first = widest_name(r, 5);
-    char name[NAME_ROOM];
+    char name[NAME_CAPACITY];
     printf("\n%-*s  predicted\n%*s", first, "label", first + 1, "");
     for (uint32_t j = 0; j < r->classes; j++)
         print_right(name_of(r, j, name), width);
@@ -117,7 +122,7 @@ static int insert_mistake(mistake *list, int used, mistake m) {
 /* With many classes a table does not fit: prints the most frequent mistakes. */
 static void print_mistakes(const qn_train_report *r) {
     mistake list[LONGEST_LIST];
-    char name[NAME_ROOM];
+    char name[NAME_CAPACITY];
     int used = 0;
     for (uint32_t i = 0; i < r->classes; i++)
         for (uint32_t j = 0; j < r->classes; j++) {

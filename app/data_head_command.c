@@ -30,7 +30,7 @@ static const option head_options[] = {
     {.name = NULL}};
 
 /* Features that fit a line, about. */
-enum { MOST_FEATURES = 8, CELL_ROOM = 40 };
+enum { MOST_FEATURES = 8, CELL_CAPACITY = 40 };
 
 /* What is shown: the label, the features that fit, the weights. */
 typedef struct table {
@@ -41,44 +41,45 @@ typedef struct table {
 } table;
 
 /* A number as the shortest text that gives the same float32. */
-static const char *number(float value, char room[CELL_ROOM]) {
+static const char *number(float value, char buffer[CELL_CAPACITY]) {
     for (int digits = 6; digits <= 9; digits++) {
-        snprintf(room, CELL_ROOM, "%.*g", digits, (double)value);
-        if (strtof(room, NULL) == value)
+        snprintf(buffer, CELL_CAPACITY, "%.*g", digits, (double)value);
+        if (strtof(buffer, NULL) == value)
             break;
     }
-    return room;
+    return buffer;
 }
 
-static const char *label_text(const qn_data *data, uint64_t item, char room[CELL_ROOM]) {
+static const char *label_text(const qn_data *data, uint64_t item, char buffer[CELL_CAPACITY]) {
     if (qn_data_targets(data))
-        return number(qn_data_targets(data)[item], room);
+        return number(qn_data_targets(data)[item], buffer);
     const int32_t label = qn_data_labels(data)[item];
     const char *name = qn_data_class_name(data, (uint32_t)label);
-    snprintf(room, CELL_ROOM, "%" PRId32, label);
-    return name ? name : room;
+    snprintf(buffer, CELL_CAPACITY, "%" PRId32, label);
+    return name ? name : buffer;
 }
 
 /* NULL: the value is missing. */
 static const char *value_text(const qn_data *data, uint64_t item, uint32_t k,
-                              char room[CELL_ROOM]) {
+                              char buffer[CELL_CAPACITY]) {
     const uint64_t at = item * qn_data_features(data) + k;
     if (qn_data_type_of(data) == QN_U8) {
-        snprintf(room, CELL_ROOM, "%u", (unsigned)((const uint8_t *)qn_data_values(data))[at]);
-        return room;
+        snprintf(buffer, CELL_CAPACITY, "%u",
+                 (unsigned)((const uint8_t *)qn_data_values(data))[at]);
+        return buffer;
     }
     const float value = ((const float *)qn_data_values(data))[at];
     if (value != value)
         return NULL;
     if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE) {
-        qn_data_date(data, item, k, room, CELL_ROOM);
-        return room;
+        qn_data_date(data, item, k, buffer, CELL_CAPACITY);
+        return buffer;
     }
-    qn_data_exact(data, item, k, room, CELL_ROOM);
-    if (*room)
-        return room;
+    qn_data_exact(data, item, k, buffer, CELL_CAPACITY);
+    if (*buffer)
+        return buffer;
     return qn_data_categories(data, k) ? qn_data_category(data, k, (uint32_t)value)
-                                       : number(value, room);
+                                       : number(value, buffer);
 }
 
 /* Columns of the table: 0 the label, where there is one, then the features, then the weights. */
@@ -88,32 +89,32 @@ static uint32_t count_columns(const table *t) {
 }
 
 /* Line 0 has the names, line 1 the types; the items follow. */
-static const char *cell(const table *t, uint64_t line, uint32_t c, char room[CELL_ROOM]) {
+static const char *cell(const table *t, uint64_t line, uint32_t c, char buffer[CELL_CAPACITY]) {
     const qn_data *data = t->data;
     const uint32_t labelled = qn_data_target(data) != QN_TARGET_NONE, k = c - labelled;
     const char *name = c < labelled      ? qn_data_label_name(data)
                        : k < t->features ? qn_data_feature_name(data, k)
                                          : qn_data_weight_name(data);
     if (line == 0 && c >= labelled && k < t->features)
-        snprintf(room, CELL_ROOM, "f%" PRIu32, k);
+        snprintf(buffer, CELL_CAPACITY, "f%" PRIu32, k);
     else
-        strcpy(room, c < labelled ? "label" : "weight");
+        strcpy(buffer, c < labelled ? "label" : "weight");
     if (line == 0)
-        return name ? name : room;
+        return name ? name : buffer;
     if (c < labelled)
-        return line > 1                ? label_text(data, line - 2, room)
+        return line > 1                ? label_text(data, line - 2, buffer)
                : qn_data_targets(data) ? "real label"
                                        : "class";
     if (k >= t->features)
-        return line == 1 ? "weight" : number(qn_data_weights(data)[line - 2], room);
+        return line == 1 ? "weight" : number(qn_data_weights(data)[line - 2], buffer);
     if (line == 1)
         return columns_type(data, t->columns, k);
-    const char *value = value_text(data, line - 2, k, room);
+    const char *value = value_text(data, line - 2, k, buffer);
     return value ? value : "-";
 }
 
 static void print(const table *t) {
-    char room[CELL_ROOM], *to = room;
+    char buffer[CELL_CAPACITY], *to = buffer;
     const uint32_t count = count_columns(t), rest = qn_data_features(t->data) - t->features;
     int width[MOST_FEATURES + 2] = {0};
     for (uint64_t line = 0; line < t->items + 2; line++)
@@ -133,33 +134,33 @@ static void print(const table *t) {
 
 /* Numbers are numbers, texts and dates are texts, and what is missing is null. */
 static void print_json_value(const table *t, uint64_t item, uint32_t c) {
-    char room[CELL_ROOM];
+    char buffer[CELL_CAPACITY];
     const qn_data *data = t->data;
     const uint32_t labelled = qn_data_target(data) != QN_TARGET_NONE, k = c - labelled;
-    const char *text = c >= labelled && k < t->features ? value_text(data, item, k, room)
-                                                        : cell(t, item + 2, c, room);
+    const char *text = c >= labelled && k < t->features ? value_text(data, item, k, buffer)
+                                                        : cell(t, item + 2, c, buffer);
     const int is_feature = c >= labelled && k < t->features;
     const int is_date = is_feature && qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE;
-    char exact[CELL_ROOM] = "";
+    char exact[CELL_CAPACITY] = "";
     if (text && is_feature && !is_date)
         qn_data_exact(data, item, k, exact, sizeof exact);
     if (*exact)
         json_digits(NULL, exact);
-    else if (text && text == room && !is_date)
+    else if (text && text == buffer && !is_date)
         json_number(NULL, strtod(text, NULL));
     else
         json_text(NULL, text);
 }
 
 static void print_json(const table *t, const char *path) {
-    char room[CELL_ROOM];
+    char buffer[CELL_CAPACITY];
     json_begin("head");
     json_text("file", path);
     json_open("columns", '[');
     for (uint32_t c = 0; c < count_columns(t); c++) {
         json_open(NULL, '{');
-        json_text("name", cell(t, 0, c, room));
-        json_text("type", cell(t, 1, c, room));
+        json_text("name", cell(t, 0, c, buffer));
+        json_text("type", cell(t, 1, c, buffer));
         json_close('}');
     }
     json_close(']');

@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PARTS = 16, NAME_ROOM = 64, PATH_ROOM = 4096 };
+enum { MOST_PARTS = 16, NAME_CAPACITY = 64, PATH_CAPACITY = 4096 };
 /* Shares have nine digits after the point. */
 #define WHOLE UINT64_C(1000000000)
 
 typedef struct part {
-    char name[NAME_ROOM], out[PATH_ROOM], labels[PATH_ROOM];
+    char name[NAME_CAPACITY], out[PATH_CAPACITY], labels[PATH_CAPACITY];
 } part;
 
 typedef struct parts {
@@ -86,7 +86,7 @@ static int read_part(const char *from, size_t size, parts *all) {
     if (length > 0 && memchr(from, '/', length))
         return message_usage("choose a name without it; a folder stands in -o, as -o parts/%.csv",
                              "--parts: \"%.*s\": the name of a part has a /", word, from);
-    if (length == 0 || length >= NAME_ROOM)
+    if (length == 0 || length >= NAME_CAPACITY)
         return message_usage(remedy, "--parts: \"%.*s\" is not a name and share", word, from);
     if (all->count == MOST_PARTS)
         return message_usage("cut into fewer", "--parts: there are more than %d parts", MOST_PARTS);
@@ -126,14 +126,15 @@ static int read_parts(const char *text, parts *all) {
 }
 
 /* Puts the name of a part in the place of %. */
-static int fill_in(const char *pattern, const char *given, const char *name, char path[PATH_ROOM]) {
+static int fill_in(const char *pattern, const char *given, const char *name,
+                   char path[PATH_CAPACITY]) {
     const char *gap = strchr(pattern, '%');
     if (!gap)
         return message_usage("write % where the name of the part belongs, as -o heart-%.csv",
                              "%s has no %% for the names of the parts", given);
     if (strchr(gap + 1, '%'))
         return message_usage("write it once, as -o heart-%.csv", "%s has more than one %%", given);
-    if (strlen(pattern) + strlen(name) > PATH_ROOM)
+    if (strlen(pattern) + strlen(name) > PATH_CAPACITY)
         return message_usage("give a shorter one", "the path of %s is too long", given);
     memcpy(path, pattern, (size_t)(gap - pattern));
     strcpy(path + (gap - pattern), name);
@@ -150,7 +151,8 @@ static int check_flags(const split_flags *f, parts *all) {
     if (code < 0)
         code = written_check(&f->to);
     if (code < 0 && written_is_stream(&f->to))
-        code = message_usage("name files, as -o heart-%.csv", "-o - has no room for several parts");
+        code =
+            message_usage("name files, as -o heart-%.csv", "-o - has no space for several parts");
     for (uint32_t i = 0; i < all->count && code < 0; i++) {
         code = fill_in(f->to.out, "-o", all->part[i].name, all->part[i].out);
         if (code < 0 && f->to.labels)

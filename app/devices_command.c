@@ -357,12 +357,12 @@ static int take_model(devices_flags *f, const char *shape, uint64_t features, ui
 }
 
 static int try_model(devices_flags *f) {
-    uint32_t room = qn_device_count(), count;
+    uint32_t capacity = qn_device_count(), count;
     qn_train_options options;
     qn_error err;
     double rate;
     int code = -1;
-    qn_advice *advice = calloc(room, sizeof *advice);
+    qn_advice *advice = calloc(capacity, sizeof *advice);
     if (!advice)
         return message_fail(QN_MEMORY, "out of memory", "", "");
     advice->size = sizeof *advice;
@@ -373,8 +373,8 @@ static int try_model(devices_flags *f) {
     options.arith = f->arith;
     options.batch = (uint32_t)f->batch;
     options.compute = compute_of(&f->compute);
-    if (qn_advise(&options, (uint32_t)f->features, (double)f->seconds, advice, room, &count, &rate,
-                  &err) == QN_OK)
+    if (qn_advise(&options, (uint32_t)f->features, (double)f->seconds, advice, capacity, &count,
+                  &rate, &err) == QN_OK)
         report_trial(f, advice, count, rate);
     else
         code = message_error(&err);
@@ -424,7 +424,7 @@ static void print_cost(const qn_plan_cost *c) {
 /* The job whose calls are measured. What nothing was said about is as in a training on the data, or
  * on images where there is none. */
 static int costs_job(devices_flags *f, const qn_data *data, qn_train_options *out) {
-    static char usual[FALLBACK_ROOM];
+    static char usual[FALLBACK_CAPACITY];
     qn_train_options job;
     qn_error err;
     qn_train_options_init(&job);

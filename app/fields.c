@@ -108,15 +108,15 @@ static const char *option_at(const char *text, const char **end) {
     return NULL;
 }
 
-const char *fields_spell(const char *text, char *room, size_t size) {
+const char *fields_spell(const char *text, char *buffer, size_t size) {
     size_t used = 0;
-    room[0] = '\0';
+    buffer[0] = '\0';
     while (*text && used + 1 < size) {
         const char *option = *text == '`' ? option_at(text, &text) : NULL;
         if (option)
-            used += (size_t)snprintf(room + used, size - used, "--%s", option);
+            used += (size_t)snprintf(buffer + used, size - used, "--%s", option);
         else
-            used += (size_t)snprintf(room + used, size - used, "%c", *text++);
+            used += (size_t)snprintf(buffer + used, size - used, "%c", *text++);
     }
-    return room;
+    return buffer;
 }

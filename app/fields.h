@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* Copies `text` to room, with options ("--lr") in place of fields, truncated if necessary. Other
- * text between backquotes is unchanged. Returns room. */
-const char *fields_spell(const char *text, char *room, size_t size);
+/* Copies `text` to `buffer`, with options ("--lr") in place of fields, truncated if necessary.
+ * Other text between backquotes is unchanged. Returns `buffer`. */
+const char *fields_spell(const char *text, char *buffer, size_t size);
 
 #endif

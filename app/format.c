@@ -90,11 +90,11 @@ char *format_joules(double joules, char *text) {
 }
 
 /* The maximum size of a quoted word: the quotes around it, and four bytes for each quote in it. */
-static size_t room_for(const char *word) {
-    size_t room = 4;
+static size_t space_for(const char *word) {
+    size_t capacity = 4;
     for (const char *p = word; *p; p++)
-        room += *p == '\'' ? 4 : 1;
-    return room;
+        capacity += *p == '\'' ? 4 : 1;
+    return capacity;
 }
 
 static char *put_quoted(char *to, const char *word) {
@@ -116,9 +116,9 @@ static char *put_quoted(char *to, const char *word) {
 char *format_shell(int argc, char **argv, const char *const *more, size_t more_count) {
     size_t size = 1;
     for (int i = 0; i < argc; i++)
-        size += room_for(argv[i]);
+        size += space_for(argv[i]);
     for (size_t i = 0; i < more_count; i++)
-        size += room_for(more[i]);
+        size += space_for(more[i]);
     char *text = malloc(size), *to = text;
     if (!text)
         return NULL;

@@ -82,8 +82,8 @@ void json_text(const char *key, const char *value) {
 }
 
 void json_message(const char *key, const char *text) {
-    char room[16384];
-    json_text(key, text ? fields_spell(text, room, sizeof room) : NULL);
+    char buffer[16384];
+    json_text(key, text ? fields_spell(text, buffer, sizeof buffer) : NULL);
 }
 
 void json_count(const char *key, uint64_t value) {

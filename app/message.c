@@ -51,11 +51,11 @@ enum { LONGEST = 16384 }; /* of a message: longer than any path and command line
 
 /* `where` may be a drawing of several lines, which are indented. */
 static void print_clean(const char *before, const char *text) {
-    char room[LONGEST];
+    char buffer[LONGEST];
     if (!*text)
         return;
     fputs(before, stderr);
-    for (const char *at = fields_spell(text, room, sizeof room); at;) {
+    for (const char *at = fields_spell(text, buffer, sizeof buffer); at;) {
         const size_t line = strcspn(at, "\n");
         (void)plain_print(stderr, at, line, LONGEST);
         at = at[line] ? at + line + 1 : NULL;

@@ -38,7 +38,7 @@ const char *options_about(const option *o, char *text, size_t size) {
 }
 
 const char *options_fallback(const option *o, char *text, size_t size) {
-    char fields[FALLBACK_ROOM];
+    char fields[FALLBACK_CAPACITY];
     text[0] = '\0';
     if (o->fallback)
         snprintf(text, size, "%s", o->fallback);

@@ -87,12 +87,12 @@ typedef struct option_row {
 /* Word number `index` of an option, counted from 0; returns 0 after the last. */
 int options_word(const option *option, uint32_t index, option_word *word);
 
-enum { FALLBACK_ROOM = 256 };
+enum { FALLBACK_CAPACITY = 256 };
 
 /* The default of an option for the help, written to text; empty if it has none. Returns text. */
 const char *options_fallback(const option *option, char *text, size_t size);
 
-enum { HELP_ROOM = 480 };
+enum { HELP_CAPACITY = 480 };
 
 /* The help of an option, with the names that alone use it before: "adam, adamw: decay ...". Written
  * to text, which is returned. */

@@ -71,7 +71,7 @@ static void add(char *text, size_t size, const char *piece) {
 }
 
 static void print_option(const option *o) {
-    char left[80], fallback[FALLBACK_ROOM], text[640];
+    char left[80], fallback[FALLBACK_CAPACITY], text[640];
     option_word word;
     const char *value = o->kind == OPTION_FLAG ? "" : o->value;
     snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ',

@@ -123,7 +123,7 @@ static void put_words(const option *o) {
 }
 
 static void put_option(const option *o) {
-    char fallback[FALLBACK_ROOM], about[HELP_ROOM];
+    char fallback[FALLBACK_CAPACITY], about[HELP_CAPACITY];
     puts(".TP");
     if (o->letter)
         printf("\\fB\\-%c\\fR, ", o->letter);

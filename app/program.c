@@ -42,10 +42,10 @@ typedef struct reader {
 /* Reads the available output; what does not fit is discarded. 0 at the end. */
 static int take(reader *r) {
     char rest[512];
-    size_t room = r->size - 1 - r->used;
-    ssize_t n =
-        room > 0 ? read(r->from, r->text + r->used, room) : read(r->from, rest, sizeof rest);
-    if (n > 0 && room > 0)
+    size_t capacity = r->size - 1 - r->used;
+    ssize_t n = capacity > 0 ? read(r->from, r->text + r->used, capacity)
+                             : read(r->from, rest, sizeof rest);
+    if (n > 0 && capacity > 0)
         r->used += (size_t)n;
     r->text[r->used] = '\0';
     return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));

@@ -65,15 +65,15 @@ static char *draw_bar(const progress *p, char *to, int width, double share) {
     return stpcpy(to, p->blocks ? "│" : "]");
 }
 
-/* The facts next to the bar, most important first; as many as fit into `room` cells. */
-static int facts(const qn_step_event *e, char *text, int room) {
+/* The facts next to the bar, most important first; as many as fit into `capacity` cells. */
+static int facts(const qn_step_event *e, char *text, int capacity) {
     char piece[4][64], number[24];
     snprintf(piece[0], 64, "  step %" PRIu64 "/%" PRIu64, e->step, e->steps);
     snprintf(piece[1], 64, "  %s left", format_duration(e->seconds_left, number));
     snprintf(piece[2], 64, "  loss %.4g", e->loss);
     snprintf(piece[3], 64, "  %s items/s", format_rate(e->items_per_second, number));
     int used = 0, keep = 0;
-    while (keep < 4 && used + (int)strlen(piece[keep]) <= room)
+    while (keep < 4 && used + (int)strlen(piece[keep]) <= capacity)
         used += (int)strlen(piece[keep++]);
     /* Printed in this order. */
     static const int order[] = {0, 3, 2, 1};
@@ -138,8 +138,8 @@ void progress_count(progress *p, const char *what, uint64_t done, uint64_t all) 
     p->last_draw = t;
 }
 
-/* What stands beside the bar of a kernel; as much as fits into `room` cells. */
-static int kernel_facts(const qn_kernel_progress *k, char *text, int room) {
+/* What stands beside the bar of a kernel; as much as fits into `capacity` cells. */
+static int kernel_facts(const qn_kernel_progress *k, char *text, int capacity) {
     char piece[3][80], number[2][32];
     snprintf(piece[0], 80, "  %s/%s items", format_count(k->done, number[0]),
              format_count(k->items, number[1]));
@@ -147,7 +147,7 @@ static int kernel_facts(const qn_kernel_progress *k, char *text, int room) {
     snprintf(piece[2], 80, "  %s items/s", format_rate(k->items_per_second, number[0]));
     int used = 0;
     text[0] = '\0';
-    for (int i = 0; i < 3 && used + (int)strlen(piece[i]) <= room; i++) {
+    for (int i = 0; i < 3 && used + (int)strlen(piece[i]) <= capacity; i++) {
         used += (int)strlen(piece[i]);
         strcat(text, piece[i]);
     }
@@ -158,7 +158,7 @@ static void draw_kernel(progress *p, const qn_kernel_progress *k) {
     char tail[256];
     const int width = terminal_width() - 1;
     const int used = kernel_facts(k, tail, width - NARROWEST_BAR - 2);
-    const int room = width - used - 2, bar = room < WIDEST_BAR ? room : WIDEST_BAR;
+    const int capacity = width - used - 2, bar = capacity < WIDEST_BAR ? capacity : WIDEST_BAR;
     if (bar < NARROWEST_BAR)
         return;
     show_bar(p, "", bar, k->items > 0 ? (double)k->done / (double)k->items : 0, tail);

@@ -174,7 +174,7 @@ static int join(const ranks_flags *f, const char *key) {
 int ranks_join(int argc, char **argv) {
     ranks_flags f = {0};
     options_set given = {.word = {0}};
-    char key[SECRET_ROOM];
+    char key[SECRET_CAPACITY];
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return -1;

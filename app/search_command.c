@@ -26,7 +26,7 @@ typedef struct search_flags {
 #define AGAIN(member) .again = offsetof(search_flags, member)
 
 /* Of the text that names a setting. */
-enum { NAME_ROOM = 512 };
+enum { NAME_CAPACITY = 512 };
 
 static const option search_options[] = {
     {.heading = "Search",
@@ -153,7 +153,7 @@ static int read_settings(search *s, int argc, char **argv) {
     if (!s->flags || !s->options || !s->words || !s->command || !s->option || !s->name)
         return message_fail(QN_MEMORY, "out of memory", "", "");
     for (uint32_t i = 0; i < count; i++) {
-        char text[NAME_ROOM];
+        char text[NAME_CAPACITY];
         const int code = read_setting(s, i, argc, argv);
         if (code >= 0)
             return code;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SETTING_ROOM = 512 };
+enum { SETTING_CAPACITY = 512 };
 
 int search_metric_named(const char *name) {
     for (int m = 0; m < QN_SEARCH_METRICS; m++)
@@ -33,7 +33,7 @@ static void print_number(double mean, double deviation) {
 
 static void print_rows(const search_table *t, const uint32_t *order) {
     const qn_search_metric *shown = t->real ? of_numbers : of_classes;
-    char text[SETTING_ROOM];
+    char text[SETTING_CAPACITY];
     printf("%-20s  ", qn_search_metric_name(t->by));
     for (int i = 0; i < 4; i++)
         if (shown[i] != t->by)
@@ -68,7 +68,7 @@ static void fold_field(const search_table *t, uint32_t setting, uint32_t fold) {
 }
 
 static void setting_field(const search_table *t, uint32_t setting) {
-    char text[SETTING_ROOM];
+    char text[SETTING_CAPACITY];
     const qn_search_mean row = mean_of(t, setting);
     json_open(NULL, '{');
     json_text("setting", grid_describe(t->grid, setting, text, sizeof text));

@@ -33,7 +33,7 @@ static int check(const char *path, int file) {
 static int check_line(const char *path, char *key, size_t size) {
     size_t length = strcspn(key, "\r\n");
     size_t rest = length + strspn(key + length, "\r\n");
-    if (strlen(key) != size || rest != size || size >= SECRET_ROOM - 1)
+    if (strlen(key) != size || rest != size || size >= SECRET_CAPACITY - 1)
         return message_fail(QN_USAGE, "the key file is not one line of at most 1,023 characters",
                             path, make_one);
     key[length] = '\0';
@@ -42,7 +42,7 @@ static int check_line(const char *path, char *key, size_t size) {
     return -1;
 }
 
-int secret_read(const char *path, char key[SECRET_ROOM]) {
+int secret_read(const char *path, char key[SECRET_CAPACITY]) {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     size_t size = 0;
     ssize_t got = 1;
@@ -54,8 +54,8 @@ int secret_read(const char *path, char key[SECRET_ROOM]) {
                             absent ? make_one : "name a key file that you can read");
     }
     int code = check(path, file);
-    while (code < 0 && size < SECRET_ROOM - 1 && got > 0) {
-        got = read(file, key + size, SECRET_ROOM - 1 - size);
+    while (code < 0 && size < SECRET_CAPACITY - 1 && got > 0) {
+        got = read(file, key + size, SECRET_CAPACITY - 1 - size);
         if (got < 0)
             code = message_fail(QN_IO, strerror(errno), path, "");
         size += got > 0 ? (size_t)got : 0;

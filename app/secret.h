@@ -2,10 +2,10 @@
 #ifndef APP_SECRET_H
 #define APP_SECRET_H
 
-enum { SECRET_ROOM = 1025 };
+enum { SECRET_CAPACITY = 1025 };
 
 /* Reads the file's one line into `key`. Refuses a file that other users may read, and a key of less
  * than 16 characters. Returns -1, or an exit code after a message. */
-int secret_read(const char *path, char key[SECRET_ROOM]);
+int secret_read(const char *path, char key[SECRET_CAPACITY]);
 
 #endif

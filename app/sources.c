@@ -218,7 +218,7 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
 }
 
 /* Makes a list longer by `more` bytes; without memory it stays as it is, and the result is 0. */
-static int make_room(char **list, size_t more) {
+static int reserve(char **list, size_t more) {
     const size_t used = *list ? strlen(*list) : 0;
     char *longer = realloc(*list, used + more + 1);
     if (!longer)
@@ -230,7 +230,7 @@ static int make_room(char **list, size_t more) {
 
 /* Appends a name in quotes. Without memory the list ends. */
 static void add_name(char **list, const char *name) {
-    if (!make_room(list, 2 * strlen(name) + 3))
+    if (!reserve(list, 2 * strlen(name) + 3))
         return;
     char *to = *list + strlen(*list);
     if (to > *list)
@@ -246,7 +246,7 @@ static void add_name(char **list, const char *name) {
 
 static void add_place(char **list, uint32_t place) {
     char number[16];
-    if (!make_room(list, sizeof number))
+    if (!reserve(list, sizeof number))
         return;
     snprintf(number, sizeof number, "%s%" PRIu32, **list ? "," : "", place);
     strcat(*list, number);

@@ -19,17 +19,17 @@ static void print_name(const char *name, int indent) {
     plain_cell(name, NAME - indent, NAME - indent);
 }
 
-static const char *name_of(const qn_data *data, uint32_t column, char room[16]) {
+static const char *name_of(const qn_data *data, uint32_t column, char buffer[16]) {
     const int label = column == qn_data_features(data);
     const char *name = label ? qn_data_label_name(data) : qn_data_feature_name(data, column);
-    snprintf(room, 16, "%" PRIu32, column + 1);
-    return name ? name : label ? "label" : room;
+    snprintf(buffer, 16, "%" PRIu32, column + 1);
+    return name ? name : label ? "label" : buffer;
 }
 
-static const char *class_name(const qn_data *data, uint32_t index, char room[16]) {
+static const char *class_name(const qn_data *data, uint32_t index, char buffer[16]) {
     const char *name = qn_data_class_name(data, index);
-    snprintf(room, 16, "%" PRIu32, index);
-    return name ? name : room;
+    snprintf(buffer, 16, "%" PRIu32, index);
+    return name ? name : buffer;
 }
 
 /* Whether a column holds dates; the label never does. */
@@ -99,14 +99,14 @@ static void print_row(const table *t, uint32_t column, uint32_t class_index, con
 static void print_table(const table *t, uint32_t columns) {
     const qn_data *data = t->wanted->data;
     const uint32_t classes = t->wanted->by_class ? qn_data_classes(data) : 0;
-    char room[16];
+    char buffer[16];
     for (uint32_t k = 0; k < columns; k++) {
         if (!qn_statistics_quantiles(t->found, k, QN_ALL_CLASSES) ||
             (t->times && dates_of(t->wanted, k) <= QN_DATE_DAYS))
             continue;
-        print_row(t, k, QN_ALL_CLASSES, name_of(data, k, room), 0);
+        print_row(t, k, QN_ALL_CLASSES, name_of(data, k, buffer), 0);
         for (uint32_t c = 0; c < least_of(classes, MOST_CLASSES); c++)
-            print_row(t, k, c, class_name(data, c, room), 2);
+            print_row(t, k, c, class_name(data, c, buffer), 2);
     }
 }
 
@@ -158,7 +158,7 @@ static int has_numbers(const qn_statistics *found, uint32_t columns) {
 
 static void print_missing(const qn_statistics *found, const stats_wanted *wanted,
                           uint32_t columns) {
-    char room[16], count[32];
+    char buffer[16], count[32];
     int any = 0;
     for (uint32_t k = 0; k < columns; k++) {
         qn_column_statistics c = {.size = sizeof c};
@@ -167,7 +167,7 @@ static void print_missing(const qn_statistics *found, const stats_wanted *wanted
             continue;
         if (!any++)
             printf("\n%-*s  %14s\n", NAME, "missing", "values");
-        print_name(name_of(wanted->data, k, room), 0);
+        print_name(name_of(wanted->data, k, buffer), 0);
         printf("  %14s\n", format_count(c.missing, count));
     }
 }
@@ -185,7 +185,7 @@ static void print_classes(const stats_wanted *wanted) {
     const qn_data *data = wanted->data;
     const int32_t *labels = qn_data_labels(data);
     const uint32_t classes = qn_data_classes(data);
-    char room[16];
+    char buffer[16];
     if (!labels || classes > 1 << 20)
         return;
     uint64_t *counts = calloc(classes, sizeof *counts);
@@ -195,7 +195,7 @@ static void print_classes(const stats_wanted *wanted) {
         counts[labels[i]]++;
     printf("\n%-*s  %14s  %10s\n", NAME, "class", "items", "share");
     for (uint32_t c = 0; c < least_of(classes, MOST_COLUMNS); c++)
-        print_share(class_name(data, c, room), counts[c], qn_data_items(data));
+        print_share(class_name(data, c, buffer), counts[c], qn_data_items(data));
     if (classes > MOST_COLUMNS)
         printf("  and %" PRIu32 " more\n", classes - MOST_COLUMNS);
     free(counts);
@@ -204,7 +204,7 @@ static void print_classes(const stats_wanted *wanted) {
 static void print_categories(const qn_statistics *found, const stats_wanted *wanted,
                              uint32_t columns) {
     const qn_data *data = wanted->data;
-    char room[16];
+    char buffer[16];
     for (uint32_t k = 0; k < columns; k++) {
         const uint64_t *counts = qn_statistics_categories(found, k, QN_ALL_CLASSES);
         if (!counts)
@@ -213,7 +213,7 @@ static void print_categories(const qn_statistics *found, const stats_wanted *wan
         const uint32_t words = qn_data_categories(data, k);
         qn_statistics_column(found, k, QN_ALL_CLASSES, &c, NULL);
         putchar('\n');
-        print_name(name_of(data, k, room), 0);
+        print_name(name_of(data, k, buffer), 0);
         printf("  %14s  %10s\n", "items", "share");
         for (uint32_t i = 0; i < least_of(words, MOST_CATEGORIES); i++)
             print_share(qn_data_category(data, k, i), counts[i], c.count);
@@ -258,12 +258,12 @@ static void print_bins(const qn_statistics *found, uint32_t column, int times) {
 
 static void print_histograms(const qn_statistics *found, const stats_wanted *wanted,
                              uint32_t columns) {
-    char room[16];
+    char buffer[16];
     for (uint32_t k = 0; k < columns; k++) {
         if (!qn_statistics_edges(found, k, NULL))
             continue;
         putchar('\n');
-        print_name(name_of(wanted->data, k, room), 0);
+        print_name(name_of(wanted->data, k, buffer), 0);
         putchar('\n');
         print_bins(found, k, dates_of(wanted, k) > QN_DATE_DAYS);
     }
@@ -289,7 +289,7 @@ static int compare_pairs(const void *left, const void *right) {
 static void print_correlation(const qn_statistics *found, const stats_wanted *wanted) {
     const double *matrix = qn_statistics_correlation(found);
     const uint32_t columns = qn_statistics_columns(found);
-    char room[16];
+    char buffer[16];
     size_t used = 0;
     pair *pairs = matrix ? malloc(((size_t)columns * columns / 2 + 1) * sizeof *pairs) : NULL;
     if (!pairs)
@@ -301,9 +301,9 @@ static void print_correlation(const qn_statistics *found, const stats_wanted *wa
     qsort(pairs, used, sizeof *pairs, compare_pairs);
     printf("\n%-*s  %-*s  %10s\n", NAME, "correlation", NAME, "of", "r");
     for (size_t i = 0; i < used && i < MOST_PAIRS; i++) {
-        print_name(name_of(wanted->data, pairs[i].one, room), 0);
+        print_name(name_of(wanted->data, pairs[i].one, buffer), 0);
         printf("  ");
-        print_name(name_of(wanted->data, pairs[i].other, room), 0);
+        print_name(name_of(wanted->data, pairs[i].other, buffer), 0);
         print_number(matrix[(size_t)pairs[i].one * columns + pairs[i].other]);
         putchar('\n');
     }

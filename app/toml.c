@@ -10,7 +10,7 @@ enum { MOST_VALUES = 1024 };
 typedef struct reader {
     const char *at, *end, *path;
     uint32_t line;
-    char *free; /* where the next text is put; there is always room (toml_read) */
+    char *free; /* where the next text is put; there is always space (toml_read) */
     const char *table;
     toml_file *out;
     qn_error *err;
@@ -415,7 +415,7 @@ static int take_line(reader *r) {
 
 void toml_release(toml_file *file) {
     free(file->at);
-    free(file->room);
+    free(file->buffer);
     *file = (toml_file){.at = NULL};
 }
 
@@ -427,9 +427,9 @@ qn_status toml_read(const char *text, size_t size, const char *path, toml_file *
     r.err->status = QN_OK;
     /* A text is at most as long as in the file, and its NUL takes the place of a quotation mark or
      * of what follows it. Hexadecimal numbers become a little longer in decimal. */
-    *out = (toml_file){.at = calloc(MOST_VALUES, sizeof *out->at), .room = malloc(2 * size + 64)};
-    r.free = out->room;
-    if (!out->at || !out->room) {
+    *out = (toml_file){.at = calloc(MOST_VALUES, sizeof *out->at), .buffer = malloc(2 * size + 64)};
+    r.free = out->buffer;
+    if (!out->at || !out->buffer) {
         r.err->status = QN_MEMORY;
         snprintf(r.err->what, sizeof r.err->what, "out of memory");
         r.err->where[0] = r.err->remedy[0] = '\0';

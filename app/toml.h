@@ -30,7 +30,7 @@ typedef struct toml_value {
 typedef struct toml_file {
     toml_value *at;
     size_t count;
-    char *room; /* holds their texts */
+    char *buffer; /* holds their texts */
 } toml_file;
 
 /* Reads `size` bytes. `path` is for messages. Fails with QN_INPUT (where: path and line) or

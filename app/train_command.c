@@ -218,8 +218,8 @@ static int report_all(void *user) {
 
 /* Alternative folders for a model that cannot be written to its path: the folder of checkpoints,
  * its parent, and the one for temporary files. Returns how many there are. */
-enum { PLACES = 4, PLACE_ROOM = 4096 };
-static uint32_t list_places(const train_flags *f, char text[PLACES][PLACE_ROOM],
+enum { PLACES = 4, PLACE_CAPACITY = 4096 };
+static uint32_t list_places(const train_flags *f, char text[PLACES][PLACE_CAPACITY],
                             const char *place[PLACES]) {
     const char *slash = strrchr(f->out, '/'), *name = slash ? slash + 1 : f->out;
     const char *base = getenv("TMPDIR");
@@ -229,13 +229,15 @@ static uint32_t list_places(const train_flags *f, char text[PLACES][PLACE_ROOM],
         size_t length = strlen(f->checkpoint);
         while (length > 1 && f->checkpoint[length - 1] == '/')
             length--;
-        snprintf(text[count++], PLACE_ROOM, "%.*s/rescued-%.200s", (int)length, f->checkpoint,
+        snprintf(text[count++], PLACE_CAPACITY, "%.*s/rescued-%.200s", (int)length, f->checkpoint,
                  name);
         while (length > 0 && f->checkpoint[length - 1] != '/')
             length--;
-        snprintf(text[count++], PLACE_ROOM, "%.*srescued-%.200s", (int)length, f->checkpoint, name);
+        snprintf(text[count++], PLACE_CAPACITY, "%.*srescued-%.200s", (int)length, f->checkpoint,
+                 name);
     }
-    snprintf(text[count++], PLACE_ROOM, "%s/rescued-%.200s", base && *base ? base : "/tmp", name);
+    snprintf(text[count++], PLACE_CAPACITY, "%s/rescued-%.200s", base && *base ? base : "/tmp",
+             name);
     for (uint32_t i = 1; i < count; i++)
         place[i] = text[i];
     return count;
@@ -243,7 +245,7 @@ static uint32_t list_places(const train_flags *f, char text[PLACES][PLACE_ROOM],
 
 /* Writes the model first, so that a later failure cannot lose it. */
 static int conclude(ending *e) {
-    char text[PLACES][PLACE_ROOM];
+    char text[PLACES][PLACE_CAPACITY];
     const char *place[PLACES];
     qn_error err;
     const uint32_t places = list_places(e->f, text, place);

@@ -73,13 +73,13 @@ static void tell(const qn_data *data, const written_flags *f, const char *readin
 }
 
 /* Labels that are left out, or what a reader has to be told. */
-static void describe(const qn_data *data, const written_flags *f, char *text, size_t room) {
+static void describe(const qn_data *data, const written_flags *f, char *text, size_t capacity) {
     const char *name = format_of(f);
     const int apart = strcmp(name, "npy") == 0 || strcmp(name, "idx") == 0;
     if (apart && !f->labels && qn_data_target(data) != QN_TARGET_NONE)
-        snprintf(text, room, "the labels were not written; --output-labels keeps them");
+        snprintf(text, capacity, "the labels were not written; --output-labels keeps them");
     else
-        qn_data_reading(data, name, text, room);
+        qn_data_reading(data, name, text, capacity);
 }
 
 /* What is written. */

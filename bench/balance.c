@@ -75,7 +75,7 @@ static void use_policy(qn__team *t, const scene *s, policy p, uint64_t *all) {
     t->sharing.queue.sharing = p == CHUNKS ? QN__SHARE_CHUNKS : QN__SHARE_FIXED;
     t->sharing.queue.chunk = s->grains / 64 ? s->grains / 64 : 1;
     for (uint32_t i = 0; i < s->workers; ++i)
-        t->sharing.queue.turn[i].weight = p == EQUAL ? 1 : s->worker[i].rate;
+        t->sharing.queue.of[i].weight = p == EQUAL ? 1 : s->worker[i].rate;
 }
 
 /* Seconds of `steps` steps. */
@@ -179,7 +179,7 @@ static void real_scene(const scene *given, uint32_t steps) {
 /* Seconds of a job on the devices of the plan in `set`; sharing adds `seconds` to a step, for
  * collecting and updating. */
 static double by(const qn__fake_plan *plan, uint64_t set, job *j, uint32_t steps, char *notes,
-                 size_t room) {
+                 size_t capacity) {
     static const qn_compute one = {.size = sizeof(qn_compute), .threads = 1};
     qn__member members[2];
     uint32_t count = 0, workers;
@@ -198,7 +198,7 @@ static double by(const qn__fake_plan *plan, uint64_t set, job *j, uint32_t steps
     const qn_worker_report *report = qn__team_report(team, seconds, &workers, &rate);
     notes[0] = 0;
     for (uint32_t i = 0; i < workers && set == 3; ++i)
-        snprintf(notes + strlen(notes), room - strlen(notes), "  %s %.0f %% of the steps",
+        snprintf(notes + strlen(notes), capacity - strlen(notes), "  %s %.0f %% of the steps",
                  report[i].name, 100.0 * (double)report[i].steps / steps);
     qn__team_destroy(team);
     return seconds;
@@ -297,7 +297,7 @@ static void virtual_scene(const scene *given, uint32_t steps) {
                                   : QN__SHARE_FIXED;
         q.chunk = s.grains / 64 ? s.grains / 64 : 1;
         for (uint32_t i = 0; i < s.workers; ++i) {
-            q.turn[i].weight = p == EQUAL ? 1 : s.worker[i].rate;
+            q.of[i].weight = p == EQUAL ? 1 : s.worker[i].rate;
             if (s.worker[i].change_at > 0)
                 s.worker[i].change_at = clock + 0.5 * steps * s.grains / all;
         }

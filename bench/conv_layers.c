@@ -40,7 +40,7 @@ static void check(qn_status status, const qn_error *err) {
         stop(err->what);
 }
 
-static void *room(size_t bytes) {
+static void *buffer(size_t bytes) {
     void *at = calloc(bytes, 1);
     if (!at)
         stop("no memory");
@@ -92,7 +92,7 @@ static qn__worker *train(const char *isa, uint32_t items, const qn__feed *feed, 
 
 static void verify(const char *isa, const qn__feed *feed) {
     const size_t bytes = program.parameters * sizeof(float);
-    float *own = room(bytes), *scalar = room(bytes);
+    float *own = buffer(bytes), *scalar = buffer(bytes);
     qn__cpu_close(train(isa, 2, feed, own));
     qn__cpu_close(train("scalar", 2, feed, scalar));
     if (memcmp(own, scalar, bytes) != 0)
@@ -210,8 +210,8 @@ int main(int argc, char **argv) {
         stop("BATCH is 2 to 4096");
     make_program(name, &input);
     const uint32_t features = qn__shape_volume(input);
-    uint8_t *values = room((size_t)items * features);
-    int32_t *labels = room(items * sizeof *labels);
+    uint8_t *values = buffer((size_t)items * features);
+    int32_t *labels = buffer(items * sizeof *labels);
     for (size_t i = 0; i < (size_t)items * features; ++i)
         values[i] = (uint8_t)(i * 2654435761u >> 13);
     for (uint32_t i = 0; i < items; ++i)
@@ -222,7 +222,7 @@ int main(int argc, char **argv) {
                            .values = values,
                            .labels = labels};
     verify(isa, &feed);
-    float *parameters = room(program.parameters * sizeof *parameters);
+    float *parameters = buffer(program.parameters * sizeof *parameters);
     qn__worker *w = train(isa, items, &feed, parameters);
     const qn__batch batch = {.feed = &feed, .items = items};
     const qn__update update = {.rate = 0.0f, .gradient = 0.0f, .step = 2};

@@ -283,7 +283,7 @@ static void print_head(const contest *c) {
 static int hold(contest *c, uint32_t n) {
     int wrong = 0;
     make_network(&c->net, n);
-    c->y = room(n * (size_t)qn__gpu_ld(n), sizeof(int64_t));
+    c->y = buffer(n * (size_t)qn__gpu_ld(n), sizeof(int64_t));
     enter(c);
     print_head(c);
     for (int i = 0; i < c->count; ++i) {

@@ -111,7 +111,7 @@ static inline int near(const trained *t, const network *net, blas_way way, uint3
 static inline int8_t *bytes_of(const trained *t, const qn__gpu_memory *memory) {
     qn_error err = {0};
     const size_t bytes = t->program.layer[1].out * (size_t)row_of_digits(t);
-    int8_t *made = room(bytes, 1);
+    int8_t *made = buffer(bytes, 1);
     must(qn__gpu_read(noting_below, t->worker->gpu, memory, 0, made, bytes, &err), "a copy", &err);
     return made;
 }

@@ -67,7 +67,7 @@ static inline void must(qn_status status, const char *what, const qn_error *err)
         fail(what, err);
 }
 
-static inline void *room(size_t count, size_t bytes) {
+static inline void *buffer(size_t count, size_t bytes) {
     void *made = calloc(count, bytes);
     if (!made)
         fail("not enough memory on the host", NULL);
@@ -89,9 +89,9 @@ static inline void make_network(network *net, uint32_t n) {
     *net = (network){.n = n, .count = first + n + second + n};
     net->layer[0] = qn__layer_flat(NARROW, n, QN__ACT_TANH, 0);
     net->layer[1] = qn__layer_flat(n, n, QN__ACT_SOFTMAX, first + n);
-    net->parameters = room(net->count, sizeof(float));
-    net->values = room(first, sizeof(float));
-    net->labels = room(n, sizeof(int32_t));
+    net->parameters = buffer(net->count, sizeof(float));
+    net->values = buffer(first, sizeof(float));
+    net->labels = buffer(n, sizeof(int32_t));
     fill(net->parameters, first + n, 0.5f, 1);
     fill(net->parameters + first + n, second + n, sqrtf(3.0f / (float)n), 2);
     fill(net->values, first, 1.0f, 3);
@@ -179,7 +179,7 @@ static inline void keep_notes(trained *t) {
 /* An array of the layer, on the host. */
 static inline float *copy_of(const trained *t, const qn__gpu_memory *memory) {
     qn_error err = {0};
-    float *made = room(t->bytes[FORWARD], 1);
+    float *made = buffer(t->bytes[FORWARD], 1);
     must(qn__gpu_read(noting_below, t->worker->gpu, memory, 0, made, t->bytes[FORWARD], &err),
          "a copy", &err);
     return made;

@@ -52,7 +52,7 @@ static inline int32_t exponent_of(const trained *t, const network *net, const fl
 /* The exponents of all grains, of inputs and errors: [2][grains], to be freed; integers only. */
 static inline int32_t *exponents_of(const trained *t, const network *net) {
     const uint32_t grains = (net->n + GRAIN - 1) / GRAIN;
-    int32_t *made = room(2 * (size_t)grains, sizeof *made);
+    int32_t *made = buffer(2 * (size_t)grains, sizeof *made);
     for (uint32_t g = 0; g < grains && bits_of(t); ++g) {
         made[g] = exponent_of(t, net, t->inputs, g * GRAIN);
         made[grains + g] = exponent_of(t, net, t->errors, g * GRAIN);
@@ -100,8 +100,8 @@ static inline int wrong_at(const char *name, size_t row, size_t column) {
 static inline int right_errors(const trained *t, const network *net, const char *name,
                                const float *got) {
     const uint32_t n = net->n, ld = (uint32_t)qn__gpu_ld(n);
-    float *e = room(n, sizeof *e);
-    int64_t *sums = room(n, sizeof *sums);
+    float *e = buffer(n, sizeof *e);
+    int64_t *sums = buffer(n, sizeof *sums);
     int right = 1;
     for (uint32_t i = 0; i < CHECKED_ROWS && right; ++i) {
         const uint32_t r = (uint32_t)((uint64_t)i * (n - 1) / (CHECKED_ROWS - 1));

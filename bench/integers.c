@@ -29,7 +29,7 @@ static struct {
 
 static uint32_t panels_of(uint32_t n) { return (n + P - 1) / P; }
 
-static void *room(size_t bytes) {
+static void *buffer(size_t bytes) {
     void *at = NULL;
     if (posix_memalign(&at, 64, (bytes + 63) / 64 * 64) != 0) {
         fprintf(stderr, "integers: no memory\n");
@@ -40,7 +40,7 @@ static void *room(size_t bytes) {
 }
 
 static float *numbers(size_t count) {
-    float *x = room(count * sizeof *x);
+    float *x = buffer(count * sizeof *x);
     for (size_t i = 0; i < count; ++i)
         x[i] = (float)(i * 2654435761u % 20011) / 10006.0f - 1.0f;
     return x;
@@ -53,7 +53,7 @@ static double now(void) {
 }
 
 static size_t *spaced(size_t count, size_t stride) {
-    size_t *at = room(count * sizeof *at);
+    size_t *at = buffer(count * sizeof *at);
     for (size_t i = 0; i < count; ++i)
         at[i] = i * stride;
     return at;
@@ -65,23 +65,23 @@ static void make(void) {
     m.a = numbers(in * items * P);
     m.w = numbers(out * deep * P);
     m.d = numbers(out * items * P);
-    m.c = room(out * items * P * sizeof *m.c);
+    m.c = buffer(out * items * P * sizeof *m.c);
     m.start = numbers(out * P);
-    m.inverse = room(values * sizeof *m.inverse);
-    m.factor = room(values * sizeof *m.factor);
-    m.list = room(items * sizeof *m.list);
+    m.inverse = buffer(values * sizeof *m.inverse);
+    m.factor = buffer(values * sizeof *m.factor);
+    m.list = buffer(items * sizeof *m.list);
     for (uint32_t i = 0; i < items; ++i)
         m.list[i] = i;
     m.in_blocks = spaced(in, (size_t)items * P);
     m.out_blocks = spaced(out, deep * P);
     m.weight_blocks = spaced(in, P * P);
-    /* Room for any table: 16 bytes per value. */
-    m.left = room((size_t)panels_of(items) * P * deep * 16);
-    m.right = room(out * P * deep * 16);
-    m.transposed = room(out * P * deep * 16);
-    m.rows = room(in * P * (items + P) * 16);
-    m.columns = room(out * P * (items + P) * 16);
-    m.sums = room(out * P * P * sizeof *m.sums);
+    /* Space for any table: 16 bytes per value. */
+    m.left = buffer((size_t)panels_of(items) * P * deep * 16);
+    m.right = buffer(out * P * deep * 16);
+    m.transposed = buffer(out * P * deep * 16);
+    m.rows = buffer(in * P * (items + P) * 16);
+    m.columns = buffer(out * P * (items + P) * 16);
+    m.sums = buffer(out * P * P * sizeof *m.sums);
 }
 
 /* ------------------------------------------------------------------------------ timed functions */

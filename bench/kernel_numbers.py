@@ -72,14 +72,14 @@ def random_numbers(folder, args):
         k = numpy.zeros(500, "int64")
         want = ((getattr(of, name)(k) + getattr(of, name)(k + 1)) + getattr(of, name)(k + 2)) + getattr(of, name)(k + 3)
         assert numpy.load(folder / "y.npy").tobytes() == want.tobytes(), name
-        room = numpy.zeros(args.items, "float32" if kind == "float" else "float64")
-        theirs = {f"numpy {g}": lambda r=rng: getattr(r, call)(out=room, dtype=room.dtype)
+        buffer = numpy.zeros(args.items, "float32" if kind == "float" else "float64")
+        theirs = {f"numpy {g}": lambda r=rng: getattr(r, call)(out=buffer, dtype=buffer.dtype)
                   for g, rng in generators.items()}
         compare(name, args, 4 * items, ours, theirs)
-    room = numpy.zeros((args.items // 64, 64))
+    buffer = numpy.zeros((args.items // 64, 64))
     def walk():
-        generators["PCG64"].standard_normal(out=room)
-        room.sum(axis=1)
+        generators["PCG64"].standard_normal(out=buffer)
+        buffer.sum(axis=1)
     compare("64 normal, added", args, args.items // 64 * 64,
             lambda: quern(folder, args, WALK, "--shape", args.items // 64, "--out", "y=y.npy"), {"numpy PCG64": walk})
 
@@ -90,17 +90,17 @@ def sums(folder, args):
     numpy.save(folder / "a.npy", a)
     numpy.save(folder / "n.npy", n)
     words = ["--in", "a=a.npy", "--in", "n=n.npy", "--out", "y=y.npy"]
-    room = numpy.zeros(args.items)
+    buffer = numpy.zeros(args.items)
     for title, text, theirs in (
-            ("a copy", "OUTPUT(double, y); KERNEL { y = a; }", lambda: numpy.copyto(room, a)),
-            ("prefix sums", "SCAN(double, y); KERNEL { y = a; }", lambda: numpy.cumsum(a, out=room)),
+            ("a copy", "OUTPUT(double, y); KERNEL { y = a; }", lambda: numpy.copyto(buffer, a)),
+            ("prefix sums", "SCAN(double, y); KERNEL { y = a; }", lambda: numpy.cumsum(a, out=buffer)),
             ("histogram, 1,000 bins", "COUNT(y, 1000); KERNEL { y[n] = 1; }", lambda: numpy.bincount(n, minlength=1000)),
             ("sums of 1,000 groups", "SUM(double, y, 1000); KERNEL { y[n] = a; }", lambda: numpy.bincount(n, a))):
         def ours():
             return quern(folder, args, INPUTS + text, *words)
         ours()
         want = theirs()
-        got, want = numpy.load(folder / "y.npy"), room if want is None or want is room else want
+        got, want = numpy.load(folder / "y.npy"), buffer if want is None or want is buffer else want
         assert abs(got - want).max() <= 1e-9 * abs(want).max(), title
         compare(title, args, args.items, ours, {"numpy": theirs})
 

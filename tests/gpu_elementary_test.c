@@ -41,15 +41,15 @@ static const struct kind {
 } kinds[] = {{"opencl", &qn__opencl_driver}, {"cuda", &qn__cuda_gpu_driver}};
 
 /* A device with an array of arguments and one of results. */
-typedef struct room {
+typedef struct scratch_space {
     const qn__gpu_driver *driver;
     qn__gpu *gpu;
     qn__gpu_memory in, out;
     uint32_t *bits; /* PIECE of them, the arguments and then the results */
     qn_error err;
-} room;
+} scratch_space;
 
-static void must(room *r, qn_status status) {
+static void must(scratch_space *r, qn_status status) {
     if (status != QN_OK)
         fail_msg("%s", r->err.what);
 }
@@ -63,7 +63,7 @@ static uint64_t link(uint64_t h, uint32_t bits) {
 }
 
 /* r->bits[i] = op(r->bits[i]) for i < count. */
-static void map(room *r, qn__kernel kernel, uint32_t op, uint32_t count) {
+static void map(scratch_space *r, qn__kernel kernel, uint32_t op, uint32_t count) {
     uint32_t groups[3];
     qn__gpu_call call = {0};
     qn__push_memory_arg(&call, &r->in);
@@ -76,7 +76,7 @@ static void map(room *r, qn__kernel kernel, uint32_t op, uint32_t count) {
     must(r, qn__gpu_read(r->driver, r->gpu, &r->out, 0, r->bits, count * sizeof *r->bits, &r->err));
 }
 
-static uint64_t chain_of_some(room *r, qn__kernel kernel, uint32_t op) {
+static uint64_t chain_of_some(scratch_space *r, qn__kernel kernel, uint32_t op) {
     uint64_t h = 0xcbf29ce484222325u;
     uint32_t count = 0;
     for (uint64_t i = 0; i < (uint64_t)1 << 32; i += STRIDE)
@@ -87,7 +87,7 @@ static uint64_t chain_of_some(room *r, qn__kernel kernel, uint32_t op) {
     return h;
 }
 
-static uint64_t digest_of_all(room *r, qn__kernel kernel, uint32_t op) {
+static uint64_t digest_of_all(scratch_space *r, qn__kernel kernel, uint32_t op) {
     uint64_t sum = 0;
     for (uint64_t first = 0; first < (uint64_t)1 << 32; first += PIECE) {
         for (uint32_t i = 0; i < PIECE; ++i)
@@ -103,7 +103,7 @@ static uint64_t digest_of_all(room *r, qn__kernel kernel, uint32_t op) {
     return sum;
 }
 
-static void check_kernel(room *r, qn__kernel kernel) {
+static void check_kernel(scratch_space *r, qn__kernel kernel) {
     const int all = getenv("QN_TEST_ALL") != NULL;
     const char *device = r->driver->facts(r->gpu)->name;
     for (size_t f = 0; f < sizeof functions / sizeof *functions; ++f) {
@@ -124,7 +124,7 @@ static void check_kernel(room *r, qn__kernel kernel) {
 }
 
 static void check_device(const qn__gpu_driver *driver, uint32_t index) {
-    room r = {.driver = driver};
+    scratch_space r = {.driver = driver};
     const qn_compute compute = {.size = sizeof(qn_compute)};
     must(&r, driver->open(index, QN_WITH_F32, &compute, &r.gpu, &r.err));
     must(&r, driver->allocate(r.gpu, PIECE * sizeof *r.bits, &r.in, &r.err));

@@ -177,16 +177,16 @@ static void check_f64(bench *b) {
 
 static void check_device(const qn__cl_entry *entry, const qn__cl_api *cl) {
     static bench b;
-    const size_t room = QN__SAMPLES * sizeof(double);
+    const size_t capacity = QN__SAMPLES * sizeof(double);
     int32_t code = 0;
     b = (bench){.cl = cl, .entry = entry};
     b.context = cl->create_context(NULL, 1, &entry->device, NULL, NULL, &code);
     assert_int_equal(code, QN__CL_SUCCESS);
     b.queue = cl->create_queue(b.context, entry->device, 0, &code);
     assert_int_equal(code, QN__CL_SUCCESS);
-    b.x = cl->create_buffer(b.context, QN__CL_MEM_READ_WRITE, room, NULL, &code);
-    b.y = cl->create_buffer(b.context, QN__CL_MEM_READ_WRITE, room, NULL, &code);
-    b.out = cl->create_buffer(b.context, QN__CL_MEM_READ_WRITE, room, NULL, &code);
+    b.x = cl->create_buffer(b.context, QN__CL_MEM_READ_WRITE, capacity, NULL, &code);
+    b.y = cl->create_buffer(b.context, QN__CL_MEM_READ_WRITE, capacity, NULL, &code);
+    b.out = cl->create_buffer(b.context, QN__CL_MEM_READ_WRITE, capacity, NULL, &code);
     assert_int_equal(code, QN__CL_SUCCESS);
     const int doubles = has_doubles(&b);
     build(&b, doubles);

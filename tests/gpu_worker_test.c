@@ -47,7 +47,7 @@ static uint64_t needs_of(const test_case *c) {
     return needs;
 }
 
-/* A memory in which the worker and its sums find room, and `left` bytes of items. */
+/* A memory in which the worker and its sums find space, and `left` bytes of items. */
 static uint64_t memory_for(const test_case *c, uint64_t left) {
     const uint64_t bytes = needs_of(c) + c->program.parameters * sizeof(int64_t) + left;
     return bytes + bytes / 15 + 1;
@@ -268,8 +268,8 @@ static void train_on_feeds(const test_case *c, const expected *e, const qn__batc
 }
 
 /* Items of a training feed go up once, however often it is left for another one, while there is
- * room; the one that was not used for the longest time makes place. A recording belongs to the feed
- * that it was made for. */
+ * space; the one that was not used for the longest time makes place. A recording belongs to the
+ * feed that it was made for. */
 static void test_feeds_stay_while_they_fit(void **state) {
     (void)state;
     static test_case c;

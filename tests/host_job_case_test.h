@@ -17,7 +17,7 @@ typedef struct counting {
 static inline void *counting_open(void *context, qn_error *err) {
     counting *c = context;
     if (c->refuse) {
-        qn__fail(err, QN_MEMORY, "no room, as planned");
+        qn__fail(err, QN_MEMORY, "no space, as planned");
         return NULL;
     }
     counting **scratch = malloc(sizeof *scratch);

@@ -96,7 +96,7 @@ static void test_out_of_memory(void **state) {
     int64_t got[WORDS];
     qn_error err;
     assert_int_equal(by_team(&threads_of[2], NULL, 0, &c, got, &err), QN_MEMORY);
-    assert_string_equal(err.what, "no room, as planned");
+    assert_string_equal(err.what, "no space, as planned");
 }
 
 /* A device that computes networks only: refused by name. */

@@ -139,7 +139,7 @@ static void test_too_long(void **state) {
     assert_non_null(strstr(err.what, "is too long"));
 }
 
-static void test_room(void **state) {
+static void test_space(void **state) {
     (void)state;
     qn__member members[2];
     qn_error err;
@@ -210,7 +210,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists),      cmocka_unit_test(test_auto),
         cmocka_unit_test(test_refusals),   cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_room),       cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_space),      cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_public_view)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,8 +33,8 @@ def placed(values):
     import numpy as np
 
     page = 4096
-    room = np.empty(values.nbytes + page, np.uint8)
-    first = (page // 2 - room.ctypes.data - values.nbytes) % page
-    copy = room[first:first + values.nbytes].view(values.dtype).reshape(values.shape)
+    buffer = np.empty(values.nbytes + page, np.uint8)
+    first = (page // 2 - buffer.ctypes.data - values.nbytes) % page
+    copy = buffer[first:first + values.nbytes].view(values.dtype).reshape(values.shape)
     copy[:] = values
     return copy

@@ -128,7 +128,7 @@ static void test_filled(void **state) {
     qn_error err;
     qn_device_info info = {.size = sizeof info};
     assert_int_equal(qn_device_get(0, &info, &err), QN_OK);
-    /* An older caller gets what it has room for and no byte more. */
+    /* An older caller gets what it has space for and no byte more. */
     const size_t older = offsetof(qn_device_info, memory);
     foreign *f = guarded(&(qn_device_info){.size = 0}, older, older);
     assert_int_equal(qn_device_get(0, (qn_device_info *)f, &err), QN_OK);
@@ -198,13 +198,13 @@ static void test_arrays(void **state) {
     uint32_t count = 0;
     qn_train_options o = small();
     const uint32_t devices = qn_device_count();
-    unsigned char *room = calloc(devices, STRIDE);
-    qn_advice *first = (void *)room;
+    unsigned char *buffer = calloc(devices, STRIDE);
+    qn_advice *first = (void *)buffer;
     first->size = STRIDE;
     assert_int_equal(qn_advise(&o, 8, 0.05, first, devices, &count, NULL, &err), QN_OK);
     assert_int_equal(count, devices);
     for (uint32_t i = 0; i < count; ++i) {
-        const qn_advice *a = (const void *)(room + i * STRIDE);
+        const qn_advice *a = (const void *)(buffer + i * STRIDE);
         qn_device_info info = {.size = sizeof info};
         assert_int_equal(a->size, STRIDE);
         assert_int_equal(qn_device_get(i, &info, &err), QN_OK);
@@ -212,7 +212,7 @@ static void test_arrays(void **state) {
     }
     first->size = 0;
     is_refused(qn_advise(&o, 8, 0.05, first, devices, &count, NULL, &err), &err, "qn_advice");
-    free(room);
+    free(buffer);
     qn_plan_cost cost = {.size = 0};
     is_refused(qn_plan_measure(&o, NULL, 8, 1, 0.05, &cost, 1, &count, &err), &err, "qn_plan_cost");
     qn_agreement item[2] = {{sizeof *item, "a", "b", NULL}, {sizeof *item, "a", "b", NULL}};

@@ -185,7 +185,7 @@ static void test_the_slow_one_gets_none(void **state) {
     assert_int_equal(qn__team_create(&program, &one, two, 2, &team, NULL), QN_OK);
     assert_int_equal(qn__team_load(team, &zero, NULL), QN_OK);
     assert_int_equal(qn__team_apply(team, &batch, NULL, &tally, NULL), QN_OK);
-    const qn__speed *slow = &team->sharing.pieces.turn[0].speed;
+    const qn__speed *slow = &team->sharing.pieces.of[0].speed;
     const uint32_t before = slow->calls;
     for (int i = 0; i < 5; ++i)
         assert_int_equal(qn__team_apply(team, &batch, NULL, &tally, NULL), QN_OK);

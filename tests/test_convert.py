@@ -149,7 +149,7 @@ def test_no_standard_input(quern, tmp_path, words, given, wanted):
     (["split", "t.csv", "-o", "%.csv", "--parts", "../a=0.5,b=0.5"], "has a /"),
     (["split", "t.csv", "-o", "%-%.csv", "--parts", "a=0.5,b=0.5"], "more than one %"),
     (["split", "t.csv", "-o", "o.csv", "--parts", "a=0.5,b=0.5"], "has no %"),
-    (["split", "t.csv", "-o", "-", "--format", "csv", "--parts", "a=0.5,b=0.5"], "no room"),
+    (["split", "t.csv", "-o", "-", "--format", "csv", "--parts", "a=0.5,b=0.5"], "no space"),
     (["split", "t.csv", "-o", "%.csv", "--parts", "a=0.001,b=0.999"], "would have no item"),
     (["split", "t.csv", "-o", "%.csv", "--parts", "a=0.5,b=0.5", "--stratify", "--label", "n"], "no classes")])
 def test_refusals(run_quern, tmp_path, words, wanted):

@@ -225,7 +225,7 @@ def test_no_place(sources, cache, info, quern, tmp_path):
     assert entries(cache) == {}
 
 
-def test_room(sources, cache, quern, tmp_path):
+def test_space(sources, cache, quern, tmp_path):
     """Entries of 1 MiB on a disk of 6: two stay, and the one that was used last is one of them."""
     machine.need("mounting a disk")
     cache.mkdir()

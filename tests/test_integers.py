@@ -80,7 +80,7 @@ def test_usual_scale(arith, data, scale, run_quern, files, tmp_path):
 # ---------------------------------------------------------------- killed, and gone on elsewhere
 
 def kill_after_epochs(quern, words, count=1, environment=None):
-    """The pipe has room for so few lines more that the process waits for it until it is killed."""
+    """The pipe has space for so few lines more that the process waits for it until it is killed."""
     ours, theirs = os.pipe()
     fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, 4096)
     os.write(theirs, b"\n" * (4096 - 900 - 330 * count))
@@ -88,7 +88,7 @@ def kill_after_epochs(quern, words, count=1, environment=None):
     os.close(theirs)
     with open(ours, "rb", buffering=0) as told:
         seen = b""
-        while seen.count(b'"epoch":') < count:  # not to the end of the line: an empty pipe has room again
+        while seen.count(b'"epoch":') < count:  # not to the end of the line: an empty pipe has space again
             seen += (more := told.read(1))
             assert more, "it ended"
         process.kill()

@@ -225,7 +225,7 @@ def small_disk(tmp_path):
 
 
 def test_disk_full_while_checkpointing(run_quern, job, small_disk, tmp_path):
-    """There is room for the first checkpoint and not for the second."""
+    """There is space for the first checkpoint and not for the second."""
     _, args, wanted, _ = job
     state = small_disk / "state"
     args = [*args, "--checkpoint-every", 50, "-o", tmp_path / "m"]

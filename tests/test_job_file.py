@@ -16,15 +16,15 @@ SHIM = r"""
 #include "toml.h"
 #include <stdio.h>
 #include <string.h>
-int toml_dump(const char *text, size_t size, char *out, size_t room) {
+int toml_dump(const char *text, size_t size, char *out, size_t space) {
     toml_file file;
     qn_error err;
     size_t used = 0;
     *out = '\0';
     if (toml_read(text, size, "t", &file, &err) != QN_OK)
-        return snprintf(out, room, "%s\x1f%s\x1f%s", err.what, err.where, err.remedy), 0;
-    for (size_t i = 0; i < file.count && used < room; i++)
-        used += (size_t)snprintf(out + used, room - used, "%s\x1f%s\x1f%d\x1f%s\x1e", file.at[i].table,
+        return snprintf(out, space, "%s\x1f%s\x1f%s", err.what, err.where, err.remedy), 0;
+    for (size_t i = 0; i < file.count && used < space; i++)
+        used += (size_t)snprintf(out + used, space - used, "%s\x1f%s\x1f%d\x1f%s\x1e", file.at[i].table,
                                  file.at[i].key, (int)file.at[i].kind, file.at[i].text);
     toml_release(&file);
     return 1;
@@ -42,14 +42,14 @@ def ours(tmp_path_factory):
     subprocess.run(["cc", "-std=c17", "-O1", "-D_GNU_SOURCE", "-shared", "-fPIC", f"-I{ROOT / 'include'}", f"-I{ROOT / 'app'}",
                     "shim.c", ROOT / "app" / "toml.c", "-o", "shim.so"], cwd=folder, check=True)
     dump = ctypes.CDLL(str(folder / "shim.so")).toml_dump
-    room = ctypes.create_string_buffer(1 << 17)
+    buffer = ctypes.create_string_buffer(1 << 17)
     kinds = {TEXT: str, INTEGER: int, FLOAT: float, BOOLEAN: lambda text: text == "true",
              INTEGERS: lambda text: list(map(int, text.split()))}
 
     def read(text):
         data = text.encode("utf-8", "surrogateescape")
-        good = dump(data, ctypes.c_size_t(len(data)), room, ctypes.c_size_t(len(room)))
-        said = room.value.decode("utf-8", "replace")
+        good = dump(data, ctypes.c_size_t(len(data)), buffer, ctypes.c_size_t(len(buffer)))
+        said = buffer.value.decode("utf-8", "replace")
         if not good:
             what, where, remedy = said.split("\x1f")
             assert what and where.startswith("t, line ") and remedy

@@ -167,7 +167,7 @@ def test_refused_as_the_driver_says(run_quern, fake, tmp_path, plan, says):
     ("context=6", "failed to open: CL_OUT_OF_HOST_MEMORY", "end other programs"),
     ("alloc=1", "failed to make memory for copies: CL_MEM_OBJECT_ALLOCATION_FAILURE",
      "end other programs"),
-    ("alloc=5", "has no room for", "end other programs"),
+    ("alloc=5", "has no space for", "end other programs"),
     ("launch=2", "failed to run qn_trial: CL_OUT_OF_RESOURCES", "end other programs"),
     ("read=3", "failed to copy from the device: CL_OUT_OF_RESOURCES", "end other programs"),
     ("write=2", "failed to copy to the device: CL_OUT_OF_RESOURCES", "end other programs"),

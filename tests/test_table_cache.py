@@ -154,7 +154,7 @@ def test_a_table_larger_than_memory(sources, cache, run_quern, info):
 
 
 @pytest.mark.parametrize("folder, more, wanted", [("cache", ["--no-cache"], "leave --no-cache out"),
-                                                  ("file", [], "name a folder with room by QUERN_CACHE")])
+                                                  ("file", [], "name a folder with space by QUERN_CACHE")])
 def test_a_table_larger_than_memory_without_a_file(sources, tmp_path, monkeypatch, run_quern, folder, more, wanted):
     monkeypatch.setenv("QUERN_CACHE", str(tmp_path / folder))
     (tmp_path / "file").write_text("")

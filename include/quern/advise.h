@@ -27,12 +27,12 @@ typedef struct qn_advice {
  * Of `options` it reads `model` (required), `arith`, `loss`, `optimizer`, `momentum`, `batch`,
  * `grain` and `compute`. It writes no file.
  *
- * Fills advice[i] for device i of qn_device_get, at most `room` elements, and sets *count to their
- * number. `advice` may be NULL when `room` is 0. *items_per_second is the speed of all devices
- * together; it may be NULL. Fails as qn_train_open and qn_train_run do. After a failure *count is 0
- * and the contents of `advice` are undefined. */
+ * Fills advice[i] for device i of qn_device_get, at most `capacity` elements, and sets *count to
+ * their number. `advice` may be NULL when `capacity` is 0. *items_per_second is the speed of all
+ * devices together; it may be NULL. Fails as qn_train_open and qn_train_run do. After a failure
+ * *count is 0 and the contents of `advice` are undefined. */
 QN_API qn_status qn_advise(const qn_train_options *options, uint32_t features, double seconds,
-                           qn_advice *advice, uint32_t room, uint32_t *count,
+                           qn_advice *advice, uint32_t capacity, uint32_t *count,
                            double *items_per_second, qn_error *err);
 
 #ifdef __cplusplus

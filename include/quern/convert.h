@@ -46,8 +46,8 @@ QN_API qn_status qn_data_write_parts(const qn_data *const *parts, uint32_t count
 /* Tells, for a person, what a reader of a file that qn_data_write made has to be told, with options
  * between backquotes as in messages; and where the labels get other numbers in this format, so that
  * the digest is another. "" where there is nothing to tell, and for NULL or an unknown format.
- * `text` has `room` bytes, at least 1; a longer text is cut. */
-QN_API void qn_data_reading(const qn_data *data, const char *format, char *text, size_t room);
+ * `text` has `capacity` bytes, at least 1; a longer text is cut. */
+QN_API void qn_data_reading(const qn_data *data, const char *format, char *text, size_t capacity);
 
 /* Cuts a data set into `count` parts, from 1 to 256, in proportion to `shares`: whole numbers from
  * 1, of which the sum is below 2^31. Each item is in one part; the parts keep its place in the

@@ -99,9 +99,10 @@ QN_API const char *qn_device_absence(const char *kind);
 
 /* Takes the oldest message about a device that no call has returned, for a person: something that
  * opening or measuring it found although nothing failed, such as a damaged cache of kernels. Writes
- * at most `room` bytes with the NUL; a longer text is cut. Returns 1, or 0 when there is none, when
- * `text` is NULL or `room` 0. The library keeps the first 16 messages of a process, each once. */
-QN_API int qn_device_note(char *text, size_t room);
+ * at most `capacity` bytes with the NUL; a longer text is cut. Returns 1, or 0 when there is none,
+ * when `text` is NULL or `capacity` 0. The library keeps the first 16 messages of a process, each
+ * once. */
+QN_API int qn_device_note(char *text, size_t capacity);
 
 /* Checks a qn_compute without opening a device. Fails with QN_UNSUPPORTED (this machine lacks the
  * instruction set or a device of the list; the message says what it has) or QN_USAGE (an unknown

@@ -94,7 +94,7 @@ QN_API qn_status qn_kernel_set(qn_kernel *kernel, const char *name, const char *
  * written by the run: beside its place, then renamed. The end of its name is its format: ".raw" has
  * the numbers alone, little-endian; ".png" is a picture of uint8 numbers, height x width (grey) or
  * height x width x 3 or 4 (red, green, blue, opacity); all others are NPY. Outputs that would take
- * a greater part of the memory are computed in their files, with their room on the disk reserved
+ * a greater part of the memory are computed in their files, with their space on the disk reserved
  * first. No two arrays have one file if the run writes it: it fails with QN_USAGE. Fails with
  * QN_USAGE (no such array), QN_INPUT (the file is malformed, or of another type or number of
  * dimensions), QN_IO or QN_MEMORY. */

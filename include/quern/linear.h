@@ -39,9 +39,10 @@ typedef struct qn_linear_result {
 /* Minimises sum((y - X w - b)^2) + alpha sum(w^2) over the coefficients w and the intercept b.
  *
  * `data` has real labels (qn_data_targets), 1 to 4,095 features and no missing value. `options` may
- * be NULL: the defaults. `coefficients` has room for as many doubles as there are features; after a
- * failure it and *out are undefined. Fails with QN_USAGE (options, data), QN_MEMORY, or QN_NUMERIC
- * where columns depend on one another, which alpha > 0 prevents; or as qn_statistics_make. */
+ * be NULL: the defaults. `coefficients` has space for as many doubles as there are features; after
+ * a failure it and *out are undefined. Fails with QN_USAGE (options, data), QN_MEMORY, or
+ * QN_NUMERIC where columns depend on one another, which alpha > 0 prevents; or as
+ * qn_statistics_make. */
 QN_API qn_status qn_ridge_fit(const qn_data *data, const qn_linear_options *options,
                               double *coefficients, qn_linear_result *out, qn_error *err);
 

@@ -136,12 +136,13 @@ typedef struct qn_plan_cost {
  * recipe, with `model` required. The items are those of `data`, which needs labels; it may be NULL:
  * random bytes, `features` for each item.
  *
- * Fills at most `room` elements of `cost`, rank after rank, and sets *count to their number. `cost`
- * may be NULL when `room` is 0. Fails as qn_train_open does, and with QN_USAGE for more ranks than
- * cores; *count is then 0. */
+ * Fills at most `capacity` elements of `cost`, rank after rank, and sets *count to their number.
+ * `cost` may be NULL when `capacity` is 0. Fails as qn_train_open does, and with QN_USAGE for more
+ * ranks than cores; *count is then 0. */
 QN_API qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data,
                                  uint32_t features, uint32_t ranks, double seconds,
-                                 qn_plan_cost *cost, uint32_t room, uint32_t *count, qn_error *err);
+                                 qn_plan_cost *cost, uint32_t capacity, uint32_t *count,
+                                 qn_error *err);
 
 #ifdef __cplusplus
 }

@@ -48,7 +48,7 @@ typedef enum qn_status {
  * members that it does not know. All elements of a caller's array have the same size. An impossible
  * size, 0 for example, is QN_USAGE. In structs that the library made, `size` says which members
  * there are. Three structs are members of others by value and never change their layout: qn_error
- * and qn_score, which have no size, and qn_compute, which has room to grow.
+ * and qn_score, which have no size, and qn_compute, which has space to grow.
  */
 
 /* What happened, where, and what to do about it: three NUL-terminated texts in UTF-8 without a

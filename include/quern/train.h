@@ -78,8 +78,8 @@ typedef struct qn_epoch_event {
 typedef struct qn_epoch_list {
     size_t size;           /* sizeof(qn_epoch_list) */
     size_t event_size;     /* sizeof(qn_epoch_event) */
-    qn_epoch_event *event; /* the caller's memory, for `room` events */
-    uint64_t room;
+    qn_epoch_event *event; /* the caller's memory, for `capacity` events */
+    uint64_t capacity;
     uint64_t count; /* events that are in it */
 } qn_epoch_list;
 
@@ -253,11 +253,11 @@ QN_API void qn_train_options_init(qn_train_options *options);
 QN_API qn_status qn_train_options_settle(qn_train_options *options, const qn_data *data,
                                          qn_error *err);
 
-/* Writes the network of such a training into the caller's memory, `room` bytes with the NUL: its
- * layers as text, also where options->model is NULL. Fails as qn_train_options_settle, and with
+/* Writes the network of such a training into the caller's memory, `capacity` bytes with the NUL:
+ * its layers as text, also where options->model is NULL. Fails as qn_train_options_settle, and with
  * QN_USAGE if the text does not fit. */
 QN_API qn_status qn_train_model_text(const qn_train_options *options, const qn_data *data,
-                                     char *text, size_t room, qn_error *err);
+                                     char *text, size_t capacity, qn_error *err);
 
 /* Fills the recipe part of `options` from a model's recipe, for a replay. Call
  * qn_train_options_init before. options->model is owned by `model` and valid until qn_model_free.

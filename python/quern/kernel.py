@@ -368,7 +368,7 @@ class Kernel:
             if space is None:
                 raise UsageError("the shape of the index space is not known", self._name,
                                  "add shape=" + ("1000000", "(600, 800)", "(64, 64, 64)")[self.dimensions - 1])
-            value = _room(space, part)
+            value = _new_array(space, part)
         elif not isinstance(value, np.ndarray):
             raise InputError("an output is an array of NumPy or a path", part.name,
                              "leave it out, or give an array to fill")
@@ -612,7 +612,7 @@ def _spread(array, space, part):
     return np.ascontiguousarray(wide)
 
 
-def _room(space, part):
+def _new_array(space, part):
     try:
         return np.empty(space, part.dtype)
     except (MemoryError, ValueError):

@@ -38,7 +38,7 @@ typedef struct blob {
     uint64_t bytes;          /* made by this rank */
     announcement *announced; /* of each rank */
     uint32_t maker_0;        /* the lowest rank that made bytes */
-    uint64_t room;           /* capacity of the memory: the largest size that any rank made */
+    uint64_t capacity;       /* capacity of the memory: the largest size that any rank made */
     uint8_t *memory;
 } blob;
 
@@ -98,7 +98,7 @@ static int hash_own(const blob *b, uint8_t hash[32], qn_error *err) {
 static qn_status listen(blob *b, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(b->c);
     b->maker_0 = ranks;
-    b->room = 0;
+    b->capacity = 0;
     for (uint32_t r = 0; r < ranks; ++r) {
         const announcement *w = &b->announced[r];
         if (w->status != QN_OK) {
@@ -112,7 +112,7 @@ static qn_status listen(blob *b, qn_error *err) {
             b->maker_0 = r;
         /* With from_first only the bytes of the lowest rank count. */
         if (!b->from_first || b->maker_0 == r)
-            b->room = w->bytes > b->room ? w->bytes : b->room;
+            b->capacity = w->bytes > b->capacity ? w->bytes : b->capacity;
     }
     return QN_OK;
 }
@@ -122,14 +122,14 @@ static qn_status listen(blob *b, qn_error *err) {
 static qn_status send_pieces(blob *b, qn_error *err) {
     const int source = b->maker_0 == qn_cluster_rank(b->c);
     uint8_t *to = b->memory + FRONT;
-    uint8_t *own = b->filler ? NULL : qn__alloc(source ? b->room : PIECE, 1, err);
+    uint8_t *own = b->filler ? NULL : qn__alloc(source ? b->capacity : PIECE, 1, err);
     if (!own && !b->filler)
         return fail(b, err);
     if (source)
         b->maker->write(b->maker->user, own ? own : to);
     qn_status status = QN_OK;
-    for (uint64_t at = 0; status == QN_OK && at < b->room; at += PIECE) {
-        const uint64_t size = b->room - at < PIECE ? b->room - at : PIECE;
+    for (uint64_t at = 0; status == QN_OK && at < b->capacity; at += PIECE) {
+        const uint64_t size = b->capacity - at < PIECE ? b->capacity - at : PIECE;
         uint8_t *piece = !own ? to + at : source ? own + at : own;
         status = qn__cluster_from_first(b->c, piece, size, err);
     }
@@ -140,7 +140,7 @@ static qn_status send_pieces(blob *b, qn_error *err) {
 /* Steps 2 and 3: fills the memory of this machine. `filled` is set only if that was complete. */
 static qn_status fill(blob *b, qn_error *err) {
     void *memory;
-    qn_status status = qn__cluster_common(b->c, b->room + FRONT, &memory, &b->filler, err);
+    qn_status status = qn__cluster_common(b->c, b->capacity + FRONT, &memory, &b->filler, err);
     if (status != QN_OK)
         return fail(b, err);
     b->memory = memory;
@@ -152,14 +152,14 @@ static qn_status fill(blob *b, qn_error *err) {
         if (status != QN_OK)
             return status;
         if (b->filler)
-            qn__sha256_of(b->memory + FRONT, (size_t)b->room, hash);
+            qn__sha256_of(b->memory + FRONT, (size_t)b->capacity, hash);
         /* The maker may have died halfway; the rest then came from another rank's memory. */
         whole = b->filler && memcmp(hash, b->announced[b->maker_0].hash, sizeof hash) == 0;
     } else if (whole) {
         b->maker->write(b->maker->user, b->memory + FRONT);
     }
     if (whole) {
-        atomic_store(&head->bytes, b->from_first ? b->room : b->bytes);
+        atomic_store(&head->bytes, b->from_first ? b->capacity : b->bytes);
         atomic_store(&head->filled, 1);
     }
     return QN_OK;
@@ -191,9 +191,9 @@ static qn_status attempt(blob *b, int *done, qn_error *err) {
         status = qn__cluster_gather(b->c, &own, sizeof own, b->announced, err);
     if (status == QN_OK)
         status = listen(b, err);
-    if (status != QN_OK || b->room == 0)
+    if (status != QN_OK || b->capacity == 0)
         return status;
-    if (b->room > SIZE_MAX / 2) {
+    if (b->capacity > SIZE_MAX / 2) {
         qn__fail_memory(err, SIZE_MAX, 2);
         return fail(b, err);
     }
@@ -231,7 +231,7 @@ qn_status qn__cluster_blob(qn_cluster *c, int from_first, const qn__blob_maker *
     *memory = b.memory + FRONT;
     *bytes = atomic_load(&((front *)(void *)b.memory)->bytes);
     /* Another process wrote this size: it is checked against what is mapped. */
-    if (*bytes == 0 || *bytes > b.room) {
+    if (*bytes == 0 || *bytes > b.capacity) {
         *memory = NULL;
         qn__fail(err, QN_CLUSTER, "the memory that the ranks of this machine share was changed");
         qn__cluster_fail(c, err);

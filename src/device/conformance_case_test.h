@@ -12,7 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CASE_LAYERS = 4, CASE_MOST = 6 /* of pictures */, CASE_BATCHES = 3, CASE_ROOM = 4 << 20 };
+enum {
+    CASE_LAYERS = 4,
+    CASE_MOST = 6 /* of pictures */,
+    CASE_BATCHES = 3,
+    CASE_CAPACITY = 4 << 20
+};
 
 /* The kind of numbers in a case. */
 typedef enum flavour {
@@ -45,8 +50,8 @@ typedef struct test_case {
     uint32_t apply_items; /* of one call of apply; 0: as many as a batch */
     char text[1024];
     /* All arrays of the case are allocated from this one block. */
-    char *room;
-    size_t used, size; /* of `room`; 0: CASE_ROOM */
+    char *buffer;
+    size_t used, size; /* of `buffer`; 0: CASE_CAPACITY */
 } test_case;
 
 /* splitmix64: any seed is valid, and consecutive seeds give different numbers. */
@@ -99,10 +104,10 @@ static float number(test_case *c, float size) {
 }
 
 static void *cut(test_case *c, size_t count, size_t size) {
-    void *at = c->room + c->used;
+    void *at = c->buffer + c->used;
     c->used += (count * size + 127) / 64 * 64;
-    if (c->used > (c->size ? c->size : CASE_ROOM)) {
-        fprintf(stderr, "a case is larger than its room\n");
+    if (c->used > (c->size ? c->size : CASE_CAPACITY)) {
+        fprintf(stderr, "a case is larger than its space\n");
         abort();
     }
     return at;
@@ -356,8 +361,8 @@ static void describe_case(test_case *c) {
 
 /* Makes the case of a seed. `c` may be reused; call case_end at the end. */
 static void case_begin(test_case *c, uint64_t seed) {
-    char *room = c->room ? c->room : qn__alloc(CASE_ROOM, 1, NULL);
-    *c = (test_case){.seed = seed, .random = seed, .room = room};
+    char *buffer = c->buffer ? c->buffer : qn__alloc(CASE_CAPACITY, 1, NULL);
+    *c = (test_case){.seed = seed, .random = seed, .buffer = buffer};
     c->kind = (flavour)below(c, 2 * FLAVOURS);
     c->kind = c->kind >= FLAVOURS ? PLAIN : c->kind;
     draw_sizes(c);
@@ -369,8 +374,8 @@ static void case_begin(test_case *c, uint64_t seed) {
 }
 
 static void case_end(test_case *c) {
-    qn__free(c->room);
-    c->room = NULL;
+    qn__free(c->buffer);
+    c->buffer = NULL;
 }
 
 #endif

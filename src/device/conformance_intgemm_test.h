@@ -178,8 +178,8 @@ static void make_integers(test_case *c, integers how) {
 
 /* Makes the case of a seed, like case_begin. Returns its kind of difficulty. */
 static integers integers_begin(test_case *c, uint64_t seed) {
-    char *room = c->room ? c->room : qn__alloc(CASE_ROOM, 1, NULL);
-    *c = (test_case){.seed = seed, .random = seed ^ 0x15151515u, .room = room};
+    char *buffer = c->buffer ? c->buffer : qn__alloc(CASE_CAPACITY, 1, NULL);
+    *c = (test_case){.seed = seed, .random = seed ^ 0x15151515u, .buffer = buffer};
     const integers how = (integers)below(c, INTEGERS);
     c->kind = how == ANYTHING ? (flavour)below(c, FLAVOURS) : PLAIN;
     draw_sizes(c);
@@ -207,9 +207,10 @@ static float full_value(qn__arith arith) { return 2.0f - ldexpf(1.0f, 2 - qn__ar
 /* A case of 3 equal items in each batch, with layers of these widths; all weights are of full
  * magnitude and all biases 0. */
 static void long_begin(test_case *c, qn__arith arith, uint32_t layers, const uint32_t *width,
-                       size_t room) {
+                       size_t capacity) {
     qn__program *p = &c->program;
-    *c = (test_case){.seed = 1, .random = 1, .size = room, .room = qn__alloc(room, 1, NULL)};
+    *c = (test_case){
+        .seed = 1, .random = 1, .size = capacity, .buffer = qn__alloc(capacity, 1, NULL)};
     c->rate = 0x1p-40f;
     c->brief = 1;
     p->layers = layers;

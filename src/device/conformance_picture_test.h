@@ -255,9 +255,9 @@ typedef enum picture_nets { NETS_PLAIN, NETS_BLOCKS, NETS_POOLED } picture_nets;
 
 static void pictures_begin(test_case *c, uint64_t seed, picture_nets nets) {
     static const uint32_t grains[] = {1, 2, 3, 7, 32};
-    enum { ROOM = 4 * CASE_ROOM };
-    char *room = c->room ? c->room : qn__alloc(ROOM, 1, NULL);
-    *c = (test_case){.seed = seed, .random = seed, .room = room, .size = ROOM};
+    enum { ROOM = 4 * CASE_CAPACITY };
+    char *buffer = c->buffer ? c->buffer : qn__alloc(ROOM, 1, NULL);
+    *c = (test_case){.seed = seed, .random = seed, .buffer = buffer, .size = ROOM};
     c->blocks = nets == NETS_BLOCKS;
     c->kind = (flavour)below(c, 2 * FLAVOURS);
     c->kind = c->kind >= FLAVOURS ? PLAIN : c->kind;
@@ -279,8 +279,8 @@ static void pictures_begin(test_case *c, uint64_t seed, picture_nets nets) {
     clear_signs(c);
     draw_batches(c);
     c->apply_items = (uint32_t)c->feed.items - 1; /* more than a batch */
-    if (c->apply_items > qn__apply_room(p))
-        c->apply_items = qn__apply_room(p);
+    if (c->apply_items > qn__apply_space(p))
+        c->apply_items = qn__apply_space(p);
     describe_case(c);
     describe_pictures(c);
 }

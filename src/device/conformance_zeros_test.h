@@ -162,8 +162,8 @@ static void make_zeros(test_case *c, zeros how, uint32_t density) {
 static zeros zeros_begin(test_case *c, uint64_t seed) {
     static const uint32_t kinds[] = {PLAIN, PLAIN, PLAIN, SUBNORMAL, FINE_UNIT, EDGE};
     static const uint32_t densities[] = {0, 5, 5, 20, 60};
-    char *room = c->room ? c->room : qn__alloc(CASE_ROOM, 1, NULL);
-    *c = (test_case){.seed = seed, .random = ~seed, .room = room};
+    char *buffer = c->buffer ? c->buffer : qn__alloc(CASE_CAPACITY, 1, NULL);
+    *c = (test_case){.seed = seed, .random = ~seed, .buffer = buffer};
     const zeros how = (zeros)below(c, ZEROS);
     const uint32_t density = one_of(c, densities, 5);
     c->kind = how == UNDERFLOW ? PLAIN : (flavour)one_of(c, kinds, 6);

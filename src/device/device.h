@@ -70,7 +70,7 @@ static inline const void *qn__batch_values(const qn__batch *batch, uint32_t plac
 }
 
 /* The most items of one call that applies: 1024, or a grain if grains are larger. */
-static inline uint32_t qn__apply_room(const qn__program *program) {
+static inline uint32_t qn__apply_space(const qn__program *program) {
     return program->grain > 1024 ? program->grain : 1024;
 }
 
@@ -292,7 +292,7 @@ typedef struct qn__device_table {
     void (*close)(qn__worker *worker);
 
     /* Optional. For a worker without a program: builds the kernel's program, tests the device's
-     * arithmetic, and makes room for the arrays. Fails as open does. */
+     * arithmetic, and makes space for the arrays. Fails as open does. */
     qn_status (*prepare)(qn__worker *worker, const qn__kernel_job *kernel, qn_error *err);
 
     /* Copies the state in and out. load also sets all sums to zero. `state->slot` may be NULL in
@@ -309,7 +309,7 @@ typedef struct qn__device_table {
      * overwritten, with what load, these grains and collect would give; the tally is added, and the
      * worker's own sums stay zero. After a failure the words are undefined.
      *
-     * APPLY, at most qn__apply_room items: with labels in the feed, adds loss, correct answers and
+     * APPLY, at most qn__apply_space items: with labels in the feed, adds loss, correct answers and
      * items to the tally. QN_NUMERIC names the first item with an output that is not finite.
      *
      * HOST: adds to the words, and `count` to the items of the tally. A failure is that of the
@@ -339,7 +339,7 @@ typedef struct qn__device_table {
 
     /* Optional. Seconds that each of the worker's cores has computed since open; returns their
      * number. */
-    int (*busy)(const qn__worker *worker, double *seconds, int room);
+    int (*busy)(const qn__worker *worker, double *seconds, int capacity);
 
     /* Optional. */
     void (*traffic)(const qn__worker *worker, qn__traffic *traffic);

@@ -24,11 +24,11 @@ void qn__device_tell(const char *text) {
     pthread_mutex_unlock(&notes.lock);
 }
 
-int qn__device_told(char *text, size_t room) {
+int qn__device_told(char *text, size_t capacity) {
     pthread_mutex_lock(&notes.lock);
     const int found = notes.heard < notes.count;
     if (found)
-        snprintf(text, room, "%s", notes.text[notes.heard++]);
+        snprintf(text, capacity, "%s", notes.text[notes.heard++]);
     pthread_mutex_unlock(&notes.lock);
     return found;
 }

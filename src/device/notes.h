@@ -10,7 +10,7 @@ void qn__device_tell(const char *text);
 /* The same as a qn_note_fn. */
 void qn__device_tell_note(void *user, const char *text);
 
-/* The oldest note that was not read yet, cut to `room`; 0 when there is none. */
-int qn__device_told(char *text, size_t room);
+/* The oldest note that was not read yet, cut to `capacity`; 0 when there is none. */
+int qn__device_told(char *text, size_t capacity);
 
 #endif

@@ -133,7 +133,7 @@ const char *qn_device_absence(const char *kind) {
     return device->absence ? device->absence() : "";
 }
 
-int qn_device_note(char *text, size_t room) {
+int qn_device_note(char *text, size_t capacity) {
     QN__OWN_FLOATS;
-    return text && room > 0 ? qn__device_told(text, room) : 0;
+    return text && capacity > 0 ? qn__device_told(text, capacity) : 0;
 }

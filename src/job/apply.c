@@ -28,7 +28,7 @@ static void count_classes(const qn__program *p, const qn__feed *feed, const qn__
  * results. */
 static uint32_t window(const qn__team *team, const qn__program *program, uint64_t items,
                        const qn__apply_results *results) {
-    const uint32_t piece = qn__apply_room(program) / program->grain * program->grain;
+    const uint32_t piece = qn__apply_space(program) / program->grain * program->grain;
     uint64_t pieces = piece < (1u << 16) ? PIECES : 1;
     const uint64_t words = (uint64_t)(results->classes || results->confusion) +
                            (results->scores != NULL) +

@@ -15,7 +15,7 @@ static int lowest_bit(float value) {
     return (exponent > 0 ? exponent : 1) - 150 + __builtin_ctz(mantissa);
 }
 
-/* Counts are exact where 2^62 leaves room for it, as with weights that people write. Else the unit
+/* Counts are exact where 2^62 leaves space for it, as with weights that people write. Else the unit
  * is 2^-61 of the sum, so that no count is wrong by more. */
 qn_status qn__evaluation_counts(const float *weights, uint64_t items, uint64_t **out,
                                 qn_error *err) {

@@ -84,7 +84,7 @@ static qn__memory_ranks ranks_of(const qn__memory_job *job) {
     return job->ranks.all ? job->ranks : ranks;
 }
 
-/* `layer` and `found` are the room for layers and members; they live as long as *out. */
+/* `layer` and `found` are the space for layers and members; they live as long as *out. */
 static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member *found,
                          subject *out, qn_error *err) {
     const qn__recipe *r = job->recipe;

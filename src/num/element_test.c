@@ -29,7 +29,7 @@ static void test_sizes(void **state) {
 
 /* Tokens of the type stand after one byte, at an address that is not aligned. */
 static void check_tokens(qn__element_type type, uint64_t vocabulary) {
-    static uint8_t room[COUNT * 4 + 1], *values = room + 1;
+    static uint8_t buffer[COUNT * 4 + 1], *values = buffer + 1;
     const qn__element *element = qn__element_of(type);
     for (uint32_t i = 0; i < COUNT; i++) {
         const uint32_t token = (uint32_t)((i * 2654435761u) % vocabulary);

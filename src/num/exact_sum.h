@@ -2,9 +2,9 @@
  * shares of weights.
  *
  * A sum is a fixed-point integer wide enough for every binary64, stored as 32-bit digits in 64-bit
- * limbs, with room for carries. Adding is exact, so the order does not matter; two sums add limb by
- * limb, so parts may be summed anywhere and merged in any order. A float32, the square of one and a
- * 53-bit integer are all exact binary64 numbers. */
+ * limbs, with space for carries. Adding is exact, so the order does not matter; two sums add limb
+ * by limb, so parts may be summed anywhere and merged in any order. A float32, the square of one
+ * and a 53-bit integer are all exact binary64 numbers. */
 #ifndef QN_NUM_EXACT_SUM_H
 #define QN_NUM_EXACT_SUM_H
 

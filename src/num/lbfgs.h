@@ -31,7 +31,7 @@ typedef struct qn__lbfgs {
     double rho[QN__LBFGS_PAIRS];
 } qn__lbfgs;
 
-/* Room for n parameters. `penal` and `trial` are borrowed. QN_MEMORY: nothing to release. */
+/* Space for n parameters. `penal` and `trial` are borrowed. QN_MEMORY: nothing to release. */
 qn_status qn__lbfgs_create(qn__lbfgs *of, uint64_t n, const uint8_t *penal, float *trial,
                            qn_error *err);
 void qn__lbfgs_release(qn__lbfgs *of);

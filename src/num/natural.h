@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Room for the greatest product of a statistic, 2^48 items of any binary64 in a sum. */
+/* Space for the greatest product of a statistic, 2^48 items of any binary64 in a sum. */
 #define QN__NATURAL_DIGITS 144
 
 /* A number from 0: the sum of digit[i] * 2^(32 i + place). Digits from `size` on are not set. */

@@ -315,10 +315,10 @@ static qn_status run_ranks(measuring *m, qn_error *err) {
     return QN_OK;
 }
 
-static void tell(const measuring *m, qn_plan_cost *cost, uint32_t room, uint32_t *count) {
-    const size_t stride = room > 0 ? cost->size : 0;
+static void tell(const measuring *m, qn_plan_cost *cost, uint32_t capacity, uint32_t *count) {
+    const size_t stride = capacity > 0 ? cost->size : 0;
     for (uint32_t r = 0; r < m->ranks; ++r)
-        for (uint32_t i = 0; i < m->rank[r].members && *count < room; ++i) {
+        for (uint32_t i = 0; i < m->rank[r].members && *count < capacity; ++i) {
             const qn__member *member = &m->rank[r].member[i];
             qn_plan_cost c = m->rank[r].cost[i];
             qn_device_info info = {.size = sizeof(qn_device_info), .id = ""};
@@ -376,17 +376,17 @@ static qn_status check(const qn_train_options *o, const qn_data *data, uint32_t 
 }
 
 qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint32_t features,
-                          uint32_t ranks, double seconds, qn_plan_cost *cost, uint32_t room,
+                          uint32_t ranks, double seconds, qn_plan_cost *cost, uint32_t capacity,
                           uint32_t *count, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED(count, err);
     *count = 0;
     QN__NEED(job, err);
-    if (room > 0)
+    if (capacity > 0)
         QN__NEED(cost, err);
     qn_train_options own;
     qn_status status = qn__train_options_take(__func__, "job", job, &own, err);
-    if (status == QN_OK && room > 0)
+    if (status == QN_OK && capacity > 0)
         status = qn__sized_check(QN__SIZED("cost[0]", qn_plan_cost), cost, err);
     if (status != QN_OK)
         return status;
@@ -409,7 +409,7 @@ qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint
     if (status == QN_OK)
         status = run_ranks(&m, err);
     if (status == QN_OK)
-        tell(&m, cost, room, count);
+        tell(&m, cost, capacity, count);
     for (uint32_t r = 0; m.rank && r < ranks; ++r) {
         qn__free(m.rank[r].sums);
         qn__free(m.rank[r].part);

@@ -11,7 +11,7 @@
 
 /* Larger files are refused. */
 enum { MOST_BYTES = 1 << 22 };
-/* The text of a model that has room in a remedy. */
+/* The text of a model that has space in a remedy. */
 enum { LONGEST_MODEL = 240 };
 
 /* The arithmetic if a line does not name one. */

@@ -111,30 +111,30 @@ static void fill_class(qn_class_evaluation *to, const qn__class_tally *t, const 
 }
 
 /* The means over the classes of one number of each, and weighted by their items. */
-static void fill_mean(const evaluation *e, const qn__evaluated *sums, size_t member, double *room,
+static void fill_mean(const evaluation *e, const qn__evaluated *sums, size_t member, double *buffer,
                       uint64_t *weight, double *mean, double *weighted) {
     const uint32_t classes = e->open.classes;
     for (uint32_t c = 0; c < classes; c++) {
-        room[c] = *(const double *)(const void *)((const char *)&e->of[c] + member);
+        buffer[c] = *(const double *)(const void *)((const char *)&e->of[c] + member);
         weight[c] = sums->of[c].labelled;
     }
-    *mean = qn__evaluation_mean(classes, room, NULL);
-    *weighted = qn__evaluation_mean(classes, room, weight);
+    *mean = qn__evaluation_mean(classes, buffer, NULL);
+    *weighted = qn__evaluation_mean(classes, buffer, weight);
 }
 
 static qn_status fill_means(evaluation *e, const qn__evaluated *sums, qn_error *err) {
     qn_evaluation *o = &e->open;
-    double *room = qn__alloc(o->classes, sizeof *room, err);
-    uint64_t *weight = room ? qn__alloc(o->classes, sizeof *weight, err) : NULL;
+    double *buffer = qn__alloc(o->classes, sizeof *buffer, err);
+    uint64_t *weight = buffer ? qn__alloc(o->classes, sizeof *weight, err) : NULL;
     if (weight) {
-        fill_mean(e, sums, offsetof(qn_class_evaluation, precision), room, weight, &o->precision,
+        fill_mean(e, sums, offsetof(qn_class_evaluation, precision), buffer, weight, &o->precision,
                   &o->weighted_precision);
-        fill_mean(e, sums, offsetof(qn_class_evaluation, recall), room, weight, &o->recall,
+        fill_mean(e, sums, offsetof(qn_class_evaluation, recall), buffer, weight, &o->recall,
                   &o->weighted_recall);
-        fill_mean(e, sums, offsetof(qn_class_evaluation, f1), room, weight, &o->f1,
+        fill_mean(e, sums, offsetof(qn_class_evaluation, f1), buffer, weight, &o->f1,
                   &o->weighted_f1);
     }
-    qn__free(room);
+    qn__free(buffer);
     qn__free(weight);
     return weight ? QN_OK : QN_MEMORY;
 }

@@ -100,9 +100,9 @@ void qn__judged_release(qn__judged *judged) {
     *judged = (qn__judged){0};
 }
 
-const char *qn__judged_class(const qn_model *model, int32_t class, char room[16]) {
+const char *qn__judged_class(const qn_model *model, int32_t class, char buffer[16]) {
     const char *name = class >= 0 ? qn_model_class_name(model, (uint32_t) class) : "unknown";
     if (!name)
-        snprintf(room, 16, "%" PRId32, class);
-    return name ? name : room;
+        snprintf(buffer, 16, "%" PRId32, class);
+    return name ? name : buffer;
 }

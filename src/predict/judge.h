@@ -36,8 +36,8 @@ qn_status qn__judge(const qn_model *model, const qn_data *data, const qn_compute
                     uint32_t most, qn__judged *out, qn_error *err);
 void qn__judged_release(qn__judged *judged);
 
-/* The name of a class of the model, or its number, in `room`. */
-const char *qn__judged_class(const qn_model *model, int32_t class, char room[16]);
+/* The name of a class of the model, or its number, in `buffer`. */
+const char *qn__judged_class(const qn_model *model, int32_t class, char buffer[16]);
 
 /* How much worse the predictions become when a column is shuffled (docs/formats.md). */
 typedef struct qn__importance {

@@ -15,8 +15,8 @@ static uint32_t pass_of(const qn__program *p, uint64_t items) {
         return 1;
     for (uint32_t l = 0; l < p->layers; ++l)
         each += p->layer[l].out * sizeof(float);
-    const uint64_t room = each < PASS_BYTES ? PASS_BYTES / each : 1;
-    const uint64_t most = room < PASS_ITEMS ? room : PASS_ITEMS;
+    const uint64_t capacity = each < PASS_BYTES ? PASS_BYTES / each : 1;
+    const uint64_t most = capacity < PASS_ITEMS ? capacity : PASS_ITEMS;
     return (uint32_t)(items < most ? items ? items : 1 : most);
 }
 

@@ -58,7 +58,7 @@ static int is_right(uint64_t first, uint64_t count, int threads) {
     return good;
 }
 
-/* More items than the one before had room for, fewer, other threads. */
+/* More items than the one before had space for, fewer, other threads. */
 static void test_one_after_another(void **unused) {
     (void)unused;
     static const int asked[][3] = {{7, 1, 1},  {8, 1, 1},   {0, ITEMS, 1},     {3, 1, 1},

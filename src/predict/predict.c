@@ -191,7 +191,7 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
 }
 
 /* Allocates the results. */
-static qn_status make_room(qn_predictions *p, int keep, qn_error *err) {
+static qn_status reserve(qn_predictions *p, int keep, qn_error *err) {
     const size_t items = (size_t)p->data->items;
     size_t outputs;
     if (__builtin_mul_overflow(items, (size_t)p->outputs, &outputs))
@@ -253,7 +253,7 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
         p->probabilities = model->probabilities;
         /* The one output for real labels is the prediction. */
         p->shown = !is_single(p) || (all_outputs && !p->real);
-        status = make_room(p, keeps_outputs(p), err);
+        status = reserve(p, keeps_outputs(p), err);
         results = (qn__model_results){p->classes, p->scores, p->output, &p->inertia};
     }
     if (status == QN_OK)

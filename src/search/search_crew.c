@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_WORKERS = 256, DEVICE_ROOM = 64 };
+enum { MOST_WORKERS = 256, DEVICE_CAPACITY = 64 };
 
 /* The two sets of a fold, while runs need them. */
 typedef struct fold {
@@ -21,7 +21,7 @@ typedef struct fold {
 typedef struct worker {
     qn__crew *crew;
     int threads;
-    char device[DEVICE_ROOM];
+    char device[DEVICE_CAPACITY];
     pthread_t handle;
     qn_train *train; /* that it runs */
     qn__made made;
@@ -158,11 +158,11 @@ static void *work_on(void *argument) {
 
 /* Whole runs on a core each need no waiting for one another. Only with fewer runs than cores do
  * several cores share one. */
-static uint32_t place_on_cores(const qn_search *s, uint64_t runs, worker *to, uint32_t room) {
+static uint32_t place_on_cores(const qn_search *s, uint64_t runs, worker *to, uint32_t capacity) {
     const uint32_t all =
         (uint32_t)(s->options.compute.threads ? s->options.compute.threads : qn__cores());
     uint32_t count = runs < all ? (uint32_t)runs : all;
-    count = count < room ? count : room;
+    count = count < capacity ? count : capacity;
     for (uint32_t i = 0; i < count; ++i) {
         to[i].threads = (int)(all / count + (i < all % count));
         snprintf(to[i].device, sizeof to[i].device, "cpu");
@@ -179,8 +179,8 @@ static uint32_t place(const qn_search *s, uint64_t runs, worker *to) {
         const size_t size = strcspn(at, ",");
         if (size == 3 && strncmp(at, "cpu", 3) == 0)
             count += place_on_cores(s, runs, to + count, MOST_WORKERS - count);
-        else if (size < DEVICE_ROOM)
-            snprintf(to[count++].device, DEVICE_ROOM, "%.*s", (int)size, at);
+        else if (size < DEVICE_CAPACITY)
+            snprintf(to[count++].device, DEVICE_CAPACITY, "%.*s", (int)size, at);
         at += size + (at[size] == ',');
     }
     return count;
@@ -268,9 +268,9 @@ void qn__crew_wait(qn__crew *c, double seconds) {
     pthread_mutex_unlock(&c->lock);
 }
 
-uint32_t qn__crew_take(qn__crew *c, qn__made *to, uint32_t room) {
+uint32_t qn__crew_take(qn__crew *c, qn__made *to, uint32_t capacity) {
     pthread_mutex_lock(&c->lock);
-    const uint32_t count = c->count < room ? c->count : room;
+    const uint32_t count = c->count < capacity ? c->count : capacity;
     memcpy(to, c->made, count * sizeof *to);
     c->count -= count;
     memmove(c->made, c->made + count, c->count * sizeof *to);

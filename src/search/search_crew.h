@@ -25,8 +25,8 @@ void qn__crew_give(qn__crew *crew, uint64_t run);
 /* Waits until a run is made, or for so many seconds. */
 void qn__crew_wait(qn__crew *crew, double seconds);
 
-/* Takes runs that are made, at most `room`; returns how many. */
-uint32_t qn__crew_take(qn__crew *crew, qn__made *to, uint32_t room);
+/* Takes runs that are made, at most `capacity`; returns how many. */
+uint32_t qn__crew_take(qn__crew *crew, qn__made *to, uint32_t capacity);
 
 /* All runs of the fold are done, here and elsewhere. */
 void qn__crew_drop_fold(qn__crew *crew, uint32_t number);

@@ -235,13 +235,13 @@ static qn_status open_file(qn__search_file *f, qn_error *err) {
 
 qn_status qn__search_file_open(qn__search_file *f, const char *folder, const qn__owner *owner,
                                const char *key, const qn__search_table *table, qn_error *err) {
-    const size_t room = strlen(folder) + sizeof "/search.csv";
+    const size_t capacity = strlen(folder) + sizeof "/search.csv";
     *f = (qn__search_file){.file = -1, .lock.file = -1, .key = key};
-    f->path = qn__alloc(room, 1, err);
+    f->path = qn__alloc(capacity, 1, err);
     f->kept = qn__alloc((uint64_t)table->settings * table->folds, 1, err);
     if (!f->path || !f->kept)
         return QN_MEMORY;
-    snprintf(f->path, room, "%s/search.csv", folder);
+    snprintf(f->path, capacity, "%s/search.csv", folder);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return qn__fail_errno(err, "make the folder", folder);
     qn_status status = qn__folder_lock(folder, "search.lock", "the folder of the search",

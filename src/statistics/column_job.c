@@ -22,16 +22,16 @@ static void *open_thread(void *context, qn_error *err) {
 }
 
 static void describe(const qn__column_job *j, uint32_t column, float *values,
-                     qn__column_room *room) {
+                     qn__column_space *buffer) {
     if (qn__column_categories(j->data, column) > 0) {
         qn__column_count_categories(j, column, values);
         return;
     }
     j->bins[column] = j->wanted_bins;
-    qn__column_describe(j->task, values, j->data->items, room,
+    qn__column_describe(j->task, values, j->data->items, buffer,
                         &j->numbers[(size_t)column * j->task->groups], qn__column_edges(j, column),
                         &j->bins[column]);
-    qn__column_note_sums(j, column, &room->all);
+    qn__column_note_sums(j, column, &buffer->all);
 }
 
 /* qn__host_job: a grain is a column. */
@@ -48,7 +48,7 @@ static qn_status describe_columns(void *context, void *scratch, uint32_t first, 
         qn__columns_gather(j->data, j->order, 0, j->data->items, column, tile, s->values,
                            r->stride);
         for (uint32_t k = 0; k < tile; ++k) {
-            describe(j, column + k, s->values + k * r->stride, &s->room);
+            describe(j, column + k, s->values + k * r->stride, &s->buffer);
             qn__column_put(r, column + k, words);
         }
     }

@@ -85,10 +85,10 @@ int qn__column_passes_next(const qn__columns_round *r, qn__column_taker *t, qn__
         return 0;
     t->checked = 0;
     qn__column_device_pass(d, t->first - r->from, t->columns, out);
-    if (t->room < out->count) {
+    if (t->capacity < out->count) {
         qn__free(t->keys);
         t->keys = qn__alloc(out->count, EACH * sizeof *t->keys, NULL);
-        t->room = t->keys ? out->count : 0;
+        t->capacity = t->keys ? out->count : 0;
     }
     if (!t->keys)
         return -1;

@@ -101,8 +101,8 @@ void qn__column_note_sums(const qn__column_job *j, uint32_t column, const qn__mo
 qn_status qn__column_scratch_make(const qn__columns_round *r, uint32_t columns,
                                   qn__column_scratch *out, qn_error *err) {
     out->values = qn__alloc(columns, r->stride * sizeof *out->values, err);
-    out->room.order = out->values ? qn__order_create((size_t)r->job->data->items, err) : NULL;
-    if (out->room.order)
+    out->buffer.order = out->values ? qn__order_create((size_t)r->job->data->items, err) : NULL;
+    if (out->buffer.order)
         return QN_OK;
     qn__free(out->values);
     out->values = NULL;
@@ -110,6 +110,6 @@ qn_status qn__column_scratch_make(const qn__columns_round *r, uint32_t columns,
 }
 
 void qn__column_scratch_release(qn__column_scratch *s) {
-    qn__order_free(s->room.order);
+    qn__order_free(s->buffer.order);
     qn__free(s->values);
 }

@@ -22,7 +22,7 @@ typedef struct qn__column_taker qn__column_taker;
 /* For columns that a thread computes; zeros at first. */
 typedef struct qn__column_scratch {
     float *values;
-    qn__column_room room;
+    qn__column_space buffer;
 } qn__column_scratch;
 
 /* The scratch of the host job. */
@@ -31,7 +31,7 @@ typedef struct qn__column_thread {
     qn__column_taker *taker; /* of a thread that drives a device */
 } qn__column_thread;
 
-/* Makes `columns` columns and the room. QN_MEMORY. Release it also then, and zeros. */
+/* Makes `columns` columns and the space. QN_MEMORY. Release it also then, and zeros. */
 qn_status qn__column_scratch_make(const qn__columns_round *round, uint32_t columns,
                                   qn__column_scratch *out, qn_error *err);
 void qn__column_scratch_release(qn__column_scratch *scratch);

@@ -27,15 +27,15 @@ typedef struct found {
 
 static void describe(const float *values, uint64_t count, found *out) {
     float *own = malloc(ITEMS * sizeof *own);
-    qn__column_room room = {.order = qn__order_create(ITEMS, NULL)};
+    qn__column_space buffer = {.order = qn__order_create(ITEMS, NULL)};
     assert_non_null(own);
-    assert_non_null(room.order);
+    assert_non_null(buffer.order);
     memcpy(own, values, count * sizeof *own);
     *out = (found){.bins = BINS};
     out->numbers.quantiles = out->quantile;
     out->numbers.histogram = out->histogram;
-    qn__column_describe(&task, own, count, &room, &out->numbers, out->edge, &out->bins);
-    qn__order_free(room.order);
+    qn__column_describe(&task, own, count, &buffer, &out->numbers, out->edge, &out->bins);
+    qn__order_free(buffer.order);
     free(own);
 }
 

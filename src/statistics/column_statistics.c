@@ -144,30 +144,30 @@ static size_t take_group(const qn__column_task *task, uint32_t group, uint64_t i
 static uint32_t first_group(const qn__column_task *task) { return task->groups > 1 ? 1 : 0; }
 
 void qn__column_places(const qn__column_task *task, float *values, uint64_t items,
-                       qn__column_room *room, qn__column_numbers *out, double *edges,
+                       qn__column_space *buffer, qn__column_numbers *out, double *edges,
                        uint32_t *bins) {
     size_t kept = 0;
     for (uint32_t g = first_group(task); g < task->groups; g++)
         kept += take_group(task, g, items, values, kept);
-    find_all_places(task, values, room->order, out, edges, bins);
+    find_all_places(task, values, buffer->order, out, edges, bins);
 }
 
 void qn__column_describe(const qn__column_task *task, float *values, uint64_t items,
-                         qn__column_room *room, qn__column_numbers *out, double *edges,
+                         qn__column_space *buffer, qn__column_numbers *out, double *edges,
                          uint32_t *bins) {
     size_t kept = 0;
-    memset(&room->all, 0, sizeof room->all);
+    memset(&buffer->all, 0, sizeof buffer->all);
     for (uint32_t g = first_group(task); g < task->groups; g++) {
         const size_t count = take_group(task, g, items, values, kept);
-        memset(&room->part, 0, sizeof room->part);
-        qn__moments_add(&room->part, values + kept, count);
-        qn__column_set_sums(task, g, items, &room->part, &out[g]);
-        qn__moments_merge(&room->all, &room->part);
+        memset(&buffer->part, 0, sizeof buffer->part);
+        qn__moments_add(&buffer->part, values + kept, count);
+        qn__column_set_sums(task, g, items, &buffer->part, &out[g]);
+        qn__moments_merge(&buffer->all, &buffer->part);
         kept += count;
     }
     if (task->groups > 1)
-        qn__column_set_sums(task, 0, items, &room->all, &out[0]);
-    find_all_places(task, values, room->order, out, edges, bins);
+        qn__column_set_sums(task, 0, items, &buffer->all, &out[0]);
+    find_all_places(task, values, buffer->order, out, edges, bins);
 }
 
 void qn__column_tally(const qn__column_task *task, const float *values, uint64_t items,

@@ -27,17 +27,17 @@ typedef struct qn__column_task {
 } qn__column_task;
 
 /* What a thread needs. */
-typedef struct qn__column_room {
+typedef struct qn__column_space {
     qn__order *order;
     qn__moments all, part; /* `all`: afterwards the sums of the column */
-} qn__column_room;
+} qn__column_space;
 
 /* A column of numbers: fills `out`, one for each group, and where there are histograms the
  * `*bins` + 1 edges. Where *bins is 0 it is chosen; it becomes 1 when all values are equal, and 0
  * when all are missing. The values, class after class, are changed: the missing ones are taken out.
  * None is -0. */
 void qn__column_describe(const qn__column_task *task, float *values, uint64_t items,
-                         qn__column_room *room, qn__column_numbers *out, double *edges,
+                         qn__column_space *buffer, qn__column_numbers *out, double *edges,
                          uint32_t *bins);
 
 /* The parts of that, for a column whose sums are known. A group's numbers from its sums, all but
@@ -46,7 +46,7 @@ void qn__column_set_sums(const qn__column_task *task, uint32_t group, uint64_t i
                          qn__moments *sums, qn__column_numbers *out);
 /* Extremes, quantiles and histograms of all groups; values, edges and bins as above. */
 void qn__column_places(const qn__column_task *task, float *values, uint64_t items,
-                       qn__column_room *room, qn__column_numbers *out, double *edges,
+                       qn__column_space *buffer, qn__column_numbers *out, double *edges,
                        uint32_t *bins);
 
 /* A column of categories: how many values each has. */

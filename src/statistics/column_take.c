@@ -97,7 +97,7 @@ static void finish_gathered(const qn__column_job *j, uint32_t column, qn__column
         return;
     }
     j->bins[column] = j->wanted_bins;
-    qn__column_places(j->task, s->values, j->data->items, &s->room,
+    qn__column_places(j->task, s->values, j->data->items, &s->buffer,
                       &j->numbers[(size_t)column * j->task->groups], qn__column_edges(j, column),
                       &j->bins[column]);
 }

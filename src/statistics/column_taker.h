@@ -17,7 +17,7 @@ struct qn__column_taker {
     int passing, checked;      /* 1: passes go on; a count was compared with that of the host */
     qn__column_search *search; /* of each column and group of the tile */
     uint32_t *keys;            /* of each item of a pass */
-    uint64_t room;             /* items that `keys` has */
+    uint64_t capacity;         /* items that `keys` has */
     uint64_t counted[QN__SEARCH_KEYS + 1]; /* of the target at hand */
 };
 

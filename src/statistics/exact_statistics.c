@@ -160,19 +160,19 @@ static uint64_t gather(const qn_data *data, uint32_t k, const qn__column_task *t
 }
 
 static void describe_column(const qn_data *data, uint32_t k, const qn__column_task *task,
-                            const uint64_t *order, const qn__exact_bins *b, qn__wide_value *room,
+                            const uint64_t *order, const qn__exact_bins *b, qn__wide_value *buffer,
                             qn__column_numbers *out) {
     const qn__exact kind = qn__wide_kind(data, k);
     double *edges = b->edges ? b->edges + (size_t)k * (b->most + 1) : NULL;
     for (uint32_t g = 0; g < task->groups; g++) {
-        const uint64_t count = gather(data, k, task, g, order, room);
+        const uint64_t count = gather(data, k, task, g, order, buffer);
         if (count == 0)
             continue;
-        describe(task, kind, room, count, &out[g]);
+        describe(task, kind, buffer, count, &out[g]);
         if (edges && g == 0)
-            set_edges(b, kind, room, count, edges, &b->bins[k]);
+            set_edges(b, kind, buffer, count, edges, &b->bins[k]);
         if (edges)
-            count_bins(kind, room, count, edges, b->bins[k], out[g].histogram);
+            count_bins(kind, buffer, count, edges, b->bins[k], out[g].histogram);
         in_days(task, qn__exact_unit(kind), &out[g]);
     }
     for (uint32_t i = 0; edges && b->bins[k] > 0 && i <= b->bins[k]; i++)
@@ -184,14 +184,14 @@ qn_status qn__exact_describe(const qn_data *data, const qn__column_task *task,
                              qn__column_numbers *numbers, qn_error *err) {
     if (!data->wide)
         return QN_OK;
-    qn__wide_value *room = qn__alloc(data->items, sizeof *room, err);
-    if (!room)
+    qn__wide_value *buffer = qn__alloc(data->items, sizeof *buffer, err);
+    if (!buffer)
         return QN_MEMORY;
     for (uint32_t j = 0; j < data->wide->columns; j++) {
         const uint32_t k = data->wide->feature[j];
         if (qn__exact_counts(data, k))
-            describe_column(data, k, task, order, bins, room, numbers + (size_t)k * task->groups);
+            describe_column(data, k, task, order, bins, buffer, numbers + (size_t)k * task->groups);
     }
-    qn__free(room);
+    qn__free(buffer);
     return QN_OK;
 }

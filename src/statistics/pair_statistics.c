@@ -24,12 +24,12 @@ typedef struct part {
     qn__factor value, square, present;
 } part;
 
-typedef struct room {
+typedef struct scratch_space {
     float values[SIDE][BLOCK];
     part side[2][SIDE];
     qn__pair_sums sums[SIDE][SIDE];
     qn__pool *pool; /* of a thread that drives a GPU */
-} room;
+} scratch_space;
 
 typedef struct work {
     const qn_data *data;
@@ -58,7 +58,8 @@ static void set_part(part *p, float *values, size_t count, int missing, int any)
     qn__factor_square(&p->value, &p->square);
 }
 
-static void load(const work *w, room *r, int which, uint32_t square, uint64_t from, size_t count) {
+static void load(const work *w, scratch_space *r, int which, uint32_t square, uint64_t from,
+                 size_t count) {
     const uint32_t first = square * SIDE, left = w->columns - first;
     const uint32_t columns = left < SIDE ? left : SIDE;
     qn__columns_gather(w->data, NULL, from, from + count, first, columns, r->values[0], BLOCK);
@@ -112,7 +113,7 @@ static qn_status make_sides(work *w, const qn__pairs *pairs, qn_error *err) {
     return w->side ? QN_OK : QN_MEMORY;
 }
 
-static void add_block(const work *w, room *r, uint32_t down, uint32_t across) {
+static void add_block(const work *w, scratch_space *r, uint32_t down, uint32_t across) {
     const part *right = r->side[down == across ? 0 : 1];
     for (uint32_t i = 0; i < SIDE; i++)
         for (uint32_t k = 0; k < SIDE; k++) {
@@ -122,7 +123,7 @@ static void add_block(const work *w, room *r, uint32_t down, uint32_t across) {
         }
 }
 
-static void describe_square(const work *w, room *r, uint32_t down, uint32_t across,
+static void describe_square(const work *w, scratch_space *r, uint32_t down, uint32_t across,
                             int64_t *words) {
     const uint64_t items = w->data->items;
     double result[2][SIDE][SIDE] = {0};
@@ -151,13 +152,13 @@ static void find_square(const work *w, uint32_t number, uint32_t *down, uint32_t
     *across = row + number;
 }
 
-static void *open_room(void *context, qn_error *err) {
+static void *open_space(void *context, qn_error *err) {
     (void)context;
-    return qn__alloc(1, sizeof(room), err);
+    return qn__alloc(1, sizeof(scratch_space), err);
 }
 
-static void close_room(void *scratch) {
-    qn__pool_destroy(((room *)scratch)->pool);
+static void close_space(void *scratch) {
+    qn__pool_destroy(((scratch_space *)scratch)->pool);
     qn__free(scratch);
 }
 
@@ -196,7 +197,7 @@ static void note_fault(void *context, uint64_t item, uint64_t bits) {
 /* A square whose sums are complete, and its results. */
 typedef struct ending {
     const work *work;
-    room *room;
+    scratch_space *buffer;
     uint32_t down, across;
     atomic_uint next; /* the first pair that no thread has */
     double result[2][SIDE][SIDE];
@@ -210,14 +211,15 @@ static void finish_pairs(void *context, int thread) {
         const uint32_t i = pair / SIDE, k = pair % SIDE;
         const uint32_t a = e->down * SIDE + i, b = e->across * SIDE + k;
         if (is_wanted(e->work, a, b))
-            finish_pair(e->work, a, b, &e->room->sums[i][k], &e->result[0][i][k],
+            finish_pair(e->work, a, b, &e->buffer->sums[i][k], &e->result[0][i][k],
                         &e->result[1][i][k]);
     }
 }
 
 /* Without memory for threads this one does it. */
-static void finish_square(const work *w, room *r, uint32_t down, uint32_t across, int64_t *words) {
-    ending e = {.work = w, .room = r, .down = down, .across = across};
+static void finish_square(const work *w, scratch_space *r, uint32_t down, uint32_t across,
+                          int64_t *words) {
+    ending e = {.work = w, .buffer = r, .down = down, .across = across};
     if (!r->pool)
         qn__pool_create(w->threads, 0, &r->pool, NULL);
     if (r->pool)
@@ -231,7 +233,7 @@ static void finish_square(const work *w, room *r, uint32_t down, uint32_t across
 static int take_values(void *context, void *scratch, int64_t *words, uint64_t first, uint64_t count,
                        const void *const *values, double seconds) {
     work *w = context;
-    room *r = scratch;
+    scratch_space *r = scratch;
     const qn__pair_device *d = w->device;
     const uint64_t each = qn__pair_device_items(d);
     const uint64_t *value = values[1];
@@ -300,8 +302,8 @@ static void place_square(const work *w, uint32_t number, const int64_t *words, d
 static qn_status run_round(work *w, qn__team *team, uint32_t count, double *covariance,
                            double *correlation, qn_error *err) {
     const qn__host_job host = {.context = w,
-                               .open = open_room,
-                               .close = close_room,
+                               .open = open_space,
+                               .close = close_space,
                                .grains = describe_squares,
                                .words = (uint64_t)count * WORDS,
                                .apart = 1,

@@ -29,7 +29,7 @@ enum { BLOCK_LEAST = 4, BLOCK_MOST = 32, LOOKS = 4, SHORT_JOB = 12 };
 static int many(uint64_t set) { return (set & (set - 1)) != 0; }
 
 static const qn__speed *speed_of(const qn__chooser *c, uint32_t worker) {
-    return &c->queue->turn[worker].speed;
+    return &c->queue->of[worker].speed;
 }
 
 /* Whether a step of the set may return before it is complete. */
@@ -57,7 +57,7 @@ static void begin_round(qn__chooser *c, uint32_t looks) {
     /* Speeds of workers that took no part in shared steps are outdated. */
     for (uint32_t w = 0; w < c->queue->workers; ++w)
         if (!many(c->set) || !(c->set & BIT(w)))
-            qn__speed_reset(&c->queue->turn[w].speed);
+            qn__speed_reset(&c->queue->of[w].speed);
     use_set(c, c->alive);
 }
 
@@ -414,7 +414,7 @@ int qn__chooser_step(qn__chooser *c, double seconds, double extra, int full, dou
     return before != c->set || stage != c->stage;
 }
 
-void qn__chooser_reason(const qn__chooser *c, uint32_t worker, char *text, uint32_t room) {
+void qn__chooser_reason(const qn__chooser *c, uint32_t worker, char *text, uint32_t capacity) {
     const qn__trial *with = NULL;
     text[0] = 0;
     if (c->stage != QN__CHOOSE_STAY || (c->set & BIT(worker)) || !(c->alive & BIT(worker)))
@@ -426,18 +426,18 @@ void qn__chooser_reason(const qn__chooser *c, uint32_t worker, char *text, uint3
     const qn__trial *alone = trial_of(c, BIT(worker));
     const qn__speed *s = speed_of(c, worker);
     if (with && alone)
-        snprintf(text, room,
+        snprintf(text, capacity,
                  "not used: a step takes %.3g ms without it, %.3g ms with it, %.3g ms on it alone",
                  1e3 * c->seconds, 1e3 * with->seconds, 1e3 * alone->seconds);
     else if (with)
-        snprintf(text, room, "not used: a step takes %.3g ms without it, %.3g ms with it",
+        snprintf(text, capacity, "not used: a step takes %.3g ms without it, %.3g ms with it",
                  1e3 * c->seconds, 1e3 * with->seconds);
     else if (alone)
-        snprintf(text, room, "not used: a step takes %.3g ms without it, %.3g ms on it alone",
+        snprintf(text, capacity, "not used: a step takes %.3g ms without it, %.3g ms on it alone",
                  1e3 * c->seconds, 1e3 * alone->seconds);
     else if (s->each > 0)
         snprintf(
-            text, room,
+            text, capacity,
             "not used: a step takes %.3g ms without it, a call for one grain takes %.3g ms on it",
             1e3 * c->seconds, 1e3 * qn__speed_of(s, 1));
 }

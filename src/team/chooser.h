@@ -74,8 +74,8 @@ int qn__chooser_waits(const qn__chooser *chooser);
  * Returns 1 if the choice changed. */
 int qn__chooser_step(qn__chooser *chooser, double seconds, double extra, int full, double now);
 
-/* The reason why the worker is not in the set, in at most `room` bytes; empty if it is, or if
+/* The reason why the worker is not in the set, in at most `capacity` bytes; empty if it is, or if
  * unknown. */
-void qn__chooser_reason(const qn__chooser *chooser, uint32_t worker, char *text, uint32_t room);
+void qn__chooser_reason(const qn__chooser *chooser, uint32_t worker, char *text, uint32_t capacity);
 
 #endif

@@ -20,7 +20,7 @@ enum { WORD = 64, NAMES = 320 };
 typedef struct list {
     const char *text; /* as given */
     qn__member *members;
-    uint32_t room, count;
+    uint32_t capacity, count;
 } list;
 
 /* The number of devices of the kind; test devices count while a plan creates some. */
@@ -108,8 +108,8 @@ static qn_status add(list *l, qn__member member, qn_error *err) {
         snprintf(what, sizeof what, "%s is in the list of devices twice", id);
         return bad_list(l, err, what);
     }
-    if (l->count == l->room) {
-        snprintf(what, sizeof what, "a run takes at most %u devices", l->room);
+    if (l->count == l->capacity) {
+        snprintf(what, sizeof what, "a run takes at most %u devices", l->capacity);
         return bad_list(l, err, what);
     }
     l->members[l->count++] = member;
@@ -216,7 +216,7 @@ static qn_status add_automatic(list *l, qn_error *err) {
             continue;
         for (uint32_t i = 0; i < devices_of(qn__devices[k]) && status == QN_OK; ++i) {
             qn_device_info info = {.size = sizeof(qn_device_info)};
-            if (l->count < l->room && qn__devices[k]->describe(i, &info, NULL) == QN_OK &&
+            if (l->count < l->capacity && qn__devices[k]->describe(i, &info, NULL) == QN_OK &&
                 info.automatic && !info.refused)
                 status = add(l,
                              (qn__member){.device = qn__devices[k],
@@ -257,10 +257,11 @@ static qn_status read_shares(const char *shares, list *l, qn_error *err) {
     return qn__remedy(err, QN_USAGE, "write one number for each device of `compute.devices`");
 }
 
-qn_status qn__members_of(const qn_compute *compute, qn__member *members, uint32_t room,
+qn_status qn__members_of(const qn_compute *compute, qn__member *members, uint32_t capacity,
                          uint32_t *count, qn_error *err) {
-    list l = {
-        .text = compute->devices ? compute->devices : "auto", .members = members, .room = room};
+    list l = {.text = compute->devices ? compute->devices : "auto",
+              .members = members,
+              .capacity = capacity};
     qn_status status;
     *count = 0;
     if (strcmp(l.text, "none") == 0) {

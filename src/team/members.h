@@ -5,10 +5,10 @@
 #include "team/team.h"
 
 /* The members that `compute` requests (include/quern/device.h has the grammar), in the order of the
- * list, devices of one kind ascending; at most `room`, their number in *count. Fails with QN_USAGE
- * for a malformed list. QN_UNSUPPORTED for a device that does not exist (the message lists those
- * that do) or is known to be refused. Opens nothing. */
-qn_status qn__members_of(const qn_compute *compute, qn__member *members, uint32_t room,
+ * list, devices of one kind ascending; at most `capacity`, their number in *count. Fails with
+ * QN_USAGE for a malformed list. QN_UNSUPPORTED for a device that does not exist (the message lists
+ * those that do) or is known to be refused. Opens nothing. */
+qn_status qn__members_of(const qn_compute *compute, qn__member *members, uint32_t capacity,
                          uint32_t *count, qn_error *err);
 
 /* Fails with QN_UNSUPPORTED: the device `name` does not support the program. The remedy names kinds

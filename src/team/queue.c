@@ -35,16 +35,16 @@ int qn__queue_begin(qn__queue *q, uint32_t workers) {
 
 void qn__queue_end(qn__queue *q) {
     for (uint32_t w = 0; w < q->workers; ++w)
-        qn__free(q->turn[w].taken);
+        qn__free(q->of[w].taken);
     qn__free(q->free);
     pthread_cond_destroy(&q->changed);
     pthread_mutex_destroy(&q->lock);
 }
 
 /* Appends to a growing list of chunks. */
-static int push(qn__chunk **list, uint32_t *count, uint32_t *room, qn__chunk chunk) {
-    if (*count == *room) {
-        const uint32_t more = *room ? *room * 2 : 16;
+static int push(qn__chunk **list, uint32_t *count, uint32_t *buffer, qn__chunk chunk) {
+    if (*count == *buffer) {
+        const uint32_t more = *buffer ? *buffer * 2 : 16;
         qn__chunk *bigger = qn__alloc(more, sizeof *bigger, NULL);
         if (!bigger)
             return -1;
@@ -52,14 +52,14 @@ static int push(qn__chunk **list, uint32_t *count, uint32_t *room, qn__chunk chu
             memcpy(bigger, *list, *count * sizeof *bigger);
         qn__free(*list);
         *list = bigger;
-        *room = more;
+        *buffer = more;
     }
     (*list)[(*count)++] = chunk;
     return 0;
 }
 
 static int takes_part(const qn__queue *q, uint32_t worker, uint64_t set) {
-    return (set >> worker & 1) && !q->turn[worker].lost;
+    return (set >> worker & 1) && !q->of[worker].lost;
 }
 
 /* Divides the step by the workers' weights. */
@@ -67,18 +67,19 @@ static void plan(qn__queue *q, qn__chunk range, uint64_t set) {
     double all = 0, before = 0;
     uint32_t from = 0;
     for (uint32_t w = 0; w < q->workers; ++w)
-        all += takes_part(q, w, set) ? q->turn[w].weight : 0;
+        all += takes_part(q, w, set) ? q->of[w].weight : 0;
     for (uint32_t w = 0; w < q->workers && all > 0; ++w) {
         if (!takes_part(q, w, set))
             continue;
-        before += q->turn[w].weight;
+        before += q->of[w].weight;
         uint32_t to = (uint32_t)floor(range.count * (before / all) + 0.5);
         to = to > range.count ? range.count : to;
-        q->turn[w].planned = (qn__chunk){range.first + from, to - from};
+        q->of[w].planned = (qn__chunk){range.first + from, to - from};
         from = to;
     }
     if (from < range.count)
-        push(&q->free, &q->ranges, &q->room, (qn__chunk){range.first + from, range.count - from});
+        push(&q->free, &q->ranges, &q->capacity,
+             (qn__chunk){range.first + from, range.count - from});
 }
 
 int qn__queue_fill(qn__queue *q, uint32_t grains, uint64_t set) {
@@ -91,7 +92,7 @@ int qn__queue_fill_range(qn__queue *q, qn__chunk range, uint64_t set) {
     q->ranges = 0;
     q->left = range.count;
     for (uint32_t w = 0; w < q->workers; ++w) {
-        qn__turn *t = &q->turn[w];
+        qn__queue_worker *t = &q->of[w];
         t->here = takes_part(q, w, set);
         t->skipped += t->here && t->takings == 0;
         t->takings = 0;
@@ -102,7 +103,7 @@ int qn__queue_fill_range(qn__queue *q, qn__chunk range, uint64_t set) {
     if (q->sharing == QN__SHARE_FIXED)
         plan(q, range, set);
     else if (range.count > 0)
-        failed = push(&q->free, &q->ranges, &q->room, range);
+        failed = push(&q->free, &q->ranges, &q->capacity, range);
     pthread_mutex_unlock(&q->lock);
     return failed;
 }
@@ -110,7 +111,7 @@ int qn__queue_fill_range(qn__queue *q, qn__chunk range, uint64_t set) {
 void qn__queue_again(qn__queue *q, uint64_t set) {
     pthread_mutex_lock(&q->lock);
     for (uint32_t w = 0; w < q->workers; ++w)
-        q->turn[w].here = takes_part(q, w, set);
+        q->of[w].here = takes_part(q, w, set);
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -119,8 +120,8 @@ static double usual_each(const qn__queue *q) {
     double rates = 0;
     uint32_t known = 0;
     for (uint32_t w = 0; w < q->workers; ++w)
-        if (q->turn[w].here && q->turn[w].speed.each > 0) {
-            rates += 1 / q->turn[w].speed.each;
+        if (q->of[w].here && q->of[w].speed.each > 0) {
+            rates += 1 / q->of[w].speed.each;
             ++known;
         }
     return known ? known / rates : 1.0;
@@ -137,7 +138,7 @@ static void look_ahead(const qn__queue *q, uint32_t worker, double now, outlook 
     const double usual = usual_each(q);
     o->count = o->own = 0;
     for (uint32_t w = 0; w < q->workers; ++w) {
-        const qn__turn *t = &q->turn[w];
+        const qn__queue_worker *t = &q->of[w];
         if (!t->here)
             continue;
         if (w == worker)
@@ -189,7 +190,7 @@ static double due_now(const outlook *o, double left) {
 
 /* The number of grains that the worker should get now; 0 if the others finish them sooner. */
 static uint32_t size_for(const qn__queue *q, uint32_t worker, double now) {
-    const qn__turn *t = &q->turn[worker];
+    const qn__queue_worker *t = &q->of[worker];
     if (q->sharing == QN__SHARE_CHUNKS)
         return q->chunk < q->left ? q->chunk : q->left;
     outlook o;
@@ -214,14 +215,15 @@ static uint32_t size_for(const qn__queue *q, uint32_t worker, double now) {
 }
 
 /* Gives `size` grains of the last free range to the worker. 0: out of memory. */
-static int hand_out(qn__queue *q, qn__turn *t, uint32_t size, double now, qn__chunk *chunk) {
+static int hand_out(qn__queue *q, qn__queue_worker *t, uint32_t size, double now,
+                    qn__chunk *chunk) {
     if (t->planned.count) {
         *chunk = t->planned;
     } else {
         const qn__chunk *range = &q->free[q->ranges - 1];
         *chunk = (qn__chunk){range->first, size < range->count ? size : range->count};
     }
-    if (push(&t->taken, &t->takings, &t->room, *chunk) != 0)
+    if (push(&t->taken, &t->takings, &t->capacity, *chunk) != 0)
         return 0;
     if (t->planned.count) {
         t->planned.count = 0;
@@ -240,7 +242,7 @@ static int hand_out(qn__queue *q, qn__turn *t, uint32_t size, double now, qn__ch
 }
 
 static int look(qn__queue *q, uint32_t worker, double now, qn__chunk *chunk) {
-    qn__turn *t = &q->turn[worker];
+    qn__queue_worker *t = &q->of[worker];
     if (!t->here || t->lost)
         return 0;
     if (!t->planned.count && !q->ranges) {
@@ -266,7 +268,7 @@ int qn__queue_try(qn__queue *q, uint32_t worker, double now, qn__chunk *chunk) {
 }
 
 /* Sleeps until something changes, or until the worker may be needed after all. */
-static void wait_a_while(qn__queue *q, const qn__turn *t) {
+static void wait_a_while(qn__queue *q, const qn__queue_worker *t) {
     const double a_while = fmin(LONGEST_LOOK, fmax(SHORTEST_LOOK, 0.25 * t->speed.each));
     struct timespec end;
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -282,7 +284,7 @@ int qn__queue_take(qn__queue *q, uint32_t worker, qn__chunk *chunk) {
     if (found < 0)
         pthread_cond_broadcast(&q->changed); /* the workers that get its grains may be waiting */
     for (; found < 0; found = look(q, worker, qn__now(), chunk))
-        wait_a_while(q, &q->turn[worker]);
+        wait_a_while(q, &q->of[worker]);
     if (!found || !q->ranges)
         pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
@@ -291,7 +293,7 @@ int qn__queue_take(qn__queue *q, uint32_t worker, qn__chunk *chunk) {
 
 void qn__queue_done(qn__queue *q, uint32_t worker, qn__chunk chunk, double seconds) {
     pthread_mutex_lock(&q->lock);
-    qn__turn *t = &q->turn[worker];
+    qn__queue_worker *t = &q->of[worker];
     t->busy = 0;
     qn__speed_add(&t->speed, chunk.count, seconds);
     if (t->speed.calls <= 3)
@@ -305,16 +307,16 @@ void qn__queue_done(qn__queue *q, uint32_t worker, qn__chunk chunk, double secon
 
 void qn__queue_lose(qn__queue *q, uint32_t worker) {
     pthread_mutex_lock(&q->lock);
-    qn__turn *t = &q->turn[worker];
+    qn__queue_worker *t = &q->of[worker];
     t->lost = 1;
     t->busy = t->here = 0;
     if (t->planned.count) {
-        push(&q->free, &q->ranges, &q->room, t->planned);
+        push(&q->free, &q->ranges, &q->capacity, t->planned);
         t->planned.count = 0;
     }
     for (uint32_t i = 0; i < t->takings; ++i) {
         /* Out of memory: the grains stay uncomputed, which qn__queue_left shows. */
-        push(&q->free, &q->ranges, &q->room, t->taken[i]);
+        push(&q->free, &q->ranges, &q->capacity, t->taken[i]);
         q->left += t->taken[i].count;
     }
     t->takings = 0;
@@ -333,7 +335,7 @@ void qn__queue_stop(qn__queue *q) {
     pthread_mutex_lock(&q->lock);
     q->ranges = 0;
     for (uint32_t w = 0; w < q->workers; ++w)
-        q->turn[w].planned.count = 0;
+        q->of[w].planned.count = 0;
     pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
 }

@@ -29,10 +29,10 @@ typedef enum qn__sharing {
     QN__SHARE_CHUNKS /* `chunk` grains per request */
 } qn__sharing;
 
-typedef struct qn__turn {
+typedef struct qn__queue_worker {
     qn__speed speed;
     qn__chunk *taken; /* in this step */
-    uint32_t takings, room;
+    uint32_t takings, capacity;
     qn__chunk planned; /* QN__SHARE_FIXED; count 0: none, or taken */
     double until;      /* expected time of its next request */
     uint32_t skipped;  /* steps in which it took part since it had a grain */
@@ -40,16 +40,16 @@ typedef struct qn__turn {
     int busy;          /* it is computing a chunk */
     int lost;
     double weight; /* QN__SHARE_FIXED */
-} qn__turn;
+} qn__queue_worker;
 
 typedef struct qn__queue {
     pthread_mutex_t lock;
     pthread_cond_t
         changed; /* signalled when a chunk was finished or returned, or a worker may check again */
     uint32_t workers;
-    qn__turn turn[QN__MAX_WORKERS];
+    qn__queue_worker of[QN__MAX_WORKERS];
     qn__chunk *free; /* `ranges` ranges that are not taken */
-    uint32_t ranges, room;
+    uint32_t ranges, capacity;
     uint32_t left; /* grains not yet taken */
     qn__sharing sharing;
     uint32_t chunk; /* QN__SHARE_CHUNKS */

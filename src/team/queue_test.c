@@ -22,7 +22,7 @@ enum { MOST_GRAINS = 4096 };
 static void begin(qn__queue *q, uint32_t workers, const double *rates) {
     assert_int_equal(qn__queue_begin(q, workers), 0);
     for (uint32_t w = 0; w < workers; ++w) {
-        qn__speed *s = &q->turn[w].speed;
+        qn__speed *s = &q->of[w].speed;
         for (uint32_t n = 1; n <= 32; n *= 2)
             qn__speed_add(s, n, n / rates[w]);
         qn__speed_fit(s);
@@ -72,14 +72,14 @@ static void test_doubtful_speeds_get_half(void **state) {
     qn__chunk a;
     begin(&q, 2, rates);
     for (int i = 0; i < 12; ++i)
-        qn__speed_add(&q.turn[0].speed, 8, 8 / 300.0 * (i % 2 ? 1.4 : 0.6));
+        qn__speed_add(&q.of[0].speed, 8, 8 / 300.0 * (i % 2 ? 1.4 : 0.6));
     assert_int_equal(qn__queue_fill(&q, 400, 3), 0);
     assert_int_equal(qn__queue_try(&q, 0, 0.0, &a), 1);
     assert_in_range(a.count, 145, 155);
     /* If starting is expensive, all at once is better. */
     qn__queue_fill(&q, 400, 3);
-    q.turn[0].speed.start = 0.9;
-    q.turn[0].speed.stale = 0;
+    q.of[0].speed.start = 0.9;
+    q.of[0].speed.stale = 0;
     assert_int_equal(qn__queue_try(&q, 0, 0.0, &a), 1);
     assert_in_range(a.count, 228, 236); /* all finish at 1.675 */
     qn__queue_end(&q);
@@ -94,7 +94,7 @@ static void test_an_unknown_worker_begins_with_one(void **state) {
     assert_int_equal(qn__queue_try(&q, 1, 0.0, &chunk), 1);
     assert_int_equal(chunk.count, 1);
     qn__queue_done(&q, 1, chunk, 0.25);
-    assert_true(q.turn[1].speed.each > 0.24 && q.turn[1].speed.each < 0.26);
+    assert_true(q.of[1].speed.each > 0.24 && q.of[1].speed.each < 0.26);
     /* Alone it takes the rest. */
     qn__queue_fill(&q, 50, 2);
     assert_int_equal(qn__queue_try(&q, 1, 0.0, &chunk), 1);
@@ -168,7 +168,7 @@ static void test_fixed_shares(void **state) {
     begin(&q, 3, rates);
     q.sharing = QN__SHARE_FIXED;
     for (uint32_t w = 0; w < 3; ++w)
-        q.turn[w].weight = w == 0 ? 3 : 1;
+        q.of[w].weight = w == 0 ? 3 : 1;
     assert_int_equal(qn__queue_fill(&q, 100, 7), 0);
     for (uint32_t w = 0; w < 3; ++w) {
         assert_int_equal(qn__queue_try(&q, w, 0.0, &chunk), 1);
@@ -340,9 +340,9 @@ static void test_who_waits_takes_what_is_late(void **state) {
     qn__queue q;
     qn__chunk fast, slow;
     begin(&q, 2, rates);
-    q.turn[0].speed.spread = 0.5;
+    q.of[0].speed.spread = 0.5;
     assert_int_equal(qn__queue_fill(&q, 40, 3), 0);
-    q.turn[0].speed.spread = 0.5; /* the fast one gets half and is late with it */
+    q.of[0].speed.spread = 0.5; /* the fast one gets half and is late with it */
     const double begun = qn__now();
     assert_int_equal(qn__queue_take(&q, 0, &fast), 1);
     assert_true(fast.count < 40);

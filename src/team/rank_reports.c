@@ -9,9 +9,9 @@
 
 /* ", " between names; names that do not fit are left out. */
 static void add_name(qn_rank_report *r, const char *name) {
-    const size_t used = strlen(r->worker_names), room = sizeof r->worker_names - used;
+    const size_t used = strlen(r->worker_names), capacity = sizeof r->worker_names - used;
     if (used + strlen(name) + 3 <= sizeof r->worker_names)
-        snprintf(r->worker_names + used, room, "%s%s", used ? ", " : "", name);
+        snprintf(r->worker_names + used, capacity, "%s%s", used ? ", " : "", name);
 }
 
 static void describe_traffic(qn_cluster *cluster, const qn__team *team, qn_rank_report *r) {

@@ -21,7 +21,7 @@ typedef struct qn__rank_reports {
 const qn_worker_report *qn__rank_describe(qn_cluster *cluster, qn__team *team, double seconds,
                                           double waiting, qn_rank_report *rank);
 
-/* Makes the room for the reports of so many ranks, so that a long run cannot fail for it at its
+/* Makes the space for the reports of so many ranks, so that a long run cannot fail for it at its
  * end.
  */
 qn_status qn__rank_reports_reserve(qn__rank_reports *all, uint32_t ranks, qn_error *err);

@@ -147,7 +147,7 @@ static qn_status begin_queues(qn__team *t, const qn__member *members, qn_error *
     if (t->sharing.fixed)
         t->sharing.queue.sharing = t->sharing.host.sharing = QN__SHARE_FIXED;
     for (uint32_t i = 0; i < t->count; ++i)
-        t->sharing.queue.turn[i].weight = t->sharing.host.turn[i].weight = members[i].share;
+        t->sharing.queue.of[i].weight = t->sharing.host.of[i].weight = members[i].share;
     return QN_OK;
 }
 
@@ -166,11 +166,11 @@ static void begin_choosing(qn__team *t) {
 
 /* The log exists only if a worker can be lost. */
 static qn_status begin_log(qn__team *t, qn_error *err) {
-    t->history.log_room = 1;
+    t->history.log_space = 1;
     for (uint32_t i = 0; i < t->count; ++i)
         if (t->member[i].can_be_lost)
-            t->history.log_room = QN__LOG;
-    t->history.log = qn__alloc(t->history.log_room, sizeof *t->history.log, err);
+            t->history.log_space = QN__LOG;
+    t->history.log = qn__alloc(t->history.log_space, sizeof *t->history.log, err);
     return t->history.log ? QN_OK : QN_MEMORY;
 }
 

@@ -84,7 +84,7 @@ qn_status qn__team_gradient(qn__team *team, const qn__batch *batch, qn__tally *t
 qn_status qn__team_flush(qn__team *team, qn__tally *tally, qn_error *err);
 
 /* Forward over `batch`, of any number of items, shared among the workers in pieces of whole grains
- * of at most qn__apply_room items. QN_NUMERIC names the first item with a non-finite output. All
+ * of at most qn__apply_space items. QN_NUMERIC names the first item with a non-finite output. All
  * tallies must have been fetched. */
 qn_status qn__team_apply(qn__team *team, const qn__batch *batch, qn__applied *applied,
                          qn__tally *tally, qn_error *err);

@@ -21,8 +21,8 @@ static uint64_t who(const qn__team *t, const qn__share *share) {
         return set;
     uint32_t best = (uint32_t)__builtin_ctzll(set);
     for (uint32_t i = best; i < t->count; ++i) {
-        const double each = t->sharing.pieces.turn[i].speed.each;
-        if ((set & QN__BIT(i)) && each > 0 && !(t->sharing.pieces.turn[best].speed.each <= each))
+        const double each = t->sharing.pieces.of[i].speed.each;
+        if ((set & QN__BIT(i)) && each > 0 && !(t->sharing.pieces.of[best].speed.each <= each))
             best = i;
     }
     return QN__BIT(best);
@@ -97,11 +97,11 @@ static qn_status apply_among_ranks(qn__shared *s, uint64_t set, qn__tally *tally
     return status;
 }
 
-static uint32_t smaller_piece(const qn__team *t, uint32_t room, uint32_t items) {
+static uint32_t smaller_piece(const qn__team *t, uint32_t capacity, uint32_t items) {
     const uint32_t grain = t->program->grain;
     const uint32_t wanted = items / (PIECES * qn_cluster_ranks(t->cluster));
     uint32_t piece = wanted < SMALL_PIECE ? SMALL_PIECE : wanted;
-    piece = (piece < room ? piece : room) / grain * grain;
+    piece = (piece < capacity ? piece : capacity) / grain * grain;
     return piece > 0 ? piece : grain;
 }
 
@@ -124,8 +124,8 @@ static qn_status attempt(qn__shared *s, qn__tally *tally, qn_error *err) {
 static qn__share share_applying(qn__team *t, const qn__batch *batch, qn__applied *applied,
                                 int tallied) {
     const uint32_t grain = t->program->grain;
-    const uint32_t room = qn__apply_room(t->program) / grain * grain;
-    const uint32_t piece = t->cluster ? smaller_piece(t, room, batch->items) : room;
+    const uint32_t capacity = qn__apply_space(t->program) / grain * grain;
+    const uint32_t piece = t->cluster ? smaller_piece(t, capacity, batch->items) : capacity;
     return (qn__share){.job = {.kind = QN__JOB_APPLY, .batch = batch, .applied = applied},
                        .reduction = QN__REDUCTION_APPLY,
                        .queue = &t->sharing.pieces,

@@ -8,7 +8,7 @@ static void forget_speeds(qn__team *t, const qn__host_job *job) {
     if (t->sharing.measured == job->grains)
         return;
     for (uint32_t i = 0; i < t->count; ++i)
-        qn__speed_reset(&t->sharing.host.turn[i].speed);
+        qn__speed_reset(&t->sharing.host.of[i].speed);
     memset(&t->reduction.cost[QN__REDUCTION_OTHER], 0, sizeof t->reduction.cost[0]);
     t->sharing.measured = job->grains;
 }

@@ -91,16 +91,16 @@ static qn_status fetch_ranges(qn__team *t, qn_error *err) {
     qn__team_reduction_state *r = &t->reduction;
     qn__chunk_range range;
     while (qn__reduction_chunks(t->cluster, &range)) {
-        if (r->ranges == r->room) {
-            const uint32_t room = r->room ? 2 * r->room : 64;
-            qn__chunk_range *more = qn__alloc(room, sizeof *more, err);
+        if (r->ranges == r->capacity) {
+            const uint32_t capacity = r->capacity ? 2 * r->capacity : 64;
+            qn__chunk_range *more = qn__alloc(capacity, sizeof *more, err);
             if (!more)
                 return QN_MEMORY;
             if (r->ranges)
                 memcpy(more, r->range, r->ranges * sizeof *more);
             qn__free(r->range);
             r->range = more;
-            r->room = room;
+            r->capacity = capacity;
         }
         r->range[r->ranges++] = range;
     }

@@ -35,7 +35,7 @@ qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
     return status == QN_DEVICE ? qn__team_no_worker(err) : status;
 }
 
-static int may_lose_worker(const qn__team *t) { return t->history.log_room > 1; }
+static int may_lose_worker(const qn__team *t) { return t->history.log_space > 1; }
 
 static qn_status save_once(qn__team *t, qn__state *state, qn_error *err) {
     const int kept = state->parameters == t->history.host.state.parameters;
@@ -91,7 +91,7 @@ int qn__team_save_due(const qn__team *t) {
     const uint64_t safe = safe_version(t);
     if (!may_lose_worker(t) || safe == t->history.top)
         return 0;
-    if (t->history.top - safe + 1 >= t->history.log_room)
+    if (t->history.top - safe + 1 >= t->history.log_space)
         return 1;
     const double every = SAVE_PART * t->history.save_seconds;
     return qn__now() - t->history.kept_at >= (every > SAVE_EVERY ? every : SAVE_EVERY);

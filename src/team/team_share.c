@@ -40,7 +40,7 @@ static int64_t *words_of(qn__shared *s, qn__team_member *m) {
     if (m == s->direct) {
         qn__team_reduction_clear(s->team);
     } else if (!m->has_sums) {
-        if (!qn__team_member_room(m, n, &m->error))
+        if (!qn__team_member_space(m, n, &m->error))
             return NULL;
         memset(m->sums, 0, n * sizeof *m->sums);
     }
@@ -50,12 +50,12 @@ static int64_t *words_of(qn__shared *s, qn__team_member *m) {
     return m == s->direct ? s->into : m->sums;
 }
 
-int qn__team_member_room(qn__team_member *m, uint64_t words, qn_error *err) {
-    if (m->sums && m->room >= words)
+int qn__team_member_space(qn__team_member *m, uint64_t words, qn_error *err) {
+    if (m->sums && m->capacity >= words)
         return 1;
     qn__free(m->sums);
     m->sums = qn__alloc(words, sizeof *m->sums, err);
-    m->room = m->sums ? words : 0;
+    m->capacity = m->sums ? words : 0;
     return m->sums != NULL;
 }
 

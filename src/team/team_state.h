@@ -55,8 +55,8 @@ typedef struct qn__team_member {
     int owes; /* steps may be under way: flush before anything else */
     qn_error error;
     uint32_t failed_at; /* first piece of the call that failed */
-    int64_t *sums;      /* of a shared job, `room` words; allocated when first needed */
-    uint64_t room;
+    int64_t *sums;      /* of a shared job, `capacity` words; allocated when first needed */
+    uint64_t capacity;
     int has_sums;   /* sums of this job are in them */
     qn__tally part; /* the tally of what it computed of the job */
     /* For the report. */
@@ -75,7 +75,7 @@ typedef struct qn__team_reduction_state {
     qn__reduction_kind kind;
     uint64_t words;
     qn__chunk_range *range; /* this rank's ranges so far */
-    uint32_t ranges, room;
+    uint32_t ranges, capacity;
     int64_t *part;
     qn__tally tally;      /* of the part */
     const int64_t *total; /* NULL: not available yet */
@@ -101,8 +101,8 @@ typedef struct qn__history {
     qn__account told;    /* reported to the caller */
     qn__copy host;       /* the caller's arrays */
     qn__copy spare;      /* the team's own; allocated when first needed */
-    qn__logged *log;     /* ring of log_room entries; that of version v at v % log_room */
-    uint32_t log_room;
+    qn__logged *log;     /* ring of log_space entries; that of version v at v % log_space */
+    uint32_t log_space;
     double kept_at;      /* time at which the newest state was last safe */
     double save_seconds; /* seconds of a save; 0: unknown */
     uint64_t repeated;
@@ -168,8 +168,8 @@ static inline int qn__many(uint64_t set) { return (set & (set - 1)) != 0; }
 
 qn_status qn__team_no_worker(qn_error *err);
 
-/* Makes room for so many words in member->sums; old ones may be lost. 0: out of memory. */
-int qn__team_member_room(qn__team_member *member, uint64_t words, qn_error *err);
+/* Makes space for so many words in member->sums; old ones may be lost. 0: out of memory. */
+int qn__team_member_space(qn__team_member *member, uint64_t words, qn_error *err);
 
 /* Clears the members' errors, runs `body` for the set, then settles. */
 qn_status qn__team_do(qn__team *team, uint64_t set, void (*body)(void *context, int member),

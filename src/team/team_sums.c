@@ -70,7 +70,7 @@ static qn_status prepare_alone(qn__shared *s, uint64_t set, qn_error *err) {
     qn__team_member *m = &t->member[__builtin_ctzll(set)];
     if (!share->apart && (t->cluster || qn__many(set) || !m->device->in_place))
         return QN_OK;
-    if (!qn__team_member_room(m, share->words, err))
+    if (!qn__team_member_space(m, share->words, err))
         return QN_MEMORY;
     s->into = m->sums;
     if (share->apart) {

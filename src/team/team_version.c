@@ -186,7 +186,7 @@ qn_status qn__team_rewind(qn__team *t, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i)
         if (t->member[i].worker)
             better(t->member[i].version, &t->member[i].account, &best, &account);
-    if (!account || t->history.top - best > t->history.log_room) {
+    if (!account || t->history.top - best > t->history.log_space) {
         qn__fail(err, QN_DEVICE, "the newest state was lost with the worker that had it");
         return qn__remedy(err, QN_DEVICE,
                           "start again with `train.resume`; the last checkpoint is complete");
@@ -206,7 +206,7 @@ qn_status qn__team_rewind(qn__team *t, qn_error *err) {
 }
 
 void qn__team_log(qn__team *t, const qn__batch *batch, const qn__update *update) {
-    qn__logged *to = &t->history.log[t->history.top % t->history.log_room];
+    qn__logged *to = &t->history.log[t->history.top % t->history.log_space];
     to->batch = *batch;
     to->update = *update;
     if (batch->order) {
@@ -216,5 +216,5 @@ void qn__team_log(qn__team *t, const qn__batch *batch, const qn__update *update)
 }
 
 const qn__logged *qn__team_logged(const qn__team *t, uint64_t version) {
-    return &t->history.log[version % t->history.log_room];
+    return &t->history.log[version % t->history.log_space];
 }

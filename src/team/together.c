@@ -56,7 +56,7 @@ static uint64_t digest_of(const unsigned char *bytes, uint64_t size) {
 }
 
 /* Allocates the announced parts of all ranks. */
-static qn_status make_room(qn__parts *parts, announced *told, uint64_t *most, qn_error *err) {
+static qn_status reserve(qn__parts *parts, announced *told, uint64_t *most, qn_error *err) {
     uint64_t sum = 0, at = 0;
     *most = 0;
     for (uint32_t r = 0; r < parts->ranks; ++r) {
@@ -120,7 +120,7 @@ qn_status qn__parts_gather(qn_cluster *c, const void *own, uint64_t size, qn__pa
     else if (status == QN_OK)
         told[0] = mine;
     if (status == QN_OK)
-        status = make_room(parts, told, &most, err);
+        status = reserve(parts, told, &most, err);
     if (status == QN_OK && parts->ranks > 1)
         status = gather_all(c, own, size, most, parts, err);
     else if (status == QN_OK && parts->part[0].bytes)

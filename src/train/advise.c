@@ -144,13 +144,13 @@ static qn_status check(const qn_train_options *options, uint32_t features, doubl
 }
 
 qn_status qn_advise(const qn_train_options *options, uint32_t features, double seconds,
-                    qn_advice *advice, uint32_t room, uint32_t *count, double *items_per_second,
+                    qn_advice *advice, uint32_t capacity, uint32_t *count, double *items_per_second,
                     qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED(count, err);
     *count = 0;
     QN__NEED(options, err);
-    if (room > 0)
+    if (capacity > 0)
         QN__NEED(advice, err);
     trial t = {0};
     qn__network network;
@@ -160,7 +160,7 @@ qn_status qn_advise(const qn_train_options *options, uint32_t features, double s
     qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
     qn__default_of_images(QN__TASK_CLASSIFY, &own);
     options = &own;
-    if (status == QN_OK && room > 0)
+    if (status == QN_OK && capacity > 0)
         status = qn__sized_check(QN__SIZED("advice[0]", qn_advice), advice, err);
     if (status == QN_OK)
         status = check(options, features, seconds, &network, err);
@@ -171,7 +171,7 @@ qn_status qn_advise(const qn_train_options *options, uint32_t features, double s
         const qn_train_options o = trial_options(options, &t);
         status = qn_train_open(&o, data, NULL, NULL, &t.train, err);
     }
-    const uint32_t devices = qn_device_count(), told = devices < room ? devices : room;
+    const uint32_t devices = qn_device_count(), told = devices < capacity ? devices : capacity;
     if (status == QN_OK)
         status = try_devices(&t, seconds, advice, told, items_per_second, err);
     if (status == QN_OK)

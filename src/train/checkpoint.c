@@ -27,7 +27,7 @@ struct qn__checkpoints {
 /* The steps of the checkpoints in the folder, newest first. */
 typedef struct step_list {
     uint64_t *step;
-    size_t count, room;
+    size_t count, capacity;
 } step_list;
 
 /* ------------------------------------------------------------------------------------ names */
@@ -77,16 +77,16 @@ static int newest_first(const void *one, const void *other) {
 }
 
 static qn_status add_step(step_list *list, uint64_t step, qn_error *err) {
-    if (list->count == list->room) {
-        const size_t room = list->room > 0 ? 2 * list->room : 8;
-        uint64_t *larger = qn__alloc(room, sizeof *larger, err);
+    if (list->count == list->capacity) {
+        const size_t capacity = list->capacity > 0 ? 2 * list->capacity : 8;
+        uint64_t *larger = qn__alloc(capacity, sizeof *larger, err);
         if (larger == NULL)
             return QN_MEMORY;
         if (list->count > 0)
             memcpy(larger, list->step, list->count * sizeof *larger);
         qn__free(list->step);
         list->step = larger;
-        list->room = room;
+        list->capacity = capacity;
     }
     list->step[list->count++] = step;
     return QN_OK;

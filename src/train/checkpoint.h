@@ -31,7 +31,7 @@ typedef struct qn__snapshot {
     float *parameter; /* parameters floats, in the flat order of num/program.h */
     float *slot[2];   /* the same for each slot */
     uint32_t pairs;   /* of the optimiser lbfgs: 0 to QN__LBFGS_PAIRS; read from the file */
-    float *history; /* room for 2 * QN__LBFGS_PAIRS * parameters floats; NULL: another optimiser */
+    float *history; /* space for 2 * QN__LBFGS_PAIRS * parameters floats; NULL: another optimiser */
     int judges;     /* 1: the best epoch counts; `best` are its parameters, or NULL */
     uint32_t best_epoch;
     int64_t best_loss;

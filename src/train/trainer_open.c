@@ -126,7 +126,7 @@ qn_status qn_train_options_settle(qn_train_options *options, const qn_data *data
 }
 
 qn_status qn_train_model_text(const qn_train_options *options, const qn_data *data, char *text,
-                              size_t room, qn_error *err) {
+                              size_t capacity, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED(options, err);
     QN__NEED(data, err);
@@ -143,7 +143,7 @@ qn_status qn_train_model_text(const qn_train_options *options, const qn_data *da
     qn__recipe_release(&recipe);
     if (layers.failed)
         status = qn__fail_memory(err, 1, QN__MAX_LAYERS);
-    else if (layers.size >= room)
+    else if (layers.size >= capacity)
         status = qn__fail(err, QN_USAGE, "the network's text has %zu bytes", layers.size);
     else
         memcpy(text, layers.data, layers.size + 1);
@@ -389,11 +389,11 @@ static qn_status open_record(qn_train *t, const qn_train_options *o, qn_error *e
 }
 
 static qn_status open_trace(qn_train *t, const char *path, qn_error *err) {
-    const size_t room = TRACE_RECORDS / qn_cluster_ranks(t->cluster);
+    const size_t capacity = TRACE_RECORDS / qn_cluster_ranks(t->cluster);
     if (!(t->trace.path = qn__copy_text(path, err)))
         return QN_MEMORY;
-    const qn_status status =
-        qn__trace_create(room > LEAST_RECORDS ? room : LEAST_RECORDS, &t->trace.events, err);
+    const qn_status status = qn__trace_create(capacity > LEAST_RECORDS ? capacity : LEAST_RECORDS,
+                                              &t->trace.events, err);
     if (status != QN_OK)
         return status;
     t->trace.track = qn__trace_track(t->trace.events, "job");

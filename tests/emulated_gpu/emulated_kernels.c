@@ -106,7 +106,7 @@ WIDTH(i21)
 static void unfold(void *const *a) {
     qn_unfold(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9), u(10));
 }
-static void turn(void *const *a) { qn_turn(M(0), M(1), U(2), u(3), u(4), u(5)); }
+static void transpose(void *const *a) { qn_transpose(M(0), M(1), U(2), u(3), u(4), u(5)); }
 static void pixels_forward(void *const *a) {
     qn_pixels_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), U(8), U(9), u(10), u(11),
                       u(12), u(13), u(14), u(15), u(16), u(17), f(18), U(19));
@@ -188,8 +188,8 @@ static void quantize_rows(void *const *a) {
     qn_quantize_rows(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
                      u(12), u(13), u(14));
 }
-static void quantize_turned(void *const *a) {
-    qn_quantize_turned(M(0), M(1), M(2), U(3), u(4), u(5), u(6), u(7), u(8));
+static void quantize_transposed(void *const *a) {
+    qn_quantize_transposed(M(0), M(1), M(2), U(3), u(4), u(5), u(6), u(7), u(8));
 }
 
 static const qn_emulated_kernel kernels[] = {
@@ -211,7 +211,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_sums_in", "MMUuuU", sums_in},
     {"qn_map", "MMUu", map},
     {"qn_unfold", "MMMMMuuuuuu", unfold},
-    {"qn_turn", "MMUuuu", turn},
+    {"qn_transpose", "MMUuuu", transpose},
     {"qn_pixels_forward", "MMMMMMMMUUuuuuuuuufU", pixels_forward},
     {"qn_pixels_errors", "MMMMMMMMuuuuuuuufU", pixels_errors},
     {"qn_pool_forward", "MMMMuuf", pool_forward},
@@ -251,7 +251,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_absmax", "MMUuuu", absmax},
     {"qn_pixels_absmax", "MMMMMMuuuuuuu", pixels_absmax},
     {"qn_quantize_rows", "MMMMMMMuuuuuuuu", quantize_rows},
-    {"qn_quantize_turned", "MMMUuuuuu", quantize_turned},
+    {"qn_quantize_transposed", "MMMUuuuuu", quantize_transposed},
     {"qn_quantize_weights", "MMMMUuuuuu", quantize_weights},
     {"qn_trial", "MMMMUu", trial},
 };

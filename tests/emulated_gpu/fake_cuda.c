@@ -130,9 +130,9 @@ static device_state *device_of(CUdevice device) {
     return &devices[ordinal];
 }
 
-EXPORT CUresult cuDeviceGetName(char *name, int room, CUdevice device);
-CUresult cuDeviceGetName(char *name, int room, CUdevice device) {
-    snprintf(name, (size_t)room, "Emulated GPU %d", device - 100);
+EXPORT CUresult cuDeviceGetName(char *name, int capacity, CUdevice device);
+CUresult cuDeviceGetName(char *name, int capacity, CUdevice device) {
+    snprintf(name, (size_t)capacity, "Emulated GPU %d", device - 100);
     return device_of(device) ? DONE : INVALID_DEVICE;
 }
 
@@ -166,9 +166,9 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     return device_of(device) ? DONE : INVALID_DEVICE;
 }
 
-EXPORT CUresult cuDeviceGetPCIBusId(char *id, int room, CUdevice device);
-CUresult cuDeviceGetPCIBusId(char *id, int room, CUdevice device) {
-    snprintf(id, (size_t)room, "0000:%02x:00.0", (unsigned)(device - 100) + 0x1b);
+EXPORT CUresult cuDeviceGetPCIBusId(char *id, int capacity, CUdevice device);
+CUresult cuDeviceGetPCIBusId(char *id, int capacity, CUdevice device) {
+    snprintf(id, (size_t)capacity, "0000:%02x:00.0", (unsigned)(device - 100) + 0x1b);
     return device_of(device) ? DONE : INVALID_DEVICE;
 }
 

@@ -231,10 +231,10 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
 }
 #else
 EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, void **node, char *log,
-                                      size_t room);
+                                      size_t capacity);
 CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, void **node, char *log,
-                               size_t room) {
-    return node || log || room ? INVALID_VALUE : make_ready(exec, graph);
+                               size_t capacity) {
+    return node || log || capacity ? INVALID_VALUE : make_ready(exec, graph);
 }
 #endif
 

@@ -9,9 +9,9 @@
 EXPORT int nvmlInit_v2(void);
 int nvmlInit_v2(void) { return 0; }
 
-EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned room);
-int nvmlSystemGetDriverVersion(char *text, unsigned room) {
-    snprintf(text, room, "580.00.01");
+EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned capacity);
+int nvmlSystemGetDriverVersion(char *text, unsigned capacity) {
+    snprintf(text, capacity, "580.00.01");
     return 0;
 }
 

@@ -107,8 +107,9 @@ int nvrtcGetProgramLog(program *p, char *text) {
 
 static size_t image_of(const program *p, char *image) {
     char head[80];
-    const int room = snprintf(head, sizeof head, "QNFAKE %s\nproducts %lu\n", p->arch, p->products);
-    const size_t size = (size_t)room + strlen(p->text) + 1;
+    const int capacity =
+        snprintf(head, sizeof head, "QNFAKE %s\nproducts %lu\n", p->arch, p->products);
+    const size_t size = (size_t)capacity + strlen(p->text) + 1;
     if (image)
         snprintf(image, size, "%s%s", head, p->text);
     return size;

@@ -426,8 +426,8 @@ static qn_status run(qn__worker *w, const qn__job *job, uint32_t first, uint32_t
     return train_grains(w, job->batch, first, count, err);
 }
 
-static int busy(const qn__worker *w, double *seconds, int room) {
-    if (room > 0)
+static int busy(const qn__worker *w, double *seconds, int capacity) {
+    if (capacity > 0)
         seconds[0] = w->busy;
     return 1;
 }

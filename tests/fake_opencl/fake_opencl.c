@@ -46,23 +46,23 @@ static void *real(const char *name) {
     }
 
 /* The answer of an information function: a text or some bytes. */
-static int32_t answer(const void *from, size_t bytes, size_t room, void *value, size_t *size) {
+static int32_t answer(const void *from, size_t bytes, size_t capacity, void *value, size_t *size) {
     if (size)
         *size = bytes;
-    if (value && room < bytes)
+    if (value && capacity < bytes)
         return -30;
     if (value)
         memcpy(value, from, bytes);
     return 0;
 }
 
-static int32_t answer_text(const char *text, size_t room, void *value, size_t *size) {
-    return answer(text, strlen(text) + 1, room, value, size);
+static int32_t answer_text(const char *text, size_t capacity, void *value, size_t *size) {
+    return answer(text, strlen(text) + 1, capacity, value, size);
 }
 
 /* ---------------------------------------------------------------- what there is */
 
-EXPORT int32_t clGetPlatformIDs(uint32_t room, qn__cl_platform *platforms, uint32_t *count) {
+EXPORT int32_t clGetPlatformIDs(uint32_t capacity, qn__cl_platform *platforms, uint32_t *count) {
     if (fake_plan("platforms", 1) == 0)
         return QN__CL_PLATFORM_NOT_FOUND;
     if (fake_plan("devices", 1) == 0) { /* this needs no real one */
@@ -71,53 +71,53 @@ EXPORT int32_t clGetPlatformIDs(uint32_t room, qn__cl_platform *platforms, uint3
         return 0;
     }
     REAL(clGetPlatformIDs, get_platforms)
-    return call(room, platforms, count);
+    return call(capacity, platforms, count);
 }
 
-EXPORT int32_t clGetPlatformInfo(qn__cl_platform platform, uint32_t name, size_t room, void *value,
-                                 size_t *size) {
+EXPORT int32_t clGetPlatformInfo(qn__cl_platform platform, uint32_t name, size_t capacity,
+                                 void *value, size_t *size) {
     if (name == QN__CL_PLATFORM_NAME && fake_plan("devices", 1) == 0)
-        return answer_text("An empty platform", room, value, size);
+        return answer_text("An empty platform", capacity, value, size);
     if (name == QN__CL_PLATFORM_NAME && fake_plan("nvidia", 0))
-        return answer_text("NVIDIA CUDA", room, value, size);
+        return answer_text("NVIDIA CUDA", capacity, value, size);
     if (name == QN__CL_PLATFORM_NAME && fake_plan("binaries", 0))
-        return answer_text("A platform with binaries", room, value, size);
+        return answer_text("A platform with binaries", capacity, value, size);
     REAL(clGetPlatformInfo, get_platform_info)
-    return call(platform, name, room, value, size);
+    return call(platform, name, capacity, value, size);
 }
 
-EXPORT int32_t clGetDeviceIDs(qn__cl_platform platform, uint64_t types, uint32_t room,
+EXPORT int32_t clGetDeviceIDs(qn__cl_platform platform, uint64_t types, uint32_t capacity,
                               qn__cl_device *devices, uint32_t *count) {
     if (fake_plan("devices", 1) == 0)
         return QN__CL_DEVICE_NOT_FOUND;
     REAL(clGetDeviceIDs, get_devices)
-    return call(platform, types, room, devices, count);
+    return call(platform, types, capacity, devices, count);
 }
 
-static int32_t device_type(size_t room, void *value, size_t *size, uint64_t real_type) {
+static int32_t device_type(size_t capacity, void *value, size_t *size, uint64_t real_type) {
     uint64_t type = real_type;
     if (fake_plan("gpu", 0))
         type = QN__CL_TYPE_GPU;
     if (fake_plan("accelerator", 0))
         type = QN__CL_TYPE_ACCELERATOR;
-    return answer(&type, sizeof type, room, value, size);
+    return answer(&type, sizeof type, capacity, value, size);
 }
 
-static int32_t device_floats(size_t room, void *value, size_t *size, uint64_t floats) {
+static int32_t device_floats(size_t capacity, void *value, size_t *size, uint64_t floats) {
     if (fake_plan("denormals", 1) == 0)
         floats &= ~(uint64_t)QN__CL_FP_DENORM;
     if (fake_plan("divide", 1) == 0)
         floats &= ~(uint64_t)QN__CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
-    return answer(&floats, sizeof floats, room, value, size);
+    return answer(&floats, sizeof floats, capacity, value, size);
 }
 
 /* Yes or no, as OpenCL says it. */
-static int32_t device_flag(const char *word, size_t room, void *value, size_t *size) {
+static int32_t device_flag(const char *word, size_t capacity, void *value, size_t *size) {
     const uint32_t flag = fake_plan(word, 1) != 0;
-    return answer(&flag, sizeof flag, room, value, size);
+    return answer(&flag, sizeof flag, capacity, value, size);
 }
 
-EXPORT int32_t clGetDeviceInfo(qn__cl_device device, uint32_t name, size_t room, void *value,
+EXPORT int32_t clGetDeviceInfo(qn__cl_device device, uint32_t name, size_t capacity, void *value,
                                size_t *size) {
     REAL(clGetDeviceInfo, get_device_info)
     const long embedded = fake_plan("embedded", 0), memory = fake_plan("memory", 0);
@@ -126,42 +126,42 @@ EXPORT int32_t clGetDeviceInfo(qn__cl_device device, uint32_t name, size_t room,
     switch (name) {
     case QN__CL_DEVICE_TYPE:
         call(device, name, sizeof number, &number, NULL);
-        return device_type(room, value, size, number);
+        return device_type(capacity, value, size, number);
     case QN__CL_DEVICE_SINGLE_FP_CONFIG:
         call(device, name, sizeof number, &number, NULL);
-        return device_floats(room, value, size, number);
+        return device_floats(capacity, value, size, number);
     case QN__CL_DEVICE_AVAILABLE:
-        return device_flag("available", room, value, size);
+        return device_flag("available", capacity, value, size);
     case QN__CL_DEVICE_COMPILER_AVAILABLE:
-        return device_flag("compiler", room, value, size);
+        return device_flag("compiler", capacity, value, size);
     case QN__CL_DEVICE_ENDIAN_LITTLE:
-        return device_flag("endian", room, value, size);
+        return device_flag("endian", capacity, value, size);
     case QN__CL_DEVICE_PROFILE:
         if (embedded)
-            return answer_text("EMBEDDED_PROFILE", room, value, size);
+            return answer_text("EMBEDDED_PROFILE", capacity, value, size);
         break;
     case QN__CL_DEVICE_EXTENSIONS:
         if (embedded)
-            return answer_text(embedded == 2 ? "cles_khr_int64" : "", room, value, size);
+            return answer_text(embedded == 2 ? "cles_khr_int64" : "", capacity, value, size);
         if (fake_plan("atomics", 1) == 0)
-            return answer_text("cl_khr_fp64", room, value, size);
+            return answer_text("cl_khr_fp64", capacity, value, size);
         if (fake_plan("dots", 0))
-            return answer_text("cl_khr_int64_base_atomics cl_khr_integer_dot_product", room, value,
-                               size);
+            return answer_text("cl_khr_int64_base_atomics cl_khr_integer_dot_product", capacity,
+                               value, size);
         break;
     case QN__CL_DEVICE_VERSION:
         if (fake_plan("version", 12) == 11)
-            return answer_text("OpenCL 1.1 of the fake", room, value, size);
+            return answer_text("OpenCL 1.1 of the fake", capacity, value, size);
         break;
     case QN__CL_DEVICE_GLOBAL_MEM_SIZE:
     case QN__CL_DEVICE_MAX_MEM_ALLOC_SIZE:
         if (memory)
-            return answer(&bytes, sizeof bytes, room, value, size);
+            return answer(&bytes, sizeof bytes, capacity, value, size);
         break;
     default:
         break;
     }
-    return call(device, name, room, value, size);
+    return call(device, name, capacity, value, size);
 }
 
 /* ---------------------------------------------------------------- contexts and memory */
@@ -347,24 +347,24 @@ static size_t make_binary(qn__cl_program program, char *to) {
     return sizeof mark + options + text;
 }
 
-EXPORT int32_t clGetProgramInfo(qn__cl_program program, uint32_t name, size_t room, void *value,
+EXPORT int32_t clGetProgramInfo(qn__cl_program program, uint32_t name, size_t capacity, void *value,
                                 size_t *size) {
     if (name == QN__CL_PROGRAM_BINARY_SIZES) {
         const size_t bytes = make_binary(program, NULL);
-        return answer(&bytes, sizeof bytes, room, value, size);
+        return answer(&bytes, sizeof bytes, capacity, value, size);
     }
     make_binary(program, *(char **)value);
     return 0;
 }
 
 EXPORT int32_t clGetProgramBuildInfo(qn__cl_program program, qn__cl_device device, uint32_t name,
-                                     size_t room, void *value, size_t *size) {
+                                     size_t capacity, void *value, size_t *size) {
     REAL(clGetProgramBuildInfo, get_build_info)
     if (fake_plan("build", 0) && name == QN__CL_PROGRAM_BUILD_LOG)
         return answer_text("\n  \nprogram:7:1: error: the fake dislikes this\n   qn_u64 x;\r\n   "
                            "^~~~\nanother line\n",
-                           room, value, size);
-    return call(program, device, name, room, value, size);
+                           capacity, value, size);
+    return call(program, device, name, capacity, value, size);
 }
 
 EXPORT int32_t clReleaseProgram(qn__cl_program program) {
@@ -392,12 +392,12 @@ EXPORT int32_t clSetKernelArg(qn__cl_kernel kernel, uint32_t index, size_t size,
 }
 
 EXPORT int32_t clGetKernelWorkGroupInfo(qn__cl_kernel kernel, qn__cl_device device, uint32_t name,
-                                        size_t room, void *value, size_t *size) {
+                                        size_t capacity, void *value, size_t *size) {
     REAL(clGetKernelWorkGroupInfo, get_group_info)
     const size_t groups = (size_t)fake_plan("groups", 0);
     if (groups && name == QN__CL_KERNEL_WORK_GROUP_SIZE)
-        return answer(&groups, sizeof groups, room, value, size);
-    return call(kernel, device, name, room, value, size);
+        return answer(&groups, sizeof groups, capacity, value, size);
+    return call(kernel, device, name, capacity, value, size);
 }
 
 /* ---------------------------------------------------------------- commands */
@@ -468,21 +468,21 @@ EXPORT int32_t clFlush(qn__cl_queue queue) {
     return fake_since("remove") ? -36 : call(queue);
 }
 
-EXPORT int32_t clGetEventInfo(qn__cl_event event, uint32_t name, size_t room, void *value,
+EXPORT int32_t clGetEventInfo(qn__cl_event event, uint32_t name, size_t capacity, void *value,
                               size_t *size) {
     REAL(clGetEventInfo, get_event_info)
     const int32_t running = 1, failed = -14;
     if (name == QN__CL_EVENT_COMMAND_EXECUTION_STATUS && fake_since("hang"))
-        return answer(&running, sizeof running, room, value, size);
+        return answer(&running, sizeof running, capacity, value, size);
     if (name == QN__CL_EVENT_COMMAND_EXECUTION_STATUS && fake_since("event"))
-        return answer(&failed, sizeof failed, room, value, size);
-    return call(event, name, room, value, size);
+        return answer(&failed, sizeof failed, capacity, value, size);
+    return call(event, name, capacity, value, size);
 }
 
-EXPORT int32_t clGetEventProfilingInfo(qn__cl_event event, uint32_t name, size_t room, void *value,
-                                       size_t *size) {
+EXPORT int32_t clGetEventProfilingInfo(qn__cl_event event, uint32_t name, size_t capacity,
+                                       void *value, size_t *size) {
     REAL(clGetEventProfilingInfo, get_profile)
-    return call(event, name, room, value, size);
+    return call(event, name, capacity, value, size);
 }
 
 EXPORT int32_t clReleaseEvent(qn__cl_event event) {

@@ -28,7 +28,7 @@ static void check_whole(const qn_data *data) {
                   strlen(qn_data_feature_name(data, k)) < 1u << 30);
 }
 
-/* Names and categories are there, ascend, and have room for the values. */
+/* Names and categories are there, ascend, and have space for the values. */
 static void check_columns(const qn_data *data) {
     const float *floats = qn_data_values(data);
     const uint32_t features = qn_data_features(data);

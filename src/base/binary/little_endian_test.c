@@ -67,7 +67,7 @@ static qn_status refuse(void *user, const void *bytes, size_t size, qn_error *er
     (void)bytes;
     (void)size;
     refused++;
-    return qn__fail(err, QN_IO, "no room");
+    return qn__fail(err, QN_IO, "no space");
 }
 
 static void test_a_failure_ends_it(void **state) {
@@ -76,7 +76,7 @@ static void test_a_failure_ends_it(void **state) {
     qn_error err;
     assert_int_equal(qn__each_little(numbers, MANY, refuse, NULL, &err), QN_IO);
     assert_int_equal(refused, 1);
-    assert_string_equal(err.what, "no room");
+    assert_string_equal(err.what, "no space");
 }
 
 int main(void) {

@@ -11,17 +11,17 @@ enum { VARINT = 0, EIGHT_BYTES = 1, LENGTH = 2, FOUR_BYTES = 5 };
 static uint8_t *extend(qn__protobuf *m, size_t size) {
     if (m->failed)
         return NULL;
-    if (size > m->room - m->size) {
-        size_t room = m->room ? m->room : 256;
-        while (room - m->size < size && room <= SIZE_MAX / 2)
-            room *= 2;
-        uint8_t *data = room - m->size < size ? NULL : realloc(m->data, room);
+    if (size > m->capacity - m->size) {
+        size_t capacity = m->capacity ? m->capacity : 256;
+        while (capacity - m->size < size && capacity <= SIZE_MAX / 2)
+            capacity *= 2;
+        uint8_t *data = capacity - m->size < size ? NULL : realloc(m->data, capacity);
         if (!data) {
             m->failed = 1;
             return NULL;
         }
         m->data = data;
-        m->room = room;
+        m->capacity = capacity;
     }
     m->size += size;
     return m->data + m->size - size;

@@ -11,7 +11,7 @@
  * nothing. */
 typedef struct qn__protobuf {
     uint8_t *data;
-    size_t size, room;
+    size_t size, capacity;
     int failed;
 } qn__protobuf;
 

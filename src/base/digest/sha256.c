@@ -5,14 +5,14 @@
 #include <pthread.h>
 #include <string.h>
 
-static uint32_t turn(uint32_t word, int bits) { return word >> bits | word << (32 - bits); }
+static uint32_t rotate(uint32_t word, int bits) { return word >> bits | word << (32 - bits); }
 
 /* Word t of the message schedule is in w[t mod 16]. It replaces word t - 16, which is used here for
  * the last time: 64 bytes of schedule instead of 256. */
 static uint32_t schedule(uint32_t w[16], int t) {
     const uint32_t early = w[(t + 1) & 15], late = w[(t + 14) & 15];
-    w[t & 15] += (turn(early, 7) ^ turn(early, 18) ^ early >> 3) + w[(t + 9) & 15] +
-                 (turn(late, 17) ^ turn(late, 19) ^ late >> 10);
+    w[t & 15] += (rotate(early, 7) ^ rotate(early, 18) ^ early >> 3) + w[(t + 9) & 15] +
+                 (rotate(late, 17) ^ rotate(late, 19) ^ late >> 10);
     return w[t & 15];
 }
 
@@ -26,10 +26,10 @@ static void one_block(uint32_t state[8], const uint8_t *bytes) {
     uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     for (int t = 0; t < 64; t++) {
         const uint32_t word = t < 16 ? w[t] : schedule(w, t);
-        const uint32_t first = h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) +
-                               qn__sha256_constants[t] + word;
+        const uint32_t first = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+                               ((e & f) ^ (~e & g)) + qn__sha256_constants[t] + word;
         const uint32_t second =
-            (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+            (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
         h = g, g = f, f = e, e = d + first;
         d = c, c = b, b = a, a = first + second;
     }

@@ -12,7 +12,7 @@
 /* Bytes that the name of a file in the folder may have, with the slash before it. */
 enum { QN__CACHE_NAME = 80 };
 
-/* Writes the folder's path, which leaves room for such a name. With `make` the folder and its
+/* Writes the folder's path, which leaves space for such a name. With `make` the folder and its
  * parents are made, for this user only; else a folder that does not exist is not a failure, and
  * `path` is then "". Fails with QN_USAGE (the environment names none) or QN_IO (it cannot be made,
  * is not a folder, or qn__cache_trust refuses it); `path` is then "" too. */

@@ -1,4 +1,4 @@
-#include "base/files/cache_room.h"
+#include "base/files/cache_space.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void count_entries(DIR *folder, const char *but, entries *all) {
     }
 }
 
-int qn__cache_room_make(const char *path, const char *name, uint64_t bytes) {
+int qn__cache_space_make(const char *path, const char *name, uint64_t bytes) {
     struct statvfs system;
     entries all;
     DIR *folder = opendir(path);

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 enum {
-    FIRST_ROOM = 1 << 16, /* for files whose size is not known */
-    READ_MOST = 1 << 30,  /* some systems refuse more than 2^31 - 1 bytes in one call */
-    WRITER_STEP = 20,     /* milliseconds between two checks for the writer of a FIFO */
+    FIRST_CAPACITY = 1 << 16, /* for files whose size is not known */
+    READ_MOST = 1 << 30,      /* some systems refuse more than 2^31 - 1 bytes in one call */
+    WRITER_STEP = 20,         /* milliseconds between two checks for the writer of a FIFO */
     WRITER_STEPS = 250
 };
 
@@ -29,11 +29,11 @@ static qn_status refuse_special(const struct stat *info, const char *path, qn_er
 }
 
 /* Allocates a block of twice the size, copies the bytes so far and frees the old one. */
-static uint8_t *grow(uint8_t *data, size_t size, size_t *room, qn_error *err) {
-    uint8_t *larger = qn__alloc(*room, 2, err);
+static uint8_t *grow(uint8_t *data, size_t size, size_t *buffer, qn_error *err) {
+    uint8_t *larger = qn__alloc(*buffer, 2, err);
     if (larger) {
         memcpy(larger, data, size);
-        *room *= 2;
+        *buffer *= 2;
     }
     qn__free(data);
     return larger;
@@ -68,12 +68,12 @@ static qn_status await_writer(int file, const char *path, qn__start *start, qn_e
 static qn_status read_all(int file, size_t expected, const char *path, const qn__start *start,
                           qn__bytes *out, qn_error *err) {
     /* One byte more than expected, so that the end is detected without growing, and the NUL. */
-    size_t room = expected > 0 ? expected + 2 : FIRST_ROOM, size = 0;
-    uint8_t *data = qn__alloc(room, 1, err);
+    size_t capacity = expected > 0 ? expected + 2 : FIRST_CAPACITY, size = 0;
+    uint8_t *data = qn__alloc(capacity, 1, err);
     if (data && start->there)
         data[size++] = start->byte;
     while (data) {
-        const size_t left = room - 1 - size;
+        const size_t left = capacity - 1 - size;
         const ssize_t got = read(file, data + size, left < READ_MOST ? left : READ_MOST);
         if (got < 0 && errno == EINTR)
             continue;
@@ -88,8 +88,8 @@ static qn_status read_all(int file, size_t expected, const char *path, const qn_
             *out = (qn__bytes){.data = data, .size = size};
             return QN_OK;
         }
-        if (size + 1 == room)
-            data = grow(data, size, &room, err);
+        if (size + 1 == capacity)
+            data = grow(data, size, &capacity, err);
     }
     return QN_MEMORY;
 }

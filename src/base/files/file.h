@@ -29,7 +29,7 @@ qn_status qn__writer_create(const char *path, qn__writer **out, qn_error *err);
 /* The same for a file that only its owner may read and write, whatever the old one allowed. */
 qn_status qn__writer_create_private(const char *path, qn__writer **out, qn_error *err);
 qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_error *err);
-/* Makes the whole file at once: `size` bytes of zeros, with their room on the disk, as memory that
+/* Makes the whole file at once: `size` bytes of zeros, with their space on the disk, as memory that
  * is written instead of calls of add. Its pages belong to the system's file cache, so it may be
  * larger than memory. *memory is NULL where that is not possible: a device, a pipe, some file
  * systems. It is the caller's, for munmap, and must be filled before the commit. Fails with QN_IO

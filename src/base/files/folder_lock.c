@@ -27,9 +27,9 @@ typedef struct content {
 } content;
 
 /* A word of digits at *at, and the byte after it. */
-static size_t word_of(const char *at, const char *digits, char *to, size_t room) {
+static size_t word_of(const char *at, const char *digits, char *to, size_t capacity) {
     const size_t size = strspn(at, digits);
-    snprintf(to, room, "%.*s", size < room ? (int)size : 0, at);
+    snprintf(to, capacity, "%.*s", size < capacity ? (int)size : 0, at);
     return size;
 }
 
@@ -121,11 +121,11 @@ static void remove_other(qn__lock *lock, const char *path) {
 static char *other_path(const char *path, qn_error *err) {
     const char *slash = strrchr(path, '/');
     const int folder = slash ? (int)(slash - path) + 1 : 0;
-    const size_t room = (size_t)folder + QN__TEMPORARY_NAME;
-    char name[QN__TEMPORARY_NAME], *other = qn__alloc(room, 1, err);
+    const size_t capacity = (size_t)folder + QN__TEMPORARY_NAME;
+    char name[QN__TEMPORARY_NAME], *other = qn__alloc(capacity, 1, err);
     qn__temporary_name(name);
     if (other)
-        snprintf(other, room, "%.*s%s", folder, path, name);
+        snprintf(other, capacity, "%.*s%s", folder, path, name);
     return other;
 }
 

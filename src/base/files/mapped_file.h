@@ -13,7 +13,7 @@
 
 typedef struct qn__mapped_file qn__mapped_file;
 
-/* Makes a file of `bytes` zeros in a folder, with its room on the disk, to be written through
+/* Makes a file of `bytes` zeros in a folder, with its space on the disk, to be written through
  * qn__mapped_file_bytes. Fails with QN_IO (a full disk, a file system that is read-only) or
  * QN_MEMORY. */
 qn_status qn__mapped_file_create(const char *folder, size_t bytes, qn__mapped_file **out,
@@ -33,7 +33,7 @@ qn_status qn__mapped_file_publish(qn__mapped_file *file, const char *path, size_
  * the oldest file is the one that was not used for longest. */
 qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error *err);
 
-/* Makes an open file `bytes` long, with its room on the disk. Without that, a page for which there
+/* Makes an open file `bytes` long, with its space on the disk. Without that, a page for which there
  * is none would end the program when it is written to; beyond the limit of a file's size a signal
  * would. Returns 0 with errno on failure. */
 int qn__file_reserve(int file, size_t bytes);

@@ -94,27 +94,27 @@ static void test_names_too_long(void **state) {
     assert_false(same(name, "d"));
 }
 
-static const char *within(const char *outer, const char *file, qn__place *room) {
+static const char *within(const char *outer, const char *file, qn__place *buffer) {
     qn__place place;
     qn__place_of(outer, &place);
-    qn__place_of(file, room);
-    return qn__place_within(&place, room);
+    qn__place_of(file, buffer);
+    return qn__place_within(&place, buffer);
 }
 
 static void test_within(void **state) {
     (void)state;
-    qn__place room;
-    assert_string_equal(within("d", "d/file", &room), "file");
-    assert_string_equal(within("to-d", "./d/new", &room), "new");
-    assert_string_equal(within("d", "to-new", &room), "new");
-    assert_string_equal(within("soon", "soon/new", &room), "new");
-    assert_string_equal(within("soon/", "d/../soon//new", &room), "new");
-    assert_null(within("d", "d", &room));
-    assert_null(within("d", "d/x/new", &room));
-    assert_null(within("soon", "soon", &room));
-    assert_null(within("soon", "sooner", &room));
-    assert_null(within("soon", "soon/x/new", &room));
-    assert_null(within("d", "hard", &room));
+    qn__place buffer;
+    assert_string_equal(within("d", "d/file", &buffer), "file");
+    assert_string_equal(within("to-d", "./d/new", &buffer), "new");
+    assert_string_equal(within("d", "to-new", &buffer), "new");
+    assert_string_equal(within("soon", "soon/new", &buffer), "new");
+    assert_string_equal(within("soon/", "d/../soon//new", &buffer), "new");
+    assert_null(within("d", "d", &buffer));
+    assert_null(within("d", "d/x/new", &buffer));
+    assert_null(within("soon", "soon", &buffer));
+    assert_null(within("soon", "sooner", &buffer));
+    assert_null(within("soon", "soon/x/new", &buffer));
+    assert_null(within("d", "hard", &buffer));
 }
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)

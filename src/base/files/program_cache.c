@@ -144,7 +144,7 @@ void qn__program_cache_load(const char *key, const char *ending, void **program,
                  err.what);
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ space */
 
 static int is_entry(const char *name, const char *ending) {
     return strspn(name, "0123456789abcdef") == DIGITS && strcmp(name + DIGITS, ending) == 0;

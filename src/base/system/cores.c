@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SMALL_FILE = 4096, PATH_ROOM = SMALL_FILE + 32 };
+enum { SMALL_FILE = 4096, PATH_CAPACITY = SMALL_FILE + 32 };
 
 /* Reads the start of a small system file as text. Returns 0 when it does not exist. */
 static int read_small(const char *path, char text[SMALL_FILE]) {
@@ -29,7 +29,7 @@ static int read_small(const char *path, char text[SMALL_FILE]) {
 /* Cores of one group, or 0. Version 2 has "QUOTA PERIOD" or "max PERIOD" in cpu.max; version 1 has
  * two files, with -1 for no quota. Both in microseconds. */
 static int group_cores(const char folder[SMALL_FILE]) {
-    char path[PATH_ROOM], text[SMALL_FILE];
+    char path[PATH_CAPACITY], text[SMALL_FILE];
     long long quota = 0, period = 0;
     snprintf(path, sizeof path, "%s/cpu.max", folder);
     if (read_small(path, text)) {

@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static int read_text(const char *folder, const char *zone, const char *file, char *text, int room) {
+static int read_text(const char *folder, const char *zone, const char *file, char *text,
+                     int capacity) {
     char path[QN__ENERGY_PATH * 2];
     const int size = snprintf(path, sizeof path, "%s/%s/%s", folder, zone, file);
     FILE *f = size > 0 && (size_t)size < sizeof path ? fopen(path, "re") : NULL;
     if (!f)
         return 0;
-    const int found = fgets(text, room, f) != NULL;
+    const int found = fgets(text, capacity, f) != NULL;
     fclose(f);
     text[found ? strcspn(text, "\n") : 0] = 0;
     return found;

@@ -41,7 +41,7 @@ static int file_of(const char *text) {
 }
 
 /* The environment with another TMPDIR, for qn__free; `word` has the text of that. */
-static char **environment_with(const char *temporary, char *word, size_t room) {
+static char **environment_with(const char *temporary, char *word, size_t capacity) {
     size_t count = 0, used = 0;
     while (environ[count])
         count++;
@@ -51,7 +51,7 @@ static char **environment_with(const char *temporary, char *word, size_t room) {
     for (size_t i = 0; i < count; i++)
         if (strncmp(environ[i], "TMPDIR=", 7) != 0)
             words[used++] = environ[i];
-    snprintf(word, room, "TMPDIR=%s", temporary);
+    snprintf(word, capacity, "TMPDIR=%s", temporary);
     words[used++] = word;
     words[used] = NULL;
     return words;
@@ -106,15 +106,15 @@ static int await(int from, double until) {
     }
 }
 
-/* Reads to the end; what has no room is dropped. Returns 0 when the time was over before. */
-static int listen_to(int from, double until, char *said, size_t room) {
+/* Reads to the end; what has no space is dropped. Returns 0 when the time was over before. */
+static int listen_to(int from, double until, char *said, size_t capacity) {
     char rest[512];
     size_t used = 0;
     int in_time;
     while ((in_time = await(from, until))) {
-        const int fits = used + 1 < room;
+        const int fits = used + 1 < capacity;
         const ssize_t n =
-            fits ? read(from, said + used, room - 1 - used) : read(from, rest, sizeof rest);
+            fits ? read(from, said + used, capacity - 1 - used) : read(from, rest, sizeof rest);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -148,7 +148,7 @@ static qn_status wait_for(pid_t process, int entry, const char *path, int *code,
 }
 
 qn_status qn__process_run(const char *const *argv, const char *text, const char *temporary,
-                          double seconds, char *said, size_t room, int *code, qn_error *err) {
+                          double seconds, char *said, size_t capacity, int *code, qn_error *err) {
     char word[PATH_MAX + 8], **environment = environ;
     int out[2], in_time = 1, entry = -1;
     pid_t process = 0;
@@ -169,7 +169,7 @@ qn_status qn__process_run(const char *const *argv, const char *text, const char 
     close(in);
     close(out[1]);
     if (why == 0)
-        in_time = listen_to(out[0], qn__now() + seconds, said, room);
+        in_time = listen_to(out[0], qn__now() + seconds, said, capacity);
     close(out[0]);
     if (!in_time)
         qn__unfinished_process_end(entry);

@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static qn_status run(const char *script, const char *text, double seconds, char *said, size_t room,
-                     int *code, qn_error *err) {
+static qn_status run(const char *script, const char *text, double seconds, char *said,
+                     size_t capacity, int *code, qn_error *err) {
     const char *argv[] = {"/bin/sh", "-c", script, NULL};
-    return qn__process_run(argv, text, NULL, seconds, said, room, code, err);
+    return qn__process_run(argv, text, NULL, seconds, said, capacity, code, err);
 }
 
 static void test_end(void **state) {

@@ -22,8 +22,8 @@ typedef struct record {
 
 struct qn__trace {
     double begun;
-    size_t room;
-    atomic_size_t records; /* requested; more than room when some were dropped */
+    size_t capacity;
+    atomic_size_t records; /* requested; more than `capacity` when some were dropped */
     atomic_uint texts;
     uint32_t tracks;
     char track[TRACKS][64];
@@ -31,14 +31,14 @@ struct qn__trace {
     record *record;
 };
 
-qn_status qn__trace_create(size_t room, qn__trace **out, qn_error *err) {
+qn_status qn__trace_create(size_t capacity, qn__trace **out, qn_error *err) {
     *out = NULL;
     qn__trace *t = qn__alloc(1, sizeof *t, err);
     if (!t)
         return QN_MEMORY;
-    t->room = room ? room : ROOM;
+    t->capacity = capacity ? capacity : ROOM;
     t->begun = qn__now();
-    t->record = qn__alloc(t->room, sizeof *t->record, err);
+    t->record = qn__alloc(t->capacity, sizeof *t->record, err);
     t->text = qn__alloc(TEXTS, sizeof *t->text, err);
     if (!t->record || !t->text) {
         qn__trace_free(t);
@@ -66,7 +66,7 @@ uint32_t qn__trace_track(qn__trace *t, const char *name) {
 
 static record *new_record(qn__trace *t) {
     const size_t at = atomic_fetch_add_explicit(&t->records, 1, memory_order_relaxed);
-    return at < t->room ? &t->record[at] : NULL;
+    return at < t->capacity ? &t->record[at] : NULL;
 }
 
 void qn__trace_span(qn__trace *t, uint32_t track, const char *name, double begun, double ended,
@@ -167,7 +167,7 @@ size_t qn__trace_dropped(const qn__trace *t) {
     if (!t)
         return 0;
     const size_t asked = atomic_load(&t->records);
-    return asked > t->room ? asked - t->room : 0;
+    return asked > t->capacity ? asked - t->capacity : 0;
 }
 
 double qn__trace_begun(const qn__trace *t) { return t ? t->begun : 0; }
@@ -175,7 +175,8 @@ double qn__trace_begun(const qn__trace *t) { return t ? t->begun : 0; }
 /* Adds all events to `text`. With a writer, `text` is written and cleared when it is large. */
 static qn_status add_events(const qn__trace *t, const qn__trace_process *process, qn__text *text,
                             qn__writer *writer, qn_error *err) {
-    const size_t asked = atomic_load(&t->records), count = asked < t->room ? asked : t->room;
+    const size_t asked = atomic_load(&t->records),
+                 count = asked < t->capacity ? asked : t->capacity;
     const record **order = qn__alloc(count, sizeof *order, err);
     qn_status status = QN_OK;
     if (!order)

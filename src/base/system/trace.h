@@ -1,7 +1,7 @@
 /* A record of events and their times, as a Chrome trace (chrome://tracing, Perfetto): spans and
  * marks on tracks, such as one for each worker.
  *
- * Any thread may record at any time, without waiting; a record takes 64 bytes. When the room is
+ * Any thread may record at any time, without waiting; a record takes 64 bytes. When the space is
  * used up, later records are dropped and counted. Every function accepts a NULL trace and does
  * nothing, so NULL turns tracing off. Names and keys must be string literals or live as long as the
  * trace. */
@@ -21,9 +21,9 @@ typedef struct qn__trace_value {
     uint64_t value;
 } qn__trace_value;
 
-/* Room for `room` records (0: a quarter of a million); memory is used only as records are added.
- * Times count from this call. */
-qn_status qn__trace_create(size_t room, qn__trace **out, qn_error *err);
+/* Space for `capacity` records (0: a quarter of a million); memory is used only as records are
+ * added. Times count from this call. */
+qn_status qn__trace_create(size_t capacity, qn__trace **out, qn_error *err);
 void qn__trace_free(qn__trace *trace);
 
 /* Adds a track (at most 128; after that the last one is returned again). The name is copied.

@@ -1,4 +1,4 @@
-/* The trace: records are written, in order, as JSON; those without room are counted; many threads
+/* The trace: records are written, in order, as JSON; those without space are counted; many threads
  * record at once. tests/test_trace.py checks the format of a whole run's file. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ static void test_spans_come_in_order(void **state) {
     qn__trace_free(t);
 }
 
-static void test_what_has_no_room_is_counted(void **state) {
+static void test_what_has_no_space_is_counted(void **state) {
     (void)state;
     qn__trace *t;
     uint64_t dropped = 0;
@@ -210,7 +210,7 @@ static int end(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spans_come_in_order),
-        cmocka_unit_test(test_what_has_no_room_is_counted),
+        cmocka_unit_test(test_what_has_no_space_is_counted),
         cmocka_unit_test(test_off),
         cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_processes_stand_side_by_side),

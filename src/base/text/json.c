@@ -111,8 +111,8 @@ static qn_status read_escape(reader *r) {
     return QN_OK;
 }
 
-/* At the opening quote. Decoding never makes a string longer, and its two quotes leave room for the
- * NUL, so that `texts` cannot overflow. */
+/* At the opening quote. Decoding never makes a string longer, and its two quotes leave space for
+ * the NUL, so that `texts` cannot overflow. */
 static qn_status read_string(reader *r, const char **out) {
     const size_t begin = r->at++;
     const char *decoded = r->json->texts + r->json->texts_size;

@@ -307,7 +307,7 @@ static uint64_t fold(const qn__json_node *node, int depth) {
 }
 
 /* Changes, removes, doubles or inserts a few bytes; inserted ones are mostly JSON syntax. */
-static size_t mutate(char *text, size_t size, size_t room) {
+static size_t mutate(char *text, size_t size, size_t capacity) {
     static const char pieces[] = "{}[]\",:\\u0d8e19-+.tfn \x80\xc3\xff";
     for (uint32_t left = 1 + next_random() % 4; left > 0; left--) {
         const size_t at = size ? next_random() % size : 0;
@@ -317,11 +317,11 @@ static size_t mutate(char *text, size_t size, size_t room) {
             text[at] = piece;
         else if (kind == 1 && size > 0)
             memmove(text + at, text + at + 1, --size - at);
-        else if (kind == 2 && size > 0 && 2 * size - at <= room) {
+        else if (kind == 2 && size > 0 && 2 * size - at <= capacity) {
             const size_t more = next_random() % (size - at + 1);
             memmove(text + at + more, text + at, size - at);
             size += more;
-        } else if (size < room) {
+        } else if (size < capacity) {
             memmove(text + at + 1, text + at, size++ - at);
             text[at] = piece;
         }

@@ -266,7 +266,7 @@ const char *qn__nearest(const char *word, const char *const *list) {
     return best;
 }
 
-/* Room for `more` bytes and a NUL after `size`; 0 when memory is short. */
+/* Space for `more` bytes and a NUL after `size`; 0 when memory is short. */
 static int reserve(qn__text *text, size_t more) {
     size_t need;
     if (text->failed || __builtin_add_overflow(text->size, more, &need) ||
@@ -274,18 +274,18 @@ static int reserve(qn__text *text, size_t more) {
         text->failed = 1;
         return 0;
     }
-    if (need <= text->room)
+    if (need <= text->capacity)
         return 1;
-    size_t room = text->room > 128 ? text->room : 128;
-    while (room < need)
-        room = room > SIZE_MAX / 2 ? need : room * 2;
-    char *data = realloc(text->data, room);
+    size_t capacity = text->capacity > 128 ? text->capacity : 128;
+    while (capacity < need)
+        capacity = capacity > SIZE_MAX / 2 ? need : capacity * 2;
+    char *data = realloc(text->data, capacity);
     if (!data) {
         text->failed = 1;
         return 0;
     }
     text->data = data;
-    text->room = room;
+    text->capacity = capacity;
     return 1;
 }
 

@@ -42,7 +42,7 @@ const char *qn__nearest(const char *word, const char *const *list);
  * nothing. */
 typedef struct qn__text {
     char *data;
-    size_t size, room;
+    size_t size, capacity;
     int failed;
 } qn__text;
 void qn__text_add(qn__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

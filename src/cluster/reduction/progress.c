@@ -15,16 +15,16 @@ void qn__reducer_changed(qn__reducer *r) {
 int qn__reducer_add_range(qn__reducer *r, qn__ranges *to, uint32_t first, uint32_t count) {
     if (count == 0)
         return 1;
-    if (to->count == to->room) {
-        const uint32_t room = to->room ? 2 * to->room : 16;
-        qn__chunk_range *grown = qn__alloc(room, sizeof *grown, &r->error);
+    if (to->count == to->capacity) {
+        const uint32_t capacity = to->capacity ? 2 * to->capacity : 16;
+        qn__chunk_range *grown = qn__alloc(capacity, sizeof *grown, &r->error);
         if (!grown)
             return 0;
         if (to->count)
             memcpy(grown, to->range, to->count * sizeof *grown);
         qn__free(to->range);
         to->range = grown;
-        to->room = room;
+        to->capacity = capacity;
     }
     to->range[to->count++] = (qn__chunk_range){first, count};
     return 1;

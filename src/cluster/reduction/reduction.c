@@ -250,13 +250,13 @@ void qn__reducer_evicted(qn__reducer *r, uint32_t by, const char *why) {
 
 void qn__reducer_restored(qn__reducer *r, uint32_t rank, double seconds, int damaged) {
     pthread_mutex_lock(&r->lock);
-    const size_t used = strlen(r->note), room = sizeof r->note - used;
+    const size_t used = strlen(r->note), capacity = sizeof r->note - used;
     if (damaged)
-        snprintf(r->note + used, room,
+        snprintf(r->note + used, capacity,
                  "%sa message from or to %s was damaged on its way; it was sent again",
                  used ? "; " : "", r->name[rank]);
     else
-        snprintf(r->note + used, room, "%sthe connection to %s was made again after %.1f s",
+        snprintf(r->note + used, capacity, "%sthe connection to %s was made again after %.1f s",
                  used ? "; " : "", r->name[rank], seconds);
     qn__reducer_wake(r);
     pthread_mutex_unlock(&r->lock);

@@ -40,7 +40,7 @@ typedef enum qn__progress {
 
 typedef struct qn__ranges {
     qn__chunk_range *range;
-    uint32_t count, room;
+    uint32_t count, capacity;
 } qn__ranges;
 
 /* A message that waits for the caller. */

@@ -164,7 +164,7 @@ static const char *decide(void *user, const qn__hello *other) {
         return refuse(h, &why, 1);
     }
     if (other->from == 0 || other->from >= h->place.ranks) {
-        qn__fail(&why, QN_CLUSTER, "there is no room for a further rank %u, on %s, in a run of %u",
+        qn__fail(&why, QN_CLUSTER, "there is no space for a further rank %u, on %s, in a run of %u",
                  other->from, other->host, h->place.ranks);
         return refuse(h, &why, 0);
     }

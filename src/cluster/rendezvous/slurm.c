@@ -9,13 +9,13 @@
 /* Below the ephemeral ports of common systems. */
 enum { FIRST_PORT = 15000, PORTS = 15000 };
 
-int qn__slurm_first_node(const char *list, char *name, size_t room) {
+int qn__slurm_first_node(const char *list, char *name, size_t capacity) {
     size_t used = 0;
     for (const char *at = list; *at && *at != ','; ++at) {
         if (*at == ']')
             return 0;
         if (*at != '[') {
-            if (used + 1 >= room)
+            if (used + 1 >= capacity)
                 return 0;
             name[used++] = *at;
             continue;
@@ -23,13 +23,13 @@ int qn__slurm_first_node(const char *list, char *name, size_t room) {
         /* Of "[03-05,9]" take the first number, with its leading zeros. */
         const size_t digits = strspn(at + 1, "0123456789");
         const char *const close = strchr(at, ']');
-        if (digits == 0 || !close || !strchr("-,]", at[1 + digits]) || used + digits >= room)
+        if (digits == 0 || !close || !strchr("-,]", at[1 + digits]) || used + digits >= capacity)
             return 0;
         memcpy(name + used, at + 1, digits);
         used += digits;
         at = close;
     }
-    if (used == 0 || used >= room)
+    if (used == 0 || used >= capacity)
         return 0;
     name[used] = 0;
     return 1;

@@ -74,10 +74,10 @@ static qn__pending_peer *slot_for(qn__acceptor *acceptor, int known, double now)
             (g->known == first->known && g->since < first->since))
             first = g;
     }
-    const int room = free && pending < acceptor->slots;
+    const int capacity = free && pending < acceptor->slots;
     if (!known)
-        return room && 2 * foreign < acceptor->slots ? free : NULL;
-    if (room)
+        return capacity && 2 * foreign < acceptor->slots ? free : NULL;
+    if (capacity)
         return free;
     if (!first || (first->known && now - first->since < PATIENCE_FULL))
         return NULL;

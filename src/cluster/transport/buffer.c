@@ -11,7 +11,7 @@ qn__message_buffer *qn__buffer_create(qn__transport *transport, uint64_t bytes) 
         return NULL;
     atomic_init(&buffer->holders, 1);
     buffer->bytes = bytes;
-    buffer->room = bytes;
+    buffer->capacity = bytes;
     buffer->transport = transport;
     return buffer;
 }

@@ -36,7 +36,7 @@ void qn__hello_fill(qn__hello *hello, qn__purpose purpose, uint32_t from, uint32
 
 typedef enum qn__handshake_state {
     QN__HANDSHAKE_READ,  /* waits for data to read */
-    QN__HANDSHAKE_WRITE, /* waits for room to write */
+    QN__HANDSHAKE_WRITE, /* waits for space to write */
     QN__HANDSHAKE_ASK, /* the dialling side has proved itself: decide, call qn__handshake_decide */
     QN__HANDSHAKE_DONE,
     QN__HANDSHAKE_REFUSED, /* the other side refused: `why` */

@@ -16,8 +16,8 @@ void qn__socket_set_options(int file, int local, double rank_timeout) {
     fcntl(file, F_SETFL, flags | O_NONBLOCK);
     fcntl(file, F_SETFD, FD_CLOEXEC);
     if (local) { /* TCP tunes its own buffers unless they are set */
-        const int room = 4 << 20;
-        setsockopt(file, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+        const int capacity = 4 << 20;
+        setsockopt(file, SOL_SOCKET, SO_SNDBUF, &capacity, sizeof capacity);
         return;
     }
     const int one = 1;

@@ -30,7 +30,7 @@ qn__message_buffer *qn__pool_buffer(qn__transport *base, uint64_t bytes) {
 
 void qn__pool_recycle(qn__transport *base, qn__message_buffer *buffer) {
     qn__socket_transport *transport = qn__socket_transport_of(base);
-    const unsigned class = class_of(buffer->room);
+    const unsigned class = class_of(buffer->capacity);
     pthread_mutex_lock(&transport->pool_lock);
     buffer->next = transport->pool[class];
     transport->pool[class] = buffer;

@@ -31,7 +31,7 @@ static uint64_t length_of(const qn__message *message) {
 }
 
 /* Starts or stops waiting for EPOLLOUT. */
-static void wait_for_room(qn__socket_transport *transport, qn__peer *peer, int waiting) {
+static void wait_for_space(qn__socket_transport *transport, qn__peer *peer, int waiting) {
     if (peer->waiting == waiting)
         return;
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | (waiting ? EPOLLOUT : 0u),
@@ -158,14 +158,14 @@ static void push(qn__socket_transport *transport, qn__peer *peer) {
         if (sent >= 0) {
             account(transport, peer, (uint64_t)sent);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            wait_for_room(transport, peer, 1);
+            wait_for_space(transport, peer, 1);
             return;
         } else if (errno != EINTR) {
             peer->broken = errno;
         }
     }
     if (peer->file >= 0)
-        wait_for_room(transport, peer, 0);
+        wait_for_space(transport, peer, 0);
 }
 
 /* A filled message, or NULL; body and file are then released. */

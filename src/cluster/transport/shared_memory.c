@@ -57,21 +57,21 @@ static void *map(const qn__common *c, uint64_t slot, uint64_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The slot with room for `bytes`. Smaller mappings of it stay, because pointers into them may
+/* The slot with space for `bytes`. Smaller mappings of it stay, because pointers into them may
  * exist; each is at most half as large as the next. */
 static void *slot_of(qn__common *c, uint64_t slot, uint64_t bytes, qn_error *err) {
-    uint64_t room = UINT64_C(1) << 16;
+    uint64_t capacity = UINT64_C(1) << 16;
     for (uint32_t i = 0; i < c->mappings; ++i)
         if (c->mapping[i].slot == slot && c->mapping[i].bytes >= bytes)
             return c->mapping[i].memory;
-    while (room < bytes && room < SLOT)
-        room *= 2;
-    if (room < bytes || room > SIZE_MAX) {
+    while (capacity < bytes && capacity < SLOT)
+        capacity *= 2;
+    if (capacity < bytes || capacity > SIZE_MAX) {
         qn__fail_memory(err, bytes, 1);
         return NULL;
     }
-    if (c->mappings == c->room) {
-        const uint32_t more = c->room ? 2 * c->room : 16;
+    if (c->mappings == c->capacity) {
+        const uint32_t more = c->capacity ? 2 * c->capacity : 16;
         qn__mapping *grown = qn__alloc(more, sizeof *grown, err);
         if (!grown)
             return NULL;
@@ -79,14 +79,14 @@ static void *slot_of(qn__common *c, uint64_t slot, uint64_t bytes, qn_error *err
             memcpy(grown, c->mapping, c->mappings * sizeof *grown);
         qn__free(c->mapping);
         c->mapping = grown;
-        c->room = more;
+        c->capacity = more;
     }
-    void *memory = map(c, slot, room);
+    void *memory = map(c, slot, capacity);
     if (!memory) {
-        qn__fail_memory(err, room, 1);
+        qn__fail_memory(err, capacity, 1);
         return NULL;
     }
-    c->mapping[c->mappings++] = (qn__mapping){slot, room, memory};
+    c->mapping[c->mappings++] = (qn__mapping){slot, capacity, memory};
     return memory;
 }
 

@@ -37,7 +37,7 @@ typedef struct qn__common {
     uint32_t locals, index;
     qn__rank_state *rank_state; /* of each of the locals */
     qn__mapping *mapping;
-    uint32_t mappings, room;
+    uint32_t mappings, capacity;
     uint64_t heap; /* bytes allocated by qn__common_heap */
     int spins;     /* whether spinning before sleeping can pay */
 } qn__common;
@@ -51,7 +51,7 @@ qn_status qn__common_open(qn__common *common, int file, uint32_t index, uint32_t
                           qn_error *err);
 void qn__common_close(qn__common *common);
 
-/* The part of a rank of this machine, with room for so many words. Earlier mappings stay valid and
+/* The part of a rank of this machine, with space for so many words. Earlier mappings stay valid and
  * refer to the same memory, if it is shared. */
 int64_t *qn__common_part(qn__common *common, uint32_t local, uint64_t words, qn_error *err);
 /* One of the two totals of a generation. */

@@ -84,7 +84,7 @@ typedef struct sim_net {
     sim_rank *rank;
     sim_link *link; /* [from * ranks + to] */
     sim_event *heap;
-    size_t events, room;
+    size_t events, capacity;
     size_t pending; /* events that are not ticks */
 } sim_net;
 
@@ -110,9 +110,9 @@ static inline int sim_before(const sim_event *a, const sim_event *b) {
 
 static inline void sim_plan(sim_net *net, sim_event event) {
     size_t i = net->events++;
-    if (net->events > net->room) {
-        net->room = net->room ? 2 * net->room : 256;
-        net->heap = realloc(net->heap, net->room * sizeof *net->heap);
+    if (net->events > net->capacity) {
+        net->capacity = net->capacity ? 2 * net->capacity : 256;
+        net->heap = realloc(net->heap, net->capacity * sizeof *net->heap);
         if (!net->heap)
             abort();
     }

@@ -18,7 +18,7 @@
 enum {
     QN__STAGE_BYTES = 16384, /* staging buffer for small messages */
     QN__FILES_MOST = 16,     /* received file descriptors of one rank that were not taken yet */
-    QN__POOL_CLASSES = 33    /* buffers with room for 2^k bytes, k = 0 .. 32 */
+    QN__POOL_CLASSES = 33    /* buffers with space for 2^k bytes, k = 0 .. 32 */
 };
 
 /* The transport's own messages. Those marked * have no sequence number: they are not sent again. */

@@ -15,7 +15,7 @@ typedef struct qn__address {
 
 enum { QN__ADDRESSES_MOST = 8, QN__ADDRESS_TEXT = 64 };
 
-/* Splits "HOST:PORT" or "[ADDRESS]:PORT"; `host` has room for 256 bytes. */
+/* Splits "HOST:PORT" or "[ADDRESS]:PORT"; `host` has space for 256 bytes. */
 qn_status qn__address_parse(const char *text, char *host, uint16_t *port, qn_error *err);
 
 /* Resolves a host name. Returns how many addresses were stored in list (at most `most`), 0 if the

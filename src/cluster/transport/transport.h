@@ -32,7 +32,7 @@ typedef struct qn__head {
  * transport's pool, so that a steady state allocates nothing. */
 typedef struct qn__message_buffer {
     atomic_uint holders;
-    uint64_t bytes, room;
+    uint64_t bytes, capacity;
     struct qn__transport *transport;
     struct qn__message_buffer *next; /* in the pool */
     _Alignas(64) unsigned char data[];
@@ -69,7 +69,7 @@ typedef struct qn__transport qn__transport;
 
 /* The interface of a transport. There are two: sockets, and a simulated one for tests. */
 typedef struct qn__transport_calls {
-    /* A buffer with room for `bytes` and one reference; NULL if out of memory. */
+    /* A buffer with space for `bytes` and one reference; NULL if out of memory. */
     qn__message_buffer *(*buffer)(qn__transport *transport, uint64_t bytes);
     /* Queues a message, from any thread, without blocking. Takes over the reference to `body`,
      * which may be NULL. Messages to a rank that is gone are discarded. */

@@ -16,9 +16,9 @@ void qn__random_bytes(void *to, size_t size) {
     }
 }
 
-void qn__wire_text(char *to, size_t room, const char *from, size_t size) {
+void qn__wire_text(char *to, size_t capacity, const char *from, size_t size) {
     size_t i = 0;
-    for (; i < size && i + 1 < room && from[i]; ++i)
+    for (; i < size && i + 1 < capacity && from[i]; ++i)
         to[i] = from[i] > ' ' && from[i] < 127 ? from[i] : '?';
     to[i] = 0;
 }

@@ -44,7 +44,7 @@ static inline uint64_t qn__get_u64(const unsigned char *at) {
 }
 
 /* Copies a text from the network: printable ASCII without spaces, '?' for other bytes. */
-void qn__wire_text(char *to, size_t room, const char *from, size_t size);
+void qn__wire_text(char *to, size_t capacity, const char *from, size_t size);
 
 /* Fills with random bytes. */
 void qn__random_bytes(void *to, size_t size);

@@ -8,13 +8,13 @@
 #include <string.h>
 
 /* Rooms of the first batch: smaller tables grow once or never. */
-#define FIRST_ROOM 4
+#define FIRST_CAPACITY 4
 
 typedef struct gathering {
     qn_data_arrays arrays; /* of the caller; `items` are those taken so far */
     uint64_t batches;
-    size_t stride; /* bytes of an item's values */
-    uint64_t room; /* items */
+    size_t stride;     /* bytes of an item's values */
+    uint64_t capacity; /* items */
     void *values;
     int32_t *labels;
     float *targets, *weights;
@@ -26,9 +26,9 @@ static qn_status refuse(const gathering *g, qn_error *err) {
                       "give labels, targets and weights with every batch or with none of them");
 }
 
-/* Moves `used` elements into a block of `room`. */
-static qn_status move(void **block, uint64_t used, uint64_t room, size_t size, qn_error *err) {
-    void *more = qn__alloc(room, size, err);
+/* Moves `used` elements into a block of `capacity`. */
+static qn_status move(void **block, uint64_t used, uint64_t capacity, size_t size, qn_error *err) {
+    void *more = qn__alloc(capacity, size, err);
     if (!more)
         return QN_MEMORY;
     if (*block)
@@ -38,20 +38,20 @@ static qn_status move(void **block, uint64_t used, uint64_t room, size_t size, q
     return QN_OK;
 }
 
-static qn_status grow(gathering *g, const qn_data_batch *b, uint64_t room, qn_error *err) {
+static qn_status grow(gathering *g, const qn_data_batch *b, uint64_t capacity, qn_error *err) {
     const uint64_t used = g->arrays.items;
     void *labels = g->labels, *targets = g->targets, *weights = g->weights;
-    qn_status status = move(&g->values, used, room, g->stride, err);
+    qn_status status = move(&g->values, used, capacity, g->stride, err);
     if (status == QN_OK && b->labels)
-        status = move(&labels, used, room, sizeof *g->labels, err);
+        status = move(&labels, used, capacity, sizeof *g->labels, err);
     if (status == QN_OK && b->targets)
-        status = move(&targets, used, room, sizeof *g->targets, err);
+        status = move(&targets, used, capacity, sizeof *g->targets, err);
     if (status == QN_OK && b->weights)
-        status = move(&weights, used, room, sizeof *g->weights, err);
+        status = move(&weights, used, capacity, sizeof *g->weights, err);
     g->weights = weights;
     g->labels = labels;
     g->targets = targets;
-    g->room = room;
+    g->capacity = capacity;
     return status;
 }
 
@@ -76,11 +76,12 @@ static qn_status take_batch(gathering *g, const qn_data_batch *b, qn_error *err)
     qn_status status = check_batch(g, b, err);
     if (status != QN_OK)
         return status;
-    if (needed > g->room || g->batches == 0) {
-        uint64_t room = g->batches == 0 && g->room == 0 ? FIRST_ROOM * b->items : g->room;
-        while (room < needed)
-            room = room ? 2 * room : needed;
-        if ((status = grow(g, b, room, err)) != QN_OK)
+    if (needed > g->capacity || g->batches == 0) {
+        uint64_t capacity =
+            g->batches == 0 && g->capacity == 0 ? FIRST_CAPACITY * b->items : g->capacity;
+        while (capacity < needed)
+            capacity = capacity ? 2 * capacity : needed;
+        if ((status = grow(g, b, capacity, err)) != QN_OK)
             return status;
     }
     memcpy((char *)g->values + (size_t)used * g->stride, b->values, (size_t)b->items * g->stride);
@@ -150,7 +151,7 @@ qn_status qn_data_from_batches(const qn_data_arrays *arrays, qn_data_next next, 
     if (status != QN_OK)
         return status;
     g.stride = g.arrays.features * qn__element_of(g.arrays.type)->size;
-    g.room = g.arrays.items;
+    g.capacity = g.arrays.items;
     g.arrays.items = 0;
     status = gather(&g, next, user, err);
     g.arrays.values = g.values;

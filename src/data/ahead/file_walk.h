@@ -22,7 +22,7 @@ void qn__file_walk_begin(qn__file_walk *walk, const qn_data *data);
 /* Takes the next items, *from .. *end-1; 0: there are none. Any threads. */
 int qn__file_walk_next(qn__file_walk *walk, uint64_t *from, uint64_t *end);
 
-/* These items are not needed in the file cache any more. What is read next then needs no room of
+/* These items are not needed in the file cache any more. What is read next then needs no space of
  * pages that are still to come. */
 void qn__file_walk_drop(const qn__file_walk *walk, uint64_t from, uint64_t end);
 

@@ -92,7 +92,7 @@ static void test_a_run(void **state) {
             assert_int_equal(qn__item_scan_reserved(), MEMORY);
             const uint64_t found = follow(&data, scan, from, places);
             assert_int_equal(qn__item_scan_at(scan), QN__SCAN_SERVES);
-            /* Chance may make a piece give more than there is room for. */
+            /* Chance may make a piece give more than there is space for. */
             assert_true(found > (places - from) / 100 * 95);
             assert_null(qn__buffered_item(qn__item_scan_buffer(scan), 0, 0));
             assert_null(qn__buffered_item(qn__item_scan_buffer(scan), EPOCHS, 0));

@@ -76,7 +76,7 @@ static uint64_t wait_for(qn__page_ahead *a, uint64_t at) {
 }
 
 /* Half a window after the requests, pages become part of the process. By then most of them are
- * there; those for which the system had no room are read now, and no step has to wait. */
+ * there; those for which the system had no space are read now, and no step has to wait. */
 static void *fetch_all(void *context) {
     qn__page_ahead *a = context;
     walk ask = {.epoch = UINT64_MAX, .advice = MADV_WILLNEED},

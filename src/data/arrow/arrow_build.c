@@ -7,11 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
-enum { FIRST_ROOM = 64 };
+enum { FIRST_CAPACITY = 64 };
 
 typedef struct memory {
     uint8_t *bytes;
-    uint64_t size, room;
+    uint64_t size, capacity;
 } memory;
 
 typedef struct growing {
@@ -26,7 +26,7 @@ typedef struct growing {
 
 struct qn__arrow_build {
     growing *column;
-    uint64_t columns, room;
+    uint64_t columns, capacity;
     int given;     /* the part was handed out */
     qn__pile pile; /* what the stream handed out */
 };
@@ -34,19 +34,19 @@ struct qn__arrow_build {
 /* ------------------------------------------------------------------ memory */
 
 static qn_status reserve(memory *m, uint64_t more, qn_error *err) {
-    if (more <= m->room - m->size)
+    if (more <= m->capacity - m->size)
         return QN_OK;
-    uint64_t room = m->room ? 2 * m->room : FIRST_ROOM;
-    if (room - m->size < more)
-        room = m->size + more;
-    uint8_t *larger = qn__alloc(room, 1, err);
+    uint64_t capacity = m->capacity ? 2 * m->capacity : FIRST_CAPACITY;
+    if (capacity - m->size < more)
+        capacity = m->size + more;
+    uint8_t *larger = qn__alloc(capacity, 1, err);
     if (!larger)
         return QN_MEMORY;
     if (m->size > 0)
         memcpy(larger, m->bytes, (size_t)m->size);
     qn__free(m->bytes);
     m->bytes = larger;
-    m->room = room;
+    m->capacity = capacity;
     return QN_OK;
 }
 
@@ -97,17 +97,17 @@ static qn_status begin_texts(growing *c, qn_error *err) {
 }
 
 static qn_status more_columns(qn__arrow_build *build, qn_error *err) {
-    if (build->columns < build->room)
+    if (build->columns < build->capacity)
         return QN_OK;
-    const uint64_t room = build->room ? 2 * build->room : FIRST_ROOM;
-    growing *more = qn__alloc(room, sizeof *more, err);
+    const uint64_t capacity = build->capacity ? 2 * build->capacity : FIRST_CAPACITY;
+    growing *more = qn__alloc(capacity, sizeof *more, err);
     if (!more)
         return QN_MEMORY;
     if (build->columns > 0)
         memcpy(more, build->column, (size_t)build->columns * sizeof *more);
     qn__free(build->column);
     build->column = more;
-    build->room = room;
+    build->capacity = capacity;
     return QN_OK;
 }
 
@@ -134,10 +134,10 @@ uint64_t qn__build_rows(const qn__arrow_build *build, uint64_t column) {
 }
 
 uint64_t qn__build_bytes(const qn__arrow_build *build) {
-    uint64_t bytes = build->room * sizeof *build->column;
+    uint64_t bytes = build->capacity * sizeof *build->column;
     for (uint64_t i = 0; i < build->columns; i++) {
         const growing *c = &build->column[i];
-        bytes += c->valid.room + c->values.room + c->text.room;
+        bytes += c->valid.capacity + c->values.capacity + c->text.capacity;
     }
     return bytes;
 }

@@ -47,7 +47,7 @@ static int is_index(char letter) {
 /* Bytes of an extension type, such as geometries, are not the texts that a reader wants. */
 static int is_other_bytes(const struct ArrowSchema *type) {
     const char *format = type->format;
-    char name[QN__EXTENSION_ROOM];
+    char name[QN__EXTENSION_CAPACITY];
     return strchr("zZv", *format) && strcmp(format, "vu") != 0 && qn__arrow_extension(type, name);
 }
 

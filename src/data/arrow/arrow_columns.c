@@ -8,7 +8,7 @@
 #include "data/cells/text_column.h"
 #include "data/table/dates.h"
 #include "data/table/missing.h"
-#include "data/table/table_room.h"
+#include "data/table/table_space.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,17 +29,18 @@ static qn_status refuse_number(const filling *f, uint64_t item, double number, q
 
 /* ------------------------------------------------------------------ features */
 
-static qn_status find_odd(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
+static qn_status find_not_bytes(void *user, uint64_t item, const qn__arrow_cell *cell,
+                                qn_error *err) {
     filling *f = user;
     (void)item, (void)err;
-    f->odd |= cell->missing || (uint64_t)cell->whole > 255;
+    f->not_bytes |= cell->missing || (uint64_t)cell->whole > 255;
     return QN_OK;
 }
 
 static qn_status put_byte(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
     const filling *f = user;
     (void)err;
-    ((uint8_t *)qn__table_room_values(f->data))[item * f->data->features + f->feature] =
+    ((uint8_t *)qn__table_space_values(f->data))[item * f->data->features + f->feature] =
         (uint8_t)cell->whole;
     return QN_OK;
 }
@@ -80,9 +81,9 @@ static qn_status gather(const filling *f, uint64_t item, const qn__arrow_cell *c
 
 static qn_status put_float(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
     filling *f = user;
-    float *to = (float *)qn__table_room_values(f->data) + item * f->data->features + f->feature;
+    float *to = (float *)qn__table_space_values(f->data) + item * f->data->features + f->feature;
     *to = float_of(f, cell);
-    f->odd |= has_fraction(f) || cell->missing || (uint64_t)cell->whole > 255;
+    f->not_bytes |= has_fraction(f) || cell->missing || (uint64_t)cell->whole > 255;
     if (cell->missing || isnan(*to)) {
         put_missing(f, to);
         return QN_OK;
@@ -94,7 +95,7 @@ static qn_status put_float(void *user, uint64_t item, const qn__arrow_cell *cell
 
 /* The text of a cell that is a category: a number as CSV files have it. 0: it is missing. */
 static size_t text_of(const filling *f, const qn__arrow_cell *cell,
-                      char number[QN__ARROW_DECIMAL_ROOM], const char **text) {
+                      char number[QN__ARROW_DECIMAL_CAPACITY], const char **text) {
     *text = f->kind == QN__ARROW_TEXT ? cell->text : number;
     if (cell->missing || f->kind == QN__ARROW_EMPTY ||
         (f->kind == QN__ARROW_FLOAT && isnan(cell->number)))
@@ -121,8 +122,8 @@ static size_t text_of(const filling *f, const qn__arrow_cell *cell,
 static qn_status put_text(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
     filling *f = user;
     uint32_t number = 0;
-    float *to = (float *)qn__table_room_values(f->data) + item * f->data->features + f->feature;
-    char digits[QN__ARROW_DECIMAL_ROOM];
+    float *to = (float *)qn__table_space_values(f->data) + item * f->data->features + f->feature;
+    char digits[QN__ARROW_DECIMAL_CAPACITY];
     const char *text;
     if (qn__arrow_dates_range(f, item, cell, err) != QN_OK)
         return QN_INPUT;
@@ -161,7 +162,8 @@ static qn_status settle_feature(filling *f, qn_error *err) {
     qn__feature *feature = &data->schema->feature[f->feature];
     if (qn__arrow_dates_hold(f))
         return qn__arrow_dates_settle(f, err);
-    feature->bytes = !is_text(f) && !f->odd && f->kind != QN__ARROW_EMPTY && data->type == QN_F32;
+    feature->bytes =
+        !is_text(f) && !f->not_bytes && f->kind != QN__ARROW_EMPTY && data->type == QN_F32;
     if (!is_text(f))
         return QN_OK;
     f->order = qn__text_column_sort(&f->texts, 0, err);
@@ -231,7 +233,7 @@ static qn_status check_label(const filling *f, qn_error *err) {
                   err);
 }
 
-static qn_status make_label_room(filling *f, qn_error *err) {
+static qn_status make_label_space(filling *f, qn_error *err) {
     if (!has_fraction(f))
         return f->regress ? qn__data_need_targets(f->data, err)
                           : qn__data_need_labels(f->data, err);
@@ -265,7 +267,7 @@ static qn_status check_weight(const filling *f, qn_error *err) {
     return refuse(f, 0, "name a column of numbers with `data.weight`", err);
 }
 
-static qn_status make_weight_room(filling *f, qn_error *err) {
+static qn_status make_weight_space(filling *f, qn_error *err) {
     f->data->weights = qn__alloc(f->data->items, sizeof *f->data->weights, err);
     return f->data->weights ? QN_OK : QN_MEMORY;
 }
@@ -282,22 +284,22 @@ qn_status qn__arrow_column_begin(qn__arrow_column *f, const char *task, qn_error
         return status;
     if (qn__arrow_dates_begin(f, err) != QN_OK)
         return QN_INPUT;
-    f->odd = f->category || f->kind == QN__ARROW_DATE || f->kind == QN__ARROW_TEXT ||
-             f->kind == QN__ARROW_EMPTY || has_fraction(f);
+    f->not_bytes = f->category || f->kind == QN__ARROW_DATE || f->kind == QN__ARROW_TEXT ||
+                   f->kind == QN__ARROW_EMPTY || has_fraction(f);
     f->regress = task && strcmp(task, "regress") == 0;
     return f->use == QN__ARROW_LABEL    ? check_label(f, err)
            : f->use == QN__ARROW_WEIGHT ? check_weight(f, err)
                                         : QN_OK;
 }
 
-qn_status qn__arrow_column_make_room(qn__arrow_column *f, qn_error *err) {
-    return f->use == QN__ARROW_LABEL    ? make_label_room(f, err)
-           : f->use == QN__ARROW_WEIGHT ? make_weight_room(f, err)
+qn_status qn__arrow_column_make_space(qn__arrow_column *f, qn_error *err) {
+    return f->use == QN__ARROW_LABEL    ? make_label_space(f, err)
+           : f->use == QN__ARROW_WEIGHT ? make_weight_space(f, err)
                                         : QN_OK;
 }
 
 qn_status qn__arrow_column_look(qn__arrow_column *f, qn_error *err) {
-    return f->odd ? QN_OK : qn__arrow_each(f->table, f->column, find_odd, f, err);
+    return f->not_bytes ? QN_OK : qn__arrow_each(f->table, f->column, find_not_bytes, f, err);
 }
 
 qn_status qn__arrow_column_take(qn__arrow_column *f, qn_error *err) {

@@ -25,7 +25,7 @@ struct qn__arrow_column {
     qn__wide_gather *gather; /* of a FEATURE that may be wide; else NULL */
     qn__exact exact;         /* what is kept exactly, once it is settled */
     qn__wide_value *value;   /* of each item, from qn__alloc; NULL: nothing is kept */
-    int odd;                 /* some value is not a whole number from 0 to 255, so far */
+    int not_bytes;           /* some value is not a whole number from 0 to 255, so far */
     int there;               /* the values of this portion are in the data set already */
     int regress;             /* labels are targets */
     qn__text_set texts;      /* different ones, in the order of appearance */
@@ -37,10 +37,10 @@ struct qn__arrow_column {
  * it is used for. */
 qn_status qn__arrow_column_begin(qn__arrow_column *column, const char *task, qn_error *err);
 
-/* Makes room for labels and weights of data->items items. */
-qn_status qn__arrow_column_make_room(qn__arrow_column *column, qn_error *err);
+/* Makes space for labels and weights of data->items items. */
+qn_status qn__arrow_column_make_space(qn__arrow_column *column, qn_error *err);
 
-/* Sets `odd` from the values of this portion. */
+/* Sets `not_bytes` from the values of this portion. */
 qn_status qn__arrow_column_look(qn__arrow_column *column, qn_error *err);
 
 /* Takes the values of this portion, unless they are there. Those of a category are numbers in the

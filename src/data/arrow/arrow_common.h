@@ -6,13 +6,13 @@
 #include "data/arrow/arrow_parts.h"
 #include "data/arrow/arrow_table.h"
 
-enum { QN__ARROW_COMMON_ROOM = 24 };
+enum { QN__ARROW_COMMON_CAPACITY = 24 };
 
 /* A type of values, of a dictionary those that it stands for. */
 typedef struct qn__arrow_type {
     qn__arrow_kind kind;
     int scale; /* of a DECIMAL; else 0 */
-    char format[QN__ARROW_COMMON_ROOM];
+    char format[QN__ARROW_COMMON_CAPACITY];
 } qn__arrow_type;
 
 /* The type of a column of the table. Fails as qn__arrow_kind_of. */

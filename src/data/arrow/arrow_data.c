@@ -11,7 +11,7 @@
 #include "data/cells/row_numbers.h"
 #include "data/table/data_options.h"
 #include "data/table/rules.h"
-#include "data/table/table_room.h"
+#include "data/table/table_space.h"
 #include "num/host.h"
 #include <math.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ typedef struct filling {
     uint64_t columns;
     qn__arrow_number *number; /* features that are plain columns of numbers in this portion */
     uint32_t plain;
-    int made; /* there is room for the values */
+    int made; /* there is space for the values */
     int kept; /* it was asked whether doubles are kept */
     qn__wide_gather gather;
 } filling;
@@ -150,7 +150,7 @@ static qn_status begin_gather(filling *f, const qn_data_options *options, qn_err
 
 /* Finds the plain columns, and whether bytes are enough: integers up to 255 in all features, none
  * missing. The columns of a table of floats need no look. */
-static qn_status look_at_columns(filling *f, int *odd, qn_error *err) {
+static qn_status look_at_columns(filling *f, int *not_bytes, qn_error *err) {
     const int bytes = !f->made || f->data->type == QN_U8;
     qn_status status = QN_OK;
     f->plain = 0;
@@ -160,23 +160,23 @@ static qn_status look_at_columns(filling *f, int *odd, qn_error *err) {
             continue;
         c->there = !c->category && qn__arrow_is_plain(f->table, c->column);
         if (c->there)
-            f->number[f->plain++] = (qn__arrow_number){c->column, c->feature, c->odd};
+            f->number[f->plain++] = (qn__arrow_number){c->column, c->feature, c->not_bytes};
         else if (bytes)
             status = qn__arrow_column_look(c, err);
     }
     qn__arrow_find_odd(f->table, f->number, f->plain, f->table->pool);
     uint32_t plain = 0;
-    *odd = 0;
+    *not_bytes = 0;
     for (uint64_t i = 0; i < f->columns; i++) {
         qn__arrow_column *c = &f->column[i];
         if (c->there)
-            c->odd = f->number[plain++].odd;
-        *odd |= c->use == QN__ARROW_FEATURE && c->odd;
+            c->not_bytes = f->number[plain++].not_bytes;
+        *not_bytes |= c->use == QN__ARROW_FEATURE && c->not_bytes;
     }
     return status;
 }
 
-static qn_status make_room(filling *f, qn_data_type type, qn_error *err) {
+static qn_status reserve(filling *f, qn_data_type type, qn_error *err) {
     qn_data *data = f->data;
     data->type = type;
     data->items = f->table->items;
@@ -184,22 +184,22 @@ static qn_status make_room(filling *f, qn_data_type type, qn_error *err) {
     f->made = 1;
     qn_status status = qn__data_need_schema(data, err);
     if (status == QN_OK)
-        status = qn__table_room_make(data, err);
+        status = qn__table_space_make(data, err);
     for (uint64_t i = 0; i < f->columns && status == QN_OK; i++)
-        status = qn__arrow_column_make_room(&f->column[i], err);
+        status = qn__arrow_column_make_space(&f->column[i], err);
     return status;
 }
 
 static qn_status take_portion(filling *f, qn_error *err) {
-    int odd = 0;
-    qn_status status = look_at_columns(f, &odd, err);
+    int not_bytes = 0;
+    qn_status status = look_at_columns(f, &not_bytes, err);
     if (status == QN_OK && !f->made)
-        status = make_room(f, odd ? QN_F32 : QN_U8, err);
+        status = reserve(f, not_bytes ? QN_F32 : QN_U8, err);
     if (status == QN_OK && f->options->keep_doubles && !f->kept)
         status = qn__wide_gather_doubles(&f->gather, err);
     f->kept = 1;
-    if (status == QN_OK && odd && f->data->type == QN_U8)
-        status = qn__table_room_widen(f->data, f->table->first, err);
+    if (status == QN_OK && not_bytes && f->data->type == QN_U8)
+        status = qn__table_space_widen(f->data, f->table->first, err);
     if (status != QN_OK)
         return status;
     const int done = qn__arrow_put_numbers(f->table, f->number, f->plain, f->data, f->table->pool);
@@ -236,7 +236,7 @@ static qn_status number_categories(filling *f, qn_error *err) {
         if (f->column[i].order)
             column[count++] = &f->column[i];
     for (uint64_t i = 0; i < data->items && count > 0; i++) {
-        float *item = (float *)qn__table_room_values(data) + i * data->features;
+        float *item = (float *)qn__table_space_values(data) + i * data->features;
         for (uint64_t k = 0; k < count; k++) {
             float *to = &item[column[k]->feature];
             if (!isnan(*to))

@@ -8,7 +8,7 @@
 #include "data/table/dates.h"
 #include "data/table/missing.h"
 #include "data/table/rules.h"
-#include "data/table/table_room.h"
+#include "data/table/table_space.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -37,8 +37,8 @@ qn_status qn__arrow_dates_begin(qn__arrow_column *c, qn_error *err) {
     return QN_OK;
 }
 
-/* Room for the exact values of all items, missing at first. */
-static qn_status need_room(qn__arrow_column *c, qn_error *err) {
+/* Space for the exact values of all items, missing at first. */
+static qn_status need_space(qn__arrow_column *c, qn_error *err) {
     const uint64_t items = c->data->items;
     if (c->value)
         return QN_OK;
@@ -49,7 +49,7 @@ static qn_status need_room(qn__arrow_column *c, qn_error *err) {
 }
 
 static float *place_of(const qn__arrow_column *c, uint64_t item) {
-    return (float *)qn__table_room_values(c->data) + item * c->data->features + c->feature;
+    return (float *)qn__table_space_values(c->data) + item * c->data->features + c->feature;
 }
 
 qn_status qn__arrow_dates_range(const qn__arrow_column *c, uint64_t item,
@@ -76,7 +76,7 @@ qn_status qn__arrow_dates_put(void *user, uint64_t item, const qn__arrow_cell *c
     c->dates.hour |= cell->whole % QN__DAY_MICROSECONDS != 0;
     if (!c->dates.time)
         return QN_OK;
-    if (need_room(c, err) != QN_OK)
+    if (need_space(c, err) != QN_OK)
         return QN_MEMORY;
     c->value[item].whole = cell->whole;
     return QN_OK;
@@ -106,7 +106,7 @@ qn_status qn__arrow_dates_look(qn__arrow_column *c, uint64_t item, const qn__arr
         return qn__arrow_refuse(c->table, c->column, item, "leave the column out with `data.drop`",
                                 err);
     }
-    if (need_room(c, err) != QN_OK)
+    if (need_space(c, err) != QN_OK)
         return QN_MEMORY;
     c->value[item].whole = moment.at;
     c->dates.found++;

@@ -64,8 +64,9 @@ static int is_zero(const uint64_t limb[LIMBS]) {
     return (limb[0] | limb[1] | limb[2] | limb[3]) == 0;
 }
 
-size_t qn__arrow_decimal_text(const qn__arrow_decimal *decimal, char text[QN__ARROW_DECIMAL_ROOM]) {
-    char back[QN__ARROW_DECIMAL_ROOM]; /* from the last character on */
+size_t qn__arrow_decimal_text(const qn__arrow_decimal *decimal,
+                              char text[QN__ARROW_DECIMAL_CAPACITY]) {
+    char back[QN__ARROW_DECIMAL_CAPACITY]; /* from the last character on */
     uint64_t limb[LIMBS];
     size_t size = 0, out = 0;
     memcpy(limb, decimal->limb, sizeof limb);
@@ -89,7 +90,7 @@ size_t qn__arrow_decimal_text(const qn__arrow_decimal *decimal, char text[QN__AR
 
 /* Of the decimal's text, so that it is rounded once, as in a CSV file. */
 static double from_text(const qn__arrow_decimal *decimal) {
-    char text[QN__ARROW_DECIMAL_ROOM];
+    char text[QN__ARROW_DECIMAL_CAPACITY];
     float value;
     const size_t size = qn__arrow_decimal_text(decimal, text);
     if (qn__parse_float(text, size, &value))
@@ -129,7 +130,7 @@ double qn__arrow_decimal_number(const qn__arrow_decimal *decimal) {
 }
 
 double qn__arrow_decimal_real(const qn__arrow_decimal *decimal) {
-    char text[QN__ARROW_DECIMAL_ROOM];
+    char text[QN__ARROW_DECIMAL_CAPACITY];
     double value = 0;
     if (nearest(decimal, &value))
         return decimal->negative ? -value : value;

@@ -12,7 +12,11 @@ typedef struct qn__arrow_decimal {
     int scale; /* from -QN__ARROW_DECIMAL_SCALE to QN__ARROW_DECIMAL_SCALE */
 } qn__arrow_decimal;
 
-enum { QN__ARROW_DECIMAL_SCALE = 100, QN__ARROW_DECIMAL_ROOM = 200, QN__ARROW_DECIMAL_BYTES = 32 };
+enum {
+    QN__ARROW_DECIMAL_SCALE = 100,
+    QN__ARROW_DECIMAL_CAPACITY = 200,
+    QN__ARROW_DECIMAL_BYTES = 32
+};
 
 /* Reads the format "d:PRECISION,SCALE[,BITS]" of the Arrow C interface. 0: it is not one, or it is
  * not read: BITS other than 32, 64, 128 and 256, or a scale beyond the limits. */
@@ -26,7 +30,8 @@ void qn__arrow_decimal_store(const qn__arrow_decimal *decimal, void *bytes);
 
 /* Its digits, with all `scale` digits after the point: "-0.50", as a CSV file has it. Returns the
  * length. */
-size_t qn__arrow_decimal_text(const qn__arrow_decimal *decimal, char text[QN__ARROW_DECIMAL_ROOM]);
+size_t qn__arrow_decimal_text(const qn__arrow_decimal *decimal,
+                              char text[QN__ARROW_DECIMAL_CAPACITY]);
 
 /* A double whose nearest float32 is that of the decimal; an infinity where that is one. Whole
  * numbers up to 2^53 are exact. */

@@ -3,7 +3,7 @@
 #include "data/arrow/arrow_numbers.h"
 #include "base/binary/half.h"
 #include "data/table/missing.h"
-#include "data/table/table_room.h"
+#include "data/table/table_space.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum { BLOCK = 128 };
 typedef struct work {
     const qn__arrow_table *table;
     const qn__arrow_number *number;
-    qn__arrow_number *found; /* the same, to write `odd` */
+    qn__arrow_number *found; /* the same, to write `not_bytes` */
     uint32_t count;
     qn_data *data;
     atomic_uint_fast64_t next; /* column or block */
@@ -74,7 +74,7 @@ static void run(qn__pool *pool, void (*body)(void *context, int thread), work *w
         body(w, 0);
 }
 
-/* ------------------------------------------------------------------ odd values */
+/* ------------------------------------------------------------------ not bytes */
 
 /* Bits above the lowest 8 of any value; those of a negative one are set. */
 #define SCAN(letter, type)                                                                         \
@@ -86,7 +86,7 @@ static void run(qn__pool *pool, void (*body)(void *context, int thread), work *w
         }                                                                                          \
         break;
 
-static int is_odd(const cells *c) {
+static int is_not_byte(const cells *c) {
     uint64_t high = 0;
     for (int64_t i = 0; c->valid && i < c->rows; i++)
         if (!is_there(c, i))
@@ -107,10 +107,10 @@ static void find_some(void *context, int thread) {
         if (k >= w->count)
             return;
         qn__arrow_number *n = &w->found[k];
-        n->odd |= strchr("efg", letter_of(w->table, n->column)) != NULL;
-        for (uint64_t p = 0; p < w->table->parts && !n->odd; p++) {
+        n->not_bytes |= strchr("efg", letter_of(w->table, n->column)) != NULL;
+        for (uint64_t p = 0; p < w->table->parts && !n->not_bytes; p++) {
             const cells c = cells_of(w->table, p, n->column);
-            n->odd = is_odd(&c);
+            n->not_bytes = is_not_byte(&c);
         }
     }
 }
@@ -191,10 +191,10 @@ static void put_block(work *w, uint64_t part, int64_t first, int64_t rows, uint6
         c.rows = rows;
         const size_t at = (size_t)item * step + n->feature;
         if (data->type == QN_U8) {
-            put_bytes(&c, (uint8_t *)qn__table_room_values(data) + at, step);
+            put_bytes(&c, (uint8_t *)qn__table_space_values(data) + at, step);
             continue;
         }
-        float *to = (float *)qn__table_room_values(data) + at;
+        float *to = (float *)qn__table_space_values(data) + at;
         put_floats(&c, to, step);
         if (c.valid || strchr("efg", c.letter))
             settle(w, &c, to, step);

@@ -10,13 +10,14 @@
 typedef struct qn__arrow_number {
     uint64_t column;
     uint32_t feature;
-    int odd; /* 1: floats, or some value is missing or no whole number from 0 to 255, so far */
+    int not_bytes; /* 1: floats, or some value is missing or no whole number from 0 to 255, so far
+                    */
 } qn__arrow_number;
 
 /* 1 when the column can be read here: numbers, with a buffer in each part. */
 int qn__arrow_is_plain(const qn__arrow_table *table, uint64_t column);
 
-/* Sets `odd` of those of `count` columns that are. `pool` may be NULL: the caller alone. */
+/* Sets `not_bytes` of those of `count` columns that are. `pool` may be NULL: the caller alone. */
 void qn__arrow_find_odd(const qn__arrow_table *table, qn__arrow_number *number, uint32_t count,
                         qn__pool *pool);
 

@@ -31,16 +31,16 @@ static void release_block(qn__block *block) {
 }
 
 static void *new_block(qn__pile *pile, uint64_t count, uint64_t size, qn_error *err) {
-    if (pile->blocks == pile->room) {
-        const size_t room = pile->room ? 2 * pile->room : 64;
-        qn__block *more = qn__alloc(room, sizeof *more, err);
+    if (pile->blocks == pile->capacity) {
+        const size_t capacity = pile->capacity ? 2 * pile->capacity : 64;
+        qn__block *more = qn__alloc(capacity, sizeof *more, err);
         if (!more)
             return NULL;
         if (pile->blocks > 0)
             memcpy(more, pile->block, pile->blocks * sizeof *more);
         qn__free(pile->block);
         pile->block = more;
-        pile->room = room;
+        pile->capacity = capacity;
     }
     const qn__block block = make_block(count, size, err);
     if (block.memory)

@@ -15,7 +15,7 @@ typedef struct qn__block {
 /* Memory that lives as long as a stream or a portion of it, released all at once. */
 typedef struct qn__pile {
     qn__block *block;
-    size_t blocks, room;
+    size_t blocks, capacity;
     uint64_t bytes; /* of all blocks */
     uint8_t *slab;  /* the rest of a large block, cut for several */
     size_t left;
@@ -45,7 +45,7 @@ typedef struct qn__column_type {
 /* Makes the schema of a table in the pile. */
 qn_status qn__parts_schema(qn__pile *pile, const qn__column_type *type, uint64_t columns,
                            struct ArrowSchema *out, qn_error *err);
-/* Makes a part of a table in the pile: columns of `rows` values without buffers, with room for
+/* Makes a part of a table in the pile: columns of `rows` values without buffers, with space for
  * QN__PART_BUFFERS of them each. */
 enum { QN__PART_BUFFERS = 3 };
 qn_status qn__parts_array(qn__pile *pile, uint64_t columns, int64_t rows, struct ArrowArray *out,

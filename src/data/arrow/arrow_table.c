@@ -108,16 +108,16 @@ static qn_status check_part(const qn__arrow_table *table, const struct ArrowArra
 
 /* The part moves into the table, unless it has no rows. */
 static qn_status keep_part(qn__arrow_table *table, struct ArrowArray *part, qn_error *err) {
-    if (table->parts == table->room) {
-        const uint64_t room = table->room ? 2 * table->room : 16;
-        struct ArrowArray *more = qn__alloc(room, sizeof *more, err);
+    if (table->parts == table->capacity) {
+        const uint64_t capacity = table->capacity ? 2 * table->capacity : 16;
+        struct ArrowArray *more = qn__alloc(capacity, sizeof *more, err);
         if (!more)
             return QN_MEMORY;
         if (table->parts)
             memcpy(more, table->part, table->parts * sizeof *more);
         qn__free(table->part);
         table->part = more;
-        table->room = room;
+        table->capacity = capacity;
     }
     table->part[table->parts++] = *part;
     table->rows += (uint64_t)part->length;
@@ -166,7 +166,7 @@ static qn_status refuse_rows(const qn__arrow_table *table, qn_error *err) {
     return refuse_table(table, err, "read it when nothing writes to it any more");
 }
 
-/* Room is made for the items that are known, so there must not be more. */
+/* Space is made for the items that are known, so there must not be more. */
 static qn_status check_rows(const qn__arrow_table *table, qn_error *err) {
     if (table->items == 0) {
         qn__fail(err, QN_INPUT, "the table has no rows");

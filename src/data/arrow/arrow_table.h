@@ -41,7 +41,7 @@ typedef struct qn__arrow_table {
     struct ArrowSchema schema;
     uint64_t columns;
     struct ArrowArray *part; /* of this portion, with at least one row each */
-    uint64_t parts, room;
+    uint64_t parts, capacity;
     uint64_t first, rows; /* the items of this portion */
     uint64_t items;       /* of all portions; 0: it is not known yet */
 } qn__arrow_table;

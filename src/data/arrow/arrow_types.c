@@ -79,7 +79,7 @@ static const char *next_text(const char **at, int32_t *size) {
     return *at - *size;
 }
 
-int qn__arrow_extension(const struct ArrowSchema *type, char name[QN__EXTENSION_ROOM]) {
+int qn__arrow_extension(const struct ArrowSchema *type, char name[QN__EXTENSION_CAPACITY]) {
     static const char key_of_name[] = "ARROW:extension:name";
     const char *at = type->metadata;
     int32_t count = at ? next_number(&at) : 0;
@@ -88,7 +88,7 @@ int qn__arrow_extension(const struct ArrowSchema *type, char name[QN__EXTENSION_
         const char *key = next_text(&at, &key_size), *text = next_text(&at, &size);
         if (key_size != sizeof key_of_name - 1 || memcmp(key, key_of_name, (size_t)key_size) != 0)
             continue;
-        snprintf(name, QN__EXTENSION_ROOM, "%.*s", (int)size, text);
+        snprintf(name, QN__EXTENSION_CAPACITY, "%.*s", (int)size, text);
         return 1;
     }
     return 0;
@@ -99,7 +99,7 @@ qn_status qn__arrow_refuse_type(const qn__arrow_table *table, uint64_t column, q
     const struct ArrowSchema *values = type->dictionary ? type->dictionary : type;
     const char *name = type->name ? type->name : "", *format = values->format;
     const char *inside = type->dictionary ? " in a dictionary" : "";
-    char extension[QN__EXTENSION_ROOM], remedy[400], shown[41];
+    char extension[QN__EXTENSION_CAPACITY], remedy[400], shown[41];
     const int extended = qn__arrow_extension(type, extension);
     const named *told =
         extended ? find(extensions, sizeof extensions / sizeof *extensions, extension) : NULL;

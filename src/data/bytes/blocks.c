@@ -4,7 +4,7 @@
 #include <string.h>
 
 int qn__block_literal(qn__block *b, uint64_t size) {
-    if (size > (uint64_t)(b->end - b->at) || size > b->room - b->made)
+    if (size > (uint64_t)(b->end - b->at) || size > b->capacity - b->made)
         return 0;
     if (size > 0)
         memcpy(b->to + b->made, b->at, (size_t)size);
@@ -14,7 +14,7 @@ int qn__block_literal(qn__block *b, uint64_t size) {
 }
 
 int qn__block_copy(qn__block *b, uint64_t back, uint64_t size) {
-    if (back == 0 || back > b->made || size > b->room - b->made)
+    if (back == 0 || back > b->made || size > b->capacity - b->made)
         return 0;
     uint8_t *to = b->to + b->made;
     const uint8_t *from = to - back;
@@ -72,7 +72,7 @@ static int snappy_element(qn__block *b) {
 }
 
 int qn__snappy_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
-    qn__block b = {.at = from, .end = from + size, .to = to, .room = made};
+    qn__block b = {.at = from, .end = from + size, .to = to, .capacity = made};
     uint64_t length;
     if (!snappy_length(&b, &length) || length != made)
         return 0;
@@ -116,7 +116,7 @@ static int lz4_sequences(qn__block *b) {
 }
 
 int qn__lz4_block_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
-    qn__block b = {.at = from, .end = from + size, .to = to, .room = made};
+    qn__block b = {.at = from, .end = from + size, .to = to, .capacity = made};
     return lz4_sequences(&b) && b.made == made;
 }
 
@@ -162,7 +162,7 @@ static int lz4_frame(qn__block *b) {
 }
 
 int qn__lz4_frame_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
-    qn__block b = {.at = from, .end = from + size, .to = to, .room = made};
+    qn__block b = {.at = from, .end = from + size, .to = to, .capacity = made};
     do
         if (!lz4_frame(&b))
             return 0;
@@ -182,7 +182,7 @@ static int take_big(qn__block *b, uint64_t *number) {
 /* A group of blocks, which makes as many bytes as it says. */
 static int hadoop_group(qn__block *b) {
     uint64_t made, size;
-    if (!take_big(b, &made) || made > b->room - b->made)
+    if (!take_big(b, &made) || made > b->capacity - b->made)
         return 0;
     const size_t until = b->made + (size_t)made;
     while (b->made < until) {
@@ -190,7 +190,7 @@ static int hadoop_group(qn__block *b) {
             return 0;
         /* A block copies from itself alone, and does not go on beyond its group. */
         qn__block one = {
-            .at = b->at, .end = b->at + size, .to = b->to + b->made, .room = until - b->made};
+            .at = b->at, .end = b->at + size, .to = b->to + b->made, .capacity = until - b->made};
         if (!lz4_sequences(&one) || one.made == 0)
             return 0;
         b->at += size;
@@ -200,7 +200,7 @@ static int hadoop_group(qn__block *b) {
 }
 
 int qn__lz4_old_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
-    qn__block b = {.at = from, .end = from + size, .to = to, .room = made};
+    qn__block b = {.at = from, .end = from + size, .to = to, .capacity = made};
     int groups = 1;
     while (groups && b.at < b.end)
         groups = hadoop_group(&b);

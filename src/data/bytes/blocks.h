@@ -16,14 +16,14 @@ int qn__lz4_frame_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t m
  * bytes are not such groups, one block. */
 int qn__lz4_old_unpack(const uint8_t *from, size_t size, uint8_t *to, size_t made);
 
-/* What the unpacking of a block works on: `to` grows up to `room`. */
+/* What the unpacking of a block works on: `to` grows up to `capacity`. */
 typedef struct qn__block {
     const uint8_t *at, *end; /* input that is left */
     uint8_t *to;             /* the whole output, which copies may go back to */
-    size_t made, room;
+    size_t made, capacity;
 } qn__block;
 
-/* Appends `size` bytes of the input; 0: there are not as many, or no room. */
+/* Appends `size` bytes of the input; 0: there are not as many, or no space. */
 int qn__block_literal(qn__block *b, uint64_t size);
 /* Appends `size` bytes of what was made `back` bytes ago, perhaps just now; 0: that cannot be. */
 int qn__block_copy(qn__block *b, uint64_t back, uint64_t size);

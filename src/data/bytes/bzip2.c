@@ -51,18 +51,18 @@ static qn_status need(qn_error *err) {
 
 static int begin(void *state) { return the.begin(state, 0, 0) == OK; }
 
-static qn__packed_step step(void *state, qn__packed_room *room, int last) {
+static qn__packed_step step(void *state, qn__packed_space *buffer, int last) {
     bzip2_state *s = state;
     (void)last;
-    const size_t in = room->in_size < UINT_MAX ? room->in_size : UINT_MAX,
-                 out = room->out_size < UINT_MAX ? room->out_size : UINT_MAX;
-    s->in = (char *)(uintptr_t)room->in;
+    const size_t in = buffer->in_size < UINT_MAX ? buffer->in_size : UINT_MAX,
+                 out = buffer->out_size < UINT_MAX ? buffer->out_size : UINT_MAX;
+    s->in = (char *)(uintptr_t)buffer->in;
     s->in_size = (unsigned)in;
-    s->out = (char *)room->out;
+    s->out = (char *)buffer->out;
     s->out_size = (unsigned)out;
     const int code = the.unpack(s);
-    room->in_size -= in - s->in_size;
-    room->out_size -= out - s->out_size;
+    buffer->in_size -= in - s->in_size;
+    buffer->out_size -= out - s->out_size;
     return code == OK             ? QN__PACKED_MORE
            : code == STREAM_END   ? QN__PACKED_END
            : code == MEMORY_ERROR ? QN__PACKED_MEMORY

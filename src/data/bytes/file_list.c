@@ -40,11 +40,11 @@ static qn_status refuse(const char *path, const char *what, const char *remedy, 
 
 /* ------------------------------------------------------------------ adding */
 
-static qn_status make_room(finding *f, qn_error *err) {
+static qn_status reserve(finding *f, qn_error *err) {
     qn__file_list *list = f->list;
-    const size_t room = list->room ? 2 * list->room : 16;
-    qn__listed_file *file = qn__alloc(room, sizeof *file, err);
-    size_t *below = qn__alloc(room, sizeof *below, err);
+    const size_t capacity = list->capacity ? 2 * list->capacity : 16;
+    qn__listed_file *file = qn__alloc(capacity, sizeof *file, err);
+    size_t *below = qn__alloc(capacity, sizeof *below, err);
     if (!file || !below) {
         qn__free(file);
         qn__free(below);
@@ -58,13 +58,13 @@ static qn_status make_room(finding *f, qn_error *err) {
     qn__free(f->below);
     list->file = file;
     f->below = below;
-    list->room = room;
+    list->capacity = capacity;
     return QN_OK;
 }
 
 static qn_status add(finding *f, const char *path, size_t below, qn_error *err) {
     qn__file_list *list = f->list;
-    if (list->count == list->room && make_room(f, err) != QN_OK)
+    if (list->count == list->capacity && reserve(f, err) != QN_OK)
         return QN_MEMORY;
     char *copy = qn__copy_text(path, err);
     if (!copy)

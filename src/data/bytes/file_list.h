@@ -15,7 +15,7 @@ typedef struct qn__listed_file {
 
 typedef struct qn__file_list {
     qn__listed_file *file; /* in the order of their rows, at least one */
-    size_t count, room;
+    size_t count, capacity;
     size_t keys; /* of each file, with the same names */
 } qn__file_list;
 

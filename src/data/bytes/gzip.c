@@ -15,18 +15,18 @@
 /* 15: window bits; 16 more: accept only a gzip header. */
 static int begin(void *state) { return inflateInit2((z_stream *)state, 15 + 16) == Z_OK; }
 
-static qn__packed_step step(void *state, qn__packed_room *room, int last) {
+static qn__packed_step step(void *state, qn__packed_space *buffer, int last) {
     z_stream *s = state;
     (void)last;
-    const size_t in = room->in_size < AT_ONCE ? room->in_size : AT_ONCE,
-                 out = room->out_size < AT_ONCE ? room->out_size : AT_ONCE;
-    s->next_in = (Bytef *)(uintptr_t)room->in;
+    const size_t in = buffer->in_size < AT_ONCE ? buffer->in_size : AT_ONCE,
+                 out = buffer->out_size < AT_ONCE ? buffer->out_size : AT_ONCE;
+    s->next_in = (Bytef *)(uintptr_t)buffer->in;
     s->avail_in = (uInt)in;
-    s->next_out = room->out;
+    s->next_out = buffer->out;
     s->avail_out = (uInt)out;
     const int code = inflate(s, Z_NO_FLUSH);
-    room->in_size -= in - s->avail_in;
-    room->out_size -= out - s->avail_out;
+    buffer->in_size -= in - s->avail_in;
+    buffer->out_size -= out - s->avail_out;
     return code == Z_OK || code == Z_BUF_ERROR ? QN__PACKED_MORE
            : code == Z_STREAM_END              ? QN__PACKED_END
            : code == Z_MEM_ERROR               ? QN__PACKED_MEMORY

@@ -5,16 +5,16 @@
 #include <zlib.h>
 
 /* Appends one gzip member; returns its size. */
-static size_t pack(const void *bytes, size_t size, uint8_t *out, size_t room) {
+static size_t pack(const void *bytes, size_t size, uint8_t *out, size_t capacity) {
     z_stream stream = {0};
     assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
     stream.next_in = (Bytef *)(uintptr_t)bytes;
     stream.avail_in = (uInt)size;
     stream.next_out = out;
-    stream.avail_out = (uInt)room;
+    stream.avail_out = (uInt)capacity;
     assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
     deflateEnd(&stream);
-    return room - stream.avail_out;
+    return capacity - stream.avail_out;
 }
 
 static const char text[] = "1,2\n3,4\n";

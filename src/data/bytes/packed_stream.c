@@ -3,7 +3,7 @@
 #include "data/bytes/descriptor.h"
 #include <string.h>
 
-#define INPUT_ROOM ((size_t)1 << 18)
+#define INPUT_CAPACITY ((size_t)1 << 18)
 
 struct qn__packed {
     const qn__unpacker *library;
@@ -13,7 +13,7 @@ struct qn__packed {
     int inside, ended;          /* in the middle of compressed data; at the end of the file */
     uint64_t read, most, given; /* bytes taken from the file; that may be given; that were */
     size_t at, size;            /* of the input */
-    uint8_t input[INPUT_ROOM];
+    uint8_t input[INPUT_CAPACITY];
 };
 
 qn_status qn__packed_create(const qn__unpacker *library, int fd, const char *path,
@@ -65,7 +65,7 @@ static qn_status refill(qn__packed *p, qn_error *err) {
         return QN_OK;
     p->at = p->size = 0;
     const qn_status status =
-        qn__descriptor_read(p->fd, p->path, p->input, INPUT_ROOM, &p->size, err);
+        qn__descriptor_read(p->fd, p->path, p->input, INPUT_CAPACITY, &p->size, err);
     p->read += status == QN_OK ? p->size : 0;
     return status;
 }
@@ -89,14 +89,14 @@ static qn_status step(qn__packed *p, uint8_t *to, size_t size, size_t *got, qn_e
     if (status != QN_OK || !p->inside)
         return status == QN_OK ? go_on(p, err) : status;
     const int last = p->size == 0;
-    qn__packed_room room = {p->input + p->at, p->size - p->at, to, size, NULL};
-    const qn__packed_step result = p->library->step(p->state, &room, last);
-    p->at = p->size - room.in_size;
-    *got = size - room.out_size;
+    qn__packed_space buffer = {p->input + p->at, p->size - p->at, to, size, NULL};
+    const qn__packed_step result = p->library->step(p->state, &buffer, last);
+    p->at = p->size - buffer.in_size;
+    *got = size - buffer.out_size;
     if (result == QN__PACKED_MEMORY)
         return qn__fail_memory(err, 1, (size_t)1 << 20);
     if (result == QN__PACKED_CORRUPT)
-        return refuse(p, "is corrupt", room.why, err);
+        return refuse(p, "is corrupt", buffer.why, err);
     p->inside = result == QN__PACKED_MORE;
     return p->inside && last && *got == 0 ? refuse(p, "is cut off", NULL, err) : QN_OK;
 }

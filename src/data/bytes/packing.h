@@ -50,13 +50,13 @@ typedef enum qn__packed_next {
 } qn__packed_next;
 
 /* What is left of the input and of the space for output. */
-typedef struct qn__packed_room {
+typedef struct qn__packed_space {
     const uint8_t *in;
     size_t in_size;
     uint8_t *out;
     size_t out_size;
     const char *why; /* of QN__PACKED_CORRUPT, static; NULL: the library gives no reason */
-} qn__packed_room;
+} qn__packed_space;
 
 typedef struct qn__unpacker {
     const char *name, *by_hand, *test; /* for messages: "gzip", "gunzip", "gzip -t" */
@@ -68,7 +68,7 @@ typedef struct qn__unpacker {
     /* Begins; 0: memory is short. */
     int (*begin)(void *state);
     /* One call. `last`: no input follows. */
-    qn__packed_step (*step)(void *state, qn__packed_room *room, int last);
+    qn__packed_step (*step)(void *state, qn__packed_space *buffer, int last);
     /* What follows an end; size > 0. */
     qn__packed_next (*next)(void *state, const uint8_t *first, size_t size);
     void (*end)(void *state);

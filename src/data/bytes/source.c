@@ -20,7 +20,7 @@
 
 #define PEEK_MAX 512
 /* First estimate of the size of a decompressed file; doubled as needed. */
-#define FIRST_ROOM ((size_t)1 << 20)
+#define FIRST_CAPACITY ((size_t)1 << 20)
 
 struct qn__source {
     char *path;
@@ -283,34 +283,35 @@ qn_status qn__source_peek(qn__source *source, uint8_t *bytes, size_t size, size_
     return QN_OK;
 }
 
-/* Grows to `room` bytes and the margin. realloc moves large blocks by remapping, so growing copies
- * nothing, and pages that were not written take no memory. */
-static qn_status grow(qn__buffer *buffer, size_t room, qn_error *err) {
-    if (room > SIZE_MAX - QN__DATA_MARGIN)
-        return qn__fail_memory(err, room, 1);
-    uint8_t *larger = realloc(buffer->data, room + QN__DATA_MARGIN);
+/* Grows to `capacity` bytes and the margin. realloc moves large blocks by remapping, so growing
+ * copies nothing, and pages that were not written take no memory. */
+static qn_status grow(qn__buffer *buffer, size_t capacity, qn_error *err) {
+    if (capacity > SIZE_MAX - QN__DATA_MARGIN)
+        return qn__fail_memory(err, capacity, 1);
+    uint8_t *larger = realloc(buffer->data, capacity + QN__DATA_MARGIN);
     if (!larger)
-        return qn__fail_memory(err, room, 1);
+        return qn__fail_memory(err, capacity, 1);
     buffer->data = larger;
     return QN_OK;
 }
 
 qn_status qn__source_take(qn__source *source, size_t wanted, qn__buffer *out, qn_error *err) {
     *out = (qn__buffer){0};
-    size_t vouched = qn__source_packing(source) ? FIRST_ROOM : (size_t)source->file_size;
-    size_t room = wanted < vouched ? wanted : vouched;
+    size_t vouched = qn__source_packing(source) ? FIRST_CAPACITY : (size_t)source->file_size;
+    size_t capacity = wanted < vouched ? wanted : vouched;
     qn_status status = QN_OK;
     for (;;) {
         size_t got = 0;
-        status = grow(out, room, err);
+        status = grow(out, capacity, err);
         if (status == QN_OK)
-            status = qn__source_read(source, out->data + out->size, room - out->size, &got, err);
+            status =
+                qn__source_read(source, out->data + out->size, capacity - out->size, &got, err);
         if (status != QN_OK)
             break;
         out->size += got;
-        if (out->size < room || room == wanted)
+        if (out->size < capacity || capacity == wanted)
             break;
-        room = room > wanted / 2 ? wanted : room * 2;
+        capacity = capacity > wanted / 2 ? wanted : capacity * 2;
     }
     if (status == QN_OK)
         status = grow(out, out->size, err); /* releases unused memory */

@@ -54,7 +54,7 @@ static qn_status copy(int file, qn_error *err) {
             break;
         if (!write_all(file, bytes, (size_t)got)) {
             qn__fail_errno(err, "keep", QN__STANDARD_INPUT_SHOWN);
-            return qn__remedy(err, QN_IO, "set TMPDIR to a folder with more room, or name a file");
+            return qn__remedy(err, QN_IO, "set TMPDIR to a folder with more space, or name a file");
         }
     }
     return lseek(file, 0, SEEK_SET) == 0 ? QN_OK

@@ -51,15 +51,15 @@ static qn_status need(qn_error *err) {
 
 static int begin(void *state) { return the.begin(state, MEMORY_MOST, CONCATENATED) == OK; }
 
-static qn__packed_step step(void *state, qn__packed_room *room, int last) {
+static qn__packed_step step(void *state, qn__packed_space *buffer, int last) {
     xz_state *s = state;
-    s->in = room->in;
-    s->in_size = room->in_size;
-    s->out = room->out;
-    s->out_size = room->out_size;
+    s->in = buffer->in;
+    s->in_size = buffer->in_size;
+    s->out = buffer->out;
+    s->out_size = buffer->out_size;
     const int code = the.unpack(s, last ? FINISH : RUN);
-    room->in_size = s->in_size;
-    room->out_size = s->out_size;
+    buffer->in_size = s->in_size;
+    buffer->out_size = s->out_size;
     return code == OK || code == NO_CHECK || code == STUCK ? QN__PACKED_MORE
            : code == STREAM_END                            ? QN__PACKED_END
            : code == MEMORY_ERROR || code == LIMIT_ERROR   ? QN__PACKED_MEMORY

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_ROOM = 256 };
+enum { NAMES_CAPACITY = 256 };
 
 struct qn__zip_file {
     qn__zip *zip;
@@ -93,23 +93,24 @@ static qn_status refuse_document(const qn__zip *zip, qn_error *err) {
 
 /* ------------------------------------------------------------------ the file */
 
-static void list_names(const qn__zip *zip, char text[NAMES_ROOM]) {
+static void list_names(const qn__zip *zip, char text[NAMES_CAPACITY]) {
     size_t used = 0;
     *text = '\0';
     for (uint64_t i = 0; i < zip->count; i++) {
         const char *name = zip->entry[i].name;
         if (is_ignored(name))
             continue;
-        if (used + strlen(name) + 8 > NAMES_ROOM) {
-            snprintf(text + used, NAMES_ROOM - used, " ...");
+        if (used + strlen(name) + 8 > NAMES_CAPACITY) {
+            snprintf(text + used, NAMES_CAPACITY - used, " ...");
             return;
         }
-        used += (size_t)snprintf(text + used, NAMES_ROOM - used, "%s%s", used ? ", " : "", name);
+        used +=
+            (size_t)snprintf(text + used, NAMES_CAPACITY - used, "%s%s", used ? ", " : "", name);
     }
 }
 
 static qn_status refuse_names(const qn__zip *zip, const char *part, qn_error *err) {
-    char names[NAMES_ROOM];
+    char names[NAMES_CAPACITY];
     list_names(zip, names);
     if (part)
         qn__fail(err, QN_INPUT, "the ZIP archive has no file \"%.80s\", but %s", part, names);

@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 enum { LOCAL_SIZE = 30, STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };
-#define INPUT_ROOM ((size_t)1 << 18)
+#define INPUT_CAPACITY ((size_t)1 << 18)
 
 struct qn__zip_stream {
     const qn__zip *zip;
@@ -20,7 +20,7 @@ struct qn__zip_stream {
     uLong crc;          /* of these */
     z_stream stream;    /* of a deflated entry */
     int started, ended; /* the stream holds memory; it is through */
-    uint8_t input[INPUT_ROOM];
+    uint8_t input[INPUT_CAPACITY];
 };
 
 static qn_status refuse(const qn__zip_stream *s, qn_error *err, const char *what) {
@@ -114,18 +114,18 @@ static qn_status take_packed(qn__zip_stream *s, void *bytes, size_t size, qn_err
 static qn_status unpack(qn__zip_stream *s, uint8_t *bytes, size_t size, size_t *got,
                         qn_error *err) {
     if (s->stream.avail_in == 0 && s->left > 0) {
-        const size_t now = s->left < INPUT_ROOM ? (size_t)s->left : INPUT_ROOM;
+        const size_t now = s->left < INPUT_CAPACITY ? (size_t)s->left : INPUT_CAPACITY;
         const qn_status status = take_packed(s, s->input, now, err);
         if (status != QN_OK)
             return status;
         s->stream.next_in = s->input;
         s->stream.avail_in = (uInt)now;
     }
-    const size_t room = size < UINT_MAX ? size : UINT_MAX;
+    const size_t capacity = size < UINT_MAX ? size : UINT_MAX;
     s->stream.next_out = bytes;
-    s->stream.avail_out = (uInt)room;
+    s->stream.avail_out = (uInt)capacity;
     const int result = inflate(&s->stream, Z_NO_FLUSH);
-    *got = room - s->stream.avail_out;
+    *got = capacity - s->stream.avail_out;
     if (result == Z_MEM_ERROR)
         return qn__fail_memory(err, 1, (size_t)1 << 15);
     s->ended = result == Z_STREAM_END;
@@ -159,9 +159,9 @@ qn_status qn__zip_read(void *self, void *bytes, size_t size, size_t *got, qn_err
             stored ? take_packed(s, to, now, err) : unpack(s, to, size - *got, &now, err);
         if (status != QN_OK)
             return status;
-        for (size_t done = 0; done < now; done += INPUT_ROOM)
-            s->crc =
-                crc32(s->crc, to + done, (uInt)(now - done < INPUT_ROOM ? now - done : INPUT_ROOM));
+        for (size_t done = 0; done < now; done += INPUT_CAPACITY)
+            s->crc = crc32(s->crc, to + done,
+                           (uInt)(now - done < INPUT_CAPACITY ? now - done : INPUT_CAPACITY));
         s->given += now;
         *got += now;
     }

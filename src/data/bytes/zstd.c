@@ -18,7 +18,7 @@ static struct {
     void *(*create)(void);
     size_t (*destroy)(void *stream);
     size_t (*unpack)(void *stream, output_buffer *out, input_buffer *in);
-    size_t (*block)(void *to, size_t room, const void *from, size_t size);
+    size_t (*block)(void *to, size_t capacity, const void *from, size_t size);
     unsigned (*is_error)(size_t code);
     const char *(*text)(size_t code);
     const char *(*version)(void);
@@ -67,16 +67,16 @@ static int begin(void *state) {
 }
 
 /* A frame may hold output back until there is space for it, so there are calls without input. */
-static qn__packed_step step(void *state, qn__packed_room *room, int last) {
-    input_buffer in = {room->in, room->in_size, 0};
-    output_buffer out = {room->out, room->out_size, 0};
+static qn__packed_step step(void *state, qn__packed_space *buffer, int last) {
+    input_buffer in = {buffer->in, buffer->in_size, 0};
+    output_buffer out = {buffer->out, buffer->out_size, 0};
     (void)last;
     const size_t code = the.unpack(((zstd_state *)state)->stream, &out, &in);
-    room->in_size -= in.at;
-    room->out_size -= out.at;
+    buffer->in_size -= in.at;
+    buffer->out_size -= out.at;
     if (the.is_error(code))
-        room->why = the.text(code);
-    return room->why ? QN__PACKED_CORRUPT : code == 0 ? QN__PACKED_END : QN__PACKED_MORE;
+        buffer->why = the.text(code);
+    return buffer->why ? QN__PACKED_CORRUPT : code == 0 ? QN__PACKED_END : QN__PACKED_MORE;
 }
 
 /* The library says what is wrong with what is no frame. */

@@ -210,8 +210,8 @@ static int is_word(const char *text, size_t size, const word *words) {
 }
 
 qn__content qn__cell_content(const qn__cell *cell) {
-    static const word gaps[] = {WORD("nan"),  WORD("na"),   WORD("n/a"), WORD("null"),
-                                WORD("#n/a"), WORD("<na>"), WORD("?"),   {NULL, 0}};
+    static const word missing[] = {WORD("nan"),  WORD("na"),   WORD("n/a"), WORD("null"),
+                                   WORD("#n/a"), WORD("<na>"), WORD("?"),   {NULL, 0}};
     static const word infinite[] = {WORD("inf"), WORD("infinity"), {NULL, 0}};
     static const word none[] = {WORD("none"), {NULL, 0}};
     qn__decimal number;
@@ -223,7 +223,7 @@ qn__content qn__cell_content(const qn__cell *cell) {
         text++;
         size--;
     }
-    if (size == 0 || is_word(text, size, gaps))
+    if (size == 0 || is_word(text, size, missing))
         return QN__CONTENT_GAP;
     if (is_word(text, size, none))
         return QN__CONTENT_NONE;
@@ -273,10 +273,10 @@ static size_t character(const unsigned char *at, size_t left) {
 
 void qn__cell_show(const qn__cell *cell, char text[64]) {
     const unsigned char *from = (const unsigned char *)cell->text;
-    size_t room = 40, i = 0, used = 0;
+    size_t capacity = 40, i = 0, used = 0;
     while (i < cell->size) {
         size_t size = character(from + i, cell->size - i);
-        if (used + (size ? size : 1) > room) {
+        if (used + (size ? size : 1) > capacity) {
             memcpy(text + used, "...", 3);
             used += 3;
             break;

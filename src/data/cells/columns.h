@@ -11,7 +11,7 @@
  */
 typedef enum qn__column_kind {
     QN__COLUMN_SKIP,     /* it is left out */
-    QN__COLUMN_GAPS,     /* a feature of numbers, some of them missing */
+    QN__COLUMN_MISSING,  /* a feature of numbers, some of them missing */
     QN__COLUMN_CATEGORY, /* a feature: the number of its text in `texts`, or missing */
     QN__COLUMN_DATE,     /* a feature: the days of its date, or missing */
     QN__COLUMN_INDEX,    /* the label: a whole number, as int32_t */

@@ -11,7 +11,7 @@
 #define QN__LABEL_RANGE_REMEDY                                                                     \
     "classes with such numbers must be texts, such as id2147483648; " QN__QUANTITIES_REMEDY
 
-/* Makes room for data->labels, or for data->targets, with a schema that says what they are. */
+/* Makes space for data->labels, or for data->targets, with a schema that says what they are. */
 qn_status qn__data_need_labels(qn_data *data, qn_error *err);
 qn_status qn__data_need_targets(qn_data *data, qn_error *err);
 

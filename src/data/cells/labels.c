@@ -94,7 +94,7 @@ static qn_status name_values(qn_data *data, const values *v, qn_error *err) {
     return QN_OK;
 }
 
-/* Class numbers as they are written: from 0, with few gaps; or a known network has room for them.
+/* Class numbers as they are written: from 0, with few gaps; or a known network has space for them.
  */
 static int are_numbered(const values *v, uint32_t classes) {
     const int64_t least = v->value[0], greatest = v->value[v->count - 1];

@@ -71,17 +71,17 @@ static qn_status place_all(qn__text_set *set, uint32_t slots, qn_error *err) {
     return QN_OK;
 }
 
-static qn_status make_room(qn__text_set *set, qn_error *err) {
-    if (set->count == set->room) {
-        const uint32_t room = set->room ? 2 * set->room : FIRST_SLOTS / 2;
-        char **text = qn__alloc(room, sizeof *text, err);
+static qn_status reserve(qn__text_set *set, qn_error *err) {
+    if (set->count == set->capacity) {
+        const uint32_t capacity = set->capacity ? 2 * set->capacity : FIRST_SLOTS / 2;
+        char **text = qn__alloc(capacity, sizeof *text, err);
         if (!text)
             return QN_MEMORY;
         if (set->count)
             memcpy(text, set->text, set->count * sizeof *text);
         qn__free(set->text);
         set->text = text;
-        set->room = room;
+        set->capacity = capacity;
     }
     if (2 * (set->count + 1) <= set->slots)
         return QN_OK;
@@ -100,7 +100,7 @@ static char *copy_cell(const qn__cell *cell, qn_error *err) {
 qn_status qn__text_set_add(qn__text_set *set, const qn__cell *cell, qn_error *err) {
     if (qn__text_set_find(set, cell) != QN__NO_TEXT)
         return QN_OK;
-    if (make_room(set, err) != QN_OK || !(set->text[set->count] = copy_cell(cell, err)))
+    if (reserve(set, err) != QN_OK || !(set->text[set->count] = copy_cell(cell, err)))
         return QN_MEMORY;
     *slot_of(set, cell) = ++set->count;
     return QN_OK;

@@ -9,7 +9,7 @@
 /* Begins as {0}; released in any case. */
 typedef struct qn__text_set {
     char **text; /* by number */
-    uint32_t count, room;
+    uint32_t count, capacity;
     uint32_t *slot; /* of a hash table: number + 1; 0: free */
     uint32_t slots; /* a power of two, or 0 */
 } qn__text_set;

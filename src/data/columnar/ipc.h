@@ -32,7 +32,7 @@ typedef struct qn__ipc_schema {
     qn__ipc_column *column;
     size_t columns;
     qn__ipc_type *node; /* of all columns and what is nested in them, in the order of batches */
-    size_t nodes, room;
+    size_t nodes, capacity;
     const uint8_t *pandas; /* its metadata, in the bytes of the message; NULL: none */
     size_t pandas_size;
 } qn__ipc_schema;

@@ -117,15 +117,15 @@ static qn__ipc_type type_of(qn__flat *flat, int64_t kind, size_t table, int vers
 
 static qn_status add_node(qn__ipc_schema *schema, const qn__ipc_type *type, qn__pile *pile,
                           qn_error *err) {
-    if (schema->nodes == schema->room) {
-        const size_t room = schema->room ? 2 * schema->room : 64;
-        qn__ipc_type *more = qn__pile_alloc(pile, room, sizeof *more, err);
+    if (schema->nodes == schema->capacity) {
+        const size_t capacity = schema->capacity ? 2 * schema->capacity : 64;
+        qn__ipc_type *more = qn__pile_alloc(pile, capacity, sizeof *more, err);
         if (!more)
             return QN_MEMORY;
         if (schema->nodes > 0)
             memcpy(more, schema->node, schema->nodes * sizeof *more);
         schema->node = more;
-        schema->room = room;
+        schema->capacity = capacity;
     }
     schema->node[schema->nodes++] = *type;
     return QN_OK;

@@ -93,7 +93,7 @@ typedef struct qn__encoded {
 /* Numbers below 2^bits, bits <= 32, in runs and packed groups. */
 int qn__decode_runs(qn__encoded *in, unsigned bits, uint32_t *to, uint64_t count);
 /* DELTA_BINARY_PACKED; `width` 4 or 8. There may be fewer than `count` only where *count says so:
- * it is the room before and the number of values after. */
+ * it is the space before and the number of values after. */
 int qn__decode_deltas(qn__encoded *in, size_t width, uint8_t *to, uint64_t *count);
 /* Decimals: `size` bytes at `from`, the highest first, in two's complement, become `width` bytes
  * with the lowest first. 0: they do not fit. */

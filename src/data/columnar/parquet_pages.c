@@ -34,7 +34,7 @@ typedef struct pages {
     uint64_t entries;
     const uint8_t **text; /* buffers of views */
     int64_t *text_size;
-    size_t texts, text_room;
+    size_t texts, text_space;
     uint32_t *number; /* indices of a page, or levels */
 } pages;
 
@@ -112,8 +112,8 @@ static qn_status take_header(pages *p, page *out) {
 
 static int is_text(const pages *p) { return p->column->type == QN__PARQUET_BYTES; }
 
-/* Room for an unpacked page. Views point into the page, so it has to stay. */
-static uint8_t *page_room(pages *p, size_t size) {
+/* Space for an unpacked page. Views point into the page, so it has to stay. */
+static uint8_t *page_space(pages *p, size_t size) {
     return is_text(p) ? qn__pile_alloc(p->pile, size, 1, p->err)
                       : qn__scratch_need(&p->thread->page, size, 1, p->err);
 }
@@ -128,7 +128,7 @@ static qn_status unpack(pages *p, const page *head, size_t plain, qn__encoded *o
         return QN_OK;
     if (made > qn__unpacked_most(p->codec, size))
         return refuse(p, "a page of the Parquet file claims an impossible size");
-    uint8_t *to = page_room(p, made);
+    uint8_t *to = page_space(p, made);
     if (!to)
         return QN_MEMORY;
     if (!qn__unpack(p->codec, from, size, to, made))
@@ -139,10 +139,10 @@ static qn_status unpack(pages *p, const page *head, size_t plain, qn__encoded *o
 
 /* Notes a buffer of texts; its number is that of those before. */
 static qn_status add_texts(pages *p, const uint8_t *begin, size_t size) {
-    if (p->texts == p->text_room) {
-        const size_t room = p->text_room ? 2 * p->text_room : 16;
-        const uint8_t **more = qn__pile_alloc(p->pile, room + 3, sizeof *more, p->err);
-        int64_t *sizes = qn__pile_alloc(p->pile, room, sizeof *sizes, p->err);
+    if (p->texts == p->text_space) {
+        const size_t capacity = p->text_space ? 2 * p->text_space : 16;
+        const uint8_t **more = qn__pile_alloc(p->pile, capacity + 3, sizeof *more, p->err);
+        int64_t *sizes = qn__pile_alloc(p->pile, capacity, sizeof *sizes, p->err);
         if (!more || !sizes)
             return QN_MEMORY;
         if (p->texts > 0) {
@@ -151,14 +151,14 @@ static qn_status add_texts(pages *p, const uint8_t *begin, size_t size) {
         }
         p->text = more;
         p->text_size = sizes;
-        p->text_room = room;
+        p->text_space = capacity;
     }
     p->text[2 + p->texts] = begin;
     p->text_size[p->texts++] = (int64_t)size;
     return QN_OK;
 }
 
-static qn_status number_room(pages *p, uint64_t count) {
+static qn_status number_space(pages *p, uint64_t count) {
     p->number = qn__scratch_need(&p->thread->numbers, count, sizeof *p->number, p->err);
     return p->number ? QN_OK : QN_MEMORY;
 }
@@ -227,7 +227,7 @@ static qn_status take_entries(pages *p, qn__encoded *in, uint8_t *to, uint64_t c
     if (in->at == in->end || *in->at > BITS_MOST)
         return check(p, 0);
     const unsigned bits = *in->at++;
-    const qn_status status = number_room(p, count);
+    const qn_status status = number_space(p, count);
     if (status != QN_OK)
         return status;
     uint32_t most = 0;
@@ -243,7 +243,7 @@ static qn_status take_entries(pages *p, qn__encoded *in, uint8_t *to, uint64_t c
 
 /* RLE of truth values. */
 static qn_status take_truths(pages *p, qn__encoded *in, uint8_t *to, uint64_t count) {
-    const qn_status status = number_room(p, count);
+    const qn_status status = number_space(p, count);
     if (status != QN_OK)
         return status;
     if (in->end - in->at < 4)
@@ -401,7 +401,7 @@ static qn_status take_levels(pages *p, qn__encoded in, uint64_t count, uint64_t 
     *there = count;
     if (all_there(&in, count))
         return QN_OK;
-    qn_status status = number_room(p, count);
+    qn_status status = number_space(p, count);
     if (status == QN_OK && !qn__decode_runs(&in, 1, p->number, count))
         return check(p, 0);
     if (status == QN_OK)

@@ -1,6 +1,6 @@
 #include "data/images/image_cache.h"
 #include "base/files/cache_folder.h"
-#include "base/files/cache_room.h"
+#include "base/files/cache_space.h"
 #include "data/images/image_names.h"
 #include "data/table/data.h"
 #include "image/decode.h"
@@ -210,7 +210,7 @@ int qn__image_cache_make(qn__image_cache *cache, qn__image_entry *entry) {
     if (cache->off || tail == 0)
         return 0;
     if (qn__cache_folder(1, folder, &err) == QN_OK &&
-        !qn__cache_room_make(folder, cache->name, tail + rest))
+        !qn__cache_space_make(folder, cache->name, tail + rest))
         qn__fail(&err, QN_IO, "they need %llu MiB, and half of the disk's free space is less",
                  ((unsigned long long)(tail + rest) + 0xfffff) >> 20);
     if (err.status == QN_OK)

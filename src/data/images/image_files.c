@@ -45,16 +45,16 @@ static int is_hidden(const char *name) {
 
 static qn_status add(void *user, const char *name, uint64_t begin, uint64_t size, qn_error *err) {
     qn__image_files *f = user;
-    if (f->count == f->room) {
-        const uint64_t room = f->room ? 2 * f->room : 1024;
-        qn__image_file *more = qn__alloc(room, sizeof *more, err);
+    if (f->count == f->capacity) {
+        const uint64_t capacity = f->capacity ? 2 * f->capacity : 1024;
+        qn__image_file *more = qn__alloc(capacity, sizeof *more, err);
         if (!more)
             return QN_MEMORY;
         if (f->count)
             memcpy(more, f->file, (size_t)f->count * sizeof *more);
         qn__free(f->file);
         f->file = more;
-        f->room = room;
+        f->capacity = capacity;
     }
     char *own = qn__copy_text(name, err);
     if (!own)
@@ -175,15 +175,15 @@ void qn__image_files_at(const qn__image_files *files, uint64_t i, qn_error *err)
     qn__at(err, files->folder ? "%s/%s" : "%s, %s", files->path, files->file[i].name);
 }
 
-qn_status qn__image_bytes_room(qn__image_bytes *bytes, size_t size, qn_error *err) {
-    if (size <= bytes->room)
+qn_status qn__image_bytes_space(qn__image_bytes *bytes, size_t size, qn_error *err) {
+    if (size <= bytes->capacity)
         return QN_OK;
     qn__free(bytes->data);
-    bytes->room = 0;
+    bytes->capacity = 0;
     bytes->data = qn__alloc(size + size / 2, 1, err);
     if (!bytes->data)
         return QN_MEMORY;
-    bytes->room = size + size / 2;
+    bytes->capacity = size + size / 2;
     return QN_OK;
 }
 
@@ -228,7 +228,7 @@ qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t 
         qn__image_files_at(files, i, err);
         return qn__remedy(err, QN_INPUT, "at most 1 GiB is read; make the image smaller");
     }
-    if (qn__image_bytes_room(bytes, (size_t)size + 1, err) != QN_OK)
+    if (qn__image_bytes_space(bytes, (size_t)size + 1, err) != QN_OK)
         return QN_MEMORY;
     bytes->size = (size_t)size;
     if (files->folder)

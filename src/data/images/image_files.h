@@ -23,7 +23,7 @@ typedef struct qn__image_files {
     qn__contents unpacked; /* of a gzipped archive */
     qn__zip *zip;          /* NULL: no ZIP archive */
     qn__image_file *file;
-    uint64_t count, room;
+    uint64_t count, capacity;
     qn__files_stamp stamp; /* of a folder */
 } qn__image_files;
 
@@ -42,14 +42,14 @@ qn_status qn__image_files_named(const qn__source *source, const char *text, size
 /* Bytes of one file after another, in one block of memory. Begins as {0}. */
 typedef struct qn__image_bytes {
     uint8_t *data;
-    size_t size, room;
+    size_t size, capacity;
 } qn__image_bytes;
 /* Reads the first `most` bytes of file i (SIZE_MAX: all). Any number of threads may, each into its
  * own bytes. Fails with QN_INPUT, QN_IO or QN_MEMORY, with a place. */
 qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t most,
                                qn__image_bytes *bytes, qn_error *err);
-/* Makes room for `size` bytes at `data`; what was there is lost. */
-qn_status qn__image_bytes_room(qn__image_bytes *bytes, size_t size, qn_error *err);
+/* Makes space for `size` bytes at `data`; what was there is lost. */
+qn_status qn__image_bytes_space(qn__image_bytes *bytes, size_t size, qn_error *err);
 void qn__image_bytes_release(qn__image_bytes *bytes);
 
 /* Sets `where` to file i. */

@@ -263,7 +263,7 @@ static qn_status turn(const qn__image_head *head, uint32_t channels, scratch *ow
     if (head->orientation == 1 || head->ignored)
         return QN_OK;
     const size_t size = (size_t)head->height * head->width * channels;
-    const qn_status status = qn__image_bytes_room(&own->turned, size, err);
+    const qn_status status = qn__image_bytes_space(&own->turned, size, err);
     if (status != QN_OK)
         return status;
     qn__image_turn(own->pixels.data, head, channels, own->turned.data);
@@ -279,7 +279,7 @@ static qn_status decode(reading *r, uint64_t i, scratch *own, qn_error *err) {
     qn_status status = qn__image_files_read(r->files, i, SIZE_MAX, &own->bytes, err);
     if (status != QN_OK)
         return status;
-    status = qn__image_bytes_room(&own->pixels, (size_t)height * width * channels, err);
+    status = qn__image_bytes_space(&own->pixels, (size_t)height * width * channels, err);
     if (status == QN_OK)
         status = qn__image_decode(&own->decoder, own->bytes.data, own->bytes.size, head, channels,
                                   own->pixels.data, err);
@@ -325,7 +325,7 @@ static qn_status refuse_memory(const reading *r, uint64_t bytes, uint64_t left, 
     qn__at(err, "%s", r->files->path);
     return qn__remedy(err, QN_MEMORY,
                       "make them smaller with `data.resize`, or set QUERN_CACHE to a folder on a "
-                      "disk with twice that room: they are then decoded into a file there");
+                      "disk with twice that space: they are then decoded into a file there");
 }
 
 static qn_status take_memory(reading *r, uint64_t features, qn_error *err) {
@@ -343,7 +343,7 @@ static qn_status take_memory(reading *r, uint64_t features, qn_error *err) {
 
 /* Images are decoded into a file of the cache, where they may be more than memory holds; else into
  * memory. */
-static qn_status make_room(reading *r, qn_error *err) {
+static qn_status reserve(reading *r, qn_error *err) {
     qn_data *data = r->data;
     const uint64_t features = (uint64_t)data->rows * data->columns * data->channels;
     if (features > UINT32_MAX)
@@ -459,7 +459,7 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
     if (status == QN_OK)
         status = find_shape(r, err);
     if (status == QN_OK)
-        status = make_room(r, err);
+        status = reserve(r, err);
     r->each = decode;
     if (status == QN_OK)
         status = over_all(r, pool, err);

@@ -35,7 +35,7 @@ static uint32_t fit(uint32_t side, uint32_t longest) {
     return made ? (uint32_t)made : 1;
 }
 
-static qn_status make_room(sheet *s, qn_error *err) {
+static qn_status reserve(sheet *s, qn_error *err) {
     const qn_data *data = s->data;
     const uint32_t longest = data->rows > data->columns ? data->rows : data->columns;
     const uint64_t across = s->augment.words ? 1 : ACROSS; /* items in a row */
@@ -133,7 +133,7 @@ qn_status qn_data_write_sheet(const qn_data *data, const char *augment, const ch
     if (status == QN_OK)
         status = qn__augment_check(&s.augment, err);
     if (status == QN_OK)
-        status = make_room(&s, err);
+        status = reserve(&s, err);
     if (status == QN_OK)
         status = s.augment.words ? draw_augmented(&s, err) : draw_all(&s, err);
     if (status == QN_OK)

@@ -16,7 +16,7 @@ typedef struct work {
     float *to;
     uint32_t tile;             /* items; fewer where there would be none for some threads */
     atomic_uint_fast64_t next; /* item */
-    atomic_int odd;            /* 1: a value is not finite */
+    atomic_int not_finite;     /* 1: a value is not finite */
 } work;
 
 int qn__arrays_differ(const qn_data_arrays *a) {
@@ -32,18 +32,18 @@ int qn__arrays_differ(const qn_data_arrays *a) {
         const float rounded = (float)value;                                                        \
         uint32_t bits;                                                                             \
         memcpy(&bits, &rounded, sizeof bits);                                                      \
-        odd |= (bits & 0x7fffffffu) + 0x00800000u;                                                 \
+        not_finite |= (bits & 0x7fffffffu) + 0x00800000u;                                          \
         to[i * apart] = rounded;                                                                   \
     }
 
 static uint32_t copy_run(int doubles, const char *from, size_t step, float *to, size_t apart,
                          size_t count) {
-    uint32_t odd = 0;
+    uint32_t not_finite = 0;
     if (doubles)
         COPY(double)
     else
         COPY(float)
-    return odd >> 31;
+    return not_finite >> 31;
 }
 
 /* Along the values that lie closer together. */
@@ -53,17 +53,17 @@ static void copy_tile(work *w, uint64_t item, size_t items, uint32_t feature, si
     const char *from =
         (const char *)a->values + ((size_t)item * w->item_step + feature * w->feature_step) * size;
     float *to = w->to + (size_t)item * row + feature;
-    uint32_t odd = 0;
+    uint32_t not_finite = 0;
     if (w->item_step < w->feature_step)
         for (size_t k = 0; k < features; k++)
-            odd |= copy_run(a->doubles, from + k * w->feature_step * size, w->item_step, to + k,
-                            row, items);
+            not_finite |= copy_run(a->doubles, from + k * w->feature_step * size, w->item_step,
+                                   to + k, row, items);
     else
         for (size_t i = 0; i < items; i++)
-            odd |= copy_run(a->doubles, from + i * w->item_step * size, w->feature_step,
-                            to + i * row, 1, features);
-    if (odd)
-        atomic_store(&w->odd, 1);
+            not_finite |= copy_run(a->doubles, from + i * w->item_step * size, w->feature_step,
+                                   to + i * row, 1, features);
+    if (not_finite)
+        atomic_store(&w->not_finite, 1);
 }
 
 static void copy_some(void *context, int thread) {
@@ -95,6 +95,6 @@ qn_status qn__arrays_copy(const qn_data_arrays *a, float *to, int *finite, qn_er
         return status;
     qn__pool_run(pool, copy_some, &w);
     qn__pool_destroy(pool);
-    *finite = !atomic_load(&w.odd);
+    *finite = !atomic_load(&w.not_finite);
     return QN_OK;
 }

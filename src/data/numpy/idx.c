@@ -6,7 +6,7 @@
 #include "base/files/file_stamp.h"
 #include "base/memory.h"
 #include "data/cells/readers.h"
-#include "data/table/table_room.h"
+#include "data/table/table_space.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,7 +175,7 @@ static qn_status read_elements(qn__source *source, const header *head, qn__buffe
     return status;
 }
 
-/* Counts elements until there are none, where the header claims more than the file can hold: room
+/* Counts elements until there are none, where the header claims more than the file can hold: space
  * for these is not made. */
 static qn_status count_elements(qn__source *source, uint64_t *have, qn_error *err) {
     uint8_t piece[4096];
@@ -283,7 +283,7 @@ static qn_status make_table(const header *first, uint64_t items, qn_data *data, 
         data->rows = first->second;
         data->columns = first->third;
     }
-    return qn__table_room_make(data, err);
+    return qn__table_space_make(data, err);
 }
 
 static qn_status read_items(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
@@ -303,11 +303,11 @@ static qn_status read_items(qn__part_files *files, const qn_data_options *option
     if (status == QN_OK)
         status = make_table(&first, items, data, err);
     if (status == QN_OK)
-        status = read_values(source, &first, qn__table_room_values(data), err);
+        status = read_values(source, &first, qn__table_space_values(data), err);
     status = qn__part_files_close(source, status, err);
     if (status != QN_OK)
         return status;
-    uint8_t *values = qn__table_room_values(data);
+    uint8_t *values = qn__table_space_values(data);
     return read_others(files, &first, values + first.items * first.features, err);
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* NumPy writes 128 bytes for a plain array; longer ones describe records. */
-enum { HEADER_MAX = 1 << 16, FIXED = 8, NAME_ROOM = 64 };
+enum { HEADER_MAX = 1 << 16, FIXED = 8, NAME_CAPACITY = 64 };
 
 typedef struct parser {
     const qn__npy_bytes *in;
@@ -54,7 +54,7 @@ static int take_word(parser *p, const char *word) {
 }
 
 /* A text in quotes, without escapes; longer ones are cut. */
-static int take_text(parser *p, char text[NAME_ROOM]) {
+static int take_text(parser *p, char text[NAME_CAPACITY]) {
     skip_blanks(p);
     const char quote = p->text[p->at];
     if (quote != '\'' && quote != '"')
@@ -62,7 +62,8 @@ static int take_text(parser *p, char text[NAME_ROOM]) {
     const char *from = p->text + p->at + 1, *end = strchr(from, quote);
     if (!end)
         return 0;
-    const size_t size = (size_t)(end - from) < NAME_ROOM ? (size_t)(end - from) : NAME_ROOM - 1;
+    const size_t size =
+        (size_t)(end - from) < NAME_CAPACITY ? (size_t)(end - from) : NAME_CAPACITY - 1;
     memcpy(text, from, size);
     text[size] = '\0';
     p->at += (size_t)(end - from) + 2;
@@ -145,7 +146,7 @@ static qn_status refuse_type(const parser *p, const char *text, qn_error *err) {
 }
 
 static qn_status read_type(parser *p, qn_error *err) {
-    char text[NAME_ROOM];
+    char text[NAME_CAPACITY];
     const parser begin = *p;
     if (take(p, '[')) {
         qn__fail(err, QN_INPUT, "the array holds records of several fields");
@@ -231,7 +232,7 @@ static qn_status read_key(parser *p, unsigned *seen, qn_error *err) {
         const char *name;
         qn_status (*read)(parser *p, qn_error *err);
     } keys[] = {{"descr", read_type}, {"fortran_order", read_order}, {"shape", read_shape}};
-    char name[NAME_ROOM];
+    char name[NAME_CAPACITY];
     if (!take_text(p, name))
         return refuse_syntax(p, "a key", err);
     if (!take(p, ':'))

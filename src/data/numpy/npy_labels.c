@@ -63,10 +63,10 @@ static qn_status take_floats(void *user, uint64_t first, size_t count, const voi
     return QN_OK;
 }
 
-/* The text of an element without the NULs after it, in UTF-8; `room` holds 4 bytes for each of its
- * characters. 0 for what is not text. */
-static int to_utf8(const uint8_t *at, size_t characters, char *room, size_t *size) {
-    char *to = room;
+/* The text of an element without the NULs after it, in UTF-8; `buffer` holds 4 bytes for each of
+ * its characters. 0 for what is not text. */
+static int to_utf8(const uint8_t *at, size_t characters, char *buffer, size_t *size) {
+    char *to = buffer;
     while (characters > 0 && memcmp(at + 4 * (characters - 1), "\0\0\0\0", 4) == 0)
         characters--;
     for (size_t i = 0; i < characters; i++, at += 4) {
@@ -80,7 +80,7 @@ static int to_utf8(const uint8_t *at, size_t characters, char *room, size_t *siz
         for (int k = more - 1; k >= 0; k--)
             *to++ = (char)(0x80 | (c >> 6 * k & 0x3F));
     }
-    *size = (size_t)(to - room);
+    *size = (size_t)(to - buffer);
     return 1;
 }
 
@@ -104,8 +104,8 @@ static qn_status take_texts(void *user, uint64_t first, size_t count, const void
     labelling *l = user;
     const size_t size = l->array->size;
     const int wide = l->array->kind == QN__NPY_UNICODE;
-    char *room = qn__alloc(size + 1, 1, err);
-    qn_status status = room ? QN_OK : QN_MEMORY;
+    char *buffer = qn__alloc(size + 1, 1, err);
+    qn_status status = buffer ? QN_OK : QN_MEMORY;
     for (size_t i = 0; i < count && status == QN_OK; i++) {
         const uint8_t *at = (const uint8_t *)bytes + i * size;
         size_t length = size;
@@ -113,15 +113,15 @@ static qn_status take_texts(void *user, uint64_t first, size_t count, const void
             length--;
         if (!wide) {
             status = add_text(l, first + i, (const char *)at, length, err);
-        } else if (to_utf8(at, size / 4, room, &length)) {
-            status = add_text(l, first + i, room, length, err);
+        } else if (to_utf8(at, size / 4, buffer, &length)) {
+            status = add_text(l, first + i, buffer, length, err);
         } else {
             qn__fail(err, QN_INPUT, "the label of item %llu (from 0) holds what is not a character",
                      (unsigned long long)(first + i));
             status = refuse_label(l, first + i, "write the labels again with numpy.save", err);
         }
     }
-    qn__free(room);
+    qn__free(buffer);
     return status;
 }
 

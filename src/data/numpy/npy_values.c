@@ -4,7 +4,7 @@
 #include "data/cells/wide_gather.h"
 #include "data/numpy/npy_arrays.h"
 #include "data/table/missing.h"
-#include "data/table/table_room.h"
+#include "data/table/table_space.h"
 #include <math.h>
 #include <string.h>
 
@@ -127,10 +127,10 @@ typedef struct filling {
 static qn_status put_integers(filling *f, uint64_t to, uint64_t step, size_t count,
                               const int64_t *from, qn_error *err) {
     size_t i = 0;
-    for (uint8_t *bytes = qn__table_room_values(f->data); f->data->type == QN_U8 && i < count;
+    for (uint8_t *bytes = qn__table_space_values(f->data); f->data->type == QN_U8 && i < count;
          i++) {
         if ((uint64_t)from[i] > 255) {
-            const qn_status status = qn__table_room_widen(f->data, f->data->items, err);
+            const qn_status status = qn__table_space_widen(f->data, f->data->items, err);
             if (status != QN_OK)
                 return status;
             break;
@@ -140,7 +140,7 @@ static qn_status put_integers(filling *f, uint64_t to, uint64_t step, size_t cou
     if (i == count)
         return QN_OK;
     const int is_signed = f->array->kind == QN__NPY_INT;
-    for (float *floats = qn__table_room_values(f->data); i < count; i++)
+    for (float *floats = qn__table_space_values(f->data); i < count; i++)
         floats[to + i * step] = is_signed ? (float)from[i] : (float)(uint64_t)from[i];
     return QN_OK;
 }
@@ -161,7 +161,7 @@ static qn_status refuse_value(const filling *f, uint64_t element, uint64_t to, d
 
 static qn_status put_floats(filling *f, uint64_t first, uint64_t to, uint64_t step, size_t count,
                             const double *from, qn_error *err) {
-    float *floats = qn__table_room_values(f->data);
+    float *floats = qn__table_space_values(f->data);
     for (size_t i = 0; i < count; i++) {
         float value = (float)from[i];
         if (isnan(value)) {
@@ -282,7 +282,7 @@ static qn_status make_table(const qn__npy_joined *j, qn_data *data, qn_error *er
         data->columns = (uint32_t)first->shape[2];
     }
     data->type = first->kind == QN__NPY_FLOAT ? QN_F32 : QN_U8;
-    return qn__table_room_make(data, err);
+    return qn__table_space_make(data, err);
 }
 
 qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const qn_data_options *options,

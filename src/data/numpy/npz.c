@@ -29,7 +29,7 @@ static const struct {
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 /* Arrays that are taken when none is named, in this order. */
 static const char *const forms[] = {"%s", "%s_train", "train_%s"};
-enum { FORMS = sizeof forms / sizeof *forms, NAME_ROOM = 256 };
+enum { FORMS = sizeof forms / sizeof *forms, NAME_CAPACITY = 256 };
 
 static uint64_t find(const qn__npz *npz, const char *name) {
     uint64_t at = 0;
@@ -44,24 +44,24 @@ static const char *known(const qn__npz *npz, const char *name) {
 }
 
 /* The names in the archive, for a message. */
-static void list_names(const qn__npz *npz, char text[NAME_ROOM]) {
+static void list_names(const qn__npz *npz, char text[NAME_CAPACITY]) {
     size_t used = 0;
     *text = '\0';
     for (uint64_t i = 0; i < npz->zip->count; i++) {
         const char *name = npz->name[i];
         if (!name)
             continue;
-        if (used + strlen(name) + 8 > NAME_ROOM) {
-            snprintf(text + used, NAME_ROOM - used, " ...");
+        if (used + strlen(name) + 8 > NAME_CAPACITY) {
+            snprintf(text + used, NAME_CAPACITY - used, " ...");
             return;
         }
-        used += (size_t)snprintf(text + used, NAME_ROOM - used, "%s%s", used ? ", " : "", name);
+        used += (size_t)snprintf(text + used, NAME_CAPACITY - used, "%s%s", used ? ", " : "", name);
     }
 }
 
 static qn_status refuse_name(const qn__npz *npz, const char *name, const char *what,
                              qn_error *err) {
-    char names[NAME_ROOM];
+    char names[NAME_CAPACITY];
     list_names(npz, names);
     if (name)
         qn__fail(err, QN_INPUT, "the archive has no array \"%s\", only %s", name, names);
@@ -146,7 +146,7 @@ static qn_status named(const qn__npz *npz, const char **name, qn_error *err) {
 }
 
 static const char *known_form(const qn__npz *npz, const char *form, const char *base) {
-    char name[NAME_ROOM];
+    char name[NAME_CAPACITY];
     const char *gap = strstr(form, "%s");
     snprintf(name, sizeof name, "%.*s%s%s", (int)(gap - form), form, base, gap + 2);
     return known(npz, name);
@@ -174,7 +174,7 @@ qn_status qn__npz_labels(const qn__npz *npz, const char **name, qn_error *err) {
 static const char *partner(const qn__npz *npz, const char *features, int p) {
     const char *base = pairs[p].features;
     const size_t size = strlen(features), length = strlen(base);
-    if (size < length || size >= NAME_ROOM / 2)
+    if (size < length || size >= NAME_CAPACITY / 2)
         return NULL;
     const int leads =
         strncmp(features, base, length) == 0 && (size == length || features[length] == '_');
@@ -182,7 +182,7 @@ static const char *partner(const qn__npz *npz, const char *features, int p) {
                      strcmp(features + size - length, base) == 0;
     const char *found = NULL;
     for (int i = 0; i < PARTNERS && !found && pairs[p].labels[i]; i++) {
-        char name[NAME_ROOM];
+        char name[NAME_CAPACITY];
         const char *label = pairs[p].labels[i];
         snprintf(name, sizeof name, "%s%s", label, features + length);
         found = leads ? known(npz, name) : NULL;

@@ -253,9 +253,9 @@ static qn_status read_or_find(const qn__reader *reader, qn__part_files *files,
     qn__table_cache_begin(&cache, files, options);
     qn_status status = QN_OK;
     if (!qn__table_cache_load(&cache, pool, data)) {
-        data->room = &cache.room;
+        data->buffer = &cache.buffer;
         status = read_with(reader, files, options, pool, data, err);
-        data->room = NULL;
+        data->buffer = NULL;
         if (status == QN_OK)
             qn__table_cache_keep(&cache, data);
         if (status == QN_OK && *cache.note)

@@ -167,13 +167,13 @@ static int loses(const qn__format *f, const qn_data *data) {
     return 0;
 }
 
-void qn_data_reading(const qn_data *data, const char *name, char *text, size_t room) {
+void qn_data_reading(const qn_data *data, const char *name, char *text, size_t capacity) {
     QN__OWN_FLOATS;
     const qn__format *f = qn__format_named(name);
     qn__text options = {0};
-    if (room > 0 && text)
+    if (capacity > 0 && text)
         *text = '\0';
-    if (!data || !f || !text || room == 0)
+    if (!data || !f || !text || capacity == 0)
         return;
     const char *task = task_of(f, data);
     const int labelled = data->labels || data->targets, table = f->categories,
@@ -197,7 +197,7 @@ void qn_data_reading(const qn_data *data, const char *name, char *text, size_t r
                              ? "its classes get other numbers when it is read, so its digest is "
                                "another"
                              : "";
-    snprintf(text, room, "%s%s%s%s", options.size ? "read it with " : "",
+    snprintf(text, capacity, "%s%s%s%s", options.size ? "read it with " : "",
              options.size ? options.data : "", options.size && *others ? "; " : "", others);
     qn__text_release(&options);
 }

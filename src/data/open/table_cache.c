@@ -107,11 +107,11 @@ static void find_entry(qn__table_cache *cache, const qn__part_files *files,
 void qn__table_cache_begin(qn__table_cache *cache, const qn__part_files *files,
                            const qn_data_options *options) {
     find_entry(cache, files, options);
-    cache->room =
-        (qn__table_room){.no_file = options->no_cache,
-                         .path = files->name,
-                         .entry = cache->name,
-                         .before = snapshot_at(cache->key.size + 1) + qn__data_snapshot_values()};
+    cache->buffer =
+        (qn__table_space){.no_file = options->no_cache,
+                          .path = files->name,
+                          .entry = cache->name,
+                          .before = snapshot_at(cache->key.size + 1) + qn__data_snapshot_values()};
 }
 
 void qn__table_cache_end(qn__table_cache *cache) { qn__text_release(&cache->key); }
@@ -246,7 +246,7 @@ static void keep_file(const qn__table_cache *cache, qn_data *data, uint64_t snap
     if (qn__cache_folder(1, path, err) != QN_OK ||
         qn__mapped_file_grow(file, (size_t)size, err) != QN_OK)
         return;
-    data->values = qn__mapped_file_bytes(file) + cache->room.before;
+    data->values = qn__mapped_file_bytes(file) + cache->buffer.before;
     fill(cache, data, snapshot, qn__mapped_file_bytes(file));
     publish(cache, file, path, size, err);
 }
@@ -257,7 +257,7 @@ static void keep_copy(const qn__table_cache *cache, const qn_data *data, uint64_
     qn__mapped_file *file = NULL;
     if (size > cache->most)
         return;
-    if (qn__cache_folder(1, path, err) == QN_OK && !qn__cache_room_make(path, cache->name, size))
+    if (qn__cache_folder(1, path, err) == QN_OK && !qn__cache_space_make(path, cache->name, size))
         qn__fail(err, QN_IO, "it needs %llu MiB, and half of the disk's free space is less",
                  ((unsigned long long)size + 0xfffff) >> 20);
     if (err->status == QN_OK)

@@ -7,12 +7,12 @@
 #ifndef QN_DATA_OPEN_TABLE_CACHE_H
 #define QN_DATA_OPEN_TABLE_CACHE_H
 
-#include "base/files/cache_room.h"
+#include "base/files/cache_space.h"
 #include "base/system/threads.h"
 #include "base/text/text.h"
 #include "data/bytes/part_files.h"
 #include "data/table/data.h"
-#include "data/table/table_room.h"
+#include "data/table/table_space.h"
 
 typedef struct qn__table_cache {
     int off;       /* nothing is kept, and nothing is looked for */
@@ -20,8 +20,8 @@ typedef struct qn__table_cache {
     uint64_t most; /* bytes of an entry; a larger one is not read sooner than the text */
     char name[QN__CACHE_ENTRY];
     char stamp[65];
-    char note[512];      /* for people; "": nothing */
-    qn__table_room room; /* for the values while the text is read */
+    char note[512];         /* for people; "": nothing */
+    qn__table_space buffer; /* for the values while the text is read */
 } qn__table_cache;
 
 /* Decides which entry is used, unless cache->off; and where the values are put while the text is

@@ -29,8 +29,8 @@ int qn__has_gaps(const qn_data *data) {
     return found;
 }
 
-qn_status qn__gaps_count(const qn_data *data, qn__gaps *out, qn_error *err) {
-    *out = (qn__gaps){0};
+qn_status qn__missing_count(const qn_data *data, qn__missing_counts *out, qn_error *err) {
+    *out = (qn__missing_counts){0};
     if (!may_lack(data))
         return QN_OK;
     uint64_t *in_column = qn__alloc(data->features, sizeof *in_column, err);
@@ -291,7 +291,7 @@ static void fit_tiles(void *context, int thread) {
     }
 }
 
-static int make_room(fit *work, int threads, qn_error *err) {
+static int reserve(fit *work, int threads, qn_error *err) {
     if (work->rule != QN__MISSING_MEDIAN)
         return 1;
     if (work->weights)
@@ -309,7 +309,7 @@ qn_status qn__fill_fit(const qn_data *train, const float *weights, qn__missing r
     qn_status status = qn__pool_create(threads, 0, &pool, err);
     if (status != QN_OK)
         return status;
-    if (make_room(&work, threads, err))
+    if (reserve(&work, threads, err))
         qn__pool_run(pool, fit_tiles, &work);
     else
         status = QN_MEMORY;

@@ -19,18 +19,18 @@ typedef enum qn__missing {
 } qn__missing;
 
 /* Where a table lacks values. */
-typedef struct qn__gaps {
+typedef struct qn__missing_counts {
     uint64_t values, items;   /* missing values; items that lack one or more */
     uint32_t columns;         /* that lack one or more */
     uint32_t feature;         /* of the first missing value, in the order of the items */
     uint64_t item, in_column; /* its item; how many that column lacks */
-} qn__gaps;
+} qn__missing_counts;
 
 /* 1 when a value is missing. */
 int qn__has_gaps(const qn_data *data);
 
 /* Counts missing values. Fails with QN_MEMORY. */
-qn_status qn__gaps_count(const qn_data *data, qn__gaps *out, qn_error *err);
+qn_status qn__missing_count(const qn_data *data, qn__missing_counts *out, qn_error *err);
 
 /* A view of the items that lack nothing, in ascending order; it needs `all` alive and is closed
  * with qn_data_close. *out is NULL when all are. Fails with QN_INPUT when no item is complete,

@@ -54,21 +54,22 @@ void qn__keep_categories(const qn__schema *table, float *mean, float *deviation)
 /* ------------------------------------------------------------------------------------- refusals */
 
 qn_status qn__refuse_gaps(const qn_data *data, const char *what, qn_error *err) {
-    qn__gaps gaps;
+    qn__missing_counts missing;
     char name[160], others[64] = "";
     if (!qn__has_gaps(data))
         return QN_OK;
-    if (qn__gaps_count(data, &gaps, err) != QN_OK)
+    if (qn__missing_count(data, &missing, err) != QN_OK)
         return QN_MEMORY;
-    if (gaps.columns > 1)
-        snprintf(others, sizeof others, ", and %u other column%s some", gaps.columns - 1,
-                 gaps.columns > 2 ? "s" : "");
-    qn__column_name(data->schema, gaps.feature, name, sizeof name);
+    if (missing.columns > 1)
+        snprintf(others, sizeof others, ", and %u other column%s some", missing.columns - 1,
+                 missing.columns > 2 ? "s" : "");
+    qn__column_name(data->schema, missing.feature, name, sizeof name);
     qn__fail(err, QN_INPUT,
              "%s has %" PRIu64 " missing value%s%s; %" PRIu64 " of %" PRIu64
              " items lack one or more",
-             name, gaps.in_column, gaps.in_column == 1 ? "" : "s", others, gaps.items, data->items);
-    qn__at(err, "%s, item %" PRIu64 " (from 0)", what, gaps.item);
+             name, missing.in_column, missing.in_column == 1 ? "" : "s", others, missing.items,
+             data->items);
+    qn__at(err, "%s, item %" PRIu64 " (from 0)", what, missing.item);
     return qn__remedy(err, QN_INPUT,
                       "train with `train.missing` mean, median, zero or drop, or leave the column "
                       "out with `data.drop`");

@@ -122,7 +122,7 @@ static void fit_tiles(void *context, int thread) {
     }
 }
 
-static qn_status make_room(fit *work, int threads, qn_error *err) {
+static qn_status reserve(fit *work, int threads, qn_error *err) {
     work->values = qn__alloc((uint64_t)threads, sizeof *work->values, err);
     work->order = qn__alloc((uint64_t)threads, sizeof *work->order, err);
     for (int t = 0; work->values && work->order && t < threads; t++) {
@@ -135,7 +135,7 @@ static qn_status make_room(fit *work, int threads, qn_error *err) {
     return work->values && work->order ? QN_OK : QN_MEMORY;
 }
 
-static void free_room(fit *work, int threads) {
+static void free_space(fit *work, int threads) {
     for (int t = 0; work->values && work->order && t < threads; t++) {
         qn__free(work->values[t]);
         qn__order_free(work->order[t]);
@@ -168,12 +168,12 @@ qn_status qn__scale_fit_order(qn__scale scale, const qn_data *train, const float
     if ((uint32_t)threads > tiles)
         threads = (int)tiles;
     qn__pool *pool = NULL;
-    qn_status status = make_room(&work, threads, err);
+    qn_status status = reserve(&work, threads, err);
     if (status == QN_OK)
         status = qn__pool_create(threads, 0, &pool, err);
     if (status == QN_OK)
         qn__pool_run(pool, fit_tiles, &work);
     qn__pool_destroy(pool);
-    free_room(&work, threads);
+    free_space(&work, threads);
     return status == QN_OK && work.overflowing ? refuse((uint32_t)work.overflowing, err) : status;
 }

@@ -136,7 +136,7 @@ typedef struct tables {
     char list[200], query[300];
 } tables;
 
-/* Names in double quotes, a quote in them doubled; cut where there is no room. */
+/* Names in double quotes, a quote in them doubled; cut where there is no space. */
 static int note_table(void *user, int columns, char **value, char **name) {
     tables *t = user;
     char quoted[200];

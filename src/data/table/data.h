@@ -65,7 +65,7 @@ struct qn_data {
                               table's */
     struct qn__kept *kept; /* columns of doubles, for writers alone (kept.h); the same */
     uint64_t *index;       /* view: the table's row of each item; table: NULL */
-    const struct qn__table_room *room; /* while it is read: table_room.h; else NULL */
+    const struct qn__table_space *buffer; /* while it is read: table_space.h; else NULL */
     /* The file in which the values lie, where memory may not hold them; else NULL. A view's is its
      * table's. */
     const struct qn__mapped_file *in_file;

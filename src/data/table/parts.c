@@ -92,7 +92,7 @@ static qn_status copy_names(const qn_data *data, const uint64_t *item, qn_data *
 }
 
 /* Memory for all that an item has. */
-static qn_status make_room(const qn_data *data, qn_data *out, qn_error *err) {
+static qn_status reserve(const qn_data *data, qn_data *out, qn_error *err) {
     out->memory = qn__alloc(out->items, qn__data_stride(data), err);
     out->values = out->memory;
     out->release = qn__free;
@@ -111,7 +111,7 @@ static qn_status make_room(const qn_data *data, qn_data *out, qn_error *err) {
 static qn_status copy_items(const qn_data *data, const uint64_t *item, qn_data *out,
                             qn_error *err) {
     const size_t stride = qn__data_stride(data);
-    qn_status status = make_room(data, out, err);
+    qn_status status = reserve(data, out, err);
     if (status != QN_OK)
         return status;
     for (uint64_t i = 0; i < out->items; i++) {

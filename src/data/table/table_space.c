@@ -1,6 +1,6 @@
-#include "data/table/table_room.h"
+#include "data/table/table_space.h"
 #include "base/files/cache_folder.h"
-#include "base/files/cache_room.h"
+#include "base/files/cache_space.h"
 #include "base/files/mapped_file.h"
 #include "base/memory.h"
 #include "base/system/available.h"
@@ -16,12 +16,12 @@ static qn_status make_in_memory(qn_data *data, qn_error *err) {
 }
 
 static qn_status make_in_file(qn_data *data, uint64_t bytes, qn_error *err) {
-    const qn__table_room *room = data->room;
-    const uint64_t all = room->before + bytes + 2 * QN__DATA_MARGIN;
+    const qn__table_space *buffer = data->buffer;
+    const uint64_t all = buffer->before + bytes + 2 * QN__DATA_MARGIN;
     char folder[PATH_MAX];
     qn__mapped_file *file;
     qn_status status = qn__cache_folder(1, folder, err);
-    if (status == QN_OK && !qn__cache_room_make(folder, room->entry, all))
+    if (status == QN_OK && !qn__cache_space_make(folder, buffer->entry, all))
         status = qn__fail(err, QN_IO, "half of the free space of %.200s is less", folder);
     if (status == QN_OK)
         status = qn__mapped_file_create(folder, (size_t)all, &file, err);
@@ -29,7 +29,7 @@ static qn_status make_in_file(qn_data *data, uint64_t bytes, qn_error *err) {
         return status;
     data->release = qn__mapped_file_close;
     data->memory = file;
-    data->values = qn__mapped_file_bytes(file) + room->before;
+    data->values = qn__mapped_file_bytes(file) + buffer->before;
     data->in_file = file;
     return QN_OK;
 }
@@ -51,16 +51,16 @@ static qn_status refuse(const qn_data *data, uint64_t bytes, uint64_t available,
         "the table of %llu items with %u features takes %s, and %s of memory are available%s%.200s",
         (unsigned long long)data->items, data->features, show(bytes, needed), show(available, left),
         *why ? "; it cannot be kept in a file: " : "", why);
-    qn__at(err, "%s", data->room->path);
+    qn__at(err, "%s", data->buffer->path);
     return qn__remedy(err, QN_MEMORY,
                       *why
-                          ? "name a folder with room by QUERN_CACHE, or use a machine with more "
+                          ? "name a folder with space by QUERN_CACHE, or use a machine with more "
                             "memory"
                           : "leave `data.no_cache` out, so that the table is kept in a file of the "
                             "cache folder, or use a machine with more memory");
 }
 
-static void release_room(qn_data *data) {
+static void release_space(qn_data *data) {
     if (data->release)
         data->release(data->memory);
     data->release = qn__free; /* also without memory: what else is read belongs to a table */
@@ -69,31 +69,31 @@ static void release_room(qn_data *data) {
     data->in_file = NULL;
 }
 
-qn_status qn__table_room_make(qn_data *data, qn_error *err) {
-    const qn__table_room *room = data->room;
+qn_status qn__table_space_make(qn_data *data, qn_error *err) {
+    const qn__table_space *buffer = data->buffer;
     uint64_t bytes;
-    release_room(data);
-    if (!room || __builtin_mul_overflow(data->items, (uint64_t)qn__data_stride(data), &bytes) ||
+    release_space(data);
+    if (!buffer || __builtin_mul_overflow(data->items, (uint64_t)qn__data_stride(data), &bytes) ||
         bytes > SIZE_MAX / 4 || bytes < LEAST)
         return make_in_memory(data, err);
     const uint64_t available = qn__available_memory();
     if (bytes <= available / 2)
         return make_in_memory(data, err);
     qn_error why = {.what = ""};
-    if (!room->no_file && make_in_file(data, bytes, &why) == QN_OK)
+    if (!buffer->no_file && make_in_file(data, bytes, &why) == QN_OK)
         return QN_OK;
     if (bytes <= available)
         return make_in_memory(data, err);
-    return refuse(data, bytes, available, room->no_file ? "" : why.what, err);
+    return refuse(data, bytes, available, buffer->no_file ? "" : why.what, err);
 }
 
-qn_status qn__table_room_widen(qn_data *data, uint64_t items, qn_error *err) {
+qn_status qn__table_space_widen(qn_data *data, uint64_t items, qn_error *err) {
     const qn_data narrow = *data;
     const size_t count = (size_t)items * data->features;
     data->release = NULL; /* the bytes stay until they are copied */
     data->type = QN_F32;
-    const qn_status status = qn__table_room_make(data, err);
-    float *to = qn__table_room_values(data);
+    const qn_status status = qn__table_space_make(data, err);
+    float *to = qn__table_space_values(data);
     for (size_t i = 0; status == QN_OK && i < count; i++)
         to[i] = narrow.values[i];
     narrow.release(narrow.memory);

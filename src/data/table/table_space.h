@@ -3,31 +3,31 @@
  * A file is used where the values would take more than half of the available memory. The system
  * writes its pages to the disk when it needs their memory, so such a table may be larger than
  * memory. It becomes the entry of the cache (table_cache.h), or is removed with the table. */
-#ifndef QN_DATA_TABLE_TABLE_ROOM_H
-#define QN_DATA_TABLE_TABLE_ROOM_H
+#ifndef QN_DATA_TABLE_TABLE_SPACE_H
+#define QN_DATA_TABLE_TABLE_SPACE_H
 
 #include "data/table/data.h"
 
 /* How a table is read. */
-typedef struct qn__table_room {
+typedef struct qn__table_space {
     int no_file;       /* 1: the user wants no cache */
     const char *path;  /* what is read, for messages */
     const char *entry; /* the name of the entry that the table may replace; "": none */
     uint64_t before;   /* bytes of the file that stand before the values, a multiple of 64 */
-} qn__table_room;
+} qn__table_space;
 
-/* Room for the values of data->items items of the type and the features that `data` has, all zeros:
- * data->values, data->memory and data->release; data->in_file is that where it is a file. What a
- * call before made is released first. `data->room` says how; NULL: in memory. Fails with QN_MEMORY;
- * the message tells what to do where the table needs a file and has none. */
-qn_status qn__table_room_make(qn_data *data, qn_error *err);
+/* Space for the values of data->items items of the type and the features that `data` has, all
+ * zeros: data->values, data->memory and data->release; data->in_file is that where it is a file.
+ * What a call before made is released first. `data->buffer` says how; NULL: in memory. Fails with
+ * QN_MEMORY; the message tells what to do where the table needs a file and has none. */
+qn_status qn__table_space_make(qn_data *data, qn_error *err);
 
-/* Bytes become floats, in a room of their own: those of the first `items` items, the others are
+/* Bytes become floats, in a space of their own: those of the first `items` items, the others are
  * zeros. Fails as above; `data` has then no values. */
-qn_status qn__table_room_widen(qn_data *data, uint64_t items, qn_error *err);
+qn_status qn__table_space_widen(qn_data *data, uint64_t items, qn_error *err);
 
 /* The values, to be written while the table is read. */
-static inline void *qn__table_room_values(const qn_data *data) {
+static inline void *qn__table_space_values(const qn_data *data) {
     return (void *)(uintptr_t)data->values;
 }
 

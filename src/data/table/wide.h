@@ -52,7 +52,7 @@ static inline uint64_t qn__data_row(const qn_data *data, uint64_t i) {
     return data->index ? data->index[i] : i;
 }
 
-/* Marks the features as wide for which exact[k] is a kind, and makes room for their values, all
+/* Marks the features as wide for which exact[k] is a kind, and makes space for their values, all
  * missing; features that are wide already keep theirs. A schema is made where there is none. */
 qn_status qn__wide_make(qn_data *data, const qn__exact *exact, qn_error *err);
 

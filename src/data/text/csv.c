@@ -14,7 +14,7 @@
 #include "data/cells/readers.h"
 #include "data/cells/text_column.h"
 #include "data/table/rules.h"
-#include "data/table/table_room.h"
+#include "data/table/table_space.h"
 #include "data/table/wide.h"
 #include "data/text/csv_header.h"
 #include "data/text/csv_notes.h"
@@ -46,7 +46,7 @@ typedef struct table {
     part *now; /* the file that is read, and its text; of one file it stays open */
     qn__source *source;
     qn__csv_text *text;
-    qn__csv_line_room *line_room; /* of each thread */
+    qn__csv_line_space *line_space; /* of each thread */
     /* What a pass works on. */
     const char *(*take)(struct table *t, int thread, uint64_t item, const char *at, const char *end,
                         qn__row_failure *failure); /* a line; NULL: failed */
@@ -209,7 +209,7 @@ static const char *take_line(table *t, int thread, uint64_t item, const char *at
     if (qn__csv_part_is_plain(lines))
         return t->take(t, thread, item, at, end, failure);
     const char *line =
-        qn__csv_part_line(lines, t->header, &t->line_room[thread], at, end, &next, &size, failure);
+        qn__csv_part_line(lines, t->header, &t->line_space[thread], at, end, &next, &size, failure);
     if (!line && failure->fault == QN__ROW_FINE)
         atomic_store(&t->short_of_memory, 1);
     return line && t->take(t, thread, item, line, line + size, failure) ? next : NULL;
@@ -275,7 +275,7 @@ static qn_status take_rows(table *t, line_taker *take, int *wrong, qn_error *err
 }
 
 /* When the lines are too short to hold the cells that the first line promises, one of them is
- * wrong; finding it needs no room for the table. */
+ * wrong; finding it needs no space for the table. */
 static qn_status find_short_row(table *t, const part *p, qn_error *err) {
     const qn__row_shape shape = {.separator = t->shape->separator, .columns = p->lines.cells};
     const size_t size = p->lines.size;
@@ -296,12 +296,12 @@ static qn_status find_short_row(table *t, const part *p, qn_error *err) {
 
 /* Allocates the table as one type. The size of the text bounds it: each cell but the last needs a
  * separator. */
-static qn_status make_room(table *t, int threads, qn_data *data, qn_data_type type, qn_error *err) {
+static qn_status reserve(table *t, int threads, qn_data *data, qn_data_type type, qn_error *err) {
     qn__free(t->seen);
     t->seen = NULL;
     data->type = t->type = type;
-    const qn_status status = qn__table_room_make(data, err);
-    t->values = qn__table_room_values(data);
+    const qn_status status = qn__table_space_make(data, err);
+    t->values = qn__table_space_values(data);
     if (status == QN_OK && type == QN_F32 &&
         !(t->seen = qn__alloc((uint64_t)threads, data->features, err)))
         return QN_MEMORY;
@@ -311,7 +311,7 @@ static qn_status make_room(table *t, int threads, qn_data *data, qn_data_type ty
 /* Parses the whole table as one type. *wrong is 1 where a row is wrong; t->failure then says how,
  * but not for bytes. */
 static qn_status parse(table *t, qn_data *data, qn_data_type type, int *wrong, qn_error *err) {
-    const qn_status status = make_room(t, qn__pool_threads(t->pool), data, type, err);
+    const qn_status status = reserve(t, qn__pool_threads(t->pool), data, type, err);
     return status == QN_OK ? take_rows(t, parse_row, wrong, err) : status;
 }
 
@@ -349,7 +349,7 @@ static qn_status parse_columns(table *t, const qn_data_options *options, qn_data
     if (status != QN_OK)
         return status;
     t->shape = qn__csv_survey_shape(t->survey);
-    data->missing = qn__csv_survey_has_gaps(t->survey);
+    data->missing = qn__csv_survey_has_missing(t->survey);
     data->rules |= qn__csv_survey_rules(t->survey);
     status = qn__csv_survey_keep_exact(t->survey, data, err);
     if (status != QN_OK)
@@ -425,7 +425,7 @@ static uint8_t seen_of(const table *t, int threads, uint32_t k) {
 /* Columns whose cells were all bytes, in a table of floats. */
 static void note_bytes(const table *t, int threads, qn_data *data) {
     for (uint32_t k = 0; t->seen && t->header->table.names && k < data->features; k++)
-        data->schema->feature[k].bytes = !(seen_of(t, threads, k) & QN__SEEN_ODD);
+        data->schema->feature[k].bytes = !(seen_of(t, threads, k) & QN__SEEN_NOT_BYTE);
 }
 
 /* What the columns are called and hold; none where there is nothing to tell. */
@@ -600,11 +600,11 @@ static void release(table *t) {
         qn__csv_part_release(&t->part[i].lines);
         qn__free(t->part[i].first_row);
     }
-    for (int i = 0; t->line_room && i < qn__pool_threads(t->pool); i++)
-        qn__csv_line_room_release(&t->line_room[i]);
+    for (int i = 0; t->line_space && i < qn__pool_threads(t->pool); i++)
+        qn__csv_line_space_release(&t->line_space[i]);
     qn__csv_survey_free(t->survey);
     qn__free(t->part);
-    qn__free(t->line_room);
+    qn__free(t->line_space);
     qn__free(t->labels);
     qn__free(t->weights);
     qn__free(t->seen);
@@ -618,8 +618,9 @@ static qn_status read_csv(qn__part_files *files, const qn_data_options *options,
     table t = {.files = files, .pool = pool, .parts = files->list->count};
     pthread_mutex_init(&t.lock, NULL);
     t.part = qn__alloc(t.parts, sizeof *t.part, err);
-    t.line_room = qn__alloc((uint64_t)qn__pool_threads(pool), sizeof *t.line_room, err);
-    const qn_status status = t.part && t.line_room ? read_table(&t, options, data, err) : QN_MEMORY;
+    t.line_space = qn__alloc((uint64_t)qn__pool_threads(pool), sizeof *t.line_space, err);
+    const qn_status status =
+        t.part && t.line_space ? read_table(&t, options, data, err) : QN_MEMORY;
     release(&t);
     return status;
 }

@@ -22,7 +22,7 @@ typedef struct qn__row_failure {
 
 /* What was seen in the cells of a column. */
 typedef enum qn__cell_seen {
-    QN__SEEN_ODD = 1,      /* a cell that is not a byte */
+    QN__SEEN_NOT_BYTE = 1, /* a cell that is not a byte */
     QN__SEEN_FRACTION = 2, /* a number that is not whole, or 2^63 or more in magnitude */
     QN__SEEN_WIDE = 4      /* a whole number that is not a float */
 } qn__cell_seen;

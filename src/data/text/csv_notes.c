@@ -45,7 +45,7 @@ static void note_label(const qn__row_shape *shape, const qn_data_options *option
 }
 
 static int is_feature(qn__column_kind kind) {
-    return kind == QN__COLUMN_GAPS || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
+    return kind == QN__COLUMN_MISSING || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
 }
 
 static int holds_dates(const qn__feature *feature) {

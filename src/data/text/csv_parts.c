@@ -49,20 +49,20 @@ static qn_status begin(qn__csv_text *text, char separator, size_t least, beginni
 /* The beginnings of files as one text. */
 typedef struct look {
     char *bytes;
-    size_t size, room;
+    size_t size, capacity;
 } look;
 
 static qn_status append(look *l, const char *bytes, size_t size, qn_error *err) {
-    if (l->room - l->size < size + 1) {
-        const size_t room = 2 * (l->size + size + 1);
-        char *more = qn__alloc(room, 1, err);
+    if (l->capacity - l->size < size + 1) {
+        const size_t capacity = 2 * (l->size + size + 1);
+        char *more = qn__alloc(capacity, 1, err);
         if (!more)
             return QN_MEMORY;
         if (l->size > 0)
             memcpy(more, l->bytes, l->size);
         qn__free(l->bytes);
         l->bytes = more;
-        l->room = room;
+        l->capacity = capacity;
     }
     if (size > 0)
         memcpy(l->bytes + l->size, bytes, size);
@@ -478,25 +478,25 @@ void qn__csv_part_release(qn__csv_part *part) {
 
 /* ------------------------------------------------------------------ lines */
 
-void qn__csv_line_room_release(qn__csv_line_room *room) {
-    qn__free(room->bytes);
-    qn__free(room->cell);
-    *room = (qn__csv_line_room){0};
+void qn__csv_line_space_release(qn__csv_line_space *buffer) {
+    qn__free(buffer->bytes);
+    qn__free(buffer->cell);
+    *buffer = (qn__csv_line_space){0};
 }
 
-static int make_line_room(qn__csv_line_room *room, size_t size, uint64_t cells) {
-    if (size > room->size) {
-        qn__free(room->bytes);
-        room->size = 2 * size;
-        room->bytes = qn__alloc(room->size, 1, NULL);
-        room->size = room->bytes ? room->size : 0;
+static int make_line_space(qn__csv_line_space *buffer, size_t size, uint64_t cells) {
+    if (size > buffer->size) {
+        qn__free(buffer->bytes);
+        buffer->size = 2 * size;
+        buffer->bytes = qn__alloc(buffer->size, 1, NULL);
+        buffer->size = buffer->bytes ? buffer->size : 0;
     }
-    if (cells > room->cells) {
-        qn__free(room->cell);
-        room->cell = qn__alloc(cells, sizeof *room->cell, NULL);
-        room->cells = room->cell ? cells : 0;
+    if (cells > buffer->cells) {
+        qn__free(buffer->cell);
+        buffer->cell = qn__alloc(cells, sizeof *buffer->cell, NULL);
+        buffer->cells = buffer->cell ? cells : 0;
     }
-    return room->size >= size && room->cells >= cells;
+    return buffer->size >= size && buffer->cells >= cells;
 }
 
 /* Where the cells of a line lie. 0: it has another number of them, or is empty. */
@@ -523,37 +523,37 @@ static char *copy_cell(char *to, const qn__csv_span *cell) {
 }
 
 const char *qn__csv_part_line(const qn__csv_part *part, const qn__csv_header *header,
-                              qn__csv_line_room *room, const char *at, const char *end,
+                              qn__csv_line_space *buffer, const char *at, const char *end,
                               const char **next, size_t *size, qn__row_failure *failure) {
     const char separator = header->table.shape.separator;
     const char *line_end = qn__line_end(at, end);
     const size_t suffix = strlen(part->suffix);
     const size_t most = (size_t)(line_end - at) + header->own + suffix + 1;
     *next = line_end + (line_end < end);
-    if (!make_line_room(room, most, part->cells)) {
+    if (!make_line_space(buffer, most, part->cells)) {
         failure->fault = QN__ROW_FINE;
         return NULL;
     }
-    if (!cut_line(part, separator, at, line_end, room->cell)) {
+    if (!cut_line(part, separator, at, line_end, buffer->cell)) {
         const qn__row_shape own = {.separator = separator, .columns = part->cells};
         qn__row_count(&own, at, line_end, failure);
         if (failure->fault == QN__ROW_FINE)
             failure->fault = QN__ROW_BLANK;
         return NULL;
     }
-    char *to = room->bytes;
+    char *to = buffer->bytes;
     for (uint64_t i = 0; i < header->own; i++) {
         const uint64_t from = part->from ? part->from[i] : i;
         if (i > 0)
             *to++ = separator;
         if (from != UINT64_MAX)
-            to = copy_cell(to, &room->cell[from]);
+            to = copy_cell(to, &buffer->cell[from]);
     }
     memcpy(to, part->suffix, suffix);
     to += suffix;
     *to++ = '\n';
-    *size = (size_t)(to - room->bytes);
-    return room->bytes;
+    *size = (size_t)(to - buffer->bytes);
+    return buffer->bytes;
 }
 
 qn_status qn__csv_part_refuse_row(const qn__csv_part *part, const qn__csv_header *header,

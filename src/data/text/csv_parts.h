@@ -41,13 +41,13 @@ typedef struct qn__csv_span {
 } qn__csv_span;
 
 /* What a thread rewrites lines with. Begins as {0}. */
-typedef struct qn__csv_line_room {
+typedef struct qn__csv_line_space {
     char *bytes;
     size_t size;
     qn__csv_span *cell; /* of the line */
     uint64_t cells;
-} qn__csv_line_room;
-void qn__csv_line_room_release(qn__csv_line_room *room);
+} qn__csv_line_space;
+void qn__csv_line_space_release(qn__csv_line_space *buffer);
 
 /* 1 when the lines of a file are those of the table as they are. */
 static inline int qn__csv_part_is_plain(const qn__csv_part *part) {
@@ -58,7 +58,7 @@ static inline int qn__csv_part_is_plain(const qn__csv_part *part) {
  * begins. NULL: it has another number of cells, as `failure` says, or memory is short: then the
  * fault is QN__ROW_FINE. */
 const char *qn__csv_part_line(const qn__csv_part *part, const qn__csv_header *header,
-                              qn__csv_line_room *room, const char *at, const char *end,
+                              qn__csv_line_space *buffer, const char *at, const char *end,
                               const char **next, size_t *size, qn__row_failure *failure);
 
 /* The message about a row of a file; `row` of the failure counts from the first row of the file. */

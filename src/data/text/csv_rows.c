@@ -196,7 +196,7 @@ static const char *take_special(const qn__special *special, const char *at, cons
     switch (special->kind) {
     case QN__COLUMN_SKIP:
         break;
-    case QN__COLUMN_GAPS:
+    case QN__COLUMN_MISSING:
         *fault = take_number(special, &read, value);
         break;
     case QN__COLUMN_CATEGORY:
@@ -222,7 +222,7 @@ static const char *take_special(const qn__special *special, const char *at, cons
 }
 
 static int is_feature(qn__column_kind kind) {
-    return kind == QN__COLUMN_GAPS || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
+    return kind == QN__COLUMN_MISSING || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
 }
 
 /* One to three digits and the separator after them, as in nearly all cells of bytes. Returns the
@@ -336,15 +336,15 @@ static const char *fail_row(const qn__row_shape *shape, const char *line, const 
 /* Notes a cell that is not a byte. */
 static void note_odd(uint8_t *seen, const char *at, const char *end, char separator) {
     uint8_t byte;
-    if (!(*seen & QN__SEEN_ODD) && !take_byte(at, end, separator, &byte))
-        *seen |= QN__SEEN_ODD;
+    if (!(*seen & QN__SEEN_NOT_BYTE) && !take_byte(at, end, separator, &byte))
+        *seen |= QN__SEEN_NOT_BYTE;
 }
 
 /* The same of a feature of a special column. */
 static void note_special(const qn__special *special, const qn__cell *cell, uint8_t *seen) {
     qn__decimal decimal;
-    *seen |= QN__SEEN_ODD | (special->commas ? QN__SEEN_FRACTION : 0);
-    if (special->kind == QN__COLUMN_GAPS && !(*seen & QN__SEEN_FRACTION) &&
+    *seen |= QN__SEEN_NOT_BYTE | (special->commas ? QN__SEEN_FRACTION : 0);
+    if (special->kind == QN__COLUMN_MISSING && !(*seen & QN__SEEN_FRACTION) &&
         qn__cell_number(cell, &decimal))
         note_wide(&decimal, seen);
 }
@@ -355,7 +355,8 @@ const char *qn__row_floats(const qn__row_shape *shape, const char *at, const cha
     const uint64_t columns = shape->columns;
     const char separator = shape->separator, *line = at;
     uint64_t next = special->column;
-    uint8_t none = QN__SEEN_ODD | QN__SEEN_FRACTION, *seen = places->seen ? places->seen : &none;
+    uint8_t none = QN__SEEN_NOT_BYTE | QN__SEEN_FRACTION,
+            *seen = places->seen ? places->seen : &none;
     const int step = places->seen != NULL;
     int done = 0;
     for (uint64_t column = 0; column < columns; column++) {

@@ -15,7 +15,7 @@ typedef struct facts {
     uint64_t dates, zones;          /* those of them that are dates, and name a zone */
     uint64_t marks;                 /* texts that are missing by QN__RULE_NONE: no `texts` */
     uint64_t commas, comma_texts;   /* cells with a decimal comma; texts of that notation */
-    uint8_t gap;                    /* there are missing values */
+    uint8_t missing;                /* there are missing values */
     uint8_t odd;                    /* a number that is not a byte: digits alone, at most 255 */
     uint8_t fraction;               /* a number that is not whole */
     uint8_t infinite;
@@ -33,7 +33,7 @@ struct qn__csv_survey {
     qn__row_shape shape;
     qn__special *special;
     qn_data_type type;
-    int gaps;
+    int missing;
     uint32_t rules;     /* that changed something */
     qn__text_set *sets; /* (threads + 1) x set_count: what each thread has, then all */
     uint32_t set_count;
@@ -134,7 +134,7 @@ static void note_cell(facts *f, const qn__row_shape *shape, const qn__cell *cell
         f->fraction |= is_label && !is_whole(cell);
         break;
     case QN__CONTENT_GAP:
-        f->gap = 1;
+        f->missing = 1;
         break;
     case QN__CONTENT_NONE:
         f->nones++;
@@ -170,7 +170,7 @@ static facts sum_facts(const qn__csv_survey *s, uint64_t column) {
         sum.numbers += f->numbers;
         sum.texts += f->texts;
         sum.nones += f->nones;
-        sum.gap |= f->gap;
+        sum.missing |= f->missing;
         sum.odd |= f->odd;
         sum.fraction |= f->fraction;
         sum.dates += f->dates;
@@ -232,19 +232,19 @@ static int kind_of_feature(const facts *f, const qn__row_shape *shape, int known
     }
     const int category =
         known ? f->numbers + f->texts + nones > 0 : f->texts > f->numbers && !to->commas;
-    to->kind = category ? QN__COLUMN_CATEGORY : QN__COLUMN_GAPS;
-    return category || f->gap || f->nones || f->marks || to->commas;
+    to->kind = category ? QN__COLUMN_CATEGORY : QN__COLUMN_MISSING;
+    return category || f->missing || f->nones || f->marks || to->commas;
 }
 
 /* The rules that made the column what it is. A none among numbers was missing before. */
 static uint32_t rules_of(const facts *f, int known, const qn__special *to) {
-    const int marks = f->marks > 0 || (f->nones > 0 && (known || to->kind != QN__COLUMN_GAPS));
+    const int marks = f->marks > 0 || (f->nones > 0 && (known || to->kind != QN__COLUMN_MISSING));
     return (to->marks && marks ? (uint32_t)QN__RULE_NONE : 0u) |
            (to->commas ? (uint32_t)QN__RULE_COMMAS : 0u);
 }
 
-static int has_gaps(const facts *f, const qn__special *to) {
-    return f->gap || f->marks || (f->nones && (to->marks || to->kind == QN__COLUMN_GAPS));
+static int has_missing(const facts *f, const qn__special *to) {
+    return f->missing || f->marks || (f->nones && (to->marks || to->kind == QN__COLUMN_MISSING));
 }
 
 static void decide_label(qn__csv_survey *s, const facts *f, const char *task, qn__special *to) {
@@ -283,7 +283,7 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
         } else {
             const int category = s->header->table.categories && s->header->table.categories[column];
             const int special = kind_of_feature(&f, &s->shape, category, to);
-            s->gaps |= has_gaps(&f, to);
+            s->missing |= has_missing(&f, to);
             s->rules |= rules_of(&f, category, to);
             if (special && to->kind == QN__COLUMN_DATE &&
                 describe_dates(&f, options->dates, to, err) != QN_OK)
@@ -311,7 +311,7 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
 /* ------------------------------------------------------------------ exact values */
 
 static int is_feature(qn__column_kind kind) {
-    return kind == QN__COLUMN_GAPS || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
+    return kind == QN__COLUMN_MISSING || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
 }
 
 /* The number of the feature that a special column is. */
@@ -417,4 +417,4 @@ qn_data_type qn__csv_survey_type(const qn__csv_survey *survey) { return survey->
 
 uint32_t qn__csv_survey_rules(const qn__csv_survey *survey) { return survey->rules; }
 
-int qn__csv_survey_has_gaps(const qn__csv_survey *survey) { return survey->gaps; }
+int qn__csv_survey_has_missing(const qn__csv_survey *survey) { return survey->missing; }

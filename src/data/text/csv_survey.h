@@ -31,13 +31,13 @@ qn_status qn__csv_survey_sort(qn__csv_survey *survey, qn_error *err);
 
 /* How to parse, then: the shape's special columns belong to the survey. */
 const qn__row_shape *qn__csv_survey_shape(const qn__csv_survey *survey);
-/* Makes room in `data`, whose items and features are known, for the exact values of columns that
+/* Makes space in `data`, whose items and features are known, for the exact values of columns that
  * have some, and tells the shape where they go. Fails with QN_MEMORY. */
 qn_status qn__csv_survey_keep_exact(qn__csv_survey *survey, qn_data *data, qn_error *err);
 qn_data_type qn__csv_survey_type(const qn__csv_survey *survey);
 /* The rules of reading that changed something. */
 uint32_t qn__csv_survey_rules(const qn__csv_survey *survey);
 /* 1 when a value of a feature is missing. */
-int qn__csv_survey_has_gaps(const qn__csv_survey *survey);
+int qn__csv_survey_has_missing(const qn__csv_survey *survey);
 
 #endif

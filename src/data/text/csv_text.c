@@ -9,19 +9,19 @@
 /* Bytes read first; they usually contain the first two lines. */
 enum { FIRST_PIECE = 1 << 16 };
 
-typedef struct room {
+typedef struct scratch_space {
     char *bytes;
     size_t size;
-} room;
+} scratch_space;
 
 struct qn__csv_text {
     const qn__source *source;
     qn__contents contents; /* of gzip */
     size_t size;
     int threads;
-    room *room;           /* one buffer for each thread; NULL: all is in `contents` */
-    pthread_mutex_t lock; /* for the failure */
-    qn_error failure;     /* the first one; QN_OK: none */
+    scratch_space *buffer; /* one buffer for each thread; NULL: all is in `contents` */
+    pthread_mutex_t lock;  /* for the failure */
+    qn_error failure;      /* the first one; QN_OK: none */
 };
 
 static void note_failure(qn__csv_text *t, const qn_error *failure) {
@@ -51,7 +51,7 @@ static qn_status read_piece(const qn__csv_text *t, char *bytes, size_t from, siz
 }
 
 /* A buffer that is large enough; its contents are lost. */
-static qn_status make_room(room *r, size_t size, qn_error *err) {
+static qn_status reserve(scratch_space *r, size_t size, qn_error *err) {
     if (size <= r->size)
         return QN_OK;
     qn__free(r->bytes);
@@ -61,11 +61,11 @@ static qn_status make_room(room *r, size_t size, qn_error *err) {
 }
 
 const char *qn__csv_text_at(qn__csv_text *text, int thread, size_t from, size_t size) {
-    if (!text->room)
+    if (!text->buffer)
         return text->contents.data + from;
-    room *r = &text->room[thread];
+    scratch_space *r = &text->buffer[thread];
     qn_error failure;
-    qn_status status = make_room(r, size ? size : 1, &failure);
+    qn_status status = reserve(r, size ? size : 1, &failure);
     if (status == QN_OK)
         status = read_piece(text, r->bytes, from, size, &failure);
     if (status != QN_OK)
@@ -80,14 +80,14 @@ qn_status qn__csv_text_status(const qn__csv_text *text, qn_error *err) {
 }
 
 void qn__csv_text_forget(const qn__csv_text *text, const char *begin, const char *end) {
-    if (!text->room)
+    if (!text->buffer)
         qn__contents_forget(&text->contents, (size_t)(begin - text->contents.data),
                             (size_t)(end - text->contents.data));
 }
 
 qn_status qn__csv_text_renew(qn__csv_text *text, qn_error *err) {
     qn__source *again;
-    if (text->room)
+    if (text->buffer)
         return QN_OK;
     qn__contents_release(&text->contents);
     qn_status status = qn__source_again(text->source, &again, err);
@@ -122,7 +122,7 @@ qn_status qn__csv_text_end(qn__csv_text *t, size_t least, size_t *end, qn_error 
 qn_status qn__csv_text_header(qn__csv_text *t, const char *path, const qn__csv_keys *keys,
                               const qn_data_options *options, qn__csv_header *header, size_t *begin,
                               size_t *size, qn_error *err) {
-    for (size_t piece = t->room ? FIRST_PIECE : t->size;; piece *= 2) {
+    for (size_t piece = t->buffer ? FIRST_PIECE : t->size;; piece *= 2) {
         const size_t part = piece < t->size ? piece : t->size;
         const char *text = qn__csv_text_at(t, 0, 0, part);
         if (!text)
@@ -155,8 +155,8 @@ static qn_status open_text(qn__csv_text *t, qn__source *source, int threads, qn_
         return qn__fail_memory(err, SIZE_MAX, 1);
     t->size = (size_t)qn__source_file_size(source);
     t->threads = threads;
-    t->room = qn__alloc((size_t)threads, sizeof *t->room, err);
-    return t->room ? QN_OK : QN_MEMORY;
+    t->buffer = qn__alloc((size_t)threads, sizeof *t->buffer, err);
+    return t->buffer ? QN_OK : QN_MEMORY;
 }
 
 qn_status qn__csv_text_open(qn__source *source, int threads, qn__csv_text **out, qn_error *err) {
@@ -177,9 +177,9 @@ qn_status qn__csv_text_open(qn__source *source, int threads, qn__csv_text **out,
 void qn__csv_text_close(qn__csv_text *text) {
     if (!text)
         return;
-    for (int i = 0; text->room && i < text->threads; i++)
-        qn__free(text->room[i].bytes);
-    qn__free(text->room);
+    for (int i = 0; text->buffer && i < text->threads; i++)
+        qn__free(text->buffer[i].bytes);
+    qn__free(text->buffer);
     qn__contents_release(&text->contents);
     pthread_mutex_destroy(&text->lock);
     qn__free(text);

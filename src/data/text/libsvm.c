@@ -9,7 +9,7 @@
 #include "data/cells/label_values.h"
 #include "data/cells/readers.h"
 #include "data/table/missing.h"
-#include "data/table/table_room.h"
+#include "data/table/table_space.h"
 #include "data/text/csv.h"
 #include <inttypes.h>
 #include <math.h>
@@ -186,9 +186,9 @@ static int is_query(const char *at, const char *end) {
 static void put(const table *t, uint64_t row, int64_t index, float value) {
     const size_t at = (size_t)row * t->data->features + (size_t)(index - t->base);
     if (t->data->type == QN_U8)
-        ((uint8_t *)qn__table_room_values(t->data))[at] = (uint8_t)value;
+        ((uint8_t *)qn__table_space_values(t->data))[at] = (uint8_t)value;
     else
-        ((float *)qn__table_room_values(t->data))[at] = value;
+        ((float *)qn__table_space_values(t->data))[at] = value;
 }
 
 static const char *read_pairs(const table *t, block *b, uint64_t row, const char *at,
@@ -400,8 +400,8 @@ static qn_status check_size(const table *t, qn_error *err) {
                         err);
 }
 
-static qn_status make_room(table *t, const block *all, const qn_data_options *options,
-                           qn_error *err) {
+static qn_status reserve(table *t, const block *all, const qn_data_options *options,
+                         qn_error *err) {
     qn_data *data = t->data;
     if (all->greatest < 0 || (all->greatest == 0 && !all->zero)) {
         qn__fail(err, QN_INPUT, "no item has a feature");
@@ -416,7 +416,7 @@ static qn_status make_room(table *t, const block *all, const qn_data_options *op
         return status;
     data->type = all->odd ? QN_F32 : QN_U8;
     data->missing = all->missing;
-    status = qn__table_room_make(data, err);
+    status = qn__table_space_make(data, err);
     if (status == QN_OK && !options->unlabelled &&
         !(t->label = qn__alloc(data->items, sizeof *t->label, err)))
         return QN_MEMORY;
@@ -437,7 +437,7 @@ static qn_status fill(table *t, const qn_data_options *options, qn__pool *pool, 
     const block all = sum_up(t, &t->data->items);
     if (all.fault != FINE)
         return refuse(t, &all, err);
-    status = make_room(t, &all, options, err);
+    status = reserve(t, &all, options, err);
     if (status != QN_OK)
         return status;
     run(t, pool);

@@ -12,15 +12,15 @@ static size_t add_zeros(qn__flat_out *out, size_t size) {
     const size_t place = out->size;
     if (out->failed)
         return 0;
-    if (size > out->room - out->size) {
-        const size_t room = (out->room + size) * 2 + 1024;
-        uint8_t *more = realloc(out->bytes, room);
+    if (size > out->capacity - out->size) {
+        const size_t capacity = (out->capacity + size) * 2 + 1024;
+        uint8_t *more = realloc(out->bytes, capacity);
         if (!more) {
             out->failed = 1;
             return 0;
         }
         out->bytes = more;
-        out->room = room;
+        out->capacity = capacity;
     }
     memset(out->bytes + place, 0, size);
     out->size += size;

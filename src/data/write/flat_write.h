@@ -9,7 +9,7 @@
  * nothing. */
 typedef struct qn__flat_out {
     uint8_t *bytes;
-    size_t size, room;
+    size_t size, capacity;
     int failed;
 } qn__flat_out;
 

@@ -176,8 +176,8 @@ static qn_status flush(lines *out, qn_error *err) {
 
 static int has_label(const qn_data *data) { return data->labels || data->targets; }
 
-/* Makes room for a cell of at most 48 bytes. */
-static qn_status room(lines *out, qn_error *err) {
+/* Makes space for a cell of at most 48 bytes. */
+static qn_status reserve(lines *out, qn_error *err) {
     return out->size + 48 > sizeof out->text ? flush(out, err) : QN_OK;
 }
 
@@ -186,18 +186,18 @@ static qn_status add_text(lines *out, const char *text, qn_error *err) {
     const size_t size = strlen(text);
     const int plain = size > 0 && text[strcspn(text, ",;\t\"\r\n#")] == '\0' && text[0] != ' ' &&
                       text[size - 1] != ' ';
-    qn_status status = room(out, err);
+    qn_status status = reserve(out, err);
     if (!plain)
         out->text[out->size++] = '"';
     for (const char *at = text; *at && status == QN_OK; at++) {
         if (*at == '"')
             out->text[out->size++] = '"';
         out->text[out->size++] = *at;
-        status = room(out, err);
+        status = reserve(out, err);
     }
     if (!plain)
         out->text[out->size++] = '"';
-    return status == QN_OK ? room(out, err) : status;
+    return status == QN_OK ? reserve(out, err) : status;
 }
 
 /* The name of a column of features: its own, or "f0", or "r0c0" for images. */
@@ -209,7 +209,7 @@ static qn_status add_name(const qn_data *data, uint32_t i, lines *out, qn_error 
     out->size +=
         (size_t)(data->channels == 1 ? sprintf(to, "r%uc%u", i / data->columns, i % data->columns)
                                      : sprintf(to, "f%u", i));
-    return room(out, err);
+    return reserve(out, err);
 }
 
 /* "label,f0,f1,..." or, for images, "label,r0c0,r0c1,...", or names that are known; weights stand
@@ -297,7 +297,7 @@ static qn_status add_row(const qn_data *data, uint64_t item, lines *out, qn_erro
     const float *floats = qn__data_item(data, item);
     qn_status status = has_label(data) ? add_label(data, item, out, err) : QN_OK;
     for (uint32_t i = 0; i < data->features && status == QN_OK; i++) {
-        status = room(out, err);
+        status = reserve(out, err);
         if (i > 0 || has_label(data))
             out->text[out->size++] = ',';
         if (status == QN_OK && data->type == QN_U8)
@@ -306,7 +306,7 @@ static qn_status add_row(const qn_data *data, uint64_t item, lines *out, qn_erro
             status = add_float(data, item, i, floats[i], out, err);
     }
     if (data->weights && status == QN_OK)
-        status = room(out, err);
+        status = reserve(out, err);
     if (!data->weights || status != QN_OK)
         return status;
     out->text[out->size++] = ',';
@@ -317,7 +317,7 @@ static qn_status add_row(const qn_data *data, uint64_t item, lines *out, qn_erro
 
 static qn_status end_line(lines *out, qn_error *err) {
     out->text[out->size++] = '\n';
-    return room(out, err);
+    return reserve(out, err);
 }
 
 static qn_status add_table(const qn_data *data, lines *out, qn_error *err) {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_ROOM = 256, ALIGNMENT = 64, ZIP_HEAD = 30, ZIP_ENTRY = 46, ZIP_END = 22 };
+enum { HEADER_CAPACITY = 256, ALIGNMENT = 64, ZIP_HEAD = 30, ZIP_ENTRY = 46, ZIP_END = 22 };
 
 /* The bytes of an array go here one after the other: into a file, or into a check sum. */
 typedef struct sink {
@@ -33,7 +33,7 @@ typedef qn_status array(const qn_data *data, sink *to, qn_error *err);
 
 /* The header of version 1, filled up with blanks: the elements begin at a multiple of 64 bytes. */
 static qn_status put_header(const char *type, const char *shape, sink *to, qn_error *err) {
-    char text[HEADER_ROOM];
+    char text[HEADER_CAPACITY];
     const int used =
         snprintf(text + 10, sizeof text - 10,
                  "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type, shape);
@@ -289,7 +289,7 @@ static qn_status measure(const qn_data *data, entry *entries, uint32_t count, qn
         const qn_status status = entries[i].part(data, &to, err);
         if (status != QN_OK)
             return status;
-        all += to.size + HEADER_ROOM;
+        all += to.size + HEADER_CAPACITY;
         entries[i].sum = to.sum;
         entries[i].size = (uint32_t)to.size;
         if (all > UINT32_MAX) {

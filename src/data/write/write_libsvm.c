@@ -11,8 +11,8 @@ typedef struct lines {
     char text[65536];
 } lines;
 
-/* Makes room for a cell of at most 96 bytes. */
-static qn_status room(lines *out, qn_error *err) {
+/* Makes space for a cell of at most 96 bytes. */
+static qn_status reserve(lines *out, qn_error *err) {
     if (out->size + 96 <= sizeof out->text)
         return QN_OK;
     const size_t size = out->size;
@@ -46,7 +46,7 @@ static qn_status add_item(const qn_data *data, uint64_t item, int pointed, lines
     const uint8_t *bytes = qn__data_item(data, item);
     const float *floats = qn__data_item(data, item);
     add_label(data, item, out);
-    qn_status status = room(out, err);
+    qn_status status = reserve(out, err);
     for (uint32_t k = 0; k < data->features && status == QN_OK; k++) {
         uint32_t bits = 0;
         if (data->type == QN_U8)
@@ -66,10 +66,10 @@ static qn_status add_item(const qn_data *data, uint64_t item, int pointed, lines
         else
             add_float(out, floats[k]);
         pointed = 0;
-        status = room(out, err);
+        status = reserve(out, err);
     }
     out->text[out->size++] = '\n';
-    return status == QN_OK ? room(out, err) : status;
+    return status == QN_OK ? reserve(out, err) : status;
 }
 
 static qn_status write_libsvm(const qn_data *data, const char *path, const char *labels_path,

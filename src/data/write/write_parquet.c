@@ -19,22 +19,22 @@ enum { I32 = 5, I64 = 6, BINARY = 8, LIST = 9, STRUCT = 12, TRUE = 1, FALSE = 2,
 /* Growing bytes. `failed`: memory is short. */
 typedef struct bytes {
     uint8_t *at;
-    size_t size, room;
+    size_t size, capacity;
     int failed;
 } bytes;
 
 static void add_bytes(bytes *b, const void *from, size_t size) {
     if (b->failed || size == 0)
         return;
-    if (size > b->room - b->size) {
-        const size_t room = (b->room + size) * 2;
-        uint8_t *more = realloc(b->at, room);
+    if (size > b->capacity - b->size) {
+        const size_t capacity = (b->capacity + size) * 2;
+        uint8_t *more = realloc(b->at, capacity);
         if (!more) {
             b->failed = 1;
             return;
         }
         b->at = more;
-        b->room = room;
+        b->capacity = capacity;
     }
     memcpy(b->at + b->size, from, size);
     b->size += size;
@@ -185,7 +185,7 @@ typedef struct file {
 
 static qn_status put(file *f, const bytes *b, qn_error *err) {
     if (b->failed)
-        return qn__fail_memory(err, b->room, 2);
+        return qn__fail_memory(err, b->capacity, 2);
     f->at += b->size;
     return qn__writer_add(f->writer, b->at, b->size, err);
 }
@@ -193,7 +193,7 @@ static qn_status put(file *f, const bytes *b, qn_error *err) {
 /* Writes f->page, after its header. */
 static qn_status put_page(file *f, int kind, uint64_t count, int encoding, qn_error *err) {
     if (f->page.failed)
-        return qn__fail_memory(err, f->page.room, 2);
+        return qn__fail_memory(err, f->page.capacity, 2);
     record head = {&f->head, 0};
     f->head.size = 0;
     add_number(&head, 1, I32, kind);

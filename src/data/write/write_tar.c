@@ -41,7 +41,7 @@ static qn_status name_folder(const qn_data *data, uint64_t item, char folder[NAM
         snprintf(folder, NAME_BYTES, "%" PRIu32 "/", class);
         return QN_OK;
     }
-    /* Room for the number of an item and ".png". */
+    /* Space for the number of an item and ".png". */
     if (name[0] != '\0' && name[0] != '.' && !strchr(name, '/') && strlen(name) < NAME_BYTES - 26) {
         snprintf(folder, NAME_BYTES, "%s/", name);
         return QN_OK;

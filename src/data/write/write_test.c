@@ -236,7 +236,8 @@ static void test_formats(void **state) {
             qn_error err;
             if (strstr(cases[i].formats, all[k]))
                 check_format(data, all[k]);
-            else if (strcmp(all[k], "npy") != 0) /* a format that has no room for labels or texts */
+            else if (strcmp(all[k], "npy") !=
+                     0) /* a format that has no space for labels or texts */
                 assert_int_equal(qn_data_write(data, all[k], in_folder("no"), NULL, &err),
                                  QN_INPUT);
         }

@@ -55,10 +55,10 @@ typedef struct qn__cuda_driver {
     qn__cu_result (*error_string)(qn__cu_result result, const char **text);
     qn__cu_result (*device_count)(int *count);
     qn__cu_result (*device_get)(qn__cu_device *device, int ordinal);
-    qn__cu_result (*device_name)(char *name, int room, qn__cu_device device);
+    qn__cu_result (*device_name)(char *name, int capacity, qn__cu_device device);
     qn__cu_result (*device_memory)(size_t *bytes, qn__cu_device device);
     qn__cu_result (*device_attribute)(int *value, int attribute, qn__cu_device device);
-    qn__cu_result (*device_pci_id)(char *id, int room, qn__cu_device device);
+    qn__cu_result (*device_pci_id)(char *id, int capacity, qn__cu_device device);
     qn__cu_result (*context_retain)(qn__cu_context **context, qn__cu_device device);
     qn__cu_result (*context_release)(qn__cu_device device);
     qn__cu_result (*context_set)(qn__cu_context *context);
@@ -98,7 +98,7 @@ typedef struct qn__cuda_driver {
     /* Two versions of graph instantiation: the first is of CUDA 11.4, the second of 11.0. */
     qn__cu_result (*graph_ready)(qn__cu_graph_exec **exec, qn__cu_graph *graph, uint64_t flags);
     qn__cu_result (*graph_ready_old)(qn__cu_graph_exec **exec, qn__cu_graph *graph, void **node,
-                                     char *log, size_t room);
+                                     char *log, size_t capacity);
     qn__cu_result (*graph_launch)(qn__cu_graph_exec *exec, qn__cu_stream *stream);
     qn__cu_result (*graph_exec_destroy)(qn__cu_graph_exec *exec);
     qn__cu_result (*graph_destroy)(qn__cu_graph *graph);
@@ -109,7 +109,7 @@ typedef struct qn__cuda_driver {
  * none that can be used. *why, when not NULL, is then the reason and a remedy, otherwise "". */
 const qn__cuda_driver *qn__cuda_driver_get(const char **why);
 
-/* "CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure)"; room for 160. */
+/* "CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure)"; space for 160. */
 void qn__cuda_result_text(const qn__cuda_driver *driver, qn__cu_result result, char *text);
 
 /* ---- libraries of any kind */
@@ -120,8 +120,8 @@ typedef struct qn__cuda_symbol {
     int optional;
 } qn__cuda_symbol;
 
-/* The first of a NULL-terminated list of library names that can be opened, or NULL; `why` (room for
- * 256) is then the system's message for the last. Libraries are never closed. */
+/* The first of a NULL-terminated list of library names that can be opened, or NULL; `why` (space
+ * for 256) is then the system's message for the last. Libraries are never closed. */
 void *qn__cuda_library_open(const char *const *names, const char **found, char *why);
 
 /* Fills the struct; returns NULL, or the name of a missing function that is not optional. The list

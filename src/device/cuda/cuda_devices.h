@@ -42,6 +42,6 @@ int qn__cuda_energy(uint32_t index, double *joules);
 /* NVML's energy counter of the device with that PCI address; 0 when there is none. */
 int qn__cuda_nvml_energy(const char *pci, double *joules);
 /* The driver's own version, such as "580.82.07"; 0 when NVML does not report it. */
-int qn__cuda_nvml_version(char *text, unsigned room);
+int qn__cuda_nvml_version(char *text, unsigned capacity);
 
 #endif

@@ -102,25 +102,26 @@ void qn__cuda_result_text(const qn__cuda_driver *driver, qn__cu_result result, c
 }
 
 /* Why an installed driver cannot be used; "" when it can. */
-static void explain_start(qn__cu_result result, char *text, size_t room) {
+static void explain_start(qn__cu_result result, char *text, size_t capacity) {
     char said[160];
     text[0] = '\0';
     if (result == QN__CU_SUCCESS)
         return;
     if (result == QN__CU_NO_DEVICE) {
-        snprintf(text, room,
+        snprintf(text, capacity,
                  "the CUDA driver is installed but sees no NVIDIA GPU; nvidia-smi lists what the "
                  "system has, and CUDA_VISIBLE_DEVICES may hide devices");
         return;
     }
     qn__cuda_result_text(&the_driver, result, said);
     if (result == QN__CU_SYSTEM_DRIVER_MISMATCH)
-        snprintf(text, room,
+        snprintf(text, capacity,
                  "the CUDA library does not fit the kernel's NVIDIA driver: %s; start the machine "
                  "again after an update of the driver, or install both in one version",
                  said);
     else
-        snprintf(text, room, "the CUDA driver does not start: %s; nvidia-smi may show more", said);
+        snprintf(text, capacity, "the CUDA driver does not start: %s; nvidia-smi may show more",
+                 said);
 }
 
 static void open_driver(void) {

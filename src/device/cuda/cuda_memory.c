@@ -88,7 +88,8 @@ qn_status qn__cuda_write(qn__gpu *gpu, const qn__gpu_memory *to, size_t offset, 
     while (status == QN_OK && bytes > 0) {
         if (up->used == QN__CUDA_STAGE && (status = next_half(gpu, err)) != QN_OK)
             break;
-        const size_t room = QN__CUDA_STAGE - up->used, piece = bytes < room ? bytes : room;
+        const size_t capacity = QN__CUDA_STAGE - up->used,
+                     piece = bytes < capacity ? bytes : capacity;
         uint8_t *staged = up->half[up->current] + up->used;
         memcpy(staged, source, piece);
         if ((status = qn__cuda_begin(gpu, err)) != QN_OK)

@@ -8,7 +8,7 @@ typedef struct nvml_device nvml_device;
 
 static struct {
     int (*init)(void);
-    int (*version)(char *text, unsigned room);
+    int (*version)(char *text, unsigned capacity);
     int (*device)(const char *pci, nvml_device **device);
     int (*energy)(nvml_device *device, unsigned long long *millijoules);
 } nvml;
@@ -44,6 +44,6 @@ int qn__cuda_nvml_energy(const char *pci, double *joules) {
     return 1;
 }
 
-int qn__cuda_nvml_version(char *text, unsigned room) {
-    return ready() && nvml.version(text, room) == 0;
+int qn__cuda_nvml_version(char *text, unsigned capacity) {
+    return ready() && nvml.version(text, capacity) == 0;
 }

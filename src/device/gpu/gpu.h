@@ -184,7 +184,7 @@ qn_status qn__gpu_update(qn__worker *worker, const qn__update *update, const int
 qn_status qn__gpu_train_step(qn__worker *worker, const qn__batch *batch, const qn__batch *next,
                              const qn__update *update, qn__tally *tally, qn_error *err);
 qn_status qn__gpu_flush(qn__worker *worker, qn__tally *tally, qn_error *err);
-int qn__gpu_busy(const qn__worker *worker, double *seconds, int room);
+int qn__gpu_busy(const qn__worker *worker, double *seconds, int capacity);
 void qn__gpu_traffic(const qn__worker *worker, qn__traffic *traffic);
 qn_status qn__gpu_measure(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
                           qn_device_rates *rates, qn_error *err);
@@ -209,7 +209,7 @@ qn_status qn__gpu_kernel_selftest(const qn__gpu_driver *driver, qn__gpu *gpu, in
 /* Cache of built programs: a folder of files named by the SHA-256 of `key`. The key must contain
  * everything that the program depends on (text's digest, options, device, driver). Each file has
  * its own digest and key. An invalid file, or one of another user, is ignored, reported in `note`
- * (room for 256), and replaced. Folder: $QUERN_CACHE, else $XDG_CACHE_HOME/quern, else
+ * (space for 256), and replaced. Folder: $QUERN_CACHE, else $XDG_CACHE_HOME/quern, else
  * ~/.cache/quern. Without a usable folder there is no cache, which is not a failure. load: *bytes
  * is 0 when there is no entry; free the program with qn__free. */
 void qn__gpu_cache_load(const char *key, void **program, size_t *bytes, char *note);

@@ -80,7 +80,7 @@ static qn__applied rest_of(const qn__worker *w, const qn__applied *applied, uint
 qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, const qn__applied *applied,
                         qn__tally *tally, qn_error *err) {
     const uint32_t grain = w->program->grain;
-    const uint32_t most = batch->items <= w->room ? batch->items : w->room / grain * grain;
+    const uint32_t most = batch->items <= w->capacity ? batch->items : w->capacity / grain * grain;
     qn_status status = QN_OK, lost = QN_OK;
     for (uint32_t at = 0; status == QN_OK && at < batch->items; at += most) {
         qn__batch part = *batch;

@@ -68,8 +68,8 @@ static uint64_t greater(uint64_t a, uint64_t b) { return a > b ? a : b; }
 /* The least that a chunk must have for a layer, and what would take all of it in one. */
 static void chunk_bounds(const qn__worker *w, uint32_t i, uint64_t *least, uint64_t *most) {
     const qn__layer *l = w->layer[i].layer;
-    const uint64_t rows = (uint64_t)w->room * qn__gpu_pixels(l);
-    const uint64_t grain = w->program->grain < w->room ? w->program->grain : w->room;
+    const uint64_t rows = (uint64_t)w->capacity * qn__gpu_pixels(l);
+    const uint64_t grain = w->program->grain < w->capacity ? w->program->grain : w->capacity;
     if (!l->depth || l->conv_groups)
         return;
     *least = greater(*least, qn__gpu_ld(l->depth + 1));
@@ -77,37 +77,37 @@ static void chunk_bounds(const qn__worker *w, uint32_t i, uint64_t *least, uint6
     *most = greater(*most, rows * qn__gpu_ld(l->depth + 1));
     if (w->layer[i].source >= 0 && qn__gpu_is_conv(&w->layer[i])) {
         *least = greater(*least, qn__gpu_ld(qn__gpu_error_depth(l)));
-        *most = greater(*most, (uint64_t)w->room * qn__gpu_from_pixels(l) *
+        *most = greater(*most, (uint64_t)w->capacity * qn__gpu_from_pixels(l) *
                                    qn__gpu_ld(qn__gpu_error_depth(l)));
     }
     if (w->layer[i].source >= 0 && !qn__gpu_is_conv(&w->layer[i])) /* all errors of a dense layer */
-        *least = greater(*least, w->room * qn__gpu_ld(l->in));
+        *least = greater(*least, w->capacity * qn__gpu_ld(l->in));
 }
 
-void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *turned) {
+void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *transposed) {
     uint64_t least = 0, most = 0, usual = w->facts->vectors ? CPU_FLOATS : GPU_FLOATS;
     if (w->facts->chunk)
         usual = w->facts->chunk / sizeof(float);
-    *chains = *turned = 0;
+    *chains = *transposed = 0;
     for (uint32_t i = 0; i < w->program->layers; ++i)
         if (qn__gpu_has_pixels(&w->layer[i]) || qn__gpu_shares_source(w, i))
             chunk_bounds(w, i, &least, &most);
     w->pixels.unfolded_floats = greater(least, most < usual ? most : usual);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__layer *l = w->layer[i].layer;
-        const uint64_t rows = (uint64_t)w->room * qn__gpu_pixels(l);
+        const uint64_t rows = (uint64_t)w->capacity * qn__gpu_pixels(l);
         const uint64_t ld = qn__gpu_ld(l->to.channels), below = qn__gpu_ld(l->from.channels);
         if (!qn__gpu_has_pixels(&w->layer[i]) || !l->depth || l->conv_groups)
             continue;
         *chains = greater(*chains, qn__gpu_chunk_rows(w, l->depth, rows) * ld);
-        *chains = greater(*chains, qn__gpu_part_of(w, l, w->room).rows * ld);
+        *chains = greater(*chains, qn__gpu_part_of(w, l, w->capacity).rows * ld);
         if (w->layer[i].source < 0 || !qn__gpu_is_conv(&w->layer[i]))
             continue;
-        const uint64_t inputs = (uint64_t)w->room * qn__gpu_from_pixels(l);
+        const uint64_t inputs = (uint64_t)w->capacity * qn__gpu_from_pixels(l);
         *chains = greater(*chains, qn__gpu_chunk_rows(w, qn__gpu_error_depth(l), inputs) * below);
         if (!w->bits)
-            *turned = greater(*turned, (qn__gpu_error_depth(l) + (uint64_t)1) * below);
+            *transposed = greater(*transposed, (qn__gpu_error_depth(l) + (uint64_t)1) * below);
     }
     *chains *= sizeof(float);
-    *turned *= sizeof(float);
+    *transposed *= sizeof(float);
 }

@@ -58,8 +58,8 @@ static qn__gpu_feed *oldest_held(qn__worker *w) {
 }
 
 /* Drops feeds until `bytes` more fit; 0 when they cannot fit. */
-static int make_room(qn__worker *w, uint64_t bytes, uint64_t piece) {
-    /* There must be room for the sums of shared steps. */
+static int reserve(qn__worker *w, uint64_t bytes, uint64_t piece) {
+    /* There must be space for the sums of shared steps. */
     const uint64_t sums = w->model.canonical.bytes ? 0 : w->program->parameters * sizeof(int64_t);
     while (!qn__gpu_fits(w, bytes + sums, piece)) {
         qn__gpu_feed *oldest = oldest_held(w);
@@ -71,15 +71,15 @@ static int make_room(qn__worker *w, uint64_t bytes, uint64_t piece) {
     return 1;
 }
 
-/* Uploads an array of a feed. If the device has no memory for it after all, *room becomes 0, and
- * that is not a failure. */
+/* Uploads an array of a feed. If the device has no memory for it after all, *fits becomes 0,
+ * and that is not a failure. */
 static qn_status upload(qn__worker *w, const void *from, uint64_t bytes, qn__gpu_memory *to,
-                        int *room, qn_error *err) {
+                        int *fits, qn_error *err) {
     qn_error refused;
-    if (bytes == 0 || !*room)
+    if (bytes == 0 || !*fits)
         return QN_OK;
     if (qn__gpu_more(w, "a data set", bytes, to, &refused) != QN_OK) {
-        *room = 0;
+        *fits = 0;
         return QN_OK;
     }
     return w->driver->write(w->gpu, to, 0, from, (size_t)bytes, err);
@@ -92,19 +92,19 @@ static qn_status upload_feed(qn__worker *w, qn__gpu_feed *f, qn_error *err) {
     const uint64_t labels = feed->labels ? feed->items * sizeof(int32_t) : 0;
     const uint64_t weights = feed->weights ? feed->items * sizeof(float) : 0;
     uint64_t values, bytes;
-    int room = !__builtin_mul_overflow(held, item, &values) &&
-               !__builtin_add_overflow(values, rows + labels + weights, &bytes) &&
-               make_room(w, bytes, values > rows ? values : rows);
+    int capacity = !__builtin_mul_overflow(held, item, &values) &&
+                   !__builtin_add_overflow(values, rows + labels + weights, &bytes) &&
+                   reserve(w, bytes, values > rows ? values : rows);
     qn_status status = QN_OK;
-    if (room)
-        status = upload(w, feed->values, values, &f->values, &room, err);
+    if (capacity)
+        status = upload(w, feed->values, values, &f->values, &capacity, err);
     if (status == QN_OK)
-        status = upload(w, feed->rows, rows, &f->rows, &room, err);
+        status = upload(w, feed->rows, rows, &f->rows, &capacity, err);
     if (status == QN_OK)
-        status = upload(w, feed->labels, labels, &f->labels, &room, err);
+        status = upload(w, feed->labels, labels, &f->labels, &capacity, err);
     if (status == QN_OK)
-        status = upload(w, feed->weights, weights, &f->weights, &room, err);
-    if (status == QN_OK && room)
+        status = upload(w, feed->weights, weights, &f->weights, &capacity, err);
+    if (status == QN_OK && capacity)
         f->held = held;
     else
         drop_feed(w, f);

@@ -137,7 +137,8 @@ static void launch_turned(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, out);
     qn__push_arg(&c, l->output_place);
     qn__push_arg(&c, w->bits);
-    qn__gpu_launch_over(pass, QN__K_QUANTIZE_TURNED, in * qn__gpu_words((uint64_t)taps * out), &c);
+    qn__gpu_launch_over(pass, QN__K_QUANTIZE_TRANSPOSED, in * qn__gpu_words((uint64_t)taps * out),
+                        &c);
 }
 
 static void launch_words(qn__gpu_pass *pass, uint32_t i) {

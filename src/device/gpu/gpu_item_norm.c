@@ -70,11 +70,11 @@ static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
 }
 
 static uint64_t moments(const qn__worker *w, const qn__layer *l) {
-    return (uint64_t)QN_ITEM_ARRAYS * w->room * l->norm_groups * sizeof(float);
+    return (uint64_t)QN_ITEM_ARRAYS * w->capacity * l->norm_groups * sizeof(float);
 }
 
 static uint64_t chains(const qn__worker *w, const qn__layer *l) {
-    return 2 * (uint64_t)w->room * qn__gpu_ld(l->to.channels) * sizeof(float);
+    return 2 * (uint64_t)w->capacity * qn__gpu_ld(l->to.channels) * sizeof(float);
 }
 
 #define NORM                                                                                       \

@@ -10,7 +10,7 @@
 /* Items of the first launch, and of the largest. */
 enum { FIRST = 1024, MOST = 1 << 24 };
 
-/* ---------------------------------------------------------------- room */
+/* ---------------------------------------------------------------- space */
 
 static double mebibytes(uint64_t bytes) { return (double)bytes / (1 << 20); }
 
@@ -27,8 +27,8 @@ static uint64_t bytes_of(const qn__kernel_job *job, const qn__kernel_array *a) {
 
 /* Drivers and displays need some memory: a sixteenth is left to them, and half of the rest is for
  * the numbers of launches at most. */
-static qn_status find_room(const qn__worker *w, const qn__kernel_job *job, int resident,
-                           uint64_t *most, qn_error *err) {
+static qn_status find_space(const qn__worker *w, const qn__kernel_job *job, int resident,
+                            uint64_t *most, qn_error *err) {
     const uint64_t usable = w->facts->memory - w->facts->memory / 16;
     uint64_t whole = qn__gpu_totals_bytes(w->facts, job), each = 0, widest = 1;
     for (uint32_t i = 0; i < job->arrays; ++i) {
@@ -51,7 +51,7 @@ static qn_status find_room(const qn__worker *w, const qn__kernel_job *job, int r
     return QN_OK;
 }
 
-static void release_room(qn__worker *w) {
+static void release_space(qn__worker *w) {
     qn__gpu_kernel *k = w->kernel;
     for (uint32_t i = 0; i < k->arrays; ++i) {
         w->driver->release(w->gpu, &k->at[i].memory);
@@ -59,9 +59,9 @@ static void release_room(qn__worker *w) {
         k->at[i] = (qn__gpu_array){0};
     }
     for (int r = 0; r < QN__GPU_PARTS; ++r) {
-        w->driver->release(w->gpu, &k->room[r].faults);
+        w->driver->release(w->gpu, &k->buffer[r].faults);
         for (uint32_t i = 0; i < k->arrays; ++i)
-            w->driver->release(w->gpu, &k->room[r].items[i]);
+            w->driver->release(w->gpu, &k->buffer[r].items[i]);
     }
     w->driver->release(w->gpu, &k->numbers);
 }
@@ -71,20 +71,20 @@ static qn_status make_items(qn__worker *w, uint32_t i, uint32_t each, int fetche
     qn__gpu_kernel *k = w->kernel;
     qn_status status = QN_OK;
     for (int r = 0; r < QN__GPU_PARTS && status == QN_OK; ++r)
-        status = w->driver->allocate(w->gpu, (size_t)(k->most * each), &k->room[r].items[i], err);
+        status = w->driver->allocate(w->gpu, (size_t)(k->most * each), &k->buffer[r].items[i], err);
     if (status == QN_OK && fetched && !(k->at[i].host = qn__alloc(k->most, each, err)))
         status = QN_MEMORY;
     return status;
 }
 
-static qn_status make_room(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
+static qn_status reserve(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
     qn__gpu_kernel *k = w->kernel;
     k->asked = job->resident;
-    k->resident = job->resident && find_room(w, job, 1, &k->most, NULL) == QN_OK;
-    qn_status status = k->resident ? QN_OK : find_room(w, job, 0, &k->most, err);
+    k->resident = job->resident && find_space(w, job, 1, &k->most, NULL) == QN_OK;
+    qn_status status = k->resident ? QN_OK : find_space(w, job, 0, &k->most, err);
     for (int r = 0; r < QN__GPU_PARTS && status == QN_OK; ++r)
         status = w->driver->allocate(w->gpu, QN__GPU_FAULT_WORDS * sizeof(uint32_t),
-                                     &k->room[r].faults, err);
+                                     &k->buffer[r].faults, err);
     if (status == QN_OK)
         status = w->driver->allocate(w->gpu, job->count * sizeof *job->numbers, &k->numbers, err);
     for (uint32_t i = 0; i < job->arrays && status == QN_OK; ++i) {
@@ -102,7 +102,7 @@ void qn__gpu_kernel_release(qn__worker *w) {
     qn__gpu_kernel *k = w->kernel;
     if (!k)
         return;
-    release_room(w);
+    release_space(w);
     qn__gpu_totals_release(w->driver, w->gpu, &k->totals);
     w->driver->drop(w->gpu, k->program);
     qn__free(k);
@@ -179,7 +179,7 @@ qn_status qn__gpu_prepare(qn__worker *w, const qn__kernel_job *job, qn_error *er
     w->kernel->launch = FIRST;
     qn_status status = qn__gpu_totals_make(w->driver, w->gpu, job, &w->kernel->totals, err);
     if (status == QN_OK)
-        status = make_room(w, job, err);
+        status = reserve(w, job, err);
     if (status == QN_OK)
         status = qn__gpu_kernel_selftest(w->driver, w->gpu, job->doubles, err);
     if (status == QN_OK)
@@ -202,8 +202,8 @@ static qn_status send(qn__worker *w, const qn__kernel_job *job, qn_error *err) {
     if (!w->kernel || w->kernel->text != job->text[w->driver->language])
         status = qn__gpu_prepare(w, job, err);
     if (status == QN_OK && w->kernel->asked != job->resident) {
-        release_room(w);
-        status = make_room(w, job, err);
+        release_space(w);
+        status = reserve(w, job, err);
     }
     if (status == QN_UNSUPPORTED) /* other workers can compute it */
         status = err->status = QN_DEVICE;

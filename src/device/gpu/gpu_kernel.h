@@ -22,9 +22,9 @@ typedef struct qn__gpu_array {
 
 /* Memory for the items of a launch. While one is computed, the numbers of the next one arrive in
  * the other, and what the last one wrote there leaves it. */
-typedef struct qn__gpu_room {
+typedef struct qn__gpu_space {
     qn__gpu_memory faults, items[QN__KERNEL_ARRAYS];
-} qn__gpu_room;
+} qn__gpu_space;
 
 struct qn__gpu_kernel {
     const char *text;
@@ -32,7 +32,7 @@ struct qn__gpu_kernel {
     qn__gpu_memory numbers;
     qn__gpu_totals totals;
     qn__gpu_array at[QN__KERNEL_ARRAYS];
-    qn__gpu_room room[QN__GPU_PARTS];
+    qn__gpu_space buffer[QN__GPU_PARTS];
     uint32_t arrays;
     int resident;    /* 1: it keeps arrays of items, but for VALUES, as a whole */
     int asked;       /* qn__kernel_job.resident of the last run */
@@ -50,10 +50,10 @@ static inline int qn__gpu_is_fetched(const qn__gpu_kernel *k, const qn__kernel_a
     return a->use == QN__KERNEL_VALUES && !(a->summed && k->totals.count > 0);
 }
 
-static inline const qn__gpu_memory *qn__gpu_array_memory(const qn__gpu_kernel *k, uint32_t room,
+static inline const qn__gpu_memory *qn__gpu_array_memory(const qn__gpu_kernel *k, uint32_t capacity,
                                                          uint32_t array) {
-    return k->room[room].items[array].bytes > 0 ? &k->room[room].items[array]
-                                                : &k->at[array].memory;
+    return k->buffer[capacity].items[array].bytes > 0 ? &k->buffer[capacity].items[array]
+                                                      : &k->at[array].memory;
 }
 
 /* Computes grains of a host job for whose kernel all is prepared (device.h, qn__device_table.run);

@@ -79,7 +79,7 @@ typedef struct piece {
 enum { FIXED_PIECES = 22, PIXELS_PIECES = 5, INTGEMM_PIECES = 7, LAYER_PIECES = 6 };
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
-    return qn__gpu_ld(n) * w->room * sizeof(float);
+    return qn__gpu_ld(n) * w->capacity * sizeof(float);
 }
 
 static uint64_t widest(const qn__program *p) {
@@ -105,7 +105,7 @@ static uint64_t errors_bytes(const qn__worker *w) {
 
 /* Buffers that do not depend on the number of layers; returns how many. */
 static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
-    const uint64_t parameters = w->model.padded * sizeof(float), items = w->room;
+    const uint64_t parameters = w->model.padded * sizeof(float), items = w->capacity;
     const uint64_t inputs = w->program->layer[0].in, errors = errors_bytes(w);
     const int standard = w->program->scale == QN__SCALE_STANDARD;
     const piece all[FIXED_PIECES] = {
@@ -139,8 +139,8 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
 
 /* Buffers of layers with pixels. */
 static uint32_t pixels_pieces(qn__worker *w, piece *pieces) {
-    uint64_t chains, turned;
-    qn__gpu_pixels_needs(w, &chains, &turned);
+    uint64_t chains, transposed;
+    qn__gpu_pixels_needs(w, &chains, &transposed);
     if (!qn__program_window(w->program))
         return 0;
     for (uint32_t l = 0; l < w->program->layers; ++l) {
@@ -152,7 +152,7 @@ static uint32_t pixels_pieces(qn__worker *w, piece *pieces) {
         {&w->pixels.taps, w->program->layers * (QN__GPU_TAPS * sizeof(qn_taps))},
         {&w->pixels.unfolded, w->pixels.unfolded_floats * sizeof(float)},
         {&w->pixels.chains, chains},
-        {&w->pixels.turned, turned},
+        {&w->pixels.transposed, transposed},
         {&w->pixels.rows, sizeof(qn_step)},
     };
     for (uint32_t i = 0; i < PIXELS_PIECES; ++i)
@@ -176,7 +176,7 @@ static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
     items = inputs;
     for (uint32_t l = 0; l < p->layers; ++l) {
         const uint64_t in = p->layer[l].in, out = p->layer[l].out;
-        const uint64_t words = w->room * qn__gpu_words(in > out ? in : out);
+        const uint64_t words = w->capacity * qn__gpu_words(in > out ? in : out);
         outputs += qn__gpu_ld(p->layer[l].to.channels);
         if (!p->layer[l].depth || qn__gpu_is_conv(&w->layer[l]))
             continue;
@@ -186,7 +186,7 @@ static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
     }
     const piece all[INTGEMM_PIECES] = {
         {&w->integers.absmax_outputs, outputs * sizeof(uint32_t)},
-        {&w->integers.absmax_items, w->room * sizeof(uint32_t)},
+        {&w->integers.absmax_items, w->capacity * sizeof(uint32_t)},
         {&w->integers.absmax_rows, rows * sizeof(uint32_t)},
         {&w->integers.absmax_grains, 2 * p->layers * grains * sizeof(uint32_t)},
         {&w->integers.quantized_items, words_bytes(w, 1, items)},

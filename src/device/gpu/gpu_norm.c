@@ -127,11 +127,11 @@ static void run_on(qn__gpu_pass *pass, uint32_t i) {
 }
 
 static uint64_t moments(const qn__worker *w, const qn__layer *l) {
-    return QN_NORM_ARRAYS * grains_of(w, w->room) * qn__gpu_ld(l->to.channels) * sizeof(float);
+    return QN_NORM_ARRAYS * grains_of(w, w->capacity) * qn__gpu_ld(l->to.channels) * sizeof(float);
 }
 
 static uint64_t chains(const qn__worker *w, const qn__layer *l) {
-    const uint64_t rows = grains_of(w, w->room) * qn__gpu_pixels(l);
+    const uint64_t rows = grains_of(w, w->capacity) * qn__gpu_pixels(l);
     return 2 * rows * qn__gpu_ld(l->to.channels) * sizeof(float);
 }
 

@@ -29,7 +29,7 @@ enum { OF_WHAT_IS_LEFT = 4, SMALLEST = 16, FEW_BYTES = 1 << 20 };
 typedef struct part {
     qn__kernel_span span;
     uint64_t first, count;
-    uint32_t room;
+    uint32_t capacity;
     int alone; /* 1: only the item's fault is asked for */
 } part;
 
@@ -126,8 +126,10 @@ static part *cut(flow *f) {
     if (!f->more || !find_span(f))
         return NULL;
     part *p = part_of(f, f->begun);
-    *p = (part){
-        .span = f->span, .first = f->next, .count = size_of(f), .room = f->begun % QN__GPU_PARTS};
+    *p = (part){.span = f->span,
+                .first = f->next,
+                .count = size_of(f),
+                .capacity = f->begun % QN__GPU_PARTS};
     f->next += p->count;
     return p;
 }
@@ -151,7 +153,7 @@ static uint32_t list_up(const flow *f, const part *p, qn__gpu_copy *copy) {
     for (uint32_t i = 0; i < f->job->arrays && !k->resident; ++i) {
         const char *from = read_from(f, p, i);
         if (from)
-            copy[n++] = (qn__gpu_copy){.memory = qn__gpu_array_memory(k, p->room, i),
+            copy[n++] = (qn__gpu_copy){.memory = qn__gpu_array_memory(k, p->capacity, i),
                                        .bytes = (size_t)(p->count * f->job->array[i].each),
                                        .from = from};
     }
@@ -164,7 +166,7 @@ static uint32_t list_down(const flow *f, const part *p, qn__gpu_copy *copy) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->job->arrays; ++i) {
         const qn__kernel_array *a = &f->job->array[i];
-        qn__gpu_copy one = {.memory = qn__gpu_array_memory(k, p->room, i),
+        qn__gpu_copy one = {.memory = qn__gpu_array_memory(k, p->capacity, i),
                             .bytes = (size_t)(p->count * a->each)};
         if (qn__gpu_is_fetched(k, a) && !a->unwanted)
             one.to = k->at[i].host;
@@ -192,11 +194,11 @@ static qn_status start(const flow *f, const part *p, qn_error *err) {
     const qn__gpu_kernel *k = w->kernel;
     qn__gpu_argument argument[QN__KERNEL_ARRAYS + 5];
     uint32_t n = 0;
-    argument[n++] = (qn__gpu_argument){.kind = 'M', .value.memory = &k->room[p->room].faults};
+    argument[n++] = (qn__gpu_argument){.kind = 'M', .value.memory = &k->buffer[p->capacity].faults};
     argument[n++] = (qn__gpu_argument){.kind = 'M', .value.memory = &k->numbers};
     for (uint32_t i = 0; i < k->arrays; ++i)
-        argument[n++] =
-            (qn__gpu_argument){.kind = 'M', .value.memory = qn__gpu_array_memory(k, p->room, i)};
+        argument[n++] = (qn__gpu_argument){.kind = 'M',
+                                           .value.memory = qn__gpu_array_memory(k, p->capacity, i)};
     argument[n++] = (qn__gpu_argument){.kind = 'U', .value.U = k->resident ? p->first : 0};
     argument[n++] = (qn__gpu_argument){.kind = 'U', .value.U = p->first};
     argument[n++] = (qn__gpu_argument){.kind = 'u', .value.u = (uint32_t)p->count};
@@ -214,7 +216,7 @@ static qn_status add_totals(const flow *f, const part *p, qn_error *err) {
     const qn__worker *w = f->worker;
     const qn__gpu_memory *array[QN__KERNEL_ARRAYS];
     for (uint32_t i = 0; i < w->kernel->arrays; ++i)
-        array[i] = qn__gpu_array_memory(w->kernel, p->room, i);
+        array[i] = qn__gpu_array_memory(w->kernel, p->capacity, i);
     return qn__gpu_totals_add(w->driver, w->gpu, f->job, &w->kernel->totals, array, p->first,
                               p->count, err);
 }
@@ -223,7 +225,7 @@ static qn_status add_totals(const flow *f, const part *p, qn_error *err) {
 static qn_status launch(const flow *f, const part *p, qn_error *err) {
     const qn__worker *w = f->worker;
     const qn__gpu_driver *driver = w->driver;
-    const qn__gpu_memory *faults = &w->kernel->room[p->room].faults;
+    const qn__gpu_memory *faults = &w->kernel->buffer[p->capacity].faults;
     const size_t bytes = QN__GPU_FAULT_WORDS * sizeof(uint32_t);
     qn_status status = QN_OK;
     if (qn__gpu_totals_full(&w->kernel->totals, p->count))
@@ -237,7 +239,7 @@ static qn_status launch(const flow *f, const part *p, qn_error *err) {
     if (status == QN_OK && !p->alone)
         status = add_totals(f, p, err);
     if (status == QN_OK)
-        status = driver->post(w->gpu, faults, bytes, p->room, err);
+        status = driver->post(w->gpu, faults, bytes, p->capacity, err);
     return status == QN_OK ? driver->flush(w->gpu, err) : status;
 }
 
@@ -245,7 +247,7 @@ static qn_status launch(const flow *f, const part *p, qn_error *err) {
 static qn_status await(const flow *f, const part *p, uint32_t faults[QN__GPU_FAULT_WORDS],
                        qn_error *err) {
     const void *words = NULL;
-    const qn_status status = f->worker->driver->fetch(f->worker->gpu, p->room, &words, err);
+    const qn_status status = f->worker->driver->fetch(f->worker->gpu, p->capacity, &words, err);
     if (status == QN_OK)
         memcpy(faults, words, QN__GPU_FAULT_WORDS * sizeof *faults);
     return status;

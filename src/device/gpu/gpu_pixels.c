@@ -83,7 +83,7 @@ void qn__gpu_finish_source(qn__gpu_pass *pass, uint32_t i, int32_t source,
     qn__push_memory_arg(&c, &w->pixels.taps);
     qn__push_memory_arg(&c, from);
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, flags & QN_PIXELS_CHAINS ? &w->pixels.turned : &w->step);
+    qn__push_memory_arg(&c, flags & QN_PIXELS_CHAINS ? &w->pixels.transposed : &w->step);
     qn__push_memory_arg(&c, qn__gpu_derived_of(w, (uint32_t)source));
     qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)source));
     qn__push_memory_arg(&c, &w->batch.numbers);
@@ -121,12 +121,12 @@ static void launch_turn(qn__gpu_pass *pass, uint32_t i) {
     const qn__layer *l = w->layer[i].layer;
     qn__gpu_call c = {0};
     qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, &w->pixels.turned);
+    qn__push_memory_arg(&c, &w->pixels.transposed);
     qn__push_wide_arg(&c, w->layer[i].weights);
     qn__push_arg(&c, qn__gpu_window_of(l));
     qn__push_arg(&c, l->from.channels);
     qn__push_arg(&c, l->to.channels);
-    qn__gpu_launch_over(pass, QN__K_TURN,
+    qn__gpu_launch_over(pass, QN__K_TRANSPOSE,
                         qn__gpu_sixteens(qn__gpu_error_depth(l) + (uint64_t)1, l->from.channels),
                         &c);
 }
@@ -150,7 +150,7 @@ void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t i) {
         k.count = k.span = rows - k.first < most ? rows - k.first : most;
         const qn__gpu_factors f = {.step = &w->pixels.rows,
                                    .a = &w->pixels.unfolded,
-                                   .weights = &w->pixels.turned,
+                                   .weights = &w->pixels.transposed,
                                    .rows = k.count,
                                    .in = links,
                                    .out = l->from.channels,

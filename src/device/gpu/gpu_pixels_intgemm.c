@@ -176,7 +176,7 @@ void qn__gpu_pixels_words(const qn__worker *w, uint64_t *words, uint64_t *errors
         const qn__layer *l = w->layer[i].layer;
         if (!qn__layer_is_integer(l) || !qn__gpu_has_pixels(&w->layer[i]))
             continue;
-        const qn__gpu_part p = qn__gpu_part_of(w, l, w->room);
+        const qn__gpu_part p = qn__gpu_part_of(w, l, w->capacity);
         const uint64_t own =
             l->to.channels * qn__gpu_pieces(p.rows, p.span) * qn__gpu_words_of_grain(p.span);
         *errors = own > *errors ? own : *errors;

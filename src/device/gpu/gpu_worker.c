@@ -81,9 +81,9 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     w->slots = qn__optimizer_slots(program->optimizer);
     w->bits = (uint32_t)qn__arith_bits(program->arith);
     /* A picture may take a megabyte in each layer: apply takes a batch of them at a time. */
-    w->room = qn__program_window(program) ? program->batch : qn__apply_room(program);
-    if (program->batch > w->room)
-        w->room = program->batch;
+    w->capacity = qn__program_window(program) ? program->batch : qn__apply_space(program);
+    if (program->batch > w->capacity)
+        w->capacity = program->batch;
     w->layer = qn__alloc(program->layers, sizeof *w->layer, err);
     qn_status status = w->layer ? QN_OK : QN_MEMORY;
     if (status == QN_OK)
@@ -118,8 +118,8 @@ void qn__gpu_close(qn__worker *w) {
     qn__free(w);
 }
 
-int qn__gpu_busy(const qn__worker *w, double *seconds, int room) {
-    if (room > 0)
+int qn__gpu_busy(const qn__worker *w, double *seconds, int capacity) {
+    if (capacity > 0)
         seconds[0] = w->driver->busy(w->gpu) - w->measured.busy;
     return 1;
 }

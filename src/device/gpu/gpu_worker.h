@@ -102,9 +102,9 @@ typedef struct qn__gpu_unfolding {
     qn__gpu_memory taps;     /* what rows read: QN__GPU_TAPS for each layer */
     qn__gpu_memory unfolded; /* of `unfolded_floats` */
     uint64_t unfolded_floats;
-    qn__gpu_memory chains; /* results of a chunk; or numbers of a kind (gpu_kinds.h) */
-    qn__gpu_memory turned; /* weights by output */
-    qn__gpu_memory rows;   /* the step of a chunk's products */
+    qn__gpu_memory chains;     /* results of a chunk; or numbers of a kind (gpu_kinds.h) */
+    qn__gpu_memory transposed; /* weights by output */
+    qn__gpu_memory rows;       /* the step of a chunk's products */
 } qn__gpu_unfolding;
 
 /* For integer products: absmax of the blocks (of each layer's outputs; of items; of rows of a
@@ -145,7 +145,7 @@ struct qn__worker {
     qn__gpu_kernel *kernel; /* of a worker without a program; NULL: none was prepared */
     uint32_t slots;         /* arrays of the optimiser's state */
     uint32_t bits;          /* of integer products; 0: they are chains of floats */
-    uint32_t room;          /* items of the batch arrays */
+    uint32_t capacity;      /* items of the batch arrays */
     uint64_t bytes;         /* that the worker has allocated on the device */
     qn__gpu_layer *layer;
     qn__gpu_memory step; /* the numbers of a step, for all its kernels */
@@ -304,8 +304,8 @@ void qn__gpu_launch_gradient(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_f
 
 /* Fills the records for the kernels, QN__GPU_TAPS of a layer. */
 void qn__gpu_taps_of(const qn__layer *layer, int planar, qn_taps *taps);
-/* Sets unfolded_floats; returns the bytes of `chains` and `turned`. */
-void qn__gpu_pixels_needs(qn__worker *worker, uint64_t *chains, uint64_t *turned);
+/* Sets unfolded_floats; returns the bytes of `chains` and `transposed`. */
+void qn__gpu_pixels_needs(qn__worker *worker, uint64_t *chains, uint64_t *transposed);
 void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t layer);
 void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t layer);
 /* Gradients of weights and biases; nothing for a layer without parameters. */

@@ -66,12 +66,12 @@ enum {
 
 /* The functions, in the order of the standard's text. */
 typedef struct qn__cl_api {
-    int32_t (*get_platforms)(uint32_t room, qn__cl_platform *platforms, uint32_t *count);
-    int32_t (*get_platform_info)(qn__cl_platform platform, uint32_t name, size_t room, void *value,
-                                 size_t *size);
-    int32_t (*get_devices)(qn__cl_platform platform, uint64_t types, uint32_t room,
+    int32_t (*get_platforms)(uint32_t capacity, qn__cl_platform *platforms, uint32_t *count);
+    int32_t (*get_platform_info)(qn__cl_platform platform, uint32_t name, size_t capacity,
+                                 void *value, size_t *size);
+    int32_t (*get_devices)(qn__cl_platform platform, uint64_t types, uint32_t capacity,
                            qn__cl_device *devices, uint32_t *count);
-    int32_t (*get_device_info)(qn__cl_device device, uint32_t name, size_t room, void *value,
+    int32_t (*get_device_info)(qn__cl_device device, uint32_t name, size_t capacity, void *value,
                                size_t *size);
     qn__cl_context (*create_context)(const intptr_t *properties, uint32_t devices,
                                      const qn__cl_device *device,
@@ -93,16 +93,16 @@ typedef struct qn__cl_api {
     int32_t (*build_program)(qn__cl_program program, uint32_t devices, const qn__cl_device *device,
                              const char *options, void (*notify)(qn__cl_program, void *),
                              void *user);
-    int32_t (*get_program_info)(qn__cl_program program, uint32_t name, size_t room, void *value,
+    int32_t (*get_program_info)(qn__cl_program program, uint32_t name, size_t capacity, void *value,
                                 size_t *size);
     int32_t (*get_build_info)(qn__cl_program program, qn__cl_device device, uint32_t name,
-                              size_t room, void *value, size_t *size);
+                              size_t capacity, void *value, size_t *size);
     int32_t (*release_program)(qn__cl_program program);
     qn__cl_kernel (*create_kernel)(qn__cl_program program, const char *name, int32_t *code);
     int32_t (*release_kernel)(qn__cl_kernel kernel);
     int32_t (*set_argument)(qn__cl_kernel kernel, uint32_t index, size_t size, const void *value);
     int32_t (*get_group_info)(qn__cl_kernel kernel, qn__cl_device device, uint32_t name,
-                              size_t room, void *value, size_t *size);
+                              size_t capacity, void *value, size_t *size);
     int32_t (*enqueue_kernel)(qn__cl_queue queue, qn__cl_kernel kernel, uint32_t dimensions,
                               const size_t *offset, const size_t *global, const size_t *local,
                               uint32_t waits, const qn__cl_event *wait, qn__cl_event *event);
@@ -125,9 +125,9 @@ typedef struct qn__cl_api {
     int32_t (*enqueue_barrier)(qn__cl_queue queue, uint32_t waits, const qn__cl_event *wait,
                                qn__cl_event *event);
     int32_t (*flush)(qn__cl_queue queue);
-    int32_t (*get_event_info)(qn__cl_event event, uint32_t name, size_t room, void *value,
+    int32_t (*get_event_info)(qn__cl_event event, uint32_t name, size_t capacity, void *value,
                               size_t *size);
-    int32_t (*get_profile)(qn__cl_event event, uint32_t name, size_t room, void *value,
+    int32_t (*get_profile)(qn__cl_event event, uint32_t name, size_t capacity, void *value,
                            size_t *size);
     int32_t (*release_event)(qn__cl_event event);
 } qn__cl_api;

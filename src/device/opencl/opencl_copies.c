@@ -20,7 +20,7 @@ qn_status qn__cl_allocate(qn__gpu *gpu, size_t bytes, qn__gpu_memory *out, qn_er
         *out = (qn__gpu_memory){.handle = memory, .bytes = bytes};
         return QN_OK;
     }
-    qn__fail(err, QN_DEVICE, "%s has no room for %zu more bytes: %s", gpu->entry->label, bytes,
+    qn__fail(err, QN_DEVICE, "%s has no space for %zu more bytes: %s", gpu->entry->label, bytes,
              qn__cl_error_name(code));
     return qn__remedy(err, QN_DEVICE, "%s", qn__cl_error_remedy(code));
 }
@@ -93,9 +93,9 @@ static qn_status reclaim(qn__gpu *gpu, qn__cl_piece *piece, qn_error *err) {
     return QN_OK;
 }
 
-/* Finds a piece with room for `bytes` bytes. A piece with less room, or of another lane, is closed
- * by a marker, which is complete when all copies from the piece are. */
-static qn_status find_room(qn__gpu *gpu, size_t bytes, qn__cl_piece **out, qn_error *err) {
+/* Finds a piece with space for `bytes` bytes. A piece with less space, or of another lane, is
+ * closed by a marker, which is complete when all copies from the piece are. */
+static qn_status find_space(qn__gpu *gpu, size_t bytes, qn__cl_piece **out, qn_error *err) {
     qn__cl_piece *piece = &gpu->up[gpu->up_now];
     *out = piece;
     if (!piece->event && QN__CL_UP_BYTES - piece->used >= bytes &&
@@ -116,7 +116,7 @@ static qn_status find_room(qn__gpu *gpu, size_t bytes, qn__cl_piece **out, qn_er
 static qn_status write_piece(qn__gpu *gpu, qn__cl_memory to, size_t offset, const void *from,
                              size_t bytes, qn_error *err) {
     qn__cl_piece *piece;
-    const qn_status status = find_room(gpu, bytes, &piece, err);
+    const qn_status status = find_space(gpu, bytes, &piece, err);
     if (status != QN_OK)
         return status;
     const int full = bytes == QN__CL_UP_BYTES;

@@ -16,7 +16,7 @@ static uint32_t count;
 static char absence[400];
 
 /* A text property of a device, without leading and trailing blanks. */
-static void device_text(qn__cl_device device, uint32_t name, char *to, size_t room) {
+static void device_text(qn__cl_device device, uint32_t name, char *to, size_t capacity) {
     char text[EXTENSIONS] = "";
     size_t size = 0;
     if (cl->get_device_info(device, name, sizeof text - 1, text, &size) != QN__CL_SUCCESS)
@@ -25,14 +25,14 @@ static void device_text(qn__cl_device device, uint32_t name, char *to, size_t ro
     size_t length = strlen(from);
     while (length > 0 && from[length - 1] == ' ')
         --length;
-    snprintf(to, room, "%.*s", (int)length, from);
+    snprintf(to, capacity, "%.*s", (int)length, from);
 }
 
-static void platform_text(qn__cl_platform platform, uint32_t name, char *to, size_t room) {
+static void platform_text(qn__cl_platform platform, uint32_t name, char *to, size_t capacity) {
     char text[512] = "";
     if (cl->get_platform_info(platform, name, sizeof text - 1, text, NULL) != QN__CL_SUCCESS)
         text[0] = '\0';
-    snprintf(to, room, "%s", text);
+    snprintf(to, capacity, "%s", text);
 }
 
 /* A number of 4 or 8 bytes; 0 when the device does not report it. */

@@ -128,14 +128,14 @@ void qn__cl_keep(const qn__gpu *gpu, qn__cl_program program, const char *key,
 }
 
 /* The first lines of a text that are not empty, joined to one line. */
-static void first_lines(const char *text, char *to, size_t room) {
+static void first_lines(const char *text, char *to, size_t capacity) {
     size_t used = 0;
     int lines = 0;
     to[0] = '\0';
-    while (*text && lines < 3 && used + 1 < room) {
+    while (*text && lines < 3 && used + 1 < capacity) {
         const size_t length = strcspn(text, "\r\n");
         if (strspn(text, " \t") < length) {
-            used += (size_t)snprintf(to + used, room - used, "%s%.*s", lines ? " / " : "",
+            used += (size_t)snprintf(to + used, capacity - used, "%s%.*s", lines ? " / " : "",
                                      (int)length, text);
             ++lines;
         }

@@ -28,8 +28,8 @@ QN_KERNEL_OF(QN_TILE_LANES, QN_TILE_GROUPS)
 QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL const float *E,
             QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 in,
             qn_u32 out, qn_u32 layer, float limit, qn_u32 k_blocks, qn_u32 flags) {
-    QN_LOCAL qn_float4 room[2u * QN_SIDE / 4u];
-    QN_LOCAL_POINTER float *tile = (QN_LOCAL_POINTER float *)room;
+    QN_LOCAL qn_float4 buffer[2u * QN_SIDE / 4u];
+    QN_LOCAL_POINTER float *tile = (QN_LOCAL_POINTER float *)buffer;
     const qn_u32 grain = step->grain, ld_a = qn_ld(in), ld = qn_ld(out);
     const qn_u32 row = qn_group(1) * QN_TILE_ROWS, column = qn_group(0) * QN_TILE_COLUMNS;
     const qn_u32 grains = (step->items + grain - 1u) / grain;

@@ -141,7 +141,7 @@ QN_FN void QN_INTGEMM(qn_gather)(qn_i32 acc[QN_SUMS][QN_RUN][QN_RUN],
 
 /* The exact integers N of the lane's numbers over `width` words, a multiple of eight: rows of A
  * from `row` on times rows of B from `column` on. A has `rows` rows, B has `columns`. `slabs` has
- * room for two slabs. */
+ * space for two slabs. */
 QN_FN void QN_INTGEMM(qn_products)(qn_i64 exact[QN_RUN][QN_RUN], QN_LOCAL_POINTER qn_i32 *slabs,
                                    QN_GLOBAL const qn_i32 *A, qn_u32 row, qn_u32 rows,
                                    QN_GLOBAL const qn_i32 *B, qn_u32 column, qn_u32 columns,

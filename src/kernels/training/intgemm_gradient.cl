@@ -32,8 +32,8 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
                                 QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status,
                                 qn_u64 weights, qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 inputs,
                                 qn_u32 errors, float limit, qn_u32 k_blocks, qn_u32 flags) {
-    QN_LOCAL qn_int4 room[2u * QN_SLAB / 4u];
-    QN_LOCAL_POINTER qn_i32 *slabs = (QN_LOCAL_POINTER qn_i32 *)room;
+    QN_LOCAL qn_int4 buffer[2u * QN_SLAB / 4u];
+    QN_LOCAL_POINTER qn_i32 *slabs = (QN_LOCAL_POINTER qn_i32 *)buffer;
     const qn_u32 grain = step->grain, ld = qn_ld(out), words = qn_grain_words(grain);
     const qn_u32 grains = (step->items + grain - 1u) / grain, width = grains * words;
     const qn_u32 across = (out + QN_COLUMNS - 1u) / QN_COLUMNS;

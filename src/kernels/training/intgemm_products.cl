@@ -16,7 +16,7 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
                                QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out,
                                qn_u32 output, qn_u32 layer, qn_u32 activation, qn_u32 threshold,
                                float keep, qn_u64 seed) {
-    QN_LOCAL qn_int4 room[2u * QN_SLAB / 4u];
+    QN_LOCAL qn_int4 buffer[2u * QN_SLAB / 4u];
     const qn_u32 items = step->items;
     const qn_u32 across = (out + QN_COLUMNS - 1u) / QN_COLUMNS;
     const qn_u32 row = qn_group(0) / across * QN_ROWS, column = qn_group(0) % across * QN_COLUMNS;
@@ -24,7 +24,7 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
         return;
     qn_i64 exact[QN_RUN][QN_RUN];
     QN_INTGEMM(qn_products)
-    (exact, (QN_LOCAL_POINTER qn_i32 *)room, A, row, items, W, column, out, qn_width(in));
+    (exact, (QN_LOCAL_POINTER qn_i32 *)buffer, A, row, items, W, column, out, qn_width(in));
 
     const qn_u32 first = row + QN_INTGEMM(qn_lane_row)(),
                  c0 = column + QN_INTGEMM(qn_lane_column)();
@@ -56,7 +56,7 @@ QN_INTGEMM(qn_intgemm_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_
                               QN_GLOBAL const float *Y, QN_GLOBAL float *B,
                               QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out, qn_u32 layer,
                               qn_u32 activation, qn_u32 threshold, float keep, qn_u64 seed) {
-    QN_LOCAL qn_int4 room[2u * QN_SLAB / 4u];
+    QN_LOCAL qn_int4 buffer[2u * QN_SLAB / 4u];
     const qn_u32 items = step->items;
     const qn_u32 across = (in + QN_COLUMNS - 1u) / QN_COLUMNS;
     const qn_u32 row = qn_group(0) / across * QN_ROWS, column = qn_group(0) % across * QN_COLUMNS;
@@ -64,7 +64,7 @@ QN_INTGEMM(qn_intgemm_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_
         return;
     qn_i64 exact[QN_RUN][QN_RUN];
     QN_INTGEMM(qn_products)
-    (exact, (QN_LOCAL_POINTER qn_i32 *)room, E, row, items, W, column, in, qn_width(out));
+    (exact, (QN_LOCAL_POINTER qn_i32 *)buffer, E, row, items, W, column, in, qn_width(out));
 
     const qn_u32 first = row + QN_INTGEMM(qn_lane_row)(),
                  c0 = column + QN_INTGEMM(qn_lane_column)();

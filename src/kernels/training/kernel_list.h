@@ -61,7 +61,7 @@
     ROW(UPDATE, update, "MMMMMUUufffffff", 256, 0, 0, 256, QN_WITH_ALL)                            \
     ROW(UPDATE_VECTOR, update_vector, "MMMMMUUufffffff", 1, 0, 0, 4096, QN_WITH_ALL)               \
     ROW(UNFOLD, unfold, QN__UNFOLD_TAKES, 128, 0, 0, 128, QN__WITH_PIXELS)                         \
-    ROW(TURN, turn, "MMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                                       \
+    ROW(TRANSPOSE, transpose, "MMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                             \
     ROW(PIXELS_FORWARD, pixels_forward, QN__PIXELS_FORWARD_TAKES, 128, 0, 0, 8, QN__WITH_PIXELS)   \
     ROW(PIXELS_ERRORS, pixels_errors, QN__PIXELS_ERRORS_TAKES, 128, 0, 0, 8, QN__WITH_PIXELS)      \
     ROW(POOL_FORWARD, pool_forward, "MMMMuuf", 128, 0, 0, 8, QN__WITH_PIXELS)                      \
@@ -87,7 +87,8 @@
     ROW(QUANTIZE_WEIGHTS, quantize_weights, "MMMMUuuuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)           \
     ROW(PIXELS_ABSMAX, pixels_absmax, "MMMMMMuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS_INTGEMM)      \
     ROW(QUANTIZE_ROWS, quantize_rows, "MMMMMMMuuuuuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)  \
-    ROW(QUANTIZE_TURNED, quantize_turned, "MMMUuuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)    \
+    ROW(QUANTIZE_TRANSPOSED, quantize_transposed, "MMMUuuuuu", 128, 0, 0, 128,                     \
+        QN__WITH_PIXELS_INTGEMM)                                                                   \
     QN__INTGEMM_ROW(ROW, FORWARD, forward, I7, i7, LARGE, large, 256, 64, 64, QN_WITH_LARGE)       \
     QN__INTGEMM_ROW(ROW, FORWARD, forward, I7, i7, SMALL, small, 128, 16, 32, 0u)                  \
     QN__INTGEMM_ROW(ROW, FORWARD, forward, I14, i14, LARGE, large, 256, 64, 64, QN_WITH_LARGE)     \

@@ -134,7 +134,7 @@ QN_FN qn_u32 QN_INTGEMM(qn_next_slab)(qn_u32 slab) {
 }
 
 /* The sums over `width` words, a multiple of eight: rows of A from `row` on times rows of B from
- * `column` on. A has `rows` rows, B has `columns`. `slabs` has room for QN_STAGES slabs. */
+ * `column` on. A has `rows` rows, B has `columns`. `slabs` has space for QN_STAGES slabs. */
 QN_FN void QN_INTGEMM(qn_products)(qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4],
                                    QN_LOCAL_POINTER qn_i32 *slabs, QN_GLOBAL const qn_i32 *A,
                                    qn_u32 row, qn_u32 rows, QN_GLOBAL const qn_i32 *B,

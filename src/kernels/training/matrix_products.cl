@@ -29,7 +29,7 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
                                QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out,
                                qn_u32 output, qn_u32 layer, qn_u32 activation, qn_u32 threshold,
                                float keep, qn_u64 seed) {
-    QN_LOCAL qn_int4 room[QN_STAGES * QN_SLAB / 4u];
+    QN_LOCAL qn_int4 buffer[QN_STAGES * QN_SLAB / 4u];
     const qn_u32 items = step->items, ld = qn_ld(out);
     const qn_u32 across = (out + QN_COLUMNS - 1u) / QN_COLUMNS;
     const qn_u32 row = qn_group(0) / across * QN_ROWS, column = qn_group(0) % across * QN_COLUMNS;
@@ -37,9 +37,9 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
         return;
     qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4];
     QN_INTGEMM(qn_products)
-    (acc, (QN_LOCAL_POINTER qn_i32 *)room, A, row, items, W, column, out, qn_width(in));
+    (acc, (QN_LOCAL_POINTER qn_i32 *)buffer, A, row, items, W, column, out, qn_width(in));
 
-    QN_LOCAL_POINTER float *factors = (QN_LOCAL_POINTER float *)room;
+    QN_LOCAL_POINTER float *factors = (QN_LOCAL_POINTER float *)buffer;
     QN_LOCAL_POINTER float *times = factors + QN_ROWS, *add = times + QN_COLUMNS;
     qn_barrier();
     QN_INTGEMM(qn_factors)(factors, QN_ROWS, absmax, row, items);
@@ -84,7 +84,7 @@ QN_INTGEMM(qn_intgemm_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_
                               QN_GLOBAL const float *Y, QN_GLOBAL float *B,
                               QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out, qn_u32 layer,
                               qn_u32 activation, qn_u32 threshold, float keep, qn_u64 seed) {
-    QN_LOCAL qn_int4 room[QN_STAGES * QN_SLAB / 4u];
+    QN_LOCAL qn_int4 buffer[QN_STAGES * QN_SLAB / 4u];
     const qn_u32 items = step->items, ld = qn_ld(in);
     const qn_u32 across = (in + QN_COLUMNS - 1u) / QN_COLUMNS;
     const qn_u32 row = qn_group(0) / across * QN_ROWS, column = qn_group(0) % across * QN_COLUMNS;
@@ -92,9 +92,9 @@ QN_INTGEMM(qn_intgemm_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_
         return;
     qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4];
     QN_INTGEMM(qn_products)
-    (acc, (QN_LOCAL_POINTER qn_i32 *)room, E, row, items, W, column, in, qn_width(out));
+    (acc, (QN_LOCAL_POINTER qn_i32 *)buffer, E, row, items, W, column, in, qn_width(out));
 
-    QN_LOCAL_POINTER float *factors = (QN_LOCAL_POINTER float *)room;
+    QN_LOCAL_POINTER float *factors = (QN_LOCAL_POINTER float *)buffer;
     qn_barrier();
     QN_INTGEMM(qn_factors)(factors, QN_ROWS, absmax, row, items);
     qn_barrier();

@@ -25,8 +25,8 @@ QN_TILE(qn_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
                     QN_GLOBAL float *Y, QN_GLOBAL float *D, QN_GLOBAL const qn_u64 *numbers,
                     qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 activation, qn_u32 threshold,
                     float keep, qn_u64 seed) {
-    QN_LOCAL qn_float4 room[2u * QN_SIDE / 4u];
-    QN_LOCAL_POINTER float *tile = (QN_LOCAL_POINTER float *)room;
+    QN_LOCAL qn_float4 buffer[2u * QN_SIDE / 4u];
+    QN_LOCAL_POINTER float *tile = (QN_LOCAL_POINTER float *)buffer;
     const qn_u32 items = step->items, ld = qn_ld(out);
     const qn_u32 row = qn_group(1) * QN_TILE_ROWS, column = qn_group(0) * QN_TILE_COLUMNS;
     if (row >= items)
@@ -66,8 +66,8 @@ QN_TILE(qn_errors)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E,
                    QN_GLOBAL const float *parameters, qn_u64 weights, QN_GLOBAL const float *Y,
                    QN_GLOBAL float *B, QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out,
                    qn_u32 layer, qn_u32 activation, qn_u32 threshold, float keep, qn_u64 seed) {
-    QN_LOCAL qn_float4 room[2u * QN_SIDE / 4u];
-    QN_LOCAL_POINTER float *tile = (QN_LOCAL_POINTER float *)room;
+    QN_LOCAL qn_float4 buffer[2u * QN_SIDE / 4u];
+    QN_LOCAL_POINTER float *tile = (QN_LOCAL_POINTER float *)buffer;
     const qn_u32 items = step->items;
     const qn_u32 row = qn_group(1) * QN_TILE_ROWS, column = qn_group(0) * QN_TILE_COLUMNS;
     if (row >= items)

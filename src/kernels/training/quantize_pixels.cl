@@ -59,11 +59,11 @@ qn_quantize_rows(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
         rows[row] = absmax;
 }
 
-/* QUANTIZE_TURNED: a lane has a word of an input channel. */
+/* QUANTIZE_TRANSPOSED: a lane has a word of an input channel. */
 QN_KERNEL(128)
-qn_quantize_turned(QN_GLOBAL const float *parameters, QN_GLOBAL const qn_u32 *outputs,
-                   QN_GLOBAL qn_u32 *to, qn_u64 weights, qn_u32 taps, qn_u32 in, qn_u32 out,
-                   qn_u32 output, qn_u32 bits) {
+qn_quantize_transposed(QN_GLOBAL const float *parameters, QN_GLOBAL const qn_u32 *outputs,
+                       QN_GLOBAL qn_u32 *to, qn_u64 weights, qn_u32 taps, qn_u32 in, qn_u32 out,
+                       qn_u32 output, qn_u32 bits) {
     const qn_u32 links = taps * out, width = qn_width(links), digits = bits / 7u;
     const qn_u64 n = (qn_u64)qn_group(0) * 128u + qn_lane();
     const qn_u32 c = (qn_u32)(n / width), w = (qn_u32)(n % width);

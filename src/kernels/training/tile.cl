@@ -200,7 +200,7 @@ QN_FN void QN_TILE(qn_k_block)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
     qn_barrier();
 }
 
-/* Computes all chains over `links` links, starting with the values of acc. `k_blocks` has room for
+/* Computes all chains over `links` links, starting with the values of acc. `k_blocks` has space for
  * two sides of both factors. The loaders are at the first link. Each side has its own call, so that
  * addresses in local memory are constants. */
 QN_FN void QN_TILE(qn_chains)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],

@@ -28,7 +28,7 @@ enum {
     GRAPH_OUTPUT = 12
 };
 
-/* A protobuf message is shorter than 2^31 bytes; some room is for all but the parameters. */
+/* A protobuf message is shorter than 2^31 bytes; some space is for all but the parameters. */
 #define LARGEST ((uint64_t)1 << 31)
 
 /* What an item is in the graph: the dimensions after the number of items, with a 0 after them. */

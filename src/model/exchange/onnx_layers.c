@@ -29,11 +29,11 @@ static void add_product(qn__onnx_graph *g, const uint64_t *shape, char names[2 *
 
 /* Rows of weights have the order of a flattened item (docs/exactness.md 16.9). */
 static void add_dense(qn__onnx_graph *g, const qn__layer *l) {
-    const qn__onnx_attribute turned[] = {{.name = "transB", .value = {1}}, {.name = NULL}};
+    const qn__onnx_attribute transposed[] = {{.name = "transB", .value = {1}}, {.name = NULL}};
     char names[2 * QN__ONNX_NAME];
     qn__onnx_flatten(g);
     add_product(g, (const uint64_t[]){l->out, l->depth, 0}, names);
-    qn__onnx_step(g, "Gemm", names, "sum", turned);
+    qn__onnx_step(g, "Gemm", names, "sum", transposed);
 }
 
 static void add_conv(qn__onnx_graph *g, const qn__layer *l) {

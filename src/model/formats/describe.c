@@ -89,7 +89,7 @@ static qn_status parse(qn_network *n, const qn__model_source *source, const qn_t
 
 static qn_status fill(qn_network *n, const qn_train_options *job, uint32_t features,
                       uint32_t classes, qn_error *err) {
-    char usual[QN__DEFAULT_MODEL_ROOM];
+    char usual[QN__DEFAULT_MODEL_CAPACITY];
     qn__model_source source;
     qn__labels_like labels;
     qn_status status = find_labels(job, classes, &labels, err);

@@ -169,7 +169,7 @@ static qn_status find_augment(const qn_train_options *o, qn__recipe *r, qn_error
 static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__default_case *of,
                               qn__recipe *r, qn__model_source *source, qn_error *err) {
     const qn__labels_like labels = {r->task, r->loss, qn_data_classes(data)};
-    char model[QN__DEFAULT_MODEL_ROOM] = "";
+    char model[QN__DEFAULT_MODEL_CAPACITY] = "";
     qn_status status = find_shape(o, data, r, err);
     of->table = of->table && r->shape.height == 0;
     if (o->model == NULL)

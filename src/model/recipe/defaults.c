@@ -128,26 +128,26 @@ qn__scale qn__default_scale(int picture, qn__arith arith) {
 
 /* ------------------------------------------------------------------------------------- as text */
 
-/* A text that grows in the caller's buffer; `used` exceeds `room` if it does not fit. */
+/* A text that grows in the caller's buffer; `used` exceeds `capacity` if it does not fit. */
 typedef struct output {
     char *text;
-    size_t room, used;
+    size_t capacity, used;
 } output;
 
 __attribute__((format(printf, 2, 3))) static void put(output *out, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     const int length =
-        vsnprintf(out->used < out->room ? out->text + out->used : NULL,
-                  out->used < out->room ? out->room - out->used : 0, format, arguments);
+        vsnprintf(out->used < out->capacity ? out->text + out->used : NULL,
+                  out->used < out->capacity ? out->capacity - out->used : 0, format, arguments);
     va_end(arguments);
     out->used += length > 0 ? (size_t)length : 0;
 }
 
 static int finish(const output *out) {
-    if (out->used > 0 && out->used < out->room)
+    if (out->used > 0 && out->used < out->capacity)
         return 1;
-    if (out->room > 0)
+    if (out->capacity > 0)
         out->text[0] = '\0';
     return 0;
 }
@@ -291,9 +291,9 @@ static void put_option(output *out, const qn__option *o) {
         put(out, "%" PRIu64, (uint64_t)o->usual);
 }
 
-int qn_default_text(const char *field, char *text, size_t room) {
+int qn_default_text(const char *field, char *text, size_t capacity) {
     QN__OWN_FLOATS;
-    output out = {text, text ? room : 0, 0};
+    output out = {text, text ? capacity : 0, 0};
     for (size_t i = 0; field && i < sizeof fields / sizeof *fields; ++i)
         if (strcmp(fields[i].field, field) == 0 && fields[i].rule)
             fields[i].rule(&out);
@@ -308,25 +308,26 @@ int qn_default_text(const char *field, char *text, size_t room) {
 void qn__default_last(qn__task task, qn__loss loss, uint32_t classes, char *text) {
     *text = '\0';
     if (task == QN__TASK_REGRESS)
-        snprintf(text, QN__DEFAULT_LAST_ROOM, "%s", LAST_OF_REAL);
+        snprintf(text, QN__DEFAULT_LAST_CAPACITY, "%s", LAST_OF_REAL);
     else if (loss == QN__LOSS_BINARY)
-        snprintf(text, QN__DEFAULT_LAST_ROOM, "%s", LAST_OF_TWO);
+        snprintf(text, QN__DEFAULT_LAST_CAPACITY, "%s", LAST_OF_TWO);
     else if (classes > 0)
-        snprintf(text, QN__DEFAULT_LAST_ROOM, "dense %" PRIu32 " %s", classes, LAST_ACTIVATION);
+        snprintf(text, QN__DEFAULT_LAST_CAPACITY, "dense %" PRIu32 " %s", classes, LAST_ACTIVATION);
 }
 
 void qn__default_model(const qn__default_case *of, qn__loss loss, uint32_t classes, char *text) {
-    char last[QN__DEFAULT_LAST_ROOM];
+    char last[QN__DEFAULT_LAST_CAPACITY];
     const char *hidden = of->table                      ? HIDDEN_OF_TABLE
                          : of->task == QN__TASK_REGRESS ? HIDDEN_OF_REAL
                                                         : HIDDEN_LAYERS;
     qn__default_last(of->task, loss, classes, last);
-    snprintf(text, QN__DEFAULT_MODEL_ROOM, "%s%s%s", *last ? hidden : "", *last ? "; " : "", last);
+    snprintf(text, QN__DEFAULT_MODEL_CAPACITY, "%s%s%s", *last ? hidden : "", *last ? "; " : "",
+             last);
 }
 
-int qn_default_model(uint32_t classes, char *text, size_t room) {
+int qn_default_model(uint32_t classes, char *text, size_t capacity) {
     QN__OWN_FLOATS;
-    output out = {text, text ? room : 0, 0};
+    output out = {text, text ? capacity : 0, 0};
     if (classes > 0)
         put(&out, "%s; dense %" PRIu32 " %s", HIDDEN_LAYERS, classes, LAST_ACTIVATION);
     return finish(&out);

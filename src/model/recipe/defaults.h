@@ -8,7 +8,7 @@
 #include <quern/train.h>
 
 /* "dense 64 relu; dense 32 relu; dense 10 softmax" and its NUL, for any number of classes. */
-enum { QN__DEFAULT_MODEL_ROOM = 64, QN__DEFAULT_LAST_ROOM = 32 };
+enum { QN__DEFAULT_MODEL_CAPACITY = 64, QN__DEFAULT_LAST_CAPACITY = 32 };
 
 /* What the defaults depend on. A table is what has neither images nor a network on pixels. */
 typedef struct qn__default_case {
@@ -18,10 +18,10 @@ typedef struct qn__default_case {
 } qn__default_case;
 
 /* The network of a task and a loss. `classes`: of the data; not read where the network has one
- * output. `text` has QN__DEFAULT_MODEL_ROOM bytes; empty where there are no classes. */
+ * output. `text` has QN__DEFAULT_MODEL_CAPACITY bytes; empty where there are no classes. */
 void qn__default_model(const qn__default_case *of, qn__loss loss, uint32_t classes, char *text);
 
-/* Its last layer alone; `text` has QN__DEFAULT_LAST_ROOM bytes. */
+/* Its last layer alone; `text` has QN__DEFAULT_LAST_CAPACITY bytes. */
 void qn__default_last(qn__task task, qn__loss loss, uint32_t classes, char *text);
 
 qn__loss qn__default_loss(qn__task task);

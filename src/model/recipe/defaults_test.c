@@ -213,7 +213,7 @@ static void test_no_text(void **state) {
     assert_int_equal(qn_default_text("train.grain", text, 2), 0);
     assert_int_equal(qn_default_text("train.grain", text, 0), 0);
     assert_int_equal(qn_default_model(0, text, sizeof text), 0);
-    char model[QN__DEFAULT_MODEL_ROOM];
+    char model[QN__DEFAULT_MODEL_CAPACITY];
     assert_int_equal(qn_default_model(UINT32_MAX, model, sizeof model), 1);
     assert_string_equal(model, "dense 500 tanh; dense 4294967295 softmax");
 }

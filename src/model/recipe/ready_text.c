@@ -3,7 +3,7 @@
 #include "model/recipe/defaults.h"
 
 void qn__ready_text(const qn__ready *ready, const qn__labels_like *labels, qn__text *text) {
-    char last[QN__DEFAULT_LAST_ROOM];
+    char last[QN__DEFAULT_LAST_CAPACITY];
     qn__default_last(labels->task, labels->loss, labels->classes, last);
     qn__text_add(text, "%s; %s", ready->body, last);
 }

@@ -292,9 +292,9 @@ static void table_texts(const qn__json_node *one, const qn__json_node *other, ch
 
 /* Appends as much of `more` as fits; what is cut ends in dots. */
 static void append(char *text, size_t size, const char *more) {
-    const size_t used = strlen(text), room = size - used;
-    const int wanted = snprintf(text + used, room, "%s", more);
-    if ((size_t)wanted >= room && size > 4)
+    const size_t used = strlen(text), capacity = size - used;
+    const int wanted = snprintf(text + used, capacity, "%s", more);
+    if ((size_t)wanted >= capacity && size > 4)
         memcpy(text + size - 4, "...", 4);
 }
 

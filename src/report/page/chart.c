@@ -232,14 +232,14 @@ void qn__chart_strips(qn__text *text, const char *title, const qn__chart_strip *
 enum { MATRIX = 560, NAMES = 96, NUMBERS = 24, NAMED = 40 };
 
 static void add_names(qn__text *text, const qn__chart_matrix *m, double side) {
-    char room[16];
+    char buffer[16];
     for (uint32_t c = 0; c < m->classes && m->classes <= NAMED; ++c) {
         const double at = NAMES + side * (c + 0.5);
         qn__text_add(text, "<text class=\"d e\" x=\"%d\" y=\"%.1f\">", NAMES - 6, at + 4);
-        qn__markup_add(text, m->name(m->user, c, room), 12);
+        qn__markup_add(text, m->name(m->user, c, buffer), 12);
         qn__text_add(text, "</text><text class=\"d\" transform=\"translate(%.1f %d) rotate(-60)\">",
                      at + 4, NAMES - 6);
-        qn__markup_add(text, m->name(m->user, c, room), 12);
+        qn__markup_add(text, m->name(m->user, c, buffer), 12);
         qn__text_add(text, "</text>\n");
     }
 }

@@ -51,7 +51,7 @@ typedef struct qn__chart_matrix {
     const char *title;
     uint32_t classes;
     const uint64_t *count; /* classes x classes */
-    const char *(*name)(const void *user, uint32_t class, char room[16]);
+    const char *(*name)(const void *user, uint32_t class, char buffer[16]);
     const void *user;
 } qn__chart_matrix;
 

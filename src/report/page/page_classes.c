@@ -18,7 +18,7 @@ typedef struct counts {
     uint64_t *own;         /* that is `count`, or NULL */
 } counts;
 
-static const char *name_of(const void *user, uint32_t class, char room[16]) {
+static const char *name_of(const void *user, uint32_t class, char buffer[16]) {
     const counts *c = user;
     const qn__json_node *recipe = qn__json_get(c->page->run->facts, "recipe");
     const qn__json_node *names = qn__json_get(qn__json_get(recipe, "table"), "classes");
@@ -26,8 +26,8 @@ static const char *name_of(const void *user, uint32_t class, char room[16]) {
                        : class < qn__json_count(names) ? qn__json_string(qn__json_at(names, class))
                                                        : NULL;
     if (!name)
-        snprintf(room, 16, "%" PRIu32, class);
-    return name ? name : room;
+        snprintf(buffer, 16, "%" PRIu32, class);
+    return name ? name : buffer;
 }
 
 /* The matrix of the record: an array of rows of one length. */
@@ -64,8 +64,8 @@ static uint64_t column_sum(const counts *c, uint32_t class) {
 }
 
 static void add_name(qn__text *text, const counts *c, uint32_t class) {
-    char room[16];
-    qn__markup_add(text, name_of(c, class, room), 40);
+    char buffer[16];
+    qn__markup_add(text, name_of(c, class, buffer), 40);
 }
 
 static void add_table(qn__text *text, const counts *c) {

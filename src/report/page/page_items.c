@@ -16,8 +16,8 @@ enum { SIDE = 96, COLUMNS = 8 };
 static int is_image(const qn_data *data) { return qn__drawn_check(data, NULL) == QN_OK; }
 
 static void add_label(qn__text *text, const qn_model *model, int32_t class) {
-    char room[16];
-    qn__markup_add(text, qn__judged_class(model, class, room), 40);
+    char buffer[16];
+    qn__markup_add(text, qn__judged_class(model, class, buffer), 40);
 }
 
 static void add_caption(qn__page *page, const qn__mistake *m) {

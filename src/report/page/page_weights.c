@@ -66,13 +66,14 @@ static int weights_of(const qn_model *model, weights *w) {
 
 /* What output `o` stands for. */
 static void add_output(qn__page *page, const weights *w, uint32_t o) {
-    char room[16];
+    char buffer[16];
     const char *label = qn_model_label_name(page->model);
     if (qn_model_classes(page->model) == 0)
         qn__markup_add(&page->html, label ? label : "prediction", 40);
     else
         qn__markup_add(&page->html,
-                       qn__judged_class(page->model, (int32_t)(w->outputs == 1 ? 1 : o), room), 40);
+                       qn__judged_class(page->model, (int32_t)(w->outputs == 1 ? 1 : o), buffer),
+                       40);
 }
 
 /* White is 0, red raises the output, blue lowers it: of images with several channels their mean. */

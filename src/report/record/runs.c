@@ -24,7 +24,7 @@ typedef struct entry {
 struct qn_runs {
     qn__store store;
     entry *entry;
-    uint64_t count, room;
+    uint64_t count, capacity;
 };
 
 static void release(entry *e) {
@@ -49,17 +49,17 @@ void qn_runs_close(qn_runs *runs) {
 }
 
 static qn_status grow(qn_runs *r, qn_error *err) {
-    if (r->count < r->room)
+    if (r->count < r->capacity)
         return QN_OK;
-    const uint64_t room = r->room ? 2 * r->room : 64;
-    entry *more = qn__alloc(room, sizeof *more, err);
+    const uint64_t capacity = r->capacity ? 2 * r->capacity : 64;
+    entry *more = qn__alloc(capacity, sizeof *more, err);
     if (!more)
         return QN_MEMORY;
     if (r->count > 0)
         memcpy(more, r->entry, r->count * sizeof *more);
     qn__free(r->entry);
     r->entry = more;
-    r->room = room;
+    r->capacity = capacity;
     return QN_OK;
 }
 

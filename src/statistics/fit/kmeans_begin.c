@@ -48,10 +48,10 @@ static uint64_t find(const double *squares, uint64_t items, double part, double 
     return index_of(part, items);
 }
 
-/* The best of some candidates: that which leaves the least sum. `room`: two arrays of the items'
+/* The best of some candidates: that which leaves the least sum. `buffer`: two arrays of the items'
  * size. */
 static qn_status choose(qn__kmeans *k, uint64_t seed, uint32_t centre, uint32_t trials,
-                        double *total, double *room[2], double *centres, qn_error *err) {
+                        double *total, double *buffer[2], double *centres, qn_error *err) {
     const uint64_t items = k->data->items;
     const uint32_t features = k->data->features;
     double *to = centres + (size_t)centre * features, best = 0;
@@ -59,20 +59,20 @@ static qn_status choose(qn__kmeans *k, uint64_t seed, uint32_t centre, uint32_t 
     for (uint32_t t = 0; t < trials; ++t) {
         const uint64_t at = find(k->nearest, items, draw(seed, centre, t), *total);
         qn__kmeans_item(k, at, to);
-        const qn_status status = qn__kmeans_approach(k, to, room[0], err);
+        const qn_status status = qn__kmeans_approach(k, to, buffer[0], err);
         if (status != QN_OK)
             return status;
-        const double sum = total_of(room[0], items);
+        const double sum = total_of(buffer[0], items);
         if (t > 0 && !(sum < best))
             continue;
         best = sum;
         chosen = at;
-        double *other = room[0];
-        room[0] = room[1];
-        room[1] = other;
+        double *other = buffer[0];
+        buffer[0] = buffer[1];
+        buffer[1] = other;
     }
     qn__kmeans_item(k, chosen, to);
-    memcpy(k->nearest, room[1], (size_t)items * sizeof *k->nearest);
+    memcpy(k->nearest, buffer[1], (size_t)items * sizeof *k->nearest);
     *total = best;
     return QN_OK;
 }
@@ -80,7 +80,7 @@ static qn_status choose(qn__kmeans *k, uint64_t seed, uint32_t centre, uint32_t 
 qn_status qn__kmeans_begin(qn__kmeans *k, uint32_t count, uint64_t seed, double *centres,
                            qn_error *err) {
     const uint64_t items = k->data->items;
-    double *both = qn__alloc(items, 2 * sizeof *both, err), *room[2] = {both, both + items};
+    double *both = qn__alloc(items, 2 * sizeof *both, err), *buffer[2] = {both, both + items};
     if (!both)
         return QN_MEMORY;
     for (uint64_t i = 0; i < items; ++i)
@@ -89,7 +89,7 @@ qn_status qn__kmeans_begin(qn__kmeans *k, uint32_t count, uint64_t seed, double 
     qn_status status = qn__kmeans_approach(k, centres, k->nearest, err);
     double total = total_of(k->nearest, items);
     for (uint32_t c = 1; c < count && !k->missing && status == QN_OK; ++c)
-        status = choose(k, seed, c, trials_of(count), &total, room, centres, err);
+        status = choose(k, seed, c, trials_of(count), &total, buffer, centres, err);
     qn__free(both);
     return status;
 }

@@ -123,9 +123,9 @@ static qn_status run(pass *p, qn__team *team, const qn__model_results *results, 
 }
 
 static qn_status refuse_missing(const qn_data *data, qn_error *err) {
-    qn__gaps gaps;
+    qn__missing_counts gaps;
     char name[160];
-    if (qn__gaps_count(data, &gaps, err) != QN_OK)
+    if (qn__missing_count(data, &gaps, err) != QN_OK)
         return QN_MEMORY;
     qn__column_name(data->schema, gaps.feature, name, sizeof name);
     qn__fail(err, QN_INPUT,

@@ -1,8 +1,8 @@
 /* Random numbers, guarded arrays and comparisons for the tests of float kernels. Each array is
  * between two inaccessible pages, so that an access outside of it ends the test. Include after
  * cmocka.h. */
-#ifndef QN_DEVICE_CPU_FLOAT_KERNELS_ROOM_TEST_H
-#define QN_DEVICE_CPU_FLOAT_KERNELS_ROOM_TEST_H
+#ifndef QN_DEVICE_CPU_FLOAT_KERNELS_SPACE_TEST_H
+#define QN_DEVICE_CPU_FLOAT_KERNELS_SPACE_TEST_H
 
 #include "device/cpu/cpu_isa.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/float/kernels_room_test.h"
+#include "device/cpu/float/kernels_space_test.h"
 #include "num/elementary.h"
 #include "num/intgemm_reference.h"
 #include "num/optimise.h"

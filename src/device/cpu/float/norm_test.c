@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/float/kernels_room_test.h"
+#include "device/cpu/float/kernels_space_test.h"
 
 /* Sums over pixels of chains over items: of a - shift and its square, or of b and b by a - shift.
  */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/float/kernels_room_test.h"
+#include "device/cpu/float/kernels_space_test.h"
 #include <stdlib.h>
 
 /* ---- partial gradients */

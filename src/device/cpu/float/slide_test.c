@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/float/kernels_room_test.h"
+#include "device/cpu/float/kernels_space_test.h"
 
 enum { WIDE = 3, BLOCK = QN__PANEL * QN__PANEL };
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "device/cpu/cpu_isa.h"
-#include "device/cpu/integer/intgemm_room_test.h"
+#include "device/cpu/integer/intgemm_space_test.h"
 
 enum { STEP = 64 };
 
@@ -52,12 +52,12 @@ static void begin(bench *b, const qn__intgemm *table, int bits, int extreme, uin
                  .rows = rows,
                  .k = k,
                  .panels = panels,
-                 .bytes = room((size_t)rows * k),
-                 .right = room(count * sizeof(int32_t)),
-                 .floats = room(count * sizeof(float)),
+                 .bytes = buffer((size_t)rows * k),
+                 .right = buffer(count * sizeof(int32_t)),
+                 .floats = buffer(count * sizeof(float)),
                  .size = {table->size(bits | QN__OF_BYTES, k), table->size(bits, k)}};
-    b->packed[0] = room((rows + P - 1) / P * b->size[0]);
-    b->packed[1] = room(panels * b->size[1]);
+    b->packed[0] = buffer((rows + P - 1) / P * b->size[0]);
+    b->packed[1] = buffer(panels * b->size[1]);
     fill_bytes(b);
     for (size_t i = 0; i < count; ++i) {
         const int32_t drawn = (int32_t)(draw() % (2 * (uint32_t)most + 1)) - most;
@@ -85,8 +85,9 @@ static int64_t sum_of(const bench *b, uint32_t row, uint32_t column) {
 static void product_case(const qn__intgemm *table, int bits, int extreme, uint32_t rows, uint32_t k,
                          uint32_t panels) {
     const size_t stride = (size_t)(rows + 1) * P;
-    float *factor = room(rows * sizeof *factor), *c = room(panels * stride * sizeof *c);
-    float *column = room(panels * P * sizeof *column), *start = room(panels * P * sizeof *start);
+    float *factor = buffer(rows * sizeof *factor), *c = buffer(panels * stride * sizeof *c);
+    float *column = buffer(panels * P * sizeof *column),
+          *start = buffer(panels * P * sizeof *start);
     bench b;
     begin(&b, table, bits, extreme, rows, k, panels);
     for (uint32_t r = 0; r < rows; ++r)
@@ -136,20 +137,22 @@ static void outer_case(const qn__intgemm *table, int bits, int extreme, uint32_t
     const int32_t most = (INT32_C(1) << (bits - 1)) - 1;
     const int32_t largest = wide ? QN__WIDEST : table->largest(bits, items);
     const int asked = wide ? bits | QN__WIDE : bits;
-    uint8_t *table_of = room((items + P - 1) / P * block), *doubled = room(items), room_for = 0;
-    uint32_t *list = room(items * sizeof *list);
-    float *ones = room(items * sizeof *ones), *floats = room((size_t)items * P * sizeof *floats);
-    int64_t *exact = room(cells * sizeof *exact);
-    double *sums = room(cells * sizeof *sums);
-    float *rounded = room(cells * sizeof *rounded);
+    uint8_t *table_of = buffer((items + P - 1) / P * block), *doubled = buffer(items),
+            space_for = 0;
+    uint32_t *list = buffer(items * sizeof *list);
+    float *ones = buffer(items * sizeof *ones),
+          *floats = buffer((size_t)items * P * sizeof *floats);
+    int64_t *exact = buffer(cells * sizeof *exact);
+    double *sums = buffer(cells * sizeof *sums);
+    float *rounded = buffer(cells * sizeof *rounded);
     bench b;
     begin(&b, table, asked, extreme, blocks * P, items, panels);
-    while (most << (room_for + 1) <= largest)
-        ++room_for;
+    while (most << (space_for + 1) <= largest)
+        ++space_for;
     for (uint32_t t = 0; t < items; ++t) {
         list[t] = items - 1 - t; /* so item i is depth items - 1 - i */
         ones[t] = 1.0f;
-        doubled[t] = (uint8_t)(extreme ? room_for : draw() % (room_for + 1u));
+        doubled[t] = (uint8_t)(extreme ? space_for : draw() % (space_for + 1u));
         if (wide && bits == 14 && t < items / 2 && t / STEP % 3 < 2) /* words as a plan has them */
             doubled[t] %= 3;
         for (uint32_t f = 0; f < blocks * P; ++f)

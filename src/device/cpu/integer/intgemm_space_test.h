@@ -1,6 +1,6 @@
 /* Random numbers and memory for the tests of integer products. Include after cmocka.h. */
-#ifndef QN_DEVICE_CPU_INTEGER_INTGEMM_ROOM_TEST_H
-#define QN_DEVICE_CPU_INTEGER_INTGEMM_ROOM_TEST_H
+#ifndef QN_DEVICE_CPU_INTEGER_INTGEMM_SPACE_TEST_H
+#define QN_DEVICE_CPU_INTEGER_INTGEMM_SPACE_TEST_H
 
 #include "device/cpu/integer/intgemm.h"
 
@@ -16,7 +16,7 @@ static inline uint32_t draw(void) {
     return (uint32_t)(state >> 33);
 }
 
-static inline void *room(size_t bytes) {
+static inline void *buffer(size_t bytes) {
     void *at = NULL;
     bytes = (bytes + 63) / 64 * 64;
     if (posix_memalign(&at, 64, bytes ? bytes : 64) != 0)

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "device/cpu/cpu_isa.h"
-#include "device/cpu/integer/intgemm_room_test.h"
+#include "device/cpu/integer/intgemm_space_test.h"
 
 enum { DEEPEST = 131, MOST_ROWS = 37, HIGHEST = 277, MOST_PANELS = 5, MOST_BLOCKS = 8197 };
 
@@ -45,7 +45,7 @@ static float value(void) {
 }
 
 static float *values(size_t count) {
-    float *v = room(count * sizeof *v);
+    float *v = buffer(count * sizeof *v);
     for (size_t i = 0; i < count; ++i)
         v[i] = value();
     return v;
@@ -79,8 +79,8 @@ static void begin(bench *b, const qn__intgemm *table, int bits, uint32_t rows, u
     *b = (bench){.table = table, .bits = bits, .rows = rows, .k = k, .panels = panels};
     const size_t blocks = (rows + P - 1) / P, size = table->size(bits, k);
     assert_int_equal(size % 64, 0);
-    b->packed_left = room(blocks * size);
-    b->packed_right = room(panels * size);
+    b->packed_left = buffer(blocks * size);
+    b->packed_right = buffer(panels * size);
     for (uint32_t i = 0; i < panels * P; ++i)
         b->start[i] = value();
 }
@@ -119,7 +119,7 @@ static void pack_left(bench *b, const float *times) {
 static void check_product(const bench *b, const float *times, int forward,
                           int32_t (*q)(const bench *b, uint32_t t, uint32_t column)) {
     const size_t stride = (size_t)(b->rows + 1) * P;
-    float *c = room(b->panels * stride * sizeof *c);
+    float *c = buffer(b->panels * stride * sizeof *c);
     b->table->product(b->bits, b->rows, b->k, b->packed_left, b->panels, b->packed_right, b->row,
                       forward ? b->column : NULL, forward ? b->start : NULL, c, stride);
     for (uint32_t i = 0; i < b->rows; ++i)
@@ -151,7 +151,7 @@ static void right_parts(const bench *b) {
     const size_t size = table->size(b->bits, b->k);
     if (!table->right_part)
         return;
-    void *whole = room(size), *parts = room(size);
+    void *whole = buffer(size), *parts = buffer(size);
     table->right(b->bits, b->k, b->right, b->right_inverse, whole);
     for (uint32_t t = (b->k - 1) / 64 * 64;; t -= 64) {
         const uint32_t left = b->k - t;
@@ -282,9 +282,9 @@ static void outer_case(const qn__intgemm *table, int bits, uint32_t k, uint32_t 
     for (uint32_t p = 0; p < panels; ++p)
         table->right_items(bits, k, list, right_inverse, right_times, b.right + (size_t)p * k * P,
                            (char *)b.packed_right + p * size);
-    int64_t *exact = room(count * sizeof *exact);
-    double *sums = room(count * sizeof *sums);
-    float *rounded = room(count * sizeof *rounded);
+    int64_t *exact = buffer(count * sizeof *exact);
+    double *sums = buffer(count * sizeof *sums);
+    float *rounded = buffer(count * sizeof *rounded);
     table->outer(bits, k, blocks, b.packed_left, panels, b.packed_right, QN__INTGEMM_INTEGER, 0,
                  exact);
     table->outer(bits, k, blocks, b.packed_left, panels, b.packed_right, QN__INTGEMM_FIRST, 0x1p3,
@@ -333,7 +333,7 @@ typedef struct byte_rows {
 static void begin_bytes(byte_rows *b, int bits, qn__scale scale, uint32_t rows, uint32_t k) {
     *b = (byte_rows){.rows = rows, .k = k};
     b->bytes = malloc((size_t)rows * k);
-    b->floats = room((k + P - 1) / P * rows * P * sizeof(float));
+    b->floats = buffer((k + P - 1) / P * rows * P * sizeof(float));
     assert_non_null(b->bytes);
     for (uint32_t r = 0; r < rows; ++r) {
         b->row[r] = b->bytes + (size_t)r * k;
@@ -360,7 +360,7 @@ static void end_bytes(byte_rows *b) {
 static void left_bytes_case(const qn__intgemm *table, int bits, qn__scale scale, uint32_t rows,
                             uint32_t k, const qn__cpu_digits *digits) {
     const size_t size = table->size(bits, k);
-    void *expected = room(size), *found = room(size);
+    void *expected = buffer(size), *found = buffer(size);
     size_t blocks[DEEPEST / P + 1];
     uint8_t absmax[P];
     byte_rows b;
@@ -394,9 +394,9 @@ static void bytes_items_case(const qn__intgemm *table, int bits, qn__scale scale
     const size_t size = table->size(bits, items);
     const uint32_t blocks = (items + P - 1) / P;
     const float bright = byte_value(scale, 255);
-    void *expected = room(size), *found = room(size);
-    uint8_t *bytes = room((size_t)blocks * BLOCK);
-    float *floats = room((size_t)items * P * sizeof *floats), own[DEEPEST], inverse[DEEPEST];
+    void *expected = buffer(size), *found = buffer(size);
+    uint8_t *bytes = buffer((size_t)blocks * BLOCK);
+    float *floats = buffer((size_t)items * P * sizeof *floats), own[DEEPEST], inverse[DEEPEST];
     uint32_t list[DEEPEST];
     uint8_t doubled[DEEPEST];
     for (uint32_t i = 0; i < items; ++i) {
@@ -430,7 +430,7 @@ static void bytes_items_case(const qn__intgemm *table, int bits, qn__scale scale
 
 static void bytes(const qn__intgemm *table, int bits) {
     static const uint32_t depths[] = {1, 15, 17, 63, 64, 65, 129, DEEPEST};
-    qn__cpu_digits *digits = room(sizeof *digits);
+    qn__cpu_digits *digits = buffer(sizeof *digits);
     static const qn__scale scales[] = {QN__SCALE_NONE, QN__SCALE_UNIT, QN__SCALE_FRACTION};
     for (size_t s = 0; s < sizeof scales / sizeof *scales; ++s) {
         qn__cpu_make_digits(bits, scales[s], digits);
@@ -447,7 +447,7 @@ static void bytes(const qn__intgemm *table, int bits) {
 static void often_doubled(const qn__intgemm *table) {
     enum { K = 64, Q = 8191 };
     const size_t size = table->size(14, K);
-    void *left = room(size), *right = room(size);
+    void *left = buffer(size), *right = buffer(size);
     uint32_t list[K];
     float inverse[K], a[2 * P], d[P];
     uint8_t doubled[K], few[K];
@@ -484,13 +484,13 @@ static void often_doubled(const qn__intgemm *table) {
 static void deep_case(const qn__intgemm *table, int bits, int32_t q, int32_t r, uint32_t k,
                       int hollow) {
     const size_t size = table->size(bits, k);
-    void *left = room(size), *right = room(size);
-    uint32_t *list = room(k * sizeof *list);
-    float *inverse = room(k * sizeof *inverse), a[2 * P], d[2 * P];
+    void *left = buffer(size), *right = buffer(size);
+    uint32_t *list = buffer(k * sizeof *list);
+    float *inverse = buffer(k * sizeof *inverse), a[2 * P], d[2 * P];
     uint32_t there = 0;
     int64_t out[P * P];
     float rounded[P * P];
-    uint8_t *doubled = room(2 * (size_t)k);
+    uint8_t *doubled = buffer(2 * (size_t)k);
     const uint8_t q_times = doublings(table, bits, k, q < 0 ? -q : q);
     const uint8_t r_times = doublings(table, bits, k, r < 0 ? -r : r);
     memset(doubled, q_times, k);

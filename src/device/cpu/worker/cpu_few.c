@@ -13,7 +13,7 @@
 /* Items, at most, and floats of a core's copy. */
 enum { FEW = 8, ROOM = 1 << 16 };
 
-size_t qn__cpu_few_room(const qn__worker *w) {
+size_t qn__cpu_few_space(const qn__worker *w) {
     for (uint32_t l = 0; l < w->program->layers; ++l)
         if (w->layer[l].few)
             return ROOM;
@@ -50,7 +50,7 @@ static size_t row_of(const qn__cpu_axis *axis, uint32_t items) {
     return axis->stride * columns(axis) * items * QN__PANEL;
 }
 
-/* The rows of output pixels for which a copy has room. */
+/* The rows of output pixels for which a copy has space. */
 static uint32_t most_rows(const qn__cpu_layer *l, uint32_t items) {
     const qn__cpu_axis *vertical = &l->outputs.axis[0];
     const size_t row = row_of(&l->outputs.axis[1], items) * copied(l);

@@ -55,7 +55,7 @@ static void fetch_pictures(const qn__worker *w, const qn__batch *batch, const vo
                            qn__cpu_tile at, float *scratch, size_t stride, float *inputs,
                            uint32_t *absmax, uint32_t *items) {
     const qn__cpu_layer *l = &w->layer[0];
-    const size_t room = qn__cpu_unfold_room(l), features = batch->feed->features;
+    const size_t capacity = qn__cpu_unfold_space(l), features = batch->feed->features;
     const uint32_t most = qn__cpu_unfold_items(l);
     float *padded = scratch + (features + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
     for (uint32_t i = 0; i < at.items; i += most) {
@@ -64,7 +64,7 @@ static void fetch_pictures(const qn__worker *w, const qn__batch *batch, const vo
             fetch_one(w, batch->feed, row[i + j], scratch, QN__PANEL, absmax);
             if (w->bits)
                 items[at.first + i + j] = qn__absmax(features, scratch, 1);
-            qn__cpu_pad(l, scratch, padded + j * room);
+            qn__cpu_pad(l, scratch, padded + j * capacity);
         }
         qn__cpu_unfold(l, w->fetch.factors, padded, count, batch->items, stride,
                        inputs + (size_t)(at.first + i) * QN__PANEL);

@@ -166,8 +166,8 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer,
     const float *a = l->input + l->forward.a[at.in];
     const float *d = l->error + at.out * l->out_stride;
     const uint32_t rows = (at.blocks - 1) * QN__PANEL + qn__cpu_rows_of(l, at.in + at.blocks - 1);
-    qn__cpu_sums_room room;
-    qn__cpu_sums s = {.narrow = room.narrow, .wide = room.wide, .partial = room.partial};
+    qn__cpu_sums_space buffer;
+    qn__cpu_sums s = {.narrow = buffer.narrow, .wide = buffer.wide, .partial = buffer.partial};
     s.shift = 0;
     s.update = pass->update;
     if (how->plan) {
@@ -176,8 +176,8 @@ static int weights_task(const qn__cpu_pass *pass, int thread, uint32_t layer,
             return 1;
     } else if (how->narrow)
         sum_narrow(pass, l, a,
-                   how->some ? w->fetch.zeros[w->fetch.current].some + at.in * w->room : NULL, d,
-                   at.panels, how->flush_every, &s);
+                   how->some ? w->fetch.zeros[w->fetch.current].some + at.in * w->capacity : NULL,
+                   d, at.panels, how->flush_every, &s);
     else if (sum_wide(pass, l, a, d, at.panels, rows, &s))
         return 1;
     for (uint32_t p = 0; p < at.panels; ++p) {

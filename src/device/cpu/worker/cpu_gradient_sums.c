@@ -102,8 +102,8 @@ int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     const qn__cpu_layer *l = &w->layer[layer];
     const float *d = l->error + out * l->out_stride;
     const uint32_t items = pass->batch->items;
-    qn__cpu_sums_room room;
-    qn__cpu_sums s = {.narrow = room.narrow, .wide = room.wide, .partial = room.partial};
+    qn__cpu_sums_space buffer;
+    qn__cpu_sums s = {.narrow = buffer.narrow, .wide = buffer.wide, .partial = buffer.partial};
     int bad = 0;
     s.kind = QN__SUMS_INT64;
     s.shift = 0;

@@ -6,11 +6,11 @@
 #include "device/cpu/worker/cpu_worker.h"
 
 /* The memory of the sums of a task that is not a convolution's, on its stack. */
-typedef struct qn__cpu_sums_room {
+typedef struct qn__cpu_sums_space {
     _Alignas(64) double narrow[QN__STRIP * QN__OUT_GROUP * QN__PANEL * QN__PANEL];
     _Alignas(64) int64_t wide[QN__OUT_GROUP * QN__PANEL * QN__PANEL];
     _Alignas(64) float partial[QN__STRIP * QN__OUT_GROUP * QN__PANEL * QN__PANEL];
-} qn__cpu_sums_room;
+} qn__cpu_sums_space;
 
 /* The sums of a task. */
 typedef struct qn__cpu_sums {

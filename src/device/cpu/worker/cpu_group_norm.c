@@ -48,7 +48,7 @@ static int take(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, ui
 
 /* Where a panel of the part begins in an array of numbers, and in one of values. */
 static size_t number_at(const qn__cpu_pass *pass, const part *p, uint32_t panel) {
-    return ((size_t)panel * pass->worker->room + p->item) * QN__PANEL;
+    return ((size_t)panel * pass->worker->capacity + p->item) * QN__PANEL;
 }
 
 static size_t value_at(const part *p, uint32_t panel, size_t stride) {
@@ -75,8 +75,8 @@ typedef struct group {
 static group group_of(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first,
                       uint32_t item) {
     const uint32_t size = group_size(l);
-    return (group){first, first + size, (size_t)item * QN__PANEL, pass->worker->room * QN__PANEL,
-                   (float)((uint64_t)size * l->out_pixels)};
+    return (group){first, first + size, (size_t)item * QN__PANEL,
+                   pass->worker->capacity * QN__PANEL, (float)((uint64_t)size * l->out_pixels)};
 }
 
 /* The lanes of a group from channel c on that are in one panel. */
@@ -274,7 +274,7 @@ static int finish_vector(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
                          uint32_t vector) {
     const qn__worker *w = pass->worker;
     const uint32_t grain = w->program->grain, all = pass->batch->items;
-    const float *from = l->norm.partial[vector] + (size_t)panel * w->room * QN__PANEL;
+    const float *from = l->norm.partial[vector] + (size_t)panel * w->capacity * QN__PANEL;
     int64_t sums[QN__PANEL] = {0};
     float partial[QN__PANEL];
     for (uint32_t item = 0; item < all; item += grain) {
@@ -307,7 +307,7 @@ static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     float **const array[] = {&l->norm.mean,       &l->norm.inverse, &l->norm.partial[0],
                              &l->norm.partial[1], &l->norm.factor,  &l->norm.rest};
     for (size_t i = 0; i < sizeof array / sizeof *array; ++i)
-        *array[i] = qn__cpu_carve(a, w->room, row);
+        *array[i] = qn__cpu_carve(a, w->capacity, row);
 }
 
 #define NORM                                                                                       \

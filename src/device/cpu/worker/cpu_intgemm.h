@@ -40,20 +40,20 @@ typedef struct qn__cpu_rows {
 enum { QN__CHUNK = 512 }; /* depths of a convolution's gradient that are packed at a time */
 
 /* Memory of one core for convolutions. */
-typedef struct qn__cpu_rows_room {
+typedef struct qn__cpu_rows_space {
     float *factor;     /* of each row of a run */
     uint32_t *list[2]; /* rows of the inputs and of the errors, for QN__CHUNK depths */
     float *inverse[2]; /* of each of them */
     void *right;       /* after `operand`: errors */
-} qn__cpu_rows_room;
+} qn__cpu_rows_space;
 
 /* A grain in the gradient of a layer. */
 typedef struct qn__cpu_grain {
-    int32_t exponent;               /* ta + td */
-    int waits;                      /* has something to add, and is not in a group yet */
-    float input, error;             /* 2^-t of its blocks */
-    uint8_t input_room, error_room; /* how often their integers may be doubled */
-    uint8_t narrow_room;            /* the same for errors without QN__WIDE */
+    int32_t exponent;                 /* ta + td */
+    int waits;                        /* has something to add, and is not in a group yet */
+    float input, error;               /* 2^-t of its blocks */
+    uint8_t input_space, error_space; /* how often their integers may be doubled */
+    uint8_t narrow_space;             /* the same for errors without QN__WIDE */
 } qn__cpu_grain;
 
 /* Grains whose items are multiplied in one product. */

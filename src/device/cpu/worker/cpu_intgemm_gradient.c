@@ -20,7 +20,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { SPARE = 4 /* the operands of a layer have room for this many times the items of a batch */ };
+enum {
+    SPARE = 4 /* the operands of a layer have space for this many times the items of a batch */
+};
 
 size_t qn__cpu_operands(const qn__intgemm *intgemm, int bits, uint32_t batch, uint32_t grain) {
     const uint32_t grains = (batch + grain - 1) / grain;
@@ -85,9 +87,9 @@ static double inspect_grain(const qn__cpu_pass *pass, const qn__cpu_layer *l, ui
                              .waits = input * error > 0,
                              .input = inverse[0],
                              .error = inverse[1],
-                             .input_room = raw ? 0 : doublings_of(input, largest),
-                             .error_room = doublings_of(error, widest),
-                             .narrow_room = doublings_of(error, largest)};
+                             .input_space = raw ? 0 : doublings_of(input, largest),
+                             .error_space = doublings_of(error, widest),
+                             .narrow_space = doublings_of(error, largest)};
     return (double)items * l->out_pixels * input * error;
 }
 
@@ -134,11 +136,11 @@ static void add_grain(making *m, uint32_t index, int32_t doublings) {
     qn__cpu_grain *grain = &p->grain[index];
     qn__cpu_grains *group = &p->group[p->groups];
     const uint32_t size = m->pass->worker->program->grain, first = index * size;
-    const uint8_t errors = least(grain->error_room, doublings);
+    const uint8_t errors = least(grain->error_space, doublings);
     const uint8_t inputs = (uint8_t)(doublings - errors);
     grain->waits = 0;
     group->errors_doubled |= errors > 0;
-    group->wide |= errors > grain->narrow_room;
+    group->wide |= errors > grain->narrow_space;
     group->inputs_doubled |= inputs > 0;
     for (uint32_t i = first; i < m->pass->batch->items && i - first < size; ++i, ++m->items) {
         p->list[m->items] = i;
@@ -190,7 +192,7 @@ static void add_neighbours(making *m, uint32_t grains) {
             for (uint32_t g = 0; g < grains; ++g) {
                 const qn__cpu_grain *grain = &m->plan->grain[g];
                 if (grain->waits && grain->exponent == own &&
-                    own - lowest <= grain->input_room + grain->error_room)
+                    own - lowest <= grain->input_space + grain->error_space)
                     add_grain(m, g, own - lowest);
             }
         end_group(m);
@@ -198,14 +200,14 @@ static void add_neighbours(making *m, uint32_t grains) {
 }
 
 /* Assigns each group its place in the operands of a panel. */
-static int place_groups(const qn__worker *w, const qn__cpu_plan *plan, size_t room) {
+static int place_groups(const qn__worker *w, const qn__cpu_plan *plan, size_t capacity) {
     size_t at = 0;
     for (uint32_t g = 0; g < plan->groups; ++g) {
         plan->group[g].at = at;
         at +=
             w->intgemm->size(w->bits | (plan->group[g].wide ? QN__WIDE : 0), plan->group[g].count);
     }
-    return at <= room;
+    return at <= capacity;
 }
 
 /* Whether an update may take sums in units of 2^shift: its factor then scales them exactly. */
@@ -217,7 +219,7 @@ static int may_shift(const qn__cpu_pass *pass, int shift) {
 static int are_neighbours(const qn__cpu_plan *plan, uint32_t grains, int32_t lowest) {
     for (uint32_t g = 0; g < grains; ++g) {
         const qn__cpu_grain *grain = &plan->grain[g];
-        if (grain->waits && grain->exponent - lowest > grain->input_room + grain->error_room)
+        if (grain->waits && grain->exponent - lowest > grain->input_space + grain->error_space)
             return 0;
     }
     return 1;

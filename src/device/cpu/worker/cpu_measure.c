@@ -28,8 +28,8 @@ typedef struct bench {
     uint32_t m, k, n;            /* the product: a is m x k, b k x n */
     float *a, *b;                /* in panels; stride of a: m rows, of b: k rows */
     size_t *a_blocks, *b_blocks; /* where the panels of a and the blocks of a panel of b begin */
-    float *c; /* of each core: the panels of its task, ROWS rows, `room` floats */
-    size_t room;
+    float *c; /* of each core: the panels of its task, ROWS rows, `capacity` floats */
+    size_t capacity;
     int bits; /* of the integers, whose operands are these: */
     char *left, *right;
     float *factor;    /* of every block, max(m, n) of them */
@@ -70,8 +70,8 @@ static size_t *spaced(uint32_t count, size_t stride, qn_error *err) {
 /* Allocates the results of the cores' tasks. Each task has its own memory: a delayed core may still
  * compute a task when another core takes the same task again. */
 static void allocate_all(bench *x, uint32_t panels, qn_error *err) {
-    x->room = (size_t)panels * ROWS * QN__PANEL;
-    x->c = qn__alloc((size_t)x->threads * x->room, sizeof(float), err);
+    x->capacity = (size_t)panels * ROWS * QN__PANEL;
+    x->c = qn__alloc((size_t)x->threads * x->capacity, sizeof(float), err);
 }
 
 /* Tasks of ROWS rows by a group of panels, panels first, so that a core's weights stay in its
@@ -87,7 +87,7 @@ static void multiply(void *context, int thread) {
         const size_t panel = task / blocks * width, row = task % blocks * ROWS;
         x->isa->kernels->matmul(ROWS, &chain, x->a + row * QN__PANEL,
                                 x->b + panel * x->k * QN__PANEL, (size_t)x->k * QN__PANEL,
-                                x->c + x->room * (size_t)thread, ROWS * QN__PANEL, NULL, width);
+                                x->c + x->capacity * (size_t)thread, ROWS * QN__PANEL, NULL, width);
         done += 2 * (uint64_t)ROWS * x->k * width * QN__PANEL;
     } while (qn__now() - x->begun < SPAN);
     finish(x, x->begun, done);
@@ -108,7 +108,7 @@ static void multiply_integers(void *context, int thread) {
     do {
         const uint64_t task = atomic_fetch_add(&x->tasks, 1) % ((uint64_t)groups * blocks);
         const size_t panel = task / blocks * WIDE, row = task % blocks * ROWS;
-        multiply_intgemm(x, x->isa->intgemm, row, panel, WIDE, x->c + x->room * (size_t)thread,
+        multiply_intgemm(x, x->isa->intgemm, row, panel, WIDE, x->c + x->capacity * (size_t)thread,
                          ROWS * QN__PANEL);
         done += 2 * (uint64_t)ROWS * x->k * WIDE * QN__PANEL;
     } while (qn__now() - x->begun < SPAN);

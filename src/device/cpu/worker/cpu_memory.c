@@ -8,8 +8,8 @@
  * bits count, which carve refuses. */
 static size_t rows_of(const qn__worker *w, uint32_t pixels) {
     size_t rows;
-    return __builtin_mul_overflow(w->room - 1, pixels, &rows) || rows == SIZE_MAX ? SIZE_MAX
-                                                                                  : rows + 1;
+    return __builtin_mul_overflow(w->capacity - 1, pixels, &rows) || rows == SIZE_MAX ? SIZE_MAX
+                                                                                      : rows + 1;
 }
 
 /* Bytes of an array of so many pixels; SIZE_MAX: too many. */
@@ -23,10 +23,10 @@ static size_t bytes_of(const qn__worker *w, uint32_t pixels, uint32_t panels) {
 
 /* `k` 0: without operands. */
 static void carve_rows(qn__cpu_arena *a, const qn__worker *w, uint32_t k, qn__cpu_rows *rows) {
-    const size_t blocks = (w->room + QN__PANEL - 1) / QN__PANEL;
+    const size_t blocks = (w->capacity + QN__PANEL - 1) / QN__PANEL;
     rows->left = k ? qn__cpu_carve(a, blocks, w->intgemm->size(w->bits, k)) : NULL;
-    rows->factor = qn__cpu_carve(a, w->room, sizeof(float));
-    rows->absmax = qn__cpu_carve(a, w->room, sizeof(uint32_t));
+    rows->factor = qn__cpu_carve(a, w->capacity, sizeof(float));
+    rows->absmax = qn__cpu_carve(a, w->capacity, sizeof(uint32_t));
 }
 
 static void carve_plan(qn__cpu_arena *a, const qn__program *p, qn__cpu_plan *plan) {
@@ -62,7 +62,7 @@ static void carve_intgemm(qn__cpu_arena *a, const qn__worker *w, uint32_t index)
     qn__cpu_intgemm *packed = &l->intgemm;
     const size_t outputs = (size_t)l->out_panels * QN__PANEL;
     const size_t factors = l->walks ? outputs * l->taps : outputs;
-    packed->output_absmax = l->noted ? qn__cpu_carve(a, w->room, sizeof(uint32_t)) : NULL;
+    packed->output_absmax = l->noted ? qn__cpu_carve(a, w->capacity, sizeof(uint32_t)) : NULL;
     packed->changed = qn__cpu_carve(a, qn__cpu_groups(l), sizeof(qn__cpu_counter));
     if (!qn__layer_is_integer(l->layer))
         return;
@@ -76,7 +76,7 @@ static void carve_intgemm(qn__cpu_arena *a, const qn__worker *w, uint32_t index)
     packed->inverse = qn__cpu_carve(a, factors, sizeof(float));
     packed->strip_absmax = qn__cpu_carve(a, outputs * qn__cpu_strips(l), sizeof(uint32_t));
     packed->scaled_absmax =
-        l->walks && l->below ? qn__cpu_carve(a, w->room, sizeof(uint32_t)) : NULL;
+        l->walks && l->below ? qn__cpu_carve(a, w->capacity, sizeof(uint32_t)) : NULL;
     if (qn__cpu_packs_inputs(w, l))
         carve_rows(a, w, qn__cpu_depth(l), &packed->input);
     carve_rows(a, w, l->walks ? 0 : l->layer->out, &packed->error);
@@ -88,7 +88,7 @@ static void carve_layer(qn__cpu_arena *a, qn__worker *w, uint32_t index) {
     qn__cpu_layer *l = &w->layer[index];
     const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL * QN__PANEL;
     const size_t outputs = (size_t)l->out_panels * QN__PANEL;
-    const size_t room = rows_of(w, l->out_pixels), row = outputs * sizeof(float);
+    const size_t capacity = rows_of(w, l->out_pixels), row = outputs * sizeof(float);
     l->weights = qn__cpu_carve(a, weights, sizeof(float));
     l->bias = qn__cpu_carve(a, l->vectors * l->vector, sizeof(float));
     for (uint32_t s = 0; s < w->slots; ++s) {
@@ -106,9 +106,9 @@ static void carve_layer(qn__cpu_arena *a, qn__worker *w, uint32_t index) {
     l->transposed = l->transposed_weights ? qn__cpu_carve(a, weights, sizeof(float)) : NULL;
     l->transposed_blocks =
         qn__cpu_carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
-    l->output = l->norm.add || l->output_place.bytes ? NULL : qn__cpu_carve(a, room, row);
-    l->dropped = l->layer->drop_threshold ? qn__cpu_carve(a, room, row) : NULL;
-    l->slope = qn__keeps_slope(l->layer->activation) ? qn__cpu_carve(a, room, row) : NULL;
+    l->output = l->norm.add || l->output_place.bytes ? NULL : qn__cpu_carve(a, capacity, row);
+    l->dropped = l->layer->drop_threshold ? qn__cpu_carve(a, capacity, row) : NULL;
+    l->slope = qn__keeps_slope(l->layer->activation) ? qn__cpu_carve(a, capacity, row) : NULL;
 }
 
 /* Panels of 16 x 16 weights that a core transposes at a time. */
@@ -123,7 +123,7 @@ static size_t transposed_panels(const qn__worker *w) {
     if (!w->layer[0].walks)
         return most;
     /* Or an item's features, and then padded pictures, before they are unfolded. */
-    const size_t pictures = qn__cpu_unfold_items(&w->layer[0]) * qn__cpu_unfold_room(&w->layer[0]);
+    const size_t pictures = qn__cpu_unfold_items(&w->layer[0]) * qn__cpu_unfold_space(&w->layer[0]);
     const size_t floats = w->layer[0].layer->in + 2 * QN__PANEL + pictures;
     const size_t fetched = floats / (QN__PANEL * QN__PANEL) + 1;
     return fetched > most ? fetched : most;
@@ -145,12 +145,12 @@ static size_t most_of_run(const qn__worker *w) {
 }
 
 /* For convolutions: lists, and the errors of a chunk of a gradient. */
-static void carve_room(qn__cpu_arena *a, size_t chunk, qn__cpu_rows_room *room) {
-    room->factor = qn__cpu_carve(a, QN__RUN_ROWS, sizeof(float));
-    room->right = qn__cpu_carve(a, QN__OUT_GROUP, chunk);
+static void carve_space(qn__cpu_arena *a, size_t chunk, qn__cpu_rows_space *buffer) {
+    buffer->factor = qn__cpu_carve(a, QN__RUN_ROWS, sizeof(float));
+    buffer->right = qn__cpu_carve(a, QN__OUT_GROUP, chunk);
     for (int i = 0; i < 2; ++i) {
-        room->list[i] = qn__cpu_carve(a, QN__CHUNK, sizeof(uint32_t));
-        room->inverse[i] = qn__cpu_carve(a, QN__CHUNK, sizeof(float));
+        buffer->list[i] = qn__cpu_carve(a, QN__CHUNK, sizeof(uint32_t));
+        buffer->inverse[i] = qn__cpu_carve(a, QN__CHUNK, sizeof(float));
     }
 }
 
@@ -167,7 +167,7 @@ static void carve_lists(qn__cpu_arena *a, const qn__worker *w, qn__cpu_core *cor
     core->operand = qn__cpu_carve(
         a, greater(greater(greater(in, out), operands), greater(chunk, most_of_run(w))), 1);
     if (w->run_blocks)
-        carve_room(a, chunk, &core->room);
+        carve_space(a, chunk, &core->buffer);
     carve_plan(a, p, &core->plan);
 }
 
@@ -207,7 +207,7 @@ static void carve_shared(qn__cpu_arena *a, qn__worker *w) {
         if (l->output_place.bytes)
             l->output = (float *)(void *)(begin + l->output_place.at);
         if (l->sparse.capacity)
-            qn__cpu_sparse_place(w, l, w->room, begin + l->sparse_place.at);
+            qn__cpu_sparse_place(w, l, w->capacity, begin + l->sparse_place.at);
         l->branch = l->branch_place.bytes ? (float *)(void *)(begin + l->branch_place.at) : NULL;
     }
 }
@@ -217,25 +217,25 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
     const uint32_t layers = p->layers;
     const size_t inputs = (size_t)w->layer[0].in_panels * QN__PANEL;
     const size_t outputs = (size_t)w->layer[layers - 1].out_panels * QN__PANEL;
-    const size_t room = rows_of(w, w->layer[0].in_pixels);
+    const size_t capacity = rows_of(w, w->layer[0].in_pixels);
     w->run_blocks = most_run_blocks(w);
     for (uint32_t l = 0; l < layers; ++l)
         carve_layer(a, w, l);
     for (int i = 0; i < 2; ++i) {
-        const size_t tiles = qn__cpu_tiles((uint32_t)w->room, w->kernels->rows);
+        const size_t tiles = qn__cpu_tiles((uint32_t)w->capacity, w->kernels->rows);
         w->fetch.inputs[i] = i > 0 && qn__cpu_one_input(w)
                                  ? w->fetch.inputs[0]
-                                 : qn__cpu_carve(a, room, inputs * sizeof(float));
-        w->fetch.item[i] = qn__cpu_carve(a, w->room, sizeof(uint64_t));
+                                 : qn__cpu_carve(a, capacity, inputs * sizeof(float));
+        w->fetch.item[i] = qn__cpu_carve(a, w->capacity, sizeof(uint64_t));
         w->fetch.input_blocks[i] = qn__cpu_carve(a, w->layer[0].in_panels, sizeof(size_t));
         if (w->bits) {
             carve_rows(a, w, w->layer[0].walks ? 0 : w->layer[0].layer->in, &w->fetch.rows[i]);
-            w->fetch.rows[i].bytes = qn__cpu_carve(a, (w->room + QN__PANEL - 1) / QN__PANEL,
+            w->fetch.rows[i].bytes = qn__cpu_carve(a, (w->capacity + QN__PANEL - 1) / QN__PANEL,
                                                    (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
             continue;
         }
         w->fetch.zeros[i].some =
-            qn__cpu_carve(a, w->room, w->layer[0].in_panels * sizeof(uint16_t));
+            qn__cpu_carve(a, w->capacity, w->layer[0].in_panels * sizeof(uint16_t));
         w->fetch.zeros[i].list = qn__cpu_carve(a, tiles, inputs * sizeof(uint32_t));
         w->fetch.zeros[i].count = qn__cpu_carve(a, tiles, sizeof(uint32_t));
     }
@@ -246,9 +246,9 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
     w->fetch.mean = qn__cpu_carve(a, features, sizeof(float));
     w->fetch.inverse = qn__cpu_carve(a, features, sizeof(float));
     w->fetch.digits = w->bits ? qn__cpu_carve(a, 1, sizeof *w->fetch.digits) : NULL;
-    w->losses.loss = qn__cpu_carve(a, w->room, sizeof(float));
-    w->losses.chosen = qn__cpu_carve(a, w->room, sizeof(int32_t));
-    w->losses.label = qn__cpu_carve(a, w->room, sizeof(int32_t));
+    w->losses.loss = qn__cpu_carve(a, w->capacity, sizeof(float));
+    w->losses.chosen = qn__cpu_carve(a, w->capacity, sizeof(int32_t));
+    w->losses.label = qn__cpu_carve(a, w->capacity, sizeof(int32_t));
     for (int t = 0; t < w->threads; ++t) {
         qn__cpu_core core = {0};
         core.scratch =
@@ -258,8 +258,8 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         core.augmented =
             p->augment ? qn__cpu_carve(a, (size_t)w->layer[0].layer->in * QN__PANEL, sizeof(float))
                        : NULL;
-        core.picture = qn__cpu_carve(a, qn__cpu_few_room(w), sizeof(float));
-        core.sparse = qn__cpu_carve(a, qn__cpu_sparse_room(w), sizeof(float));
+        core.picture = qn__cpu_carve(a, qn__cpu_few_space(w), sizeof(float));
+        core.sparse = qn__cpu_carve(a, qn__cpu_sparse_space(w), sizeof(float));
         core.gradient = w->run_blocks ? qn__cpu_carve(a, QN__WALK_GRADIENT, 1) : NULL;
         core.rows = qn__cpu_carve(a, 2 * outputs * QN__PANEL, sizeof(float));
         core.absmax_input = qn__cpu_carve(a, layers + 1, sizeof(uint32_t));
@@ -400,7 +400,7 @@ static const qn__layer *pool_above(const qn__worker *w, const qn__cpu_layer *of)
 static void size_lists(qn__worker *w, qn__cpu_layer *l) {
     const qn__layer *pool = l->walks && l->taps && l->below && !w->bits ? pool_above(w, l) : NULL;
     if (pool)
-        qn__cpu_sparse_shape(w, l, pool, w->room);
+        qn__cpu_sparse_shape(w, l, pool, w->capacity);
     l->sparse_place.bytes = l->sparse.bytes;
 }
 
@@ -529,7 +529,7 @@ qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
     if (count.overflow)
         return qn__fail_memory(err, SIZE_MAX, 1);
     w->memory.block =
-        qn__alloc_pages(count.used, err); /* a small batch does not use most of the room */
+        qn__alloc_pages(count.used, err); /* a small batch does not use most of the space */
     if (!w->memory.block)
         return QN_MEMORY;
     w->memory.size = count.used;

@@ -30,7 +30,7 @@ static size_t sums_of(const qn__cpu_layer *l) {
     return (size_t)l->layer->out * (l->in_panels + 1) * QN__PANEL;
 }
 
-size_t qn__cpu_narrow_room(const qn__worker *w) { return sums_of(&w->layer[0]); }
+size_t qn__cpu_narrow_space(const qn__worker *w) { return sums_of(&w->layer[0]); }
 
 /* Rows of a tile, with those that fill its last lanes. */
 static size_t tile_rows(const qn__worker *w) {

@@ -18,7 +18,7 @@ static int is_usual(const qn__cpu_layer *l) {
 }
 
 static uint32_t grain_items(const qn__worker *w) {
-    return w->room < w->program->grain ? (uint32_t)w->room : w->program->grain;
+    return w->capacity < w->program->grain ? (uint32_t)w->capacity : w->program->grain;
 }
 
 static size_t outputs_of(const qn__cpu_layer *l) { return (size_t)l->out_panels * QN__PANEL; }
@@ -34,11 +34,11 @@ static uint32_t height_of(const qn__cpu_layer *l) {
 static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Bytes of the four arrays, each from a multiple of 64. */
-static void sizes(const qn__worker *w, const qn__cpu_layer *l, size_t room, size_t size[3]) {
+static void sizes(const qn__worker *w, const qn__cpu_layer *l, size_t capacity, size_t size[3]) {
     const qn__cpu_axis *axis = l->outputs.axis;
-    const size_t grains = room / grain_items(w) + 1;
+    const size_t grains = capacity / grain_items(w) + 1;
     size[0] = aligned(l->sparse.capacity * sizeof(qn__cpu_entry));
-    size[1] = aligned(axis[0].size * room * (axis[1].size + 1) * sizeof(uint32_t));
+    size[1] = aligned(axis[0].size * capacity * (axis[1].size + 1) * sizeof(uint32_t));
     size[2] = aligned(grains * axis[0].size * begins_of(l) * sizeof(uint32_t));
 }
 
@@ -48,7 +48,7 @@ static int has_usual_tasks(const qn__cpu_layer *l) {
     return l->task_taps % width == 0 && (width == 3 ? l->task_taps <= 9 : l->task_taps == width);
 }
 
-void qn__cpu_sparse_shape(qn__worker *w, qn__cpu_layer *l, const qn__layer *pool, size_t room) {
+void qn__cpu_sparse_shape(qn__worker *w, qn__cpu_layer *l, const qn__layer *pool, size_t capacity) {
     qn__cpu_sparse *s = &l->sparse;
     const qn__cpu_axis *axis = l->outputs.axis;
     const size_t most = SIZE_MAX / BLOCK < INT32_MAX ? SIZE_MAX / BLOCK : INT32_MAX;
@@ -59,21 +59,21 @@ void qn__cpu_sparse_shape(qn__worker *w, qn__cpu_layer *l, const qn__layer *pool
     const size_t column = (size_t)height_of(l) * grain_items(w) * QN__PANEL;
     const size_t fit = L1_FLOATS / column, beside = axis[1].kernel - 1;
     if (windows * LEAST_ZEROS > l->out_pixels || l->out_pixels > most / QN__PANEL / outputs_of(l) ||
-        room > most / (l->out_pixels * outputs_of(l)))
+        capacity > most / (l->out_pixels * outputs_of(l)))
         return;
-    s->capacity = windows * outputs_of(l) * room;
+    s->capacity = windows * outputs_of(l) * capacity;
     s->columns = fit > beside ? (uint32_t)(fit - beside) : 1;
     s->columns = s->columns < axis[1].size ? s->columns : axis[1].size;
     s->pieces = (axis[1].size + s->columns - 1) / s->columns;
     size_t size[3];
-    sizes(w, l, room, size);
+    sizes(w, l, capacity, size);
     s->bytes = 2 * size[0] + size[1] + size[2];
 }
 
-void qn__cpu_sparse_place(qn__worker *w, qn__cpu_layer *l, size_t room, char *at) {
+void qn__cpu_sparse_place(qn__worker *w, qn__cpu_layer *l, size_t capacity, char *at) {
     qn__cpu_sparse *s = &l->sparse;
     size_t size[3];
-    sizes(w, l, room, size);
+    sizes(w, l, capacity, size);
     s->by_item = (qn__cpu_entry *)(void *)at;
     s->by_output = (qn__cpu_entry *)(void *)(at + size[0]);
     s->item_begin = (uint32_t *)(void *)(at + 2 * size[0]);
@@ -81,18 +81,18 @@ void qn__cpu_sparse_place(qn__worker *w, qn__cpu_layer *l, size_t room, char *at
 }
 
 /* Floats of a task's inputs in one piece, with borders. */
-static size_t inputs_room(const qn__worker *w, const qn__cpu_layer *l) {
+static size_t inputs_space(const qn__worker *w, const qn__cpu_layer *l) {
     const size_t columns = l->sparse.columns + l->outputs.axis[1].kernel - 1;
     return columns * height_of(l) * grain_items(w) * QN__PANEL;
 }
 
-size_t qn__cpu_sparse_room(const qn__worker *w) {
+size_t qn__cpu_sparse_space(const qn__worker *w) {
     size_t most = 0;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
         if (!l->sparse.capacity)
             continue;
-        const size_t inputs = inputs_room(w, l);
+        const size_t inputs = inputs_space(w, l);
         const size_t masks =
             (size_t)l->outputs.axis[1].size * l->out_panels * grain_items(w) / 2 + 1;
         most = inputs > most ? inputs : most;

@@ -32,13 +32,13 @@ typedef struct qn__cpu_sparse {
     atomic_size_t used;       /* entries of each kind in this pass, or more than the capacity */
 } qn__cpu_sparse;
 
-/* Decides whether a layer has lists, which only `pool` reads. `room`: the most items. */
+/* Decides whether a layer has lists, which only `pool` reads. `capacity`: the most items. */
 void qn__cpu_sparse_shape(qn__worker *worker, qn__cpu_layer *layer, const qn__layer *pool,
-                          size_t room);
+                          size_t capacity);
 /* Sets the arrays in memory of `bytes`. */
-void qn__cpu_sparse_place(qn__worker *worker, qn__cpu_layer *layer, size_t room, char *at);
+void qn__cpu_sparse_place(qn__worker *worker, qn__cpu_layer *layer, size_t capacity, char *at);
 /* Floats of one core's memory for inputs and masks. */
-size_t qn__cpu_sparse_room(const qn__worker *worker);
+size_t qn__cpu_sparse_space(const qn__worker *worker);
 
 /* The phase that makes the lists. */
 void qn__cpu_sparse_list(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);

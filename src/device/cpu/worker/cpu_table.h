@@ -18,7 +18,7 @@ qn_status qn__cpu_update(qn__worker *worker, const qn__update *update, const int
                          qn_error *err);
 qn_status qn__cpu_train_step(qn__worker *worker, const qn__batch *batch, const qn__batch *next,
                              const qn__update *update, qn__tally *tally, qn_error *err);
-int qn__cpu_busy(const qn__worker *worker, double *seconds, int room);
+int qn__cpu_busy(const qn__worker *worker, double *seconds, int capacity);
 qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_rates *rates,
                           qn_error *err);
 int qn__cpu_energy(uint32_t index, double *joules);

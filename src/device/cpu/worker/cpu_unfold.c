@@ -25,7 +25,7 @@ static size_t extent(const qn__cpu_layer *l, int d) {
     return (pixels - 1) * w.stride[d] + (size_t)(w.kernel[d] - 1) * w.dilation[d] + 1;
 }
 
-size_t qn__cpu_unfold_room(const qn__cpu_layer *l) {
+size_t qn__cpu_unfold_space(const qn__cpu_layer *l) {
     return l->layer->from.channels * extent(l, 0) * extent(l, 1);
 }
 
@@ -48,7 +48,7 @@ void qn__cpu_unfold_begin(const qn__cpu_layer *l, size_t *factors) {
 enum { MOST_FLOATS = 1 << 17 };
 
 uint32_t qn__cpu_unfold_items(const qn__cpu_layer *l) {
-    const size_t fit = MOST_FLOATS / qn__cpu_unfold_room(l);
+    const size_t fit = MOST_FLOATS / qn__cpu_unfold_space(l);
     return fit < 1 ? 1 : fit < QN__TILE_ROWS ? (uint32_t)fit : QN__TILE_ROWS;
 }
 
@@ -58,7 +58,7 @@ void qn__cpu_pad(const qn__cpu_layer *l, const float *from, float *to) {
     const qn__window w = window_of(l);
     const size_t left = w.pad[1] < width ? w.pad[1] : width;
     const size_t inside = width - left < shape.width ? width - left : shape.width;
-    memset(to, 0, qn__cpu_unfold_room(l) * sizeof *to);
+    memset(to, 0, qn__cpu_unfold_space(l) * sizeof *to);
     for (size_t y = w.pad[0]; y < height && y - w.pad[0] < shape.height; ++y)
         for (uint32_t c = 0; c < shape.channels; ++c) {
             const float *row = from + ((size_t)c * shape.height + y - w.pad[0]) * shape.width;
@@ -69,10 +69,10 @@ void qn__cpu_pad(const qn__cpu_layer *l, const float *from, float *to) {
 }
 
 /* A row of each of `count` pictures, one panel. */
-static void unfold_pixel(const float *pixel, size_t room, uint32_t count, const size_t *factors,
+static void unfold_pixel(const float *pixel, size_t capacity, uint32_t count, const size_t *factors,
                          uint32_t left, float *to) {
     const size_t end = left < QN__PANEL ? left : QN__PANEL;
-    for (uint32_t i = 0; i < count; ++i, pixel += room, to += QN__PANEL) {
+    for (uint32_t i = 0; i < count; ++i, pixel += capacity, to += QN__PANEL) {
         for (size_t t = 0; t < end; ++t)
             to[t] = pixel[factors[t]];
         for (size_t t = end; t < QN__PANEL; ++t)
@@ -87,10 +87,10 @@ typedef float rows[QN__TILE_ROWS][(ROW_PANELS + 1) * QN__PANEL];
 
 /* A row of each of `count` pictures, all panels, segment by segment: each copies whole vectors, and
  * the next one overwrites what was too much. */
-static void gather(const float *pixel, size_t room, uint32_t count, const size_t *factors,
+static void gather(const float *pixel, size_t capacity, uint32_t count, const size_t *factors,
                    const qn__cpu_layer *l, size_t segment, rows row) {
     const size_t all = l->channels, end = (size_t)l->in_panels * QN__PANEL;
-    for (uint32_t i = 0; i < count; ++i, pixel += room) {
+    for (uint32_t i = 0; i < count; ++i, pixel += capacity) {
         for (size_t t = 0; t < all; t += segment)
             for (size_t k = 0; k < segment; k += QN__PANEL)
                 memcpy(row[i] + t + k, pixel + factors[t] + k, QN__PANEL * sizeof **row);
@@ -110,7 +110,7 @@ static void scatter(uint32_t count, size_t panels, rows row, size_t stride, size
 
 void qn__cpu_unfold(const qn__cpu_layer *l, const size_t *factors, const float *padded,
                     uint32_t count, uint32_t items, size_t stride, float *to) {
-    const size_t width = extent(l, 1), room = qn__cpu_unfold_room(l);
+    const size_t width = extent(l, 1), capacity = qn__cpu_unfold_space(l);
     const size_t segment = segment_of(l), channels = l->layer->from.channels;
     const size_t next = (size_t)items * QN__PANEL;
     const qn__window w = window_of(l);
@@ -120,12 +120,12 @@ void qn__cpu_unfold(const qn__cpu_layer *l, const size_t *factors, const float *
         for (size_t x = 0; x < shape.width; ++x, to += next) {
             const float *pixel = padded + (y * w.stride[0] * width + x * w.stride[1]) * channels;
             if (l->in_panels <= ROW_PANELS) {
-                gather(pixel, room, count, factors, l, segment, row);
+                gather(pixel, capacity, count, factors, l, segment, row);
                 scatter(count, l->in_panels, row, stride, next, to);
                 continue;
             }
             for (uint32_t p = 0; p < l->in_panels; ++p)
-                unfold_pixel(pixel, room, count, factors + p * QN__PANEL,
+                unfold_pixel(pixel, capacity, count, factors + p * QN__PANEL,
                              l->channels - p * QN__PANEL, to + p * stride);
         }
 }

@@ -163,7 +163,7 @@ static void pack_run(const qn__worker *w, qn__cpu_core *core, const qn__cpu_walk
         float inverse[QN__PANEL];
         for (uint32_t i = 0; i < n; ++i, item = item + 1 < items ? item + 1 : 0)
             own[i] = absmax[run->item + item];
-        qn__cpu_block_scales(w->bits, n, own, core->room.factor + r, inverse);
+        qn__cpu_block_scales(w->bits, n, own, core->buffer.factor + r, inverse);
         w->intgemm->left(w->bits, n, k, from + (size_t)r * QN__PANEL, core->blocks, times, inverse,
                          to);
     }
@@ -180,8 +180,9 @@ void qn__cpu_walk_product(const qn__cpu_pass *pass, int thread, uint32_t layer,
     pack_run(w, core, &l->outputs, run, qn__cpu_depth(l), qn__cpu_input(pass, l), l->in_stride,
              NULL, packed->input.absmax);
     w->intgemm->product(w->bits, run->rows, qn__cpu_depth(l), core->operand, panels,
-                        (const char *)packed->right + panel * packed->right_size, core->room.factor,
-                        packed->factor + column, l->bias + column, c, l->out_stride);
+                        (const char *)packed->right + panel * packed->right_size,
+                        core->buffer.factor, packed->factor + column, l->bias + column, c,
+                        l->out_stride);
     for (uint32_t p = 0; p < panels; ++p)
         qn__cpu_plain_zeros(w, (size_t)run->rows * QN__PANEL, c + p * l->out_stride);
 }
@@ -197,7 +198,7 @@ void qn__cpu_walk_errors(const qn__cpu_pass *pass, int thread, uint32_t layer,
              packed->factor, packed->scaled_absmax);
     w->intgemm->product(w->bits, run->rows, qn__cpu_back_depth(l), core->operand, panels,
                         (const char *)packed->transposed + panel * packed->transposed_size,
-                        core->room.factor, NULL, NULL,
+                        core->buffer.factor, NULL, NULL,
                         qn__cpu_passes(l) + panel * below->out_stride + run->row * QN__PANEL,
                         below->out_stride);
 }

@@ -62,22 +62,22 @@ static void multiply(const task *t, const chunk *c, qn__intgemm_out how, double 
                      double *doubles, int64_t *exact) {
     const qn__worker *w = t->pass->worker;
     const qn__cpu_layer *l = t->l;
-    qn__cpu_rows_room *room = &t->core->room;
+    qn__cpu_rows_space *buffer = &t->core->buffer;
     const size_t size = w->intgemm->size(w->bits, c->count), cells = (size_t)t->panels * BLOCK;
-    list_errors(t, c, room->list[1]);
+    list_errors(t, c, buffer->list[1]);
     for (uint32_t p = 0; p < t->panels; ++p)
-        w->intgemm->right_items(w->bits, c->count, room->list[1], room->inverse[1], NULL,
+        w->intgemm->right_items(w->bits, c->count, buffer->list[1], buffer->inverse[1], NULL,
                                 l->error + (t->out + p) * l->out_stride,
-                                (char *)room->right + p * size);
+                                (char *)buffer->right + p * size);
     for (uint32_t b = 0; b < t->blocks; ++b) {
         const uint32_t block = t->first + b;
         const float *from = l->input + block % l->in_panels * l->in_stride;
         int64_t some[QN__OUT_GROUP * BLOCK];
         list_inputs(t, c, block / l->in_panels, (uint32_t)((w->nothing - from) / QN__PANEL),
-                    room->list[0]);
-        w->intgemm->left_items(w->bits, c->count, room->list[0], room->inverse[0], NULL, from,
+                    buffer->list[0]);
+        w->intgemm->left_items(w->bits, c->count, buffer->list[0], buffer->inverse[0], NULL, from,
                                t->core->operand);
-        w->intgemm->outer(w->bits, c->count, 1, t->core->operand, t->panels, room->right, how,
+        w->intgemm->outer(w->bits, c->count, 1, t->core->operand, t->panels, buffer->right, how,
                           factor, how == QN__INTGEMM_ADD ? (void *)(doubles + b * cells) : some);
         for (size_t i = 0; how == QN__INTGEMM_INTEGER && i < cells; ++i)
             exact[b * cells + i] += some[i];
@@ -89,10 +89,10 @@ static void multiply_grain(const task *t, uint32_t item, uint32_t items, const q
                            qn__intgemm_out how, double *doubles, int64_t *exact) {
     const uint64_t depths = (uint64_t)items * t->l->out_pixels;
     const double factor = ldexp(1.0, grain->exponent - t->plan->shift);
-    qn__cpu_rows_room *room = &t->core->room;
+    qn__cpu_rows_space *buffer = &t->core->buffer;
     for (uint32_t i = 0; i < QN__CHUNK; ++i) {
-        room->inverse[0][i] = grain->input;
-        room->inverse[1][i] = grain->error;
+        buffer->inverse[0][i] = grain->input;
+        buffer->inverse[1][i] = grain->error;
     }
     for (uint64_t from = 0; from < depths; from += QN__CHUNK) {
         const uint64_t left = depths - from;

@@ -22,7 +22,7 @@ static void describe(qn__worker *w, const qn_compute *compute, const qn__program
     w->slots = qn__optimizer_slots(program->optimizer);
 }
 
-/* Of the room for predictions, which may be larger, only what a training uses. */
+/* Of the space for predictions, which may be larger, only what a training uses. */
 uint64_t qn__cpu_memory(const qn_compute *compute, const qn__program *program, uint32_t items) {
     qn__worker w = {0};
     qn__program own = *program;
@@ -30,7 +30,7 @@ uint64_t qn__cpu_memory(const qn_compute *compute, const qn__program *program, u
     own.grain = own.grain < own.batch ? own.grain : own.batch;
     const qn__cpu_isa *isa = qn__cpu_isa_find(compute->isa);
     describe(&w, compute, &own, isa ? isa : qn__cpu_isa_find(NULL));
-    w.room = (size_t)items + 1;
+    w.capacity = (size_t)items + 1;
     const size_t bytes = qn__cpu_count_memory(&w);
     return bytes == SIZE_MAX ? UINT64_MAX : bytes;
 }
@@ -50,10 +50,10 @@ static qn_status open_network(qn__worker *w, const qn_compute *compute, const qn
         return status;
     describe(w, compute, program, isa);
     /* A picture may take a megabyte in each layer: apply takes a batch of them at a time. */
-    w->room = qn__program_window(program) ? program->batch : qn__apply_room(program);
-    if (program->batch > w->room)
-        w->room = program->batch;
-    ++w->room; /* for the row that separates panels */
+    w->capacity = qn__program_window(program) ? program->batch : qn__apply_space(program);
+    if (program->batch > w->capacity)
+        w->capacity = program->batch;
+    ++w->capacity; /* for the row that separates panels */
     status = qn__pool_create(w->threads, 0, &w->pool, err);
     return status == QN_OK ? qn__cpu_allocate(w, err) : status;
 }
@@ -185,7 +185,7 @@ static qn_status need_sums(qn__worker *w, qn_error *err) {
 
 static qn_status need_narrow_sums(qn__worker *w, qn_error *err) {
     if (!w->losses.narrow_sums)
-        w->losses.narrow_sums = qn__alloc(qn__cpu_narrow_room(w) * (size_t)w->threads,
+        w->losses.narrow_sums = qn__alloc(qn__cpu_narrow_space(w) * (size_t)w->threads,
                                           sizeof *w->losses.narrow_sums, err);
     return w->losses.narrow_sums ? QN_OK : QN_MEMORY;
 }
@@ -241,8 +241,8 @@ static qn__applied rest_of(const qn__worker *w, const qn__applied *applied, uint
  * a loss. So the pieces after one whose loss fails are computed, too. */
 static qn_status apply(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items,
                        qn__tally *tally, qn_error *err) {
-    const uint32_t room = (uint32_t)w->room - 1, grain = w->program->grain;
-    const uint32_t most = items <= room ? items : room / grain * grain;
+    const uint32_t capacity = (uint32_t)w->capacity - 1, grain = w->program->grain;
+    const uint32_t most = items <= capacity ? items : capacity / grain * grain;
     qn_status loss = QN_OK;
     for (uint32_t at = 0; at < items; at += most) {
         qn__applied own = rest_of(w, job->applied, from + at);
@@ -269,8 +269,8 @@ qn_status qn__cpu_compute(qn__worker *w, const qn__job *job, uint32_t first, uin
     return sums->words ? train_in_place(w, &part, sums, err) : train_grains(w, &part, err);
 }
 
-int qn__cpu_busy(const qn__worker *w, double *seconds, int room) {
-    for (int t = 0; t < w->threads && t < room; ++t)
+int qn__cpu_busy(const qn__worker *w, double *seconds, int capacity) {
+    for (int t = 0; t < w->threads && t < capacity; ++t)
         seconds[t] = w->core[t].busy;
     return w->threads;
 }

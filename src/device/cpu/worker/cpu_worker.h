@@ -158,11 +158,11 @@ typedef struct qn__cpu_core {
         bad_position; /* apply: first position with an output that is not finite, else UINT64_MAX */
     double busy, waited;
     qn__cpu_tally tally; /* of this core's items, where the pass is narrow */
-    /* Integer arithmetic only: room for operands, and for a plan of the gradient while they are
+    /* Integer arithmetic only: space for operands, and for a plan of the gradient while they are
      * packed. */
     void *operand;
     qn__cpu_plan plan;
-    qn__cpu_rows_room room; /* of convolutions */
+    qn__cpu_rows_space buffer; /* of convolutions */
 } qn__cpu_core;
 
 /* A partial of a layer's gradient was out of range on this core. Of several layers the last one is
@@ -241,7 +241,7 @@ struct qn__worker {
     int threads;
     int bits; /* of integer arithmetic; 0: float32 */
     uint32_t slots;
-    size_t room; /* the largest number of rows of a panel of batch arrays */
+    size_t capacity; /* the largest number of rows of a panel of batch arrays */
     qn__cpu_layer *layer;
     int walks;             /* a layer does */
     int shared;            /* several layers read the inputs, which are not unfolded then */
@@ -442,7 +442,7 @@ void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
 void qn__cpu_few_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 int qn__cpu_is_few(const qn__cpu_pass *pass, const qn__cpu_layer *layer);
 int qn__cpu_shape_few(const qn__cpu_layer *layer);
-size_t qn__cpu_few_room(const qn__worker *worker);
+size_t qn__cpu_few_space(const qn__worker *worker);
 /* A convolution with groups (cpu_group.c). */
 void qn__cpu_group_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_group_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
@@ -541,7 +541,7 @@ int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
  * worker->memory.shared_bytes. */
 void qn__cpu_place_arrays(qn__worker *worker);
 
-/* Bytes of the one block of memory of a worker whose threads, kernels and room are chosen;
+/* Bytes of the one block of memory of a worker whose threads, kernels and space are chosen;
  * SIZE_MAX: more than can be counted. */
 size_t qn__cpu_count_memory(qn__worker *worker);
 
@@ -559,7 +559,7 @@ void qn__cpu_tally_items(const qn__cpu_pass *pass, uint32_t first, uint32_t end,
 /* A network of one layer with few outputs (cpu_narrow.c): whether the gradient of a batch is
  * computed so, integers of each thread's sums, the one phase, and what follows it. */
 int qn__cpu_is_narrow(const qn__worker *worker, const qn__batch *batch);
-size_t qn__cpu_narrow_room(const qn__worker *worker);
+size_t qn__cpu_narrow_space(const qn__worker *worker);
 void qn__cpu_narrow(const qn__cpu_pass *pass, int thread);
 void qn__cpu_narrow_end(const qn__cpu_pass *pass);
 
@@ -573,10 +573,10 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
 qn_status qn__cpu_add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
 
 /* Pictures of the first layer. _pad copies one, features in the order (c, y, x), with its padding;
- * that takes qn__cpu_unfold_room floats. _unfold takes `count` of them, at most _unfold_items, to
+ * that takes qn__cpu_unfold_space floats. _unfold takes `count` of them, at most _unfold_items, to
  * rows of the layer's inputs: row `items` * pixel + i has the factors of that output pixel, or the
  * channels of that pixel. `factors`: where they are in a padded picture. */
-size_t qn__cpu_unfold_room(const qn__cpu_layer *layer);
+size_t qn__cpu_unfold_space(const qn__cpu_layer *layer);
 uint32_t qn__cpu_unfold_items(const qn__cpu_layer *layer);
 void qn__cpu_unfold_begin(const qn__cpu_layer *layer, size_t *factors);
 void qn__cpu_pad(const qn__cpu_layer *layer, const float *from, float *to);

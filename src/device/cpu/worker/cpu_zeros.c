@@ -31,7 +31,7 @@ void qn__cpu_note_zeros(const qn__worker *w, qn__cpu_zeros *zeros, uint32_t tile
         uint32_t any = 0;
         for (uint32_t i = at.first; i < at.first + at.items; ++i) {
             const uint32_t mask = w->kernels->nonzero(inputs + p * stride + (size_t)i * QN__PANEL);
-            zeros->some[p * w->room + i] = (uint16_t)mask;
+            zeros->some[p * w->capacity + i] = (uint16_t)mask;
             any |= mask;
         }
         for (; any; any &= any - 1)

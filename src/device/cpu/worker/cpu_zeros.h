@@ -18,8 +18,9 @@ enum { QN__BLOCK_ITEMS = 96, QN__TILE_ROWS = 12 /* the largest height of a kerne
 
 /* The zeros of one batch's inputs. */
 typedef struct qn__cpu_zeros {
-    uint16_t *some; /* [panel][room]: for each item and panel, the result of the kernel `nonzero` */
-    uint32_t *list; /* [tile][features]: the inputs that are not +0 for some item of the tile */
+    uint16_t
+        *some; /* [panel][capacity]: for each item and panel, the result of the kernel `nonzero` */
+    uint32_t *list;  /* [tile][features]: the inputs that are not +0 for some item of the tile */
     uint32_t *count; /* [tile]: the length of its list */
 } qn__cpu_zeros;
 
