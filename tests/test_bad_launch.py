@@ -64,7 +64,7 @@ def library(tmp_path_factory):
     (dict(how=2), "did not bring the ranks together within 3 seconds"),
     (dict(size=1), "the library reports 1 rank, the launcher started 2"),
     (dict(), "rank 0 is another program, or another Quern"),
-    (None, "no MPI library that can be used"),
+    (None, "not an MPI library that can be used"),
 ])
 def test_an_mpi_that_will_not_do(quern, library, tmp_path, made, says):
     file = tmp_path / "no.so" if made is None else library(**made)

@@ -345,7 +345,7 @@ def test_functions_of_kernels():
 
 @pytest.mark.parametrize("word, says", [
     ("add.f32", "leaves its rounding"), ("mul.rn.f64", "double precision"),
-    ("div.full.f32", "no rounded operation"), ("sqrt.approx.f32", "no rounded operation"),
+    ("div.full.f32", "not a rounded operation"), ("sqrt.approx.f32", "not a rounded operation"),
     ("mad.rn.f32", "contracted"), ("fma.rn.ftz.f32", "flushes to zero"),
 ])
 def test_words_refused(word, says):

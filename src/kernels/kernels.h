@@ -100,7 +100,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     the biases in its last row. `rows` becomes the step of products over this chunk, whose grains
  *     have `grain` rows.
  *
- * TRANSPOSE: parameters M, to M, weights U, taps u, in u, out u
+ * TRANSPOSE_WEIGHTS: parameters M, to M, weights U, taps u, in u, out u
  *     The weights by output, the last tap first, [taps][out][ld(in)], then a row of zeros: with
  *     them, and unfolded errors, FORWARD computes the errors of the layer below.
  *
@@ -113,8 +113,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * PIXELS_ERRORS: step M, taps M, from M, E M, weights M, Y M, B M, numbers M, index u, first u,
  * count u, in u, flags u, layer u, activation u, threshold u, keep f, seed U
  *     The epilogue of ERRORS likewise, for the chains from[count][ld(in)], or all rows of
- *     [items][ld(pixels * in)] with QN_PIXELS_FLAT. `weights` are those of TRANSPOSE, used with
- *     QN_PIXELS_CHAINS only. With QN_PIXELS_ADD the errors that B has are added first.
+ *     [items][ld(pixels * in)] with QN_PIXELS_FLAT. `weights` are those of TRANSPOSE_WEIGHTS, used
+ * with QN_PIXELS_CHAINS only. With QN_PIXELS_ADD the errors that B has are added first.
  *
  * POOL_FORWARD: step M, taps M, A M, Y M, index u, flags u, factor f
  *     16.5 with QN_POOL_MAX in flags, else 16.6; factor is r.
@@ -175,7 +175,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * layer u, limit f, flags u
  *     GRADIENT of weight and bias, from the sums of the errors.
  *
- * Convolutions with groups (17.6), without UNFOLD, TRANSPOSE and products:
+ * Convolutions with groups (17.6), without UNFOLD, TRANSPOSE_WEIGHTS and products:
  *
  * GROUPED_FORWARD: step M, taps M, A M, parameters M, Y M, D M, numbers M, weights U, biases U,
  * index u, out u, groups u, layer u, activation u, threshold u, keep f, seed U
@@ -232,7 +232,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     written to rows[count]. With QN_QUANTIZE_WEIGHED column k belongs to output k mod channels.
  *
  * QUANTIZE_TRANSPOSED: parameters M, outputs M, to M, weights U, taps u, in u, out u, output u,
- * bits u The weights of TRANSPOSE as words along taps and outputs, [in] rows.
+ * bits u
+ *     The weights of TRANSPOSE_WEIGHTS as words along taps and outputs, [in] rows.
  *
  * INTGEMM_FORWARD_*: step M, A M, absmax M, W M, outputs M, parameters M, biases U, Y M, D M,
  * numbers M, in u, out u, output u, layer u, activation u, threshold u, keep f, seed U
@@ -283,9 +284,9 @@ typedef struct qn__kernel_shape {
     /* Of a kernel without tiles: pieces of work that one group does. The grid has work / share
      * groups, rounded up, in direction 0; with 0 always one group. The pieces are items (FETCH,
      * LOSS), numbers with their padding (GATE), outputs (BIAS), parameters (UPDATE: `count`),
-     * vectors of four columns in 16 rows (UNFOLD), 16 columns of a row (TRANSPOSE, PIXELS_*,
-     * POOL_*, ADD_FORWARD, GROUPED_*, and of NORM_* and ITEM_NORM_* all but the next), groups of
-     * channels of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE,
+     * vectors of four columns in 16 rows (UNFOLD), 16 columns of a row (TRANSPOSE_WEIGHTS,
+     * PIXELS_*, POOL_*, ADD_FORWARD, GROUPED_*, and of NORM_* and ITEM_NORM_* all but the next),
+     * groups of channels of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE,
      * ITEM_NORM_GRADIENT), words (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), items (PIXELS_ABSMAX),
      * weights and biases with their padding (SUMS_*: (in + 1) * ld(out)), elements (MAP, TRIAL).
      * Groups beyond the work's end do nothing. */

@@ -106,7 +106,9 @@ WIDTH(i21)
 static void unfold(void *const *a) {
     qn_unfold(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9), u(10));
 }
-static void transpose(void *const *a) { qn_transpose(M(0), M(1), U(2), u(3), u(4), u(5)); }
+static void transpose_weights(void *const *a) {
+    qn_transpose_weights(M(0), M(1), U(2), u(3), u(4), u(5));
+}
 static void pixels_forward(void *const *a) {
     qn_pixels_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), U(8), U(9), u(10), u(11),
                       u(12), u(13), u(14), u(15), u(16), u(17), f(18), U(19));
@@ -211,7 +213,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_sums_in", "MMUuuU", sums_in},
     {"qn_map", "MMUu", map},
     {"qn_unfold", "MMMMMuuuuuu", unfold},
-    {"qn_transpose", "MMUuuu", transpose},
+    {"qn_transpose_weights", "MMUuuu", transpose_weights},
     {"qn_pixels_forward", "MMMMMMMMUUuuuuuuuufU", pixels_forward},
     {"qn_pixels_errors", "MMMMMMMMuuuuuuuufU", pixels_errors},
     {"qn_pool_forward", "MMMMuuf", pool_forward},

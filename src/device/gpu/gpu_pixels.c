@@ -126,7 +126,7 @@ static void launch_turn(qn__gpu_pass *pass, uint32_t i) {
     qn__push_arg(&c, qn__gpu_window_of(l));
     qn__push_arg(&c, l->from.channels);
     qn__push_arg(&c, l->to.channels);
-    qn__gpu_launch_over(pass, QN__K_TRANSPOSE,
+    qn__gpu_launch_over(pass, QN__K_TRANSPOSE_WEIGHTS,
                         qn__gpu_sixteens(qn__gpu_error_depth(l) + (uint64_t)1, l->from.channels),
                         &c);
 }

@@ -61,7 +61,7 @@
     ROW(UPDATE, update, "MMMMMUUufffffff", 256, 0, 0, 256, QN_WITH_ALL)                            \
     ROW(UPDATE_VECTOR, update_vector, "MMMMMUUufffffff", 1, 0, 0, 4096, QN_WITH_ALL)               \
     ROW(UNFOLD, unfold, QN__UNFOLD_TAKES, 128, 0, 0, 128, QN__WITH_PIXELS)                         \
-    ROW(TRANSPOSE, transpose, "MMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                             \
+    ROW(TRANSPOSE_WEIGHTS, transpose_weights, "MMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)             \
     ROW(PIXELS_FORWARD, pixels_forward, QN__PIXELS_FORWARD_TAKES, 128, 0, 0, 8, QN__WITH_PIXELS)   \
     ROW(PIXELS_ERRORS, pixels_errors, QN__PIXELS_ERRORS_TAKES, 128, 0, 0, 8, QN__WITH_PIXELS)      \
     ROW(POOL_FORWARD, pool_forward, "MMMMuuf", 128, 0, 0, 8, QN__WITH_PIXELS)                      \

@@ -1,5 +1,5 @@
-/* UNFOLD and TRANSPOSE: a layer with windows as a product of matrices. A lane writes vectors of
- * four columns, which have the same taps in QN_UNFOLD_ROWS consecutive rows. */
+/* UNFOLD and TRANSPOSE_WEIGHTS: a layer with windows as a product of matrices. A lane writes
+ * vectors of four columns, which have the same taps in QN_UNFOLD_ROWS consecutive rows. */
 #define QN_UNFOLD_ROWS 16u
 #define QN_UNFOLD_ONE 0xfffffffeu
 
@@ -88,8 +88,8 @@ qn_unfold(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all, QN_GLOBAL
 }
 
 QN_KERNEL(128)
-qn_transpose(QN_GLOBAL const float *parameters, QN_GLOBAL float *to, qn_u64 weights, qn_u32 taps,
-             qn_u32 in, qn_u32 out) {
+qn_transpose_weights(QN_GLOBAL const float *parameters, QN_GLOBAL float *to, qn_u64 weights,
+                     qn_u32 taps, qn_u32 in, qn_u32 out) {
     const qn_u32 ld = qn_ld(in), rows = taps * out;
     const qn_sixteen s = qn_sixteen_of(ld);
     if (s.row > rows)
