@@ -168,3 +168,34 @@ def test_what_is_refused(package):
             package.KMeans(**{"n_clusters": 2, **wrong}).fit(X)
     with pytest.raises(ValueError, match="from 1 to 4, and not 5"):
         package.PCA(5).fit(X)
+
+
+def test_a_fitted_model_is_a_file(package, tmp_path):
+    """`model_` of each estimator: its file, loaded again, gives what the estimator gives."""
+    import pickle
+
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(np.random.default_rng(3).normal(size=(90, 3)).round(3), columns=["a", "b", "c"])
+    y = table @ [1.0, -2.0, 0.5]
+    table.assign(extra="text").iloc[:, ::-1].to_csv(tmp_path / "t.csv", index=False)
+    for ours, kind in ((package.KMeans(3, n_init=2), "kmeans"), (package.PCA(2), "pca"), (package.Ridge(0.5), "ridge"),
+                       (package.Lasso(0.01), "lasso")):
+        ours.fit(table, y)
+        ours.model_.save(tmp_path / "m")
+        made = package.load(tmp_path / "m")
+        assert made.kind == kind and kind in repr(made) and made.names == ["a", "b", "c"] and made.layers == []
+        assert made.digest == ours.model_.digest == pickle.loads(pickle.dumps(ours)).model_.digest
+        want = (ours.transform if kind == "pca" else ours.predict)(table)
+        for data in table, table.iloc[:, ::-1], tmp_path / "t.csv":
+            more = {"unlabelled": True} if data is not table and hasattr(data, "exists") else {}
+            found = made.predict(data, **more)
+            assert found.dtype == (np.int32 if kind == "kmeans" else np.float32)
+            assert (found == want.astype(found.dtype)).all()
+    assert (package.load(tmp_path / "m").tensor("coefficients") == ours.coef_).all()
+    found = package.KMeans(3).fit(table)
+    assert (found.model_.predict(table, outputs=True) == found.transform(table).astype(np.float32)).all()
+    assert found.model_.evaluate(table)["inertia"] == found.inertia_
+    with pytest.raises(package.UnsupportedError, match="ONNX file needs a network, and this is a k-means model"):
+        found.model_.save_onnx(tmp_path / "x")
+    with pytest.raises(KeyError):
+        found.model_.tensor("mean")

@@ -78,8 +78,8 @@ typedef struct qn_epoch_event {
 typedef struct qn_epoch_list {
     size_t size;           /* sizeof(qn_epoch_list) */
     size_t event_size;     /* sizeof(qn_epoch_event) */
-    qn_epoch_event *event; /* the caller's memory, for `capacity` events */
-    uint64_t capacity;
+    qn_epoch_event *event; /* the caller's memory, for `room` events */
+    uint64_t room;
     uint64_t count; /* events that are in it */
 } qn_epoch_list;
 

@@ -729,7 +729,10 @@ def digits(items, seed=1, first=0):
 
 def data_of(given, labels=None, **columns):
     """The data set of what a user gave: one already, names of files, a pair, a table."""
+    unlabelled = columns.pop("expected_unlabelled", False)  # of files alone
     if is_paths(given):
+        if unlabelled and labels is None and "label" not in columns:
+            columns["unlabelled"] = True
         task = columns.pop("expected_task", None)
         return open(given, labels=labels, **{"task": task, **columns})
     from . import _arrow

@@ -4,12 +4,12 @@ import warnings
 
 import numpy as np
 
-from . import _abi, _exact
-from ._library import call, library, sized
+from . import _exact
+from ._library import call
 from .estimator import _Tabular
 from .linear import ConvergenceWarning
+from .model import _fitted
 from .preprocessing import _Transformer, _kind
-from .ranks import _over_ranks
 
 try:
     from sklearn.base import ClusterMixin
@@ -47,6 +47,8 @@ class PCA(_Transformer):
         its squares.
     mean_ : ndarray
         float64, of each column.
+    model_ : Model
+        The same for `Model.save` and other data.
     n_components_, n_samples_ : int
     n_features_in_, feature_names_in_
         As for `Classifier`.
@@ -80,13 +82,8 @@ class PCA(_Transformer):
         if not 1 <= count <= min(items, features) or int(count) != count:
             raise ValueError(f"n_components is a whole number from 1 to {min(items, features)}, and "
                              f"not {count!r}")
-        axes, variances, means = np.empty((int(count), features)), np.empty(features), np.empty(features)
-        data = _exact.data_of(table)
-        options = _abi.qn_pca_options()
-        library().qn_pca_options_init(options)
-        options.components, options.threads = int(count), self.threads or 0
-        call("qn_pca_fit", data._address, _over_ranks(options, self.devices),
-             *map(_exact.pointer, (axes, variances, means)))
+        self.model_, _ = _fitted("pca", _exact.data_of(table), self.devices, self.threads, components=int(count))
+        axes, variances, means = map(self.model_.tensor, ("components", "variance", "mean"))
         whole = _exact.chain(variances[None], np.ones(features), 0.0)[0]
         self.components_, self.explained_variance_, self.mean_ = axes, variances[:len(axes)].copy(), means
         self.explained_variance_ratio_ = self.explained_variance_ / (whole if whole > 0 else 1.0)
@@ -154,6 +151,8 @@ class KMeans(ClusterMixin, _Transformer):
         The sum of the squares of the distances of the items from their centres.
     n_iter_ : int
         Times that the centres moved.
+    model_ : Model
+        The same for `Model.save` and other data.
     n_features_in_, feature_names_in_
         As for `Classifier`.
 
@@ -185,41 +184,31 @@ class KMeans(ClusterMixin, _Transformer):
             raise ValueError(f"n_init is a whole number from 1, and not {self.n_init!r}")
         if len(table.values) < self.n_clusters:
             raise ValueError(f"n_samples={len(table.values)} should be >= n_clusters={self.n_clusters}")
-        data, best = _exact.data_of(table), None
-        for start in range(self.n_init):
-            found = self._start(data, self.seed + start)
-            if best is None or found[2].inertia < best[2].inertia:
-                best = found
-        centres, cluster, result = best
-        self.cluster_centers_, self.labels_ = centres, cluster.astype(np.int32)
+        whole = {"clusters": self.n_clusters, "iterations": self.max_iter, "seed": self.seed, "starts": self.n_init}
+        for name, value in whole.items():
+            if int(value) != value or value < 0:
+                raise ValueError(f"{name} is a whole number, and not {value!r}")
+        data = _exact.data_of(table)
+        self.model_, result = _fitted("kmeans", data, None, self.threads, tolerance=float(self.tol),
+                                      **{name: int(value) for name, value in whole.items()})
+        self.cluster_centers_ = self.model_.tensor("centres")
+        self.labels_ = self._nearest(data)
         self.inertia_, self.n_iter_ = float(result.inertia), int(result.iterations)
         if not result.converged:
             warnings.warn(f"not converged after {result.iterations} iterations. Raise max_iter or tol",
                           ConvergenceWarning, stacklevel=2)
         return self
 
-    def _start(self, data, seed):
-        options = _abi.qn_kmeans_options()
-        library().qn_kmeans_options_init(options)
-        for member, value in (("clusters", self.n_clusters), ("iterations", self.max_iter), ("seed", seed)):
-            if int(value) != value or value < 0:
-                raise ValueError(f"{member} is a whole number, and not {value!r}")
-            setattr(options, member, int(value))
-        options.tolerance, options.threads = float(self.tol), self.threads or 0
-        centres, cluster = np.empty((options.clusters, data.features)), np.empty(data.items, np.uint32)
-        result = sized(_abi.qn_kmeans_result)
-        call("qn_kmeans_fit", data._address, _over_ranks(options), _exact.pointer(centres), _exact.pointer(cluster, np.uint32),
-             result)
-        return centres, cluster, result
-
-    def predict(self, X):
-        """The number of the nearest centre for each item, int32."""
-        self._need_fitted()
-        data = _exact.data_of(self._table(X, fitting=False))
+    def _nearest(self, data):
         cluster = np.empty(data.items, np.uint32)
         call("qn_kmeans_assign", data._address, len(self.cluster_centers_),
              _exact.pointer(self.cluster_centers_), self.threads or 0, _exact.pointer(cluster, np.uint32))
         return cluster.astype(np.int32)
+
+    def predict(self, X):
+        """The number of the nearest centre for each item, int32."""
+        self._need_fitted()
+        return self._nearest(_exact.data_of(self._table(X, fitting=False)))
 
     def transform(self, X):
         """The distances of items from the centres: float32 where `X` is, else float64."""

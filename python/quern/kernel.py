@@ -527,7 +527,7 @@ def _numbers(address, kind, count):
 
 def _option(struct, name, value):
     if name == "checkpoint_every":
-        from .training import _UNITS
+        from ._options import _UNITS
 
         if isinstance(value, str) and value[-1:] in _UNITS:
             return assign(struct, "checkpoint_seconds", float(value[:-1]) * _UNITS[value[-1]])

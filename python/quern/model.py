@@ -1,4 +1,4 @@
-"""Models: networks with their parameters and the recipe that made them."""
+"""Models: networks, or what another method has fitted, and the recipe that made them."""
 
 import ctypes as C
 import json
@@ -7,7 +7,7 @@ import re
 import tempfile
 
 from . import _abi, ranks
-from ._library import call, library, new, owned, said, text
+from ._library import call, library, new, owned, said, sized, text
 from ._options import FILE, fill_compute
 from .data import as_in, data_of, shape_of
 from .errors import UsageError
@@ -18,7 +18,8 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 class Model:
-    """A network, its parameters and its recipe. `train` and `load` make models; none changes.
+    """A network or another kind of model, its numbers and its recipe. `train` and `load` make models,
+    and `KMeans`, `PCA`, `Ridge` and `Lasso` by their `fit`; none changes.
 
     Attributes
     ----------
@@ -43,8 +44,13 @@ class Model:
         return self._history
 
     @property
+    def kind(self):
+        """What it is: "network", "kmeans", "pca", "ridge" or "lasso"."""
+        return library().qn_model_kind(self._address).decode()
+
+    @property
     def inputs(self):
-        """Number of inputs of the network."""
+        """Number of features of an item."""
         return library().qn_model_inputs(self._address)
 
     @property
@@ -78,7 +84,7 @@ class Model:
 
     @property
     def real(self):
-        """True for a model of real labels, which predicts numbers."""
+        """True for a model that predicts numbers, such as one of real labels."""
         return library().qn_model_classes(self._address) == 0
 
     @property
@@ -96,7 +102,8 @@ class Model:
         return names if any(name is not None for name in names) else None
 
     def tensor(self, name):
-        """A copy of a tensor of the file, such as "layer0.weight" (outputs x inputs).
+        """A copy of a tensor of the file, such as "layer0.weight" (outputs x inputs), float32; or
+        "centres" of a k-means model, float64.
 
         Raises
         ------
@@ -106,7 +113,8 @@ class Model:
         import numpy as np
 
         rows, columns = C.c_uint64(), C.c_uint64()
-        found = library().qn_model_tensor(self._address, text(name), rows, columns)
+        found = (library().qn_model_tensor(self._address, text(name), rows, columns)
+                 or library().qn_model_real_tensor(self._address, text(name), rows, columns))
         if not found:
             raise KeyError(name)
         shape = (rows.value, columns.value) if columns.value else (rows.value,)
@@ -130,7 +138,9 @@ class Model:
         ndarray
             The class of each item: numbers, or names where the classes have names. Names that are
             all whole numbers, such as "3" and "-7", come as numbers too (int64). float32 for a
-            model of real labels. With `outputs` float32, items x outputs. A model trained with
+            model of real labels. Of a k-means model the clusters; with `outputs` the distances from
+            all centres. Of a PCA model its outputs in any case. With `outputs` float32, items x
+            outputs. A model trained with
             ``missing="drop"`` gives NaN for an item that lacks a value, and None among names and
             numbers from names, or else -1.
         """
@@ -140,6 +150,7 @@ class Model:
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
         data = data_of(data, **self._without_others(data, self._as_trained(columns)))
         choice, kept = self._compute(data, compute)
+        outputs = outputs or library().qn_model_predicts(self._address) == _abi.QN_PREDICTS_COMPONENTS
         floats = outputs or self.real
         shape = (data.items, self.outputs) if outputs else (data.items,)
         results = np.empty(shape, np.float32 if floats else np.int32)
@@ -183,7 +194,8 @@ class Model:
         -------
         dict
             What `quern.evaluate` returns: accuracy, precision, recall, F1, the area under the ROC
-            curve, log loss and calibration; of real labels the errors.
+            curve, log loss and calibration; of real labels the errors; of a k-means model the
+            inertia.
         """
         from .evaluation import of_predictions
 
@@ -196,6 +208,9 @@ class Model:
 
     def _as_trained(self, columns):
         """Options for data that is read as the training data was."""
+        if library().qn_model_predicts(self._address) != _abi.QN_PREDICTS_LABELS:
+            return {"expected_rules": said(library().qn_model_rules(self._address)),
+                    "expected_features": self.inputs, "expected_unlabelled": True, **columns}
         label = said(library().qn_model_label_name(self._address))
         categories = [(said(library().qn_model_feature_name(self._address, k)),
                        library().qn_model_categories(self._address, k))
@@ -266,7 +281,7 @@ class Model:
         return _from_bytes, (bytes(self),)
 
     def __repr__(self):
-        return f"<quern.Model: {self.recipe['model']}>"
+        return f"<quern.Model: {self.recipe.get('model', self.kind)}>"
 
 
 def load(path):
@@ -280,6 +295,17 @@ def load(path):
         It is not a model, or damaged.
     """
     return Model(new("qn_model_share", ranks.current(), 0, text(path)))
+
+
+def _fitted(kind, data, devices=None, threads=None, **parameters):
+    """The model of the library's qn_fit, and its report."""
+    options, report, made = sized(_abi.qn_fit_options), sized(_abi.qn_fit_report), C.c_void_p()
+    options.kind = text(kind)
+    options.parameters = text(" ".join(f"{name}={number!r}" for name, number in parameters.items()))
+    ranks._over_ranks(options, devices)
+    options.compute.contents.threads = threads or 0
+    call("qn_fit", data._address, options, C.byref(made), report)
+    return Model(made.value), report
 
 
 def import_state(path, model, inputs, *, classes=None, loss=None, scale="none"):

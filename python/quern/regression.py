@@ -4,32 +4,25 @@ import warnings
 
 import numpy as np
 
-from . import _abi, _exact
-from ._library import call, library, sized
+from . import _exact
 from .estimator import RegressorMixin, _Tabular, _vector
 from .linear import ConvergenceWarning
-from .ranks import _over_ranks
+from .model import _fitted
 
 
 class _Penalised(RegressorMixin, _Tabular):
     """What Ridge and Lasso have in common."""
 
-    def _fit(self, function, X, y, tol=None, max_iter=None):
+    def _fit(self, kind, X, y, **more):
         table = self._table(X, fitting=True)
         y = _vector(y, len(table.values))
         with np.errstate(over="ignore"):
             targets = y.astype(np.float32)
-        options = _abi.qn_linear_options()
-        library().qn_linear_options_init(options)
-        options.alpha, options.intercept = float(self.alpha), int(bool(self.fit_intercept))
-        options.threads = self.threads or 0
-        if tol is not None:
-            options.tolerance, options.iterations = float(tol), int(max_iter)
-        coefficients, result = np.empty(table.values.shape[1]), sized(_abi.qn_linear_result)
-        data = _exact.data_of(table, targets)
-        call(function, data._address, _over_ranks(options, self.devices), _exact.pointer(coefficients), result)
-        self.coef_, self.intercept_ = coefficients, float(result.intercept)
-        return result
+        self.model_, report = _fitted(kind, _exact.data_of(table, targets), self.devices, self.threads,
+                                      alpha=float(self.alpha), intercept=int(bool(self.fit_intercept)), **more)
+        self.coef_ = self.model_.tensor("coefficients")
+        self.intercept_ = float(self.model_.tensor("intercept")[0])
+        return report
 
     def predict(self, X):
         """The number of each item, float64."""
@@ -65,6 +58,8 @@ class Ridge(_Penalised):
         float64, a number for each feature.
     intercept_ : float
         0 without an intercept.
+    model_ : Model
+        The same for `Model.save` and other data.
     n_features_in_, feature_names_in_
         As for `Classifier`.
 
@@ -89,7 +84,7 @@ class Ridge(_Penalised):
         Ridge
             Itself.
         """
-        self._fit("qn_ridge_fit", X, y)
+        self._fit("ridge", X, y)
         return self
 
 
@@ -118,7 +113,7 @@ class Lasso(_Penalised):
 
     Attributes
     ----------
-    coef_, intercept_, n_features_in_, feature_names_in_
+    coef_, intercept_, model_, n_features_in_, feature_names_in_
         As for `Ridge`.
     n_iter_ : int
         Passes.
@@ -143,7 +138,7 @@ class Lasso(_Penalised):
         Lasso
             Itself.
         """
-        result = self._fit("qn_lasso_fit", X, y, self.tol, self.max_iter)
+        result = self._fit("lasso", X, y, tolerance=float(self.tol), iterations=int(self.max_iter))
         self.n_iter_, self.dual_gap_ = int(result.iterations), float(result.gap)
         if not result.converged:
             warnings.warn(f"not converged after {result.iterations} passes: the duality gap is "

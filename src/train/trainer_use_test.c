@@ -183,7 +183,7 @@ static void test_epochs_are_kept(void **state) {
     memset(memory + sizeof memory - 8, 9, 8);
     qn_epoch_keep(&list, &event);
     assert_int_equal(list.count, 0);
-    list.capacity = 3;
+    list.room = 3;
     for (int i = 0; i < 4; ++i)
         qn_epoch_keep(&list, &event);
     assert_int_equal(list.count, 3);
@@ -194,7 +194,7 @@ static void test_epochs_are_kept(void **state) {
     for (size_t i = sizeof memory - 8; i < sizeof memory; ++i)
         assert_int_equal(memory[i], 9);
     list = (qn_epoch_list){
-        .size = sizeof list, .event_size = sizeof first, .event = &first, .capacity = 1};
+        .size = sizeof list, .event_size = sizeof first, .event = &first, .room = 1};
     qn_epoch_keep(&list, &event);
     assert_memory_equal(&first, &event, sizeof event);
     list.count = list.size = 0; /* of no version */
