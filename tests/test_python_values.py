@@ -224,7 +224,7 @@ def test_labels_of_pyarrow(q):
 
 @pytest.mark.parametrize("given", [None, 3, {"a": [1, 2]}, iter([[1], [2]])])
 def test_what_is_no_table(q, given):
-    with pytest.raises(q.InputError, match=f"no table.*{type(given).__name__}.*DataFrame"):
+    with pytest.raises(q.InputError, match=f"not a table.*{type(given).__name__}.*DataFrame"):
         q.Data(given, [0, 1])
 
 
