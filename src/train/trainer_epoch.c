@@ -7,8 +7,8 @@
 
 void qn_epoch_keep(void *user, const qn_epoch_event *event) {
     qn_epoch_list *list = user;
-    if (!list || !event || list->size < sizeof *list || !list->event ||
-        list->count >= list->room || list->event_size < sizeof event->size)
+    if (!list || !event || list->size < sizeof *list || !list->event || list->count >= list->room ||
+        list->event_size < sizeof event->size)
         return;
     const size_t size = list->event_size < event->size ? list->event_size : event->size;
     qn_epoch_event *to = (void *)((char *)list->event + list->count++ * list->event_size);

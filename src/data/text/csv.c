@@ -581,8 +581,8 @@ static qn_status read_table(table *t, const qn_data_options *options, qn_data *d
     const qn__file_list *list = t->files->list;
     const qn__csv_keys keys = {list->file[0].key, list->keys};
     qn__csv_header header = {0};
-    t->header = &header;
-    t->shape = &header.table.shape;
+    t->header = &header;            /* cppcheck-suppress autoVariables; until this function ends */
+    t->shape = &header.table.shape; /* cppcheck-suppress autoVariables */
     qn_status status = t->parts == 1 ? begin_one(t, &keys, options, &header, err)
                                      : begin_parts(t, &keys, options, &header, err);
     data->rules |= header.rules;
@@ -591,6 +591,8 @@ static qn_status read_table(table *t, const qn_data_options *options, qn_data *d
     if (status == QN_OK)
         status = read_items(t, &header, options, data, err);
     status = close_part(t, status, err);
+    t->header = NULL;
+    t->shape = NULL;
     qn__csv_header_release(&header);
     return status;
 }

@@ -64,9 +64,9 @@ typedef struct qn__recipe {
     uint32_t patience;  /* epochs; 0: no early stopping */
     char init_from[65]; /* digest of the model that it starts from; "": none */
     /* From here on contract 3. */
+    qn__init_scale init_scale;
     char *weight; /* the column of the items' weights, "" for one without a name; NULL: none */
     char *class_weight; /* as qn__class_weight_tidy writes it; NULL: all are 1 */
-    qn__init_scale init_scale;
     /* From here on contract 4. */
     char valid_data[65]; /* digest of the validation file that tells the best epoch; "": none */
     /* From here on contract 5. */
@@ -74,9 +74,9 @@ typedef struct qn__recipe {
     /* From here on contract 6: written where it is not 0. */
     uint32_t nesterov;     /* 1: Nesterov's momentum */
     float l1, tolerance;   /* of lbfgs; else 0 */
+    uint32_t no_intercept; /* 1: lbfgs leaves the last biases as they are */
     char *augment;         /* as qn__augment_add_text writes it; NULL: none */
     char *resize;          /* of images, as qn__resize_text writes it; NULL: none */
-    uint32_t no_intercept; /* 1: lbfgs leaves the last biases as they are */
     char *stages;          /* two or more, as qn__stages_add_text writes them; NULL: none */
     /* From here on contract 7. */
     char *rules;       /* of reading, as qn__rules_text writes them; NULL: none */
