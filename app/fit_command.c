@@ -128,7 +128,7 @@ static int find_kind(const char *name, qn_fit_kind *kind) {
     }
     char remedy[280];
     snprintf(remedy, sizeof remedy, "name one of these: %s; quern train makes networks", known);
-    message_usage(remedy, "there is no kind of model \"%.40s\"", name);
+    message_usage(remedy, "unknown kind of model \"%.40s\"", name);
     return -1;
 }
 

@@ -80,8 +80,7 @@ const option source_column_options[] = {
 
 const option source_unlabelled_options[] = {
     {ROW_FLAG("unlabelled", unlabelled,
-              "tables: there is no column of labels; images: "
-              "folders are not classes")},
+              "tables: no column is a label; images: folders are not classes")},
     {.name = NULL}};
 
 const option source_test_options[] = {

@@ -118,7 +118,7 @@ def test_evaluate_show_and_messages(quern, table, models, tmp_path):
             (("evaluate", models / "pca.st", "--data", folder / "t.csv"), "a PCA model predicts no labels"),
             (("predict", models / "kmeans.st", "--data", tmp_path / "text.csv"), 'column "w, x" has categories, where'),
             (("predict", models / "pca.st", "--data", tmp_path / "few.csv"), "w, x"),
-            (("predict", models / "ridge.st", "--data", tmp_path / "gap.csv", "--unlabelled"), 'column "v" has missing values'),
+            (("predict", models / "ridge.st", "--data", tmp_path / "gap.csv", "--unlabelled"), 'column "v" has 1 missing value'),
             (("replay", models / "ridge.st", "--data", folder / "other.csv"), "not the data that the model"),
             (("replay", models / "pca.st", "--data", tmp_path / "gap.csv"), "not the data that the model was fitted to"),
             (("replay", models / "pca.st"), "needs its data"),

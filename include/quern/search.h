@@ -141,8 +141,8 @@ QN_API qn_status qn_search_mean_get(const qn_search *search, uint32_t setting, q
                                     qn_error *err);
 
 /* Fills `setting`, which has space for all, the best first: by the mean of the metric, of equal
- * ones by the loss, then in their order; NaN is the worst. Fails with QN_USAGE: there is no such
- * metric, or a run is not done. QN_MEMORY. */
+ * ones by the loss, then in their order; NaN is the worst. Fails with QN_USAGE for an unknown
+ * metric or a run that is not done. QN_MEMORY. */
 QN_API qn_status qn_search_order(const qn_search *search, qn_search_metric metric,
                                  uint32_t *setting, qn_error *err);
 

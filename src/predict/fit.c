@@ -83,7 +83,7 @@ static qn_status find_kind(const char *name, const qn__model_kind **out, qn_erro
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i > 0 ? ", " : "",
                  (*out)->name);
     }
-    qn__fail(err, QN_USAGE, "there is no kind of model \"%.40s\" to fit", name ? name : "");
+    qn__fail(err, QN_USAGE, "unknown kind of model \"%.40s\"", name ? name : "");
     return qn__remedy(err, QN_USAGE, "name one of these: %s", known);
 }
 

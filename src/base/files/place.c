@@ -17,7 +17,7 @@ typedef struct walk {
     int crossed; /* a ".." cancelled a name that does not exist: the rest may exist */
 } walk;
 
-/* Inserts a name before the rest. Returns 0 when there is no space. */
+/* Inserts a name before the rest. Returns 0 when it does not fit. */
 static int put_before(qn__place *place, const char *name) {
     const size_t length = strlen(name), rest = strlen(place->rest), gap = rest > 0;
     if (length + gap + rest >= sizeof place->rest)

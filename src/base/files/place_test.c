@@ -47,14 +47,19 @@ static int same(const char *a, const char *b) {
     return answer;
 }
 
+/* All names are names of the file at this path in the test's folder. */
+static void all_name(const char *const *name, size_t count, const char *path) {
+    char whole[128];
+    snprintf(whole, sizeof whole, "%s/%s", folder, path);
+    for (size_t i = 0; i < count; i++)
+        assert_true(same(name[i], whole));
+}
+
 static void test_files_that_exist(void **state) {
     (void)state;
-    char whole[128];
-    snprintf(whole, sizeof whole, "%s/d/file", folder);
     static const char *const names[] = {"d/file",    "./d//file", "d/../d/file", "d/./file",
                                         "to-d/file", "hard",      "soft"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        assert_true(same(names[i], whole));
+    all_name(names, sizeof names / sizeof *names, "d/file");
     assert_false(same("d", "d/file"));
     assert_true(same("to-d/", "d"));
     assert_true(same("/", "/.."));
@@ -62,12 +67,9 @@ static void test_files_that_exist(void **state) {
 
 static void test_files_that_will_exist(void **state) {
     (void)state;
-    char whole[128];
-    snprintf(whole, sizeof whole, "%s/d/new", folder);
     static const char *const names[] = {"d/new",     "d//./new",        "to-d/new",  "to-new",
                                         "to-to-new", "./to-d/../d/new", "d/x/../new"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        assert_true(same(names[i], whole));
+    all_name(names, sizeof names / sizeof *names, "d/new");
     assert_false(same("d/new", "d/newer"));
     assert_false(same("d/new", "new"));
     assert_false(same("d/new", "d/new/new"));

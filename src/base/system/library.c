@@ -37,7 +37,7 @@ void qn__library_close(qn__library *library) {
     library->handle = NULL;
 }
 
-/* Libraries are opened one after the other: how often that happens is no matter of speed. */
+/* Libraries are opened one at a time. It happens once for each, so one lock is enough. */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 static void open_once(qn__optional_library *o) {

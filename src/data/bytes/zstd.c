@@ -79,7 +79,7 @@ static qn__packed_step step(void *state, qn__packed_space *buffer, int last) {
     return buffer->why ? QN__PACKED_CORRUPT : code == 0 ? QN__PACKED_END : QN__PACKED_MORE;
 }
 
-/* The library says what is wrong with what is no frame. */
+/* The library says what is wrong with data that is not a frame. */
 static qn__packed_next next(void *state, const uint8_t *first, size_t size) {
     (void)state, (void)first, (void)size;
     return QN__PACKED_AGAIN;

@@ -22,7 +22,7 @@ static int any_missing(const float *value, size_t count) {
     return found;
 }
 
-int qn__has_gaps(const qn_data *data) {
+int qn__has_missing(const qn_data *data) {
     int found = 0;
     for (uint64_t i = 0; may_lack(data) && i < data->items && !found; ++i)
         found = any_missing(qn__data_item(data, i), data->features);
@@ -58,7 +58,7 @@ qn_status qn__missing_count(const qn_data *data, qn__missing_counts *out, qn_err
 qn_status qn__complete_items(const qn_data *all, qn_data **out, qn_error *err) {
     uint64_t complete = all->items;
     *out = NULL;
-    if (!qn__has_gaps(all))
+    if (!qn__has_missing(all))
         return QN_OK;
     uint64_t *lacking = qn__alloc(all->items / 64 + 1, sizeof *lacking, err);
     if (!lacking)

@@ -27,7 +27,7 @@ typedef struct qn__missing_counts {
 } qn__missing_counts;
 
 /* 1 when a value is missing. */
-int qn__has_gaps(const qn_data *data);
+int qn__has_missing(const qn_data *data);
 
 /* Counts missing values. Fails with QN_MEMORY. */
 qn_status qn__missing_count(const qn_data *data, qn__missing_counts *out, qn_error *err);

@@ -20,11 +20,11 @@ static const float holes[] = {
     1, 10, NAN, -1, /**/ 2, NAN, NAN, -2, /**/ 3, 30, 7, -3, /**/ NAN, 40, 8, -4, /**/ 5, 50, 9, -5,
 };
 
-static void test_gaps(void **state) {
+static void test_missing(void **state) {
     (void)state;
     qn_data *data = make(5, 4, holes), *view;
     qn__missing_counts missing;
-    assert_true(qn__has_gaps(data));
+    assert_true(qn__has_missing(data));
     assert_int_equal(qn__missing_count(data, &missing, NULL), QN_OK);
     assert_int_equal(missing.values, 4);
     assert_int_equal(missing.items, 3);
@@ -36,7 +36,7 @@ static void test_gaps(void **state) {
     assert_int_equal(qn_data_items(view), 2);
     assert_true(qn__data_item(view, 0) == qn__data_item(data, 2));
     assert_true(qn__data_item(view, 1) == qn__data_item(data, 4));
-    assert_false(qn__has_gaps(view));
+    assert_false(qn__has_missing(view));
     qn_data *same;
     assert_int_equal(qn__complete_items(view, &same, NULL), QN_OK);
     assert_null(same);
@@ -52,13 +52,13 @@ static void test_none(void **state) {
     qn__missing_counts missing;
     assert_int_equal(qn_data_from_arrays(QN_U8, 2, 2, bytes, NULL, &data, NULL), QN_OK);
     data->missing = 1;
-    assert_false(qn__has_gaps(data));
+    assert_false(qn__has_missing(data));
     assert_int_equal(qn__missing_count(data, &missing, NULL), QN_OK);
     assert_int_equal(missing.values, 0);
     qn_data_close(data);
     data = make(1, 1, &(float){NAN});
     data->missing = 0;
-    assert_false(qn__has_gaps(data));
+    assert_false(qn__has_missing(data));
     qn_data_close(data);
 }
 
@@ -154,7 +154,7 @@ static void test_sorted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gaps),         cmocka_unit_test(test_none),
+        cmocka_unit_test(test_missing),      cmocka_unit_test(test_none),
         cmocka_unit_test(test_no_item_left), cmocka_unit_test(test_means),
         cmocka_unit_test(test_medians),      cmocka_unit_test(test_sorted),
     };

@@ -53,10 +53,11 @@ void qn__keep_categories(const qn__schema *table, float *mean, float *deviation)
 
 /* ------------------------------------------------------------------------------------- refusals */
 
-qn_status qn__refuse_gaps(const qn_data *data, const char *what, qn_error *err) {
+qn_status qn__refuse_missing(const qn_data *data, const char *what, const char *remedy,
+                             qn_error *err) {
     qn__missing_counts missing;
     char name[160], others[64] = "";
-    if (!qn__has_gaps(data))
+    if (!qn__has_missing(data))
         return QN_OK;
     if (qn__missing_count(data, &missing, err) != QN_OK)
         return QN_MEMORY;
@@ -70,9 +71,7 @@ qn_status qn__refuse_gaps(const qn_data *data, const char *what, qn_error *err) 
              name, missing.in_column, missing.in_column == 1 ? "" : "s", others, missing.items,
              data->items);
     qn__at(err, "%s, item %" PRIu64 " (from 0)", what, missing.item);
-    return qn__remedy(err, QN_INPUT,
-                      "train with `train.missing` mean, median, zero or drop, or leave the column "
-                      "out with `data.drop`");
+    return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
 /* A text of the column with a remedy of its own; NULL: there is none. */
@@ -395,7 +394,7 @@ static int is_plain(const qn__encoding *how, const qn_data *raw) {
         if (categories_of(how->table, k) || categories_of(raw->schema, k) ||
             dates_of(how->table, k) || dates_of(raw->schema, k))
             return 0;
-    return !qn__has_gaps(raw);
+    return !qn__has_missing(raw);
 }
 
 /* Where most of the inputs come from: `column "zip" gives 4000 of 4012 inputs`. */
@@ -454,7 +453,11 @@ qn_status qn__make_inputs(const qn__encoding *how, const qn_data *raw,
     const uint64_t inputs = qn__inputs(how->table, how->features);
     *out = NULL;
     if (how->missing == QN__MISSING_ERROR || how->missing == QN__MISSING_DROP) {
-        const qn_status status = qn__refuse_gaps(raw, notes->what, err);
+        const qn_status status = qn__refuse_missing(
+            raw, notes->what,
+            "train with `train.missing` mean, median, zero or drop, or leave the column "
+            "out with `data.drop`",
+            err);
         if (status != QN_OK)
             return status;
     }

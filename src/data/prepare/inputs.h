@@ -59,8 +59,10 @@ qn_status qn__inputs_check_size(double bytes, const char *why, const qn__encodin
                                 qn_error *err);
 extern uint64_t qn__inputs_large;
 
-/* Fails with QN_INPUT when `data` has missing values; `what` names it in the message. */
-qn_status qn__refuse_gaps(const qn_data *data, const char *what, qn_error *err);
+/* Fails with QN_INPUT and the remedy when `data` has missing values; `what` names it in the
+ * message. */
+qn_status qn__refuse_missing(const qn_data *data, const char *what, const char *remedy,
+                             qn_error *err);
 
 /* Sets the scaling of inputs of categories to what changes nothing: mean 0, deviation 1. Both
  * arrays have qn__inputs floats. */

@@ -7,9 +7,9 @@
 
 #include "base/memory.h"
 #include "data/prepare/inputs.h"
+#include "data/table/table_columns.h"
 #include "statistics/column_sums.h"
 #include "statistics/host_team.h"
-#include "data/table/table_columns.h"
 #include <math.h>
 #include <string.h>
 
@@ -122,20 +122,6 @@ static qn_status run(pass *p, qn__team *team, const qn__model_results *results, 
     return status;
 }
 
-static qn_status refuse_missing(const qn_data *data, qn_error *err) {
-    qn__missing_counts gaps;
-    char name[160];
-    if (qn__missing_count(data, &gaps, err) != QN_OK)
-        return QN_MEMORY;
-    qn__column_name(data->schema, gaps.feature, name, sizeof name);
-    qn__fail(err, QN_INPUT,
-             "%s has missing values, and this model needs all; %llu of %llu items "
-             "lack one or more",
-             name, (unsigned long long)gaps.items, (unsigned long long)data->items);
-    qn__at(err, "the data, item %llu (from 0)", (unsigned long long)gaps.item);
-    return qn__remedy(err, QN_INPUT, "fill them in, or leave these items out");
-}
-
 static qn_status check(const qn_model *model, const qn_data *data, qn_error *err) {
     char name[160];
     qn_status status = qn__model_check_features(model, data, err);
@@ -150,7 +136,9 @@ static qn_status check(const qn_model *model, const qn_data *data, qn_error *err
     }
     if (status == QN_OK && data->items == 0)
         status = qn__fail(err, QN_INPUT, "the data has no items");
-    return status == QN_OK && qn__has_gaps(data) ? refuse_missing(data, err) : status;
+    return status == QN_OK
+               ? qn__refuse_missing(data, "the data", "fill them in, or leave these items out", err)
+               : status;
 }
 
 qn_status qn__sum_apply(const qn_model *model, const qn_data *data, const qn_compute *compute,

@@ -55,7 +55,7 @@ struct qn__cpu_kind {
     unsigned reads_input : 1;  /* backward, or for the gradient */
     unsigned reads_output : 1; /* the same */
     unsigned picks : 1;        /* passes an error to one input of a window: others are zero */
-    unsigned adds : 1;         /* computes an add behind it at once: qn__cpu_norm */
+    unsigned adds : 1;         /* computes the add after it at once: qn__cpu_norm */
     unsigned whole_rows : 1;   /* passes errors of all items of a pixel at a time, in runs */
 };
 
