@@ -179,7 +179,7 @@ static int check_flags(const fit_flags *f, const qn_fit_kind *kind) {
 static int run(const command *self, int argc, char **argv) {
     fit_flags f = {.list = 0};
     arguments given;
-    qn_fit_kind kind;
+    qn_fit_kind kind = {.size = sizeof kind};
     qn_agreement same[SOURCES_AGREED];
     int index = -1, code = ranks_join(argc - 2, argv + 2);
     if (code >= 0)
