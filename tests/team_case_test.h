@@ -44,6 +44,7 @@ typedef struct tiny {
     const char *arith;                           /* NULL: float32 */
     uint64_t (*pick)(void *user, uint64_t step); /* who takes part; NULL: whoever is fastest */
     uint64_t seed;                               /* for `pick` */
+    int alike;           /* all ranks report equal costs, so that shares are equal */
     uint32_t save_every; /* so often the host's copy counts as old; 0: by the clock */
     const char *checkpoints;
     int resume;
@@ -138,6 +139,7 @@ static inline qn_status tiny_run(tiny *h, const qn_data *data) {
         return status;
     if (h->pick)
         qn__team_pick(h->train->job.team, h->pick, &h->seed);
+    h->train->job.team->reduction.alike = h->alike;
     int calls = 0;
     do
         status = qn_train_run(h->train, &h->err);
