@@ -55,18 +55,18 @@ static const option split_options[] = {
 /* A decimal number from 0 to 1 as a whole number of billionths; 0: it is none. */
 static uint64_t read_share(const char *text, size_t size) {
     uint64_t value = 0;
-    int behind = -1;
+    int decimals = -1;
     for (size_t i = 0; i < size; i++) {
-        if (text[i] == '.' && behind < 0) {
-            behind = 0;
+        if (text[i] == '.' && decimals < 0) {
+            decimals = 0;
             continue;
         }
-        if (text[i] < '0' || text[i] > '9' || behind == 9 || value > WHOLE)
+        if (text[i] < '0' || text[i] > '9' || decimals == 9 || value > WHOLE)
             return 0;
         value = 10 * value + (uint64_t)(text[i] - '0');
-        behind += behind >= 0;
+        decimals += decimals >= 0;
     }
-    for (int i = behind < 0 ? 0 : behind; i < 9; i++)
+    for (int i = decimals < 0 ? 0 : decimals; i < 9; i++)
         value *= 10;
     return value <= WHOLE ? value : 0;
 }

@@ -160,11 +160,11 @@ static void usual_input(const char *model, char shape[32]) {
 /* The library's name for the option, which has another one here. */
 static void spell_input(char *text) {
     static const char field[] = "`train.shape`", ours[] = "--input";
-    char *at = strstr(text, field), *behind = at ? at + sizeof field - 1 : NULL;
+    char *at = strstr(text, field), *after = at ? at + sizeof field - 1 : NULL;
     if (!at)
         return;
     memcpy(at, ours, sizeof ours - 1);
-    memmove(at + sizeof ours - 1, behind, strlen(behind) + 1);
+    memmove(at + sizeof ours - 1, after, strlen(after) + 1);
 }
 
 /* Opens the network of the text for items of --input. Returns -1 or an exit code. */

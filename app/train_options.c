@@ -109,9 +109,9 @@ train_flags train_flags_default(void) {
 static const char *usual(const char *field, int real, char *text, size_t size) {
     static const char mark[] = "; real labels: ";
     qn_default_text(field, text, size);
-    char *behind = strstr(text, mark);
-    if (behind && real)
-        text = behind + sizeof mark - 1;
+    char *after = strstr(text, mark);
+    if (after && real)
+        text = after + sizeof mark - 1;
     text[strcspn(text, ";")] = '\0';
     return text;
 }

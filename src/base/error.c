@@ -134,9 +134,9 @@ void qn__point_at(qn_error *err, const char *name, const char *text, size_t at) 
     size_t end = first;
     for (; text[end] != '\0' && end < first + BEFORE + AFTER; used += n)
         end += show(text + end, shown + used, &n);
-    const char *before = first > 0 ? "..." : "", *behind = text[end] != '\0' ? "..." : "";
+    const char *before = first > 0 ? "..." : "", *after = text[end] != '\0' ? "..." : "";
     snprintf(err->where, sizeof err->where, "%s, column %zu:\n  %s%.*s%s\n  %*s^", name, column,
-             before, (int)used, shown, behind, (int)(strlen(before) + caret), "");
+             before, (int)used, shown, after, (int)(strlen(before) + caret), "");
 }
 
 qn_status qn__remedy(qn_error *err, qn_status status, const char *format, ...) {

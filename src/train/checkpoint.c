@@ -53,11 +53,11 @@ static char *path_of_step(const char *dir, uint64_t step, qn_error *err) {
 
 /* 1 if the name is one of path_of_step; *step is its step. */
 static int step_of_name(const char *name, uint64_t *step) {
-    const size_t size = strlen(name), before = strlen(PREFIX), behind = strlen(SUFFIX);
+    const size_t size = strlen(name), before = strlen(PREFIX), after = strlen(SUFFIX);
     char again[64];
-    if (size < before + 12 + behind || strncmp(name, PREFIX, before) != 0 ||
-        strcmp(name + size - behind, SUFFIX) != 0 ||
-        !qn__parse_u64(name + before, size - before - behind, step))
+    if (size < before + 12 + after || strncmp(name, PREFIX, before) != 0 ||
+        strcmp(name + size - after, SUFFIX) != 0 ||
+        !qn__parse_u64(name + before, size - before - after, step))
         return 0;
     snprintf(again, sizeof again, PREFIX "%012" PRIu64 SUFFIX, *step);
     return strcmp(again, name) == 0;

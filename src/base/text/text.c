@@ -137,10 +137,10 @@ static int scan_decimal(const char *text, size_t size, decimal *number) {
         take_digit(number, text[at], 1);
     size_t digits = at - begin;
     if (at < size && text[at] == '.') {
-        const size_t behind = ++at;
+        const size_t after = ++at;
         for (; at < size && text[at] >= '0' && text[at] <= '9'; at++)
             take_digit(number, text[at], 0);
-        digits += at - behind;
+        digits += at - after;
     }
     if (digits == 0)
         return 0;

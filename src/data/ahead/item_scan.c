@@ -49,7 +49,7 @@ struct qn__item_scan {
     uint64_t seed, last;  /* places of the run */
     uint64_t rows, items; /* of a piece, at most */
     uint64_t pieces;
-    uint64_t turn, first; /* places; the first reading gives the turn that begins at `first` */
+    uint64_t cycle, first; /* places; the first reading gives the cycle that begins at `first` */
     uint64_t reserved;
     uint64_t taken;  /* items that another reading had; all of them: it was the first reading */
     uint32_t *check; /* of the first item that it had of each piece; NULL: it was in vain */
@@ -81,20 +81,20 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* The end of the places that a visit gives. */
 static uint64_t end_of(const qn__item_scan *s, uint64_t visit) {
-    return s->first + visit / s->pieces * s->turn + visit % s->pieces * s->turn / s->pieces;
+    return s->first + visit / s->pieces * s->cycle + visit % s->pieces * s->cycle / s->pieces;
 }
 
 /* Their begin: where the visit before of the same piece ended. */
 static uint64_t begin_of(const qn__item_scan *s, uint64_t visit) {
-    return visit < s->pieces ? 0 : end_of(s, visit) - s->turn;
+    return visit < s->pieces ? 0 : end_of(s, visit) - s->cycle;
 }
 
 /* The number of visits that give places before `to`. */
 static uint64_t visits_until(const qn__item_scan *s, uint64_t to) {
     if (to <= s->first)
         return 0;
-    const uint64_t behind = to - s->first, part = behind % s->turn;
-    return s->pieces + behind / s->turn * s->pieces + (part * s->pieces + s->turn - 1) / s->turn;
+    const uint64_t after = to - s->first, part = after % s->cycle;
+    return s->pieces + after / s->cycle * s->pieces + (part * s->pieces + s->cycle - 1) / s->cycle;
 }
 
 static uint64_t row_of(const qn_data *data, uint64_t item) {
@@ -127,7 +127,7 @@ static void set_epoch(reader *r, uint64_t epoch) {
 }
 
 /* The items first .. end-1 whose places are from `begin` to before `end_place`, which is at most a
- * turn later. */
+ * cycle later. */
 static uint64_t find_items(reader *r, uint64_t first, uint64_t end, uint64_t begin,
                            uint64_t end_place) {
     const uint64_t items = r->scan->data->items;
@@ -320,20 +320,20 @@ static void release_places(qn__item_scan *s, uint64_t from) {
     b->from = from;
 }
 
-/* During the first reading of a large file the training goes on for a part of a turn. Its items are
- * read one by one; those that it has not come to at the end need slots, too. */
+/* During the first reading of a large file the training goes on for a part of a cycle. Its items
+ * are read one by one; those that it has not come to at the end need slots, too. */
 static void plan_first(qn__item_scan *s, uint64_t from) {
     release_places(s, s->buffer.places); /* all that was taken */
     s->taken = 0;
     s->buffer.from = from;
-    s->first = from + (s->short_first ? 0 : s->turn / 4);
+    s->first = from + (s->short_first ? 0 : s->cycle / 4);
     qn__free(s->check);
     s->check = NULL;
 }
 
 static void begin(qn__item_scan *s, uint64_t from) {
     s->begun = 1;
-    if (s->taken < s->data->items || from >= s->turn)
+    if (s->taken < s->data->items || from >= s->cycle)
         plan_first(s, from);
     else
         s->next = s->granted = s->pieces;
@@ -388,7 +388,7 @@ const qn__item_buffer *qn__item_scan_buffer(const qn__item_scan *scan) { return 
 
 /* ------------------------------------------------------------------ making */
 
-/* The plan: how many slots, how long a turn. 0: reading single items is better. */
+/* The plan: how many slots, how long a cycle. 0: reading single items is better. */
 static int plan(qn__item_scan *s, uint64_t memory) {
     const qn_data *data = s->data;
     const uint64_t stride = qn__data_stride(data);
@@ -406,12 +406,12 @@ static int plan(qn__item_scan *s, uint64_t memory) {
         return 0;
     const uint64_t slots = least((memory - reading) / slot, data->items);
     s->slots = (uint32_t)least(slots, UINT32_MAX / 2);
-    /* Half a turn, two pieces more while they are read, and four deviations for chance. */
+    /* Half a cycle, two pieces more while they are read, and four deviations for chance. */
     const uint64_t even = (uint64_t)s->slots - 4 * (uint64_t)sqrt((double)s->slots);
-    s->turn = least(even * 2 * s->pieces / (s->pieces + 4), data->items);
+    s->cycle = least(even * 2 * s->pieces / (s->pieces + 4), data->items);
     s->short_first = bytes <= SHORT;
     return s->slots >= LEAST_SLOTS &&
-           (double)bytes / (double)s->turn <= (double)(stride + RANDOM_COST);
+           (double)bytes / (double)s->cycle <= (double)(stride + RANDOM_COST);
 }
 
 static int make_readers(qn__item_scan *s) {
@@ -439,7 +439,7 @@ static int make_buffer(qn__item_scan *s) {
     qn__item_buffer *b = &s->buffer;
     b->size = qn__data_stride(s->data);
     b->items = s->data->items;
-    b->places = s->turn + s->turn / 4 + 1;
+    b->places = s->cycle + s->cycle / 4 + 1;
     s->check = qn__alloc(s->pieces, sizeof *s->check, NULL);
     b->slot = qn__alloc(b->places, sizeof *b->slot, NULL);
     s->free = qn__alloc(s->slots, sizeof *s->free, NULL);

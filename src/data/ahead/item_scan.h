@@ -5,10 +5,10 @@
  * to its last, again and again, some times in an epoch. Of each piece those items are kept that
  * are needed until the same piece comes again.
  *
- * Places (device/item_buffer.h) count the items of all epochs. Let a *turn* be the places that the
+ * Places (device/item_buffer.h) count the items of all epochs. Let a *cycle* be the places that the
  * training goes on while the file is read once. When a piece is read for the place p, it gives its
- * items at p <= place < p + turn. Each item is so given in exactly one reading, and the items that
- * are kept are half a turn on average: memory for a tenth of the items gives a turn of a fifth.
+ * items at p <= place < p + cycle. Each item is so given in exactly one reading, and the items that
+ * are kept are half a cycle on average: memory for a tenth of the items gives a cycle of a fifth.
  *
  * The first reading has to give the items of all places at once. It can be a reading that is made
  * for something else, before the training begins (qn__item_scan_take). Otherwise the training takes

@@ -47,9 +47,9 @@ static const char *match_set(const char *set, unsigned char byte, int *found) {
 static int match_one(const char **pattern, const char **name) {
     const char *p = *pattern, *n = *name;
     int found = 0;
-    const char *behind = *p == '[' ? match_set(p + 1, (unsigned char)*n, &found) : NULL;
-    if (behind) {
-        *pattern = behind;
+    const char *after = *p == '[' ? match_set(p + 1, (unsigned char)*n, &found) : NULL;
+    if (after) {
+        *pattern = after;
         *name = n + 1;
         return found;
     }

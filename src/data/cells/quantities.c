@@ -9,8 +9,8 @@ enum { CURRENCIES = sizeof currencies / sizeof *currencies };
 
 /* A text around its number: the sign before it, and what stands after. */
 typedef struct parts {
-    const char *before, *behind;
-    size_t before_size, behind_size;
+    const char *before, *after;
+    size_t before_size, after_size;
 } parts;
 
 static const char *skip_blanks(const char *at) { return at + strspn(at, " "); }
@@ -47,9 +47,9 @@ static const char *take_number(const char *at) {
 /* What may follow: a unit of a few letters or signs, without digits. */
 static int take_unit(const char *at, parts *p) {
     at = skip_blanks(at);
-    p->behind = at;
-    p->behind_size = strlen(at);
-    return p->behind_size <= 8 && at[strcspn(at, "0123456789-:;,#")] == '\0';
+    p->after = at;
+    p->after_size = strlen(at);
+    return p->after_size <= 8 && at[strcspn(at, "0123456789-:;,#")] == '\0';
 }
 
 static int take(const char *text, parts *p) {
@@ -60,9 +60,9 @@ static int take(const char *text, parts *p) {
 }
 
 static int is_same(const parts *a, const parts *b) {
-    return a->before_size == b->before_size && a->behind_size == b->behind_size &&
+    return a->before_size == b->before_size && a->after_size == b->after_size &&
            memcmp(a->before, b->before, a->before_size) == 0 &&
-           memcmp(a->behind, b->behind, a->behind_size) == 0;
+           memcmp(a->after, b->after, a->after_size) == 0;
 }
 
 const char *qn__quantity_example(char *const *texts, uint32_t count) {

@@ -194,10 +194,10 @@ static qn_status read_zip(const qn__image_files *f, uint64_t i, qn__image_bytes 
     if (status != QN_OK)
         return status;
     size_t got = 0, more = 0;
-    uint8_t behind;
+    uint8_t after;
     status = qn__zip_read(stream, bytes->data, bytes->size, &got, err);
     if (status == QN_OK && bytes->size == f->file[i].size) /* checks the sum */
-        status = qn__zip_read(stream, &behind, 1, &more, err);
+        status = qn__zip_read(stream, &after, 1, &more, err);
     bytes->size = got;
     qn__zip_end(stream);
     return status;

@@ -56,12 +56,12 @@ static void test_values_that_are_copied(void **state) {
     uint8_t *pages = before_a_guard(page);
     /* Bytes between the values and the guard, and whether they are used in place. */
     static const struct {
-        size_t behind;
+        size_t after;
         int in_place;
     } cases[] = {{0, 0}, {4, 0}, {60, 0}, {64, 1}, {68, 1}, {70, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int calls = 0;
-        uint8_t *values = pages + page - cases[i].behind - bytes;
+        uint8_t *values = pages + page - cases[i].after - bytes;
         qn_data *data;
         qn_data_arrays a = four_items((const float *)(void *)values, NULL, &calls);
         memset(values, 0, bytes);

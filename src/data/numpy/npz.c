@@ -170,7 +170,7 @@ qn_status qn__npz_labels(const qn__npz *npz, const char **name, qn_error *err) {
     return status != QN_OK || *name ? status : refuse_name(npz, NULL, "labels", err);
 }
 
-/* The labels of `features` when that is `before` and `base` and `behind`; they keep both words. */
+/* The labels of `features` when that is `before` and `base` and `after`; they keep both words. */
 static const char *partner(const qn__npz *npz, const char *features, int p) {
     const char *base = pairs[p].features;
     const size_t size = strlen(features), length = strlen(base);

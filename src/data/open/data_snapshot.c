@@ -256,11 +256,11 @@ static int take_marks(const char *mark, qn_data *data) {
  * one (`named`). */
 static qn_status read_texts(const char *text, size_t size, int named, qn_data *data,
                             qn_error *err) {
-    const char *end = size ? memchr(text, '\0', size) : NULL, *behind = end;
+    const char *end = size ? memchr(text, '\0', size) : NULL, *after = end;
     size_t left = end ? size - (size_t)(end + 1 - text) : 0;
-    const char *note = end ? next_text(&behind, &left) : NULL;
-    const char *name = note ? next_text(&behind, &left) : NULL;
-    const char *bytes = name ? next_text(&behind, &left) : NULL;
+    const char *note = end ? next_text(&after, &left) : NULL;
+    const char *name = note ? next_text(&after, &left) : NULL;
+    const char *bytes = name ? next_text(&after, &left) : NULL;
     if (!bytes || left != 0)
         return refuse(err, "what was shared with the data is not text");
     qn__json *document;

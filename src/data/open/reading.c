@@ -44,11 +44,11 @@ static int ascend(const qn_data *data) {
     int fine = 1;
     for (uint32_t k = 1; k < data->schema->classes; k++) {
         double one = 0, other = 0;
-        const int before = value_of(data, k - 1, &one), behind = value_of(data, k, &other);
+        const int before = value_of(data, k - 1, &one), after = value_of(data, k, &other);
         const int texts = strcmp(qn_data_class_name(data, k - 1), qn_data_class_name(data, k)) < 0;
-        fine &= before && behind   ? one < other || (one == other && texts)
-                : before || behind ? before
-                                   : texts;
+        fine &= before && after   ? one < other || (one == other && texts)
+                : before || after ? before
+                                  : texts;
     }
     return fine;
 }

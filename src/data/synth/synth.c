@@ -214,8 +214,8 @@ static void blur_lines(const uint8_t *from, uint8_t *to, int other, int stride, 
         for (int i = 0; i < SIDE; i++) {
             int at = line * other + i * stride;
             uint32_t before = i > 0 ? from[at - stride] : 0;
-            uint32_t behind = i < SIDE - 1 ? from[at + stride] : 0;
-            to[at] = (uint8_t)((from[at] * (256 - 2 * side) + (before + behind) * side) >> 8);
+            uint32_t after = i < SIDE - 1 ? from[at + stride] : 0;
+            to[at] = (uint8_t)((from[at] * (256 - 2 * side) + (before + after) * side) >> 8);
         }
     }
 }

@@ -1,6 +1,14 @@
 /* The device memory of a worker, and the check, before any allocation, that it fits. All arrays but
  * those of items are allocated once, when the worker is opened, for the largest batch: an
- * allocation in a step would wait for the device, and could fail when half of the work is done. */
+ * allocation in a step would wait for the device, and could fail when half of the work is done.
+ *
+ * One list of pieces serves three ends (`walk`): their bytes are counted, they are allocated, they
+ * are released. A piece of a network without pixels or without integers has no bytes.
+ *
+ *     fixed pieces | with pixels: taps, chains, ... | with integers: digits, ... | of each layer
+ *
+ * Errors need few arrays, because the step goes from the last layer to the first: in a chain of
+ * layers two arrays take turns, and with a shortcut a third one (`place_errors`). */
 #include "base/memory.h"
 #include "device/gpu/gpu_kinds.h"
 #include "layer/layer.h"

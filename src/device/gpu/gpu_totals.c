@@ -1,6 +1,12 @@
 /* Totals of a user kernel (gpu_totals.h). A kernel adds to words of 64 bits on the device, which
  * the host fetches only when they might overflow, and at the end of a call: the values themselves,
- * megabytes a launch, need not be copied. */
+ * megabytes a launch, need not be copied.
+ *
+ *     items of a launch   y[0] y[1] y[2] ...     stay on the device
+ *                            \   |   /
+ *     words of a total       4 of 64 bits        each item changes one by less than 2^32
+ *                                |
+ *     the host                  sum              after at most 2^28 items, so no word overflows */
 #include "device/gpu/gpu_totals.h"
 
 #include "base/memory.h"

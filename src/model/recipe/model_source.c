@@ -76,8 +76,8 @@ static const qn__ready *named(const char *text) {
     const char *word = skip(text), *end = word;
     while (*end != '\0' && *end != ';' && !is_blank(*end))
         ++end;
-    const char *behind = skip(end);
-    return *behind == '\0' ? qn__ready_find(word, (size_t)(end - word)) : NULL;
+    const char *after = skip(end);
+    return *after == '\0' ? qn__ready_find(word, (size_t)(end - word)) : NULL;
 }
 
 /* Puts the text of a ready model in place of its name. */

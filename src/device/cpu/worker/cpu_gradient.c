@@ -1,4 +1,16 @@
-/* Weight gradients: the sums over grains, and the update that follows in the same pass. */
+/* Weight gradients: the sums over grains, and the update that follows in the same pass.
+ *
+ * The partial of each grain is rounded to an integer of fixed units, and the integers are added: so
+ * the sum does not depend on who computed which grain. Adding integers to memory is slow. Three
+ * ways give the same sum, and `qn__cpu_choose_sums` takes the first that is exact:
+ *
+ *     one grain        its partial stays a float: it is the sum
+ *     doubles          rounded partials are whole numbers, added without error below 2^53;
+ *                      every `flush_every` grains they go to integers
+ *     integers         each partial is checked: some may be out of range
+ *
+ * A task is a block of weights. Without other ranks or devices its sum is complete, and the task
+ * updates its weights at once: the sum is never written to memory. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_kinds.h"
 #include <math.h>

@@ -120,9 +120,9 @@ static void fill(const group *g, float *numbers, float value) {
 static void each_group(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p,
                        void (*visit)(const qn__cpu_layer *l, const group *g)) {
     const uint32_t begin = p->panel * QN__PANEL, size = group_size(l);
-    const uint32_t behind = (p->panel + p->panels) * QN__PANEL, all = l->layer->from.channels;
+    const uint32_t end = (p->panel + p->panels) * QN__PANEL, all = l->layer->from.channels;
     for (uint32_t i = 0; i < p->items; ++i)
-        for (uint32_t c = begin; c < behind && c < all; c += size) {
+        for (uint32_t c = begin; c < end && c < all; c += size) {
             const group g = group_of(pass, l, c, p->item + i);
             visit(l, &g);
         }
@@ -148,7 +148,7 @@ static void make_mean(const qn__cpu_layer *l, const group *g) {
 }
 
 /* Lanes after the last channel get a factor of 0. */
-static void clear_behind(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p) {
+static void clear_padding(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p) {
     const uint32_t used = l->layer->from.channels % QN__PANEL, last = l->out_panels - 1;
     if (used == 0 || p->panel + p->panels <= last)
         return;
@@ -174,7 +174,7 @@ static void measure(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part
             l->norm.partial[WEIGHT] + at, l->norm.mean + at, l->norm.inverse + at);
     }
     each_group(pass, l, p, make_mean);
-    clear_behind(pass, l, p);
+    clear_padding(pass, l, p);
 }
 
 static void forward_panel(const qn__cpu_pass *pass, int thread, uint32_t layer, const part *p,

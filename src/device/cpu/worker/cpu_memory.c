@@ -1,4 +1,13 @@
-/* The shapes of a CPU worker's layers, and its memory. */
+/* The shapes of a CPU worker's layers, and its memory.
+ *
+ * All arrays of a worker are in one block that is allocated when it is opened. So a step allocates
+ * nothing, and a batch that does not fit is refused before the work begins. The block is carved
+ * twice by the same code (`carve_all`): first without memory, which gives its size, then with it:
+ *
+ *     each layer: parameters, outputs | two batches of inputs | losses | each core | shared
+ *
+ * `shared` is for arrays of errors and outputs that are not needed at the same time
+ * (cpu_windows.c). The shapes come first: `shape_layer` decides how a layer is computed. */
 #include "base/memory.h"
 #include "device/cpu/worker/cpu_kinds.h"
 #include "layer/layer.h"

@@ -1,4 +1,14 @@
-/* One pass over a batch: the order of the phases, and the sums of losses. */
+/* One pass over a batch: the order of the phases, and the sums of losses.
+ *
+ * All cores run `phases`, each with the same sequence of phases. In a phase they share its tasks
+ * (qn__cpu_take). A barrier stands where a phase reads what others have computed. Of a training
+ * with two layers, | is a barrier:
+ *
+ *     fetch | forward 0 | forward 1, loss | gradient 1, errors of 0 | gradient 0, fetch the next
+ *
+ * So there is one barrier less in the next step, whose items are here already. Outside training
+ * the pass ends after the last layer. Sums of integers do not depend on which core computed what,
+ * and each float is computed by one core alone: so the division of the tasks decides no result. */
 #include "base/system/clock.h"
 #include "device/cpu/worker/cpu_kinds.h"
 #include "device/numeric.h"

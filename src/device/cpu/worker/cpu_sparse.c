@@ -1,3 +1,17 @@
+/* Lists of the errors that are not zero (cpu_sparse.h says why), and what computes with them.
+ *
+ * A row of pixels of one grain becomes two lists of the same entries. With two columns and outputs
+ * 0 and 1, of which item 0 has errors a and b, and item 1 has c:
+ *
+ *                 column 0   column 1
+ *     item 0      0: a       1: b          by_item     a b | c         in the order (column,
+ * output) item 1                 0: c          by_output   a c | b         in the order (column,
+ * item)
+ *
+ * The errors of the layer below are sums over (column, output) of an item, so they read by_item.
+ * The gradient is a sum over (column, item) of an output, so it reads by_output. `item_begin` and
+ * `output_begin` tell where each part begins. A phase writes the lists. Cores take space for a row
+ * by an atomic addition to `used`, so the order of rows in memory varies, but not that of a sum. */
 #include "device/cpu/worker/cpu_sparse.h"
 
 #include "device/cpu/worker/cpu_worker.h"

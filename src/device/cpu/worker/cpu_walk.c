@@ -1,3 +1,14 @@
+/* Which rows one product of a picture computes, and which blocks it reads (cpu_walk.h).
+ *
+ * A window of 3 pixels with a border of 1 over a row of 5 pixels gives three runs. Pixels 1 to 3
+ * read the same taps, so one product computes them all:
+ *
+ *     pixel of the output    0     1 2 3     4
+ *     taps that it reads    12      012      01
+ *     run                    0       1       2
+ *
+ * The functions here only count: from the number of a run to its rows, and from a run to the
+ * offsets of its blocks. */
 #include "device/cpu/worker/cpu_walk.h"
 
 #include "device/cpu/float/cpu_kernels.h"

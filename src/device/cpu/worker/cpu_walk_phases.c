@@ -1,4 +1,16 @@
-/* Layers over pictures, run by run: forward, errors of the layer below, pooling. */
+/* Layers over pictures, run by run: forward, errors of the layer below, pooling.
+ *
+ * A task is a run of rows (cpu_walk.h) by a group of panels of results. It multiplies, and then
+ * does all else with the same rows while they are in a cache: the activation, the layers that
+ * follow, the derivatives. Runs of a picture of 3 x 2 pixels with a window of 1, for two groups:
+ *
+ *               panels 0-1    panels 2-3
+ *     row 0     task 0        task 1
+ *     row 1     task 2        task 3
+ *
+ * With a window of 3 x 3 and one panel of results a value would be loaded for each product. There
+ * the kernel `slide` computes a whole row of pixels: it keeps a value for the three windows that
+ * read it. */
 #include "device/cpu/worker/cpu_kinds.h"
 
 /* Tasks for each core, if there are runs enough. Each task of integers packs its run. */

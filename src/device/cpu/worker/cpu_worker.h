@@ -1,4 +1,17 @@
-/* The CPU worker: its memory, and the phases of a step, which its cores run together. */
+/* The CPU worker: its memory, and the phases of a step, which its cores run together.
+ *
+ *     qn__worker        one device: the network, its layers, its cores, two batches of inputs
+ *       qn__cpu_layer   a layer: arrays of parameters, outputs and errors, and how it is computed
+ *       qn__cpu_core    a core: memory that it alone writes
+ *     qn__cpu_pass      one call: which batch, and whether it trains, applies or collects
+ *
+ * All batch arrays are in panels of 16 features: [panel][row][16], a row being a pixel of an item.
+ * So a kernel reads and writes whole vectors, and rows of a panel are consecutive:
+ *
+ *     features  0-15   row 0, row 1, ...      40 features: three panels, the last of them with
+ *              16-31   row 0, row 1, ...      8 features and 8 columns of padding
+ *              32-39   row 0, row 1, ...
+ */
 #ifndef QN_DEVICE_CPU_WORKER_CPU_WORKER_H
 #define QN_DEVICE_CPU_WORKER_CPU_WORKER_H
 

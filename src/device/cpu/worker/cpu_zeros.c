@@ -1,3 +1,12 @@
+/* Notes which inputs of a batch are zero, for each tile of items (cpu_zeros.h says why).
+ *
+ * A product skips an input only if it is zero for all items of its tile. Of two items and four
+ * inputs:
+ *
+ *     item 0    0 5 0 0        `some`: 0100, 0001, one bit for each input
+ *     item 1    0 0 0 7        `list`: 1, 3, the inputs that the product of this tile reads
+ *
+ * The gradient reads `some` instead, because it goes over single items. */
 #include "device/cpu/worker/cpu_zeros.h"
 
 #include "device/cpu/worker/cpu_worker.h"
