@@ -66,10 +66,9 @@ static uint64_t link(uint64_t h, uint32_t bits) {
 static void map(scratch_space *r, qn__kernel kernel, uint32_t op, uint32_t count) {
     uint32_t groups[3];
     qn__gpu_call call = {0};
-    qn__push_memory_arg(&call, &r->in);
-    qn__push_memory_arg(&call, &r->out);
-    qn__push_wide_arg(&call, count);
-    qn__push_arg(&call, op);
+    QN__PUSH_MEMORY(&call, &r->in, &r->out);
+    QN__PUSH_WIDE(&call, count);
+    QN__PUSH_NUMBERS(&call, op);
     qn__gpu_grid(kernel, count, groups);
     must(r, r->driver->write(r->gpu, &r->in, 0, r->bits, count * sizeof *r->bits, &r->err));
     must(r, r->driver->launch(r->gpu, kernel, groups, call.argument, call.count, &r->err));

@@ -9,14 +9,10 @@ static void forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &w->layer[i];
     const int drops = qn__gpu_drops(pass, i);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->pixels.taps);
-    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-    qn__push_memory_arg(&c, qn__gpu_output_of(pass, l->other));
-    qn__push_memory_arg(&c, &l->output);
-    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->batch.numbers);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
+    QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, qn__gpu_input_of(pass, i),
+                    qn__gpu_output_of(pass, l->other), &l->output, drops ? &l->dropped : &w->step,
+                    &w->batch.numbers);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch_over(
         pass, QN__K_ADD_FORWARD,

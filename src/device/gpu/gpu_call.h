@@ -11,20 +11,35 @@ typedef struct qn__gpu_call {
     qn__gpu_argument argument[QN__GPU_ARGUMENTS];
 } qn__gpu_call;
 
-static inline void qn__push_memory_arg(qn__gpu_call *call, const qn__gpu_memory *memory) {
-    call->argument[call->count++] = (qn__gpu_argument){.kind = 'M', .value.memory = memory};
+/* Adds arguments of one type, in the order of the kernel's: QN__PUSH_WIDE(&call, first, count). The
+ * array that each call makes counts them, and the compiler checks their type. */
+#define QN__PUSH(CALL, TYPE, FUNCTION, ...)                                                        \
+    FUNCTION(CALL, (TYPE const[]){__VA_ARGS__}, sizeof((TYPE const[]){__VA_ARGS__}) / sizeof(TYPE))
+#define QN__PUSH_MEMORY(CALL, ...)                                                                 \
+    QN__PUSH(CALL, const qn__gpu_memory *, qn__push_memory, __VA_ARGS__)
+#define QN__PUSH_NUMBERS(CALL, ...) QN__PUSH(CALL, uint32_t, qn__push_numbers, __VA_ARGS__)
+#define QN__PUSH_WIDE(CALL, ...) QN__PUSH(CALL, uint64_t, qn__push_wide, __VA_ARGS__)
+#define QN__PUSH_FLOATS(CALL, ...) QN__PUSH(CALL, float, qn__push_floats, __VA_ARGS__)
+
+static inline void qn__push_memory(qn__gpu_call *call, const qn__gpu_memory *const *memory,
+                                   size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        call->argument[call->count++] = (qn__gpu_argument){.kind = 'M', .value.memory = memory[i]};
 }
 
-static inline void qn__push_arg(qn__gpu_call *call, uint32_t value) {
-    call->argument[call->count++] = (qn__gpu_argument){.kind = 'u', .value.u = value};
+static inline void qn__push_numbers(qn__gpu_call *call, const uint32_t *value, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        call->argument[call->count++] = (qn__gpu_argument){.kind = 'u', .value.u = value[i]};
 }
 
-static inline void qn__push_wide_arg(qn__gpu_call *call, uint64_t value) {
-    call->argument[call->count++] = (qn__gpu_argument){.kind = 'U', .value.U = value};
+static inline void qn__push_wide(qn__gpu_call *call, const uint64_t *value, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        call->argument[call->count++] = (qn__gpu_argument){.kind = 'U', .value.U = value[i]};
 }
 
-static inline void qn__push_float_arg(qn__gpu_call *call, float value) {
-    call->argument[call->count++] = (qn__gpu_argument){.kind = 'f', .value.f = value};
+static inline void qn__push_floats(qn__gpu_call *call, const float *value, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        call->argument[call->count++] = (qn__gpu_argument){.kind = 'f', .value.f = value[i]};
 }
 
 static inline uint64_t qn__gpu_pieces(uint64_t work, uint64_t each) {

@@ -9,18 +9,10 @@ void qn__gpu_launch_grouped_forward(qn__gpu_pass *pass, uint32_t i) {
     const int drops = qn__gpu_drops(pass, i);
     const uint32_t out = l->layer->to.channels;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->pixels.taps);
-    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, &l->output);
-    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->batch.numbers);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_wide_arg(&c, l->biases);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, out);
-    qn__push_arg(&c, l->layer->conv_groups);
+    QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, qn__gpu_input_of(pass, i), &w->model.parameters,
+                    &l->output, drops ? &l->dropped : &w->step, &w->batch.numbers);
+    QN__PUSH_WIDE(&c, l->weights, l->biases);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, out, l->layer->conv_groups);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch_over(pass, QN__K_GROUPED_FORWARD,
                         qn__gpu_sixteens((uint64_t)pass->items * qn__gpu_pixels(l->layer), out),
@@ -35,18 +27,12 @@ void qn__gpu_launch_grouped_errors(qn__gpu_pass *pass, uint32_t i) {
     if (source < 0)
         return;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->pixels.taps);
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, qn__gpu_derived_of(w, (uint32_t)source));
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)source));
-    qn__push_memory_arg(&c, &w->batch.numbers);
-    qn__push_wide_arg(&c, w->layer[i].weights);
-    qn__push_arg(&c, i * QN__GPU_TAPS + 1);
-    qn__push_arg(&c, l->from.channels);
-    qn__push_arg(&c, l->conv_groups);
-    qn__push_arg(&c, qn__gpu_gives_first(w, i, source) ? 0 : QN_PIXELS_ADD);
+    QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, qn__gpu_errors_of(w, i), &w->model.parameters,
+                    qn__gpu_derived_of(w, (uint32_t)source), qn__gpu_errors_of(w, (uint32_t)source),
+                    &w->batch.numbers);
+    QN__PUSH_WIDE(&c, w->layer[i].weights);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS + 1, l->from.channels, l->conv_groups,
+                     qn__gpu_gives_first(w, i, source) ? 0 : QN_PIXELS_ADD);
     if (qn__gpu_gives_last(w, i, source))
         qn__gpu_push_outputs(w, (uint32_t)source, 1, &c);
     else
@@ -65,19 +51,11 @@ void qn__gpu_launch_grouped_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     groups[2] = qn__gpu_k_blocks(pass, qn__gpu_pieces(pass->items, w->program->grain), groups[0],
                                  l->weights, l->weights + rows * qn__gpu_ld(out), add);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->pixels.taps);
-    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, &w->model.sums);
-    qn__push_memory_arg(&c, &w->reports.status);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, out);
-    qn__push_arg(&c, l->layer->conv_groups);
-    qn__push_arg(&c, i);
-    qn__push_float_arg(&c, w->program->partial_limit);
-    qn__push_arg(&c, groups[2]);
-    qn__push_arg(&c, add || groups[2] > 1 ? QN_GRADIENT_ADD : 0);
+    QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, qn__gpu_input_of(pass, i),
+                    qn__gpu_errors_of(w, i), &w->model.sums, &w->reports.status);
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, out, l->layer->conv_groups, i);
+    QN__PUSH_FLOATS(&c, w->program->partial_limit);
+    QN__PUSH_NUMBERS(&c, groups[2], add || groups[2] > 1 ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch(pass, QN__K_GROUPED_GRADIENT, groups, &c);
 }

@@ -112,12 +112,9 @@ static void launch_absmax(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &w->layer[i];
     const uint32_t in = l->layer->depth, out = l->layer->to.channels;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, in);
-    qn__push_arg(&c, out);
-    qn__push_arg(&c, l->output_place);
+    QN__PUSH_MEMORY(&c, &w->model.parameters, &w->integers.absmax_outputs);
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_NUMBERS(&c, in, out, l->output_place);
     qn__gpu_launch_over(pass, QN__K_ABSMAX, qn__gpu_ld(out) / QN_LD * qn__gpu_pieces(in, 64), &c);
 }
 
@@ -128,15 +125,9 @@ static void launch_turned(qn__gpu_pass *pass, uint32_t i) {
     const uint32_t *kernel = l->layer->window.kernel, taps = kernel[0] * kernel[1];
     const uint32_t in = l->layer->from.channels, out = l->layer->to.channels;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
-    qn__push_memory_arg(&c, &l->by_input);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, taps);
-    qn__push_arg(&c, in);
-    qn__push_arg(&c, out);
-    qn__push_arg(&c, l->output_place);
-    qn__push_arg(&c, w->bits);
+    QN__PUSH_MEMORY(&c, &w->model.parameters, &w->integers.absmax_outputs, &l->by_input);
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_NUMBERS(&c, taps, in, out, l->output_place, w->bits);
     qn__gpu_launch_over(pass, QN__K_QUANTIZE_TRANSPOSED, in * qn__gpu_words((uint64_t)taps * out),
                         &c);
 }
@@ -147,16 +138,10 @@ static void launch_words(qn__gpu_pass *pass, uint32_t i) {
     const uint32_t in = l->layer->depth, out = l->layer->to.channels;
     const int dense = !qn__gpu_is_conv(l), both = dense && l->source >= 0;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
-    qn__push_memory_arg(&c, &l->by_output);
-    qn__push_memory_arg(&c, both ? &l->by_input : &l->by_output);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, in);
-    qn__push_arg(&c, out);
-    qn__push_arg(&c, l->output_place);
-    qn__push_arg(&c, w->bits);
-    qn__push_arg(&c, both ? QN_QUANTIZE_BY_INPUT : 0);
+    QN__PUSH_MEMORY(&c, &w->model.parameters, &w->integers.absmax_outputs, &l->by_output,
+                    both ? &l->by_input : &l->by_output);
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_NUMBERS(&c, in, out, l->output_place, w->bits, both ? QN_QUANTIZE_BY_INPUT : 0);
     qn__gpu_launch_over(pass, QN__K_QUANTIZE_WEIGHTS,
                         qn__gpu_pieces(out, 32) * qn__gpu_pieces(in, 32), &c);
     if (!dense && l->source >= 0)
@@ -181,19 +166,9 @@ static void quantize_items(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_mem
                            uint32_t columns, uint32_t grain_place, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, from);
-    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
-    qn__push_memory_arg(&c, &w->integers.absmax_items);
-    qn__push_memory_arg(&c, &w->integers.absmax_grains);
-    qn__push_memory_arg(&c, &w->integers.quantized_items);
-    qn__push_memory_arg(&c, &w->reports.status);
-    qn__push_arg(&c, columns);
-    qn__push_arg(&c, w->bits);
-    qn__push_arg(&c, w->layer[layer].output_place);
-    qn__push_arg(&c, grain_place);
-    qn__push_arg(&c, layer);
-    qn__push_arg(&c, flags);
+    QN__PUSH_MEMORY(&c, &w->step, from, &w->integers.absmax_outputs, &w->integers.absmax_items,
+                    &w->integers.absmax_grains, &w->integers.quantized_items, &w->reports.status);
+    QN__PUSH_NUMBERS(&c, columns, w->bits, w->layer[layer].output_place, grain_place, layer, flags);
     qn__gpu_launch_over(pass, QN__K_QUANTIZE_ITEMS, pass->items, &c);
 }
 
@@ -202,19 +177,11 @@ static void push_forward(const qn__gpu_pass *pass, uint32_t i, const qn__gpu_row
                          const qn__gpu_memory *to, const qn__gpu_memory *dropped, qn__gpu_call *c) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    qn__push_memory_arg(c, rows->step);
-    qn__push_memory_arg(c, &w->integers.quantized_items);
-    qn__push_memory_arg(c, rows->absmax);
-    qn__push_memory_arg(c, &l->by_output);
-    qn__push_memory_arg(c, &w->integers.absmax_outputs);
-    qn__push_memory_arg(c, &w->model.parameters);
-    qn__push_wide_arg(c, l->biases);
-    qn__push_memory_arg(c, to);
-    qn__push_memory_arg(c, dropped);
-    qn__push_memory_arg(c, &w->batch.numbers);
-    qn__push_arg(c, l->layer->depth);
-    qn__push_arg(c, l->layer->to.channels);
-    qn__push_arg(c, l->output_place);
+    QN__PUSH_MEMORY(c, rows->step, &w->integers.quantized_items, rows->absmax, &l->by_output,
+                    &w->integers.absmax_outputs, &w->model.parameters);
+    QN__PUSH_WIDE(c, l->biases);
+    QN__PUSH_MEMORY(c, to, dropped, &w->batch.numbers);
+    QN__PUSH_NUMBERS(c, l->layer->depth, l->layer->to.channels, l->output_place);
 }
 
 static product choose_forward(const qn__worker *w, const qn__layer *l, uint32_t rows) {
@@ -263,15 +230,9 @@ static product push_errors(const qn__gpu_pass *pass, uint32_t i, const qn__gpu_r
                            uint32_t in, uint32_t out, const qn__gpu_memory *derived,
                            const qn__gpu_memory *to, qn__gpu_call *c) {
     const qn__worker *w = pass->worker;
-    qn__push_memory_arg(c, rows->step);
-    qn__push_memory_arg(c, &w->integers.quantized_items);
-    qn__push_memory_arg(c, rows->absmax);
-    qn__push_memory_arg(c, &w->layer[i].by_input);
-    qn__push_memory_arg(c, derived);
-    qn__push_memory_arg(c, to);
-    qn__push_memory_arg(c, &w->batch.numbers);
-    qn__push_arg(c, in);
-    qn__push_arg(c, out);
+    QN__PUSH_MEMORY(c, rows->step, &w->integers.quantized_items, rows->absmax,
+                    &w->layer[i].by_input, derived, to, &w->batch.numbers);
+    QN__PUSH_NUMBERS(c, in, out);
     return choose(w, &backward, out <= QN_MATRIX_DEPTH, rows->count, in);
 }
 
@@ -308,13 +269,8 @@ void qn__gpu_quantize_grains(qn__gpu_pass *pass, const qn__gpu_rows *rows,
     const qn__worker *w = pass->worker;
     const uint64_t grains = qn__gpu_pieces(rows->count, rows->grain);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, rows->step);
-    qn__push_memory_arg(&c, from);
-    qn__push_memory_arg(&c, &w->integers.absmax_grains);
-    qn__push_memory_arg(&c, to);
-    qn__push_arg(&c, columns);
-    qn__push_arg(&c, w->bits);
-    qn__push_arg(&c, grain_place);
+    QN__PUSH_MEMORY(&c, rows->step, from, &w->integers.absmax_grains, to);
+    QN__PUSH_NUMBERS(&c, columns, w->bits, grain_place);
     qn__gpu_launch_over(pass, QN__K_QUANTIZE_GRAINS,
                         grains * qn__gpu_pieces(rows->grain, 32) * qn__gpu_pieces(columns, 32), &c);
 }
@@ -335,21 +291,13 @@ void qn__gpu_launch_intgemm_partials(qn__gpu_pass *pass, uint32_t i, const qn__g
     p.groups[2] = qn__gpu_k_blocks(pass, qn__gpu_pieces(rows->count, rows->grain), p.groups[0],
                                    weights, weights + columns * qn__gpu_ld(out), add);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, rows->step);
-    qn__push_memory_arg(&c, &w->integers.quantized_inputs);
-    qn__push_memory_arg(&c, &w->integers.quantized_errors);
-    qn__push_memory_arg(&c, &w->integers.absmax_grains);
-    qn__push_memory_arg(&c, &w->model.sums);
-    qn__push_memory_arg(&c, &w->reports.status);
-    qn__push_wide_arg(&c, weights);
-    qn__push_arg(&c, columns);
-    qn__push_arg(&c, out);
-    qn__push_arg(&c, i);
-    qn__push_arg(&c, qn__gpu_inputs_place(pass, i) + first_grain);
-    qn__push_arg(&c, qn__gpu_errors_place(pass, i) + first_grain);
-    qn__push_float_arg(&c, w->program->partial_limit);
-    qn__push_arg(&c, p.groups[2]);
-    qn__push_arg(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
+    QN__PUSH_MEMORY(&c, rows->step, &w->integers.quantized_inputs, &w->integers.quantized_errors,
+                    &w->integers.absmax_grains, &w->model.sums, &w->reports.status);
+    QN__PUSH_WIDE(&c, weights);
+    QN__PUSH_NUMBERS(&c, columns, out, i, qn__gpu_inputs_place(pass, i) + first_grain,
+                     qn__gpu_errors_place(pass, i) + first_grain);
+    QN__PUSH_FLOATS(&c, w->program->partial_limit);
+    QN__PUSH_NUMBERS(&c, p.groups[2], add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 

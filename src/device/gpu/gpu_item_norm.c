@@ -9,12 +9,9 @@ static void launch_sums(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
     qn__gpu_push_norm_inputs(pass, i, &c);
-    qn__push_memory_arg(&c, flags ? qn__gpu_errors_of(w, i) : &w->step);
-    qn__push_memory_arg(&c, &w->layer[i].moments);
-    qn__push_memory_arg(&c, &w->pixels.chains);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, w->layer[i].layer->norm_groups);
-    qn__push_arg(&c, flags);
+    QN__PUSH_MEMORY(&c, flags ? qn__gpu_errors_of(w, i) : &w->step, &w->layer[i].moments,
+                    &w->pixels.chains);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, w->layer[i].layer->norm_groups, flags);
     qn__gpu_launch_norm(pass, QN__K_ITEM_NORM_SUMS, pass->items, i, &c);
 }
 
@@ -23,13 +20,9 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
     qn__gpu_push_norm_inputs(pass, i, &c);
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, &w->pixels.chains);
-    qn__push_memory_arg(&c, &l->moments);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, l->layer->norm_groups);
-    qn__push_arg(&c, flags);
+    QN__PUSH_MEMORY(&c, &w->model.parameters, &w->pixels.chains, &l->moments);
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, l->layer->norm_groups, flags);
     qn__gpu_launch_over(pass, QN__K_ITEM_NORM_MOMENTS,
                         (uint64_t)pass->items * l->layer->norm_groups, &c);
 }
@@ -55,17 +48,12 @@ static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__gpu_layer *l = &w->layer[i];
     const uint32_t channels = l->layer->to.channels;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->pixels.chains);
-    qn__push_memory_arg(&c, &l->moments);
-    qn__push_memory_arg(&c, &w->model.sums);
-    qn__push_memory_arg(&c, &w->reports.status);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, channels);
-    qn__push_arg(&c, l->layer->norm_groups);
-    qn__push_arg(&c, i);
-    qn__push_float_arg(&c, w->program->partial_limit);
-    qn__push_arg(&c, add ? QN_GRADIENT_ADD : 0);
+    QN__PUSH_MEMORY(&c, &w->step, &w->pixels.chains, &l->moments, &w->model.sums,
+                    &w->reports.status);
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_NUMBERS(&c, channels, l->layer->norm_groups, i);
+    QN__PUSH_FLOATS(&c, w->program->partial_limit);
+    QN__PUSH_NUMBERS(&c, add ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch_over(pass, QN__K_ITEM_NORM_GRADIENT, qn__gpu_ld(channels), &c);
 }
 

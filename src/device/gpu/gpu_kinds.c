@@ -34,15 +34,11 @@ static void launch_bias(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, &w->model.sums);
-    qn__push_memory_arg(&c, &w->reports.status);
-    qn__push_wide_arg(&c, l->biases);
-    qn__push_arg(&c, l->layer->out);
-    qn__push_arg(&c, i);
-    qn__push_float_arg(&c, w->program->partial_limit);
-    qn__push_arg(&c, add ? QN_GRADIENT_ADD : 0);
+    QN__PUSH_MEMORY(&c, &w->step, qn__gpu_errors_of(w, i), &w->model.sums, &w->reports.status);
+    QN__PUSH_WIDE(&c, l->biases);
+    QN__PUSH_NUMBERS(&c, l->layer->out, i);
+    QN__PUSH_FLOATS(&c, w->program->partial_limit);
+    QN__PUSH_NUMBERS(&c, add ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch_over(pass, QN__K_BIAS, l->layer->out, &c);
 }
 

@@ -35,19 +35,16 @@ void qn__gpu_push_outputs(const qn__worker *w, uint32_t layer, int drops, qn__gp
     const qn__layer *l = w->layer[layer].layer;
     /* LOSS applies the sigmoid of binary, whose loss needs what stands before it. */
     const int later = layer + 1 == w->program->layers && w->program->loss == QN__LOSS_BINARY;
-    qn__push_arg(c, layer);
-    qn__push_arg(c, qn__kernel_activation(later ? QN__ACT_NONE : l->activation));
-    qn__push_arg(c, drops ? l->drop_threshold : 0);
-    qn__push_float_arg(c, l->drop_keep);
-    qn__push_wide_arg(c, w->program->seed);
+    QN__PUSH_NUMBERS(c, layer, qn__kernel_activation(later ? QN__ACT_NONE : l->activation),
+                     drops ? l->drop_threshold : 0);
+    QN__PUSH_FLOATS(c, l->drop_keep);
+    QN__PUSH_WIDE(c, w->program->seed);
 }
 
 void qn__gpu_push_plain(const qn__worker *w, qn__gpu_call *c) {
-    qn__push_arg(c, 0);
-    qn__push_arg(c, qn__kernel_activation(QN__ACT_NONE));
-    qn__push_arg(c, 0);
-    qn__push_float_arg(c, 1.0f);
-    qn__push_wide_arg(c, w->program->seed);
+    QN__PUSH_NUMBERS(c, 0, qn__kernel_activation(QN__ACT_NONE), 0);
+    QN__PUSH_FLOATS(c, 1.0f);
+    QN__PUSH_WIDE(c, w->program->seed);
 }
 
 int qn__gpu_drops(const qn__gpu_pass *pass, uint32_t layer) {
@@ -62,14 +59,9 @@ void qn__gpu_launch_gate(qn__gpu_pass *pass, uint32_t layer) {
     if (!l->slope.bytes)
         return;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &l->output);
-    qn__push_memory_arg(&c, &l->slope);
-    qn__push_memory_arg(&c, drops ? &l->dropped : &l->output);
-    qn__push_memory_arg(&c, &w->batch.numbers);
-    qn__push_arg(&c, l->layer->to.height);
-    qn__push_arg(&c, l->layer->to.width);
-    qn__push_arg(&c, l->layer->to.channels);
+    QN__PUSH_MEMORY(&c, &w->step, &l->output, &l->slope, drops ? &l->dropped : &l->output,
+                    &w->batch.numbers);
+    QN__PUSH_NUMBERS(&c, l->layer->to.height, l->layer->to.width, l->layer->to.channels);
     qn__gpu_push_outputs(w, layer, drops, &c);
     qn__gpu_launch_over(
         pass, QN__K_GATE,
@@ -82,20 +74,14 @@ const qn__gpu_memory *qn__gpu_derived_of(const qn__worker *w, uint32_t layer) {
 }
 
 void qn__gpu_push_state(const qn__worker *w, qn__gpu_call *c) {
-    qn__push_memory_arg(c, &w->model.parameters);
-    qn__push_memory_arg(c, w->slots > 0 ? &w->model.slot[0] : &w->step);
-    qn__push_memory_arg(c, w->slots > 1 ? &w->model.slot[1] : &w->step);
+    QN__PUSH_MEMORY(c, &w->model.parameters, w->slots > 0 ? &w->model.slot[0] : &w->step,
+                    w->slots > 1 ? &w->model.slot[1] : &w->step);
 }
 
 void qn__gpu_push_rule(const qn__program *p, float decay, qn__gpu_call *c) {
-    qn__push_arg(c, qn__kernel_optimizer(p->optimizer));
-    qn__push_float_arg(c, p->momentum);
-    qn__push_float_arg(c, p->beta1);
-    qn__push_float_arg(c, p->beta2);
-    qn__push_float_arg(c, 1.0f - p->beta1);
-    qn__push_float_arg(c, 1.0f - p->beta2);
-    qn__push_float_arg(c, p->epsilon);
-    qn__push_float_arg(c, decay);
+    QN__PUSH_NUMBERS(c, qn__kernel_optimizer(p->optimizer));
+    QN__PUSH_FLOATS(c, p->momentum, p->beta1, p->beta2, 1.0f - p->beta1, 1.0f - p->beta2,
+                    p->epsilon, decay);
 }
 
 const qn__gpu_memory *qn__gpu_output_of(const qn__gpu_pass *pass, int32_t l) {

@@ -62,10 +62,9 @@ static qn_status rate_of(const task *t, double *rate, qn_error *err) {
 static qn_status rate_of_product(task *t, uint32_t n, const qn__gpu_memory *step, double *seconds,
                                  double *rate, qn_error *err) {
     const qn_step one = {.items = n, .grain = 1};
-    qn__push_arg(&t->call, QN_ACT_NONE);
-    qn__push_arg(&t->call, 0);
-    qn__push_float_arg(&t->call, 1.0f);
-    qn__push_wide_arg(&t->call, 0);
+    QN__PUSH_NUMBERS(&t->call, QN_ACT_NONE, 0);
+    QN__PUSH_FLOATS(&t->call, 1.0f);
+    QN__PUSH_WIDE(&t->call, 0);
     qn_status status = t->driver->write(t->gpu, step, 0, &one, sizeof one, err);
     if (status == QN_OK)
         status = rate_of(t, rate, err);
@@ -83,17 +82,10 @@ static qn_status measure_product(const qn__gpu_driver *driver, qn__gpu *gpu, uin
               .kernel = vectors ? QN__K_FORWARD_VECTOR : QN__K_FORWARD_LARGE,
               .result = &memory[2]};
     qn__gpu_tiles(t.kernel, n, n, t.groups);
-    qn__push_memory_arg(&t.call, step);
-    qn__push_memory_arg(&t.call, &memory[0]);
-    qn__push_memory_arg(&t.call, &memory[1]);
-    qn__push_wide_arg(&t.call, 0);
-    qn__push_wide_arg(&t.call, 0); /* biases: the first row of the weights will do */
-    qn__push_memory_arg(&t.call, &memory[2]);
-    qn__push_memory_arg(&t.call, step);
-    qn__push_memory_arg(&t.call, step);
-    qn__push_arg(&t.call, n);
-    qn__push_arg(&t.call, n);
-    qn__push_arg(&t.call, 0);
+    QN__PUSH_MEMORY(&t.call, step, &memory[0], &memory[1]);
+    QN__PUSH_WIDE(&t.call, 0, 0); /* biases: the first row of the weights will do */
+    QN__PUSH_MEMORY(&t.call, &memory[2], step, step);
+    QN__PUSH_NUMBERS(&t.call, n, n, 0);
     return rate_of_product(&t, n, step, seconds, rate, err);
 }
 
@@ -111,20 +103,11 @@ static qn_status measure_intgemm(const qn__gpu_driver *driver, qn__gpu *gpu, int
     const qn__kernel_shape *shape = qn__kernel_shape_of(t.kernel);
     t.groups[0] =
         (uint32_t)(qn__gpu_pieces(n, shape->tile_rows) * qn__gpu_pieces(n, shape->tile_columns));
-    qn__push_memory_arg(&t.call, step);
-    qn__push_memory_arg(&t.call, &memory[0]);
-    qn__push_memory_arg(&t.call, &memory[1]); /* absmax: any values will do */
-    qn__push_memory_arg(&t.call, &memory[1]);
-    qn__push_memory_arg(&t.call, &memory[1]);
-    qn__push_memory_arg(&t.call, &memory[1]);
-    qn__push_wide_arg(&t.call, 0);
-    qn__push_memory_arg(&t.call, &memory[2]);
-    qn__push_memory_arg(&t.call, step);
-    qn__push_memory_arg(&t.call, step);
-    qn__push_arg(&t.call, n);
-    qn__push_arg(&t.call, n);
-    qn__push_arg(&t.call, 0);
-    qn__push_arg(&t.call, 0);
+    /* absmax: any values will do */
+    QN__PUSH_MEMORY(&t.call, step, &memory[0], &memory[1], &memory[1], &memory[1], &memory[1]);
+    QN__PUSH_WIDE(&t.call, 0);
+    QN__PUSH_MEMORY(&t.call, &memory[2], step, step);
+    QN__PUSH_NUMBERS(&t.call, n, n, 0, 0);
     return rate_of_product(&t, n, step, seconds, rate, err);
 }
 
@@ -153,10 +136,9 @@ static qn_status measure_map(const qn__gpu_driver *driver, qn__gpu *gpu, uint64_
               .kernel = vectors ? qn__kernel_vector(QN__K_MAP) : QN__K_MAP,
               .result = &memory[2]};
     qn__gpu_grid(t.kernel, count, t.groups);
-    qn__push_memory_arg(&t.call, &memory[0]);
-    qn__push_memory_arg(&t.call, &memory[2]);
-    qn__push_wide_arg(&t.call, count);
-    qn__push_arg(&t.call, op);
+    QN__PUSH_MEMORY(&t.call, &memory[0], &memory[2]);
+    QN__PUSH_WIDE(&t.call, count);
+    QN__PUSH_NUMBERS(&t.call, op);
     const qn_status status = rate_of(&t, rate, err);
     *rate *= (double)count;
     return status;

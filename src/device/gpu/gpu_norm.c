@@ -15,9 +15,7 @@ void qn__gpu_launch_norm(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, u
 }
 
 void qn__gpu_push_norm_inputs(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call *c) {
-    qn__push_memory_arg(c, &pass->worker->step);
-    qn__push_memory_arg(c, &pass->worker->pixels.taps);
-    qn__push_memory_arg(c, qn__gpu_input_of(pass, i));
+    QN__PUSH_MEMORY(c, &pass->worker->step, &pass->worker->pixels.taps, qn__gpu_input_of(pass, i));
 }
 
 /* The moments of a layer's inputs, or with QN_NORM_ERRORS those of its errors. */
@@ -26,20 +24,14 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     const uint32_t grains = (uint32_t)grains_of(w, pass->items);
     qn__gpu_call c = {0}, d = {0};
     qn__gpu_push_norm_inputs(pass, i, &c);
-    qn__push_memory_arg(&c, flags ? qn__gpu_errors_of(w, i) : &w->step);
-    qn__push_memory_arg(&c, &w->layer[i].moments);
-    qn__push_memory_arg(&c, &w->pixels.chains);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, grains);
-    qn__push_arg(&c, flags);
+    QN__PUSH_MEMORY(&c, flags ? qn__gpu_errors_of(w, i) : &w->step, &w->layer[i].moments,
+                    &w->pixels.chains);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, grains, flags);
     qn__gpu_launch_norm(pass, QN__K_NORM_SUMS, (uint64_t)grains * qn__gpu_pixels(w->layer[i].layer),
                         i, &c);
     qn__gpu_push_norm_inputs(pass, i, &d);
-    qn__push_memory_arg(&d, &w->pixels.chains);
-    qn__push_memory_arg(&d, &w->layer[i].moments);
-    qn__push_arg(&d, i * QN__GPU_TAPS);
-    qn__push_arg(&d, grains);
-    qn__push_arg(&d, flags);
+    QN__PUSH_MEMORY(&d, &w->pixels.chains, &w->layer[i].moments);
+    QN__PUSH_NUMBERS(&d, i * QN__GPU_TAPS, grains, flags);
     qn__gpu_launch_norm(pass, QN__K_NORM_MOMENTS, grains, i, &d);
 }
 
@@ -49,14 +41,10 @@ void qn__gpu_norm_outputs(qn__gpu_pass *pass, qn__kernel kernel, uint32_t i, uin
     const int drops = qn__gpu_drops(pass, i);
     qn__gpu_call c = {0};
     qn__gpu_push_norm_inputs(pass, i, &c);
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, &l->moments);
-    qn__push_memory_arg(&c, &l->output);
-    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->batch.numbers);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, divisions);
+    QN__PUSH_MEMORY(&c, &w->model.parameters, &l->moments, &l->output,
+                    drops ? &l->dropped : &w->step, &w->batch.numbers);
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, divisions);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch_norm(pass, kernel, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
     qn__gpu_launch_gate(pass, i);
@@ -69,14 +57,11 @@ void qn__gpu_norm_errors(qn__gpu_pass *pass, qn__kernel kernel, uint32_t i, uint
     if (l->source < 0)
         return;
     qn__gpu_push_norm_inputs(pass, i, &c);
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, &l->moments);
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)l->source));
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, divisions);
-    qn__push_arg(&c, qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
+    QN__PUSH_MEMORY(&c, &w->model.parameters, &l->moments, qn__gpu_errors_of(w, i),
+                    qn__gpu_errors_of(w, (uint32_t)l->source));
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, divisions,
+                     qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
     qn__gpu_launch_norm(pass, kernel, (uint64_t)pass->items * qn__gpu_pixels(l->layer), i, &c);
     qn__gpu_finish_errors(pass, i);
 }
@@ -99,17 +84,12 @@ static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__gpu_layer *l = &w->layer[i];
     const uint32_t channels = l->layer->to.channels;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &l->moments);
-    qn__push_memory_arg(&c, &w->model.sums);
-    qn__push_memory_arg(&c, &w->reports.status);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, channels);
-    qn__push_arg(&c, qn__gpu_pixels(l->layer));
-    qn__push_arg(&c, (uint32_t)grains_of(w, pass->items));
-    qn__push_arg(&c, i);
-    qn__push_float_arg(&c, w->program->partial_limit);
-    qn__push_arg(&c, add ? QN_GRADIENT_ADD : 0);
+    QN__PUSH_MEMORY(&c, &w->step, &l->moments, &w->model.sums, &w->reports.status);
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_NUMBERS(&c, channels, qn__gpu_pixels(l->layer), (uint32_t)grains_of(w, pass->items),
+                     i);
+    QN__PUSH_FLOATS(&c, w->program->partial_limit);
+    QN__PUSH_NUMBERS(&c, add ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch_over(pass, QN__K_NORM_GRADIENT, qn__gpu_ld(channels), &c);
 }
 
@@ -118,11 +98,9 @@ static void run_on(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &w->layer[i];
     const uint64_t ld = qn__gpu_ld(l->layer->to.channels);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, &w->model.sums);
-    qn__push_wide_arg(&c, l->weights + 2 * ld);
-    qn__push_arg(&c, (uint32_t)(2 * ld));
+    QN__PUSH_MEMORY(&c, &w->step, &w->model.parameters, &w->model.sums);
+    QN__PUSH_WIDE(&c, l->weights + 2 * ld);
+    QN__PUSH_NUMBERS(&c, (uint32_t)(2 * ld));
     qn__gpu_launch_over(pass, QN__K_NORM_UPDATE, 2 * ld, &c);
 }
 

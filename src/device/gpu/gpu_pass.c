@@ -8,22 +8,12 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     const qn__gpu_source *source = pass->source;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, source->values);
-    qn__push_memory_arg(&c, source->rows);
-    qn__push_memory_arg(&c, source->labels);
-    qn__push_memory_arg(&c, source->weights);
-    qn__push_memory_arg(&c, &w->batch.unit);
-    qn__push_memory_arg(&c, w->batch.mean.bytes ? &w->batch.mean : &w->step);
-    qn__push_memory_arg(&c, w->batch.inverse.bytes ? &w->batch.inverse : &w->step);
-    qn__push_memory_arg(&c, &w->batch.inputs);
-    qn__push_memory_arg(&c, &w->batch.numbers);
-    qn__push_memory_arg(&c, &w->batch.targets);
-    qn__push_memory_arg(&c, &w->batch.weight);
-    qn__push_arg(&c, w->program->layer[0].in);
-    qn__push_arg(&c, source->bytes);
-    qn__push_arg(&c, qn__kernel_scale(w->program->scale));
-    qn__push_arg(&c, source->flags);
+    QN__PUSH_MEMORY(&c, &w->step, source->values, source->rows, source->labels, source->weights,
+                    &w->batch.unit, w->batch.mean.bytes ? &w->batch.mean : &w->step,
+                    w->batch.inverse.bytes ? &w->batch.inverse : &w->step, &w->batch.inputs,
+                    &w->batch.numbers, &w->batch.targets, &w->batch.weight);
+    QN__PUSH_NUMBERS(&c, w->program->layer[0].in, source->bytes,
+                     qn__kernel_scale(w->program->scale), source->flags);
     qn__gpu_launch_over(pass, QN__K_FETCH, pass->items, &c);
 }
 
@@ -39,32 +29,24 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     const uint32_t last = w->program->layers - 1;
     const qn__layer *l = w->layer[last].layer;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->layer[last].output);
-    qn__push_memory_arg(&c, &w->batch.targets);
-    qn__push_memory_arg(&c, &w->batch.weight);
-    qn__push_memory_arg(&c, &w->batch.loss);
-    qn__push_memory_arg(&c, &w->batch.classes);
-    qn__push_memory_arg(&c, &w->batch.scores);
-    qn__push_memory_arg(&c, &w->batch.finite);
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, last));
-    qn__push_arg(&c, l->out);
-    qn__push_arg(&c, qn__kernel_activation(l->activation));
-    qn__push_arg(&c, qn__kernel_loss(w->program->loss));
-    qn__push_float_arg(&c, qn__program_loss_number(w->program));
-    qn__push_float_arg(&c, ldexpf(1.0f, (int)w->program->gradient_scale));
-    qn__push_arg(&c, flags | (w->program->real ? QN_LOSS_REAL : 0));
+    QN__PUSH_MEMORY(&c, &w->step, &w->layer[last].output, &w->batch.targets, &w->batch.weight,
+                    &w->batch.loss, &w->batch.classes, &w->batch.scores, &w->batch.finite,
+                    qn__gpu_errors_of(w, last));
+    QN__PUSH_NUMBERS(&c, l->out, qn__kernel_activation(l->activation),
+                     qn__kernel_loss(w->program->loss));
+    QN__PUSH_FLOATS(&c, qn__program_loss_number(w->program),
+                    ldexpf(1.0f, (int)w->program->gradient_scale));
+    QN__PUSH_NUMBERS(&c, flags | (w->program->real ? QN_LOSS_REAL : 0));
     qn__gpu_launch_over(pass, QN__K_LOSS, pass->items, &c);
 }
 
 static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count, float decay) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
+    QN__PUSH_MEMORY(&c, &w->step);
     qn__gpu_push_state(w, &c);
-    qn__push_memory_arg(&c, &w->model.sums);
-    qn__push_wide_arg(&c, begin);
-    qn__push_wide_arg(&c, count);
+    QN__PUSH_MEMORY(&c, &w->model.sums);
+    QN__PUSH_WIDE(&c, begin, count);
     qn__gpu_push_rule(w->program, decay, &c);
     qn__gpu_launch_over(pass, QN__K_UPDATE, count, &c);
 }
@@ -124,13 +106,9 @@ void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
 void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->batch.loss);
-    qn__push_memory_arg(&c, &w->batch.classes);
-    qn__push_memory_arg(&c, &w->batch.targets);
-    qn__push_memory_arg(&c, &w->batch.finite);
-    qn__push_memory_arg(&c, &w->reports.status);
-    qn__push_arg(&c, flags | (w->program->real ? QN_LOSS_REAL : 0));
+    QN__PUSH_MEMORY(&c, &w->step, &w->batch.loss, &w->batch.classes, &w->batch.targets,
+                    &w->batch.finite, &w->reports.status);
+    QN__PUSH_NUMBERS(&c, flags | (w->program->real ? QN_LOSS_REAL : 0));
     qn__gpu_launch_over(pass, QN__K_TALLY, pass->items, &c);
 }
 
@@ -142,12 +120,10 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
         for (uint32_t v = 0; v < qn__gpu_vectors(l->layer); ++v) {
             const uint32_t depth = l->layer->depth;
             qn__gpu_call c = {0};
-            qn__push_memory_arg(&c, &w->model.sums);
-            qn__push_memory_arg(&c, &w->model.canonical);
-            qn__push_wide_arg(&c, l->weights + v * qn__gpu_ld(out));
-            qn__push_arg(&c, depth);
-            qn__push_arg(&c, out);
-            qn__push_wide_arg(&c, l->layer->weights + (uint64_t)v * out);
+            QN__PUSH_MEMORY(&c, &w->model.sums, &w->model.canonical);
+            QN__PUSH_WIDE(&c, l->weights + v * qn__gpu_ld(out));
+            QN__PUSH_NUMBERS(&c, depth, out);
+            QN__PUSH_WIDE(&c, l->layer->weights + (uint64_t)v * out);
             qn__gpu_launch_over(pass, kernel, (depth + (uint64_t)1) * qn__gpu_ld(out), &c);
         }
     }

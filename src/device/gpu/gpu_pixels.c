@@ -11,17 +11,8 @@ void qn__gpu_unfold(qn__gpu_pass *pass, const qn__gpu_chunk *k, const qn__gpu_me
                     const qn__gpu_memory *to) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->pixels.taps);
-    qn__push_memory_arg(&c, from);
-    qn__push_memory_arg(&c, to);
-    qn__push_memory_arg(&c, &w->pixels.rows);
-    qn__push_arg(&c, k->index);
-    qn__push_arg(&c, k->first);
-    qn__push_arg(&c, k->count);
-    qn__push_arg(&c, k->column);
-    qn__push_arg(&c, k->columns);
-    qn__push_arg(&c, k->span);
+    QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, from, to, &w->pixels.rows);
+    QN__PUSH_NUMBERS(&c, k->index, k->first, k->count, k->column, k->columns, k->span);
     qn__gpu_launch_over(pass, QN__K_UNFOLD,
                         qn__gpu_pieces(k->count, 16) * (qn__gpu_ld(k->columns) / 4), &c);
 }
@@ -32,21 +23,11 @@ void qn__gpu_finish_chains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *
     const int drops = qn__gpu_drops(pass, i);
     const uint32_t out = l->layer->to.channels;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->pixels.taps);
-    qn__push_memory_arg(&c, &w->pixels.chains);
-    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, &l->output);
-    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->batch.numbers);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_wide_arg(&c, l->biases);
-    qn__push_arg(&c, k->index);
-    qn__push_arg(&c, k->first);
-    qn__push_arg(&c, k->count);
-    qn__push_arg(&c, out);
-    qn__push_arg(&c, flags);
+    QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, &w->pixels.chains, qn__gpu_input_of(pass, i),
+                    &w->model.parameters, &l->output, drops ? &l->dropped : &w->step,
+                    &w->batch.numbers);
+    QN__PUSH_WIDE(&c, l->weights, l->biases);
+    QN__PUSH_NUMBERS(&c, k->index, k->first, k->count, out, flags);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch_over(pass, QN__K_PIXELS_FORWARD, qn__gpu_sixteens(k->count, out), &c);
 }
@@ -79,19 +60,11 @@ void qn__gpu_finish_source(qn__gpu_pass *pass, uint32_t i, int32_t source,
     const qn__worker *w = pass->worker;
     const uint32_t in = w->layer[i].layer->from.channels;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->pixels.taps);
-    qn__push_memory_arg(&c, from);
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, flags & QN_PIXELS_CHAINS ? &w->pixels.transposed : &w->step);
-    qn__push_memory_arg(&c, qn__gpu_derived_of(w, (uint32_t)source));
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, (uint32_t)source));
-    qn__push_memory_arg(&c, &w->batch.numbers);
-    qn__push_arg(&c, k->index);
-    qn__push_arg(&c, k->first);
-    qn__push_arg(&c, k->count);
-    qn__push_arg(&c, in);
-    qn__push_arg(&c, flags);
+    QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, from, qn__gpu_errors_of(w, i),
+                    flags & QN_PIXELS_CHAINS ? &w->pixels.transposed : &w->step,
+                    qn__gpu_derived_of(w, (uint32_t)source), qn__gpu_errors_of(w, (uint32_t)source),
+                    &w->batch.numbers);
+    QN__PUSH_NUMBERS(&c, k->index, k->first, k->count, in, flags);
     if (qn__gpu_gives_last(w, i, source))
         qn__gpu_push_outputs(w, (uint32_t)source, 1, &c);
     else
@@ -120,12 +93,9 @@ static void launch_turn(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_memory_arg(&c, &w->pixels.transposed);
-    qn__push_wide_arg(&c, w->layer[i].weights);
-    qn__push_arg(&c, qn__gpu_window_of(l));
-    qn__push_arg(&c, l->from.channels);
-    qn__push_arg(&c, l->to.channels);
+    QN__PUSH_MEMORY(&c, &w->model.parameters, &w->pixels.transposed);
+    QN__PUSH_WIDE(&c, w->layer[i].weights);
+    QN__PUSH_NUMBERS(&c, qn__gpu_window_of(l), l->from.channels, l->to.channels);
     qn__gpu_launch_over(pass, QN__K_TRANSPOSE_WEIGHTS,
                         qn__gpu_sixteens(qn__gpu_error_depth(l) + (uint64_t)1, l->from.channels),
                         &c);

@@ -10,19 +10,9 @@ static void absmax(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *from, u
                    uint32_t pixels, uint32_t grain_place, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, from);
-    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
-    qn__push_memory_arg(&c, &w->integers.absmax_items);
-    qn__push_memory_arg(&c, &w->integers.absmax_grains);
-    qn__push_memory_arg(&c, &w->reports.status);
-    qn__push_arg(&c, columns);
-    qn__push_arg(&c, pixels);
-    qn__push_arg(&c, w->bits);
-    qn__push_arg(&c, w->layer[i].output_place);
-    qn__push_arg(&c, grain_place);
-    qn__push_arg(&c, i);
-    qn__push_arg(&c, flags);
+    QN__PUSH_MEMORY(&c, &w->step, from, &w->integers.absmax_outputs, &w->integers.absmax_items,
+                    &w->integers.absmax_grains, &w->reports.status);
+    QN__PUSH_NUMBERS(&c, columns, pixels, w->bits, w->layer[i].output_place, grain_place, i, flags);
     qn__gpu_launch_over(pass, QN__K_PIXELS_ABSMAX, pass->items, &c);
 }
 
@@ -32,21 +22,11 @@ static void quantize_rows(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *k
                           const qn__gpu_memory *from, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->pixels.taps);
-    qn__push_memory_arg(&c, from);
-    qn__push_memory_arg(&c, &w->integers.absmax_outputs);
-    qn__push_memory_arg(&c, &w->integers.absmax_items);
-    qn__push_memory_arg(&c, &w->integers.absmax_rows);
-    qn__push_memory_arg(&c, &w->integers.quantized_items);
-    qn__push_arg(&c, k->index);
-    qn__push_arg(&c, k->first);
-    qn__push_arg(&c, k->count);
-    qn__push_arg(&c, k->columns);
-    qn__push_arg(&c, w->layer[i].layer->to.channels);
-    qn__push_arg(&c, w->bits);
-    qn__push_arg(&c, w->layer[i].output_place);
-    qn__push_arg(&c, flags);
+    QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, from, &w->integers.absmax_outputs,
+                    &w->integers.absmax_items, &w->integers.absmax_rows,
+                    &w->integers.quantized_items);
+    QN__PUSH_NUMBERS(&c, k->index, k->first, k->count, k->columns, w->layer[i].layer->to.channels,
+                     w->bits, w->layer[i].output_place, flags);
     qn__gpu_launch_over(pass, QN__K_QUANTIZE_ROWS, k->count * qn__gpu_words(k->columns), &c);
 }
 
@@ -118,15 +98,11 @@ static void launch_biases(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *
     const qn__worker *w = pass->worker;
     const uint32_t out = w->layer[i].layer->to.channels;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->pixels.rows);
-    qn__push_memory_arg(&c, e);
-    qn__push_memory_arg(&c, &w->model.sums);
-    qn__push_memory_arg(&c, &w->reports.status);
-    qn__push_wide_arg(&c, w->layer[i].biases);
-    qn__push_arg(&c, out);
-    qn__push_arg(&c, i);
-    qn__push_float_arg(&c, w->program->partial_limit);
-    qn__push_arg(&c, add ? QN_GRADIENT_ADD : 0);
+    QN__PUSH_MEMORY(&c, &w->pixels.rows, e, &w->model.sums, &w->reports.status);
+    QN__PUSH_WIDE(&c, w->layer[i].biases);
+    QN__PUSH_NUMBERS(&c, out, i);
+    QN__PUSH_FLOATS(&c, w->program->partial_limit);
+    QN__PUSH_NUMBERS(&c, add ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch_over(pass, QN__K_BIAS, out, &c);
 }
 

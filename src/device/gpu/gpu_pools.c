@@ -11,17 +11,14 @@ static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
     const qn__layer *l = w->layer[i].layer;
     const uint32_t pixels = backward ? qn__gpu_from_pixels(l) : qn__gpu_pixels(l);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->pixels.taps);
-    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
+    QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, qn__gpu_input_of(pass, i));
     if (backward)
-        qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c,
-                        backward ? qn__gpu_errors_of(w, (uint32_t)source) : &w->layer[i].output);
-    qn__push_arg(&c, i * QN__GPU_TAPS);
-    qn__push_arg(&c, (l->kind == QN__LAYER_MAXPOOL ? QN_POOL_MAX : 0) |
+        QN__PUSH_MEMORY(&c, qn__gpu_errors_of(w, i));
+    QN__PUSH_MEMORY(&c, backward ? qn__gpu_errors_of(w, (uint32_t)source) : &w->layer[i].output);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS,
+                     (l->kind == QN__LAYER_MAXPOOL ? QN_POOL_MAX : 0) |
                          (backward && !qn__gpu_gives_first(w, i, source) ? QN_POOL_ADD : 0));
-    qn__push_float_arg(&c, 1.0f / (float)qn__gpu_window_of(l));
+    QN__PUSH_FLOATS(&c, 1.0f / (float)qn__gpu_window_of(l));
     qn__gpu_launch_over(pass, backward ? QN__K_POOL_ERRORS : QN__K_POOL_FORWARD,
                         qn__gpu_sixteens((uint64_t)pass->items * pixels, l->from.channels), &c);
 }

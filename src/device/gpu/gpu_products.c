@@ -48,16 +48,10 @@ void qn__gpu_launch_float_forward(qn__gpu_pass *pass, uint32_t i) {
     const int drops = qn__gpu_drops(pass, i);
     const product p = choose(w, QN__K_FORWARD_LARGE, pass->items, l->layer->out);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_wide_arg(&c, l->biases);
-    qn__push_memory_arg(&c, &l->output);
-    qn__push_memory_arg(&c, drops ? &l->dropped : &w->step);
-    qn__push_memory_arg(&c, &w->batch.numbers);
-    qn__push_arg(&c, l->layer->in);
-    qn__push_arg(&c, l->layer->out);
+    QN__PUSH_MEMORY(&c, &w->step, qn__gpu_input_of(pass, i), &w->model.parameters);
+    QN__PUSH_WIDE(&c, l->weights, l->biases);
+    QN__PUSH_MEMORY(&c, &l->output, drops ? &l->dropped : &w->step, &w->batch.numbers);
+    QN__PUSH_NUMBERS(&c, l->layer->in, l->layer->out);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
     qn__gpu_launch_gate(pass, i);
@@ -67,16 +61,10 @@ void qn__gpu_launch_chains(qn__gpu_pass *pass, const qn__gpu_factors *f) {
     const qn__worker *w = pass->worker;
     const product p = choose(w, QN__K_FORWARD_LARGE, f->rows, f->out);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, f->step);
-    qn__push_memory_arg(&c, f->a);
-    qn__push_memory_arg(&c, f->weights);
-    qn__push_wide_arg(&c, f->first);
-    qn__push_wide_arg(&c, f->first + f->in * qn__gpu_ld(f->out));
-    qn__push_memory_arg(&c, f->to);
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, &w->batch.numbers);
-    qn__push_arg(&c, f->in);
-    qn__push_arg(&c, f->out);
+    QN__PUSH_MEMORY(&c, f->step, f->a, f->weights);
+    QN__PUSH_WIDE(&c, f->first, f->first + f->in * qn__gpu_ld(f->out));
+    QN__PUSH_MEMORY(&c, f->to, &w->step, &w->batch.numbers);
+    QN__PUSH_NUMBERS(&c, f->in, f->out);
     qn__gpu_push_plain(w, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
@@ -88,15 +76,11 @@ void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t i, const qn__gpu_m
     const uint32_t source = (uint32_t)l->source;
     const product p = choose(w, QN__K_ERRORS_LARGE, pass->items, l->layer->in);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
-    qn__push_memory_arg(&c, &w->model.parameters);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_memory_arg(&c, qn__gpu_derived_of(w, source));
-    qn__push_memory_arg(&c, plain ? plain : qn__gpu_errors_of(w, source));
-    qn__push_memory_arg(&c, &w->batch.numbers);
-    qn__push_arg(&c, l->layer->in);
-    qn__push_arg(&c, l->layer->out);
+    QN__PUSH_MEMORY(&c, &w->step, qn__gpu_errors_of(w, i), &w->model.parameters);
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_MEMORY(&c, qn__gpu_derived_of(w, source), plain ? plain : qn__gpu_errors_of(w, source),
+                    &w->batch.numbers);
+    QN__PUSH_NUMBERS(&c, l->layer->in, l->layer->out);
     if (plain)
         qn__gpu_push_plain(w, &c);
     else
@@ -111,18 +95,11 @@ void qn__gpu_launch_gradient(qn__gpu_pass *pass, uint32_t i, const qn__gpu_facto
     p.groups[2] = qn__gpu_k_blocks(pass, grains, (uint64_t)p.groups[0] * p.groups[1], f->first,
                                    f->first + f->in * qn__gpu_ld(f->out), add);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, f->step);
-    qn__push_memory_arg(&c, f->a);
-    qn__push_memory_arg(&c, f->e);
-    qn__push_memory_arg(&c, &w->model.sums);
-    qn__push_memory_arg(&c, &w->reports.status);
-    qn__push_wide_arg(&c, f->first);
-    qn__push_arg(&c, f->in);
-    qn__push_arg(&c, f->out);
-    qn__push_arg(&c, i);
-    qn__push_float_arg(&c, w->program->partial_limit);
-    qn__push_arg(&c, p.groups[2]);
-    qn__push_arg(&c, add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
+    QN__PUSH_MEMORY(&c, f->step, f->a, f->e, &w->model.sums, &w->reports.status);
+    QN__PUSH_WIDE(&c, f->first);
+    QN__PUSH_NUMBERS(&c, f->in, f->out, i);
+    QN__PUSH_FLOATS(&c, w->program->partial_limit);
+    QN__PUSH_NUMBERS(&c, p.groups[2], add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
@@ -143,16 +120,12 @@ void qn__gpu_launch_learn(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &w->layer[i];
     const product p = product_of(QN__K_LEARN_VECTOR, l->layer->in, l->layer->out);
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &w->step);
-    qn__push_memory_arg(&c, qn__gpu_input_of(pass, i));
-    qn__push_memory_arg(&c, qn__gpu_errors_of(w, i));
+    QN__PUSH_MEMORY(&c, &w->step, qn__gpu_input_of(pass, i), qn__gpu_errors_of(w, i));
     qn__gpu_push_state(w, &c);
-    qn__push_memory_arg(&c, &w->reports.status);
-    qn__push_wide_arg(&c, l->weights);
-    qn__push_arg(&c, l->layer->in);
-    qn__push_arg(&c, l->layer->out);
-    qn__push_arg(&c, i);
-    qn__push_float_arg(&c, w->program->partial_limit);
+    QN__PUSH_MEMORY(&c, &w->reports.status);
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_NUMBERS(&c, l->layer->in, l->layer->out, i);
+    QN__PUSH_FLOATS(&c, w->program->partial_limit);
     qn__gpu_push_rule(w->program, w->program->weight_decay, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }

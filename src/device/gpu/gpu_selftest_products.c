@@ -134,11 +134,9 @@ static qn_status set_step(const bench *s, uint32_t items, uint32_t grain, qn_err
 
 /* Layer, activation, threshold, keep and seed: of a layer that has none of them. */
 static void push_outputs(qn__gpu_call *c) {
-    qn__push_arg(c, 0);
-    qn__push_arg(c, QN_ACT_NONE);
-    qn__push_arg(c, 0);
-    qn__push_float_arg(c, 1.0f);
-    qn__push_wide_arg(c, 0);
+    QN__PUSH_NUMBERS(c, 0, QN_ACT_NONE, 0);
+    QN__PUSH_FLOATS(c, 1.0f);
+    QN__PUSH_WIDE(c, 0);
 }
 
 /* Runs a kernel that writes floats, and reads what came out: not what another kernel left there. */
@@ -159,19 +157,10 @@ static qn_status floats_of(const bench *s, qn__kernel kernel, const qn__gpu_call
 static qn_status try_forward(const bench *s, qn__kernel kernel, qn_error *err) {
     const qn__gpu_memory *m = s->memory;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &m[STEP]);
-    qn__push_memory_arg(&c, &m[LEFT]);
-    qn__push_memory_arg(&c, &m[OF_ROWS]);
-    qn__push_memory_arg(&c, &m[RIGHT]);
-    qn__push_memory_arg(&c, &m[OF_COLUMNS]);
-    qn__push_memory_arg(&c, &m[BIAS]);
-    qn__push_wide_arg(&c, 0);
-    qn__push_memory_arg(&c, &m[FLOATS]);
-    qn__push_memory_arg(&c, &m[STEP]);
-    qn__push_memory_arg(&c, &m[STEP]);
-    qn__push_arg(&c, LONG);
-    qn__push_arg(&c, COLUMNS);
-    qn__push_arg(&c, 0);
+    QN__PUSH_MEMORY(&c, &m[STEP], &m[LEFT], &m[OF_ROWS], &m[RIGHT], &m[OF_COLUMNS], &m[BIAS]);
+    QN__PUSH_WIDE(&c, 0);
+    QN__PUSH_MEMORY(&c, &m[FLOATS], &m[STEP], &m[STEP]);
+    QN__PUSH_NUMBERS(&c, LONG, COLUMNS, 0);
     push_outputs(&c);
     const qn_status status = floats_of(s, kernel, &c, err);
     for (int r = 0; status == QN_OK && r < ROWS; ++r)
@@ -190,15 +179,9 @@ static qn_status try_forward(const bench *s, qn__kernel kernel, qn_error *err) {
 static qn_status try_errors(const bench *s, qn__kernel kernel, qn_error *err) {
     const qn__gpu_memory *m = s->memory;
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &m[STEP]);
-    qn__push_memory_arg(&c, &m[LEFT]);
-    qn__push_memory_arg(&c, &m[OF_ROWS]);
-    qn__push_memory_arg(&c, &m[RIGHT]);
-    qn__push_memory_arg(&c, &m[FLOATS]);
-    qn__push_memory_arg(&c, &m[FLOATS]);
-    qn__push_memory_arg(&c, &m[STEP]);
-    qn__push_arg(&c, COLUMNS);
-    qn__push_arg(&c, LONG);
+    QN__PUSH_MEMORY(&c, &m[STEP], &m[LEFT], &m[OF_ROWS], &m[RIGHT], &m[FLOATS], &m[FLOATS],
+                    &m[STEP]);
+    QN__PUSH_NUMBERS(&c, COLUMNS, LONG);
     push_outputs(&c);
     const qn_status status = floats_of(s, kernel, &c, err);
     for (int r = 0; status == QN_OK && r < ROWS; ++r)
@@ -231,21 +214,11 @@ static qn_status try_gradient(const bench *s, qn__kernel kernel, uint32_t grain,
     const float limit = 0x1p61f;
     qn_status_words words = {0};
     qn__gpu_call c = {0};
-    qn__push_memory_arg(&c, &m[STEP]);
-    qn__push_memory_arg(&c, &m[LEFT]);
-    qn__push_memory_arg(&c, &m[RIGHT]);
-    qn__push_memory_arg(&c, &m[OF_GRAINS]);
-    qn__push_memory_arg(&c, &m[UNITS]);
-    qn__push_memory_arg(&c, &m[STATUS]);
-    qn__push_wide_arg(&c, 0);
-    qn__push_arg(&c, ROWS);
-    qn__push_arg(&c, COLUMNS);
-    qn__push_arg(&c, 0);
-    qn__push_arg(&c, 0);
-    qn__push_arg(&c, GRAINS);
-    qn__push_float_arg(&c, limit);
-    qn__push_arg(&c, k_blocks);
-    qn__push_arg(&c, QN_GRADIENT_ADD);
+    QN__PUSH_MEMORY(&c, &m[STEP], &m[LEFT], &m[RIGHT], &m[OF_GRAINS], &m[UNITS], &m[STATUS]);
+    QN__PUSH_WIDE(&c, 0);
+    QN__PUSH_NUMBERS(&c, ROWS, COLUMNS, 0, 0, GRAINS);
+    QN__PUSH_FLOATS(&c, limit);
+    QN__PUSH_NUMBERS(&c, k_blocks, QN_GRADIENT_ADD);
     qn_status status = set_step(s, NUMBERS - 3, grain, err);
     if (status == QN_OK)
         status = s->driver->clear(s->gpu, &m[UNITS], 0, sizeof s->o->units, err);

@@ -72,12 +72,11 @@ static qn_status start(const qn__gpu_driver *driver, qn__gpu *gpu, const qn__ker
                        qn_error *err) {
     const uint64_t groups = qn__gpu_pieces(count, OF_A_GROUP);
     qn__gpu_call call = {.count = 0};
-    qn__push_memory_arg(&call, &totals->words);
+    QN__PUSH_MEMORY(&call, &totals->words);
     for (uint32_t i = 0; i < total->arrays; ++i)
-        qn__push_memory_arg(&call, array[total->array + i]);
-    qn__push_wide_arg(&call, total->word);
-    qn__push_wide_arg(&call, first);
-    qn__push_arg(&call, (uint32_t)count);
+        QN__PUSH_MEMORY(&call, array[total->array + i]);
+    QN__PUSH_WIDE(&call, total->word, first);
+    QN__PUSH_NUMBERS(&call, (uint32_t)count);
     return driver->start(gpu, program,
                          groups < QN__KERNEL_GROUPS ? (uint32_t)groups : QN__KERNEL_GROUPS,
                          call.argument, call.count, err);
