@@ -34,6 +34,7 @@ static const struct {
     {"data.unlabelled", "unlabelled"},
     {"data.weight", "weight"},
     {"data.no_cache", "no-cache"},
+    {"fit.parameters", "set"},
     {"kernel.allow_path", "allow-path"},
     {"kernel.checkpoint", "checkpoint"},
     {"kernel.checkpoint_seconds", "checkpoint-every"},

@@ -27,7 +27,7 @@ typedef struct fit_flags {
 static const option fit_options[] = {
     {.heading = "Data", ROW_DATA(from.data, "data in any format that train reads; required")},
     {.more = source_label_options, AT(from)},
-    {.more = source_column_options, AT(from)},
+    {.more = source_column_options + 1, AT(from)}, /* without --task: the kind decides it */
     {.more = source_image_options, AT(from)},
 
     {.heading = "Model",
@@ -165,8 +165,6 @@ static int check_flags(const fit_flags *f, const qn_fit_kind *kind) {
         return message_usage("leave it out; --drop leaves out the column of the labels",
                              "--%s does nothing here: %s takes no labels",
                              f->from.label ? "label" : "labels", kind->name);
-    if (f->from.task)
-        return message_usage("leave it out", "--task does nothing here: the kind decides it");
     int code = sources_check(&f->from);
     if (code < 0)
         code = compute_check(&f->compute);

@@ -3,7 +3,7 @@
     python generate_abi.py SOURCE_DIR _abi.py
 
 They are read from the public headers, so they cannot differ from the library that is built from
-the same headers. tests/test_python_abi.py compares the result with the compiler's sizes and places.
+the same headers. tests/test_python.py compares the result with the compiler's sizes and places.
 """
 
 import re

@@ -125,8 +125,9 @@ def test_evaluate_show_and_messages(quern, table, models, tmp_path):
             (("fit", "trees", "--data", folder / "t.csv", "-o", tmp_path / "x"), "name one of these: kmeans, pca, ridge, lasso"),
             (("fit", "kmeans", "--data", folder / "t.csv", "--label", "price", "-o", tmp_path / "x"), "--drop"),
             (("fit", "kmeans", "--data", folder / "other.csv", "-o", tmp_path / "x"), "categories"),
-            (("fit", "pca", "--data", tmp_path / "gap.csv", "-o", tmp_path / "x"), "lacks 1 values"),
-            (("fit", "kmeans", "--data", tmp_path / "few.csv", "--set", "clusters=3", "-o", tmp_path / "x"), "2 items"),
+            (("fit", "pca", "--data", tmp_path / "gap.csv", "-o", tmp_path / "x"), 'column "v" lacks 1 values'),
+            (("fit", "kmeans", "--data", folder / "t.csv", "--set", "clusters", "-o", tmp_path / "x"), 'clusters cannot be ""\n  at --set\n'),
+            (("fit", "kmeans", "--data", tmp_path / "few.csv", "--set", "clusters=3", "-o", tmp_path / "x"), "as many clusters as items"),
             (("fit", "pca", "--data", tmp_path / "few.csv", "--set", "components=3", "-o", tmp_path / "x"), "at most as many"),
             (("fit", "ridge", "--data", folder / "t.csv", "--label", "price", "--set", "alpha=-1", "-o", tmp_path / "x"), "a number from 0"),
             (("fit", "ridge", "--data", folder / "t.csv", "--label", "price", "--set", "alpha=1 alpha=2", "-o", tmp_path / "x"), "twice"),
@@ -134,6 +135,19 @@ def test_evaluate_show_and_messages(quern, table, models, tmp_path):
         done = subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=60)
         assert done.returncode in (1, 2) and said in done.stderr, (words, done.stderr)
     assert not (tmp_path / "x").exists()
+
+
+def test_wide_columns_count_as_floats(quern, tmp_path):
+    """A replay finds the data also where exact numbers lie beside the floats, in any order of columns."""
+    rows = [(k * k % 11 + 0.5, 2 ** 53 + k, k) for k in range(20)]
+    for name, order in (("t.csv", (0, 1, 2)), ("other.csv", (0, 2, 1))):
+        with open(tmp_path / name, "w", newline="") as file:
+            csv.writer(file).writerows([[("y", "a", "b")[k] for k in order], *([r[k] for k in order] for r in rows)])
+    for kind in ("pca", "ridge"):
+        run(quern, "fit", kind, "--data", tmp_path / "t.csv", "-o", tmp_path / "m.st",
+            *(("--label", "y") if kind == "ridge" else ()))
+        for name in ("t.csv", "other.csv"):
+            assert "identical" in run(quern, "replay", tmp_path / "m.st", "--data", tmp_path / name).stdout
 
 
 def remade(header, body):

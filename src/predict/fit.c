@@ -100,6 +100,24 @@ static qn_status agree(qn_cluster *cluster, const qn__model_kind *kind, const ch
     return cluster ? qn_cluster_agree(cluster, NULL, items, 2, err) : QN_OK;
 }
 
+/* What a kind takes of a table (docs/exactness.md 20.7): float32 values, and labels only where it
+ * predicts them. Both are the caller's. */
+static qn_data taken_of(const qn__model_kind *kind, const qn_data *data) {
+    const int labelled = kind->predicted == QN_PREDICTS_LABELS;
+    qn_data taken = *data;
+    if (!data->wide && (labelled || (!data->labels && !data->targets)))
+        return taken;
+    taken.wide = NULL;
+    taken.late = NULL;
+    if (!labelled) {
+        taken.labels = NULL;
+        taken.targets = NULL;
+        taken.classes = 0;
+    }
+    qn__data_digest_now(&taken, taken.digest);
+    return taken;
+}
+
 static qn_status fit(const qn__model_kind *kind, const qn_data *data, const char *parameters,
                      const qn_compute *compute, qn_model **out, qn_fit_report *report,
                      qn_error *err) {
@@ -130,8 +148,10 @@ qn_status qn_fit(const qn_data *data, const qn_fit_options *options, qn_model **
         status = qn__sized_check(QN__SIZED("report", qn_fit_report), report, err);
     if (status == QN_OK)
         status = find_kind(o.kind, &kind, err);
-    if (status == QN_OK)
-        status = fit(kind, data, o.parameters, o.compute, out, &own, err);
+    if (status == QN_OK) {
+        const qn_data taken = taken_of(kind, data);
+        status = fit(kind, &taken, o.parameters, o.compute, out, &own, err);
+    }
     if (status == QN_OK && report)
         qn__sized_give(QN__SIZED("report", qn_fit_report), &own, report, qn__sized_of(report));
     return status;
@@ -161,12 +181,13 @@ qn_status qn_fit_again(const qn_model *model, const qn_data *data, const qn_comp
         return qn__remedy(err, QN_UNSUPPORTED, "train it again: qn_train_options_from_model");
     }
     const qn__fitting to = qn__model_fitting(model, "the data");
-    qn_status status = qn__encode(&to, data, QN__UNKNOWN_REFUSED, &made, err);
+    const qn_data taken = taken_of(model->kind, data);
+    qn_status status = qn__encode(&to, &taken, QN__UNKNOWN_REFUSED, &made, err);
+    const qn_data *found = made ? made : &taken;
     if (status == QN_OK)
-        status = check_digest(model, made ? made : data, err);
+        status = check_digest(model, found, err);
     if (status == QN_OK)
-        status =
-            fit(model->kind, made ? made : data, model->parameter_text, compute, out, &report, err);
+        status = fit(model->kind, found, model->parameter_text, compute, out, &report, err);
     qn_data_close(made);
     return status;
 }

@@ -11,11 +11,13 @@ qn_status qn__column_sums_check_threads(const char *field, int threads, qn_error
 }
 
 qn_status qn__column_sums_refuse(const qn_data *data, qn_error *err) {
+    char name[160];
     for (uint32_t k = 0; k < data->features; ++k)
         if (qn__column_categories(data, k)) {
-            qn__fail(err, QN_USAGE, "column %u has categories, and this model needs numbers", k);
+            qn__fail(err, QN_USAGE, "%s has categories, and this model needs numbers",
+                     qn__column_name(data->schema, k, name, sizeof name));
             return qn__remedy(err, QN_USAGE,
-                              "leave it out, or give a column of 0 and 1 for each "
+                              "leave it out (`data.drop`), or give a column of 0 and 1 for each "
                               "category");
         }
     if (data->items == 0)
@@ -24,7 +26,8 @@ qn_status qn__column_sums_refuse(const qn_data *data, qn_error *err) {
 }
 
 /* Copies the means; of one item there are no covariances. */
-static qn_status take(qn__column_sums *sums, qn_error *err) {
+static qn_status take(qn__column_sums *sums, const qn_data *data, qn_error *err) {
+    char name[160];
     const double *covariance = qn_statistics_covariance(sums->from);
     const uint64_t pairs = (uint64_t)sums->columns * sums->columns;
     sums->mean = qn__alloc(pairs + sums->columns, sizeof *sums->mean, err);
@@ -38,7 +41,8 @@ static qn_status take(qn__column_sums *sums, qn_error *err) {
         qn_statistics_column(sums->from, k, QN_ALL_CLASSES, &column, NULL);
         sums->mean[k] = column.mean;
         if (column.missing > 0) {
-            qn__fail(err, QN_USAGE, "column %u lacks %llu values, and this model needs all", k,
+            qn__fail(err, QN_USAGE, "%s lacks %llu values, and this model needs all",
+                     qn__column_name(data->schema, k, name, sizeof name),
                      (unsigned long long)column.missing);
             return qn__remedy(err, QN_USAGE, "fill them in, or leave these items out");
         }
@@ -67,7 +71,7 @@ qn_status qn__column_sums_make(const qn_data *data, int labels, int threads,
     options.quantile_count = 0;
     status = qn__statistics_make(data, &options, status, &out->from, err);
     if (status == QN_OK)
-        status = take(out, err);
+        status = take(out, data, err);
     if (status != QN_OK)
         qn__column_sums_release(out);
     return status;

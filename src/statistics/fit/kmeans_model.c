@@ -20,7 +20,7 @@ static int shape(qn__sum_model *m) {
     const uint64_t clusters = m->value[CLUSTERS].whole;
     m->open.outputs = m->open.classes = (uint32_t)clusters;
     qn__sum_tensor(m, "centres", clusters, m->open.features);
-    return 1;
+    return clusters <= m->items;
 }
 
 /* One start after the other; `best` keeps the centres with the least inertia, the first of several.

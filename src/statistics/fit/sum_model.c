@@ -101,22 +101,20 @@ static qn_status refuse_shape(const qn__sum_model *m, qn_error *err) {
     qn__fail(err, QN_USAGE, "the parameters do not fit %llu items of %u features",
              (unsigned long long)m->items, m->open.features);
     return qn__remedy(err, QN_USAGE,
-                      "a model has at most as many components as there are features");
+                      "there are at most as many clusters as items, and as many components as "
+                      "features");
 }
 
-/* Values are float32: the exact ones of wide columns do not count. */
 static qn_status find(qn__sum_model *m, const qn_data *data, const qn_compute *compute,
                       qn_fit_report *report, qn_error *err) {
     const qn__sum_kind *kind = qn__sum_kind_of(m);
-    qn_data floats = *data;
-    floats.wide = NULL;
     if (kind->settle)
         kind->settle(m);
     if (!kind->shape(m))
         return refuse_shape(m, err);
     qn_status status = allocate(m, err);
     if (status == QN_OK)
-        status = kind->find(m, &floats, compute, report, err);
+        status = kind->find(m, data, compute, report, err);
     if (status == QN_OK)
         status = qn__sum_texts(m, err);
     if (status != QN_OK)
@@ -133,7 +131,9 @@ qn_status qn__sum_fit(const qn__model_kind *kind, const qn_data *data, const cha
         return QN_MEMORY;
     report->converged = 1;
     qn_status status = qn__sum_take(m, parameters, err);
-    if (status == QN_OK)
+    if (status != QN_OK)
+        qn__at(err, "`fit.parameters`");
+    else
         status = take_data(m, data, err);
     if (status == QN_OK)
         status = find(m, data, compute, report, err);

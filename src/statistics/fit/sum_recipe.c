@@ -18,7 +18,7 @@ enum { CONTRACT = 7 };
 
 static qn_status refuse_value(const qn__fit_parameter *p, const char *text, size_t size,
                               qn_error *err) {
-    qn__fail(err, QN_USAGE, "%s cannot be %.*s", p->name, (int)(size < 40 ? size : 40), text);
+    qn__fail(err, QN_USAGE, "%s cannot be \"%.*s\"", p->name, (int)(size < 40 ? size : 40), text);
     if (p->whole)
         return qn__remedy(err, QN_USAGE, "it is a whole number from %llu to %llu",
                           (unsigned long long)p->least, (unsigned long long)p->most);
@@ -54,14 +54,15 @@ static qn_status take_word(qn__sum_model *m, const char *word, size_t size, uint
     uint32_t k = 0;
     while (p[k].name && !(strlen(p[k].name) == length && memcmp(p[k].name, word, length) == 0))
         ++k;
-    if (!equal || !p[k].name)
+    if (!p[k].name)
         return refuse_name(m->open.kind, word, size, err);
     if (*seen & 1u << k) {
         qn__fail(err, QN_USAGE, "%s is given twice", p[k].name);
         return qn__remedy(err, QN_USAGE, "leave one of them out");
     }
     *seen |= 1u << k;
-    return read_value(&p[k], equal + 1, size - length - 1, &m->value[k], err);
+    return equal ? read_value(&p[k], equal + 1, size - length - 1, &m->value[k], err)
+                 : refuse_value(&p[k], "", 0, err);
 }
 
 qn_status qn__sum_take(qn__sum_model *m, const char *text, qn_error *err) {
