@@ -1,7 +1,7 @@
 /* Tables from other programs' memory, by the Arrow C Data and C Stream interfaces. These are a
  * stable binary interface of three structs, without a library: pandas, polars, pyarrow, DuckDB and
- * others fill them. The structs are those of the Apache Arrow specification; a program that has
- * them already from another header keeps that. */
+ * others fill them. The structs are those of the Apache Arrow specification; where another header
+ * has defined them already, those definitions are used. */
 #ifndef QUERN_ARROW_H
 #define QUERN_ARROW_H
 
@@ -21,19 +21,20 @@ extern "C" {
 #define ARROW_FLAG_NULLABLE 2
 #define ARROW_FLAG_MAP_KEYS_SORTED 4
 
-/* The type of a column; of a table, "+s" with a child for each column. */
+/* The type of a column. A table has the format "+s" and a child for each column. */
 struct ArrowSchema {
     const char *format; /* such as "i", int32 */
     const char *name;   /* may be NULL */
     const char *metadata;
     int64_t flags, n_children;
     struct ArrowSchema **children;
-    struct ArrowSchema *dictionary;        /* the type of the values of which this has indices */
+    struct ArrowSchema
+        *dictionary; /* of a dictionary-encoded column: the type of the dictionary's values */
     void (*release)(struct ArrowSchema *); /* NULL: it is released */
     void *private_data;
 };
 
-/* The values of a column or, with children, of a part of a table. */
+/* The values of a column. With children: a batch of rows of a table, one child a column. */
 struct ArrowArray {
     int64_t length, null_count, offset, n_buffers, n_children;
     const void **buffers;
@@ -47,8 +48,8 @@ struct ArrowArray {
 #ifndef ARROW_C_STREAM_INTERFACE
 #define ARROW_C_STREAM_INTERFACE
 
-/* A table in parts. get_schema and get_next return 0 or an errno; a part without `release` is the
- * end. */
+/* A table in batches of rows. get_schema and get_next return 0 or an errno. A batch whose `release`
+ * is NULL marks the end. */
 struct ArrowArrayStream {
     int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
     int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
@@ -58,7 +59,7 @@ struct ArrowArrayStream {
 };
 #endif
 
-/* Makes a data set from a table, part by part (docs/exactness.md 2.1.9). A column holds booleans,
+/* Makes a data set from a table, batch by batch (docs/exactness.md 2.1.9). A column holds booleans,
  * integers of 8 to 64 bits, floats of 16 to 64 bits, texts (utf8, large_utf8, utf8_view), or texts
  * in a dictionary; a column of texts is a category. A null is a missing value. Values are copied,
  * so the program may change its memory afterwards.

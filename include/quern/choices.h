@@ -39,11 +39,12 @@ QN_API const char *qn_choice_name(qn_choice_kind kind, uint32_t index);
 QN_API const char *qn_choice_about(qn_choice_kind kind, uint32_t index);
 
 /* The name of that kind that a user most likely means by `word`, such as "adamw" for "AdamW" or
- * "cross-entropy" for "nll". NULL when none is near, for NULL and for an unknown kind. */
+ * "cross-entropy" for "nll". NULL when no name is similar, for NULL and for an unknown kind. */
 QN_API const char *qn_choice_near(qn_choice_kind kind, const char *word);
 
 /* 1 when `word` names something well-known that Quern does not have, such as the optimiser
- * "rmsprop"; qn_choice_near then returns what is nearest to it. 0 for other words and for NULL. */
+ * "rmsprop"; qn_choice_near then returns the name that is most similar in meaning. 0 for other
+ * words and for NULL. */
 QN_API int qn_choice_lacks(qn_choice_kind kind, const char *word);
 
 /* 1 when the choice of this name uses `member` of qn_train_options, and not all choices of its kind

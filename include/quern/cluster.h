@@ -45,15 +45,15 @@ typedef struct qn_cluster_options {
     /* Where the ranks connect for the first time.
      *   NULL, "auto"  by what the launcher left in the environment: the MPI library under mpirun,
      *                 the list of nodes under srun, MASTER_ADDR and the port after MASTER_PORT
-     *                 under torchrun, or one of the next where it is taken; alone without a
-     *                 launcher
-     *   "none"        alone, whatever the environment says
+     *                 under torchrun, or a later port if that one is in use. Without a
+     *                 launcher: alone
+     *   "none"        alone; the environment is ignored
      *   "HOST:PORT"   at this address, where rank 0 listens; set `ranks` and `rank` too */
     const char *rendezvous;
     uint32_t ranks; /* with "HOST:PORT": number of ranks, 1..1024 */
     uint32_t rank;  /* with "HOST:PORT": number of this rank, from 0 */
-    /* A secret that all ranks know. "HOST:PORT" and torchrun: NULL is not a secret, and then HOST
-     * must be an address of this machine alone. srun: NULL takes MUNGE. mpirun needs none. */
+    /* A secret that all ranks know. "HOST:PORT" and torchrun: NULL means no secret, which is
+     * allowed only where HOST is a loopback address. srun: NULL means MUNGE. mpirun needs none. */
     const char *key;
     const char *interface;     /* network interface or address to listen on; NULL: all */
     double rendezvous_timeout; /* seconds to wait for all ranks, at most 1e6; 0: 60 */
@@ -112,15 +112,14 @@ typedef struct qn_agreement {
 /* Compares values between all ranks, and shares failures. All ranks call this together before they
  * work, with the same items in the same order; names, values and remedies are at most 65,536 bytes
  * together. `own` is this rank's failure so far; NULL, or status QN_OK: none. `item` may be NULL
- * when `count` is 0. `cluster` may be NULL: the answer is that of `own`.
+ * when `count` is 0. `cluster` may be NULL: the failure in `own` is returned, if any.
  *
  * When a rank has a failure, all ranks return it; the message names the rank unless all have the
  * same. When values differ, all return QN_MISMATCH for the first such item; the message names the
  * ranks and hosts in the minority and what differs. Of several ranks that fail or differ, each gets
  * a message about itself, and all others get that of the lowest; the status is the same on all
- * ranks. After both the cluster can be used further.
- * QN_CLUSTER: this rank has to leave. QN_MEMORY: all ranks fail. qn_train_open and qn_predict
- * compare recipes and data themselves. */
+ * ranks. In both cases the cluster can still be used. QN_CLUSTER: this rank has to leave.
+ * QN_MEMORY: all ranks fail. qn_train_open and qn_predict compare recipes and data themselves. */
 QN_API qn_status qn_cluster_agree(qn_cluster *cluster, const qn_error *own,
                                   const qn_agreement *item, uint32_t count, qn_error *err);
 

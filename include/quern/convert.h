@@ -20,11 +20,11 @@ extern "C" {
  *   "idx"     .idx -ubyte               bytes; the labels are a second file, `labels_path`
  *   "tar"     .tar                      images of bytes, as PNG in a folder for each class
  *
- * A file that qn_data_open reads with the options that qn_data_reading names has the digest of
- * `data`; only tar, which puts the items in another order, has not. What the format cannot hold is
- * refused with QN_INPUT before the file is made. Names of columns that it cannot hold are left out.
- * `labels_path` may be NULL, and then the labels are left out; it is QN_USAGE where the format
- * holds its labels itself.
+ * Reading the file with qn_data_open, and the options that qn_data_reading names, gives the digest
+ * of `data`. The exception is tar, where the items are in another order. What the format cannot
+ * hold is refused with QN_INPUT before the file is made. Names of columns that it cannot hold are
+ * left out. `labels_path` may be NULL, and then the labels are left out; it is QN_USAGE where the
+ * format holds its labels itself.
  *
  * Files are written as by qn_data_write_csv, and fail as it does. QN_USAGE: the format is unknown,
  * or the path has no such ending. */
@@ -37,23 +37,25 @@ QN_API const char *qn_data_write_format(const char *path);
 /* Writes `count` data sets to files of one format, as qn_data_write does: parts[i] to paths[i], and
  * its labels to labels_paths[i] (`labels_paths` and its members may be NULL). All files are
  * complete and synced before the first is put in its place. So a failure, such as a full disk or a
- * part that the format cannot hold, leaves every old file as it was and no new one. Only where the
- * renaming itself fails, those before stay. The paths must name different files. */
+ * part that the format cannot hold, leaves every old file as it was and no new one. Only when a
+ * renaming itself fails, the files that were renamed before it stay. The paths must name different
+ * files. */
 QN_API qn_status qn_data_write_parts(const qn_data *const *parts, uint32_t count,
                                      const char *format, const char *const *paths,
                                      const char *const *labels_paths, qn_error *err);
 
-/* Tells, for a person, what a reader of a file that qn_data_write made has to be told, with options
- * between backquotes as in messages; and where the labels get other numbers in this format, so that
- * the digest is another. "" where there is nothing to tell, and for NULL or an unknown format.
- * `text` has `capacity` bytes, at least 1; a longer text is cut. */
+/* Writes, for a person, which options are needed to read a file of this format that qn_data_write
+ * made. Options are between backquotes, as in messages. The text also says when labels get other
+ * numbers in this format, so that the digest differs. It is "" when there is nothing to say, and
+ * for NULL or an unknown format. `text` has `capacity` bytes, at least 1; a longer text is cut. */
 QN_API void qn_data_reading(const qn_data *data, const char *format, char *text, size_t capacity);
 
 /* Cuts a data set into `count` parts, from 1 to 256, in proportion to `shares`: whole numbers from
  * 1, of which the sum is below 2^31. Each item is in one part; the parts keep its place in the
  * order of the items. Which items a part has depends on `seed`, the number of items and the shares
- * alone (docs/exactness.md 2.10), so the first of the shares 1, 4 has the items that training with
- * `train.valid_fraction` 0.2 and the same seed sets aside. `stratify` 1: each class is cut so.
+ * alone (docs/exactness.md 2.10), so with the shares 1, 4 the first part has the items that
+ * training with `train.valid_fraction` 0.2 and the same seed sets aside. `stratify` 1: each class
+ * is cut in these proportions.
  *
  * On success the caller owns the data sets out[0] to out[count - 1], for qn_data_close; `data` may
  * be closed before. They keep all names, categories and classes of `data`. Fails with QN_USAGE

@@ -27,11 +27,13 @@ typedef enum qn_data_type {
     QN_F32 = 2 /* float, finite, or NaN: missing (CSV, NPY) */
 } qn_data_type;
 
-/* Told how many of `all` images are decoded. `user` is qn_data_options.decoded_user. */
+/* Reports progress: `done` of `all` images are decoded. `user` is qn_data_options.decoded_user. */
 typedef void (*qn_data_decoded)(void *user, uint64_t done, uint64_t all);
 
 /* How to read a file. Fill with qn_data_options_init, then change members. Texts are read during
- * the call only. Each may be NULL. */
+ * the call only. Each may be NULL. What is said of columns of CSV files also holds for the other
+ * formats with columns: JSON lines, Parquet, Arrow IPC, SQLite and PostgreSQL. Their columns always
+ * have names. */
 typedef struct qn_data_options {
     size_t size; /* sizeof(qn_data_options) */
     /* IDX: the file of labels, one byte for each item. NPY: an array of labels, or an NPZ archive
@@ -39,10 +41,10 @@ typedef struct qn_data_options {
      * labels: QN_INPUT. */
     const char *labels_path;
     /* CSV: the label column: a name in the header, a number from 1, or "last". NULL: the first
-     * column. Other files have no columns: QN_INPUT. */
+     * column. Files without columns: QN_INPUT. */
     const char *label_column;
     /* 1: CSV: no column is the label; NPZ: the archive's labels are not read; images: folders are
-     * no classes. QN_USAGE with one of the two above. */
+     * not classes. QN_USAGE with one of the two above. */
     int unlabelled;
     int threads; /* for reading and digests, at most 4096; 0: every core the process may use */
     /* What labels are: "classify": classes; "regress": real numbers; NULL or "auto": IDX:
@@ -51,35 +53,37 @@ typedef struct qn_data_options {
     /* CSV: whether the first line is a header: "yes", "no"; NULL or "auto": by the lines below it.
      */
     const char *header;
-    /* CSV: the columns to read beside the label, or those to leave out; NULL: all, none. Not both:
-     * QN_USAGE. A list, separated by commas: a name in the header (in double quotes where it holds
-     * a comma), a number from 1, "last", or a range of numbers (3-7, 3-last). The order in the file
-     * stays. */
+    /* CSV: the columns to read in addition to the label, or those to leave out; NULL: all, none.
+     * Not both: QN_USAGE. A list, separated by commas: a name in the header (in double quotes where
+     * it holds a comma), a number from 1, "last", or a range of numbers (3-7, 3-last). Columns keep
+     * the order of the file. */
     const char *features, *drop;
-    uint32_t classes; /* outputs of the network that the labels are for: whole labels below are
-                         class numbers, whatever gaps they have; 0: unknown */
-    /* CSV with a header: the name of the label column in other data (qn_model_label_name): used
-     * where `label_column` is NULL, and before a `label_column` that is a number or "last". NULL
-     * and a header without this name: no column is the label. NULL: unknown. */
+    uint32_t classes; /* outputs of the network that the labels are for: whole labels below this are
+                         class numbers, also where some numbers do not occur; 0: unknown */
+    /* CSV with a header: the name of the label column of a model (qn_model_label_name). It is used
+     * where `label_column` is NULL, and instead of a `label_column` that is a number or "last".
+     * Where `label_column` is NULL and the header lacks this name, no column is the label. NULL:
+     * unknown. */
     const char *expected_label;
-    /* CSV: the features that hold categories in other data (qn_model_categories): they do here,
-     * also where most of their cells are numbers or "none". A list as above, of names in double
-     * quotes ("" is that of a column without one), and of places among the features, from 1. Where
-     * the list has names and the file has a header, the names count, and those that the header
-     * lacks are skipped; else the places do. NULL: by the cells. */
+    /* CSV: the features that hold categories in a model (qn_model_categories). They hold categories
+     * here too, also where most of their cells are numbers or "none". A list as above, of names in
+     * double quotes ("" for a column without a name), and of positions among the features, from 1.
+     * Where the list has names and the file has a header, the names decide, and names that the
+     * header lacks are skipped. Else the positions decide. NULL: the cells decide. */
     const char *expected_categories;
-    /* CSV, Arrow: features that hold categories, whatever their cells are, such as codes that are
-     * numbers. A list as for `features`. NULL: by the cells. */
+    /* CSV, Arrow: features that hold categories even if their cells are numbers, such as codes. A
+     * list as for `features`. NULL: by the cells. */
     const char *category;
     /* CSV: the column of weights: a name in the header, a number from 1, or "last". NPZ: the name
      * of an array of one number for each item. Weights are finite, from 0, one of them above 0
      * (docs/tables.md); the column is not a feature. Other files: QN_INPUT. NULL: no weights. */
     const char *weight;
-    /* CSV: the column of weights in other data (qn_data_weight_name, or what `weight` was): it is
-     * left out. Skipped where the file has no such column, and with `weight`. NULL: none. */
+    /* CSV: the column of weights in other data (qn_data_weight_name, or what `weight` was). It is
+     * not read as a feature. Ignored where the file has no such column, and where `weight` is set.
+     * NULL: none. */
     const char *expected_weight;
-    /* Folders and archives of images: 1: files that are broken, or no images, are left out, and
-     * qn_data_note names them; 0: the first one is an error. Other files: QN_INPUT. */
+    /* Folders and archives of images: 1: files that are broken, or are not images, are left out,
+     * and qn_data_note names them; 0: the first one is an error. Other files: QN_INPUT. */
     int skip_broken;
     /* Folders and archives of images: what to make of each. "32x48": this height and width. "short
      * 36 crop 32" (or "32x32"): the shorter side becomes 36, the other in proportion, and the
@@ -89,29 +93,31 @@ typedef struct qn_data_options {
     /* CSV, IDX, NPY, NPZ: what image an item is: "28x28" (height x width) or "3x32x32" (channels x
      * height x width). Images: QN_INPUT. NULL: as the file tells. */
     const char *shape;
-    /* Images and LIBSVM: the number of features of the data that these are compared with, or of the
-     * model's inputs: grey images get three equal channels where they then have that number, items
-     * of LIBSVM with fewer features get zeros for the others. 0: unknown. */
+    /* Images and LIBSVM: the number of features that the data should have, such as that of a model.
+     * Grey images get three equal channels where that gives this number. Items of LIBSVM with fewer
+     * features get zeros for the others. 0: unknown. */
     uint32_t expected_features;
     /* 1: decoded images, and tables of large text files, are neither looked for in the user's cache
      * folder nor kept there (docs/images.md, docs/formats.md); 0: large ones are. */
     int no_cache;
-    /* Images: how those of the model were resized (qn_model_resize): these are too. QN_USAGE where
-     * `resize` says another way. Other files: it is skipped. NULL: unknown, or not at all. */
+    /* Images: how the images of a model were resized (qn_model_resize). These are resized in the
+     * same way. QN_USAGE where `resize` differs. Ignored for other files. NULL: unknown, or not at
+     * all. */
     const char *expected_resize;
     /* Images: called on the caller's thread while they are decoded, after each that this thread has
-     * decoded, and once when all are; not where the cache has them. NULL: nobody. */
+     * decoded, and once when all are. It is not called where the cache has them. NULL: no calls. */
     qn_data_decoded decoded;
     void *decoded_user;
     /* SQLite and PostgreSQL: the rows to read: one SELECT with ORDER BY outside parentheses, by
      * columns that tell all rows apart; QN_USAGE where there is no ORDER BY. NULL: SQLite: the only
      * table, by its rowid; PostgreSQL: QN_USAGE. Other files: QN_INPUT. */
     const char *query;
-    /* The rules of reading of a model (qn_model_rules): no others are followed. NULL: all. */
+    /* The rules of reading that a model's recipe names (qn_model_rules; docs/exactness.md 23). Only
+     * these are applied. NULL: all rules. */
     const char *expected_rules;
-    /* Columns of dates: what a network gets of each: names separated by commas, of year, quarter,
-     * month, day, weekday, yearday, hour, minute, second, days (docs/tables.md). NULL: year, month,
-     * weekday and days, and the hour where there are times. */
+    /* Columns of dates: the inputs that a network gets from each: names separated by commas, of
+     * year, quarter, month, day, weekday, yearday, hour, minute, second, days (docs/tables.md).
+     * NULL: year, month, weekday and days, and the hour where there are times. */
     const char *dates;
     /* CSV: how dates are written: %d.%m.%Y, %m/%d/%Y %H:%M and so on, as Python's strptime has it.
      * A column is one of dates when all its cells are written so. NULL: as ISO 8601 has it. */
@@ -132,17 +138,16 @@ QN_API void qn_data_options_init(qn_data_options *options);
 
 /* Reads the regular file `path` in one of the formats of QN_CHOICE_READ (choices.h,
  * docs/exactness.md 2.1). All but NPZ and Parquet may be compressed with gzip, zstd, bzip2 or xz,
- * or be a file in a ZIP archive. Images: a folder, or a tar (plain or compressed) or ZIP archive
- * of it, of image files in a folder for each class (docs/images.md); the values are bytes,
- * [channel][row][column]. A SQLite
- * file, by qn_data_options.query. Or rows of a PostgreSQL server, by that query: `path` is then its
- * address, "postgresql://USER@HOST:PORT/DATABASE", without a password. The content decides which,
- * not the name. "FILE.npz:NAME" is the array NAME of an archive, with the labels that belong to it
- * (docs/formats.md). "-" is the standard input, which is read to its end, but for SQLite; "./-" is
- * a file of that name. `options` may be NULL: the defaults. The type is QN_U8 for IDX and for
- * arrays of integers from 0 to 255. For CSV and LIBSVM it is QN_U8 where every feature is written
- * as a plain whole number from 0 to 255. In CSV, a column of texts is a category. A missing value
- * of any column is a NaN.
+ * or be a file in a ZIP archive. Images are in a folder that has a folder of image files for each
+ * class, or in a tar (plain or compressed) or ZIP archive of it (docs/images.md); the values are
+ * bytes, [channel][row][column]. Of a SQLite file it reads the rows of qn_data_options.query. So it
+ * does of a PostgreSQL server, where `path` is the address, "postgresql://USER@HOST:PORT/DATABASE",
+ * without a password. The content of a file decides its format, not the name. "FILE.npz:NAME" is
+ * the array NAME of an archive, with the labels that belong to it (docs/formats.md). "-" is the
+ * standard input, which is read to its end, but for SQLite; "./-" is a file of that name. `options`
+ * may be NULL: the defaults. The type is QN_U8 for IDX and for arrays of integers from 0 to 255.
+ * For CSV and LIBSVM it is QN_U8 where every feature is written as a plain whole number from 0 to
+ * 255. In CSV, a column of texts is a category. A missing value of any column is a NaN.
  *
  * On success *out is owned by the caller, for qn_data_close. Fails with QN_USAGE (options),
  * QN_INPUT (the file is missing or malformed; `where` has line and column, or the byte), QN_IO or
@@ -159,7 +164,8 @@ QN_API qn_status qn_data_open(const char *path, const qn_data_options *options, 
  * "./@...". The rows of a folder or a pattern are in the order of the paths, bytewise. Columns are
  * matched by their names; folders such as "year=2026" are columns (docs/exactness.md 2.12). Files
  * cut from one have its digest. IDX, NPY and NPZ: items of one shape, elements of one type. A
- * folder of images, "-", a database and the address of a server are read alone.
+ * folder of images, "-", a database and the address of a server cannot be combined with other
+ * files.
  *
  * Fails as qn_data_open does, and with QN_INPUT where the files cannot be one table: `where` has
  * the file. */
@@ -204,9 +210,9 @@ typedef struct qn_data_arrays {
     void *owner;                  /* passed to `release` */
     void (*release)(void *owner); /* called when the values are no longer needed */
     const float *weights; /* one for each item: finite, from 0, one of them above 0; copied */
-    /* `features` numbers, 1 for a feature that holds whole numbers from 0 to 255 and lacks none.
-     * Where QN_F32 comes of the other features alone, and a model does not have those, the table
-     * counts as one of QN_U8 for the model. NULL: all are 0. */
+    /* `features` numbers, 1 for a feature that holds whole numbers from 0 to 255 and no missing
+     * value. Where only the other features make the table QN_F32, and a model does not use those,
+     * the table counts as QN_U8 for that model. NULL: all are 0. */
     const uint8_t *feature_bytes;
     /* QN_F32: 1, `values` are doubles; each is rounded to float32 once. */
     int doubles;
@@ -343,8 +349,8 @@ QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *co
  * perhaps not UTF-8. NULL for data of other formats, and when there is no such item. Owned by the
  * data set. */
 QN_API const char *qn_data_item_name(const qn_data *data, uint64_t item);
-/* 3 for images of colours (red, green, blue), 1 for grey ones and where else the size is known, 0
- * where it is not. The values of an item stand channel by channel, each row after row. */
+/* 3 for colour images (red, green, blue), 1 for grey images and for all other data whose image size
+ * is known, 0 where it is unknown. The values of an item are ordered [channel][row][column]. */
 QN_API uint32_t qn_data_image_channels(const qn_data *data);
 /* The library that decodes images of a kind, "jpeg", "png", "webp", "gif" or "tiff", or unpacks
  * "zstd", "bzip2" or "xz", or reads "sqlite" or "postgresql", with what it is called and its
@@ -373,9 +379,8 @@ QN_API qn_data_type qn_data_feature_type(const qn_data *data, uint32_t k);
 QN_API const int64_t *qn_data_whole(const qn_data *data, uint32_t k);
 QN_API const double *qn_data_real(const qn_data *data, uint32_t k);
 /* The exact value of feature `k` of item `item` as the shortest text that gives it again; "" where
- * it is missing, and where float32 holds the feature. Of a double that qn_data_options.keep_doubles
- * kept, too. `text` has `size` bytes, of which 32 always
- * suffice; a longer text is cut. */
+ * it is missing, and where float32 holds the feature. Doubles that qn_data_options.keep_doubles
+ * kept are given too. `text` has `size` bytes, of which 32 always suffice; a longer text is cut. */
 QN_API void qn_data_exact(const qn_data *data, uint64_t item, uint32_t k, char *text, size_t size);
 
 /* Number of categories of feature `k`; 0 for a column of numbers. The values of a category are
@@ -435,8 +440,8 @@ QN_API const char *qn_data_class_name(const qn_data *data, uint32_t k);
 enum { QN_RULES_TEXT = 128 };
 QN_API void qn_data_rules(const qn_data *data, char *text, size_t size);
 
-/* What the reader decided in doubt, for a person: one sentence a line, options between backquotes
- * as in messages. NULL when there was no doubt. Owned by the data set. */
+/* What the reader decided where the file was ambiguous, for a person: one sentence a line, options
+ * between backquotes as in messages. NULL when nothing was ambiguous. Owned by the data set. */
 QN_API const char *qn_data_note(const qn_data *data);
 
 /* These functions write a temporary file in the folder of the path, sync it and rename it to the

@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* Of one class. All four numbers are NaN for a class that no item has and none is predicted as;
- * such a class is in no mean either. */
+/* Of one class. All four doubles are NaN for a class that is neither the label nor the prediction
+ * of any item. Such a class does not enter the means. */
 typedef struct qn_class_evaluation {
     size_t size;        /* sizeof(qn_class_evaluation) */
     const char *name;   /* NULL: the class has only its number */
@@ -31,7 +31,7 @@ typedef struct qn_class_evaluation {
 } qn_class_evaluation;
 
 /* The items whose confidence is above `low` and not above `high`. The confidence of an item is the
- * probability of its predicted class. The first bin has confidence 0, too. */
+ * probability of its predicted class. The first bin includes confidence 0. */
 typedef struct qn_calibration_bin {
     size_t size;       /* sizeof(qn_calibration_bin) */
     double low, high;  /* RN(b / bins) and RN((b + 1) / bins) of bin b */
@@ -99,7 +99,7 @@ QN_API qn_status qn_evaluation_make(const qn_evaluation_input *input, qn_evaluat
 QN_API qn_status qn_predictions_evaluate(const qn_predictions *predictions, qn_evaluation **out,
                                          qn_error *err);
 
-/* Accepts NULL. */
+/* Frees the evaluation. Accepts NULL. */
 QN_API void qn_evaluation_free(qn_evaluation *evaluation);
 
 #ifdef __cplusplus

@@ -19,13 +19,14 @@ extern "C" {
 
 /* Texts are read during the call only. */
 typedef struct qn_fit_options {
-    size_t size;               /* sizeof(qn_fit_options) */
-    const char *kind;          /* "kmeans", "pca", "ridge" or "lasso": qn_fit_kind_get */
-    const char *parameters;    /* "clusters=3 seed=7": those that are not the usual; may be NULL */
+    size_t size;      /* sizeof(qn_fit_options) */
+    const char *kind; /* "kmeans", "pca", "ridge" or "lasso": qn_fit_kind_get */
+    const char
+        *parameters; /* "clusters=3 seed=7": those that differ from their defaults; NULL: none */
     const qn_compute *compute; /* as in qn_statistics_options; NULL: the defaults */
 } qn_fit_options;
 
-/* What the iterations came to; members that the kind does not have are 0, but `converged` is 1. */
+/* How a fit ended. Members that do not apply to the kind are 0, except `converged`, which is 1. */
 typedef struct qn_fit_report {
     size_t size;         /* sizeof(qn_fit_report), set by the caller */
     uint32_t iterations; /* of k-means and Lasso */
@@ -41,9 +42,9 @@ typedef struct qn_fit_report {
 QN_API qn_status qn_fit(const qn_data *data, const qn_fit_options *options, qn_model **out,
                         qn_fit_report *report, qn_error *err);
 
-/* Fits again what `model` says, whose parts that recipes hold decide the result. The data's columns
- * are matched by name. Also fails with QN_MISMATCH (other data) or QN_UNSUPPORTED (a network, which
- * qn_train_options_from_model is for). */
+/* Repeats the fit that the recipe of `model` describes; the result depends on the recipe alone. The
+ * data's columns are matched by name. Also fails with QN_MISMATCH (other data) or QN_UNSUPPORTED (a
+ * network, which qn_train_options_from_model is for). */
 QN_API qn_status qn_fit_again(const qn_model *model, const qn_data *data, const qn_compute *compute,
                               qn_model **out, qn_error *err);
 
@@ -59,7 +60,7 @@ typedef struct qn_fit_kind {
 typedef struct qn_fit_parameter {
     size_t size;       /* sizeof(qn_fit_parameter) */
     const char *name;  /* "clusters" */
-    const char *usual; /* what it is unless it is given: "8" */
+    const char *usual; /* its default: "8" */
     const char *help;
 } qn_fit_parameter;
 

@@ -9,8 +9,8 @@ extern "C" {
 #endif
 
 /* Tells where a tensor of the model, such as "layer0.weight", comes from: the name of a tensor in
- * the file, or "" where it has none and the usual value was taken, 1 for weights of normalisations
- * and 0 for biases. Texts are valid during the call. */
+ * the file, or "" where the file has none and the default was taken: 1 for weights of
+ * normalisations, 0 for biases. Texts are valid during the call. */
 typedef void (*qn_import_told)(void *user, const char *tensor, const char *from);
 
 /* Makes a model of the parameters in a safetensors file, as
@@ -19,8 +19,8 @@ typedef void (*qn_import_told)(void *user, const char *tensor, const char *from)
  * is ignored. Elements are F32, F16, BF16 or F64; F64 is rounded to the nearest float32.
  *
  * Of `job` it reads `model` (the network, as for qn_train_open), `shape`, `loss` and `scale`, which
- * is "none", "unit" or "fraction". `like` is a data set like those that the model is for: of it
- * count the features, the shape, and the names of columns and classes, but no values.
+ * is "none", "unit" or "fraction". `like` is a data set like those that the model is for. Only its
+ * features, its shape, and the names of its columns and classes are used, not its values.
  *
  * Each layer with parameters takes the first module whose tensors have its shapes and that no
  * layer before took, in the order of names; numbers in names count by value. A doubt about this
@@ -31,8 +31,8 @@ typedef void (*qn_import_told)(void *user, const char *tensor, const char *from)
  *
  * On success *out is owned by the caller, for qn_model_free; after a failure it is NULL. Fails with
  * QN_MISMATCH (a layer without tensors, a tensor without a layer), QN_INPUT (numbers that are not
- * finite, tensors of other kinds), QN_FORMAT (no safetensors file), QN_USAGE, QN_IO or QN_MEMORY.
- */
+ * finite, tensors of other kinds), QN_FORMAT (not a safetensors file), QN_USAGE, QN_IO or
+ * QN_MEMORY. */
 QN_API qn_status qn_model_import(const char *path, const qn_train_options *job, const qn_data *like,
                                  qn_import_told told, void *user, qn_model **out, qn_error *err);
 

@@ -35,10 +35,12 @@ typedef struct qn_kernel qn_kernel;
 
 /* The kinds of declarations. */
 typedef enum qn_kernel_use {
-    QN_KERNEL_INPUT,  /* array of the index space: an item reads its number */
-    QN_KERNEL_WHOLE,  /* array of any shape: an item reads any number */
-    QN_KERNEL_HALO,   /* array of the index space: an item reads its neighbours */
-    QN_KERNEL_OUTPUT, /* array of the index space: an item writes its number; also of a SCAN */
+    QN_KERNEL_INPUT,  /* array with the shape of the index space: an item reads its own element */
+    QN_KERNEL_WHOLE,  /* array of any shape: an item reads any element */
+    QN_KERNEL_HALO,   /* array with the shape of the index space: an item reads elements of its
+                         neighbours */
+    QN_KERNEL_OUTPUT, /* array with the shape of the index space: an item writes its own element;
+                         also a SCAN */
     QN_KERNEL_SCALAR,
     QN_KERNEL_SUM, /* exact sum of what the items give, rounded once */
     QN_KERNEL_MIN, /* least number, and the first item that gives it */
@@ -58,8 +60,9 @@ typedef struct qn_kernel_part {
     uint32_t dimensions; /* of an array: its dimensions; 1 of an array of totals; else 0 */
     uint32_t reach;      /* of a halo: the largest offset of a neighbour */
     const char *text;    /* of a scalar: its value; NULL: it has none yet */
-    const char *next;    /* of an array that NEXT pairs: the other one; else NULL */
-    uint32_t bins;       /* of a total that is an array: its length; else 0 */
+    const char
+        *next;     /* of an array in a NEXT declaration: the name of the other array; else NULL */
+    uint32_t bins; /* of a total that is an array: its length; else 0 */
     uint32_t components; /* of an OUTPUT with several numbers an item: how many, which is the last
                             length of its array; else 0 */
 } qn_kernel_part;
@@ -87,22 +90,22 @@ QN_API qn_status qn_kernel_part_get(const qn_kernel *kernel, uint32_t index, qn_
 QN_API qn_status qn_kernel_set(qn_kernel *kernel, const char *name, const char *value,
                                qn_error *err);
 
-/* Gives an array a file. That of an input is an NPY file, which is mapped at once, and must not be
- * changed before the run has ended. If another process makes it shorter, or its disk fails, the
+/* Binds an array to a file. That of an input is an NPY file, which is mapped at once, and must not
+ * be changed before the run has ended. If another process makes it shorter, or its disk fails, the
  * system ends this process with SIGBUS, unless the program handles that; a library cannot. Read a
  * file that others may change, and give its numbers to qn_kernel_bind. The file of an output is
- * written by the run: beside its place, then renamed. The end of its name is its format: ".raw" has
- * the numbers alone, little-endian; ".png" is a picture of uint8 numbers, height x width (grey) or
- * height x width x 3 or 4 (red, green, blue, opacity); all others are NPY. Outputs that would take
- * a greater part of the memory are computed in their files, with their space on the disk reserved
- * first. No two arrays have one file if the run writes it: it fails with QN_USAGE. Fails with
- * QN_USAGE (no such array), QN_INPUT (the file is malformed, or of another type or number of
+ * written by the run: beside its place, then renamed. The end of its name decides its format:
+ * ".raw" has the numbers alone, little-endian; ".png" is a picture of uint8 numbers, height x width
+ * (grey) or height x width x 3 or 4 (red, green, blue, opacity); all others are NPY. Outputs that
+ * would take a large part of the memory are computed in their files, with their space on the disk
+ * reserved first. A file that the run writes must not be bound to a second array: QN_USAGE. Fails
+ * with QN_USAGE (no such array), QN_INPUT (the file is malformed, or of another type or number of
  * dimensions), QN_IO or QN_MEMORY. */
 QN_API qn_status qn_kernel_bind_file(qn_kernel *kernel, const char *name, const char *path,
                                      qn_error *err);
 
-/* Gives an array memory: numbers of its declared type, in C order, with this shape. It is read or
- * written by the runs until it is bound to something else, and stays the caller's. An array of
+/* Binds an array to memory: numbers of its declared type, in C order, with this shape. It is read
+ * or written by the runs until it is bound to something else, and stays the caller's. An array of
  * totals has the shape of its bins. An output may not overlap another array. Fails with QN_USAGE
  * (no such array, another number of dimensions, a length of 0). */
 QN_API qn_status qn_kernel_bind(qn_kernel *kernel, const char *name, void *data,
@@ -113,8 +116,8 @@ QN_API qn_status qn_kernel_bind(qn_kernel *kernel, const char *name, void *data,
 QN_API qn_status qn_kernel_set_shape(qn_kernel *kernel, const uint64_t *shape, uint32_t dimensions,
                                      qn_error *err);
 
-/* Asks the runs for a result of every iteration: of a SUM, MIN, MAX or COUNT, as an array of one
- * number an iteration, of float64, int64 or uint64. `path` is an NPY file to write, or NULL.
+/* Requests the value of a result after every iteration: of a SUM, MIN, MAX or COUNT, as an array of
+ * one number an iteration, of float64, int64 or uint64. `path` is an NPY file to write, or NULL.
  * qn_kernel_result_get gives the array. Fails with QN_USAGE (no such result) or QN_MEMORY. */
 QN_API qn_status qn_kernel_series(qn_kernel *kernel, const char *name, const char *path,
                                   qn_error *err);
@@ -123,7 +126,7 @@ QN_API qn_status qn_kernel_series(qn_kernel *kernel, const char *name, const cha
  * not declare RANDOM. */
 QN_API qn_status qn_kernel_set_seed(qn_kernel *kernel, uint64_t seed, qn_error *err);
 
-/* How far a run is. */
+/* The progress of a run. */
 typedef struct qn_kernel_progress {
     size_t size;             /* sizeof(qn_kernel_progress) */
     uint64_t done, items;    /* items computed so far, and all; of all iterations and ranks */
@@ -252,9 +255,9 @@ QN_API qn_status qn_kernel_result_get(const qn_kernel *kernel, const char *name,
  * QN_FORMAT (not a recipe of a kernel), QN_IO, QN_INPUT or QN_MEMORY. */
 QN_API qn_status qn_kernel_from_recipe(const char *path, qn_kernel **out, qn_error *err);
 
-/* Opens those files that the recipe names which are `path`, or below that folder; messages call it
- * `kernel.allow_path`. Fails with QN_USAGE (the kernel is not of a recipe), QN_IO, QN_INPUT or
- * QN_MEMORY. */
+/* Permits a path outside the recipe's folder, and opens the files named in the recipe that are
+ * `path` or below it. Messages call this `kernel.allow_path`. Fails with QN_USAGE (the kernel is
+ * not of a recipe), QN_IO, QN_INPUT or QN_MEMORY. */
 QN_API qn_status qn_kernel_allow_path(qn_kernel *kernel, const char *path, qn_error *err);
 
 /* Runs the kernel of a recipe and compares all results with it; writes no file. `recipe` in the

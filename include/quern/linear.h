@@ -17,7 +17,7 @@ extern "C" {
 /* Fill with qn_linear_options_init, then change members. Read during the call only. */
 typedef struct qn_linear_options {
     size_t size;               /* sizeof(qn_linear_options) */
-    double alpha;              /* of the penalty, from 0 [1] */
+    double alpha;              /* the factor of the penalty, at least 0 [1] */
     int intercept;             /* 1: the model has an intercept, which has no penalty [1]; else 0 */
     int threads;               /* at most 4096; 0: every core the process may use [0] */
     double tolerance;          /* Lasso: see qn_lasso_fit; from 0 [1e-4] */
@@ -25,7 +25,7 @@ typedef struct qn_linear_options {
     const qn_compute *compute; /* as in qn_statistics_options, for the sums [NULL] */
 } qn_linear_options;
 
-/* Sets `size`, and every other member to its default, which stands in brackets. */
+/* Sets `size`, and every other member to its default, which is given in brackets. */
 QN_API void qn_linear_options_init(qn_linear_options *options);
 
 typedef struct qn_linear_result {

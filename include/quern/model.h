@@ -41,8 +41,8 @@ QN_API qn_status qn_model_share(qn_cluster *cluster, int from_first, const char 
 QN_API qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err);
 
 /* Does the same on the writer of a cluster (qn_cluster_is_writer). Right before the renaming it
- * asks all other ranks whether they still count on this one. `cluster` may be NULL: as
- * qn_model_save. Also fails with QN_CLUSTER when the others have given this rank up, because it was
+ * asks all other ranks whether they still count this one as alive. `cluster` may be NULL: as
+ * qn_model_save. Also fails with QN_CLUSTER when the others count this rank as dead, because it was
  * stopped or cut off for too long. Then another rank is the writer, and the file at `path` is not
  * touched. */
 QN_API qn_status qn_model_save_among(const qn_model *model, const char *path, qn_cluster *cluster,
@@ -66,10 +66,11 @@ QN_API void qn_model_free(qn_model *model);
 typedef enum qn_predicted {
     QN_PREDICTS_LABELS,    /* its class, or a real number: what the training data had as labels */
     QN_PREDICTS_CLUSTERS,  /* the cluster that it belongs to; it was fitted without labels */
-    QN_PREDICTS_COMPONENTS /* a number for each output, and nothing beside; without labels too */
+    QN_PREDICTS_COMPONENTS /* a number for each output and no class; it was fitted without labels
+                              too */
 } qn_predicted;
 
-/* The kind of the model: "network", or one of qn_fit_kind_name; "" for NULL. */
+/* The kind of the model: "network", or the `name` of a qn_fit_kind; "" for NULL. */
 QN_API const char *qn_model_kind(const qn_model *model);
 /* The same in words for a person: "a k-means model"; "" for NULL. */
 QN_API const char *qn_model_title(const qn_model *model);
@@ -83,11 +84,12 @@ QN_API const char *qn_model_digest(const qn_model *model);
  * network); each is 0 for NULL. */
 QN_API uint32_t qn_model_inputs(const qn_model *model);
 QN_API uint32_t qn_model_outputs(const qn_model *model);
-/* Classes or clusters that it tells apart; 0 for a model that predicts real numbers, and for NULL.
- */
+/* Number of classes or clusters that it predicts; 0 for a model that predicts real numbers, and for
+ * NULL. */
 QN_API uint32_t qn_model_classes(const qn_model *model);
 QN_API uint32_t qn_model_layers(const qn_model *model);
-/* Number of weights and biases of all layers, or of the numbers of its tensors; 0 for NULL. */
+/* Number of weights and biases of all layers; of other kinds of models the number of elements of
+ * all tensors. 0 for NULL. */
 QN_API uint64_t qn_model_parameters(const qn_model *model);
 /* Writes a line about layer `layer`, counted from 0, such as "dense 500 tanh": at most `size` bytes
  * with the NUL; a longer line is cut. The text is empty when there is no such layer. `text` may be
@@ -102,7 +104,7 @@ QN_API void qn_model_layer_text(const qn_model *model, uint32_t layer, char *tex
 QN_API const float *qn_model_tensor(const qn_model *model, const char *name, uint64_t *rows,
                                     uint64_t *columns);
 
-/* The same for a tensor of doubles, which models have that are not networks: "centres". */
+/* The same for a tensor of doubles. Models that are not networks have them: "centres". */
 QN_API const double *qn_model_real_tensor(const qn_model *model, const char *name, uint64_t *rows,
                                           uint64_t *columns);
 
@@ -117,7 +119,8 @@ QN_API const char *qn_model_label_name(const qn_model *model);
  * and for NULL. Owned by the model. */
 QN_API const char *qn_model_weight_name(const qn_model *model);
 /* How the images of its training were resized, for qn_data_options.expected_resize: "32x48", "short
- * 36 crop 32x32". NULL where they were not, or were none, and for NULL. Owned by the model. */
+ * 36 crop 32x32". NULL where they were not resized, where the data was not images, and for NULL.
+ * Owned by the model. */
 QN_API const char *qn_model_resize(const qn_model *model);
 /* The rules of reading of its training data, for qn_data_options.expected_rules; "" where the
  * recipe names none, and for NULL. Owned by the model. */

@@ -32,15 +32,16 @@ typedef struct qn_layer_info {
 
 /* Describes the network of `job`, of which it reads `model` (a text, "@FILE", the name of a ready
  * model, or NULL: the default), `shape` and `loss`. `features` is the number of values of an item;
- * 0: unknown, then `shape` alone says it, and without a shape numbers are 0. `classes` is the
- * number of classes of the labels, 0: real labels; the default model and ready models follow it.
+ * 0: unknown. Then `shape` decides it, and without a shape all sizes and costs are 0. `classes` is
+ * the number of classes of the labels, 0: real labels. The default model and ready models take
+ * their number of outputs from it.
  *
  * On success *out is the caller's, for qn_network_free; after a failure it is NULL. Fails with
  * QN_USAGE (a text, a shape, layers that do not fit), QN_IO (a file) or QN_MEMORY. */
 QN_API qn_status qn_network_open(const qn_train_options *job, uint32_t features, uint32_t classes,
                                  qn_network **out, qn_error *err);
 
-/* Accepts NULL. */
+/* Frees the network. Accepts NULL. */
 QN_API void qn_network_free(qn_network *network);
 
 /* The canonical text of the whole network, as in recipes; "" for NULL. Owned by the network. */

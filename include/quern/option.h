@@ -32,23 +32,24 @@ typedef enum qn_option_group {
 } qn_option_group;
 
 typedef struct qn_option {
-    size_t size;         /* sizeof(qn_option) */
-    const char *field;   /* as messages name it (<quern/status.h>), without backquotes:
-                            "train.learning_rate"; after the point, the member's name */
-    size_t offset;       /* of the member in qn_train_options */
-    qn_option_type type; /* of the member */
-    const char *name;    /* as a command line has it, without dashes: "lr" */
-    const char *value;   /* what a help calls its value: "X"; NULL: a flag */
-    const char *help;    /* one line without a full stop; a tab is a blank that no line breaks at */
-    const char *fallback; /* the default for a help, where qn_default_text has none; NULL: none */
+    size_t size;          /* sizeof(qn_option) */
+    const char *field;    /* as messages name it (<quern/status.h>), without backquotes:
+                             "train.learning_rate"; after the point, the member's name */
+    size_t offset;        /* of the member in qn_train_options */
+    qn_option_type type;  /* of the member */
+    const char *name;     /* as a command line has it, without dashes: "lr" */
+    const char *value;    /* the placeholder for its value in a help text: "X"; NULL: a flag */
+    const char *help;     /* one line without a full stop; a tab stands for a non-breaking space */
+    const char *fallback; /* the default as a help text shows it, where qn_default_text has none;
+                             NULL: none */
     qn_choice_kind from;  /* the names that it takes, or that a text can contain */
     qn_choice_kind only;  /* only names of this kind that take the member use the option
                              (qn_choice_takes) */
     int steps;            /* 1: an optimiser that has no steps does not take it: "lbfgs" */
     uint64_t low, high;   /* limits of a number without a fraction */
     qn_option_group group;
-    uint32_t line;    /* its place in the group: a help sorts by it, and those of one place stay as
-                         they are */
+    uint32_t line;    /* its place in the group: a help text sorts by it; options with equal places
+                         keep their order */
     const char *also; /* what other programs call it: lower case, without dashes, separated by
                          blanks; NULL: nothing else */
 } qn_option;

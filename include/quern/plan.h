@@ -8,7 +8,7 @@
  *     clause = host { host }
  *            | "net" TIME SPEED             latency and bandwidth between hosts; 50us 1GB/s
  *            | "memory" SPEED               of a rank that adds sums and updates; 10GB/s
- *            | "slow" WHO "at" TIME xFACTOR     from then on its devices have FACTOR their speed
+ *            | "slow" WHO "at" TIME xFACTOR     later its devices are FACTOR times as fast
  *            | "die" WHO "at" TIME          its processes end
  *     WHO    = HOST [ "." RANK ]            a host, or one of its ranks
  *     host   = [N "*"] "host" "(" rank { "|" rank } ")"
@@ -113,7 +113,7 @@ QN_API const qn_plan_report *qn_plan_report_of(const qn_plan *plan);
 /* Frees the plan and its report. Accepts NULL. */
 QN_API void qn_plan_free(qn_plan *plan);
 
-/* The most sizes of calls that qn_plan_measure times. */
+/* The largest number of call sizes that qn_plan_measure times. */
 enum { QN_PLAN_CALLS = 16 };
 
 /* How long one device takes as part of one rank, in seconds: medians of several calls. */

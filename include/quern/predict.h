@@ -18,12 +18,11 @@ extern "C" {
  *   outputs[items x qn_model_outputs]    all outputs, item after item
  * A model of two classes with one output predicts class 1 where the output is above 1/2; the score
  * of class 0 is 1 - output. A model of real labels predicts numbers, in units of the labels: scores
- * and outputs are both the predictions, and classes are 0.
- * A model trained with `missing` "drop" predicts the items that lack nothing. The others have the
- * class -1, and NaN as score and outputs; how many there are is reported by qn_device_note.
- * Where model and data have names for columns, columns are matched by name, in any order. Others
- * are ignored. Labels are matched by the names of classes. A column or a label that the model does
- * not have is reported by qn_device_note.
+ * and outputs are both the predictions, and classes are 0. A model trained with `missing` "drop"
+ * predicts the items without a missing value. The others have the class -1, and NaN as score and
+ * outputs; how many there are is reported by qn_device_note. Where model and data have names for
+ * columns, columns are matched by name, in any order. Others are ignored. Labels are matched by the
+ * names of classes. A column or a label that the model does not have is reported by qn_device_note.
  *
  * `compute` may be NULL: the defaults. Where the CPU computes alone, the model keeps its threads
  * and packed parameters for the next call with the same `compute`, so that single items are
@@ -50,21 +49,22 @@ QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
                                      const qn_compute *compute, int all_outputs,
                                      qn_predictions **out, qn_error *err);
 
-/* Writes the results as CSV, one line for each item: "item,prediction,score". "file" stands after
- * "item" for images, and then "label" where the data has labels. Columns "p0,p1,..." follow with
- * `all_outputs` 1. `item` counts from 0. A model of real labels has neither "score" nor "p0":
- * the prediction is the number. Cells after the label are empty for an item without a prediction.
- * It writes a temporary file in the folder of `path`, syncs it and renames it to `path`.
+/* Writes the results as CSV, one line for each item: "item,prediction,score". For images a column
+ * "file" follows "item"; where the data has labels, a column "label" comes next. With `all_outputs`
+ * 1 the columns "p0,p1,..." are last. `item` counts from 0. A model of real labels has neither
+ * "score" nor "p0": the prediction is the number. Cells after the label are empty for an item
+ * without a prediction. It writes a temporary file in the folder of `path`, syncs it and renames it
+ * to `path`.
  *
  * Among ranks only the writer (qn_cluster_is_writer) calls this. Right before the renaming it asks
- * all other ranks whether they still count on this one, and fails with QN_CLUSTER when they do not.
- * Also fails with QN_IO or QN_MEMORY. After a failure the old file is as before, and the results
- * can be written again. */
+ * all other ranks whether they still count this one as alive, and fails with QN_CLUSTER when they
+ * do not. Also fails with QN_IO or QN_MEMORY. After a failure the old file is as before, and the
+ * results can be written again. */
 QN_API qn_status qn_predictions_write(const qn_predictions *predictions, const char *path,
                                       qn_error *err);
 
-/* Number of items that have a prediction: all, but with `missing` "drop" those that lack nothing. 0
- * for NULL. */
+/* Number of items that have a prediction: all, or with `missing` "drop" those without a missing
+ * value. 0 for NULL. */
 QN_API uint64_t qn_predictions_items(const qn_predictions *predictions);
 
 /* Number of items whose predicted class is their label; 0 without labels and for NULL. */
@@ -75,7 +75,7 @@ QN_API uint64_t qn_predictions_correct(const qn_predictions *predictions);
 QN_API qn_status qn_predictions_score(const qn_predictions *predictions, qn_score *score,
                                       qn_error *err);
 
-/* Accepts NULL. */
+/* Frees the results. Accepts NULL. */
 QN_API void qn_predictions_free(qn_predictions *predictions);
 
 /* Predicts and writes, as qn_predictions_make and qn_predictions_write do. Among ranks all call

@@ -27,9 +27,9 @@ typedef struct qn_report_options {
      * mistakes and `importance`. Images are shown as such. */
     const qn_data *data;
     const qn_compute *compute; /* for predictions, without ranks; NULL: the defaults */
-    /* With `data`: how often each column is shuffled to see what the predictions lose by it; 0:
-     * never, the default. Each time takes as long as predicting 10,000 items, or all where there
-     * are fewer. At most 100, and for at most 500 columns. */
+    /* With `data`: how often each column is shuffled to measure how much worse the predictions
+     * become; 0: never, the default. Each time takes as long as predicting 10,000 items, or all
+     * where there are fewer. At most 100, and for at most 500 columns. */
     uint32_t importance;
     uint64_t seed; /* of this shuffling; 1 */
     /* With one run: the file of its trace (qn_train_options.trace), for a timeline of its workers;

@@ -31,9 +31,9 @@ QN_API qn_status qn_run_write_tensorboard(const char *run_dir, const char *folde
 QN_API qn_status qn_run_write_mlflow(const char *run_dir, const char *folder,
                                      const char *experiment, const char *name, qn_error *err);
 
-/* A file of runs: what qn_train_options.runs wrote. A run in it stands for a folder above and in
- * qn_report_options.run: "FILE:RUN", where RUN is its number, at least four digits of its
- * beginning, or its name. */
+/* A file of runs: what qn_train_options.runs wrote. Functions above, and qn_report_options.run,
+ * take a run in it instead of a folder: "FILE:RUN", where RUN is its number, at least four digits
+ * of its beginning, or its name. */
 typedef struct qn_runs qn_runs;
 
 /* A run. Texts are owned by the qn_runs, and "" where they are not known; numbers are NaN then. */
@@ -52,18 +52,19 @@ typedef struct qn_run_info {
  * qn_runs_close; after a failure it is NULL. Fails with QN_UNSUPPORTED (no libsqlite3.so.0),
  * QN_FORMAT (another kind of file), QN_IO or QN_MEMORY. One thread at a time uses it. */
 QN_API qn_status qn_runs_open(const char *path, qn_runs **out, qn_error *err);
-/* How many there are; 0 for NULL. */
+/* The number of runs; 0 for NULL. */
 QN_API uint64_t qn_runs_count(const qn_runs *runs);
 /* Fills *info, whose size is set before. Fails with QN_USAGE for an index that is too large. */
 QN_API qn_status qn_runs_get(const qn_runs *runs, uint64_t index, qn_run_info *info, qn_error *err);
 /* The index of the run with this number, beginning of a number, or name. Fails with QN_INPUT where
  * none or several are meant. */
 QN_API qn_status qn_runs_find(const qn_runs *runs, const char *run, uint64_t *index, qn_error *err);
-/* Key number `n` of the recipe of a run, from 0, of those that are texts and numbers, and its
- * value; NULL after the last, and when the record cannot be read. */
+/* Key number `n`, from 0, of the recipe of a run, and its value as text. Only keys whose values are
+ * texts or numbers are counted. NULL after the last, and when the record cannot be read. Owned by
+ * the qn_runs. */
 QN_API const char *qn_runs_key(qn_runs *runs, uint64_t index, uint32_t n);
 QN_API const char *qn_runs_value(qn_runs *runs, uint64_t index, uint32_t n);
-/* Accepts NULL. */
+/* Closes the file. Accepts NULL. */
 QN_API void qn_runs_close(qn_runs *runs);
 
 #ifdef __cplusplus

@@ -4,9 +4,10 @@
 
 #include <stdint.h>
 
-/* Over a set of items. Numbers that were not computed are NaN: all of them without a set, whose
- * `items` is 0, and `loss` in a prediction. A training computes only the loss of its items; what
- * does not follow from that loss is NaN. The last three are of real labels and in their units. */
+/* Scores over a set of items. Numbers that were not computed are NaN. Without a set, `items` is 0
+ * and all others are NaN; in a prediction `loss` is NaN. Of its training items a training computes
+ * only the loss; what does not follow from it is NaN. The last three are of real labels and in
+ * their units. */
 typedef struct qn_score {
     uint64_t items;
     uint64_t correct; /* items whose class is their label; 0 for real labels */

@@ -63,8 +63,8 @@ typedef struct qn_search_mean {
 typedef struct qn_search_event {
     size_t size;                    /* sizeof(qn_search_event) */
     uint32_t setting, fold;         /* of the run, from 0 */
-    uint64_t done, runs;            /* runs that are done, and of the search */
-    uint32_t rank;                  /* that made it */
+    uint64_t done, runs;            /* runs that are done, and all runs of the search */
+    uint32_t rank;                  /* on which the run was computed */
     const qn_search_result *result; /* valid during the call only */
 } qn_search_event;
 
@@ -83,8 +83,8 @@ typedef struct qn_search_options {
                                                results; NULL: none */
     /* `threads` and `devices` are those of this process. `devices` NULL: the CPU; each core takes
      * whole runs, or several cores one, where there are fewer runs. A list: each entry takes whole
-     * runs, and "cpu" stands for its cores. With `cluster` the ranks take runs, too, each as it
-     * becomes free. `shares` must be NULL. */
+     * runs; for "cpu" each core does. With `cluster` the ranks take runs, too, each as it becomes
+     * free. `shares` must be NULL. */
     qn_compute compute;
     const char *folder; /* for the results, in its file search.csv, made if missing: a search that
                            was interrupted goes on from there. NULL: none */
@@ -95,7 +95,7 @@ typedef struct qn_search_options {
     qn_note_fn on_note; /* messages for a user; NULL: none */
 } qn_search_options;
 
-/* Sets every member to 0 or NULL, but `size`, `folds` and the size in `compute`. */
+/* Sets `size`, `folds` and the size in `compute`, and every other member to 0 or NULL. */
 QN_API void qn_search_options_init(qn_search_options *options);
 
 /* One thread at a time uses it; only qn_search_stop may be called from others. */
@@ -146,7 +146,7 @@ QN_API qn_status qn_search_mean_get(const qn_search *search, uint32_t setting, q
 QN_API qn_status qn_search_order(const qn_search *search, qn_search_metric metric,
                                  uint32_t *setting, qn_error *err);
 
-/* Accepts NULL. Not during qn_search_run. */
+/* Frees the search and releases its folder. Accepts NULL. Not during qn_search_run. */
 QN_API void qn_search_close(qn_search *search);
 
 #ifdef __cplusplus

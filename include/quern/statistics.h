@@ -3,13 +3,13 @@
  *
  * Every number is computed exactly from the float32 values, or from the exact ones where
  * qn_data_whole or qn_data_real has them, and rounded once to the nearest double
- * (docs/exactness.md, section 18). Dates count as days since 1970-01-01, with their times as a part
- * of a day. It does not depend on the order of the items, or on the number
- * of threads and ranks. A missing value is counted and left out. Weights of items are not used.
+ * (docs/exactness.md, section 18). Dates count as days since 1970-01-01, with their times as a
+ * fraction of a day. The result does not depend on the order of the items, or on the number of
+ * threads and ranks. A missing value is counted and left out. Weights of items are not used.
  *
  * Columns are the features, from 0, then the real labels where the data has them. Classes are those
- * of the labels, from 0; QN_ALL_CLASSES stands for all items. A number that is not defined is NaN,
- * such as the mean of no values. */
+ * of the labels, from 0; QN_ALL_CLASSES means all items. A number that is not defined is NaN, such
+ * as the mean of no values. */
 #ifndef QUERN_STATISTICS_H
 #define QUERN_STATISTICS_H
 
@@ -53,8 +53,8 @@ typedef struct qn_statistics_options {
 QN_API void qn_statistics_options_init(qn_statistics_options *options);
 
 /* Computes the statistics of a data set. `options` may be NULL: the defaults. Beside the data it
- * needs memory for 16 columns of float32 at a time, or four for each thread. For GPUs a part
- * of a table, and one with real labels, is copied, and with `by_class` every table.
+ * needs memory for 16 columns of float32 at a time, or four for each thread. For GPUs the table is
+ * copied where it is a part of another, has real labels, or is `by_class` is 1.
  *
  * With options->compute->cluster it is collective: all ranks call it with the same data and
  * options, each computes some columns, and each gets all results. A rank that dies is replaced by
@@ -93,14 +93,15 @@ QN_API qn_status qn_statistics_column(const qn_statistics *statistics, uint32_t 
                                       uint32_t class_index, qn_column_statistics *out,
                                       qn_error *err);
 
-/* The following return NULL where there is no such column or class, what they ask was not computed,
- * or the column is not of their kind. The arrays are owned by the statistics. */
+/* The following functions return NULL where there is no such column or class, where the numbers
+ * were not computed, or where the column is of another kind. The arrays are owned by the
+ * statistics. */
 
 /* `quantile_count` numbers, in the order of the options: with h = q * (count - 1), the value of
  * rank floor(h), and the part h - floor(h) of the way to the next one. Columns of numbers. */
 QN_API const double *qn_statistics_quantiles(const qn_statistics *statistics, uint32_t column,
                                              uint32_t class_index);
-/* A number of a column that a date may stand for. */
+/* A statistic of a column of dates that is itself a date. */
 typedef enum qn_statistic {
     QN_STATISTIC_MEAN,
     QN_STATISTIC_MINIMUM,
@@ -108,10 +109,10 @@ typedef enum qn_statistic {
     QN_STATISTIC_QUANTILE,
     QN_STATISTIC_EDGE /* of a histogram, which all classes have in common */
 } qn_statistic;
-/* That number of a column of dates as a date, whose number is the days since 1970-01-01: as
- * qn_data_date writes it, with a time where the column has times, or where the number is not whole.
- * `index` is that of the quantile or of the edge, else 0. "" where the column holds no dates, and
- * where that number does not exist. `text` has `size` bytes; 40 are always enough. */
+/* Writes a statistic of a column of dates as a date, in the form of qn_data_date. It has a time
+ * where the column has times, or where the number of days is not whole. `index` is that of the
+ * quantile or of the edge, else 0. "" where the column holds no dates, and where that number does
+ * not exist. `text` has `size` bytes; 40 are always enough. */
 QN_API void qn_statistics_date(const qn_statistics *statistics, uint32_t column,
                                uint32_t class_index, qn_statistic which, uint32_t index, char *text,
                                size_t size);

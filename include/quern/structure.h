@@ -21,7 +21,7 @@ typedef struct qn_pca_options {
     const qn_compute *compute; /* as in qn_statistics_options, for the sums [NULL] */
 } qn_pca_options;
 
-/* Sets `size`, and every other member to its default, which stands in brackets. */
+/* Sets `size`, and every other member to its default, which is given in brackets. */
 QN_API void qn_pca_options_init(qn_pca_options *options);
 
 /* Principal components: the eigenvectors of the covariance of the features, from the greatest
@@ -48,7 +48,7 @@ typedef struct qn_kmeans_options {
     const qn_compute *compute; /* ranks divide the items; devices are CPUs [NULL] */
 } qn_kmeans_options;
 
-/* Sets `size`, and every other member to its default, which stands in brackets. */
+/* Sets `size`, and every other member to its default, which is given in brackets. */
 QN_API void qn_kmeans_options_init(qn_kmeans_options *options);
 
 typedef struct qn_kmeans_result {
@@ -68,8 +68,9 @@ QN_API qn_status qn_kmeans_fit(const qn_data *data, const qn_kmeans_options *opt
                                double *centres, uint32_t *cluster, qn_kmeans_result *out,
                                qn_error *err);
 
-/* The nearest of `clusters` centres for each item, the first one of several, by this process alone.
- * Fails with QN_USAGE (data, threads) or QN_MEMORY. */
+/* Sets cluster[i] to the index of the nearest of the centres (`clusters` x features doubles) for
+ * each item; the first of equally near ones. This process alone computes it. Fails with QN_USAGE
+ * (data, threads) or QN_MEMORY. */
 QN_API qn_status qn_kmeans_assign(const qn_data *data, uint32_t clusters, const double *centres,
                                   int threads, uint32_t *cluster, qn_error *err);
 

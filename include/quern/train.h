@@ -203,7 +203,7 @@ typedef struct qn_train_options {
                             "pad 4; crop; flip; cutout 8", words in the order in which they act.
                             docs/images.md describes them; NULL or "": nothing */
     /* "lbfgs" computes the gradient over all training items in each iteration, and `epochs` is the
-     * greatest number of iterations. It takes no option that speaks of steps or rates: `batch`,
+     * greatest number of iterations. It takes no option about steps or learning rates: `batch`,
      * `learning_rate`, `momentum`, `schedule`, `warmup`, `clip`, `smoothing`, `augment`. It
      * minimises mean loss + weight_decay / 2 * sum of w^2 + l1 * sum of |w| over weights w;
      * scikit-learn's C is 1 / (items * weight_decay). A `gradient_scale` of 44, the default, counts
@@ -228,8 +228,9 @@ typedef struct qn_train_options {
 
     /* A file of runs (quern/runs.h), which other processes may write to at the same time. The run
      * is written at its start, during it and by qn_train_report_get. A file that cannot be used
-     * makes qn_train_open fail; what prevents a later writing is a note, and the training goes on
-     * without. A run that continues from a checkpoint goes on in its row. NULL: none. */
+     * makes qn_train_open fail; a later failure to write it is reported by on_note, and the
+     * training goes on without it. A run that continues from a checkpoint goes on in its row. NULL:
+     * none. */
     const char *runs;
     const char *run_name; /* of the run there; NULL: "" */
 

@@ -53,7 +53,8 @@ void qn__reduction_final(qn_cluster *c, uint64_t first, uint64_t count, uint32_t
 qn_status qn__reduction_finish(qn_cluster *c, uint32_t chunks, int *more, const int64_t **total,
                                qn_error *err);
 
-/* Sent with the next reduction. */
+/* Tells the other ranks the measured cost of this rank's chunks; it is sent with the next
+ * reduction. */
 void qn__cluster_cost(qn_cluster *c, qn__reduction_kind kind, qn__cost cost);
 
 /* 1 if a rank requested a stop (qn_cluster_stop). After a reduction all ranks get the same
@@ -76,7 +77,7 @@ void qn__cluster_fail(qn_cluster *c, qn_error *why);
 /* This rank alone cannot continue, because its devices are lost. The others are notified and
  * continue without it. From now on every call here fails with QN_CLUSTER, and qn_cluster_over
  * returns at once. Returns 1 if other ranks are left. All may lose their devices in the same step,
- * so the call waits up to a second for that news. 0, also for NULL: no rank continues. */
+ * so the call waits up to a second for their messages. 0, also for NULL: no rank continues. */
 int qn__cluster_withdraw(qn_cluster *c);
 
 /* A random number, not 0, that the ranks of this run share and other runs do not have. */
@@ -112,7 +113,8 @@ void qn__cluster_traffic(const qn_cluster *c, qn__rank_traffic *traffic);
 
 const char *qn__cluster_host(const qn_cluster *c, uint32_t rank);
 
-/* The offset of the clock of `rank`: added to a time of this rank's clock it gives theirs. */
+/* The offset of the clock of `rank`: a time of this rank's clock plus the offset is a time of that
+ * clock. In seconds. */
 double qn__cluster_clock(const qn_cluster *c, uint32_t rank);
 
 /* Bytes that a reduction of so many words sends and receives over the network on this rank,

@@ -22,8 +22,9 @@ struct qn_cluster {
     uint64_t id; /* qn__cluster_id */
 };
 
-/* 0 in a child of the process that joined: it touches no lock, no memory and no connection of the
- * cluster, which may be in any state. The check fails then. `c` may be NULL. */
+/* 0 in a child (fork) of the process that joined. Such a child must not use locks, memory or
+ * connections of the cluster, which may be in any state. There qn__cluster_check_process fails. `c`
+ * may be NULL. */
 int qn__cluster_is_ours(const qn_cluster *c);
 qn_status qn__cluster_check_process(const qn_cluster *c, qn_error *err);
 

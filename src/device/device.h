@@ -40,8 +40,8 @@ typedef struct qn__feed {
      */
     const int32_t *labels;
     const float *weights; /* of each item, in losses and errors (8.1); NULL: all are 1 */
-    /* Copies of the values of items that are trained on soon, by their places. It changes between
-     * steps. NULL: there are none. */
+    /* Copies of the values of items that the next steps train on (device/item_buffer.h). It changes
+     * between steps. NULL: there are none. */
     const qn__item_buffer *buffer;
 } qn__feed;
 
@@ -69,7 +69,7 @@ static inline const void *qn__batch_values(const qn__batch *batch, uint32_t plac
     return copy ? copy : (const char *)feed->values + (size_t)row * qn__feed_stride(feed);
 }
 
-/* The most items of one call that applies: 1024, or a grain if grains are larger. */
+/* The largest number of items of one APPLY call: 1024, or a grain if grains are larger. */
 static inline uint32_t qn__apply_space(const qn__program *program) {
     return program->grain > 1024 ? program->grain : 1024;
 }
@@ -119,22 +119,22 @@ typedef struct qn__kernel_array {
     /* Changes with the contents, which a device may keep as long as place and version are the same;
      * of one that is WRITTEN that of its new contents. */
     uint64_t version;
-    int unwanted; /* 1: of VALUES that nobody takes in this run: they stay on the device */
+    int unwanted; /* 1: of VALUES that this run does not pass to `take`: they stay on the device */
     int summed;   /* 1: of VALUES: a total takes them */
     void *back;   /* of what an earlier run has written: where `bring` puts it; else NULL */
 } qn__kernel_array;
 
-/* What a device makes of one or two arrays that are `summed`. The kernel qn_user_totals, with
- * groups of QN__KERNEL_LANES and at most QN__KERNEL_GROUPS of them, adds to words that are 0 at
- * first; what they mean does not depend on the number of groups. Its arguments: the words, the
- * arrays, the place of the first word (uint64), the number of the first item (uint64) and that of
- * items (uint32). */
+/* A total that a device computes from one or two arrays that are `summed`. The kernel
+ * qn_user_totals, with groups of QN__KERNEL_LANES and at most QN__KERNEL_GROUPS of them, adds to
+ * words that are 0 at first; what they mean does not depend on the number of groups. Its arguments:
+ * the words, the arrays, the place of the first word (uint64), the number of the first item
+ * (uint64) and that of items (uint32). */
 typedef struct qn__kernel_total {
     const char *text[2]; /* by qn__language; the same text may be that of several totals */
     uint32_t array, arrays;
     uint64_t word, words; /* the first one, and their number */
-    /* The self-test: `count` values, and marks if there are two arrays; and whether the words that
-     * the device made of them, from item 0 on, are right. */
+    /* The self-test: `sample` makes `count` values, and marks if there are two arrays. `check` sets
+     * *right if the words that the device computed from them, from item 0 on, are correct. */
     const void *part;
     void (*sample)(const void *part, uint64_t count, void *values, void *marks);
     qn_status (*check)(const void *part, uint64_t count, const void *values, const void *marks,
@@ -176,8 +176,8 @@ typedef struct qn__kernel_job {
      * `more` it may be called before all items of the last span were taken. */
     uint32_t (*span)(void *context, uint32_t first, uint32_t most, int64_t *words,
                      qn__kernel_span *out);
-    /* Optional: what else is to be computed of the grains of the last span, which was taken.
-     * Returns 0: nothing. */
+    /* Optional: a further span of items of the same grains, after the last span was taken. Returns
+     * 0 if there is none. */
     int (*more)(void *context, void *scratch, int64_t *words, qn__kernel_span *out);
     /* Takes `count` computed items, in `seconds`: of the array i, which is one of VALUES, the
      * numbers from values[i] on, or NULL where a total takes them. `scratch` is that of
@@ -256,7 +256,7 @@ typedef struct qn__device_table {
     int host;
 
     /* Optional. A word in the platform of every GPU that this kind drives, such as "NVIDIA". While
-     * it has a device, "auto" takes these GPUs from no later kind. */
+     * this kind has a device, "auto" does not use these GPUs through a later kind. */
     const char *vendor;
 
     /* The number of devices of this kind, and their descriptions. The first call of count searches
@@ -268,8 +268,9 @@ typedef struct qn__device_table {
      * open large libraries, is not called. */
     int (*likely)(void);
 
-    /* Optional. The settings of this kind that are wrong, and the values of the setting that names
-     * instructions (`isa` of the host, else `gpu_isa`), {NULL} after the last. */
+    /* Optional. `check` refuses wrong settings of this kind. `instructions` gives the values of the
+     * setting that names instructions (`isa` of the host, else `gpu_isa`), {NULL} after the last.
+     */
     qn_status (*check)(const qn_compute *compute, qn_error *err);
     qn__device_word (*instructions)(uint32_t index);
 
@@ -362,8 +363,8 @@ static inline uint32_t qn__job_bit(qn__job_kind kind) { return 1u << kind; }
 /* The registered backends in a fixed order; ends with NULL. */
 extern const qn__device_table *qn__devices[];
 
-/* Adds a backend after the others, or removes it (NULL). Only test programs and benchmarks have one
- * (tests/fake_device), so nobody else can name it. Not thread-safe. */
+/* Adds a backend after the others, or removes it (NULL). Only for test programs and benchmarks
+ * (tests/fake_device). Not thread-safe. */
 void qn__devices_extra(const qn__device_table *device);
 
 /* A backend by name, or NULL. */

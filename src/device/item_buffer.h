@@ -1,9 +1,9 @@
 /* Copies of the items that a training needs next.
  *
- * Where a table lies in a file that memory does not hold, somebody reads the file in large pieces
- * and keeps the items of the next steps (data/ahead/item_scan.h). Whoever needs an item looks here
- * first. An item that is not here is read from its table: the copies have the same bytes, so no
- * result depends on which of them are here. */
+ * Where a table is in a file that is larger than memory, a thread reads the file in large pieces
+ * and keeps the items of the next steps (data/ahead/item_scan.h). A worker that needs an item looks
+ * here first. An item that is not here is read from its table: the copies have the same bytes, so
+ * no result depends on which of them are here. */
 #ifndef QN_DEVICE_ITEM_BUFFER_H
 #define QN_DEVICE_ITEM_BUFFER_H
 
@@ -16,7 +16,7 @@ typedef struct qn__item_buffer {
     const uint8_t *slots; /* items of `size` bytes each */
     size_t size;
     uint64_t items;
-    atomic_uint *slot; /* of the place p: in [p % places] 1 + its slot; 0: it is not here */
+    atomic_uint *slot; /* slot[p % places] is 1 + the slot of the place p; 0: it is not here */
     uint64_t places;   /* that may be here: `from` and the next ones */
     uint64_t from;     /* changes only between two steps */
 } qn__item_buffer;

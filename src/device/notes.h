@@ -1,5 +1,5 @@
-/* Notes of backends for the user, although nothing failed: such as an invalid cache of programs.
- * Each text is kept once, until it is read (qn_device_note). Thread-safe. */
+/* Messages of backends for the user about things that are not failures, such as an invalid cache of
+ * programs. Each text is kept once, until it is read (qn_device_note). Thread-safe. */
 #ifndef QN_DEVICE_NOTES_H
 #define QN_DEVICE_NOTES_H
 

@@ -8,12 +8,15 @@
  * Arrays of the kernels. `ld(n)` is n rounded up to a multiple of QN_LD: the row stride in floats.
  * Columns from n on are padding, which is and stays +0.
  *
- *   parameters   one array of floats: for each layer the weights *by input*, W[in][ld(out)], then
- * the biases [ld(out)]. The host chooses where a layer begins, a multiple of QN_LD. Slots of the
- * optimiser and sums (int64) have the same layout. batch arrays [rows][ld(n)], an item to a row:
- * inputs, outputs, outputs after dropout, errors step         one qn_step (kernels/step.h), the
- * first argument of every kernel that needs it status       one qn_status_words (kernels/step.h):
- * what a step reports
+ * - parameters: one array of floats: for each layer the weights *by input*, W[in][ld(out)],
+ *   then the biases [ld(out)]. The host chooses where a layer begins, a multiple of QN_LD.
+ *   Slots of the optimiser and sums (int64) have the same layout.
+ *
+ * - batch arrays [rows][ld(n)], an item to a row: inputs, outputs, outputs after dropout, errors.
+ *
+ * - step: one qn_step (kernels/step.h), the first argument of every kernel that needs it.
+ *
+ * - status: one qn_status_words (kernels/step.h): what a step reports.
  *
  * Variants of a kernel have the same arguments. A lane is an OpenCL work-item or a CUDA thread; a
  * group is a work-group or a thread block. A tile is what one group computes: rows x columns of the
@@ -42,9 +45,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     the step, its row through `rows` (uint64) with QN_FETCH_ROWS in flags, and its label with
  *     QN_FETCH_LABELS. With QN_FETCH_GATHERED the row is the item's place in the batch instead.
  *     Writes numbers (uint64), targets (int32), the weight of each item (with QN_FETCH_WEIGHTS from
- *     `weights`, else 1) and the scaled inputs X (5.1). unit: 256 floats,
- *     RN(v / 255). Columns from `features` on become +0. Memory that a call does not use may be
- *     any memory, but not NULL.
+ *     `weights`, else 1) and the scaled inputs X (5.1). unit: 256 floats, RN(v / 255). Columns from
+ *     `features` on become +0. A buffer that a call does not use may be any buffer, but not NULL.
  *
  * FORWARD_*: step M, A M, parameters M, weights U, biases U, Y M, D M, numbers M, in u, out u,
  * layer u, activation u, threshold u, keep f, seed U
@@ -56,16 +58,16 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * GATE: step M, Y M, S M, D M, numbers M, height u, width u, out u, layer u, activation u,
  * threshold u, keep f, seed U
  *     For gelu and silu (17.2), which FORWARD leaves out: Y[items * pixels][ld(out)] =
- *     activation(Y), and S
- *     the derivative there, which ERRORS takes for Y. With threshold, D = Y after dropout.
+ *     activation(Y), and S is the derivative there, which ERRORS takes for Y. With threshold, D = Y
+ *     after dropout.
  *
  * LOSS: step M, Y M, targets M, weight M, loss M, classes M, scores M, finite M, E M, out u,
- * activation u, kind u, delta f, factor f, flags u For each item: softmax if it is the activation
- * (in place), sigmoid likewise where the loss is binary, class, score, and finite = 1 if all
- * outputs are finite. With QN_LOSS_LABELS also the loss, with QN_LOSS_TRAIN the errors E
- * (8.2, 8.3). With QN_LOSS_REAL targets are the bits of floats. delta is that of huber, or the
- * smoothing of cross-entropy; factor is 2^u. The weight of an item multiplies its loss and its
- * factor (7.7, 8.1).
+ * activation u, kind u, delta f, factor f, flags u
+ *     For each item: softmax if it is the activation (in place), sigmoid likewise where the loss is
+ *     binary, class, score, and finite = 1 if all outputs are finite. With QN_LOSS_LABELS also the
+ *     loss, with QN_LOSS_TRAIN the errors E (8.2, 8.3). With QN_LOSS_REAL targets are the bits of
+ *     floats. delta is that of huber, or the smoothing of cross-entropy; factor is 2^u. The weight
+ *     of an item multiplies its loss and its factor (7.7, 8.1).
  *
  * ERRORS_*: step M, E M, parameters M, weights U, Y M, B M, numbers M, in u, out u, layer u,
  * activation u, threshold u, keep f, seed U
@@ -114,14 +116,14 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * count u, in u, flags u, layer u, activation u, threshold u, keep f, seed U
  *     The epilogue of ERRORS likewise, for the chains from[count][ld(in)], or all rows of
  *     [items][ld(pixels * in)] with QN_PIXELS_FLAT. `weights` are those of TRANSPOSE_WEIGHTS, used
- * with QN_PIXELS_CHAINS only. With QN_PIXELS_ADD the errors that B has are added first.
+ *     with QN_PIXELS_CHAINS only. With QN_PIXELS_ADD the errors that B has are added first.
  *
  * POOL_FORWARD: step M, taps M, A M, Y M, index u, flags u, factor f
  *     16.5 with QN_POOL_MAX in flags, else 16.6; factor is r.
  *
  * POOL_ERRORS: step M, taps M, A M, E M, B M, index u, flags u, factor f
- *     The errors B of the pool's inputs A, from those of its outputs, E; with QN_POOL_ADD those are
- *     added that B has.
+ *     The errors B of the pool's inputs A, from those of its outputs, E. With QN_POOL_ADD they are
+ *     added to those that B has.
  *
  * ADD_FORWARD: step M, taps M, A M, other M, Y M, D M, numbers M, index u, layer u, activation u,
  * threshold u, keep f, seed U
@@ -143,7 +145,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     The outputs, as FORWARD. grains 0: by the running averages.
  *
  * NORM_ERRORS: step M, taps M, A M, parameters M, moments M, E M, B M, weights U, index u, grains
- * u, flags u The errors B of the inputs A; with QN_NORM_ADD those are added that B has.
+ * u, flags u
+ *     The errors B of the inputs A. With QN_NORM_ADD they are added to those that B has.
  *
  * NORM_GRADIENT: step M, moments M, sums M, status M, weights U, channels u, pixels u, grains u,
  * layer u, limit f, flags u
@@ -223,8 +226,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *
  * PIXELS_ABSMAX: step M, from M, outputs M, items M, grains M, status M, columns u, pixels u, bits
  * u, output u, grain u, layer u, flags u
- *     items[i] = absmax of the `pixels` rows of item i, and QN_QUANTIZE_... as QUANTIZE_ITEMS,
- * which writes no words here. The network's inputs have one row for each item.
+ *     items[i] = absmax of the `pixels` rows of item i, and QN_QUANTIZE_... as QUANTIZE_ITEMS, but
+ *     no words are written. The network's inputs have one row for each item.
  *
  * QUANTIZE_ROWS: step M, taps M, from M, outputs M, items M, rows M, to M, index u, first u, count
  * u, columns u, channels u, bits u, output u, flags u
@@ -305,7 +308,7 @@ int qn__kernel_belongs(qn__kernel kernel, qn__language language, uint32_t produc
 /* The products (QN_WITH_...) that a program for an arithmetic needs. */
 uint32_t qn__kernel_products(qn__arith arith);
 
-/* The numbers that kernels take for the host's choices. */
+/* The constants of the kernels' text (kernels/step.h) for the host's enums. */
 uint32_t qn__kernel_activation(qn__activation activation);
 uint32_t qn__kernel_optimizer(qn__optimizer optimizer);
 uint32_t qn__kernel_scale(qn__scale scale);

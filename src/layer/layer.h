@@ -67,8 +67,8 @@ typedef struct qn__layer_ops {
                     float *z);
     /* z[out], which `forward` made, with the second output b[out]. NULL for kinds without one. */
     void (*join)(const qn__layer *layer, const float *b, float *z);
-    /* e[in] of one item from delta[out]; sums[in] is working memory. It is the error of a second
-     * output, too. */
+    /* e[in] of one item from delta[out]; sums[in] is working memory. For a kind with a second
+     * output it is the error of that output too. */
     void (*backward)(const qn__layer *layer, int bits, const float *parameters, const float *a,
                      const float *delta, int64_t *sums, float *e);
     /* float32: adds to partial[to.channels][depth] the chains of a grain's weights, from inputs
@@ -81,8 +81,8 @@ typedef struct qn__layer_ops {
     int (*intgemm_gradient)(int bits, const qn__layer *layer, uint64_t items, const float *a,
                             const float *delta, float limit, int64_t *to);
 
-    /* Only of a kind whose outputs depend on all items of a grain: the same in training, of
-     * `items` items one after the other. `forward` is then that of a prediction. */
+    /* Only of a kind whose outputs depend on all items of a grain: forward and backward in
+     * training, for `items` consecutive items. `forward` is then used in prediction only. */
     void (*forward_grain)(const qn__layer *layer, const float *parameters, uint64_t items,
                           const float *a, float *z);
     void (*backward_grain)(const qn__layer *layer, const float *parameters, uint64_t items,

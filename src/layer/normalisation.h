@@ -1,4 +1,4 @@
-/* What the normalisations share. */
+/* What the normalisation layers (batchnorm, groupnorm, layernorm) share. */
 #ifndef QN_LAYER_NORMALISATION_H
 #define QN_LAYER_NORMALISATION_H
 
@@ -14,7 +14,8 @@ qn__layer qn__normalisation_make(const qn__layer_text *text, qn__shape from, uin
 /* Weights and variances begin as 1, all others as 0. */
 void qn__normalisation_begin(const qn__layer *layer, float *parameters);
 
-/* A prediction reads a value once; training once more for the sums, and backward likewise. */
+/* The cost: a prediction reads each value once, training once more for the sums, and so does the
+ * backward pass. */
 qn__flops qn__normalisation_flops(const qn__layer *layer);
 
 #endif

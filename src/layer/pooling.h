@@ -1,4 +1,4 @@
-/* What the pools share. */
+/* What the pooling layers share; functions are those of qn__layer_ops. */
 #ifndef QN_LAYER_POOLING_H
 #define QN_LAYER_POOLING_H
 
@@ -10,7 +10,7 @@ void qn__pool_write(const qn__layer_text *layer, qn__text *text);
 qn_status qn__pool_make(const qn__layer_text *text, qn__shape from, uint64_t first,
                         qn__layer *layer, qn_error *err);
 
-/* A window reads each of its values once. */
+/* The cost: each window reads each of its values once. */
 qn__flops qn__pool_flops(const qn__layer *layer);
 
 /* 16.6: means of windows. */

@@ -19,7 +19,7 @@ void qn__product_intgemm_backward(int bits, const qn__layer *layer, const float 
 int qn__product_intgemm_gradient(int bits, const qn__layer *layer, uint64_t items, const float *a,
                                  const float *d, float limit, int64_t *to);
 
-/* Every output is a chain of `depth` products, which goes into all three passes. */
+/* The cost: each output is a chain of `depth` products, in each of the three passes. */
 qn__flops qn__product_flops(const qn__layer *layer);
 
 /* 16.4: -0 becomes +0. */

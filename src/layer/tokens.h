@@ -42,13 +42,13 @@ qn_status qn__tokens_fail(const qn__tokens *tokens, size_t at, const char *what,
  * separated where the word has a comma, a parenthesis or "=". */
 qn_status qn__tokens_invalid(const qn__tokens *tokens, const char *what, const char *remedy);
 
-/* A number from 1 to `most` and the step after it. `name` is "width": messages are "the layer's
- * width is missing" and "invalid width". */
+/* Reads a number from 1 to `most` into *out, and goes on to the next word. `name` is "width":
+ * messages are "the layer's width is missing" and "invalid width". */
 qn_status qn__tokens_count(qn__tokens *tokens, const char *name, uint32_t most, const char *remedy,
                            uint32_t *out);
 
-/* A number for height and width, "3", or two, "3x5", in out[2], and the step after them. Each is
- * from `least` to `most`. */
+/* Reads one number for height and width, "3", or two, "3x5", into out[2], and goes on to the next
+ * word. Each is from `least` to `most`. */
 qn_status qn__tokens_pair(qn__tokens *tokens, const char *name, uint32_t least, uint32_t most,
                           const char *remedy, uint32_t out[2]);
 

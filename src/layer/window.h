@@ -19,8 +19,8 @@ typedef struct qn__places {
 /* 0 when the tap lies outside the input; `at` is undefined then. */
 int qn__tap_find(const qn__layer *layer, qn__tap tap, qn__places *at);
 
-/* The step to the next tap: output pixels in their order, the taps of each in theirs. The first is
- * {0, 0, 0, 0}; 0 after the last. */
+/* Goes on to the next tap: output pixels in order, and the taps of each in order. The first tap is
+ * {0, 0, 0, 0}. Returns 0 after the last. */
 int qn__tap_next(const qn__layer *layer, qn__tap *tap);
 
 /* Taps of one window. */

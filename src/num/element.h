@@ -1,5 +1,5 @@
-/* The types of an item's values: one row each. Tables, feeds and the reference have such a type,
- * and whatever depends on it asks the row. */
+/* The types of an item's values, one row of a table for each. Tables, feeds and the reference have
+ * such a type. Code that depends on the type asks its row. */
 #ifndef QN_NUM_ELEMENT_H
 #define QN_NUM_ELEMENT_H
 

@@ -5,8 +5,8 @@
 #include "num/exact_sum.h"
 #include <stddef.h>
 
-/* Adds numbers to a sum. Returns `count`, or the place of the first that is infinite or NaN; the
- * sum has lost its meaning then. */
+/* Adds numbers to a sum. Returns `count`, or the index of the first number that is infinite or NaN;
+ * the sum is then undefined. */
 size_t qn__exact_add_doubles(qn__exact_sum *sum, const double *values, size_t count);
 size_t qn__exact_add_floats(qn__exact_sum *sum, const float *values, size_t count);
 

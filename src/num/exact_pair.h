@@ -20,8 +20,9 @@ static inline double qn__two_sum(double a, double b, double *error) {
     return s;
 }
 
-/* Adds x; returns what is lost. If it is not 0 (NaN after an overflow, or of an infinite x), the
- * pair is to be set back to what it was. */
+/* Adds x. Returns the rounding error that the pair cannot hold: 0 if the pair is exact. If it is
+ * not 0 (NaN after an overflow or for an infinite x), the caller restores the pair as it was
+ * before. */
 static inline double qn__pair_add(qn__pair *pair, double x) {
     double error, lost;
     pair->high = qn__two_sum(pair->high, x, &error);

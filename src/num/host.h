@@ -1,6 +1,7 @@
-/* Known answers of the processor that runs the library. It computes initial values, scaling, rates
- * and updates, and devices are compared with it. So one wrong operation (an emulator's fmaf, a C
- * library's) would change models without an error. docs/exactness.md 1.9, 14.10. */
+/* Tests of the processor that runs the library: operations with known answers. It computes initial
+ * values, scaling, rates and updates, and devices are compared with it. So one wrong operation (an
+ * emulator's fmaf, a C library's) would change models without an error. docs/exactness.md 1.9,
+ * 14.10. */
 #ifndef QN_NUM_HOST_H
 #define QN_NUM_HOST_H
 

@@ -18,7 +18,7 @@ typedef struct qn__lbfgs {
     uint64_t n;
     const uint8_t *penal; /* n: 1 for a parameter with penalties; the caller's */
     double l2, l1, tolerance;
-    float *point;   /* n: where it is */
+    float *point;   /* n: the current point */
     float *trial;   /* n: where the function is evaluated; the caller's */
     float *history; /* 2 * QN__LBFGS_PAIRS arrays of n: of each pair, oldest first, the step and the
                        difference of the gradients */
@@ -26,7 +26,7 @@ typedef struct qn__lbfgs {
     int known;        /* 1: value and gradient are those of the point */
     double value;     /* with penalties */
     double *gradient; /* n: with the L2 penalty */
-    double largest;   /* component of the gradient, as 17.14 says; valid where known */
+    double largest;   /* the largest component of the gradient, as 17.14 says; valid if `known` */
     double *slope, *direction, *next; /* n each: scratch */
     double rho[QN__LBFGS_PAIRS];
 } qn__lbfgs;
@@ -39,7 +39,7 @@ void qn__lbfgs_release(qn__lbfgs *of);
 /* Bytes that qn__lbfgs_create takes for each parameter. */
 uint64_t qn__lbfgs_bytes(void);
 
-/* Evaluates the function at the point, where that was not done. Fails as `evaluate` does. */
+/* Evaluates the function at the point, unless `known`. Fails as `evaluate` does. */
 qn_status qn__lbfgs_begin(qn__lbfgs *of, qn__lbfgs_fn evaluate, void *user, qn_error *err);
 
 /* 1: the largest component of the gradient is at most the tolerance. After qn__lbfgs_begin. */
@@ -51,7 +51,7 @@ int qn__lbfgs_converged(const qn__lbfgs *of);
 qn_status qn__lbfgs_iterate(qn__lbfgs *of, qn__lbfgs_fn evaluate, void *user, int *moved,
                             qn_error *err);
 
-/* The numbers that follow from the history, after it was filled from a checkpoint. */
+/* Computes what follows from `history` (rho), after that was filled from a checkpoint. */
 void qn__lbfgs_restored(qn__lbfgs *of);
 
 #endif

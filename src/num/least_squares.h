@@ -15,7 +15,7 @@ typedef struct qn__lasso {
     const double *gram, *products; /* G (n x n) and g */
     double square;                 /* of the labels, as G is of the inputs */
     double l1, tolerance;
-    uint32_t iterations; /* at most; then those that were done */
+    uint32_t iterations; /* in: at most so many; out: those that were done */
     double *w, *slopes;  /* n each: the result; scratch */
     double gap;
     int converged;

@@ -37,7 +37,8 @@ void qn__moments_finish(qn__moments *m, qn__moments_results *out);
 /* S / n rounded once, for the sum S of n > 0 numbers, n < 2^48. A zero is +0. */
 double qn__moments_mean(uint64_t n, qn__exact_sum *sum);
 
-/* What a pair needs of one of its sides, n numbers: the sum S with its sign, and n Q - S S. */
+/* What a covariance needs of one of its two columns of n numbers: the sum S with its sign, and n Q
+ * - S S. */
 typedef struct qn__moments_side {
     qn__natural sum, spread;
     int sign;

@@ -17,7 +17,7 @@ typedef struct qn__natural {
     int place; /* power of two of the lowest, a multiple of 32 */
 } qn__natural;
 
-/* In all functions here `out` is none of the operands. */
+/* In all functions here `out` must not be one of the operands. */
 
 /* Removes leading zeros. */
 void qn__natural_trim(qn__natural *a);
@@ -39,8 +39,8 @@ int qn__natural_compare(const qn__natural *a, const qn__natural *b);
 void qn__natural_lengthen(qn__natural *a, int count);
 
 /* The highest 62 or 63 bits: a number is bits * 2^*place plus, when *rest is 1, a smaller
- * remainder; *rest keeps a 1 that it has. *place is even, as a square root requires. `a` is not 0.
- */
+ * remainder. *rest is set to 1 or left as it was. *place is even, as a square root requires. `a` is
+ * not 0. */
 uint64_t qn__natural_leading_bits(const qn__natural *a, int *place, int *rest);
 /* a / b in the same form: 60 bits or more. Neither is 0. */
 uint64_t qn__natural_quotient(const qn__natural *a, const qn__natural *b, int *place, int *rest);

@@ -1,4 +1,4 @@
-/* Numbers of the layers that normalise (docs/exactness.md 17.8, 17.9). */
+/* Constants of the normalisation layers (docs/exactness.md 17.8, 17.9). */
 #ifndef QN_NUM_NORM_H
 #define QN_NUM_NORM_H
 
@@ -14,7 +14,7 @@ static inline float qn__norm_inverse(float variance) {
     return 1.0f / sqrtf(variance + QN__NORM_EPSILON);
 }
 
-/* A sum of squares that rounding has made negative; a NaN stays. */
+/* The sum of squares, or 0 where rounding has made it negative; a NaN stays NaN. */
 static inline float qn__norm_squares(float w) { return w <= 0.0f ? 0.0f : w; }
 
 #endif

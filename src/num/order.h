@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Numbers that ascend as the floats do, none of which is -0; and back. */
+/* Converts a float, which is not -0, to an unsigned integer with the same order; and back. */
 static inline uint32_t qn__order_key(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

@@ -108,7 +108,8 @@ typedef struct qn__layer {
     uint32_t in, out; /* values of an item: the volumes of `from` and `to` */
     uint32_t depth;   /* weights of one output: the taps of the window times qn__layer_reads; 0: the
                          layer has no parameters */
-    uint32_t conv_groups; /* conv: of channels, each by itself (17.6); 0: there is one */
+    uint32_t conv_groups; /* conv: the number of groups of channels, each convolved separately
+                             (17.6); 0: one group */
     qn__activation activation;
     uint32_t drop_threshold; /* 0: no dropout; docs/exactness.md 6.5 */
     float drop_keep;
@@ -118,8 +119,9 @@ typedef struct qn__layer {
     /* A normalisation has no weights of products. At `biases` it has so many arrays of `vector`
      * parameters: weight, bias, and for batchnorm the running mean and variance. */
     uint32_t vectors, vector;
-    uint32_t norm_groups; /* groupnorm, layernorm: of channels, each normalised for itself */
-    uint32_t running;     /* the last parameters of the layer that are running averages (17.8) */
+    uint32_t norm_groups; /* groupnorm, layernorm: the number of groups of channels, each normalised
+                             separately */
+    uint32_t running;     /* the number of running averages (17.8), which are its last parameters */
 } qn__layer;
 
 /* Where the parameters of the layer end. */
@@ -128,8 +130,8 @@ static inline uint64_t qn__layer_end(const qn__layer *layer) {
            (layer->depth ? layer->to.channels : (uint64_t)layer->vectors * layer->vector);
 }
 
-/* Whether the parameters of one layer suit the other: all but activation and dropout is the same.
- */
+/* Whether the parameters of one layer can be used in the other: all but activation and dropout are
+ * the same. */
 static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
     return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
            a->norm_groups == b->norm_groups && a->conv_groups == b->conv_groups &&
@@ -230,7 +232,7 @@ static inline int32_t qn__layer_other(const qn__layer *layer, uint32_t index) {
     return (int32_t)index - 1 - (int32_t)layer[index].other;
 }
 
-/* The first layer that is not dense, or NULL: what a device of dense layers cannot do. */
+/* The first layer that is not dense, or NULL: for devices that have dense layers only. */
 static inline const qn__layer *qn__program_window(const qn__program *program) {
     for (uint32_t l = 0; l < program->layers; ++l)
         if (program->layer[l].kind != QN__LAYER_DENSE)

@@ -1,4 +1,5 @@
-/* Quotients of integers and exact sums, each rounded once to binary64. */
+/* Quotients of integers and exact sums. RD(x) is x rounded once to the nearest binary64
+ * (docs/exactness.md 18). */
 #ifndef QN_NUM_RATIO_H
 #define QN_NUM_RATIO_H
 

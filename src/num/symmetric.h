@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-/* Jacobi's method. Of `a` (n x n, row after row) the diagonal becomes the eigenvalues, in no order;
- * row i of `v` (n x n) the vector of eigenvalue i, of length 1. Takes some ten times 6 n^3
- * operations. */
+/* Jacobi's method. Of `a` (n x n, row after row) the diagonal becomes the eigenvalues, in no
+ * particular order. Row i of `v` (n x n) becomes the eigenvector of eigenvalue i, of length 1.
+ * Takes about 60 n^3 operations. */
 void qn__symmetric_solve(uint32_t n, double *a, double *v);
 
 #endif

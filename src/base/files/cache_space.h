@@ -10,9 +10,10 @@
 #define QN__CACHE_TABLES ".tables"
 enum { QN__CACHE_ENTRY = 64 + sizeof QN__CACHE_IMAGES };
 
-/* Entries take half of what the file system has for them, at most: those that were not used for
- * longest are removed from the folder `path`. The old one called `name` is to be replaced. 0: the
- * new one, of so many bytes, would take more. */
+/* Makes space in the folder `path` for a new entry `name` of so many bytes, which will replace an
+ * old one of that name. All entries together take at most half of the space that the file system
+ * has for them; the least recently used ones are removed. Returns 1, or 0 when the new entry would
+ * take more. */
 int qn__cache_space_make(const char *path, const char *name, uint64_t bytes);
 
 #endif

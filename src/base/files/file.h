@@ -42,7 +42,7 @@ qn_status qn__writer_commit(qn__writer *writer, qn_error *err); /* frees the wri
 void qn__writer_drop(qn__writer *writer);                       /* accepts NULL */
 
 /* Files that are put in place together: each is complete and synced before the first is renamed.
- * All zero bytes: there is none yet. */
+ * All zero bytes: an empty batch. */
 typedef struct qn__writer_batch {
     qn__writer *first, *last;
 } qn__writer_batch;

@@ -1,9 +1,10 @@
-/* What tells without reading it whether a folder or an archive changed: of each file where it lies
- * (device, inode), its size, and the times when its bytes and its inode changed last.
+/* A stamp that tells, without reading the content, whether a folder or an archive has changed. It
+ * covers of each file the device and inode, the size, and the times of the last change of its bytes
+ * and of its inode.
  *
- * A write to a file sets the second time to the clock's, and no call sets it to another one. So
- * an equal stamp means equal bytes, unless the change came so soon after the stamp that the file
- * system's clock gives both one time: then the stamp is not settled, and means nothing. */
+ * A write to a file sets the second time to the clock's, and no system call can set it to another
+ * value. So an equal stamp means equal bytes. The exception is a change so soon before the stamp
+ * that a later write could get the same time: then the stamp is not settled, and proves nothing. */
 #ifndef QN_BASE_FILES_FILES_STAMP_H
 #define QN_BASE_FILES_FILES_STAMP_H
 

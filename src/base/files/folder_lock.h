@@ -28,7 +28,7 @@ typedef struct qn__lock {
     uint64_t number;
     qn__owner owner; /* id 0: this process alone */
     int inherited;   /* a rank of the same owner had it before */
-    int is_removed;  /* when it is unlocked, or this process is ended */
+    int is_removed;  /* 1: the file is removed when it is unlocked, or when this process is ended */
     int entry;       /* base/files/unfinished.h */
 } qn__lock;
 
@@ -48,13 +48,13 @@ qn_status qn__file_lock(const char *path, const char *what, const char *option,
  * owner still lets this rank write, and no other process has taken the lock. */
 int qn__lock_may(void *lock);
 
-/* The second half of that, without a word of the other ranks: no process has taken the lock. */
+/* The second condition alone, without asking the other ranks: no process has taken the lock. */
 int qn__lock_held(qn__lock *lock);
 
 /* Fails with QN_BUSY where qn__lock_may is 0; `path` is what was to be changed. */
 qn_status qn__lock_check(qn__lock *lock, const char *path, qn_error *err);
 
-/* For a lock that is not taken it has no effect. */
+/* Unlocks it. Has no effect on a lock that is not taken. */
 void qn__lock_release(qn__lock *lock);
 
 /* QN_IO if `path` names a FIFO, a device or a socket, which may block on open or not store bytes.

@@ -1,8 +1,8 @@
-/* A file of the user's cache folder (cache_folder.h) as memory: filled beside its place and renamed
- * to it, or opened and read where it lies.
+/* A file of the user's cache folder (cache_folder.h) as mapped memory: filled under a temporary
+ * name and renamed, or opened for reading.
  *
  * Its pages belong to the kernel's file cache, so it may be larger than memory. Nothing is synced:
- * after a power failure a file may hold other bytes, so each has a check sum of its owner. */
+ * after a power failure a file may hold other bytes, so its user must store a checksum in it. */
 #ifndef QN_BASE_FILES_MAPPED_FILE_H
 #define QN_BASE_FILES_MAPPED_FILE_H
 
@@ -41,11 +41,12 @@ int qn__file_reserve(int file, size_t bytes);
 uint8_t *qn__mapped_file_bytes(const qn__mapped_file *file); /* of an open one: only to read */
 size_t qn__mapped_file_size(const qn__mapped_file *file);
 
-/* The open file, to be read by offset; it belongs to `file`. What it lets be done with it, such as
- * reading past the file cache, may be changed. -1: there is none. */
+/* The file descriptor, for reading at an offset; owned by `file`. Its flags, such as O_DIRECT, may
+ * be changed. -1: there is none. */
 int qn__mapped_file_descriptor(const qn__mapped_file *file);
 
-/* The maker of a file has written to it for the last time, as far as it knows. */
+/* Tells that this process, which made the file, has finished writing to it: only later writes count
+ * as changes. */
 void qn__mapped_file_written(qn__mapped_file *file);
 
 /* 1: somebody may have written to the file since it was opened or published, or since the last call

@@ -1,6 +1,6 @@
 /* The temporary files that writers of this process have open: a table that a signal handler can
- * read, so that a program that must end immediately can remove them (quern/files.h). And the
- * programs that it runs meanwhile, which end with it. */
+ * read, so that a program that must end immediately can remove them (quern/files.h). The table also
+ * has the child processes that are killed in such a case. */
 #ifndef QN_BASE_FILES_UNFINISHED_H
 #define QN_BASE_FILES_UNFINISHED_H
 
@@ -18,7 +18,7 @@ void qn__unfinished_remove(int entry);
 
 /* Records a process that leads a group of its own. A sudden end kills the group before it removes
  * files. Returns the entry, or -1 when the table is full. Call `end` before the process is waited
- * for: its number may be that of another one then. `end` accepts -1. */
+ * for: afterwards the system may give its number to another process. `end` accepts -1. */
 int qn__unfinished_process(pid_t group);
 void qn__unfinished_process_end(int entry);
 

@@ -5,17 +5,15 @@
 /* Seconds of a monotonic clock. */
 double qn__now(void);
 
-/* A wait with a time limit, in which the thread looks again and again. Begin it with
- * qn__wait_begin.
- */
+/* A wait with a time limit in which the thread polls. Begin it with qn__wait_begin. */
 typedef struct qn__wait {
     double looked, seconds;
 } qn__wait;
 
 qn__wait qn__wait_begin(void);
 
-/* Seconds waited until this look. Of the time since the last one a quarter of a second counts at
- * most: a process that was stopped, by Ctrl-Z or to be moved, has not waited meanwhile. */
+/* Seconds waited until this poll. Of the time since the last poll at most a quarter of a second
+ * counts: a process that was stopped, by Ctrl-Z or to be moved, has not waited meanwhile. */
 double qn__wait_seconds(qn__wait *wait);
 
 #endif

@@ -1,5 +1,5 @@
 /* SQLite's library, opened at run time: the parts of sqlite3.h in use, which are stable since
- * version 3. */
+ * version 3. A `base` is a sqlite3 *, a `statement` a sqlite3_stmt *. */
 #ifndef QN_BASE_SYSTEM_SQLITE_LIBRARY_H
 #define QN_BASE_SYSTEM_SQLITE_LIBRARY_H
 

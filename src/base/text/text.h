@@ -9,9 +9,9 @@
  * 32 bytes. */
 void qn__float_text(float value, char *text);
 
-/* The same for a double: of 15 to 18 digits, and of those of them whose nearest float is that of
- * the number. A double that is just between two floats needs that, because its text may be beside
- * it. */
+/* The shortest text of 15 to 18 digits that reads back as the double, and whose nearest float32 is
+ * that of the double. The second condition matters for a double very near the middle of two floats:
+ * its text may be on the other side. */
 enum { QN__REAL_TEXT = 32 };
 void qn__real_text(double value, char text[QN__REAL_TEXT]);
 

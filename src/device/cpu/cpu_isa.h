@@ -19,7 +19,8 @@ typedef struct qn__cpu_isa {
 /* The instruction set of that name; "auto" or NULL selects the best of this machine. NULL when the
  * name is unknown or the machine lacks it. */
 const qn__cpu_isa *qn__cpu_isa_find(const char *name);
-/* All instruction sets, best last, whether or not this machine has them; NULL after them. */
+/* Instruction set number `index` of this build, best last, whether or not this machine has it; NULL
+ * after the last. */
 const qn__cpu_isa *qn__cpu_isa_at(uint32_t index);
 /* The instruction sets of this machine, best first, separated by blanks. */
 void qn__cpu_isa_list(char *text, size_t size);

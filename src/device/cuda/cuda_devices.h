@@ -28,7 +28,7 @@ typedef struct qn__cuda_device_entry {
     pthread_mutex_t lock;
     qn__cuda_image image[QN__CUDA_PROGRAMS]; /* by their products; protected by the lock, as the
                                                 following members */
-    qn__gpu_isa isa;                         /* the best that was not refused, wrong, or failed */
+    qn__gpu_isa isa; /* the best instructions that were not refused and have not failed */
 } qn__cuda_device_entry;
 
 /* NULL: no such device. */

@@ -37,7 +37,7 @@ typedef struct qn__gpu_facts {
     uint32_t compute_units; /* groups that run at the same time, about */
     uint64_t memory;        /* bytes in total */
     uint64_t largest;       /* bytes of the largest single buffer */
-    uint64_t chunk;         /* bytes of pixels that are unfolded together; 0: the usual number */
+    uint64_t chunk;         /* bytes of pixels that are unfolded together; 0: the default */
     int doubles;            /* 1: it computes in binary64 */
     int atomics;            /* 1: 64-bit integers can be added atomically (k-blocks of GRADIENT) */
     int matrix;             /* 1: the program has integer products by matrix instructions */
@@ -78,7 +78,7 @@ enum { QN__GPU_SLOTS = 8 }; /* status words copied to the host at the same time 
  */
 typedef enum qn__gpu_lane { QN__GPU_WORK, QN__GPU_UP, QN__GPU_DOWN, QN__GPU_LANES } qn__gpu_lane;
 
-/* Copies to the host that are under way at the same time, and the bytes of one at most. */
+/* The largest number of copies to the host in progress at the same time, and of bytes of one. */
 enum { QN__GPU_ASKED = 2, QN__GPU_PIECE = 2 << 20 };
 
 /* The operations of a backend. Calls on one qn__gpu come from one thread at a time; enqueued
@@ -119,8 +119,9 @@ typedef struct qn__gpu_driver {
     /* What is enqueued on the chosen lane from now on begins when all that was enqueued on the
      * other one so far is complete. */
     qn_status (*follow)(qn__gpu *gpu, qn__gpu_lane other, qn_error *err);
-    /* Enqueues a copy of at most QN__GPU_PIECE bytes to pinned memory; at most QN__GPU_ASKED are
-     * not yet taken. `get` waits for the oldest one, whose bytes are valid until the next `ask`. */
+    /* Enqueues a copy of at most QN__GPU_PIECE bytes to pinned memory; at most QN__GPU_ASKED copies
+     * may be enqueued and not yet taken by `get`. `get` waits for the oldest one, whose bytes are
+     * valid until the next `ask`. */
     qn_status (*ask)(qn__gpu *gpu, const qn__gpu_memory *from, size_t offset, size_t bytes,
                      qn_error *err);
     qn_status (*get)(qn__gpu *gpu, const void **data, size_t *bytes, qn_error *err);

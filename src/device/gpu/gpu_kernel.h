@@ -20,8 +20,9 @@ typedef struct qn__gpu_array {
     void *host; /* of VALUES without totals: a place for those of a launch */
 } qn__gpu_array;
 
-/* Memory for the items of a launch. While one is computed, the numbers of the next one arrive in
- * the other, and what the last one wrote there leaves it. */
+/* Memory for the items of a launch. There are two: while the device computes in one, the inputs of
+ * the next launch are copied to the other, after the results of the last launch were copied from
+ * it. */
 typedef struct qn__gpu_space {
     qn__gpu_memory faults, items[QN__KERNEL_ARRAYS];
 } qn__gpu_space;
@@ -34,18 +35,18 @@ struct qn__gpu_kernel {
     qn__gpu_array at[QN__KERNEL_ARRAYS];
     qn__gpu_space buffer[QN__GPU_PARTS];
     uint32_t arrays;
-    int resident;    /* 1: it keeps arrays of items, but for VALUES, as a whole */
+    int resident;    /* 1: all arrays but VALUES are kept on the device as a whole */
     int asked;       /* qn__kernel_job.resident of the last run */
     uint64_t most;   /* items of a launch at most */
     uint64_t launch; /* items of the next launch, as the time of the last ones suggests */
 };
 
-/* Whether the device has the numbers of a launch only. */
+/* Whether the device holds only the elements of one launch of this array. */
 static inline int qn__gpu_is_of_items(const qn__kernel_array *a, int resident) {
     return a->use == QN__KERNEL_VALUES || (a->use != QN__KERNEL_WHOLE && !resident);
 }
 
-/* Whether the host takes the numbers of each item. */
+/* Whether the elements of this array are copied to the host. */
 static inline int qn__gpu_is_fetched(const qn__gpu_kernel *k, const qn__kernel_array *a) {
     return a->use == QN__KERNEL_VALUES && !(a->summed && k->totals.count > 0);
 }

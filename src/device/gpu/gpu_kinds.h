@@ -1,11 +1,12 @@
-/* What the GPU worker asks about a kind of layer: a row of functions, each of which enqueues
- * kernels for all items of a pass. The row stands in the file of the kind. The text of its kernels
- * is in kernels/training, their arguments in kernels/kernels.h.
+/* The table of layer kinds of the GPU worker: a row of functions for each, which enqueue kernels
+ * for all items of a pass. The row is in the file of the kind. The text of its kernels is in
+ * kernels/training, their arguments in kernels/kernels.h.
  *
  *     forward 0, forward 1, ...  ->  loss  ->  errors 1, gradient 1, errors 0, gradient 0
  *
- * Kernels of a pass run in the order in which they are enqueued, so a kind may leave numbers in
- * `chains` between two kernels of one function, and from `errors` to the `gradient` after it. */
+ * Kernels of a pass run in the order in which they are enqueued, so a kind may keep numbers in
+ * `chains` between two kernels of one function, and from `errors` until the `gradient` that
+ * follows. */
 #ifndef QN_DEVICE_GPU_GPU_KINDS_H
 #define QN_DEVICE_GPU_GPU_KINDS_H
 
@@ -19,7 +20,8 @@ struct qn__gpu_kind {
     void (*errors)(qn__gpu_pass *pass, uint32_t layer);
     /* The sums of its parameters; `add` 0: they are overwritten. NULL: there are none. */
     void (*gradient)(qn__gpu_pass *pass, uint32_t layer, int add);
-    /* Gradient and update at once, for devices that are CPUs; 0: not of this layer. NULL: never. */
+    /* Gradient and update in one kernel, for devices that are CPUs. Returns 0 if this layer cannot
+     * do so. NULL: no layer of the kind can. */
     int (*learn)(qn__gpu_pass *pass, uint32_t layer);
     /* The update of running averages, from their sums. NULL: there are none. */
     void (*run_on)(qn__gpu_pass *pass, uint32_t layer);
@@ -29,7 +31,7 @@ struct qn__gpu_kind {
     uint64_t (*moments)(const qn__worker *worker, const qn__layer *layer);
     uint64_t (*chains)(const qn__worker *worker, const qn__layer *layer);
 
-    int convolves; /* errors are products, too, of windows of errors */
+    int convolves; /* 1: errors are also computed as products, of windows of errors */
 };
 
 #define QN__GPU_ROW(KIND, NAME) extern const qn__gpu_kind qn__gpu_##NAME;
@@ -37,7 +39,8 @@ QN__LAYER_LIST(QN__GPU_ROW)
 
 const qn__gpu_kind *qn__gpu_kind_of(qn__layer_kind kind);
 
-/* A layer with weights that is not dense; and all but dense layers of features. */
+/* qn__gpu_is_conv: a layer with weights that is not dense. qn__gpu_has_pixels: any layer except a
+ * dense layer of features. */
 static inline int qn__gpu_is_conv(const qn__gpu_layer *l) { return l->kind->convolves; }
 static inline int qn__gpu_has_pixels(const qn__gpu_layer *l) {
     return l->kind->convolves || l->layer->from.height > 1 || l->layer->from.width > 1;

@@ -11,8 +11,8 @@ typedef struct qn__gpu_chunk {
     uint32_t span; /* rows of a grain */
 } qn__gpu_chunk;
 
-/* A chunk of a gradient: whole grains, and all inputs of the weights or some, with that of the
- * biases as the last. */
+/* A chunk of a gradient: whole grains, and all or some inputs of the weights; the last column is
+ * the input 1 of the biases. */
 typedef struct qn__gpu_part {
     uint32_t span, rows, columns; /* span: rows of a grain */
 } qn__gpu_part;
@@ -26,7 +26,7 @@ static inline uint32_t qn__gpu_window_of(const qn__layer *l) {
     return l->window.kernel[0] * l->window.kernel[1];
 }
 
-/* The links of a chain of errors. */
+/* The number of terms of a chain of errors. */
 static inline uint32_t qn__gpu_error_depth(const qn__layer *l) {
     return qn__gpu_window_of(l) * l->to.channels;
 }
@@ -47,7 +47,7 @@ qn__gpu_part qn__gpu_part_of(const qn__worker *worker, const qn__layer *layer, u
 /* Unfolds a chunk of `from`; `rows` becomes the step of products over it. */
 void qn__gpu_unfold(qn__gpu_pass *pass, const qn__gpu_chunk *chunk, const qn__gpu_memory *from,
                     const qn__gpu_memory *to);
-/* Writes the outputs of a layer, for a chunk of rows whose sums are in `chains`. flags:
+/* Writes the outputs of a layer, for a chunk of rows whose products are in `chains`. flags:
  * QN_PIXELS_CHAINS for chains of floats. */
 void qn__gpu_finish_chains(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_chunk *chunk,
                            uint32_t flags);
@@ -59,7 +59,8 @@ void qn__gpu_finish_sums(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_memor
  * read its input: the last one that gives errors applies dropout and activation to their sum. */
 void qn__gpu_finish_source(qn__gpu_pass *pass, uint32_t layer, int32_t source,
                            const qn__gpu_memory *from, const qn__gpu_chunk *chunk, uint32_t flags);
-/* The errors of a chunk of rows: those of the array, or unfolded to `chains` if it has more. */
+/* The errors of a chunk of rows: the array of errors itself, or the chunk unfolded to `chains` if
+ * the array has more rows. */
 const qn__gpu_memory *qn__gpu_errors_of_chunk(qn__gpu_pass *pass, uint32_t layer,
                                               const qn__gpu_chunk *chunk);
 

@@ -12,8 +12,8 @@ enum {
     QN__GPU_STAGE = 4 << 20  /* bytes of the buffer on the host in which arrays are rearranged */
 };
 
-/* Arrays of errors: while a block's shortcut is gone through, those of the end of its main path, of
- * a layer and of the layer that it reads. */
+/* The number of arrays of errors. In the shortcut of a block three are in use: of the end of the
+ * main path, of a layer, and of the layer that it reads. */
 enum { QN__GPU_ERRORS = 3 };
 
 typedef struct qn__gpu_kind qn__gpu_kind; /* gpu_kinds.h */
@@ -95,9 +95,9 @@ typedef struct qn__gpu_batch {
 /* For layers with pixels (gpu_pixels.c). A product reads rows, but a window is not a row of an
  * array. So a chunk of rows is unfolded first:
  *
- *     output --- taps say which inputs it reads ---> `unfolded` --- product ---> `chains` --->
- * array
- */
+ *     inputs -- gathered by `taps` --> `unfolded` -- product --> `chains` --> outputs
+ *
+ * `taps` says which inputs each output reads. */
 typedef struct qn__gpu_unfolding {
     qn__gpu_memory taps;     /* what rows read: QN__GPU_TAPS for each layer */
     qn__gpu_memory unfolded; /* of `unfolded_floats` */
@@ -182,7 +182,7 @@ enum { QN__GPU_TAPS = 3 }; /* forward, backward, rows as they are */
 static inline uint32_t qn__gpu_pixels(const qn__layer *l) { return l->to.height * l->to.width; }
 
 /* Whether a layer that reads the output of `source` is the first of the step that gives it errors:
- * layers are gone through from the last to the first. */
+ * errors are computed from the last layer to the first. */
 static inline int qn__gpu_gives_first(const qn__worker *w, uint32_t layer, int32_t source) {
     return w->layer[source].readers[1] == layer;
 }
@@ -235,7 +235,8 @@ qn_status qn__gpu_source_once(qn__worker *worker, const qn__batch *batch, qn__gp
 /* Writes the batch's labels and weights to the arrays of FETCH; call it after FETCH, for sources
  * that were sent. */
 qn_status qn__gpu_send_targets(qn__worker *worker, const qn__batch *batch, qn_error *err);
-/* Writes the step's record, and prepares the status words. `update` may be NULL. */
+/* Sends the qn_step of a pass to the device, and clears the status words if needed. `update` may be
+ * NULL. */
 qn_status qn__gpu_send_step(qn__worker *worker, const qn__batch *batch,
                             const qn__gpu_source *source, const qn__update *update, qn_error *err);
 
@@ -263,7 +264,8 @@ void qn__gpu_push_plain(const qn__worker *worker, qn__gpu_call *call);
 int qn__gpu_drops(const qn__gpu_pass *pass, uint32_t layer);
 /* Enqueues GATE if the layer's activation needs it. */
 void qn__gpu_launch_gate(qn__gpu_pass *pass, uint32_t layer);
-/* What ERRORS derives the activation of a layer from: its outputs, or its slopes. */
+/* The array from which ERRORS gets the derivative of a layer's activation: its outputs, or its
+ * slopes. */
 const qn__gpu_memory *qn__gpu_derived_of(const qn__worker *worker, uint32_t layer);
 /* Pushes the arguments for the parameters, the optimiser's state and the optimiser's settings. */
 void qn__gpu_push_state(const qn__worker *worker, qn__gpu_call *call);

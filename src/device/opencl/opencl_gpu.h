@@ -47,7 +47,8 @@ struct qn__gpu {
     int32_t failure;   /* of a device that failed: the code */
     uint32_t products; /* of its program, QN_WITH_... */
     int dots;          /* 1: the program uses the device's products of packed bytes */
-    qn_error dotless;  /* why it does not, although the device has them; status QN_OK: no reason */
+    qn_error dotless;  /* why the program does not use them although the device has them; status
+                          QN_OK: it uses them, or has none */
 
     qn__cl_context context;
     qn__cl_queue queue;               /* of the chosen lane */

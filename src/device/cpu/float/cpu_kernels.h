@@ -50,8 +50,8 @@ typedef struct qn__cpu_chain {
 
 /* A convolution by windows of three columns, stride and dilation 1: `rows` (at least `slide_rows`)
  * times `columns` (at least 2) pixels of results, one panel, by the rows of windows and panels of
- * the left operand. The others are floats from one row, column, panel or row of a window to the
- * next one. */
+ * the left operand. The other members are distances in floats, from one row, column, panel or row
+ * of a window to the next. */
 typedef struct qn__cpu_slide {
     uint32_t rows, columns, windows, panels;
     size_t a_row, a_column, a_panel, a_window, c_row, c_column;
@@ -59,8 +59,8 @@ typedef struct qn__cpu_slide {
 } qn__cpu_slide;
 
 /* The rows of a sum over items, for both operands: `items` consecutive rows of each of columns x
- * rows pixels. Pixels are these distances apart, in floats. Rows that many floats ahead are read
- * soon: they come into the L2 cache. */
+ * rows pixels. a_column to d_row are the distances of pixels in floats. Rows `a_ahead` and
+ * `d_ahead` floats ahead are prefetched into the L2 cache. */
 typedef struct qn__cpu_span {
     uint32_t items, columns, rows;
     size_t a_column, a_row, d_column, d_row, a_ahead, d_ahead;
@@ -74,8 +74,8 @@ typedef struct qn__cpu_items {
     uint32_t inputs, panels;
 } qn__cpu_items;
 
-/* An error that is not zero: its value, and what is in line with it in the other operand, in
- * floats (cpu_sparse.h). */
+/* An error that is not zero: its value, and the offset in floats of the matching row of the other
+ * operand (cpu_sparse.h). */
 typedef struct qn__cpu_entry {
     int32_t at;
     float value;
@@ -94,8 +94,8 @@ typedef struct qn__cpu_kernels {
                    size_t b_stride, float *c, size_t c_stride, const float *start, uint32_t panels);
 
     /* The same for the chains of a convolution, with +0 at the end: over the rows of windows, the
-     * three taps of each, the panels of a, and 16 factors. b is as they are, without gaps. NULL:
-     * this instruction set has too few registers. */
+     * three taps of each, the panels of a, and 16 factors. b has the weights in this order,
+     * contiguously. NULL: this instruction set has too few registers. */
     void (*slide)(const qn__cpu_slide *slide, const float *a, const float *b, float *c,
                   const float *start);
     uint32_t slide_rows;
@@ -163,11 +163,18 @@ typedef struct qn__cpu_kernels {
     /* e = e times the derivative at output y (8.5), in place; not softmax. */
     void (*derive)(qn__activation activation, size_t count, const float *y, float *e);
     /* Pooling. A pixel has `count` (a multiple of 16) numbers; those of y follow one another, those
-     * of x are `step` floats apart. pool: y[i] = the greatest of x[a[t] + i] over the taps t, in
-     * their order, or with c other than 0 their sum times c, rounded twice; + 0. Others are over
-     * count numbers. add: y = y + x. scale: y = y * c + 0, rounded twice. add_scaled: e = e + d *
-     * c, rounded twice. add_first: e = e
-     * + d where x is not below y, and earlier[j] is below y for all j < n. */
+     * of x are `step` floats apart. The others are over `count` numbers.
+     *
+     * pool: y[i] = the greatest of x[a[t] + i] over the taps t, in their order; where c is not 0,
+     * their sum times c, rounded twice. In both cases + 0.
+     *
+     * add: y = y + x.
+     *
+     * scale: y = y * c + 0, rounded twice.
+     *
+     * add_scaled: e = e + d * c, rounded twice.
+     *
+     * add_first: where x is not below y, and earlier[j] is below y for all j < n, e = e + d. */
     void (*pool)(uint32_t pixels, size_t count, uint32_t taps, const size_t *a, size_t step,
                  const float *x, float c, float *y);
     void (*add)(size_t count, const float *x, float *y);

@@ -3,11 +3,11 @@
  * Operands are packed once and multiplied often. A *left* operand consists of blocks of 16 rows, a
  * *right* operand of panels of 16 columns; both have k values along the sum. Each table defines the
  * format of a block or panel. It takes size(bits, k) bytes and begins at a multiple of 64; the
- * blocks or panels of one operand follow one another without gaps. Values come from arrays of
- * floats in panels (cpu_kernels.h): element (row, column) of an array is at from[blocks[column /
- * 16] + row * 16 + column % 16]. A value v becomes the integer qn__quantize(v, inverse) of
- * num/intgemm_reference.h, with the inverse of its block; an inverse of 0 (a block that is not
- * finite) may give any integers. Columns beyond the last are not used and count as 0. */
+ * blocks or panels of one operand are contiguous. Values come from arrays of floats in panels
+ * (cpu_kernels.h): element (row, column) of an array is at from[blocks[column / 16] + row * 16 +
+ * column % 16]. A value v becomes the integer qn__quantize(v, inverse) of num/intgemm_reference.h,
+ * with the inverse of its block; an inverse of 0 (a block that is not finite) may give any
+ * integers. Columns beyond the last are not used and count as 0. */
 #ifndef QN_DEVICE_CPU_INTEGER_INTGEMM_H
 #define QN_DEVICE_CPU_INTEGER_INTGEMM_H
 
@@ -17,9 +17,9 @@
 
 enum {
     QN__BYTE_BLOCKS = 9, /* number of exponents of blocks of bytes: those of 1 to 255 */
-    /* Flags added to a width. QN__OF_BYTES: the left operand is bytes themselves, 0 to 255.
-     * QN__WIDE, in a sum over items by bytes: doubled integers on the right may have a magnitude up
-     * to QN__WIDEST. */
+    /* Flags that are added to a width in bits. QN__OF_BYTES: the left operand has bytes from 0 to
+     * 255. QN__WIDE, for a sum over items whose left operand has bytes: the integers on the right,
+     * after doubling, may have a magnitude up to QN__WIDEST. */
     QN__OF_BYTES = 32,
     QN__WIDE = 64,
     QN__WIDEST = (1 << 23) - 1
@@ -33,7 +33,7 @@ typedef enum qn__intgemm_out {
     QN__INTGEMM_INTEGER /* int64_t: N */
 } qn__intgemm_out;
 
-/* Lookup tables from bytes to integers, for inputs where a byte stands for one value, whatever its
+/* Lookup tables from bytes to integers, for scalings that map a byte to the same value in every
  * feature: one table for each exponent of a block. Digits are to the base 128, from -64 to 63, the
  * highest first, which holds the rest. For sums over items there are tables of integers doubled
  * once and twice too; the highest digit is 127 where a byte is too large for the exponent. With 14
@@ -77,9 +77,9 @@ typedef struct qn__intgemm {
     void (*right)(int bits, uint32_t k, const float *from, const float inverse[QN__PANEL],
                   void *to);
 
-    /* The same for only `count` values of k from `first` on, a multiple of 64; count is one too, or
-     * the part ends at k. `from` begins with these values, `to` with the panel. Values too large
-     * for the inverse may give any integers. NULL if a table cannot do it. */
+    /* The same for only `count` values of k from `first` on. Both are multiples of 64, but the last
+     * part may end at k. `from` begins with these values, `to` with the panel. Values too large for
+     * the inverse may give any integers. NULL if a table cannot do it. */
     void (*right_part)(int bits, uint32_t k, uint32_t first, uint32_t count, const float *from,
                        const float inverse[QN__PANEL], void *to);
 
@@ -103,9 +103,9 @@ typedef struct qn__intgemm {
      * at least 2^(bits - 1) - 1, the largest integer that is not doubled. */
     int32_t (*largest)(int bits, uint32_t k);
 
-    /* Operands directly from bytes; NULL if a table has no faster way than floats. absmax_bytes: of
-     * each row, rows <= 16. left_bytes: like left, element (r, c) is the integer of byte
-     * from[r][c]. left_bytes_items: like left_items, element (r, t) is the integer of byte
+    /* Operands made directly from bytes; NULL if that is not faster than through floats.
+     * absmax_bytes: of each row, rows <= 16. left_bytes: like left, element (r, c) is the integer
+     * of byte from[r][c]. left_bytes_items: like left_items, element (r, t) is the integer of byte
      * from[list[t] / 16 * block + list[t] % 16 * 16 + r]. So a row of the array is 16 bytes, and
      * groups of 16 rows are `block` bytes apart; at most two doublings. Inverses are those of
      * blocks of bytes. */
@@ -118,8 +118,8 @@ typedef struct qn__intgemm {
 
     /* Left operands of bytes themselves, in blocks of size(bits | QN__OF_BYTES, k) bytes, for
      * products of that width; 14 or 21 bits, and QN__WIDE if the right operand and the product have
-     * it. NULL if a table has no faster way than the integers of their blocks. left_raw: element
-     * (r, c) is from[r][c]. left_raw_items: like left_bytes_items, with the bytes unchanged. */
+     * it. NULL if that is not faster than packing the integers of blocks. left_raw: element (r, c)
+     * is from[r][c]. left_raw_items: like left_bytes_items, with the bytes unchanged. */
     void (*left_raw)(int bits, uint32_t rows, uint32_t k, const uint8_t *const *from, void *to);
     void (*left_raw_items)(int bits, uint32_t count, const uint32_t *list, const uint8_t *from,
                            size_t block, void *to);
@@ -149,7 +149,7 @@ extern const qn__intgemm qn__intgemm_amx, qn__intgemm_vnni;
 void qn__cpu_block_scales(int bits, uint32_t count, const uint32_t *absmax, float *factor,
                           float *inverse);
 
-/* The bits of the float that a byte stands for (docs/exactness.md 5.1); not for
+/* The bits of the float to which a byte is scaled (docs/exactness.md 5.1); not for
  * QN__SCALE_STANDARD. */
 uint32_t qn__cpu_byte_bits(qn__scale scale, uint32_t byte);
 /* The integers of all bytes, and their digits. */

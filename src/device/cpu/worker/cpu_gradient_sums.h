@@ -33,7 +33,8 @@ int qn__cpu_add_partials(const qn__worker *w, size_t grains, size_t count, const
 void qn__cpu_keep_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t block,
                           uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from);
 
-/* A task of the gradient of a layer that walks: panels of outputs, and a row of the grid. */
+/* A task of the gradient of a layer that walks (cpu_walk.h): panels of outputs, and a row of the
+ * grid. */
 typedef struct qn__cpu_walk_task {
     uint32_t group, row, out, panels;
 } qn__cpu_walk_task;
@@ -41,8 +42,8 @@ typedef struct qn__cpu_walk_task {
 /* Takes the next one. With an outlet groups run from the last to the first (cpu_gradient.c). */
 int qn__cpu_take_walk(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase,
                       qn__cpu_walk_task *task);
-/* What follows its weights: biases, with row 0; a report that a number was out of range, if `bad`;
- * progress. */
+/* Ends a task after its weights: sums the biases if its row is 0, records that a number was out of
+ * range if `bad`, and reports progress. */
 void qn__cpu_end_walk(const qn__cpu_pass *pass, int thread, uint32_t layer,
                       const qn__cpu_walk_task *task, int bad);
 

@@ -50,7 +50,7 @@ typedef struct qn__cpu_rows_space {
 /* A grain in the gradient of a layer. */
 typedef struct qn__cpu_grain {
     int32_t exponent;                 /* ta + td */
-    int waits;                        /* has something to add, and is not in a group yet */
+    int waits;                        /* 1: its partial is not zero, and it is not in a group yet */
     float input, error;               /* 2^-t of its blocks */
     uint8_t input_space, error_space; /* how often their integers may be doubled */
     uint8_t narrow_space;             /* the same for errors without QN__WIDE */
@@ -60,7 +60,7 @@ typedef struct qn__cpu_grain {
 typedef struct qn__cpu_grains {
     uint32_t first, count; /* in the plan's list of items */
     int32_t exponent;      /* of the sum: a grain's ta + td minus its number of doublings */
-    int inputs_doubled, errors_doubled; /* some are */
+    int inputs_doubled, errors_doubled; /* 1: integers of some items are doubled */
     int wide;                           /* errors are doubled more often than without QN__WIDE */
     size_t at;                          /* offset of its operand in a panel's operands */
 } qn__cpu_grains;
@@ -114,14 +114,14 @@ void qn__cpu_begin_changes(qn__worker *worker);
 /* Packs all weights. */
 void qn__cpu_pack_weights(qn__worker *worker);
 
-/* Raises the absmax of items to those of rows (pixel, item) from `first` on: of `columns` columns
- * from `from` on, whose panels are `stride` floats apart, each times times[c] (NULL: 1). Several
- * cores may do this at the same time. */
+/* Raises the absmax of items by the values of their rows (pixel, item), from row `first` on. The
+ * values are `columns` columns from `from` on, whose panels are `stride` floats apart; column c is
+ * multiplied by times[c] (NULL: 1). Several cores may do this at the same time. */
 void qn__cpu_note_rows(const qn__worker *worker, uint32_t items, size_t first, uint32_t rows,
                        uint32_t columns, const float *from, size_t stride, const float *times,
                        uint32_t *absmax);
-/* The same for the outputs of a layer that is `noted`, and for the errors of a convolution, after
- * everything that changes them: some panels. Nothing for other layers. */
+/* The same for some panels of the outputs of a layer that is `noted`, and of the errors of a
+ * convolution. Called when their values are final. Does nothing for other layers. */
 void qn__cpu_note_outputs(const struct qn__cpu_pass *pass, uint32_t layer, size_t first,
                           uint32_t rows, uint32_t panel, uint32_t panels);
 void qn__cpu_note_errors(const struct qn__cpu_pass *pass, uint32_t layer, size_t first,
@@ -129,7 +129,7 @@ void qn__cpu_note_errors(const struct qn__cpu_pass *pass, uint32_t layer, size_t
 /* The same for errors that `layer` passed, unless they go to a branch. */
 void qn__cpu_note_passed(const struct qn__cpu_pass *pass, uint32_t layer, size_t first,
                          uint32_t rows, uint32_t panel, uint32_t panels);
-/* Clears what these have noted, for so many items. */
+/* Clears the absmax of `items` items before a pass. */
 void qn__cpu_begin_notes(qn__worker *worker, uint32_t items);
 
 /* v + 0: -0 becomes +0 (16.4). */
@@ -152,8 +152,8 @@ void qn__cpu_walk_errors(const struct qn__cpu_pass *pass, int thread, uint32_t l
 void qn__cpu_intgemm_fetched(const qn__worker *worker, uint32_t first, uint32_t rows,
                              const float *inputs, const size_t *blocks, qn__cpu_rows *to);
 
-/* Whether the items of a feed become operands without floats. Their bytes are then stored in blocks
- * of 16 items: for each panel of features a row of 16 bytes for each item. */
+/* Whether the items of a feed are packed as operands directly, without floats. Their bytes are then
+ * stored in blocks of 16 items: for each panel of features a row of 16 bytes for each item. */
 int qn__cpu_from_bytes(const qn__worker *worker, const qn__feed *feed);
 /* Whether the bytes themselves are operands: bytes times a power of two are 8-bit integers in every
  * block. Then all blocks have the factor qn__cpu_raw_factor, exactly. */
@@ -167,7 +167,8 @@ size_t qn__cpu_bytes_block(const qn__worker *worker);
 void qn__cpu_bytes_fetched(const qn__worker *worker, uint32_t first, uint32_t rows,
                            const uint8_t *const *from, qn__cpu_rows *to);
 
-/* Phases (cpu_worker.h), with a barrier after each. Packs the inputs of a layer but the first: */
+/* Phases (cpu_worker.h), with a barrier after each. Packs the inputs of a layer that is not the
+ * first: */
 void qn__cpu_pack_inputs(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                          uint32_t phase);
 /* Packs the weights of a layer for the backward pass: */

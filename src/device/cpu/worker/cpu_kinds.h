@@ -1,5 +1,6 @@
-/* What the worker asks about a kind of layer: a row of functions and facts. The row stands in the
- * file that computes the kind, so a new kind is a new file here, and no other one changes.
+/* The table of layer kinds of the CPU worker: a row of functions and properties for each. The row
+ * is in the file that computes the kind, so a new kind is a new file here, and no other one
+ * changes.
  *
  * A step goes through the layers of a network three times:
  *
@@ -42,20 +43,20 @@ struct qn__cpu_kind {
     void (*carve)(qn__cpu_arena *arena, const qn__worker *worker, qn__cpu_layer *layer);
     void (*size)(const qn__worker *worker, qn__cpu_layer *layer);
 
-    /* Predictions: what is computed from the parameters once, after they have changed; and the
-     * outputs of `layer` in place of those of the layer before it, rows of one panel from `at` on
-     * (cpu_follow.c). Returns the last layer that is computed so. *plain: its activation, too.
-     * NULL: the kind does not follow. */
+    /* Predictions. `fold` computes what depends on the parameters alone, after they have changed.
+     * `follow` replaces the outputs of the layer before by those of `layer`, for rows of one panel
+     * from `at` on (cpu_follow.c). It returns the last layer that is computed in this way, and sets
+     * *plain if its activation is done too. NULL: the kind does not follow. */
     void (*fold)(const qn__cpu_layer *layer);
     uint32_t (*follow)(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, size_t at,
                        uint32_t rows, int *plain, float *out);
 
     unsigned one_matrix : 1;   /* all rows are one product: features */
     unsigned leads : 1;        /* its forward pass ends with qn__cpu_follow */
-    unsigned reads_input : 1;  /* backward, or for the gradient */
-    unsigned reads_output : 1; /* the same */
+    unsigned reads_input : 1;  /* its backward pass or its gradient reads its input */
+    unsigned reads_output : 1; /* its backward pass or its gradient reads its output */
     unsigned picks : 1;        /* passes an error to one input of a window: others are zero */
-    unsigned adds : 1;         /* computes the add after it at once: qn__cpu_norm */
+    unsigned adds : 1;         /* also computes an add layer that follows it: qn__cpu_norm */
     unsigned whole_rows : 1;   /* passes errors of all items of a pixel at a time, in runs */
 };
 

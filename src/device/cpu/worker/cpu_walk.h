@@ -1,5 +1,5 @@
-/* How a phase goes over the pixels of a layer with a picture: which rows one product computes, and
- * which blocks its chains read.
+/* A walk: the order in which a phase processes the pixels of a layer with a picture. It says which
+ * rows one product computes, and which blocks its chains read.
  *
  * Rows are (pixel, item), items fastest. So the items of a pixel are consecutive rows, and so are
  * those of neighbouring pixels. Where neighbours read the same taps of their window, they are one
@@ -29,12 +29,13 @@ typedef struct qn__cpu_walk {
     uint32_t panels;               /* of a pixel that is read */
     uint32_t *begin;               /* of each piece of a row of pixels, then the row's width */
     uint32_t pieces, parts, items; /* pieces of a row; parts of the items; items of a pixel */
-    int any;                       /* neighbours are a run, whatever they read: pools */
-    uint32_t most;                 /* of the last qn__cpu_walk_begin */
-    int slides;                    /* runs with all taps slide (cpu_kernels.h) */
+    int any;       /* 1: neighbours form a run even if they read different taps (pools) */
+    uint32_t most; /* the argument `most` of the last qn__cpu_walk_begin */
+    int slides;    /* 1: runs that read all taps use the kernel `slide` (cpu_kernels.h) */
 } qn__cpu_walk;
 
-/* Rows that one product computes: `pixels` neighbours, all their items, or one pixel and some. */
+/* Rows that one product computes: all items of `pixels` neighbouring pixels, or some items of one
+ * pixel. */
 typedef struct qn__cpu_walk_run {
     uint32_t y, x, pixels;
     uint32_t item, rows; /* first item of each pixel; number of rows */
@@ -54,13 +55,14 @@ static inline uint32_t qn__cpu_runs(const qn__cpu_walk *walk) {
 qn__cpu_walk_run qn__cpu_run_at(const qn__cpu_walk *walk, uint32_t index);
 
 /* The blocks of a run's chain, in ascending order of (pixel that is read, panel): forward these are
- * the taps in their order, backward in the reverse one. Where each begins in an
- * operand whose panels are `stride` floats apart, and its number times 256, in the whole window.
- * Returns how many there are. */
+ * the taps in their order, backward in the reverse one. a[i] is where block i begins in an operand
+ * whose panels are `stride` floats apart; b[i] is 256 times its number in the whole window. Returns
+ * the number of blocks. */
 uint32_t qn__cpu_run_blocks(const qn__cpu_walk *walk, const qn__cpu_walk_run *run, size_t stride,
                             size_t *a, size_t *b);
 
-/* The blocks of all taps in their order, in both directions; at `nothing` where a tap has none. */
+/* The blocks of all taps in order, forward and backward alike. A tap outside the picture gets the
+ * offset `nothing`. */
 void qn__cpu_run_taps(const qn__cpu_walk *walk, const qn__cpu_walk_run *run, size_t stride,
                       size_t nothing, size_t *a);
 

@@ -35,7 +35,8 @@ enum {
         64 /* the task of the loss also computes the errors below last layers up to this width */
 };
 
-/* Rows of a run, at most: its blocks stay in the L2 cache while all panels of outputs use them. */
+/* The largest number of rows of a run: its blocks stay in the L2 cache while all panels of outputs
+ * use them. */
 enum { QN__RUN_ROWS = 128 };
 
 typedef struct qn__cpu_kind qn__cpu_kind; /* cpu_kinds.h */
@@ -51,16 +52,16 @@ typedef struct qn__cpu_norm {
     /* batchnorm at the end of a path: the layer after it that adds its outputs to others at once.
      * Its own outputs are not stored then. NULL: there is none. */
     struct qn__cpu_layer *add;
-    /* batchnorm: the sums of a grain's errors in each pixel, b and g of 17.8:
-     * [out panel][grain][pixel][2][16]. `sums_at`: where they are after the errors. In a pass with
-     * `summed` whoever computes errors also sums them. */
+    /* batchnorm: the sums of a grain's errors in each pixel, b and g of 17.8: [out
+     * panel][grain][pixel][2][16]. `sums_at`: where they are after the errors. In a pass with
+     * `summed` the phases that compute the errors also sum them. */
     float *sums;
     size_t sums_at;
     int summed;
 } qn__cpu_norm;
 
-/* An array of errors or outputs: bytes, where it begins in the memory that these arrays share, and
- * the first and the last window of a backward pass that use it (cpu_windows.c). */
+/* Where an array of errors or outputs is in the memory that these arrays share: its size, its
+ * offset, and the first and the last window of a backward pass that use it (cpu_windows.c). */
 typedef struct qn__cpu_place {
     size_t bytes, at;
     uint32_t first, last;
@@ -93,7 +94,7 @@ typedef struct qn__cpu_layer {
     int followed;           /* the next layer can be computed with this one: qn__cpu_follow */
     qn__cpu_walk outputs;   /* forward: over its outputs */
     qn__cpu_walk inputs;    /* backward: over its inputs, where they are a picture */
-    int transposed_weights; /* this goes by: */
+    int transposed_weights; /* 1: the backward pass uses `transposed` */
     float *transposed;      /* weights: [input panel][tap][output panel][16][16], or NULL */
     /* Of the current pass: rows, floats between two panels. */
     uint32_t in_rows, rows;
@@ -126,7 +127,8 @@ typedef struct qn__cpu_layer {
     float *error;
     uint32_t error_of;
     /* Residual blocks. The first layer of a shortcut passes its errors to `branch`, others pass
-     * them to below->error. `side`: of outputs that two layers read, the errors of the shortcut. */
+     * them to below->error. `side`: the errors from the shortcut, for outputs that two layers read.
+     */
     float *branch;
     const float *side;
     const struct qn__cpu_layer *sums[2]; /* batchnorms that sum these errors; NULL after them */
@@ -153,8 +155,8 @@ typedef struct qn__cpu_tally {
 } qn__cpu_tally;
 
 typedef struct qn__cpu_core {
-    _Alignas(64) float *scratch; /* one transposed panel of weights; of the last layer all, where
-                                    its errors go back in the phase of the loss */
+    _Alignas(64) float *scratch; /* one transposed panel of weights; all panels of the last layer
+                                    where the phase of the loss also computes the errors below it */
     size_t *blocks;              /* of the chain of a run, twice `run_blocks` */
     const float **taps;          /* of a window, `run_blocks` */
     char *augmented;             /* values of QN__PANEL items; NULL without augmentation */
@@ -222,11 +224,11 @@ typedef struct qn__cpu_fetching {
     qn__cpu_digits *digits;  /* integers for each byte, in integer arithmetic */
 } qn__cpu_fetching;
 
-/* What was derived from the parameters, until they change. */
+/* Which values that are derived from the parameters are valid. */
 typedef struct qn__cpu_derived {
     int stale;  /* weights of convolutions in integer arithmetic are not packed */
-    int folded; /* what `fold` of cpu_kinds.h makes is made */
-    int finite; /* then: all weights of layers that are `few` are finite */
+    int folded; /* 1: `fold` (cpu_kinds.h) was called for all layers */
+    int finite; /* 1, if folded: all weights of layers that are `few` are finite */
 } qn__cpu_derived;
 
 typedef struct qn__cpu_losses {
@@ -256,9 +258,9 @@ struct qn__worker {
     uint32_t slots;
     size_t capacity; /* the largest number of rows of a panel of batch arrays */
     qn__cpu_layer *layer;
-    int walks;             /* a layer does */
+    int walks;             /* 1: at least one layer walks */
     int shared;            /* several layers read the inputs, which are not unfolded then */
-    size_t run_blocks;     /* the most of a run's chain */
+    size_t run_blocks;     /* the largest number of blocks of a run's chain */
     const float *nothing;  /* QN__RUN_ROWS rows of zeros, after all other arrays */
     size_t *weight_blocks; /* [p] = p * 256: where the blocks of weights of a panel begin */
     qn__cpu_core *core;
@@ -311,13 +313,13 @@ static inline const float *qn__cpu_second(const qn__cpu_pass *pass, const qn__cp
     return layer->other && !pass->training ? layer->other->output : layer->second;
 }
 
-/* What an add reads beside layer l. */
+/* The other input of an add layer, of which `l` is one. */
 static inline const float *qn__cpu_beside(const qn__cpu_pass *pass, const qn__cpu_layer *add,
                                           const qn__cpu_layer *l) {
     return add->below == l ? qn__cpu_second(pass, add) : qn__cpu_input(pass, add);
 }
 
-/* Where the errors go that a layer passes to the one whose outputs it reads. */
+/* The array for the errors that a layer passes to the layer whose outputs it reads. */
 static inline float *qn__cpu_passes(const qn__cpu_layer *layer) {
     return layer->branch ? layer->branch : layer->below->error;
 }
@@ -350,7 +352,7 @@ static inline uint32_t qn__cpu_outputs(const qn__cpu_layer *layer) {
 }
 
 /* Depths of a product of the layer's inputs by its weights: blocks are whole where there are
- * several taps. The same of its errors by transposed weights. */
+ * several taps. qn__cpu_back_depth: the same for its errors by transposed weights. */
 static inline uint32_t qn__cpu_depth(const qn__cpu_layer *layer) {
     return layer->taps > 1 ? qn__cpu_blocks(layer) * QN__PANEL : layer->channels;
 }
@@ -375,27 +377,27 @@ static inline int qn__cpu_is_fused(const qn__worker *w) {
     return last->layer->out <= QN__FUSE_OUTPUTS && last->in_pixels == 1;
 }
 
-/* Whether a phase computes what a layer passes to the one below; else it is the task of the loss,
- * or there is none. */
+/* Whether a phase of its own computes the errors that a layer passes to the one below. Otherwise
+ * the task of the loss does, or there is no layer below. */
 static inline int qn__cpu_goes_back(const qn__worker *w, uint32_t layer) {
     return w->layer[layer].below && !(layer + 1 == w->program->layers && qn__cpu_is_fused(w));
 }
 
-/* Whether the errors of a layer go back with parameters that its gradient does not update: those of
- * integers are packed. */
+/* Whether the backward pass of a layer reads copies of the parameters, or none, so that its
+ * gradient may update them before. Weights of integers are packed copies. */
 static inline int qn__cpu_keeps_parameters(const qn__worker *w, const qn__cpu_layer *layer) {
     return layer->transposed_weights || layer->vectors == 0 ||
            (w->bits && qn__layer_is_integer(layer->layer));
 }
 
-/* Whether the errors that a batchnorm passes are those of the layer below at once. */
+/* Whether the errors that a batchnorm passes are already the final errors of the layer below. */
 static inline int qn__cpu_norm_passes_all(const qn__worker *w, const qn__cpu_layer *l) {
     const qn__cpu_layer *below = l->below;
     return !w->bits && below && !l->layer->skip && below->layer->activation == QN__ACT_NONE &&
            !below->layer->drop_threshold && !below->side;
 }
 
-/* Whether a layer that adds has its outputs from the one before it. */
+/* Whether the outputs of an add layer are computed by the layer before it. */
 static inline int qn__cpu_is_added(const qn__worker *w, uint32_t layer) {
     return layer > 0 && w->layer[layer - 1].norm.add == &w->layer[layer];
 }
@@ -466,20 +468,21 @@ void qn__cpu_walk_intgemm_gradient(const qn__cpu_pass *pass, int thread, uint32_
                                    uint32_t phase);
 void qn__cpu_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
-/* What normalisations share. It activates rows of results, and what follows. */
+/* What normalisations share. Applies the activation to rows of results, and does all that comes
+ * after it. */
 void qn__cpu_norm_finish(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
                          uint32_t first, uint32_t rows, float *out);
-/* Applies or stores the sums of one vector's panel. */
+/* Applies the sums of one vector's panel as an update, or stores them. */
 void qn__cpu_norm_put(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
                       uint32_t vector, const int64_t *sums);
 
 /* The sums of a batchnorm's errors in rows of one panel, which have whole grains. */
 void qn__cpu_norm_sum(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
                       uint32_t first, uint32_t rows);
-/* The sums of a grain's errors: see qn__cpu_norm. */
+/* The array of the sums of a grain's errors: see qn__cpu_norm. */
 float *qn__cpu_norm_sums_of(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
                             uint32_t grain);
-/* Assigns memory for them, in `sums_at` and the bytes of the errors. */
+/* Counts memory for them: sets `sums_at`, and enlarges the array of errors. */
 void qn__cpu_norm_size(const qn__worker *worker, qn__cpu_layer *layer);
 /* Decides which batchnorms have their errors `summed` in passes over so many items. */
 void qn__cpu_norm_begin(qn__worker *worker, uint32_t items);
@@ -490,7 +493,7 @@ int qn__cpu_norm_is_finite(const qn__cpu_pass *pass, const qn__cpu_layer *layer)
 /* Sums the biases of a panel of outputs and applies or stores them. Returns 1 when a partial was
  * out of range. */
 int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out);
-/* Those of a layer: to an outlet, or of a layer that has nothing else. */
+/* Sums the biases of a whole layer: with an outlet, or where the layer has no other parameters. */
 void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 
 void qn__cpu_begin_progress(qn__worker *worker);
@@ -508,19 +511,19 @@ void qn__cpu_loss_lanes(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t f
  * `first` on, which begins at `out`. */
 void qn__cpu_after_product(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
                            uint32_t first, uint32_t rows, float *out);
-/* The same, and then all that follows the layer in this pass, in place. */
+/* The same, and then computes in place all layers that follow this one (qn__cpu_is_followed). */
 void qn__cpu_follow(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
                     uint32_t first, uint32_t rows, float *out);
 /* Finds the layers that are `followed`. */
 void qn__cpu_find_followers(qn__worker *worker);
 /* Outside training: the factors of normalisations, after parameters have changed. */
 void qn__cpu_fold(qn__worker *worker);
-/* Whether this does no more than `relu` or nothing, and the absmax. */
+/* Whether qn__cpu_after_product does no more than `relu` or nothing, and the absmax. */
 int qn__cpu_is_plain(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel);
 /* Raises the absmax of the outputs that others read. */
 void qn__cpu_note_absmax(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t bits);
-/* The same for errors that `layer` passed (qn__cpu_passes): of two errors of an output the sum,
- * then dropout, derivative, absmax. */
+/* After errors that `layer` passed (qn__cpu_passes): adds both errors of an output that two layers
+ * read, then applies dropout and the derivative, and raises the absmax. */
 void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
                           uint32_t panel, uint32_t first, uint32_t rows);
 /* The same for the errors of outputs of `layer` itself. */
@@ -570,7 +573,8 @@ void qn__cpu_tally_items(const qn__cpu_pass *pass, uint32_t first, uint32_t end,
                          qn__cpu_tally *tally);
 
 /* A network of one layer with few outputs (cpu_narrow.c): whether the gradient of a batch is
- * computed so, integers of each thread's sums, the one phase, and what follows it. */
+ * computed in this way; the number of integers of each thread's sums; the one phase; and what is
+ * done after it. */
 int qn__cpu_is_narrow(const qn__worker *worker, const qn__batch *batch);
 size_t qn__cpu_narrow_space(const qn__worker *worker);
 void qn__cpu_narrow(const qn__cpu_pass *pass, int thread);
@@ -585,10 +589,11 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
 /* Adds the losses of a pass that was run; does nothing without a tally or labels. */
 qn_status qn__cpu_add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
 
-/* Pictures of the first layer. _pad copies one, features in the order (c, y, x), with its padding;
- * that takes qn__cpu_unfold_space floats. _unfold takes `count` of them, at most _unfold_items, to
- * rows of the layer's inputs: row `items` * pixel + i has the factors of that output pixel, or the
- * channels of that pixel. `factors`: where they are in a padded picture. */
+/* Pictures of the first layer. qn__cpu_pad copies one, whose features have the order (c, y, x), and
+ * adds its padding; the result has qn__cpu_unfold_space floats. qn__cpu_unfold writes `count` of
+ * them, at most qn__cpu_unfold_items, to rows of the layer's inputs: row `items` * pixel + i has
+ * the factors of that output pixel, or the channels of that pixel. `factors`: where they are in a
+ * padded picture. */
 size_t qn__cpu_unfold_space(const qn__cpu_layer *layer);
 uint32_t qn__cpu_unfold_items(const qn__cpu_layer *layer);
 void qn__cpu_unfold_begin(const qn__cpu_layer *layer, size_t *factors);

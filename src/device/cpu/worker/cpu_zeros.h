@@ -1,10 +1,9 @@
 /* Inputs that are zero, skipped in the first layer's products without changing a bit.
  *
  * Images, one-hot columns and word counts are mostly zeros. fma(+0, w, acc) is acc for every finite
- * w, except that it may turn an acc of -0 into +0. So a sum without such terms ends in the same
- * float, unless it ends in -0, which the caller then examines. A gradient's sum becomes an integer,
- * which has no -0. Weights that are not finite end the job in any case: they are never written to a
- * file. */
+ * w, except that it may turn an acc of -0 into +0. So a sum without such terms is the same float,
+ * unless it is -0; the caller checks for that. A gradient's sum becomes an integer, which has no
+ * -0. Weights that are not finite end the job in any case: they are never written to a file. */
 #ifndef QN_DEVICE_CPU_WORKER_CPU_ZEROS_H
 #define QN_DEVICE_CPU_WORKER_CPU_ZEROS_H
 
