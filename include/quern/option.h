@@ -38,7 +38,7 @@ typedef struct qn_option {
     size_t offset;        /* of the member in qn_train_options */
     qn_option_type type;  /* of the member */
     const char *name;     /* as a command line has it, without dashes: "lr" */
-    const char *value;    /* the placeholder for its value in a help text: "X"; NULL: a flag */
+    const char *value;    /* the name that a help text gives its value: "X"; NULL: a flag */
     const char *help;     /* one line without a full stop; a tab stands for a non-breaking space */
     const char *fallback; /* the default as a help text shows it, where qn_default_text has none;
                              NULL: none */

@@ -1,4 +1,4 @@
-/* What the normalisation layers (batchnorm, groupnorm, layernorm) share. */
+/* What the normalisation layers share. */
 #ifndef QN_LAYER_NORMALISATION_H
 #define QN_LAYER_NORMALISATION_H
 

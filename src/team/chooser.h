@@ -3,10 +3,10 @@
  * Some steps shared by all workers give rough costs per grain. Then the sets that can win are tried
  * for a few steps each: first workers that may be fastest alone, then the set predicted to be best,
  * then sets with one worker more or less as long as that helps. The set with the shortest step is
- * chosen; if there is hardly a difference, the smaller one. Before that the others get a second
- * trial at a later time.
+ * chosen; if the difference is small, the smaller set is chosen. Before the choice the other sets
+ * are tried a second time.
  *
- * The chosen set is monitored. When its steps become lastingly longer or shorter, all trials are
+ * The chosen set is monitored. When its steps become longer or shorter and stay so, all trials are
  * repeated. They are also repeated periodically, so rarely that they cost less than 1 % of the
  * time.
  *
@@ -33,7 +33,7 @@ typedef struct qn__chooser {
     uint32_t grains;      /* of a full step */
     uint64_t steps_left;  /* of the job; UINT64_MAX: unknown */
     qn__choosing stage;
-    uint32_t looks; /* remaining steps shared by all */
+    uint32_t looks; /* remaining steps that all workers share (QN__CHOOSE_LOOK) */
     uint64_t set;   /* of the current steps */
     qn__trial trial[QN__TRIALS];
     uint32_t trials; /* of this round; the last one may be under way */

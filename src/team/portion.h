@@ -20,7 +20,7 @@ typedef struct qn__claim {
     uint64_t mask[QN__CLAIM_CORES / 64];
 } qn__claim;
 
-/* The calling thread's affinity before. */
+/* The calling thread's affinity before qn__portion_take. */
 typedef struct qn__portion {
     cpu_set_t *before; /* NULL: nothing was changed */
     size_t size;

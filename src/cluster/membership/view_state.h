@@ -54,10 +54,11 @@ struct qn__view {
      * have a quorum. */
     uint64_t number, id, last_id;
     qn__ranks members;
-    qn__proposal now; /* kept for members that are behind */
+    qn__proposal now; /* the current view; kept for members that are still in an earlier one */
 
-    /* Permanent: ranks that take no part for this rank, whoever decides; ranks whose end is
-     * certain; ranks that were silent or suspected this one, so that their end never is. */
+    /* These sets only grow. `gone`: ranks that this rank proposes to leave out. `certain`: ranks
+     * that have certainly ended. `doubted`: ranks that were silent or suspected this one, whose end
+     * therefore never counts as certain. */
     qn__ranks gone, certain, doubted;
     /* The same as other ranks reported it. */
     qn__ranks *gone_of, *certain_of;

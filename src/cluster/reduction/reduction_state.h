@@ -51,7 +51,7 @@ typedef struct qn__queued_message {
     qn__message_buffer *body;
 } qn__queued_message;
 
-/* A total that is kept for ranks that are behind. */
+/* A total that is kept for ranks that have not finished its reduction. */
 typedef struct qn__held {
     uint64_t reduction, words;
     int64_t *total;
@@ -94,10 +94,11 @@ typedef struct qn__current {
     int64_t *part;
     qn__ranges own; /* that this rank computes; the first `taken` have been handed out */
     uint32_t taken;
-    uint32_t added;   /* chunks in the part, as the caller counts them */
-    qn__ranges ahead; /* ranges of the next reduction, while this rank is one behind. `own` is kept
-                         until the total arrives, because the rank that has it may die */
-    uint32_t *share;  /* for the shares of all ranks */
+    uint32_t added; /* chunks in the part, as the caller counts them */
+    qn__ranges
+        ahead; /* ranges of the next reduction, while this rank still lacks the total of this one.
+                  `own` is kept until the total arrives, because the rank that has it may die */
+    uint32_t *share; /* for the shares of all ranks */
 } qn__current;
 
 /* Totals that are kept. */

@@ -37,7 +37,7 @@ int qn__transport_receive_file(qn__transport *transport, uint32_t from, double s
 /* Bytes of messages with their headers over links that are not local, without the transport's
  * own. */
 void qn__transport_bytes(const qn__transport *transport, uint64_t *out, uint64_t *in);
-/* The offset of a rank's clock to this one's; 0 while unknown. */
+/* The offset of a rank's clock to this one's in seconds; 0 while unknown. */
 double qn__transport_clock(const qn__transport *transport, uint32_t rank);
 
 #endif

@@ -1,7 +1,7 @@
 /* A user's kernel on a device: what its files share.
  *
  *     gpu_kernel.c    the program, and the arrays that stay on the device during a call
- *     gpu_parts.c     a call is cut into launches, two of which are under way
+ *     gpu_parts.c     cuts a call into launches, of which two run at a time
  *     gpu_exchange.c  copies to and from the device in turn
  *     gpu_totals.c    totals that the device makes itself */
 #ifndef QN_DEVICE_GPU_GPU_KERNEL_H
