@@ -24,11 +24,7 @@ typedef struct stats_flags {
 #define AT(member) .place = offsetof(stats_flags, member)
 
 static const option stats_options[] = {
-    {.name = "by-class",
-     .kind = OPTION_FLAG,
-     AT(by_class),
-     .heading = "Options",
-     .help = "also statistics of each class"},
+    {.heading = "Options", ROW_FLAG("by-class", by_class, "also statistics of each class")},
     {ROW_FLAG("correlation", correlation,
               "also the correlation of all pairs of columns; with --json covariances, too")},
     {ROW_FLAG("histograms", histograms,

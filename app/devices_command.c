@@ -42,13 +42,10 @@ static const option_word measures[] = {
 
 static const option devices_options[] = {
     {.heading = "Options",
-     .name = "measure",
-     .kind = OPTION_CHOICE,
-     AT(measure),
-     .value = "NAME",
+     ROW_CHOICE("measure", measure, "NAME",
+                "which devices to measure, at most a second each; the first use of a device takes "
+                "longer"),
      .words = measures,
-     .help =
-         "which devices to measure, at most a second each; the first use of a device takes longer",
      .fallback = "auto"},
     {ROW_JSON(json, "one JSON object a line: device, absence, advice, trial, note")},
 
@@ -81,12 +78,7 @@ static const option devices_options[] = {
     {ROW_AS_IN_TRAIN("optimizer", optimizer, QN_CHOICE_OPTIMIZER)},
     {ROW_DATA(from.data, "items to measure with; zeros among them make a difference"),
      .fallback = "random bytes"},
-    {.name = "labels",
-     .kind = OPTION_TEXT,
-     AT(from.labels),
-     AGAIN(from.labels_more),
-     .value = "FILE",
-     .help = "IDX, NPY: file of the labels"},
+    {ROW_FILES("labels", from.labels, "FILE", "IDX, NPY: file of the labels")},
     {.name = NULL}};
 
 /* A device with its results. */

@@ -19,13 +19,9 @@ static const option_word shells[] = {{"bash", NULL}, {"zsh", NULL}, {"fish", NUL
 static const option help_options[] = {
     {.heading = "For packages",
      ROW_FLAG("man", man, "print the manual page of COMMAND, or of quern, in groff's man format")},
-    {.name = "completion",
-     .kind = OPTION_CHOICE,
-     AT(completion),
-     .value = "SHELL",
-     .words = shells,
-     .brief = 1,
-     .help = "print the completion of the command line for a shell:\t"},
+    {ROW_CHOICE("completion", completion, "SHELL",
+                "print the completion of the command line for a shell:\t"),
+     .words = shells, .brief = 1},
     {.name = NULL}};
 
 /* Whether a command is one of a group: "data info" is one of "data". Every command is one of "". */

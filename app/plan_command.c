@@ -31,13 +31,10 @@ typedef struct plan_flags {
 
 static const option plan_options[] = {
     {.heading = "Machines",
-     .name = "team",
-     .kind = OPTION_TEXTS,
-     AT(team),
-     .value = "TEXT|FILE",
-     .help = "the machines, their network and events: a text as above, or a .json file that "
-             "\"quern devices --costs --model ... --json\" wrote on a machine; can be given "
-             "several times; required"},
+     ROW_TEXTS("team", team, "TEXT|FILE",
+               "the machines, their network and events: a text as above, or a .json file that "
+               "\"quern devices --costs --model ... --json\" wrote on a machine; can be given "
+               "several times; required")},
 
     {.heading = "Job",
      ROW_DATA(train.from.data, "training data; only its items and features are counted"),
@@ -53,31 +50,14 @@ static const option plan_options[] = {
     {ROW_CLASSES(classes, "instead of --data: classes, for a ready model and without --model")},
     {ROW_TEXT("model", train.recipe.model, "TEXT", "layers, written as in train"),
      .field = "train.model"},
-    {.name = "epochs",
-     .kind = OPTION_COUNT32,
-     AT(train.recipe.epochs),
-     .value = "N",
-     .low = 1,
-     .high = UINT32_MAX,
-     .help = "passes over the training data",
+    {ROW_COUNT32("epochs", train.recipe.epochs, 1, UINT32_MAX, "passes over the training data"),
      .field = "train.epochs"},
-    {.name = "batch",
-     .kind = OPTION_COUNT32,
-     AT(train.recipe.batch),
-     .value = "N",
-     .low = 1,
-     .high = 1 << 24,
-     .help = "items of one step (batch size)",
+    {ROW_COUNT32("batch", train.recipe.batch, 1, 1 << 24, "items of one step (batch size)"),
      .field = "train.batch"},
     {ROW_AS_IN_TRAIN("optimizer", train.recipe.optimizer, QN_CHOICE_OPTIMIZER)},
     {ROW_AS_IN_TRAIN("arith", train.recipe.arith, QN_CHOICE_ARITH)},
-    {.name = "grain",
-     .kind = OPTION_COUNT32,
-     AT(train.recipe.grain),
-     .value = "N",
-     .low = 1,
-     .high = UINT32_MAX,
-     .help = "items of one grain, the unit of work that devices share",
+    {ROW_COUNT32("grain", train.recipe.grain, 1, UINT32_MAX,
+                 "items of one grain, the unit of work that devices share"),
      .field = "train.grain"},
 
     {.heading = "Output", ROW_JSON(train.json, "one JSON object a line: rank, more, plan")},

@@ -11,16 +11,25 @@
 #define ROW_FLAG(word, member, text) .name = (word), .kind = OPTION_FLAG, AT(member), .help = (text)
 #define ROW_TEXT(word, member, shown, text)                                                        \
     .name = (word), .kind = OPTION_TEXT, AT(member), .value = (shown), .help = (text)
+#define ROW_TEXTS(word, member, shown, text)                                                       \
+    .name = (word), .kind = OPTION_TEXTS, AT(member), .value = (shown), .help = (text)
+#define ROW_CHOICE(word, member, shown, text)                                                      \
+    .name = (word), .kind = OPTION_CHOICE, AT(member), .value = (shown), .help = (text)
 #define ROW_COUNT(word, member, least, most, text)                                                 \
     .name = (word), .kind = OPTION_COUNT, AT(member), .value = "N", .low = (least),                \
     .high = (most), .help = (text)
+#define ROW_COUNT32(word, member, least, most, text)                                               \
+    .name = (word), .kind = OPTION_COUNT32, AT(member), .value = "N", .low = (least),              \
+    .high = (most), .help = (text)
+/* Needs AGAIN(member): the further files of a table. */
+#define ROW_FILES(word, member, shown, text)                                                       \
+    ROW_TEXT(word, member, shown, text), AGAIN(member##_more)
 
 #define ROW_JSON(member, text) ROW_FLAG("json", member, text)
 #define ROW_QUIET(member) ROW_FLAG("quiet", member, "print errors only")
 #define ROW_VERBOSE(member, text) ROW_FLAG("verbose", member, text)
 
-/* Needs AGAIN(member): the further files of a table. */
-#define ROW_DATA(member, text) ROW_TEXT("data", member, "FILE", text), AGAIN(member##_more)
+#define ROW_DATA(member, text) ROW_FILES("data", member, "FILE", text)
 #define ROW_OUTPUT(member, shown, text) .letter = 'o', ROW_TEXT("output", member, shown, text)
 #define ROW_TRACE(member)                                                                          \
     ROW_TEXT("trace", member, "FILE",                                                              \

@@ -9,14 +9,11 @@
 #include <string.h>
 
 #define AT(member) .place = offsetof(source_flags, member)
+#define AGAIN(member) .again = offsetof(source_flags, member)
 
 const option source_label_options[] = {
-    {.name = "labels",
-     .kind = OPTION_TEXT,
-     AT(labels),
-     .again = offsetof(source_flags, labels_more),
-     .value = "FILE",
-     .help = "IDX, NPY: file of the labels; of several files, one for each, in the same order"},
+    {ROW_FILES("labels", labels, "FILE",
+               "IDX, NPY: file of the labels; of several files, one for each, in the same order")},
     {ROW_TEXT("label", label, "COLUMN",
               "tables: column of the labels: its name, a number from 1, or last"),
      .fallback = "the first"},
@@ -45,19 +42,8 @@ static const option_word headers[] = {{"auto", "by the lines below the first"},
                                       {NULL, NULL}};
 
 const option source_column_options[] = {
-    {.name = "task",
-     .kind = OPTION_CHOICE,
-     AT(task),
-     .value = "WORD",
-     .words = tasks,
-     .help = "what the labels are",
-     .fallback = "auto"},
-    {.name = "header",
-     .kind = OPTION_CHOICE,
-     AT(header),
-     .value = "WORD",
-     .words = headers,
-     .help = "CSV: whether there is a header",
+    {ROW_CHOICE("task", task, "WORD", "what the labels are"), .words = tasks, .fallback = "auto"},
+    {ROW_CHOICE("header", header, "WORD", "CSV: whether there is a header"), .words = headers,
      .fallback = "auto"},
     {ROW_TEXT("features", features, "LIST",
               "tables: read only these columns and the label: names, numbers from 1 or ranges such "
@@ -84,18 +70,9 @@ const option source_unlabelled_options[] = {
     {.name = NULL}};
 
 const option source_test_options[] = {
-    {.name = "test",
-     .kind = OPTION_TEXT,
-     AT(test),
-     .again = offsetof(source_flags, test_more),
-     .value = "FILE",
-     .help = "test set, evaluated after each epoch; it never changes the model"},
-    {.name = "test-labels",
-     .kind = OPTION_TEXT,
-     AT(test_labels),
-     .again = offsetof(source_flags, test_labels_more),
-     .value = "FILE",
-     .help = "IDX, NPY: labels of the test set"},
+    {ROW_FILES("test", test, "FILE",
+               "test set, evaluated after each epoch; it never changes the model")},
+    {ROW_FILES("test-labels", test_labels, "FILE", "IDX, NPY: labels of the test set")},
     {ROW_TEXT("test-query", test_query, "SQL", "SQLite, PostgreSQL: the rows of the test set")},
     {.name = NULL}};
 

@@ -12,12 +12,7 @@
 
 const option written_options[] = {
     {ROW_OUTPUT(out, "FILE", "file to write; required. - is the standard output")},
-    {.name = "format",
-     .kind = OPTION_CHOICE,
-     AT(format),
-     .value = "NAME",
-     .from = QN_CHOICE_WRITE,
-     .help = "format of that file",
+    {ROW_CHOICE("format", format, "NAME", "format of that file"), .from = QN_CHOICE_WRITE,
      .fallback = "by the ending of its name"},
     {ROW_TEXT("output-labels", labels, "FILE", "NPY, IDX: file of labels to write")},
     {.name = NULL}};
