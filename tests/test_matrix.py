@@ -4,6 +4,12 @@ on devices beside the processor or in its place.
 The models' digests must be those of tests/digests.txt, which were made once; so a compiler, an
 optimisation level, a processor or a number of threads that changes a bit is found. The sanitizer
 builds train a few of the recipes as well, which shows that whole runs are clean.
+
+By default each recipe is trained by the widest instruction set and one other. Slower ways, which are
+the devices and the oracle, take a recipe only where it has a word that no recipe before it has: a kind
+of layer, an activation, a loss, an option (`choice`). So whoever adds a recipe names it nowhere here,
+but in the list of its kind: one with a new word is trained in all ways. QUERN_LONG_TESTS=yes trains
+every recipe in all ways.
 """
 
 import hashlib
@@ -128,6 +134,10 @@ BLOCK_BUILDS = {
 
 # Of these instruction sets each has every second recipe by default; a wider one has all.
 HALF = ["scalar", "avx2"]
+# There each set of those that float32 has takes every third recipe by default: which kernels run does
+# not matter for the rest of the program, and the conformance suite calls all of them in these builds.
+THIRD = ["scalar", "avx2", "avx512"]
+BY_THIRDS = ["asan", "clang"]
 
 
 def cases():
@@ -155,8 +165,8 @@ def cases():
                     counts = [min(threads[-1], 7)] if slow else threads
                     if len(counts) > 2 and not LONG and name not in A_FEW:
                         counts = [counts[0], counts[1 + i // 2 % (len(counts) - 1)]]
-                    # Norms, blocks and groups take the same ways through pixels there.
-                    rare = slow and build == "asan" and table is WINDOW_BUILDS
+                    rare = (build in BY_THIRDS and not LONG and isa in THIRD
+                            and isa != THIRD[i % len(THIRD)])
                     # The widest set has every recipe, each other one has every second. These have the
                     # same text and the conformance suite of their own.
                     rare |= build == "release" and not LONG and name not in A_FEW and isa == HALF[i % 2]
@@ -237,27 +247,47 @@ def on_kinds(*lists):
             for case in itertools.product(devices.KINDS, *lists)]
 
 
-# A few networks with pixels run on devices by default. The emulated CUDA devices take seconds for the
-# larger ones.
-DEVICE_WINDOWS = ["pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse"]
-DEVICE_NORMS = ["batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first", "groups-first",
+# What the processor alone does, whatever computes: to read, to divide the items, to draw first weights,
+# to choose an epoch.
+NOT_ON_DEVICES = re.compile(r"--(data|label|valid|seed|epochs|batch|lr|schedule|warmup|stages|init|keep|early|shape"
+                            r"|missing|drop|date|task|augment|tolerance)")
+
+
+def words_of(name):
+    """The kinds of layers, activations and options of a recipe; an option with its value, when that
+    is a word too."""
+    words, found = shlex.split(recipes.RECIPES[name]), set()
+    for option, value in zip(words, [*words[1:], ""]):
+        if option == "--model":
+            found |= set(re.findall(r"[a-z]{3,}|\|", value))
+        elif option.startswith("--"):
+            found.add(f"{option} {value.split()[0]}" if re.match("[a-z]", value) else option)
+    return found
+
+
+def choice(names, first=(), words=words_of):
+    """`first`, and of `names` those that have a word which none before them has."""
+    chosen, seen = list(first), set().union(*map(words, first))
+    for name in names:
+        if not words(name) <= seen and name not in chosen:
+            chosen.append(name)
+            seen |= words(name)
+    return chosen
+
+
+# Begins with networks whose pixels are few: the emulated CUDA devices take seconds for larger ones.
+DEVICE_FIRST = [*A_FEW, "pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse",
+                "batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first", "groups-first",
                 "groupnorm-conv", "groups-i14-depthwise"]
 ON_DEVICES = WINDOWS + NORMS + BLOCKS + INTEGER_WINDOWS + [n for n in SIXTH if n not in SIXTH_DEVICES]
-MORE_WINDOWS = [pytest.param(*case, id="-".join(case), marks=machine.LONG)
-                for case in itertools.product(devices.KINDS, ON_DEVICES)
-                if case[1] not in DEVICE_WINDOWS + DEVICE_NORMS]
+EVERY = ALL + SOME_INTEGERS + SIXTH_DEVICES + ON_DEVICES
+BY_DEFAULT = choice(EVERY, DEVICE_FIRST,
+                    lambda name: {word for word in words_of(name) if not NOT_ON_DEVICES.match(word)})
 
 
-def on_one_kind(names):
-    """Both kinds run the same text: by default each of these recipes is trained on one, by turns."""
-    return [pytest.param(kind, name, id=f"{kind}-{name}",
-                         marks=[] if (i + j) % len(devices.KINDS) == 0 else [machine.LONG])
-            for i, name in enumerate(names) for j, kind in enumerate(devices.KINDS)]
-
-
-@pytest.mark.parametrize("kind, name",
-                         on_one_kind([name for name in ALL + SOME_INTEGERS + SIXTH_DEVICES if name not in A_FEW])
-                         + on_kinds(A_FEW + DEVICE_WINDOWS + DEVICE_NORMS) + MORE_WINDOWS)
+@pytest.mark.parametrize("kind, name", [
+    pytest.param(kind, name, id=f"{kind}-{name}", marks=[machine.LONG] * (name not in BY_DEFAULT))
+    for name in EVERY for kind in devices.KINDS])
 def test_one_device(kind, name, files, tmp_path):
     """A device alone gives every model: its grains, its sums, its updates."""
     names, environment = devices.KINDS[kind]()
@@ -266,7 +296,11 @@ def test_one_device(kind, name, files, tmp_path):
     assert list(grains) == names and grains[names[0]] > 0
 
 
-@pytest.mark.parametrize("kind, name", on_kinds(A_FEW + ["i14-relu-momentum"]))
+# How devices share a step depends on its grains, not on the recipe.
+SHARED = ["tanh-mse-sgd", "dropout", "adamw", "batch-50-grain-7"]
+
+
+@pytest.mark.parametrize("kind, name", on_kinds([*(A_FEW if LONG else SHARED), "i14-relu-momentum"]))
 def test_two_devices(kind, name, files, tmp_path):
     names, environment = devices.KINDS[kind](2)
     digest, grains = train_on(names, name, files, tmp_path / "model", environment,
@@ -276,7 +310,7 @@ def test_two_devices(kind, name, files, tmp_path):
 
 
 @pytest.mark.parametrize("kind, name, shares", [
-    *on_kinds(A_FEW + ["i21-unit-20", *FEW_SIXTH], ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"]),
+    *on_kinds([*(A_FEW if LONG else SHARED), "i21-unit-20", *FEW_SIXTH], ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"]),
     *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]),
     *on_kinds(["pixels-dropout", "batchnorm-dense"], ["2,3"]),
     *(pytest.param(*case, "3,2", id="-".join(case), marks=machine.LONG)
@@ -326,8 +360,12 @@ SLOW_IN_PYTHON = ["pixels-gelu", "batch-1", "best", "best-file", "early-stopping
                   *(name for name in NORMS if name != "groupnorm-layernorm")]
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[machine.LONG] * (name in SLOW_IN_PYTHON))
-                                  for name in ALL + INTEGERS + INTEGER_WINDOWS + SIXTH + NORMS + BLOCKS])
+IN_PYTHON = ALL + INTEGERS + INTEGER_WINDOWS + SIXTH + NORMS + BLOCKS
+PYTHON_BY_DEFAULT = choice([name for name in IN_PYTHON if name not in SLOW_IN_PYTHON], SOME_INTEGERS)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[machine.LONG] * (name not in PYTHON_BY_DEFAULT))
+                                  for name in IN_PYTHON])
 def test_oracle(name, files, tmp_path):
     """The second program, written from docs/exactness.md alone, gives the same table."""
     arguments = [a.format(**files) for a in shlex.split(recipes.RECIPES[name])]
