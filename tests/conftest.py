@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,7 +53,44 @@ def begin_signals():
     signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
 
 
+# Folders of tests in memory: programs write their files through to the disk, for which most tests would
+# wait longer than they compute. The number is that of the process that will remove the folder.
+IN_MEMORY = "/dev/shm"
+FOLDER = "quern-tests-"
+SPACE = 4 << 30
+
+
+def is_spacious(place):
+    """Whether files and programs of the tests have their place there, in memory that nobody uses."""
+    try:
+        there = os.statvfs(place)
+        free = int(re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())[1]) << 10
+    except (OSError, TypeError):
+        return False
+    return (os.access(place, os.W_OK) and not there.f_flag & (os.ST_NOEXEC | os.ST_RDONLY)
+            and there.f_bavail * there.f_frsize > SPACE and free > 2 * SPACE)
+
+
+def place_folders(config):
+    """In memory, where there is capacity, and pytest was not told another place."""
+    if config.option.basetemp is not None or not is_spacious(IN_MEMORY):
+        return
+    for old in Path(IN_MEMORY).glob(f"{FOLDER}*"):
+        if not Path("/proc", old.name.removeprefix(FOLDER)).exists():
+            shutil.rmtree(old, ignore_errors=True)
+    config.option.basetemp = f"{IN_MEMORY}/{FOLDER}{os.getpid()}"
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """What a failed test has left stays until the next run."""
+    own = f"{IN_MEMORY}/{FOLDER}{os.getpid()}"
+    if exitstatus == 0 and session.config.option.basetemp == own:
+        shutil.rmtree(own, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    place_folders(config)
     begin_signals()
     # Worker processes inherit these, so all of them agree which builds are of this session.
     os.environ.setdefault("QUERN_TEST_SESSION", uuid.uuid4().hex)

@@ -7,12 +7,20 @@ training reads it in large pieces (src/data/ahead/item_scan.h).
 import os
 import resource
 import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy
 import pytest
 
 import midwrite
+
+@pytest.fixture
+def tmp_path():
+    """Not in memory, which may refuse to be read past the cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
 
 SOURCE = r"""
 #include <errno.h>

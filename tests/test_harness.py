@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -41,6 +42,32 @@ def test_also_below_nohup():
                            builds.ROOT, f"{__file__}::{test_programs_begin_with_the_usual_signals.__name__}"],
                           capture_output=True, text=True, preexec_fn=spoil)
     assert done.returncode == 0, done.stdout
+
+
+def test_folders_in_memory(tmp_path, monkeypatch):
+    """What a run that has ended left there is removed, what one that goes on has is not."""
+    import conftest
+    monkeypatch.setattr(conftest, "IN_MEMORY", str(tmp_path))
+    monkeypatch.setattr(conftest, "SPACE", 0)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    names = {pid: tmp_path / f"{conftest.FOLDER}{pid}" for pid in (gone.pid, os.getpid(), os.getppid())}
+    for folder in names.values():
+        (folder / "below").mkdir(parents=True)
+    config = SimpleNamespace(option=SimpleNamespace(basetemp=None))
+    conftest.place_folders(config)
+    assert config.option.basetemp == str(names[os.getpid()])
+    assert [folder.exists() for folder in names.values()] == [False, True, True]
+    conftest.pytest_sessionfinish(SimpleNamespace(config=config), 1)
+    assert names[os.getpid()].exists()
+    conftest.pytest_sessionfinish(SimpleNamespace(config=config), 0)
+    assert not names[os.getpid()].exists() and names[os.getppid()].exists()
+    config.option.basetemp = "told"
+    conftest.place_folders(config)
+    assert config.option.basetemp == "told"
+    assert not conftest.is_spacious(str(tmp_path / "absent")) and not conftest.is_spacious("/proc")
+    monkeypatch.setattr(conftest, "SPACE", 1 << 62)
+    assert not conftest.is_spacious(str(tmp_path))
 
 
 def test_a_build_does_not_count_as_the_tests_time():
