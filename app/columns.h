@@ -23,8 +23,8 @@ const char *columns_type(const qn_data *data, const column *columns, uint32_t k)
  * terminal, and are printed as question marks. */
 void columns_print_name(const char *text, int size);
 
-/* A text in a table is cut where it is long. The characters that are left, about; and the text with
- * blanks up to `width` characters. */
+/* Long texts in a table are cut. columns_width is the width in characters of what is left,
+ * approximately; columns_print_cell prints it, padded with blanks to `width`. */
 int columns_width(const char *text);
 void columns_print_cell(const char *text, int width);
 

@@ -61,7 +61,8 @@ extern const command help_command;
 /* The commands in the order of the help; ends with NULL. */
 extern const command *const *all_commands;
 
-/* Sets it, and completes their tables. Called once, when the program starts. */
+/* Sets all_commands, and completes the tables of the commands. Called once, when the program
+ * starts. */
 void commands_load(void);
 
 /* The command named by argv[1], argv[2] ("train", or "data" "info"), and in *words the number of

@@ -20,8 +20,7 @@ qn_compute compute_of(const compute_flags *flags);
 /* Checks the flags. Returns -1, or an exit code after a message. */
 int compute_check(const compute_flags *flags);
 
-/* A loss that the network can be measured with: what is measured does not depend on it. NULL: the
- * default. */
+/* A loss that suits the network, for measurements, which do not depend on it. NULL: the default. */
 const char *compute_loss(const char *model);
 
 /* Prints notes on options that are not an error but make little sense on this machine. */

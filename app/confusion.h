@@ -1,4 +1,4 @@
-/* Which classes of the test set were taken for which: on stdout, and in the "end" event. */
+/* The confusion matrix of the test set: on stdout, and in the "end" event. */
 #ifndef APP_CONFUSION_H
 #define APP_CONFUSION_H
 

@@ -1,4 +1,4 @@
-/* Evaluations: a line for everybody, tables for those who ask, fields for programs. */
+/* Evaluations: one line by default, tables on request, JSON fields for programs. */
 #ifndef APP_EVALUATION_H
 #define APP_EVALUATION_H
 
@@ -8,8 +8,8 @@
 /* Classes of which a table fits a screen. */
 enum { EVALUATION_CLASSES = 20 };
 
-/* "macro F1 0.9, AUC 0.95, log loss 0.2, calibration error 0.01": what is defined. Nothing for
- * NULL and for real labels. Without `loss` no log loss, where a loss stands above. */
+/* "macro F1 0.9, AUC 0.95, log loss 0.2, calibration error 0.01": what is defined. Nothing for NULL
+ * and for real labels. `loss` 0: without the log loss, where a loss was printed before. */
 void evaluation_line(FILE *to, const qn_evaluation *e, int loss);
 
 /* A line for each class and for the means over the classes. */

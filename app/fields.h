@@ -1,4 +1,4 @@
-/* How messages of the library are reported to a person who writes options. The library speaks of
+/* Translates names of the library in messages to options of the command line. The library speaks of
  * what a program fills, `train.learning_rate` or `compute.devices`, between backquotes: the member
  * of a struct (train is qn_train_options, and so on) or the argument of a function. On the command
  * line each is an option. This is the only place that knows both names. */

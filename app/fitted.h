@@ -1,4 +1,4 @@
-/* Models that quern fit makes, for other commands. */
+/* Models that `quern fit` makes, in other commands. */
 #ifndef APP_FITTED_H
 #define APP_FITTED_H
 
@@ -8,8 +8,8 @@
 /* 1 for a model that quern fit makes. */
 int fitted_is(const qn_model *model);
 
-/* Fits again what the model says and compares the files: quern replay. `data` may be NULL after a
- * message. Returns the exit code. */
+/* Repeats the fit of a model by its recipe and compares the files, for `quern replay`. `data` may
+ * be NULL after a message. Returns the exit code. */
 typedef struct fitted_replay {
     const char *path, *out; /* the model's file; where to write the new one, or NULL */
     int quiet, json;

@@ -10,8 +10,8 @@ typedef enum job_field {
     JOB_ENGINE,    /* "local", "slurm", "kubernetes" */
     JOB_ID,        /* of the engine */
     JOB_NAME,      /* given by the user */
-    JOB_SPACE,     /* Kubernetes: the namespace, and in JOB_KIND "job" or "mpijob" */
-    JOB_KIND,      /* */
+    JOB_SPACE,     /* Kubernetes: the namespace */
+    JOB_KIND,      /* Kubernetes: "job" or "mpijob" */
     JOB_SUBMITTED, /* "2026-11-21T12:00:00Z" */
     JOB_DIRECTORY, /* where it was submitted */
     JOB_MODEL,     /* the file to be written */

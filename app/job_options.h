@@ -4,8 +4,8 @@
 
 #include "command.h"
 
-/* What the options' values point into; freed with job_options_free when they are not used any more.
- */
+/* The memory that the options' values point into; freed with job_options_free when they are no
+ * longer used. */
 typedef struct job_options {
     struct job_option {
         char *text;
@@ -25,9 +25,9 @@ int job_options_read(const command *self, const char *path, const option *early,
                      arguments *given, job_options *kept);
 void job_options_free(job_options *kept);
 
-/* Where the file that was read last gives an option, or the NAME of one that can be repeated
- * ("job.toml, line 3"); "": the command line gives it, or nobody. The text is valid until the next
- * call. For messages about its value. */
+/* The place at which the job file that was read last gives an option, or the NAME of one that can
+ * be repeated ("job.toml, line 3"). "": the command line gives it, or it is not given. The text is
+ * valid until the next call. For messages about its value. */
 const char *job_options_place(const char *word, const char *name);
 
 #endif

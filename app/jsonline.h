@@ -14,11 +14,9 @@
 #include <stdint.h>
 
 void json_begin(const char *event);
-void json_text(
-    const char *key,
-    const char *value); /* The same for a message of the library, told with options (fields.h). */
+void json_text(const char *key, const char *value); /* a NULL value is null */
+/* The same for a message of the library, with options in place of its names (fields.h). */
 void json_message(const char *key, const char *text);
-/* a NULL value is null */
 void json_count(const char *key, uint64_t value);
 void json_number(const char *key, double value);       /* NaN and infinities become null */
 void json_digits(const char *key, const char *number); /* as it is written; "" is null */

@@ -1,4 +1,4 @@
-/* What `quern run` and `quern replay` share about kernels of users. */
+/* Functions for user kernels that `quern run` and `quern replay` share. */
 #ifndef APP_KERNEL_H
 #define APP_KERNEL_H
 

@@ -1,9 +1,9 @@
-/* The file after an address that a signal tells. */
+/* The mapped file at an address that a signal (SIGBUS) reports. */
 #ifndef LOST_FILE_H
 #define LOST_FILE_H
 
-/* Says on the standard error which mapped file became shorter, or is on a disk that failed. Calls
- * only async-signal-safe functions. */
+/* Prints to stderr which mapped file became shorter, or is on a disk that failed. Calls only
+ * async-signal-safe functions. */
 void lost_file_say(const void *address);
 
 #endif

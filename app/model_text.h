@@ -4,7 +4,7 @@
 
 #include <quern/network.h>
 
-/* The file that a model text names: what stands after its "@"; NULL: it names none. */
+/* The file that a model text names, after its "@"; NULL: it names none. */
 const char *model_file(const char *model);
 
 /* Reads the text that the model of the job names, for `classes` classes (0: real labels) and items
@@ -22,7 +22,7 @@ int model_outputs(const char *model, uint32_t *outputs);
 enum { MODEL_TITLE = 6144, MODEL_TITLE_LONG = 500 };
 void model_title(const char *given, const char *text, int verbose, char title[MODEL_TITLE]);
 
-/* For which a ready model is shown where no data tell. */
+/* The number of classes for which a ready model is shown where there is no data. */
 enum { MODEL_USUAL_CLASSES = 10 };
 
 /* Sums over all layers, of one item: operations forward, and in a training step; bytes of outputs.

@@ -2,8 +2,7 @@
  *
  *     typedef struct flags { const char *data; uint64_t batch; int quiet; } flags;
  *     static const option table[] = {
- *         {.name = "data", .kind = OPTION_TEXT, .place = offsetof(flags, data), .value = "FILE",
- * ...},
+ *         {.name = "data", .kind = OPTION_TEXT, .place = offsetof(flags, data)},
  *         {.more = compute_options, .place = offsetof(flags, compute)},   // shared with others
  *         {.name = NULL}};
  *     flags f = {.batch = 64};

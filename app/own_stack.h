@@ -1,4 +1,5 @@
-/* A limit of the first thread's stack (`ulimit -s`) may be smaller than what the program needs. */
+/* Runs the program on a larger stack, where the limit of the first thread's stack (`ulimit -s`) is
+ * smaller than it needs. */
 #ifndef APP_OWN_STACK_H
 #define APP_OWN_STACK_H
 

@@ -1,8 +1,8 @@
 /* Texts for people. Names of classes and columns, paths, notes and records come from files, and may
- * hold characters that a terminal obeys: it would move its cursor, change its title, or show words
- * in another order. Each of them is printed as a question mark: C0 controls, DEL, C1 controls,
- * marks of the direction of text (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069),
- * separators of lines (U+2028, U+2029), and bytes that are not UTF-8. */
+ * hold characters that control a terminal: it would move its cursor, change its title, or show
+ * words in another order. Each of them is printed as a question mark: C0 controls, DEL, C1
+ * controls, marks of the direction of text (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
+ * U+2069), separators of lines (U+2028, U+2029), and bytes that are not UTF-8. */
 #ifndef APP_PLAIN_H
 #define APP_PLAIN_H
 
@@ -20,11 +20,11 @@ int plain_print(FILE *to, const char *text, size_t size, int most);
 /* Prints at most `most` characters of a text to standard output, and blanks up to `width`. */
 void plain_cell(const char *text, int most, int width);
 
-/* Called first. If standard output is a terminal, all that is printed to it goes through this rule,
- * but for line ends and tabulators. Files and pipes get the bytes as they are. */
+/* Called first. If standard output is a terminal, this rule is applied to all that is printed to
+ * it, except line ends and tabs. Files and pipes get the bytes as they are. */
 void plain_start(void);
 
-/* Whether it does. */
+/* Whether standard output is a terminal, so that the rule is applied. */
 int plain_is_on(void);
 
 #endif

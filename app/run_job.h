@@ -1,4 +1,4 @@
-/* What `quern submit` has to know of a command line of `quern run`. */
+/* What `quern submit` needs from a command line of `quern run`. */
 #ifndef APP_RUN_JOB_H
 #define APP_RUN_JOB_H
 

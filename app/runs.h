@@ -19,8 +19,8 @@ const char *runs_file(const char *given);
 /* Opens it; *out is for qn_runs_close. Returns -1, or an exit code after a message. */
 int runs_open(const char *given, qn_runs **out);
 
-/* What the library takes for a run: a folder as it is, "FILE:RUN" of a run in the file. `place`
- * holds `size` bytes. Returns -1, or an exit code after a message. */
+/* The name of a run for the library: a folder unchanged, or "FILE:RUN" for a run in the file.
+ * `place` holds `size` bytes. Returns -1, or an exit code after a message. */
 int runs_place(const char *given, const char *run, char *place, size_t size);
 
 /* Fills *info. Returns -1, or an exit code after a message. */

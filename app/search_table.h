@@ -11,7 +11,7 @@ typedef struct search_table {
     uint32_t folds;
     qn_search_metric by;
     int real;
-    char *const *command; /* of each setting, to train it */
+    char *const *command; /* the command that trains each setting */
 } search_table;
 
 /* The metric of a name, or -1. */

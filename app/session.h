@@ -16,9 +16,10 @@ typedef struct session {
     double loss_before; /* of the epoch before */
     qn_train *train;
     const char *predictions; /* folder, as of stage_predictions.h; NULL: none */
-    uint32_t stage;          /* that of the last epoch, where others of it follow; else 0 */
-    qn_error unwritten;      /* why some are not there; status QN_OK: all are */
-    int answers;             /* whether an interruption is confirmed on stderr */
+    uint32_t stage;     /* the stage of the last epoch, if that was not the last epoch of the stage;
+                           else 0 */
+    qn_error unwritten; /* why some predictions could not be written; status QN_OK: all were */
+    int answers;        /* whether an interruption is confirmed on stderr */
 } session;
 
 /* These calls are collective among ranks; only the writer rank prints anything.

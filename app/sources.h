@@ -67,7 +67,7 @@ int source_is_stream(const char *path);
  * an exit code after a message. */
 int sources_check(const source_flags *flags);
 
-/* How many of so many items --valid FRACTION sets aside. */
+/* The number of items, of `items`, that --valid FRACTION sets aside. */
 uint64_t sources_set_aside(const source_flags *flags, uint64_t items);
 
 /* Among ranks all have to open the same sets, for the same command (`what`): fills SOURCES_AGREED
@@ -92,7 +92,7 @@ typedef struct source_files {
 source_files source_data(const source_flags *flags);
 source_files source_test(const source_flags *flags);
 source_files source_valid(const source_flags *flags);
-/* The operands of a command are its data. */
+/* Sets the data of `flags` to the operands of the command. */
 void source_take_operands(source_flags *flags, const arguments *given);
 
 /* Collective: opens a data set. `label`: the name that the label column has in other data, or NULL.
@@ -105,9 +105,10 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
 char *source_categories_of_data(const qn_data *data);
 char *source_categories_of_model(const qn_model *model);
 
-/* Shape and features of items that no data tells. A shape that is given has so many features;
- * without one, the usual items are the built-in digits. `has_data`: 1 when the data tells both;
- * `has_features`: 1 when their number was given. Returns -1, or the exit code after a message. */
+/* Completes shape and number of features of items for a command without data. A given shape decides
+ * the number of features; without a shape the items are like the built-in digits. `has_data`: 1
+ * when there is data, which decides both; `has_features`: 1 when the number was given. Returns -1,
+ * or the exit code after a message. */
 int source_shape(const char **shape, uint64_t *features, int has_data, int has_features);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { STATS_QUANTILES = 100 };
 
-/* What was asked, of which data. */
+/* What to print, and of which data. */
 typedef struct stats_wanted {
     const qn_data *data;
     const char *path; /* as the user wrote it */

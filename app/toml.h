@@ -1,6 +1,6 @@
 /* Job files: the part of TOML 1.0 (toml.io) that options need. That is tables of one level,
- * comments, basic and literal strings, integers, floats, booleans, and arrays of integers. What
- * else TOML has is refused. Whatever is accepted means the same to every other reader of TOML. */
+ * comments, basic and literal strings, integers, floats, booleans, and arrays of integers. All else
+ * is refused. A file that is accepted means the same to every other reader of TOML. */
 #ifndef APP_TOML_H
 #define APP_TOML_H
 
@@ -18,7 +18,7 @@ typedef enum toml_kind {
 } toml_kind;
 
 typedef struct toml_value {
-    const char *table; /* the table in which it stands; "": before the first one */
+    const char *table; /* the table that contains it; "": before the first table */
     const char *key;
     toml_kind kind;
     const char *text; /* a number in decimal, from -2^63 to 2^64 - 1 if it is whole; "true" or

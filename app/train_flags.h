@@ -25,7 +25,7 @@ extern const option train_options[];
 /* No flag is set, and the recipe has the library's defaults. */
 train_flags train_flags_default(void);
 
-/* The number with which the default of a field begins: that of images. */
+/* The number with which the text of a field's default begins, which is the default for images. */
 uint64_t train_options_number(const char *field);
 
 /* Refuses options without effect, which need another option. Returns -1, or the exit code after a

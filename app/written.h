@@ -20,12 +20,12 @@ int written_is_stream(const written_flags *f);
  */
 int written_check(const written_flags *f);
 
-/* Tells about a file that was written, as written_make does. */
+/* Reports a file that was written, as written_make does. */
 void written_tell(const qn_data *data, const written_flags *f, const char *part, int quiet,
                   int json);
 
-/* Writes the data set, and tells about it unless `quiet`: a line, or with `json` an object. `part`
- * is the name of the part that it is of another one, or NULL. Returns as above. */
+/* Writes the data set, and reports it unless `quiet`: a line, or with `json` an object. `part`: the
+ * name of the part, if the data set is a part of another one; else NULL. Returns as above. */
 int written_make(const qn_data *data, const written_flags *f, const char *part, int quiet,
                  int json);
 

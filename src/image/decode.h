@@ -23,8 +23,8 @@ qn_status qn__image_decode(qn__decoder *decoder, const uint8_t *bytes, size_t si
                            const qn__image_head *head, uint32_t channels, uint8_t *pixels,
                            qn_error *err);
 
-/* The file of each library, its size and when it changed: where a later run finds the same, its
- * decoder gives the same pixels. */
+/* Appends for each library its file, with size and time of change. A cache of decoded pixels is
+ * valid while this text is the same. */
 void qn__image_libraries_add(qn__text *to);
 
 /* The name of a kind, such as "jpeg", and the library that decodes it; NULL: none is needed. */

@@ -31,12 +31,12 @@ typedef struct qn__image_head {
     uint32_t other;         /* which format it is, where that is not read: image_other.h */
 } qn__image_head;
 
-/* Whether the sides change places before the image is seen. */
+/* Whether width and height are exchanged when the orientation is applied. */
 static inline int qn__image_lies(const qn__image_head *head) {
     return head->orientation >= 5 && !head->ignored;
 }
 
-/* The sides of the image as it is seen. */
+/* Height and width of the image after the orientation is applied. */
 static inline uint32_t qn__image_height(const qn__image_head *head) {
     return qn__image_lies(head) ? head->width : head->height;
 }

@@ -1,4 +1,5 @@
-/* Files that people put beside images and that are not read, by their first bytes. */
+/* Formats that are often found among images and are not read, such as HEIC, by their first bytes.
+ */
 #ifndef QN_IMAGE_IMAGE_OTHER_H
 #define QN_IMAGE_IMAGE_OTHER_H
 
@@ -10,10 +11,11 @@
 /* The number of the format of a file that begins with `bytes`; QN__OTHER_NONE: it is unknown. */
 uint32_t qn__image_other(const uint8_t *bytes, size_t size);
 
-/* That of a TIFF file of a camera, whose first image is a thumbnail or not yet in colours. */
+/* The number of a camera's RAW format in a TIFF file, whose first image is a thumbnail or not yet
+ * in colours. */
 uint32_t qn__image_raw(void);
 
-/* How many formats have a number: all below. */
+/* The number of formats. Their numbers are from 0 to below it. */
 uint32_t qn__image_others(void);
 
 /* What files of the format are called, as in "2 files are HEIC images". Static. */

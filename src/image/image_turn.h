@@ -1,11 +1,11 @@
-/* Pixels as they are to be seen, by the orientation of Exif: docs/exactness.md 23.3. */
+/* Applies the orientation of Exif to decoded pixels: docs/exactness.md 23.3. */
 #ifndef QN_IMAGE_IMAGE_TURN_H
 #define QN_IMAGE_IMAGE_TURN_H
 
 #include "image/image_head.h"
 
-/* `pixels` and `out`: [row][column][channel], of head->height x head->width and of the image as it
- * is seen; 1 or 3 channels. */
+/* `pixels` has head->height x head->width pixels, `out` qn__image_height x qn__image_width. Both
+ * are [row][column][channel], with 1 or 3 channels, and do not overlap. */
 void qn__image_turn(const uint8_t *pixels, const qn__image_head *head, uint32_t channels,
                     uint8_t *out);
 

@@ -1,4 +1,4 @@
-/* Pixels that stand side by side become planes, one for each channel. */
+/* Converts interleaved pixels to planes, one for each channel. */
 #ifndef QN_IMAGE_PLANES_H
 #define QN_IMAGE_PLANES_H
 

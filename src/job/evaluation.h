@@ -20,7 +20,7 @@ typedef struct qn__judged {
     const uint64_t *counts; /* items; NULL: all are 1 */
 } qn__judged;
 
-/* Sums of counts of a class, and numbers of items. */
+/* Of a class: sums of counts, and numbers of items. */
 typedef struct qn__class_tally {
     uint64_t labelled, predicted, correct; /* counts */
     uint64_t items, taken, right;          /* the same of items */

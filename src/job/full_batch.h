@@ -18,11 +18,12 @@ void qn__full_batch_destroy(qn__train_job *job);
  * job->step. Fails as qn__team_gradient does. */
 qn_status qn__full_batch_step(qn__train_job *job, qn_error *err);
 
-/* The trial becomes the point again, after a failure or a loss in the middle of an iteration. */
+/* Makes the trial point equal to the current point again, after a failure in the middle of an
+ * iteration. */
 void qn__full_batch_salvage(qn__train_job *job);
 
-/* How the iterations ended, in words: "converged after 12 iterations: ..."; "" where they did not
- * end, or the optimiser is another. */
+/* Writes how the iterations ended: "converged after 12 iterations: ..."; "" where they did not end,
+ * or the optimiser is another. */
 void qn__full_batch_describe(const qn__train_job *job, char *text, size_t size);
 
 #endif

@@ -12,7 +12,7 @@ typedef struct qn__memory_need {
     uint64_t shared;  /* the part of `parameters` that all ranks of this machine have in common */
     uint64_t program; /* the program and its libraries, without those of GPUs */
     uint64_t all;     /* the sum of batch, parameters and program */
-    uint32_t untold;  /* members that do not say what they take */
+    uint32_t untold;  /* number of members whose device does not report its memory */
 } qn__memory_need;
 
 /* Ranks in all, and those of this machine. */

@@ -1,5 +1,5 @@
-/* From a table as it was read to the items of a job: incomplete ones left out, the numbers fitted
- * that stand for missing ones, validation items set aside, columns made into inputs. */
+/* From a table as it was read to the items of a job. Incomplete items are left out, replacements of
+ * missing values are fitted, validation items are set aside, and columns are encoded as inputs. */
 #ifndef QN_JOB_PREPARE_H
 #define QN_JOB_PREPARE_H
 

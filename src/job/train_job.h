@@ -59,7 +59,7 @@ typedef struct qn__train_job {
 /* Makes the split, the scaling, the first parameters and the team: everything up to the first step.
  * `kept`: the scaling and the numbers for missing values of another model, where the recipe keeps
  * them; else NULL: they are fitted. `recipe` was checked, against the data too, and is copied.
- * `notes`: for what its columns give reason to. `members` as in qn__team_create. `later` as in
+ * `notes` receives notes about its columns. `members` as in qn__team_create. `later` as in
  * qn__read_ahead_create. `data` must outlive the job. On failure the job is as after destroy. */
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
                                const qn__fitted *kept, const qn__encoding_notes *notes,
@@ -67,8 +67,8 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
                                uint64_t later, qn_error *err);
 void qn__train_job_destroy(qn__train_job *job);
 
-/* Before the first step, when it is known which one that is: items of a file that are needed first
- * are read, unless the scaling has read them. `compute` as for the creation. */
+/* Called before the first step, once its number is known. Reads from the file the items that are
+ * needed first, unless the scaling has read them. `compute` as for the creation. */
 void qn__train_job_fill(qn__train_job *job, const qn_compute *compute);
 
 /* Sends the host's state to the workers, after it was filled from a checkpoint with `step`,
@@ -94,7 +94,7 @@ void qn__train_job_salvage(qn__train_job *job);
 qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
                                  uint64_t *confusion, float *outputs, qn_error *err);
 
-/* What a comparison with real labels needs, for as many as there are in a set: made once. */
+/* The memory for comparisons with the real labels of one set; made once. */
 typedef struct qn__comparison {
     const qn_data *set;
     int32_t *targets;   /* items: the labels as the network learns them */

@@ -5,7 +5,7 @@
 #include "base/text/text.h"
 #include <quern/evaluate.h>
 
-/* As many outputs are kept for the evaluation of a set that nobody has asked for. */
+/* The largest number of outputs that are kept for an evaluation that was not requested. */
 #define QN__EVALUATED_OUTPUTS ((uint64_t)1 << 26)
 
 /* 1 where the outputs of so many items are kept. */

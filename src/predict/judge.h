@@ -1,4 +1,4 @@
-/* What a model gets wrong, and what that depends on: for a report. */
+/* The mistakes of a model, and how important each column is for its predictions: for a report. */
 #ifndef QN_PREDICT_JUDGE_H
 #define QN_PREDICT_JUDGE_H
 
@@ -19,7 +19,7 @@ typedef struct qn__mistake {
 typedef struct qn__judged {
     const qn_model *model;
     const qn_data *data; /* as the model takes it */
-    qn_data *made;       /* that is `data`, or NULL: the caller's */
+    qn_data *made;       /* `data`, where it was made here; NULL: it is the caller's */
     int real;
     uint32_t classes;        /* 0 for real labels */
     uint64_t items, correct; /* that have a prediction */

@@ -1,4 +1,4 @@
-/* The table of the kinds of models, and what asks it. */
+/* The table of the kinds of models, and functions that use it. */
 #ifndef QN_PREDICT_MODEL_KINDS_H
 #define QN_PREDICT_MODEL_KINDS_H
 

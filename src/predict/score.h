@@ -5,12 +5,13 @@
 #include "job/train_job.h"
 #include <quern/score.h>
 
-/* Loss and right answers; what is about real labels is NaN. */
+/* The score with loss and correct answers; members for real labels are NaN. */
 qn_score qn__score_of(const qn__tally *tally);
 
 void qn__score_errors(qn_score *score, const qn__target_errors *errors);
 
-/* What the loss of an epoch of training tells of the errors of real labels. Nothing for classes. */
+/* Sets those errors of real labels that follow from the loss of a training epoch. Does nothing for
+ * classes. */
 void qn__score_running(qn_score *score, const qn__train_job *job);
 
 #endif

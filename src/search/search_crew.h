@@ -28,7 +28,7 @@ void qn__crew_wait(qn__crew *crew, double seconds);
 /* Takes runs that are made, at most `capacity`; returns how many. */
 uint32_t qn__crew_take(qn__crew *crew, qn__made *to, uint32_t capacity);
 
-/* All runs of the fold are done, here and elsewhere. */
+/* Frees the data of a fold, all of whose runs are done on all ranks. */
 void qn__crew_drop_fold(qn__crew *crew, uint32_t number);
 
 /* Ends the runs in progress after their step, and frees everything. Accepts NULL. */

@@ -1,5 +1,5 @@
-/* Which rank makes which run of a search. Every rank computes it from the same facts, so none has
- * to tell the others, and none is needed by them. */
+/* Divides the runs of a search among the ranks. Every rank computes the same division from the same
+ * facts, so no messages about it are needed. */
 #ifndef QN_SEARCH_SEARCH_SHARE_H
 #define QN_SEARCH_SEARCH_SHARE_H
 
@@ -28,7 +28,8 @@ typedef struct qn__share {
 qn_status qn__share_open(qn__share *s, uint64_t runs, uint32_t ranks, qn_error *err);
 void qn__share_close(qn__share *s);
 
-/* A run is done, made by `rank` in so many seconds; `ranks`: before this search. */
+/* A run is done, made by `rank` in so many seconds; a `rank` that is not below the number of ranks:
+ * in an earlier, interrupted search. */
 void qn__share_done(qn__share *s, uint64_t run, uint32_t rank, double seconds);
 
 /* The rank is gone, and its runs are free again. */

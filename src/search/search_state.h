@@ -21,8 +21,8 @@ static inline uint64_t qn__search_runs(const qn_search *s) {
     return (uint64_t)s->table.settings * s->table.folds;
 }
 
-/* Run number `run`, fold after fold, so that few folds are in memory: its place among the
- * results. */
+/* The place among the results of run number `run`. Runs are numbered fold by fold, so that few
+ * folds are in memory. */
 static inline uint64_t qn__search_place(const qn_search *s, uint64_t run) {
     return run % s->table.settings * s->table.folds + run / s->table.settings;
 }

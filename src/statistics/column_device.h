@@ -41,12 +41,12 @@ typedef struct qn__column_total {
 /* 1: a device can compute the columns of this data. */
 int qn__column_device_takes(const qn_data *data);
 
-/* 1: classes have values enough for passes. */
+/* 1: the classes have enough values for passes to be worth their cost. */
 int qn__column_device_passes(const qn_data *data, const qn__column_task *task);
 
-/* `passes`: 1: it will have passes. `order`: the items class after class, of a task with more than
- * one group. On success qn__column_device_release frees it; *out must not move, and `data` must
- * live as long. QN_MEMORY. */
+/* `passes`: 1 if counting passes will be made. `order`: the items class after class, of a task with
+ * more than one group. On success qn__column_device_release frees it; *out must not move, and
+ * `data` must live as long. QN_MEMORY. */
 qn_status qn__column_device_make(const qn_data *data, const uint64_t *order,
                                  const qn__column_task *task, int passes, qn__column_device *out,
                                  qn_error *err);
@@ -63,19 +63,21 @@ typedef struct qn__column_item {
     uint64_t part;
 } qn__column_item;
 
-/* The items of a tile are those of a span: its first item says which columns it has. */
+/* Sets *out to the span of the items of a tile. The number of an item encodes the columns of its
+ * tile: see the next function. */
 void qn__column_device_span(const qn__column_device *device, uint32_t first, uint32_t columns,
                             qn__kernel_span *out);
 qn__column_item qn__column_device_item(uint64_t item);
 
-/* Adds what a part of a column gave. */
+/* Adds the result of a part of a column. */
 void qn__column_device_add(const qn__column_device *device, uint64_t part, uint32_t column,
                            const uint64_t words[QN__COLUMN_WORDS], qn__column_total *sums);
 /* 1 if it is what the host computes. */
 int qn__column_device_check(const qn__column_device *device, uint64_t part, uint32_t column,
                             const uint64_t words[QN__COLUMN_WORDS]);
 
-/* The items of a pass over a tile; and 1 for each of them. */
+/* Sets *out to the span of the items of a pass over a tile. qn__column_device_is_pass is 1 for the
+ * number of such an item. */
 void qn__column_device_pass(const qn__column_device *device, uint32_t first, uint32_t columns,
                             qn__kernel_span *out);
 int qn__column_device_is_pass(uint64_t item);

@@ -11,9 +11,9 @@
 typedef struct qn__column_job {
     const qn_data *data;
     const qn__column_task *task;
-    const uint64_t *order; /* items class after class; NULL: as they stand */
+    const uint64_t *order; /* the items ordered by class; NULL: in the order of the data */
     uint32_t columns;
-    int threads;                 /* of this process: so many columns are in memory at a time */
+    int threads;                 /* of this process; each has one column in memory at a time */
     qn__column_numbers *numbers; /* columns x task->groups, with their arrays */
     double *edges;               /* columns x (most_bins + 1); NULL: no histograms */
     uint32_t *bins;              /* of each column */

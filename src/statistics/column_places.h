@@ -1,5 +1,5 @@
-/* Where quantiles and edges of histograms lie, for those who look for them: by the order of all
- * values (column_statistics.c), and by counting passes of a device (column_search.c). */
+/* The positions of quantiles and the edges of histograms. Two algorithms find the values: by order
+ * statistics (column_statistics.c), and by counting passes of a device (column_search.c). */
 #ifndef QN_STATISTICS_COLUMN_PLACES_H
 #define QN_STATISTICS_COLUMN_PLACES_H
 

@@ -1,12 +1,12 @@
-/* Some columns as the grains of a host job, for those who compute them: the cores (column_job.c),
- * and the threads that drive devices (column_take.c). */
+/* A round: some columns as the grains of one host job. Cores compute them (column_job.c), and
+ * threads that drive devices (column_take.c). */
 #ifndef QN_STATISTICS_COLUMN_ROUND_H
 #define QN_STATISTICS_COLUMN_ROUND_H
 
 #include "statistics/column_job.h"
 #include <stdatomic.h>
 
-/* Some columns, whose words fit the memory. */
+/* The columns of a round, chosen so that their words fit in memory. */
 typedef struct qn__columns_round {
     const qn__column_job *job;
     const uint64_t *place; /* of each column's words, of all columns */
@@ -39,7 +39,7 @@ void qn__column_scratch_release(qn__column_scratch *scratch);
 /* Where the edges of a column go; NULL: no histograms are wanted. */
 double *qn__column_edges(const qn__column_job *job, uint32_t column);
 
-/* What becomes of a column of categories, from its values. */
+/* Counts the categories of a column from its values. */
 void qn__column_count_categories(const qn__column_job *job, uint32_t column, const float *values);
 
 /* Notes the sums of all values of a column of numbers, for pairs. */

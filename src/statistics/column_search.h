@@ -8,7 +8,7 @@
 
 enum { QN__SEARCH_KEYS = 2047, QN__SEARCH_QUANTILES = 64, QN__SEARCH_BINS = 1024 };
 
-/* The value with this rank has a key from `low` to `high`. */
+/* The search for the value with this rank: its key is from `low` to `high`. */
 typedef struct qn__search_rank {
     uint64_t rank;
     uint32_t low, high;
@@ -24,7 +24,7 @@ typedef struct qn__column_search {
     int unsettled; /* 1: passes are needed */
 } qn__column_search;
 
-/* 1: so many quantiles and bins can be found by passes. */
+/* 1: the number of quantiles and bins is small enough for passes. */
 int qn__column_search_takes(const qn__column_task *task, int histograms, uint32_t most_bins);
 
 /* Begins with the count and the extremes of a group. edges NULL: no histogram. */
@@ -40,7 +40,7 @@ uint32_t qn__column_search_keys(const qn__column_search *search, uint32_t key[QN
 void qn__column_search_count(qn__column_search *search, const uint64_t counted[QN__SEARCH_KEYS + 1],
                              uint64_t *histogram);
 
-/* The number of bytes whose key is below another. */
+/* The number of byte values, 0 to 255, whose key is below `key`. */
 uint32_t qn__column_search_bytes(uint32_t key);
 
 /* The quantiles of a search that needs no more passes. */

@@ -40,8 +40,8 @@ void qn__column_describe(const qn__column_task *task, float *values, uint64_t it
                          qn__column_space *buffer, qn__column_numbers *out, double *edges,
                          uint32_t *bins);
 
-/* The parts of that, for a column whose sums are known. A group's numbers from its sums, all but
- * extremes and places of values: */
+/* The two parts of qn__column_describe, for a column whose sums are known. This one sets all
+ * numbers of a group but extremes, quantiles and histograms: */
 void qn__column_set_sums(const qn__column_task *task, uint32_t group, uint64_t items,
                          qn__moments *sums, qn__column_numbers *out);
 /* Extremes, quantiles and histograms of all groups; values, edges and bins as above. */

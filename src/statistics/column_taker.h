@@ -1,6 +1,6 @@
-/* What a thread that drives a device has of the columns at hand: a tile of the device. Their sums
- * come first (column_take.c), then the passes that count for quantiles and histograms
- * (column_passes.c). */
+/* The state of a thread that drives a device: the tile of columns that it computes. Their sums come
+ * first (column_take.c), then the passes that count for quantiles and histograms (column_passes.c).
+ */
 #ifndef QN_STATISTICS_COLUMN_TAKER_H
 #define QN_STATISTICS_COLUMN_TAKER_H
 

@@ -1,5 +1,5 @@
-/* What a sample of a table has beside its floats: exact values of wide columns, and dates, as
- * qn_data_arrays takes them. */
+/* The exact values and dates of a sample of a table's items, in the form that qn_data_arrays takes.
+ */
 #ifndef QN_STATISTICS_EXACT_SAMPLE_H
 #define QN_STATISTICS_EXACT_SAMPLE_H
 
@@ -25,8 +25,8 @@ void qn__exact_sample_release(qn__exact_sample *sample);
 /* Sets the members of `arrays` that are about them; `arrays` borrows the sample. */
 void qn__exact_sample_lend(const qn__exact_sample *sample, qn_data_arrays *arrays);
 
-/* Keeps the values of a column; then puts that of item P(i) in the place of that of item i, as
- * often as asked; then puts all back. */
+/* To shuffle a column: _keep saves its values, _shuffle gives item i the saved value of item
+ * order(i), any number of times, and _restore puts the saved values back. */
 void qn__exact_sample_keep(qn__exact_sample *sample, uint32_t feature);
 void qn__exact_sample_shuffle(qn__exact_sample *sample, uint32_t feature,
                               const qn__permutation *order);

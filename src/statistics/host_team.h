@@ -6,15 +6,16 @@
 #include "data/table/data.h"
 #include "team/team.h"
 
-/* The caller's choice of devices and ranks, or the CPU alone; `threads` counts unless it is 0.
- * `compute` may be NULL. Fails with QN_USAGE (an invalid size). */
+/* Fills *out: the devices and ranks of `compute`, or the CPU alone where it is NULL. `threads`,
+ * unless it is 0, replaces that of `compute`. `compute` may be NULL. Fails with QN_USAGE (an
+ * invalid size). */
 qn_status qn__host_team_compute(const char *function, const qn_compute *compute, int threads,
                                 qn_compute *out, qn_error *err);
 
-/* Devices for jobs that only functions of this process compute: *host is `compute` without those
- * that compute kernels only. *kernels: 1 if `compute` has such devices. Devices that compute
- * neither stay, so that a team refuses them. "auto" stands for the CPU, unless `large` is 1. Fails
- * as qn_compute_check. */
+/* For jobs without a kernel: *host is `compute` without the devices that compute kernels only.
+ * *kernels is 1 if `compute` has such devices. Devices that compute neither host jobs nor kernels
+ * stay, so that the team refuses them. "auto" means the CPU alone, unless `large` is 1. Fails as
+ * qn_compute_check. */
 qn_status qn__host_team_split(const qn_compute *compute, int large, qn_compute *host, int *kernels,
                               qn_error *err);
 

@@ -1,4 +1,4 @@
-/* Statistics, for what is computed from them. */
+/* qn_statistics_make for other parts of the library. */
 #ifndef QN_STATISTICS_STATISTICS_H
 #define QN_STATISTICS_STATISTICS_H
 

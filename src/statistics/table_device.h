@@ -17,9 +17,8 @@ typedef struct qn__table_device {
     qn__text text[2]; /* the kernel's, by qn__language */
 } qn__table_device;
 
-/* `order` names the items of the rows; NULL: as they stand. Views, tables with real labels, and
- * those in an order, are copied, so that the rows lie together. `data` must live as long.
- * QN_MEMORY. */
+/* Row i is item order[i]; NULL: item i. Views, tables with real labels, and those in an order, are
+ * copied, so that the rows lie together. `data` must live as long. QN_MEMORY. */
 qn_status qn__table_device_make(const qn_data *data, const uint64_t *order, qn__table_device *out,
                                 qn_error *err);
 /* Also of one that failed, and of zeros. */

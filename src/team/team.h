@@ -32,10 +32,10 @@ typedef struct qn__member {
 } qn__member;
 
 /* Opens a worker on each member (1 .. 64). The program must outlive the team; NULL: the team
- * computes host jobs only (qn__team_run), "auto" stands for the CPU, and a device that computes
- * networks only is refused if it was named individually. `members` NULL: they come from
- * compute->devices (team/members.h), and ranks of one machine divide them (team/portion.h). Fails
- * with QN_UNSUPPORTED if a device does not support an operation, or as the device's open does. An
+ * computes host jobs only (qn__team_run), "auto" means the CPU, and a device that computes networks
+ * only is refused if it was named individually. `members` NULL: they come from compute->devices
+ * (team/members.h), and ranks of one machine divide them (team/portion.h). Fails with
+ * QN_UNSUPPORTED if a device does not support an operation, or as the device's open does. An
  * optional member that cannot be opened is left out, and the report gives the reason, unless it is
  * the last one. */
 qn_status qn__team_create(const qn__program *program, const qn_compute *compute,

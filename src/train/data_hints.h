@@ -1,6 +1,6 @@
-/* What the training data suggests to a person before the training: a feature that tells the label
- * by itself, a feature that names items, a class with few items. One look at the data with memory
- * for the features alone; the look ends when no feature is in question. */
+/* Hints about the training data for a person, before the training: a feature that determines the
+ * label, a feature that identifies items, a class with few items. One pass over the data, with
+ * memory for each feature only; it ends early when no feature is left to check. */
 #ifndef QN_TRAIN_DATA_HINTS_H
 #define QN_TRAIN_DATA_HINTS_H
 

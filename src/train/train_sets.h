@@ -19,8 +19,8 @@ qn_status qn__train_sets_first(const qn_train_options *options, qn__train_sets *
 qn_status qn__train_sets_others(const qn_train_options *options, const qn__recipe *recipe,
                                 qn__train_sets *sets, qn_error *err);
 
-/* Puts the digest of the validation set into the recipe where it decides on the best epoch, and
- * compares it with that of the model that is replayed. After the others; fails with QN_USAGE (there
+/* Sets the digest of the validation set in the recipe where that set decides the best epoch, and
+ * compares it with that of a replayed model. Called after the other two; fails with QN_USAGE (there
  * is none), QN_MISMATCH (another one) or QN_MEMORY. */
 qn_status qn__train_sets_judge(const qn_train_options *options, const qn__train_sets *sets,
                                qn__recipe *recipe, qn_error *err);

@@ -17,7 +17,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* No step: nothing was saved or scored yet. */
+/* In place of a step's number: nothing was saved or scored yet. */
 #define NO_STEP UINT64_MAX
 
 /* The report of a rank at the end of an epoch. */
@@ -31,7 +31,8 @@ typedef struct qn__best {
     uint32_t epoch;   /* from 1 */
     int64_t loss;     /* the sum of docs/exactness.md 7.4 */
     float *parameter; /* after that epoch; NULL where they are not kept */
-    int in_place;     /* 1: they are the state's, and `parameter` are the last ones */
+    int in_place;     /* 1: the best parameters are in the job's state, and `parameter` has the last
+                         ones */
 } qn__best;
 
 /* What the evaluation of a set needs and gives. */
@@ -158,8 +159,8 @@ struct qn_train {
     } report;
 };
 
-/* trainer_watch.c: tells after the last epoch whether the validation losses ask for more epochs or
- * for fewer. */
+/* trainer_watch.c: notes after the last epoch whether the validation losses suggest more epochs or
+ * fewer. */
 void qn__train_watch(qn_train *train, const qn_epoch_event *event);
 
 /* Calls the caller's on_note; and on_warning, where there is one. */
@@ -213,7 +214,7 @@ qn_status qn__train_keep_what_is_left(qn_train *train, qn_error *err);
 qn_status qn__train_take_folder(qn_train *train, double seconds, qn_error *err);
 qn_status qn__train_take_record(qn_train *train, uint64_t epochs_done, qn_error *err);
 
-/* 1 if the record is complete so far, or only its folder was busy: it is asked for again. */
+/* 1 if the record should be written: it is complete so far, or only its folder was busy. */
 int qn__train_may_record(const qn_train *train);
 
 /* Takes the status of an attempt to write the record; `why` is its error. Returns 1 if the record
@@ -221,7 +222,7 @@ int qn__train_may_record(const qn_train *train);
  * not the writer any more, which the next reduction reports. */
 int qn__train_recorded(qn_train *train, qn_status status, const qn_error *why);
 
-/* trainer_open.c: what a record says of the start. */
+/* trainer_open.c: the facts of the start for a record. */
 qn__record_start qn__train_facts(const qn_train *train);
 
 /* trainer_page.c: begins to keep what a page needs, and writes it, and the run in the file of
@@ -235,7 +236,8 @@ qn_status qn__train_open_store(qn_train *train, const qn_train_options *options,
 void qn__train_store(qn_train *train, const qn_train_report *report, const char *digest,
                      const char *state);
 void qn__train_store_epoch(qn_train *train);
-/* The folder of checkpoints has the state of this run in the file of runs, if it is in one. */
+/* Notes in the folder of checkpoints which run in the file of runs they belong to, if there is one.
+ */
 void qn__train_store_mark(const qn_train *train, const char *dir, qn__checkpoints *folder);
 
 /* trainer_report.c: seconds that this rank has waited for others; and the reports of all ranks,

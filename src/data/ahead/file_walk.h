@@ -1,9 +1,8 @@
 /* The order in which all items of a table in a file are read once.
  *
- * A reading before this one has left some of the file in the kernel's file cache: what it read
- * last, if memory does not hold all. In the order of the file each page would have given way to
- * those before it when its turn comes. So a walk begins where the cached end of the file begins,
- * and takes what is before it at last. */
+ * An earlier pass has left the end of the file in the kernel's file cache, if memory does not hold
+ * all of it. A second pass from the beginning would evict each cached page before it reaches it. So
+ * a walk begins where the cached end of the file begins, and reads the rest of the file last. */
 #ifndef QN_DATA_AHEAD_FILE_WALK_H
 #define QN_DATA_AHEAD_FILE_WALK_H
 
@@ -22,8 +21,8 @@ void qn__file_walk_begin(qn__file_walk *walk, const qn_data *data);
 /* Takes the next items, *from .. *end-1; 0: there are none. Any threads. */
 int qn__file_walk_next(qn__file_walk *walk, uint64_t *from, uint64_t *end);
 
-/* These items are not needed in the file cache any more. What is read next then needs no space of
- * pages that are still to come. */
+/* Drops these items from the file cache, so that the next pages to be read do not evict cached
+ * pages that are still needed. */
 void qn__file_walk_drop(const qn__file_walk *walk, uint64_t from, uint64_t end);
 
 #endif

@@ -5,14 +5,15 @@
  * to its last, again and again, some times in an epoch. Of each piece those items are kept that
  * are needed until the same piece comes again.
  *
- * Places (device/item_buffer.h) count the items of all epochs. Let a *cycle* be the places that the
- * training goes on while the file is read once. When a piece is read for the place p, it gives its
- * items at p <= place < p + cycle. Each item is so given in exactly one reading, and the items that
- * are kept are half a cycle on average: memory for a tenth of the items gives a cycle of a fifth.
+ * Places (device/item_buffer.h) count the items of all epochs. A *cycle* is the number of places by
+ * which the training advances while the file is read once. When a piece is read for the place p, it
+ * gives its items at p <= place < p + cycle. So each use of an item is served by exactly one
+ * reading. The items that are kept are half a cycle on average: memory for a tenth of the items
+ * gives a cycle of a fifth.
  *
- * The first reading has to give the items of all places at once. It can be a reading that is made
- * for something else, before the training begins (qn__item_scan_take). Otherwise the training takes
- * its items from the mapped file meanwhile, as it does wherever an item is not here. */
+ * The first reading has to serve all places of its cycle. It can be a reading that is made for
+ * something else, before the training begins (qn__item_scan_take). Otherwise the training takes its
+ * items from the mapped file meanwhile, as it does wherever an item is not here. */
 #ifndef QN_DATA_AHEAD_ITEM_SCAN_H
 #define QN_DATA_AHEAD_ITEM_SCAN_H
 
@@ -31,15 +32,15 @@ void qn__item_scan_destroy(qn__item_scan *scan); /* accepts NULL */
 /* Valid as long as the scan. */
 const qn__item_buffer *qn__item_scan_buffer(const qn__item_scan *scan);
 
-/* Somebody reads the file before the training begins and has the items first .. end-1 in memory
+/* For another pass over the file before the training begins: the items first .. end-1 are in memory
  * now. Those of the first places are copied. Once all items were taken, this was the first reading
  * of the training, unless that begins after these places. Any threads, each item once, before the
  * first qn__item_scan_move. */
 void qn__item_scan_take(qn__item_scan *scan, uint64_t first, uint64_t end);
 
 /* Between two steps: the places before `from` are not needed any more, those before `to` are needed
- * now. Waits for them, but not long: what is not here is read from the table. The first call
- * begins the reading. */
+ * now. Waits for them for a short time: items that are not here are read from the table. The first
+ * call begins the reading. */
 void qn__item_scan_move(qn__item_scan *scan, uint64_t from, uint64_t to);
 
 typedef enum qn__item_scan_stage {

@@ -10,9 +10,9 @@
 
 typedef struct qn__page_ahead qn__page_ahead;
 
-/* Whether the items of `data` are read in a random order from now on. If not, the pages around one
- * that is missing are read with it. In a random order most of them are not needed before they have
- * to give way: little memory would be filled with them. */
+/* Whether the items of `data` are read in a random order from now on. If not, the kernel reads
+ * neighbouring pages with each missing page. In a random order most neighbours would be evicted
+ * before they are used, and would fill the memory. */
 void qn__page_order(const qn_data *data, int random);
 
 /* For training on `data`, which must outlive it, in the orders that `seed` gives (section 4.3 of

@@ -1,9 +1,9 @@
 /* Fetches the items of an epoch from a file before they are needed.
  *
  * The order of an epoch is random. A table whose values lie in a file that memory does not hold
- * would be read one page after the other, each when a step waits for it. Two ways are better, and
- * this one chooses: the file is read in order and the items that are needed next are kept
- * (item_scan.h), or the system is told which pages come next (page_ahead.h). */
+ * would be read one page after the other, each when a step waits for it. There are two better ways,
+ * and this header chooses one. The file is read in order and the items that are needed next are
+ * kept (item_scan.h). Or the system is told which pages come next (page_ahead.h). */
 #ifndef QN_DATA_AHEAD_READ_AHEAD_H
 #define QN_DATA_AHEAD_READ_AHEAD_H
 
@@ -21,12 +21,12 @@ qn__read_ahead *qn__read_ahead_create(const qn_data *data, uint64_t seed, uint64
                                       uint32_t ranks, uint64_t later);
 void qn__read_ahead_destroy(qn__read_ahead *ahead); /* accepts NULL */
 
-/* Another reading of the file, before the first step, has the items first .. end-1 in memory now:
- * what the training needs first is kept. If all items come by, the training need not read the file
- * once more at its beginning. Any threads, each item once. Accepts NULL. */
+/* For another pass over the file before the first step: the items first .. end-1 are in memory now,
+ * and those that the training needs first are kept. If this is called for all items, the training
+ * does not have to read the file at its beginning. Any threads, each item once. Accepts NULL. */
 void qn__read_ahead_take(qn__read_ahead *ahead, uint64_t first, uint64_t end);
 
-/* Makes that reading with so many threads, unless it was made. 0: the training begins with a later
+/* Makes such a pass with so many threads, unless one was made. 0: the training begins with a later
  * item. Nor is it made for a large file: there, the training can do its first steps meanwhile.
  * Without it no items are kept before some steps were done. Accepts NULL. */
 void qn__read_ahead_fill(qn__read_ahead *ahead, int threads);

@@ -1,5 +1,5 @@
-/* Columns of an Arrow table on their way into a data set: of each portion their values are taken,
- * and at the end all are settled. */
+/* Converts the columns of an Arrow table to those of a data set: takes the values of each portion,
+ * and at the end decides types and categories. */
 #ifndef QN_DATA_ARROW_ARROW_COLUMNS_H
 #define QN_DATA_ARROW_ARROW_COLUMNS_H
 
@@ -17,7 +17,7 @@ struct qn__arrow_column {
     uint64_t column;
     qn__arrow_use use;
     uint32_t feature; /* its number, of a FEATURE */
-    int category;     /* somebody said that the column holds categories */
+    int category;     /* 1: an option says that the column holds categories */
     qn__arrow_kind kind;
     int scale; /* of a DECIMAL */
     const qn_data_options *options;

@@ -8,7 +8,7 @@
 
 enum { QN__ARROW_COMMON_CAPACITY = 24 };
 
-/* A type of values, of a dictionary those that it stands for. */
+/* The type of a column's values; of a dictionary-encoded column that of the dictionary's values. */
 typedef struct qn__arrow_type {
     qn__arrow_kind kind;
     int scale; /* of a DECIMAL; else 0 */
@@ -23,7 +23,7 @@ qn_status qn__arrow_type_of(const qn__arrow_table *table, uint64_t column, qn__a
 int qn__arrow_join(qn__arrow_type *a, const qn__arrow_type *b);
 
 /* The values of a column of the table's parts in a type that qn__arrow_join made. They live as long
- * as the pile. */
+ * as the pile (arrow_parts.h). */
 qn_status qn__arrow_convert(const qn__arrow_table *table, uint64_t column, const qn__arrow_type *to,
                             qn__pile *pile, struct ArrowArray *out, qn_error *err);
 

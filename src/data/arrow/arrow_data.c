@@ -164,7 +164,7 @@ static qn_status look_at_columns(filling *f, int *not_bytes, qn_error *err) {
         else if (bytes)
             status = qn__arrow_column_look(c, err);
     }
-    qn__arrow_find_odd(f->table, f->number, f->plain, f->table->pool);
+    qn__arrow_find_not_bytes(f->table, f->number, f->plain, f->table->pool);
     uint32_t plain = 0;
     *not_bytes = 0;
     for (uint64_t i = 0; i < f->columns; i++) {

@@ -115,8 +115,8 @@ static void find_some(void *context, int thread) {
     }
 }
 
-void qn__arrow_find_odd(const qn__arrow_table *table, qn__arrow_number *number, uint32_t count,
-                        qn__pool *pool) {
+void qn__arrow_find_not_bytes(const qn__arrow_table *table, qn__arrow_number *number,
+                              uint32_t count, qn__pool *pool) {
     work w = {.table = table, .found = number, .count = count};
     run(pool, find_some, &w);
 }

@@ -1,5 +1,6 @@
-/* Columns of numbers of a portion of an Arrow table, many at a time and by all threads. What cannot
- * be done so is left to qn__arrow_each, which also finds the first value that has to be refused. */
+/* Columns of numbers of a portion of an Arrow table, converted many at a time and by all threads.
+ * Other columns are left to qn__arrow_each, which also finds the first value that has to be
+ * refused. */
 #ifndef QN_DATA_ARROW_ARROW_NUMBERS_H
 #define QN_DATA_ARROW_ARROW_NUMBERS_H
 
@@ -17,12 +18,14 @@ typedef struct qn__arrow_number {
 /* 1 when the column can be read here: numbers, with a buffer in each part. */
 int qn__arrow_is_plain(const qn__arrow_table *table, uint64_t column);
 
-/* Sets `not_bytes` of those of `count` columns that are. `pool` may be NULL: the caller alone. */
-void qn__arrow_find_odd(const qn__arrow_table *table, qn__arrow_number *number, uint32_t count,
-                        qn__pool *pool);
+/* Sets `not_bytes` of each of `count` columns that has a value that is not a byte. `pool` may be
+ * NULL: the caller alone. */
+void qn__arrow_find_not_bytes(const qn__arrow_table *table, qn__arrow_number *number,
+                              uint32_t count, qn__pool *pool);
 
 /* Writes the values of the columns into those of data, whose type they fit; a missing one is a NaN,
- * and data->missing says so. 0: a value is infinite as a float, so data is of no use yet. */
+ * and data->missing says so. 0: a value is infinite as a float; the values in data are then
+ * incomplete. */
 int qn__arrow_put_numbers(const qn__arrow_table *table, const qn__arrow_number *number,
                           uint32_t count, qn_data *data, qn__pool *pool);
 

@@ -1,4 +1,4 @@
-/* What readers of typed files build the structs of an Arrow C stream from. */
+/* Memory and structs from which readers of typed files build an Arrow C stream. */
 #ifndef QN_DATA_ARROW_ARROW_PARTS_H
 #define QN_DATA_ARROW_ARROW_PARTS_H
 
@@ -6,7 +6,8 @@
 #include <quern/arrow.h>
 #include <stddef.h>
 
-/* Large ones are pages of their own: once it is released, the system has them back. */
+/* A block of memory. Large ones are separate pages, so that releasing them returns the memory to
+ * the system. */
 typedef struct qn__block {
     void *memory;
     size_t bytes; /* of pages; 0: the memory is qn__alloc's */
@@ -26,7 +27,7 @@ void *qn__pile_alloc(qn__pile *pile, uint64_t count, uint64_t size, qn_error *er
 char *qn__pile_text(qn__pile *pile, const void *bytes, size_t size, qn_error *err);
 void qn__pile_release(qn__pile *pile);
 
-/* Memory for one thing after the other. Begins as {0}. */
+/* A block of memory that is used again and grows as needed. Begins as {0}. */
 typedef struct qn__scratch {
     qn__block block;
     uint64_t size;

@@ -22,9 +22,9 @@ typedef struct qn__arrow_source {
      * the others need no buffers. NULL: nobody asks. */
     void (*want)(struct ArrowArrayStream *stream, const uint8_t *wanted);
     /* Of a reader with portions, else NULL. `rows`: those of all portions, asked after `want`;
-     * returns 0, as functions of the stream do. The stream ends after each portion. `more`: 1: it
-     * goes on with another one, and the parts before are no longer used. `pieces`: what a portion
-     * is made of, for a message where memory cannot hold one of them. */
+     * returns 0, as functions of the stream do. The stream ends after each portion. `more` returns
+     * 1 if it continues with another portion; the parts of the last one are then no longer used.
+     * `pieces`: what a portion is made of, for a message where memory cannot hold one of them. */
     int (*rows)(struct ArrowArrayStream *stream, uint64_t *rows);
     int (*more)(struct ArrowArrayStream *stream);
     const char *pieces;

@@ -1,4 +1,4 @@
-/* The types of Arrow columns that are not read: what they are called, and what helps. */
+/* Messages about types of Arrow columns that are not read: the name of the type, and a remedy. */
 #ifndef QN_DATA_ARROW_ARROW_TYPES_H
 #define QN_DATA_ARROW_ARROW_TYPES_H
 

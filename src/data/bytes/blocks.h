@@ -25,7 +25,8 @@ typedef struct qn__block {
 
 /* Appends `size` bytes of the input; 0: there are not as many, or no space. */
 int qn__block_literal(qn__block *b, uint64_t size);
-/* Appends `size` bytes of what was made `back` bytes ago, perhaps just now; 0: that cannot be. */
+/* Appends a copy of `size` bytes that begin `back` bytes before the end of the output; the copy may
+ * overlap its source. 0: the output has not as many bytes, or no space. */
 int qn__block_copy(qn__block *b, uint64_t back, uint64_t size);
 
 #endif

@@ -19,8 +19,8 @@ typedef struct qn__file_list {
     size_t keys; /* of each file, with the same names */
 } qn__file_list;
 
-/* Finds the files. `images`: somebody said that the files of a folder are images. What is read in
- * another way is alone in its list: the standard input, the address of a server, a folder of
+/* Finds the files. `images`: 1 if an option implies that the files of a folder are images. Some
+ * inputs are always alone in their list: the standard input, the address of a server, a folder of
  * images. Fails with QN_INPUT (nothing is found, or what is found cannot be one table), QN_USAGE
  * (`count` is 0), QN_IO or QN_MEMORY. */
 qn_status qn__file_list_make(const char *const *paths, size_t count, int images, qn__file_list *out,

@@ -1,5 +1,5 @@
-/* Columns that folders tell: "year=2026/part-0.parquet" has the year 2026 in every row, as Hive,
- * Spark, pyarrow and pandas write tables. */
+/* Columns from the names of folders: "year=2026/part-0.parquet" has the year 2026 in every row, as
+ * Hive, Spark, pyarrow and pandas write tables. */
 #ifndef QN_DATA_BYTES_FOLDER_KEYS_H
 #define QN_DATA_BYTES_FOLDER_KEYS_H
 

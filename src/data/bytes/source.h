@@ -20,25 +20,27 @@ qn_status qn__source_open(const char *path, qn__source **out, qn_error *err);
 void qn__source_close(qn__source *source); /* accepts NULL */
 /* Opens the file of `source` again, from its beginning; nothing may be read from `source` after. */
 qn_status qn__source_again(const qn__source *source, qn__source **out, qn_error *err);
-/* What a reader of a whole file ends with, whatever it ended with before: QN_INPUT where the file
- * changed since it was opened, so that parts of it may be of another time. */
+/* Called by a reader of a whole file at its end, with its status. Returns QN_INPUT where the file
+ * changed since it was opened, so that the reader may have mixed two states of it; else `status`.
+ */
 qn_status qn__source_end(const qn__source *source, qn_status status, qn_error *err);
-/* Others may write to the file meanwhile: the reader gets one state of it in another way. */
+/* Other processes may write to the file while it is read: the reader itself ensures that it sees
+ * one state. */
 void qn__source_share(qn__source *source);
 
-/* The same, and a folder is not a failure: it has no bytes to read. */
+/* Opens as qn__source_open does, but a folder is not a failure: it has no bytes to read. */
 qn_status qn__source_open_any(const char *path, qn__source **out, qn_error *err);
 int qn__source_is_folder(const qn__source *source);
 /* The address of a database server (server_address.h), which qn__source_open_any takes too: nothing
- * is opened, and the source has no bytes. NULL: it is none. qn__source_path is then the address as
- * messages show it. */
+ * is opened, and the source has no bytes. NULL: the source is not an address. qn__source_path is
+ * then the address as messages show it. */
 const char *qn__source_address(const qn__source *source);
 
 qn__packing qn__source_packing(const qn__source *source);
 const char *qn__source_path(const qn__source *source);
-/* What stands after the colon of "PATH.npz:PART"; NULL: no part was named. */
+/* The text after the colon of "PATH.npz:PART"; NULL: no part was named. */
 const char *qn__source_part(const qn__source *source);
-/* The same in a path, as a part of it. */
+/* The same text of a path; the result points into `path`. */
 const char *qn__source_part_in(const char *path);
 /* 1 when it is the standard input. */
 int qn__source_is_stream(const qn__source *source);

@@ -40,7 +40,7 @@ int qn__cell_number(const qn__cell *cell, qn__decimal *decimal);
 /* What a cell holds. */
 typedef enum qn__content {
     QN__CONTENT_NUMBER,
-    QN__CONTENT_GAP,      /* a missing value: nothing, a sign alone, NaN, NA, null, ? */
+    QN__CONTENT_GAP,      /* a missing value: an empty cell, a sign alone, NaN, NA, null, ? */
     QN__CONTENT_NONE,     /* the word none: missing among numbers, a text among texts and labels */
     QN__CONTENT_INFINITE, /* inf: refused among numbers */
     QN__CONTENT_TEXT

@@ -32,7 +32,7 @@ typedef struct qn__special {
         *exact; /* the exact values of all rows (wide.h); NULL: they are not kept */
 } qn__special;
 
-/* What every row must look like. */
+/* The form of every row: how many cells it has, and what they are. */
 typedef struct qn__row_shape {
     char separator;             /* of text; 0: the format has types */
     uint64_t columns;           /* cells in a row, the label's included */
@@ -52,8 +52,8 @@ typedef struct qn__columns {
     qn__special *special; /* what shape.special points to: the label and what is left out */
     char **names;         /* of the columns, or NULL when there is no header */
     uint8_t *categories;  /* columns that are known to hold categories: 1; NULL: none is known */
-    uint8_t *index;       /* columns that are the index of pandas: 1; NULL: none is. Once columns
-                             are chosen, those that are left out for that */
+    uint8_t *index;       /* 1 for each column that is the index of pandas; NULL: none is. After
+                             qn__columns_choose: 1 for those that are left out for this reason */
     uint64_t last;        /* the last column that is not an index, from 1 */
     int left_index;       /* 1: the index changed which columns are read */
 } qn__columns;

@@ -14,11 +14,12 @@ enum {
 enum { QN__COMMA_BYTES = 128 };
 
 /* Reads the whole cell as a number of this notation, and writes it with a decimal point and without
- * other marks: *size bytes. -1: it is none, or longer than `number`; else what it has. */
+ * other marks: *size bytes. Returns -1 if it is not such a number or is longer than `number`; else
+ * the QN__COMMA_ bits. */
 int qn__comma_read(const qn__cell *cell, char number[QN__COMMA_BYTES], size_t *size);
 
-/* What to do about a text in a column of numbers that is a missing value or a number in files that
- * are not read for a model; NULL: it is neither. */
+/* A remedy for a text in a column of numbers that would be a missing value or a number if the file
+ * were not read for a model; NULL: it would be neither. */
 const char *qn__text_remedy(const char *text);
 
 /* A text such as "1,5" of a column whose texts may all be numbers; NULL: it has none. */

@@ -5,8 +5,8 @@
 
 #include "data/table/data.h"
 
-/* The midnight of a day, which may be the fraction of a mean: it is cut to the day, and days out of
- * range are the nearest one in it. */
+/* The moment at which a day begins. A fraction of a day, as of a mean, is dropped; days out of
+ * range become the nearest day in range. */
 int64_t qn__moment_of_days(float days);
 
 /* The nearest moment of the years 1 to 9999: another process that shares the data may have written

@@ -1,4 +1,4 @@
-/* The values of columns that folders tell (folder_keys.h), as numbers. */
+/* The values of columns from names of folders (folder_keys.h), as numbers. */
 #ifndef QN_DATA_CELLS_FOLDER_VALUES_H
 #define QN_DATA_CELLS_FOLDER_VALUES_H
 

@@ -15,9 +15,9 @@ enum { QN__LABELS_FEW = 20, QN__LABELS_ITEMS = 8 };
 enum { QN__TEXTS_MAX = 100000 };
 
 /* Settles labels that a reader took as whole numbers, negative ones too (docs/exactness.md 2.1.5):
- * real targets where the task says so, names for classes that are not numbered from 0 without gaps,
- * and whether there is a doubt. `asks`: whole numbers of this format may be quantities, so that
- * many different ones are a doubt. Fails with QN_INPUT or QN_MEMORY; `path` is for the message. */
+ * real targets where the task says so, names for classes whose numbers are not 0, 1, 2 and so on,
+ * and data->doubt. `asks`: whole numbers of this format may be quantities, so that many different
+ * ones are a doubt. Fails with QN_INPUT or QN_MEMORY; `path` is for the message. */
 qn_status qn__labels_settle(qn_data *data, const qn_data_options *options, int asks,
                             const char *path, qn_error *err);
 

@@ -4,13 +4,13 @@
 
 #include "data/table/data.h"
 
-/* What a table is to fit, and who is told what. */
+/* The model that a table must fit, and how differences are reported. */
 typedef struct qn__fitting {
     const qn__schema *schema; /* of the model; NULL: it has no names */
     uint32_t features;        /* of the model's table */
     uint32_t outputs;         /* of the model: class numbers are below */
-    int as_trained; /* 1: it should be what the model was trained on: names that the model did not
-                       keep mean nothing */
+    int as_trained; /* 1: the table should be the model's training data, so names that the model did
+                       not store are not compared */
     const char *weight; /* the column of weights in the model's data, or NULL; it may be there */
     const char *what;   /* the table, in messages: "the test set" */
     qn_note_fn note;    /* told of columns that are ignored; may be NULL */
@@ -18,10 +18,10 @@ typedef struct qn__fitting {
 } qn__fitting;
 
 /* Which column of the table is feature k of the model, in (*column)[k], for qn__free; NULL where
- * the columns of both are in the same order, or cannot be compared: no name stands in another
- * place. A column without a name matches the only other one without. A model without names has the
- * columns "f0", "f1" and so on where the table has such a name in another place. Columns that the
- * model does not have are noted. Fails with QN_MISMATCH, which names columns that are missing, or
+ * the columns of both are in the same order, or cannot be compared: no name is in another position.
+ * A column without a name matches the only other one without. A model without names has the columns
+ * "f0", "f1" and so on where the table has such a name in another position. Columns that the model
+ * does not have are noted. Fails with QN_MISMATCH, which names columns that are missing, or
  * QN_MEMORY. */
 qn_status qn__match_columns(const qn__fitting *to, const qn_data *data, uint32_t **column,
                             qn_error *err);

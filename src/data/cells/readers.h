@@ -8,7 +8,8 @@
 #include "data/bytes/source.h"
 #include "data/table/data.h"
 
-/* How sure a reader is that a file is its own. The reader that is surest takes it. */
+/* How certain a reader is that a file has its format. The reader with the highest number reads it.
+ */
 enum {
     QN__PROBE_NO = 0,
     QN__PROBE_REST = 1,
@@ -36,9 +37,9 @@ typedef struct qn__reader {
     int files;      /* 1: an item is a file, which can be broken (qn_data_options.skip_broken) */
     int folders;    /* 1: it takes folders */
     int addresses;  /* 1: it takes addresses of servers */
-    int fallback;   /* 1: it takes what no other does */
-    int text;       /* 1: numbers as text, so that a table of the cache is read sooner */
-    int quantities; /* 1: labels may be quantities, so that many different ones are a doubt */
+    int fallback;   /* 1: it reads files that no other reader recognises */
+    int text;       /* 1: numbers are text, so that reading the table from the cache is faster */
+    int quantities; /* 1: labels may be quantities, so that many different ones are ambiguous */
     /* Where to find labels, as a remedy for `data.label_column` in a format without columns or for
      * `data.labels_path` in one without read_labels. */
     const char *labels_remedy;
@@ -49,8 +50,8 @@ typedef struct qn__reader {
      * failed call left in `data` is released by qn_data_close. `pool` is never NULL. */
     qn_status (*read)(qn__source *source, const qn_data_options *options, qn__pool *pool,
                       qn_data *data, qn_error *err);
-    /* In its place: the same of one file or several, as one table, with the columns that folders
-     * tell where the format has columns. NULL: several files are refused. */
+    /* Optional, instead of `read`: reads one or several files as one table, with the columns from
+     * names of folders if the format has columns. NULL: several files are refused. */
     qn_status (*read_parts)(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
                             qn_data *data, qn_error *err);
     /* Reads files of labels for the items already in `data`: as many as there are files of items,
@@ -70,7 +71,7 @@ const qn__reader *qn__reader_of_addresses(void);
  * takes what no other does. */
 const qn__reader *qn__reader_for(const uint8_t *first, size_t size, const char *path);
 
-/* The constant text of qn_data_format that is equal to `name`; NULL for no name of a format. */
+/* The constant text of qn_data_format that is equal to `name`; NULL if no format has this name. */
 const char *qn__format_name(const char *name);
 
 #endif

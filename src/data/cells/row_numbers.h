@@ -1,4 +1,4 @@
-/* Columns that only number or name the rows of a table: what programs write beside the columns. */
+/* Columns that only number or name the rows of a table, as some programs write them. */
 #ifndef QN_DATA_CELLS_ROW_NUMBERS_H
 #define QN_DATA_CELLS_ROW_NUMBERS_H
 
@@ -10,7 +10,7 @@ typedef struct qn__seen_column {
     uint64_t number;  /* in the file, from 1 */
     const char *name; /* NULL or "": it has none */
     int named;        /* 1: other columns have names */
-    int is_label;     /* 1: the label, which nobody named; else feature `feature` */
+    int is_label;     /* 1: it is the label, by default; 0: it is feature `feature` */
     uint32_t feature;
 } qn__seen_column;
 

@@ -5,9 +5,9 @@
 
 #include "data/cells/text_set.h"
 
-/* Adds a text; *number is its number in the order of appearance. `classes`: a number is written as
- * a class is (docs/exactness.md 2.1.5), so that "1" and "1.0" are one. Fails with QN_MEMORY, or
- * QN_INPUT without a place and a remedy: not UTF-8, or too many different texts. */
+/* Adds a text; *number is its number in the order of appearance. `classes` 1: numbers get the form
+ * of class names (docs/exactness.md 2.1.5), so that "1" and "1.0" are the same text. Fails with
+ * QN_MEMORY, or QN_INPUT without a place and a remedy: not UTF-8, or too many different texts. */
 qn_status qn__text_column_add(qn__text_set *set, const char *text, size_t size, int classes,
                               uint32_t *number, qn_error *err);
 

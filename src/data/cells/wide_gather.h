@@ -41,7 +41,8 @@ qn_status qn__wide_gather_begin(qn__wide_gather *gather, qn_data *data, uint32_t
                                 const char *expected_rules, qn_error *err);
 void qn__wide_gather_release(qn__wide_gather *gather);
 
-/* Whether more values can matter: it may be wide. Threads may ask of different columns. */
+/* Whether the column may still be wide, so that further values matter. Threads may ask of different
+ * columns. */
 int qn__wide_is_open(const qn__wide_gather *gather, const qn__wide_column_state *column);
 
 /* The column holds whole numbers, or such of binary64 (`real`), and may be wide. */
@@ -70,12 +71,12 @@ qn_status qn__wide_gather_whole(qn__wide_gather *gather, uint32_t feature, uint6
 qn_status qn__wide_gather_real(qn__wide_gather *gather, uint32_t feature, uint64_t item,
                                double value, qn_error *err);
 
-/* Has the doubles of a table kept that is about to be read (kept.h), whose items are known, and
- * whose columns were told. Where the memory does not suffice it tells so in a note instead. Fails
- * with QN_MEMORY. */
+/* Makes a table that is about to be read keep its doubles (kept.h). Its number of items is known,
+ * and qn__wide_gather_column was called for its columns. Where the memory does not suffice, a note
+ * says so instead. Fails with QN_MEMORY. */
 qn_status qn__wide_gather_doubles(qn__wide_gather *gather, qn_error *err);
 
-/* At the end the wide columns become those of the table. */
+/* Ends the reading: the wide columns become those of the table. */
 qn_status qn__wide_gather_end(qn__wide_gather *gather, qn_error *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* Reading FlatBuffers, in which Arrow IPC describes its messages: tables that begin with a distance
- * to a list of places of their fields. Every access is checked against the size. What lies outside
- * reads as 0 and sets `broken`, so that a caller checks once, at the end. */
+/* Reading FlatBuffers, in which Arrow IPC describes its messages: a table begins with the distance
+ * to a list of the offsets of its fields. Every access is checked against the size. What lies
+ * outside reads as 0 and sets `broken`, so that a caller checks once, at the end. */
 #ifndef QN_DATA_COLUMNAR_FLAT_H
 #define QN_DATA_COLUMNAR_FLAT_H
 

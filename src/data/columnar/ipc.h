@@ -9,7 +9,7 @@
 #include "data/bytes/source.h"
 #include "data/columnar/flat.h"
 
-/* How values of a type lie in their buffers. */
+/* The layout of a type's values in their buffers. */
 typedef struct qn__ipc_type {
     const char *format; /* of the Arrow C interface */
     int buffers;        /* of a node of this type */
@@ -50,8 +50,8 @@ typedef struct qn__ipc_message {
 
 enum { QN__IPC_SCHEMA = 1, QN__IPC_DICTIONARY = 2, QN__IPC_BATCH = 3 };
 
-/* Reads the table `schema` of flat. `at` is the byte of the file where flat begins. All memory is
- * the pile's. Fails with QN_INPUT (what and remedy are set) or QN_MEMORY. */
+/* Reads the FlatBuffers table at the place `schema` of `flat`. All memory is the pile's. Fails with
+ * QN_INPUT (what and remedy are set) or QN_MEMORY. */
 qn_status qn__ipc_read_schema(qn__flat *flat, size_t schema, int version, qn__pile *pile,
                               qn__ipc_schema *out, qn_error *err);
 

@@ -21,14 +21,15 @@ typedef enum qn__parquet_type {
 /* A column of the table. */
 typedef struct qn__parquet_column {
     const char *name;
-    const char *format;    /* of the Arrow C interface; of what is not read the beginning */
+    const char
+        *format; /* of the Arrow C interface; only the beginning for types that are not read */
     const char *extension; /* what the type is called where the format does not say it, or NULL */
     qn__parquet_type type;
     int optional;     /* values may be missing */
     uint32_t width;   /* bytes of a value in memory; 16: a view of a text */
     size_t leaf;      /* its place in the row groups' lists */
     int64_t fixed;    /* bytes of a value of FIXED */
-    uint32_t decimal; /* bytes of a decimal as it is handed out; 0: it is something else */
+    uint32_t decimal; /* bytes of a decimal in the Arrow stream; 0: not a decimal */
     int readable;     /* 0: the type is refused, so no chunk of it is read */
 } qn__parquet_column;
 
@@ -71,7 +72,8 @@ qn_status qn__parquet_read_chunk(const qn__parquet_column *column, const qn__par
 
 /* ------------------------------------------------------------------ values */
 
-/* A text in a view: its length, and up to 12 bytes of it or the first 4, a buffer and a place. */
+/* A view of a text, as Arrow's utf8_view has it: its length, then all of up to 12 bytes, or the
+ * first 4 bytes, the number of a buffer and an offset. */
 typedef struct qn__view {
     int32_t size;
     union {
@@ -92,8 +94,8 @@ typedef struct qn__encoded {
 
 /* Numbers below 2^bits, bits <= 32, in runs and packed groups. */
 int qn__decode_runs(qn__encoded *in, unsigned bits, uint32_t *to, uint64_t count);
-/* DELTA_BINARY_PACKED; `width` 4 or 8. There may be fewer than `count` only where *count says so:
- * it is the space before and the number of values after. */
+/* DELTA_BINARY_PACKED; `width` 4 or 8. *count is the capacity of `to` before the call, and the
+ * number of values after it. */
 int qn__decode_deltas(qn__encoded *in, size_t width, uint8_t *to, uint64_t *count);
 /* Decimals: `size` bytes at `from`, the highest first, in two's complement, become `width` bytes
  * with the lowest first. 0: they do not fit. */

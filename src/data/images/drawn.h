@@ -1,4 +1,4 @@
-/* Items that are drawn as images: bytes with one or three channels. */
+/* Items that can be written as images: bytes with one or three channels. */
 #ifndef QN_DATA_IMAGES_DRAWN_H
 #define QN_DATA_IMAGES_DRAWN_H
 

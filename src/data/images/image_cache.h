@@ -2,9 +2,9 @@
  * or archive and each way to read it.
  *
  * An entry is used where the images have the stamp with which they were decoded
- * (base/files/files_stamp.h), the decoders are the same files, and all its digests are right. So it
- * is never needed, and what is wrong with it is a note. Two processes may make one at once: the
- * last one stays. */
+ * (base/files/files_stamp.h), the decoders are the same files, and all its digests are right. A
+ * missing or invalid entry is therefore not a failure; a problem becomes a note. Two processes may
+ * make one at once: the last one stays. */
 #ifndef QN_DATA_IMAGES_IMAGE_CACHE_H
 #define QN_DATA_IMAGES_IMAGE_CACHE_H
 

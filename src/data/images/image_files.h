@@ -18,7 +18,7 @@ typedef struct qn__image_file {
 
 typedef struct qn__image_files {
     const char *path; /* of the folder or the archive: the source's */
-    int folder;       /* 1: the files lie in a folder, and `path` is its */
+    int folder;       /* 1: the files are in the folder `path` */
     qn__tar_bytes tar;
     qn__contents unpacked; /* of a gzipped archive */
     qn__zip *zip;          /* NULL: no ZIP archive */

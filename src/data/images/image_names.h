@@ -25,8 +25,8 @@ qn_status qn__image_names(const qn__image_files *files, const uint8_t *marks, qn
  * drawing". Returns the count of all. */
 uint64_t qn__image_others_add(const uint8_t *marks, uint64_t files, qn__text *text);
 
-/* Sets data->note to what is told to people: the files that were left out, `turned` images whose
- * orientation was not followed, and what `cache` says of the cache, unless that is "". */
+/* Sets data->note, for people: the files that were left out, the number `turned` of images whose
+ * orientation was ignored, and the note `cache` of the cache, unless that is "". */
 qn_status qn__image_note(const qn__image_files *files, const uint8_t *marks, uint64_t turned,
                          const char *cache, qn_data *data, qn_error *err);
 

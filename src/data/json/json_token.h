@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A place in the text. The text is changed: a string is decoded where it stands. After `end` there
- * must be a byte that belongs to no number. */
+/* A place in the text. The text is changed: a string is decoded in place. The byte at `end` must be
+ * readable and not be part of a number. */
 typedef struct qn__json_scan {
     char *at, *end;
     uint64_t line; /* of `at`, from 1 */

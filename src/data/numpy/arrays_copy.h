@@ -1,5 +1,4 @@
-/* Values of a caller that do not lie as a table's do: doubles, or numbers with gaps between them.
- */
+/* Values of a caller that do not have the layout of a table: doubles, or values with strides. */
 #ifndef QN_DATA_NUMPY_ARRAYS_COPY_H
 #define QN_DATA_NUMPY_ARRAYS_COPY_H
 

@@ -2,8 +2,8 @@
  *
  *   "\x93NUMPY", major and minor version    8 bytes
  *   length of the header, little-endian     2 bytes (version 1) or 4 bytes (2 and 3)
- *   the header                              {'descr': '<f4', 'fortran_order': False, 'shape': (3,
- * 4)} the elements
+ *   the header                              such as {'descr': '<f4', 'shape': (3, 4), ...}
+ *   the elements
  *
  * The format is described in NumPy's documentation, numpy.lib.format. */
 #ifndef QN_DATA_NUMPY_NPY_H

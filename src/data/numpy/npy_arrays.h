@@ -15,7 +15,7 @@ typedef struct qn__npy_arrays {
     void *self;
     const qn__file_list *list; /* of their files */
     qn__part_files *files; /* of the items, whose numbers (files->items) are known or found out */
-    int values;            /* 1: these are the values of the items; 0: what belongs to them */
+    int values;            /* 1: these are the values of the items; 0: their labels or weights */
 } qn__npy_arrays;
 
 /* Checks the header of the array in file `i`. */

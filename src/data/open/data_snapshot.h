@@ -1,4 +1,5 @@
-/* A data set as one flat run of bytes, so that processes can share it or send it. */
+/* A snapshot: a data set as one contiguous block of bytes, so that processes can share it or send
+ * it. */
 #ifndef QN_DATA_OPEN_DATA_SNAPSHOT_H
 #define QN_DATA_OPEN_DATA_SNAPSHOT_H
 

@@ -2,8 +2,8 @@
  * each list of files and each way to read it.
  *
  * An entry is used where the file has the stamp with which it was read (base/files/files_stamp.h)
- * and all its digests are right. So it is never needed, and what is wrong with it is a note. Two
- * processes may make one at once: the last one stays. */
+ * and all its digests are right. A missing or invalid entry is therefore not a failure; a problem
+ * becomes a note. Two processes may make one at once: the last one stays. */
 #ifndef QN_DATA_OPEN_TABLE_CACHE_H
 #define QN_DATA_OPEN_TABLE_CACHE_H
 
@@ -17,7 +17,8 @@
 typedef struct qn__table_cache {
     int off;       /* nothing is kept, and nothing is looked for */
     qn__text key;  /* which file, and how it is read */
-    uint64_t most; /* bytes of an entry; a larger one is not read sooner than the text */
+    uint64_t most; /* the largest useful entry in bytes; a larger one is not faster to read than the
+                      text */
     char name[QN__CACHE_ENTRY];
     char stamp[65];
     char note[512];         /* for people; "": nothing */

@@ -1,8 +1,8 @@
 /* From the columns of a table to the inputs of a network: docs/exactness.md 2.5.
  *
  * A column of numbers gives one input, a column of categories one for each category of the model: 1
- * for the item's own, else 0. Columns keep their order. So a table of numbers that lacks nothing is
- * its own matrix of inputs. */
+ * for the item's own, else 0. Columns keep their order. So a table of numbers without missing
+ * values is its own matrix of inputs. */
 #ifndef QN_DATA_PREPARE_INPUTS_H
 #define QN_DATA_PREPARE_INPUTS_H
 
@@ -20,13 +20,13 @@ typedef struct qn__encoding {
                      training data */
 } qn__encoding;
 
-/* What there was to tell about while a table was encoded, one line for each column; a line in all
- * for those that come last where they are many. */
+/* How notes about the encoding of a table are reported: one line for each column, and one line for
+ * all further columns where there are many. */
 typedef struct qn__encoding_notes {
     const char *what;    /* which table: "the test set" */
-    const char *dropped; /* what items that lack a value do where they are dropped; NULL: "are left
-                            out" */
-    qn_note_fn tell;     /* NULL: nobody listens */
+    const char *dropped; /* for messages: what happens to dropped items with a missing value; NULL:
+                            "are left out" */
+    qn_note_fn tell;     /* NULL: nothing is reported */
     void *user;
 } qn__encoding_notes;
 
@@ -64,8 +64,8 @@ extern uint64_t qn__inputs_large;
 qn_status qn__refuse_missing(const qn_data *data, const char *what, const char *remedy,
                              qn_error *err);
 
-/* Sets the scaling of inputs of categories to what changes nothing: mean 0, deviation 1. Both
- * arrays have qn__inputs floats. */
+/* Makes the scaling leave inputs of categories unchanged: mean 0, deviation 1. Both arrays have
+ * qn__inputs floats. */
 void qn__keep_categories(const qn__schema *table, float *mean, float *deviation);
 
 #endif

@@ -13,8 +13,8 @@
 qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads, float *mean,
                         float *deviation, qn_error *err);
 
-/* Somebody who is told of the items first .. end-1 when a reading has them in memory. Any threads
- * call it, once for each item. */
+/* A callback that is told of the items first .. end-1 while they are in memory during a pass over
+ * the data. Several threads call it, once for each item. */
 typedef struct qn__item_listener {
     void (*hear)(void *context, uint64_t first, uint64_t end);
     void *context;

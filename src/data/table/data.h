@@ -26,7 +26,7 @@
 typedef enum qn__doubt {
     QN__DOUBT_NONE,
     QN__DOUBT_MANY, /* many whole numbers, and nobody said that they are classes */
-    QN__DOUBT_ID,   /* another one in each of many items */
+    QN__DOUBT_ID,   /* many items, each with a label of its own */
     QN__DOUBT_FEW,  /* whole numbers, each in few items, and nobody said that they are classes */
     QN__DOUBT_COMMA /* texts that may be numbers with a decimal comma */
 } qn__doubt;

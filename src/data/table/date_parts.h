@@ -21,8 +21,8 @@ typedef enum qn__date_part {
     QN__DATE_PARTS
 } qn__date_part;
 
-/* Sets of parts are bits, 1 << part. Where nothing is said, a column of dates has these, and one
- * with times the hour too. */
+/* Sets of parts are bits, 1 << part. The default set of a column of dates; with `time` the hour is
+ * in it too. */
 uint32_t qn__date_parts_usual(int time);
 
 /* "year,month": names separated by commas, in any order, once each; blanks around them do not
@@ -39,9 +39,10 @@ uint32_t qn__date_part_width(qn__date_part part);
 
 /* Inputs of a set of parts. */
 uint32_t qn__date_inputs(uint32_t set);
-/* Writes them; `to` holds zeros. */
+/* Writes the inputs of a moment to `to`, which holds zeros before. */
 void qn__date_encode(uint32_t set, int64_t moment, float *to);
-/* The numbers alone: what stands for a missing date. */
+/* Writes only those inputs that are numbers, and no choice: for the moment that replaces a missing
+ * date. */
 void qn__date_encode_numbers(uint32_t set, int64_t moment, float *to);
 /* Whether input `at` is one of several values, 1 or 0, and not a number. */
 int qn__date_is_choice(uint32_t set, uint32_t at);

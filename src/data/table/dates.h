@@ -44,8 +44,9 @@ typedef struct qn__moment {
 int qn__moment_read(const char *text, size_t size, qn__moment *out);
 
 /* The same by a format: characters that stand for themselves, and %Y %y %m %d %j %b %B %H %I %p %M
- * %S %f %z %%, as C's strptime and Python's datetime have them. A blank stands for one or more.
- * %b and %B take English names, short or in full. %y from 69 on is in the last century. */
+ * %S %f %z %%, as C's strptime and Python's datetime have them. A blank stands for one or more. %b
+ * and %B take English names, short or in full. %y from 69 to 99 means 1969 to 1999, others 2000 to
+ * 2068. */
 int qn__moment_read_as(const char *format, const char *text, size_t size, qn__moment *out);
 
 /* Bytes of a format, with its NUL, at most. */

@@ -1,4 +1,4 @@
-/* Columns of doubles that are not wide (wide.h), kept for those who write the table
+/* Doubles of columns that are not wide (wide.h), kept for writing the table
  * (qn_data_options.keep_doubles). The digest, models and all else take their floats.
  *
  * The float nearest to a kept value is the one of the matrix, so that a file with these doubles has
@@ -18,7 +18,7 @@ typedef struct qn__kept {
 qn__kept *qn__kept_create(uint32_t columns, qn_error *err);
 void qn__kept_free(qn__kept *kept); /* accepts NULL */
 
-/* 1 + the column of doubles that feature k is; 0: it is none, or wide. */
+/* 1 + the index of feature k among the kept columns; 0: it is not kept, or is wide. */
 uint32_t qn__kept_column(const qn_data *data, uint32_t k);
 
 /* The value of item i in column `column` - 1; NaN where it is missing. */

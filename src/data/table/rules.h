@@ -2,8 +2,8 @@
  *
  * A file is read by all rules, unless it is read for a model: then by those that its recipe names
  * (qn_data_options.expected_rules). A table remembers the rules that changed something in it. A
- * recipe names these and no others, so a table to which no rule matters has the recipe and the
- * model that it always had. A recipe without the key was made by the old rules. */
+ * recipe names these and no others, so a table that no rule changes keeps its recipe and model. A
+ * recipe without the key was made without any of these rules. */
 #ifndef QN_DATA_TABLE_RULES_H
 #define QN_DATA_TABLE_RULES_H
 

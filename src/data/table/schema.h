@@ -1,6 +1,6 @@
 /* What the columns of a table mean: their names, the categories of columns of text, the classes.
  *
- * The values of a table are a matrix of numbers, whatever its columns hold (data.h):
+ * The values of a table are always a matrix of numbers (data.h):
  *
  *   a column of numbers      the numbers; a missing value is a NaN with the bits 0x7fc00000
  *   a column of categories   the index of the category in `category`; missing: the same NaN
@@ -34,10 +34,10 @@ typedef struct qn__feature {
     uint32_t categories; /* 0: a column of numbers */
     char **category;     /* ascending bytewise, without duplicates; NULL: numbers */
     uint32_t dates;      /* of dates: the parts that a network gets (date_parts.h); 0: not dates */
-    int time, zone;      /* 1: its dates have times, and these are in UTC. They belong to a table,
-                            not to a model: recipes do not have them */
-    int bytes;           /* 1: a table of floats would be one of bytes if all columns were like this
-                            one. It belongs to a table, not to a model: recipes do not have it */
+    int time, zone; /* time 1: its dates have times; zone 1: these are in UTC. Set in tables only:
+                       recipes do not have them */
+    int bytes;      /* 1: all its values are whole numbers from 0 to 255, although the table is of
+                       floats. Set in tables only: recipes do not have it */
     qn__exact exact;
 } qn__feature;
 
@@ -72,10 +72,10 @@ qn__schema *qn__schema_join(const qn__schema *labels, const qn__schema *columns,
 
 void qn__schema_free(qn__schema *schema); /* accepts NULL */
 
-/* 1 when a model has nothing to remember of it: NULL; or columns of numbers, and labels that are
- * class numbers or none, no column is wide, all of them without names or with those that Quern
- * itself writes: "label", and "f0", "f1" or "r0c0", "r0c1" and so on. So the model of such a table
- * is that of the same numbers in another format. */
+/* 1 when a model need not store the schema: it is NULL, or it has only narrow columns of numbers,
+ * class numbers or no labels, and no names but those that Quern itself writes: "label", and "f0",
+ * "f1" or "r0c0", "r0c1" and so on. So the model of such a table is that of the same numbers in
+ * another format. */
 int qn__schema_is_trivial(const qn__schema *schema);
 
 /* Inputs of a network for a column: one for a number, one for each category, those of the parts of

@@ -1,10 +1,11 @@
-/* The geometry of items whose format does not tell it. */
+/* The shape of images in formats that do not store it (qn_data_options.shape). */
 #ifndef QN_DATA_TABLE_SHAPE_H
 #define QN_DATA_TABLE_SHAPE_H
 
 #include "data/table/data.h"
 
-/* Reads such a text: channels, rows, columns. Fails with QN_USAGE; `field` is for messages. */
+/* Reads a text such as "3x32x32" into channels, rows and columns; 1 channel for "28x28". Fails with
+ * QN_USAGE; `field` is for messages. */
 qn_status qn__shape_read(const char *text, const char *field, uint32_t shape[3], qn_error *err);
 
 /* Sets channels, rows and columns of the table by a text "28x28" (rows x columns) or "3x32x32"

@@ -13,7 +13,7 @@ typedef struct qn__table_space {
     int no_file;       /* 1: the user wants no cache */
     const char *path;  /* what is read, for messages */
     const char *entry; /* the name of the entry that the table may replace; "": none */
-    uint64_t before;   /* bytes of the file that stand before the values, a multiple of 64 */
+    uint64_t before;   /* bytes in the file before the values, a multiple of 64 */
 } qn__table_space;
 
 /* Space for the values of data->items items of the type and the features that `data` has, all
@@ -22,8 +22,8 @@ typedef struct qn__table_space {
  * QN_MEMORY; the message tells what to do where the table needs a file and has none. */
 qn_status qn__table_space_make(qn_data *data, qn_error *err);
 
-/* Bytes become floats, in a space of their own: those of the first `items` items, the others are
- * zeros. Fails as above; `data` has then no values. */
+/* Converts a table of bytes to floats, in new memory: the values of the first `items` items, and
+ * zeros for the others. Fails as above; `data` has then no values. */
 qn_status qn__table_space_widen(qn_data *data, uint64_t items, qn_error *err);
 
 /* The values, to be written while the table is read. */

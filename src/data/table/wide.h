@@ -1,8 +1,8 @@
 /* Wide columns: columns of features whose exact values float32 cannot hold (docs/exactness.md
  * 23.4).
  *
- * They are kept beside the matrix of a table, which has the nearest float32 of each value, so what
- * does not know of them works with those. A table that has wide columns has a schema; its
+ * They are kept beside the matrix of a table, which has the nearest float32 of each value, so that
+ * other code works with the matrix alone. A table that has wide columns has a schema; its
  * feature[k].exact says which columns are wide and what their exact values are. A view has the wide
  * columns of its table, in the rows of the table. */
 #ifndef QN_DATA_TABLE_WIDE_H
@@ -39,7 +39,7 @@ static inline qn__wide_value *qn__wide_of(const qn__wide *wide, uint32_t column)
     return wide->value + (size_t)column * wide->rows;
 }
 
-/* What is kept of feature k: QN__EXACT_NONE where its floats are all that there is. */
+/* The kind of the exact values of feature k; QN__EXACT_NONE: it has floats only. */
 static inline qn__exact qn__wide_kind(const qn_data *data, uint32_t k) {
     return data->wide && data->schema ? data->schema->feature[k].exact : QN__EXACT_NONE;
 }
@@ -56,13 +56,13 @@ static inline uint64_t qn__data_row(const qn_data *data, uint64_t i) {
  * missing; features that are wide already keep theirs. A schema is made where there is none. */
 qn_status qn__wide_make(qn_data *data, const qn__exact *exact, qn_error *err);
 
-/* Gives `to` the wide columns of `from`: of `to`'s item i those of item[i] (NULL: of item i), and
- * of its feature k those of column[k] (NULL: of k). `to` has its items, features and schema, and no
+/* Gives `to` the wide columns of `from`: item i of `to` gets those of item item[i] (NULL: item i),
+ * feature k those of feature column[k] (NULL: k). `to` has its items, features and schema, and no
  * index. Where both lists are NULL and `from` is not a view, the values are shared. */
 qn_status qn__wide_copy(const qn_data *from, const uint64_t *item, const uint32_t *column,
                         qn_data *to, qn_error *err);
 
-/* A table without a schema gets one of columns of numbers. */
+/* Makes a schema of unnamed columns of numbers where the table has none. */
 qn_status qn__wide_need_schema(qn_data *data, qn_error *err);
 
 /* Which rules of reading the wide columns follow: data->rules. */

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdint.h>
 
-/* What was seen of a column. All zeros: nothing. */
+/* What was seen of a column. All zeros: no value yet. */
 typedef struct qn__wide_facts {
-    int any, other, fraction; /* a value; one that is not a float; one that is not a whole number
-                                 below 2^63 in magnitude */
+    int any, other, fraction; /* 1 if there was a value; a value that is not a float32; a value that
+                                 is not a whole number below 2^63 in magnitude */
     double lo, hi;
 } qn__wide_facts;
 

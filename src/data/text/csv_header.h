@@ -21,11 +21,11 @@ typedef struct qn__csv_header {
     const char *end;     /* after the last item's line, without line ends and blanks */
     uint64_t first_line; /* number of the body's first line, from 1 */
     uint32_t rules;      /* of reading, that made the first line what it is */
-    char *note;          /* what was decided in doubt, or NULL */
-    uint64_t own;        /* columns of the file; those that folders tell follow */
+    char *note;          /* what was decided where the text was ambiguous, or NULL */
+    uint64_t own;        /* columns of the file itself; those from names of folders follow */
 } qn__csv_header;
 
-/* Columns that folders tell (folder_keys.h). */
+/* Columns from names of folders (folder_keys.h). */
 typedef struct qn__csv_keys {
     const qn__folder_key *key;
     size_t count;
@@ -38,14 +38,14 @@ qn_status qn__csv_header_read(const char *text, size_t size, const char *path,
                               const qn__csv_keys *keys, const qn_data_options *options,
                               qn__csv_header *out, qn_error *err);
 void qn__csv_header_release(qn__csv_header *header);
-/* 1 when the text after these lines could change nothing of the header. */
+/* 1 when text after these lines cannot change what was decided about the header. */
 int qn__csv_header_is_settled(const qn__csv_header *header);
 
 /* Empty lines at the end of the text, and blanks after its last cell, are not part of it. A tab may
  * separate an empty cell. */
 static inline int qn__csv_is_ending(char c) { return c == '\n' || c == '\r' || c == ' '; }
 
-/* What stands before the first line: empty lines and comments. */
+/* What comes before the first line: empty lines and comments. */
 typedef struct qn__csv_prefix {
     const char *comment; /* after the '#' of the last one, or NULL */
     const char *comment_end;
@@ -54,7 +54,7 @@ typedef struct qn__csv_prefix {
 /* Skips them, and a mark of UTF-8; returns where the first line begins. */
 const char *qn__csv_skip_prefix(const char *at, const char *end, qn__csv_prefix *out);
 
-/* What one walk over a line tells; quoted cells may hold line ends. */
+/* What one pass over a line finds; quoted cells may hold line ends. */
 typedef struct qn__csv_line {
     const char *begin, *end; /* of its text; '\n', or the end of the file, follows */
     uint64_t columns;
@@ -64,8 +64,8 @@ typedef struct qn__csv_line {
 } qn__csv_line;
 qn__csv_line qn__csv_line_walk(const char *at, const char *end, char separator);
 
-/* The first line of a file is that of a CSV file. `header` says where it is and what separates
- * cells. */
+/* Checks that the first line of a file is that of a CSV file; fails with QN_INPUT. `header` says
+ * where it is and what separates cells. */
 qn_status qn__csv_check_first_line(const qn__csv_header *header, const qn__csv_line *line,
                                    qn_error *err);
 /* The one of , ; and tab that separates the cells of a first line. */

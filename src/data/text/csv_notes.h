@@ -1,4 +1,4 @@
-/* What the CSV reader decided in doubt, for people. */
+/* Notes for people about what the CSV reader decided where the text was ambiguous. */
 #ifndef QN_DATA_TEXT_CSV_NOTES_H
 #define QN_DATA_TEXT_CSV_NOTES_H
 

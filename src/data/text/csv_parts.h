@@ -14,7 +14,8 @@ typedef struct qn__csv_part {
     uint64_t cells;      /* of each line */
     uint64_t *from;      /* for each column of the files: which cell of a line it is, or UINT64_MAX:
                             none; NULL: the columns have their order */
-    char *suffix;        /* the cells of columns that folders tell, each after a separator, "" */
+    char
+        *suffix; /* the cells of columns from names of folders, each after a separator; may be "" */
 } qn__csv_part;
 
 /* Reads the header of the table from the first lines of all files, as if they were one file
@@ -22,7 +23,7 @@ typedef struct qn__csv_part {
 qn_status qn__csv_parts_header(qn__part_files *files, const qn__csv_keys *keys,
                                const qn_data_options *options, qn__csv_header *out, qn_error *err);
 
-/* Features of folders with a text in some file are categories. */
+/* Marks as categories those columns from names of folders that are a text in some file. */
 qn_status qn__csv_parts_mark_keys(const qn__file_list *list, qn__csv_header *header, qn_error *err);
 
 /* Finds the rows of file `i`, whose text is `text`. Fails with QN_INPUT where its columns are not
@@ -40,7 +41,7 @@ typedef struct qn__csv_span {
     const char *begin, *end;
 } qn__csv_span;
 
-/* What a thread rewrites lines with. Begins as {0}. */
+/* The memory in which a thread rewrites lines. Begins as {0}. */
 typedef struct qn__csv_line_space {
     char *bytes;
     size_t size;

@@ -13,8 +13,8 @@ typedef struct qn__csv_survey qn__csv_survey;
 qn__csv_survey *qn__csv_survey_create(const qn__csv_header *header, int threads, qn_error *err);
 void qn__csv_survey_free(qn__csv_survey *survey); /* accepts NULL */
 
-/* Counts what the cells of a line hold. Returns where the next line begins; a line that is wrong is
- * for the parser to find. */
+/* Counts what the cells of a line hold. Returns where the next line begins; a malformed line is
+ * left for the parser to report. */
 const char *qn__csv_survey_count(qn__csv_survey *survey, int thread, const char *at,
                                  const char *end);
 /* Decides what each column is (docs/exactness.md 2.1.4, 2.1.5), when all lines are counted. */
@@ -29,7 +29,7 @@ const char *qn__csv_survey_collect(qn__csv_survey *survey, int thread, const cha
  * too many different ones, or QN_MEMORY. */
 qn_status qn__csv_survey_sort(qn__csv_survey *survey, qn_error *err);
 
-/* How to parse, then: the shape's special columns belong to the survey. */
+/* The shape with which to parse the lines; its special columns belong to the survey. */
 const qn__row_shape *qn__csv_survey_shape(const qn__csv_survey *survey);
 /* Makes space in `data`, whose items and features are known, for the exact values of columns that
  * have some, and tells the shape where they go. Fails with QN_MEMORY. */

@@ -18,7 +18,8 @@ typedef struct qn__format {
     int typed;  /* 1: its columns have names and types of their own */
     int texts;  /* 1: it holds texts of numbers, so that names of classes may be taken for them */
     int counts; /* 1: labels mean what numbers and texts of a CSV file mean */
-    /* What it cannot hold, beside what the members above say. NULL: nothing. */
+    /* Fails for data that the format cannot hold, beyond what the members above say. NULL: there is
+     * no such data. */
     qn_status (*check)(const qn_data *data, qn_error *err);
     /* `batch` puts the files in place; NULL: at once. `labels_path`: NULL, or the second file. */
     qn_status (*write)(const qn_data *data, const char *path, const char *labels_path,

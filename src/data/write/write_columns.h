@@ -51,7 +51,8 @@ typedef struct qn__written_columns {
 typedef qn_status qn__columns_writer(const qn__written_columns *columns, const char *path,
                                      qn__writer_batch *batch, qn_error *err);
 
-/* Has the columns of a data set written. Fails as the writer does, or with QN_MEMORY. */
+/* Makes the columns of a data set and passes them to `write`. Fails as `write` does, or with
+ * QN_MEMORY. */
 qn_status qn__written_columns_give(const qn_data *data, qn__columns_writer *write, const char *path,
                                    qn__writer_batch *batch, qn_error *err);
 

@@ -60,7 +60,8 @@ void qn__onnx_integers(qn__onnx_graph *g, const char *name, const int64_t *value
 /* A single float without dimensions. */
 void qn__onnx_scalar(qn__onnx_graph *g, const char *name, float value);
 
-/* Makes g->at items x features, or items x channels x height x width; nothing where it is. */
+/* Adds a node that makes g->at items x features, or items x channels x height x width; adds nothing
+ * where it has that form. */
 void qn__onnx_flatten(qn__onnx_graph *g);
 void qn__onnx_unflatten(qn__onnx_graph *g, qn__shape shape);
 

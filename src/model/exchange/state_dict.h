@@ -25,7 +25,7 @@ typedef struct qn__state_dict {
     const qn__tensor_view
         *skipped; /* the first tensor of whole numbers that is not part; or NULL */
     size_t modules;
-    qn__module *module; /* ascending by name, where numbers in names count by value */
+    qn__module *module; /* ascending by name; numbers in names are compared by value */
 } qn__state_dict;
 
 /* Reads what qn__shards_read reads and checks that parameters are finite numbers. The caller

@@ -1,4 +1,4 @@
-/* What models of all kinds have in common: a network, a model by sums, and what is to come.
+/* What models of all kinds have in common: networks, and models that are fitted from sums.
  *
  * Each kind has a struct of its own that begins with qn_model, and a constant qn__model_kind.
  * `src/predict/model_kinds.c` has one row for each kind, with what needs higher floors. */
@@ -28,8 +28,9 @@ typedef struct qn__fit_parameter {
 typedef struct qn__model_kind {
     const char *name;   /* in the public API and in recipes: "kmeans" */
     const char *title;  /* in messages: "a k-means model" */
-    const char *format; /* what a file of it says to be, and its version */
-    const char *output; /* its outputs as columns are called so, with a number from 0: "p" */
+    const char *format; /* the format's name and version in a file of this kind */
+    const char
+        *output; /* the prefix of the names of its output columns, before a number from 0: "p" */
     qn_predicted predicted;
     /* Makes a model of a file whose tensors are sound by themselves; `path` for messages. */
     qn_status (*read)(const struct qn__model_kind *kind, const qn__tensors *file, const char *path,
@@ -52,7 +53,7 @@ struct qn_model {
     uint32_t features, outputs, classes; /* classes: 0 for real numbers */
     uint32_t layers;                     /* of a network */
     uint64_t parameters;
-    const qn__schema *table; /* NULL: nothing but `features` columns of numbers */
+    const qn__schema *table; /* NULL: `features` unnamed columns of numbers */
     const char *weight, *resize, *rules, *date_format; /* as qn_model_weight_name and so on */
     const char *data, *parameter_text; /* of `fit`: the digest of its data, and what it took */
     int probabilities;                 /* 1: the outputs are */
@@ -76,7 +77,7 @@ typedef qn_status qn__model_apply(const qn_model *model, const qn_data *data,
                                   const qn_compute *compute, const qn__model_results *results,
                                   qn_status status, qn_error *err);
 
-/* Sets `digest` to that of the file that the model would be. Fails with QN_MEMORY. */
+/* Sets `digest` to that of the model's file, without writing it. Fails with QN_MEMORY. */
 qn_status qn__model_seal(qn_model *model, qn_error *err);
 
 /* Refuses a number of the tensors that is NaN or infinite: QN_NUMERIC for a result, QN_FORMAT for a
@@ -92,7 +93,7 @@ qn_status qn__model_copy_tensors(const qn__tensors *file, const char *path, cons
 qn_status qn__model_refuse_file(qn_error *err, const char *path, const char *what,
                                 const char *remedy);
 
-/* Puts the path before the place of an error that names none. */
+/* Puts the path of the file into err->where, before a place that does not name it. */
 void qn__model_name_file(qn_error *err, const char *path);
 
 /* Fails with QN_UNSUPPORTED unless the model is a network. `what` needs one: "an ONNX file". */
@@ -104,8 +105,9 @@ qn_status qn__model_check_features(const qn_model *model, const qn_data *data, q
 /* How tables are matched with the model's; `what` is the table in messages. */
 qn__fitting qn__model_fitting(const qn_model *model, const char *what);
 
-/* Puts `extra` (NULL: nothing) in the place of what is kept, and returns that. The model releases
- * what it keeps at its end. Several threads may call this at once, for a constant model too. */
+/* Stores `extra` (NULL: nothing) in the model, and returns what was stored before. The model
+ * releases what it keeps at its end. Several threads may call this at once, for a constant model
+ * too. */
 qn__model_extra *qn__model_exchange(const qn_model *model, qn__model_extra *extra);
 
 /* qn_model_save with a callback before the final rename, as in qn__writer_ask: QN_BUSY if it

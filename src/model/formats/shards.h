@@ -19,7 +19,7 @@ typedef struct qn__shards {
 qn_status qn__shards_read(const char *path, qn__shards *out, qn_error *err);
 void qn__shards_release(qn__shards *shards);
 
-/* That of the file, or of the digests of all files (docs/exactness.md 12.4). */
+/* The digest of the one file, or of the digests of all files (docs/exactness.md 12.4). */
 void qn__shards_digest(const qn__shards *shards, uint8_t digest[32]);
 
 #endif

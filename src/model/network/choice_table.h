@@ -1,4 +1,4 @@
-/* A table of names and what they stand for, such as the activations. The tables of a recipe are in
+/* A table of names and their values, such as the activations. The tables of a recipe are in
  * tables.h. */
 #ifndef QN_MODEL_NETWORK_CHOICE_TABLE_H
 #define QN_MODEL_NETWORK_CHOICE_TABLE_H

@@ -27,8 +27,8 @@ void qn__network_text(const qn__network *network, qn__text *text);
 /* The same for one layer. */
 void qn__network_layer_text(const qn__layer_text *layer, qn__text *text);
 
-/* Whether a layer is not dense: the network is one of contract 5, and if it is the first, the input
- * must have pixels. */
+/* Whether some layer is not dense. Such a network is of contract 5 or later; if the first layer is
+ * not dense, the input must have pixels. */
 int qn__network_has_pixels(const qn__network *network);
 
 /* The lowest version of the contract that has all words of the text. */

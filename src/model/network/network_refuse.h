@@ -4,11 +4,11 @@
 
 #include "layer/layer.h"
 
-/* The current word stands where a layer begins, and names none. */
+/* The current word is where a layer begins, and is not the name of a layer. QN_USAGE. */
 qn_status qn__network_refuse_kind(const qn__tokens *tokens);
 
-/* The current word stands after the words of a layer, and is none of those that may follow.
- * `activation`: an activation may. */
+/* The current word follows the words of a layer, and may not follow them. `activation`: 1 if an
+ * activation may follow. QN_USAGE. */
 qn_status qn__network_refuse_word(const qn__tokens *tokens, const qn__layer_ops *ops,
                                   int activation);
 

@@ -7,7 +7,7 @@
 typedef struct qn__ready {
     const char *name;  /* one word in lower case */
     const char *about; /* half a line */
-    qn__shape input;   /* that it was designed for; others may do */
+    qn__shape input;   /* the input that it was designed for; others may work */
     const char *body;  /* the layers before the last */
 } qn__ready;
 
@@ -17,7 +17,7 @@ const qn__ready *qn__ready_row(uint32_t index);
 /* The model of this name, whose case does not matter; NULL: there is none. */
 const qn__ready *qn__ready_find(const char *name, size_t size);
 
-/* The name nearest to `word`, NULL: none is near. */
+/* The name most similar to `word`; NULL: none is similar. */
 const char *qn__ready_near(const char *word);
 
 #endif

@@ -1,8 +1,8 @@
 /* Weights of classes as a text: "balanced", or "cat=2,dog=0.5" (docs/exactness.md 7.7).
  *
- * A name that holds a comma or a double quote stands between double quotes, in which a quote is
- * written twice. Another name ends at the last "=" of its entry. Blanks around names and numbers do
- * not count. Classes that are not named have the weight 1. */
+ * A name with a comma or a double quote is written between double quotes, and a quote in it is
+ * doubled. Another name ends at the last "=" of its entry. Blanks around names and numbers do not
+ * count. Classes that are not named have the weight 1. */
 #ifndef QN_MODEL_RECIPE_CLASS_WEIGHT_H
 #define QN_MODEL_RECIPE_CLASS_WEIGHT_H
 
@@ -23,8 +23,8 @@ int qn__class_weight_is_balanced(const char *text);
 qn_status qn__class_weight_read(const char *text, const qn__class_names *names, float *weight,
                                 qn_error *err);
 
-/* The one text of these weights, for qn__free: classes in their order, without those of weight 1.
- * *out is NULL where all are 1, and for NULL. Fails as qn__class_weight_read. */
+/* The canonical text of these weights, for qn__free: classes in their order, without those of
+ * weight 1. *out is NULL where all are 1, and for NULL. Fails as qn__class_weight_read. */
 qn_status qn__class_weight_tidy(const char *text, const qn__class_names *names, char **out,
                                 qn_error *err);
 

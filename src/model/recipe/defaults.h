@@ -10,7 +10,8 @@
 /* "dense 64 relu; dense 32 relu; dense 10 softmax" and its NUL, for any number of classes. */
 enum { QN__DEFAULT_MODEL_CAPACITY = 64, QN__DEFAULT_LAST_CAPACITY = 32 };
 
-/* What the defaults depend on. A table is what has neither images nor a network on pixels. */
+/* What the defaults depend on. `table` is 1 where the data are not images and the network has no
+ * layers on pixels. */
 typedef struct qn__default_case {
     qn__task task;
     int table;

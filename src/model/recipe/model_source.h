@@ -1,5 +1,5 @@
-/* What a user names as the model: a text of one or more lines, "@FILE" for a file of such a text,
- * or the name of a ready model.
+/* The model as a user gives it: a text of one or more lines, "@FILE" for a file of such a text, or
+ * the name of a ready model.
  *
  * A line break separates layers, as ";" does. It separates nothing beside another separator, at the
  * begin and the end of the text, after "{" and "|", and before "{", "|" and "}". From "#" to the
@@ -32,7 +32,7 @@ qn_status qn__model_source_parse(const qn__model_source *text, qn__network *out,
 /* Where a message names a layer only, makes it name file and line too. */
 void qn__model_source_place(const qn__model_source *text, qn_error *err);
 
-/* All of this. */
+/* Does all three: opens, parses and releases. */
 qn_status qn__model_source_read(const char *model, const qn__labels_like *labels, qn__network *out,
                                 qn_error *err);
 

@@ -47,7 +47,7 @@ typedef struct qn__option {
                            recipe's maker has a rule */
     int ruled;          /* 1: the recipe's maker has a rule for it: it is not just copied */
     const char *takers; /* the names of kind `open.only` that take it, separated by blanks */
-    int dropped;        /* 1: what nothing takes is 0 in the recipe (11.3); 0: it is refused */
+    int dropped; /* where no name takes it: 1: the recipe has 0 (11.3); 0: a set value is refused */
 
     /* The check of its value. `what` is NULL where there is none: "the learning rate". */
     const char *what, *remedy;

@@ -124,7 +124,8 @@ qn_status qn__recipe_check_full_batch(const qn__recipe *recipe, qn_error *err);
 /* Refuses a recipe whose steps cannot be counted before it runs: QN_USAGE for lbfgs. */
 qn_status qn__recipe_check_steps(const qn__recipe *recipe, qn_error *err);
 
-/* 1 when the validation loss of epochs decides on the result (docs/exactness.md 7.5). */
+/* 1 when the result depends on the validation losses of the epochs: early stopping, or the best
+ * epoch (docs/exactness.md 7.5). */
 int qn__recipe_judges(const qn__recipe *recipe);
 
 /* Classes that the outputs of the last layer can tell apart: two with the loss binary. */
@@ -139,7 +140,7 @@ qn_status qn__recipe_check_classes(const qn__recipe *recipe, uint32_t classes, q
 /* Inputs of its network: those of the columns of its data. */
 uint32_t qn__recipe_inputs(const qn__recipe *recipe);
 
-/* Whether pixels matter: to the first layer, or to what is done to items before it. */
+/* Whether the shape of images matters: to the first layer, or to augmentation. */
 int qn__recipe_needs_shape(const qn__recipe *recipe);
 
 /* How training items are augmented; without words if they are not. `recipe` was checked. */
@@ -148,7 +149,7 @@ qn__augment qn__recipe_augment(const qn__recipe *recipe);
 /* The input of its network: pixels, or features without any. */
 qn__shape qn__recipe_input(const qn__recipe *recipe);
 
-/* Whether it holds a number for each column that may lack values. */
+/* Whether its model has a number for each column to replace missing values. */
 int qn__recipe_fills(const qn__recipe *recipe);
 
 /* Wide columns from which its model subtracts an offset. */
@@ -183,8 +184,8 @@ qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_er
  * differ in one. */
 size_t qn__recipe_differences(const char *one, const char *other, char *text, size_t size);
 
-/* Whether two recipes, as JSON, differ in the number of epochs alone, and are then the same steps
- * in their first epochs: unless the rates depend on that number. */
+/* Whether two recipes, as JSON, differ only in the number of epochs and have the same steps in the
+ * epochs of both. They have not if the learning rates depend on the number of epochs. */
 typedef enum qn__continuing {
     QN__CONTINUES_NOT,
     QN__CONTINUES,

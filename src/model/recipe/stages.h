@@ -24,8 +24,9 @@ typedef struct qn__stages {
 /* The recipe's own numbers, as the only stage. */
 qn__stage qn__stage_of(const qn__recipe *recipe);
 
-/* Reads "epochs 5 lr 0.1; epochs 5 lr 0.01 schedule cosine". `usual` has what a stage does not say,
- * but for its epochs. Fails with QN_USAGE; numbers are in their ranges. */
+/* Reads "epochs 5 lr 0.1; epochs 5 lr 0.01 schedule cosine". `usual` has the values that a stage
+ * does not give; each stage must give its epochs. Fails with QN_USAGE; numbers are in their ranges.
+ */
 qn_status qn__stages_parse(const char *text, const qn__stage *usual, qn__stages *out,
                            qn_error *err);
 

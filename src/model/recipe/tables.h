@@ -13,7 +13,7 @@ extern const qn__table qn__scalings;        /* qn__scale */
 extern const qn__table qn__arithmetics;     /* qn__arith */
 extern const qn__table qn__schedules;       /* qn__schedule of model/recipe/recipe.h */
 extern const qn__table qn__tasks;           /* qn__task of model/recipe/recipe.h */
-extern const qn__table qn__missing_rules;   /* qn__missing of model/recipe/recipe.h */
+extern const qn__table qn__missing_rules;   /* qn__missing of data/prepare/fill.h */
 extern const qn__table qn__keeps;           /* qn__keep of model/recipe/recipe.h */
 extern const qn__table qn__init_scales;     /* qn__init_scale of model/recipe/recipe.h */
 

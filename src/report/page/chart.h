@@ -1,5 +1,5 @@
-/* Charts as SVG: lines over epochs, bars, a matrix of counts. They stand within a page, or alone in
- * a file. Colours follow the reader's choice of light or dark. */
+/* Charts as SVG: lines over epochs, bars, a matrix of counts. A chart is part of a page, or a file
+ * by itself. Colours follow the reader's choice of light or dark. */
 #ifndef QN_REPORT_PAGE_CHART_H
 #define QN_REPORT_PAGE_CHART_H
 
@@ -28,7 +28,7 @@ void qn__chart_lines(qn__text *text, const char *title, const char *below,
 typedef struct qn__chart_bar {
     const char *name; /* of a user, perhaps */
     double part;      /* of the whole width, 0 to 1; below 0 counts as 0 */
-    char value[48];   /* what stands at its end, plain ASCII */
+    char value[48];   /* the text at its end, plain ASCII */
 } qn__chart_bar;
 
 void qn__chart_bars(qn__text *text, const char *title, const qn__chart_bar *bar, size_t bars,

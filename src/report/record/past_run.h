@@ -34,7 +34,8 @@ void qn__past_run_release(qn__past_run *run);
 /* A text of run.json, "" where it has none. */
 const char *qn__past_run_text(const qn__past_run *run, const char *key);
 
-/* A number of the record as a text; 0, and none, where the node is not a number. */
+/* Writes a number of the record as text. Returns 0, with an empty text, where the node is not a
+ * number. */
 int qn__past_run_number(const qn__json_node *node, char text[64]);
 
 /* The number of the epoch in a row. */

@@ -51,9 +51,9 @@ qn_status qn__record_end(qn__record *record, const qn_train_report *report,
 /* A record without files, in memory: takes the same calls, but for qn__record_end. */
 qn_status qn__record_keep(const qn__record_start *start, qn__record **out, qn_error *err);
 
-/* For a record in memory of a run that continues another one, or of a rank that goes on for another
- * one: takes the lines of completed epochs, at most `epochs_done`, from the metrics.csv of that.
- * Its own lines of later epochs stay. */
+/* For a record in memory of a run that continues another one, or of a rank that takes over from
+ * another one: takes the lines of completed epochs, at most `epochs_done`, from the metrics.csv of
+ * that. Its own lines of later epochs stay. */
 void qn__record_recall(qn__record *record, const qn__text *metrics, uint64_t epochs_done);
 
 /* The texts of the two files as they would be: metrics.csv as it is so far, owned by the record;

@@ -1,4 +1,4 @@
-/* Runs by what a user calls them: a folder, or a run in a file of runs. */
+/* Opens a run as a user names it: a folder, or a run in a file of runs. */
 #ifndef QN_REPORT_RECORD_RUN_OPEN_H
 #define QN_REPORT_RECORD_RUN_OPEN_H
 

@@ -25,9 +25,9 @@ void qn__store_close(qn__store *store);
 /* A number that no other run has. */
 void qn__store_number(char id[QN__STORE_ID + 1]);
 
-/* Writes the run `id`, in the place of what it was: the texts of its run.json and its metrics.csv.
- * `owner` says whether this rank is the one that writes. Fails with QN_IO, QN_FORMAT or QN_MEMORY;
- * QN_BUSY: it is not, and nothing was changed. */
+/* Writes the run `id`, and replaces what was stored of it: the texts of its run.json and its
+ * metrics.csv. `owner` says whether this rank is the one that writes. Fails with QN_IO, QN_FORMAT
+ * or QN_MEMORY; QN_BUSY: it is not, and nothing was changed. */
 qn_status qn__store_put(const qn__store *store, const char *id, const char *name,
                         const qn__text *about, const qn__text *metrics, const qn__owner *owner,
                         qn_error *err);

@@ -1,4 +1,4 @@
-/* The parts of k-means (docs/exactness.md 20.6) that all items take part in. */
+/* The parts of k-means (docs/exactness.md 20.6) that pass over all items. */
 #ifndef QN_STATISTICS_FIT_KMEANS_H
 #define QN_STATISTICS_FIT_KMEANS_H
 
@@ -10,12 +10,13 @@ enum { QN__KMEANS_BLOCK = 128 };
 
 typedef struct qn__kmeans {
     const qn_data *data;
-    qn__team *team;    /* of all ranks: the passes over the items */
-    qn__team *own;     /* of this process: the sums, which follow the items that changed */
+    qn__team *team;    /* the team of all ranks, for passes over the items */
+    qn__team *own;     /* the team of this process, for the sums, which are updated for items that
+                          changed their cluster */
     double *nearest;   /* of each item: the square of its distance from its centre */
     uint32_t *cluster; /* of each item */
-    int checked;       /* all values were looked at */
-    int missing;       /* a value was */
+    int checked;       /* 1: all values were checked for missing ones */
+    int missing;       /* 1: a value is missing */
 } qn__kmeans;
 
 /* Makes the teams. `cluster` is the caller's. `what` and `status` as in qn__host_team_open, with

@@ -19,8 +19,8 @@ qn_status qn__kmeans_sums_create(qn__kmeans_sums *s, const qn__kmeans *k, uint32
                                  qn_error *err);
 void qn__kmeans_sums_release(qn__kmeans_sums *s);
 
-/* Counts members; each cluster without any gets the farthest item of another one (20.6). Returns
- * the number of items whose cluster is another one than before. */
+/* Updates members and sums. Each empty cluster gets the farthest item of another one (20.6).
+ * Returns the number of items whose cluster has changed. */
 uint64_t qn__kmeans_count(qn__kmeans *k, qn__kmeans_sums *s);
 
 /* The means of the members. *distance: the sum of the squares by which the centres move. QN_MEMORY.

@@ -1,5 +1,5 @@
-/* Models that are fitted from sums over the items: what their kinds have in common, which is the
- * file, the recipe (docs/exactness.md 20.7) and the passes over the items of a table.
+/* Models that are fitted from sums over the items. Their kinds share the file, the recipe
+ * (docs/exactness.md 20.7) and the passes over the items of a table.
  *
  * A kind is a file with a constant qn__sum_kind: names and shapes of its tensors, how it is fitted,
  * and what it gives for a block of items. */
@@ -32,7 +32,8 @@ typedef struct qn__sum_kind {
     /* Sets open.outputs and open.classes, and the tensors without their numbers. `items` and
      * `features` are set. Returns 0 where the parameters do not fit them. */
     int (*shape)(qn__sum_model *m);
-    /* Settles parameters that follow from the data. Before `shape`; NULL: there are none. */
+    /* Sets parameters that follow from the data. Called before `shape`. NULL: there are no such
+     * parameters. */
     void (*settle)(qn__sum_model *m);
     qn_status (*find)(qn__sum_model *m, const qn_data *data, const qn_compute *compute,
                       qn_fit_report *report, qn_error *err);

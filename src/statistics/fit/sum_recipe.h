@@ -4,8 +4,8 @@
 
 #include "statistics/fit/sum_model.h"
 
-/* Takes parameters from a text such as "clusters=3 seed=7"; those that it does not name are the
- * usual ones. Fails with QN_USAGE. */
+/* Takes parameters from a text such as "clusters=3 seed=7"; all others get their defaults. Fails
+ * with QN_USAGE. */
 qn_status qn__sum_take(qn__sum_model *m, const char *text, qn_error *err);
 
 /* Makes the texts of the model: parameters and recipe. Fails with QN_MEMORY. */

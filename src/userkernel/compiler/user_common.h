@@ -1,4 +1,5 @@
-/* Kernels whose items are computed by functions for common arguments first. */
+/* Whether a kernel is first computed with fast functions that are valid for common arguments only.
+ */
 #ifndef QN_USERKERNEL_COMPILER_USER_COMMON_H
 #define QN_USERKERNEL_COMPILER_USER_COMMON_H
 

@@ -17,7 +17,7 @@ typedef struct qn__user_code {
 
 /* Compiles a kernel, or finds what was compiled before from the same text by the same compiler for
  * the same processor. The compiler is that of CC, else cc, gcc or clang in PATH. It is tested with
- * known answers: one that computes otherwise than C says is refused.
+ * known answers: one whose results deviate from C's rules is refused.
  *
  * On success qn__user_code_release unloads it. Fails with QN_UNSUPPORTED (no compiler, one that
  * refuses the program or computes wrongly), QN_IO or QN_MEMORY. */

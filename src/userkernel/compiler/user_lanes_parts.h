@@ -4,8 +4,8 @@
 
 #include "userkernel/language/user_source.h"
 
-/* Of a loop's node: items leave it at different times; some go on to its next round before others.
- */
+/* Bits of a loop's `varies`: items may leave the loop after different numbers of rounds; some items
+ * may `continue` while others do not. */
 enum { QN__LOOP_VARIES = 1, QN__LOOP_SKIPS = 2 };
 
 /* Most masks: a text is nested 80 deep at most, and a loop has two. */
@@ -16,7 +16,7 @@ typedef struct qn__lanes_writer {
     const qn__user_tree *tree;
     qn__text *out;
     uint32_t names; /* of masks, so far */
-    uint32_t level; /* how many branches and loops that only some items take are around */
+    uint32_t level; /* the number of enclosing branches and loops that only some items take */
     uint32_t masks; /* each is a part of the one before */
     uint32_t mask[QN__LANES_MASKS]; /* their names */
     uint32_t loop_mask; /* of the loop around: its first mask; 0: items take it together */
@@ -27,7 +27,8 @@ typedef struct qn__lanes_writer {
 
 #define qn__lanes_add(w, ...) qn__text_add((w)->out, __VA_ARGS__)
 
-/* Finds the home of each variable, and the variable that counts the rounds of each loop. */
+/* Finds for each variable `home`, the loop in which it is read, and for each loop the variable that
+ * counts its rounds. */
 void qn__lanes_homes(qn__user_tree *tree);
 /* The sum, or difference, that the assignment of a counter assigns. */
 const qn__user_node *qn__lanes_step(const qn__user_tree *tree, const qn__user_node *n);
@@ -37,14 +38,14 @@ int qn__lanes_continues(const qn__user_tree *tree, uint32_t list);
 
 uint32_t qn__lanes_index(const qn__user_tree *tree, uint32_t at);
 
-/* Writes a value that is the same for all items. What it reports counts only if an item takes part.
+/* Writes a value that is the same for all items. Faults in it count only if some item takes part.
  */
 void qn__lanes_same(qn__lanes_writer *w, uint32_t at);
 /* Writes a value as a vector of the type. */
 void qn__lanes_value(qn__lanes_writer *w, uint32_t at, qn__user_type type);
 /* Writes whether a value is not 0, as a mask. */
 void qn__lanes_mask(qn__lanes_writer *w, uint32_t at);
-/* Writes an assignment that takes the lanes out of the mask `now` for which a value is 0. */
+/* Writes an assignment that removes from the mask `now` the lanes for which a value is 0. */
 void qn__lanes_narrow(qn__lanes_writer *w, uint32_t at);
 /* Writes the bin of an array of sums as a vector. */
 void qn__lanes_bin(qn__lanes_writer *w, uint32_t index, uint32_t part);

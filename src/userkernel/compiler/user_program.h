@@ -4,11 +4,10 @@
 
 #include "userkernel/language/user_source.h"
 
-/* What the program is called with. Arrays are addressed by the number of their part. A result other
+/* The arguments of the program. Arrays are addressed by the number of their part. A result other
  * than an output goes to array[part], one number for each item of the call, and array[part +
  * QN__USER_PARTS] tells which items assigned a minimum or maximum, as uint8_t, or the bin of an
- * array of sums, as int32_t. user_prelude.inc has the same.
- */
+ * array of sums, as int32_t. user_prelude.inc has the same. */
 typedef struct qn__user_call {
     void *const *array;
     const void *const *scalar;           /* of each part */
@@ -18,8 +17,8 @@ typedef struct qn__user_call {
     int64_t iteration;                   /* from 0 */
 } qn__user_call;
 
-/* The function "qn_user_grain": computes `count` items from item `first` on; of what is wrong it
- * returns bits, else 0. */
+/* The function "qn_user_grain": computes `count` items from item `first` on. Returns 0, or the
+ * QN__USER_FAULT_ bits of what went wrong. */
 typedef uint64_t qn__user_grain(const qn__user_call *call, int64_t first, int64_t count);
 
 enum { QN__USER_FAULT_READ = 8, QN__USER_FAULT_NAN = 32 };

@@ -16,7 +16,7 @@ const char *qn__user_mark_of(const qn__user_part *part);
 
 /* The functions that read arrays. */
 void qn__user_write_readers(const qn__user_source *source, qn__text *out);
-/* The parameters of the body, as a macro that stands before it. */
+/* The parameters of the body, as a macro defined before it. */
 void qn__user_write_parameters(const qn__user_source *source, qn__text *out);
 /* The variables for an item's results, o_NAME and h_NAME. */
 void qn__user_write_results(const qn__user_source *source, qn__text *out);

@@ -39,8 +39,8 @@ qn_status qn__user_array_write_numbers(const qn__user_array *a, struct qn__write
 enum { QN__NPY_HEADER = 128 };
 const char *qn__user_array_header(const qn__user_array *a, char header[QN__NPY_HEADER]);
 
-/* `size` bytes from byte `at` on, whole numbers, as files have them: those of the array itself, or
- * copied to `block`. */
+/* `size` bytes from byte `at` on, a range of whole elements, little-endian as in files. Points into
+ * the array itself, or to a converted copy in `block`. */
 const void *qn__user_array_little(const qn__user_array *a, size_t at, size_t size, void *block);
 
 /* Turns little-endian numbers, as files have them, into those of this machine. */

@@ -1,5 +1,5 @@
-/* The bins of a total that is an array: exact sums, counts and extremes, whatever the order of the
- * items. */
+/* The bins of a total that is an array: exact sums, counts and extremes, which do not depend on the
+ * order of the items. */
 #ifndef QN_USERKERNEL_EXECUTION_USER_BINS_H
 #define QN_USERKERNEL_EXECUTION_USER_BINS_H
 
@@ -23,8 +23,8 @@ uint64_t qn__user_bins_words(const qn__user_part *part);
 void qn__user_bins_put(qn__user_bins *bins, const qn__user_part *part, int64_t *words);
 void qn__user_bins_take(qn__user_bins *bins, const qn__user_part *part, const int64_t *words);
 
-/* Extremes as two words a bin, its bytes and the item + 1, or zeros. _tell makes `places` the
- * better ones of both, _hear the bins. */
+/* Extremes as two words a bin, its bytes and the item + 1, or zeros. _tell merges the bins into
+ * `places`, _hear merges `places` into the bins; the better extreme stays. */
 void qn__user_bins_tell(const qn__user_bins *bins, const qn__user_part *part, int64_t *places);
 void qn__user_bins_hear(qn__user_bins *bins, const qn__user_part *part, const int64_t *places);
 

@@ -1,5 +1,5 @@
-/* The self-test of the totals that a device makes (user_device_sums.h): chosen values, and what
- * this processor makes of them. */
+/* The self-test of the totals that a device makes (user_device_sums.h): chosen values, and the
+ * totals that this processor computes from them. */
 #ifndef QN_USERKERNEL_EXECUTION_USER_DEVICE_TRIAL_H
 #define QN_USERKERNEL_EXECUTION_USER_DEVICE_TRIAL_H
 

@@ -1,4 +1,4 @@
-/* What is wrong with an item of a user kernel, as a message. */
+/* Faults of items of a user kernel, and their messages. */
 #ifndef QN_USERKERNEL_EXECUTION_USER_FAULT_H
 #define QN_USERKERNEL_EXECUTION_USER_FAULT_H
 
@@ -10,7 +10,8 @@
 /* The sum of a SCAN up to the item is beyond its type. */
 #define QN__USER_FAULT_RANGE(part) ((uint64_t)1 << 62 | (part))
 
-/* An item fails: *first is the first one that does. Several threads may call this. */
+/* Records that an item failed: *first becomes the lowest number so far. Several threads may call
+ * this. */
 void qn__user_fault_note(atomic_int_fast64_t *first, int64_t item);
 
 /* Fails with QN_NUMERIC: `fault`, which is not 0, at an item. */

@@ -1,5 +1,4 @@
-/* A thread's part of a user kernel: it computes ranges of items, and gathers what they make of all
- * items. */
+/* A thread's part of a user kernel: it computes ranges of items, and adds up their totals. */
 #ifndef QN_USERKERNEL_EXECUTION_USER_GRAINS_H
 #define QN_USERKERNEL_EXECUTION_USER_GRAINS_H
 
@@ -25,15 +24,15 @@ void qn__user_thread_close(void *thread);
 /* For another run: no totals, the arrays of the job. */
 void qn__user_thread_begin(const qn__user_job *job, qn__user_thread *thread);
 
-/* Computes items, and adds to thread->total. Outputs are written at thread->array[part], where item
- * 0 would stand. Of an item that is not possible *faulty becomes the number, unless an earlier one
- * is known. The totals are then undefined. */
+/* Computes items, and adds to thread->total. thread->array[part] is where item 0 of an output would
+ * be written. If an item has a fault, *faulty becomes its number, unless that of an earlier item is
+ * there. The totals are then undefined. */
 void qn__user_items(const qn__user_job *job, qn__user_thread *thread, int64_t first, int64_t count,
                     atomic_int_fast64_t *faulty);
 
-/* Adds to thread->total, unless the job wants none, what a device computed: the values of `count`
- * items from `first` on, array[part], and array[part + QN__USER_PARTS], as a qn__user_call has
- * them. NULL: of a part whose total the device made. No value is infinite. */
+/* Adds the results of a device to thread->total, unless the job wants no totals: the values of
+ * `count` items from `first` on, array[part], and array[part + QN__USER_PARTS], as a qn__user_call
+ * has them. NULL: of a part whose total the device made. No value is infinite. */
 void qn__user_take_values(const qn__user_job *job, qn__user_thread *thread,
                           const void *const *array, int64_t first, int64_t count);
 

@@ -1,4 +1,4 @@
-/* What a user kernel computes, from which arrays. */
+/* A run of a user kernel: its arrays, sizes and callbacks. */
 #ifndef QN_USERKERNEL_EXECUTION_USER_JOB_H
 #define QN_USERKERNEL_EXECUTION_USER_JOB_H
 
@@ -37,11 +37,11 @@ typedef struct qn__user_job {
     double own_seconds; /* of the last run of this rank */
     /* Items before this one, a multiple of 8, are done by an earlier run, as the outputs are. */
     int64_t begin;
-    /* Optional: called between rounds, which then take the items in their order, and of which each
-     * is short; with the items that are done and their totals. A stop waits for the round. */
+    /* Optional: called between rounds with the number of items that are done and their totals.
+     * Rounds are then short, and take the items in order. A stop waits for the round. */
     void (*after_round)(void *keeper, int64_t done, struct qn__user_total *total, int stopped);
     void *keeper;
-    struct qn__user_kept *kept; /* what threads leave for the next run; NULL: nothing */
+    struct qn__user_kept *kept; /* memory that threads keep for the next run; NULL: none */
 } qn__user_job;
 
 int64_t qn__user_job_items(const qn__user_job *job);

@@ -6,9 +6,9 @@
 #include "base/files/file.h"
 #include "userkernel/execution/user_array.h"
 
-/* Checks what a path asks of an output: of one that ends in ".png" the type uint8 and two
- * dimensions, or three; and once the shape is known its lengths. `a` has dimensions of 0 length
- * before. Fails with QN_USAGE. */
+/* Checks that an output can be written in the format of its path. ".png" needs the type uint8 and
+ * two or three dimensions. While the shape of `a` is unknown its lengths are 0, and are not
+ * checked. Fails with QN_USAGE. */
 qn_status qn__user_output_check(const qn__user_array *a, const char *name, const char *path,
                                 qn_error *err);
 

@@ -13,16 +13,16 @@ void qn__user_job_bind(qn__user_job *job);
 
 /* Computes all items, with a team that was made without a program. Fills the outputs and, of the
  * other results, total[part], which was all zeros. Collective among ranks, which have equal jobs:
- * every rank gets everything. Fails with QN_NUMERIC, for the first item that is not possible: a NaN
- * in a result, an infinity in a sum, a division by zero, an index out of range; with QN_INTERRUPTED
+ * every rank gets everything. Fails with QN_NUMERIC, for the first item with a fault: a NaN in a
+ * result, an infinity in a sum, a division by zero, an index out of range; with QN_INTERRUPTED
  * after a stop, among ranks that of qn_cluster_stop; or as qn__team_run does.
  *
  * With several steps the arrays that NEXT pairs are read as they were before, and written once.
  * QN_NUMERIC names no item then: run them one by one. */
 qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *total, qn_error *err);
 
-/* Gives the host what the job reads of earlier iterations, where a device keeps that to itself. The
- * job is that of the next iteration. Fails as qn__team_run does. */
+/* Copies to the host those results of earlier iterations that the job reads and only a device has.
+ * The job is that of the next iteration. Fails as qn__team_run does. */
 qn_status qn__user_job_bring(qn__user_job *job, qn__team *team, qn_error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* Several iterations of a user kernel over a range of items, from the state at their begin alone.
+/* Several iterations of a user kernel over a range of items, computed from the state before the
+ * first of them.
  *
  * A thread first computes a wider range of rows, of the first dimension, and then narrower ones:
  * each iteration needs the rows that its neighbours reach. The rows at both ends are computed by
@@ -27,7 +28,7 @@ typedef struct qn__user_stepper {
     struct qn__user_stepper *next;
 } qn__user_stepper;
 
-/* Steppers that wait for the next call, so that none is made for each. */
+/* Steppers that are kept for the next call, so that not every call allocates one. */
 typedef struct qn__user_kept {
     pthread_mutex_t lock;
     qn__user_stepper *first;

@@ -1,4 +1,4 @@
-/* What a user kernel makes of all items: exact sums, counts, and extremes with their first item.
+/* Totals of a user kernel over all items: exact sums, counts, and extremes with their first item.
  * None depends on the order in which items are taken. */
 #ifndef QN_USERKERNEL_EXECUTION_USER_SUMS_H
 #define QN_USERKERNEL_EXECUTION_USER_SUMS_H
@@ -46,7 +46,7 @@ uint64_t qn__user_total_all_words(const qn__user_part *part);
 void qn__user_total_pack(qn__user_total *total, const qn__user_part *part, int64_t *words);
 void qn__user_total_unpack(qn__user_total *total, const qn__user_part *part, const int64_t *words);
 
-/* Takes an extreme's number into account that some items gave; they are not counted. */
+/* Merges an extreme that other items gave; those items are not counted. */
 void qn__user_total_offer(qn__user_total *total, const qn__user_part *part, uint64_t value,
                           int64_t item);
 

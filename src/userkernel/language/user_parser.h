@@ -26,7 +26,7 @@ typedef struct qn__user_symbol {
     char name[QN__USER_NAME_MAX + 1];
     uint32_t length; /* of an array */
     uint32_t number; /* of a constant of the file: its value, where an array can have that length */
-    int everywhere;  /* 1: a constant of the file, which all functions see */
+    int everywhere;  /* 1: a constant of the file, visible in all functions */
     uint32_t part;   /* of a PART: its number in the source */
     uint32_t variable;     /* of a variable, constant or array: its number in the tree */
     uint32_t words, stack; /* of a function: see qn__user_grow */
@@ -43,13 +43,14 @@ typedef struct qn__user_parser {
     qn__user_symbol symbol[QN__USER_SYMBOLS];
     uint32_t symbols;
     uint32_t own;  /* the first symbol of the function that is read */
-    int in_kernel; /* 0: of the symbols before, the function sees constants and functions only */
+    int in_kernel; /* 0: of the symbols before `own`, only constants and functions are visible */
     const char *function;  /* its name; NULL: the kernel's body, or a declaration, is read */
     qn__user_type result;  /* of the function that is read */
     uint32_t words, stack; /* of it, so far */
     uint32_t depth, loops;
-    uint32_t node;    /* of the expression, list of arguments or statement that was read last */
-    const char *form; /* how the declaration that is read looks, for remedies; NULL: no such one */
+    uint32_t node; /* of the expression, list of arguments or statement that was read last */
+    const char
+        *form; /* the syntax of the declaration that is being read, for remedies; NULL: none */
     qn_error *err;
     qn_status status; /* why a function returned 0 */
 } qn__user_parser;
@@ -59,9 +60,9 @@ typedef struct qn__user_parser {
 const qn__user_token *qn__user_next(const qn__user_parser *p);
 const qn__user_token *qn__user_after(const qn__user_parser *p); /* the one after it */
 int qn__user_sees(const qn__user_parser *p, const char *word);
-/* Goes over the token if it is this word. */
+/* Skips the next token if it is this word. Returns 1 if it was. */
 int qn__user_take(qn__user_parser *p, const char *word);
-/* The same, and refuses another one. `where` says what it belongs to: "after the condition". */
+/* The same, but refuses any other token. `where` says what it belongs to: "after the condition". */
 int qn__user_need(qn__user_parser *p, const char *word, const char *where);
 
 /* Refuses the text at a token, whose name "%s" of the format is if there is one. Returns 0. */
@@ -80,7 +81,8 @@ void qn__user_move(qn__user_parser *p, const qn__user_token *token);
 size_t qn__user_written(const qn__user_parser *p);
 /* Puts text at a byte of what was written. */
 void qn__user_insert(qn__user_parser *p, size_t at, const char *text);
-/* What was written from the byte `middle` on goes before what was written from `from` on. */
+/* Swaps what was written: the part from byte `middle` on is moved before the part from byte `from`
+ * on. */
 void qn__user_swap(qn__user_parser *p, size_t from, size_t middle);
 
 /* Adds a node to the tree of the kernel's body; 0 in other functions, which have no tree. */
@@ -122,7 +124,7 @@ int qn__user_need_size(qn__user_parser *p, uint32_t most, int named, const char 
  * the stack. Each call is compiled as a copy of the function, so calls in calls multiply. */
 int qn__user_grow(qn__user_parser *p, const qn__user_token *token, uint32_t words, uint32_t stack);
 
-/* One level of nesting more; a text can be nested so deep that a compiler would fail. */
+/* Enters one more level of nesting; refuses too deep a text, at which a compiler would fail. */
 int qn__user_deeper(qn__user_parser *p);
 
 #endif

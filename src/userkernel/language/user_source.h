@@ -1,10 +1,10 @@
-/* A user kernel: what its text declares, and the C that its functions became.
+/* A user kernel that was read: what its text declares, and its functions as C.
  *
  * docs/kernels.md is the language. The reader knows the type of every expression. What C leaves
- * open gets one meaning here: a division of integers by zero and an index out of range are
- * reported, a shift takes its count modulo the width, a real number outside the range of an integer
- * becomes the nearest end of it. A name becomes u_NAME, that of an array or result p_NAME, so none
- * has a meaning to the compiler. */
+ * undefined is defined here: a division of integers by zero and an index out of range are reported,
+ * a shift takes its count modulo the width, a real number outside the range of an integer becomes
+ * the nearest end of it. A name becomes u_NAME, that of an array or result p_NAME, so none has a
+ * meaning to the compiler. */
 #ifndef QN_USERKERNEL_LANGUAGE_USER_SOURCE_H
 #define QN_USERKERNEL_LANGUAGE_USER_SOURCE_H
 
@@ -41,7 +41,7 @@ typedef enum qn__user_border {
     QN__USER_WRAP     /* the space goes on at its other end */
 } qn__user_border;
 
-/* An array, a scalar, or what is made of all items. */
+/* An array, a scalar, or a total over all items. */
 typedef struct qn__user_part {
     qn__user_use use;
     qn__user_type type;
@@ -77,10 +77,12 @@ typedef struct qn__user_source {
 
 /* 1: the kernel writes it; a sum, a minimum, a maximum, a count or an output. */
 int qn__user_use_is_result(qn__user_use use);
-/* 1: the total is a least or greatest number, or where it is; and: a least one. */
+/* 1: the total is an extreme, or the position of one. The second: it is the least number, or its
+ * position. */
 int qn__user_use_is_extreme(qn__user_use use);
 int qn__user_use_is_least(qn__user_use use);
-/* 1: it is an array, which is bound to a file or to memory; and: the run writes it. */
+/* 1: it is an array, which is bound to a file or to memory. The second: an array that the run
+ * writes. */
 int qn__user_part_is_array(const qn__user_part *part);
 int qn__user_part_is_written(const qn__user_part *part);
 /* The type of an array or result: of a COUNT uint64_t, of an ARGMIN or ARGMAX int64_t. */

@@ -58,10 +58,10 @@ typedef struct qn__user_variable {
     unsigned char table; /* 1: constants of the file */
     /* By qn__user_lanes_plan: */
     unsigned char varies;
-    unsigned char away;     /* 1: read in several loops, or in none */
+    unsigned char away;     /* 1: it is read in several loops, or outside of loops */
     unsigned char declared; /* 1: by the kernel */
     unsigned char unequal;  /* 1: the value of the declaration differs between items */
-    unsigned char counts;   /* 1: the rounds of the loop that is looked at */
+    unsigned char counts;   /* 1: it counts the rounds of the loop that is being analysed */
     uint32_t level;
     uint32_t home;     /* the loop in which it is read; 0: none */
     uint32_t loops;    /* around its declaration */

@@ -1,6 +1,7 @@
-/* Which devices compute the iterations of a kernel: what was measured to be fastest. All together
- * exchange their arrays through the host after each iteration. One GPU alone keeps them in its
- * memory, and the processor alone computes several iterations at once. No result depends on it. */
+/* Chooses the devices that compute the iterations of a kernel, by measuring which are fastest. All
+ * together exchange their arrays through the host after each iteration. One GPU alone keeps them in
+ * its memory, and the processor alone computes several iterations at once. No result depends on it.
+ */
 #ifndef QN_USERKERNEL_RUN_USER_CHOICE_H
 #define QN_USERKERNEL_RUN_USER_CHOICE_H
 

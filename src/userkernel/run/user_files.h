@@ -5,7 +5,7 @@
 #include "base/files/file.h"
 #include "userkernel/run/user_kernel.h"
 
-/* Of each part, that of an output or a series; the last one is the recipe. */
+/* One file for each part, which is an output's or a series'; the last one is the recipe. */
 enum { QN__USER_FILES = QN__USER_PARTS + 1 };
 
 typedef struct qn__user_files {
@@ -15,7 +15,7 @@ typedef struct qn__user_files {
     qn__writer *writer[QN__USER_FILES];
 } qn__user_files;
 
-/* Opens all files before the work, so that a folder that is missing is known at once. */
+/* Opens all files before the work, so that a missing folder is found at once. */
 qn_status qn__user_files_open(qn__user_files *files, qn_error *err);
 
 /* Writes all, after the work. Collective: one rank writes. `err` is not NULL. */

@@ -13,8 +13,8 @@ qn_status qn__user_iterations_set(qn_kernel *k, uint64_t iterations, qn_error *e
  * numbers. Fails as qn__user_job_run does; QN_NUMERIC also where a series has no number. */
 qn_status qn__user_iterate(qn_kernel *k, qn__team *team, qn__user_total *total, qn_error *err);
 
-/* Sets what the first iteration reads of the checkpoint's state: a device gets it when it is
- * prepared, in place of the inputs of iteration 0, which nobody reads. */
+/* Makes the first iteration read the checkpoint's state. A device gets this state when it is
+ * prepared, instead of the inputs of iteration 0, which are not read. */
 void qn__user_iterate_from(qn_kernel *k);
 
 /* Makes the arrays of all series that are asked for. */

@@ -12,14 +12,14 @@
 #include "userkernel/execution/user_run.h"
 #include <quern/kernel.h>
 
-/* What a declaration is bound to, and what became of it. */
+/* The binding of a declaration, and its results. */
 typedef struct qn__user_bound {
     qn__user_array array; /* of an input or output; memory of a caller is not owned */
     char *path;           /* its file, or NULL */
-    int is_refused;       /* a recipe names the file, which it may not open */
-    qn__writer *writer;   /* of an output during a run that writes it: its file; not owned */
-    int lent;             /* `array` is memory of a caller */
-    uint64_t scalar;      /* the bytes of its value */
+    int is_refused;     /* 1: a recipe names the file, but may not open it (qn_kernel_allow_path) */
+    qn__writer *writer; /* of an output during a run that writes it: its file; not owned */
+    int lent;           /* `array` is memory of a caller */
+    uint64_t scalar;    /* the bytes of its value */
     int has_scalar;
     char digest[65];   /* of the array, where it was asked for */
     char wanted[65];   /* by the recipe that is replayed; "": none */
@@ -47,15 +47,17 @@ typedef struct qn__user_checkpoint {
     uint64_t from;        /* the iterations that are done when the run begins */
     uint64_t items;       /* of a run of one iteration: those that the last state has */
     qn__state_file *file; /* userkernel/run/user_state_file.h; NULL without a path */
-    int is_partial;       /* a later state was not whole when the file was read */
+    int is_partial;       /* 1: the file had a later state, which was incomplete */
     double written;       /* time of the last one, or of the begin */
     int is_resumed;       /* the run goes on from the file */
-    int is_own;           /* the file, if there is one, is of this run or of the one it continues */
-    char note[1040];      /* why the last one could not be written; "" */
+    int is_own;      /* 1: the file, if it exists, was written by this run or by the run that it
+                        continues */
+    char note[1040]; /* why the last one could not be written; "" */
     qn__lock lock;
 } qn__user_checkpoint;
 
-/* Items that workers of this process computed while other ones took part, or with other grains. */
+/* The items that the workers of this process computed before the set of workers, or the size of
+ * grains, changed last. */
 typedef struct qn__user_counts {
     double items[QN__MAX_WORKERS];        /* of each worker */
     uint64_t grains[QN__MAX_WORKERS];     /* the team's count at that time */
@@ -64,7 +66,7 @@ typedef struct qn__user_counts {
     uint64_t used;                        /* the workers of now, as a bit set */
 } qn__user_counts;
 
-/* What a run tells while it goes on, and at its end. */
+/* The state of the reports of a run: progress, trace, workers. */
 typedef struct qn__user_watch {
     void (*on_progress)(void *user, const qn_kernel_progress *progress);
     qn_note_fn on_note;
@@ -82,7 +84,7 @@ struct qn_kernel {
     qn__user_source source;
     qn__user_code code;
     int compiled;
-    qn_error no_host;                     /* why it is not, for processors */
+    qn_error no_host;                     /* why it is not compiled for processors */
     qn__user_device *device;              /* its programs for devices; NULL: not written yet */
     char devices[128];                    /* those that took part in the last run */
     uint64_t shape[QN_KERNEL_DIMENSIONS]; /* of the index space, as it was set; 0: it was not */

@@ -6,7 +6,7 @@
 #include "base/files/mapped_file.h"
 #include "userkernel/run/user_kernel.h"
 
-/* Makes the outputs that are not memory of the caller, all zeros. Where they would take a greater
+/* Makes the outputs that are not memory of the caller, all zeros. Where they would take a large
  * part of the memory, those with a writer are made in their files. Fails with QN_USAGE (a picture
  * of another shape), QN_IO or QN_MEMORY. */
 qn_status qn__user_outputs_make(qn_kernel *kernel, const uint64_t shape[QN_KERNEL_DIMENSIONS],
@@ -17,7 +17,7 @@ qn_status qn__user_outputs_make(qn_kernel *kernel, const uint64_t shape[QN_KERNE
 qn_status qn__user_spare_make(const qn__user_bound *output, qn__user_array *spare,
                               qn__mapped_file **file, qn_error *err);
 
-/* Releases the outputs that are in files: after these have their place, or were dropped. */
+/* Releases the outputs that are in files. Called after the files were committed or dropped. */
 void qn__user_outputs_close(qn_kernel *kernel);
 
 #endif

@@ -1,4 +1,4 @@
-/* The lines at the head of a checkpoint of a kernel: what the state follows from, with a digest. */
+/* The header lines of a kernel's checkpoint: what identifies the run, with a digest. */
 #ifndef QN_USERKERNEL_RUN_USER_STATE_H
 #define QN_USERKERNEL_RUN_USER_STATE_H
 
@@ -17,14 +17,15 @@ typedef struct qn__state_reader {
 /* Takes the next line if it begins with the word and a blank; returns what follows, or NULL. */
 const char *qn__state_take(qn__state_reader *reader, const char *word);
 
-/* 1: the lines before that of the digest are what it says. */
+/* 1: the lines before the digest's line have this digest. */
 int qn__state_is_whole(qn__state_reader *reader);
 
 /* QN_FORMAT: the checkpoint is damaged. */
 qn_status qn__state_damaged(const qn__state_reader *reader, const char *what, qn_error *err);
 
-/* The lines of kernel, shape, scalars, inputs and series; digests of inputs must be there. A check
- * takes them; it fails with QN_MISMATCH if they are of another run, or with QN_FORMAT. */
+/* The lines of kernel, shape, scalars, inputs and series; digests of inputs must be there.
+ * qn__state_identity_check reads them, and fails with QN_MISMATCH if they are of another run, or
+ * with QN_FORMAT. */
 void qn__state_identify(const qn_kernel *kernel, qn__text *out);
 qn_status qn__state_identity_check(const qn_kernel *kernel, qn__state_reader *reader,
                                    qn_error *err);

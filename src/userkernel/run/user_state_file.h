@@ -24,7 +24,7 @@ void qn__state_file_close(qn_kernel *kernel);
  * changed. */
 qn_status qn__state_file_read(qn_kernel *kernel, int file, qn_error *err);
 
-/* Gives totals, which are all zeros, those that were read. */
+/* Sets `total`, which is all zeros, to the totals that were read. */
 void qn__state_totals(const qn_kernel *kernel, qn__user_total *total);
 
 /* Writes the state after the first `items` items: what the file lacks of them, then their totals.

@@ -1,5 +1,5 @@
-/* How many iterations of a kernel at once, and how many rows a thread takes: what was measured to
- * be fastest. No result depends on it. */
+/* Chooses how many iterations of a kernel are computed at once, and how many rows a thread takes,
+ * by measuring what is fastest. No result depends on it. */
 #ifndef QN_USERKERNEL_RUN_USER_TUNE_H
 #define QN_USERKERNEL_RUN_USER_TUNE_H
 
@@ -22,7 +22,7 @@ void qn__user_tune_next(qn__user_tune *tune, qn__user_job *job, int64_t most);
 /* Takes job->seconds of that run into account. */
 void qn__user_tune_done(qn__user_tune *tune, qn__user_job *job);
 
-/* One iteration at once from now on: there is no memory for more. */
+/* Computes one iteration at a time from now on, because memory for several is short. */
 void qn__user_tune_give_up(qn__user_tune *tune);
 
 #endif

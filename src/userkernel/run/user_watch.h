@@ -1,4 +1,4 @@
-/* What a run of a user kernel tells: its progress, its workers, its trace. */
+/* Reports of a run of a user kernel: its progress, its workers, its trace. */
 #ifndef QN_USERKERNEL_RUN_USER_WATCH_H
 #define QN_USERKERNEL_RUN_USER_WATCH_H
 
@@ -8,7 +8,7 @@
 qn_status qn__user_watch_begin(qn_kernel *kernel, const qn_kernel_options *options, qn__team *team,
                                qn_error *err);
 
-/* Tells a note where somebody wants notes. */
+/* Passes a note to on_note, if it is set. */
 void qn__user_tell(const qn_kernel *kernel, const char *text);
 
 /* Counts what each worker has computed up to `iteration`, because from then on those of the bit set
