@@ -185,6 +185,11 @@ def test_a_fitted_model_is_a_file(package, tmp_path):
         made = package.load(tmp_path / "m")
         assert made.kind == kind and kind in repr(made) and made.names == ["a", "b", "c"] and made.layers == []
         assert made.digest == ours.model_.digest == pickle.loads(pickle.dumps(ours)).model_.digest
+        labels = (y,) if kind in ("ridge", "lasso") else ()
+        for data in table, table.to_numpy():  # arrays have no names, and the recipe has
+            assert package.replay(made, data, *labels).digest == made.digest
+        with pytest.raises(package.MismatchError, match="not the data"):
+            package.replay(made, table + 1, *labels)
         want = (ours.transform if kind == "pca" else ours.predict)(table)
         for data in table, table.iloc[:, ::-1], tmp_path / "t.csv":
             more = {"unlabelled": True} if data is not table and hasattr(data, "exists") else {}
@@ -197,5 +202,7 @@ def test_a_fitted_model_is_a_file(package, tmp_path):
     assert found.model_.evaluate(table)["inertia"] == found.inertia_
     with pytest.raises(package.UnsupportedError, match="ONNX file needs a network, and this is a k-means model"):
         found.model_.save_onnx(tmp_path / "x")
+    with pytest.raises(package.UsageError, match="fitted to data alone"):
+        package.replay(found.model_, table, valid=0.1)
     with pytest.raises(KeyError):
         found.model_.tensor("mean")

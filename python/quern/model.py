@@ -308,6 +308,16 @@ def _fitted(kind, data, devices=None, threads=None, **parameters):
     return Model(made.value), report
 
 
+def _fitted_again(model, data, compute):
+    """The model that the recipe of `model` gives from its data, by qn_fit_again."""
+    struct, made = sized(_abi.qn_compute), C.c_void_p()
+    struct.cluster = ranks.current()
+    kept = fill_compute(struct, compute)
+    call("qn_fit_again", model._address, data._address, struct, C.byref(made))
+    del kept
+    return Model(made.value)
+
+
 def import_state(path, model, inputs, *, classes=None, loss=None, scale="none"):
     """A model of the parameters that PyTorch has trained (docs/formats.md).
 

@@ -15,8 +15,8 @@ from ._options import FILE, _fill, _set, fill_compute, options
 from ._progress import Line
 from .data import Data, as_in, data_of, is_paths, shape_of, shape_text
 from .evaluation import read
-from .errors import DiffersError, QuernError, of, spelled
-from .model import Model, load
+from .errors import DiffersError, QuernError, UsageError, of, spelled
+from .model import Model, _fitted_again, load
 
 
 class Score(NamedTuple):
@@ -391,7 +391,7 @@ def replay(model, data=None, labels=None, *, valid=None, init_from=None, progres
     Parameters
     ----------
     model : Model, str or path
-        The model.
+        The model, of any kind: what `KMeans` and others fitted is fitted again.
     data, labels, valid, init_from
         What it was trained on and started from, as for `train`.
     progress : bool, optional
@@ -419,6 +419,11 @@ def replay(model, data=None, labels=None, *, valid=None, init_from=None, progres
     columns = model._as_trained(columns)
     if is_paths(data) or _arrow.is_table(data):
         columns.setdefault("weight", columns.pop("expected_weight", None))
+    if model.kind != "network":
+        if data is None or valid is not None or init_from is not None:
+            raise UsageError(f"a model of the kind {model.kind} is fitted to data alone", "",
+                             "give `data`, and neither `valid` nor `init_from`")
+        return _same(model, _fitted_again(model, data_of(data, labels, **columns), compute))
     sets = _sets(data, labels, valid, None, columns)
     o = _abi.qn_train_options()
     library().qn_train_options_init(o)
@@ -432,6 +437,10 @@ def replay(model, data=None, labels=None, *, valid=None, init_from=None, progres
     finally:
         run.close()
         del kept, start
+    return _same(model, again)
+
+
+def _same(model, again):
     if again.digest != model.digest:
         raise DiffersError(f"the replay differs: {model.digest} became {again.digest}", "",
                            "the model was changed after training, or a device computed wrongly")

@@ -6,6 +6,7 @@
 #include "base/system/float_state.h"
 #include "cluster/cluster.h"
 #include "data/prepare/encode.h"
+#include "data/table/rules.h"
 #include "predict/model_kinds.h"
 #include <stdio.h>
 #include <string.h>
@@ -183,11 +184,15 @@ qn_status qn_fit_again(const qn_model *model, const qn_data *data, const qn_comp
     const qn__fitting to = qn__model_fitting(model, "the data");
     const qn_data taken = taken_of(model->kind, data);
     qn_status status = qn__encode(&to, &taken, QN__UNKNOWN_REFUSED, &made, err);
-    const qn_data *found = made ? made : &taken;
+    /* Names and rules are the recipe's: the same values may come from a file that has others. */
+    qn_data found = made ? *made : taken;
+    found.schema = (qn__schema *)(uintptr_t)model->table;
     if (status == QN_OK)
-        status = check_digest(model, found, err);
+        status = qn__rules_parse(model->rules ? model->rules : "", &found.rules, err);
     if (status == QN_OK)
-        status = fit(model->kind, found, model->parameter_text, compute, out, &report, err);
+        status = check_digest(model, &found, err);
+    if (status == QN_OK)
+        status = fit(model->kind, &found, model->parameter_text, compute, out, &report, err);
     qn_data_close(made);
     return status;
 }
