@@ -1,15 +1,14 @@
 #include "job/evaluation.h"
 
+#include "base/binary/float_bits.h"
 #include "base/memory.h"
 #include "num/elementary.h"
 #include "num/ratio.h"
 #include <math.h>
-#include <string.h>
 
 /* The power of two of the lowest bit of a float above 0. */
 static int lowest_bit(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    const uint32_t bits = qn__float_bits(value);
     const int exponent = (int)(bits >> 23);
     const uint32_t mantissa = (bits & 0x7FFFFF) | (uint32_t)(exponent > 0) << 23;
     return (exponent > 0 ? exponent : 1) - 150 + __builtin_ctz(mantissa);

@@ -3,11 +3,11 @@
  * It is the part of all pairs of an item of the class and another item in which the first has the
  * higher score, where equal scores count one half. All items are sorted by score. For each group of
  * equal scores the pairs are a product of two sums of counts, an integer. */
+#include "base/binary/float_bits.h"
 #include "base/memory.h"
 #include "job/evaluation.h"
 #include "num/ratio.h"
 #include <math.h>
-#include <string.h>
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, PASSES = 3 };
 
@@ -18,9 +18,7 @@ typedef struct ranking {
 } ranking;
 
 static uint32_t key_of(float score) {
-    const float value = score + 0.0f; /* -0 is 0 */
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    const uint32_t bits = qn__float_bits(score + 0.0f); /* -0 is 0 */
     return bits & 0x80000000 ? ~bits : bits | 0x80000000;
 }
 

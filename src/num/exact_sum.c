@@ -3,6 +3,7 @@
  * Results are rounded by integer operations only. A quotient or a root is computed to at least 26
  * bits and a sticky bit, which is set if the remainder is not zero; these give the float32. */
 #include "num/exact_sum.h"
+#include "base/binary/float_bits.h"
 #include <math.h>
 #include <string.h>
 
@@ -35,8 +36,7 @@ static void add_shifted(qn__exact_sum *sum, uint64_t value, int limb, int shift,
 }
 
 void qn__exact_add(qn__exact_sum *sum, double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    const uint64_t bits = qn__double_bits(value);
     int exponent = (int)(bits >> 52 & 0x7FF);
     uint64_t mantissa = bits & 0xFFFFFFFFFFFFF;
     if (exponent == 0)

@@ -1,5 +1,6 @@
 #include "num/host.h"
 
+#include "base/binary/float_bits.h"
 #include "num/host_vectors.h"
 #include "num/sums.h"
 #include <math.h>
@@ -9,60 +10,36 @@
 
 /* Operations are functions that are called through a pointer, so that no compiler evaluates them at
  * compile time. */
-static float as_float(uint64_t bits) {
-    const uint32_t low = (uint32_t)bits;
-    float x;
-    memcpy(&x, &low, sizeof x);
-    return x;
-}
-
-static double as_double(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static uint64_t of_float(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static uint64_t of_double(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 uint64_t qn__host_compute(qn__host_operation operation, uint64_t a, uint64_t b, uint64_t c) {
-    const float x = as_float(a), y = as_float(b), z = as_float(c);
+    const float x = qn__float_of_bits((uint32_t)a), y = qn__float_of_bits((uint32_t)b),
+                z = qn__float_of_bits((uint32_t)c);
     switch (operation) {
     case QN__HOST_ADD:
-        return of_float(x + y);
+        return qn__float_bits(x + y);
     case QN__HOST_MULTIPLY:
-        return of_float(x * y);
+        return qn__float_bits(x * y);
     case QN__HOST_DIVIDE:
-        return of_float(x / y);
+        return qn__float_bits(x / y);
     case QN__HOST_ROOT:
-        return of_float(sqrtf(x));
+        return qn__float_bits(sqrtf(x));
     case QN__HOST_FMA:
-        return of_float(fmaf(x, y, z));
+        return qn__float_bits(fmaf(x, y, z));
     case QN__HOST_MULTIPLY_ADD:
-        return of_float(x * y + z);
+        return qn__float_bits(x * y + z);
     case QN__HOST_TO_INTEGER:
         return (uint64_t)qn__to_units(x);
     case QN__HOST_FROM_INTEGER:
-        return of_float(qn__from_units((int64_t)a));
+        return qn__float_bits(qn__from_units((int64_t)a));
     case QN__HOST_NARROW:
-        return of_float((float)as_double(a));
+        return qn__float_bits((float)qn__double_of_bits(a));
     case QN__HOST_WIDEN:
-        return of_double((double)x);
+        return qn__double_bits((double)x);
     case QN__HOST_DOUBLE_ADD:
-        return of_double(as_double(a) + as_double(b));
+        return qn__double_bits(qn__double_of_bits(a) + qn__double_of_bits(b));
     case QN__HOST_DOUBLE_MULTIPLY:
-        return of_double(as_double(a) * as_double(b));
+        return qn__double_bits(qn__double_of_bits(a) * qn__double_of_bits(b));
     case QN__HOST_DOUBLE_DIVIDE:
-        return of_double(as_double(a) / as_double(b));
+        return qn__double_bits(qn__double_of_bits(a) / qn__double_of_bits(b));
     case QN__HOST_LESS:
         return x < y;
     case QN__HOST_OPERATIONS:

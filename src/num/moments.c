@@ -5,6 +5,7 @@
  * have 62 bits and their cubes 93. They are added in digits of 32 bits to counters of 64 bits,
  * which hold 2^31 of them. */
 #include "num/moments.h"
+#include "base/binary/float_bits.h"
 #include "num/moments_block.h"
 #include <math.h>
 #include <string.h>
@@ -47,9 +48,7 @@ static void add_group(qn__moments *m, const group *g, int unit) {
 static uint32_t top_of(const float *values, size_t count) {
     uint32_t most = 0;
     for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        bits &= 0x7F800000;
+        const uint32_t bits = qn__float_bits(values[i]) & 0x7F800000;
         most = bits > most ? bits : most;
     }
     return most >> 23;
@@ -67,8 +66,7 @@ static void add_rest(group *g, const float *values, size_t i, size_t count, uint
     group block = *g; /* in registers */
     memset(outside + i / 8, 0, (count - i + 7) / 8);
     for (; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
+        const uint32_t bits = qn__float_bits(values[i]);
         const uint32_t shift = (bits >> 23 & 0xFF) - least; /* huge where the exponent is below */
         if (shift <= 7)
             add_integer(&block, bits, (bits & 0x7FFFFF) | 0x800000, shift);
@@ -80,8 +78,7 @@ static void add_rest(group *g, const float *values, size_t i, size_t count, uint
 
 static void add_outside(group groups[GROUPS], const float *values, uint8_t outside) {
     for (; outside; outside &= (uint8_t)(outside - 1)) {
-        uint32_t bits;
-        memcpy(&bits, &values[__builtin_ctz(outside)], sizeof bits);
+        const uint32_t bits = qn__float_bits(values[__builtin_ctz(outside)]);
         if (bits << 1 != 0)
             add_to_groups(groups, bits);
     }

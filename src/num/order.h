@@ -10,23 +10,19 @@
 #ifndef QN_NUM_ORDER_H
 #define QN_NUM_ORDER_H
 
+#include "base/binary/float_bits.h"
 #include "base/error.h"
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 /* Converts a float, which is not -0, to an unsigned integer with the same order; and back. */
 static inline uint32_t qn__order_key(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    const uint32_t bits = qn__float_bits(value);
     return bits ^ ((0 - (bits >> 31)) | 0x80000000);
 }
 
 static inline float qn__order_value(uint32_t key) {
-    const uint32_t bits = key ^ (((key >> 31) - 1) | 0x80000000);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return qn__float_of_bits(key ^ (((key >> 31) - 1) | 0x80000000));
 }
 
 typedef struct qn__order qn__order;

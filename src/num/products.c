@@ -6,6 +6,7 @@
  * of the additions does not matter, and the loop may use any vectors. Blocks with a wider range
  * take the exact accumulator for each product. */
 #include "num/products.h"
+#include "base/binary/float_bits.h"
 #include <math.h>
 #include <string.h>
 
@@ -16,9 +17,7 @@ enum { LANES = 2, CHAINS = 4 };
 void qn__factor_set(qn__factor *f, const float *values, size_t count) {
     uint32_t most = 0, least = 255;
     for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        uint32_t e = bits >> 23 & 0xFF;
+        uint32_t e = qn__float_bits(values[i]) >> 23 & 0xFF;
         e += e == 0;
         most = e > most ? e : most;
         least = values[i] != 0 && e < least ? e : least;

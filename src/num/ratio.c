@@ -1,7 +1,7 @@
 #include "num/ratio.h"
+#include "base/binary/float_bits.h"
 
 #include <math.h>
-#include <string.h>
 
 static void natural_of(uint64_t value, qn__natural *out) {
     *out = (qn__natural){.digit = {(uint32_t)value, (uint32_t)(value >> 32)}, .size = 2};
@@ -48,12 +48,11 @@ void qn__ratio_add_product(qn__exact_sum *sum, uint64_t a, uint64_t b) {
 }
 
 void qn__ratio_add_times(qn__exact_sum *sum, double value, uint64_t factor) {
-    uint64_t bits;
     if (factor == 1) {
         qn__exact_add(sum, value);
         return;
     }
-    memcpy(&bits, &value, sizeof bits);
+    const uint64_t bits = qn__double_bits(value);
     const int exponent = (int)(bits >> 52 & 0x7FF);
     const uint64_t mantissa = (bits & 0xFFFFFFFFFFFFF) | (uint64_t)(exponent > 0) << 52;
     const int power = (exponent > 0 ? exponent : 1) - 1075;

@@ -3,11 +3,11 @@
 #ifndef QN_STATISTICS_EXACT_NUMBERS_H
 #define QN_STATISTICS_EXACT_NUMBERS_H
 
+#include "base/binary/float_bits.h"
 #include "data/table/dates.h"
 #include "data/table/wide.h"
 #include "num/exact_sum.h"
 #include <math.h>
-#include <string.h>
 
 /* m * 2^power, negated where `negative` is 1. */
 typedef struct qn__exact_number {
@@ -20,8 +20,7 @@ enum { QN__EXACT_LEAST_POWER = -340 };
 
 /* Of a finite number. */
 static inline qn__exact_number qn__exact_of_real(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    const uint64_t bits = qn__double_bits(value);
     const int exponent = (int)(bits >> 52 & 0x7FF), normal = exponent > 0;
     return (qn__exact_number){.m = (bits & 0xFFFFFFFFFFFFF) | (uint64_t)normal << 52,
                               .power = exponent - 1074 - normal,

@@ -1,5 +1,6 @@
 #include "train/checkpoint_file.h"
 
+#include "base/binary/float_bits.h"
 #include "base/binary/little_endian.h"
 #include "base/error.h"
 #include "base/text/text.h"
@@ -31,26 +32,14 @@ typedef struct state_text {
     char best[48]; /* epoch and loss; "" where no epoch is the best one */
 } state_text;
 
-static uint32_t bits_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* The loss as an unsigned number modulo 2^64; powers as the bits of their floats. */
 static void write_numbers(const qn__snapshot *s, state_text *text) {
     snprintf(text->step, sizeof text->step, "%" PRIu64, s->step);
     snprintf(text->loss, sizeof text->loss, "%" PRIu64, (uint64_t)s->running.loss);
     snprintf(text->correct, sizeof text->correct, "%" PRIu64, s->running.correct);
     snprintf(text->items, sizeof text->items, "%" PRIu64, s->running.items);
-    snprintf(text->powers, sizeof text->powers, "%08" PRIx32 "%08" PRIx32, bits_of(s->powers.p1),
-             bits_of(s->powers.p2));
+    snprintf(text->powers, sizeof text->powers, "%08" PRIx32 "%08" PRIx32,
+             qn__float_bits(s->powers.p1), qn__float_bits(s->powers.p2));
     if (s->judges)
         snprintf(text->best, sizeof text->best, "%" PRIu32 " %" PRIu64, s->best_epoch,
                  (uint64_t)s->best_loss);
@@ -144,8 +133,8 @@ static int read_powers(const char *text, qn__adam_powers *out) {
     if (strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
         return 0;
     const uint64_t bits = strtoull(text, NULL, 16);
-    out->p1 = float_of((uint32_t)(bits >> 32));
-    out->p2 = float_of((uint32_t)bits);
+    out->p1 = qn__float_of_bits((uint32_t)(bits >> 32));
+    out->p2 = qn__float_of_bits((uint32_t)bits);
     return out->p1 >= 0.0f && out->p1 <= 1.0f && out->p2 >= 0.0f && out->p2 <= 1.0f;
 }
 

@@ -1,5 +1,6 @@
 #include "base/binary/protobuf.h"
 
+#include "base/binary/float_bits.h"
 #include "base/binary/little_endian.h"
 #include <stdlib.h>
 #include <string.h>
@@ -56,17 +57,13 @@ void qn__protobuf_number(qn__protobuf *m, uint32_t field, uint64_t value) {
 }
 
 void qn__protobuf_float(qn__protobuf *m, uint32_t field, float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
     add_key(m, field, FOUR_BYTES);
-    add_fixed(m, bits, sizeof bits);
+    add_fixed(m, qn__float_bits(value), sizeof value);
 }
 
 void qn__protobuf_double(qn__protobuf *m, uint32_t field, double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
     add_key(m, field, EIGHT_BYTES);
-    add_fixed(m, bits, sizeof bits);
+    add_fixed(m, qn__double_bits(value), sizeof value);
 }
 
 void qn__protobuf_bytes(qn__protobuf *m, uint32_t field, const void *bytes, size_t size) {

@@ -1,4 +1,5 @@
 #include "data/arrow/arrow_decimal.h"
+#include "base/binary/float_bits.h"
 #include "base/encoding.h"
 #include "base/text/text.h"
 #include <math.h>
@@ -101,9 +102,7 @@ static double from_text(const qn__arrow_decimal *decimal) {
 /* Whether the double lies half-way between two float32 numbers, or below the normal ones: a second
  * rounding could then go another way than one of the decimal. */
 static int is_half_way(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (bits & 0x1FFFFFFF) == 0x10000000 || fabs(value) < 0x1p-126;
+    return (qn__double_bits(value) & 0x1FFFFFFF) == 0x10000000 || fabs(value) < 0x1p-126;
 }
 
 /* 1 where the double nearest to the decimal is one quotient of exact numbers. */

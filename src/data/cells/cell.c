@@ -1,5 +1,6 @@
 /* Cells and decimal numbers of CSV text. */
 #include "data/cells/cell.h"
+#include "base/binary/float_bits.h"
 #include "data/table/dates.h"
 #include <float.h>
 #include <string.h>
@@ -137,9 +138,7 @@ int qn__decimal_to_float(const qn__decimal *decimal, float *out) {
     double value = (double)decimal->mantissa;
     value =
         decimal->exponent < 0 ? value / tens[-decimal->exponent] : value * tens[decimal->exponent];
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x1FFFFFFF) == 0x10000000)
+    if ((qn__double_bits(value) & 0x1FFFFFFF) == 0x10000000)
         return 0;
     if (value != 0 && (value < 2 * (double)FLT_MIN || value > (double)FLT_MAX / 2))
         return 0;

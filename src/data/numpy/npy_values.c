@@ -1,4 +1,5 @@
 /* The elements of an NPY array as the values of a table (docs/exactness.md 2.1.8). */
+#include "base/binary/float_bits.h"
 #include "base/binary/half.h"
 #include "base/memory.h"
 #include "data/cells/wide_gather.h"
@@ -52,13 +53,9 @@ static void load_floats(const qn__npy *a, const uint8_t *at, size_t count, doubl
         if (a->size == 2) {
             to[i] = qn__half_value(load2(at));
         } else if (a->size == 4) {
-            const uint32_t bits = load4(at);
-            float value;
-            memcpy(&value, &bits, sizeof value);
-            to[i] = (double)value;
+            to[i] = (double)qn__float_of_bits(load4(at));
         } else {
-            const uint64_t bits = load8(at);
-            memcpy(&to[i], &bits, sizeof bits);
+            to[i] = qn__double_of_bits(load8(at));
         }
     }
 }

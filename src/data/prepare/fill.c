@@ -1,4 +1,5 @@
 #include "data/prepare/fill.h"
+#include "base/binary/float_bits.h"
 #include "base/memory.h"
 #include "num/exact_sum.h"
 #include <inttypes.h>
@@ -154,17 +155,12 @@ static void fit_weighted_means(const fit *work, uint32_t from, uint32_t to) {
 
 /* Numbers as unsigned integers of the same order; the two zeros are one. */
 static uint32_t key_of(float value) {
-    uint32_t bits;
-    value = value == 0 ? 0.0f : value;
-    memcpy(&bits, &value, sizeof bits);
+    const uint32_t bits = qn__float_bits(value == 0 ? 0.0f : value);
     return bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
 static float number_of(uint32_t key) {
-    const uint32_t bits = key >> 31 ? key & 0x7fffffffu : ~key;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return qn__float_of_bits(key >> 31 ? key & 0x7fffffffu : ~key);
 }
 
 /* The bucket that holds the value of this rank; `rank` becomes its rank in the bucket. */

@@ -2,6 +2,7 @@
  * num/host.h checks the scalar operations themselves. */
 #include "device/cpu/cpu_selftest.h"
 
+#include "base/binary/float_bits.h"
 #include "num/elementary.h"
 #include "num/optimise.h"
 #include <math.h>
@@ -24,26 +25,16 @@ typedef struct trial {
     uint32_t random;
 } trial;
 
-static uint32_t bits_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
+static int same(float a, float b) {
+    return qn__float_bits(a) == qn__float_bits(b) || (isnan(a) && isnan(b));
 }
-
-static float of_bits(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static int same(float a, float b) { return bits_of(a) == bits_of(b) || (isnan(a) && isnan(b)); }
 
 /* A number of either sign, from 2^low to below 2^high. */
 static float draw(trial *t, int low, int high) {
     t->random = t->random * 1664525u + 1013904223u;
     const uint32_t exponent = (uint32_t)(low + 127) + (t->random >> 4) % (uint32_t)(high - low);
     const uint32_t mantissa = (t->random >> 9) * 2654435761u >> 9;
-    return of_bits((t->random & 0x80000000u) | exponent << 23 | mantissa);
+    return qn__float_of_bits((t->random & 0x80000000u) | exponent << 23 | mantissa);
 }
 
 /* Products whose sums are near one, and near the smallest normal number. */
@@ -90,7 +81,7 @@ static const char *try_update(const qn__cpu_kernels *k, trial *t) {
     const qn__update update = {0.01f, 0x1p-92f, 0.1f, 900.0f, 1, 0};
     float before[3][FEW];
     for (uint32_t i = 0; i < FEW; ++i) {
-        t->sums[i] = (int64_t)(bits_of(draw(t, -1, 1)) % 0x1fffffffu) << i % 34;
+        t->sums[i] = (int64_t)(qn__float_bits(draw(t, -1, 1)) % 0x1fffffffu) << i % 34;
         t->sums[i] = i % 2 ? t->sums[i] + 1 : -t->sums[i];
         t->x[i] = before[0][i] = draw(t, -5, 1);
         t->m[i] = before[1][i] = draw(t, -60, -10);
@@ -120,7 +111,7 @@ static const char *try_functions(const qn__maps *maps, trial *t) {
                                        0x7f800000, 0xff800000, 0x42b17218, 0xc2cff1b5, 0x7fc00000};
     enum { SPECIALS = sizeof special / sizeof *special };
     for (uint32_t i = 0; i < FEW; ++i)
-        t->x[i] = i < SPECIALS ? of_bits(special[i]) : draw(t, -12, 7);
+        t->x[i] = i < SPECIALS ? qn__float_of_bits(special[i]) : draw(t, -12, 7);
     for (size_t f = 0; f < sizeof functions / sizeof *functions; ++f) {
         qn__map_function *map;
         memcpy(&map, (const char *)maps + functions[f].map, sizeof map);

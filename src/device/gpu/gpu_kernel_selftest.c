@@ -1,5 +1,6 @@
 /* The self-test for user kernels: the operations of kernels/runtime/operations.inc on chosen and
  * random numbers, by the device and by this processor. */
+#include "base/binary/float_bits.h"
 #include "base/system/float_state.h"
 #include "base/memory.h"
 #include "device/gpu/gpu.h"
@@ -10,31 +11,10 @@
 
 /* The same text as C. */
 #include "kernels/runtime/operations_c.inc"
-static uint32_t bits_of_f32(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-static uint64_t bits_of_f64(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-static float float_of(uint64_t bits) {
-    const uint32_t low = (uint32_t)bits;
-    float x;
-    memcpy(&x, &low, sizeof x);
-    return x;
-}
-static double double_of(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-#define QN_BITS32(x) bits_of_f32(x)
-#define QN_BITS64(x) bits_of_f64(x)
-#define QN_FLOAT_OF(bits) float_of(bits)
-#define QN_DOUBLE_OF(bits) double_of(bits)
+#define QN_BITS32(x) qn__float_bits(x)
+#define QN_BITS64(x) qn__double_bits(x)
+#define QN_FLOAT_OF(bits) qn__float_of_bits((uint32_t)(bits))
+#define QN_DOUBLE_OF(bits) qn__double_of_bits(bits)
 #include "kernels/runtime/operations.inc"
 #include "kernels/runtime/operation_trials.inc"
 

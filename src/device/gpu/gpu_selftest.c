@@ -3,6 +3,7 @@
  * Some drivers report capabilities that their device does not have, and some compilers ignore
  * options. So before a device is used, it computes a list of chosen and random cases with each
  * operation of the contract. The results are compared with the CPU's. */
+#include "base/binary/float_bits.h"
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "device/gpu/gpu.h"
@@ -11,7 +12,6 @@
 #include "num/sums.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Floats by their bits at critical points: zeros, the ends of the subnormal range, neighbours of
  * one, halves of units (ties), ends of the integers' range, the largest number, infinities and
@@ -40,18 +40,6 @@ typedef struct trials {
     int trials, maps; /* how many of them are used */
     uint64_t random;
 } trials;
-
-static float as_float(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static uint32_t as_bits(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
 
 /* Knuth's MMIX generator, its high bits; the same cases in every run. */
 static uint32_t draw(trials *t) {
@@ -92,8 +80,10 @@ static void fill_trials(trials *t) {
     for (int i = 0; i < SECTION; ++i, ++n) { /* around one; products that nearly cancel */
         t->a[n] = draw_float(t, -2, 2);
         t->b[n] = draw_float(t, -2, 2);
-        t->c[n] = i & 1 ? draw_float(t, -27, 27)
-                        : as_bits(-(as_float(t->a[n]) * as_float(t->b[n]))) + (draw(t) % 3u) - 1u;
+        t->c[n] = i & 1
+                      ? draw_float(t, -27, 27)
+                      : qn__float_bits(-(qn__float_of_bits(t->a[n]) * qn__float_of_bits(t->b[n]))) +
+                            (draw(t) % 3u) - 1u;
     }
     for (int i = 0; i < SECTION;
          ++i, ++n) { /* results on both sides of the smallest normal number */
@@ -117,11 +107,11 @@ static void fill_trials(trials *t) {
 static void fill_maps(trials *t) {
     uint32_t n = 0;
     for (int i = 0; i < SPECIALS; ++i)
-        t->x[n++] = as_float(special[i]);
+        t->x[n++] = qn__float_of_bits(special[i]);
     for (int i = 0; i < SECTION; ++i)
-        t->x[n++] = as_float(draw(t));
+        t->x[n++] = qn__float_of_bits(draw(t));
     for (int i = 0; i < SECTION; ++i)
-        t->x[n++] = as_float(draw_float(t, -12, 6));
+        t->x[n++] = qn__float_of_bits(draw_float(t, -12, 6));
     for (int i = 0; i < SECTION; ++i)
         t->x[n++] = (float)(draw(t) >> 8) * 0x1p-24f;
 }
@@ -143,8 +133,8 @@ static void thin(trials *t) {
  * undefined. */
 static int is_defined(uint32_t op, uint32_t a) {
     if (op == QN_TRIAL_INT32)
-        return fabsf(as_float(a)) < 0x1p30f;
-    return op != QN_TRIAL_TO_UNITS || fabsf(as_float(a)) < 0x1p62f;
+        return fabsf(qn__float_of_bits(a)) < 0x1p30f;
+    return op != QN_TRIAL_TO_UNITS || fabsf(qn__float_of_bits(a)) < 0x1p62f;
 }
 
 /* Shifts by arithmetic operations: in C a right shift of a negative number is
@@ -162,27 +152,27 @@ static uint32_t dot(uint32_t a, uint32_t b, uint32_t c) {
 }
 
 static uint64_t right(uint32_t op, uint32_t a, uint32_t b, uint32_t c) {
-    const float x = as_float(a), y = as_float(b), z = as_float(c);
+    const float x = qn__float_of_bits(a), y = qn__float_of_bits(b), z = qn__float_of_bits(c);
     const uint64_t pair = (uint64_t)b << 32 | a;
     const uint32_t shift = c & 63u;
     int64_t units = 0;
     switch (op) {
     case QN_TRIAL_ADD:
-        return as_bits(x + y);
+        return qn__float_bits(x + y);
     case QN_TRIAL_MUL:
-        return as_bits(x * y);
+        return qn__float_bits(x * y);
     case QN_TRIAL_FMA:
-        return as_bits(fmaf(x, y, z));
+        return qn__float_bits(fmaf(x, y, z));
     case QN_TRIAL_MUL_ADD:
-        return as_bits(x * y + z);
+        return qn__float_bits(x * y + z);
     case QN_TRIAL_DIV:
-        return as_bits(x / y);
+        return qn__float_bits(x / y);
     case QN_TRIAL_SQRT:
-        return as_bits(sqrtf(x));
+        return qn__float_bits(sqrtf(x));
     case QN_TRIAL_TO_UNITS:
         return (uint64_t)qn__to_units(x);
     case QN_TRIAL_FROM_SUM:
-        return as_bits(qn__from_units((int64_t)pair));
+        return qn__float_bits(qn__from_units((int64_t)pair));
     case QN_TRIAL_LESS:
         return x < y;
     case QN_TRIAL_PRODUCT:
@@ -230,8 +220,8 @@ static const struct operation {
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
 static int same(int is_float, uint64_t got, uint64_t want) {
-    return got == want ||
-           (is_float && isnan(as_float((uint32_t)got)) && isnan(as_float((uint32_t)want)));
+    return got == want || (is_float && isnan(qn__float_of_bits((uint32_t)got)) &&
+                           isnan(qn__float_of_bits((uint32_t)want)));
 }
 
 /* ---------------------------------------------------------------- failures */
@@ -260,10 +250,10 @@ static int looks_flushed(const struct operation *o, uint32_t a, uint32_t b, uint
 
 /* Two usual replacements for an fma. The first cases where they differ identify them. */
 static const char *fma_fault(uint32_t a, uint32_t b, uint32_t c, uint64_t got) {
-    const float x = as_float(a), y = as_float(b), z = as_float(c);
-    if (got == as_bits((float)((double)x * (double)y + (double)z)))
+    const float x = qn__float_of_bits(a), y = qn__float_of_bits(b), z = qn__float_of_bits(c);
+    if (got == qn__float_bits((float)((double)x * (double)y + (double)z)))
         return "has no fma of its own or a wrong one: it rounds to double precision first";
-    if (got == as_bits(x * y + z))
+    if (got == qn__float_bits(x * y + z))
         return "has no fma of its own or a wrong one: it rounds twice";
     return NULL;
 }
@@ -273,7 +263,8 @@ static const char *fault_of(const struct operation *o, uint32_t a, uint32_t b, u
     const char *fault = o->op == QN_TRIAL_FMA ? fma_fault(a, b, c, got) : NULL;
     if (o->op == QN_TRIAL_MUL_ADD && same(1, got, right(QN_TRIAL_FMA, a, b, c)))
         fault = "contracts a * b + c to one fma";
-    if (o->op == QN_TRIAL_DIV && same(1, got, as_bits(as_float(a) * (1.0f / as_float(b)))))
+    if (o->op == QN_TRIAL_DIV &&
+        same(1, got, qn__float_bits(qn__float_of_bits(a) * (1.0f / qn__float_of_bits(b)))))
         fault = "divides with a wrong rounding: it multiplies by the reciprocal";
     if (!fault && looks_flushed(o, a, b, c, got))
         fault = flushes;
@@ -318,8 +309,9 @@ static qn_status check_trial(const trials *t, const struct operation *o, const c
     refuse(err, name, fault);
     if (o->gives_float && o->operands > 0)
         qn__at(err, "self-test, %s of %a, %a, %a: %a, where %a is right", o->text,
-               (double)as_float(a), (double)as_float(b), (double)as_float(c),
-               (double)as_float((uint32_t)got), (double)as_float((uint32_t)want));
+               (double)qn__float_of_bits(a), (double)qn__float_of_bits(b),
+               (double)qn__float_of_bits(c), (double)qn__float_of_bits((uint32_t)got),
+               (double)qn__float_of_bits((uint32_t)want));
     else
         qn__at(err, "self-test, %s of 0x%08x, 0x%08x, 0x%08x: 0x%llx, where 0x%llx is right",
                o->text, a, b, c, (unsigned long long)got, (unsigned long long)want);
@@ -356,7 +348,7 @@ static qn_status check_map(const trials *t, const struct function *f, const char
         if (f->op == QN_MAP_COSPI && !(x >= 0.0f && x <= 1.0f))
             continue;
         const float want = f->of(x);
-        if (same(1, as_bits(t->y[i]), as_bits(want)))
+        if (same(1, qn__float_bits(t->y[i]), qn__float_bits(want)))
             continue;
         qn__fail(err, QN_UNSUPPORTED, "%s cannot be used: its %s is not the contract's", name,
                  f->name);

@@ -1,6 +1,7 @@
 /* The reader of safetensors.h. */
 #include "model/formats/safetensors.h"
 
+#include "base/binary/float_bits.h"
 #include "base/binary/half.h"
 #include "base/digest/sha256.h"
 #include "base/files/file.h"
@@ -332,16 +333,11 @@ float qn__tensor_float(const qn__tensor_view *view, uint64_t index) {
         bits |= (uint64_t)view->bytes[index * size + i] << (8 * i);
     if (view->type == QN__TENSOR_F16)
         return (float)qn__half_value((uint16_t)bits);
-    if (view->type == QN__TENSOR_F64) {
-        double value;
-        memcpy(&value, &bits, sizeof value);
-        return (float)value;
-    }
+    if (view->type == QN__TENSOR_F64)
+        return (float)qn__double_of_bits(bits);
     /* A bfloat16 is the upper half of a float. */
     const uint32_t word = view->type == QN__TENSOR_BF16 ? (uint32_t)bits << 16 : (uint32_t)bits;
-    float value;
-    memcpy(&value, &word, sizeof value);
-    return value;
+    return qn__float_of_bits(word);
 }
 
 void qn__tensors_free(qn__tensors *tensors) {

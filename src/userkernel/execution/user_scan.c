@@ -21,6 +21,7 @@
  * usual case. */
 #include "userkernel/execution/user_scan.h"
 
+#include "base/binary/float_bits.h"
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "num/exact_block.h"
@@ -82,8 +83,7 @@ static void widen(long_sum *s, int low, int high) {
 
 /* Adds a finite number other than 0. */
 static void add_real(long_sum *s, double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    const uint64_t bits = qn__double_bits(value);
     const int field = (int)(bits >> 52 & 0x7FF), exponent = field > 0 ? field : 1;
     const uint64_t mantissa = (bits & 0xFFFFFFFFFFFFF) | (uint64_t)(field > 0) << 52;
     const int place = exponent - 1075 + QN__EXACT_SCALE, at = place / 64, shift = place % 64;
@@ -167,8 +167,7 @@ static int pair_of(const long_sum *sum, qn__pair *pair) {
 /* A float from high + low, whose sum is `near` with the error `rest`. Where `near` is halfway
  * between two floats, the error decides. */
 static float float_of(double near, double rest) {
-    uint64_t bits;
-    memcpy(&bits, &near, sizeof bits);
+    uint64_t bits = qn__double_bits(near);
     if ((bits & 0x1FFFFFFF) == 0x10000000 && (rest < 0 || rest > 0))
         bits += (rest > 0) == (near > 0) ? 1 : UINT64_MAX;
     memcpy(&near, &bits, sizeof near);

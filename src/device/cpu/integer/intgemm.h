@@ -11,9 +11,9 @@
 #ifndef QN_DEVICE_CPU_INTEGER_INTGEMM_H
 #define QN_DEVICE_CPU_INTEGER_INTGEMM_H
 
+#include "base/binary/float_bits.h"
 #include "device/cpu/float/cpu_kernels.h"
 #include "num/intgemm_reference.h"
-#include <string.h>
 
 enum {
     QN__BYTE_BLOCKS = 9, /* number of exponents of blocks of bytes: those of 1 to 255 */
@@ -50,9 +50,7 @@ static inline uint32_t qn__cpu_digits_of(const qn__cpu_digits *digits, uint32_t 
     return exponent < digits->first ? digits->first - exponent : 0;
 }
 static inline uint32_t qn__cpu_digits_at(const qn__cpu_digits *digits, float inverse) {
-    uint32_t bits;
-    memcpy(&bits, &inverse, sizeof bits);
-    return qn__cpu_digits_of(digits, bits >> 23);
+    return qn__cpu_digits_of(digits, qn__float_bits(inverse) >> 23);
 }
 
 typedef struct qn__intgemm {

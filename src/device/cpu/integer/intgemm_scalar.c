@@ -1,5 +1,6 @@
 /* Integer products for any machine, one number at a time: the reference for the other tables. An
  * operand is an array of int32_t, [depth][16] for both blocks and panels; sums are int64_t. */
+#include "base/binary/float_bits.h"
 #include "device/cpu/integer/intgemm.h"
 #include <string.h>
 
@@ -21,9 +22,7 @@ static void qn_cpu_absmax_int_scalar(uint32_t rows, uint32_t k, const float *fro
         absmax[r] = 0;
         for (uint32_t c = 0; c < k; ++c) {
             const float v = times ? at(from, blocks, r, c) * times[c] : at(from, blocks, r, c);
-            uint32_t bits;
-            memcpy(&bits, &v, sizeof bits);
-            bits &= 0x7fffffffu;
+            const uint32_t bits = qn__float_bits(v) & 0x7fffffffu;
             absmax[r] = bits > absmax[r] ? bits : absmax[r];
         }
     }

@@ -1,12 +1,10 @@
 /* From floats and bytes to integers: the scale of a block, and the digits of every byte. */
+#include "base/binary/float_bits.h"
 #include "device/cpu/integer/intgemm.h"
 #include <math.h>
 
 static float power_of_two(int32_t exponent) {
-    const uint32_t bits = (uint32_t)(exponent + 127) << 23;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return qn__float_of_bits((uint32_t)(exponent + 127) << 23);
 }
 
 /* Exponents of 15.2 are from -114 to 123, so that both powers are normal numbers. */
@@ -25,14 +23,8 @@ static float value_of(qn__scale scale, uint32_t byte) {
     return scale == QN__SCALE_NONE ? (float)byte : (float)byte / divisor;
 }
 
-static uint32_t bits_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 uint32_t qn__cpu_byte_bits(qn__scale scale, uint32_t byte) {
-    return bits_of(value_of(scale, byte));
+    return qn__float_bits(value_of(scale, byte));
 }
 
 /* The integer in a block with this inverse. A byte that is too large for the block cannot occur in
@@ -65,7 +57,7 @@ void qn__cpu_make_digits(int bits, qn__scale scale, qn__cpu_digits *to) {
     const uint32_t smallest = qn__cpu_byte_bits(scale, 1);
     float factor, inverse;
     qn__cpu_block_scales(bits, 1, &smallest, &factor, &inverse);
-    to->first = bits_of(inverse) >> 23;
+    to->first = qn__float_bits(inverse) >> 23;
     for (uint32_t block = 0; block < QN__BYTE_BLOCKS; ++block, inverse /= 2)
         for (uint32_t byte = 0; byte < 256; ++byte) {
             const int32_t q = integer_of(bits, value_of(scale, byte), inverse);

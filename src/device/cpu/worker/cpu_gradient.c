@@ -11,6 +11,7 @@
  *
  * A task is a block of weights. Without other ranks or devices its sum is complete, and the task
  * updates its weights at once: the sum is never written to memory. */
+#include "base/binary/float_bits.h"
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_kinds.h"
 #include <math.h>
@@ -27,14 +28,12 @@ enum {
 static float absmax_of(const qn__worker *w, uint32_t layer, int errors) {
     const uint32_t source = (uint32_t)(qn__layer_source(w->program->layer, layer) + 1);
     uint32_t bits = 0;
-    float value;
     for (int t = 0; t < w->threads; ++t) {
         const uint32_t own = errors ? w->core[t].absmax_error[w->layer[layer].error_of]
                                     : w->core[t].absmax_input[source];
         bits = own > bits ? own : bits;
     }
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return qn__float_of_bits(bits);
 }
 
 qn__cpu_summing qn__cpu_choose_sums(const qn__cpu_pass *pass, uint32_t layer) {
