@@ -26,8 +26,8 @@ char *format_quantity(double value, char *text);
  * frees the text; NULL if out of memory. */
 char *format_shell(int argc, char **argv, const char *const *more, size_t more_count);
 
-/* The same of all words, for a record that others read: absolute paths of what lies in the current
- * folder are relative to it. */
+/* The same of all words, for a record that other people read: absolute paths inside the current
+ * folder become relative to it. */
 char *format_shell_here(int argc, char **argv);
 
 /* 1 if `text` ends with `ending`, ignoring case. */

@@ -1,8 +1,8 @@
 /* Ctrl-C, SIGTERM and a closed terminal. During a run the first one requests a stop at the end of
  * the step, the second ends the program at once. Otherwise the first one ends it: with exit code
  * 130, and without temporary files. SIGUSR1 and SIGUSR2, which launchers and batch systems send
- * before a time limit, and SIGXCPU, with which the system tells of a limit of the processor's time,
- * only request a stop, and may come often. */
+ * before a time limit, and SIGXCPU, which reports a limit of processor time, only request a stop,
+ * and may come often. */
 #ifndef APP_INTERRUPT_H
 #define APP_INTERRUPT_H
 

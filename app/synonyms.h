@@ -10,7 +10,7 @@
  * listed. */
 void synonym_advice(const command *self, const char *word, char *remedy, size_t size);
 
-/* The command that other programs call `word` ("fit" is "train"), or NULL. */
+/* The command that other programs call `word` ("learn" is "train"), or NULL. */
 const char *synonym_command(const char *word);
 
 #endif

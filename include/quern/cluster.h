@@ -18,8 +18,8 @@
  *     qn_cluster_leave(c);
  *
  * One thread at a time uses a qn_cluster; only qn_cluster_stop may be called from others. All
- * functions but qn_cluster_join accept NULL, which stands for a run of one process: rank 0 of 1,
- * which is the writer.
+ * functions but qn_cluster_join accept NULL, which means a run of one process: rank 0 of 1, which
+ * is the writer.
  *
  * Threads and connections do not survive fork(). In a child of the process that joined, all
  * functions that return a status fail with QN_USAGE, qn_cluster_is_writer returns 0,

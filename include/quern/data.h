@@ -91,7 +91,7 @@ typedef struct qn_data_options {
      * are, and all have the same size. */
     const char *resize;
     /* CSV, IDX, NPY, NPZ: what image an item is: "28x28" (height x width) or "3x32x32" (channels x
-     * height x width). Images: QN_INPUT. NULL: as the file tells. */
+     * height x width). Images: QN_INPUT. NULL: as stored in the file. */
     const char *shape;
     /* Images and LIBSVM: the number of features that the data should have, such as that of a model.
      * Grey images get three equal channels where that gives this number. Items of LIBSVM with fewer

@@ -32,7 +32,8 @@ typedef struct qn_compute {
      *   KIND:I      one device, as qn_device_info.id names it: opencl:0, cuda:1
      *   KIND:all    all devices of a kind; KIND alone is the same
      *   none        no device: every call that computes fails with QN_USAGE
-     * A device that only makes a step slower is left out of the steps, whatever the list says. */
+     * A device that only makes a step slower is left out of the steps, even if the list names it.
+     */
     const char *devices;
     /* NULL: work is divided by measured speed. "3,1": for experiments; one number above 0 for each
      * device of the list. All of these devices take part, and each step's grains are divided in

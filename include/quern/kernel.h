@@ -161,8 +161,8 @@ typedef struct qn_kernel_options {
     double checkpoint_seconds;      /* between two of them; 0: not by time */
     uint64_t checkpoint_iterations; /* between two; 0: not by number, and with one iteration it must
                                        be 0; both 0: every 60 seconds */
-    int resume; /* 1: go on from the checkpoint, if there is one. It fails with QN_MISMATCH if that
-                   is of another kernel, shape, scalars, seed, inputs or series. */
+    int resume; /* 1: continue from the checkpoint, if there is one. It fails with QN_MISMATCH if
+                   that is of another kernel, shape, scalars, seed, inputs or series. */
     /* File for a time line of the workers of all ranks, a Chrome trace, also of a run that is
      * stopped; NULL: none. If it cannot be
      * written, on_note gets the reason, and the run succeeds. */
@@ -250,9 +250,9 @@ QN_API qn_status qn_kernel_result_get(const qn_kernel *kernel, const char *name,
                                       qn_kernel_result *result, qn_error *err);
 
 /* Opens the kernel of a recipe: its text, its scalars, its shape, and the files of its inputs where
- * they exist; another file can be bound. A recipe may come from somebody else: of the files that it
- * names only those below its own folder are opened, `..` and symbolic links resolved. Fails with
- * QN_FORMAT (not a recipe of a kernel), QN_IO, QN_INPUT or QN_MEMORY. */
+ * they exist; another file can be bound. A recipe may come from an untrusted person: of the files
+ * that it names only those below its own folder are opened, `..` and symbolic links resolved. Fails
+ * with QN_FORMAT (not a recipe of a kernel), QN_IO, QN_INPUT or QN_MEMORY. */
 QN_API qn_status qn_kernel_from_recipe(const char *path, qn_kernel **out, qn_error *err);
 
 /* Permits a path outside the recipe's folder, and opens the files named in the recipe that are

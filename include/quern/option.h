@@ -39,7 +39,7 @@ typedef struct qn_option {
     qn_option_type type;  /* of the member */
     const char *name;     /* as a command line has it, without dashes: "lr" */
     const char *value;    /* the name that a help text gives its value: "X"; NULL: a flag */
-    const char *help;     /* one line without a full stop; a tab stands for a non-breaking space */
+    const char *help;     /* one line without a full stop; a tab means a non-breaking space */
     const char *fallback; /* the default as a help text shows it, where qn_default_text has none;
                              NULL: none */
     qn_choice_kind from;  /* the names that it takes, or that a text can contain */

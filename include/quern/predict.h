@@ -79,9 +79,9 @@ QN_API qn_status qn_predictions_score(const qn_predictions *predictions, qn_scor
 QN_API void qn_predictions_free(qn_predictions *predictions);
 
 /* Predicts and writes, as qn_predictions_make and qn_predictions_write do. Among ranks all call
- * this, and the writer writes the file. When the writer dies meanwhile, nobody writes it. *correct
- * is what qn_predictions_correct returns, and 0 when the prediction fails; `correct` may be NULL.
- * Fails as those two do; the old file is then as before. */
+ * this, and the writer writes the file. If the writer dies meanwhile, the file is not written.
+ * *correct is what qn_predictions_correct returns, and 0 when the prediction fails; `correct` may
+ * be NULL. Fails as those two do; the old file is then as before. */
 QN_API qn_status qn_predict_csv(const qn_model *model, const qn_data *data,
                                 const qn_compute *compute, const char *path, int all_outputs,
                                 uint64_t *correct, qn_error *err);

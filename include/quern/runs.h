@@ -16,9 +16,9 @@ extern "C" {
  * made if it is missing. The step is the number of the epoch. Exporting the same run again replaces
  * the file.
  *
- * `run_dir` is the folder of a record, of a run that goes on or has ended, or a run in a file of
- * runs (qn_runs). Fails with QN_IO, QN_FORMAT (the record is damaged) or QN_MEMORY; an old file is
- * then as before. */
+ * `run_dir` is the folder of a record, of a run in progress or a run that has ended, or a run in a
+ * file of runs (qn_runs). Fails with QN_IO, QN_FORMAT (the record is damaged) or QN_MEMORY; an old
+ * file is then as before. */
 QN_API qn_status qn_run_write_tensorboard(const char *run_dir, const char *folder, qn_error *err);
 
 /* Writes the run into `folder` in the layout of MLflow's file store, such as "mlruns": as a run of

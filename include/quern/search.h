@@ -86,8 +86,8 @@ typedef struct qn_search_options {
      * runs; for "cpu" each core does. With `cluster` the ranks take runs, too, each as it becomes
      * free. `shares` must be NULL. */
     qn_compute compute;
-    const char *folder; /* for the results, in its file search.csv, made if missing: a search that
-                           was interrupted goes on from there. NULL: none */
+    const char *folder; /* for the results, in its file search.csv, made if missing: an interrupted
+                           search continues from there. NULL: none */
     void *user;         /* passed to the callbacks */
     /* After each run, on one rank: the writer. From the thread that called qn_search_run. It may
      * call qn_search_stop. NULL: none */
@@ -106,7 +106,8 @@ typedef struct qn_search qn_search;
  * it is NULL, and the folder as before.
  *
  * Among ranks all call this together with the same settings and the same data. The writer reads the
- * folder, and all begin with what it found; when it dies, the next one goes on with its own folder.
+ * folder, and all begin with what it found; if it dies, the next writer continues with its own
+ * folder.
  *
  * Fails with QN_USAGE (an option; the remedy names the setting), QN_INPUT (the data does not suit),
  * QN_BUSY (another search uses the folder), QN_MISMATCH (the folder holds another search, or the

@@ -27,7 +27,7 @@ void qn__at_of(qn_error *err, const char *where);
 /* Sets `where` to the text with a caret under byte `at`, below "NAME, column N:"; of a long text,
  * the part around it. */
 void qn__point_at(qn_error *err, const char *name, const char *text, size_t at);
-/* Sets `remedy` and returns `status`, whatever the status in err (which may be NULL). */
+/* Sets `remedy` and returns `status`. The status in err, which may be NULL, does not matter. */
 qn_status qn__remedy(qn_error *err, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* `what` from errno and a verb: doing = "open" gives "cannot open FILE: No such file or directory".

@@ -13,7 +13,7 @@ void *qn__alloc(uint64_t count, uint64_t size, qn_error *err);
 void qn__free(void *memory);
 
 /* The same for `bytes` of which few may be used. qn__alloc clears a block that was in use before;
- * these are always new pages, which cost nothing until somebody uses them. Released with
+ * these are always new pages, which take no memory until they are used. Released with
  * qn__free_pages, which accepts NULL. */
 void *qn__alloc_pages(size_t bytes, qn_error *err);
 void qn__free_pages(void *memory, size_t bytes);

@@ -146,7 +146,7 @@ enum { QN__KERNEL_ARRAYS = 48, QN__KERNEL_LANES = 128, QN__KERNEL_GROUPS = 1024 
 typedef struct qn__kernel_span {
     uint64_t first, count;
     void *to[QN__KERNEL_ARRAYS]; /* of each array that is WRITTEN: the place of the first item */
-    /* Of each array that is READ: the same, if its `data` is NULL; NULL: nobody reads it. */
+    /* Of each array that is READ: the same, if its `data` is NULL; NULL: it is not read. */
     const void *from[QN__KERNEL_ARRAYS];
 } qn__kernel_span;
 

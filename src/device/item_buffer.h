@@ -1,6 +1,6 @@
 /* Copies of the items that a training needs next.
  *
- * Where a table is in a file that is larger than memory, a thread reads the file in large pieces
+ * A table may be in a file that is larger than memory. A thread then reads the file in large pieces
  * and keeps the items of the next steps (data/ahead/item_scan.h). A worker that needs an item looks
  * here first. An item that is not here is read from its table: the copies have the same bytes, so
  * no result depends on which of them are here. */

@@ -27,7 +27,7 @@ typedef struct qn__image_head {
     uint32_t height, width; /* as stored */
     uint32_t orientation;   /* of Exif: 1 to 8; 1 where none is told */
     int ignored;            /* the caller's: 1 where the orientation is not followed */
-    int partial;            /* more bytes of the file may tell an orientation */
+    int partial;            /* more bytes of the file may have an orientation */
     uint32_t other;         /* which format it is, where that is not read: image_other.h */
 } qn__image_head;
 

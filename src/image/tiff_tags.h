@@ -12,7 +12,7 @@ typedef struct qn__tiff_tags {
     int big_endian, big;
     size_t entries; /* where the first one is */
     uint64_t count; /* of entries, which all lie in `bytes` */
-    int cut;        /* a value that was asked for does not lie in `bytes` */
+    int cut;        /* a requested value is not inside `bytes` */
 } qn__tiff_tags;
 
 /* Tags in use. */
@@ -44,7 +44,7 @@ int qn__tiff_is(const uint8_t *bytes, size_t size);
  * has none, and with tags->cut set where the value does not lie in the bytes. */
 uint64_t qn__tiff_tag(qn__tiff_tags *tags, uint32_t tag, uint64_t otherwise);
 
-/* The orientation of a directory: 1 to 8; 1 where it tells none. */
+/* The orientation of a directory: 1 to 8; 1 where it has none. */
 uint32_t qn__tiff_orientation(const qn__tiff_tags *tags);
 
 /* The same of Exif data, with "Exif\0\0" before it or not. Never fails: 1 where it is broken. */

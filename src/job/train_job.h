@@ -39,7 +39,7 @@ typedef struct qn__train_job {
     qn__augment augment;
     qn__training_items items; /* items.train is what is trained on */
     qn__feed feed;
-    qn__read_ahead *ahead;               /* NULL: the items lie in memory */
+    qn__read_ahead *ahead;               /* NULL: the items are in memory */
     float *mean, *deviation;             /* of the scaling, as in qn__fitted */
     float *shift, *inverse;              /* the same for each input */
     float target_mean, target_deviation; /* of real labels */

@@ -6,7 +6,7 @@
 
 #define QN__NORM_EPSILON 1e-5f
 #define QN__RUNNING_RATE 0.1f
-/* A grain's mean and variance are summed in multiples of 2^-32, whatever `unit` is. */
+/* A grain's mean and variance are summed in multiples of 2^-32; `unit` does not matter for them. */
 #define QN__RUNNING_UNIT 0x1p32f
 
 /* r: what deviations from the mean are multiplied by. */

@@ -1,4 +1,4 @@
-/* search.csv: the results of a search, from which an interrupted one goes on. docs/formats.md
+/* search.csv: the results of a search, from which an interrupted search continues. docs/formats.md
  * describes it. */
 #ifndef QN_SEARCH_SEARCH_FILE_H
 #define QN_SEARCH_SEARCH_FILE_H

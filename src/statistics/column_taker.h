@@ -14,10 +14,11 @@ struct qn__column_taker {
     qn__pool *pool;
     qn__column_scratch *thread; /* of each thread of the pool */
     int threads;
-    int passing, checked;      /* 1: passes go on; a count was compared with that of the host */
-    qn__column_search *search; /* of each column and group of the tile */
-    uint32_t *keys;            /* of each item of a pass */
-    uint64_t capacity;         /* items that `keys` has */
+    int passing, checked; /* passing 1: more passes follow; checked 1: a count was compared with
+                             that of the host */
+    qn__column_search *search;             /* of each column and group of the tile */
+    uint32_t *keys;                        /* of each item of a pass */
+    uint64_t capacity;                     /* items that `keys` has */
     uint64_t counted[QN__SEARCH_KEYS + 1]; /* of the target at hand */
 };
 

@@ -1,8 +1,8 @@
 /* A team's part in a reduction: what this rank adds to the sum of all (cluster/cluster.h).
  *
- * A reduction is begun once, and ended by its total, whatever happens to this rank's workers. If
- * the state was lost with a worker, all ranges of the reduction are computed again. A total that
- * has arrived is kept until the step is repeated. For the files of src/team only. */
+ * A reduction is begun once, and ended by its total, even if this rank's workers fail. If the state
+ * was lost with a worker, all ranges of the reduction are computed again. A total that has arrived
+ * is kept until the step is repeated. For the files of src/team only. */
 #ifndef QN_TEAM_TEAM_REDUCTION_H
 #define QN_TEAM_TEAM_REDUCTION_H
 

@@ -6,7 +6,7 @@
 #include <quern/cluster.h>
 
 /* Writes it, on the writer rank. `together`: collective, with the events of all ranks; 0: those of
- * this one. Returns the failure of this rank to write it, with *failure filled: a run goes on
+ * this one. Returns the failure of this rank to write it, with *failure filled: a run continues
  * without its trace. QN_OK on ranks that do not write, and where all ranks have failed. */
 qn_status qn__trace_save(const qn__trace *trace, const char *path, qn_cluster *cluster,
                          int together, qn_error *failure);

@@ -50,7 +50,7 @@ typedef struct qn__virtual_team {
     /* Input. */
     qn__virtual_network network;
     uint64_t words; /* of a reduction */
-    int equal;      /* 1: equal shares for all ranks, whatever their costs */
+    int equal;      /* 1: equal shares for all ranks; their costs are ignored */
     int lone_steps; /* 1: a rank that was the only one from the start adds nothing */
     /* State. */
     uint32_t ranks;

@@ -26,7 +26,8 @@ void qn__bytes_release(qn__bytes *bytes);
  * After a failed add, further adds and commit do nothing and report the same failure. */
 typedef struct qn__writer qn__writer;
 qn_status qn__writer_create(const char *path, qn__writer **out, qn_error *err);
-/* The same for a file that only its owner may read and write, whatever the old one allowed. */
+/* The same for a file that only its owner may read and write. The permissions of the old file are
+ * ignored. */
 qn_status qn__writer_create_private(const char *path, qn__writer **out, qn_error *err);
 qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_error *err);
 /* Makes the whole file at once: `size` bytes of zeros, with their space on the disk, as memory that

@@ -6,8 +6,9 @@
  * A process that is stopped, or whose host is cut off, still holds its flock. The ranks of a run
  * are one owner of the lock: the rank that becomes the writer takes the lock of a rank that its run
  * has excluded. It puts a new file in the place of the old one. The file holds the process, a
- * number that grows with every process that takes the lock, and the owner. A process that goes on
- * finds another file or another number there: it has lost the lock, and must not write. */
+ * number that grows with every process that takes the lock, and the owner. A process that continues
+ * afterwards finds another file or another number there: it has lost the lock, and must not write.
+ */
 #ifndef QN_BASE_FILES_FOLDER_LOCK_H
 #define QN_BASE_FILES_FOLDER_LOCK_H
 

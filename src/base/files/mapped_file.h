@@ -23,8 +23,8 @@ qn_status qn__mapped_file_create(const char *folder, size_t bytes, qn__mapped_fi
  * failure (as create) it is as before. */
 qn_status qn__mapped_file_grow(qn__mapped_file *file, size_t bytes, qn_error *err);
 
-/* Renames a file that was made to `path`, in its folder, with its first `bytes` bytes, which nobody
- * can write to any more. The bytes stay mapped, also when this fails (QN_IO). */
+/* Renames a file that was made to `path`, in its folder, with its first `bytes` bytes, which can no
+ * longer be written to. The bytes stay mapped, also when this fails (QN_IO). */
 qn_status qn__mapped_file_publish(qn__mapped_file *file, const char *path, size_t bytes,
                                   qn_error *err);
 
@@ -49,8 +49,8 @@ int qn__mapped_file_descriptor(const qn__mapped_file *file);
  * as changes. */
 void qn__mapped_file_written(qn__mapped_file *file);
 
-/* 1: somebody may have written to the file since it was opened or published, or since the last call
- * of qn__mapped_file_written; `path` is then where it lies, or "". Its time, links or name may have
+/* 1: the file may have been written to since it was opened or published, or since the last call of
+ * qn__mapped_file_written; `path` is then where it lies, or "". Its time, links or name may have
  * changed instead: another process used it. */
 int qn__mapped_file_changed(const qn__mapped_file *file, char path[PATH_MAX]);
 

@@ -35,7 +35,7 @@ typedef struct qn__optional_library {
     const char *name, *file;          /* "libzstd", "libzstd.so.1" */
     const char *debian, *fedora;      /* packages that have it */
     const qn__library_symbol *symbol; /* the last one has no name */
-    void (*version)(char text[32]);   /* NULL: it tells none */
+    void (*version)(char text[32]);   /* NULL: the library has no such function */
     atomic_int asked;
     qn__library library;
     char about[80];

@@ -1,4 +1,5 @@
-/* The rendezvous address of the ranks that torchrun started, by what it tells each of them. */
+/* The rendezvous address of the ranks that torchrun started, from the environment variables that it
+ * sets. */
 #ifndef QN_CLUSTER_RENDEZVOUS_TORCHRUN_H
 #define QN_CLUSTER_RENDEZVOUS_TORCHRUN_H
 

@@ -1,8 +1,8 @@
 /* Fetches the items of an epoch from a file before they are needed.
  *
- * The order of an epoch is random. A table whose values lie in a file that memory does not hold
- * would be read one page after the other, each when a step waits for it. A thread of its own tells
- * the system which pages come next, so that the disk has many requests at a time. */
+ * The order of an epoch is random. A table in a file that is larger than memory would be read page
+ * by page, each while a step waits for it. A separate thread tells the system which pages come
+ * next, so that the disk has many requests at a time. */
 #ifndef QN_DATA_AHEAD_PAGE_AHEAD_H
 #define QN_DATA_AHEAD_PAGE_AHEAD_H
 
@@ -16,8 +16,8 @@ typedef struct qn__page_ahead qn__page_ahead;
 void qn__page_order(const qn_data *data, int random);
 
 /* For training on `data`, which must outlive it, in the orders that `seed` gives (section 4.3 of
- * docs/exactness.md). NULL where the values lie in memory, or where no thread can be started:
- * nothing else depends on it. */
+ * docs/exactness.md). NULL where the values are in memory, or where no thread can be started; the
+ * training works without it. */
 qn__page_ahead *qn__page_ahead_create(const qn_data *data, uint64_t seed);
 void qn__page_ahead_destroy(qn__page_ahead *ahead); /* accepts NULL */
 

@@ -1,9 +1,9 @@
 /* Fetches the items of an epoch from a file before they are needed.
  *
- * The order of an epoch is random. A table whose values lie in a file that memory does not hold
- * would be read one page after the other, each when a step waits for it. There are two better ways,
- * and this header chooses one. The file is read in order and the items that are needed next are
- * kept (item_scan.h). Or the system is told which pages come next (page_ahead.h). */
+ * The order of an epoch is random. A table in a file that is larger than memory would be read page
+ * by page, each while a step waits for it. There are two better ways, and this header chooses one.
+ * The file is read in order and the items that are needed next are kept (item_scan.h). Or the
+ * system is told which pages come next (page_ahead.h). */
 #ifndef QN_DATA_AHEAD_READ_AHEAD_H
 #define QN_DATA_AHEAD_READ_AHEAD_H
 
@@ -15,8 +15,8 @@ typedef struct qn__read_ahead qn__read_ahead;
 /* For a training of `epochs` epochs on `data`, which must outlive it, in the orders that `seed`
  * gives (section 4.3 of docs/exactness.md). `ranks`: processes of this machine that do the same.
  * `later`: bytes that this process will take for its steps; then items can be kept before the first
- * one. UINT64_MAX: it is not known before some steps were done.
- * NULL where the values lie in memory, or where it cannot be made: nothing else depends on it. */
+ * one. UINT64_MAX: it is not known before some steps were done. NULL where the values are in
+ * memory, or where it cannot be made; the training works without it. */
 qn__read_ahead *qn__read_ahead_create(const qn_data *data, uint64_t seed, uint64_t epochs,
                                       uint32_t ranks, uint64_t later);
 void qn__read_ahead_destroy(qn__read_ahead *ahead); /* accepts NULL */

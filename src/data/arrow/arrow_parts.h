@@ -65,7 +65,7 @@ uint64_t qn__parts_portion(double bytes);
  * the process in place of refusing them. */
 qn_status qn__parts_check_memory(double bytes, const char *what, const char *path, qn_error *err);
 
-/* QN_UNSUPPORTED on a big-endian processor: values are used where they lie in the file. */
+/* QN_UNSUPPORTED on a big-endian processor: values are used in place, as they are in the file. */
 qn_status qn__parts_need_little_endian(const char *path, qn_error *err);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct qn__arrow_source {
      * the stream the same `err` that it gives qn__arrow_fill, and filled it. */
     const qn_status *status;
     /* Tells a reader, after the schema, which columns have a use: wanted[column] is 1. In the parts
-     * the others need no buffers. NULL: nobody asks. */
+     * the others need no buffers. NULL: it need not be told. */
     void (*want)(struct ArrowArrayStream *stream, const uint8_t *wanted);
     /* Of a reader with portions, else NULL. `rows`: those of all portions, asked after `want`;
      * returns 0, as functions of the stream do. The stream ends after each portion. `more` returns

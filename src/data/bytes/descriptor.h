@@ -11,8 +11,8 @@
 qn_status qn__descriptor_read(int fd, const char *path, void *bytes, size_t size, size_t *got,
                               qn_error *err);
 
-/* Reads `size` bytes from byte `from` on, whatever the file's position. Also fails with QN_INPUT
- * when the file has become too short. */
+/* Reads `size` bytes from byte `from` on. The file's position is neither used nor changed. Also
+ * fails with QN_INPUT when the file has become too short. */
 qn_status qn__descriptor_read_at(int fd, const char *path, uint64_t from, void *bytes, size_t size,
                                  qn_error *err);
 

@@ -15,8 +15,8 @@ typedef qn_status (*qn__folder_file)(void *user, const char *name, const struct 
  * nothing, a device or a pipe, folders nested too deeply) or QN_IO. */
 qn_status qn__folder_list(const char *path, qn__folder_file each, void *user, qn_error *err);
 
-/* Reads the first `size` bytes of the file `name` below the folder, and tells the state of the file
- * after that in *after. Fails with QN_IO, and with QN_INPUT when it has become shorter. */
+/* Reads the first `size` bytes of the file `name` below the folder, and sets *after to the state of
+ * the file after that. Fails with QN_IO, and with QN_INPUT when it has become shorter. */
 qn_status qn__folder_read(const char *path, const char *name, void *bytes, size_t size,
                           struct stat *after, qn_error *err);
 

@@ -36,7 +36,7 @@ static inline uint64_t qn__unpacked_bound(uint64_t size) {
 }
 
 typedef enum qn__packed_step {
-    QN__PACKED_MORE, /* it goes on */
+    QN__PACKED_MORE, /* more can follow */
     QN__PACKED_END,  /* the compressed data ended; input may be left */
     QN__PACKED_CORRUPT,
     QN__PACKED_MEMORY

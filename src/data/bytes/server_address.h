@@ -7,8 +7,8 @@
 /* Whether a path is the address of a server: "postgresql://..." or "postgres://...". */
 int qn__is_server(const char *path);
 
-/* The '@' after user and password, or NULL. A password may hold '@', '/' and '?' where somebody
- * did not encode it. */
+/* The '@' after user and password, or NULL. A password that was not encoded may contain '@', '/'
+ * and '?'. */
 const char *qn__server_user_end(const char *address);
 
 /* The address as messages show it: without user, password and options. For qn__free. */

@@ -9,7 +9,7 @@
 enum {
     QN__COMMA_DECIMAL = 1,  /* a comma before decimals */
     QN__COMMA_GROUPED = 2,  /* points between thousands */
-    QN__COMMA_THOUSANDS = 4 /* its comma may stand between thousands, as in 1,500 */
+    QN__COMMA_THOUSANDS = 4 /* its comma may be a separator of thousands, as in 1,500 */
 };
 enum { QN__COMMA_BYTES = 128 };
 
@@ -18,8 +18,8 @@ enum { QN__COMMA_BYTES = 128 };
  * the QN__COMMA_ bits. */
 int qn__comma_read(const qn__cell *cell, char number[QN__COMMA_BYTES], size_t *size);
 
-/* A remedy for a text in a column of numbers that would be a missing value or a number if the file
- * were not read for a model; NULL: it would be neither. */
+/* A remedy for a text in a column of numbers, in a file that is read for a model. NULL unless the
+ * text would be a missing value or a number in a file that is read without a model. */
 const char *qn__text_remedy(const char *text);
 
 /* A text such as "1,5" of a column whose texts may all be numbers; NULL: it has none. */

@@ -1,4 +1,4 @@
-/* Labels that a reader takes one by one, as numbers or texts, and what becomes of all of them.
+/* Labels that a reader takes one by one, as numbers or texts, and their conversion at the end.
  * Whole numbers are settled by qn__labels_settle afterwards (labels.h). */
 #ifndef QN_DATA_CELLS_LABEL_VALUES_H
 #define QN_DATA_CELLS_LABEL_VALUES_H

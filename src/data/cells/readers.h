@@ -45,7 +45,7 @@ typedef struct qn__reader {
     const char *labels_remedy;
     qn__optional_library *library; /* that reads the format; NULL: none is needed */
     int (*probe)(const uint8_t *first, size_t size, const char *path);
-    /* Fills type, items, features, values, memory, release and what else the file tells: labels or
+    /* Fills type, items, features, values, memory, release and what else the file has: labels or
      * targets, schema, image size, notes. The digest, classes and format are the caller's. What a
      * failed call left in `data` is released by qn_data_close. `pool` is never NULL. */
     qn_status (*read)(qn__source *source, const qn_data_options *options, qn__pool *pool,

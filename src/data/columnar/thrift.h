@@ -20,7 +20,7 @@ typedef struct qn__thrift_field {
     int id, type;
 } qn__thrift_field;
 
-/* Goes on to the next field of a struct; 0: there are no more. A field whose value nobody reads has
+/* Goes on to the next field of a struct; 0: there are no more. A field whose value is not read has
  * to be skipped. */
 int qn__thrift_next(qn__thrift *t, qn__thrift_field *field);
 /* Skips a value. */

@@ -36,7 +36,7 @@ void qn__table_cache_end(qn__table_cache *cache);
  * table, mapped where the entry lies. 0: there is none, and `data` is as before. */
 int qn__table_cache_load(qn__table_cache *cache, qn__pool *pool, qn_data *data);
 
-/* Keeps a table that was read. Where its values lie in a file, this becomes the entry, and the
+/* Keeps a table that was read. If its values are in a file, this file becomes the entry, and the
  * values may move. */
 void qn__table_cache_keep(qn__table_cache *cache, qn_data *data);
 

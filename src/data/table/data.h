@@ -25,9 +25,9 @@
 /* Labels that are probably not what was meant (data/cells/labels.h). */
 typedef enum qn__doubt {
     QN__DOUBT_NONE,
-    QN__DOUBT_MANY, /* many whole numbers, and nobody said that they are classes */
+    QN__DOUBT_MANY, /* many whole numbers, and no option says that they are classes */
     QN__DOUBT_ID,   /* many items, each with a label of its own */
-    QN__DOUBT_FEW,  /* whole numbers, each in few items, and nobody said that they are classes */
+    QN__DOUBT_FEW,  /* whole numbers, each in few items, and no option says that they are classes */
     QN__DOUBT_COMMA /* texts that may be numbers with a decimal comma */
 } qn__doubt;
 
@@ -102,7 +102,7 @@ static inline double qn__data_number(const qn_data *data, uint64_t i, size_t fea
  * threads of `pool` (NULL: all cores for a large table, else the caller's alone). */
 void qn__data_finish(qn_data *data, qn__pool *pool);
 
-/* The same for values in memory, where nobody else can change them: the digest is computed when it
+/* The same for values in memory that only this library can change: the digest is computed when it
  * is asked for. Statistics do not need it, and it takes longer than they do for few columns. On
  * failure the caller still owns `data`. */
 qn_status qn__data_finish_later(qn_data *data, qn_error *err);
@@ -145,8 +145,8 @@ void qn__late_digest_free(qn__late_digest *late);
 /* Any threads may ask. The text lives as long as `late`. */
 const char *qn__late_digest_text(qn__late_digest *late);
 
-/* Whether the file in which the values of a table lie still has them, after they were used: fails
- * with QN_IO if somebody wrote to it meanwhile. Reads the file only if its time changed. */
+/* Checks, after the values of a table were used, that the file that contains them has not changed:
+ * fails with QN_IO if it was written to meanwhile. Reads the file only if its time changed. */
 qn_status qn__data_check_file(const qn_data *table, qn_error *err);
 
 /* A view of the `count` items whose bit in `marks` is `mark`, in ascending order; `all` must

@@ -8,7 +8,8 @@
 /* Whether a value is missing; NaN by its definition. */
 static inline int qn__is_missing(float value) { return value != value; }
 
-/* The bits of a missing value in a table, whatever NaN was read: digests depend on them. */
+/* The bits of every missing value in a table; the bits of a NaN that was read are replaced. Digests
+ * depend on them. */
 #define QN__MISSING_BITS UINT32_C(0x7fc00000)
 
 static inline void qn__set_missing(float *value) {

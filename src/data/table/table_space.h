@@ -19,7 +19,7 @@ typedef struct qn__table_space {
 /* Space for the values of data->items items of the type and the features that `data` has, all
  * zeros: data->values, data->memory and data->release; data->in_file is that where it is a file.
  * What a call before made is released first. `data->buffer` says how; NULL: in memory. Fails with
- * QN_MEMORY; the message tells what to do where the table needs a file and has none. */
+ * QN_MEMORY; the remedy says what to do if the table needs a file and cannot have one. */
 qn_status qn__table_space_make(qn_data *data, qn_error *err);
 
 /* Converts a table of bytes to floats, in new memory: the values of the first `items` items, and

@@ -27,7 +27,8 @@ static inline void qn__wide_see_real(qn__wide_facts *facts, double value) {
     facts->fraction |= !(fabs(value) < 0x1p63 && value == (double)(int64_t)value);
 }
 
-/* Whether they span so little that more than half of a float's 24 bits tell nothing. */
+/* Whether the range of the values is so small that more than half of a float's 24 bits are the same
+ * in all of them. */
 static inline int qn__wide_spans_little(const qn__wide_facts *facts) {
     return fmax(fabs(facts->lo), fabs(facts->hi)) > 4096.0 * (facts->hi - facts->lo);
 }

@@ -32,7 +32,7 @@ qn_status qn__csv_survey_sort(qn__csv_survey *survey, qn_error *err);
 /* The shape with which to parse the lines; its special columns belong to the survey. */
 const qn__row_shape *qn__csv_survey_shape(const qn__csv_survey *survey);
 /* Makes space in `data`, whose items and features are known, for the exact values of columns that
- * have some, and tells the shape where they go. Fails with QN_MEMORY. */
+ * have some, and sets their places in the shape. Fails with QN_MEMORY. */
 qn_status qn__csv_survey_keep_exact(qn__csv_survey *survey, qn_data *data, qn_error *err);
 qn_data_type qn__csv_survey_type(const qn__csv_survey *survey);
 /* The rules of reading that changed something. */

@@ -20,9 +20,8 @@ typedef struct qn__gpu_array {
     void *host; /* of VALUES without totals: a place for those of a launch */
 } qn__gpu_array;
 
-/* Memory for the items of a launch. There are two: while the device computes in one, the inputs of
- * the next launch are copied to the other, after the results of the last launch were copied from
- * it. */
+/* Memory for the items of a launch. There are two. While the device computes in one, the results of
+ * the last launch are copied from the other, and then the inputs of the next launch to it. */
 typedef struct qn__gpu_space {
     qn__gpu_memory faults, items[QN__KERNEL_ARRAYS];
 } qn__gpu_space;

@@ -68,7 +68,7 @@ typedef struct qn__recipe {
     char *weight; /* the column of the items' weights, "" for one without a name; NULL: none */
     char *class_weight; /* as qn__class_weight_tidy writes it; NULL: all are 1 */
     /* From here on contract 4. */
-    char valid_data[65]; /* digest of the validation file that tells the best epoch; "": none */
+    char valid_data[65]; /* digest of the validation file that decides the best epoch; "": none */
     /* From here on contract 5. */
     qn__shape shape; /* of the items, where qn__recipe_needs_shape; else all are 0 */
     /* From here on contract 6: written where it is not 0. */
@@ -114,7 +114,7 @@ qn_status qn__recipe_refuse(qn_error *err, const char *option, const char *remed
  * as --batch. */
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err);
 
-/* Checks that there are validation items where they tell the best epoch. Fails with QN_USAGE. */
+/* Checks that there are validation items where they decide the best epoch. Fails with QN_USAGE. */
 qn_status qn__recipe_check_best(const qn__recipe *recipe, qn_error *err);
 
 /* Parts of qn__recipe_check. */

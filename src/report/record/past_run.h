@@ -26,7 +26,7 @@ typedef struct qn__past_run {
 /* The caller releases *out, which is empty after a failure. Fails with QN_IO (no record), QN_FORMAT
  * (a damaged one) or QN_MEMORY. */
 qn_status qn__past_run_read(const char *folder, qn__past_run *out, qn_error *err);
-/* The same of the two files' texts, copied; `name` stands for the folder in messages. */
+/* The same of the two files' texts, copied; messages use `name` in place of the folder. */
 qn_status qn__past_run_parse(const char *name, const qn__text *about, const qn__text *metrics,
                              qn__past_run *out, qn_error *err);
 void qn__past_run_release(qn__past_run *run);

@@ -75,7 +75,7 @@ void qn__user_word(const qn__user_parser *p, const qn__user_token *token,
                    char word[QN__USER_NAME_MAX + 1]);
 
 /* Writes C. qn__user_move first begins a new line where the token does, so that a compiler's
- * messages tell the user's lines. */
+ * messages name the user's lines. */
 void qn__user_move(qn__user_parser *p, const qn__user_token *token);
 #define qn__user_write(p, ...) qn__text_add(&(p)->source->functions, __VA_ARGS__)
 size_t qn__user_written(const qn__user_parser *p);

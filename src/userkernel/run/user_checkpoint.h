@@ -1,5 +1,5 @@
 /* The state of a user kernel between two of its iterations, or two of its items, as a file, from
- * which a run goes on with the same results. docs/formats.md describes the file. */
+ * which a run continues with the same results. docs/formats.md describes the file. */
 #ifndef QN_USERKERNEL_RUN_USER_CHECKPOINT_H
 #define QN_USERKERNEL_RUN_USER_CHECKPOINT_H
 
@@ -7,8 +7,8 @@
 #include "userkernel/run/user_kernel.h"
 
 /* Takes what the options say about checkpoints; the rank that writes them locks the file. Fails
- * with QN_USAGE, also where a file is there that nobody asked to resume, QN_BUSY (another run has
- * locked it), QN_IO or QN_MEMORY. qn__user_checkpoint_end ends the lock. */
+ * with QN_USAGE, also where a file exists and `resume` is 0, QN_BUSY (another run has locked it),
+ * QN_IO or QN_MEMORY. qn__user_checkpoint_end ends the lock. */
 qn_status qn__user_checkpoint_set(qn_kernel *kernel, const qn_kernel_options *options,
                                   qn_error *err);
 

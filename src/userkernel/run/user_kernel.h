@@ -49,7 +49,7 @@ typedef struct qn__user_checkpoint {
     qn__state_file *file; /* userkernel/run/user_state_file.h; NULL without a path */
     int is_partial;       /* 1: the file had a later state, which was incomplete */
     double written;       /* time of the last one, or of the begin */
-    int is_resumed;       /* the run goes on from the file */
+    int is_resumed;       /* 1: the run continues from the file */
     int is_own;      /* 1: the file, if it exists, was written by this run or by the run that it
                         continues */
     char note[1040]; /* why the last one could not be written; "" */
