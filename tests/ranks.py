@@ -1,12 +1,15 @@
 """Starting the ranks of a run by hand, on this machine, and waiting for all of them."""
 
 import random
+import re
 import socket
 import subprocess
 import sys
 import time
 
 import pytest
+
+import builds
 
 
 def free_port():
@@ -20,6 +23,31 @@ def free_port():
             except OSError:
                 pass  # somebody has it
     raise OSError("no port is free")
+
+
+def sockets_at(port):
+    """How many connections the listener at that port of 127.0.0.1 has accepted or is about to;
+    -1: nobody listens there."""
+    with open("/proc/net/tcp") as table:
+        states = [line.split()[3] for line in table if line.split()[1] == f"0100007F:{port:04X}"]
+    return states.count("01") if "0A" in states else -1
+
+
+ENDPOINT = 400  # bytes of an endpoint, which a rank sends after its handshake, which has fewer
+
+
+def passed_at(port):
+    """Bytes that the listener at that port has sent and received, of each connection."""
+    builds.require("ss")
+    told = subprocess.run(["ss", "-HtniO", "state", "established", f"sport = :{port}"], text=True, check=True,
+                          capture_output=True).stdout.splitlines()
+    return [tuple(int((re.search(rf"bytes_{way}:(\d+)", line) or [0, 0])[1]) for way in ("sent", "received"))
+            for line in told]
+
+
+def have_come(port, count):
+    """Whether somebody listens at that port, and so many ranks have connected and sent their endpoints."""
+    return sockets_at(port) == count and sum(got >= ENDPOINT for _, got in passed_at(port)) == count
 
 
 def tail(text):

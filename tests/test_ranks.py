@@ -670,21 +670,13 @@ def test_another_host_writes_the_model(net, quern, tmp_path):
 
 # ---------------------------------------------------------------- ranks that are started again
 
-def sockets_at(port):
-    """How many connections the listener at that port of 127.0.0.1 has accepted or is about to;
-    -1: nobody listens there."""
-    with open("/proc/net/tcp") as table:
-        states = [line.split()[3] for line in table if line.split()[1] == f"0100007F:{port:04X}"]
-    return states.count("01") if "0A" in states else -1
-
-
 class Rendezvous:
     """Ranks of one run that are started one by one, and again."""
 
-    def __init__(self, quern, count, folder, timeout=60):
+    def __init__(self, quern, count, folder):
         self.port = ranks.free_port()
         self.words = [quern, *SMALL, "-o", folder / "m", "--meet", f"127.0.0.1:{self.port}",
-                      "--ranks", count, "--meet-timeout", timeout]
+                      "--ranks", count]
         self.rank = {}
         self.started = []
 
@@ -696,9 +688,9 @@ class Rendezvous:
             p.kill()
             p.communicate()
 
-    def start(self, *which):
+    def start(self, *which, more=()):
         for i in which:
-            self.rank[i] = subprocess.Popen([*map(str, self.words), "--rank", str(i)], text=True,
+            self.rank[i] = subprocess.Popen([*map(str, [*self.words, *more]), "--rank", str(i)], text=True,
                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.started.append(self.rank[i])
 
@@ -708,9 +700,8 @@ class Rendezvous:
             self.rank[i].wait()
 
     def wait_until(self, connections):
-        """Rank 0 listens, and so many others have connected to it."""
-        wait_for(lambda: sockets_at(self.port) == connections)
-        time.sleep(0.2)  # for the handshakes
+        """Rank 0 listens, and so many others have told it where they are."""
+        wait_for(lambda: ranks.have_come(self.port, connections))
 
     def all_meet(self, run_quern, folder):
         assert [p.wait(timeout=60) for p in self.rank.values()] == [0] * len(self.rank)
@@ -766,8 +757,8 @@ def test_rank_0_is_killed_while_ranks_connect(quern, run_quern, tmp_path):
         job.wait_until(1)
         job.rank[2].send_signal(signal.SIGSTOP)
         job.start(1)
-        wait_for(lambda: sockets_at(job.port) == -1)  # rank 0 listens no more: all have come
-        time.sleep(0.2)
+        wait_for(lambda: ranks.sockets_at(job.port) == -1)  # rank 0 listens no more: all have come
+        wait_for(lambda: [sent > 3 * ranks.ENDPOINT for sent, _ in ranks.passed_at(job.port)] == [True, True])
         job.kill(0)
         job.start(0)
         job.wait_until(1)
@@ -777,8 +768,10 @@ def test_rank_0_is_killed_while_ranks_connect(quern, run_quern, tmp_path):
 
 def test_rank_0_that_is_not_started_again(quern, tmp_path):
     """The others wait for it as long as they wait for each other, and say so."""
-    with Rendezvous(quern, 3, tmp_path, timeout=3) as job:
-        job.start(0, 1)
+    with Rendezvous(quern, 3, tmp_path) as job:
+        job.start(0)
+        job.wait_until(0)
+        job.start(1, more=["--meet-timeout", 3])
         job.wait_until(1)
         job.kill(0)
         out, err = job.rank[1].communicate(timeout=60)
