@@ -176,15 +176,12 @@ def test_refused_as_the_driver_says(run_quern, fake, tmp_path, plan, says):
     ("hang=4", "hangs: it was given 1 seconds", "--device-timeout"),
 ])
 def test_what_fails_at_open_is_told(run_quern, fake, tmp_path, plan, says, remedy):
-    begun = time.monotonic()
     limit = 1 if plan.startswith("hang") else 60
     done = run_quern("train", "--devices", "opencl:0", "--device-timeout", limit,
                      "-o", tmp_path / "model", env=fake(plan), status=None)
     assert done.returncode not in (0, -6, -11)
     text = done.stderr.replace("\n  ", " ")
     assert re.search(NAME, text) and says in text and remedy in text, text
-    if plan.startswith("hang"):
-        assert time.monotonic() - begun < 30
 
 
 def test_a_stopped_process_has_not_waited(quern, pocl, tmp_path):
