@@ -145,7 +145,7 @@ class Hosts:
 
     def _do(self, pid, script):
         subprocess.run(["nsenter", "-t", str(pid), "-n", "sh", "-ec", script], check=True,
-                       timeout=30)
+                       timeout=60)
 
     def _write_agent(self):
         """What mpirun calls in place of ssh: AGENT [options] HOST COMMAND..."""
@@ -180,7 +180,7 @@ class Hosts:
 
     def read(self, i, path):
         """A file as host i sees it; None where there is none."""
-        done = subprocess.run(self.on(i, ["cat", path]), capture_output=True, timeout=30)
+        done = subprocess.run(self.on(i, ["cat", path]), capture_output=True, timeout=60)
         return done.stdout if done.returncode == 0 else None
 
     def hostfile(self, slots, form="{} slots={}"):

@@ -158,7 +158,7 @@ class Slurm:
     def __exit__(self, *_):
         # unshare holds the first process of the namespaces; when that is killed, all are.
         self.first.kill()
-        self.first.wait(timeout=20)
+        self.first.wait(timeout=60)
 
     def _wait(self, condition, seconds, complaint):
         end = time.monotonic() + seconds * machine.PATIENCE
@@ -189,7 +189,7 @@ class Slurm:
 
     def _out(self, *command):
         try:
-            return self.run(*command, timeout=20).stdout.strip()
+            return self.run(*command, timeout=60).stdout.strip()
         except subprocess.TimeoutExpired:
             return ""
 

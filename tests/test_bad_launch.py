@@ -98,7 +98,7 @@ def test_a_launchers_variables_without_the_launcher(run_quern, tmp_path, variabl
     env = launch.clean_environment(**dict(v.split("=", 1) for v in variables.split()))
     wait = ["--meet-timeout", "2"] if status else []  # which a single process refuses
     done = run_quern(*SMALL, "--quiet", "-o", tmp_path / "m", *wait, env=env, status=status,
-                     timeout=30)
+                     timeout=60)
     assert re.search(says, done.stderr)
     assert status == 0 or (says and not (tmp_path / "m").exists())
 
@@ -206,7 +206,7 @@ def test_a_rank_that_ends_while_others_wait_for_a_third(quern, tmp_path, who, nu
     try:
         wait_for(lambda: ranks.have_come(port, 1) or None not in [p.poll() for p in both])
         both[who].send_signal(number)
-        text = [p.communicate(timeout=30)[1] for p in both]
+        text = [p.communicate(timeout=60)[1] for p in both]
     finally:
         for p in both:
             p.kill()

@@ -174,7 +174,7 @@ def test_a_fifo_as_a_model_waits_for_its_writer(quern, run_quern, tmp_path):
         with pytest.raises(subprocess.TimeoutExpired):
             waiting.wait(1)
         waiting.terminate()
-        assert waiting.wait(20) == 130
+        assert waiting.wait(60) == 130
 
 
 def rows():

@@ -132,7 +132,7 @@ def test_two_writers_lose_nothing(quern, tmp_path):
         thread.start()
     while not (tmp_path / "runs.sqlite").exists() or (tmp_path / "runs.sqlite").stat().st_size == 0:
         time.sleep(0.001)
-    base = sqlite3.connect(tmp_path / "runs.sqlite", isolation_level=None, timeout=30)
+    base = sqlite3.connect(tmp_path / "runs.sqlite", isolation_level=None, timeout=60)
     base.execute("BEGIN EXCLUSIVE")
     time.sleep(0.2)
     base.execute("COMMIT")

@@ -42,7 +42,7 @@ REFUSED = [
 @pytest.mark.parametrize("args, words", REFUSED, ids=[" ".join(args[-4:]) for args, _ in REFUSED])
 def test_refused(quern, tmp_path, args, words):
     (tmp_path / "t.csv").write_text("1,2\n0,3\n")
-    done = subprocess.run([quern, *args], cwd=tmp_path, capture_output=True, text=True, timeout=30)
+    done = subprocess.run([quern, *args], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and words in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) >= 2
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
@@ -54,7 +54,7 @@ def test_refused(quern, tmp_path, args, words):
 def test_taken(quern, tmp_path, args):
     (tmp_path / "t.csv").write_text("1,2\n0,3\n" * 9)
     done = subprocess.run([quern, *TRAIN, "--data", "t.csv", "--threads", "1", *args], cwd=tmp_path,
-                          capture_output=True, text=True, timeout=30)
+                          capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
 
@@ -85,6 +85,6 @@ def test_one_rank_of_a_launcher_may_have_the_options_of_many(quern, tmp_path):
     """So that a script is right for any number of ranks. The launcher here is one rank of Slurm."""
     (tmp_path / "t.csv").write_text("1,2\n0,3\n" * 9)
     done = subprocess.run([quern, *TRAIN, "--data", "t.csv", "--threads", "1", "--data-from-rank0"],
-                          cwd=tmp_path, capture_output=True, text=True, timeout=30,
+                          cwd=tmp_path, capture_output=True, text=True, timeout=60,
                           env={"SLURM_STEP_NUM_TASKS": "1", "PATH": "/usr/bin:/bin"})
     assert done.returncode == 0, done.stderr

@@ -293,8 +293,8 @@ static int munged_begin(daemon_of_test *d) {
               log, pid, socket, (char *)NULL);
         _exit(127);
     }
-    for (int i = 0; i < 100; ++i) {
-        usleep(50000);
+    for (int i = 0; i < 6000; ++i) {
+        usleep(10000);
         if (access(d->socket, F_OK) == 0)
             return 1;
         if (waitpid(d->pid, NULL, WNOHANG) == d->pid) {
