@@ -424,7 +424,7 @@ static void test_a_fifo_is_no_checkpoint(void **state) {
     qn__checkpoints *c = open_folder();
     write_step(c, 60);
     assert_int_equal(mkfifo(in_folder(name), 0600), 0);
-    alarm(10);
+    alarm(60);
     assert_int_equal(qn__checkpoints_last(c, &got, &found, NULL, NULL, &err), QN_IO);
     check_refused(&err, name, "FIFO");
     err = (qn_error){0};
@@ -446,7 +446,7 @@ static void test_a_fifo_is_no_lock(void **state) {
     qn__checkpoints *c;
     qn_error err = {0};
     assert_int_equal(mkfifo(in_folder("lock"), 0600), 0);
-    alarm(10);
+    alarm(60);
     assert_int_equal(qn__checkpoints_open(folder, NULL, &c, &err), QN_IO);
     check_refused(&err, "lock", "FIFO");
     alarm(0);
