@@ -467,7 +467,7 @@ def body_of(name, sources):
     """The text of the function's definition, or an empty one."""
     head = re.compile(rf"^\w[^;{{}}()=]*\b{name}\([^;{{}}]*\)\s*{{", re.MULTILINE)
     for text in sources:
-        match = head.search(text)
+        match = head.search(text) if f"{name}(" in text else None
         if match:
             return re.split(r"^}", text[match.end():], maxsplit=1,
                             flags=re.MULTILINE)[0]

@@ -55,7 +55,7 @@ def folder_of(path):
 # Of the files of so many last commits, those with the most changed lines are looked at, and fewer of
 # them deeply; make lint looks at all.
 COMMITS = 4
-MOST, MOST_DEEP = 24, 6
+MOST, MOST_DEEP = 16, 3
 
 SHALLOW = ["--extra-arg=-Xclang", "--extra-arg=-analyzer-config", "--extra-arg=-Xclang",
            "--extra-arg=mode=shallow"]

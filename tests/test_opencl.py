@@ -220,7 +220,12 @@ def test_a_built_program_is_kept(run_quern, fake, cache):
     kept = [f for f in cache.iterdir() if f.is_file()]
     assert len(kept) == 1 and kept[0].stat().st_mode & 0o777 == 0o600
     assert measured(run_quern, fake("binaries=1,source=1"))[0]  # the text is not needed any more
-    # Other options, another program; it is kept before the device fails, which saves compiling kernels.
+
+
+@machine.LONG
+def test_other_options_are_another_program(run_quern, fake, cache):
+    """It is kept before the device fails, which saves compiling kernels."""
+    assert measured(run_quern, fake("binaries=1,launch=1"))[0] is None
     assert measured(run_quern, fake("binaries=1,atomics=0,launch=1"))[0] is None
     assert len(list(cache.iterdir())) == 2
 

@@ -30,6 +30,7 @@ def name_of(source):
 FEWER = {"device.conformance": {"QN_TEST_CASES": "7", "OCL_ICD_VENDORS": "/nonexistent"},
          "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
          "cluster.membership.view": {"QN_TEST_CASES": "20"},
+         "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
          "tests.gpu_kernels": {"QN_TEST_SEED": "2", "QN_TEST_CASES": "1"},
          "tests.gpu_worker": {"QN_TEST_CASES": "10", "QN_TEST_STRIDE": "3"}}
 
@@ -92,7 +93,7 @@ def no_threads(tmp_path_factory):
 LONG_SANITIZED = ["tests.gpu_intgemm", "tests.gpu_worker", "device.cpu.integer.intgemm",
                   "device.cpu.integer.intgemm_raw", "device.cpu.float.kernels", "device.cpu.float.map",
                   "device.cpu.float.outer", "device.cpu.float.slide", "kernels.runtime.elementary_functions",
-                  "device.cpu.worker.cpu_measure",
+                  "device.cpu.worker.cpu_measure", "device.gpu.gpu_selftest",
                   "layer.window", "num.elementary", "team.virtual_ranks"]
 
 

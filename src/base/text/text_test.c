@@ -91,7 +91,7 @@ static void test_plain_texts(void **state) {
         qn__float_plain(table[i].value, text);
         assert_string_equal(text, table[i].text);
     }
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < 20000; i++) {
         const float value = float_of(next_random());
         char text[40];
         float back = 0;
@@ -106,7 +106,7 @@ static void test_plain_texts(void **state) {
 static void test_round_trip_of_random_bits(void **state) {
     (void)state;
     int tried = 0;
-    while (tried < 100000) {
+    while (tried < 20000) {
         const uint32_t bits = next_random();
         const float value = float_of(bits);
         if (!isfinite(value))
@@ -168,7 +168,7 @@ static void test_table_of_roundings(void **state) {
  * there. */
 static void test_random_decimals_against_strtof(void **state) {
     (void)state;
-    for (int i = 0; i < 200000; i++) {
+    for (int i = 0; i < 60000; i++) {
         const float value = float_of(next_random() & 0x7fffffff);
         if (!isfinite(value) || value >= 0x1p127f)
             continue;
