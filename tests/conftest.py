@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import builds  # noqa: E402  (needs the line above)
 import machine  # noqa: E402
+import recipes  # noqa: E402
 
 # These build for themselves what they need, or need no program.
 NO_PROGRAM = {"test_hosts", "test_house", "test_lint", "test_units"}
@@ -56,7 +57,7 @@ def begin_signals():
 # Folders of tests in memory: programs write their files through to the disk, for which most tests would
 # wait longer than they compute. The number is that of the process that will remove the folder.
 IN_MEMORY = "/dev/shm"
-FOLDER = "quern-tests-"
+FOLDER = "pytest-in-memory-"
 SPACE = 4 << 30
 
 
@@ -241,6 +242,8 @@ def quern():
     path = os.path.abspath(os.environ["QUERN"])
     if not os.access(path, os.X_OK):
         pytest.fail(f"there is no program at {path}", pytrace=False)
+    with builds.alone("digits"):
+        recipes.make_few_digits([path])
     return path
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import builds
 import machine
+import recipes
 
 
 def events(text):
@@ -220,7 +221,7 @@ def test_bad_usage(run_quern, words, says):
 
 # ---------------------------------------------------------------- --devices in a run
 
-SMALL = ["--model", "dense 12 tanh; dense 10 softmax", "--epochs", "1", "--quiet"]
+SMALL = [*recipes.DIGITS, "--model", "dense 12 tanh; dense 10 softmax", "--epochs", "1", "--quiet"]
 
 
 @pytest.mark.parametrize("how", [["--devices", "cpu"], ["--devices", "cpu:1"],

@@ -20,6 +20,7 @@ import builds
 import hosts
 import launch
 import machine
+import recipes
 from builds import ROOT
 
 yaml = pytest.importorskip("yaml", reason="scripts/setup.sh installs it")
@@ -35,8 +36,8 @@ ARGUMENTS = ["train", "--data", "train.csv", "--test", "test.csv", "--epochs", "
 RUN = ["run", "--kernel", "heat.c", "--in", "u=u.npy", "--out", "u_new=end.npy", "--iterations", "100000"]
 SUBMIT = ["submit", "--kubernetes", "--image", "registry.example/quern", "--cpus", "8"]
 # A second or two on a core, in small steps, with a checkpoint now and then.
-JOB = ["train", "--model", "dense 60 tanh; dense 10 softmax", "--batch", "16", "--epochs", "4", "--json",
-       "--threads", "1", "-o", "m"]
+JOB = ["train", *(w for name, path in recipes.FEW.items() for w in (f"--{name}", path.name)), "--model",
+       "dense 60 tanh; dense 10 softmax", "--batch", "16", "--epochs", "20", "--json", "--threads", "1", "-o", "m"]
 
 
 def digest(path):
@@ -205,6 +206,12 @@ class Operator:
         return found
 
 
+def give(folder):
+    """The data of JOB, in the folder where it begins."""
+    for path in recipes.FEW.values():
+        shutil.copy(path, folder)
+
+
 @pytest.fixture
 def operator(run_quern, quern):
     """operator(mpirun): an MPIJob of three workers that submit wrote, and `folder`, which its pods see."""
@@ -212,6 +219,7 @@ def operator(run_quern, quern):
     with hosts.Hosts(4, names=["m-launcher", *(f"m-worker-{i}" for i in range(3))]) as net:
         folder = net.folder / "data"
         folder.mkdir()
+        give(folder)
 
         def make(mpirun="mpirun.openmpi", mixed=False, words=(*JOB, "--checkpoint", "m.checkpoint",
                                                               "--checkpoint-every", 200)):
@@ -230,6 +238,7 @@ def operator(run_quern, quern):
 @pytest.fixture(scope="module")
 def wanted(run_quern, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wanted")
+    give(folder)
     run_quern(*JOB, cwd=folder)
     return digest(folder / "m")
 

@@ -35,7 +35,8 @@ def words_of(name, files):
             "--threads", "1"]
 
 
-SMALL = ["train", "--epochs", "1", "--batch", "512", "--model", "dense 10 softmax", "--threads", "1"]
+SMALL = ["train", *recipes.DIGITS, "--epochs", "1", "--batch", "160", "--model", "dense 10 softmax",
+         "--threads", "1"]
 
 
 def said(done, *texts, at=0, own=()):
@@ -105,9 +106,9 @@ def test_report(quern, tmp_path):
     assert [e["event"] for e in events] == ["start", "epoch", "epoch", "end"]
     assert [n.split(" on ")[0] for n in events[0]["ranks"]] == ["rank 0", "rank 1", "rank 2"]
     end = events[-1]
-    assert end["items"] == 40000 and [r["rank"] for r in end["ranks"]] == [0, 1, 2]
-    assert sum(r["items"] for r in end["ranks"]) == 40000
-    assert sum(w["items"] for w in end["workers"]) == 40000
+    assert end["items"] == 2 * recipes.FEW_ITEMS and [r["rank"] for r in end["ranks"]] == [0, 1, 2]
+    assert sum(r["items"] for r in end["ranks"]) == 2 * recipes.FEW_ITEMS
+    assert sum(w["items"] for w in end["workers"]) == 2 * recipes.FEW_ITEMS
     assert [w["rank"] for w in end["workers"]] == [0, 1, 2]
     for r in end["ranks"]:
         assert r["lost"] is False and r["recoveries"] == 0
@@ -381,7 +382,7 @@ def test_alone_whatever_the_launcher_says(run_quern, tmp_path):
 
 # ---------------------------------------------------------------- interruptions and deaths
 
-LONG = ["train", "--epochs", "1000", "--model", "dense 64 relu; dense 10 softmax", "--threads", "1"]
+LONG = ["train", *recipes.DIGITS, "--epochs", "5000", "--model", "dense 64 relu; dense 10 softmax", "--threads", "1"]
 
 
 def wait_for(what, seconds=60):
@@ -420,8 +421,8 @@ def test_going_on_with_other_counts(quern, files, tmp_path):
 
 
 def test_the_next_rank_speaks_when_the_first_dies(quern, run_quern, tmp_path):
-    words = ["train", "--epochs", "8", "--model", "dense 32 relu; dense 10 softmax", "--threads", "1",
-             "--batch", "512", "--json"]
+    words = ["train", *recipes.DIGITS, "--epochs", "8", "--model", "dense 32 relu; dense 10 softmax",
+             "--threads", "1", "--batch", "160", "--json"]
     run_quern(*words, "-o", tmp_path / "alone")
     trace = tmp_path / "trace.json"
     env = dict(os.environ, **midprint.environment(midprint.library(tmp_path), "after", '"event":"epoch","epoch":2,'))

@@ -19,15 +19,16 @@ import pytest
 
 import builds
 import machine
+import recipes
 from builds import ROOT
 from slurm import NODES, Slurm
 
 DEPLOY = ROOT / "deploy" / "slurm"
 # Half a second on a core, in small steps, with a checkpoint now and then.
-JOB = ["--model", "dense 60 tanh; dense 10 softmax", "--batch", "16", "--epochs", "3", "--threads",
-       "1", "--json"]
+JOB = [*recipes.DIGITS, "--model", "dense 60 tanh; dense 10 softmax", "--batch", "16", "--epochs", "15",
+       "--threads", "1", "--json"]
 # For what is interrupted: it must not be over before that.
-LONGER = [a if a != "3" else "12" for a in JOB]
+LONGER = [a if a != "15" else "60" for a in JOB]
 OFTEN = ["--checkpoint-every", "200"]
 
 
@@ -240,7 +241,7 @@ def test_its_node_goes(slurm, script, wanted, tmp_path, until_checkpoint, how):
 
 def test_cancelled_it_stays_so(slurm, quern, script, tmp_path, until_checkpoint):
     env = {"QUERN_JOBS": str(tmp_path / "jobs")}
-    args = [a if a != "3" else "400" for a in JOB]
+    args = [a if a != "15" else "2000" for a in JOB]
     out = slurm.ask(quern, "submit", "--slurm", "--cpus", "2", "--json", "train", *args, *OFTEN, "-o",
                     "m", cwd=tmp_path, env=env)
     job = json.loads(out)["id"]
