@@ -109,7 +109,8 @@ def test_absence_is_explained(run_quern, bare, tmp_path, plan, part, says, remed
     listed = events(run_quern("devices", "--json", "--measure", "none", env=env).stdout)
     assert not devices(listed)
     assert says in absence(listed) and remedy in absence(listed)
-    done = run_quern("train", "--devices", "opencl:0", "-o", tmp_path / "model", env=env, status=None)
+    done = run_quern("train", *recipes.DIGITS, "--devices", "opencl:0", "-o", tmp_path / "model", env=env,
+                     status=None)
     assert done.returncode not in (0, -6, -11) and says in done.stderr
 
 
@@ -149,7 +150,8 @@ def test_refused_as_the_driver_says(run_quern, fake, tmp_path, plan, says):
     device = devices(listed)[0]
     assert device["refused"] is True and device["automatic"] is False
     assert says in device["reason"]
-    done = run_quern("train", "--devices", "opencl:0", "-o", tmp_path / "model", env=env, status=None)
+    done = run_quern("train", *recipes.DIGITS, "--devices", "opencl:0", "-o", tmp_path / "model", env=env,
+                     status=None)
     assert done.returncode not in (0, -6, -11) and says in done.stderr
 
 
@@ -177,7 +179,7 @@ def test_refused_as_the_driver_says(run_quern, fake, tmp_path, plan, says):
 ])
 def test_what_fails_at_open_is_told(run_quern, fake, tmp_path, plan, says, remedy):
     limit = 1 if plan.startswith("hang") else 60
-    done = run_quern("train", "--devices", "opencl:0", "--device-timeout", limit,
+    done = run_quern("train", *recipes.DIGITS, "--devices", "opencl:0", "--device-timeout", limit,
                      "-o", tmp_path / "model", env=fake(plan), status=None)
     assert done.returncode not in (0, -6, -11)
     text = done.stderr.replace("\n  ", " ")
