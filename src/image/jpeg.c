@@ -1,6 +1,5 @@
 #include "image/jpeg.h"
 #include "image/image_faults.h"
-#include <string.h>
 
 /* Own declarations of the parts of libturbojpeg.so.0 in use (turbojpeg.h of versions 2 and 3). */
 enum { PIXELS_RGB = 0, PIXELS_GREY = 6, STOP_ON_WARNING = 8192 };

@@ -1,7 +1,5 @@
 #include "layer/window.h"
 
-#include <stdio.h>
-
 #define HELP                                                                                       \
     "a window's height and width are whole numbers from 1 to 255: \"3x3\", or \"3\" for both"
 

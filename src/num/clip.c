@@ -1,6 +1,5 @@
 #include "num/clip.h"
 
-#include "num/sums.h"
 #include <math.h>
 
 /* Adds `value` * 2^shift, shift from 0 to 95. */

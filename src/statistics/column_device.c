@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "data/table/table_columns.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { CHUNK = 1 << 16, MOST_CHUNKS = 64, MOST_TARGETS = 64, LEAST_TARGET = 1 << 12 };
 enum { MOST_CLASSES = 1 << 16, PART = 1 << 10, TILE = QN__COLUMN_TILE, WORDS = QN__COLUMN_WORDS };

@@ -1,7 +1,6 @@
 #include "base/memory.h"
 #include "statistics/column_round.h"
 #include "data/table/table_columns.h"
-#include <string.h>
 
 /* Columns of a line of a cache, which are taken out of the rows together; and those of a thread at
  * least. Words of a round, if a column has no more. */

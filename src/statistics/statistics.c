@@ -18,7 +18,6 @@
 #include "data/table/table_columns.h"
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { FEW_VALUES = 1 << 15, MOST_QUANTILES = 1000, MOST_BINS = 1000000 };
 enum { MOST_GROUPS = 1 << 16, MOST_PAIRED = 4096 };

@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     THREADS_MAX = 4096, /* more is a typing error, not a machine */

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { ROOM = 1 << 18, TRACKS = 128, TEXTS = 4096, TEXT = 160, NO_TEXT = UINT16_MAX };
 

@@ -4,7 +4,6 @@
 #include "base/text/text.h"
 #include "data/cells/commas.h"
 #include "data/cells/label_values.h"
-#include "data/cells/labels.h"
 #include "data/cells/text_column.h"
 #include "data/table/dates.h"
 #include "data/table/missing.h"

@@ -10,7 +10,6 @@
 #include "data/table/rules.h"
 #include "data/table/table_space.h"
 #include <stdio.h>
-#include <string.h>
 
 static qn_status refuse_use(const qn__arrow_column *c, qn_error *err) {
     const int label = c->use == QN__ARROW_LABEL;

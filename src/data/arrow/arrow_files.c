@@ -1,5 +1,4 @@
 #include "data/arrow/arrow_files.h"
-#include "base/memory.h"
 #include "data/arrow/arrow_common.h"
 #include "data/arrow/arrow_parts.h"
 #include "data/arrow/arrow_portions.h"

@@ -1,7 +1,6 @@
 #include "data/arrow/arrow_time.h"
 
 #include "data/table/dates.h"
-#include <string.h>
 
 static int unit_of(char letter, qn__time_type *type) {
     static const struct {

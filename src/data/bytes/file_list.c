@@ -1,6 +1,5 @@
 #include "data/bytes/file_list.h"
 #include "base/memory.h"
-#include "base/text/text.h"
 #include "data/bytes/descriptor.h"
 #include "data/bytes/folder.h"
 #include "data/bytes/glob.h"

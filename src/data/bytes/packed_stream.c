@@ -1,7 +1,6 @@
 #include "data/bytes/packed_stream.h"
 #include "base/memory.h"
 #include "data/bytes/descriptor.h"
-#include <string.h>
 
 #define INPUT_CAPACITY ((size_t)1 << 18)
 

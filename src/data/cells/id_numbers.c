@@ -1,6 +1,5 @@
 #include "data/cells/id_numbers.h"
 #include "base/memory.h"
-#include "data/table/missing.h"
 #include "data/table/wide.h"
 #include <ctype.h>
 #include <math.h>

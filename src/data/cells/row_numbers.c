@@ -1,6 +1,5 @@
 #include "data/cells/row_numbers.h"
 #include "data/cells/id_numbers.h"
-#include <stdio.h>
 
 /* Fewer items may count up by chance. */
 enum { ITEMS = 10 };

@@ -1,5 +1,4 @@
 /* Types of columns (format/Schema.fbs of Apache Arrow). */
-#include "base/memory.h"
 #include "data/arrow/arrow_time.h"
 #include "data/columnar/ipc.h"
 #include <stdio.h>

@@ -4,12 +4,10 @@
 #include "data/images/image_names.h"
 #include "data/table/data.h"
 #include "image/decode.h"
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A file: the head, the values from a page on with their margin, the key and the stamp, the names
  * and the marks of the files. Numbers have the byte order of the machine; a file of another one

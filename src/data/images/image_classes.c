@@ -5,7 +5,6 @@
 #include "data/cells/text_column.h"
 #include "data/images/image_names.h"
 #include "data/table/rules.h"
-#include <math.h>
 #include <string.h>
 
 /* The part of all names that is skipped: folders that hold everything, as "train/" in an archive of

@@ -1,7 +1,6 @@
 #include "data/images/image_files.h"
 #include "base/files/file_stamp.h"
 #include "base/memory.h"
-#include "data/bytes/descriptor.h"
 #include "data/bytes/folder.h"
 #include <limits.h>
 #include <stdio.h>

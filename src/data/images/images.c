@@ -19,7 +19,6 @@
 #include "image/planes.h"
 #include "image/resize.h"
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Bytes of a file that nearly always hold its head. */

@@ -2,13 +2,11 @@
  * (docs/exactness.md 2.1.12). A key is a column, in the order of first appearance. */
 #include "base/memory.h"
 #include "data/arrow/arrow_build.h"
-#include "data/arrow/arrow_table.h"
 #include "data/cells/folder_values.h"
 #include "data/cells/readers.h"
 #include "data/cells/text_set.h"
 #include "data/json/json_token.h"
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

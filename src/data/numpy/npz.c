@@ -1,7 +1,6 @@
 /* NPZ: a ZIP archive of NPY files, each with the name of an array. */
 #include "data/numpy/npz.h"
 #include "base/memory.h"
-#include "base/text/text.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * of a file of either format. */
 #include "base/files/file_stamp.h"
 #include "base/memory.h"
-#include "data/cells/labels.h"
 #include "data/cells/readers.h"
 #include "data/numpy/npy_arrays.h"
 #include "data/numpy/npz.h"

@@ -6,7 +6,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdatomic.h>
-#include <string.h>
 
 /* Columns that a thread takes out of the items at a time: a cache line of an item, and fewer where
  * their values would need more than 64 MiB. */

@@ -1,12 +1,10 @@
 /* Rows of a query to a PostgreSQL server (docs/exactness.md 2.1.13), by libpq.so.5, opened at run
  * time. Rows come one by one, as text. */
 #include "base/encoding.h"
-#include "base/memory.h"
 #include "base/system/available.h"
 #include "base/system/float_state.h"
 #include "base/system/library.h"
 #include "data/arrow/arrow_build.h"
-#include "data/arrow/arrow_table.h"
 #include "data/bytes/server_address.h"
 #include "data/cells/cell.h"
 #include "data/cells/readers.h"

@@ -3,7 +3,6 @@
 #include "base/system/float_state.h"
 #include "base/system/sqlite_library.h"
 #include "data/arrow/arrow_build.h"
-#include "data/arrow/arrow_table.h"
 #include "data/cells/cell.h"
 #include "data/cells/readers.h"
 #include "data/table/query.h"

@@ -15,8 +15,6 @@ static const struct {
 
 const char *qn__date_part_name(qn__date_part part) { return rows[part].name; }
 
-uint32_t qn__date_part_width(qn__date_part part) { return rows[part].width; }
-
 uint32_t qn__date_parts_usual(int time) {
     return 1u << QN__PART_YEAR | 1u << QN__PART_MONTH | 1u << QN__PART_WEEKDAY |
            1u << QN__PART_DAYS | (time ? 1u << QN__PART_HOUR : 0);

@@ -34,8 +34,6 @@ enum { QN__DATE_PARTS_TEXT = 96 };
 void qn__date_parts_text(uint32_t set, char text[QN__DATE_PARTS_TEXT]);
 
 const char *qn__date_part_name(qn__date_part part);
-/* Values of a part that are inputs of their own; 1 for a number. */
-uint32_t qn__date_part_width(qn__date_part part);
 
 /* Inputs of a set of parts. */
 uint32_t qn__date_inputs(uint32_t set);

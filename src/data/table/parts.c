@@ -4,7 +4,6 @@
 #include "base/system/float_state.h"
 #include "data/table/data.h"
 #include "data/table/kept_part.h"
-#include "data/table/wide.h"
 #include "num/permutation.h"
 #include "num/philox.h"
 #include <quern/convert.h>

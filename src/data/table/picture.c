@@ -1,6 +1,5 @@
 #include "data/table/picture.h"
 #include "base/memory.h"
-#include <string.h>
 
 /* The middle of the range of a byte, and items between two looks at how things stand. */
 enum { BRIGHT = 128, LOOK = 256 };

@@ -121,18 +121,6 @@ uint32_t qn__feature_inputs(const qn__feature *feature) {
                                  : 1;
 }
 
-uint32_t qn__schema_find(const qn__schema *schema, const char *name) {
-    uint32_t found = schema->features;
-    for (uint32_t i = 0; i < schema->features; ++i) {
-        if (!schema->feature[i].name || strcmp(schema->feature[i].name, name) != 0)
-            continue;
-        if (found < schema->features)
-            return schema->features;
-        found = i;
-    }
-    return found;
-}
-
 /* As they are written in recipes; in the order of the enum. */
 static const char *const targets[] = {"none", "index", "class", "real"};
 enum { TARGETS = sizeof targets / sizeof targets[0] };

@@ -82,9 +82,6 @@ int qn__schema_is_trivial(const qn__schema *schema);
  * a date. */
 uint32_t qn__feature_inputs(const qn__feature *feature);
 
-/* The column of this name, from 0; schema->features when no column or several have it. */
-uint32_t qn__schema_find(const qn__schema *schema, const char *name);
-
 /* The first place at which two schemas differ, for a message: "column 3 "age"" and "column 3
  * "height"". 0, and both texts empty, when they do not. Either may be NULL. */
 int qn__schema_difference(const qn__schema *one, const qn__schema *other, char a[128], char b[128]);

@@ -93,16 +93,6 @@ static void test_malformed(void **state) {
     }
 }
 
-static void test_find(void **state) {
-    (void)state;
-    qn__schema *schema = make();
-    assert_int_equal(qn__schema_find(schema, "city"), 2);
-    assert_int_equal(qn__schema_find(schema, "City"), 3);
-    schema->feature[1].name = text_of("city");
-    assert_int_equal(qn__schema_find(schema, "city"), 3);
-    qn__schema_free(schema);
-}
-
 static qn__schema *named(const char *label, qn__target target, const char *first,
                          const char *second) {
     qn__schema *schema = qn__schema_create(2, NULL);
@@ -150,7 +140,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_find),
         cmocka_unit_test(test_trivial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

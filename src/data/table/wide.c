@@ -3,13 +3,10 @@
 #include "base/system/float_state.h"
 #include "base/text/text.h"
 #include "data/table/kept.h"
-#include "data/table/missing.h"
 #include "data/table/rules.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 int64_t qn__wide_missing(qn__exact exact) {
     return exact == QN__EXACT_REAL ? INT64_C(0x7ff8000000000000) : QN__WIDE_MISSING;

@@ -9,7 +9,6 @@
 #define QN_DATA_TABLE_WIDE_H
 
 #include "data/table/data.h"
-#include <limits.h>
 
 typedef union qn__wide_value {
     int64_t whole; /* QN__EXACT_WHOLE, QN__EXACT_MOMENT; missing: QN__WIDE_MISSING */

@@ -24,7 +24,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BLOCK ((size_t)1 << 20)

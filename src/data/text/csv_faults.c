@@ -2,7 +2,6 @@
 #include "data/cells/commas.h"
 #include "data/cells/label_values.h"
 #include "data/text/csv_header.h"
-#include <string.h>
 
 qn_status qn__csv_refuse_line(const char *path, uint64_t line, const char *remedy, qn_error *err) {
     qn__at(err, "%s, line %llu", path, (unsigned long long)line);

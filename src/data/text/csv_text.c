@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Bytes read first; they usually contain the first two lines. */

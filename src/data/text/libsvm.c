@@ -10,7 +10,6 @@
 #include "data/cells/readers.h"
 #include "data/table/missing.h"
 #include "data/table/table_space.h"
-#include "data/text/csv.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>

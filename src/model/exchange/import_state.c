@@ -5,7 +5,6 @@
 
 #include "base/argument.h"
 #include "base/digest/sha256.h"
-#include "base/encoding.h"
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"

@@ -1,6 +1,5 @@
 #include "model/exchange/onnx_graph.h"
 
-#include "base/text/text.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 #include "model/exchange/onnx_layers.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* 17.8 of docs/exactness.md. */
 #define EPSILON 1e-5f

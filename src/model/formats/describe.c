@@ -12,7 +12,6 @@
 #include "model/recipe/model_source.h"
 #include "model/recipe/tables.h"
 #include <stdio.h>
-#include <string.h>
 
 struct qn_network {
     qn__network network;

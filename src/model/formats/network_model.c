@@ -1,17 +1,11 @@
 #include "model/formats/model.h"
 
-#include "base/argument.h"
-#include "base/binary/little_endian.h"
-#include "base/digest/sha256.h"
 #include "base/memory.h"
 #include "base/system/float_state.h"
-#include "cluster/cluster.h"
 #include "model/formats/safetensors.h"
-#include "num/sums.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FORMAT "quern-model-1"

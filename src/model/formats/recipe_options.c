@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "data/cells/commas.h"
-#include "data/prepare/inputs.h"
 #include "data/table/data.h"
 #include "data/table/picture.h"
 #include "data/table/rules.h"
@@ -17,10 +16,8 @@
 #include "model/recipe/stages.h"
 #include "model/recipe/tables.h"
 #include <quern/defaults.h>
-#include <quern/version.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Categories that a column may have however few items there are. */
 enum { CATEGORIES_ALWAYS = 100 };

@@ -2,7 +2,6 @@
 
 #include "model/recipe/tables.h"
 #include <quern/defaults.h>
-#include <quern/version.h>
 #include <string.h>
 
 #define FINITE_MAX 0x1.fffffep+127f

@@ -71,14 +71,6 @@ int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {
     return qn__table_takes(&qn__optimizers, (int)r->optimizer, member);
 }
 
-int qn__recipe_schedule_takes(const qn__recipe *r, const char *member) {
-    return qn__table_takes(&qn__schedules, (int)r->schedule, member);
-}
-
-int qn__recipe_loss_takes(const qn__recipe *r, const char *member) {
-    return qn__table_takes(&qn__losses, (int)r->loss, member);
-}
-
 /* Sets to 0 what the names do not take (docs/exactness.md 11.3), and -0 to 0. */
 static void tidy_number(const qn__option *o, qn__recipe *r) {
     const int drop = o->dropped && !qn__option_taken(o, r);

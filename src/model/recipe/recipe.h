@@ -100,10 +100,8 @@ void qn__recipe_release(qn__recipe *recipe);
  * qn__recipe_check. */
 void qn__recipe_tidy(qn__recipe *recipe);
 
-/* Whether its optimiser, schedule or loss takes this member of the options. */
+/* Whether its optimiser takes this member of the options. */
 int qn__recipe_optimizer_takes(const qn__recipe *recipe, const char *member);
-int qn__recipe_schedule_takes(const qn__recipe *recipe, const char *member);
-int qn__recipe_loss_takes(const qn__recipe *recipe, const char *member);
 
 /* Completes a message about a recipe: `status` is what qn__fail returned for its first part. */
 qn_status qn__recipe_refuse(qn_error *err, const char *option, const char *remedy,

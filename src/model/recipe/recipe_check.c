@@ -5,7 +5,6 @@
 #include "data/table/rules.h"
 #include "model/recipe/option_rows.h"
 #include "model/recipe/stages.h"
-#include "model/recipe/tables.h"
 #include "num/intgemm_reference.h"
 
 /* The number of steps must be exact wherever it is counted or used in a name. */

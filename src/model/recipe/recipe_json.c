@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "layer/axes.h"
 #include "model/recipe/option_rows.h"
-#include <string.h>
 
 static void add_float(qn__text *text, float value) {
     char number[32];

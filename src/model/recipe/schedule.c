@@ -43,12 +43,6 @@ float qn__learning_rate_in(const qn__stages *stages, uint64_t step, uint64_t ste
     return rate_of(&stages->stage[stage], step - first * steps_per_epoch, steps_per_epoch);
 }
 
-float qn__learning_rate_at(const qn__recipe *recipe, uint64_t step, uint64_t steps_per_epoch) {
-    qn__stages stages;
-    qn__stages_of(recipe, &stages);
-    return qn__learning_rate_in(&stages, step, steps_per_epoch);
-}
-
 int qn__rate_looks_ahead(const qn__recipe *recipe) {
     return recipe->schedule == QN__SCHEDULE_COSINE || recipe->stages;
 }

@@ -6,9 +6,6 @@
 
 /* The learning rate of step `step` of the run, counted from 0; steps_per_epoch is ceil(n / batch),
  * not 0. */
-float qn__learning_rate_at(const qn__recipe *recipe, uint64_t step, uint64_t steps_per_epoch);
-
-/* The same of stages that were read before, for every step of a run. */
 float qn__learning_rate_in(const qn__stages *stages, uint64_t step, uint64_t steps_per_epoch);
 
 /* Whether the rates of a step depend on the number of all steps. */

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "layer/tokens.h"
 #include "model/recipe/tables.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 #include "model/recipe/tables.h"
 
 #include "model/recipe/recipe.h"
-#include <string.h>
 
 #define ROWS(array) sizeof(array) / sizeof((array)[0]), array
 

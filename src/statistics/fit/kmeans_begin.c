@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_TRIALS = 13 };
-
 /* 2 + floor(ln count). */
 static uint32_t trials_of(uint32_t count) {
     static const uint32_t powers[] = {3, 8, 21, 55, 149, 404, 1097, 2981, 8104, 22027, 59875};

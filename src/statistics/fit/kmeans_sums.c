@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "num/moments.h"
 #include "data/table/table_columns.h"
-#include <math.h>
 #include <string.h>
 
 enum { BLOCK = QN__KMEANS_BLOCK, TILE = 4 /* features of a task */ };

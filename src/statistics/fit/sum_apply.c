@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "data/prepare/inputs.h"
 #include "data/table/table_columns.h"
-#include "statistics/column_sums.h"
 #include "statistics/host_team.h"
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "data/table/rules.h"
 #include "statistics/fit/sum_recipe.h"
-#include "statistics/host_team.h"
 #include <quern/predict.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/text/json.h"
 #include "data/table/rules.h"
-#include <quern/version.h>
 #include <stdio.h>
 #include <string.h>
 
