@@ -76,13 +76,9 @@ static void put_file(output *o, const uint8_t *rows, size_t size, uint32_t heigh
 static qn_status write_file(const char *path, const uint8_t *bytes, size_t size, qn_error *err) {
     qn__writer *writer = NULL;
     qn_status status = qn__writer_create(path, &writer, err);
-    if (status != QN_OK)
-        return status;
-    status = qn__writer_add(writer, bytes, size, err);
     if (status == QN_OK)
-        return qn__writer_commit(writer, err);
-    qn__writer_drop(writer);
-    return status;
+        status = qn__writer_add(writer, bytes, size, err);
+    return qn__writer_finish(writer, NULL, status, err);
 }
 
 qn_status qn__png_encode(const uint8_t *pixels, uint32_t height, uint32_t width, uint32_t channels,

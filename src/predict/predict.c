@@ -181,12 +181,8 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
         text.size = 0;
     }
     qn__text_release(&text);
-    if (status != QN_OK) {
-        qn__writer_drop(writer);
-        return status;
-    }
     qn__writer_ask(writer, qn__cluster_may_write, p->cluster);
-    status = qn__writer_commit(writer, err);
+    status = qn__writer_finish(writer, NULL, status, err);
     return status == QN_BUSY && p->cluster ? qn__cluster_refuse(p->cluster, err) : status;
 }
 

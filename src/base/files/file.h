@@ -19,7 +19,8 @@ void qn__bytes_release(qn__bytes *bytes);
 /* A file under construction: bytes go to a temporary file in the same folder (unique to the
  * process); commit syncs it, renames it over `path` and syncs the folder; drop removes it. After
  * any failure the old `path` is untouched, and commit has dropped the temporary file. create fails
- * early when the folder is missing or not writable, or the old file is write-protected.
+ * early when the folder is missing or not writable, or the old file is write-protected; *out is
+ * then NULL.
  *
  * A symbolic link is followed and stays. The new file gets the permissions of the old one, or
  * those of the umask. A device, a pipe or a name such as /dev/stdout is written to directly.
@@ -47,9 +48,11 @@ void qn__writer_drop(qn__writer *writer);                       /* accepts NULL 
 typedef struct qn__writer_batch {
     qn__writer *first, *last;
 } qn__writer_batch;
-/* As commit, but leaves the renaming to the batch; NULL: a commit. The writer belongs to the batch
- * then; after a failure it was dropped. */
-qn_status qn__writer_finish(qn__writer *writer, qn__writer_batch *batch, qn_error *err);
+/* The end of a file: `status` is that of what was added. As commit, but leaves the renaming to the
+ * batch; NULL: a commit. The writer belongs to the batch then; after a failure, also one that
+ * `status` is, it was dropped. Returns `status`, or why the file cannot be completed. */
+qn_status qn__writer_finish(qn__writer *writer, qn__writer_batch *batch, qn_status status,
+                            qn_error *err);
 /* Renames the files in the order in which they were finished. After a failure the rest is dropped.
  * Frees all writers in every case. */
 qn_status qn__writer_batch_commit(qn__writer_batch *batch, qn_error *err);

@@ -345,7 +345,12 @@ qn_status qn__writer_commit(qn__writer *writer, qn_error *err) {
     return put_or_drop(writer, err);
 }
 
-qn_status qn__writer_finish(qn__writer *writer, qn__writer_batch *batch, qn_error *err) {
+qn_status qn__writer_finish(qn__writer *writer, qn__writer_batch *batch, qn_status status,
+                            qn_error *err) {
+    if (status != QN_OK) {
+        qn__writer_drop(writer);
+        return status;
+    }
     complete(writer);
     if (!batch || writer->error.status != QN_OK)
         return put_or_drop(writer, err);

@@ -216,10 +216,7 @@ static qn_status end_file(qn__writer *writer, const qn__trace_place *place, qn__
                               : qn__writer_add(writer, text->data, text->size, err);
     qn__text_release(text);
     qn__writer_ask(writer, place->may, place->user);
-    if (status == QN_OK)
-        return qn__writer_commit(writer, err);
-    qn__writer_drop(writer);
-    return status;
+    return qn__writer_finish(writer, NULL, status, err);
 }
 
 qn_status qn__trace_write(const qn__trace *t, const qn__trace_place *place, qn_error *err) {

@@ -81,22 +81,16 @@ static qn_status add_labels(const qn_data *data, qn__writer *writer, qn_error *e
     return status;
 }
 
-/* Writes one IDX file without the commit; drops the writer on failure. */
+/* Writes one IDX file without the commit. */
 static qn_status build_idx(const qn_data *data, const char *path, int labels, qn__writer **out,
                            qn_error *err) {
     uint8_t header[20];
     qn_status status = qn__writer_create(path, out, err);
-    if (status != QN_OK) {
-        *out = NULL;
+    if (status != QN_OK)
         return status;
-    }
     status = qn__writer_add(*out, header, idx_header(data, labels, header), err);
     if (status == QN_OK)
         status = labels ? add_labels(data, *out, err) : add_values(data, *out, err);
-    if (status != QN_OK) {
-        qn__writer_drop(*out);
-        *out = NULL;
-    }
     return status;
 }
 
@@ -122,16 +116,9 @@ static qn_status write_idx(const qn_data *data, const char *images_path, const c
         status = build_idx(data, images_path, 0, &images, err);
     if (status == QN_OK && labels_path)
         status = build_idx(data, labels_path, 1, &labels, err);
-    if (status != QN_OK) {
-        qn__writer_drop(images);
-        return status;
-    }
     /* Both are complete before the first is renamed. */
-    status = qn__writer_finish(images, batch, err);
-    if (status == QN_OK && labels)
-        return qn__writer_finish(labels, batch, err);
-    qn__writer_drop(labels);
-    return status;
+    status = qn__writer_finish(images, batch, status, err);
+    return labels ? qn__writer_finish(labels, batch, status, err) : status;
 }
 
 qn_status qn_data_write_idx(const qn_data *data, const char *images_path, const char *labels_path,
@@ -340,13 +327,9 @@ static qn_status write_csv(const qn_data *data, const char *path, const char *la
     if (!out)
         return QN_MEMORY;
     qn_status status = qn__writer_create(path, &out->writer, err);
-    if (status == QN_OK) {
+    if (status == QN_OK)
         status = add_table(data, out, err);
-        if (status == QN_OK)
-            status = qn__writer_finish(out->writer, batch, err);
-        else
-            qn__writer_drop(out->writer);
-    }
+    status = qn__writer_finish(out->writer, batch, status, err);
     qn__free(out);
     return status;
 }

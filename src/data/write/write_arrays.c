@@ -189,19 +189,9 @@ static qn_status put_weights(const qn_data *data, sink *to, qn_error *err) {
 
 static qn_status build(const qn_data *data, const char *path, array *part, qn__writer **out,
                        qn_error *err) {
-    sink to = {.writer = NULL};
-    qn_status status = qn__writer_create(path, out, err);
-    if (status != QN_OK) {
-        *out = NULL;
-        return status;
-    }
-    to.writer = *out;
-    status = part(data, &to, err);
-    if (status == QN_OK)
-        return QN_OK;
-    qn__writer_drop(*out);
-    *out = NULL;
-    return status;
+    const qn_status status = qn__writer_create(path, out, err);
+    sink to = {.writer = *out};
+    return status == QN_OK ? part(data, &to, err) : status;
 }
 
 static qn_status write_npy(const qn_data *data, const char *path, const char *labels_path,
@@ -210,16 +200,9 @@ static qn_status write_npy(const qn_data *data, const char *path, const char *la
     qn_status status = build(data, path, put_values, &values, err);
     if (status == QN_OK && labels_path)
         status = build(data, labels_path, put_labels, &labels, err);
-    if (status != QN_OK) {
-        qn__writer_drop(values);
-        return status;
-    }
     /* Both are complete before the first is renamed. */
-    status = qn__writer_finish(values, batch, err);
-    if (status == QN_OK && labels)
-        return qn__writer_finish(labels, batch, err);
-    qn__writer_drop(labels);
-    return status;
+    status = qn__writer_finish(values, batch, status, err);
+    return labels ? qn__writer_finish(labels, batch, status, err) : status;
 }
 
 /* ------------------------------------------------------------------ NPZ */
@@ -319,10 +302,7 @@ static qn_status write_npz(const qn_data *data, const char *path, const char *la
         status = put_entry(data, &entries[i], &to, err);
     if (status == QN_OK)
         status = put_list(entries, count, &to, err);
-    if (status == QN_OK)
-        return qn__writer_finish(to.writer, batch, err);
-    qn__writer_drop(to.writer);
-    return status;
+    return qn__writer_finish(to.writer, batch, status, err);
 }
 
 const qn__format qn__npy_format = {.name = "npy",

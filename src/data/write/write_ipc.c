@@ -329,13 +329,9 @@ static qn_status write_file(const qn__written_columns *columns, const char *path
     qn_status status = f.block && f.values && f.valid ? QN_OK : QN_MEMORY;
     if (status == QN_OK)
         status = qn__writer_create(path, &f.writer, err);
-    if (status == QN_OK) {
+    if (status == QN_OK)
         status = put_file(&f, err);
-        if (status == QN_OK)
-            status = qn__writer_finish(f.writer, batch, err);
-        else
-            qn__writer_drop(f.writer);
-    }
+    status = qn__writer_finish(f.writer, batch, status, err);
     qn__flat_out_release(&f.head);
     qn__free(f.block);
     qn__free(f.values);

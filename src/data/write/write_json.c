@@ -144,13 +144,9 @@ static qn_status write_file(const qn__written_columns *columns, const char *path
     qn_status status = parts ? check_names(columns, err) : QN_MEMORY;
     if (status == QN_OK)
         status = qn__writer_create(path, &writer, err);
-    if (status == QN_OK) {
+    if (status == QN_OK)
         status = put_items(columns, parts, writer, err);
-        if (status == QN_OK)
-            status = qn__writer_finish(writer, batch, err);
-        else
-            qn__writer_drop(writer);
-    }
+    status = qn__writer_finish(writer, batch, status, err);
     qn__free(parts);
     return status;
 }

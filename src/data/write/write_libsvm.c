@@ -79,17 +79,12 @@ static qn_status write_libsvm(const qn_data *data, const char *path, const char 
     if (!out)
         return QN_MEMORY;
     qn_status status = qn__writer_create(path, &out->writer, err);
-    if (status == QN_OK) {
-        const int pointed = qn__looks_like_bytes(data);
-        for (uint64_t i = 0; i < data->items && status == QN_OK; i++)
-            status = add_item(data, i, pointed && i == 0, out, err);
-        if (status == QN_OK)
-            status = qn__writer_add(out->writer, out->text, out->size, err);
-        if (status == QN_OK)
-            status = qn__writer_finish(out->writer, batch, err);
-        else
-            qn__writer_drop(out->writer);
-    }
+    const int pointed = qn__looks_like_bytes(data);
+    for (uint64_t i = 0; i < data->items && status == QN_OK; i++)
+        status = add_item(data, i, pointed && i == 0, out, err);
+    if (status == QN_OK)
+        status = qn__writer_add(out->writer, out->text, out->size, err);
+    status = qn__writer_finish(out->writer, batch, status, err);
     qn__free(out);
     return status;
 }

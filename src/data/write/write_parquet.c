@@ -433,13 +433,9 @@ static qn_status write_file(const qn__written_columns *columns, const char *path
     qn_status status = f.chunk && f.values && f.valid ? QN_OK : QN_MEMORY;
     if (status == QN_OK)
         status = qn__writer_create(path, &f.writer, err);
-    if (status == QN_OK) {
+    if (status == QN_OK)
         status = put_file(&f, err);
-        if (status == QN_OK)
-            status = qn__writer_finish(f.writer, batch, err);
-        else
-            qn__writer_drop(f.writer);
-    }
+    status = qn__writer_finish(f.writer, batch, status, err);
     free(f.page.at);
     free(f.head.at);
     qn__free(f.chunk);

@@ -93,10 +93,7 @@ static qn_status write_tar(const qn_data *data, const char *path, const char *la
     if (status == QN_OK)
         status = qn__writer_add(writer, zeros, sizeof zeros, err);
     qn__free(pixels);
-    if (status == QN_OK)
-        return qn__writer_finish(writer, batch, err);
-    qn__writer_drop(writer);
-    return status;
+    return qn__writer_finish(writer, batch, status, err);
 }
 
 qn_status qn_data_write_tar(const qn_data *data, const char *path, qn_error *err) {

@@ -99,12 +99,8 @@ qn_status qn__tensors_write(const char *path, const qn__tensor_list *list, uint8
     if (status != QN_OK)
         return status;
     status = put_all(&to, list, err);
-    if (status != QN_OK) {
-        qn__writer_drop(to.writer);
-        return status;
-    }
     qn__writer_ask(to.writer, list->may, list->user);
-    status = qn__writer_commit(to.writer, err);
+    status = qn__writer_finish(to.writer, NULL, status, err);
     if (status == QN_OK && digest != NULL)
         qn__sha256_end(&to.hash, digest);
     return status;

@@ -104,10 +104,7 @@ static qn_status write_events(const qn__past_run *run, const char *path, qn_erro
     status = add_record(writer, &first, err);
     for (uint64_t row = 0; row < run->epochs && status == QN_OK; ++row)
         status = add_epoch(writer, run, row, err);
-    if (status == QN_OK)
-        return qn__writer_commit(writer, err);
-    qn__writer_drop(writer);
-    return status;
+    return qn__writer_finish(writer, NULL, status, err);
 }
 
 qn_status qn_run_write_tensorboard(const char *run_dir, const char *folder, qn_error *err) {

@@ -51,7 +51,7 @@ static qn_status commit_files(qn__writer *writer[QN__USER_FILES], qn_error *err)
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < QN__USER_FILES && status == QN_OK; i++)
         if (writer[i]) {
-            status = qn__writer_finish(writer[i], &batch, err);
+            status = qn__writer_finish(writer[i], &batch, QN_OK, err);
             writer[i] = NULL;
         }
     if (status == QN_OK)

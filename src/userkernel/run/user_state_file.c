@@ -562,10 +562,7 @@ static qn_status make_file(qn_kernel *k, qn__state_file *f, uint64_t done, void 
     begin_hash(f);
     hash_numbers(k, f, done, carried);
     status = fill_new(k, f, done, carried, writer, err);
-    if (status == QN_OK)
-        status = qn__writer_commit(writer, err);
-    else
-        qn__writer_drop(writer);
+    status = qn__writer_finish(writer, NULL, status, err);
     k->checkpoint.is_own = 1; /* it may be in place even if the folder could not be synced */
     f->items = 0;
     f->place = 1;
