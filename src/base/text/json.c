@@ -63,11 +63,7 @@ static int read_hex(const reader *r, size_t at) {
     if (r->size - at < 4)
         return -1;
     for (size_t i = at; i < at + 4; i++) {
-        const char c = r->text[i];
-        const int digit = c >= '0' && c <= '9'   ? c - '0'
-                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                 : -1;
+        const int digit = qn__hex_digit(r->text[i]);
         if (digit < 0)
             return -1;
         code = code * 16 + digit;

@@ -355,6 +355,13 @@ void qn__text_release(qn__text *text) {
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
+int qn__hex_digit(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
 int qn__same_word(const char *name, const char *word, size_t size) {
     if (strlen(name) != size)
         return 0;

@@ -29,6 +29,9 @@ int qn__parse_float(const char *text, size_t size, float *out);
 int qn__parse_real(const char *text, size_t size, double *out);
 int qn__parse_u64(const char *text, size_t size, uint64_t *out);
 
+/* The value of a hexadecimal digit; -1: it is not one. */
+int qn__hex_digit(char c);
+
 /* Whether `name`, in lower case, equals the `size` bytes at `word`, whose case does not matter. */
 int qn__same_word(const char *name, const char *word, size_t size);
 

@@ -1,24 +1,18 @@
 #include "data/bytes/folder_keys.h"
 #include "base/encoding.h"
 #include "base/memory.h"
+#include "base/text/text.h"
 #include <string.h>
 
 /* What Hive and Spark call the folder of rows without a value. */
 static const char no_value[] = "__HIVE_DEFAULT_PARTITION__";
 
-static int digit_of(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* `size` bytes with %XX decoded; for qn__free. */
 static char *decode(const char *text, size_t size, qn_error *err) {
     char *out = qn__alloc(size + 1, 1, err), *to = out;
     for (size_t i = 0; out && i < size; i++) {
-        const int high = text[i] == '%' && i + 2 < size ? digit_of(text[i + 1]) : -1;
-        const int low = high >= 0 ? digit_of(text[i + 2]) : -1;
+        const int high = text[i] == '%' && i + 2 < size ? qn__hex_digit(text[i + 1]) : -1;
+        const int low = high >= 0 ? qn__hex_digit(text[i + 2]) : -1;
         const int byte = low >= 0 ? high * 16 + low : 0; /* %00 would end the text */
         *to++ = byte > 0 ? (char)byte : text[i];
         i += byte > 0 ? 2 : 0;

@@ -9,6 +9,9 @@
 #define IMAGE "give the folder in which it lies"
 #define OTHER "convert it to CSV in UTF-8, to Parquet or to NPY"
 #define MODEL "this is a model; `model import` reads safetensors with a state dict"
+#define PICKLE "write it again as CSV, Parquet or NPZ; Python code in a file is never run"
+#define PAGE                                                                                       \
+    "download the file itself, not the page about it; tables in a page: pandas.read_html(FILE)"
 
 /* `size` 0: that of the text. */
 static const struct {
@@ -58,18 +61,10 @@ static const struct {
     {"%PDF-", 0, 0, "a PDF document",
      "copy its table into a CSV file; programs such as tabula or pdfplumber find tables"},
     {"GGUF", 0, 0, "a GGUF model", MODEL},
-    {"\x80\x02", 0, 0, "a pickle of Python",
-     "write it again as CSV, Parquet or NPZ; Python code in "
-     "a file is never run"},
-    {"\x80\x03", 0, 0, "a pickle of Python",
-     "write it again as CSV, Parquet or NPZ; Python code in "
-     "a file is never run"},
-    {"\x80\x04", 0, 0, "a pickle of Python",
-     "write it again as CSV, Parquet or NPZ; Python code in "
-     "a file is never run"},
-    {"\x80\x05", 0, 0, "a pickle of Python",
-     "write it again as CSV, Parquet or NPZ; Python code in "
-     "a file is never run"},
+    {"\x80\x02", 0, 0, "a pickle of Python", PICKLE},
+    {"\x80\x03", 0, 0, "a pickle of Python", PICKLE},
+    {"\x80\x04", 0, 0, "a pickle of Python", PICKLE},
+    {"\x80\x05", 0, 0, "a pickle of Python", PICKLE},
     {"version https://git-lfs.", 0, 0, "the pointer of a file that Git LFS did not fetch",
      "fetch it: git lfs pull"},
     {"{\\rtf", 0, 0, "an RTF document", OTHER},
@@ -79,12 +74,9 @@ static const struct {
 static const struct {
     const char *begin, *what, *remedy;
 } texts[] = {
-    {"<!doctype html", "an HTML page",
-     "download the file itself, not the page about it; tables in a page: pandas.read_html(FILE)"},
-    {"<html", "an HTML page",
-     "download the file itself, not the page about it; tables in a page: pandas.read_html(FILE)"},
-    {"<head", "an HTML page",
-     "download the file itself, not the page about it; tables in a page: pandas.read_html(FILE)"},
+    {"<!doctype html", "an HTML page", PAGE},
+    {"<html", "an HTML page", PAGE},
+    {"<head", "an HTML page", PAGE},
     {"<?xml", "an XML document", PANDAS("read_xml")},
     {"@relation", "an ARFF file (Weka)",
      "write scipy.io.arff.loadarff(FILE)[0] as CSV: pandas.DataFrame(...).to_csv(NAME, "

@@ -1,6 +1,7 @@
 #include "data/json/json_token.h"
 #include "base/encoding.h"
 #include "data/cells/cell.h"
+#include "base/text/text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,11 +29,7 @@ static int32_t read_hex(const char *at, const char *end) {
     if (end - at < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        const char c = at[i];
-        const int digit = c >= '0' && c <= '9'   ? c - '0'
-                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                 : -1;
+        const int digit = qn__hex_digit(at[i]);
         if (digit < 0)
             return -1;
         value = value * 16 + digit;

@@ -1,5 +1,6 @@
 /* Options to recipes and back, where no option has a rule of its own. */
 #include "model/recipe/option_rows.h"
+#include <string.h>
 
 static void set_number(const qn__option *o, double value, void *at) {
     switch (o->open.type) {
@@ -34,25 +35,30 @@ static qn_status take_name(const qn__option *o, const char *name, int *to, qn_er
     return name ? qn__table_find(o->table, name, to, err) : QN_OK;
 }
 
-static qn_status take(const qn__option *o, const void *from, void *to, qn_error *err) {
+/* A number has one form in options and in recipes. Texts, each with a form of its own in recipes,
+ * and names are not copied. */
+static void copy_number(const qn__option *o, const void *from, void *to) {
     switch (o->open.type) {
     case QN_OPTION_FLAG:
-        *(uint32_t *)to = *(const int *)from != 0;
+        *(uint32_t *)to = *(const uint32_t *)from != 0;
         break;
     case QN_OPTION_FLOAT:
-        *(float *)to = *(const float *)from;
-        break;
     case QN_OPTION_COUNT:
-        *(uint32_t *)to = *(const uint32_t *)from;
+        memcpy(to, from, sizeof(uint32_t));
         break;
     case QN_OPTION_LONG:
-        *(uint64_t *)to = *(const uint64_t *)from;
+        memcpy(to, from, sizeof(uint64_t));
         break;
     case QN_OPTION_NAME:
-        return take_name(o, *(const char *const *)from, to, err);
-    case QN_OPTION_TEXT: /* each has a form of its own in recipes */
+    case QN_OPTION_TEXT:
         break;
     }
+}
+
+static qn_status take(const qn__option *o, const void *from, void *to, qn_error *err) {
+    if (o->open.type == QN_OPTION_NAME)
+        return take_name(o, *(const char *const *)from, to, err);
+    copy_number(o, from, to);
     return QN_OK;
 }
 
@@ -65,32 +71,12 @@ qn_status qn__options_take(const qn_train_options *from, qn__recipe *to, qn_erro
 }
 
 static void give(const qn__option *o, const void *from, void *to) {
-    switch (o->form) {
-    case QN__FORM_FLAG:
-        *(int *)to = *(const uint32_t *)from != 0;
-        break;
-    case QN__FORM_FLOAT:
-        *(float *)to = *(const float *)from;
-        break;
-    case QN__FORM_COUNT:
-        *(uint32_t *)to = *(const uint32_t *)from;
-        break;
-    case QN__FORM_LONG:
-        *(uint64_t *)to = *(const uint64_t *)from;
-        break;
-    case QN__FORM_NAME:
+    if (o->form == QN__FORM_NAME)
         *(const char **)to = qn__table_name(o->table, *(const int *)from);
-        break;
-    case QN__FORM_TEXT:
+    else if (o->form == QN__FORM_TEXT)
         *(const char **)to = *(char *const *)from;
-        break;
-    case QN__FORM_MAYBE:
-    case QN__FORM_DIGEST:
-    case QN__FORM_NETWORK:
-    case QN__FORM_TABLE:
-    case QN__FORM_SHAPE:
-        break;
-    }
+    else
+        copy_number(o, from, to);
 }
 
 void qn__options_give(const qn__recipe *from, qn_train_options *to) {
