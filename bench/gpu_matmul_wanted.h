@@ -1,9 +1,10 @@
 /* The expected products of gpu_matmul_layer.h, by docs/exactness.md and the scalar reference of
- * src/num/intgemm_reference.h, from the operands that the device packed. */
+ * src/layer/product.h, from the operands that the device packed. */
 #ifndef QN_BENCH_GPU_MATMUL_WANTED_H
 #define QN_BENCH_GPU_MATMUL_WANTED_H
 
 #include "gpu_matmul_layer.h"
+#include "layer/product.h"
 
 enum { CHECKED = 4096, CHECKED_ROWS = 4 };
 
@@ -17,7 +18,7 @@ static inline float wanted_output(const trained *t, const network *net, uint32_t
     one.biases = l->biases + o;
     float z = net->parameters[one.biases];
     if (bits_of(t)) {
-        qn__intgemm_forward(bits_of(t), &one, net->parameters, a, &z);
+        qn__product_intgemm_forward(bits_of(t), &one, net->parameters, a, &z);
         return z;
     }
     for (uint32_t k = 0; k < l->in; ++k)
@@ -33,7 +34,7 @@ static inline void wanted_errors(const trained *t, const network *net, uint32_t 
     const float *delta = t->errors + row, *y = t->inputs + row;
     memset(e, 0, l->in * sizeof *e);
     if (bits_of(t))
-        qn__intgemm_backward(bits_of(t), l, net->parameters, delta, sums, e);
+        qn__product_intgemm_backward(bits_of(t), l, net->parameters, delta, sums, e);
     for (uint32_t o = 0; o < l->out && !bits_of(t); ++o)
         for (uint32_t k = 0; k < l->in; ++k)
             e[k] = fmaf(delta[o], net->parameters[l->weights + (uint64_t)o * l->in + k], e[k]);
@@ -79,7 +80,7 @@ static inline int64_t wanted_sum(const trained *t, const network *net, const int
         }
         units = qn__to_units(chain);
         if (bits_of(t))
-            qn__intgemm_units(n, (int64_t)ta + td, t->program.partial_limit, &units);
+            qn__product_intgemm_units(n, (int64_t)ta + td, t->program.partial_limit, &units);
         sum += units;
     }
     return sum;

@@ -153,25 +153,6 @@ static uint64_t fan_out(const qn__layer *l) {
     return (uint64_t)qn__window_taps(l) * l->to.channels / (l->conv_groups ? l->conv_groups : 1);
 }
 
-static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
-                    float *z) {
-    if (bits)
-        qn__product_intgemm_forward(bits, l, parameters, a, z);
-    else
-        qn__product_forward(l, parameters, a, z);
-    qn__plain_zeros(l->out, z);
-}
-
-static void backward(const qn__layer *l, int bits, const float *parameters, const float *a,
-                     const float *delta, int64_t *sums, float *e) {
-    (void)a;
-    if (bits)
-        qn__product_intgemm_backward(bits, l, parameters, delta, sums, e);
-    else
-        qn__product_backward(l, parameters, delta, e);
-    qn__plain_zeros(l->in, e);
-}
-
 const qn__layer_ops qn__conv = {
     .word = "conv",
     .also = "conv2d convolution convolution2d depthwiseconv2d",
@@ -183,7 +164,7 @@ const qn__layer_ops qn__conv = {
     .make = make,
     .fan_out = fan_out,
     .flops = qn__product_flops,
-    .forward = forward,
-    .backward = backward,
+    .forward = qn__product_forward,
+    .backward = qn__product_backward,
     .gradient = qn__product_gradient,
     .intgemm_gradient = qn__product_intgemm_gradient};

@@ -10,7 +10,7 @@ static uint32_t first_channel(const qn__layer *l, uint32_t o) {
     return l->conv_groups ? o / (l->to.channels / l->conv_groups) * qn__layer_reads(l) : 0;
 }
 
-void qn__product_forward(const qn__layer *l, const float *parameters, const float *a, float *z) {
+static void forward(const qn__layer *l, const float *parameters, const float *a, float *z) {
     const uint32_t channels = qn__layer_reads(l);
     for (uint32_t o = 0; o < l->out; ++o)
         z[o] = parameters[l->biases + o % l->to.channels];
@@ -30,8 +30,7 @@ void qn__product_forward(const qn__layer *l, const float *parameters, const floa
     } while (qn__tap_next(l, &t));
 }
 
-void qn__product_backward(const qn__layer *l, const float *parameters, const float *delta,
-                          float *e) {
+static void backward(const qn__layer *l, const float *parameters, const float *delta, float *e) {
     for (uint32_t k = 0; k < l->in; ++k)
         e[k] = 0.0f;
     qn__tap t = {0, 0, 0, 0};
@@ -46,6 +45,37 @@ void qn__product_backward(const qn__layer *l, const float *parameters, const flo
                 own[c] = fmaf(delta[at.output + o], w[c], own[c]);
         }
     } while (qn__tap_next(l, &t));
+}
+
+void qn__plain_zeros(uint64_t count, float *v) {
+    for (uint64_t i = 0; i < count; ++i)
+        v[i] = v[i] + 0.0f;
+}
+
+/* 16.4: not of a dense layer whose inputs are no pixels. */
+static int has_plain_zeros(const qn__layer *l) {
+    return l->kind != QN__LAYER_DENSE || l->from.height > 1 || l->from.width > 1;
+}
+
+void qn__product_forward(const qn__layer *l, int bits, const float *parameters, const float *a,
+                         float *z) {
+    if (bits)
+        qn__product_intgemm_forward(bits, l, parameters, a, z);
+    else
+        forward(l, parameters, a, z);
+    if (has_plain_zeros(l))
+        qn__plain_zeros(l->out, z);
+}
+
+void qn__product_backward(const qn__layer *l, int bits, const float *parameters, const float *a,
+                          const float *delta, int64_t *sums, float *e) {
+    (void)a;
+    if (bits)
+        qn__product_intgemm_backward(bits, l, parameters, delta, sums, e);
+    else
+        backward(l, parameters, delta, e);
+    if (has_plain_zeros(l))
+        qn__plain_zeros(l->in, e);
 }
 
 static void add_item(const qn__layer *l, const qn__places *at, const float *a, const float *delta,
@@ -68,11 +98,6 @@ void qn__product_gradient(const qn__layer *l, uint64_t items, const float *a, co
         for (uint64_t i = 0; i < items; ++i)
             add_item(l, &at, a + i * l->in, delta + i * l->out, partial);
     } while (qn__tap_next(l, &t));
-}
-
-void qn__plain_zeros(uint64_t count, float *v) {
-    for (uint64_t i = 0; i < count; ++i)
-        v[i] = v[i] + 0.0f;
 }
 
 qn__flops qn__product_flops(const qn__layer *layer) {

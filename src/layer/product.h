@@ -1,14 +1,15 @@
 /* Products of a layer with a window, as plain loops: what dense layers and convolutions share
  * (docs/exactness.md 6.3, 8.4, 8.6), and those of integers (17.12). Arguments are those of
- * qn__layer_ops. */
+ * qn__layer_ops. With `bits` the first two are those of integers. */
 #ifndef QN_LAYER_PRODUCT_H
 #define QN_LAYER_PRODUCT_H
 
 #include "layer/layer.h"
 
-void qn__product_forward(const qn__layer *layer, const float *parameters, const float *a, float *z);
-void qn__product_backward(const qn__layer *layer, const float *parameters, const float *delta,
-                          float *e);
+void qn__product_forward(const qn__layer *layer, int bits, const float *parameters, const float *a,
+                         float *z);
+void qn__product_backward(const qn__layer *layer, int bits, const float *parameters, const float *a,
+                          const float *delta, int64_t *sums, float *e);
 void qn__product_gradient(const qn__layer *layer, uint64_t items, const float *a,
                           const float *delta, float *partial);
 

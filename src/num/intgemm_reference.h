@@ -1,5 +1,5 @@
-/* Block fixed point: the integers of docs/exactness.md 15, and products of them as plain loops: the
- * reference for every backend. */
+/* Block fixed point: the integers of docs/exactness.md 15. Products of them as plain loops, the
+ * reference for every backend, are those of layer/product.h. */
 #ifndef QN_NUM_INTGEMM_REFERENCE_H
 #define QN_NUM_INTGEMM_REFERENCE_H
 
@@ -52,18 +52,5 @@ uint32_t qn__absmax(uint64_t count, const float *v, uint64_t stride);
 /* 15.6: the integer nearest to n * 2^s, ties to even, in *units. Returns 0, with *units unchanged,
  * when |n * 2^s| is not below `limit`, a power of two from 1 to 2^61. Every s is allowed. */
 int qn__intgemm_units(int64_t n, int64_t s, float limit, int64_t *units);
-
-/* 15.4: z[out] of one item from its inputs a[in]. */
-void qn__intgemm_forward(int bits, const qn__layer *layer, const float *parameters, const float *a,
-                         float *z);
-
-/* 15.5: e[in] of one item from delta[out]; sums[in] is working memory. */
-void qn__intgemm_backward(int bits, const qn__layer *layer, const float *parameters,
-                          const float *delta, int64_t *sums, float *e);
-
-/* 15.6: the partials of the weights [out][in] of a grain of `items` items with inputs a[items][in]
- * and errors d[items][out]. 0 when one is out of range; `to` is undefined then. */
-int qn__intgemm_gradient(int bits, const qn__layer *layer, uint64_t items, const float *a,
-                         const float *d, float limit, int64_t *to);
 
 #endif
