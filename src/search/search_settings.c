@@ -84,12 +84,7 @@ static qn_status settle(qn_search *s, uint32_t i, const qn__recipe *recipe, qn_e
     if (own->model)
         return QN_OK;
     qn__network_text(&recipe->network, &text);
-    if (text.failed)
-        qn__fail_memory(err, text.size + 1, 1);
-    else
-        s->network[i] = qn__copy_text(text.data, err);
-    qn__text_release(&text);
-    own->model = s->network[i];
+    own->model = s->network[i] = qn__text_take(&text, err);
     return own->model ? QN_OK : QN_MEMORY;
 }
 

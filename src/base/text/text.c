@@ -1,6 +1,7 @@
 #include "base/text/text.h"
 
 #include "base/encoding.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -351,6 +352,16 @@ void qn__text_add_number(qn__text *text, const char *key, int digits, double val
 void qn__text_release(qn__text *text) {
     free(text->data);
     *text = (qn__text){0};
+}
+
+char *qn__text_take(qn__text *text, qn_error *err) {
+    char *copy = NULL;
+    if (text->failed)
+        qn__fail_memory(err, text->size + 1, 1);
+    else
+        copy = qn__copy_text(text->data ? text->data : "", err);
+    qn__text_release(text);
+    return copy;
 }
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }

@@ -2,6 +2,7 @@
 #ifndef QN_BASE_TEXT_TEXT_H
 #define QN_BASE_TEXT_TEXT_H
 
+#include "base/error.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,5 +57,8 @@ void qn__text_add_json(qn__text *text, const char *utf8);
  * finite is null. */
 void qn__text_add_number(qn__text *text, const char *key, int digits, double value);
 void qn__text_release(qn__text *text);
+/* The text for qn__free, "" where nothing was added; `text` is released. NULL, with QN_MEMORY in
+ * err, where memory is short. */
+char *qn__text_take(qn__text *text, qn_error *err);
 
 #endif

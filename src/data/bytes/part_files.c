@@ -11,9 +11,7 @@ static char *name_all(const qn__file_list *list, const char *first, qn_error *er
     qn__text_add(&text, "%s", first);
     if (list->count > 1)
         qn__text_add(&text, " and %zu more file%s", list->count - 1, list->count > 2 ? "s" : "");
-    char *name = text.failed ? NULL : qn__copy_text(text.data, err);
-    qn__text_release(&text);
-    return name;
+    return qn__text_take(&text, err);
 }
 
 qn_status qn__part_files_prepare(const qn__file_list *list, qn__part_files *out, qn_error *err) {

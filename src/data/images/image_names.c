@@ -110,11 +110,10 @@ qn_status qn__image_note(const qn__image_files *files, const uint8_t *marks, uin
         begin_line(&note);
         qn__text_add(&note, "%s", cache);
     }
-    if (note.data)
-        data->note = qn__copy_text(note.data, err);
-    const int failed = note.failed || (note.data && !data->note);
-    qn__text_release(&note);
-    return failed ? QN_MEMORY : QN_OK;
+    if (!note.data && !note.failed)
+        return QN_OK;
+    data->note = qn__text_take(&note, err);
+    return data->note ? QN_OK : QN_MEMORY;
 }
 
 qn_status qn__image_names(const qn__image_files *files, const uint8_t *marks, qn_data *data,

@@ -34,11 +34,9 @@ qn_status qn__data_finish_later(qn_data *data, qn_error *err) {
 qn_status qn__data_add_note(qn_data *data, const char *line, qn_error *err) {
     qn__text text = {0};
     qn__text_add(&text, "%s%s%s", data->note ? data->note : "", data->note ? "\n" : "", line);
-    char *both = text.failed ? NULL : qn__copy_text(text.data, err);
-    const int failed = text.failed;
-    qn__text_release(&text);
+    char *both = qn__text_take(&text, err);
     if (!both)
-        return failed ? qn__fail_memory(err, strlen(line), 1) : QN_MEMORY;
+        return QN_MEMORY;
     qn__free(data->note);
     data->note = both;
     return QN_OK;

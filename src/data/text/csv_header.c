@@ -298,8 +298,7 @@ static qn_status note_known(qn__csv_header *header, const char *name, qn_error *
                  "%s%sthe column \"%.60s\" is read from the files, not from the names of their "
                  "folders",
                  header->note ? header->note : "", header->note ? "\n" : "", name);
-    char *note = text.failed ? NULL : qn__copy_text(text.data, err);
-    qn__text_release(&text);
+    char *note = qn__text_take(&text, err);
     qn__free(header->note);
     header->note = note;
     return note ? QN_OK : QN_MEMORY;

@@ -463,10 +463,8 @@ qn_status qn__csv_part_add_keys(const qn__file_list *list, size_t i, const qn__c
         add_cell(&text, header->table.shape.separator, key->value);
         column++;
     }
-    part->suffix = text.failed ? NULL : qn__copy_text(text.data ? text.data : "", err);
-    const int failed = text.failed;
-    qn__text_release(&text);
-    return part->suffix ? QN_OK : failed ? qn__fail_memory(err, 1, 1) : QN_MEMORY;
+    part->suffix = qn__text_take(&text, err);
+    return part->suffix ? QN_OK : QN_MEMORY;
 }
 
 void qn__csv_part_release(qn__csv_part *part) {

@@ -126,11 +126,7 @@ static qn_status make_texts(network_model *m, qn_error *err) {
     if (status != QN_OK)
         return status;
     qn__network_text(&m->recipe.network, &text);
-    if (text.failed)
-        qn__fail_memory(err, text.size + 1, 1);
-    else
-        m->text = qn__copy_text(text.data, err);
-    qn__text_release(&text);
+    m->text = qn__text_take(&text, err);
     return m->text != NULL ? QN_OK : QN_MEMORY;
 }
 

@@ -154,11 +154,7 @@ static qn_status find_augment(const qn_train_options *o, qn__recipe *r, qn_error
     if (status != QN_OK || augment.words == 0)
         return status;
     qn__augment_add_text(&augment, &text);
-    if (text.failed)
-        qn__fail_memory(err, text.size + 1, 1);
-    else
-        r->augment = qn__copy_text(text.data, err);
-    qn__text_release(&text);
+    r->augment = qn__text_take(&text, err);
     return r->augment ? QN_OK : QN_MEMORY;
 }
 

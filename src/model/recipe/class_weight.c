@@ -169,7 +169,7 @@ static void add_name(qn__text *text, const char *name) {
 
 static char *write_weights(const qn__class_names *names, const float *weight, qn_error *err) {
     qn__text text = {0};
-    char number[32], *copy = NULL;
+    char number[32];
     for (uint32_t i = 0; i < names->classes; ++i) {
         if (weight[i] == 1.0f)
             continue;
@@ -178,12 +178,7 @@ static char *write_weights(const qn__class_names *names, const float *weight, qn
         qn__float_text(weight[i], number);
         qn__text_add(&text, "=%s", number);
     }
-    if (text.failed)
-        qn__fail_memory(err, text.size + 1, 1);
-    else
-        copy = qn__copy_text(text.data ? text.data : "", err);
-    qn__text_release(&text);
-    return copy;
+    return qn__text_take(&text, err);
 }
 
 qn_status qn__class_weight_tidy(const char *text, const qn__class_names *names, char **out,

@@ -81,18 +81,15 @@ qn_status qn__recipe_json(const qn__recipe *recipe, char **out, qn_error *err) {
     qn__text text = {0};
     *out = NULL;
     add_members(recipe, &text);
-    qn_status status = QN_OK;
-    if (text.failed)
-        status = qn__fail_memory(err, text.size + 1, 1);
-    else if (text.size > QN__RECIPE_LONGEST)
-        status =
-            qn__recipe_refuse(err, "`data.path`", "give the columns and the classes shorter names",
-                              qn__fail(err, QN_USAGE,
-                                       "the names in the data take %zu bytes; at most %zu "
-                                       "can be kept in a model",
-                                       text.size, QN__RECIPE_LONGEST));
-    else
-        status = (*out = qn__copy_text(text.data, err)) != NULL ? QN_OK : QN_MEMORY;
-    qn__text_release(&text);
-    return status;
+    const size_t size = text.failed ? 0 : text.size;
+    *out = qn__text_take(&text, err);
+    if (!*out || size <= QN__RECIPE_LONGEST)
+        return *out ? QN_OK : QN_MEMORY;
+    qn__free(*out);
+    *out = NULL;
+    return qn__recipe_refuse(err, "`data.path`", "give the columns and the classes shorter names",
+                             qn__fail(err, QN_USAGE,
+                                      "the names in the data take %zu bytes; at most %zu can be "
+                                      "kept in a model",
+                                      size, QN__RECIPE_LONGEST));
 }

@@ -207,14 +207,8 @@ uint32_t qn__stages_at(const qn__stages *stages, uint64_t epoch, uint64_t *first
 
 static char *canonical(const qn__stages *stages, qn_error *err) {
     qn__text text = {0};
-    char *copy = NULL;
     qn__stages_add_text(stages, &text);
-    if (text.failed)
-        qn__fail_memory(err, text.size + 1, 1);
-    else
-        copy = qn__copy_text(text.data, err);
-    qn__text_release(&text);
-    return copy;
+    return qn__text_take(&text, err);
 }
 
 /* A single stage is the recipe without stages. */

@@ -60,21 +60,10 @@ static void time_text(time_t moment, char text[32]) {
 
 /* ---------------------------------------------------------------------------------------- start */
 
-/* Transfers the text out of a qn__text, which is empty afterwards. */
-static char *finish_text(qn__text *text, qn_error *err) {
-    char *copy = NULL;
-    if (text->failed)
-        qn__fail_memory(err, text->size + 1, 1);
-    else
-        copy = qn__copy_text(text->data != NULL ? text->data : "", err);
-    qn__text_release(text);
-    return copy;
-}
-
 static char *json_of_text(const char *plain, qn_error *err) {
     qn__text text = {0};
     qn__text_add_json(&text, plain);
-    return finish_text(&text, err);
+    return qn__text_take(&text, err);
 }
 
 static char *json_of_arguments(const qn__record_start *start, qn_error *err) {
@@ -85,7 +74,7 @@ static char *json_of_arguments(const qn__record_start *start, qn_error *err) {
         qn__text_add_json(&text, start->argument[i]);
     }
     qn__text_add(&text, "]");
-    return finish_text(&text, err);
+    return qn__text_take(&text, err);
 }
 
 static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_error *err) {

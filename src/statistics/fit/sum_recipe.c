@@ -118,23 +118,14 @@ static void add_recipe(const qn__sum_model *m, qn__text *text) {
     qn__text_add(text, "}");
 }
 
-static char *taken(qn__text *text, qn_error *err) {
-    if (text->failed)
-        qn__fail_memory(err, text->size + 1, 1);
-    char *copy = text->failed ? NULL : qn__copy_text(text->data, err);
-    qn__text_release(text);
-    return copy;
-}
-
 qn_status qn__sum_texts(qn__sum_model *m, qn_error *err) {
     qn__text text = {0};
     add_parameters(m, &text);
-    m->parameters = taken(&text, err);
+    m->parameters = qn__text_take(&text, err);
     if (!m->parameters)
         return QN_MEMORY;
-    text = (qn__text){0};
     add_recipe(m, &text);
-    m->recipe = taken(&text, err);
+    m->recipe = qn__text_take(&text, err);
     return m->recipe ? QN_OK : QN_MEMORY;
 }
 
