@@ -1,4 +1,4 @@
-#include "image/bmp.h"
+#include "image/image_formats.h"
 #include "image/image_faults.h"
 #include <string.h>
 

@@ -1,10 +1,5 @@
 #include "image/decode.h"
-#include "image/bmp.h"
-#include "image/gif.h"
-#include "image/jpeg.h"
-#include "image/png_read.h"
-#include "image/tiff.h"
-#include "image/webp.h"
+#include "image/image_formats.h"
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <link.h>
@@ -12,8 +7,7 @@
 
 /* Of each kind; without a library where none is needed. */
 static const struct {
-    qn_status (*decode)(void **kept, const uint8_t *bytes, size_t size, const qn__image_head *head,
-                        uint32_t channels, uint8_t *pixels, qn_error *err);
+    qn__image_decode_one *decode;
     const char *name;
     qn__optional_library *library;
 } kinds[QN__IMAGE_KINDS] = {

@@ -1,7 +1,7 @@
 /* The blocks and the colour tables are read here, as the head needs them. giflib decodes the
  * pixels' codes; its interface is a struct, of which what is used is compared with what was read
  * here. */
-#include "image/gif.h"
+#include "image/image_formats.h"
 #include "base/memory.h"
 #include "image/image_faults.h"
 #include <stdbool.h>

@@ -1,12 +1,9 @@
 #include "image/image_head.h"
 #include "base/digest/crc32.h"
-#include "image/bmp.h"
-#include "image/gif.h"
+#include "image/image_formats.h"
 #include "image/image_faults.h"
 #include "image/image_other.h"
-#include "image/tiff.h"
 #include "image/tiff_tags.h"
-#include "image/webp.h"
 #include <string.h>
 
 static uint32_t big2(const uint8_t *at) { return (uint32_t)at[0] << 8 | at[1]; }
@@ -134,8 +131,8 @@ static int is_png(const uint8_t *b, size_t size) {
 }
 
 static const struct {
-    int (*is)(const uint8_t *bytes, size_t size);
-    qn_status (*read)(const uint8_t *bytes, size_t size, qn__image_head *head, qn_error *err);
+    qn__image_is_one *is;
+    qn__image_read_head *read;
 } kinds[QN__IMAGE_KINDS] = {
     [QN__IMAGE_JPEG] = {is_jpeg, read_jpeg},
     [QN__IMAGE_PNG] = {is_png, read_png},

@@ -1,4 +1,4 @@
-#include "image/jpeg.h"
+#include "image/image_formats.h"
 #include "image/image_faults.h"
 
 /* Own declarations of the parts of libturbojpeg.so.0 in use (turbojpeg.h of versions 2 and 3). */

@@ -1,7 +1,7 @@
 /* libpng's own interface and not the short one that it also has: the latter converts by the gamma
  * of the file, in arithmetic that may change, and takes 16 bits for linear light. Here a byte of
  * the file is a byte of the image. */
-#include "image/png_read.h"
+#include "image/image_formats.h"
 #include "base/memory.h"
 #include "image/image_faults.h"
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* libtiff decodes strips and tiles to samples; what samples mean is decided here. Its own
  * conversion to RGBA would multiply colours by the opacity and round samples of 16 bits. */
-#include "image/tiff.h"
+#include "image/image_formats.h"
 #include "base/memory.h"
 #include "image/image_faults.h"
 #include "image/image_other.h"

@@ -1,4 +1,4 @@
-#include "image/webp.h"
+#include "image/image_formats.h"
 #include "image/image_faults.h"
 #include "image/tiff_tags.h"
 #include <stdio.h>
