@@ -47,6 +47,13 @@ void qn__markup_add(qn__text *text, const char *plain, size_t most) {
     }
 }
 
+void qn__markup_put(qn__text *text, const char *before, const char *plain, size_t most,
+                    const char *after) {
+    qn__text_add(text, "%s", before);
+    qn__markup_add(text, plain, most);
+    qn__text_add(text, "%s", after);
+}
+
 void qn__markup_add_base64(qn__text *text, const uint8_t *bytes, size_t size) {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char line[512];

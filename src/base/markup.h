@@ -11,6 +11,10 @@
  * characters, then an ellipsis; 0: all. */
 void qn__markup_add(qn__text *text, const char *plain, size_t most);
 
+/* Appends a text of a user as qn__markup_add does, between two texts of markup. */
+void qn__markup_put(qn__text *text, const char *before, const char *plain, size_t most,
+                    const char *after);
+
 /* Appends bytes in base64. */
 void qn__markup_add_base64(qn__text *text, const uint8_t *bytes, size_t size);
 

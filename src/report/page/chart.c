@@ -159,8 +159,7 @@ void qn__chart_lines(qn__text *text, const char *title, const char *below,
         add_line(text, &line[l], l, &x, &y);
         qn__text_add(text, "<path class=\"k k%zu y%zu\" d=\"M%d %uh30\"/><text x=\"%d\" y=\"%u\">",
                      l % QN__CHART_COLOURS, l % 4, LEFT, at, LEFT + 38, at + 4);
-        qn__markup_add(text, line[l].name, 40);
-        qn__text_add(text, "</text>\n");
+        qn__markup_put(text, "", line[l].name, 40, "</text>\n");
     }
     end(text, alone);
 }
@@ -239,8 +238,7 @@ static void add_names(qn__text *text, const qn__chart_matrix *m, double side) {
         qn__markup_add(text, m->name(m->user, c, buffer), 12);
         qn__text_add(text, "</text><text class=\"d\" transform=\"translate(%.1f %d) rotate(-60)\">",
                      at + 4, NAMES - 6);
-        qn__markup_add(text, m->name(m->user, c, buffer), 12);
-        qn__text_add(text, "</text>\n");
+        qn__markup_put(text, "", m->name(m->user, c, buffer), 12, "</text>\n");
     }
 }
 

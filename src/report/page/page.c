@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char style[] =
     ":root{color-scheme:light dark;--INK:#1f2328;--DIM:#57606a;--LINE:#d0d7de;--BACK:#fff;"
@@ -49,12 +50,11 @@ void qn__page_open(qn__page *page, const char *title) {
                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                  "img-src data:; style-src 'unsafe-inline'\"/>\n"
-                 "<link rel=\"icon\" href=\"data:,\"/>\n<title>");
-    qn__markup_add(&page->html, title, 0);
-    qn__text_add(&page->html, "</title>\n<style>%s%s</style>\n</head>\n<body>\n<main>\n<h1>", style,
+                 "<link rel=\"icon\" href=\"data:,\"/>\n");
+    qn__markup_put(&page->html, "<title>", title, 0, "</title>\n");
+    qn__text_add(&page->html, "<style>%s%s</style>\n</head>\n<body>\n<main>\n", style,
                  qn__chart_style);
-    qn__markup_add(&page->html, title, 0);
-    qn__text_add(&page->html, "</h1>\n");
+    qn__markup_put(&page->html, "<h1>", title, 0, "</h1>\n");
 }
 
 void qn__page_close(qn__page *page) { qn__text_add(&page->html, "</main>\n</body>\n</html>\n"); }
@@ -66,9 +66,34 @@ void qn__page_section(qn__page *page, const char *id, const char *title) {
 
 void qn__page_end_section(qn__page *page) { qn__text_add(&page->html, "</section>\n"); }
 
-void qn__page_number(qn__page *page, double value) {
+void qn__page_heads(qn__text *html, const char *heads) {
+    for (const char *at = heads; *at;) {
+        const int number = *at == '#', size = (int)strcspn(at, "|");
+        qn__text_add(html, "<th scope=\"col\"%s>%.*s</th>", number ? " class=\"n\"" : "",
+                     size - number, at + number);
+        at += at[size] ? size + 1 : size;
+    }
+}
+
+void qn__page_table(qn__text *html, const char *label, const char *caption, const char *heads) {
+    qn__text_add(html,
+                 "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">\n<table>\n",
+                 label);
+    if (caption)
+        qn__text_add(html, "<caption>%s</caption>\n", caption);
+    qn__text_add(html, heads ? "<thead><tr>" : "<tbody>\n");
+    qn__page_heads(html, heads ? heads : "");
+}
+
+void qn__page_rows(qn__text *html) { qn__text_add(html, "</tr></thead>\n<tbody>\n"); }
+
+void qn__page_end_table(qn__text *html) { qn__text_add(html, "</tbody>\n</table>\n</div>\n"); }
+
+void qn__page_cell(qn__text *html, double value, int digits, int percent) {
+    qn__text_add(html, "<td class=\"n\">");
     if (isfinite(value))
-        qn__text_add(&page->html, "%.6g", value);
+        qn__text_add(html, percent ? "%.*f %%" : "%.*g", digits, value);
+    qn__text_add(html, "</td>");
 }
 
 /* --------------------------------------------------------------------------------------- charts */

@@ -38,8 +38,16 @@ void qn__page_close(qn__page *page);
 /* `id` and `title` are plain ASCII. */
 void qn__page_section(qn__page *page, const char *id, const char *title);
 void qn__page_end_section(qn__page *page);
-/* `<th scope="row">key</th><td>` value; the caller ends cell and row. */
-void qn__page_number(qn__page *page, double value); /* nothing where it is not finite */
+/* Begins a table. `caption` may be NULL. `heads` are plain ASCII, separated by "|", with "#" before
+ * those of numbers; the caller can add more, and then begins the rows. NULL: there are no heads,
+ * and the rows have begun. */
+void qn__page_table(qn__text *html, const char *label, const char *caption, const char *heads);
+void qn__page_heads(qn__text *html, const char *heads);
+void qn__page_rows(qn__text *html);
+void qn__page_end_table(qn__text *html);
+/* A cell with a number, which is empty where the number is not finite; `percent` 1: `digits` after
+ * the point and a percent sign, else `digits` in all. */
+void qn__page_cell(qn__text *html, double value, int digits, int percent);
 /* Charts, in the page and in a file NAME.svg. */
 void qn__page_lines(qn__page *page, const char *file, const char *title, const char *below,
                     const qn__chart_line *line, size_t lines);

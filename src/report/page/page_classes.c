@@ -5,6 +5,7 @@
 #include "report/record/record.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 /* Classes of a table with numbers, and of a list of each class. */
@@ -63,26 +64,19 @@ static uint64_t column_sum(const counts *c, uint32_t class) {
     return sum;
 }
 
-static void add_name(qn__text *text, const counts *c, uint32_t class) {
+static void add_name(qn__text *text, const char *before, const counts *c, uint32_t class) {
     char buffer[16];
-    qn__markup_add(text, name_of(c, class, buffer), 40);
+    qn__markup_put(text, before, name_of(c, class, buffer), 40, "</th>");
 }
 
 static void add_table(qn__text *text, const counts *c) {
-    qn__text_add(text, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Confusion "
-                       "matrix\">\n<table>\n<caption>Rows are labels, columns are predictions."
-                       "</caption>\n<thead><tr><th scope=\"col\">label</th>");
-    for (uint32_t i = 0; i < c->classes; ++i) {
-        qn__text_add(text, "<th scope=\"col\" class=\"n\">");
-        add_name(text, c, i);
-        qn__text_add(text, "</th>");
-    }
-    qn__text_add(text, "</tr></thead>\n<tbody>\n");
+    qn__page_table(text, "Confusion matrix", "Rows are labels, columns are predictions.", "label");
+    for (uint32_t i = 0; i < c->classes; ++i)
+        add_name(text, "<th scope=\"col\" class=\"n\">", c, i);
+    qn__page_rows(text);
     for (uint32_t label = 0; label < c->classes; ++label) {
         const uint64_t sum = row_sum(c, label);
-        qn__text_add(text, "<tr><th scope=\"row\">");
-        add_name(text, c, label);
-        qn__text_add(text, "</th>");
+        add_name(text, "<tr><th scope=\"row\">", c, label);
         for (uint32_t i = 0; i < c->classes; ++i) {
             const uint64_t count = c->count[(size_t)label * c->classes + i];
             const double part = sum ? (double)count / (double)sum : 0;
@@ -92,37 +86,30 @@ static void add_table(qn__text *text, const counts *c) {
         }
         qn__text_add(text, "</tr>\n");
     }
-    qn__text_add(text, "</tbody>\n</table>\n</div>\n");
+    qn__page_end_table(text);
 }
 
 static void add_part(qn__text *text, uint64_t part, uint64_t whole) {
-    qn__text_add(text, "<td class=\"n\">");
-    if (whole > 0)
-        qn__text_add(text, "%.2f %%", 100.0 * (double)part / (double)whole);
-    qn__text_add(text, "</td>");
+    qn__page_cell(text, whole > 0 ? 100.0 * (double)part / (double)whole : (double)NAN, 2, 1);
 }
 
 /* Precision: right ones of those predicted. Recall: right ones of those that are. */
 static void add_list(qn__text *text, const counts *c) {
-    qn__text_add(text,
-                 "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Precision and "
-                 "recall\">\n<table>\n<thead><tr><th scope=\"col\">class</th><th scope=\"col\" "
-                 "class=\"n\">items</th><th scope=\"col\" class=\"n\">predicted</th><th "
-                 "scope=\"col\" class=\"n\">precision</th><th scope=\"col\" class=\"n\">recall</th>"
-                 "<th scope=\"col\" class=\"n\">F1</th></tr></thead>\n<tbody>\n");
+    qn__page_table(text, "Precision and recall", NULL,
+                   "class|#items|#predicted|#precision|#recall|#F1");
+    qn__page_rows(text);
     for (uint32_t i = 0; i < c->classes && i < LISTED; ++i) {
         const uint64_t right = c->count[(size_t)i * c->classes + i];
         const uint64_t items = row_sum(c, i), predicted = column_sum(c, i);
-        qn__text_add(text, "<tr><th scope=\"row\">");
-        add_name(text, c, i);
-        qn__text_add(text, "</th><td class=\"n\">%" PRIu64 "</td><td class=\"n\">%" PRIu64 "</td>",
+        add_name(text, "<tr><th scope=\"row\">", c, i);
+        qn__text_add(text, "<td class=\"n\">%" PRIu64 "</td><td class=\"n\">%" PRIu64 "</td>",
                      items, predicted);
         add_part(text, right, predicted);
         add_part(text, right, items);
         add_part(text, 2 * right, items + predicted);
         qn__text_add(text, "</tr>\n");
     }
-    qn__text_add(text, "</tbody>\n</table>\n</div>\n");
+    qn__page_end_table(text);
     if (c->classes > LISTED)
         qn__text_add(text, "<p class=\"dim\">The first %d of %" PRIu32 " classes.</p>\n", LISTED,
                      c->classes);
@@ -139,9 +126,7 @@ void qn__page_confusion(qn__page *page) {
     }
     const qn__chart_matrix matrix = {"Confusion matrix", c.classes, c.count, name_of, &c};
     qn__page_section(page, "classes", "Classes");
-    qn__text_add(&page->html, "<p>Predictions of ");
-    qn__markup_add(&page->html, c.of, 0);
-    qn__text_add(&page->html, ".</p>\n");
+    qn__markup_put(&page->html, "<p>Predictions of ", c.of, 0, ".</p>\n");
     if (c.classes <= TABLE)
         add_table(&page->html, &c);
     qn__page_matrix(page, "confusion", &matrix, c.classes > TABLE);

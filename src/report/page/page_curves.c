@@ -75,32 +75,25 @@ static void draw_kind(qn__page *page, int kind) {
 static void add_numbers(qn__page *page) {
     const qn__past_run *run = page->run;
     const uint64_t every = (run->epochs + ROWS - 1) / ROWS;
-    qn__text_add(&page->html, "<details>\n<summary>Numbers of the curves</summary>\n"
-                              "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-                              "aria-label=\"Numbers of the curves\">\n<table>\n");
-    if (every > 1)
-        qn__text_add(&page->html, "<caption>Every %d epochs, and the last.</caption>\n",
-                     (int)every);
-    qn__text_add(&page->html, "<thead><tr>");
-    for (uint32_t c = 0; c < run->columns; ++c) {
-        qn__text_add(&page->html, "<th scope=\"col\">");
-        qn__markup_add(&page->html, strcmp(run->name[c], "rate") ? run->name[c] : "learning_rate",
-                       40);
-        qn__text_add(&page->html, "</th>");
-    }
-    qn__text_add(&page->html, "</tr></thead>\n<tbody>\n");
+    qn__text *html = &page->html;
+    char caption[64];
+    snprintf(caption, sizeof caption, "Every %d epochs, and the last.", (int)every);
+    qn__text_add(html, "<details>\n<summary>Numbers of the curves</summary>\n");
+    qn__page_table(html, "Numbers of the curves", every > 1 ? caption : NULL, "");
+    for (uint32_t c = 0; c < run->columns; ++c)
+        qn__markup_put(html, "<th scope=\"col\">",
+                       strcmp(run->name[c], "rate") ? run->name[c] : "learning_rate", 40, "</th>");
+    qn__page_rows(html);
     for (uint64_t row = 0; row < run->epochs; ++row) {
         if (row % every && row + 1 < run->epochs)
             continue;
-        qn__text_add(&page->html, "<tr>");
-        for (uint32_t c = 0; c < run->columns; ++c) {
-            qn__text_add(&page->html, "<td class=\"n\">");
-            qn__page_number(page, (double)run->value[row * run->columns + c]);
-            qn__text_add(&page->html, "</td>");
-        }
-        qn__text_add(&page->html, "</tr>\n");
+        qn__text_add(html, "<tr>");
+        for (uint32_t c = 0; c < run->columns; ++c)
+            qn__page_cell(html, (double)run->value[row * run->columns + c], 6, 0);
+        qn__text_add(html, "</tr>\n");
     }
-    qn__text_add(&page->html, "</tbody>\n</table>\n</div>\n</details>\n");
+    qn__page_end_table(html);
+    qn__text_add(html, "</details>\n");
 }
 
 void qn__page_curves(qn__page *page) {

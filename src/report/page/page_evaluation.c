@@ -23,11 +23,6 @@ static const struct {
                 {"r2", "R2"}};
 enum { MEASURES = sizeof measures / sizeof *measures, BINS = 64 };
 
-static double number_of(const qn__json_node *object, const char *key) {
-    float value;
-    return qn__json_float(qn__json_get(object, key), &value) ? (double)value : (double)NAN;
-}
-
 /* How often predictions of a score are right: on the diagonal where scores are probabilities. */
 static void draw_calibration(qn__page *page, const qn__json_node *bins) {
     float x[BINS], y[BINS];
@@ -35,7 +30,8 @@ static void draw_calibration(qn__page *page, const qn__json_node *bins) {
     size_t points = 0;
     for (size_t i = 0; i < qn__json_count(bins) && points < BINS; ++i) {
         const qn__json_node *bin = qn__json_at(bins, i);
-        const double confidence = number_of(bin, "confidence"), right = number_of(bin, "accuracy");
+        const double confidence = qn__fact_number(bin, "confidence"),
+                     right = qn__fact_number(bin, "accuracy");
         if (isnan(confidence) || isnan(right))
             continue;
         x[points] = (float)confidence;
@@ -57,19 +53,17 @@ void qn__page_evaluation(qn__page *page) {
     if (!qn__json_is_object(one))
         return;
     qn__page_section(page, "evaluation", "Evaluation");
-    qn__text_add(&page->html,
-                 "<p>Of the %s set, when the training had ended.</p>\n"
-                 "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Evaluation\">\n"
-                 "<table>\n<tbody>\n",
+    qn__text_add(&page->html, "<p>Of the %s set, when the training had ended.</p>\n",
                  one == test ? "test" : "validation");
+    qn__page_table(&page->html, "Evaluation", NULL, NULL);
     for (int i = 0; i < MEASURES; ++i) {
-        const double value = number_of(one, measures[i].key);
+        const double value = qn__fact_number(one, measures[i].key);
         if (!isnan(value))
             qn__text_add(&page->html,
                          "<tr><th scope=\"row\">%s</th><td class=\"n\">%.6g</td></tr>\n",
                          measures[i].title, value);
     }
-    qn__text_add(&page->html, "</tbody>\n</table>\n</div>\n");
+    qn__page_end_table(&page->html);
     draw_calibration(page, qn__json_get(one, "calibration"));
     qn__page_end_section(page);
 }

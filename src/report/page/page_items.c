@@ -15,9 +15,10 @@ enum { SIDE = 96, COLUMNS = 8 };
 
 static int is_image(const qn_data *data) { return qn__drawn_check(data, NULL) == QN_OK; }
 
-static void add_label(qn__text *text, const qn_model *model, int32_t class) {
+static void add_label(qn__text *text, const char *before, const qn_model *model, int32_t class,
+                      const char *after) {
     char buffer[16];
-    qn__markup_add(text, qn__judged_class(model, class, buffer), 40);
+    qn__markup_put(text, before, qn__judged_class(model, class, buffer), 40, after);
 }
 
 static void add_caption(qn__page *page, const qn__mistake *m) {
@@ -29,17 +30,13 @@ static void add_caption(qn__page *page, const qn__mistake *m) {
         qn__text_add(text, "<b>%.6g</b>, predicted <b>%.6g</b>", (double)m->target,
                      (double)m->prediction);
     } else {
-        qn__text_add(text, "<b>");
-        add_label(text, j->model, m->label);
-        qn__text_add(text, "</b>, predicted <b>");
-        add_label(text, j->model, m->class);
-        qn__text_add(text, "</b> (%.3g)", (double)m->prediction);
+        add_label(text, "<b>", j->model, m->label, "</b>, predicted <b>");
+        add_label(text, "", j->model, m->class, "</b>");
+        qn__text_add(text, " (%.3g)", (double)m->prediction);
     }
     qn__text_add(text, "<br/><span class=\"dim\">item %" PRIu64, m->item);
-    if (file) {
-        qn__text_add(text, ", ");
-        qn__markup_add(text, file, 120);
-    }
+    if (file)
+        qn__markup_put(text, ", ", file, 120, "");
     qn__text_add(text, "</span></figcaption>\n");
 }
 
@@ -48,9 +45,8 @@ static void add_alt(qn__page *page, const qn__mistake *m) {
     if (page->judged->real) {
         qn__text_add(&page->html, "%.6g", (double)m->target);
     } else {
-        add_label(&page->html, page->judged->model, m->label);
-        qn__text_add(&page->html, " taken for ");
-        add_label(&page->html, page->judged->model, m->class);
+        add_label(&page->html, "", page->judged->model, m->label, " taken for ");
+        add_label(&page->html, "", page->judged->model, m->class, "");
     }
     qn__text_add(&page->html, "\"/>\n");
 }

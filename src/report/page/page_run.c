@@ -13,20 +13,17 @@ static const char *const set_names[] = {"training", "validation", "test"};
 enum { SETS = 3, KEYS = 200 };
 
 static const struct {
-    const char *key, *title;
-} scores[] = {{"loss", "loss"}, {"mae", "MAE"}, {"rmse", "RMSE"}, {"r2", "R2"}};
+    const char *key, *head;
+} scores[] = {{"loss", "#loss"}, {"mae", "#MAE"}, {"rmse", "#RMSE"}, {"r2", "#R2"}};
 enum { SCORES = sizeof scores / sizeof *scores };
 
-static void add_text(qn__page *page, const char *text) { qn__markup_add(&page->html, text, 0); }
+static void put(qn__page *page, const char *before, const char *text, const char *after) {
+    qn__markup_put(&page->html, before, text, 0, after);
+}
 
 static const qn__json_node *score_of(const qn__past_run *run, int set) {
     const qn__json_node *score = qn__json_get(run->facts, sets[set]);
     return qn__json_is_object(score) ? score : NULL;
-}
-
-static double number_of(const qn__json_node *object, const char *key) {
-    float value;
-    return qn__json_float(qn__json_get(object, key), &value) ? (double)value : (double)NAN;
 }
 
 static double accuracy_of(const qn__json_node *score) {
@@ -42,7 +39,7 @@ static int has_score(const qn__page *page, const char *key) {
     for (uint32_t r = 0; r < page->runs; ++r)
         for (int s = 0; s < SETS; ++s) {
             const qn__json_node *score = score_of(&page->run[r], s);
-            if (key ? !isnan(number_of(score, key)) : !isnan(accuracy_of(score)))
+            if (key ? !isnan(qn__fact_number(score, key)) : !isnan(accuracy_of(score)))
                 return 1;
         }
     return 0;
@@ -50,48 +47,27 @@ static int has_score(const qn__page *page, const char *key) {
 
 /* The cells of a score, and their headings. */
 static void add_cells(qn__page *page, const qn__json_node *score) {
-    if (has_score(page, NULL)) {
-        qn__text_add(&page->html, "<td class=\"n\">");
-        if (!isnan(accuracy_of(score)))
-            qn__text_add(&page->html, "%.2f %%", 100 * accuracy_of(score));
-        qn__text_add(&page->html, "</td>");
-    }
-    for (int i = 0; i < SCORES; ++i) {
-        if (!has_score(page, scores[i].key))
-            continue;
-        qn__text_add(&page->html, "<td class=\"n\">");
-        qn__page_number(page, number_of(score, scores[i].key));
-        qn__text_add(&page->html, "</td>");
-    }
+    if (has_score(page, NULL))
+        qn__page_cell(&page->html, 100 * accuracy_of(score), 2, 1);
+    for (int i = 0; i < SCORES; ++i)
+        if (has_score(page, scores[i].key))
+            qn__page_cell(&page->html, qn__fact_number(score, scores[i].key), 6, 0);
 }
 
 static void add_headings(qn__page *page) {
     if (has_score(page, NULL))
-        qn__text_add(&page->html, "<th scope=\"col\" class=\"n\">accuracy</th>");
+        qn__page_heads(&page->html, "#accuracy");
     for (int i = 0; i < SCORES; ++i)
         if (has_score(page, scores[i].key))
-            qn__text_add(&page->html, "<th scope=\"col\" class=\"n\">%s</th>", scores[i].title);
-}
-
-static void open_table(qn__page *page, const char *label, const char *caption) {
-    qn__text_add(&page->html,
-                 "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">\n<table>\n",
-                 label);
-    if (*caption)
-        qn__text_add(&page->html, "<caption>%s</caption>\n", caption);
-}
-
-static void close_table(qn__page *page) {
-    qn__text_add(&page->html, "</tbody>\n</table>\n</div>\n");
+            qn__page_heads(&page->html, scores[i].head);
 }
 
 /* A row of a name and a text; nothing where there is no text. */
 static void add_fact(qn__page *page, const char *name, const char *text) {
     if (!*text)
         return;
-    qn__text_add(&page->html, "<tr><th scope=\"row\">%s</th><td class=\"o\">", name);
-    add_text(page, text);
-    qn__text_add(&page->html, "</td></tr>\n");
+    put(page, "<tr><th scope=\"row\">", name, "</th>");
+    put(page, "<td class=\"o\">", text, "</td></tr>\n");
 }
 
 /* ------------------------------------------------------------------------------------------ result
@@ -104,11 +80,9 @@ static void add_scores(qn__page *page) {
         known |= score_of(run, s) != NULL;
     if (!known)
         return;
-    open_table(page, "Scores", "");
-    qn__text_add(&page->html, "<thead><tr><th scope=\"col\">set</th><th scope=\"col\" "
-                              "class=\"n\">items</th>");
+    qn__page_table(&page->html, "Scores", NULL, "set|#items");
     add_headings(page);
-    qn__text_add(&page->html, "</tr></thead>\n<tbody>\n");
+    qn__page_rows(&page->html);
     for (int s = 0; s < SETS; ++s) {
         const qn__json_node *score = score_of(run, s);
         uint64_t items = 0;
@@ -121,29 +95,23 @@ static void add_scores(qn__page *page) {
         add_cells(page, score);
         qn__text_add(&page->html, "</tr>\n");
     }
-    close_table(page);
+    qn__page_end_table(&page->html);
 }
 
 static void add_result(qn__page *page) {
     const qn__past_run *run = page->run;
-    const double seconds = number_of(run->facts, "seconds");
+    const double seconds = qn__fact_number(run->facts, "seconds");
     qn__page_section(page, "result", "Result");
-    qn__text_add(&page->html, "<p>");
-    add_text(page, qn__past_run_text(run, "state"));
-    qn__text_add(&page->html, ", started ");
-    add_text(page, qn__past_run_text(run, "started"));
-    if (*qn__past_run_text(run, "host")) {
-        qn__text_add(&page->html, " on ");
-        add_text(page, qn__past_run_text(run, "host"));
-    }
+    put(page, "<p>", qn__past_run_text(run, "state"), ", started ");
+    put(page, "", qn__past_run_text(run, "started"), "");
+    if (*qn__past_run_text(run, "host"))
+        put(page, " on ", qn__past_run_text(run, "host"), "");
     if (!isnan(seconds))
         qn__text_add(&page->html, ", %.3f s", seconds);
     qn__text_add(&page->html, "; %" PRIu64 " epochs</p>\n", run->epochs);
-    if (*qn__past_run_text(run, "model")) {
-        qn__text_add(&page->html, "<p>Digest of the model file (SHA-256): <code>");
-        add_text(page, qn__past_run_text(run, "model"));
-        qn__text_add(&page->html, "</code></p>\n");
-    }
+    if (*qn__past_run_text(run, "model"))
+        put(page, "<p>Digest of the model file (SHA-256): <code>", qn__past_run_text(run, "model"),
+            "</code></p>\n");
     add_scores(page);
     qn__page_end_section(page);
 }
@@ -169,8 +137,7 @@ static void add_command(qn__page *page, const qn__past_run *run) {
                               "the same data:</p>\n<pre><code>");
     for (size_t i = 0; i < words; ++i) {
         const char *word = qn__json_string(qn__json_at(command, i));
-        qn__text_add(&page->html, "%s", i ? " " : "");
-        add_text(page, word ? word : "");
+        put(page, i ? " " : "", word ? word : "", "");
     }
     qn__text_add(&page->html, "</code></pre>\n");
 }
@@ -181,8 +148,7 @@ static void add_recipe(qn__page *page) {
     add_command(page, page->run);
     qn__text_add(&page->html,
                  "<details open=\"open\">\n<summary>All that decides the result</summary>\n");
-    open_table(page, "Recipe", "");
-    qn__text_add(&page->html, "<tbody>\n");
+    qn__page_table(&page->html, "Recipe", NULL, NULL);
     for (size_t i = 0; i < qn__json_count(recipe); ++i) {
         const qn__json_node *node = qn__json_at(recipe, i);
         const char *word = qn__json_string(node);
@@ -192,21 +158,16 @@ static void add_recipe(qn__page *page) {
         /* What the recipe does not use is 0 in it (docs/exactness.md 11.3). */
         if (strcmp(text, "0") == 0 && strcmp(qn__json_key(node), "seed") != 0)
             continue;
-        qn__text_add(&page->html, "<tr><th scope=\"row\">");
-        add_text(page, qn__json_key(node));
-        qn__text_add(&page->html, "</th><td class=\"o\">");
-        add_text(page, word ? word : text);
-        qn__text_add(&page->html, "</td></tr>\n");
+        add_fact(page, qn__json_key(node), word ? word : text);
     }
-    close_table(page);
+    qn__page_end_table(&page->html);
     qn__text_add(&page->html, "</details>\n<details>\n<summary>Program</summary>\n");
-    open_table(page, "Program", "");
-    qn__text_add(&page->html, "<tbody>\n");
+    qn__page_table(&page->html, "Program", NULL, NULL);
     add_fact(page, "version", qn__past_run_text(page->run, "version"));
     add_fact(page, "build", qn__past_run_text(page->run, "build"));
     add_fact(page, "instruction set", qn__past_run_text(page->run, "isa"));
     add_fact(page, "ended", qn__past_run_text(page->run, "ended"));
-    close_table(page);
+    qn__page_end_table(&page->html);
     qn__text_add(&page->html, "</details>\n");
     qn__page_end_section(page);
 }
@@ -223,38 +184,26 @@ static void add_run_row(qn__page *page, uint32_t r) {
     const qn__past_run *run = &page->run[r];
     const int set = main_set(run);
     const qn__json_node *score = score_of(run, set);
-    qn__text_add(&page->html, "<tr><th scope=\"row\">");
-    add_text(page, page->name[r]);
-    qn__text_add(&page->html, "</th><td>");
-    add_text(page, qn__past_run_text(run, "state"));
-    qn__text_add(&page->html, "</td><td class=\"n\">%" PRIu64 "</td><td>%s</td>", run->epochs,
+    put(page, "<tr><th scope=\"row\">", page->name[r], "</th><td>");
+    put(page, "", qn__past_run_text(run, "state"), "</td>");
+    qn__text_add(&page->html, "<td class=\"n\">%" PRIu64 "</td><td>%s</td>", run->epochs,
                  score ? set_names[set] : "");
     add_cells(page, score);
-    qn__text_add(&page->html, "<td class=\"n\">");
-    qn__page_number(page, number_of(run->facts, "seconds"));
-    qn__text_add(&page->html, "</td><td>");
-    add_text(page, qn__past_run_text(run, "host"));
-    qn__text_add(&page->html, "</td><td>");
-    add_text(page, qn__past_run_text(run, "started"));
-    qn__text_add(&page->html, "</td><td><code>");
-    qn__markup_add(&page->html, qn__past_run_text(run, "model"), 12);
-    qn__text_add(&page->html, "</code></td></tr>\n");
+    qn__page_cell(&page->html, qn__fact_number(run->facts, "seconds"), 6, 0);
+    put(page, "<td>", qn__past_run_text(run, "host"), "</td>");
+    put(page, "<td>", qn__past_run_text(run, "started"), "</td><td><code>");
+    qn__markup_put(&page->html, "", qn__past_run_text(run, "model"), 12, "</code></td></tr>\n");
 }
 
 static void add_runs(qn__page *page) {
-    static const char *const more[] = {"seconds", "host", "started", "digest of the model"};
     qn__page_section(page, "result", "Results");
-    open_table(page, "Results", "");
-    qn__text_add(&page->html,
-                 "<thead><tr><th scope=\"col\">run</th><th scope=\"col\">state</th><th "
-                 "scope=\"col\">epochs</th><th scope=\"col\">set</th>");
+    qn__page_table(&page->html, "Results", NULL, "run|state|epochs|set");
     add_headings(page);
-    for (size_t i = 0; i < sizeof more / sizeof *more; ++i)
-        qn__text_add(&page->html, "<th scope=\"col\">%s</th>", more[i]);
-    qn__text_add(&page->html, "</tr></thead>\n<tbody>\n");
+    qn__page_heads(&page->html, "seconds|host|started|digest of the model");
+    qn__page_rows(&page->html);
     for (uint32_t r = 0; r < page->runs; ++r)
         add_run_row(page, r);
-    close_table(page);
+    qn__page_end_table(&page->html);
     qn__page_end_section(page);
 }
 
@@ -283,28 +232,19 @@ static int was_there(const qn__page *page, uint32_t run, const char *key) {
 
 static void add_difference(qn__page *page, const char *key) {
     char text[256];
-    qn__text_add(&page->html, "<tr><th scope=\"row\">");
-    add_text(page, key);
-    qn__text_add(&page->html, "</th>");
-    for (uint32_t r = 0; r < page->runs; ++r) {
-        qn__text_add(&page->html, "<td class=\"o\">");
-        add_text(page, recipe_value(&page->run[r], key, text));
-        qn__text_add(&page->html, "</td>");
-    }
+    put(page, "<tr><th scope=\"row\">", key, "</th>");
+    for (uint32_t r = 0; r < page->runs; ++r)
+        put(page, "<td class=\"o\">", recipe_value(&page->run[r], key, text), "</td>");
     qn__text_add(&page->html, "</tr>\n");
 }
 
 static void add_differences(qn__page *page) {
     int count = 0;
     qn__page_section(page, "recipe", "What differs in the recipes");
-    open_table(page, "What differs", "");
-    qn__text_add(&page->html, "<thead><tr><th scope=\"col\">key</th>");
-    for (uint32_t r = 0; r < page->runs; ++r) {
-        qn__text_add(&page->html, "<th scope=\"col\">");
-        add_text(page, page->name[r]);
-        qn__text_add(&page->html, "</th>");
-    }
-    qn__text_add(&page->html, "</tr></thead>\n<tbody>\n");
+    qn__page_table(&page->html, "What differs", NULL, "key");
+    for (uint32_t r = 0; r < page->runs; ++r)
+        put(page, "<th scope=\"col\">", page->name[r], "</th>");
+    qn__page_rows(&page->html);
     for (uint32_t r = 0; r < page->runs; ++r) {
         const qn__json_node *recipe = qn__json_get(page->run[r].facts, "recipe");
         for (size_t i = 0; i < qn__json_count(recipe) && i < KEYS; ++i) {
@@ -315,14 +255,12 @@ static void add_differences(qn__page *page) {
             ++count;
         }
     }
-    close_table(page);
+    qn__page_end_table(&page->html);
     if (count == 0)
         qn__text_add(&page->html,
                      "<p>Nothing: all numbers and texts of the recipes are equal.</p>\n");
     for (uint32_t r = 0; r < page->runs; ++r) {
-        qn__text_add(&page->html, "<details><summary>");
-        add_text(page, page->name[r]);
-        qn__text_add(&page->html, ": command</summary>\n");
+        put(page, "<details><summary>", page->name[r], ": command</summary>\n");
         add_command(page, &page->run[r]);
         qn__text_add(&page->html, "</details>\n");
     }

@@ -24,12 +24,6 @@ static double number_of(const qn__json_node *object, const char *key) {
     return qn__json_float(qn__json_get(object, key), &value) ? (double)value : 0;
 }
 
-static uint64_t count_of(const qn__json_node *object, const char *key) {
-    uint64_t value = 0;
-    (void)qn__json_u64(qn__json_get(object, key), &value);
-    return value;
-}
-
 static int is(const qn__json_node *event, const char *key, const char *value) {
     const char *text = qn__json_string(qn__json_get(event, key));
     return text && strcmp(text, value) == 0;
@@ -38,8 +32,8 @@ static int is(const qn__json_node *event, const char *key, const char *value) {
 /* The row of a thread; ROWS where there is none. */
 static uint32_t row_of(const timeline *t, const qn__json_node *event) {
     uint32_t row = 0;
-    while (row < t->rows &&
-           (t->process[row] != count_of(event, "pid") || t->thread[row] != count_of(event, "tid")))
+    while (row < t->rows && (t->process[row] != qn__fact_count(event, "pid") ||
+                             t->thread[row] != qn__fact_count(event, "tid")))
         ++row;
     return row < t->rows ? row : ROWS;
 }
@@ -48,8 +42,8 @@ static void add_row(timeline *t, const qn__json_node *event) {
     const char *name = qn__json_string(qn__json_get(qn__json_get(event, "args"), "name"));
     if (!is(event, "name", "thread_name") || !name || t->rows == ROWS)
         return;
-    t->process[t->rows] = count_of(event, "pid");
-    t->thread[t->rows] = count_of(event, "tid");
+    t->process[t->rows] = qn__fact_count(event, "pid");
+    t->thread[t->rows] = qn__fact_count(event, "tid");
     snprintf(t->name[t->rows++], sizeof t->name[0], "%.80s", name);
 }
 

@@ -65,15 +65,13 @@ static int weights_of(const qn_model *model, weights *w) {
 }
 
 /* What output `o` stands for. */
-static void add_output(qn__page *page, const weights *w, uint32_t o) {
+static void add_output(qn__page *page, const char *before, const weights *w, uint32_t o,
+                       const char *after) {
     char buffer[16];
-    const char *label = qn_model_label_name(page->model);
-    if (qn_model_classes(page->model) == 0)
-        qn__markup_add(&page->html, label ? label : "prediction", 40);
-    else
-        qn__markup_add(&page->html,
-                       qn__judged_class(page->model, (int32_t)(w->outputs == 1 ? 1 : o), buffer),
-                       40);
+    const char *name = qn_model_label_name(page->model);
+    if (qn_model_classes(page->model) > 0)
+        name = qn__judged_class(page->model, (int32_t)(w->outputs == 1 ? 1 : o), buffer);
+    qn__markup_put(&page->html, before, name ? name : "prediction", 40, after);
 }
 
 /* White is 0, red raises the output, blue lowers it: of images with several channels their mean. */
@@ -107,11 +105,8 @@ static void add_images(qn__page *page, const weights *w) {
             break;
         qn__text_add(&page->html, "<figure>\n<img src=\"data:image/png;base64,");
         qn__markup_add_base64(&page->html, file, size);
-        qn__text_add(&page->html, "\" alt=\"Weights of ");
-        add_output(page, w, o);
-        qn__text_add(&page->html, "\"/>\n<figcaption>");
-        add_output(page, w, o);
-        qn__text_add(&page->html, "</figcaption>\n</figure>\n");
+        add_output(page, "\" alt=\"Weights of ", w, o, "\"/>\n<figcaption>");
+        add_output(page, "", w, o, "</figcaption>\n</figure>\n");
         qn__free(file);
     }
     qn__text_add(&page->html, "</div>\n");
@@ -133,9 +128,7 @@ static int by_size(const void *one, const void *other) {
 static void add_row(qn__page *page, const weights *w, uint32_t k) {
     char name[160];
     qn__page_input_name(page->model->table, page->model->features, k, name);
-    qn__text_add(&page->html, "<tr><th scope=\"row\">");
-    qn__markup_add(&page->html, name, 0);
-    qn__text_add(&page->html, "</th>");
+    qn__markup_put(&page->html, "<tr><th scope=\"row\">", name, 0, "</th>");
     for (uint32_t o = 0; o < w->outputs && o < OUTPUTS; ++o)
         qn__text_add(&page->html, "<td class=\"n\">%.4g</td>",
                      (double)w->value[(size_t)o * w->inputs + k]);
@@ -158,19 +151,15 @@ static void add_inputs(qn__page *page, const weights *w) {
     qsort(list, w->inputs, sizeof *list, by_size);
     qn__text_add(&page->html,
                  "<p>The %" PRIu32 " inputs with the largest weights, of %" PRIu32
-                 ". They multiply inputs as the scaling of the recipe makes them.</p>\n"
-                 "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Weights\">\n"
-                 "<table>\n<thead><tr><th scope=\"col\">input</th>",
+                 ". They multiply inputs as the scaling of the recipe makes them.</p>\n",
                  w->inputs < INPUTS ? w->inputs : INPUTS, w->inputs);
-    for (uint32_t o = 0; o < w->outputs && o < OUTPUTS; ++o) {
-        qn__text_add(&page->html, "<th scope=\"col\" class=\"n\">");
-        add_output(page, w, o);
-        qn__text_add(&page->html, "</th>");
-    }
-    qn__text_add(&page->html, "</tr></thead>\n<tbody>\n");
+    qn__page_table(&page->html, "Weights", NULL, "input");
+    for (uint32_t o = 0; o < w->outputs && o < OUTPUTS; ++o)
+        add_output(page, "<th scope=\"col\" class=\"n\">", w, o, "</th>");
+    qn__page_rows(&page->html);
     for (uint32_t i = 0; i < w->inputs && i < INPUTS; ++i)
         add_row(page, w, list[i].k);
-    qn__text_add(&page->html, "</tbody>\n</table>\n</div>\n");
+    qn__page_end_table(&page->html);
     if (w->outputs > OUTPUTS)
         qn__text_add(&page->html, "<p class=\"dim\">The first %d of %" PRIu32 " outputs.</p>\n",
                      OUTPUTS, w->outputs);

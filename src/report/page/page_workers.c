@@ -9,27 +9,12 @@
 /* Bars of a chart at most. */
 enum { BARS = 64 };
 
-static double number_of(const qn__json_node *object, const char *key) {
-    float value;
-    return qn__json_float(qn__json_get(object, key), &value) ? (double)value : (double)NAN;
-}
-
-static uint64_t count_of(const qn__json_node *object, const char *key) {
-    uint64_t value = 0;
-    (void)qn__json_u64(qn__json_get(object, key), &value);
-    return value;
-}
-
-static const char *text_of(const qn__json_node *object, const char *key) {
-    const char *text = qn__json_string(qn__json_get(object, key));
-    return text ? text : "";
-}
-
 static void name_worker(const qn__json_node *worker, int ranks, char name[96]) {
     if (ranks)
-        snprintf(name, 96, "%" PRIu64 "/%.80s", count_of(worker, "rank"), text_of(worker, "name"));
+        snprintf(name, 96, "%" PRIu64 "/%.80s", qn__fact_count(worker, "rank"),
+                 qn__fact_text(worker, "name"));
     else
-        snprintf(name, 96, "%.80s", text_of(worker, "name"));
+        snprintf(name, 96, "%.80s", qn__fact_text(worker, "name"));
 }
 
 static void draw(qn__page *page, const qn__json_node *workers, int ranks) {
@@ -39,11 +24,11 @@ static void draw(qn__page *page, const qn__json_node *workers, int ranks) {
     double items = 0;
     const size_t all = qn__json_count(workers);
     for (size_t i = 0; i < all && i < BARS; ++i)
-        items += (double)count_of(qn__json_at(workers, i), "items");
+        items += (double)qn__fact_count(qn__json_at(workers, i), "items");
     for (; bars < all && bars < BARS; ++bars) {
         const qn__json_node *w = qn__json_at(workers, bars);
-        const double share = items > 0 ? (double)count_of(w, "items") / items : 0;
-        const double time = number_of(w, "busy");
+        const double share = items > 0 ? (double)qn__fact_count(w, "items") / items : 0;
+        const double time = qn__fact_number(w, "busy");
         name_worker(w, ranks, name[bars]);
         part[bars] = (qn__chart_bar){.name = name[bars], .part = share};
         busy[bars] = (qn__chart_bar){.name = name[bars], .part = isnan(time) ? 0 : time};
@@ -56,63 +41,44 @@ static void draw(qn__page *page, const qn__json_node *workers, int ranks) {
     qn__text_add(&page->html, "</div>\n");
 }
 
-static void add_cell(qn__page *page, double value, const char *format) {
-    qn__text_add(&page->html, "<td class=\"n\">");
-    if (isfinite(value))
-        qn__text_add(&page->html, *format == '%' ? "%.1f %%" : "%.4g", value);
-    qn__text_add(&page->html, "</td>");
-}
-
 static void add_workers(qn__page *page, const qn__json_node *workers, int ranks) {
-    qn__text_add(&page->html,
-                 "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Workers\">\n"
-                 "<table>\n<thead><tr><th scope=\"col\">worker</th><th scope=\"col\">device</th>"
-                 "<th scope=\"col\" class=\"n\">items</th><th scope=\"col\" class=\"n\">steps</th>"
-                 "<th scope=\"col\" class=\"n\">items/s</th><th scope=\"col\" class=\"n\">computing"
-                 "</th><th scope=\"col\">note</th></tr></thead>\n<tbody>\n");
+    qn__text *html = &page->html;
+    qn__page_table(html, "Workers", NULL, "worker|device|#items|#steps|#items/s|#computing|note");
+    qn__page_rows(html);
     for (size_t i = 0; i < qn__json_count(workers) && i < BARS; ++i) {
         const qn__json_node *w = qn__json_at(workers, i);
         char name[96];
         name_worker(w, ranks, name);
-        qn__text_add(&page->html, "<tr><th scope=\"row\">");
-        qn__markup_add(&page->html, name, 0);
-        qn__text_add(&page->html, "</th><td>");
-        qn__markup_add(&page->html, text_of(w, "device"), 80);
-        qn__text_add(&page->html, "</td><td class=\"n\">");
-        qn__markup_add_count(&page->html, count_of(w, "items"));
-        qn__text_add(&page->html, "</td><td class=\"n\">");
-        qn__markup_add_count(&page->html, count_of(w, "steps"));
-        qn__text_add(&page->html, "</td>");
-        add_cell(page, number_of(w, "rate"), "");
-        add_cell(page, 100 * number_of(w, "busy"), "%");
-        qn__text_add(&page->html, "<td>");
-        qn__markup_add(&page->html, text_of(w, "note"), 200);
-        qn__text_add(&page->html, "</td></tr>\n");
+        qn__markup_put(html, "<tr><th scope=\"row\">", name, 0, "</th><td>");
+        qn__markup_put(html, "", qn__fact_text(w, "device"), 80, "</td><td class=\"n\">");
+        qn__markup_add_count(html, qn__fact_count(w, "items"));
+        qn__text_add(html, "</td><td class=\"n\">");
+        qn__markup_add_count(html, qn__fact_count(w, "steps"));
+        qn__text_add(html, "</td>");
+        qn__page_cell(html, qn__fact_number(w, "rate"), 4, 0);
+        qn__page_cell(html, 100 * qn__fact_number(w, "busy"), 1, 1);
+        qn__markup_put(html, "<td>", qn__fact_text(w, "note"), 200, "</td></tr>\n");
     }
-    qn__text_add(&page->html, "</tbody>\n</table>\n</div>\n");
+    qn__page_end_table(html);
 }
 
 static void add_ranks(qn__page *page, const qn__json_node *ranks) {
-    qn__text_add(&page->html,
-                 "<h3>Ranks</h3>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-                 "aria-label=\"Ranks\">\n<table>\n<thead><tr><th scope=\"col\">rank</th><th "
-                 "scope=\"col\">host</th><th scope=\"col\" class=\"n\">items</th><th scope=\"col\" "
-                 "class=\"n\">items/s</th><th scope=\"col\" class=\"n\">computing</th><th "
-                 "scope=\"col\" class=\"n\">waiting</th></tr></thead>\n<tbody>\n");
+    qn__text *html = &page->html;
+    qn__text_add(html, "<h3>Ranks</h3>\n");
+    qn__page_table(html, "Ranks", NULL, "rank|host|#items|#items/s|#computing|#waiting");
+    qn__page_rows(html);
     for (size_t i = 0; i < qn__json_count(ranks) && i < BARS; ++i) {
         const qn__json_node *r = qn__json_at(ranks, i);
-        qn__text_add(&page->html, "<tr><th scope=\"row\">%" PRIu64 "</th><td>",
-                     count_of(r, "rank"));
-        qn__markup_add(&page->html, text_of(r, "host"), 80);
-        qn__text_add(&page->html, "</td><td class=\"n\">");
-        qn__markup_add_count(&page->html, count_of(r, "items"));
-        qn__text_add(&page->html, "</td>");
-        add_cell(page, number_of(r, "rate"), "");
-        add_cell(page, 100 * number_of(r, "busy"), "%");
-        add_cell(page, 100 * number_of(r, "waiting"), "%");
-        qn__text_add(&page->html, "</tr>\n");
+        qn__text_add(html, "<tr><th scope=\"row\">%" PRIu64 "</th>", qn__fact_count(r, "rank"));
+        qn__markup_put(html, "<td>", qn__fact_text(r, "host"), 80, "</td><td class=\"n\">");
+        qn__markup_add_count(html, qn__fact_count(r, "items"));
+        qn__text_add(html, "</td>");
+        qn__page_cell(html, qn__fact_number(r, "rate"), 4, 0);
+        qn__page_cell(html, 100 * qn__fact_number(r, "busy"), 1, 1);
+        qn__page_cell(html, 100 * qn__fact_number(r, "waiting"), 1, 1);
+        qn__text_add(html, "</tr>\n");
     }
-    qn__text_add(&page->html, "</tbody>\n</table>\n</div>\n");
+    qn__page_end_table(html);
 }
 
 void qn__page_workers(qn__page *page) {

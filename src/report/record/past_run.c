@@ -173,9 +173,24 @@ void qn__past_run_release(qn__past_run *run) {
     *run = (qn__past_run){0};
 }
 
-const char *qn__past_run_text(const qn__past_run *run, const char *key) {
-    const char *text = qn__json_string(qn__json_get(run->facts, key));
+double qn__fact_number(const qn__json_node *object, const char *key) {
+    float value;
+    return qn__json_float(qn__json_get(object, key), &value) ? (double)value : (double)NAN;
+}
+
+uint64_t qn__fact_count(const qn__json_node *object, const char *key) {
+    uint64_t value = 0;
+    (void)qn__json_u64(qn__json_get(object, key), &value);
+    return value;
+}
+
+const char *qn__fact_text(const qn__json_node *object, const char *key) {
+    const char *text = qn__json_string(qn__json_get(object, key));
     return text ? text : "";
+}
+
+const char *qn__past_run_text(const qn__past_run *run, const char *key) {
+    return qn__fact_text(run->facts, key);
 }
 
 int qn__past_run_number(const qn__json_node *node, char text[64]) {

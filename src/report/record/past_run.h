@@ -31,6 +31,11 @@ qn_status qn__past_run_parse(const char *name, const qn__text *about, const qn__
                              qn__past_run *out, qn_error *err);
 void qn__past_run_release(qn__past_run *run);
 
+/* A member of an object of the record: NaN, 0 and "" where it has none. */
+double qn__fact_number(const qn__json_node *object, const char *key);
+uint64_t qn__fact_count(const qn__json_node *object, const char *key);
+const char *qn__fact_text(const qn__json_node *object, const char *key);
+
 /* A text of run.json, "" where it has none. */
 const char *qn__past_run_text(const qn__past_run *run, const char *key);
 

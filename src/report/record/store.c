@@ -190,11 +190,6 @@ typedef struct row {
     double number[5];   /* seconds, accuracy, loss, rmse, r2 */
 } row;
 
-static double number_of(const qn__json_node *object, const char *key) {
-    float value;
-    return qn__json_float(qn__json_get(object, key), &value) ? (double)value : (double)NAN;
-}
-
 /* The test set, else the validation set, else the training items. */
 static void fill_scores(row *r) {
     static const char *const sets[] = {"test", "valid", "train"};
@@ -206,13 +201,13 @@ static void fill_scores(row *r) {
             r->scored = sets[i];
         else
             score = NULL;
-    r->number[0] = number_of(r->run.facts, "seconds");
+    r->number[0] = qn__fact_number(r->run.facts, "seconds");
     r->number[1] = NAN;
     if (qn__json_u64(qn__json_get(score, "items"), &items) && items > 0 &&
         qn__json_u64(qn__json_get(score, "correct"), &correct))
         r->number[1] = (double)correct / (double)items;
     for (int i = 0; i < 3; ++i)
-        r->number[2 + i] = number_of(score, keys[i]);
+        r->number[2 + i] = qn__fact_number(score, keys[i]);
 }
 
 static void fill_command(row *r) {
