@@ -3,7 +3,6 @@
 #include "plain.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 enum {
     WIDEST_TABLE = 20,

@@ -9,7 +9,6 @@
 #include "sources.h"
 #include <quern/data.h>
 #include <stdio.h>
-#include <string.h>
 
 typedef struct synth_flags {
     uint64_t items, seed, first;

@@ -3,7 +3,6 @@
 #include "plain.h"
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 enum { LONGEST_NAME = 20 };
 

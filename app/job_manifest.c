@@ -4,7 +4,6 @@
 
 #include "job.h"
 #include <inttypes.h>
-#include <string.h>
 
 static void put_text(FILE *to, const char *text) {
     fputc('"', to);

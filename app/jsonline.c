@@ -1,5 +1,4 @@
 #include "jsonline.h"
-#include "fields.h"
 #include "output.h"
 #include "plain.h"
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "message.h"
 #include "options.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *model_file(const char *model) {

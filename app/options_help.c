@@ -1,7 +1,6 @@
 /* The help of a command, generated from its table: at most 80 columns, without breaking words. */
 
 #include "command.h"
-#include "manual.h"
 #include "options.h"
 #include <stdio.h>
 #include <string.h>

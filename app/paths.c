@@ -1,6 +1,5 @@
 #include "paths.h"
 #include "message.h"
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -3,14 +3,12 @@
 #include "predict.h"
 #include "evaluation.h"
 #include "format.h"
-#include "interrupt.h"
 #include "jsonline.h"
 #include "message.h"
 #include "paths.h"
 #include "report.h"
 #include "shared_rows.h"
 #include "whole_output.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <quern/predict.h>

@@ -10,7 +10,6 @@
 #include <quern/report.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct report_flags {
     source_flags from;

@@ -3,7 +3,6 @@
 #include "command.h"
 #include "message.h"
 #include "runs.h"
-#include "paths.h"
 #include "shared_rows.h"
 #include <quern/runs.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include "shared_rows.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 typedef struct list_flags {
     const char *runs;

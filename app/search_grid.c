@@ -1,7 +1,6 @@
 #include "search_grid.h"
 #include "message.h"
 #include "recipe_rows.h"
-#include "suggest.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { NAME = 20, MOST_COLUMNS = 40, MOST_CLASSES = 20, MOST_CATEGORIES = 20, MOST_PAIRS = 20 };
 enum { PER_LINE = 5, TIMES = 3, BAR = 30, SHORT_BAR = 14 };

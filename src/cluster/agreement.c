@@ -7,7 +7,6 @@
 #include "base/digest/sha256.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "base/system/float_state.h"
 #include "base/text/text.h"
 #include "cluster/blob.h"
 #include <quern/cluster.h>

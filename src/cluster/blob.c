@@ -10,7 +10,6 @@
 #include "base/digest/sha256.h"
 #include "base/memory.h"
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Bytes of one message. */

@@ -4,7 +4,6 @@
 #include "model/recipe/class_weight.h"
 #include "num/exact_sum.h"
 #include <math.h>
-#include <string.h>
 
 qn_status qn__weights_combine(const qn_data *set, const float *of_class, const char *what,
                               float **out, qn_error *err) {

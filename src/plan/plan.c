@@ -11,7 +11,6 @@
 #include "plan/plan_run.h"
 #include "train/trainer.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { KINDS = 8 }; /* kinds of hosts for which one more is tried */

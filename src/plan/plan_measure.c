@@ -19,7 +19,6 @@
 #include "train/trainer.h"
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {

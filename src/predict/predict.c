@@ -15,7 +15,6 @@
 #include "predict/model_kinds.h"
 #include "predict/score.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Items whose lines are formatted before they are written. */

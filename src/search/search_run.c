@@ -11,7 +11,6 @@
 #include "cluster/cluster.h"
 #include "team/together.h"
 #include <stdio.h>
-#include <string.h>
 
 /* Runs that a rank tells in a round. */
 enum { TOLD = 4 };

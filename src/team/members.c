@@ -7,7 +7,6 @@
 #include "layer/layer.h"
 #include "num/intgemm_reference.h"
 #include "team/queue.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

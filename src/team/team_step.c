@@ -3,7 +3,6 @@
 #include "num/clip.h"
 #include "team/team_share.h"
 #include <stdio.h>
-#include <string.h>
 
 static const qn__trace_value none = {0};
 

@@ -5,7 +5,6 @@
 #include "num/optimise.h"
 #include "team/team_reduction.h"
 #include <stdio.h>
-#include <string.h>
 
 /* ------------------------------------------------------------------------------------ tallies */
 

@@ -5,7 +5,6 @@
 #include "base/text/text.h"
 #include "team/together.h"
 #include <math.h>
-#include <string.h>
 
 typedef struct saved {
     const qn__trace *trace;

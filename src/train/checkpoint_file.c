@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define FORMAT "quern-checkpoint-1"
 #define REMEDY                                                                                     \

@@ -5,7 +5,6 @@
 #include "data/table/schema.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Values of a feature that are compared with labels, items that each value has at least on average,
  * and items below which a table proves nothing. */

@@ -6,9 +6,7 @@
 #include "job/full_batch.h"
 #include "predict/score.h"
 #include "train/trainer_state.h"
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* The displayed rate is an average over about this many seconds of steps; the first one over
  * fewer. */

@@ -4,8 +4,6 @@
 #include "base/memory.h"
 #include "train/trainer_state.h"
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 typedef struct held {
     uint64_t present, step, digest;

@@ -7,8 +7,6 @@
 #include "train/precision.h"
 #include "train/trainer_state.h"
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 /* The end of run.json, from a complete report. */
 static qn_status end_record(qn_train *t, const qn_train_report *report, qn_error *err) {

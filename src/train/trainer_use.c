@@ -1,5 +1,4 @@
 /* Who may call a training now: the process that opened it, and no callback of a call under way. */
-#include "base/system/float_state.h"
 #include "train/trainer_state.h"
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 #include "cluster/reduction/layout.h"
 
 #include "base/memory.h"
-#include <string.h>
 
 enum {
     MOST_CUTS = 8,

@@ -5,7 +5,6 @@
 #include "cluster/transport/wire.h"
 #include <quern/version.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 #include "cluster/rendezvous/exchange.h"
 
-#include "base/digest/sha256.h"
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include "cluster/rendezvous/mesh.h"

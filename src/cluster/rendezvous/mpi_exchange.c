@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <string.h>
 #include <time.h>
 
 /* Shared by the thread that calls MPI and the thread that waits for it. The last of them frees

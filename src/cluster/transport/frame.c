@@ -11,8 +11,6 @@
 #include "cluster/transport/socket_state.h"
 #include "cluster/transport/wire.h"
 
-#include <string.h>
-
 enum { SEALED = 64 };
 
 void qn__frame_keys(const unsigned char key[32], uint32_t from, uint32_t to,

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include "base/system/futex.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -4,8 +4,6 @@
 #include "device/cuda/cuda_compile.h"
 #include "device/cuda/cuda_gpu.h"
 
-#include <stdio.h>
-
 struct qn__gpu_program {
     qn__cu_module *module;
     qn__cu_function *kernel;

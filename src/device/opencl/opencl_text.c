@@ -3,7 +3,6 @@
 #include "device/opencl/opencl_gpu.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct qn__gpu_program {
     qn__cl_program program;

@@ -10,9 +10,7 @@
 #include "base/system/float_state.h"
 #include "base/text/text.h"
 #include "report/record/run_open.h"
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "base/markup.h"
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 /* Pixels of a chart with lines, and of the area of the lines in it. */
 enum { WIDTH = 360, LEFT = 58, RIGHT = 350, TOP = 30, BOTTOM = 186, FOOT = 226, LEGEND = 18 };

@@ -3,7 +3,6 @@
 #include "base/files/folder_make.h"
 #include "base/markup.h"
 #include "base/memory.h"
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,7 @@
 /* The measures of the record's evaluation: of the test set, else of the validation set. */
-#include "base/markup.h"
 #include "report/page/page.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 static const struct {
     const char *key, *title;

@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 /* Pixels of the longer side of an image at most, and columns of a table. */
 enum { SIDE = 96, COLUMNS = 8 };

@@ -1,7 +1,6 @@
 /* The whole page: its title, and all of its sections in their order. */
 #include "report/page/page.h"
 #include "base/markup.h"
-#include "base/memory.h"
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -7,7 +7,6 @@
 #include "base/files/file.h"
 #include "base/memory.h"
 #include "data/numpy/npy.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>

@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "userkernel/execution/user_fault.h"
 #include <math.h>
-#include <string.h>
 
 /* Items whose values for sums are in memory at once, in the cache of a core; and those of a call
  * without sums, so that a call is not long. */

@@ -10,9 +10,7 @@
 #include "base/system/float_state.h"
 #include "userkernel/compiler/user_lanes.h"
 #include "userkernel/execution/user_output.h"
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include "device/cpu/worker/cpu_worker.h"
-#include "num/sums.h"
 
 /* A thread takes this part of an equal share of what is left. */
 enum { EVEN = 2, UNEVEN = 16 };

@@ -5,7 +5,6 @@
  * of inputs each) and a group of panels of outputs: the errors of a chunk are packed once for all
  * its blocks. Sums over chunks are exact, so their order does not matter. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
-#include "num/sums.h"
 #include <math.h>
 #include <string.h>
 
