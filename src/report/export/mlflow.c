@@ -192,21 +192,12 @@ static qn_status write_parameters(const store *s, qn_error *err) {
         const qn__json_node *node = qn__json_at(recipe, i);
         const char *key = qn__json_key(node), *word = qn__json_string(node);
         qn__text text = {0};
-        uint64_t whole;
-        float value;
-        char number[40];
+        char number[64];
         if (!key || !is_plain(key))
             continue;
-        if (word) {
-            qn__text_add(&text, "%s", word);
-        } else if (qn__json_u64(node, &whole)) {
-            qn__text_add(&text, "%" PRIu64, whole);
-        } else if (qn__json_float(node, &value)) {
-            qn__float_text(value, number);
-            qn__text_add(&text, "%s", number);
-        } else {
+        if (!word && !qn__past_run_number(node, number))
             continue; /* names of columns, null */
-        }
+        qn__text_add(&text, "%s", word ? word : number);
         status = write_part(s, "params", key, &text, err);
     }
     return status;
@@ -221,15 +212,13 @@ static qn_status write_tag(const store *s, const char *name, const char *value, 
 }
 
 static qn_status write_tags(const store *s, qn_error *err) {
+    static const char *const tags[][2] = {{"quern.version", "version"},
+                                          {"quern.model_digest", "model"},
+                                          {"quern.host", "host"},
+                                          {"quern.state", "state"}};
     qn_status status = write_tag(s, "mlflow.runName", s->name, err);
-    if (status == QN_OK)
-        status = write_tag(s, "quern.version", qn__past_run_text(s->run, "version"), err);
-    if (status == QN_OK)
-        status = write_tag(s, "quern.model_digest", qn__past_run_text(s->run, "model"), err);
-    if (status == QN_OK)
-        status = write_tag(s, "quern.host", qn__past_run_text(s->run, "host"), err);
-    if (status == QN_OK)
-        status = write_tag(s, "quern.state", qn__past_run_text(s->run, "state"), err);
+    for (size_t i = 0; i < sizeof tags / sizeof *tags && status == QN_OK; ++i)
+        status = write_tag(s, tags[i][0], qn__past_run_text(s->run, tags[i][1]), err);
     return status;
 }
 
