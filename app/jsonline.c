@@ -1,4 +1,5 @@
 #include "jsonline.h"
+#include "fields.h"
 #include "output.h"
 #include "plain.h"
 #include <errno.h>
