@@ -26,7 +26,9 @@ qn_status qn__arrow_refuse(const qn__arrow_table *table, uint64_t column, uint64
 
 /* ------------------------------------------------------------------ the stream */
 
-static qn_status refuse_table(const qn__arrow_table *table, qn_error *err, const char *remedy) {
+static qn_status refuse_table(const qn__arrow_table *table, const char *what, const char *remedy,
+                              qn_error *err) {
+    qn__fail(err, QN_INPUT, "%s", what);
     qn__at(err, "%s", table->name);
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
@@ -55,15 +57,15 @@ static qn_status check_schema(const qn__arrow_table *table, qn_error *err) {
     if (whole && strcmp(schema->format, "+s") != 0) {
         qn__fail(err, QN_INPUT, "the Arrow stream has the type \"%.20s\", which is not a table",
                  schema->format);
-        return refuse_table(table, err,
-                            "give a stream of record batches (\"+s\"), such as a table's");
+        qn__at(err, "%s", table->name);
+        return qn__remedy(err, QN_INPUT,
+                          "give a stream of record batches (\"+s\"), such as a table's");
     }
     for (int64_t i = 0; whole && i < schema->n_children; i++)
         whole = schema->children && schema->children[i] && schema->children[i]->format;
-    if (!whole || schema->n_children == 0) {
-        qn__fail(err, QN_INPUT, "the table has no columns");
-        return refuse_table(table, err, "give a table with at least one column");
-    }
+    if (!whole || schema->n_children == 0)
+        return refuse_table(table, "the table has no columns",
+                            "give a table with at least one column", err);
     return QN_OK;
 }
 
@@ -95,14 +97,12 @@ static qn_status check_part(const qn__arrow_table *table, const struct ArrowArra
         whole = is_whole(column, type, rows) &&
                 (!type->dictionary || is_whole(column->dictionary, type->dictionary, 0));
     }
-    if (!whole) {
-        qn__fail(err, QN_INPUT, "a part of the table does not have the shape of its schema");
-        return refuse_table(table, err, "correct the program that made the stream");
-    }
-    if (has_null_rows(part)) {
-        qn__fail(err, QN_INPUT, "the table has rows that are null as a whole");
-        return refuse_table(table, err, "leave these rows out");
-    }
+    if (!whole)
+        return refuse_table(table, "a part of the table does not have the shape of its schema",
+                            "correct the program that made the stream", err);
+    if (has_null_rows(part))
+        return refuse_table(table, "the table has rows that are null as a whole",
+                            "leave these rows out", err);
     return QN_OK;
 }
 
@@ -148,10 +148,9 @@ qn_status qn__arrow_read_schema(const qn__arrow_source *source, qn__arrow_table 
                                 qn_error *err) {
     struct ArrowArrayStream *stream = source->stream;
     *table = (qn__arrow_table){.name = source->name, .source = source, .pool = source->pool};
-    if (!stream->release) {
-        qn__fail(err, QN_INPUT, "the Arrow stream is released already");
-        return refuse_table(table, err, "a stream can be read once: export the table again");
-    }
+    if (!stream->release)
+        return refuse_table(table, "the Arrow stream is released already",
+                            "a stream can be read once: export the table again", err);
     const int code = stream->get_schema(stream, &table->schema);
     if (code != 0)
         return fail_stream(source, code, err);
@@ -162,16 +161,15 @@ qn_status qn__arrow_read_schema(const qn__arrow_source *source, qn__arrow_table 
 }
 
 static qn_status refuse_rows(const qn__arrow_table *table, qn_error *err) {
-    qn__fail(err, QN_INPUT, "the file changed while it was read");
-    return refuse_table(table, err, "read it when nothing writes to it any more");
+    return refuse_table(table, "the file changed while it was read",
+                        "read it when nothing writes to it any more", err);
 }
 
 /* Space is made for the items that are known, so there must not be more. */
 static qn_status check_rows(const qn__arrow_table *table, qn_error *err) {
-    if (table->items == 0) {
-        qn__fail(err, QN_INPUT, "the table has no rows");
-        return refuse_table(table, err, "give a table with at least one row");
-    }
+    if (table->items == 0)
+        return refuse_table(table, "the table has no rows", "give a table with at least one row",
+                            err);
     return table->rows <= table->items - table->first ? QN_OK : refuse_rows(table, err);
 }
 

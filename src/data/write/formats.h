@@ -7,6 +7,7 @@
 #include "base/files/file.h"
 #include "data/cells/cell.h"
 #include "data/table/data.h"
+#include "data/write/write_columns.h"
 
 typedef struct qn__format {
     const char *name, *shown; /* as users give it; as messages call it */
@@ -24,6 +25,7 @@ typedef struct qn__format {
     /* `batch` puts the files in place; NULL: at once. `labels_path`: NULL, or the second file. */
     qn_status (*write)(const qn_data *data, const char *path, const char *labels_path,
                        qn__writer_batch *batch, qn_error *err);
+    qn__columns_writer *columns; /* in place of `write`, of a typed format */
 } qn__format;
 
 /* All formats; the last is NULL. */

@@ -120,7 +120,10 @@ static qn_status write_one(const qn_data *data, const char *name, const char *pa
         status = qn__paths_apart(path, labels_path, err);
     if (status == QN_OK && f->check)
         status = f->check(data, err);
-    return status == QN_OK ? f->write(data, path, labels_path, batch, err) : status;
+    if (status != QN_OK)
+        return status;
+    return f->columns ? qn__written_columns_give(data, f->columns, path, batch, err)
+                      : f->write(data, path, labels_path, batch, err);
 }
 
 qn_status qn_data_write(const qn_data *data, const char *format, const char *path,

@@ -339,12 +339,6 @@ static qn_status write_file(const qn__written_columns *columns, const char *path
     return status;
 }
 
-static qn_status write_ipc(const qn_data *data, const char *path, const char *labels_path,
-                           qn__writer_batch *batch, qn_error *err) {
-    (void)labels_path;
-    return qn__written_columns_give(data, write_file, path, batch, err);
-}
-
 const qn__format qn__ipc_format = {.name = "arrow",
                                    .shown = "Arrow IPC",
                                    .about = "the same in Arrow IPC (Feather)",
@@ -353,4 +347,4 @@ const qn__format qn__ipc_format = {.name = "arrow",
                                    .weights = 1,
                                    .typed = 1,
                                    .counts = 1,
-                                   .write = write_ipc};
+                                   .columns = write_file};

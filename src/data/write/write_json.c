@@ -3,7 +3,6 @@
 #include "base/text/text.h"
 #include "data/cells/text_set.h"
 #include "data/write/formats.h"
-#include "data/write/write_columns.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -151,12 +150,6 @@ static qn_status write_file(const qn__written_columns *columns, const char *path
     return status;
 }
 
-static qn_status write_json(const qn_data *data, const char *path, const char *labels_path,
-                            qn__writer_batch *batch, qn_error *err) {
-    (void)labels_path;
-    return qn__written_columns_give(data, write_file, path, batch, err);
-}
-
 const qn__format qn__json_format = {.name = "json",
                                     .shown = "JSON lines",
                                     .about = "the same in JSON lines",
@@ -165,4 +158,4 @@ const qn__format qn__json_format = {.name = "json",
                                     .weights = 1,
                                     .typed = 1,
                                     .counts = 1,
-                                    .write = write_json};
+                                    .columns = write_file};

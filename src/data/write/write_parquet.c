@@ -4,7 +4,6 @@
 #include "base/digest/crc32.h"
 #include "base/memory.h"
 #include "data/write/formats.h"
-#include "data/write/write_columns.h"
 #include "data/write/write_ipc.h"
 #include <stdlib.h>
 #include <string.h>
@@ -444,12 +443,6 @@ static qn_status write_file(const qn__written_columns *columns, const char *path
     return status;
 }
 
-static qn_status write_parquet(const qn_data *data, const char *path, const char *labels_path,
-                               qn__writer_batch *batch, qn_error *err) {
-    (void)labels_path;
-    return qn__written_columns_give(data, write_file, path, batch, err);
-}
-
 const qn__format qn__parquet_format = {.name = "parquet",
                                        .shown = "Parquet",
                                        .about = "the same with the type of each column",
@@ -458,4 +451,4 @@ const qn__format qn__parquet_format = {.name = "parquet",
                                        .weights = 1,
                                        .typed = 1,
                                        .counts = 1,
-                                       .write = write_parquet};
+                                       .columns = write_file};
