@@ -9,7 +9,6 @@
 #include "shared_rows.h"
 #include "sources.h"
 #include <quern/import.h>
-#include <quern/network.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* The options of `quern train`: parser, help, manual page, completions and suggestions use this one
  * table. Below it, the checks of their combinations. */
 
-#include "command.h"
 #include "message.h"
 #include "recipe_rows.h"
 #include "shared_rows.h"

@@ -9,7 +9,6 @@
 #include "model/formats/recipe_options.h"
 #include "model/recipe/tables.h"
 #include "plan/plan_run.h"
-#include "train/trainer.h"
 #include <math.h>
 #include <string.h>
 

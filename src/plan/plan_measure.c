@@ -16,7 +16,6 @@
 #include "team/members.h"
 #include "team/speed.h"
 #include "train/random_items.h"
-#include "train/trainer.h"
 #include <math.h>
 #include <pthread.h>
 #include <string.h>

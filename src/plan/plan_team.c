@@ -3,7 +3,6 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

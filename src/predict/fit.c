@@ -4,7 +4,6 @@
 #include "base/argument.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"
-#include "cluster/cluster.h"
 #include "data/prepare/encode.h"
 #include "data/table/rules.h"
 #include "predict/model_kinds.h"

@@ -8,7 +8,6 @@
 #include "data/cells/labels.h"
 #include "model/formats/recipe_options.h"
 #include "model/recipe/tables.h"
-#include "train/trainer.h"
 #include <stdio.h>
 #include <string.h>
 

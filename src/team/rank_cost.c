@@ -1,7 +1,6 @@
 #include "team/rank_cost.h"
 
 #include <math.h>
-#include <string.h>
 
 /* The window. A second has ten periods of a CPU quota, whose default is 100 ms. */
 static const double WINDOW_SECONDS = 1, WINDOW_ROUNDS = 16;

@@ -1,7 +1,6 @@
 /* The sums of a job over all members and ranks. */
 #include "team/team_share.h"
 
-#include "base/memory.h"
 #include "base/system/clock.h"
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
-#include "num/optimise.h"
 #include "team/team_reduction.h"
 #include <stdio.h>
 

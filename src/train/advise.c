@@ -10,7 +10,6 @@
 #include "model/recipe/defaults.h"
 #include "model/recipe/model_source.h"
 #include "train/random_items.h"
-#include "train/trainer.h"
 #include <stdio.h>
 #include <string.h>
 

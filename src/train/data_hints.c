@@ -1,7 +1,6 @@
 #include "train/data_hints.h"
 
 #include "base/memory.h"
-#include "data/prepare/inputs.h"
 #include "data/table/schema.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* The public training loop: steps, evaluations, checkpoints, callbacks. */
 #include "base/argument.h"
-#include "base/memory.h"
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "job/full_batch.h"

@@ -5,7 +5,6 @@
 #include "base/system/available.h"
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
-#include "base/system/threads.h"
 #include "data/cells/labels.h"
 #include "data/prepare/inputs.h"
 #include "job/agree.h"

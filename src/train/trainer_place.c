@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"
-#include "model/formats/model.h"
 #include "train/trainer_state.h"
 #include <errno.h>
 #include <fcntl.h>

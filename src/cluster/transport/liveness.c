@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 uint64_t qn__watch_nanoseconds(double seconds) { return (uint64_t)(seconds * 1e9); }
 

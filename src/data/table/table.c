@@ -6,7 +6,6 @@
 #include "data/table/wide.h"
 #include <math.h>
 #include <stdatomic.h>
-#include <string.h>
 
 static void count_classes(qn_data *data) {
     int32_t greatest = -1;

@@ -14,7 +14,6 @@
 #include "base/system/timeouts.h"
 #include "device/notes.h"
 #include <stdio.h>
-#include <string.h>
 
 /* The lowest compute capabilities that have these instructions for bytes. */
 enum { DP4A = 61, MMA = 75 };

@@ -14,7 +14,6 @@
 #include "base/files/program_cache.h"
 #include "base/files/unfinished.h"
 #include "base/memory.h"
-#include "base/system/float_state.h"
 #include "base/system/process.h"
 #include "userkernel/compiler/user_common.h"
 #include "userkernel/compiler/user_program_parts.h"

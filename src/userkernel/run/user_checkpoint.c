@@ -4,7 +4,6 @@
  * lock. */
 #include "userkernel/run/user_checkpoint.h"
 
-#include "base/memory.h"
 #include "base/system/clock.h"
 #include "cluster/cluster.h"
 #include "team/together.h"

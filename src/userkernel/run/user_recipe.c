@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/text/json.h"
 #include <inttypes.h>
-#include <quern/version.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -15,7 +15,6 @@
 
 #include "base/digest/sha256.h"
 #include "base/memory.h"
-#include "cluster/cluster.h"
 #include "userkernel/run/user_state.h"
 #include <errno.h>
 #include <fcntl.h>
