@@ -6,6 +6,7 @@
 #include "jsonline.h"
 #include "message.h"
 #include "paths.h"
+#include "program.h"
 #include "report.h"
 #include "shared_rows.h"
 #include "whole_output.h"
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define AT(member) .place = offsetof(predict_flags, member)
@@ -55,12 +55,6 @@ static int to_stdout(const predict_flags *f) { return strcmp(f->out, "-") == 0; 
 static int write_predictions(const void *predictions, const char *path) {
     qn_error err;
     return qn_predictions_write(predictions, path, &err) == QN_OK ? -1 : ranks_unwritten(&err);
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Data for the end of a prediction; any rank may have to finish it. */
@@ -216,7 +210,7 @@ static int write_and_report(void *user) {
         code = ranks_unwritten(&err);
     if (code >= 0)
         return code;
-    summary(e->f, e, now() - e->start);
+    summary(e->f, e, program_now() - e->start);
     return EXIT_DONE;
 }
 
@@ -231,7 +225,7 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
                    const qn_data *data) {
     qn_compute compute = compute_of(&f->compute);
     qn_predictions *predictions = NULL;
-    ending e = {.f = f, .model = model, .data = data, .start = now()};
+    ending e = {.f = f, .model = model, .data = data, .start = program_now()};
     qn_error err = {0};
     compute.cluster = ranks_cluster();
     compute_note(&compute);

@@ -13,7 +13,7 @@
 
 extern char **environ;
 
-static double now(void) {
+double program_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -56,7 +56,7 @@ static int follow(reader readers[2], double until, pid_t process, int *status) {
     int open_ones = 2;
     while (open_ones > 0) {
         struct pollfd files[2];
-        double left = until - now();
+        double left = until - program_now();
         for (int i = 0; i < 2; i++)
             files[i] = (struct pollfd){.fd = readers[i].from, .events = POLLIN};
         if (left <= 0)
@@ -75,7 +75,7 @@ static int follow(reader readers[2], double until, pid_t process, int *status) {
         pid_t ended = waitpid(process, status, WNOHANG);
         if (ended == process)
             return 1;
-        if (now() > until)
+        if (program_now() > until)
             return 0;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
@@ -117,7 +117,7 @@ program_end program_run(const char *const *argv, double seconds, program_result 
     if (code != 0) {
         errno = code;
         r->end = code == ENOENT ? PROGRAM_ABSENT : PROGRAM_FAILED;
-    } else if (follow(readers, now() + seconds, process, &status)) {
+    } else if (follow(readers, program_now() + seconds, process, &status)) {
         r->end = PROGRAM_ENDED;
         r->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     } else {

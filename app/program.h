@@ -17,6 +17,9 @@ typedef struct program_result {
     char out[4096], err[1024]; /* its output, truncated to the buffer */
 } program_result;
 
+/* Seconds of a clock that is never set back. */
+double program_now(void);
+
 /* Runs argv[0], found in PATH, with an empty input. NULL ends `argv`. */
 program_end program_run(const char *const *argv, double seconds, program_result *result);
 

@@ -1,5 +1,6 @@
 #include "progress.h"
 #include "format.h"
+#include "program.h"
 #include <inttypes.h>
 #include <langinfo.h>
 #include <math.h>
@@ -7,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 static const double REDRAW = 0.125; /* seconds between two drawings */
@@ -23,12 +23,6 @@ void progress_init(progress *p, int quiet) {
     p->blocks = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     p->colour = p->live && !(plain && *plain);
     p->last_draw = -1;
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Queried at each drawing, so that a resized window needs no signal handler. */
@@ -130,7 +124,7 @@ static void draw_count(progress *p, const char *what, uint64_t done, uint64_t al
 }
 
 void progress_count(progress *p, const char *what, uint64_t done, uint64_t all) {
-    const double t = p->live ? now() : 0;
+    const double t = p->live ? program_now() : 0;
     if (!p->live || (p->last_draw >= 0 && t - p->last_draw < REDRAW))
         return;
     if (p->last_draw >= 0)
@@ -166,7 +160,7 @@ static void draw_kernel(progress *p, const qn_kernel_progress *k) {
 
 void progress_kernel(progress *p, const qn_kernel_progress *k) {
     char text[256];
-    const double t = now();
+    const double t = program_now();
     if (p->last_draw < 0)
         p->last_draw = t - k->seconds;
     if (p->quiet || t - p->last_draw < (p->live ? REDRAW : RELINE))
@@ -192,7 +186,7 @@ static void print_line(const qn_step_event *e) {
 void progress_step(progress *p, const qn_step_event *event) {
     if (p->quiet)
         return;
-    double t = now();
+    double t = program_now();
     if (p->last_draw >= 0 && t - p->last_draw < (p->live ? REDRAW : RELINE))
         return;
     if (p->live)

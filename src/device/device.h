@@ -88,6 +88,17 @@ typedef struct qn__applied {
     float *outputs; /* items x outputs of the last layer */
 } qn__applied;
 
+/* Where the results from item `at` on are; `applied` may be NULL. */
+static inline qn__applied qn__applied_from(const qn__program *program, const qn__applied *applied,
+                                           uint32_t at) {
+    qn__applied rest = applied ? *applied : (qn__applied){0};
+    rest.classes = rest.classes ? rest.classes + at : NULL;
+    rest.scores = rest.scores ? rest.scores + at : NULL;
+    if (rest.outputs)
+        rest.outputs += (size_t)at * program->layer[program->layers - 1].out;
+    return rest;
+}
+
 /* Data copied between host and device since the worker was opened. */
 typedef struct qn__traffic {
     uint64_t bytes_up, bytes_down;   /* to the device, from it */

@@ -116,15 +116,6 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
     return qn__members_of(job->compute, found, QN__MAX_WORKERS, &out->count, err);
 }
 
-qn_status qn__memory_need_of(const qn__memory_job *job, qn__memory_need *out, qn_error *err) {
-    qn__layer layer[QN__MAX_LAYERS];
-    qn__member found[QN__MAX_WORKERS];
-    subject s;
-    const qn_status status = examine(job, layer, found, &s, err);
-    *out = status == QN_OK ? need_of(&s) : (qn__memory_need){0};
-    return status;
-}
-
 /* Bytes that the ranks of this machine take now: the programs are there already, and a step's items
  * are divided among the ranks. */
 static uint64_t of_ranks(const qn__memory_need *need, uint32_t ranks) {
@@ -191,4 +182,8 @@ qn_status qn__memory_need_check(const qn__memory_job *job, uint64_t available, q
         return status;
     say(&s, available, out, err);
     return advise(&s, available, err);
+}
+
+qn_status qn__memory_need_of(const qn__memory_job *job, qn__memory_need *out, qn_error *err) {
+    return qn__memory_need_check(job, UINT64_MAX, out, err);
 }

@@ -66,16 +66,6 @@ static qn_status apply_piece(qn__worker *w, const qn__batch *batch, const qn__ap
     return pass.status;
 }
 
-/* What is asked of the items from `at` on. */
-static qn__applied rest_of(const qn__worker *w, const qn__applied *applied, uint32_t at) {
-    const uint32_t outputs = w->layer[w->program->layers - 1].layer->out;
-    qn__applied rest = applied ? *applied : (qn__applied){0};
-    rest.classes = rest.classes ? rest.classes + at : NULL;
-    rest.scores = rest.scores ? rest.scores + at : NULL;
-    rest.outputs = rest.outputs ? rest.outputs + (size_t)at * outputs : NULL;
-    return rest;
-}
-
 /* Pieces of whole grains, as the losses are added by grain. */
 qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, const qn__applied *applied,
                         qn__tally *tally, qn_error *err) {
@@ -84,7 +74,7 @@ qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, const qn__applied
     qn_status status = QN_OK, lost = QN_OK;
     for (uint32_t at = 0; status == QN_OK && at < batch->items; at += most) {
         qn__batch part = *batch;
-        const qn__applied own = rest_of(w, applied, at);
+        const qn__applied own = qn__applied_from(w->program, applied, at);
         part.first += at;
         part.items = batch->items - at < most ? batch->items - at : most;
         status = apply_piece(w, &part, &own, tally, &lost, err);
@@ -102,6 +92,6 @@ qn_status qn__gpu_run(qn__worker *w, const qn__job *job, uint32_t first, uint32_
     part.items = (uint32_t)(left < count * grain ? left : count * grain);
     if (job->kind == QN__JOB_TRAIN)
         return qn__gpu_train(w, &part, err);
-    const qn__applied own = rest_of(w, job->applied, (uint32_t)from);
+    const qn__applied own = qn__applied_from(w->program, job->applied, (uint32_t)from);
     return qn__gpu_apply(w, &part, &own, sums->tally, err);
 }

@@ -227,16 +227,6 @@ qn_status qn__cpu_train_step(qn__worker *w, const qn__batch *batch, const qn__ba
     return qn__cpu_run(&pass, tally, err);
 }
 
-/* The places of the results from item `at` on. */
-static qn__applied rest_of(const qn__worker *w, const qn__applied *applied, uint32_t at) {
-    const uint32_t outputs = w->layer[w->program->layers - 1].layer->out;
-    qn__applied rest = applied ? *applied : (qn__applied){0};
-    rest.classes = rest.classes ? rest.classes + at : NULL;
-    rest.scores = rest.scores ? rest.scores + at : NULL;
-    rest.outputs = rest.outputs ? rest.outputs + (size_t)at * outputs : NULL;
-    return rest;
-}
-
 /* The items of the batch from `from` on. An output that is not finite is more useful to report than
  * a loss. So the pieces after one whose loss fails are computed, too. */
 static qn_status apply(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items,
@@ -245,7 +235,7 @@ static qn_status apply(qn__worker *w, const qn__job *job, uint32_t from, uint32_
     const uint32_t most = items <= capacity ? items : capacity / grain * grain;
     qn_status loss = QN_OK;
     for (uint32_t at = 0; at < items; at += most) {
-        qn__applied own = rest_of(w, job->applied, from + at);
+        qn__applied own = qn__applied_from(w->program, job->applied, from + at);
         qn__batch part = *job->batch;
         part.first += from + at;
         part.items = items - at < most ? items - at : most;
