@@ -33,12 +33,11 @@ typedef qn_status array(const qn_data *data, sink *to, qn_error *err);
 
 /* The header of version 1, filled up with blanks: the elements begin at a multiple of 64 bytes. */
 static qn_status put_header(const char *type, const char *shape, sink *to, qn_error *err) {
-    char text[HEADER_CAPACITY];
+    char text[HEADER_CAPACITY] = "\x93NUMPY\x01";
     const int used =
         snprintf(text + 10, sizeof text - 10,
                  "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type, shape);
     const size_t size = (10 + (size_t)used + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    memcpy(text, "\x93NUMPY\x01\x00", 8);
     text[8] = (char)((size - 10) & 0xff);
     text[9] = (char)((size - 10) >> 8);
     memset(text + 10 + used, ' ', size - 10 - (size_t)used);
@@ -234,9 +233,8 @@ static uint8_t *put_common(uint8_t *to, const entry *e) {
 }
 
 static qn_status put_entry(const qn_data *data, entry *e, sink *to, qn_error *err) {
-    uint8_t head[ZIP_HEAD];
+    uint8_t head[ZIP_HEAD] = "PK\3\4";
     e->at = (uint32_t)to->size;
-    memcpy(head, "PK\3\4", 4);
     put_common(head + 4, e);
     qn_status status = put(to, head, sizeof head, err);
     if (status == QN_OK)
@@ -246,11 +244,10 @@ static qn_status put_entry(const qn_data *data, entry *e, sink *to, qn_error *er
 
 static qn_status put_list(const entry *entries, uint32_t count, sink *to, qn_error *err) {
     const uint64_t begin = to->size;
-    uint8_t row[ZIP_ENTRY], end[ZIP_END] = "PK\5\6";
+    uint8_t end[ZIP_END] = "PK\5\6";
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < count && status == QN_OK; i++) {
-        memset(row, 0, sizeof row);
-        memcpy(row, "PK\1\2\x14\0", 6);
+        uint8_t row[ZIP_ENTRY] = "PK\1\2\x14";
         put_common(row + 6, &entries[i]);
         put_little(row + 42, entries[i].at, 4);
         status = put(to, row, sizeof row, err);
