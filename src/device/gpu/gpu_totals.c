@@ -4,7 +4,7 @@
  *
  *     items of a launch   y[0] y[1] y[2] ...     stay on the device
  *                            \   |   /
- *     words of a total       4 of 64 bits        each item changes one by less than 2^32
+ *     words of a total        of 64 bits         each item changes one by less than 2^32
  *                                |
  *     the host                  sum              after at most 2^28 items, so no word overflows */
 #include "device/gpu/gpu_totals.h"
