@@ -85,68 +85,6 @@ void evaluation_bins(FILE *to, const qn_evaluation *e) {
     }
 }
 
-static void class_field(const qn_class_evaluation *c) {
-    json_open(NULL, '{');
-    json_text("name", c->name);
-    json_count("items", c->items);
-    json_count("predicted", c->predicted);
-    json_count("correct", c->correct);
-    json_number("precision", c->precision);
-    json_number("recall", c->recall);
-    json_number("f1", c->f1);
-    json_number("auc", c->auc);
-    json_close('}');
-}
-
-static void bin_field(const qn_calibration_bin *b) {
-    json_open(NULL, '{');
-    json_count("items", b->items);
-    json_number("low", b->low);
-    json_number("high", b->high);
-    json_number("confidence", b->confidence);
-    json_number("accuracy", b->accuracy);
-    json_close('}');
-}
-
-static void class_fields(const qn_evaluation *e) {
-    json_count("correct", e->correct);
-    json_number("accuracy", e->accuracy);
-    json_number("precision", e->precision);
-    json_number("recall", e->recall);
-    json_number("f1", e->f1);
-    json_number("weighted_precision", e->weighted_precision);
-    json_number("weighted_recall", e->weighted_recall);
-    json_number("weighted_f1", e->weighted_f1);
-    json_number("auc", e->auc);
-    json_number("log_loss", e->log_loss);
-    json_number("calibration_error", e->calibration_error);
-    json_open("classes", '[');
-    for (uint32_t c = 0; c < e->classes; c++)
-        class_field(e->by_class[c]);
-    json_close(']');
-    json_open("calibration", '[');
-    for (uint32_t b = 0; b < e->bins; b++)
-        bin_field(e->bin[b]);
-    json_close(']');
-}
-
 void evaluation_field(const char *key, const qn_evaluation *e) {
-    if (!e) {
-        json_text(key, NULL);
-        return;
-    }
-    json_open(key, '{');
-    json_count("items", e->items);
-    json_flag("weighted", e->weighted);
-    if (e->clusters) {
-        json_count("clusters", e->clusters);
-        json_number("inertia", e->inertia);
-    } else if (!e->real) {
-        class_fields(e);
-    } else {
-        json_number("mae", e->mae);
-        json_number("rmse", e->rmse);
-        json_number("r2", e->r2);
-    }
-    json_close('}');
+    json_digits(key, e ? e->json : "");
 }

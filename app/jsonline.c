@@ -101,9 +101,9 @@ void json_number(const char *key, double value) {
     fputs(isfinite(value) ? text : "null", line.to);
 }
 
-void json_digits(const char *key, const char *number) {
+void json_digits(const char *key, const char *value) {
     put_key(key);
-    fputs(*number ? number : "null", line.to);
+    fputs(*value ? value : "null", line.to);
 }
 
 void json_flag(const char *key, int value) {

@@ -67,6 +67,9 @@ typedef struct qn_evaluation {
      * items from their centres. Then all other numbers but `items` are 0 or NaN. Else 0 and NaN. */
     uint32_t clusters;
     double inertia;
+    /* All of this as one line of JSON, with the keys of docs/formats.md; NaN is null. Numbers have
+     * all digits that a double needs. */
+    const char *json;
 } qn_evaluation;
 
 /* Labels and predictions in arrays of the caller, read during the call only. Members that do not

@@ -18,6 +18,7 @@ typedef struct evaluation {
     const qn_class_evaluation **of_at;
     qn_calibration_bin bin[QN__CALIBRATION_BINS];
     const qn_calibration_bin *bin_at[QN__CALIBRATION_BINS];
+    char *json;
 } evaluation;
 
 int qn__evaluation_fits(uint64_t items, uint32_t outputs) {
@@ -229,6 +230,19 @@ static qn_evaluation nothing(const qn_evaluation_input *in) {
                            .classes = in->classes};
 }
 
+/* Takes what is complete, or frees it. */
+static qn_status finish(evaluation *e, qn_status status, qn_evaluation **out, qn_error *err) {
+    if (status == QN_OK) {
+        e->open.json = e->json = qn__evaluation_json(&e->open, err);
+        status = e->json ? QN_OK : QN_MEMORY;
+    }
+    if (status == QN_OK)
+        *out = &e->open;
+    else
+        qn_evaluation_free(&e->open);
+    return status;
+}
+
 qn_status qn__evaluation_of_clusters(uint64_t items, uint32_t clusters, double inertia,
                                      qn_evaluation **out, qn_error *err) {
     evaluation *e = qn__alloc(1, sizeof *e, err);
@@ -239,8 +253,7 @@ qn_status qn__evaluation_of_clusters(uint64_t items, uint32_t clusters, double i
     e->open.items = items;
     e->open.clusters = clusters;
     e->open.inertia = inertia;
-    *out = &e->open;
-    return QN_OK;
+    return finish(e, QN_OK, out, err);
 }
 
 qn_status qn_evaluation_make(const qn_evaluation_input *input, qn_evaluation **out, qn_error *err) {
@@ -257,7 +270,6 @@ qn_status qn_evaluation_make(const qn_evaluation_input *input, qn_evaluation **o
     if (status != QN_OK)
         return status;
     evaluation *e = qn__alloc(1, sizeof *e, err);
-    status = e ? QN_OK : QN_MEMORY;
     if (e)
         e->open = nothing(&in);
     if (e && in.classes > 0)
@@ -265,11 +277,7 @@ qn_status qn_evaluation_make(const qn_evaluation_input *input, qn_evaluation **o
     else if (e)
         evaluate_targets(e, &in, counts);
     qn__free(counts);
-    if (status == QN_OK)
-        *out = &e->open;
-    else if (e)
-        qn_evaluation_free(&e->open);
-    return status;
+    return e ? finish(e, status, out, err) : QN_MEMORY;
 }
 
 void qn_evaluation_free(qn_evaluation *open) {
@@ -278,5 +286,6 @@ void qn_evaluation_free(qn_evaluation *open) {
         return;
     qn__free(e->of);
     qn__free(e->of_at);
+    qn__free(e->json);
     qn__free(e);
 }

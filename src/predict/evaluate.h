@@ -2,7 +2,6 @@
 #ifndef QN_PREDICT_EVALUATE_H
 #define QN_PREDICT_EVALUATE_H
 
-#include "base/text/text.h"
 #include <quern/evaluate.h>
 
 /* The largest number of outputs that are kept for an evaluation that was not requested. */
@@ -15,7 +14,8 @@ int qn__evaluation_fits(uint64_t items, uint32_t outputs);
 qn_status qn__evaluation_of_clusters(uint64_t items, uint32_t clusters, double inertia,
                                      qn_evaluation **out, qn_error *err);
 
-/* Appends an evaluation as JSON (docs/formats.md); NULL: null. */
-void qn__evaluation_add_json(qn__text *text, const qn_evaluation *evaluation);
+/* The member `json` of an evaluation whose other members are filled, for qn__free. NULL, with
+ * QN_MEMORY in err, where memory is short. */
+char *qn__evaluation_json(const qn_evaluation *evaluation, qn_error *err);
 
 #endif

@@ -1,10 +1,15 @@
 #include "predict/evaluate.h"
 
+#include "base/text/text.h"
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-/* All digits of a double. */
+/* The shorter of two texts that are read as the same double. */
 static void add(qn__text *t, const char *key, double value) {
-    qn__text_add_number(t, key, 17, value);
+    char text[32];
+    snprintf(text, sizeof text, "%.15g", value);
+    qn__text_add_number(t, key, strtod(text, NULL) == value ? 15 : 17, value);
 }
 
 static void add_class(qn__text *t, const qn_class_evaluation *c) {
@@ -40,32 +45,33 @@ static void add_all(qn__text *t, const qn_evaluation *e) {
     add(t, "auc", e->auc);
     add(t, "log_loss", e->log_loss);
     add(t, "calibration_error", e->calibration_error);
-    qn__text_add(t, ",\n    \"classes\": [");
+    qn__text_add(t, ", \"classes\": [");
     for (uint32_t c = 0; c < e->classes; ++c) {
-        qn__text_add(t, "%s", c > 0 ? ",\n      " : "\n      ");
+        qn__text_add(t, "%s", c > 0 ? ", " : "");
         add_class(t, e->by_class[c]);
     }
-    qn__text_add(t, "],\n    \"calibration\": [");
+    qn__text_add(t, "], \"calibration\": [");
     for (uint32_t b = 0; b < e->bins; ++b) {
-        qn__text_add(t, "%s", b > 0 ? ",\n      " : "\n      ");
+        qn__text_add(t, "%s", b > 0 ? ", " : "");
         add_bin(t, e->bin[b]);
     }
     qn__text_add(t, "]");
 }
 
-void qn__evaluation_add_json(qn__text *t, const qn_evaluation *e) {
-    if (!e) {
-        qn__text_add(t, "null");
-        return;
-    }
-    qn__text_add(t, "{\"items\": %" PRIu64 ", \"weighted\": %s", e->items,
+char *qn__evaluation_json(const qn_evaluation *e, qn_error *err) {
+    qn__text t = {0};
+    qn__text_add(&t, "{\"items\": %" PRIu64 ", \"weighted\": %s", e->items,
                  e->weighted ? "true" : "false");
-    if (!e->real) {
-        add_all(t, e);
+    if (e->clusters) {
+        qn__text_add(&t, ", \"clusters\": %" PRIu32, e->clusters);
+        add(&t, "inertia", e->inertia);
+    } else if (e->real) {
+        add(&t, "mae", e->mae);
+        add(&t, "rmse", e->rmse);
+        add(&t, "r2", e->r2);
     } else {
-        add(t, "mae", e->mae);
-        add(t, "rmse", e->rmse);
-        add(t, "r2", e->r2);
+        add_all(&t, e);
     }
-    qn__text_add(t, "}");
+    qn__text_add(&t, "}");
+    return qn__text_take(&t, err);
 }

@@ -4,7 +4,6 @@
 #include "base/files/file.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "predict/evaluate.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -498,11 +497,9 @@ static void add_report(qn__text *t, const qn_train_report *report) {
     add_final(t, "valid", report->real, &report->valid);
     add_final(t, "test", report->real, &report->test);
     add_confusion(t, report);
-    qn__text_add(t, ",\n  \"evaluation\": {\n   \"valid\": ");
-    qn__evaluation_add_json(t, report->valid_evaluation);
-    qn__text_add(t, ",\n   \"test\": ");
-    qn__evaluation_add_json(t, report->test_evaluation);
-    qn__text_add(t, "}");
+    qn__text_add(t, ",\n  \"evaluation\": {\"valid\": %s,\n   \"test\": %s}",
+                 report->valid_evaluation ? report->valid_evaluation->json : "null",
+                 report->test_evaluation ? report->test_evaluation->json : "null");
     add_rounding(t, report->rounding);
     qn__text_add(t, ",\n  \"workers\": [");
     for (uint32_t i = 0; i < report->workers; ++i) {
