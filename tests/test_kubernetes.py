@@ -243,7 +243,7 @@ def wanted(run_quern, tmp_path_factory):
     return digest(folder / "m")
 
 
-def until_checkpoint(job, process, seconds=40):
+def until_checkpoint(job, process, seconds=120):
     end = time.monotonic() + seconds * machine.PATIENCE
     while not list((job.folder / "m.checkpoint").glob("checkpoint-*")):
         assert time.monotonic() < end and process.poll() is None, job.log.read_text()
