@@ -80,7 +80,7 @@ static inline int64_t wanted_sum(const trained *t, const network *net, const int
         }
         units = qn__to_units(chain);
         if (bits_of(t))
-            qn__product_intgemm_units(n, (int64_t)ta + td, t->program.partial_limit, &units);
+            qn__intgemm_units(n, (int64_t)ta + td, t->program.partial_limit, &units);
         sum += units;
     }
     return sum;
