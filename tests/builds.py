@@ -48,6 +48,10 @@ NEEDS = {
 PLAIN = {} if "QUERN_LONG_TESTS" in os.environ else {"clang": "-O0",
                                                      "asan": "-O0;-fno-sanitize=pointer-overflow"}
 
+# clang optimises what computes by -O1, which takes a third less time for the whole, and with
+# QUERN_LONG_TESTS=yes by -O3, as the preset says.
+LEVEL = {"clang": ["-DCMAKE_C_FLAGS_RELEASE=-O3 -DNDEBUG" if "QUERN_LONG_TESTS" in os.environ else
+                   "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG"]}
 
 # Where nothing else depends on it, files are compiled in groups that read their headers once: half of
 # the time of a build without optimisation. The release build compiles each alone.
@@ -127,7 +131,7 @@ def _build(preset, target, log):
 def _configure(preset, grouped):
     groups = _groups() if grouped else ""
     return ["cmake", "--preset", preset, "-DQUERN_WERROR=ON", f"-DQUERN_GROUPS={groups}",
-            f"-DQUERN_PLAIN_FLAGS={PLAIN.get(preset, '')}"]
+            f"-DQUERN_PLAIN_FLAGS={PLAIN.get(preset, '')}", *LEVEL.get(preset, [])]
 
 
 def _groups():

@@ -42,7 +42,7 @@ LONG = "QUERN_LONG_TESTS" in os.environ
 # build: (recipes, thread counts). The sanitizers slow a program down by ten, the emulator more.
 BUILDS = {
     "release": (ALL, [1, 2, 3, 7, 16]),  # gcc -O3
-    "clang": (ALL if LONG else A_FEW, [3]),    # clang -O3, without zlib
+    "clang": (ALL if LONG else A_FEW, [3]),    # clang -O1, LONG -O3; without zlib
     "debug": (ALL, [3]),                 # gcc -O0
     "clang-debug": (ALL, [3]),           # clang -O0
     "aarch64": (ALL, [3]),               # gcc -O3 for Arm, under qemu-aarch64
