@@ -60,6 +60,11 @@ foreach(_source IN LISTS _tests)
     else()
         target_compile_options(${_target} PRIVATE -O1)
     endif()
+    # The address sanitizer sees what a test does with memory of the library. What the test computes is
+    # its own.
+    if(QUERN_SANITIZE MATCHES "undefined")
+        target_compile_options(${_target} PRIVATE -fno-sanitize=undefined)
+    endif()
     target_include_directories(${_target} PRIVATE "${PROJECT_SOURCE_DIR}/src"
         "${PROJECT_SOURCE_DIR}/tests" "${QUERN_GENERATED_DIR}")
     target_compile_definitions(${_target} PRIVATE ${QUERN_FEATURE_DEFINITIONS})
