@@ -42,6 +42,7 @@ tags: build/quern ## an index of functions for editors (ctags), and compile_comm
 	@ln -sf build/compile_commands.json compile_commands.json
 
 hook: ## git checks the layout and the rules of the house before each commit, in seconds
+	@mkdir -p "$$(git rev-parse --git-path hooks)"
 	@ln -sf "$(CURDIR)/scripts/pre-commit" "$$(git rev-parse --git-path hooks)/pre-commit"
 	@echo "make: scripts/pre-commit runs before each commit; git commit --no-verify goes without"
 

@@ -41,7 +41,7 @@ qn_status qn__shape_read(const char *text, const char *field, uint32_t shape[3],
 }
 
 qn_status qn__shape_set(qn_data *data, const char *text, const char *path, qn_error *err) {
-    uint32_t shape[3];
+    uint32_t shape[3] = {0};
     uint64_t area = 0, product = 0;
     const qn_status status = qn__shape_read(text, "`data.shape`", shape, err);
     if (status != QN_OK)
