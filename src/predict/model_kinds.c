@@ -67,7 +67,7 @@ static qn_status open_file(qn__tensors *file, const char *path, qn_model **out, 
     const qn__model_kind *kind = NULL;
     uint8_t digest[32];
     qn_status status = find_kind(file, path, &kind, err);
-    if (status == QN_OK)
+    if (status == QN_OK && kind)
         status = kind->read(kind, file, path, out, err);
     if (status == QN_OK) {
         qn__tensors_file_digest(file, digest);

@@ -95,7 +95,7 @@ qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn
     qn__kept_team *kept = NULL;
     qn__prepared made = {0};
     status = check(model, data, compute, results, &made, status, err);
-    if (status != QN_OK) {
+    if (status != QN_OK || !made.inputs) {
         qn__prepared_release(&made);
         return status;
     }
@@ -107,8 +107,8 @@ qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn
         status = scale_back(model, made.inputs->items, results, err);
     if (status == QN_OK && made.complete)
         spread(made.complete, data->items, qn_model_outputs(model), results);
-    /* All fail where one does, but for one whose devices are lost: the others continue. What is
-     * wrong with an item all know already. */
+    /* Where one rank fails, all fail. Not so where a rank loses its devices: the others continue.
+     * An item that is wrong is known to all ranks already. */
     if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))
         qn__remedy(err, QN_DEVICE, "the other ranks continue without this one");
     else if (status != QN_OK && status != QN_CLUSTER && status != QN_DEVICE &&

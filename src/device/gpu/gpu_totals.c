@@ -102,7 +102,7 @@ static qn_status try_total(const qn__gpu_driver *driver, qn__gpu *gpu, const qn_
     int right = 0;
     qn_status status = driver->clear(gpu, &totals->words, 0, totals->words.bytes, err);
     total->sample(total->part, TRIALS, host[0], total->arrays > 1 ? host[1] : NULL);
-    for (uint32_t i = 0; i < total->arrays && status == QN_OK; ++i) {
+    for (uint32_t i = 0; i < 2 && i < total->arrays && status == QN_OK; ++i) {
         const size_t bytes = TRIALS * (size_t)job->array[total->array + i].each;
         array[total->array + i] = &memory[i];
         status = driver->allocate(gpu, bytes, &memory[i], err);
