@@ -218,9 +218,8 @@ def _checkpoint(s):
 
 
 def _end(s):
-    last = f'"epoch":{s.job.epochs},"epochs":{s.job.epochs}'
-    s.run.until(lambda: last in s.run.text() or s.run.over())
-    s.soon(0.02)
+    pid = s.run.known[0]  # midwrite.py stops it as it writes the model
+    s.run.until(lambda: midwrite.stopped(pid) or s.run.over())
     s.kill(0)
     if s.ranks > 2 and s.chance.random() < 0.5:
         s.soon(0.01)
@@ -444,7 +443,7 @@ class Kind:
     ranks: tuple = (2, 3, 4)
     timeout: float = 20    # --rank-timeout in seconds: at least 3, because a healthy rank may have to wait for a core
     job: str = "usual"     # or "large", whose checkpoints take long to write
-    midwrite: bool = False  # rank 0 stops itself in the middle of a checkpoint
+    midwrite: str = ""     # rank 0 stops itself in the middle of a file: "checkpoint", "model"
 
 
 SAME = "the same bytes, 0; only killed ranks are lost"
@@ -465,7 +464,8 @@ KINDS = [
     Kind("validation", "a rank is killed in a validation", SAME, _validation),
     Kind("checkpoint", "rank 0 or another one is killed as rank 0 writes a checkpoint", SAME,
          _checkpoint),
-    Kind("end", "rank 0 is killed as it ends, sometimes the next one as well", SAME, _end),
+    Kind("end", "rank 0 is killed as it ends, sometimes the next one as well", SAME, _end,
+         midwrite="model"),
     Kind("last in checkpoint", "the last rank is killed as rank 0 writes a checkpoint", SAME,
          _last_in_checkpoint, ranks=(3,), places=(APART, APART, HOSTS, PAIRS), job="large"),
     Kind("two machines", "ranks of two machines are killed at once", SAME, _two_machines,
@@ -476,7 +476,7 @@ KINDS = [
     Kind("short stop", "a rank is stopped for less than the time limit", NOBODY, _stop_short,
          timeout=6),
     Kind("stop of the speaker", "rank 0 is stopped for long in the middle of a checkpoint", LEAVES,
-         _speaker_stops_as_it_writes, ranks=MORE, timeout=3, midwrite=True),
+         _speaker_stops_as_it_writes, ranks=MORE, timeout=3, midwrite="checkpoint"),
     Kind("cut", "hosts are cut off in both directions",
          "the same bytes and 0 in the part with the quorum, 1 in the other part", _cut_both_ways,
          NET, MORE, 3),
@@ -685,8 +685,10 @@ def _run(t, kind, job, folder, options, limit, net):
     for f in folders:
         f.mkdir()
     out, trace, environment = folders[1] / "model", folder / "trace.json", {}
-    if kind.midwrite:
+    if kind.midwrite == "checkpoint":
         environment = midwrite.environment(_midwrite(), folders[0], chance.randint(1, 3))
+    elif kind.midwrite:
+        environment = midwrite.environment(_midwrite(), folders[1])
     words = job.train(out, "--checkpoint", folders[0], "--checkpoint-every", job.every, "--trace",
                       trace, "--run-dir", folder / "record", "--runs", folder / "runs", "--rank-timeout",
                       kind.timeout, *options)

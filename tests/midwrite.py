@@ -24,6 +24,10 @@ IS_RANK_0 = r"""
 
 static int is_rank_0(void) {
     static const char words[] = "\0--rank\0000";
+    static const char *const launched[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof launched / sizeof *launched; i++)
+        if (getenv(launched[i]))
+            return strcmp(getenv(launched[i]), "0") == 0;
     char line[65536];
     const int file = open("/proc/self/cmdline", O_RDONLY);
     const ssize_t size = read(file, line, sizeof line);
