@@ -200,7 +200,7 @@ static void print_end(const char *key, const qn_data *data, uint32_t k, uint64_t
     char exact[32];
     qn_data_exact(data, item, k, exact, sizeof exact);
     if (*exact)
-        json_digits(key, exact);
+        json_value(key, exact);
     else
         json_number(key, value);
 }

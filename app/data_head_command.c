@@ -145,7 +145,7 @@ static void print_json_value(const table *t, uint64_t item, uint32_t c) {
     if (text && is_feature && !is_date)
         qn_data_exact(data, item, k, exact, sizeof exact);
     if (*exact)
-        json_digits(NULL, exact);
+        json_value(NULL, exact);
     else if (text && text == buffer && !is_date)
         json_number(NULL, strtod(text, NULL));
     else

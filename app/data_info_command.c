@@ -26,6 +26,7 @@ typedef struct info_flags {
 static const option info_options[] = {
     {.heading = "Options", .more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},
+    {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},

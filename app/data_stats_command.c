@@ -35,6 +35,7 @@ static const option stats_options[] = {
      .fallback = "0.25,0.5,0.75"},
     {ROW_JSON(json, "print one JSON object instead")},
     {.heading = "Data", .more = source_label_options, AT(from)},
+    {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},

@@ -86,5 +86,5 @@ void evaluation_bins(FILE *to, const qn_evaluation *e) {
 }
 
 void evaluation_field(const char *key, const qn_evaluation *e) {
-    json_digits(key, e ? e->json : "");
+    json_value(key, e ? e->json : "");
 }

@@ -27,7 +27,7 @@ typedef struct fit_flags {
 static const option fit_options[] = {
     {.heading = "Data", ROW_DATA(from.data, "data in any format that train reads; required")},
     {.more = source_label_options, AT(from)},
-    {.more = source_column_options + 1, AT(from)}, /* without --task: the kind decides it */
+    {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
 
     {.heading = "Model",

@@ -101,7 +101,7 @@ void json_number(const char *key, double value) {
     fputs(isfinite(value) ? text : "null", line.to);
 }
 
-void json_digits(const char *key, const char *value) {
+void json_value(const char *key, const char *value) {
     put_key(key);
     fputs(*value ? value : "null", line.to);
 }

@@ -20,7 +20,7 @@ void json_message(const char *key, const char *text);
 void json_count(const char *key, uint64_t value);
 void json_number(const char *key, double value); /* NaN and infinities become null */
 /* A number, or any other value in JSON, as it is written; "" is null. */
-void json_digits(const char *key, const char *value);
+void json_value(const char *key, const char *value);
 void json_flag(const char *key, int value); /* true or false */
 void json_open(const char *key, char bracket);
 void json_close(char bracket);

@@ -22,7 +22,7 @@ int model_outputs(const char *model, uint32_t *outputs);
 enum { MODEL_TITLE = 6144, MODEL_TITLE_LONG = 500 };
 void model_title(const char *given, const char *text, int verbose, char title[MODEL_TITLE]);
 
-/* The number of classes for which a ready model is shown where there is no data. */
+/* Without data a ready model is shown for so many classes. */
 enum { MODEL_USUAL_CLASSES = 10 };
 
 /* Sums over all layers, of one item: operations forward, and in a training step; bytes of outputs.

@@ -29,6 +29,7 @@ static const option predict_options[] = {
               "lists, plain or "
               "compressed; - is the standard input; required")},
     {.more = source_label_options, AT(from)},
+    {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},

@@ -34,6 +34,7 @@ static const option replay_options[] = {
      .fallback = "the built-in digits, if the recipe names them"},
     {.more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},
+    {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_test_options, AT(from)},

@@ -46,6 +46,7 @@ static const option report_options[] = {
      .fallback = "0"},
     {ROW_SEED(seed, "seed of the shuffles")},
     {.more = source_label_options, AT(from)},
+    {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
 

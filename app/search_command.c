@@ -53,6 +53,7 @@ static const option search_options[] = {
      .fallback = "the built-in digits"},
     {.more = source_label_options, AT(train.from)},
     {.more = source_weight_options, AT(train.from)},
+    {.more = source_task_options, AT(train.from)},
     {.more = source_column_options, AT(train.from)},
     {.more = source_image_options, AT(train.from)},
     {.heading = "Devices (they do not change the numbers)",

@@ -41,8 +41,11 @@ static const option_word headers[] = {{"auto", "by the lines below the first"},
                                       {"no", "the first line is an item"},
                                       {NULL, NULL}};
 
-const option source_column_options[] = {
+const option source_task_options[] = {
     {ROW_CHOICE("task", task, "WORD", "what the labels are"), .words = tasks, .fallback = "auto"},
+    {.name = NULL}};
+
+const option source_column_options[] = {
     {ROW_CHOICE("header", header, "WORD", "CSV: whether there is a header"), .words = headers,
      .fallback = "auto"},
     {ROW_TEXT("features", features, "LIST",

@@ -38,7 +38,8 @@ typedef struct source_flags {
 /* Rows for the tables of several commands; they fill a source_flags. */
 extern const option source_label_options[];      /* --labels, --label, --query */
 extern const option source_weight_options[];     /* --weight */
-extern const option source_column_options[];     /* --task, --header, --features, --drop,
+extern const option source_task_options[];       /* --task */
+extern const option source_column_options[];     /* --header, --features, --drop,
                                                      --category */
 extern const option source_unlabelled_options[]; /* --unlabelled */
 extern const option source_image_options[];      /* --shape, --resize, --skip-broken,
@@ -49,6 +50,7 @@ extern const option source_test_options[];       /* --test, --test-labels, --tes
 #define SOURCE_FILE_OPTIONS(at)                                                                    \
     {.heading = "Data", .more = source_label_options, .place = (at)},                              \
         {.more = source_weight_options, .place = (at)},                                            \
+        {.more = source_task_options, .place = (at)},                                              \
         {.more = source_column_options, .place = (at)},                                            \
         {.more = source_image_options, .place = (at)}, {                                           \
         .more = source_unlabelled_options, .place = (at)                                           \

@@ -31,6 +31,7 @@ const option train_options[] = {
      .fallback = "20,000 built-in digits, with 4,000 more as test set"},
     {.more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},
+    {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_test_options, AT(from)},

@@ -93,8 +93,8 @@ QN_API qn_status qn_statistics_column(const qn_statistics *statistics, uint32_t 
                                       uint32_t class_index, qn_column_statistics *out,
                                       qn_error *err);
 
-/* The following functions return NULL where there is no such column or class, where the numbers
- * were not computed, or where the column is of another kind. The arrays are owned by the
+/* The following functions return NULL for an index that is too large, for numbers that were not
+ * computed, and for a column of another kind. The arrays are owned by the
  * statistics. */
 
 /* `quantile_count` numbers, in the order of the options: with h = q * (count - 1), the value of

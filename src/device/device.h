@@ -41,7 +41,7 @@ typedef struct qn__feed {
     const int32_t *labels;
     const float *weights; /* of each item, in losses and errors (8.1); NULL: all are 1 */
     /* Copies of the values of items that the next steps train on (device/item_buffer.h). It changes
-     * between steps. NULL: there are none. */
+     * between steps. NULL: no copies. */
     const qn__item_buffer *buffer;
 } qn__feed;
 

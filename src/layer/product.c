@@ -52,7 +52,7 @@ void qn__plain_zeros(uint64_t count, float *v) {
         v[i] = v[i] + 0.0f;
 }
 
-/* 16.4: not of a dense layer whose inputs are no pixels. */
+/* Whether -0 becomes +0 (16.4): always, except for a dense layer with plain inputs. */
 static int has_plain_zeros(const qn__layer *l) {
     return l->kind != QN__LAYER_DENSE || l->from.height > 1 || l->from.width > 1;
 }

@@ -7,36 +7,24 @@
 
 #include <cmocka.h>
 
+#include "base/binary/float_bits.h"
 #include "layer/product.h"
 #include "num/intgemm_vectors.h"
 #include <math.h>
-#include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static float of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static uint32_t bits_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static void take(float *to, const uint32_t *from, size_t count) {
     for (size_t i = 0; i < count; ++i)
-        to[i] = of(from[i]);
+        to[i] = qn__float_of_bits(from[i]);
 }
 
 static void same(size_t vector, const char *what, const float *got, const uint32_t *want,
                  size_t count) {
     for (size_t i = 0; i < count; ++i)
-        if (bits_of(got[i]) != want[i])
+        if (qn__float_bits(got[i]) != want[i])
             fail_msg("vector %zu: %s %zu is %a, exact arithmetic gives %a", vector, what, i,
-                     (double)got[i], (double)of(want[i]));
+                     (double)got[i], (double)qn__float_of_bits(want[i]));
 }
 
 static void test_products_of_vectors(void **state) {
@@ -86,7 +74,7 @@ static void test_by_hand(void **state) {
     /* 1/2^6 beside 3 is a quarter of the step of 2^-4: it becomes 0. */
     const float small[] = {3.0f, 0x1p-6f};
     qn__product_intgemm_forward(7, &l, (float[]){0.0f, 1.0f, -0.0f}, small, &z);
-    assert_int_equal(bits_of(z), 0);
+    assert_int_equal(qn__float_bits(z), 0);
     qn__product_intgemm_forward(14, &l, (float[]){0.0f, 1.0f, -0.0f}, small, &z);
     assert_true(z == 0x1p-6f);
     /* The product alone would overflow, but it is not rounded alone. */

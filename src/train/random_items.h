@@ -5,7 +5,7 @@
 #include "model/recipe/ready_text.h"
 #include <quern/data.h>
 
-/* The labels for the last layer of a ready model where there is no data: ten classes. */
+/* The labels that a ready model gets without data: ten classes. */
 qn__labels_like qn__random_labels(void);
 
 /* Random bytes, and each class in turn: enough items for several batches. */

@@ -42,7 +42,7 @@ uint8_t *qn__mapped_file_bytes(const qn__mapped_file *file); /* of an open one: 
 size_t qn__mapped_file_size(const qn__mapped_file *file);
 
 /* The file descriptor, for reading at an offset; owned by `file`. Its flags, such as O_DIRECT, may
- * be changed. -1: there is none. */
+ * be changed. -1: no descriptor. */
 int qn__mapped_file_descriptor(const qn__mapped_file *file);
 
 /* Tells that this process, which made the file, has finished writing to it: only later writes count

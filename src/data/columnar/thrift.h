@@ -20,8 +20,8 @@ typedef struct qn__thrift_field {
     int id, type;
 } qn__thrift_field;
 
-/* Goes on to the next field of a struct; 0: there are no more. A field whose value is not read has
- * to be skipped. */
+/* Goes on to the next field of a struct. Returns 0 after the last one. The caller reads the value
+ * of each field or skips it. */
 int qn__thrift_next(qn__thrift *t, qn__thrift_field *field);
 /* Skips a value. */
 void qn__thrift_skip(qn__thrift *t, int type);

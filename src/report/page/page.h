@@ -39,8 +39,8 @@ void qn__page_close(qn__page *page);
 void qn__page_section(qn__page *page, const char *id, const char *title);
 void qn__page_end_section(qn__page *page);
 /* Begins a table. `caption` may be NULL. `heads` are plain ASCII, separated by "|", with "#" before
- * those of numbers; the caller can add more, and then begins the rows. NULL: there are no heads,
- * and the rows have begun. */
+ * those of numbers; the caller can add more, and then begins the rows. NULL: without
+ * heads; the rows have begun. */
 void qn__page_table(qn__text *html, const char *label, const char *caption, const char *heads);
 void qn__page_heads(qn__text *html, const char *heads);
 void qn__page_rows(qn__text *html);

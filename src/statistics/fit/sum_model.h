@@ -32,8 +32,8 @@ typedef struct qn__sum_kind {
     /* Sets open.outputs and open.classes, and the tensors without their numbers. `items` and
      * `features` are set. Returns 0 where the parameters do not fit them. */
     int (*shape)(qn__sum_model *m);
-    /* Sets parameters that follow from the data. Called before `shape`. NULL: there are no such
-     * parameters. */
+    /* Sets parameters that follow from the data. Called before `shape`. NULL: nothing
+     * to set. */
     void (*settle)(qn__sum_model *m);
     qn_status (*find)(qn__sum_model *m, const qn_data *data, const qn_compute *compute,
                       qn_fit_report *report, qn_error *err);

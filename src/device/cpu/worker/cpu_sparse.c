@@ -4,9 +4,8 @@
  * 0 and 1, of which item 0 has errors a and b, and item 1 has c:
  *
  *                 column 0   column 1
- *     item 0      0: a       1: b          by_item     a b | c         in the order (column,
- * output) item 1                 0: c          by_output   a c | b         in the order (column,
- * item)
+ *     item 0      0: a       1: b          by_item     a b | c    in the order (column, output)
+ *     item 1                 0: c          by_output   a c | b    in the order (column, item)
  *
  * The errors of the layer below are sums over (column, output) of an item, so they read by_item.
  * The gradient is a sum over (column, item) of an output, so it reads by_output. `item_begin` and

@@ -377,8 +377,8 @@ static inline int qn__cpu_is_fused(const qn__worker *w) {
     return last->layer->out <= QN__FUSE_OUTPUTS && last->in_pixels == 1;
 }
 
-/* Whether a phase of its own computes the errors that a layer passes to the one below. Otherwise
- * the task of the loss does, or there is no layer below. */
+/* Whether a separate phase computes the errors that a layer passes to the layer below. 0 for the
+ * lowest layer, and where the task of the loss computes them. */
 static inline int qn__cpu_goes_back(const qn__worker *w, uint32_t layer) {
     return w->layer[layer].below && !(layer + 1 == w->program->layers && qn__cpu_is_fused(w));
 }
