@@ -133,15 +133,25 @@ def test_two_runs_of_torchrun_at_ports_side_by_side(quern, files, tmp_path):
     assert {recipes.sha256(tmp_path / f"m{i}") for i in range(2)} == {recipes.table()["dropout"]}
 
 
-def test_torchrun_without_a_free_port(quern, tmp_path):
-    """Rank 0 names the ports at once; the other rank names them at the end of its time."""
-    first = ranks.free_port()
-    with contextlib.ExitStack() as held:
-        for port in range(first, first + 8):
-            holder = held.enter_context(socket.socket())
-            with contextlib.suppress(OSError):  # somebody else holds it
+def hold_ports(held, count):
+    """Listens at so many ports side by side until `held` ends; returns the first. Another test that has
+    one of them for a moment would let it go again, so these are looked for elsewhere."""
+    for _ in range(100):
+        first = ranks.free_port()
+        with contextlib.ExitStack() as mine, contextlib.suppress(OSError):
+            for port in range(first, first + count):
+                holder = mine.enter_context(socket.socket())
                 holder.bind(("127.0.0.1", port))
                 holder.listen()
+            held.push(mine.pop_all())
+            return first
+    raise OSError(f"no {count} ports side by side are free")
+
+
+def test_torchrun_without_a_free_port(quern, tmp_path):
+    """Rank 0 names the ports at once; the other rank names them at the end of its time."""
+    with contextlib.ExitStack() as held:
+        first = hold_ports(held, 8)
         done = under_torchrun(quern, 2, *SMALL, "-o", tmp_path / "m", "--meet-timeout", "4",
                               port=first - 1)
     assert [code for code, _ in done] == [1, 1]
