@@ -452,7 +452,13 @@ INTEGER_BLOCKS |= {f"groups-{name}": f"{pixels(model, more)} --arith {name.split
                      " depthwise; batchnorm relu; conv 24 1x1 | conv 24 1x1 stride 2 groups 8 } relu; globalpool",
      "--momentum 0.9 --valid 0.2"),
 ]}
-RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS
+# Contract 8.
+EIGHTH = {
+    "layers-300": IDX + "--seed 3 --batch 150 --epochs 1 --lr 0.1 --loss mse --model '"
+                  + "dense 4 none; " * 290 + "dense 4 tanh dropout 0.2; " * 9 + "dense 10 none'",
+}
+
+RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS | EIGHTH
 # Recipes of tables name the optimiser: the one that a table has by default is tuned to its size.
 for _name in """early-stopping-file decimals-standard decimals-none hard-standard tiny-standard binary
              names-texts missing-mean missing-median missing-zero missing-drop weights weights-best

@@ -153,12 +153,15 @@ static uint64_t fan_out(const qn__layer *l) {
     return (uint64_t)qn__window_taps(l) * l->to.channels / (l->conv_groups ? l->conv_groups : 1);
 }
 
+static int contract_of(const qn__layer_text *layer) { return layer->conv_groups ? 6 : 0; }
+
 const qn__layer_ops qn__conv = {
     .word = "conv",
     .also = "conv2d convolution convolution2d depthwiseconv2d",
     .syntax = "conv CHANNELS HEIGHTxWIDTH [stride S] [pad same|none|P] [dilation D] "
               "[groups G|depthwise] [ACTIVATION] [dropout P]",
     .contract = 5,
+    .contract_of = contract_of,
     .parse = parse,
     .write = write,
     .make = make,

@@ -9,6 +9,12 @@ const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind) {
     return rows[kind];
 }
 
+int qn__layer_contract(const qn__layer_text *layer) {
+    const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
+    const int words = ops->contract_of ? ops->contract_of(layer) : 0;
+    return words > ops->contract ? words : ops->contract;
+}
+
 int qn__layer_joins(const qn__layer *layer) { return qn__layer_ops_of(layer->kind)->join != NULL; }
 
 qn__flops qn__layer_flops(const qn__layer *layer) {

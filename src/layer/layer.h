@@ -8,8 +8,12 @@
 #include "layer/tokens.h"
 #include "num/program.h"
 
-/* The widest layer. */
+/* The most channels, or outputs of a dense layer, that a model text may name, and the most inputs
+ * of a table. */
 #define QN__MAX_WIDTH ((uint32_t)1 << 24)
+
+/* The most values of an item before or after a layer: its channels at all pixels. */
+#define QN__MAX_VALUES ((uint32_t)1 << 28)
 
 /* As many groups as the input has channels. */
 #define QN__DEPTHWISE UINT32_MAX
@@ -37,8 +41,10 @@ typedef struct qn__layer_ops {
     const char *syntax; /* all of them, for messages */
     int bare;           /* 1: neither activation nor dropout follow */
     int contract;       /* the version of the contract from which on the kind exists */
-    uint32_t takes;     /* a bit for each of qn__axes that an input may have; 0: all */
-    int block;          /* 1: the layers of a block follow the first word; the kind is its end */
+    /* The version that the words of this layer need, where it may be a later one; NULL: never. */
+    int (*contract_of)(const qn__layer_text *layer);
+    uint32_t takes; /* a bit for each of qn__axes that an input may have; 0: all */
+    int block;      /* 1: the layers of a block follow the first word; the kind is its end */
 
     /* Reads the words between the first and the activation. Fails with QN_USAGE. NULL where there
      * are none, and so is `write`; of a block see model/network/network.h. */
@@ -108,6 +114,9 @@ qn_status qn__layer_make(const qn__layer_ops *ops, const qn__layer_text *text, q
 
 /* The cost of one item in this layer. */
 qn__flops qn__layer_flops(const qn__layer *layer);
+
+/* The version of the contract that the layer's kind and words need; without its activation. */
+int qn__layer_contract(const qn__layer_text *layer);
 
 /* The kind of the current word, in *kind; 0 where there is none. */
 int qn__layer_find(const qn__tokens *tokens, qn__layer_kind *kind);

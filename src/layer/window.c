@@ -84,10 +84,11 @@ qn_status qn__window_make(const qn__layer_text *text, qn__shape from, uint32_t c
         return qn__remedy(err, QN_USAGE,
                           "make the window smaller, or the strides and pools before it");
     }
-    if (size * channels <= QN__MAX_WIDTH)
+    if (size * channels <= QN__MAX_VALUES)
         return QN_OK;
     qn__fail(err, QN_USAGE, "%u channel%s of %ux%u pixels are too many outputs", channels,
              channels == 1 ? "" : "s", to.height, to.width);
     return qn__remedy(err, QN_USAGE,
-                      "a layer has at most 16777216 outputs: use fewer channels, or pool before");
+                      "a layer has at most %u outputs: use fewer channels, or pool before",
+                      QN__MAX_VALUES);
 }

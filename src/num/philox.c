@@ -21,8 +21,8 @@ void qn__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4
 
 void qn__words(uint64_t seed, uint32_t purpose, uint32_t layer, uint32_t epoch, uint64_t item,
                uint32_t quad, uint32_t out[4]) {
-    const uint32_t counter[4] = {quad, (uint32_t)item, epoch,
-                                 (purpose << 24) + (layer << 16) + (uint32_t)(item >> 32)};
+    const uint32_t counter[4] = {quad + (layer >> 8 << 30), (uint32_t)item, epoch,
+                                 (purpose << 24) + ((layer & 0xFF) << 16) + (uint32_t)(item >> 32)};
     const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     qn__philox(counter, key, out);
 }

@@ -21,8 +21,8 @@ enum {
 
 void qn__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
-/* The four words word(purpose, layer, epoch, item, 4 * quad .. 4 * quad + 3) of 3.2; layer < 256,
- * item < 2^48. */
+/* The four words word(purpose, layer, epoch, item, 4 * quad .. 4 * quad + 3) of 3.2; layer <
+ * 1024, item < 2^48, quad < 2^30. */
 void qn__words(uint64_t seed, uint32_t purpose, uint32_t layer, uint32_t epoch, uint64_t item,
                uint32_t quad, uint32_t out[4]);
 

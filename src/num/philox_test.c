@@ -41,6 +41,10 @@ static void test_counter_of_a_word(void **state) {
     qn__philox(counter, key, same);
     assert_memory_equal(words, same, sizeof words);
     assert_int_equal(words[3], 0x2667e885); /* element 1003, computed from the text in Python */
+    const uint32_t deep[4] = {(3u << 30) + 250, 9, 5, 3u << 24 | 232u << 16 | 1u << 8};
+    qn__words(seed, QN__PURPOSE_DROPOUT, 1000, 5, item, 250, words);
+    qn__philox(deep, key, same);
+    assert_memory_equal(words, same, sizeof words);
 }
 
 /* Different purposes, layers, epochs, items or elements have different words. */

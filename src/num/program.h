@@ -58,7 +58,7 @@ typedef enum qn__scale {
  * (docs/exactness.md 15). */
 typedef enum qn__arith { QN__ARITH_F32, QN__ARITH_I7, QN__ARITH_I14, QN__ARITH_I21 } qn__arith;
 
-enum { QN__MAX_LAYERS = 255 };
+enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 */
 
 /* The kinds of layers: constant, name. This list makes the tables that have a row for each kind:
  * qn__NAME is the kind's row in layer/layer.h, qn__cpu_NAME that of the CPU worker, qn__gpu_NAME

@@ -25,6 +25,9 @@ FIFTH = {"shape"}
 SIXTH = {"smoothing": 0, "clip": 0, "nesterov": 0, "augment": "", "resize": "", "l1": 0, "tolerance": 0, "no_intercept": 0, "stages": ""}
 # 23.1: those of contract 7.
 SEVENTH = {"rules": "", "date_format": ""}
+# 24.1: those of contract 8, and its words.
+EIGHTH = {}
+EIGHTH_WORDS = re.compile(r"$^")
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8
@@ -89,13 +92,15 @@ def recipe_text(recipe):
     fourth = {key: recipe.get(key, default) for key, default in FOURTH.items()}
     sixth = {key: recipe[key] for key, default in SIXTH.items() if recipe.get(key, default) != default}
     seventh = {key: recipe[key] for key, default in SEVENTH.items() if recipe.get(key, default) != default}
-    assert (set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH - set(SIXTH) - set(SEVENTH)
+    eighth = {key: recipe[key] for key, default in EIGHTH.items() if recipe.get(key, default) != default}
+    assert (set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH - set(SIXTH) - set(SEVENTH) - set(EIGHTH)
             == set(KEYS) - {"contract"})
     integer_pixels = "shape" in recipe and recipe["arith"] != "f32"
     words = SIXTH_WORDS.search(recipe["model"])
     later = recipe["scale"] in ("channel", "minmax", "robust")
     is_sixth = sixth or words or later or integer_pixels
-    recipe = {**recipe, "contract": 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
+    is_eighth = EIGHTH_WORDS.search(recipe["model"]) or recipe["model"].count(";") + 1 > 255
+    recipe = {**recipe, "contract": 8 if eighth or is_eighth else 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
     if recipe["contract"] >= 2:
@@ -109,6 +114,7 @@ def recipe_text(recipe):
         pairs.append(f'"shape":{names_text(recipe.get("shape", ""))}')
     pairs += [f'"{key}":{json_value(value)}' for key, value in sixth.items()]
     pairs += [f'"{key}":{names_text(value)}' for key, value in seventh.items()]
+    pairs += [f'"{key}":{names_text(value)}' for key, value in eighth.items()]
     return "{" + ",".join(pairs) + "}"
 
 

@@ -37,10 +37,10 @@ def word(seed, purpose, layer, epoch, item, element):
         np.asarray(item, dtype=np.uint64), np.asarray(element, dtype=np.uint64)
     )
     counter = (
-        element // np.uint64(4),
+        element // np.uint64(4) + np.uint64(layer // 256 * 2**30),
         item & MASK,
         np.full(item.shape, epoch, dtype=np.uint64),
-        np.uint64(purpose * 2**24 + layer * 2**16) + (item >> HALF),
+        np.uint64(purpose * 2**24 + layer % 256 * 2**16) + (item >> HALF),
     )
     words = philox4x32(counter, (seed % 2**32, seed // 2**32))
     return np.choose((element % np.uint64(4)).astype(np.int64), words)

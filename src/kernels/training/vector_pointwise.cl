@@ -3,8 +3,9 @@
  * lane. */
 QN_INLINE uint16 qn_dropout_lanes(qn_u64 seed, qn_u32 layer, qn_u32 epoch, qn_u64 item,
                                   qn_u32 quad) {
-    uint4 x = (uint4)(quad) + (uint4)(0u, 1u, 2u, 3u), y = (uint4)((qn_u32)item);
-    uint4 z = (uint4)(epoch), w = (uint4)((3u << 24) + (layer << 16) + (qn_u32)(item >> 32));
+    const qn_u32 place = (3u << 24) + ((layer & 0xFFu) << 16) + (qn_u32)(item >> 32);
+    uint4 x = (uint4)(quad + (layer >> 8 << 30)) + (uint4)(0u, 1u, 2u, 3u);
+    uint4 y = (uint4)((qn_u32)item), z = (uint4)(epoch), w = (uint4)(place);
     qn_u32 k0 = (qn_u32)seed, k1 = (qn_u32)(seed >> 32);
     for (qn_u32 round = 0u; round < 10u; ++round) {
         const ulong4 p0 = convert_ulong4(x) * (ulong4)(0xD2511F53u);

@@ -2,10 +2,10 @@
 /* 6.5: the words of outputs 4*quad .. 4*quad+3 of an item; purpose 3 of section 3. */
 QN_FN qn_four qn_dropout_words(qn_u64 seed, qn_u32 layer, qn_u32 epoch, qn_u64 item, qn_u32 quad) {
     qn_four c;
-    c.x = quad;
+    c.x = quad + (layer >> 8 << 30);
     c.y = (qn_u32)item;
     c.z = epoch;
-    c.w = (3u << 24) + (layer << 16) + (qn_u32)(item >> 32);
+    c.w = (3u << 24) + ((layer & 0xFFu) << 16) + (qn_u32)(item >> 32);
     return qn_philox(c, (qn_u32)seed, (qn_u32)(seed >> 32));
 }
 

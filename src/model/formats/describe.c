@@ -33,11 +33,11 @@ static qn_status find_input(const qn_train_options *job, uint32_t features, qn__
         return status;
     uint64_t values = (uint64_t)shape[1] * shape[2];
     const int huge = __builtin_mul_overflow(values, (uint64_t)shape[0], &values);
-    if (!huge && values <= QN__MAX_WIDTH && (features == 0 || values == features))
+    if (!huge && values <= QN__MAX_VALUES && (features == 0 || values == features))
         return QN_OK;
-    if (huge || values > QN__MAX_WIDTH)
+    if (huge || values > QN__MAX_VALUES)
         qn__fail(err, QN_USAGE, "an item of %ux%ux%u has more than %u values", shape[0], shape[1],
-                 shape[2], QN__MAX_WIDTH);
+                 shape[2], QN__MAX_VALUES);
     else
         qn__fail(err, QN_USAGE, "%ux%ux%u pixels are not %u features", shape[0], shape[1], shape[2],
                  features);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LAYERS_OF_CONTRACT_7 = 255 };
+
 /* Where words of the current layer stand; SIZE_MAX: nowhere. */
 typedef struct marks {
     size_t softmax, dropout, gated;
@@ -206,8 +208,8 @@ qn_status qn__network_parse_lines(const char *text, const char *lines, const cha
                                "`train.model` \"dense 500 tanh; dense 10 softmax\"");
     while (w.size > 0) {
         if (network.layers == QN__MAX_LAYERS)
-            return qn__tokens_fail(&w, w.at, "the model has more than 255 layers",
-                                   "255 layers are the most that a model can have");
+            return qn__tokens_fail(&w, w.at, "the model has more than 1023 layers",
+                                   "1023 layers are the most that a model can have");
         const size_t begin = w.at;
         qn__layer_text *layer = &network.layer[network.layers];
         int made;
@@ -299,13 +301,19 @@ int qn__network_has_pixels(const qn__network *network) {
     return other;
 }
 
+/* The version from which an activation exists; 0: the first. */
+static const int activation_contract[] = {
+    [QN__ACT_LEAKY_RELU] = 6, [QN__ACT_GELU] = 6, [QN__ACT_SILU] = 6};
+
 int qn__network_contract(const qn__network *network) {
-    int most = 1;
+    int most = network->layers > LAYERS_OF_CONTRACT_7 ? 8 : 1;
     for (uint32_t l = 0; l < network->layers; ++l) {
-        const int kind = qn__layer_ops_of(network->layer[l].kind)->contract;
-        const int own = network->layer[l].conv_groups ? 6 : kind;
-        most = own > most ? own : most;
-        most = network->layer[l].activation >= QN__ACT_LEAKY_RELU ? 6 : most;
+        const qn__layer_text *layer = &network->layer[l];
+        const int words = qn__layer_contract(layer);
+        most = words > most ? words : most;
+        most = activation_contract[layer->activation] > most
+                   ? activation_contract[layer->activation]
+                   : most;
     }
     return most;
 }
@@ -336,7 +344,7 @@ static qn_status check_shapes(const qn__layer *layer, uint32_t index, qn__shape 
 
 qn_status qn__network_program(const qn__network *network, qn__shape input, qn__layer *layer,
                               uint64_t *parameters, qn_error *err) {
-    /* 255 layers of at most 2^24 x 2^32 weights are below 2^64, so the sum cannot overflow. */
+    /* 1,023 layers of at most 2^24 x 2^28 weights are below 2^64, so the sum cannot overflow. */
     uint64_t at = 0;
     qn__shape shape = input;
     if (network->layer[0].kind == QN__LAYER_DENSE)

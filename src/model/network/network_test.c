@@ -87,17 +87,25 @@ static void test_blocks(void **state) {
 
 static void test_most_layers(void **state) {
     (void)state;
-    char text[256 * 8 + 1] = "";
+    char text[QN__MAX_LAYERS * 8 + 9] = "";
     qn__network network = {0};
     qn_error err = {0};
     for (int i = 0; i < 255; ++i)
         strcat(text, "dense 3;");
     assert_int_equal(qn__network_parse(text, &network, NULL), QN_OK);
     assert_int_equal(network.layers, 255);
+    assert_int_equal(qn__network_contract(&network), 1);
+    strcat(text, "dense 3;");
+    assert_int_equal(qn__network_parse(text, &network, NULL), QN_OK);
+    assert_int_equal(qn__network_contract(&network), 8);
+    for (int i = 256; i < QN__MAX_LAYERS; ++i)
+        strcat(text, "dense 3;");
+    assert_int_equal(qn__network_parse(text, &network, NULL), QN_OK);
+    assert_int_equal(network.layers, QN__MAX_LAYERS);
     strcat(text, "dense 3;");
     assert_int_equal(qn__network_parse(text, &network, &err), QN_USAGE);
-    assert_string_equal(err.what, "the model has more than 255 layers");
-    assert_non_null(strstr(err.where, "model, column 2041:\n  ..."));
+    assert_string_equal(err.what, "the model has more than 1023 layers");
+    assert_non_null(strstr(err.where, "model, column 8185:\n  ..."));
 }
 
 /* -------------------------------------------------------------------------------------- refused */
@@ -537,7 +545,7 @@ static void test_thresholds(void **state) {
 
 static void test_too_many_parameters(void **state) {
     (void)state;
-    qn__network network = {.layers = QN__MAX_LAYERS};
+    qn__network network = {.layers = 700};
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters = 77;
     qn_error err = {0};
@@ -546,8 +554,12 @@ static void test_too_many_parameters(void **state) {
     assert_int_equal(qn__network_program(&network, (qn__shape){UINT32_MAX, 1, 1, QN__PICTURE},
                                          layer, &parameters, &err),
                      QN_OK);
-    /* 2^24 * (2^32 - 1) + 2^24 + 254 * (2^48 + 2^24), in Python */
-    assert_true(parameters == 143552242383847424u);
+    /* 2^24 * (2^32 - 1) + 2^24 + 699 * (2^48 + 2^24), in Python */
+    assert_true(parameters == 268808614485950464u);
+    network.layers = QN__MAX_LAYERS; /* more than 2^58 */
+    assert_int_equal(qn__network_program(&network, (qn__shape){UINT32_MAX, 1, 1, QN__PICTURE},
+                                         layer, &parameters, &err),
+                     QN_USAGE);
 }
 
 int main(void) {

@@ -7,6 +7,9 @@
 #include "model/recipe/tables.h"
 #include <stddef.h>
 
+/* The most values of an item before or after a layer: 24.2. */
+enum { VALUES_OF_CONTRACT_7 = 1 << 24 };
+
 static int copy_text(const char *from, char **to, qn_error *err) {
     *to = from ? qn__copy_text(from, err) : NULL;
     return !from || *to;
@@ -67,6 +70,23 @@ static int uses_contract_6(const qn__recipe *r) {
            (r->arith != QN__ARITH_F32 && qn__network_has_pixels(&r->network)) || has_key_of(r, 6);
 }
 
+/* Whether a layer has more outputs for an item than contract 7 allows. */
+static int is_wide(const qn__recipe *r) {
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    if (!r->shape.channels ||
+        qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, NULL) != QN_OK)
+        return 0; /* an invalid network is refused later */
+    for (uint32_t l = 0; l < r->network.layers; ++l)
+        if (layer[l].in > VALUES_OF_CONTRACT_7 || layer[l].out > VALUES_OF_CONTRACT_7)
+            return 1;
+    return 0;
+}
+
+static int uses_contract_8(const qn__recipe *r) {
+    return qn__network_contract(&r->network) >= 8 || is_wide(r) || has_key_of(r, 8);
+}
+
 int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {
     return qn__table_takes(&qn__optimizers, (int)r->optimizer, member);
 }
@@ -90,7 +110,8 @@ void qn__recipe_tidy(qn__recipe *r) {
         tidy_number(o, r);
     if (!qn__recipe_needs_shape(r))
         r->shape = (qn__shape){0};
-    r->contract = has_key_of(r, 7)     ? 7
+    r->contract = uses_contract_8(r)   ? 8
+                  : has_key_of(r, 7)   ? 7
                   : uses_contract_6(r) ? 6
                   : uses_contract_5(r) ? 5
                   : uses_contract_4(r) ? 4
