@@ -385,7 +385,7 @@ static void cost_event(const devices_flags *f, const qn_plan_cost *c, uint64_t f
     json_text("model", f->model);
     json_count("features", features);
     json_count("batch", f->batch);
-    json_count("grain", f->grain);
+    json_count("grain", c->grain);
     json_text("optimizer", f->optimizer);
     json_text("arith", f->arith);
     json_open("grains", '[');

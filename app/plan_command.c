@@ -196,9 +196,8 @@ static void print_head(const plan_flags *f, const qn_plan_options *o, const qn_p
            ": %s steps of %" PRIu64 " grain%s\n",
            model, integers ? " in " : "", integers ? f->train.recipe.arith : "",
            format_count((uint64_t)r->parameters, parameters), epochs, format_count(o->items, items),
-           batch, format_count(r->steps, steps),
-           (batch + f->train.recipe.grain - 1) / f->train.recipe.grain,
-           batch > f->train.recipe.grain ? "s" : "");
+           batch, format_count(r->steps, steps), (batch + r->grain - 1) / r->grain,
+           batch > r->grain ? "s" : "");
     printf("%s of memory beside the data, where a rank has the CPU of this machine\n",
            format_bytes((uint64_t)r->memory, steps));
     print_many(r->hosts, "host", ", ");

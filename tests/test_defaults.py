@@ -1,6 +1,7 @@
 """The defaults: docs/exactness.md 11.4, the help and the recipe of a model agree."""
 
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -144,6 +145,21 @@ def test_plan_counts_with_the_defaults_of_train(quern, tmp_path):
     assert text.startswith(train["model"].split("; real")[0].replace("CLASSES", "10"))
     assert f"{epochs} epochs of 6,400 items in batches of {batch}: " in text
     assert f"of {batch // grain} grain" in text
+
+
+@pytest.mark.parametrize("shape, grain", [("3x64x64", 32), ("1x64x65", 8), ("1x1x65536", 8), ("1x257x256", 2)])
+def test_grain_of_images(shape, grain, quern, tmp_path):
+    """Without data the plan has it, with data the recipe; a network on features has 32."""
+    said = subprocess.run([quern, "plan", "--team", "host(cpu 60k)", "--items", "64", "--model",
+                           "avgpool 1x64; dense 10 softmax", "--shape", shape], check=True, capture_output=True, text=True)
+    assert f" steps of {64 // grain} grain" in said.stdout
+    size = math.prod(int(n) for n in shape.split("x"))
+    cell = ",".join(["7"] * size)
+    (tmp_path / "x.csv").write_text(f"0,{cell}\n1,{cell}\n")
+    common = ["--data", tmp_path / "x.csv", "--epochs", "1"]
+    made = {"pixels": recipe(quern, tmp_path, *common, "--model", "avgpool 1x64; dense 2 softmax", "--shape", shape),
+            "features": recipe(quern, tmp_path, *common, "--model", "dense 2 softmax")}
+    assert {name: made[name]["grain"] for name in made} == {"pixels": grain, "features": 32}
 
 
 @pytest.mark.parametrize("label, more", [("kind", []), ("kind", ["--loss", "binary"]),

@@ -96,8 +96,9 @@ typedef struct qn_plan_report {
     const qn_plan_rank *const *rank;                             /* `ranks` pointers */
     uint32_t mores; /* kinds of hosts of which one more was tried: at most 8; 0 without "net" */
     const qn_plan_more *const *more; /* `mores` pointers */
-    double memory; /* bytes that the CPU of this machine would take beside the data, with the
-                      threads of job->compute: qn_memory.all of a single rank */
+    double memory;  /* bytes that the CPU of this machine would take beside the data, with the
+                       threads of job->compute: qn_memory.all of a single rank */
+    uint32_t grain; /* items of a grain */
 } qn_plan_report;
 
 /* Makes a plan. On success *out is owned by the caller, for qn_plan_free; after a failure it is

@@ -135,7 +135,8 @@ typedef struct qn_train_options {
     float valid_fraction;  /* part of the items that is set apart for validation, 0 to below 1; 0:
                               none; not with a validation set */
     uint32_t batch;        /* items of a step, 1..2^24; QN_BY_DATA: 64; of a table 8 to 256 */
-    uint32_t grain;  /* items of a grain, the unit of work that devices share, at least 1; 32 */
+    uint32_t grain;  /* items of a grain, the unit of work that devices share; QN_BY_DATA: 32, of
+                        a network on images above 64x64 pixels 8, above 256x256 2 */
     uint32_t epochs; /* passes over the training items, at least 1; QN_BY_DATA: 10, of a small table
                         as many as give 1,000 steps, at most 200 */
     uint64_t seed;   /* of all that is random; 1 */

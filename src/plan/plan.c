@@ -200,6 +200,7 @@ static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_er
     r->late = late_events(&p->team, run->seconds);
     r->parameters = (double)p->job.parameters;
     r->memory = p->memory;
+    r->grain = p->job.grain;
     r->items_again = run->team->chunks_again * p->job.grain;
     for (uint32_t i = 0; i < r->ranks; ++i) {
         report_rank(run, i, units, p->job.grain, &p->rank[i]);

@@ -538,7 +538,6 @@ static void test_options_are_checked(void **unused) {
     REFUSED(model, "", "no layers");
     REFUSED(model, "dense 10", "softmax");
     REFUSED(batch, UINT32_MAX, "batch");
-    REFUSED(grain, 0, "grain");
     REFUSED(gradient_scale, 61, "gradients is 61");
     REFUSED(learning_rate, NAN, "NaN");
     REFUSED(learning_rate, 0, "rate");

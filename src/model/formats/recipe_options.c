@@ -107,6 +107,9 @@ static void find_numbers(const qn_train_options *o, const qn__default_case *of, 
     r->batch = o->batch == QN_BY_DATA ? qn__default_batch(of) : o->batch;
     r->epochs =
         o->epochs == QN_BY_DATA ? qn__default_epochs(of, r->optimizer, r->batch) : o->epochs;
+    const uint64_t pixels =
+        qn__recipe_needs_shape(r) ? (uint64_t)r->shape.height * r->shape.width : 0;
+    r->grain = o->grain == QN_BY_DATA ? qn__default_grain(pixels) : o->grain;
     if (!o->schedule)
         r->schedule = qn__default_schedule(of, given);
 }
@@ -434,6 +437,8 @@ void qn__recipe_settle(const qn__recipe *r, qn_train_options *o) {
         o->batch = r->batch;
     if (o->epochs == QN_BY_DATA)
         o->epochs = r->epochs;
+    if (o->grain == QN_BY_DATA)
+        o->grain = r->grain;
 }
 
 void qn__recipe_to_options(const qn__recipe *r, const char *model_text, qn_train_options *o) {

@@ -23,6 +23,8 @@ static const char LAST_OF_REAL[] = "dense 1 none";
  * iterations of an optimiser that has no steps. */
 enum { BATCH = 64, LEAST_BATCH = 8, MOST_BATCH = 256, FEW_BATCHES = 16, MANY_BATCHES = 100 };
 enum { EPOCHS = 10, MOST_EPOCHS = 200, STEPS = 1000, ITERATIONS = 100 };
+/* Heights and widths of images, up to which grains have more items. */
+enum { SMALL_IMAGE = 64, MEDIUM_IMAGE = 256 };
 /* Items from which a table is decayed less. */
 enum { MEDIUM_TABLE = 1000, LARGE_TABLE = 10000 };
 
@@ -73,6 +75,11 @@ uint32_t qn__default_batch(const qn__default_case *of) {
            of->items / (2 * batch) >= (batch < BATCH ? FEW_BATCHES : MANY_BATCHES))
         batch *= 2;
     return batch;
+}
+
+/* Of large images a grain of 32 would be the whole batch, which no two devices could share. */
+uint32_t qn__default_grain(uint64_t pixels) {
+    return pixels <= SMALL_IMAGE * SMALL_IMAGE ? 32 : pixels <= MEDIUM_IMAGE * MEDIUM_IMAGE ? 8 : 2;
 }
 
 uint32_t qn__default_epochs(const qn__default_case *of, qn__optimizer optimizer, uint32_t batch) {
@@ -215,6 +222,12 @@ static void put_batch(output *out) {
     put(out, "%d; tables: %d to %d, by their items", BATCH, LEAST_BATCH, MOST_BATCH);
 }
 
+static void put_grain(output *out) {
+    put(out, "%u; images above %dx%d pixels: %u, above %dx%d: %u", qn__default_grain(0),
+        SMALL_IMAGE, SMALL_IMAGE, qn__default_grain(MEDIUM_IMAGE * MEDIUM_IMAGE), MEDIUM_IMAGE,
+        MEDIUM_IMAGE, qn__default_grain(UINT64_MAX));
+}
+
 static void put_epochs(output *out) {
     put(out, "%d; tables: as many as give %d steps, %d to %d; `train.optimizer` lbfgs: %d", EPOCHS,
         STEPS, EPOCHS, MOST_EPOCHS, ITERATIONS);
@@ -273,6 +286,7 @@ static const struct {
     {"train.schedule", put_schedule, 0},
     {"train.weight_decay", put_weight_decay, 0},
     {"train.batch", put_batch, 0},
+    {"train.grain", put_grain, 0},
     {"train.epochs", put_epochs, 0},
     {"compute.device_timeout", NULL, QN__DEVICE_TIMEOUT},
     {"cluster.rendezvous_timeout", NULL, QN__RENDEZVOUS_TIMEOUT},

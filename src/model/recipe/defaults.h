@@ -40,6 +40,9 @@ qn__schedule qn__default_schedule(const qn__default_case *of, int given);
 /* Items of a step. */
 uint32_t qn__default_batch(const qn__default_case *of);
 
+/* Items of a grain, of a network that reads items of so many pixels; 0: it takes features. */
+uint32_t qn__default_grain(uint64_t pixels);
+
 /* Passes over the items, with steps of `batch` items. */
 uint32_t qn__default_epochs(const qn__default_case *of, qn__optimizer optimizer, uint32_t batch);
 

@@ -123,7 +123,7 @@ const qn__option qn__options[] = {
      CHECK("the batch", "give the number of items in a step, such as 64; the largest batch is "
                         "16777216 items"),
      ALSO("batchsize bs minibatch minibatchsize trainbatchsize perdevicetrainbatchsize b")},
-    {KEY("grain", 1, COUNT, grain), OPTION(grain, "grain", COUNT), .usual = 32,
+    {KEY("grain", 1, COUNT, grain), OPTION(grain, "grain", COUNT), .usual = QN_BY_DATA, .ruled = 1,
      COUNTS(1, UINT32_MAX),
      HELP(ADVANCED, 13, "N",
           "items of one grain, the unit of work that devices share; changes the model"),
