@@ -87,7 +87,8 @@ const option source_image_options[] = {
     {ROW_TEXT(
          "resize", resize, "HOW",
          "images: scale all to HEIGHTxWIDTH, such as 32x32; or \"short 36 crop 32\", which keeps "
-         "proportions and takes the middle"),
+         "proportions and takes the middle; \"bilinear\" or \"bicubic\" after it is a filter of "
+         "Pillow"),
      .fallback = "as they are"},
     {ROW_FLAG("skip-broken", skip_broken,
               "images: leave out files that cannot be read, and say which")},

@@ -364,6 +364,60 @@ def test_resize(tmp_path, info):
     assert (told["min"], told["max"], told["rows"], told["columns"]) == (201, 201, 8, 9)
 
 
+FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
+
+
+def test_resize_by_a_filter(tmp_path, info):
+    """Byte for byte what Pillow does, the second implementation too; the crop is torchvision's."""
+    sizes = [(21, 30), (1, 1), (8, 3), (1, 500), (500, 1), (64, 64), (33, 10), (9, 8), (40, 101)]
+    images = [photograph(i, *size) for i, size in enumerate(sizes)]
+    for i, image in enumerate(images):  # the edges make bicubic sums leave 0 to 255
+        image[::2, ::3] = 255 * (i % 2)
+    path = folder(tmp_path / "all", {f"a/{i}": packed(image) for i, image in enumerate(images)})
+    for size in ("8x8", "13x4", "1x1", "40x50", "3x30"):
+        for name, kind in FILTERS.items():
+            rows, columns = (int(side) for side in size.split("x"))
+            theirs = [np.asarray(Image.fromarray(i).resize((columns, rows), kind)) for i in images]
+            assert info(path, "--resize", f"{size} {name}")["digest"] == digest(theirs, [0] * 9), size
+            for mine, other in zip(images, theirs):
+                assert np.array_equal(reference.resize(mine, f"{size} {name}"), other)
+    grey = folder(tmp_path / "grey", {"a/1": packed(images[0][:, :, 0]), "a/2": packed(images[8][:, :, 1])})
+    mixed = [np.asarray(Image.fromarray(i).resize((7, 5), FILTERS["bicubic"]))
+             for i in (images[0][:, :, 0], images[8][:, :, 1])]
+    assert info(grey, "--resize", "5x7 bicubic")["digest"] == digest(mixed, [0] * 2)
+    some = [images[i] for i in (0, 2, 5, 6, 7, 8)]
+    path = folder(tmp_path / "some", {f"a/{i}": packed(image) for i, image in enumerate(some)})
+    for s, crop in ((9, 8), (10, 9), (4, 3), (51, 50)):
+        theirs = []
+        for i in some:
+            made = [side * s // min(i.shape[:2]) for side in i.shape[:2]]
+            at = [round((side - crop) / 2) for side in made]
+            whole = np.asarray(Image.fromarray(i).resize(made[::-1], FILTERS["bilinear"]))
+            theirs.append(whole[at[0]:at[0] + crop, at[1]:at[1] + crop])
+        how = f"short {s} crop {crop} bilinear"
+        assert info(path, "--resize", how)["digest"] == digest(theirs, [0] * 6), how
+        assert all(np.array_equal(reference.resize(i, how), t) for i, t in zip(some, theirs))
+
+
+def test_a_filter_is_remembered(tmp_path, run_quern):
+    """By the recipe, which is then of contract 8."""
+    files = {f"{'ab'[i % 2]}/{i:02}": packed(photograph(i, 9, 11 + i)) for i in range(8)}
+    path, model = folder(tmp_path / "all", files), tmp_path / "m"
+    how, job = "short 6 crop 5x4 bicubic", ["--model", "dense 2 softmax", "--epochs", "1"]
+    run_quern("train", "--data", path, "--resize", how, *job, "-o", model)
+    recipe = recipe_of(model)
+    assert (recipe["contract"], recipe["resize"]) == (8, how)
+    assert run_quern("predict", model, "--data", path).stdout == \
+        run_quern("predict", model, "--data", path, "--resize", how).stdout
+    told = run_quern("predict", model, "--data", path, "--resize", "short 6 crop 5x4", status=2).stderr
+    assert f'"{how}"' in told
+    assert "identical" in run_quern("replay", model, "--data", path).stdout
+    wrong = tmp_path / "wrong"
+    wrong.write_bytes(model.read_bytes().replace(b'\\"contract\\":8', b'\\"contract\\":6'))
+    assert wrong.read_bytes() != model.read_bytes()
+    assert run_quern("predict", wrong, "--data", path, status=None).returncode
+
+
 def recipe_of(model):
     content = model.read_bytes()
     size = int.from_bytes(content[:8], "little")
@@ -416,7 +470,10 @@ def test_resize_is_near_others(tmp_path):
 
 @pytest.mark.parametrize("how", ["32", "0x3", "3x", "x", "32x32x3", "32 x 32", "5000x5", "-1x3",
                                  "short 36", "short 36 crop", "short 30 crop 32", "short 0 crop 0",
-                                 "short 36 crop 32x37", "32x32 "])
+                                 "short 36 crop 32x37", "32x32 ", "32x32 lanczos",
+                                 "bicubic", " bicubic", "short bicubic", "short 36 bicubic",
+                                 "short 36 crop bilinear", "32x32 bilinear bicubic", "32x bicubic",
+                                 "32x32  bicubic", "short 3 bicubic crop 3"])
 def test_no_size(tmp_path, run_quern, how):
     told = run_quern("data", "info", folder(tmp_path, {"a/1": GOOD}), "--resize", how, status=2).stderr
     assert "does not say how to resize" in told and "--resize" in told

@@ -1,6 +1,7 @@
 #include "image/resize.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "image/resample.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -13,10 +14,13 @@ static qn_status refuse(const char *text, qn_error *err) {
     qn__fail(err, QN_USAGE, "\"%s\" does not say how to resize images", text);
     qn__at(err, "`data.resize`");
     return qn__remedy(err, QN_USAGE,
-                      "`data.resize` is HEIGHTxWIDTH, as 32x32, or \"short 36 crop 32\"; sides are "
-                      "from 1 to %d, and the crop is not above the shorter side",
+                      "`data.resize` is HEIGHTxWIDTH, as 32x32, or \"short 36 crop 32\", and then "
+                      "bilinear or bicubic, if a filter is meant; sides are from 1 to %d, and the "
+                      "crop is not above the shorter side",
                       QN__RESIZE_MAX);
 }
+
+static const char *const filters[QN__FILTERS] = {"", " bilinear", " bicubic"};
 
 /* Reads a side up to `end`; 0 when there is none. */
 static int read_side(const char *text, const char *end, uint32_t *out) {
@@ -26,41 +30,60 @@ static int read_side(const char *text, const char *end, uint32_t *out) {
     return read && value >= 1 && value <= QN__RESIZE_MAX;
 }
 
-static int read_sides(const char *text, uint32_t *height, uint32_t *width) {
-    const char *cross = strpbrk(text, "xX"), *end = text + strlen(text);
-    return cross && read_side(text, cross, height) && read_side(cross + 1, end, width);
+static int read_sides(const char *text, const char *end, uint32_t *height, uint32_t *width) {
+    const char *cross = strpbrk(text, "xX");
+    return cross && cross < end && read_side(text, cross, height) &&
+           read_side(cross + 1, end, width);
 }
 
-static int read_crop(const char *text, qn__resize *out) {
+static int read_crop(const char *text, const char *end, qn__resize *out) {
     static const char crop[] = " crop ";
     const char *at = strstr(text, crop);
-    if (!at || !read_side(text, at, &out->shorter))
+    uint32_t shorter = 0;
+    if (!at || !read_side(text, at, &shorter))
         return 0;
     at += sizeof crop - 1;
-    if (!read_sides(at, &out->height, &out->width)) {
-        if (!read_side(at, at + strlen(at), &out->height))
+    if (!read_sides(at, end, &out->height, &out->width)) {
+        if (!read_side(at, end, &out->height))
             return 0;
         out->width = out->height;
     }
-    return out->height <= out->shorter && out->width <= out->shorter;
+    out->shorter = (uint16_t)shorter;
+    return out->height <= shorter && out->width <= shorter;
+}
+
+/* The end of the text before its filter. */
+static const char *read_filter(const char *text, qn__resize *out) {
+    const size_t size = strlen(text);
+    for (int i = 1; i < QN__FILTERS; i++) {
+        const size_t tail = strlen(filters[i]);
+        if (size >= tail && strcmp(text + size - tail, filters[i]) == 0) {
+            out->filter = (uint16_t)i;
+            return text + size - tail;
+        }
+    }
+    return text + size;
 }
 
 qn_status qn__resize_parse(const char *text, qn__resize *out, qn_error *err) {
     *out = (qn__resize){0};
     if (!text)
         return QN_OK;
-    if (strncmp(text, "short ", 6) == 0)
-        return read_crop(text + 6, out) ? QN_OK : refuse(text, err);
-    return read_sides(text, &out->height, &out->width) ? QN_OK : refuse(text, err);
+    const char *end = read_filter(text, out);
+    const int read = strncmp(text, "short ", 6) == 0
+                         ? end >= text + 6 && read_crop(text + 6, end, out)
+                         : read_sides(text, end, &out->height, &out->width);
+    return read ? QN_OK : refuse(text, err);
 }
 
 void qn__resize_text(const qn__resize *r, char text[QN__RESIZE_TEXT]) {
     text[0] = '\0';
     if (r->shorter)
-        snprintf(text, QN__RESIZE_TEXT, "short %u crop %ux%u", (unsigned)r->shorter,
-                 (unsigned)r->height, (unsigned)r->width);
+        snprintf(text, QN__RESIZE_TEXT, "short %u crop %ux%u%s", (unsigned)r->shorter,
+                 (unsigned)r->height, (unsigned)r->width, filters[r->filter]);
     else if (r->height)
-        snprintf(text, QN__RESIZE_TEXT, "%ux%u", (unsigned)r->height, (unsigned)r->width);
+        snprintf(text, QN__RESIZE_TEXT, "%ux%u%s", (unsigned)r->height, (unsigned)r->width,
+                 filters[r->filter]);
 }
 
 /* ------------------------------------------------------------------ the pixels */
@@ -176,36 +199,38 @@ static void make_row(resizing *r, uint32_t i, uint8_t *planes) {
                 (uint8_t)((2 * *sum++ + whole) / (2 * whole));
 }
 
-/* The longer side in proportion to the shorter one, to the nearest pixel, halves up. */
-static uint32_t longer(uint32_t shorter, uint32_t long_side, uint32_t short_side) {
-    return (uint32_t)((2 * (uint64_t)long_side * shorter + short_side) /
-                      (2 * (uint64_t)short_side));
+/* The longer side in proportion to the shorter one: to the nearest pixel, halves up, and with a
+ * filter downwards. */
+static uint32_t longer(const qn__resize *to, uint32_t long_side, uint32_t short_side) {
+    const uint64_t half = to->filter ? 0 : short_side;
+    return (uint32_t)((2 * (uint64_t)long_side * to->shorter + half) / (2 * (uint64_t)short_side));
 }
 
-static qn_status make_axes(const qn__resize *to, uint32_t height, uint32_t width, resizing *r,
-                           qn_error *err) {
-    uint32_t rows = to->height, columns = to->width;
+/* The sides of the image that is made, before its middle is cut out. */
+static qn_status find_sides(const qn__resize *to, uint32_t height, uint32_t width, uint32_t *rows,
+                            uint32_t *columns, qn_error *err) {
+    *rows = to->height, *columns = to->width;
     if (to->shorter) {
-        rows = height <= width ? to->shorter : longer(to->shorter, height, width);
-        columns = width <= height ? to->shorter : longer(to->shorter, width, height);
+        *rows = height <= width ? to->shorter : longer(to, height, width);
+        *columns = width <= height ? to->shorter : longer(to, width, height);
     }
-    if (rows > LONGEST || columns > LONGEST) {
-        qn__fail(err, QN_INPUT, "the sides of the image differ too much: %u and %u pixels",
-                 (unsigned)height, (unsigned)width);
-        qn__remedy(err, QN_INPUT, "leave it out, or give both sides with `data.resize`, as 32x32");
-        return QN_INPUT;
-    }
-    qn_status status = make_axis(height, rows, (rows - to->height) / 2, to->height, &r->y, err);
-    if (status == QN_OK)
-        status = make_axis(width, columns, (columns - to->width) / 2, to->width, &r->x, err);
-    return status;
+    if (*rows <= LONGEST && *columns <= LONGEST)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the sides of the image differ too much: %u and %u pixels",
+             (unsigned)height, (unsigned)width);
+    qn__remedy(err, QN_INPUT, "leave it out, or give both sides with `data.resize`, as 32x32");
+    return QN_INPUT;
 }
 
-qn_status qn__resize_planes(const qn__resize *resize, const uint8_t *pixels, uint32_t height,
-                            uint32_t width, uint32_t channels, uint8_t *planes, qn_error *err) {
+static qn_status average_planes(const qn__resize *resize, const uint8_t *pixels, uint32_t height,
+                                uint32_t width, uint32_t channels, uint32_t rows, uint32_t columns,
+                                uint8_t *planes, qn_error *err) {
     resizing r = {.channels = channels, .pixels = pixels, .stride = (size_t)width * channels};
-    qn_status status = make_axes(resize, height, width, &r, err);
     const uint64_t count = (uint64_t)resize->width * channels;
+    qn_status status =
+        make_axis(height, rows, (rows - resize->height) / 2, resize->height, &r.y, err);
+    if (status == QN_OK)
+        status = make_axis(width, columns, (columns - resize->width) / 2, resize->width, &r.x, err);
     if (status == QN_OK) {
         r.row[0] = qn__alloc(count, sizeof *r.row[0], err);
         r.row[1] = qn__alloc(count, sizeof *r.row[1], err);
@@ -220,4 +245,26 @@ qn_status qn__resize_planes(const qn__resize *resize, const uint8_t *pixels, uin
     release(&r.x);
     release(&r.y);
     return status;
+}
+
+/* Where a window of `count` begins in the middle of `made`: the even one of two. */
+static uint32_t middle(uint32_t made, uint32_t count) {
+    const uint32_t rest = made - count;
+    return rest / 2 + (rest % 4 == 3);
+}
+
+qn_status qn__resize_planes(const qn__resize *resize, const uint8_t *pixels, uint32_t height,
+                            uint32_t width, uint32_t channels, uint8_t *planes, qn_error *err) {
+    uint32_t rows, columns;
+    const qn_status status = find_sides(resize, height, width, &rows, &columns, err);
+    if (status != QN_OK)
+        return status;
+    if (!resize->filter)
+        return average_planes(resize, pixels, height, width, channels, rows, columns, planes, err);
+    const qn__resampling how = {
+        .filter = (qn__filter)resize->filter,
+        .y = {height, rows, middle(rows, resize->height), resize->height},
+        .x = {width, columns, middle(columns, resize->width), resize->width},
+        .channels = channels};
+    return qn__resample_planes(&how, pixels, planes, err);
 }

@@ -60,5 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     open_one(path, &options);
     options.resize = "short 9 crop 4";
     open_one(path, &options);
+    options.resize = "short 9 crop 4x5 bicubic";
+    open_one(path, &options);
     return 0;
 }

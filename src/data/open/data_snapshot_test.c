@@ -46,7 +46,7 @@ static void test_names(void **state) {
     assert_int_equal(qn__item_names_take(text, sizeof text, 4, &data->names, &err), QN_FORMAT);
     assert_int_equal(qn__item_names_take(text, sizeof text - 1, 3, &data->names, &err), QN_FORMAT);
     assert_int_equal(qn__item_names_take(text, sizeof text, 3, &data->names, &err), QN_OK);
-    data->resize = (qn__resize){3, 2, 1};
+    data->resize = (qn__resize){3, QN__FILTER_BICUBIC, 2, 1};
     data->rules = QN__RULE_ORIENTATION;
     void *snapshot = snapshot_of(data, &bytes);
     assert_int_equal(qn__data_snapshot_map(snapshot, bytes, &again, NULL), QN_OK);

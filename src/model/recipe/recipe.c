@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "image/augment_text.h"
+#include "image/resize.h"
 #include "model/recipe/option_rows.h"
 #include "model/recipe/tables.h"
 #include <stddef.h>
@@ -83,8 +84,15 @@ static int is_wide(const qn__recipe *r) {
     return 0;
 }
 
+/* Whether images were resized by a filter; an invalid text is refused later. */
+static int has_filter(const qn__recipe *r) {
+    qn__resize resize;
+    return qn__resize_parse(r->resize, &resize, NULL) == QN_OK && resize.filter;
+}
+
 static int uses_contract_8(const qn__recipe *r) {
-    return qn__network_contract(&r->network) >= 8 || is_wide(r) || has_key_of(r, 8);
+    return qn__network_contract(&r->network) >= 8 || is_wide(r) || has_filter(r) ||
+           has_key_of(r, 8);
 }
 
 int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {
