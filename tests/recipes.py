@@ -456,6 +456,11 @@ INTEGER_BLOCKS |= {f"groups-{name}": f"{pixels(model, more)} --arith {name.split
 EIGHTH = {
     "layers-300": IDX + "--seed 3 --batch 150 --epochs 1 --lr 0.1 --loss mse --model '"
                   + "dense 4 none; " * 290 + "dense 4 tanh dropout 0.2; " * 9 + "dense 10 none'",
+    # Outputs that two to five layers read; three normalisations share the errors of a sum.
+    "blocks-nested": pixels("conv 6 3x3 stride 5 tanh dropout 0.1; residual { residual { residual { conv 6 3x3 relu | "
+                            "conv 6 1x3; batchnorm }; batchnorm | conv 6 1x1 silu; residual { batchnorm } relu }; "
+                            "batchnorm | residual { conv 6 1x1 } relu dropout 0.2; conv 6 1x1; batchnorm } relu",
+                            "--momentum 0.9 --grain 20"),
 }
 
 RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS | EIGHTH

@@ -23,6 +23,8 @@ NETWORKS = [
     "batchnorm relu; maxpool 2 stride 1; groupnorm 2 sigmoid; globalpool; residual { dense 6 | "
     "layernorm } relu; conv 5 1x1 relu; batchnorm; groupnorm 1; dense 3 softmax",
     "residual { dense 96 relu | batchnorm } tanh; dense 3 softmax",
+    "dense 9 tanh; residual { residual { dense 9 tanh | dense 9 }; dense 9 | residual { dense 9 tanh } } tanh; "
+    "dense 3 softmax",
 ]
 
 
@@ -50,7 +52,7 @@ def pixels(tmp_path_factory):
     return path, values.astype(float)
 
 
-@pytest.mark.parametrize("network, scale", [(0, "channel"), (0, "unit"), (1, "standard"), (1, "fraction")])
+@pytest.mark.parametrize("network, scale", [(0, "channel"), (0, "unit"), (1, "standard"), (1, "fraction"), (2, "unit")])
 def test_the_graph_predicts_as_the_model(quern, pixels, tmp_path, network, scale):
     data, values = pixels
     model, file = tmp_path / "m", tmp_path / "m.onnx"

@@ -15,6 +15,7 @@
 enum {
     CASE_LAYERS = 4,
     CASE_MOST = 6 /* of pictures */,
+    CASE_AROUND = 8 /* of two blocks, each in two others */,
     CASE_BATCHES = 3,
     CASE_CAPACITY = 4 << 20
 };
@@ -37,7 +38,7 @@ static const char *const flavour_names[] = {"plain",    "large",     "subnormal"
 typedef struct test_case {
     uint64_t seed, random;
     flavour kind;
-    qn__layer layer[CASE_MOST];
+    qn__layer layer[CASE_MOST + CASE_AROUND];
     int blocks; /* pictures: residual blocks and groups */
     qn__program program;
     qn__augment augment;

@@ -104,30 +104,45 @@ static void draw_add(test_case *c, uint32_t i, uint32_t skip, uint32_t other) {
     }
 }
 
+/* The rest of a block whose main path is the layers begin .. i-1: the first of them decides the
+ * shape. Perhaps a layer with the same window as its shortcut, and the sum. Returns the first layer
+ * after it. */
+static uint32_t draw_rest(test_case *c, uint32_t begin, uint32_t i, qn__shape from) {
+    const qn__layer *main = &c->layer[begin];
+    qn__layer *aside = &c->layer[i];
+    if (memcmp(&main->to, &from, sizeof from) == 0 && below(c, 3)) {
+        draw_add(c, i, 0, i - begin);
+        return i + 1;
+    }
+    *aside = *main;
+    aside->skip = i - begin;
+    if (main->kind == QN__LAYER_AVGPOOL)
+        aside->kind = QN__LAYER_MAXPOOL;
+    else
+        aside->activation = (qn__activation)below(c, 4);
+    aside->weights = c->program.parameters;
+    aside->biases = c->program.parameters + (main->biases - main->weights);
+    c->program.parameters = qn__layer_end(aside);
+    draw_add(c, i + 1, 1, 0);
+    return i + 2;
+}
+
 /* A residual block of two or three layers from layer i on: a convolution, normalisation or pool,
- * and perhaps another one with the same window as its shortcut. Returns the first layer after it.
- */
+ * and the rest. Some are the main path of another block, which may be that of a third one. Returns
+ * the first layer after it. */
 static uint32_t draw_block(test_case *c, uint32_t i, qn__shape from) {
     qn__layer *main = &c->layer[i];
     if (c->seed % 3 == 0 && below(c, 2))
         draw_norm(c, main, from);
     else
         draw_layer(c, main, below(c, 3) ? QN__LAYER_CONV : QN__LAYER_AVGPOOL, from);
-    if (memcmp(&main->to, &from, sizeof from) == 0 && below(c, 3)) {
-        draw_add(c, i + 1, 0, 1);
-        return i + 2;
+    uint32_t end = draw_rest(c, i, i + 1, from);
+    for (uint32_t around = c->seed % 4 ? 0 : below(c, 3); around > 0; --around) {
+        const uint32_t inner = end;
+        end = draw_rest(c, i, end, from);
+        c->program.layers += end - inner;
     }
-    main[1] = main[0];
-    main[1].skip = 1;
-    if (main->kind == QN__LAYER_AVGPOOL)
-        main[1].kind = QN__LAYER_MAXPOOL;
-    else
-        main[1].activation = (qn__activation)below(c, 4);
-    main[1].weights = c->program.parameters;
-    main[1].biases = c->program.parameters + (main->biases - main->weights);
-    c->program.parameters = qn__layer_end(&main[1]);
-    draw_add(c, i + 2, 1, 0);
-    return i + 3;
+    return end;
 }
 
 /* One to five layers of any kind, then the dense one of the loss. `blocks`: some end residual

@@ -27,7 +27,7 @@ SIXTH = {"smoothing": 0, "clip": 0, "nesterov": 0, "augment": "", "resize": "", 
 SEVENTH = {"rules": "", "date_format": ""}
 # 24.1: those of contract 8, and its words.
 EIGHTH = {}
-EIGHTH_WORDS = re.compile(r"$^")
+EIGHTH_WORDS = re.compile(r"{[^}]*{")  # a block in a block
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8
@@ -99,7 +99,7 @@ def recipe_text(recipe):
     words = SIXTH_WORDS.search(recipe["model"])
     later = recipe["scale"] in ("channel", "minmax", "robust")
     is_sixth = sixth or words or later or integer_pixels
-    is_eighth = EIGHTH_WORDS.search(recipe["model"]) or recipe["model"].count(";") + 1 > 255
+    is_eighth = EIGHTH_WORDS.search(recipe["model"]) or len(re.findall("[;|}]", recipe["model"])) + 1 > 255
     recipe = {**recipe, "contract": 8 if eighth or is_eighth else 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]

@@ -38,7 +38,9 @@ class Layer:
     dropout: np.float32
     window: object = None
     source: int = -1  # the layer whose output it reads; -1: the network's input
-    other: int = None  # 17.7: of the end of a residual block, the end of its shortcut
+    other: int = None  # 17.7: of the end of a block, the end of its shortcut
+    opens: tuple = ()  # 24.30: the words of the blocks that begin with the layer, the outermost first
+    beside: bool = False  # whether a shortcut begins with it
     weight: np.ndarray = None
     bias: np.ndarray = None
     running: tuple = ()  # 17.8: the running averages
@@ -138,23 +140,24 @@ def parse_model(text, shape):
     """11.2, 16.7, read liberally: layers without parameters. `shape` is that of the input (16.2); a
     dense layer takes it without pixels. A number stands for so many features."""
     shape = shape if isinstance(shape, tuple) else (shape, 1, 1)
-    layers, begin, shortcut = [], None, None
+    layers, blocks, at, opens, beside = [], [], -1, (), False
     for part in PARTS.findall(text.lower().strip()):
-        source, other = len(layers) - 1, None
-        if re.fullmatch(r"\s*residual\s*{\s*", part):
-            begin, shortcut = source, None
+        source, other = at, None
+        if word := re.fullmatch(r"\s*(residual)\s*{\s*", part):
+            blocks.append((at, None))
+            opens += (word[1],)
             continue
         if part == "|":
-            shortcut = len(layers)
+            blocks[-1] = (blocks[-1][0], at)
+            at, beside = blocks[-1][0], True
             continue
         if part.startswith("}"):
-            other = begin if shortcut is None else source
-            source = source if shortcut is None else shortcut - 1
+            begin, main = blocks.pop()
+            source, other = (at, begin) if main is None else (main, at)
             window, rest = Sum(layers[source].out), part[1:]
             if (layers[other].out if other >= 0 else first) != window.out:
                 raise SystemExit("oracle: a residual block adds different shapes")
         else:
-            source = begin if shortcut == len(layers) else source
             shape = layers[source].out if source >= 0 else shape if not layers else first
             window, rest = parse(part, shape)
             if not window:
@@ -172,28 +175,21 @@ def parse_model(text, shape):
         shape = window.shape if window else shape
         outputs = prod(window.out) if window else int(found["outputs"])
         dropout = from_text(found["p"]) if found["p"] else ZERO
-        layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window, source, other))
+        layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window, source, other,
+                            opens, beside))
+        at, opens, beside = len(layers) - 1, (), False
     return layers
 
 
 def model_text(layers):
     """11.2, 16.7 and 17.7, as it is written in a recipe."""
-    ends = [l for l, layer in enumerate(layers) if layer.other is not None]
-    begins = {}  # the first layer of a path: what stands before it
-    for l in ends:
-        has_shortcut = layers[l].other == l - 1
-        first = next(k for k in range(layers[l].source, -1, -1)
-                     if k == 0 or k - 1 == (layers[layers[l].source + 1].source if has_shortcut
-                                            else layers[l].other))
-        begins[first] = "residual { "
-        if has_shortcut:
-            begins[layers[l].source + 1] = " | "
     text = ""
     for l, layer in enumerate(layers):
-        sign = begins.get(l, "")
-        text += "" if l == 0 or sign == " | " or l in ends else "; "
-        text += (sign + (layer.window.text() if layer.window else f"dense {layer.outputs}")
-                 + (f" {layer.activation}" if layer.has_parameters or l in ends else "")
+        ends = layer.other is not None
+        text += "" if l == 0 or ends else " | " if layer.beside else "; "
+        text += ("".join(f"{word} {{ " for word in layer.opens)
+                 + (layer.window.text() if layer.window else f"dense {layer.outputs}")
+                 + (f" {layer.activation}" if layer.has_parameters or ends else "")
                  + (f" dropout {to_text(layer.dropout)}" if layer.dropout else ""))
     return text
 
@@ -389,7 +385,11 @@ def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, share
            smoothing=ZERO, grain=None):
     """8.2 to 8.5: delta (items, out) of every layer; `delta` is that of huber, `shares` are the
     weights of 7.7."""
-    errors = {}  # 17.7: e of each output, once all layers that read it are done
+    errors = {}  # 17.7, 24.30: e of each output, once all layers that read it are done
+
+    def give(output, e):
+        errors[output] = e + errors[output] if output in errors else e
+
     result = []
     for l in range(len(layers) - 1, -1, -1):
         layer, own = layers[l], passes[l]
@@ -402,10 +402,10 @@ def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, share
             d = through(layer.activation, e, own.y, own.z)
         result.insert(0, d)
         if layer.other is not None:
-            errors[layer.source] = errors[layer.other] = d + ZERO
+            give(layer.source, d + ZERO)
+            give(layer.other, d + ZERO)
         elif layer.source >= 0:
-            e = layer.backward(own.a, d, product, grain)
-            errors[layer.source] = e + errors[layer.source] if layer.source in errors else e
+            give(layer.source, layer.backward(own.a, d, product, grain))
     return result
 
 

@@ -8,7 +8,7 @@
  *     fixed pieces | with pixels: taps, chains, ... | with integers: digits, ... | of each layer
  *
  * Errors need few arrays, because the step goes from the last layer to the first: in a chain of
- * layers two arrays take turns, and with a shortcut a third one (`place_errors`). */
+ * layers two arrays take turns; each block around a layer takes two more (`place_errors`). */
 #include "base/memory.h"
 #include "device/gpu/gpu_kinds.h"
 #include "layer/layer.h"
@@ -42,14 +42,12 @@ static void take_errors(qn__worker *w, int32_t l, uint32_t *taken) {
         ++array;
     *taken |= 1u << array;
     w->layer[l].errors = array;
-    w->batch.errors_used = array < w->batch.errors_used ? w->batch.errors_used : array + 1;
 }
 
 /* An array is free again after its layer: the step goes from the last layer to the first. */
 static void place_errors(qn__worker *w) {
     const uint32_t layers = w->program->layers;
     uint32_t taken = 0;
-    w->batch.errors_used = 0;
     for (uint32_t l = 0; l < layers; ++l)
         w->layer[l].errors = QN__GPU_ERRORS;
     take_errors(w, (int32_t)layers - 1, &taken);
@@ -84,7 +82,12 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-enum { FIXED_PIECES = 22, PIXELS_PIECES = 5, INTGEMM_PIECES = 7, LAYER_PIECES = 6 };
+enum {
+    FIXED_PIECES = 19 + QN__GPU_ERRORS,
+    PIXELS_PIECES = 5,
+    INTGEMM_PIECES = 7,
+    LAYER_PIECES = 6
+};
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
     return qn__gpu_ld(n) * w->capacity * sizeof(float);
@@ -102,11 +105,12 @@ static uint64_t outputs_bytes(const qn__worker *w, const qn__layer *l) {
     return row_bytes(w, l->to.channels) * qn__gpu_pixels(l);
 }
 
-static uint64_t errors_bytes(const qn__worker *w) {
+/* Of an array of errors: the most that one of its layers needs; 0: no layer has it. */
+static uint64_t errors_bytes(const qn__worker *w, uint32_t array) {
     uint64_t bytes = 0;
     for (uint32_t l = 0; l < w->program->layers; ++l) {
         const uint64_t own = outputs_bytes(w, &w->program->layer[l]);
-        bytes = own > bytes ? own : bytes;
+        bytes = w->layer[l].errors == array && own > bytes ? own : bytes;
     }
     return bytes;
 }
@@ -114,9 +118,9 @@ static uint64_t errors_bytes(const qn__worker *w) {
 /* Buffers that do not depend on the number of layers; returns how many. */
 static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
     const uint64_t parameters = w->model.padded * sizeof(float), items = w->capacity;
-    const uint64_t inputs = w->program->layer[0].in, errors = errors_bytes(w);
+    const uint64_t inputs = w->program->layer[0].in;
     const int standard = w->program->scale == QN__SCALE_STANDARD;
-    const piece all[FIXED_PIECES] = {
+    const piece all[FIXED_PIECES - QN__GPU_ERRORS] = {
         {&w->step, sizeof(qn_step)},
         {&w->reports.status, sizeof(qn_status_words)},
         {&w->model.parameters, parameters},
@@ -127,9 +131,6 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->batch.mean, standard ? inputs * sizeof(float) : 0},
         {&w->batch.inverse, standard ? inputs * sizeof(float) : 0},
         {&w->batch.inputs, row_bytes(w, inputs)},
-        {&w->batch.errors[0], errors},
-        {&w->batch.errors[1], w->batch.errors_used > 1 ? errors : 0},
-        {&w->batch.errors[2], w->batch.errors_used > 2 ? errors : 0},
         {&w->batch.numbers, items * sizeof(uint64_t)},
         {&w->batch.targets, items * sizeof(int32_t)},
         {&w->batch.weight, items * sizeof(float)},
@@ -140,8 +141,11 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->feeds.sent_rows, items * sizeof(uint64_t)},
         {&w->feeds.sent_values, items * inputs * sizeof(float)},
     };
-    for (uint32_t i = 0; i < FIXED_PIECES; ++i)
+    for (uint32_t i = 0; i < FIXED_PIECES - QN__GPU_ERRORS; ++i)
         pieces[i] = all[i];
+    for (uint32_t i = 0; i < QN__GPU_ERRORS; ++i)
+        pieces[FIXED_PIECES - QN__GPU_ERRORS + i] =
+            (piece){&w->batch.errors[i], errors_bytes(w, i)};
     return FIXED_PIECES;
 }
 

@@ -12,9 +12,10 @@ enum {
     QN__GPU_STAGE = 4 << 20  /* bytes of the buffer on the host in which arrays are rearranged */
 };
 
-/* The number of arrays of errors. In the shortcut of a block three are in use: of the end of the
- * main path, of a layer, and of the layer that it reads. */
-enum { QN__GPU_ERRORS = 3 };
+/* The most arrays of errors. In the shortcut of a block those of the end of the main path and of
+ * the block's input wait, and of each block around it: two for each of eight blocks. Two more are
+ * of a layer and of the layer that it reads. */
+enum { QN__GPU_ERRORS = 20 };
 
 typedef struct qn__gpu_kind qn__gpu_kind; /* gpu_kinds.h */
 
@@ -85,10 +86,9 @@ typedef struct qn__gpu_model {
 
 /* Arrays of the items of a pass. */
 typedef struct qn__gpu_batch {
-    qn__gpu_memory unit, mean, inverse; /* for FETCH: bytes as floats; numbers of each feature */
-    qn__gpu_memory inputs;              /* [items][ld(features)] */
-    qn__gpu_memory errors[QN__GPU_ERRORS];
-    uint32_t errors_used;                                                   /* of these arrays */
+    qn__gpu_memory unit, mean, inverse;    /* for FETCH: bytes as floats; numbers of each feature */
+    qn__gpu_memory inputs;                 /* [items][ld(features)] */
+    qn__gpu_memory errors[QN__GPU_ERRORS]; /* each has the bytes that its layers need */
     qn__gpu_memory numbers, targets, weight, loss, classes, scores, finite; /* of each item */
 } qn__gpu_batch;
 

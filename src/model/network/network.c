@@ -78,32 +78,50 @@ static qn_status parse_end(qn__tokens *w, marks *at, qn__layer_text *layer) {
     return QN_OK;
 }
 
-/* A residual block whose end was not read. Layers are counted in the whole network. */
+/* A block whose end was not read. Layers are counted in the whole network. */
 typedef struct block {
-    int open;
+    qn__layer_kind kind;
     size_t begin;            /* of its word in the text */
+    int64_t input;           /* the layer whose output both paths read; -1: the network's input */
     uint32_t main, shortcut; /* the first layers of the two paths; shortcut 0: not begun */
 } block;
+
+/* Those of the current place, the outermost first. */
+typedef struct blocks {
+    uint32_t open;
+    block at[QN__MAX_DEPTH];
+} blocks;
 
 #define BLOCK_HELP                                                                                 \
     "write \"residual { conv 32 3x3 relu; conv 32 3x3 } relu\", or with a shortcut: "              \
     "\"residual { conv 32 3x3 stride 2 relu; conv 32 3x3 | conv 32 1x1 stride 2 } relu\""
 
+static block *innermost(blocks *b) { return b->open ? &b->at[b->open - 1] : NULL; }
+
+/* The layer that layer number `layers` reads: the first one of a path reads the block's input. */
+static int64_t next_source(blocks *b, uint32_t layers) {
+    const block *in = innermost(b);
+    return in && (in->main == layers || in->shortcut == layers) ? in->input : (int64_t)layers - 1;
+}
+
 /* The word of a block was read: its brace. */
-static qn_status open_block(qn__tokens *w, block *b, size_t begin, uint32_t layers) {
-    if (b->open)
-        return qn__tokens_fail(w, begin, "a residual block stands in another one",
-                               "blocks do not nest: end the outer one with \"}\" first");
+static qn_status open_block(qn__tokens *w, blocks *b, qn__layer_kind kind, size_t begin,
+                            uint32_t layers) {
+    const block own = {kind, begin, next_source(b, layers), layers, 0};
+    if (b->open == QN__MAX_DEPTH)
+        return qn__tokens_fail(w, begin, "more than 8 blocks stand in one another",
+                               "8 blocks that contain each other are the most: end one of them "
+                               "with \"}\" first");
     if (!qn__tokens_is(w, "{"))
         return qn__tokens_fail(w, w->at, "the block's \"{\" is missing", BLOCK_HELP);
     qn__tokens_next(w);
-    *b = (block){1, begin, layers, 0};
+    b->at[b->open++] = own;
     return QN_OK;
 }
 
 /* At "|" or "}": the path before it must have layers. */
 static qn_status end_path(qn__tokens *w, const block *b, uint32_t layers) {
-    if (!b->open)
+    if (!b)
         return qn__tokens_invalid(w, "no residual block is open at", BLOCK_HELP);
     if (b->main == layers)
         return qn__tokens_fail(w, w->at, "the block has no layers", BLOCK_HELP);
@@ -118,22 +136,25 @@ static qn_status end_path(qn__tokens *w, const block *b, uint32_t layers) {
     return QN_OK;
 }
 
-/* At "}": the layer that adds. */
-static qn_status close_block(qn__tokens *w, marks *at, block *b, uint32_t layers,
+/* At "}": the layer that joins both paths. */
+static qn_status close_block(qn__tokens *w, marks *at, blocks *b, uint32_t layers,
                              qn__layer_text *layer) {
-    const qn_status status = end_path(w, b, layers);
+    const block *own = innermost(b);
+    const qn_status status = end_path(w, own, layers);
     if (status != QN_OK)
         return status;
-    const uint32_t shortcut = b->shortcut ? layers - b->shortcut : 0;
-    *layer = (qn__layer_text){
-        .kind = QN__LAYER_ADD, .skip = shortcut, .other = shortcut ? 0 : layers - b->main};
-    b->open = 0;
+    *layer = (qn__layer_text){.kind = own->kind};
+    if (own->shortcut)
+        layer->skip = layers - own->shortcut;
+    else
+        layer->other = (uint32_t)((int64_t)layers - 1 - own->input);
+    b->open--;
     return parse_end(w, at, layer);
 }
 
 /* One layer and the semicolon after it, or the begin of a block or of its shortcut. *made: whether
  * there is a layer. */
-static qn_status parse_layer(qn__tokens *w, marks *at, block *b, uint32_t layers,
+static qn_status parse_layer(qn__tokens *w, marks *at, blocks *b, uint32_t layers,
                              qn__layer_text *layer, int *made) {
     const size_t begin = w->at;
     *at = (marks){SIZE_MAX, SIZE_MAX, SIZE_MAX};
@@ -142,8 +163,9 @@ static qn_status parse_layer(qn__tokens *w, marks *at, block *b, uint32_t layers
     if (qn__tokens_is(w, "}"))
         return close_block(w, at, b, layers, layer);
     if (!*made) {
-        const qn_status status = end_path(w, b, layers);
-        b->shortcut = layers;
+        const qn_status status = end_path(w, innermost(b), layers);
+        if (status == QN_OK)
+            innermost(b)->shortcut = layers;
         return status;
     }
     qn_status status = parse_kind(w, &layer->kind);
@@ -152,17 +174,16 @@ static qn_status parse_layer(qn__tokens *w, marks *at, block *b, uint32_t layers
     const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
     if (ops->block) {
         *made = 0;
-        return open_block(w, b, begin, layers);
+        return open_block(w, b, layer->kind, begin, layers);
     }
-    if (b->open && b->shortcut == layers)
-        layer->skip = layers - b->main;
+    layer->skip = (uint32_t)((int64_t)layers - 1 - next_source(b, layers));
     if (ops->parse)
         status = ops->parse(w, layer);
     return status == QN_OK ? parse_end(w, at, layer) : status;
 }
 
-static qn_status refuse_open(const qn__tokens *w, const block *b) {
-    return qn__tokens_fail(w, b->begin, "the block's \"}\" is missing", BLOCK_HELP);
+static qn_status refuse_open(const qn__tokens *w, const blocks *b) {
+    return qn__tokens_fail(w, b->at[b->open - 1].begin, "the block's \"}\" is missing", BLOCK_HELP);
 }
 
 static qn_status refuse_softmax(const qn__tokens *w, const marks *at) {
@@ -199,7 +220,7 @@ qn_status qn__network_parse_lines(const char *text, const char *lines, const cha
                                   qn__network *out, qn_error *err) {
     qn__tokens w = {text != NULL ? text : "", 0, 0, err, name, lines};
     qn__network network = {0};
-    block open = {0};
+    blocks open = {0};
     marks at;
     qn__tokens_next(&w);
     if (w.size == 0)
@@ -215,7 +236,8 @@ qn_status qn__network_parse_lines(const char *text, const char *lines, const cha
         int made;
         qn_status status = parse_layer(&w, &at, &open, network.layers, layer, &made);
         if (status == QN_OK && made && !open.open)
-            status = check_place(&w, &at, qn__layer_ops_of(layer->kind)->block ? open.begin : begin,
+            status = check_place(&w, &at,
+                                 qn__layer_ops_of(layer->kind)->block ? open.at[0].begin : begin,
                                  layer->kind);
         if (status == QN_OK && made && at.softmax != SIZE_MAX && open.open)
             status = w.size > 0 ? refuse_softmax(&w, &at) : refuse_open(&w, &open);
@@ -249,37 +271,82 @@ void qn__network_layer_text(const qn__layer_text *layer, qn__text *text) {
     add_end(layer, text);
 }
 
-/* The first layer of the block that ends with layer `end`. */
-static uint32_t block_begin(const qn__network *network, uint32_t end) {
-    const uint32_t shortcut = network->layer[end].skip;
-    return end - shortcut -
-           (shortcut ? network->layer[end - shortcut].skip : network->layer[end].other);
+/* Where each block begins, by its end: the layer whose output it reads, -1 for the network's input,
+ * and the first of its own layers. Other layers are as blocks of one. */
+typedef struct spans {
+    int32_t input[QN__MAX_LAYERS];
+    uint32_t begin[QN__MAX_LAYERS];
+} spans;
+
+static int joins(const qn__layer_text *layer) { return qn__layer_ops_of(layer->kind)->block; }
+
+static int32_t source_of(const qn__network *network, uint32_t l) {
+    return (int32_t)l - 1 - (int32_t)network->layer[l].skip;
 }
 
-/* The end of the block that begins with layer l; 0: there is none. */
-static uint32_t block_end(const qn__network *network, uint32_t l) {
+/* The end `l` of a block: its main path is gone through from its end to its begin. */
+static void find_block(const qn__network *network, uint32_t l, spans *s) {
+    const qn__layer_text *layer = &network->layer[l];
+    uint32_t part = l - 1 - layer->skip;
+    s->input[l] =
+        layer->skip ? source_of(network, l - layer->skip) : (int32_t)l - 1 - (int32_t)layer->other;
+    while (s->input[part] > s->input[l])
+        part = (uint32_t)s->input[part];
+    s->begin[l] = s->begin[part];
+}
+
+static void find_blocks(const qn__network *network, spans *s) {
+    for (uint32_t l = 0; l < network->layers; ++l) {
+        s->input[l] = source_of(network, l);
+        s->begin[l] = l;
+        if (joins(&network->layer[l]))
+            find_block(network, l, s);
+    }
+}
+
+/* Whether a shortcut begins with layer l. */
+static int begins_shortcut(const qn__network *network, uint32_t l) {
     for (uint32_t end = l + 1; end < network->layers; ++end)
-        if (network->layer[end].kind == QN__LAYER_ADD)
-            return block_begin(network, end) == l ? end : 0;
+        if (joins(&network->layer[end]) && network->layer[end].skip == end - l)
+            return 1;
     return 0;
 }
 
+/* The words of all blocks that begin with layer l, the outermost first. */
+static void add_begins(const qn__network *network, const spans *s, uint32_t l, qn__text *text) {
+    for (uint32_t end = network->layers; --end > l;)
+        if (joins(&network->layer[end]) && s->begin[end] == l)
+            qn__text_add(text, "%s { ", qn__layer_ops_of(network->layer[end].kind)->word);
+}
+
 void qn__network_text(const qn__network *network, qn__text *text) {
-    uint32_t end = 0; /* of the current block */
+    spans s;
+    find_blocks(network, &s);
     for (uint32_t l = 0; l < network->layers; ++l) {
         const qn__layer_text *layer = &network->layer[l];
-        if (end && l == end) {
+        if (joins(layer)) {
             qn__text_add(text, " }");
             add_end(layer, text);
-            end = 0;
             continue;
         }
         if (l > 0)
-            qn__text_add(text, end && layer->skip ? " | " : "; ");
-        if (!end && (end = block_end(network, l)) > 0)
-            qn__text_add(text, "residual { ");
+            qn__text_add(text, begins_shortcut(network, l) ? " | " : "; ");
+        add_begins(network, &s, l, text);
         qn__network_layer_text(layer, text);
     }
+}
+
+/* Whether a block stands in another one. */
+static int has_nested(const qn__network *network) {
+    spans s;
+    uint32_t last = 0; /* the end before, + 1 */
+    find_blocks(network, &s);
+    for (uint32_t l = 0; l < network->layers; ++l) {
+        if (joins(&network->layer[l]) && last > s.begin[l])
+            return 1;
+        last = joins(&network->layer[l]) ? l + 1 : last;
+    }
+    return 0;
 }
 
 /* 6.5: floor(p * 2^32 + 1/2). Products and sums are exact in double where they matter: p has 24
@@ -306,7 +373,7 @@ static const int activation_contract[] = {
     [QN__ACT_LEAKY_RELU] = 6, [QN__ACT_GELU] = 6, [QN__ACT_SILU] = 6};
 
 int qn__network_contract(const qn__network *network) {
-    int most = network->layers > LAYERS_OF_CONTRACT_7 ? 8 : 1;
+    int most = network->layers > LAYERS_OF_CONTRACT_7 || has_nested(network) ? 8 : 1;
     for (uint32_t l = 0; l < network->layers; ++l) {
         const qn__layer_text *layer = &network->layer[l];
         const int words = qn__layer_contract(layer);

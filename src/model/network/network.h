@@ -7,6 +7,9 @@
 #include "base/text/text.h"
 #include "layer/layer.h"
 
+/* Blocks that stand in one another. */
+enum { QN__MAX_DEPTH = 8 };
+
 typedef struct qn__network {
     uint32_t layers; /* 1 .. QN__MAX_LAYERS */
     qn__layer_text layer[QN__MAX_LAYERS];

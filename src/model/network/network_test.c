@@ -83,6 +83,26 @@ static void test_blocks(void **state) {
         "residual { maxpool 2; conv 4 1 | avgpool 2; conv 4 1 }; dense 2",
         "residual { maxpool 2x2; conv 4 1x1 none | avgpool 2x2; conv 4 1x1 none } none; "
         "dense 2 none");
+    /* Blocks in blocks, at both ends of both paths, and one that is a whole path. */
+    check_canonical(
+        "residual{residual{dense 7 relu|dense 7;dense 7}tanh;residual{dense 7}|residual{"
+        "residual{dense 7};residual{dense 7|dense 7}}}relu;dense 2",
+        "residual { residual { dense 7 relu | dense 7 none; dense 7 none } tanh; residual { dense "
+        "7 "
+        "none } none | residual { residual { dense 7 none } none; residual { dense 7 none | dense "
+        "7 "
+        "none } none } none } relu; dense 2 none");
+    check_canonical(
+        "residual{dense 7;residual{residual{dense 7}}};residual{residual{dense 7}|dense 7;"
+        "residual{dense 7}};dense 2",
+        "residual { dense 7 none; residual { residual { dense 7 none } none } none } none; "
+        "residual { residual { dense 7 none } none | dense 7 none; residual { dense 7 none "
+        "} none } none; dense 2 none");
+    check_canonical("residual{residual{residual{residual{residual{residual{residual{residual{dense "
+                    "2}}}}}}}};dense 2",
+                    "residual { residual { residual { residual { residual { residual { residual { "
+                    "residual { dense "
+                    "2 none } none } none } none } none } none } none } none } none; dense 2 none");
 }
 
 static void test_most_layers(void **state) {
@@ -277,11 +297,29 @@ static void test_groups(void **state) {
     }
 }
 
+/* Deeper than blocks may stand in one another; the text is too long to be shown whole. */
+static void test_too_deep(void **state) {
+    (void)state;
+    qn__network network;
+    qn_error err = {0};
+    char text[9 * 300 + 1] = "";
+    for (int i = 0; i < 300; ++i)
+        memcpy(text + 9 * i, "residual{", 10);
+    assert_int_equal(qn__network_parse(text, &network, &err), QN_USAGE);
+    assert_string_equal(err.what, "more than 8 blocks stand in one another");
+    assert_non_null(strstr(err.where, "column 73:"));
+}
+
 static void test_refused_blocks(void **state) {
     (void)state;
     check_refused("residual conv 8 3", "the block's \"{\" is missing", 10, "residual { conv");
-    check_refused("residual { dense 2; residual { dense 2 } }; dense 2",
-                  "a residual block stands in another one", 21, "blocks do not nest");
+    check_refused("residual { dense 2; residual { dense 2 }; dense 2",
+                  "the block's \"}\" is missing", 1, "residual { conv");
+    check_refused("residual { dense 2; residual { dense 2; dense 2", "the block's \"}\" is missing",
+                  21, "residual { conv");
+    check_refused("residual { residual { } }; dense 2", "the block has no layers", 23, "conv");
+    check_refused("residual { residual { dense 2 } | }; dense 2", "the shortcut has no layers", 35,
+                  "block's input itself");
     check_refused("residual { }; dense 2", "the block has no layers", 12, "residual { conv");
     check_refused("residual { | dense 2 }; dense 2", "the block has no layers", 12, "conv");
     check_refused("residual { dense 2 | }; dense 2", "the shortcut has no layers", 22,
@@ -468,6 +506,30 @@ static void test_shapes(void **state) {
     assert_int_equal(layer[1].depth, 3 * 14 * 7);
 }
 
+/* 24.30: the first of a path reads the input of the block around it, however deep. */
+static void test_nested_sources(void **state) {
+    (void)state;
+    static const int32_t source[] = {-1, 0, 0, 1, 0, 0, 5, 4, 3, 8},
+                         other[] = {[3] = 2, [6] = 0, [7] = 6, [8] = 7};
+    qn__network network;
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    assert_int_equal(qn__network_parse("dense 3; residual { residual { dense 3 | dense 3 } | "
+                                       "residual { dense 3 | residual { dense 3 } } }; dense 2",
+                                       &network, NULL),
+                     QN_OK);
+    assert_int_equal(network.layers, 10);
+    assert_int_equal(qn__network_contract(&network), 8);
+    assert_int_equal(
+        qn__network_program(&network, (qn__shape){3, 1, 1, QN__PICTURE}, layer, &parameters, NULL),
+        QN_OK);
+    for (uint32_t l = 0; l < network.layers; ++l) {
+        assert_int_equal(qn__layer_source(layer, l), source[l]);
+        if (layer[l].kind == QN__LAYER_ADD)
+            assert_int_equal(qn__layer_other(layer, l), other[l]);
+    }
+}
+
 /* What the layers of blocks read: both paths their block's input, the sum both paths. */
 static void test_block_sources(void **state) {
     (void)state;
@@ -566,7 +628,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_canonical_text),  cmocka_unit_test(test_advice),
         cmocka_unit_test(test_groups),          cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_refused_blocks),  cmocka_unit_test(test_block_sources),
+        cmocka_unit_test(test_refused_blocks),  cmocka_unit_test(test_too_deep),
+        cmocka_unit_test(test_block_sources),   cmocka_unit_test(test_nested_sources),
         cmocka_unit_test(test_windows),         cmocka_unit_test(test_normalisations),
         cmocka_unit_test(test_refused_windows), cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_most_layers),     cmocka_unit_test(test_refusals),

@@ -1,5 +1,5 @@
 /* A network as a picture: boxes from top to bottom, one a layer, with parameters and cost beside
- * them. A residual block has its shortcut on the right. */
+ * them. A block has its shortcut on the right; blocks in blocks need more columns. */
 #include <quern/network.h>
 
 #include "base/argument.h"
@@ -19,18 +19,22 @@ enum {
     EDGE = 24,
     PARAMETERS = 116, /* right edges of the two columns of numbers */
     FLOPS = 200,
-    LEFT = 224, /* of the first column of boxes */
-    ASIDE = 64  /* between the two columns of boxes */
+    LEFT = 224,   /* of the first column of boxes */
+    ASIDE = 64,   /* between the first two columns of boxes */
+    BESIDE = 208, /* between the next ones, which have numbers there */
+    LANE = 8      /* between the lines around a block and around the one that contains it */
 };
 
 /* Where each layer stands, and the size of it all. */
 typedef struct picture {
     const qn_network *network;
     uint32_t layers, rows;
-    uint32_t row[QN__MAX_LAYERS]; /* from 1; the input has row 0 */
-    int aside[QN__MAX_LAYERS];    /* 1: in the column of shortcuts */
-    int shortcuts, boxes;         /* 1: there are shortcuts; and such with boxes */
-    uint32_t width;               /* of a box */
+    uint32_t row[QN__MAX_LAYERS];    /* from 1; the input has row 0 */
+    uint32_t column[QN__MAX_LAYERS]; /* from 0 */
+    uint32_t lane[QN__MAX_LAYERS];   /* of the line around a block without boxes beside it */
+    uint32_t columns;
+    int shortcuts;  /* 1: there are some */
+    uint32_t width; /* of a box */
     qn__text text;
 } picture;
 
@@ -81,42 +85,92 @@ static const char *colour_of(const char *text) {
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-/* A layer that reads another one than that before it begins a shortcut, which ends before the sum.
- * Its first box stands beside the block's first one. */
-static void place(picture *p) {
-    uint32_t main = 0, aside = 0;
-    int beside = 0;
+static uint32_t row_of(const picture *p, int32_t layer) { return layer < 0 ? 0 : p->row[layer]; }
+static uint32_t column_of(const picture *p, int32_t layer) {
+    return layer < 0 ? 0 : p->column[layer];
+}
+
+/* What a block is made of; -1 is the network's input. */
+typedef struct block_ends {
+    int32_t main, shortcut; /* the last layers of the paths; shortcut -2: it has none */
+    int32_t input;          /* what both paths read */
+} block_ends;
+
+/* Of the end of a block. The first layer of a shortcut stands after the main path. */
+static block_ends ends_of(const picture *p, const qn_layer_info *end, uint32_t layer) {
+    if (end->source == (int32_t)layer - 1)
+        return (block_ends){end->source, -2, end->second};
+    return (block_ends){end->source, end->second, info_of(p, (uint32_t)end->source + 1).source};
+}
+
+/* What a layer or a whole block reads. */
+static int32_t before(const picture *p, int32_t layer) {
+    const qn_layer_info info = info_of(p, (uint32_t)layer);
+    return info.second > -2 ? ends_of(p, &info, (uint32_t)layer).input : info.source;
+}
+
+/* The most columns of a path's layers, or lanes; `wide`: of each layer. */
+static uint32_t widest(const picture *p, const uint32_t *wide, int32_t last, int32_t input) {
+    uint32_t most = 0;
+    for (; last > input; last = before(p, last))
+        most = larger(most, wide[last]);
+    return most;
+}
+
+/* Rows. `wide` becomes the columns that each layer or block takes. */
+static void place_rows(picture *p, uint32_t *wide) {
     for (uint32_t l = 0; l < p->layers; ++l) {
         const qn_layer_info info = info_of(p, l);
         char shape[40];
         const size_t length = strlen(info.text) + strlen(shape_text(info.output, shape)) + 3;
         p->width = larger(p->width, (uint32_t)(length * CELL / 100) + EDGE);
+        p->row[l] = row_of(p, info.source) + 1;
+        wide[l] = 1;
         if (info.second > -2) {
-            beside = 0;
-            main = larger(main, aside);
-        } else if (info.source != (int32_t)l - 1) {
-            beside = 1;
-            aside = info.source < 0 ? 0 : p->row[info.source];
+            const block_ends ends = ends_of(p, &info, l);
+            p->row[l] = larger(p->row[l], row_of(p, info.second) + 1);
+            p->shortcuts = 1;
+            wide[l] = widest(p, wide, ends.main, ends.input);
+            if (ends.shortcut > -2)
+                wide[l] += widest(p, wide, ends.shortcut, ends.input);
+            else
+                p->lane[l] = 1 + widest(p, p->lane, ends.main, ends.input);
         }
-        p->aside[l] = beside;
-        p->boxes |= beside;
-        p->shortcuts |= info.second > -2;
-        p->row[l] = beside ? ++aside : ++main;
         p->rows = larger(p->rows, p->row[l]);
     }
 }
 
-static uint32_t left_of(const picture *p, int aside) {
-    return LEFT + (aside ? p->width + ASIDE : 0);
+/* A shortcut stands on the right of all that the main path has; its first box stands beside the
+ * block's first one. */
+static void place(picture *p) {
+    uint32_t wide[QN__MAX_LAYERS];
+    place_rows(p, wide);
+    for (uint32_t l = p->layers; l-- > 0;) {
+        const qn_layer_info info = info_of(p, l);
+        p->columns = larger(p->columns, p->column[l] + 1);
+        if (info.second < -1)
+            continue;
+        const block_ends ends = ends_of(p, &info, l);
+        const uint32_t aside = p->column[l] + widest(p, wide, ends.main, ends.input);
+        for (int32_t k = ends.main; k > ends.input; k = before(p, k))
+            p->column[k] = p->column[l];
+        for (int32_t k = ends.shortcut; k > ends.input; k = before(p, k))
+            p->column[k] = aside;
+    }
+}
+
+static uint32_t left_of(const picture *p, uint32_t column) {
+    const uint32_t beside = column ? ASIDE + (column - 1) * BESIDE : 0;
+    return LEFT + column * p->width + beside;
 }
 
 static uint32_t top_of(uint32_t row) { return TOP + row * ROW; }
 
 /* The text of a model has no character that XML reserves. */
-static void draw_box(picture *p, int aside, uint32_t row, const char *class, const char *text,
+static void draw_box(picture *p, uint32_t column, uint32_t row, const char *class, const char *text,
                      const uint32_t shape[3]) {
     char size[40];
-    const uint32_t left = left_of(p, aside), top = top_of(row);
+    const uint32_t left = left_of(p, column), top = top_of(row);
     qn__text_add(&p->text,
                  "<rect class=\"%s\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" rx=\"6\"/>"
                  "<text x=\"%u\" y=\"%u\">%s</text><text class=\"n\" x=\"%u\" y=\"%u\">%s</text>\n",
@@ -133,74 +187,73 @@ static void draw_numbers(picture *p, uint32_t row, uint64_t parameters, uint64_t
 }
 
 /* The same beside a box of a shortcut. */
-static void draw_numbers_aside(picture *p, const qn_layer_info *l, uint32_t row) {
-    qn__text_add(&p->text, "<text class=\"l\" x=\"%u\" y=\"%u\">", left_of(p, 1) + p->width + 12,
-                 top_of(row) + 20);
+static void draw_numbers_aside(picture *p, const qn_layer_info *l, uint32_t column, uint32_t row) {
+    qn__text_add(&p->text, "<text class=\"l\" x=\"%u\" y=\"%u\">",
+                 left_of(p, column) + p->width + 12, top_of(row) + 20);
     qn__markup_add_count(&p->text, l->parameters);
     qn__text_add(&p->text, ", %.3f</text>\n", 1e-6 * (double)l->flops);
 }
 
 /* From the box above to this one, in the same column. */
-static void draw_arrow(picture *p, int aside, uint32_t from, uint32_t to) {
-    const uint32_t x = left_of(p, aside) + p->width / 2;
+static void draw_arrow(picture *p, uint32_t column, uint32_t from, uint32_t to) {
+    const uint32_t x = left_of(p, column) + p->width / 2;
     qn__text_add(&p->text, "<path class=\"a\" d=\"M%u %uV%u\" marker-end=\"url(#tip)\"/>\n", x,
                  top_of(from) + BOX, top_of(to));
 }
 
-/* From below the box in row `from` to the first box of a shortcut. */
-static void draw_branch(picture *p, uint32_t from, uint32_t to) {
-    const uint32_t x = left_of(p, 0) + p->width / 2, y = top_of(from) + BOX + GAP / 2;
+/* From below the box of layer `from` to the first box of a shortcut. */
+static void draw_branch(picture *p, int32_t from, uint32_t column, uint32_t to) {
+    const uint32_t x = left_of(p, column_of(p, from)) + p->width / 2;
+    const uint32_t end = left_of(p, column) + p->width / 2;
+    const uint32_t y = top_of(row_of(p, from)) + BOX + GAP / 2;
     qn__text_add(&p->text,
                  "<path class=\"a\" d=\"M%u %uH%uQ%u %u %u %uV%u\" marker-end=\"url(#tip)\"/>\n", x,
-                 y - 2, left_of(p, 1) + p->width / 2 - 8, left_of(p, 1) + p->width / 2, y - 2,
-                 left_of(p, 1) + p->width / 2, y + 6, top_of(to));
+                 y - 2, end - 8, end, y - 2, end, y + 6, top_of(to));
 }
 
-/* To the right side of a sum: from a shortcut's last box, or around the block. */
-static void draw_sum(picture *p, uint32_t from, int aside, uint32_t to) {
-    const uint32_t end = left_of(p, 0) + p->width, y = top_of(to) + BOX / 2;
-    const uint32_t x = aside ? left_of(p, 1) + p->width / 2 : end + ASIDE / 2;
-    if (aside)
-        qn__text_add(&p->text, "<path class=\"a\" d=\"M%u %u", x, top_of(from) + BOX);
-    else
+/* To the right side of the end of a block: from the shortcut's last box, or around the block. */
+static void draw_sum(picture *p, uint32_t l, const block_ends *ends) {
+    const uint32_t end = left_of(p, p->column[l]) + p->width, y = top_of(p->row[l]) + BOX / 2;
+    const uint32_t lane = (p->lane[l] - 1) * LANE, most = ASIDE / 2 - LANE;
+    uint32_t x = end + ASIDE / 2 + (lane < most ? lane : most);
+    if (ends->shortcut > -2) {
+        x = left_of(p, p->column[ends->shortcut]) + p->width / 2;
+        qn__text_add(&p->text, "<path class=\"a\" d=\"M%u %u", x,
+                     top_of(p->row[ends->shortcut]) + BOX);
+    } else {
+        const uint32_t from = top_of(row_of(p, ends->input)) + BOX + GAP / 2;
         qn__text_add(&p->text, "<path class=\"a\" d=\"M%u %uH%uQ%u %u %u %u",
-                     left_of(p, 0) + p->width / 2, top_of(from) + BOX + GAP / 2 - 2, x - 8, x,
-                     top_of(from) + BOX + GAP / 2 - 2, x, top_of(from) + BOX + GAP / 2 + 6);
+                     left_of(p, column_of(p, ends->input)) + p->width / 2, from - 2, x - 8, x,
+                     from - 2, x, from + 6);
+    }
     qn__text_add(&p->text, "V%uQ%u %u %u %uH%u\" marker-end=\"url(#tip)\"/>\n", y - 8, x, y, x - 8,
                  y, end);
 }
 
-static uint32_t row_of(const picture *p, int32_t layer) { return layer < 0 ? 0 : p->row[layer]; }
-
-static void draw_layer(picture *p, uint32_t l, uint32_t main) {
+static void draw_layer(picture *p, uint32_t l) {
     const qn_layer_info info = info_of(p, l);
-    const uint32_t row = p->row[l];
+    const uint32_t row = p->row[l], column = p->column[l];
     if (info.second > -2) {
-        /* Of its two sources one ends the main path; the other is the shortcut's end or its
-         * begin. */
-        const int aside = l > 0 && p->aside[l - 1];
-        const int32_t least = info.source < info.second ? info.source : info.second;
-        draw_sum(p, aside ? p->row[l - 1] : row_of(p, least), aside, row);
-        draw_arrow(p, 0, main, row);
-    } else if (p->aside[l] && !(l > 0 && p->aside[l - 1] && info.source == (int32_t)l - 1)) {
-        draw_branch(p, row_of(p, info.source), row);
-    } else {
-        draw_arrow(p, p->aside[l], row - 1, row);
+        const block_ends ends = ends_of(p, &info, l);
+        draw_sum(p, l, &ends);
     }
-    draw_box(p, p->aside[l], row, colour_of(info.text), info.text, info.output);
-    if (p->aside[l])
-        draw_numbers_aside(p, &info, row);
+    if (column == column_of(p, info.source))
+        draw_arrow(p, column, row_of(p, info.source), row);
+    else
+        draw_branch(p, info.source, column, row);
+    draw_box(p, column, row, colour_of(info.text), info.text, info.output);
+    if (column > 0)
+        draw_numbers_aside(p, &info, column, row);
     else
         draw_numbers(p, row, info.parameters, info.flops);
 }
 
 static void draw_all(picture *p) {
     const qn_layer_info first = info_of(p, 0);
-    const uint32_t beside = p->boxes ? ASIDE + p->width + 7 * EDGE : p->shortcuts ? ASIDE / 2 : 0;
-    const uint32_t width = LEFT + p->width + EDGE + beside;
+    const uint32_t beside = p->columns > 1 ? 7 * EDGE : p->shortcuts ? ASIDE / 2 : 0;
+    const uint32_t width = left_of(p, p->columns - 1) + p->width + EDGE + beside;
     const uint32_t height = top_of(p->rows + 1) + BOX + EDGE / 2;
     uint64_t flops = 0;
-    uint32_t main = 0;
     qn__markup_begin_svg(&p->text, width, height, "The layers of a network");
     qn__text_add(&p->text, "%s", head);
     qn__markup_add_page(&p->text, width, height);
@@ -210,8 +263,7 @@ static void draw_all(picture *p) {
                  PARAMETERS, top_of(0) + 20, FLOPS, top_of(0) + 20);
     draw_box(p, 0, 0, "input", "input", first.input);
     for (uint32_t l = 0; l < p->layers; ++l) {
-        draw_layer(p, l, main);
-        main = p->aside[l] ? main : p->row[l];
+        draw_layer(p, l);
         flops += info_of(p, l).flops;
     }
     draw_numbers(p, p->rows + 1, qn_network_parameters(p->network), flops);

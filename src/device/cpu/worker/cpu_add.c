@@ -35,7 +35,7 @@ static uint32_t follow(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel,
 }
 
 /* The errors of an add go to the last layers of both paths, unless these share them. A shortcut
- * without layers has them as `side`. */
+ * without layers reads them there: see `gives`. */
 static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];

@@ -2,6 +2,7 @@
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/augment.h"
 #include "num/philox.h"
+#include <string.h>
 
 void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, uint64_t *item) {
     if (batch->order)
@@ -42,6 +43,25 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
     }
 }
 
+/* 24.30: what the first reader of an output has passed, plus the sum of what the others pass, from
+ * the last one to the second. */
+static void add_sides(const qn__worker *w, const qn__cpu_layer *l, size_t at, size_t count,
+                      float *error) {
+    const qn__cpu_layer *last = l->sides;
+    float sum[16 * QN__PANEL];
+    if (!last->next_side) {
+        w->kernels->add(count, last->gives + at, error);
+        return;
+    }
+    for (size_t i = 0, n; i < count; i += n) {
+        n = count - i < 16 * QN__PANEL ? count - i : 16 * QN__PANEL;
+        memcpy(sum, last->gives + at + i, n * sizeof *sum);
+        for (const qn__cpu_layer *side = last->next_side; side; side = side->next_side)
+            w->kernels->add(n, side->gives + at + i, sum);
+        w->kernels->add(n, sum, error + i);
+    }
+}
+
 void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
                            uint32_t panel, uint32_t first, uint32_t rows) {
     const qn__worker *w = pass->worker;
@@ -49,8 +69,8 @@ void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
     const size_t at = panel * l->out_stride + (size_t)first * QN__PANEL;
     const size_t count = (size_t)rows * QN__PANEL;
     float *error = l->error + at;
-    if (l->side)
-        w->kernels->add(count, l->side + at, error);
+    if (l->sides)
+        add_sides(w, l, at, count, error);
     if (l->dropped)
         qn__cpu_dropout(pass, layer, panel, first, rows, error, error);
     w->kernels->derive(l->layer->activation, count, (l->slope ? l->slope : l->output) + at, error);

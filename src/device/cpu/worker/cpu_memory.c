@@ -289,18 +289,25 @@ static void set_transposed_blocks(qn__cpu_layer *l) {
             *at++ = (p * qn__cpu_blocks(l) + tap * l->in_panels) * QN__PANEL * QN__PANEL;
 }
 
+/* `reader` is not the first of those that read the outputs of `of`. */
+static void connect_side(qn__cpu_layer *of, qn__cpu_layer *reader, const float *gives) {
+    reader->gives = gives;
+    reader->next_side = of->sides;
+    of->sides = reader;
+}
+
 static void connect_blocks(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         if (l->norm.add)
             l->output = l->norm.add->output;
         if (l->branch)
-            l->below->side = l->branch;
+            connect_side(l->below, l, l->branch);
         if (!l->other)
             continue;
         l->second = l->other->dropped ? l->other->dropped : l->other->output;
         if (!l->layer->skip)
-            l->other->side = l->error;
+            connect_side(l->other, l, l->error);
     }
 }
 
@@ -375,12 +382,12 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
     }
 }
 
-/* The last layer of a path that passes its errors on unchanged has those of its add. In integer
- * arithmetic products have absmax of their own errors. */
+/* The last layer of a path that passes its errors on unchanged has those of its add, which may be
+ * those of another one. In integer arithmetic products have absmax of their own errors. */
 static void share_errors(qn__worker *w, uint32_t add, qn__cpu_layer *path) {
     if (!(w->bits && path->taps) && path->layer->activation == QN__ACT_NONE &&
         !path->layer->drop_threshold)
-        path->error_of = add;
+        path->error_of = w->layer[add].error_of;
 }
 
 /* The last layer of a path that ends just before its add, with nothing between. */
@@ -416,7 +423,7 @@ static void size_lists(qn__worker *w, qn__cpu_layer *l) {
 /* Whose errors a layer has, and the bytes of the arrays that share memory. In integer arithmetic
  * outputs have memory of their own. */
 static void size_shared(qn__worker *w) {
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
+    for (uint32_t i = w->program->layers; i-- > 0;) {
         qn__cpu_layer *l = &w->layer[i];
         if (qn__layer_joins(l->layer)) {
             add_at_once(l);

@@ -3,14 +3,14 @@
 #include "device/cpu/worker/cpu_kinds.h"
 
 /* Sums of the errors stand after these. Those of features would be as large, and in integer
- * arithmetic errors do not share memory. */
+ * arithmetic errors do not share memory. Blocks in blocks may share the errors of more than two. */
 void qn__cpu_norm_size(const qn__worker *w, qn__cpu_layer *l) {
     qn__cpu_layer *own = &w->layer[l->error_of];
     const qn__program *p = w->program;
     const size_t grains = (p->batch + p->grain - 1) / p->grain;
     const size_t pixels = (size_t)l->out_panels * l->out_pixels;
     size_t bytes;
-    if (w->bits || l->out_pixels == 1)
+    if (w->bits || l->out_pixels == 1 || own->sums[1])
         return;
     l->norm.sums_at = own->error_place.bytes;
     if (__builtin_mul_overflow(grains * 2 * QN__PANEL * sizeof(float), pixels, &bytes) ||
@@ -31,6 +31,8 @@ static int has_whole_grains(const qn__cpu_walk *walk, uint32_t items, uint32_t g
 static int come_in_grains(const qn__worker *w, const qn__cpu_layer *own, uint32_t items) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
+        if (l->other == own && l->layer->skip)
+            return 0;
         if (l->below != own || l->branch)
             continue;
         const int walks = l->kind->whole_rows && !l->layer->conv_groups && l->inputs.panels;

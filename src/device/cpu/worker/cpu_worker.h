@@ -126,11 +126,13 @@ typedef struct qn__cpu_layer {
      * error_of is the number of the add, else its own. So a backward pass only reads it. */
     float *error;
     uint32_t error_of;
-    /* Residual blocks. The first layer of a shortcut passes its errors to `branch`, others pass
-     * them to below->error. `side`: the errors from the shortcut, for outputs that two layers read.
-     */
+    /* Blocks. The first layer of a shortcut passes its errors to `branch`, others pass them to
+     * below->error. Of an output that several layers read, the first reader passes its errors in
+     * this way; the others stand in `sides`, the last one first, linked by `next_side`. `gives` of
+     * each of these is the array of what it passes. */
     float *branch;
-    const float *side;
+    const struct qn__cpu_layer *sides, *next_side;
+    const float *gives;
     const struct qn__cpu_layer *sums[2]; /* batchnorms that sum these errors; NULL after them */
     /* Partials of the biases, [out panel][grain][16], if a batchnorm has summed the errors that it
      * passed (`summed`). */
@@ -394,7 +396,7 @@ static inline int qn__cpu_keeps_parameters(const qn__worker *w, const qn__cpu_la
 static inline int qn__cpu_norm_passes_all(const qn__worker *w, const qn__cpu_layer *l) {
     const qn__cpu_layer *below = l->below;
     return !w->bits && below && !l->layer->skip && below->layer->activation == QN__ACT_NONE &&
-           !below->layer->drop_threshold && !below->side;
+           !below->layer->drop_threshold && !below->sides;
 }
 
 /* Whether the outputs of an add layer are computed by the layer before it. */
@@ -522,8 +524,8 @@ void qn__cpu_fold(qn__worker *worker);
 int qn__cpu_is_plain(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel);
 /* Raises the absmax of the outputs that others read. */
 void qn__cpu_note_absmax(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t bits);
-/* After errors that `layer` passed (qn__cpu_passes): adds both errors of an output that two layers
- * read, then applies dropout and the derivative, and raises the absmax. */
+/* After errors that `layer` passed (qn__cpu_passes): adds the errors of an output that several
+ * layers read, then applies dropout and the derivative, and raises the absmax. */
 void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
                           uint32_t panel, uint32_t first, uint32_t rows);
 /* The same for the errors of outputs of `layer` itself. */
