@@ -33,7 +33,8 @@ static const option import_options[] = {
      .fallback = "as many as the network has outputs"},
     {ROW_TEXT("scale", scale, "NAME",
               "what is done to values before the network: none, unit (bytes divided by 255, as "
-              "torchvision's ToTensor) or fraction (by 256); required for items with pixels"),
+              "torchvision's ToTensor), fraction (by 256), imagenet, or means and deviations of "
+              "channels, as 0.5,0.5,0.5/0.25,0.25,0.25; required for items with pixels"),
      .fallback = "none"},
     {ROW_OUTPUT(out, "FILE", "model file to write; required")},
     {ROW_QUIET(quiet)},

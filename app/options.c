@@ -80,6 +80,11 @@ static int store_choice(const option *o, const char *text, void *at) {
             return -1;
         }
     }
+    /* Means and deviations of channels, which the library reads. */
+    if (o->from == QN_CHOICE_SCALE && strchr(text, '/')) {
+        *(const char **)at = text;
+        return -1;
+    }
     const char *near =
         o->from != QN_CHOICE_NONE ? qn_choice_near(o->from, text) : suggest(text, words, count);
     list_words(o, all, sizeof all);

@@ -461,6 +461,11 @@ EIGHTH = {
                             "conv 6 1x3; batchnorm }; batchnorm | conv 6 1x1 silu; residual { batchnorm } relu }; "
                             "batchnorm | residual { conv 6 1x1 } relu dropout 0.2; conv 6 1x1; batchnorm } relu",
                             "--momentum 0.9 --grain 20"),
+    # given means and deviations of channels: bytes and floats
+    "scale-numbers": pixels("conv 5 3x3 stride 2 relu; maxpool 2", "--shape 4x14x14"
+                            " --scale 0.5,0.25,0,0.485/0.25,0.5,1,0.229"),
+    "scale-numbers-floats": SMALL + TWO + "--data {decimals} --label last --shape 1x7x7 --scale 0.125/3"
+                            " --loss cross-entropy --lr 0.05",
 }
 
 RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS | EIGHTH

@@ -128,3 +128,52 @@ def test_sheet_shows_what_training_sees(run_quern, images):
     assert "--sheet" in run_quern(*more, "flip", status=2).stderr
     told = run_quern(*more, "cutout 9", "--sheet", images / "t.png", status=2).stderr
     assert "use 7 at most" in told and not (images / "t.png").exists()
+
+
+def test_given_numbers_of_channels(tmp_path, run_quern):
+    """They are in the model as fitted ones are; the words that say them have one form."""
+    data = np.random.default_rng(8).integers(0, 256, (30, 3 * 4 * 5), np.uint8)
+    np.savez(tmp_path / "b.npz", x=data, y=np.arange(30) % 2)
+    np.savez(tmp_path / "f.npz", x=data.astype("<f4") / 300, y=np.arange(30) % 2)
+
+    def tensors(path):
+        content = path.read_bytes()
+        head = json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
+        return json.loads(head["__metadata__"]["recipe"]), load_file(path)
+
+    def made(name, scale, file="b.npz"):
+        run_quern("train", "--data", tmp_path / file, "--shape", "3x4x5", "--model", "conv 2 3x3 relu; dense 2 softmax",
+                  "--scale", scale, "--epochs", "1", "-o", tmp_path / name)
+        return tensors(tmp_path / name)
+
+    recipe, found = made("m", "imagenet")
+    text = "0.485,0.456,0.406/0.229,0.224,0.225"
+    assert (recipe["contract"], recipe["scale"], recipe["scale_numbers"]) == (8, "channel", text)
+    for name, part in zip(("scale.mean", "scale.deviation"), text.split("/")):
+        assert np.array_equal(found[name], np.array(part.split(","), "f4") * np.float32(255))
+    made("n", " .4850, 0.456,4.06e-1 / 0.229,0.224,.225")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
+    assert "identical" in run_quern("replay", tmp_path / "m", "--data", tmp_path / "b.npz").stdout
+    _, found = made("f", "-0,0.5,2/0.25,1,3", "f.npz")
+    assert found["scale.mean"].tolist() == [0, 0.5, 2] and found["scale.deviation"].tolist() == [0.25, 1, 3]
+    assert not np.signbit(found["scale.mean"][0])
+    again = ["train", "--data", tmp_path / "b.npz", "--shape", "3x4x5", "--init-from", tmp_path / "m", "--epochs", "1",
+             "--model", "conv 2 3x3 relu; dense 2 softmax", "-o", tmp_path / "k"]
+    run_quern(*again, "--init-scale", "keep")
+    recipe, kept = tensors(tmp_path / "k")
+    assert recipe["contract"] == 3 + 3 and "scale_numbers" not in recipe and kept["scale.mean"][0] == np.float32(123.675)
+    told = run_quern(*again, "--init-scale", "keep", "--scale", "imagenet", status=2).stderr
+    assert "--init-scale" in told and "leave one" in told
+    for scale in ("/", "1/1", "1,2/3,4", "1,2,3/1,2", "1,2,3/0,1,1", "1,2,3/1,1,-1", "1,nan,1/1,1,1", "1,1,1/1,1,1/1,1,1",
+                  "1,1,1,/1,1,1,", ",,/,,", "1 1 1/1 1 1", "1,1,9e9/1,1,1", "1,1,1/1,1,1e-9", "1,1,0x1/1,1,1",
+                  ",".join("1" * 17) + "/" + ",".join("1" * 17), "/" * 900):
+        told = run_quern("train", "--data", tmp_path / "b.npz", "--shape", "3x4x5", "--scale", scale, "-o", tmp_path / "x",
+                         status=2).stderr
+        assert "channels" in told and "at --scale" in told, scale
+    for old, new in ((b"0.485,", b"0.4850,"), (b"0.485,0.456,0.406/0.229,0.224", b"0.485/0.229,0.224,0.225")):
+        content = (tmp_path / "m").read_bytes()
+        new = new.ljust(len(old)) if len(new) < len(old) else new
+        size = int.from_bytes(content[:8], "little")
+        head = content[8:8 + size].replace(old, new)
+        (tmp_path / "w").write_bytes(len(head).to_bytes(8, "little") + head + content[8 + size:])
+        assert run_quern("model", "show", tmp_path / "w", status=None).returncode

@@ -16,7 +16,7 @@ COMMANDS = ["train", "predict", "replay", "submit", "jobs", "data info", "data s
 # What other sources say a recipe can name (docs/exactness.md), not what the help prints.
 WORDS = {"loss": ["cross-entropy", "mse", "mae", "huber", "binary"], "optimizer": ["sgd", "momentum", "adam", "adamw", "lbfgs"],
          "init": ["auto", "glorot", "he", "lecun"], "schedule": ["constant", "step", "cosine"],
-         "scale": ["none", "unit", "fraction", "standard", "channel", "minmax", "robust"], "arith": ["f32", "i7", "i14", "i21"],
+         "scale": ["none", "unit", "fraction", "standard", "channel", "imagenet", "minmax", "robust"], "arith": ["f32", "i7", "i14", "i21"],
          "missing": ["error", "mean", "median", "zero", "drop"]}
 ACTIVATIONS = ["none", "relu", "tanh", "sigmoid", "softmax", "leaky_relu", "gelu", "silu"]
 WIDTH = 80

@@ -268,3 +268,27 @@ def test_types_of_elements_have_their_names(quern, tmp_path):
         (tmp_path / "state").write_bytes(struct.pack("<Q", len(text)) + text + bytes(6 * size))
         done = run(quern, "model", "import", tmp_path / "state", "--model", "dense 2 softmax", "--input", 3, "-o", tmp_path / "m")
         assert done.returncode == 1 and kind in done.stderr and said in done.stderr and "out.weight" in done.stderr, done.stderr
+
+
+def test_an_import_with_means_and_deviations(quern, tmp_path):
+    """As torchvision's Normalize after ToTensor."""
+    generator = np.random.default_rng(6)
+    kept = write(tmp_path / "state", {"0.weight": generator.normal(size=(3, 60)), "0.bias": generator.normal(size=3)})
+    x = generator.integers(0, 256, (20, 3, 4, 5)).astype(np.uint8)
+    np.save(tmp_path / "x.npy", x.reshape(20, -1))
+    for scale, mean, deviation in (("imagenet", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+                                   ("0.5,0.4,0.3/0.5,0.25,0.2", (0.5, 0.4, 0.3), (0.5, 0.25, 0.2))):
+        done = run(quern, "model", "import", tmp_path / "state", "--model", "dense 3 softmax", "--input", "3x4x5",
+                   "--scale", scale, "-o", tmp_path / "m")
+        assert done.returncode == 0, done.stderr
+        done = run(quern, "predict", tmp_path / "m", "--data", tmp_path / "x.npy", "--shape", "3x4x5", "--unlabelled",
+                   "--outputs", "-o", tmp_path / "p.csv")
+        assert done.returncode == 0, done.stderr
+        normal = (x / 255 - np.array(mean)[:, None, None]) / np.array(deviation)[:, None, None]
+        z = normal.reshape(20, -1) @ kept["0.weight"].T + kept["0.bias"]
+        scores = np.exp(z - z.max(1, keepdims=True))
+        found = np.genfromtxt(tmp_path / "p.csv", delimiter=",", skip_header=1)[:, -3:]
+        np.testing.assert_allclose(found, scores / scores.sum(1, keepdims=True), atol=2e-5)
+    done = run(quern, "model", "import", tmp_path / "state", "--model", "dense 3 softmax", "--input", "6x10",
+               "--scale", "imagenet", "-o", tmp_path / "n")
+    assert done.returncode == 2 and "3 channels" in done.stderr

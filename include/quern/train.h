@@ -117,8 +117,10 @@ typedef struct qn_train_options {
                               with real labels "adam" */
     const char *init;      /* of the weights: "auto", "glorot", "he", "lecun" */
     const char *scale;     /* of the features: "none", "unit", "fraction", "standard",
-                              "minmax", "robust", of images "channel"; NULL: by what the data
-                              holds and by `arith` */
+                              "minmax", "robust", of images "channel", "imagenet" or means and
+                              deviations of channels, of values from 0 to 1:
+                              "0.5,0.5,0.5/0.25,0.25,0.25"; NULL: by what the data holds and by
+                              `arith` */
     const char *schedule;  /* of the learning rate: "constant", "step", "cosine"; NULL: "constant";
                               of a table with its own optimiser "cosine" */
     float learning_rate;   /* above 0; QN_BY_OPTIMIZER: the default of the optimiser */

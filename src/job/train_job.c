@@ -9,6 +9,7 @@
 #include "num/philox.h"
 #include "num/sums.h"
 #include "data/prepare/scale.h"
+#include "model/recipe/scale_numbers.h"
 #include <quern/cluster.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,12 @@ static qn_status fit_scale(qn__train_job *job, const qn__fitted *kept, const qn_
     if (kept) {
         memcpy(job->mean, kept->mean, count * sizeof(float));
         memcpy(job->deviation, kept->deviation, count * sizeof(float));
+    } else if (job->recipe.scale_numbers) {
+        qn__scale_numbers numbers;
+        status = qn__scale_numbers_parse(job->recipe.scale_numbers, &numbers, err);
+        if (status == QN_OK)
+            qn__scale_numbers_of_items(&numbers, job->items.train->type == QN_U8, job->mean,
+                                       job->deviation);
     } else if (job->recipe.scale > QN__SCALE_CHANNEL) {
         status = qn__scale_fit_order(job->recipe.scale, job->items.train, job->items.weights,
                                      threads_of(compute), job->mean, job->deviation, err);

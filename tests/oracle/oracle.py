@@ -48,7 +48,7 @@ def arguments():
     p.add_argument("--dates", type=lambda text: text.split(","))
     p.add_argument("--date-format", default="")
     p.add_argument("--category", type=lambda text: text.split(","), default=[])
-    p.add_argument("--scale", choices=("unit", "fraction", "none", "standard", "channel", "minmax", "robust"), required=True)
+    p.add_argument("--scale", required=True)
     p.add_argument("--model", required=True)
     p.add_argument("--shape", type=lambda text: tuple(map(int, text.split("x"))))
     p.add_argument("--augment", default="")
@@ -98,6 +98,8 @@ def arguments():
     is_number = args.valid is None or args.valid.replace(".", "", 1).isdigit()
     args.valid_file = None if is_number else args.valid
     args.valid = number(args.valid) if is_number and args.valid else None
+    args.scale_numbers = args.scale if "/" in args.scale else ""
+    args.scale = "channel" if args.scale_numbers else args.scale
     return args
 
 
@@ -130,6 +132,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "features": table.shape[1],
         "valid": ZERO if args.valid is None else args.valid,
         "scale": args.scale,
+        "scale_numbers": args.scale_numbers,
         "model": network.model_text(layers),
         "init": args.init,
         "loss": args.loss,
@@ -420,6 +423,8 @@ def main():
     stats = None
     if args.scale in ("standard", "channel", "minmax", "robust") and kept:
         stats = scale.kept(kept, "scale")
+    elif args.scale_numbers:
+        stats = scale.given(args.scale_numbers, table.dtype == np.uint8)
     elif args.scale == "channel":
         stats = scale.of_channels(table[chosen], args.shape, own)
     elif args.scale in ("minmax", "robust"):

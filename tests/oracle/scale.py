@@ -37,6 +37,13 @@ def of_channels(table, shape, weights=None):
     return statistics(column, None if weights is None else np.repeat(weights, pixels))
 
 
+def given(text, are_bytes):
+    """24.51: the same of the numbers in `scale_numbers`."""
+    u = np.float32(255 if are_bytes else 1)
+    mean, deviation = (np.array(part.split(","), np.float32) * u for part in text.split("/"))
+    return mean, deviation, ONE / deviation
+
+
 def quartile(values, j):
     """17.16: the real number q(j) of an ascending list of Fractions."""
     i, h = divmod(j * (len(values) - 1), 4)

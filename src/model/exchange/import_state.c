@@ -12,6 +12,7 @@
 #include "device/notes.h"
 #include "model/exchange/state_dict.h"
 #include "model/formats/recipe_options.h"
+#include "model/recipe/scale_numbers.h"
 #include <quern/import.h>
 #include <stdio.h>
 #include <string.h>
@@ -223,12 +224,14 @@ static qn_status make_recipe(import *i, const qn_train_options *job, const qn_da
     qn__shards_digest(&i->state.shards, digest);
     qn__hex(digest, i->recipe.init_from);
     qn__recipe_tidy(&i->recipe);
-    if (qn__scale_count(&i->recipe) == 0 && !qn__recipe_fills(&i->recipe))
+    if ((i->recipe.scale_numbers || qn__scale_count(&i->recipe) == 0) &&
+        !qn__recipe_fills(&i->recipe))
         return qn__network_program(&i->recipe.network, qn__recipe_input(&i->recipe), i->layer,
                                    &i->parameters, err);
     qn__fail(err, QN_USAGE, "the file has no means and deviations of inputs");
     qn__at(err, "`train.scale`");
-    return qn__remedy(err, QN_USAGE, "use `train.scale` none, unit or fraction");
+    return qn__remedy(err, QN_USAGE,
+                      "use `train.scale` none, unit, fraction or imagenet, or give the numbers");
 }
 
 static qn_status make_model(import *i, const qn_train_options *job, const qn_data *like,
@@ -242,7 +245,13 @@ static qn_status make_model(import *i, const qn_train_options *job, const qn_dat
         status = map_layers(i, err);
     if (status == QN_OK)
         note_skipped(i);
-    const qn__fitted fitted = {.parameter = i->parameter, .target_deviation = 1.0f};
+    qn__scale_numbers numbers = {0};
+    float mean[QN__SCALE_CHANNELS], deviation[QN__SCALE_CHANNELS];
+    if (status == QN_OK && i->recipe.scale_numbers)
+        status = qn__scale_numbers_parse(i->recipe.scale_numbers, &numbers, err);
+    qn__scale_numbers_of_items(&numbers, 1, mean, deviation);
+    const qn__fitted fitted = {
+        .parameter = i->parameter, .mean = mean, .deviation = deviation, .target_deviation = 1.0f};
     return status == QN_OK ? qn__model_create(&i->recipe, &fitted, out, err) : status;
 }
 

@@ -13,6 +13,7 @@
 #include "model/recipe/defaults.h"
 #include "model/recipe/model_source.h"
 #include "model/recipe/option_rows.h"
+#include "model/recipe/scale_numbers.h"
 #include "model/recipe/stages.h"
 #include "model/recipe/tables.h"
 #include <quern/defaults.h>
@@ -30,9 +31,29 @@ static qn_status find(const qn__table *table, const char *name, int *value, qn_e
     return name != NULL ? qn__table_find(table, name, value, err) : QN_OK;
 }
 
+/* Means and deviations that are asked for. */
+static qn_status find_scale_numbers(const char *given, qn__recipe *r, qn_error *err) {
+    qn__scale_numbers numbers;
+    char text[QN__SCALE_NUMBERS_TEXT];
+    const qn_status status = qn__scale_numbers_parse(given, &numbers, err);
+    if (status != QN_OK)
+        return status;
+    if (r->init_scale == QN__INIT_SCALE_KEEP) {
+        qn__fail(err, QN_USAGE, "the scaling of a model is kept, and numbers for it are given");
+        qn__at(err, "`train.scale`, `train.init_scale`");
+        return qn__remedy(err, QN_USAGE, "leave one of them out");
+    }
+    qn__scale_numbers_text(&numbers, text);
+    r->scale = QN__SCALE_CHANNEL;
+    r->scale_numbers = qn__copy_text(text, err);
+    return r->scale_numbers ? QN_OK : QN_MEMORY;
+}
+
 /* What is asked for, or what suits the data. `picture`: what qn__is_picture says of it. */
 static qn_status find_scale(const qn_train_options *o, int picture, qn__recipe *r, qn_error *err) {
     int scale;
+    if (o->scale != NULL && qn__scale_numbers_meant(o->scale))
+        return find_scale_numbers(o->scale, r, err);
     if (o->scale != NULL) {
         const qn_status status = qn__table_find(&qn__scalings, o->scale, &scale, err);
         r->scale = status == QN_OK ? (qn__scale)scale : r->scale;

@@ -87,4 +87,6 @@ void qn__options_give(const qn__recipe *from, qn_train_options *to) {
         else if (o->open.field)
             give(o, qn__option_in(o, from), (char *)to + o->open.offset);
     }
+    if (from->scale_numbers)
+        to->scale = from->scale_numbers;
 }

@@ -51,7 +51,10 @@ const qn__option qn__options[] = {
            "give a number between 0 and 1, such as 0.1, or a file"),
      .range = BELOW_ONE},
     {KEY("scale", 1, NAME, scale), OPTION(scale, "scale", NAME), .ruled = 1,
-     NAMES(qn__scalings, SCALE), HELP(DATA, 1, "NAME", "how inputs are scaled"),
+     NAMES(qn__scalings, SCALE),
+     HELP(DATA, 1, "NAME",
+          "how inputs are scaled; or means and deviations of channels, of values from 0 to 1: "
+          "0.5,0.5,0.5/0.25,0.25,0.25"),
      ALSO("normalize normalise normalization standardize standardise scaler scaling rescale")},
     {KEY("model", 1, NETWORK, network), OPTION(model, "model", TEXT),
      .open.from = QN_CHOICE_ACTIVATION,
@@ -231,6 +234,8 @@ const qn__option qn__options[] = {
 
     {KEY("rules", 7, TEXT, rules)},
     {KEY("date_format", 7, TEXT, date_format)},
+
+    {KEY("scale_numbers", 8, TEXT, scale_numbers)},
     {.key = NULL},
 };
 

@@ -81,6 +81,8 @@ typedef struct qn__recipe {
     /* From here on contract 7. */
     char *rules;       /* of reading, as qn__rules_text writes them; NULL: none */
     char *date_format; /* of CSV files, as strptime has it; NULL: as ISO 8601 */
+    /* From here on contract 8. */
+    char *scale_numbers; /* as qn__scale_numbers_text writes them; NULL: they are fitted */
 } qn__recipe;
 
 /* The distribution of the initial weights, `auto` only where it depends on the layer. */

@@ -112,6 +112,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     if (status == QN_OK)
         status = qn__recipe_check_resize(recipe, err);
     if (status == QN_OK)
+        status = qn__recipe_check_scale_numbers(recipe, err);
+    if (status == QN_OK)
         status = check_rules(recipe, err);
     if (status == QN_OK && recipe->date_format)
         status = qn__date_format_check(recipe->date_format, err);

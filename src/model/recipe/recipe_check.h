@@ -13,6 +13,7 @@ qn_status qn__recipe_check_network(const qn__recipe *r, qn_error *err);
 /* After the network. */
 qn_status qn__recipe_check_augment(const qn__recipe *r, qn_error *err);
 qn_status qn__recipe_check_class_weight(const qn__recipe *r, qn_error *err);
+qn_status qn__recipe_check_scale_numbers(const qn__recipe *r, qn_error *err);
 qn_status qn__recipe_check_resize(const qn__recipe *r, qn_error *err);
 
 #endif

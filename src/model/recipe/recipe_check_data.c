@@ -4,6 +4,7 @@
 #include "image/resize.h"
 #include "layer/axes.h"
 #include "model/recipe/recipe_check.h"
+#include "model/recipe/scale_numbers.h"
 #include "model/recipe/tables.h"
 #include <string.h>
 
@@ -184,6 +185,28 @@ qn_status qn__recipe_check_resize(const qn__recipe *r, qn_error *err) {
                              qn__fail(err, QN_USAGE,
                                       "images resized by \"%s\" do not have %u values", r->resize,
                                       r->features));
+}
+
+/* The text must have the form that recipes have; the shape was checked. */
+qn_status qn__recipe_check_scale_numbers(const qn__recipe *r, qn_error *err) {
+    qn__scale_numbers numbers;
+    char text[QN__SCALE_NUMBERS_TEXT];
+    const qn_status status =
+        r->scale_numbers ? qn__scale_numbers_parse(r->scale_numbers, &numbers, err) : QN_OK;
+    if (status != QN_OK || !r->scale_numbers)
+        return status;
+    qn__scale_numbers_text(&numbers, text);
+    if (strcmp(text, r->scale_numbers) != 0 || r->scale != QN__SCALE_CHANNEL ||
+        r->init_scale != QN__INIT_SCALE_FIT)
+        return qn__recipe_refuse(
+            err, "`train.scale`", "give `train.scale` as quern train takes it",
+            qn__fail(err, QN_USAGE, "the recipe's numbers of channels have another form"));
+    if (numbers.channels == r->shape.channels)
+        return QN_OK;
+    return qn__recipe_refuse(err, "`train.scale`", "give a mean and a deviation for each channel",
+                             qn__fail(err, QN_USAGE,
+                                      "there are numbers for %u channels, and the images have %u",
+                                      numbers.channels, r->shape.channels));
 }
 
 /* The text must have the form that recipes have; the shape was checked. */

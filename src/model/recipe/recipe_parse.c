@@ -64,7 +64,7 @@ static const char *read_text(reader *r, const char *key) {
 static int read_name(reader *r, const char *key, const qn__table *table) {
     const char *name = read_text(r, key);
     const qn__choice *row = qn__table_row(table, name, strlen(name));
-    if (row != NULL)
+    if (row != NULL && row->name == qn__table_name(table, row->value))
         return row->value;
     char what[160];
     snprintf(what, sizeof what, "unknown %s \"%.80s\"", table->what, name);

@@ -51,7 +51,11 @@ static const qn__choice scalings[] = {
      "zscore standardize standardise standardscaler normalize normalise"},
     {"channel", QN__SCALE_CHANNEL,
      "each channel of images shifted to mean 0 and scaled to standard deviation 1",
-     "channels perchannel channelwise imagenet rgb"},
+     "channels perchannel channelwise rgb"},
+    /* In a recipe this is `channel` with numbers (24.51). */
+    {"imagenet", QN__SCALE_CHANNEL,
+     "each channel by the mean and the deviation of ImageNet, as networks of torchvision",
+     "imagenet1k torchvision"},
     {"minmax", QN__SCALE_MINMAX, "each feature shifted and scaled to reach from 0 to 1",
      "minmaxscaler range zeroone 01"},
     {"robust", QN__SCALE_ROBUST,
