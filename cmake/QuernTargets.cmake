@@ -13,7 +13,7 @@ endfunction()
 
 # A library of quern-objects; further arguments as for add_library.
 function(quern_library target)
-    add_library(${target} ${ARGN} $<TARGET_OBJECTS:quern-objects>)
+    add_library(${target} ${ARGN} $<TARGET_OBJECTS:quern-objects> ${QUERN_TAKEN})
     target_include_directories(${target} PUBLIC
         "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
         "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
@@ -50,6 +50,35 @@ function(quern_build_plainly)
     if(QUERN_PLAIN_FLAGS AND plain)
         set_property(SOURCE ${plain} APPEND PROPERTY COMPILE_OPTIONS "${QUERN_PLAIN_FLAGS}")
     endif()
+    if(plain)
+        set_property(SOURCE ${plain} PROPERTY QUERN_PLAIN ON)
+    endif()
+    # A shared library of another tree may take these objects.
+    if(plain AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CROSSCOMPILING)
+        set_property(SOURCE ${plain} APPEND PROPERTY COMPILE_OPTIONS -fPIC -fno-semantic-interposition)
+    endif()
+endfunction()
+
+# QUERN_OBJECTS=TREE, a build of the same sources: its objects of what is built plainly are used in the
+# place of a compilation. What depends on an option of the build is compiled here. `taken` becomes the
+# objects.
+function(quern_take_objects variable target taken)
+    set(objects "")
+    set(sources ${${variable}})
+    if(QUERN_OBJECTS)
+        foreach(source IN LISTS ${variable})
+            get_source_file_property(plain "${source}" QUERN_PLAIN)
+            file(STRINGS "${source}" own REGEX "QN_HAVE_|build_info\\.h" LIMIT_COUNT 1)
+            file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${source}")
+            set(object "${QUERN_OBJECTS}/CMakeFiles/${target}.dir/${name}.o")
+            if(plain STREQUAL "ON" AND NOT own AND EXISTS "${object}")
+                list(APPEND objects "${object}")
+                list(REMOVE_ITEM sources "${source}")
+            endif()
+        endforeach()
+    endif()
+    set(${taken} "${objects}" PARENT_SCOPE)
+    set(${variable} "${sources}" PARENT_SCOPE)
 endfunction()
 
 # Headers are half of what compiling without optimisation costs. QUERN_GROUPS=FILE, lines of sources
