@@ -301,8 +301,9 @@ def test_programs(products):
 
 @pytest.mark.parametrize("option, other, says", [
     ("--fmad=false", "--fmad=" "true", "qn_trial: more or fewer fma"),
-    pytest.param("--ftz=false", "--ftz=true", "flushes to zero", marks=machine.LONG),
+    ("--ftz=false", "--ftz=true", "flushes to zero"),
 ])
+@machine.LONG  # test_words_refused shows what the checks find, without a compilation of five seconds
 def test_ptx_refused(option, other, says):
     """The checks above find a text compiled otherwise."""
     wrong = complaints(compiled(80, ((option, other),), 1))
@@ -347,6 +348,7 @@ def test_functions_of_kernels():
     ("add.f32", "leaves its rounding"), ("mul.rn.f64", "double precision"),
     ("div.full.f32", "not a rounded operation"), ("sqrt.approx.f32", "not a rounded operation"),
     ("mad.rn.f32", "contracted"), ("fma.rn.ftz.f32", "flushes to zero"),
+    ("fma.rn.f32", "qn_fetch: more or fewer fma"), ("mul.rn.f32", "qn_trial: more or fewer fma"),
 ])
 def test_words_refused(word, says):
     body = "".join(f".entry {name}(\n)\n{{\n\t{word} %f1;\n}}\n" for name in WRITTEN_FMA)
