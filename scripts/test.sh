@@ -47,4 +47,4 @@ echo "test: compilers, processors and threads; $cores at a time, logs of builds 
 export QUERN_TEST_TURNS="$((cores + 1))"
 unset QUERN
 exec .venv/bin/python -m pytest -p no:cacheprovider --verbose --color=no -rsw --tb=short \
-    --durations=8 --timeout=900 -o tmp_path_retention_policy=failed --numprocesses="$((cores + 3))" --dist=worksteal "${@:-tests}"
+    --durations=8 --timeout=900 -o tmp_path_retention_policy=failed --numprocesses="$((cores + 4))" --dist=worksteal "${@:-tests}"
