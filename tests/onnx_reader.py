@@ -133,6 +133,8 @@ OPERATORS = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide,
     "Equal": np.equal, "Greater": np.greater, "Where": np.where, "IsNaN": np.isnan,
     "Relu": lambda x: np.maximum(x, 0), "Tanh": np.tanh, "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "Clip": lambda x, low, high: np.clip(x, low, high),
+    "HardSigmoid": lambda x, alpha, beta: np.clip(x * alpha + beta, 0, 1),
     "LeakyRelu": lambda x, alpha: np.where(x < 0, x * alpha, x), "Erf": np.vectorize(erf),
     "Softmax": softmax, "Identity": lambda x: x, "Reshape": reshape,
     "Flatten": lambda x: x.reshape(len(x), -1),

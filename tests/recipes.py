@@ -466,6 +466,11 @@ EIGHTH = {
                             " --scale 0.5,0.25,0,0.485/0.25,0.5,1,0.229"),
     "scale-numbers-floats": SMALL + TWO + "--data {decimals} --label last --shape 1x7x7 --scale 0.125/3"
                             " --loss cross-entropy --lr 0.05",
+    # 24.10: with dropout, before pixels and in the last layer; in integers, whose padding is not 0
+    "hard": pixels("conv 6 3x3 stride 3 hardswish dropout 0.2; maxpool 2; conv 9 3x3 relu6; dense 16 hardsigmoid",
+                   "--lr 0.1"),
+    "i14-hard": IDX + SMALL + '--model "dense 33 hardswish dropout 0.2; dense 18 hardsigmoid; dense 12 relu6; dense 10'
+                ' hardsigmoid" --loss mse --lr 0.2 --arith i14',
 }
 
 RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS | EIGHTH

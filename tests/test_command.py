@@ -203,7 +203,7 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "-o", "x", "--loss", "nll"], 'did you mean "cross-entropy"?'),
     (["train", "-o", "x", "--loss", "mean_squared_error"], 'did you mean "mse"?'),
     (["train", "-o", "x", "--arith", "bf16"], 'did you mean "i14"?'),
-    (["train", "-o", "x", "--model", "dense 5 relu6; dense 10 softmax"], '"relu" is nearest'),
+    (["train", "-o", "x", "--model", "dense 5 elu; dense 10 softmax"], '"relu" is nearest'),
     (["train", "-o", "x", "--optimizer", "adagrad"], 'Quern does not have it, and "adam" is nearest'),
 ])
 def test_bad_usage(run_quern, tmp_path, words, says):

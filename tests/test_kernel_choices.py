@@ -19,7 +19,7 @@ SOURCES = builds.ROOT / "src"
 
 # (file, a row, the new row, a function that the text then lacks), by choice.
 ROWS = {
-    "activation": ("kernels/step.h", "KIND(SILU, silu)", "KIND(NEW, new)", "activate_new"),
+    "activation": ("kernels/step.h", "KIND(HARDSIGMOID, hardsigmoid)", "KIND(NEW, new)", "activate_new"),
     "optimiser": ("kernels/step.h", "KIND(NESTEROV, nesterov, 1u)", "KIND(NEW, new, 1u)", "update_new"),
     "scaling": ("kernels/step.h", "KIND(FRACTION, fraction)", "KIND(NEW, new)", "scale_new"),
     "loss": ("kernels/training/losses.inc", "SUM(HUBER, huber)", "SUM(NEW, new)", "loss_chain_new"),
@@ -27,7 +27,7 @@ ROWS = {
 }
 
 # The last value of each enum of num/program.h that has a list or, for arithmetics, a switch.
-VALUES = {"activation": "QN__ACT_SILU", "optimiser": "QN__OPT_NESTEROV",
+VALUES = {"activation": "QN__ACT_HARDSIGMOID", "optimiser": "QN__OPT_NESTEROV",
           "scaling": "QN__SCALE_ROBUST", "loss": "QN__LOSS_BINARY", "arithmetic": "QN__ARITH_I21"}
 
 

@@ -288,14 +288,13 @@ def network_in_doubles(layers, x, labels, loss):
     for weight, bias, activation in layers:
         z = a @ weight.T + bias
         a = {
-            "none": z,
-            "relu": np.maximum(z, 0),
-            "tanh": np.tanh(z),
+            **{"none": z, "relu": np.maximum(z, 0), "tanh": np.tanh(z)},
             "sigmoid": 1 / (1 + np.exp(-z)),
             "softmax": np.exp(z) / np.exp(z).sum(axis=1, keepdims=True),
             "leaky_relu": np.where(z > 0, z, 0.01 * z),
             "gelu": z * np.vectorize(math.erfc)(-z / math.sqrt(2)) / 2,
-            "silu": z / (1 + np.exp(-z)),
+            **{"silu": z / (1 + np.exp(-z)), "hardswish": z * np.clip(z / 6 + 0.5, 0, 1)},
+            **{"relu6": np.clip(z, 0, 6), "hardsigmoid": np.clip(z / 6 + 0.5, 0, 1)},
         }[activation]
     rows = np.arange(len(x))
     if loss == "cross-entropy":
@@ -316,7 +315,7 @@ def network_in_doubles(layers, x, labels, loss):
 DELTA = F(0.3)  # of huber
 
 
-@pytest.mark.parametrize("hidden", ["relu", "tanh", "sigmoid", "leaky_relu", "gelu", "silu"])
+@pytest.mark.parametrize("hidden", [a for a in network.ACTIVATIONS if a not in ("none", "softmax")])
 @pytest.mark.parametrize(
     "last,loss",
     [("softmax", "cross-entropy"), ("sigmoid", "binary"), ("none", "real mae"), ("tanh", "real huber"),

@@ -57,9 +57,9 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *
  * GATE: step M, Y M, S M, D M, numbers M, height u, width u, out u, layer u, activation u,
  * threshold u, keep f, seed U
- *     For gelu and silu (17.2), which FORWARD leaves out: Y[items * pixels][ld(out)] =
- *     activation(Y), and S is the derivative there, which ERRORS takes for Y. With threshold, D = Y
- *     after dropout.
+ *     For gelu, silu and hardswish (17.2, 24.10), which FORWARD leaves out: Y[items *
+ * pixels][ld(out)] = activation(Y), and S is the derivative there, which ERRORS takes for Y. With
+ * threshold, D = Y after dropout.
  *
  * LOSS: step M, Y M, targets M, weight M, loss M, classes M, scores M, finite M, E M, out u,
  * activation u, kind u, delta f, factor f, flags u

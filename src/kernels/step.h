@@ -127,7 +127,10 @@ typedef struct qn_taps {
     KIND(SOFTMAX, softmax)                                                                         \
     KIND(LEAKY_RELU, leaky_relu)                                                                   \
     KIND(GELU, gelu)                                                                               \
-    KIND(SILU, silu)
+    KIND(SILU, silu)                                                                               \
+    KIND(RELU6, relu6)                                                                             \
+    KIND(HARDSWISH, hardswish)                                                                     \
+    KIND(HARDSIGMOID, hardsigmoid)
 #define QN_OPTIMIZERS(KIND)                                                                        \
     KIND(SGD, sgd, 0u)                                                                             \
     KIND(MOMENTUM, momentum, 1u)                                                                   \

@@ -226,6 +226,21 @@ static void softmax(qn__reference *r, uint32_t n, const float *z, float *y) {
     r->sum = s;
 }
 
+/* 24.10. A NaN stays, and so it does in the other functions. */
+static float hardsigmoid(float z) {
+    const float t = z + 3.0f, above = t < 0.0f ? 0.0f : t;
+    return (above > 6.0f ? 6.0f : above) * 0x1.555556p-3f;
+}
+
+static float hardswish_slope(float z) {
+    if (z <= -3.0f)
+        return 0.0f;
+    if (z >= 3.0f)
+        return 1.0f;
+    const float third = z * 0x1.555556p-2f;
+    return third + 0.5f;
+}
+
 /* 6.4, the others */
 static float activated(qn__activation activation, float z) {
     switch (activation) {
@@ -241,6 +256,12 @@ static float activated(qn__activation activation, float z) {
         return qn__gelu(z);
     case QN__ACT_SILU:
         return qn__silu(z);
+    case QN__ACT_RELU6:
+        return z <= 0.0f ? 0.0f : z > 6.0f ? 6.0f : z;
+    case QN__ACT_HARDSWISH:
+        return z * hardsigmoid(z);
+    case QN__ACT_HARDSIGMOID:
+        return hardsigmoid(z);
     case QN__ACT_NONE:
     case QN__ACT_SOFTMAX:
         break;
@@ -411,7 +432,7 @@ float qn__reference_loss(const qn__reference *r, const qn__reference_item *item)
     return own_loss(r, item->label) * weight_of(item);
 }
 
-/* 8.5, 17.2: the error e, before the activation of z whose output is y. */
+/* 8.5, 17.2, 24.10: the error e, before the activation of z whose output is y. */
 static float derive(qn__activation activation, float z, float y, float e) {
     switch (activation) {
     case QN__ACT_RELU:
@@ -426,6 +447,12 @@ static float derive(qn__activation activation, float z, float y, float e) {
         return e * qn__gelu_slope(z);
     case QN__ACT_SILU:
         return e * qn__silu_slope(z);
+    case QN__ACT_RELU6:
+        return y > 0.0f && y < 6.0f ? e : 0.0f;
+    case QN__ACT_HARDSWISH:
+        return e * hardswish_slope(z);
+    case QN__ACT_HARDSIGMOID:
+        return y > 0.0f && y < 1.0f ? e * 0x1.555556p-3f : 0.0f;
     case QN__ACT_NONE:
     case QN__ACT_SOFTMAX: /* 8.3 handles it */
         break;

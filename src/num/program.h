@@ -15,13 +15,17 @@ typedef enum qn__activation {
     QN__ACT_SOFTMAX, /* last layer only */
     QN__ACT_LEAKY_RELU,
     QN__ACT_GELU, /* this and the next: not in the last layer */
-    QN__ACT_SILU
+    QN__ACT_SILU,
+    QN__ACT_RELU6,
+    QN__ACT_HARDSWISH, /* not in the last layer */
+    QN__ACT_HARDSIGMOID
 } qn__activation;
 
-/* Whether the derivative needs the sum before the activation (docs/exactness.md 17.2); that of
- * others needs their output alone. */
+/* Whether the derivative needs the sum before the activation (docs/exactness.md 17.2, 24.10);
+ * that of others needs their output alone. */
 static inline int qn__keeps_slope(qn__activation activation) {
-    return activation == QN__ACT_GELU || activation == QN__ACT_SILU;
+    return activation == QN__ACT_GELU || activation == QN__ACT_SILU ||
+           activation == QN__ACT_HARDSWISH;
 }
 
 typedef enum qn__loss {

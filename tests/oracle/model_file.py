@@ -27,7 +27,10 @@ SIXTH = {"smoothing": 0, "clip": 0, "nesterov": 0, "augment": "", "resize": "", 
 SEVENTH = {"rules": "", "date_format": ""}
 # 24.1: those of contract 8, and its words.
 EIGHTH = {"scale_numbers": ""}
-EIGHTH_WORDS = re.compile(r"{[^}]*{")  # a block in a block
+EIGHTH_WORDS = re.compile("|".join((
+    r"\b(relu6|hardswish|hardsigmoid)\b",
+    r"{[^}]*{",  # a block in a block
+)))
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8

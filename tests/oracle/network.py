@@ -23,8 +23,10 @@ from products import Chains, units_of
 
 CHAINS = Chains()
 PARTS = re.compile(r"\s*residual\s*{|[|]|}[^;|}]*|[^;{|}]*[^;{|}\s][^;{|}]*")
-ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "softmax", "leaky_relu", "gelu", "silu")
+ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "softmax", "leaky_relu", "gelu", "silu", "relu6", "hardswish",
+               "hardsigmoid")
 SLOPE = F(0.01)  # 17.2
+THREE, SIX, SIXTH, THIRD = F(3), F(6), F(float.fromhex("0x1.555556p-3")), F(float.fromhex("0x1.555556p-2"))  # 24.10
 
 
 @dataclass
@@ -208,7 +210,8 @@ def initialise(layers, seed, rule):
             reached = taps * rows // layer.window.groups
         kind = rule
         if rule == "auto":
-            kind = "he" if layer.activation in ("relu", "leaky_relu", "gelu", "silu") else "glorot"
+            rectifies = layer.activation in ("relu", "leaky_relu", "gelu", "silu", "relu6", "hardswish")
+            kind = "he" if rectifies else "glorot"
         if kind == "glorot":
             limit = np.sqrt(F(6) / integer(depth + reached))
         elif kind == "he":
@@ -239,6 +242,12 @@ def softmax(z):
     return m, s, q / s
 
 
+def hardsigmoid(z):
+    """24.10."""
+    c = z + THREE
+    return np.where(c < 0, ZERO, np.where(c > SIX, SIX, c)) * SIXTH
+
+
 def activate(activation, z):
     """6.4: y from z."""
     if activation == "relu":
@@ -253,6 +262,12 @@ def activate(activation, z):
         return elementary.gelu(z)
     if activation == "silu":
         return elementary.silu(z)
+    if activation == "relu6":
+        return np.where(z <= 0, ZERO, np.where(z > SIX, SIX, z))
+    if activation == "hardswish":
+        return z * hardsigmoid(z)
+    if activation == "hardsigmoid":
+        return hardsigmoid(z)
     if activation == "softmax":
         return softmax(z)[2]
     return z
@@ -359,6 +374,12 @@ def through(activation, e, y, z):
         return e * elementary.gelu_slope(z)
     if activation == "silu":
         return e * elementary.silu_slope(z)
+    if activation == "relu6":
+        return np.where((y > 0) & (y < SIX), e, ZERO)
+    if activation == "hardswish":
+        return e * np.where(z <= -THREE, ZERO, np.where(z >= THREE, ONE, z * THIRD + F(0.5)))
+    if activation == "hardsigmoid":
+        return np.where((y > 0) & (y < ONE), e * SIXTH, ZERO)
     return e
 
 

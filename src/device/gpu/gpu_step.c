@@ -7,7 +7,7 @@
  * each FORWARD and each GRADIENT, two QUANTIZE_GRAINS before the latter, ABSMAX and
  * QUANTIZE_WEIGHTS for each layer after UPDATE. A driver that records repeats all launches in one
  * call. If a feed is not on the device, the values of its items are copied too, and 4 bytes for
- * each label and for each weight. A layer with gelu or silu adds a GATE. A shared step copies the
+ * each label and for each weight. A layer that keeps slopes adds a GATE. A shared step copies the
  * sums, 8 bytes a parameter, once to the host and once to the device. */
 #include "device/gpu/gpu_worker.h"
 #include "device/numeric.h"

@@ -27,7 +27,7 @@ typedef struct qn__gpu_layer {
     qn__gpu_memory output;    /* [rows][ld(channels)], before dropout */
     qn__gpu_memory dropped;   /* after it; no bytes without dropout */
     qn__gpu_memory moments;   /* batchnorm: of the grains of the last pass of training */
-    qn__gpu_memory slope;     /* of gelu and silu; no bytes for others */
+    qn__gpu_memory slope;     /* of activations that keep it; no bytes for others */
     /* For integer products (docs/exactness.md 15): weights as words along the inputs and, except in
      * the first layer, along the outputs; the offset in absmax_outputs. */
     qn__gpu_memory by_output, by_input;

@@ -136,6 +136,23 @@ static void add_gelu(qn__onnx_graph *g) {
     qn__onnx_step(g, "Mul", z.name, "gelu", QN__ONNX_NONE);
 }
 
+/* (z + 3) / 6, from 0 to 1. */
+static void add_hardsigmoid(qn__onnx_graph *g, const char *what) {
+    const qn__onnx_attribute line[] = {
+        {.name = "alpha", .form = QN__ONNX_REAL, .real = 1.0f / 6.0f},
+        {.name = "beta", .form = QN__ONNX_REAL, .real = 0.5f},
+        {.name = NULL}};
+    qn__onnx_step(g, "HardSigmoid", "", what, line);
+}
+
+static void add_relu6(qn__onnx_graph *g) {
+    char low[QN__ONNX_NAME], high[QN__ONNX_NAME], both[2 * QN__ONNX_NAME];
+    add_constant(g, "zero", 0.0f, low);
+    add_constant(g, "six", 6.0f, high);
+    snprintf(both, sizeof both, "%s %s", low, high);
+    qn__onnx_step(g, "Clip", both, "relu6", QN__ONNX_NONE);
+}
+
 static void add_activation(qn__onnx_graph *g, qn__activation activation) {
     const qn__onnx_attribute slope[] = {{.name = "alpha", .form = QN__ONNX_REAL, .real = 0.01f},
                                         {.name = NULL}};
@@ -165,6 +182,16 @@ static void add_activation(qn__onnx_graph *g, qn__activation activation) {
     case QN__ACT_SILU:
         qn__onnx_step(g, "Sigmoid", "", "gate", QN__ONNX_NONE);
         qn__onnx_step(g, "Mul", z.name, "silu", QN__ONNX_NONE);
+        break;
+    case QN__ACT_RELU6:
+        add_relu6(g);
+        break;
+    case QN__ACT_HARDSWISH: /* the operator HardSwish is younger */
+        add_hardsigmoid(g, "gate");
+        qn__onnx_step(g, "Mul", z.name, "hardswish", QN__ONNX_NONE);
+        break;
+    case QN__ACT_HARDSIGMOID:
+        add_hardsigmoid(g, "hardsigmoid");
         break;
     }
 }

@@ -7,18 +7,19 @@
 
 static const qn__choice activations[] = {
     {"none", QN__ACT_NONE, "the sums unchanged", "linear identity"},
-    {"relu", QN__ACT_RELU, "negative sums become 0",
-     "| relu6 elu selu celu crelu softplus squaredrelu"},
+    {"relu", QN__ACT_RELU, "negative sums become 0", "| elu selu celu crelu softplus squaredrelu"},
     {"tanh", QN__ACT_TANH, "hyperbolic tangent, -1 to 1", "| hardtanh softsign tanhshrink"},
-    {"sigmoid", QN__ACT_SIGMOID, "logistic function, 0 to 1",
-     "logistic expit | hardsigmoid logsigmoid"},
+    {"sigmoid", QN__ACT_SIGMOID, "logistic function, 0 to 1", "logistic expit | logsigmoid"},
     {"softmax", QN__ACT_SOFTMAX, "class probabilities; only for the last layer",
      "| logsoftmax sparsemax"},
     {"leaky_relu", QN__ACT_LEAKY_RELU, "negative sums are multiplied by 0.01",
      "leaky lrelu | prelu rrelu"},
     {"gelu", QN__ACT_GELU, "the sum times the normal distribution function of it; not last",
      "geluexact gelunew gelutanh"},
-    {"silu", QN__ACT_SILU, "the sum times its sigmoid; not last", "swish swish1 | hardswish mish"},
+    {"silu", QN__ACT_SILU, "the sum times its sigmoid; not last", "swish swish1 | mish"},
+    {"relu6", QN__ACT_RELU6, "negative sums become 0, and those above 6 become 6", NULL},
+    {"hardswish", QN__ACT_HARDSWISH, "the sum times its hardsigmoid; not last", "hswish hardsilu"},
+    {"hardsigmoid", QN__ACT_HARDSIGMOID, "(sum + 3) / 6, from 0 to 1", "hsigmoid"},
 };
 const qn__table qn__activations = {"activation", NULL, sizeof activations / sizeof *activations,
                                    activations};

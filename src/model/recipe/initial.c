@@ -4,9 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Whether it passes positive sums on and stops negative ones, more or less (6.2, 17.2). */
+/* Whether it passes positive sums on and stops negative ones, more or less (6.2, 17.2, 24.10). */
 static int is_rectifier(qn__activation activation) {
-    return activation == QN__ACT_RELU || activation >= QN__ACT_LEAKY_RELU;
+    return activation == QN__ACT_RELU ||
+           (activation >= QN__ACT_LEAKY_RELU && activation != QN__ACT_HARDSIGMOID);
 }
 
 /* The bound of a layer's weights. */

@@ -43,8 +43,8 @@ static void test_every_row_is_found(void **state) {
 static void test_values_are_all_there(void **state) {
     (void)state;
     const size_t counts[TABLES] = {
-        QN__ACT_SILU + 1,     QN__LOSS_BINARY + 1,     QN__OPT_ADAMW + 2, QN__INIT_LECUN + 1,
-        QN__SCALE_ROBUST + 2, QN__SCHEDULE_COSINE + 1, QN__ARITH_I21 + 1};
+        QN__ACT_HARDSIGMOID + 1, QN__LOSS_BINARY + 1,     QN__OPT_ADAMW + 2, QN__INIT_LECUN + 1,
+        QN__SCALE_ROBUST + 2,    QN__SCHEDULE_COSINE + 1, QN__ARITH_I21 + 1};
     for (size_t t = 0; t < TABLES; ++t) {
         assert_int_equal(all[t]->count, counts[t]);
         for (size_t v = 0; v < counts[t]; ++v) {
@@ -116,7 +116,7 @@ static void test_other_names(void **state) {
         {QN_CHOICE_LOSS, "nll", "cross-entropy"},
         {QN_CHOICE_LOSS, "mean_squared_error", "mse"},
         {QN_CHOICE_LOSS, "mes", "mse"},
-        {QN_CHOICE_ACTIVATION, "relu6", "relu"},
+        {QN_CHOICE_ACTIVATION, "elu", "relu"},
         {QN_CHOICE_ACTIVATION, "linear", "none"},
         {QN_CHOICE_INIT, "xavier_uniform", "glorot"},
         {QN_CHOICE_SCALE, "StandardScaler", "standard"},

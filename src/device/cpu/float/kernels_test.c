@@ -411,27 +411,48 @@ static void test_input(void **state) {
 
 /* ---- activations */
 
+static float hardsigmoid(float z) {
+    const float c = z + 3.0f;
+    return (c < 0.0f ? 0.0f : c > 6.0f ? 6.0f : c) * 0x1.555556p-3f;
+}
+
+static float slope_of(qn__activation activation, float z) {
+    const float third = z * 0x1.555556p-2f, inside = third + 0.5f;
+    return activation == QN__ACT_GELU   ? qn__gelu_slope(z)
+           : activation == QN__ACT_SILU ? qn__silu_slope(z)
+           : z <= -3.0f                 ? 0.0f
+           : z >= 3.0f                  ? 1.0f
+                                        : inside;
+}
+
 static float activated(qn__activation activation, float z) {
-    return activation == QN__ACT_RELU         ? (z <= 0.0f ? 0.0f : z)
-           : activation == QN__ACT_TANH       ? qn__tanh(z)
-           : activation == QN__ACT_SIGMOID    ? qn__sigmoid(z)
-           : activation == QN__ACT_LEAKY_RELU ? (z > 0.0f ? z : z * 0.01f)
-           : activation == QN__ACT_GELU       ? qn__gelu(z)
-           : activation == QN__ACT_SILU       ? qn__silu(z)
-                                              : z;
+    return activation == QN__ACT_RELU          ? (z <= 0.0f ? 0.0f : z)
+           : activation == QN__ACT_TANH        ? qn__tanh(z)
+           : activation == QN__ACT_SIGMOID     ? qn__sigmoid(z)
+           : activation == QN__ACT_LEAKY_RELU  ? (z > 0.0f ? z : z * 0.01f)
+           : activation == QN__ACT_GELU        ? qn__gelu(z)
+           : activation == QN__ACT_SILU        ? qn__silu(z)
+           : activation == QN__ACT_RELU6       ? (z <= 0.0f  ? 0.0f
+                                                  : z > 6.0f ? 6.0f
+                                                             : z)
+           : activation == QN__ACT_HARDSWISH   ? z * hardsigmoid(z)
+           : activation == QN__ACT_HARDSIGMOID ? hardsigmoid(z)
+                                               : z;
 }
 
 static float derived(qn__activation activation, float y, float e) {
-    return activation == QN__ACT_RELU         ? (y > 0.0f ? e : 0.0f)
-           : activation == QN__ACT_TANH       ? e * fmaf(-y, y, 1.0f)
-           : activation == QN__ACT_SIGMOID    ? e * (y * (1.0f - y))
-           : activation == QN__ACT_LEAKY_RELU ? (y > 0.0f ? e : e * 0.01f)
-           : qn__keeps_slope(activation)      ? e * y
-                                              : e;
+    return activation == QN__ACT_RELU          ? (y > 0.0f ? e : 0.0f)
+           : activation == QN__ACT_TANH        ? e * fmaf(-y, y, 1.0f)
+           : activation == QN__ACT_SIGMOID     ? e * (y * (1.0f - y))
+           : activation == QN__ACT_LEAKY_RELU  ? (y > 0.0f ? e : e * 0.01f)
+           : activation == QN__ACT_RELU6       ? (y > 0.0f && y < 6.0f ? e : 0.0f)
+           : activation == QN__ACT_HARDSIGMOID ? (y > 0.0f && y < 1.0f ? e * 0x1.555556p-3f : 0.0f)
+           : qn__keeps_slope(activation)       ? e * y
+                                               : e;
 }
 
 static void pointwise_body(const qn__cpu_kernels *k) {
-    for (int activation = QN__ACT_NONE; activation <= QN__ACT_SILU; ++activation)
+    for (int activation = QN__ACT_NONE; activation <= QN__ACT_HARDSIGMOID; ++activation)
         for (size_t count = 16; count <= 208; count += 16) {
             const qn__activation act = (qn__activation)activation;
             float *z = guarded_numbers(count, 1), *y = guarded_numbers(count, 1);
@@ -439,7 +460,7 @@ static void pointwise_body(const qn__cpu_kernels *k) {
             for (size_t i = 0; i < count; ++i) {
                 want[i] = activated(act, z[i]);
                 down[i] = derived(act, y[i], e[i]);
-                slope[i] = act == QN__ACT_GELU ? qn__gelu_slope(y[i]) : qn__silu_slope(y[i]);
+                slope[i] = slope_of(act, y[i]);
             }
             snprintf(how, sizeof how, "activation %d, count %zu", activation, count);
             k->activate(act, count, z);

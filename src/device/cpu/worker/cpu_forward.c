@@ -120,13 +120,14 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, i
     }
 }
 
-/* Columns after the last output hold 1/2 after sigmoid, and NaN where an input is infinite. They
- * do not count for the absmax of a block of integers. The chains of a layer above with several taps
- * or pixels run over them, and multiply them by weights of 0. */
+/* Columns after the last output hold 1/2 after sigmoid and hardsigmoid, and NaN where an input is
+ * infinite. They do not count for the absmax of a block of integers. The chains of a layer above
+ * with several taps or pixels run over them, and multiply them by weights of 0. */
 static int padding_matters(const qn__worker *w, uint32_t layer) {
     const qn__cpu_layer *l = &w->layer[layer];
     if (w->bits)
-        return l->layer->activation == QN__ACT_SIGMOID;
+        return l->layer->activation == QN__ACT_SIGMOID ||
+               l->layer->activation == QN__ACT_HARDSIGMOID;
     return l->clears && l->layer->to.channels % QN__PANEL > 0;
 }
 
