@@ -58,15 +58,20 @@ qn_status qn__scale_numbers_parse(const char *text, qn__scale_numbers *out, qn_e
                       QN__SCALE_CHANNELS);
 }
 
-void qn__scale_numbers_text(const qn__scale_numbers *numbers, char text[QN__SCALE_NUMBERS_TEXT]) {
+static void add_list(const float *value, uint32_t count, char *text) {
     char number[32];
-    text[0] = '\0';
-    for (uint32_t i = 0; i < 2 * numbers->channels; ++i) {
-        const uint32_t c = i % numbers->channels;
-        qn__float_text(i < numbers->channels ? numbers->mean[c] : numbers->deviation[c], number);
-        strcat(text, i == 0 ? "" : i == numbers->channels ? "/" : ",");
+    for (uint32_t c = 0; c < count; ++c) {
+        qn__float_text(value[c], number);
+        strcat(text, c ? "," : "");
         strcat(text, number);
     }
+}
+
+void qn__scale_numbers_text(const qn__scale_numbers *numbers, char text[QN__SCALE_NUMBERS_TEXT]) {
+    text[0] = '\0';
+    add_list(numbers->mean, numbers->channels, text);
+    strcat(text, "/");
+    add_list(numbers->deviation, numbers->channels, text);
 }
 
 void qn__scale_numbers_of_items(const qn__scale_numbers *numbers, int bytes, float *mean,
