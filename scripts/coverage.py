@@ -96,7 +96,7 @@ def table(title, lines, branches, key):
     for group, names in [*sorted(groups.items()), ("all", list(lines))]:
         some = [hit for n in names for hit in lines[n].values()]
         ways = [hit for n in names for hit in branches[n].values()]
-        print(f"{group:{width}}  {len(programs):8} {part(some)}  {len(ways):8} {part(ways)}")
+        print(f"{group:{width}}  {len(some):8} {part(some)}  {len(ways):8} {part(ways)}")
 
 
 def main():
