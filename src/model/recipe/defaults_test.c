@@ -210,9 +210,9 @@ static void test_no_text(void **state) {
     assert_string_equal(text, "");
     assert_int_equal(qn_default_text("train.model", text, sizeof text), 0);
     assert_string_equal(text, "");
-    assert_int_equal(qn_default_text("train.grain", text, 3), 1);
-    assert_int_equal(qn_default_text("train.grain", text, 2), 0);
-    assert_int_equal(qn_default_text("train.grain", text, 0), 0);
+    assert_int_equal(qn_default_text("cluster.rank_timeout", text, 3), 1);
+    assert_int_equal(qn_default_text("cluster.rank_timeout", text, 2), 0);
+    assert_int_equal(qn_default_text("cluster.rank_timeout", text, 0), 0);
     assert_int_equal(qn_default_model(0, text, sizeof text), 0);
     char model[QN__DEFAULT_MODEL_CAPACITY];
     assert_int_equal(qn_default_model(UINT32_MAX, model, sizeof model), 1);
