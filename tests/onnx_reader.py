@@ -104,10 +104,20 @@ def windows(x, shape, strides, dilations=(1, 1)):
 
 
 def conv(x, w, b, dilations, group, kernel_shape, pads, strides):
-    x = np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+    x = padded(x, pads)
     parts = [np.einsum("ncyxij,ocij->noyx", windows(part, kernel_shape, strides, dilations), kernel)
              for part, kernel in zip(np.split(x, group, 1), np.split(w, group))]
     return np.concatenate(parts, 1) + b[:, None, None]
+
+
+def padded(x, pads, value=0):
+    return np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])), constant_values=value)
+
+
+def average_pool(x, kernel_shape, pads, strides, count_include_pad=0):
+    sums = windows(padded(x, pads), kernel_shape, strides).sum((4, 5))
+    inside = windows(padded(np.ones_like(x), pads, count_include_pad), kernel_shape, strides)
+    return sums / inside.sum((4, 5))
 
 
 def each(vector, x):
@@ -140,8 +150,9 @@ OPERATORS = {
     "Flatten": lambda x: x.reshape(len(x), -1),
     "Gemm": lambda a, b, c, transB: a @ b.T + c if transB else a @ b + c,
     "Conv": conv,
-    "MaxPool": lambda x, kernel_shape, strides: windows(x, kernel_shape, strides).max((4, 5)),
-    "AveragePool": lambda x, kernel_shape, strides: windows(x, kernel_shape, strides).mean((4, 5)),
+    "MaxPool": lambda x, kernel_shape, pads, strides:
+        windows(padded(x, pads, -np.inf), kernel_shape, strides).max((4, 5)),
+    "AveragePool": average_pool,
     "GlobalAveragePool": lambda x: x.mean((2, 3), keepdims=True),
     "BatchNormalization": lambda x, weight, bias, mean, variance, epsilon:
         (x - each(mean, x)) / np.sqrt(each(variance, x) + epsilon) * each(weight, x) + each(bias, x),

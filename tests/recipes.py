@@ -454,6 +454,8 @@ INTEGER_BLOCKS |= {f"groups-{name}": f"{pixels(model, more)} --arith {name.split
 ]}
 # Contract 8.
 EIGHTH = {
+    "pools-pad": pixels("conv 5 3x3 stride 3 relu; maxpool 3 stride 2 pad 1; avgpool 3x2 stride 2x1 pad 1x0 uncounted;"
+                        " maxpool 2x3 ceil; avgpool 2 stride 1 pad 1; avgpool 2 ceil; dense 9 tanh", "--lr 0.1"),
     "layers-300": IDX + "--seed 3 --batch 150 --epochs 1 --lr 0.1 --loss mse --model '"
                   + "dense 4 none; " * 290 + "dense 4 tanh dropout 0.2; " * 9 + "dense 10 none'",
     # Outputs that two to five layers read; three normalisations share the errors of a sum.

@@ -12,7 +12,22 @@ static uint32_t fitting(const qn__window *w, int d, uint32_t in) {
     return padded < reach ? 0 : (padded - reach) / w->stride[d] + 1;
 }
 
-/* A window that fits. Pools have no padding and no dilation; every convolution output reads at
+/* A pool with padding, or whose last windows reach beyond it; a mean that counts what lies inside.
+ */
+static void draw_pool_words(test_case *c, qn__layer *l) {
+    const qn__window *w = &l->window;
+    uint32_t *out[2] = {&l->to.height, &l->to.width};
+    const uint32_t in[2] = {l->from.height, l->from.width};
+    const int ceil = below(c, 3) == 0;
+    for (int d = 0; d < 2; ++d) {
+        const uint32_t next = *out[d] * w->stride[d];
+        *out[d] += ceil && next < in[d] + w->pad[d] && next + w->kernel[d] > in[d] + 2 * w->pad[d];
+    }
+    l->partial =
+        l->kind == QN__LAYER_AVGPOOL && (ceil || below(c, 2)) && w->kernel[0] * w->kernel[1] > 1;
+}
+
+/* A window that fits. Pools have no dilation; every convolution output reads at
  * least one pixel. */
 static void draw_window(test_case *c, qn__layer *l) {
     qn__window *w = &l->window;
@@ -24,13 +39,17 @@ static void draw_window(test_case *c, qn__layer *l) {
             w->kernel[d] = 1 + below(c, in[d] < 5 ? in[d] : 5);
             w->stride[d] = below(c, 2) ? 1 : 1 + below(c, 3);
             w->dilation[d] = conv && below(c, 4) == 0 ? 1 + below(c, 3) : 1;
-            w->pad[d] = conv ? below(c, w->dilation[d] * (w->kernel[d] - 1) / 2 + 1) : 0;
-            if (l->kind == QN__LAYER_GLOBALPOOL)
+            w->pad[d] = conv ? below(c, w->dilation[d] * (w->kernel[d] - 1) / 2 + 1)
+                             : below(c, 2) * below(c, w->kernel[d] / 2 + 1);
+            if (l->kind == QN__LAYER_GLOBALPOOL) {
                 w->kernel[d] = in[d];
-            if (l->kind == QN__LAYER_GLOBALPOOL)
                 w->stride[d] = 1;
+                w->pad[d] = 0;
+            }
             *out[d] = fitting(w, d, in[d]);
         } while (*out[d] == 0);
+    if (l->kind == QN__LAYER_MAXPOOL || l->kind == QN__LAYER_AVGPOOL)
+        draw_pool_words(c, l);
 }
 
 /* Depthwise, or any number of groups. */
@@ -116,6 +135,7 @@ static uint32_t draw_rest(test_case *c, uint32_t begin, uint32_t i, qn__shape fr
     }
     *aside = *main;
     aside->skip = i - begin;
+    aside->partial = 0;
     if (main->kind == QN__LAYER_AVGPOOL)
         aside->kind = QN__LAYER_MAXPOOL;
     else
@@ -207,6 +227,7 @@ static qn__shape draw_halving(test_case *c, qn__layer *l, qn__shape from) {
     for (int d = 0; d < 2; ++d) {
         l->window.kernel[d] = 2 + below(c, 2);
         l->window.stride[d] = 2;
+        l->window.pad[d] = below(c, 2);
     }
     l->to.height = fitting(&l->window, 0, from.height);
     l->to.width = fitting(&l->window, 1, from.width);

@@ -119,7 +119,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     with QN_PIXELS_CHAINS only. With QN_PIXELS_ADD the errors that B has are added first.
  *
  * POOL_FORWARD: step M, taps M, A M, Y M, index u, flags u, factor f
- *     16.5 with QN_POOL_MAX in flags, else 16.6; factor is r.
+ *     16.5 with QN_POOL_MAX in flags, else 16.6; factor is r, but with QN_POOL_PARTIAL, 24.21.
  *
  * POOL_ERRORS: step M, taps M, A M, E M, B M, index u, flags u, factor f
  *     The errors B of the pool's inputs A, from those of its outputs, E. With QN_POOL_ADD they are

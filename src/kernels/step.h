@@ -93,6 +93,7 @@ typedef struct qn_taps {
 #define QN_PIXELS_ADD 4u    /* to the errors that another reader of the layer gave (17.7) */
 #define QN_POOL_MAX 1u
 #define QN_POOL_ADD 2u
+#define QN_POOL_PARTIAL 4u
 #define QN_NORM_ERRORS 1u
 #define QN_NORM_ADD 2u
 #define QN_NORM_SHIFT 4u

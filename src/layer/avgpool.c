@@ -1,8 +1,5 @@
-/* avgpool K [stride S]: the mean of each window, channel by channel. */
+/* avgpool K [stride S] [pad P] [ceil] [uncounted]: the mean of each window, channel by channel. */
 #include "layer/pooling.h"
-
-/* 16.6 */
-static float share(const qn__layer *l) { return 1.0f / (float)qn__window_taps(l); }
 
 void qn__mean_forward(const qn__layer *l, int bits, const float *parameters, const float *a,
                       float *z) {
@@ -13,12 +10,14 @@ void qn__mean_forward(const qn__layer *l, int bits, const float *parameters, con
     for (uint32_t o = 0; o < l->out; ++o)
         z[o] = 0.0f;
     do {
-        qn__tap_find(l, t, &at); /* windows lie inside */
-        for (uint32_t c = 0; c < l->to.channels; ++c)
-            z[at.output + c] = z[at.output + c] + a[at.input + c];
+        if (qn__tap_find(l, t, &at))
+            for (uint32_t c = 0; c < l->to.channels; ++c)
+                z[at.output + c] = z[at.output + c] + a[at.input + c];
     } while (qn__tap_next(l, &t));
-    for (uint32_t o = 0; o < l->out; ++o)
-        z[o] = z[o] * share(l) + 0.0f;
+    for (uint32_t y = 0; y < l->to.height; ++y)
+        for (uint32_t x = 0; x < l->to.width; ++x)
+            for (uint32_t c = 0; c < l->to.channels; ++c, ++z)
+                *z = *z * qn__pool_share(l, y, x) + 0.0f;
 }
 
 void qn__mean_backward(const qn__layer *l, int bits, const float *parameters, const float *a,
@@ -32,9 +31,10 @@ void qn__mean_backward(const qn__layer *l, int bits, const float *parameters, co
     for (uint32_t k = 0; k < l->in; ++k)
         e[k] = 0.0f;
     do {
-        qn__tap_find(l, t, &at);
+        if (!qn__tap_find(l, t, &at))
+            continue;
         for (uint32_t c = 0; c < l->to.channels; ++c) {
-            const float part = delta[at.output + c] * share(l);
+            const float part = delta[at.output + c] * qn__pool_share(l, t.y, t.x);
             e[at.input + c] = e[at.input + c] + part;
         }
     } while (qn__tap_next(l, &t));
@@ -42,9 +42,11 @@ void qn__mean_backward(const qn__layer *l, int bits, const float *parameters, co
 
 const qn__layer_ops qn__avgpool = {.word = "avgpool",
                                    .also = "avgpool2d averagepool averagepooling2d avgpooling",
-                                   .syntax = "avgpool HEIGHTxWIDTH [stride S]",
+                                   .syntax =
+                                       "avgpool HEIGHTxWIDTH [stride S] [pad P] [ceil] [uncounted]",
                                    .bare = 1,
                                    .contract = 5,
+                                   .contract_of = qn__pool_contract,
                                    .parse = qn__pool_parse,
                                    .write = qn__pool_write,
                                    .make = qn__pool_make,

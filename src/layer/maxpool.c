@@ -1,15 +1,14 @@
-/* maxpool K [stride S]: the greatest value of each window, channel by channel. */
+/* maxpool K [stride S] [pad P] [ceil]: the greatest value of each window, channel by channel. */
 #include "layer/pooling.h"
 
 /* 16.5: where the greatest value of a window stands in the input; the first one of equals. */
 static size_t greatest(const qn__layer *l, uint32_t y, uint32_t x, uint32_t c, const float *a) {
     qn__tap t = {y, x, 0, 0};
     qn__places at;
-    qn__tap_find(l, t, &at); /* windows lie inside */
-    size_t best = at.input + c;
+    size_t best = SIZE_MAX;
     for (t.ky = 0; t.ky < l->window.kernel[0]; ++t.ky)
         for (t.kx = 0; t.kx < l->window.kernel[1]; ++t.kx)
-            if (qn__tap_find(l, t, &at) && a[at.input + c] > a[best])
+            if (qn__tap_find(l, t, &at) && (best == SIZE_MAX || a[at.input + c] > a[best]))
                 best = at.input + c;
     return best;
 }
@@ -41,9 +40,10 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
 
 const qn__layer_ops qn__maxpool = {.word = "maxpool",
                                    .also = "maxpool2d maxpooling maxpooling2d pool pooling",
-                                   .syntax = "maxpool HEIGHTxWIDTH [stride S]",
+                                   .syntax = "maxpool HEIGHTxWIDTH [stride S] [pad P] [ceil]",
                                    .bare = 1,
                                    .contract = 5,
+                                   .contract_of = qn__pool_contract,
                                    .parse = qn__pool_parse,
                                    .write = qn__pool_write,
                                    .make = qn__pool_make,

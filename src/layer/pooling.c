@@ -1,12 +1,60 @@
 #include "layer/pooling.h"
 
-qn_status qn__pool_parse(qn__tokens *tokens, qn__layer_text *layer) {
-    const qn_status status = qn__window_kernel(tokens, &layer->window);
-    if (status != QN_OK)
+static qn_status parse_pad(qn__tokens *tokens, qn__window *w) {
+    const size_t at = tokens->at;
+    const qn_status status = qn__tokens_pair(
+        tokens, "padding", 0, 127,
+        "a padding is as many pixels, at most half the window: \"maxpool 3 stride 2 pad 1\"",
+        w->pad);
+    if (status != QN_OK || (w->pad[0] <= w->kernel[0] / 2 && w->pad[1] <= w->kernel[1] / 2))
         return status;
+    return qn__tokens_fail(
+        tokens, at, "the padding is more than half the window",
+        "with more, a window could lie outside the input: make the padding smaller");
+}
+
+static qn_status parse_word(qn__tokens *tokens, int word, qn__layer_text *layer) {
+    if (word == 0)
+        return qn__window_stride(tokens, &layer->window);
+    qn__tokens_next(tokens);
+    if (word == 1)
+        return parse_pad(tokens, &layer->window);
+    *(word == 2 ? &layer->ceil : &layer->uncounted) = 1;
+    return QN_OK;
+}
+
+/* Without `uncounted` a mean would count the padding, but how much of it, a window beyond the
+ * padding does not say. */
+static qn_status check(qn__tokens *tokens, size_t ceil, const qn__layer_text *layer) {
+    const int padded = layer->window.pad[0] || layer->window.pad[1];
+    if (layer->kind != QN__LAYER_AVGPOOL || !layer->ceil || !padded || layer->uncounted)
+        return QN_OK;
+    return qn__tokens_fail(tokens, ceil, "with \"ceil\" the padding of avgpool cannot count",
+                           "write \"uncounted\" too, or leave \"ceil\" out");
+}
+
+qn_status qn__pool_parse(qn__tokens *tokens, qn__layer_text *layer) {
+    static const char *const word[] = {"stride", "pad", "ceil", "uncounted"};
+    const int words = layer->kind == QN__LAYER_AVGPOOL ? 4 : 3;
+    int seen[4] = {0};
+    size_t at[4] = {0};
+    qn_status status = qn__window_kernel(tokens, &layer->window);
     for (int d = 0; d < 2; ++d)
         layer->window.stride[d] = layer->window.kernel[d];
-    return qn__window_stride(tokens, &layer->window);
+    for (int i = 0; i < words && status == QN_OK; ++i) {
+        if (!qn__tokens_is(tokens, word[i]))
+            continue;
+        at[i] = tokens->at;
+        if (seen[i]++)
+            return qn__tokens_invalid(tokens, "a layer has only one", "take one of the two out");
+        status = parse_word(tokens, i, layer);
+        i = -1;
+    }
+    if (status == QN_OK)
+        status = check(tokens, at[2], layer);
+    if (!layer->window.pad[0] && !layer->window.pad[1])
+        layer->uncounted = 0; /* there is nothing to count */
+    return status;
 }
 
 void qn__pool_write(const qn__layer_text *layer, qn__text *text) {
@@ -14,14 +62,41 @@ void qn__pool_write(const qn__layer_text *layer, qn__text *text) {
     qn__text_add(text, " %ux%u", w->kernel[0], w->kernel[1]);
     if (w->stride[0] != w->kernel[0] || w->stride[1] != w->kernel[1])
         qn__window_write("stride", w->stride, text);
+    if (w->pad[0] || w->pad[1])
+        qn__window_write("pad", w->pad, text);
+    if (layer->ceil)
+        qn__text_add(text, " ceil");
+    if (layer->uncounted)
+        qn__text_add(text, " uncounted");
+}
+
+int qn__pool_contract(const qn__layer_text *layer) {
+    return layer->ceil || layer->window.pad[0] || layer->window.pad[1] ? 8 : 0;
 }
 
 qn_status qn__pool_make(const qn__layer_text *text, qn__shape from, uint64_t first,
                         qn__layer *layer, qn_error *err) {
-    return qn__window_make(text, from, from.channels, first, layer, err);
+    const qn_status status = qn__window_make(text, from, from.channels, first, layer, err);
+    layer->partial = text->kind == QN__LAYER_AVGPOOL && qn__window_taps(layer) > 1 &&
+                     (text->ceil || text->uncounted);
+    return status;
 }
 
 qn__flops qn__pool_flops(const qn__layer *layer) {
     const uint64_t flops = (uint64_t)layer->out * qn__window_taps(layer);
     return (qn__flops){flops, flops, 0};
+}
+
+/* Taps that lie inside in one direction. */
+static uint32_t inside(const qn__layer *l, int d, uint32_t at, uint32_t from) {
+    const int64_t begin = (int64_t)at * l->window.stride[d] - l->window.pad[d];
+    const int64_t end = begin + l->window.kernel[d];
+    return (uint32_t)((end < from ? end : from) - (begin > 0 ? begin : 0));
+}
+
+float qn__pool_share(const qn__layer *l, uint32_t y, uint32_t x) {
+    const uint32_t taps = l->partial
+                              ? inside(l, 0, y, l->from.height) * inside(l, 1, x, l->from.width)
+                              : qn__window_taps(l);
+    return 1.0f / (float)taps;
 }

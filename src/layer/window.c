@@ -55,16 +55,23 @@ static uint32_t extent(const qn__window *w, int d) {
     return w->dilation[d] * (w->kernel[d] - 1) + 1;
 }
 
-/* Pixels of the output in one direction; 0 where the window is larger than the input. */
-static uint32_t pixels(const qn__window *w, int d, uint32_t from) {
+/* Pixels of the output in one direction; 0 where the window is larger than the input. `ceil`: one
+ * more, where its window begins before the padding at the end. */
+static uint32_t pixels(const qn__window *w, int d, uint32_t from, int ceil) {
     const uint64_t whole = (uint64_t)from + 2 * (uint64_t)w->pad[d];
-    return whole < extent(w, d) ? 0 : (uint32_t)((whole - extent(w, d)) / w->stride[d] + 1);
+    if (whole < extent(w, d))
+        return 0;
+    const uint64_t last = (whole - extent(w, d)) / w->stride[d]; /* window that fits */
+    const uint64_t next = (last + 1) * w->stride[d];
+    const int more = ceil && last * w->stride[d] + extent(w, d) < whole && next < from + w->pad[d];
+    return (uint32_t)(last + 1) + (uint32_t)more;
 }
 
 qn_status qn__window_make(const qn__layer_text *text, qn__shape from, uint32_t channels,
                           uint64_t first, qn__layer *layer, qn_error *err) {
     const qn__window *w = &text->window;
-    const qn__shape to = {channels, pixels(w, 0, from.height), pixels(w, 1, from.width), from.axes};
+    const qn__shape to = {channels, pixels(w, 0, from.height, text->ceil),
+                          pixels(w, 1, from.width, text->ceil), from.axes};
     const uint64_t size = (uint64_t)to.height * to.width;
     *layer = (qn__layer){.kind = text->kind,
                          .from = from,

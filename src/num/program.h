@@ -114,6 +114,8 @@ typedef struct qn__layer {
                          layer has no parameters */
     uint32_t conv_groups; /* conv: the number of groups of channels, each convolved separately
                              (17.6); 0: one group */
+    int partial; /* avgpool: 1: a mean is that of the pixels of its window that lie inside (24.21)
+                  */
     qn__activation activation;
     uint32_t drop_threshold; /* 0: no dropout; docs/exactness.md 6.5 */
     float drop_keep;
@@ -139,7 +141,7 @@ static inline uint64_t qn__layer_end(const qn__layer *layer) {
 static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
     return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
            a->norm_groups == b->norm_groups && a->conv_groups == b->conv_groups &&
-           memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
+           a->partial == b->partial && memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
            memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
            memcmp(&a->window, &b->window, sizeof a->window) == 0;
 }

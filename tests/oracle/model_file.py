@@ -29,6 +29,7 @@ SEVENTH = {"rules": "", "date_format": ""}
 EIGHTH = {"scale_numbers": ""}
 EIGHTH_WORDS = re.compile("|".join((
     r"\b(relu6|hardswish|hardsigmoid)\b",
+    r"pool [^;]*\b(pad|ceil)\b",
     r"{[^}]*{",  # a block in a block
 )))
 # Words of section 17 in a model text.

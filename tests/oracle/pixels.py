@@ -29,16 +29,21 @@ class Window:
     """16.3: a window over an input (C, H, W)."""
 
     def __init__(self, kind, shape, size, stride=(1, 1), pad=(0, 0), dilation=(1, 1), channels=None,
-                 groups=1, depthwise=False):
+                 groups=1, depthwise=False, ceil=False, uncounted=False):
         self.kind, self.shape, self.size, self.stride = kind, shape, size, stride
         self.pad, self.dilation = pad, dilation
+        self.ceil, self.uncounted = ceil, uncounted
         self.groups, self.depthwise = shape[0] if depthwise else groups, depthwise
         self.reads = shape[0] // self.groups if kind == "conv" else shape[0]
         self.out = (channels or shape[0],) + tuple(
-            (shape[1 + d] + 2 * pad[d] - (dilation[d] * (size[d] - 1) + 1)) // stride[d] + 1
-            for d in (0, 1))
+            self.pixels(shape[1 + d], size[d], stride[d], pad[d], dilation[d]) for d in (0, 1))
         if min(self.out) < 1:
             raise SystemExit("oracle: a window is larger than its input")
+
+    def pixels(self, n, size, stride, pad, dilation):
+        """16.3, 24.20: pixels of the output in a direction with n of the input."""
+        m = (n + 2 * pad - (dilation * (size - 1) + 1)) // stride + 1
+        return m + (self.ceil and m > 0 and (m - 1) * stride + size < n + 2 * pad and m * stride < n + pad)
 
     def channels(self, c):
         """17.6: the input's channel that each output multiplies as its c-th."""
@@ -68,6 +73,7 @@ class Window:
             words.append(f"stride {plain(self.stride)}")
         if self.pad != (usual(self.size, self.dilation) if self.kind == "conv" else (0, 0)):
             words.append("pad none" if self.pad == (0, 0) else f"pad {plain(self.pad)}")
+        words += ["ceil"] * self.ceil + ["uncounted"] * (self.uncounted and self.pad != (0, 0))
         if self.dilation != (1, 1):
             words.append(f"dilation {plain(self.dilation)}")
         if self.depthwise or self.groups > 1:
@@ -83,7 +89,8 @@ class Window:
         if self.kind != "conv":
             s = np.zeros((len(a), *self.out[1:], self.out[0]), dtype=np.float32)
             for i, j in self.taps():
-                s = s + self.read(a, i, j)[0]
+                value, inside = self.read(a, i, j)
+                s = np.where(inside, s + value, s)
             return s * self.share() + ZERO
         acc = np.broadcast_to(bias, (len(a), *self.out[1:], self.out[0])).astype(np.float32)
         for i, j in self.taps():
@@ -138,16 +145,22 @@ class Window:
     # ---- 16.6
 
     def share(self):
-        """16.6: r."""
-        return ONE / integer(self.size[0] * self.size[1])
+        """16.6, 24.21: r of each output pixel."""
+        if not (self.ceil or self.uncounted):
+            return ONE / integer(np.array(self.size[0] * self.size[1]))
+        n = [sum((self.at(d, k) >= 0) & (self.at(d, k) < self.shape[1 + d]) for k in range(self.size[d]))
+             for d in (0, 1)]
+        return (ONE / integer(n[0][:, None] * n[1]))[:, :, None]
 
     def greatest(self, a):
-        """16.5: m, and the number of the tap that gave it."""
+        """16.5, 24.20: m, and the number of the tap that gave it."""
+        m, tap = None, -1
         for number, (i, j) in enumerate(self.taps()):
-            value = self.read(a, i, j)[0]
-            if number == 0:
-                m, tap = value, np.zeros(value.shape, dtype=np.int64)
-            m, tap = np.where(value > m, value, m), np.where(value > m, number, tap)
+            value, inside = self.read(a, i, j)
+            if m is None:
+                m, tap = value, np.full(value.shape, -1)
+            taken = inside & ((tap < 0) | (value > m))
+            m, tap = np.where(taken, value, m), np.where(taken, number, tap)
         return m, tap
 
     def backward(self, a, weight, delta):
@@ -171,7 +184,7 @@ class Window:
             elif self.kind == "maxpool":
                 old = np.where(tap[there] == number, old + d, old)
             else:
-                old = old + d * self.share()
+                old = old + d * np.broadcast_to(self.share(), (*self.out[1:], 1))[rows[:, None], columns]
             e[here] = old
         return e + ZERO
 
@@ -220,12 +233,13 @@ def parse(text, shape):
         return Window(kind, shape, shape[1:]), text
     numbers = re.match(r"(\d+)\s+(\S+)\s*" if kind == "conv" else r"()(\S+)\s*", text)
     text, size, words = text[numbers.end():], pair(numbers[2]), {}
-    while (more := ODD_WORDS.match(text) or re.match(r"(depthwise)\b()\s*", text)):
+    while (more := ODD_WORDS.match(text) or re.match(r"(depthwise|ceil|uncounted)\b()\s*", text)):
         words[more[1]], text = more[2], text[more.end():]
     stride = pair(words["stride"]) if "stride" in words else (1, 1) if kind == "conv" else size
     dilation = pair(words.get("dilation", "1"))
     if kind != "conv":
-        return Window(kind, shape, size, stride), text
+        return Window(kind, shape, size, stride, pair(words.get("pad", "0")), ceil="ceil" in words,
+                      uncounted="uncounted" in words), text
     pad = words.get("pad", "same")
     pad = ((0, 0) if pad == "none" else usual(size, dilation) if pad == "same" else pair(pad))
     return Window(kind, shape, size, stride, pad, dilation, int(numbers[1]), int(words.get("groups", 1)),

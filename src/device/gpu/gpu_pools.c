@@ -17,6 +17,7 @@ static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
     QN__PUSH_MEMORY(&c, backward ? qn__gpu_errors_of(w, (uint32_t)source) : &w->layer[i].output);
     QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS,
                      (l->kind == QN__LAYER_MAXPOOL ? QN_POOL_MAX : 0) |
+                         (l->partial ? QN_POOL_PARTIAL : 0) |
                          (backward && !qn__gpu_gives_first(w, i, source) ? QN_POOL_ADD : 0));
     QN__PUSH_FLOATS(&c, 1.0f / (float)qn__gpu_window_of(l));
     qn__gpu_launch_over(pass, backward ? QN__K_POOL_ERRORS : QN__K_POOL_FORWARD,

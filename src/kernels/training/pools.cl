@@ -1,36 +1,60 @@
 /* POOL_FORWARD and POOL_ERRORS (docs/exactness.md 16.5, 16.6): a lane has one number. An error
  * gathers from the windows that read its pixel. */
 
-/* Number of the tap with the greatest value of the window whose first pixel is (y, x): the first
- * one of equals. */
+/* The pixels from `begin` to `end` - 1 of one direction that a window reads. `first`: the position
+ * of its first tap, below 0 in the padding. */
+typedef struct qn_span {
+    qn_i32 first;
+    qn_u32 begin, end;
+} qn_span;
+
+QN_FN qn_span qn_span_of(QN_GLOBAL const qn_taps *taps, qn_u32 d, qn_u32 at, qn_u32 limit) {
+    qn_span s;
+    s.first = (qn_i32)(at * taps->stride[d]) + taps->first[d];
+    s.begin = s.first < 0 ? 0u : (qn_u32)s.first;
+    s.end = (qn_u32)(s.first + (qn_i32)taps->window[d]);
+    s.end = s.end < limit ? s.end : limit;
+    return s;
+}
+
+/* Number of the tap with the greatest value of a window: the first one of equals. */
 QN_FN qn_u32 qn_greatest(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL const float *A,
-                         qn_u32 y, qn_u32 x, qn_u32 c, float *value) {
-    const qn_u32 across = taps->window[1], count = taps->window[0] * across;
-    float m = A[qn_place_of_tap(taps, p, y, x, c)];
-    qn_u32 best = 0u;
+                         qn_span rows, qn_span columns, qn_u32 c, float *value) {
+    qn_u32 row = rows.begin, column = columns.begin;
+    float m = A[qn_place_of_tap(taps, p, row, column, c)];
     QN_ROLLED
-    for (qn_u32 tap = 1u; tap < count; ++tap) {
-        const qn_u32 i = tap / across;
-        const float v = A[qn_place_of_tap(taps, p, y + i, x + (tap - i * across), c)];
-        if (v > m) {
-            m = v;
-            best = tap;
+    for (qn_u32 y = rows.begin; y < rows.end; ++y) {
+        QN_ROLLED
+        for (qn_u32 x = columns.begin; x < columns.end; ++x) {
+            const float v = A[qn_place_of_tap(taps, p, y, x, c)];
+            if (v > m) {
+                m = v;
+                row = y;
+                column = x;
+            }
         }
     }
     *value = m;
-    return best;
+    return (qn_u32)((qn_i32)row - rows.first) * taps->window[1] +
+           (qn_u32)((qn_i32)column - columns.first);
 }
 
-QN_FN float qn_mean(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL const float *A, qn_u32 y,
-                    qn_u32 x, qn_u32 c, float factor) {
-    const qn_u32 across = taps->window[1], count = taps->window[0] * across;
+/* 16.6, 24.21: r; `whole`: of a window that counts all its taps. */
+QN_FN float qn_share_of(qn_span rows, qn_span columns, qn_u32 flags, float whole) {
+    const qn_u32 count = (rows.end - rows.begin) * (columns.end - columns.begin);
+    return (flags & QN_POOL_PARTIAL) != 0u ? qn_div(1.0f, (float)count) : whole;
+}
+
+QN_FN float qn_sum_of(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL const float *A,
+                      qn_span rows, qn_span columns, qn_u32 c) {
     float sum = 0.0f;
     QN_ROLLED
-    for (qn_u32 tap = 0u; tap < count; ++tap) {
-        const qn_u32 i = tap / across;
-        sum = sum + A[qn_place_of_tap(taps, p, y + i, x + (tap - i * across), c)];
+    for (qn_u32 y = rows.begin; y < rows.end; ++y) {
+        QN_ROLLED
+        for (qn_u32 x = columns.begin; x < columns.end; ++x)
+            sum = sum + A[qn_place_of_tap(taps, p, y, x, c)];
     }
-    return sum * factor;
+    return sum;
 }
 
 QN_KERNEL(128)
@@ -45,16 +69,18 @@ qn_pool_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     float z = 0.0f;
     if (s.column < taps->channels) {
         const qn_pixel p = qn_pixel_of(step, height, width, s.row);
-        const qn_u32 y = p.y * taps->stride[0], x = p.x * taps->stride[1];
+        const qn_span rows = qn_span_of(taps, 0u, p.y, taps->from_height);
+        const qn_span columns = qn_span_of(taps, 1u, p.x, taps->from_width);
         if ((flags & QN_POOL_MAX) != 0u)
-            qn_greatest(taps, p, A, y, x, s.column, &z);
+            qn_greatest(taps, p, A, rows, columns, s.column, &z);
         else
-            z = qn_mean(taps, p, A, y, x, s.column, factor);
+            z = qn_sum_of(taps, p, A, rows, columns, s.column) *
+                qn_share_of(rows, columns, flags, factor);
     }
     Y[(qn_u64)s.row * ld + s.column] = z + 0.0f;
 }
 
-/* The first window that reads pixel `at` of its direction. */
+/* The first window that reads pixel `at` of its direction, counted with the padding. */
 QN_FN qn_u32 qn_first_window(qn_u32 at, qn_u32 window, qn_u32 stride) {
     return at < window ? 0u : (at - window) / stride + 1u;
 }
@@ -75,23 +101,27 @@ qn_pool_errors(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     if (s.row >= step->items * height * width)
         return;
     const qn_pixel p = qn_pixel_of(step, height, width, s.row);
-    const qn_u32 end_y = qn_end_window(p.y, taps->stride[0], taps->height);
-    const qn_u32 end_x = qn_end_window(p.x, taps->stride[1], taps->width);
+    const qn_u32 at_y = (qn_u32)((qn_i32)p.y - taps->first[0]);
+    const qn_u32 at_x = (qn_u32)((qn_i32)p.x - taps->first[1]);
+    const qn_u32 end_y = qn_end_window(at_y, taps->stride[0], taps->height);
+    const qn_u32 end_x = qn_end_window(at_x, taps->stride[1], taps->width);
     const qn_u32 pixels = taps->height * taps->width;
     float e = 0.0f;
     QN_ROLLED
-    for (qn_u32 y = qn_first_window(p.y, taps->window[0], taps->stride[0]);
+    for (qn_u32 y = qn_first_window(at_y, taps->window[0], taps->stride[0]);
          y < end_y && s.column < taps->channels; ++y) {
+        const qn_span rows = qn_span_of(taps, 0u, y, height);
         QN_ROLLED
-        for (qn_u32 x = qn_first_window(p.x, taps->window[1], taps->stride[1]); x < end_x; ++x) {
+        for (qn_u32 x = qn_first_window(at_x, taps->window[1], taps->stride[1]); x < end_x; ++x) {
+            const qn_span columns = qn_span_of(taps, 1u, x, width);
             const float delta =
                 E[(qn_u64)qn_row_of(p, pixels, y * taps->width + x) * ld + s.column];
-            const qn_u32 top = y * taps->stride[0], left = x * taps->stride[1];
             float value;
             if ((flags & QN_POOL_MAX) == 0u)
-                e = e + delta * factor;
-            else if (qn_greatest(taps, p, A, top, left, s.column, &value) ==
-                     (p.y - top) * taps->window[1] + (p.x - left))
+                e = e + delta * qn_share_of(rows, columns, flags, factor);
+            else if (qn_greatest(taps, p, A, rows, columns, s.column, &value) ==
+                     (qn_u32)((qn_i32)p.y - rows.first) * taps->window[1] +
+                         (qn_u32)((qn_i32)p.x - columns.first))
                 e = e + delta;
         }
     }

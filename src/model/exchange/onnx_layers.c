@@ -54,9 +54,27 @@ static void add_conv(qn__onnx_graph *g, const qn__layer *l) {
     qn__onnx_step(g, "Conv", names, "sum", attributes);
 }
 
+/* Padding at the end of one direction, to where the last window reaches: with "ceil" it is more
+ * than at the begin. */
+static uint32_t pad_after(const qn__layer *l, int d) {
+    const uint32_t in[2] = {l->from.height, l->from.width}, out[2] = {l->to.height, l->to.width};
+    const qn__window *w = &l->window;
+    const uint32_t reach = (out[d] - 1) * w->stride[d] + w->kernel[d], whole = in[d] + w->pad[d];
+    return reach > whole + w->pad[d] ? reach - whole : w->pad[d];
+}
+
 static void add_pool(qn__onnx_graph *g, const qn__layer *l, const char *op) {
+    const qn__window *w = &l->window;
+    const int counts = l->kind == QN__LAYER_AVGPOOL && !l->partial;
     const qn__onnx_attribute attributes[] = {
-        pair("kernel_shape", l->window.kernel), pair("strides", l->window.stride), {.name = NULL}};
+        pair("kernel_shape", w->kernel),
+        {.name = "pads",
+         .form = QN__ONNX_INTS,
+         .count = 4,
+         .value = {w->pad[0], w->pad[1], pad_after(l, 0), pad_after(l, 1)}},
+        pair("strides", w->stride),
+        {.name = counts ? "count_include_pad" : NULL, .value = {1}},
+        {.name = NULL}};
     qn__onnx_unflatten(g, l->from);
     qn__onnx_step(g, op, "", "pool", attributes);
 }

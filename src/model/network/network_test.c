@@ -62,6 +62,10 @@ static void test_windows(void **state) {
     check_canonical("conv 8 3 pad 0 dilation 1x2 stride 2; dense 2",
                     "conv 8 3x3 stride 2 pad none dilation 1x2 none; dense 2 none");
     check_canonical("conv 8 2 pad none; dense 2", "conv 8 2x2 none; dense 2 none");
+    check_canonical("maxpool 3 CEIL pad 1x1 stride 2; dense 2",
+                    "maxpool 3x3 stride 2 pad 1 ceil; dense 2 none");
+    check_canonical("avgpool 3 uncounted pad 0x1 ceil; avgpool 2 uncounted; dense 2",
+                    "avgpool 3x3 pad 0x1 ceil uncounted; avgpool 2x2; dense 2 none");
     check_canonical("conv 8 2x3 pad 0x1; dense 2", "conv 8 2x3 pad 0x1 none; dense 2 none");
     check_canonical("conv 8 1 tanh dropout 0.5; dense 2",
                     "conv 8 1x1 tanh dropout 0.5; dense 2 none");
@@ -225,8 +229,15 @@ static void test_refused_windows(void **state) {
                   "CHANNELS HEIGHTxWIDTH [stride S]");
     check_refused("maxpool 2 relu; dense 2", "\"relu\" does not belong here", 11,
                   "maxpool HEIGHTxWIDTH [stride S]; brackets");
-    check_refused("maxpool 2 pad 1; dense 2", "\"pad\" does not belong here", 11,
-                  "[stride S]; brackets");
+    check_refused("maxpool 2 dilation 1; dense 2", "\"dilation\" does not belong here", 11,
+                  "[stride S] [pad P] [ceil]; brackets");
+    check_refused("maxpool 2 uncounted; dense 2", "\"uncounted\" does not belong here", 11, "ceil");
+    check_refused("maxpool 2x5 pad 2; dense 2", "the padding is more than half the window", 17,
+                  "smaller");
+    check_refused("maxpool 3 ceil pad 1 ceil; dense 2", "a layer has only one \"ceil\"", 22,
+                  "take one");
+    check_refused("avgpool 3 ceil pad 1; dense 2",
+                  "with \"ceil\" the padding of avgpool cannot count", 11, "uncounted");
     check_refused("globalpool 2; dense 2", "\"2\" does not belong here", 12, "globalpool; layers");
     check_refused("dense 2; conv 8 3", "the last layer is not dense", 10, "dense 10 softmax");
     check_refused("maxpool 2;", "the last layer is not dense", 1, "dense 10 softmax");

@@ -8,24 +8,61 @@
  * Gathering needs no lock, and a pixel adds its windows in ascending order whoever computes it. The
  * pass over the pixels is that of convolutions (cpu_walk_phases.c). */
 #include "device/cpu/worker/cpu_kinds.h"
+#include "layer/pooling.h"
 #include <string.h>
 
-/* Windows are within the picture. */
-static void run_forward(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
-                        const qn__cpu_walk_run *run, uint32_t panel, float *to) {
-    const float *a = qn__cpu_input(pass, l) + panel * l->in_stride;
+/* Taps first .. end - 1 of the window of position `at` lie inside. */
+static void inside(const qn__cpu_axis *axis, uint32_t at, uint32_t *first, uint32_t *end) {
+    const uint32_t begin = at * axis->stride; /* in the padded picture */
+    const uint32_t left = axis->limit + axis->pad - begin;
+    *first = begin < axis->pad ? axis->pad - begin : 0;
+    *end = axis->kernel < left ? axis->kernel : left;
+}
+
+/* Of the run from pixel x on: how many read the taps of x's own columns. */
+static uint32_t alike(const qn__cpu_axis *axis, uint32_t x, uint32_t pixels) {
+    uint32_t first, end, count = 1;
+    inside(axis, x, &first, &end);
+    if (first > 0)
+        return 1;
+    for (uint32_t f, e; count < pixels; ++count) {
+        inside(axis, x + count, &f, &e);
+        if (e != end)
+            break;
+    }
+    return count;
+}
+
+/* Pixels from x on, whose windows read the same columns of taps. */
+static void run_alike(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
+                      const qn__cpu_walk_run *run, uint32_t x, uint32_t pixels, const float *a,
+                      float *to) {
     const qn__cpu_axis *axis = l->outputs.axis;
     const size_t pixel = (size_t)pass->batch->items * QN__PANEL, row = axis[1].limit * pixel;
     const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
-    const float *from = a + run->y * axis[0].stride * row + run->x * axis[1].stride * pixel +
-                        (size_t)run->item * QN__PANEL;
+    uint32_t first[2], end[2], taps = 0;
     size_t *tap = pass->worker->core[thread].blocks;
-    uint32_t taps = 0;
-    for (size_t y = 0; y < axis[0].kernel; ++y)
-        for (size_t x = 0; x < axis[1].kernel; ++x)
-            tap[taps++] = y * row + x * pixel;
-    pass->worker->kernels->pool(run->pixels, count, taps, tap, axis[1].stride * pixel, from,
-                                l->kind->picks ? 0.0f : 1.0f / (float)taps, to);
+    inside(&axis[0], run->y, &first[0], &end[0]);
+    inside(&axis[1], x, &first[1], &end[1]);
+    for (uint32_t ky = first[0]; ky < end[0]; ++ky)
+        for (uint32_t kx = first[1]; kx < end[1]; ++kx)
+            tap[taps++] = (ky - first[0]) * row + (kx - first[1]) * pixel;
+    const float *from = a + (run->y * axis[0].stride + first[0] - axis[0].pad) * row +
+                        (x * axis[1].stride + first[1] - axis[1].pad) * pixel +
+                        (size_t)run->item * QN__PANEL;
+    const uint32_t counted = l->layer->partial ? taps : axis[0].kernel * axis[1].kernel;
+    pass->worker->kernels->pool(pixels, count, taps, tap, axis[1].stride * pixel, from,
+                                l->kind->picks ? 0.0f : 1.0f / (float)counted, to);
+}
+
+static void run_forward(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
+                        const qn__cpu_walk_run *run, uint32_t panel, float *to) {
+    const float *a = qn__cpu_input(pass, l) + panel * l->in_stride;
+    const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
+    for (uint32_t p = 0, pixels; p < run->pixels; p += pixels) {
+        pixels = alike(&l->outputs.axis[1], run->x + p, run->pixels - p);
+        run_alike(pass, thread, l, run, run->x + p, pixels, a, to + p * count);
+    }
 }
 
 /* The error that one window passes to a pixel of its picture at tap (ky, kx). `y`, `x`: the window.
@@ -38,15 +75,20 @@ static void unpool_one(const qn__cpu_pass *pass, const qn__cpu_layer *l,
     const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
     const size_t item = (size_t)run->item * QN__PANEL, pixel = pass->batch->items * QN__PANEL;
     const size_t at = (size_t)(y * axis[1].size + x) * pixel + item + panel * l->out_stride;
-    const float *input = l->input + panel * l->in_stride + item, *own = NULL;
+    const float *input = l->input + panel * l->in_stride + item;
+    uint32_t taps = 0; /* inside, up to the pixel's own */
     for (uint32_t t = 0; t <= tap; ++t) {
         const int64_t iy = qn__cpu_reads(&axis[0], (uint32_t)y, t / axis[1].kernel);
         const int64_t ix = qn__cpu_reads(&axis[1], (uint32_t)x, t % axis[1].kernel);
-        own = input + (size_t)(iy * axis[1].limit + ix) * pixel;
-        if (t < tap)
-            earlier[t] = own;
+        if (iy >= 0 && ix >= 0)
+            earlier[taps++] = input + (size_t)(iy * axis[1].limit + ix) * pixel;
     }
-    k->add_first(count, tap, earlier, own, l->output + at, l->error + at, error);
+    k->add_first(count, taps - 1, earlier, earlier[taps - 1], l->output + at, l->error + at, error);
+}
+
+/* 16.6, 24.21: of a pixel in the mean of window (y, x). */
+static float share(const qn__cpu_layer *l, uint32_t y, uint32_t x) {
+    return qn__pool_share(l->layer, y, x);
 }
 
 /* The errors of a run, one panel: windows in ascending order. */
@@ -67,7 +109,7 @@ static void run_back(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *
             if (l->kind->picks)
                 unpool_one(pass, l, run, panel, tap, y, x, pass->worker->core[thread].taps, error);
             else
-                k->add_scaled(count, 1.0f / (float)taps,
+                k->add_scaled(count, share(l, (uint32_t)y, (uint32_t)x),
                               l->error + panel * l->out_stride +
                                   (size_t)(y * axis[1].limit + x) * pixel +
                                   (size_t)run->item * QN__PANEL,
