@@ -132,7 +132,7 @@ void qn__point_at(qn_error *err, const char *name, const char *text, size_t at) 
         caret += i >= first;
     }
     size_t end = first;
-    for (; text[end] != '\0' && end < first + BEFORE + AFTER; used += n)
+    for (; end < first + BEFORE + AFTER && text[end] != '\0'; used += n)
         end += show(text + end, shown + used, &n);
     const char *before = first > 0 ? "..." : "", *after = text[end] != '\0' ? "..." : "";
     snprintf(err->where, sizeof err->where, "%s, column %zu:\n  %s%.*s%s\n  %*s^", name, column,

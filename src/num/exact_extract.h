@@ -56,7 +56,8 @@ QN_EXTRACT static inline int extract(const double *x, size_t count, int top,
     int exponent[QN__EXACT_LEVELS];
     for (int l = 0; l < QN__EXACT_LEVELS; l++) {
         exponent[l] = top + SPARE_BITS - l * LEVEL_BITS;
-        by[l] = (lanes){0} + ldexp(1.5, exponent[l]);
+        const double power = ldexp(1.5, exponent[l]);
+        by[l] = (lanes){0} + power;
     }
     for (size_t i = 0; i < count; i += QN_LANES) {
         lanes r = lanes_at(x + i);

@@ -74,6 +74,7 @@ static void write_column(const qn__columns_round *r, const qn__column_taker *t, 
     const qn__column_device *d = r->job->device;
     for (uint64_t c = 0; c < d->chunks; c++, to += KEYS + 1)
         if (c > 0 && d->target[c] == d->target[c - 1])
+            /* cppcheck-suppress overlappingWriteFunction; they are side by side */
             memcpy(to, to - (KEYS + 1), (KEYS + 1) * sizeof *to);
         else
             write_keys(qn__column_search_of(r, t, column, d->target[c]), to);

@@ -173,12 +173,12 @@ static int is_npz(const char *path) {
 
 static qn_status open_into(qn__zip_file *zipped, int file, const char *path, uint64_t size,
                            const char *part, int *taken, qn_error *err) {
-    const qn__zip_entry *entry;
+    const qn__zip_entry *entry = NULL;
     qn_status status = qn__zip_open(file, path, size, &zipped->zip, err);
     if (status == QN_OK)
         status =
             part ? find_part(zipped->zip, part, &entry, err) : find_only(zipped->zip, &entry, err);
-    *taken = status == QN_OK && entry;
+    *taken = entry && status == QN_OK;
     return *taken ? qn__zip_begin(zipped->zip, entry, &zipped->stream, err) : status;
 }
 

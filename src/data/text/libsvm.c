@@ -452,9 +452,11 @@ static qn_status fill(table *t, const qn_data_options *options, qn__pool *pool, 
 static qn_status append(qn__contents *all, qn__source *source, qn_error *err) {
     qn__contents text;
     const qn_status status = qn__source_contents(source, &text, err);
-    if (status != QN_OK || !all->memory) {
-        *all = text;
+    if (status != QN_OK)
         return status;
+    if (!all->memory) {
+        *all = text;
+        return QN_OK;
     }
     const size_t size = all->size + 1 + text.size;
     char *longer = realloc(all->memory, size + QN__DATA_MARGIN);
@@ -465,6 +467,7 @@ static qn_status append(qn__contents *all, qn__source *source, qn_error *err) {
         *all = (qn__contents){longer, size, longer};
     }
     qn__contents_release(&text);
+    /* cppcheck-suppress memleak; `all` has it */
     return longer ? QN_OK : qn__fail_memory(err, size, 1);
 }
 

@@ -78,9 +78,10 @@ static qn_status choose(qn__kmeans *k, uint64_t seed, uint32_t centre, uint32_t 
 qn_status qn__kmeans_begin(qn__kmeans *k, uint32_t count, uint64_t seed, double *centres,
                            qn_error *err) {
     const uint64_t items = k->data->items;
-    double *both = qn__alloc(items, 2 * sizeof *both, err), *buffer[2] = {both, both + items};
+    double *both = qn__alloc(items, 2 * sizeof *both, err);
     if (!both)
         return QN_MEMORY;
+    double *buffer[2] = {both, both + items};
     for (uint64_t i = 0; i < items; ++i)
         k->nearest[i] = (double)INFINITY;
     qn__kmeans_item(k, index_of(draw(seed, 0, 0), items), centres);
