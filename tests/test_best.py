@@ -123,3 +123,29 @@ def test_a_validation_file(data, quern, run_quern, tmp_path):
 def test_needs_validation_items(data, run_quern, tmp_path, more):
     done = run_quern(*words(data, tmp_path / "m.st", *more), status=2)
     assert "--valid 0.1" in done.stderr and not (tmp_path / "m.st").exists()
+
+
+def test_other_classes(quern, run_quern, tmp_path):
+    """A new last layer: the classes of the data, the columns of the model; replay and two ranks."""
+    def write(name, classes, columns="a,b,c"):
+        rows = (f"{i % 7},{i * 3 % 11},{i % len(classes)},{classes[i % len(classes)]}" for i in range(60))
+        (tmp_path / name).write_text("\n".join([f"{columns},y", *rows]) + "\n")
+        return ["train", "--data", tmp_path / name, "--label", "y", "--epochs", "2", "--batch", "16", "--grain", "4"]
+    start, out, twin = tmp_path / "s", tmp_path / "m", tmp_path / "t"
+    run_quern(*write("one.csv", ("cat", "dog", "owl")), "--model", "dense 8 relu; batchnorm; dense 3 softmax", "-o", start)
+    two = [*write("two.csv", ("ant", "bee", "cow", "fly")), "--init-from", start]
+    assert "for other classes add --new-last" in run_quern(*two, "-o", out, status=1).stderr
+    done = run_quern(*two, "--new-last", "-o", out)
+    said = done.stdout + done.stderr
+    assert 'the last layer, "dense 4 softmax", begins with new weights; the others are those of the model' in said
+    shown = run_quern("model", "show", out).stdout
+    assert "dense 8 relu; batchnorm none; dense 4 softmax" in shown and '"ant","bee","cow","fly"' in shown
+    ranks.run(quern, 2, *two, "--new-last", "--threads", "1", "--quiet", "-o", twin)
+    assert recipes.sha256(twin) == recipes.sha256(out)
+    assert "identical" in run_quern("replay", out, "--data", tmp_path / "two.csv", "--init-from", start).stdout
+    three = [*write("three.csv", ("ant", "bee"), "b,a,c"), "--new-last", "-o", out]
+    for more, words in ((["--init-from", start], 'has column 0 "a", the data column 0 "b"'),
+                        ([], "there is no model whose other layers could be taken"),
+                        (["--init-from", start, "--model", "dense 7 relu; batchnorm; dense 2 softmax"], 'layer 0 of the model')):
+        done = run_quern(*three, *more, status=None)
+        assert done.returncode != 0 and words in done.stderr, done.stderr

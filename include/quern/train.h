@@ -244,6 +244,12 @@ typedef struct qn_train_options {
     /* Messages that a user should get even where notes are not wanted: a checkpoint could not be
      * written. NULL: on_note gets them. */
     qn_note_fn on_warning;
+
+    /* One more of the recipe. 1: of `init_from` the training takes all layers but the last one,
+     * which begins with new weights and may have other outputs: the classes are those of the
+     * training data. Without `model` the layers are those of `init_from`, the last one with as many
+     * outputs as the labels need. 0 */
+    int new_last;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

@@ -25,8 +25,14 @@ qn_status qn__train_sets_first(const qn_train_options *options, qn__train_sets *
                                qn_error *err) {
     if (!options->table_of)
         return QN_OK;
-    return fit(options, qn__model_recipe_of(options->table_of), "the training data", &sets->train,
-               &sets->made[0], err);
+    const qn_status status = fit(options, qn__model_recipe_of(options->table_of),
+                                 "the training data", &sets->train, &sets->made[0], err);
+    if (status != QN_MISMATCH || options->table_of != options->init_from || !sets->train->labels)
+        return status;
+    return qn__remedy(
+        err, status,
+        "give data with the columns and classes of the model to start from; for other "
+        "classes add `train.new_last`");
 }
 
 qn_status qn__train_sets_others(const qn_train_options *options, const qn__recipe *recipe,

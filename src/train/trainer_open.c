@@ -16,6 +16,7 @@
 #include "train/trainer_state.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -498,11 +499,29 @@ static qn_status take_sets(qn_train *t, qn_error *err) {
     return status == QN_OK ? take_labels(t, err) : status;
 }
 
+static void note_new_last(const qn_train *t) {
+    const qn__network *network = &t->job.recipe.network;
+    qn__text text = {0};
+    if (!t->job.recipe.new_last || !qn__train_is_writer(t))
+        return;
+    qn__text_add(&text, "the last layer, \"");
+    qn__network_layer_text(&network->layer[network->layers - 1], &text);
+    qn__text_add(&text, "\", begins with new weights; the others are those of the model");
+    if (!text.failed)
+        qn__train_note(t, text.data);
+    free(text.data);
+}
+
 /* The parameters of another model, whose shapes were checked, instead of random ones. */
 static qn_status start_from(qn_train *t, const qn_model *model, qn_error *err) {
     if (!model)
         return QN_OK;
-    memcpy(t->job.state.parameters, qn__model_parameters(model), state_bytes(t));
+    const qn__program *program = &t->job.program;
+    const size_t bytes = t->job.recipe.new_last
+                             ? program->layer[program->layers - 1].weights * sizeof(float)
+                             : state_bytes(t);
+    memcpy(t->job.state.parameters, qn__model_parameters(model), bytes);
+    note_new_last(t);
     return qn__train_job_push(&t->job, err);
 }
 
@@ -668,7 +687,7 @@ qn_status qn_train_open(const qn_train_options *options, const qn_data *train, c
     qn_train_options own;
     const qn_status status = qn__train_options_take(__func__, "options", options, &own, err);
     /* Its inputs and outputs are columns and classes by name, like those of a replay. */
-    if (status == QN_OK && !own.table_of && own.init_from &&
+    if (status == QN_OK && !own.table_of && own.init_from && !own.new_last &&
         qn__model_recipe_of(own.init_from)->table)
         own.table_of = own.init_from;
     return status == QN_OK ? qn__train_open_on(&own, train, valid, test, NULL, 0, out, err)

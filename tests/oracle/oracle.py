@@ -84,6 +84,7 @@ def arguments():
     p.add_argument("--early-stopping", dest="patience", type=int, default=0)
     p.add_argument("--keep", choices=("last", "best"))
     p.add_argument("--init-from")
+    p.add_argument("--new-last", action="store_true")
     p.add_argument("--init-scale", choices=("fit", "keep"), default="fit")
     p.add_argument("--weight")
     p.add_argument("--class-weight", default="")
@@ -162,6 +163,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "weight": None if weights is None else column or "",
         "class_weight": args.class_weight,
         "init_scale": args.init_scale,
+        "new_last": int(args.new_last),
         "smoothing": args.smoothing,
         "clip": args.clip,
         "nesterov": int(args.nesterov),
@@ -208,7 +210,7 @@ def train(args, layers, settings, fetch, labels, shares, held):
     if args.optimizer == "lbfgs" and args.init == "auto" and len(layers) == 1:
         layers[0].weight = np.zeros_like(layers[0].weight)
     if args.init_from:
-        start_from(args.init_from, layers)
+        start_from(args.init_from, layers, args.new_last)
     if args.optimizer == "lbfgs":
         return minimise(args, layers, fetch, labels, shares, held, product)
     best = None  # 7.5: the loss, the epoch from 1, the parameters
@@ -294,10 +296,10 @@ def minimise(args, layers, fetch, labels, shares, held, product):
     place(best[2] if args.keep == "best" else state.point)
 
 
-def start_from(path, layers):
-    """6.2: the parameters of a model."""
+def start_from(path, layers, new_last):
+    """6.2: the parameters of a model; 24.60: but those of its last layer."""
     tensors = tensors_in(path)
-    for l, layer in enumerate(layers):
+    for l, layer in enumerate(layers[:-1] if new_last else layers):
         if layer.normalises:
             layer.arrays = [tensors[f"layer{l}.{name}"] for name in NAMES[: len(layer.arrays)]]
         elif layer.has_parameters:

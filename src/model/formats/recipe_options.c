@@ -165,8 +165,9 @@ static qn_status find_shape(const qn_train_options *o, const qn_data *data, qn__
     const qn_status status =
         o->shape ? qn__shape_read(o->shape, "`train.shape`", given, err) : QN_OK;
     r->shape = (qn__shape){given[0], given[1], given[2], QN__PICTURE};
-    if (!given[0] && o->table_of)
-        r->shape = qn__model_recipe_of(o->table_of)->shape;
+    const qn_model *known = o->table_of ? o->table_of : o->new_last ? o->init_from : NULL;
+    if (!given[0] && known)
+        r->shape = qn__model_recipe_of(known)->shape;
     return status;
 }
 
@@ -182,6 +183,20 @@ static qn_status find_augment(const qn_train_options *o, qn__recipe *r, qn_error
     return r->augment ? QN_OK : QN_MEMORY;
 }
 
+/* The layers of the model to start from; the last one is the default of the labels. */
+static qn_status take_network(const qn_model *model, const qn__labels_like *labels, qn__recipe *r,
+                              qn_error *err) {
+    char text[QN__DEFAULT_LAST_CAPACITY];
+    qn__network last;
+    qn__default_last(labels->task, labels->loss, labels->classes, text);
+    const qn_status status = qn__network_parse(text, &last, err);
+    if (status != QN_OK)
+        return status;
+    r->network = qn__model_recipe_of(model)->network;
+    r->network.layer[r->network.layers - 1] = last.layer[0];
+    return QN_OK;
+}
+
 /* `of->table` says whether the data is one, and is 0 after it for a network on pixels. */
 static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__default_case *of,
                               qn__recipe *r, qn__model_source *source, qn_error *err) {
@@ -189,6 +204,8 @@ static qn_status find_network(const qn_train_options *o, const qn_data *data, qn
     char model[QN__DEFAULT_MODEL_CAPACITY] = "";
     qn_status status = find_shape(o, data, r, err);
     of->table = of->table && r->shape.height == 0;
+    if (status == QN_OK && o->model == NULL && o->new_last && o->init_from)
+        return take_network(o->init_from, &labels, r, err);
     if (o->model == NULL)
         qn__default_model(of, r->loss, qn_data_classes(data), model);
     if (status == QN_OK)
@@ -237,7 +254,26 @@ static void fail_layer(const qn_model *model, const qn__recipe *r, uint32_t l,
     free(other.data);
 }
 
-/* The parameters of `model` must be those of the recipe's network. */
+/* With a new last layer the classes are those of the data; its columns must be the model's. */
+static qn_status check_columns(const qn_model *model, const qn_data *data, qn_error *err) {
+    const qn__schema *table = qn__model_recipe_of(model)->table, *own = data->schema;
+    char one[128], other[128];
+    if (!table || !own || table->features != own->features)
+        return QN_OK; /* the layers tell */
+    qn__schema *joined = qn__schema_join(own, table, NULL, table->features, err);
+    if (!joined)
+        return QN_MEMORY;
+    const int differs = qn__schema_difference(joined, own, one, other);
+    qn__schema_free(joined);
+    if (!differs)
+        return QN_OK;
+    qn__fail(err, QN_MISMATCH, "the model to start from has %s, the data %s", one, other);
+    qn__at(err, "`train.new_last`");
+    return qn__remedy(err, QN_MISMATCH, "give the columns of that model, in their order");
+}
+
+/* The parameters of `model` must be those of the recipe's network; with a new last layer those
+ * before it. */
 static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
@@ -250,6 +286,9 @@ static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_erro
     uint32_t l = 0;
     while (status == QN_OK && l < from.layers && l < r->network.layers &&
            qn__layer_alike(&from.layer[l], &layer[l]))
+        ++l;
+    if (r->new_last && from.layers == r->network.layers && l + 1 == from.layers &&
+        memcmp(&from.layer[l].from, &layer[l].from, sizeof layer[l].from) == 0)
         ++l;
     if (status != QN_OK || (l == from.layers && l == r->network.layers))
         return status;
@@ -418,6 +457,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     status = qn__recipe_check(r, err);
     if (status == QN_OK)
         status = check_start(options->init_from, r, err);
+    if (status == QN_OK && options->init_from && r->new_last && !options->table_of)
+        status = check_columns(options->init_from, data, err);
     if (status == QN_OK)
         status = check_keep(options->init_from, r, err);
     if (status == QN_OK)

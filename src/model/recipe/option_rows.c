@@ -236,6 +236,11 @@ const qn__option qn__options[] = {
     {KEY("date_format", 7, TEXT, date_format)},
 
     {KEY("scale_numbers", 8, TEXT, scale_numbers)},
+    {KEY("new_last", 8, FLAG, new_last), OPTION(new_last, "new-last", FLAG),
+     HELP(TRAINING, 18, NULL,
+          "with `train.init_from`: the last layer begins with new weights, for other classes; "
+          "without `train.model` it gets as many outputs as there are"),
+     CHECK("a new last layer", NULL), ALSO("newhead replacehead resetclassifier resethead")},
     {.key = NULL},
 };
 

@@ -74,6 +74,14 @@ static qn_status check_init_scale(const qn__recipe *r, qn_error *err) {
         qn__fail(err, QN_USAGE, "there is no model whose scaling could be kept"));
 }
 
+static qn_status check_new_last(const qn__recipe *r, qn_error *err) {
+    if (!r->new_last || *r->init_from)
+        return QN_OK;
+    return qn__recipe_refuse(
+        err, "`train.new_last`", "name the model with `train.init_from`, or leave it out",
+        qn__fail(err, QN_USAGE, "there is no model whose other layers could be taken"));
+}
+
 /* The rule of wide columns is named where there are some, and nowhere else. */
 static qn_status check_rules(const qn__recipe *r, qn_error *err) {
     uint32_t rules = 0;
@@ -109,6 +117,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = qn__recipe_check_class_weight(recipe, err);
     if (status == QN_OK)
         status = check_init_scale(recipe, err);
+    if (status == QN_OK)
+        status = check_new_last(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_resize(recipe, err);
     if (status == QN_OK)
