@@ -713,8 +713,10 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
      * overwritten. */
     for (uint64_t i = 0; reads_layer && i < r->items; ++i) {
         float *c = k->deltas + i * l->out;
-        for (uint32_t o = 0; o < l->out; ++o)
-            c[o] = c[o] * m->z[o % l->to.channels];
+        for (uint32_t o = 0, channel = 0; o < l->out; ++o) {
+            c[o] = c[o] * m->z[channel];
+            channel = channel + 1 < l->to.channels ? channel + 1 : 0;
+        }
         qn__lost_block(bits, l->out, c, &to->errors);
     }
 }

@@ -473,6 +473,32 @@ static void pointwise_body(const qn__cpu_kernels *k) {
         }
 }
 
+/* 24.10 at its corners, with the numbers that PyTorch 2.15 gives, except the
+ * slope of a NaN, which is 1 there. */
+static void corners_body(const qn__cpu_kernels *k) {
+    enum { COUNT = 16 };
+    static const float corner[COUNT] = {
+        -3.0f, -0x1.7ffffep+1f, -0x1.800002p+1f, 3.0f,      -1.5f,    0x1.7ffffep+1f,
+        6.0f,  0x1.7ffffep+2f,  -0.0f,           -INFINITY, INFINITY, NAN};
+    static const float slopes[COUNT] = {
+        0, -0x1.fffffcp-2f, 0, 1, 0, 1.5f, 1, 1, 0.5f, 0, 1, NAN, 0.5f, 0.5f, 0.5f, 0.5f};
+    static const float sixes[COUNT] = {0, 0, 0, 3,  0, 0x1.7ffffep+1f, 6, 0x1.7ffffep+2f,
+                                       0, 0, 6, NAN};
+    static const float inside[COUNT] = {0, 0, 0, 1, 0, 1, 0, 1};
+    float *z = guarded_numbers(COUNT, 1), *slope = guarded_numbers(COUNT, 1), ones[COUNT];
+    for (int i = 0; i < COUNT; ++i)
+        ones[i] = 1.0f;
+    memcpy(z, corner, sizeof corner);
+    k->slope(QN__ACT_HARDSWISH, COUNT, z, slope);
+    same(k, "corners of hardswish", slope, slopes, COUNT);
+    k->activate(QN__ACT_RELU6, COUNT, z);
+    same(k, "corners of relu6", z, sixes, COUNT);
+    memcpy(slope, ones, sizeof ones);
+    k->derive(QN__ACT_RELU6, COUNT, z, slope);
+    same(k, "slopes of relu6", slope, inside, COUNT);
+    release();
+}
+
 static void exp_and_log_body(const qn__cpu_kernels *k) {
     for (size_t count = 1; count <= 70; ++count) {
         float *x = guarded_numbers(count, 1), *y = guarded_numbers(count, 0), want[70];
@@ -514,6 +540,7 @@ static void absmax_body(const qn__cpu_kernels *k) {
 static void test_activate_and_derive(void **state) {
     (void)state;
     every_isa(pointwise_body);
+    every_isa(corners_body);
 }
 
 static void test_exp_and_log(void **state) {
