@@ -16,6 +16,9 @@
 typedef struct import_flags {
     const char *model, *input, *classes, *scale, *out;
     int quiet, json;
+    /* Of a network that the library knows by its names. */
+    qn_import_found found;
+    char shape[32];
 } import_flags;
 
 #define AT(member) .place = offsetof(import_flags, member)
@@ -23,19 +26,22 @@ typedef struct import_flags {
 static const option import_options[] = {
     {.heading = "Options",
      ROW_TEXT("model", model, "TEXT",
-              "the network of the file: its layers, a ready model or @FILE; required")},
+              "the network of the file: its layers, a ready model or @FILE"),
+     .fallback = "found by the names that torchvision and timm give to tensors"},
     {ROW_TEXT("input", input, "SHAPE",
               "what an item is: 3x32x32 (channels x height x width), 28x28, or a number of "
-              "features; required")},
+              "features; required with --model"),
+     .fallback = "that of the network that was found"},
     {ROW_TEXT("classes", classes, "LIST",
               "the names of the classes in the order of the outputs: cat,dog; or their number, 0 "
               "for a network that predicts a real number"),
      .fallback = "as many as the network has outputs"},
-    {ROW_TEXT("scale", scale, "NAME",
-              "what is done to values before the network: none, unit (bytes divided by 255, as "
-              "torchvision's ToTensor), fraction (by 256), imagenet, or means and deviations of "
-              "channels, as 0.5,0.5,0.5/0.25,0.25,0.25; required for items with pixels"),
-     .fallback = "none"},
+    {ROW_TEXT(
+         "scale", scale, "NAME",
+         "what is done to values before the network: none, unit (bytes divided by 255, as "
+         "torchvision's ToTensor), fraction (by 256), imagenet, or means and deviations of "
+         "channels, as 0.5,0.5,0.5/0.25,0.25,0.25; required with --model for items with pixels"),
+     .fallback = "none; imagenet where the network was found"},
     {ROW_OUTPUT(out, "FILE", "model file to write; required")},
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "one JSON object a line: tensor, import")},
@@ -134,7 +140,7 @@ static void told(void *user, const char *tensor, const char *from) {
         json_text("tensor", tensor);
         json_text("from", *from ? from : NULL);
         json_end();
-    } else if (!f->quiet) {
+    } else if (!f->quiet && !f->found.classes) {
         printf("%-22s  %s\n", tensor,
                *from                       ? from
                : strstr(tensor, ".weight") ? "not in the file: 1"
@@ -149,6 +155,7 @@ static void report(const import_flags *f, const qn_model *model) {
     if (f->json) {
         json_begin("import");
         json_text("file", f->out);
+        json_text("model", f->found.classes ? f->found.model : NULL);
         json_count("parameters", qn_model_parameters(model));
         json_text("digest", qn_model_digest(model));
         json_end();
@@ -196,19 +203,16 @@ static int import_model(const import_flags *f, const char *path, const likeness 
 }
 
 static int check_flags(const import_flags *f, likeness *like) {
-    if (!f->model)
-        return message_usage("add --model \"conv 16 3x3 relu; dense 10 softmax\"",
-                             "--model TEXT is required");
-    if (!f->input)
+    if (f->model && !f->input)
         return message_usage("add --input 3x32x32, or the number of features: --input 784",
                              "--input SHAPE is required");
     if (!f->out)
         return message_usage("add -o model.safetensors", "-o FILE is required");
-    like->features = volume(f->input, &like->pixels);
+    like->features = f->input ? volume(f->input, &like->pixels) : 1;
     if (!like->features)
         return message_usage("it is a number from 1 to 16777216, or a shape such as 3x32x32",
                              "--input cannot be %s", f->input);
-    if (like->pixels && !f->scale)
+    if (f->model && like->pixels && !f->scale)
         return message_usage("add --scale unit where the training divided bytes by 255, as "
                              "torchvision's ToTensor does, else --scale none",
                              "--scale is required for items with pixels");
@@ -225,13 +229,41 @@ static int check_classes(const likeness *like, uint32_t outputs) {
                          like->classes, outputs);
 }
 
-static int read_and_import(const import_flags *f, const char *path, likeness *like) {
+/* Fills the options that a known network decides. */
+static int recognise(import_flags *f, const char *path, likeness *like) {
+    qn_error err;
+    f->found.size = sizeof f->found;
+    if (qn_model_recognise(path, &f->found, &err) != QN_OK) {
+        spell(err.remedy);
+        return message_error(&err);
+    }
+    f->model = f->found.model;
+    for (uint32_t i = 0; i < qn_ready_count(); i++) {
+        qn_ready_model m = {.size = sizeof m};
+        if (qn_ready_get(i, &m, NULL) == QN_OK && strcmp(m.name, f->model) == 0)
+            snprintf(f->shape, sizeof f->shape, "%s", m.shape);
+    }
+    f->input = f->input ? f->input : f->shape;
+    like->features = volume(f->input, &like->pixels);
+    if (!f->scale)
+        message_note("note: --scale imagenet is taken, as most networks of %s need; the file does "
+                     "not say it",
+                     f->found.library);
+    f->scale = f->scale ? f->scale : "imagenet";
+    return -1;
+}
+
+static int read_and_import(import_flags *f, const char *path, likeness *like) {
     char *text = NULL;
     uint32_t outputs = 0;
     qn_train_options job;
     qn_train_options_init(&job);
+    int code = f->model ? -1 : recognise(f, path, like);
     job.model = f->model;
-    int code = model_outputs(f->model, &outputs);
+    if (code < 0)
+        code = model_outputs(f->model, &outputs);
+    if (code < 0 && f->found.classes)
+        outputs = f->found.classes;
     if (code < 0)
         code = read_classes(f, outputs ? outputs : MODEL_USUAL_CLASSES, like);
     if (code < 0)
@@ -261,7 +293,7 @@ static int run(const command *self, int argc, char **argv) {
         paths_add(&files, QN_FILE_WRITE, "-o", f.out);
         code = paths_check(&files, 1);
     }
-    if (code < 0)
+    if (code < 0 && like)
         code = read_and_import(&f, given.operand[0], like);
     free(like);
     return code;
@@ -270,15 +302,18 @@ static int run(const command *self, int argc, char **argv) {
 const command model_import_command = {
     .name = "model import",
     .summary = "make a model of parameters that PyTorch has trained",
-    .usage = "quern model import STATE --model TEXT --input SHAPE [options] -o FILE",
+    .usage = "quern model import STATE [--model TEXT --input SHAPE] [options] -o FILE",
     .about = "STATE is a safetensors file, as safetensors.torch.save_file(net.state_dict(), STATE) "
              "writes it, or the index of several (model.safetensors.index.json), or their folder. "
-             "A state dict does not say how its layers are connected, so --model says "
-             "it. Each layer takes the first tensors of its shapes that are left, in the order of "
+             "A state dict does not say how its layers are connected. Networks of torchvision and "
+             "timm that are ready models here are known by the names of their tensors; of others "
+             "--model says it. Each layer takes the first tensors of its shapes that are left, in "
+             "the order of "
              "their names, and the command prints which. Predictions with the model are made like "
              "others; it cannot be replayed.",
     .operand = "STATE",
     .options = import_options,
-    .examples = "quern model import net.st --model \"dense 3 softmax\" --input 4 -o m.st\n"
+    .examples = "quern model import vgg16.safetensors -o m.st\n"
+                "quern model import net.st --model \"dense 3 softmax\" --input 4 -o m.st\n"
                 "quern model import net.st --model resnet8 --input 3x32x32 --scale unit -o m.st",
     .run = run};

@@ -200,6 +200,9 @@ static void test_models(void **state) {
     REFUSED(qn_model_save, "path", have.model, NULL);
     REFUSED(qn_model_save_among, "model", NULL, "a", NULL);
     REFUSED(qn_model_save_among, "path", have.model, NULL, NULL);
+    qn_import_found found = {.size = sizeof found};
+    REFUSED(qn_model_recognise, "path", NULL, &found);
+    REFUSED(qn_model_recognise, "found", "a", NULL);
     REFUSED(qn_model_import, "path", NULL, &options, have.data, NULL, NULL, &out);
     assert_null(out);
     REFUSED(qn_model_import, "job", "a", NULL, have.data, NULL, NULL, &out);

@@ -147,6 +147,8 @@ static void test_filled(void **state) {
     const qn_train_options small_one = small();
     assert_int_equal(qn_network_open(&small_one, 4, 1, &network, &err), QN_OK);
     for (int i = 0; i < ODD; ++i) {
+        qn_import_found found = {.size = odd[i]};
+        is_refused(qn_model_recognise("a", &found, &err), &err, "qn_import_found");
         qn_ready_model model = {.size = odd[i]};
         qn_layer_info layer = {.size = odd[i]};
         is_refused(qn_ready_get(0, &model, &err), &err, "qn_ready_model");

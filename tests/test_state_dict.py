@@ -292,3 +292,56 @@ def test_an_import_with_means_and_deviations(quern, tmp_path):
     done = run(quern, "model", "import", tmp_path / "state", "--model", "dense 3 softmax", "--input", "6x10",
                "--scale", "imagenet", "-o", tmp_path / "n")
     assert done.returncode == 2 and "3 channels" in done.stderr
+
+
+FOUR = "; ".join(["conv 4 3x3 relu; maxpool 2"] * 2 + ["conv 4 3x3 relu; conv 4 3x3 relu; maxpool 2"] * 3)
+NARROW = f"{FOUR}; dense 4 relu; dense 4 relu; dense 4 softmax"  # of VGG-11's layers, all with 4 channels
+VGG11 = [f"features.{k}" for k in (0, 3, 6, 8, 11, 13, 16, 18)] + ["pre_logits.fc1", "pre_logits.fc2", "head.fc"]
+
+
+def narrow(prefix="", change=lambda names: names):
+    """VGG-11 as timm names it: `head.fc` is before the others in the order of names, and has their shape."""
+    generator = np.random.default_rng(5)
+    shapes = [(4, 1, 3, 3)] + [(4, 4, 3, 3)] * 7 + [(4, 4, 1, 1)] * 2 + [(4, 4)]
+    tensors = {f"{name}.{part}": generator.normal(size=shape if part == "weight" else 4)
+               for name, shape in zip(VGG11, shapes) for part in ("weight", "bias")}
+    return {prefix + name: t for name, t in change(tensors).items()}
+
+
+def test_names_of_timm_decide_before_shapes(quern, tmp_path):
+    def as_narrow(*more):
+        return run(quern, "model", "import", tmp_path / "s", "--model", NARROW, "--input", "1x32x32", "--scale", "unit",
+                   "-o", tmp_path / "m", *more)
+    kept = write(tmp_path / "s", narrow("module.net."), "F16")
+    done = as_narrow("--json")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    told = {e["tensor"]: e["from"] for e in map(json.loads, done.stdout.splitlines()) if e["event"] == "tensor"}
+    assert list(told.values()) == [f"module.net.{name}.{part}" for name in VGG11 for part in ("weight", "bias")]
+    tensors = read(tmp_path / "m")[1]
+    for name, source in told.items():
+        assert np.array_equal(tensors[name].ravel(), kept[source].ravel()), name
+    for change, said in {
+            (lambda t: without(t, "features.3.weight", "features.3.bias")): ['no module "features.3"', "4x4x3x3"],
+            (lambda t: {**t, "head.fc.weight": np.zeros((4, 5))}): ["layer 15", "4x4", '"head.fc.weight" of 4x5'],
+            (lambda t: {**t, "aux.weight": np.zeros((4, 4))}): ["belongs to no layer", '"aux.weight" of 4x4']}.items():
+        write(tmp_path / "s", narrow(change=change))
+        done = as_narrow()
+        assert done.returncode == 1 and all(s in done.stderr for s in said), done.stderr
+    write(tmp_path / "s", narrow(change=lambda t: without(t, "head.fc.bias")))
+    done = as_narrow()
+    assert done.returncode == 0 and '"head.fc.bias" is not in the file: it is 0' in done.stderr, done.stderr
+
+
+def test_a_network_is_found_by_names(quern, tmp_path):
+    def found(tensors):
+        write(tmp_path / "s", tensors)
+        done = run(quern, "model", "import", tmp_path / "s", "-o", tmp_path / "m")
+        assert done.returncode == 1 and not (tmp_path / "m").exists()
+        return done.stderr
+    said = found(narrow())
+    assert "--scale imagenet is taken" in said and "64x3x3x3" in said and '"features.0.weight" of 4x1x3x3' in said, said
+    said = found(narrow(change=lambda t: without(t, "features.3.weight", "features.3.bias")))
+    assert "not those of a known network" in said and 'vgg11 of timm: no module "features.3"' in said, said
+    said = found({**narrow(), "x.weight": np.zeros(3)})
+    assert "1 modules more, of 12" in said and "--model" in said, said
+    found({"weight": np.zeros(3)})

@@ -22,7 +22,9 @@ typedef void (*qn_import_told)(void *user, const char *tensor, const char *from)
  * is "none", "unit" or "fraction". `like` is a data set like those that the model is for. Only its
  * features, its shape, and the names of its columns and classes are used, not its values.
  *
- * Each layer with parameters takes the first module whose tensors have its shapes and that no
+ * Where the modules have the names that a network of torchvision or timm gives them, and `model`
+ * has as many layers with parameters, names say which module a layer takes. Else each layer with
+ * parameters takes the first module whose tensors have its shapes and that no
  * layer before took, in the order of names; numbers in names count by value. A doubt about this
  * order is reported by qn_device_note. `told`, which may be NULL, is called with `user` for each
  * tensor of the model; it calls no function of the library.
@@ -35,6 +37,20 @@ typedef void (*qn_import_told)(void *user, const char *tensor, const char *from)
  * QN_MEMORY. */
 QN_API qn_status qn_model_import(const char *path, const qn_train_options *job, const qn_data *like,
                                  qn_import_told told, void *user, qn_model **out, qn_error *err);
+
+/* The network that a state dict is of. */
+typedef struct qn_import_found {
+    size_t size;      /* sizeof(qn_import_found) */
+    char model[32];   /* the ready model, for qn_train_options.model */
+    char library[32]; /* whose names the tensors have: "torchvision" or "timm" */
+    uint32_t classes; /* outputs of the last layer */
+} qn_import_found;
+
+/* Finds the network of a safetensors file by the names of its modules, which may all have one
+ * prefix, such as "module.". Set found->size before. Shapes are checked by qn_model_import. Fails
+ * with QN_MISMATCH (no network with these names is known), and as qn_model_import does for files
+ * that it cannot read. */
+QN_API qn_status qn_model_recognise(const char *path, qn_import_found *found, qn_error *err);
 
 #ifdef __cplusplus
 }

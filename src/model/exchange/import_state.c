@@ -10,6 +10,7 @@
 #include "base/system/float_state.h"
 #include "base/text/text.h"
 #include "device/notes.h"
+#include "model/exchange/architectures.h"
 #include "model/exchange/state_dict.h"
 #include "model/formats/recipe_options.h"
 #include "model/recipe/scale_numbers.h"
@@ -26,6 +27,8 @@ typedef struct import {
     float *parameter;
     qn_import_told told;
     void *user;
+    qn__module_names names;
+    qn__module *named[QN__MAX_LAYERS]; /* the module of each name */
 } import;
 
 static int is_vector(const qn__tensor_view *view, uint64_t size) {
@@ -42,8 +45,9 @@ static int fits_product(const qn__layer *l, const qn__module *m) {
     if (!w || m->part[QN__PART_MEAN] || m->part[QN__PART_VARIANCE] ||
         !fits_vector(m->part[QN__PART_BIAS], l->to.channels) || w->rows != l->to.channels)
         return 0;
+    /* A convolution whose window is the whole input is a dense layer. */
     if (l->kind == QN__LAYER_DENSE)
-        return w->dimensions == 2 && w->columns == l->depth;
+        return (w->dimensions == 2 || w->dimensions == 4) && w->count / w->rows == l->depth;
     return w->dimensions == 4 && w->columns == qn__layer_reads(l) &&
            w->taps[0] == l->window.kernel[0] && w->taps[1] == l->window.kernel[1];
 }
@@ -189,10 +193,89 @@ static void note_skipped(const import *i) {
     qn__device_tell(text);
 }
 
+static int has_parameters(const qn__layer *l) { return l->depth || l->vectors; }
+
+/* Whether the names of the file are those of an architecture with as many layers as the model text
+ * has: then names, and not shapes, decide. */
+static int know_names(import *i) {
+    uint32_t layers = 0;
+    for (uint32_t l = 0; l < i->recipe.network.layers; ++l)
+        layers += (uint32_t)has_parameters(&i->layer[l]);
+    qn__architecture_match match = qn__architecture_nearest(&i->state, &i->names);
+    if (!qn__architecture_meant(&match, &i->names) || i->names.count != layers)
+        return 0;
+    qn__architecture_compare(&i->state, &i->names, i->named, &match);
+    return 1;
+}
+
+static qn_status refuse_name(const import *i, uint32_t l, const char *name, qn_error *err) {
+    char need[160];
+    tell_need(&i->layer[l], need);
+    qn__fail(err, QN_MISMATCH, "the file has no module \"%s\", and layer %u needs %s", name, l,
+             need);
+    qn__at(err, "%.300s", i->path);
+    return qn__remedy(err, QN_MISMATCH, "write the state dict of the whole network");
+}
+
+static qn_status refuse_shape(const import *i, uint32_t l, const qn__module *m, qn_error *err) {
+    char need[160], shape[96];
+    qn__text line = {0};
+    const qn__tensor_view *part = qn__module_any(m);
+    tell_need(&i->layer[l], need);
+    qn__network_layer_text(&i->recipe.network.layer[l], &line);
+    qn__fail(err, QN_MISMATCH, "layer %u, \"%.100s\", needs %s, and its module in the file differs",
+             l, line.data && !line.failed ? line.data : "", need);
+    qn__text_release(&line);
+    qn__at(err, "%.250s, tensor \"%.80s\" of %s", i->path, part->name,
+           qn__tensor_shape(part, shape));
+    return qn__remedy(err, QN_MISMATCH,
+                      "describe the network of the file: `train.model` with its layers in their "
+                      "order, and `train.shape` with the shape of an item");
+}
+
+/* A parameter that the libraries' networks have, and this file does not. */
+static void note_default(const qn__layer *l, const qn__module *m) {
+    const int part = m->part[QN__PART_WEIGHT] ? QN__PART_BIAS : QN__PART_WEIGHT;
+    const qn__tensor_view *any = qn__module_any(m);
+    char text[300];
+    if (m->part[part] || (l->depth && l->kind != QN__LAYER_DENSE))
+        return;
+    snprintf(text, sizeof text, "\"%.*s.%s\" is not in the file: it is %d",
+             (int)(qn__module_size(any->name) < 200 ? qn__module_size(any->name) : 200), any->name,
+             part == QN__PART_BIAS ? "bias" : "weight", part != QN__PART_BIAS);
+    qn__device_tell(text);
+}
+
+static qn_status refuse_unused(const import *i, qn_error *err) {
+    for (size_t k = 0; k < i->state.modules; ++k)
+        if (!i->state.module[k].used)
+            return refuse_module(i, &i->state.module[k], err);
+    return QN_OK;
+}
+
+static qn_status map_names(import *i, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint32_t l = 0, n = 0; l < i->recipe.network.layers && status == QN_OK; ++l) {
+        if (!has_parameters(&i->layer[l]))
+            continue;
+        qn__module *m = i->named[n++];
+        if (!m)
+            return refuse_name(i, l, i->names.name[n - 1], err);
+        if (!fits(&i->layer[l], m))
+            return refuse_shape(i, l, m, err);
+        m->used = 1;
+        note_default(&i->layer[l], m);
+        status = take_module(i, l, m, err);
+    }
+    return status == QN_OK ? refuse_unused(i, err) : status;
+}
+
 static qn_status map_layers(import *i, qn_error *err) {
+    if (know_names(i))
+        return map_names(i, err);
     for (uint32_t l = 0; l < i->recipe.network.layers; ++l) {
         qn__module *m = i->state.module, *const end = m + i->state.modules;
-        if (!i->layer[l].depth && !i->layer[l].vectors)
+        if (!has_parameters(&i->layer[l]))
             continue;
         while (m < end && (m->used || !fits(&i->layer[l], m)))
             ++m;
@@ -204,10 +287,7 @@ static qn_status map_layers(import *i, qn_error *err) {
         if (status != QN_OK)
             return status;
     }
-    for (size_t k = 0; k < i->state.modules; ++k)
-        if (!i->state.module[k].used)
-            return refuse_module(i, &i->state.module[k], err);
-    return QN_OK;
+    return refuse_unused(i, err);
 }
 
 /* The recipe of a training that never was (docs/exactness.md 12.4). */
@@ -276,5 +356,56 @@ qn_status qn_model_import(const char *path, const qn_train_options *job, const q
     qn__recipe_release(&i->recipe);
     qn__free(i->parameter);
     qn__free(i);
+    return status;
+}
+
+/* Only a part of the names is that of an architecture. */
+static qn_status refuse_names(const char *path, const qn__architecture_match *match,
+                              const qn__state_dict *state, qn_error *err) {
+    qn__fail(err, QN_MISMATCH, "the names of the tensors are not those of a known network");
+    if (match->missing)
+        qn__at(err, "%.300s, beside %s of %s: no module \"%s\"", path, match->row->model,
+               match->row->library, match->lacks);
+    else
+        qn__at(err, "%.300s, beside %s of %s: %zu modules more, of %zu", path, match->row->model,
+               match->row->library, match->more, state->modules);
+    return qn__remedy(err, QN_MISMATCH,
+                      "describe the network of the file: `train.model` with its layers in their "
+                      "order, and `train.shape` with the shape of an item");
+}
+
+static qn_status recognise(const char *path, const qn__state_dict *state, qn__module_names *names,
+                           qn_import_found *found, qn_error *err) {
+    const qn__architecture_match nearest = qn__architecture_nearest(state, names);
+    if (nearest.missing || nearest.more)
+        return refuse_names(path, &nearest, state, err);
+    qn__module **of = qn__alloc(names->count, sizeof *of, err);
+    if (!of)
+        return QN_MEMORY;
+    qn__architecture_match match;
+    qn__architecture_compare(state, names, of, &match);
+    const qn__tensor_view *last = of[names->count - 1]->part[QN__PART_WEIGHT];
+    qn__free(of);
+    qn_import_found own = {.size = sizeof own};
+    snprintf(own.model, sizeof own.model, "%s", nearest.row->model);
+    snprintf(own.library, sizeof own.library, "%s", nearest.row->library);
+    own.classes = last && last->rows <= UINT32_MAX ? (uint32_t)last->rows : 0;
+    qn__sized_give(QN__SIZED("found", qn_import_found), &own, found, found->size);
+    return QN_OK;
+}
+
+qn_status qn_model_recognise(const char *path, qn_import_found *found, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(path, err);
+    QN__NEED(found, err);
+    qn_status status = qn__sized_check(QN__SIZED("found", qn_import_found), found, err);
+    qn__state_dict state = {0};
+    if (status == QN_OK)
+        status = qn__state_dict_read(path, &state, err);
+    qn__module_names *names = status == QN_OK ? qn__alloc(1, sizeof *names, err) : NULL;
+    if (status == QN_OK)
+        status = names ? recognise(path, &state, names, found, err) : QN_MEMORY;
+    qn__free(names);
+    qn__state_dict_release(&state);
     return status;
 }

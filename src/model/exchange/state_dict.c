@@ -10,8 +10,7 @@
 static const char *const parts[QN__PARTS] = {"weight", "bias", "running_mean", "running_var",
                                              "num_batches_tracked"};
 
-/* Bytes of the module's name: up to the last point. */
-static size_t module_size(const char *name) {
+size_t qn__module_size(const char *name) {
     const char *point = strrchr(name, '.');
     return point ? (size_t)(point - name) : 0;
 }
@@ -67,7 +66,7 @@ static int compare_views(const void *one, const void *other) {
     const char *a = (*(const qn__tensor_view *const *)one)->name;
     const char *b = (*(const qn__tensor_view *const *)other)->name;
     int words;
-    const int order = compare_names(a, module_size(a), b, module_size(b), &words);
+    const int order = compare_names(a, qn__module_size(a), b, qn__module_size(b), &words);
     return order ? order : strcmp(a, b);
 }
 
@@ -78,10 +77,27 @@ const qn__tensor_view *qn__module_any(const qn__module *module) {
     return module->part[part];
 }
 
+qn__module *qn__module_find(const qn__state_dict *state, const char *name) {
+    const size_t size = strlen(name);
+    size_t low = 0, high = state->modules;
+    int words;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const char *own = qn__module_any(&state->module[middle])->name;
+        const size_t own_size = qn__module_size(own);
+        const int order = compare_names(own, own_size, name, size, &words);
+        if (order == 0)
+            return own_size == size && memcmp(own, name, size) == 0 ? &state->module[middle] : NULL;
+        low = order < 0 ? middle + 1 : low;
+        high = order < 0 ? high : middle;
+    }
+    return NULL;
+}
+
 int qn__modules_by_words(const qn__module *a, const qn__module *b) {
     const char *one = qn__module_any(a)->name, *other = qn__module_any(b)->name;
     int words;
-    compare_names(one, module_size(one), other, module_size(other), &words);
+    compare_names(one, qn__module_size(one), other, qn__module_size(other), &words);
     return words;
 }
 
@@ -133,7 +149,7 @@ static qn_status group(qn__state_dict *s, const qn__tensor_view **views, size_t 
     size_t last_size = 0;
     for (size_t i = 0; i < count; ++i) {
         const char *name = views[i]->name;
-        const size_t size = module_size(name);
+        const size_t size = qn__module_size(name);
         const int part = part_of(name);
         if (part == QN__PARTS && is_whole(views[i])) {
             s->skipped = s->skipped ? s->skipped : views[i];

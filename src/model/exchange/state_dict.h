@@ -35,6 +35,12 @@ typedef struct qn__state_dict {
 qn_status qn__state_dict_read(const char *path, qn__state_dict *out, qn_error *err);
 void qn__state_dict_release(qn__state_dict *state);
 
+/* Bytes of the module's name in the name of a tensor: up to the last point. */
+size_t qn__module_size(const char *tensor);
+
+/* The module of this name; NULL: there is none. */
+qn__module *qn__module_find(const qn__state_dict *state, const char *name);
+
 /* The first part that it has. */
 const qn__tensor_view *qn__module_any(const qn__module *module);
 

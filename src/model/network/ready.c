@@ -30,6 +30,20 @@
         FEWER("64", "128") SAME("128") SAME("128") SAME("128") SAME("128") SAME("128")             \
             FEWER("128", "256") SAME("256") "; globalpool"
 
+/* VGG (Simonyan and Zisserman 2014) as torchvision has it: at 224x224 its adaptive pool changes
+ * nothing. */
+#define CONV(N) "conv " N " 3x3 relu; "
+#define POOL "maxpool 2; "
+#define VGG_END "dense 4096 relu dropout 0.5; dense 4096 relu dropout 0.5"
+#define VGG11                                                                                      \
+    CONV("64")                                                                                     \
+    POOL CONV("128") POOL CONV("256") CONV("256") POOL CONV("512") CONV("512") POOL CONV("512")    \
+        CONV("512") POOL VGG_END
+#define VGG16                                                                                      \
+    TWO(CONV("64"))                                                                                \
+    POOL TWO(CONV("128")) POOL TWO(CONV("256")) CONV("256") POOL TWO(CONV("512")) CONV("512") POOL \
+    TWO(CONV("512")) CONV("512") POOL VGG_END
+
 /* A model is one row. The last layer is not in it: it is that of the default model. */
 static const qn__ready rows[] = {
     {"lenet",
@@ -57,6 +71,14 @@ static const qn__ready rows[] = {
      "depthwise and 1x1 convolutions, a quarter of MobileNet's width",
      {3, 32, 32, QN__PICTURE},
      MOBILENET},
+    {"vgg11",
+     "eight convolutions of 3x3 and three dense layers, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     VGG11},
+    {"vgg16",
+     "thirteen convolutions of 3x3 and three dense layers, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     VGG16},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };

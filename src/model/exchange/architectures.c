@@ -1,0 +1,124 @@
+#include "model/exchange/architectures.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A pattern is a list of names with blanks between them. "x.(a b)" means "x.a x.b", and
+ * "x.{0-2}.a" means "x.0.a x.1.a x.2.a". The order is that of the layers in the model text: the
+ * path of a block before its shortcut. */
+#define TWO(N) N ".(conv1 bn1 conv2 bn2)"
+#define TWO_DOWN(N) N ".(conv1 bn1 conv2 bn2 downsample.0 downsample.1)"
+#define THREE(N) N ".(conv1 bn1 conv2 bn2 conv3 bn3)"
+#define THREE_DOWN(N) N ".(conv1 bn1 conv2 bn2 conv3 bn3 downsample.0 downsample.1)"
+
+static const qn__architecture rows[] = {
+    {"vgg11", "torchvision", "features.(0 3 6 8 11 13 16 18) classifier.(0 3 6)"},
+    {"vgg11", "timm", "features.(0 3 6 8 11 13 16 18) pre_logits.(fc1 fc2) head.fc"},
+    {"vgg16", "torchvision", "features.(0 2 5 7 10 12 14 17 19 21 24 26 28) classifier.(0 3 6)"},
+    {"vgg16", "timm", "features.(0 2 5 7 10 12 14 17 19 21 24 26 28) pre_logits.(fc1 fc2) head.fc"},
+};
+
+enum { ROWS = sizeof rows / sizeof *rows };
+
+const qn__architecture *qn__architecture_row(uint32_t index) {
+    return index < ROWS ? &rows[index] : NULL;
+}
+
+static void add(const char *name, qn__module_names *out) {
+    if (out->count < QN__MAX_LAYERS)
+        snprintf(out->name[out->count++], QN__MODULE_NAME, "%s", name);
+}
+
+static const char *expand(const char *at, const char *prefix, qn__module_names *out);
+
+/* One name or group, for each number of its braces; returns its end. */
+static const char *expand_item(const char *at, const char *prefix, qn__module_names *out) {
+    const size_t size = strcspn(at, " ()");
+    const char *const brace = memchr(at, '{', size), *end = at + size, *tail = end;
+    long number = 0, last = 0;
+    if (brace) {
+        char *stop;
+        number = strtol(brace + 1, &stop, 10);
+        last = strtol(stop + 1, &stop, 10);
+        tail = stop + 1;
+    }
+    for (; number <= last; ++number) {
+        char name[QN__MODULE_NAME], digits[24] = "";
+        if (brace)
+            snprintf(digits, sizeof digits, "%ld", number);
+        snprintf(name, sizeof name, "%s%.*s%s%.*s", prefix, (int)((brace ? brace : end) - at), at,
+                 digits, (int)(at + size - tail), tail);
+        if (at[size] == '(')
+            end = expand(at + size + 1, name, out) + 1;
+        else
+            add(name, out);
+    }
+    return end;
+}
+
+/* A list up to its bracket, which is returned, or up to the end. */
+static const char *expand(const char *at, const char *prefix, qn__module_names *out) {
+    for (at += strspn(at, " "); *at && *at != ')'; at += strspn(at, " "))
+        at = expand_item(at, prefix, out);
+    return at;
+}
+
+void qn__architecture_names(const qn__architecture *row, qn__module_names *out) {
+    out->count = 0;
+    expand(row->modules, "", out);
+}
+
+/* Bytes of the longest prefix with a point at its end that all modules have. */
+static size_t prefix_of(const qn__state_dict *state) {
+    const char *first = state->modules ? qn__module_any(&state->module[0])->name : "";
+    size_t size = state->modules ? qn__module_size(first) : 0;
+    for (size_t m = 0; m < state->modules; ++m) {
+        const char *name = qn__module_any(&state->module[m])->name;
+        size_t same = 0;
+        while (same < size && name[same] == first[same])
+            ++same;
+        size = same;
+    }
+    while (size > 0 && first[size - 1] != '.')
+        --size;
+    return size;
+}
+
+void qn__architecture_compare(const qn__state_dict *state, const qn__module_names *names,
+                              qn__module **of, qn__architecture_match *match) {
+    enum { LONGEST_PREFIX = 400 };
+    char name[LONGEST_PREFIX + QN__MODULE_NAME];
+    const size_t prefix = prefix_of(state);
+    const char *first = state->modules ? qn__module_any(&state->module[0])->name : "";
+    *match = (qn__architecture_match){.more = state->modules};
+    for (uint32_t i = 0; i < names->count; ++i) {
+        snprintf(name, sizeof name, "%.*s%s", (int)(prefix < LONGEST_PREFIX ? prefix : 0), first,
+                 names->name[i]);
+        qn__module *found = qn__module_find(state, name);
+        if (!found && match->missing++ == 0)
+            snprintf(match->lacks, sizeof match->lacks, "%s", names->name[i]);
+        match->more -= found != NULL;
+        if (of)
+            of[i] = found;
+    }
+}
+
+qn__architecture_match qn__architecture_nearest(const qn__state_dict *state,
+                                                qn__module_names *names) {
+    qn__architecture_match best = {0};
+    for (uint32_t i = 0; i < ROWS; ++i) {
+        qn__architecture_match match;
+        qn__architecture_names(&rows[i], names);
+        qn__architecture_compare(state, names, NULL, &match);
+        match.row = &rows[i];
+        if (!best.row || match.missing + match.more < best.missing + best.more)
+            best = match;
+    }
+    qn__architecture_names(best.row, names);
+    return best;
+}
+
+int qn__architecture_meant(const qn__architecture_match *match, const qn__module_names *names) {
+    return match->missing <= names->count / 4 && match->more <= names->count / 4;
+}
