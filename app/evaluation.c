@@ -18,6 +18,7 @@ void evaluation_line(FILE *to, const qn_evaluation *e, int loss) {
                 e->items, e->clusters);
     if (!e || e->real || e->clusters)
         return;
+    add(to, "top-5 accuracy", e->top5_accuracy, &printed);
     add(to, "macro F1", e->f1, &printed);
     add(to, "AUC", e->auc, &printed);
     if (loss)

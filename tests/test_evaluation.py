@@ -62,10 +62,10 @@ WEIGHTS = {"none": None, "plain": lambda r, n: r.integers(0, 5, n) * 0.5 + (np.a
 
 
 @pytest.mark.parametrize("classes,outputs,weights", [
-    (2, 1, "none"), (2, 1, "any"), (2, 2, "plain"), (4, 4, "none"), (4, 4, "any"), (4, 4, "wide")])
+    (2, 1, "none"), (2, 1, "any"), (2, 2, "plain"), (4, 4, "none"), (4, 4, "any"), (4, 4, "wide"), (8, 8, "none"), (8, 8, "any")])
 def test_classes(q, classes, outputs, weights):
     labels, values = made_up(classes + outputs, 60, classes, outputs)
-    if classes == 4:
+    if classes > 2:
         labels[labels == 3] = 0  # a class that no item has
         labels[:2] = [-1, 9]     # and labels that are not a class
     random = np.random.default_rng(1)
@@ -112,6 +112,17 @@ def test_close_to_scikit_learn(q):
     assert got["log_loss"] == pytest.approx(
         metrics.log_loss(labels, values.astype(np.float64) / values.sum(1, keepdims=True, dtype=float),
                          sample_weight=w), rel=1e-6)
+
+
+def test_top5_is_that_of_scikit_learn(q):
+    metrics = pytest.importorskip("sklearn.metrics")
+    random = np.random.default_rng(4)
+    labels, values, w = random.integers(0, 12, 300), random.random((300, 12), np.float32), random.random(300)
+    w = w.astype(np.float32)
+    got = q.evaluate(labels, values, weights=w)
+    assert 0.2 < got["top5_accuracy"] < 0.6 and got["top5_accuracy"] == pytest.approx(
+        metrics.top_k_accuracy_score(labels, values, k=5, sample_weight=w, labels=range(12)), rel=1e-12)
+    assert np.isnan(q.evaluate(labels % 5, values[:, :5])["top5_accuracy"])
 
 
 @pytest.mark.parametrize("labels,outputs,more,what", [

@@ -70,6 +70,9 @@ typedef struct qn_evaluation {
     /* All of this as one line of JSON, with the keys of docs/formats.md; NaN is null. Numbers have
      * all digits that a double needs. */
     const char *json;
+    /* Share of the items whose label is among the five classes with the greatest outputs. NaN for
+     * five classes or fewer, and for real labels. */
+    double top5_accuracy;
 } qn_evaluation;
 
 /* Labels and predictions in arrays of the caller, read during the call only. Members that do not

@@ -6,8 +6,8 @@ from . import _abi
 from ._library import call, library, new, said
 from .errors import UsageError
 
-_MEANS = ("accuracy", "precision", "recall", "f1", "weighted_precision", "weighted_recall",
-          "weighted_f1", "auc", "log_loss", "calibration_error")
+_MEANS = ("accuracy", "top5_accuracy", "precision", "recall", "f1", "weighted_precision",
+          "weighted_recall", "weighted_f1", "auc", "log_loss", "calibration_error")
 _ERRORS = ("mae", "rmse", "r2")
 
 

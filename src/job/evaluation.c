@@ -59,6 +59,17 @@ static int is_class(const qn__judged *in, int32_t label) {
     return label >= 0 && (uint32_t)label < in->classes;
 }
 
+/* Whether fewer than QN__NEAR classes come before the label: those of greater outputs, and of equal
+ * ones those of smaller numbers (docs/exactness.md 24.80). */
+static int is_near(const qn__judged *in, const float *y, int32_t label) {
+    uint32_t before = 0;
+    if (!is_class(in, label))
+        return 0;
+    for (uint32_t j = 0; j < in->outputs; j++)
+        before += y[j] > y[label] || (y[j] == y[label] && j < (uint32_t)label);
+    return before < QN__NEAR;
+}
+
 /* Minus the logarithm of the probability that the label has. */
 static double surprise(const qn__judged *in, const float *y, int32_t label) {
     float p = 0;
@@ -91,6 +102,7 @@ static void add_item(const qn__judged *in, uint64_t i, qn__evaluated *out, sums 
     out->items++;
     out->correct += right ? count : 0;
     out->right += (uint64_t)right;
+    out->near += in->outputs > QN__NEAR && is_near(in, y, label) ? count : 0;
     qn__class_tally *t = &out->of[class];
     t->predicted += count;
     t->taken++;

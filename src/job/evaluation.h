@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include <stdint.h>
 
-enum { QN__CALIBRATION_BINS = 15 };
+enum { QN__CALIBRATION_BINS = 15, QN__NEAR = 5 };
 
 /* Items, labels and outputs. An item whose first output is NaN does not take part. */
 typedef struct qn__judged {
@@ -34,6 +34,7 @@ typedef struct qn__bin_tally {
 
 typedef struct qn__evaluated {
     uint64_t count, correct, items, right;
+    uint64_t near; /* counts whose label is among the QN__NEAR classes of the greatest outputs */
     double log_loss, calibration_error, auc;
     qn__class_tally *of; /* `classes`, owned by the caller */
     qn__bin_tally bin[QN__CALIBRATION_BINS];

@@ -162,6 +162,9 @@ static qn_status fill_classes(evaluation *e, const qn_evaluation_input *in,
     o->items = sums->items;
     o->correct = sums->right;
     o->accuracy = sums->count > 0 ? qn__ratio_of(sums->correct, sums->count) : (double)NAN;
+    o->top5_accuracy = sums->count > 0 && in->outputs > QN__NEAR
+                           ? qn__ratio_of(sums->near, sums->count)
+                           : (double)NAN;
     o->auc = sums->auc;
     o->log_loss = sums->log_loss;
     o->calibration_error = sums->calibration_error;
@@ -227,6 +230,7 @@ static qn_evaluation nothing(const qn_evaluation_input *in) {
                            .rmse = none,
                            .r2 = none,
                            .inertia = none,
+                           .top5_accuracy = none,
                            .classes = in->classes};
 }
 

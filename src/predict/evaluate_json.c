@@ -36,6 +36,7 @@ static void add_bin(qn__text *t, const qn_calibration_bin *b) {
 static void add_all(qn__text *t, const qn_evaluation *e) {
     qn__text_add(t, ", \"correct\": %" PRIu64, e->correct);
     add(t, "accuracy", e->accuracy);
+    add(t, "top5_accuracy", e->top5_accuracy);
     add(t, "precision", e->precision);
     add(t, "recall", e->recall);
     add(t, "f1", e->f1);

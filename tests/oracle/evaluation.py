@@ -65,6 +65,11 @@ def classes(labels, outputs, classes, counts=None, probabilities=True):
     right = [int(label == c) for label, c in zip(labels, found)]
     answer = {"items": len(labels), "correct": sum(right),
               "accuracy": part(sum(c * r for c, r in zip(counts, right)), sum(counts))}
+    answer["top5_accuracy"] = NAN
+    if classes > 5:  # 24.80
+        near = [c for c, label, y in zip(counts, labels, outputs)
+                if 0 <= label < classes and sorted(range(classes), key=lambda j: (-y[j], j)).index(label) < 5]
+        answer["top5_accuracy"] = part(sum(near), sum(counts))
     rows = [_of_class(k, labels, found, right, counts) for k in range(classes)]
     for k, row in enumerate(rows):
         column = outputs[:, -1] if classes == 2 else outputs[:, k]

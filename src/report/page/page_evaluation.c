@@ -6,6 +6,7 @@
 static const struct {
     const char *key, *title;
 } measures[] = {{"accuracy", "accuracy"},
+                {"top5_accuracy", "label among the five likeliest classes"},
                 {"precision", "precision, mean of the classes"},
                 {"recall", "recall, mean of the classes"},
                 {"f1", "F1, mean of the classes"},
