@@ -314,7 +314,7 @@ static qn_status share_memory(qn_cluster *c, qn_error *err) {
     do
         status = qn__reduction_finish(c, 0, &more, &total, err);
     while (status == QN_OK && more);
-    if (status != QN_OK)
+    if (status != QN_OK || !total)
         return status;
     for (uint32_t i = 0; i < n; ++i) {
         c->machine[i] = lowest_beside(c, i);
