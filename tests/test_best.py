@@ -149,3 +149,33 @@ def test_other_classes(quern, run_quern, tmp_path):
                         (["--init-from", start, "--model", "dense 7 relu; batchnorm; dense 2 softmax"], 'layer 0 of the model')):
         done = run_quern(*three, *more, status=None)
         assert done.returncode != 0 and words in done.stderr, done.stderr
+
+
+def arrays(path):
+    """The bytes of each array of a model file."""
+    content = path.read_bytes()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    places = {name: own["data_offsets"] for name, own in json.loads(content[8:begin]).items() if name != "__metadata__"}
+    return {name: content[begin + first : begin + end] for name, (first, end) in places.items()}
+
+
+def test_frozen_layers(data, quern, run_quern, tmp_path):
+    """They keep their parameters and running averages; replay, two ranks, and what is refused."""
+    start, out, twin = tmp_path / "s", tmp_path / "m", tmp_path / "t"
+    layers = "dense 12 relu; batchnorm; residual { dense 12 relu dropout 0.5; dense 12 none } relu; dense 10 softmax"
+    common = ["train", "--data", data, "--model", layers, "--batch", "64", "--epochs", "1"]
+    run_quern(*common, "-o", start)
+    frozen = [*common, "--init-from", start, "--seed", "2", "--weight-decay", "0.1", "--clip", "0.5"]
+    done = run_quern(*frozen, "--freeze", "0,1..4", "-o", out)
+    assert "layers 0 to 4 do not train" in done.stdout + done.stderr
+    before, after = (arrays(path) for path in (start, out))
+    changed = {name for name in before if name.startswith("layer") and before[name] != after[name]}
+    assert changed == {"layer5.weight", "layer5.bias"}
+    ranks.run(quern, 2, *frozen, "--freeze", "0..4", "--threads", "1", "--quiet", "-o", twin)
+    assert recipes.sha256(twin) == recipes.sha256(out)
+    assert "identical" in run_quern("replay", out, "--data", data, "--init-from", start).stdout
+    for what, words in (("0..5", "layers 0 to 5, and the last one must train"), ("0..2", "inside a block, which ends with layer 4"),
+                        ("1..2", "layer 0 would train before layer 1"), ("3..1", "does not name"), ("0..99999", "does not name"),
+                        ("all", "does not name"), ("0,", "does not name")):
+        assert words in run_quern(*frozen, "--freeze", what, "-o", twin, status=2).stderr
+    assert "need a model" in run_quern(*common, "--freeze", "0..1", "-o", twin, status=2).stderr

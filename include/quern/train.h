@@ -250,6 +250,11 @@ typedef struct qn_train_options {
      * training data. Without `model` the layers are those of `init_from`, the last one with as many
      * outputs as the labels need. 0 */
     int new_last;
+
+    /* One more of the recipe, with `init_from`: the first layers, which keep its parameters:
+     * "0..14", counted from 0, or "all-but-last". They compute as in a prediction: no dropout, and
+     * batchnorm has its running averages. Nothing is computed for their gradients. NULL: none */
+    const char *freeze;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

@@ -241,7 +241,7 @@ typedef struct qn__job {
 
 /* Where the sums of a call go. */
 typedef struct qn__outlet {
-    int64_t *words;   /* TRAIN: NULL, or `parameters` elements; HOST: host->words elements */
+    int64_t *words;   /* TRAIN: NULL, or qn__program_sums elements; HOST: host->words elements */
     qn__tally *tally; /* may be NULL in APPLY; without words it is not used in TRAIN */
     /* TRAIN with words; may be NULL. Reports that words first .. first+words-1, and all after
      * them, are final: the last layers come first. Called by the thread that called `run`, while
@@ -330,7 +330,7 @@ typedef struct qn__device_table {
     qn_status (*run)(qn__worker *worker, const qn__job *job, uint32_t first, uint32_t count,
                      const qn__outlet *sums, qn_error *err);
 
-    /* Adds the worker's sums to sums[parameters] and *tally and sets its own to zero. */
+    /* Adds the worker's sums to sums[qn__program_sums] and *tally and sets its own to zero. */
     qn_status (*collect)(qn__worker *worker, int64_t *sums, qn__tally *tally, qn_error *err);
 
     /* Applies the optimiser with the combined sums of the step. */

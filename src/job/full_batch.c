@@ -22,7 +22,7 @@ uint32_t qn__full_batch_slice(const qn__layer *layer, uint32_t layers, uint32_t 
 
 /* Decay acts on weights of products alone (9.1). */
 static void mark_weights(const qn__program *program, uint8_t *penal) {
-    for (uint32_t l = 0; l < program->layers; ++l) {
+    for (uint32_t l = program->frozen; l < program->layers; ++l) {
         const qn__layer *layer = &program->layer[l];
         if (layer->depth > 0)
             memset(penal + layer->weights, 1, (size_t)layer->depth * layer->to.channels);
@@ -77,8 +77,10 @@ static qn_status evaluate(void *user, const float *point, double *value, double 
     if (status != QN_OK)
         return status;
     *value = (double)job->full.tally.loss * 0x1p-32 / items;
-    for (uint64_t i = 0; i < job->program.parameters; ++i)
-        gradient[i] = (double)sums[i] * unit;
+    const uint64_t frozen = job->program.frozen_parameters;
+    memset(gradient, 0, (size_t)frozen * sizeof *gradient);
+    for (uint64_t i = frozen; i < job->program.parameters; ++i)
+        gradient[i] = (double)sums[qn__program_sum(&job->program, i)] * unit;
     if (job->recipe.no_intercept)
         clear_last_biases(&job->program, gradient);
     ++job->full.evaluations;

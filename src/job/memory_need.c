@@ -4,6 +4,7 @@
 #include "job/full_batch.h"
 #include "layer/lost.h"
 #include "layer/reference.h"
+#include "model/recipe/freeze.h"
 #include "team/members.h"
 #include "team/queue.h"
 #include <quern/cluster.h>
@@ -56,7 +57,7 @@ static uint64_t of_messages(const qn__memory_ranks *r, uint64_t parameters) {
 }
 
 static qn__memory_need need_of(const subject *s) {
-    const uint64_t words = s->program.parameters;
+    const uint64_t words = qn__program_sums(&s->program);
     qn__memory_need need = {.program = PROGRAM, .shared = of_totals(&s->ranks, words)};
     need.parameters = sum(sum(of_job(s), need.shared), of_messages(&s->ranks, words));
     for (uint32_t i = 0; i < s->count; ++i) {
@@ -105,6 +106,7 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
         qn__network_program(&r->network, qn__recipe_input(r), layer, &out->program.parameters, err);
     if (status != QN_OK)
         return status;
+    qn__recipe_freeze(r, layer, &out->program);
     out->full = r->optimizer == QN__OPT_LBFGS;
     out->program.batch = out->full
                              ? qn__full_batch_slice(layer, r->network.layers, r->grain, job->items)

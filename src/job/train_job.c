@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "job/apply.h"
 #include "job/full_batch.h"
+#include "model/recipe/freeze.h"
 #include "model/recipe/initial.h"
 #include "model/recipe/schedule.h"
 #include "model/recipe/tables.h"
@@ -24,6 +25,7 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     if (status != QN_OK)
         return status;
     p->layers = r->network.layers;
+    qn__recipe_freeze(r, job->layer, p);
     p->layer = job->layer;
     p->arith = r->arith;
     p->loss = r->loss;

@@ -502,12 +502,13 @@ static void pass_errors(qn__reference *r, const float *parameters, uint32_t laye
     const qn__layer_ops *ops = qn__layer_ops_of(l->kind);
     const int32_t source = qn__layer_source(r->program->layer, layer);
     const int32_t other = ops->join ? qn__layer_other(r->program->layer, layer) : -1;
-    if (source < 0)
+    const int32_t first = (int32_t)r->program->frozen;
+    if (source < first)
         return;
     ops->backward(l, qn__layer_bits(r->program->arith, l), parameters, input_of(r, layer),
                   r->made[layer].delta, r->sums, r->e);
     give_error(r, source, r->e);
-    if (other >= 0)
+    if (other >= first)
         give_error(r, other, r->e);
 }
 
@@ -537,7 +538,7 @@ static void add_biases(const qn__reference *r, const qn__layer *l, const float *
 static void make_partials(qn__reference *r) {
     const qn__program *p = r->program;
     memset(r->partial, 0, p->parameters * sizeof *r->partial);
-    for (uint32_t l = 0; l < p->layers; ++l) {
+    for (uint32_t l = p->frozen; l < p->layers; ++l) {
         const qn__layer *layer = &p->layer[l];
         const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
         const kept *k = &r->kept[l];
@@ -557,21 +558,23 @@ typedef struct part {
     uint64_t first, count;
 } part;
 
-/* One layer forward; its inputs are kept for the gradient (8.6, 15.6). */
+/* One layer forward; its inputs are kept for the gradient (8.6, 15.6). One that does not train
+ * computes as in a prediction (24.61). */
 static void part_forward(qn__reference *r, const float *parameters, uint32_t layer, part at) {
     const qn__layer *l = &r->program->layer[layer];
+    const int whole = over_grain(l) && layer >= r->program->frozen;
     kept *k = &r->kept[layer];
     for (uint64_t i = 0; i < at.count; ++i) {
         select_state(r, i);
         memcpy(k->inputs + (at.first + i) * l->in, input_of(r, layer), l->in * sizeof(float));
-        if (!over_grain(l))
+        if (!whole)
             forward_layer(r, parameters, layer);
     }
-    if (over_grain(l))
+    if (whole)
         qn__layer_ops_of(l->kind)->forward_grain(l, parameters, at.count, k->inputs, k->results);
     for (uint64_t i = 0; i < at.count; ++i) {
         select_state(r, i);
-        if (over_grain(l))
+        if (whole)
             memcpy(r->made[layer].z, k->results + i * l->out, l->out * sizeof(float));
         finish_layer(r, layer, &r->item[i], r->epoch);
         if (layer + 1 < r->program->layers)
@@ -586,16 +589,17 @@ static void part_forward(qn__reference *r, const float *parameters, uint32_t lay
 static void part_backward(qn__reference *r, const float *parameters, uint32_t layer, part at) {
     const qn__layer *l = &r->program->layer[layer];
     const int32_t source = qn__layer_source(r->program->layer, layer);
+    const int32_t first = (int32_t)r->program->frozen;
     kept *k = &r->kept[layer];
     for (uint64_t i = 0; i < at.count; ++i) {
         select_state(r, i);
         if (layer + 1 < r->program->layers)
             finish_error(r, layer);
         memcpy(k->deltas + (at.first + i) * l->out, r->made[layer].delta, l->out * sizeof(float));
-        if (source >= 0 && !over_grain(l))
+        if (source >= first && !over_grain(l))
             pass_errors(r, parameters, layer);
     }
-    if (source < 0 || !over_grain(l))
+    if (source < first || !over_grain(l))
         return;
     qn__layer_ops_of(l->kind)->backward_grain(l, parameters, at.count, k->inputs, k->deltas,
                                               k->results);
@@ -608,7 +612,7 @@ static void part_backward(qn__reference *r, const float *parameters, uint32_t la
 static void run_part(qn__reference *r, const float *parameters, part at) {
     for (uint32_t l = 0; l < r->program->layers; ++l)
         part_forward(r, parameters, l, at);
-    for (uint32_t l = r->program->layers; l-- > 0;)
+    for (uint32_t l = r->program->layers; l-- > r->program->frozen;)
         part_backward(r, parameters, l, at);
 }
 
@@ -650,7 +654,7 @@ void qn__reference_grain_item(qn__reference *r, const float *parameters,
 /* 15.6: the weights of all layers, to `sums`. 0 when one of the partials is out of range. */
 static int intgemm_partials(const qn__reference *r, int64_t *sums) {
     const qn__program *p = r->program;
-    for (uint32_t l = 0; l < p->layers; ++l) {
+    for (uint32_t l = p->frozen; l < p->layers; ++l) {
         const qn__layer *layer = &p->layer[l];
         const int bits = qn__layer_bits(p->arith, layer);
         if (bits &&
@@ -681,8 +685,8 @@ qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally
         .loss = qn__to_units(r->loss * QN__LOSS_UNIT), .correct = r->correct, .items = r->items};
     if (qn__tally_add(tally, &grain) != 0)
         return QN__GRAIN_LOSS;
-    for (uint64_t i = 0; i < count; ++i)
-        sums[i] += r->units[i];
+    for (uint64_t i = r->program->frozen_parameters; i < count; ++i)
+        sums[qn__program_sum(r->program, i)] += r->units[i];
     return QN__GRAIN_FINE;
 }
 

@@ -81,9 +81,10 @@ void qn__update_clip(const qn__program *program, const int64_t *sums, qn__update
     qn__squares squares = {{0}};
     if (program->clip == 0.0f)
         return;
-    for (uint32_t l = 0; l < program->layers; ++l) {
+    for (uint32_t l = program->frozen; l < program->layers; ++l) {
         const qn__layer *layer = &program->layer[l];
-        qn__squares_add(&squares, sums + layer->weights, qn__layer_running(layer) - layer->weights);
+        qn__squares_add(&squares, sums + qn__program_sum(program, layer->weights),
+                        qn__layer_running(layer) - layer->weights);
     }
     const float root = qn__squares_root(&squares);
     if (root * update->gradient > program->clip)

@@ -224,7 +224,21 @@ typedef struct qn__program {
     uint64_t seed;
     uint32_t gradient_scale; /* gradients are summed in multiples of 2^-gradient_scale */
     float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */
+    /* The first layers that do not train (24.61), and their parameters. Sums are those of the
+     * parameters after them. A layer after them reads none before the last of them. */
+    uint32_t frozen;
+    uint64_t frozen_parameters;
 } qn__program;
+
+/* The number of sums of a step: of all parameters that train. */
+static inline uint64_t qn__program_sums(const qn__program *program) {
+    return program->parameters - program->frozen_parameters;
+}
+
+/* Where the sum of a parameter that trains is among them. */
+static inline uint64_t qn__program_sum(const qn__program *program, uint64_t parameter) {
+    return parameter - program->frozen_parameters;
+}
 
 /* The number of the layer whose output layer `index` of the array reads; -1: the network's input.
  */

@@ -190,7 +190,7 @@ static qn_status create(qn__team *t, const qn_compute *compute, const qn__member
         status = begin_log(t, err);
     if (status == QN_OK && t->cluster)
         status = qn__cluster_reserve(
-            t->cluster, QN__TALLY_WORDS + (t->program ? t->program->parameters : 0), err);
+            t->cluster, QN__TALLY_WORDS + (t->program ? qn__program_sums(t->program) : 0), err);
     if (status == QN_OK)
         begin_choosing(t);
     return status;

@@ -19,7 +19,7 @@ qn__share qn__team_training(qn__team *t, const qn__batch *batch) {
                        .pieces = grains,
                        .each = 1,
                        .most = t->program->batch > grain ? t->program->batch / grain : 1,
-                       .words = t->program->parameters,
+                       .words = qn__program_sums(t->program),
                        .items = batch->items};
 }
 

@@ -499,6 +499,18 @@ static qn_status take_sets(qn_train *t, qn_error *err) {
     return status == QN_OK ? take_labels(t, err) : status;
 }
 
+static void note_frozen(const qn_train *t) {
+    const qn__program *p = &t->job.program;
+    char text[160];
+    if (p->frozen == 0 || !qn__train_is_writer(t))
+        return;
+    snprintf(text, sizeof text,
+             "layers 0 to %u do not train: %llu of %llu parameters are those of the model",
+             p->frozen - 1, (unsigned long long)p->frozen_parameters,
+             (unsigned long long)p->parameters);
+    qn__train_note(t, text);
+}
+
 static void note_new_last(const qn_train *t) {
     const qn__network *network = &t->job.recipe.network;
     qn__text text = {0};
@@ -522,6 +534,7 @@ static qn_status start_from(qn_train *t, const qn_model *model, qn_error *err) {
                              : state_bytes(t);
     memcpy(t->job.state.parameters, qn__model_parameters(model), bytes);
     note_new_last(t);
+    note_frozen(t);
     return qn__train_job_push(&t->job, err);
 }
 

@@ -278,20 +278,21 @@ def keep_factor(layer):
     return ONE / (ONE - layer.dropout)
 
 
-def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=None):
+def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=None, frozen=0):
     """6.3 to 6.5: one Pass for each layer, for inputs x (items, F).
 
     `items` are the indices of the items in training, which dropout asks for; None outside training.
-    `product` is the arithmetic, of products.py. `grain`: its items, in training.
+    `product` is the arithmetic, of products.py. `grain`: its items, in training. The first `frozen`
+    layers compute as outside training (24.61).
     """
     passes, outputs = [], {-1: x}
     for l, layer in enumerate(layers):
         a = outputs[layer.source]
-        z = layer.forward(a, product, grain) if layer.other is None else a + outputs[layer.other] + ZERO
+        z = layer.forward(a, product, None if l < frozen else grain) if layer.other is None else a + outputs[layer.other] + ZERO
         y = activate(layer.activation, z)
         passes.append(Pass(a, z, y))
         outputs[l] = y
-        if layer.dropout and items is not None:
+        if layer.dropout and items is not None and l >= frozen:
             threshold = floor(Fraction(float(layer.dropout)) * 2**32 + Fraction(1, 2))
             words = word(seed, DROPOUT, l, epoch, items[:, None], np.arange(layer.outputs))
             passes[-1].dropped = words < np.uint64(threshold)

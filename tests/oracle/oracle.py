@@ -84,6 +84,7 @@ def arguments():
     p.add_argument("--early-stopping", dest="patience", type=int, default=0)
     p.add_argument("--keep", choices=("last", "best"))
     p.add_argument("--init-from")
+    p.add_argument("--freeze", default="")
     p.add_argument("--new-last", action="store_true")
     p.add_argument("--init-scale", choices=("fit", "keep"), default="fit")
     p.add_argument("--weight")
@@ -163,6 +164,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "weight": None if weights is None else column or "",
         "class_weight": args.class_weight,
         "init_scale": args.init_scale,
+        "freeze": args.freeze,
         "new_last": int(args.new_last),
         "smoothing": args.smoothing,
         "clip": args.clip,
@@ -216,13 +218,16 @@ def train(args, layers, settings, fetch, labels, shares, held):
     best = None  # 7.5: the loss, the epoch from 1, the parameters
     optimiser = Optimiser(settings, parameters_of(layers))
     rules = [rule for layer in weighted(layers) for rule in layer.rules]
+    frozen = frozen_of(args)  # 24.61
+    trained = [l >= frozen for l, layer in enumerate(layers) if layer.has_parameters]
+    still = sum(len(layer.arrays) for layer in weighted(layers[:frozen]))
     for epoch in range(args.epochs):
         order = permutation(args.seed, n, ORDER, epoch)
         loss, right = 0, 0
         for s in range(steps):
             items = order[s * args.batch : (s + 1) * args.batch]
             shown = fetch(items, epoch)
-            passes = network.forward(layers, shown, args.seed, epoch, items, product, args.grain)
+            passes = network.forward(layers, shown, args.seed, epoch, items, product, args.grain, frozen)
             values = network.losses(args.loss, passes, labels[items], args.delta)
             own = None if shares is None else shares[items]
             values = values if own is None else values * own
@@ -231,10 +236,11 @@ def train(args, layers, settings, fetch, labels, shares, held):
             deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit, product,
                                     args.delta, own, args.smoothing, args.grain)
             sums = network.sums(layers, passes, deltas, args.grain, limit, product)
-            flat = [total for pair in sums for total in pair]
+            flat = [total * trains for pair, trains in zip(sums, trained) for total in pair]
             lr = schedule.lr(epoch * steps + s, epoch)
-            new = optimiser.step(parameters_of(layers), flat, rules, len(items), args.unit, lr)
-            set_parameters(layers, new)
+            old = parameters_of(layers)
+            new = optimiser.step(old, flat, rules, len(items), args.unit, lr)
+            set_parameters(layers, old[:still] + new[still:])
         print(f"epoch {epoch + 1} loss {loss / 2**32 / n:.9g} accuracy {right / n:.6f}")
         if held and (args.keep == "best" or args.patience):
             value = held_loss(args, layers, product, held, n)
@@ -251,11 +257,13 @@ def minimise(args, layers, fetch, labels, shares, held, product):
     n = len(labels)
     items = np.arange(n)
     shown = fetch(items, 0)
+    frozen = frozen_of(args)
     h = (ceil(n / args.grain) - 1).bit_length()
     limit = np.float32(2.0 ** (62 - max(h, 1)))
     shapes = [array.shape for array in parameters_of(layers)]
     rules = [rule for layer in weighted(layers) for rule in layer.rules]
     penal = np.concatenate([np.full(np.prod(shape), rule == "weight") for shape, rule in zip(shapes, rules)])
+    penal[: sum(array.size for layer in weighted(layers[:frozen]) for array in layer.arrays)] = False
 
     def place(point):
         new = np.split(point, np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1])
@@ -263,7 +271,7 @@ def minimise(args, layers, fetch, labels, shares, held, product):
 
     def evaluate(point):
         place(point)
-        passes = network.forward(layers, shown, args.seed, 0, items, product, args.grain)
+        passes = network.forward(layers, shown, args.seed, 0, items, product, args.grain, frozen)
         values = network.losses(args.loss, passes, labels, args.delta)
         values = values if shares is None else values * shares
         deltas = network.deltas(args.loss, layers, passes, labels, args.unit, product, args.delta,
@@ -274,6 +282,7 @@ def minimise(args, layers, fetch, labels, shares, held, product):
         except SystemExit:  # 8.7: out of range
             return None
         flat = np.concatenate([total.ravel() for pair in sums for total in pair])
+        flat[: sum(array.size for layer in weighted(layers[:frozen]) for array in layer.arrays)] = 0
         if args.no_intercept:
             flat[flat.size - sums[-1][1].size:] = 0
         return (np.float64(loss) * 2.0**-32 / np.float64(n),
@@ -294,6 +303,11 @@ def minimise(args, layers, fetch, labels, shares, held, product):
             if args.patience and step + 1 >= best[1] + args.patience:
                 break
     place(best[2] if args.keep == "best" else state.point)
+
+
+def frozen_of(args):
+    """24.61: the number of the layers that do not train."""
+    return int(args.freeze.split("..")[1]) + 1 if args.freeze else 0
 
 
 def start_from(path, layers, new_last):

@@ -27,7 +27,7 @@ static void errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_chunk k = {.index = i * QN__GPU_TAPS + 1,
                              .count = pass->items * qn__gpu_pixels(w->layer[i].layer)};
     for (int s = 0; s < 2; ++s)
-        if (source[s] >= 0)
+        if (qn__gpu_takes_errors(w, source[s]))
             qn__gpu_finish_source(pass, i, source[s], qn__gpu_errors_of(w, i), &k,
                                   qn__gpu_adds(w, i, source[s]));
 }

@@ -60,7 +60,8 @@ static qn__gpu_feed *oldest_held(qn__worker *w) {
 /* Drops feeds until `bytes` more fit; 0 when they cannot fit. */
 static int reserve(qn__worker *w, uint64_t bytes, uint64_t piece) {
     /* There must be space for the sums of shared steps. */
-    const uint64_t sums = w->model.canonical.bytes ? 0 : w->program->parameters * sizeof(int64_t);
+    const uint64_t sums =
+        w->model.canonical.bytes ? 0 : qn__program_sums(w->program) * sizeof(int64_t);
     while (!qn__gpu_fits(w, bytes + sums, piece)) {
         qn__gpu_feed *oldest = oldest_held(w);
         if (!oldest)

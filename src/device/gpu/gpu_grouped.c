@@ -24,7 +24,7 @@ void qn__gpu_launch_grouped_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
     const int32_t source = w->layer[i].source;
-    if (source < 0)
+    if (!qn__gpu_takes_errors(w, source))
         return;
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, qn__gpu_errors_of(w, i), &w->model.parameters,

@@ -249,11 +249,11 @@ void qn__gpu_launch_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const qn__gpu_rows rows = items_of(pass);
-    const uint32_t below =
-        l->source >= 0 ? QN_QUANTIZE_WORDS | QN_QUANTIZE_WEIGHED : 0; /* a product follows */
+    const int passes = qn__gpu_takes_errors(w, l->source);
+    const uint32_t below = passes ? QN_QUANTIZE_WORDS | QN_QUANTIZE_WEIGHED : 0;
     quantize_items(pass, i, qn__gpu_errors_of(w, i), l->layer->out, qn__gpu_errors_place(pass, i),
                    QN_QUANTIZE_GRAINS | below);
-    if (l->source < 0)
+    if (!passes)
         return;
     const uint32_t source = (uint32_t)l->source;
     qn__gpu_call c = {0};

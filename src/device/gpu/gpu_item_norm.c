@@ -38,7 +38,7 @@ static void forward(qn__gpu_pass *pass, uint32_t i) {
 /* The sums of the errors stay in `chains` for the gradient. */
 static void errors(qn__gpu_pass *pass, uint32_t i) {
     launch_sums(pass, i, QN_NORM_ERRORS);
-    if (pass->worker->layer[i].source >= 0)
+    if (qn__gpu_takes_errors(pass->worker, pass->worker->layer[i].source))
         launch_moments(pass, i, QN_NORM_ERRORS);
     qn__gpu_norm_errors(pass, QN__K_ITEM_NORM_ERRORS, i, pass->worker->layer[i].layer->norm_groups);
 }

@@ -26,7 +26,7 @@ static void dense_errors(qn__gpu_pass *pass, uint32_t i) {
         (pixels ? qn__gpu_launch_pixels_intgemm_errors : qn__gpu_launch_intgemm_errors)(pass, i);
     else if (pixels)
         qn__gpu_launch_pixels_errors(pass, i);
-    else if (w->layer[i].source >= 0)
+    else if (qn__gpu_takes_errors(w, w->layer[i].source))
         qn__gpu_launch_float_errors(pass, i, NULL);
 }
 

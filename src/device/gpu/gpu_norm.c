@@ -54,7 +54,7 @@ void qn__gpu_norm_errors(qn__gpu_pass *pass, qn__kernel kernel, uint32_t i, uint
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
-    if (l->source < 0)
+    if (!qn__gpu_takes_errors(w, l->source))
         return;
     qn__gpu_push_norm_inputs(pass, i, &c);
     QN__PUSH_MEMORY(&c, &w->model.parameters, &l->moments, qn__gpu_errors_of(w, i),
@@ -66,12 +66,14 @@ void qn__gpu_norm_errors(qn__gpu_pass *pass, qn__kernel kernel, uint32_t i, uint
     qn__gpu_finish_errors(pass, i);
 }
 
-/* Outside training the running averages stand for the moments. */
+/* Outside training, and in a layer that does not train, the running averages stand for the moments.
+ */
 static void forward(qn__gpu_pass *pass, uint32_t i) {
-    if (pass->training)
+    const int measures = pass->training && i >= pass->worker->program->frozen;
+    if (measures)
         launch_moments(pass, i, 0);
     qn__gpu_norm_outputs(pass, QN__K_NORM_FORWARD, i,
-                         pass->training ? (uint32_t)grains_of(pass->worker, pass->items) : 0);
+                         measures ? (uint32_t)grains_of(pass->worker, pass->items) : 0);
 }
 
 static void errors(qn__gpu_pass *pass, uint32_t i) {

@@ -78,10 +78,10 @@ void qn__gpu_launch_update(qn__gpu_pass *pass) {
     int vectors = 0;
     for (uint32_t i = 0; i < w->program->layers; ++i)
         vectors |= w->layer[i].layer->vectors > 0;
-    if (w->program->weight_decay == 0.0f && !vectors)
+    if (w->program->weight_decay == 0.0f && !vectors && !w->program->frozen)
         launch_update_of(pass, 0, w->model.padded, 0.0f);
     else
-        for (uint32_t i = 0; i < w->program->layers; ++i)
+        for (uint32_t i = w->program->frozen; i < w->program->layers; ++i)
             launch_update_layer(pass, i);
     qn__gpu_launch_weights(pass);
 }
@@ -89,7 +89,7 @@ void qn__gpu_launch_update(qn__gpu_pass *pass) {
 void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
     /* A GPU has groups enough for each kernel; a CPU gains by what stays in its caches. */
     const int fused = update && pass->worker->facts->vectors && !pass->worker->bits;
-    for (uint32_t i = pass->worker->program->layers; i-- > 0;) {
+    for (uint32_t i = pass->worker->program->layers; i-- > pass->worker->program->frozen;) {
         const qn__gpu_kind *kind = pass->worker->layer[i].kind;
         kind->errors(pass, i);
         if (fused && kind->learn && kind->learn(pass, i))
@@ -114,7 +114,7 @@ void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags) {
 
 void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
     const qn__worker *w = pass->worker;
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
+    for (uint32_t i = w->program->frozen; i < w->program->layers; ++i) {
         const qn__gpu_layer *l = &w->layer[i];
         const uint32_t out = l->layer->to.channels;
         for (uint32_t v = 0; v < qn__gpu_vectors(l->layer); ++v) {
@@ -123,7 +123,7 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
             QN__PUSH_MEMORY(&c, &w->model.sums, &w->model.canonical);
             QN__PUSH_WIDE(&c, l->weights + v * qn__gpu_ld(out));
             QN__PUSH_NUMBERS(&c, depth, out);
-            QN__PUSH_WIDE(&c, l->layer->weights + (uint64_t)v * out);
+            QN__PUSH_WIDE(&c, qn__program_sum(w->program, l->layer->weights) + (uint64_t)v * out);
             qn__gpu_launch_over(pass, kernel, (depth + (uint64_t)1) * qn__gpu_ld(out), &c);
         }
     }

@@ -105,7 +105,7 @@ void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
     const int32_t source = w->layer[i].source;
-    if (source < 0)
+    if (!qn__gpu_takes_errors(w, source))
         return;
     const uint32_t rows = pass->items * qn__gpu_from_pixels(l), links = qn__gpu_error_depth(l);
     qn__gpu_chunk k = {.index = i * QN__GPU_TAPS + 1, .count = rows, .columns = links};

@@ -75,7 +75,7 @@ static void errors_of_dense(qn__gpu_pass *pass, uint32_t i) {
 void qn__gpu_launch_pixels_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
-    const int product = w->layer[i].source >= 0;
+    const int product = qn__gpu_takes_errors(w, w->layer[i].source);
     const uint32_t rows = pass->items * qn__gpu_from_pixels(l), links = qn__gpu_error_depth(l);
     const uint32_t most = qn__gpu_chunk_rows(w, links, rows);
     qn__gpu_chunk k = {.index = i * QN__GPU_TAPS + 1, .columns = links};

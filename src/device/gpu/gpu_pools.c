@@ -27,7 +27,7 @@ static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
 static void forward(qn__gpu_pass *pass, uint32_t i) { launch_pool(pass, i, 0); }
 
 static void errors(qn__gpu_pass *pass, uint32_t i) {
-    if (pass->worker->layer[i].source < 0)
+    if (!qn__gpu_takes_errors(pass->worker, pass->worker->layer[i].source))
         return;
     launch_pool(pass, i, 1);
     qn__gpu_finish_errors(pass, i);

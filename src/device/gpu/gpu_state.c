@@ -99,16 +99,16 @@ qn_status qn__gpu_save(qn__worker *w, qn__state *state, qn_error *err) {
 static qn_status need_canonical(qn__worker *w, qn_error *err) {
     if (w->model.canonical.bytes)
         return QN_OK;
-    return qn__gpu_more(w, "sharing a step", w->program->parameters * sizeof(int64_t),
+    return qn__gpu_more(w, "sharing a step", qn__program_sums(w->program) * sizeof(int64_t),
                         &w->model.canonical, err);
 }
 
 static qn_status add_sums(qn__worker *w, int64_t *sums, qn_error *err) {
     const int64_t *stage = (const int64_t *)(const void *)w->stage.memory;
-    const uint64_t parameters = w->program->parameters, most = w->stage.bytes / sizeof *stage;
+    const uint64_t count = qn__program_sums(w->program), most = w->stage.bytes / sizeof *stage;
     qn_status status = QN_OK;
-    for (uint64_t first = 0, end; status == QN_OK && first < parameters; first = end) {
-        end = parameters - first < most ? parameters : first + most;
+    for (uint64_t first = 0, end; status == QN_OK && first < count; first = end) {
+        end = count - first < most ? count : first + most;
         status = qn__gpu_read(w->driver, w->gpu, &w->model.canonical, first * sizeof *stage,
                               w->stage.memory, (end - first) * sizeof *stage, err);
         for (uint64_t i = first; status == QN_OK && i < end; ++i)
@@ -139,7 +139,7 @@ qn_status qn__gpu_update(qn__worker *w, const qn__update *update, const int64_t 
     qn__gpu_pass pass = {.worker = w, .status = need_canonical(w, err), .err = err};
     if (pass.status == QN_OK)
         pass.status = w->driver->write(w->gpu, &w->model.canonical, 0, sums,
-                                       (size_t)w->program->parameters * sizeof *sums, err);
+                                       (size_t)qn__program_sums(w->program) * sizeof *sums, err);
     if (pass.status == QN_OK)
         pass.status = qn__gpu_send_step(w, &none, &nowhere, update, err);
     qn__gpu_launch_sums(&pass, QN__K_SUMS_IN);

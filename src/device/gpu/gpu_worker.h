@@ -181,6 +181,11 @@ enum { QN__GPU_TAPS = 3 }; /* forward, backward, rows as they are */
 /* Pixels of a layer's outputs. */
 static inline uint32_t qn__gpu_pixels(const qn__layer *l) { return l->to.height * l->to.width; }
 
+/* Whether errors of the outputs of `source` are computed: it is a layer, and it trains. */
+static inline int qn__gpu_takes_errors(const qn__worker *w, int32_t source) {
+    return source >= 0 && (uint32_t)source >= w->program->frozen;
+}
+
 /* Whether a layer that reads the output of `source` is the first of the step that gives it errors:
  * errors are computed from the last layer to the first. */
 static inline int qn__gpu_gives_first(const qn__worker *w, uint32_t layer, int32_t source) {

@@ -11,6 +11,7 @@
 #include "layer/axes.h"
 #include "model/formats/model.h"
 #include "model/recipe/defaults.h"
+#include "model/recipe/freeze.h"
 #include "model/recipe/model_source.h"
 #include "model/recipe/option_rows.h"
 #include "model/recipe/scale_numbers.h"
@@ -429,6 +430,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = find_network(options, data, &of, r, source, err);
     if (status == QN_OK)
         status = find_augment(options, r, err);
+    if (status == QN_OK)
+        status = qn__freeze_tidy(options->freeze, r->network.layers, &r->freeze, err);
     if (status == QN_OK)
         status = find_optimizer(options, &of, r, err);
     if (status == QN_OK)

@@ -83,7 +83,8 @@ typedef struct qn__recipe {
     char *date_format; /* of CSV files, as strptime has it; NULL: as ISO 8601 */
     /* From here on contract 8. */
     char *scale_numbers; /* as qn__scale_numbers_text writes them; NULL: they are fitted */
-    uint32_t new_last;   /* 1: of init_from it has all layers but the last one */
+    char *freeze; /* the layers that do not train, as qn__freeze_tidy writes them; NULL: none */
+    uint32_t new_last; /* 1: of init_from it has all layers but the last one */
 } qn__recipe;
 
 /* The distribution of the initial weights, `auto` only where it depends on the layer. */

@@ -52,6 +52,13 @@ static int all_finite(size_t count, const float *x) {
     return most < 0x7f800000u;
 }
 
+void qn__cpu_fold_frozen(qn__worker *w) {
+    for (uint32_t i = 0; i < w->program->frozen; ++i)
+        if (w->layer[i].kind->fold)
+            w->layer[i].kind->fold(&w->layer[i]);
+    w->derived.folded = 0;
+}
+
 void qn__cpu_fold(qn__worker *w) {
     w->derived.finite = 1;
     for (uint32_t i = 0; i < w->program->layers; ++i) {

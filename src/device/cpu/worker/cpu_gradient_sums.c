@@ -70,8 +70,8 @@ static void put_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32
                         uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from) {
     const uint32_t out = panel * QN__PANEL, left = qn__cpu_outputs(l) - out;
     const uint32_t depth = l->layer->depth;
-    int64_t *to = pass->outlet->words + l->layer->weights + (uint64_t)out * depth +
-                  qn__cpu_first_of(l, block);
+    int64_t *to = pass->outlet->words + qn__program_sum(pass->worker->program, l->layer->weights) +
+                  (uint64_t)out * depth + qn__cpu_first_of(l, block);
     const int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
     pass->worker->kernels->transpose(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
                                      depth);
@@ -90,8 +90,8 @@ static void put_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_
                        qn__cpu_sums *s) {
     const uint32_t out = panel * QN__PANEL, left = qn__cpu_outputs(l) - out;
     const int64_t *sum = integers_of(pass->worker, s, 0, QN__PANEL);
-    memcpy(pass->outlet->words + l->layer->biases + out, sum,
-           (left < QN__PANEL ? left : QN__PANEL) * sizeof *sum);
+    memcpy(pass->outlet->words + qn__program_sum(pass->worker->program, l->layer->biases) + out,
+           sum, (left < QN__PANEL ? left : QN__PANEL) * sizeof *sum);
 }
 
 int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {

@@ -293,7 +293,7 @@ static int sums_of_panel(const qn__cpu_pass *pass, uint32_t layer, uint32_t pane
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     const part all = {panel, 1, 0, pass->batch->items};
     int bad = 0;
-    if (!l->below) { /* no errors went below */
+    if (!qn__cpu_passes_errors(pass->worker, l)) { /* no errors went below */
         sum_errors(pass, l, &all, panel);
         scale_products(pass, l, &all, panel);
     }

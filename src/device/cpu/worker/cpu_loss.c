@@ -292,7 +292,7 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     const size_t stride = l->out_stride;
     const size_t weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
     const float *input = qn__cpu_input(pass, l);
-    const int fused = pass->training && l->below && qn__cpu_is_fused(w);
+    const int fused = pass->training && qn__cpu_passes_errors(w, l) && qn__cpu_is_fused(w);
     const size_t panel_weights = (size_t)l->out_panels * QN__PANEL * QN__PANEL;
     const uint32_t block = last_block(w, l->rows);
     const qn__cpu_grid grid = {(l->rows + block - 1) / block, 1, 1};

@@ -154,18 +154,23 @@ static void apply_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uin
                 norm->rest + at);
 }
 
+/* Whether the pass takes the moments of its grains; else the running averages. */
+static int measures_grains(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+    return pass->training && (uint32_t)(l - pass->worker->layer) >= pass->worker->program->frozen;
+}
+
 static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const uint32_t parts =
-        pass->training ? grains_of(pass) : (l->rows + APPLY_ROWS - 1) / APPLY_ROWS;
+    const int measures = measures_grains(pass, l);
+    const uint32_t parts = measures ? grains_of(pass) : (l->rows + APPLY_ROWS - 1) / APPLY_ROWS;
     const qn__cpu_grid grid = {l->out_panels, parts, 1};
     for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
-        const part p = part_of(pass, l, panel, row);
         const uint32_t first = row * APPLY_ROWS, left = l->rows - first;
-        if (pass->training)
+        if (measures) {
+            const part p = part_of(pass, l, panel, row);
             forward_part(pass, thread, layer, &p);
-        else
+        } else
             apply_rows(pass, thread, layer, panel, first, left < APPLY_ROWS ? left : APPLY_ROWS);
     }
 }
@@ -196,14 +201,15 @@ static int finite_part(const qn__cpu_pass *pass, const qn__cpu_layer *l, const p
 }
 
 int qn__cpu_norm_is_finite(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+    const int measures = measures_grains(pass, l);
     int finite = 1;
     for (uint32_t panel = 0; panel < l->out_panels; ++panel) {
-        for (uint32_t grain = 0; pass->training && grain < grains_of(pass); ++grain) {
+        for (uint32_t grain = 0; measures && grain < grains_of(pass); ++grain) {
             const part p = part_of(pass, l, panel, grain);
             finite &= finite_part(pass, l, &p);
         }
         const size_t at = (size_t)panel * QN__PANEL;
-        if (!pass->training)
+        if (!measures)
             finite &= finite_rows(pass, l, panel, 0, l->rows, pass->worker->nothing,
                                   l->norm.factor + at, l->norm.rest + at);
     }
@@ -305,7 +311,8 @@ void qn__cpu_norm_put(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t
     if (pass->update)
         qn__cpu_update_piece(pass->worker, pass->update, l, &piece, sums);
     else if (pass->outlet)
-        memcpy(pass->outlet->words + piece.canonical, sums, piece.columns * sizeof *sums);
+        memcpy(pass->outlet->words + qn__program_sum(pass->worker->program, piece.canonical), sums,
+               piece.columns * sizeof *sums);
     for (uint32_t c = 0; !pass->update && !pass->outlet && c < piece.columns; ++c)
         l->bias_sums[piece.at + c] += sums[c];
 }
@@ -325,7 +332,8 @@ static int finish_vector(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
 static int sums_of_panel(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     int bad = 0;
-    for (uint32_t grain = 0; !l->below && grain < grains_of(pass); ++grain) {
+    for (uint32_t grain = 0; !qn__cpu_passes_errors(pass->worker, l) && grain < grains_of(pass);
+         ++grain) {
         const part p = part_of(pass, l, panel, grain);
         sum_errors(pass, l, &p); /* no errors went below */
     }

@@ -91,14 +91,14 @@ static uint32_t pack_back(const qn__cpu_pass *pass, int thread, uint32_t layer, 
     return phase + 2;
 }
 
-/* The errors down to the first layer, and each layer's gradient as soon as it has its errors: they
- * are still in the caches, and their memory can be used again (cpu_windows.c). Tasks of a gradient
- * are large. So they come before those of the errors where they may, and there is little to wait
- * for. Returns the next phase. */
+/* The errors down to the first layer that trains, and each layer's gradient as soon as it has its
+ * errors: they are still in the caches, and their memory can be used again (cpu_windows.c). Tasks
+ * of a gradient are large. So they come before those of the errors where they may, and there is
+ * little to wait for. Returns the next phase. */
 static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const int now = !qn__cpu_gradients_wait(w);
-    for (uint32_t l = w->program->layers; l-- > 0;) {
+    for (uint32_t l = w->program->layers; l-- > w->program->frozen;) {
         const int goes = qn__cpu_goes_back(w, l), packs = w->bits && !w->layer[l].walks;
         const int before = !goes || qn__cpu_keeps_parameters(w, &w->layer[l]);
         if (packs)
@@ -122,12 +122,12 @@ static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
 /* The gradients that waited. Returns the next phase. */
 static uint32_t late_gradients(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
-    const uint32_t layers = w->program->layers;
-    for (uint32_t l = 0; l < layers; ++l, phase += 2)
+    const uint32_t layers = w->program->layers, frozen = w->program->frozen;
+    for (uint32_t l = frozen; l < layers; ++l, phase += 2)
         qn__cpu_pack_operands(pass, thread, l, phase);
     barrier(w, thread);
-    for (uint32_t i = 0; i < layers; ++i)
-        phase = gradients(pass, thread, pass->outlet ? layers - 1 - i : i, phase);
+    for (uint32_t i = frozen; i < layers; ++i)
+        phase = gradients(pass, thread, pass->outlet ? layers - 1 - (i - frozen) : i, phase);
     return phase;
 }
 
@@ -149,14 +149,14 @@ static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase
 static uint32_t pack_intgemm(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    if (qn__cpu_walks_integers(l) && w->derived.stale) {
+    if (qn__cpu_walks_integers(l) && w->derived.stale > (layer < w->program->frozen)) {
         qn__cpu_walk_pack(pass, thread, layer, phase);
         barrier(w, thread);
     } else if (qn__cpu_packs_inputs(w, l)) {
         qn__cpu_pack_inputs(pass, thread, layer, phase);
         barrier(w, thread);
     }
-    if (qn__cpu_walks_integers(l) && l->below && pass->training)
+    if (qn__cpu_walks_integers(l) && qn__cpu_passes_errors(w, l) && pass->training)
         qn__cpu_walk_pack_transposed(pass, thread, layer, phase + 1);
     return phase + 2;
 }
@@ -219,16 +219,17 @@ static void phases(void *context, int thread) {
     for (uint32_t l = 0; l < last; ++l) {
         if (w->bits)
             phase = pack_intgemm(pass, thread, l, phase);
-        if (w->bits && pass->training && l + 1 == last && qn__cpu_is_fused(w))
+        if (w->bits && pass->training && l + 1 == last && qn__cpu_is_fused(w) &&
+            qn__cpu_passes_errors(w, &w->layer[last]))
             qn__cpu_pack_transposed(pass, thread, last, phase++);
-        if (pass->training && w->layer[l].transposed)
+        if (pass->training && w->layer[l].transposed && qn__cpu_passes_errors(w, &w->layer[l]))
             qn__cpu_walk_transpose(pass, thread, l, phase++);
         if (qn__cpu_is_added(w, l) || (l > 0 && qn__cpu_is_followed(pass, &w->layer[l - 1])))
             continue;
         w->layer[l].kind->forward(pass, thread, l, phase++);
         barrier(w, thread);
     }
-    if (pass->training && w->layer[last].transposed)
+    if (pass->training && w->layer[last].transposed && qn__cpu_passes_errors(w, &w->layer[last]))
         qn__cpu_walk_transpose(pass, thread, last, phase++);
     qn__cpu_last(pass, thread, phase++);
     barrier(w, thread);
@@ -370,7 +371,7 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     qn__worker *w = pass->worker;
     pass->follows = !pass->training && !w->bits;
     if (pass->training)
-        w->derived.folded = 0;
+        qn__cpu_fold_frozen(w);
     else if (!w->derived.folded)
         qn__cpu_fold(w);
     qn__cpu_begin_phases(w);

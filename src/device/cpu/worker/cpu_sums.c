@@ -21,7 +21,7 @@ void qn__cpu_begin_progress(qn__worker *w) {
             atomic_store_explicit(&w->layer[l].done[g], 0, memory_order_relaxed);
     w->progress.next_layer = layers;
     w->progress.next_group = qn__cpu_groups(&w->layer[layers - 1]);
-    w->progress.told = w->program->parameters;
+    w->progress.told = qn__program_sums(w->program);
 }
 
 /* Whether the next group is complete; then also the first of its words. */
@@ -31,9 +31,10 @@ static int is_complete(const qn__worker *w, uint64_t *first) {
     const uint32_t tasks = l->vectors == 0 ? 0 : group == groups ? l->out_panels : l->tasks;
     if (atomic_load_explicit(&l->done[group], memory_order_acquire) < tasks)
         return 0;
-    *first = group == groups ? l->layer->biases
-                             : l->layer->weights +
-                                   (uint64_t)group * QN__OUT_GROUP * QN__PANEL * l->layer->depth;
+    *first = qn__program_sum(w->program, group == groups
+                                             ? l->layer->biases
+                                             : l->layer->weights + (uint64_t)group * QN__OUT_GROUP *
+                                                                       QN__PANEL * l->layer->depth);
     return 1;
 }
 
@@ -45,10 +46,10 @@ void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
     if (thread != 0)
         return;
     uint64_t first = w->progress.told;
-    while (w->progress.next_layer > 0 && is_complete(w, &first)) {
+    while (w->progress.next_layer > w->program->frozen && is_complete(w, &first)) {
         if (w->progress.next_group > 0)
             --w->progress.next_group;
-        else if (--w->progress.next_layer > 0)
+        else if (--w->progress.next_layer > w->program->frozen)
             w->progress.next_group = qn__cpu_groups(&w->layer[w->progress.next_layer - 1]);
     }
     if (first < w->progress.told)
@@ -61,26 +62,26 @@ void qn__cpu_progress(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
 /* A block of weights, possibly cut at the border, in both layouts. */
 typedef struct block {
     size_t panels;          /* offset in panels */
-    uint64_t canonical;     /* of its first weight */
+    uint64_t sum;           /* where that of its first weight is among all */
     uint32_t rows, columns; /* inputs, outputs */
 } block;
 
-static block block_at(const qn__cpu_layer *l, uint32_t panel, uint32_t in) {
+static block block_at(const qn__worker *w, const qn__cpu_layer *l, uint32_t panel, uint32_t in) {
     const uint32_t out = panel * QN__PANEL, left = qn__cpu_outputs(l) - out;
+    const uint64_t first = qn__program_sum(w->program, l->layer->weights);
     return (block){((size_t)panel * qn__cpu_blocks(l) + in) * BLOCK,
-                   l->layer->weights + (uint64_t)out * l->layer->depth + qn__cpu_first_of(l, in),
+                   first + (uint64_t)out * l->layer->depth + qn__cpu_first_of(l, in),
                    qn__cpu_rows_of(l, in), left < QN__PANEL ? left : QN__PANEL};
 }
 
 static void collect_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                           uint32_t in) {
-    const block b = block_at(l, panel, in);
+    const block b = block_at(pass->worker, l, panel, in);
     int64_t transposed[BLOCK], *sums = l->weight_sums + b.panels;
     pass->worker->kernels->transpose(b.rows, b.columns, sums, QN__PANEL, transposed, QN__PANEL);
     for (uint32_t o = 0; o < b.columns; ++o)
         for (uint32_t k = 0; k < b.rows; ++k)
-            pass->into[b.canonical + (uint64_t)o * l->layer->depth + k] +=
-                transposed[o * QN__PANEL + k];
+            pass->into[b.sum + (uint64_t)o * l->layer->depth + k] += transposed[o * QN__PANEL + k];
     memset(sums, 0, BLOCK * sizeof *sums);
 }
 
@@ -89,7 +90,7 @@ static void collect_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uin
         const qn__cpu_piece p = qn__cpu_piece_at(l, panel, i);
         int64_t *sums = l->bias_sums + p.at;
         for (uint32_t o = 0; o < p.columns; ++o)
-            pass->into[p.canonical + o] += sums[o];
+            pass->into[qn__program_sum(pass->worker->program, p.canonical) + o] += sums[o];
         memset(sums, 0, QN__PANEL * sizeof *sums);
     }
 }
@@ -100,11 +101,11 @@ static void collect_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uin
 static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                          uint32_t in) {
     const qn__worker *w = pass->worker;
-    const block b = block_at(l, panel, in);
+    const block b = block_at(pass->worker, l, panel, in);
     int64_t sums[BLOCK];
     if (b.columns < QN__PANEL)
         memset(sums, 0, sizeof sums);
-    w->kernels->transpose(b.columns, b.rows, pass->totals + b.canonical, l->layer->depth, sums,
+    w->kernels->transpose(b.columns, b.rows, pass->totals + b.sum, l->layer->depth, sums,
                           QN__PANEL);
     w->kernels->update(w->program, pass->update, 1, (size_t)b.rows * QN__PANEL, QN__SUMS_INT64,
                        sums, l->weights + b.panels,
@@ -116,7 +117,8 @@ static void update_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint
     for (uint32_t i = 0; i < qn__cpu_pieces(l); ++i) {
         const qn__cpu_piece p = qn__cpu_piece_at(l, panel, i);
         int64_t sums[QN__PANEL] = {0};
-        memcpy(sums, pass->totals + p.canonical, p.columns * sizeof *sums);
+        memcpy(sums, pass->totals + qn__program_sum(pass->worker->program, p.canonical),
+               p.columns * sizeof *sums);
         qn__cpu_update_piece(pass->worker, pass->update, l, &p, sums);
     }
 }
@@ -164,7 +166,9 @@ static void all_tasks(void *context, int thread) {
     const qn__cpu_pass *pass = context;
     qn__worker *w = pass->worker;
     const double begun = qn__now();
-    for (uint32_t i = 0; i < w->program->layers; ++i) {
+    /* Weights that do not train have no sums, but are packed. */
+    for (uint32_t i = pass->into || pass->totals ? w->program->frozen : 0; i < w->program->layers;
+         ++i) {
         const qn__cpu_layer *l = &w->layer[i];
         const uint32_t rows = (qn__cpu_blocks(l) + TASK_PANELS - 1) / TASK_PANELS;
         const uint32_t least = l->vectors > 0; /* row 0 has them */
@@ -197,7 +201,7 @@ qn_status qn__cpu_update(qn__worker *w, const qn__update *update, const int64_t 
                          qn_error *err) {
     qn__cpu_pass pass = {.worker = w, .update = update, .totals = sums};
     (void)err;
-    w->derived.stale = 1;
+    w->derived.stale = w->derived.stale ? w->derived.stale : 1;
     w->derived.folded = 0;
     run(&pass);
     return QN_OK;
@@ -205,7 +209,7 @@ qn_status qn__cpu_update(qn__worker *w, const qn__update *update, const int64_t 
 
 void qn__cpu_pack_weights(qn__worker *w) {
     qn__cpu_pass pass = {.worker = w};
-    w->derived.stale = 1;
+    w->derived.stale = 2;
     qn__cpu_begin_changes(w);
     run(&pass);
 }

@@ -63,9 +63,9 @@ static void find_windows(qn__worker *w) {
     use_errors(w, &w->layer[last], 0);
     for (uint32_t i = 0; i <= last; ++i)
         use_output(&w->layer[i], 0);
-    if (w->layer[last].below && !qn__cpu_goes_back(w, last))
+    if (qn__cpu_passes_errors(w, &w->layer[last]) && !qn__cpu_goes_back(w, last))
         use_passed(w, &w->layer[last], 0);
-    for (uint32_t i = last + 1; i-- > 0;) {
+    for (uint32_t i = last + 1; i-- > w->program->frozen;) {
         qn__cpu_layer *l = &w->layer[i];
         use_layer(w, l, window);
         if (!qn__cpu_goes_back(w, i))

@@ -228,7 +228,8 @@ typedef struct qn__cpu_fetching {
 
 /* Which values that are derived from the parameters are valid. */
 typedef struct qn__cpu_derived {
-    int stale;  /* weights of convolutions in integer arithmetic are not packed */
+    int stale;  /* weights of convolutions in integer arithmetic are not packed: 1: of those that
+                   train, 2: of all */
     int folded; /* 1: `fold` (cpu_kinds.h) was called for all layers */
     int finite; /* 1, if folded: all weights of layers that are `few` are finite */
 } qn__cpu_derived;
@@ -373,16 +374,22 @@ static inline uint32_t qn__cpu_rows_of(const qn__cpu_layer *layer, uint32_t bloc
     return left < QN__PANEL ? left : QN__PANEL;
 }
 
-/* Whether the task of the loss also computes the errors of the layer below. */
+/* Whether a layer passes errors to the layer below: there is one, and it trains. */
+static inline int qn__cpu_passes_errors(const qn__worker *w, const qn__cpu_layer *layer) {
+    return layer->below && (uint32_t)(layer->below - w->layer) >= w->program->frozen;
+}
+
+/* Whether the task of the loss also computes the errors of the layer below, if that trains. */
 static inline int qn__cpu_is_fused(const qn__worker *w) {
     const qn__cpu_layer *last = &w->layer[w->program->layers - 1];
     return last->layer->out <= QN__FUSE_OUTPUTS && last->in_pixels == 1;
 }
 
 /* Whether a separate phase computes the errors that a layer passes to the layer below. 0 for the
- * lowest layer, and where the task of the loss computes them. */
+ * lowest layer that trains, and where the task of the loss computes them. */
 static inline int qn__cpu_goes_back(const qn__worker *w, uint32_t layer) {
-    return w->layer[layer].below && !(layer + 1 == w->program->layers && qn__cpu_is_fused(w));
+    return qn__cpu_passes_errors(w, &w->layer[layer]) &&
+           !(layer + 1 == w->program->layers && qn__cpu_is_fused(w));
 }
 
 /* Whether the backward pass of a layer reads copies of the parameters, or none, so that its
@@ -520,6 +527,8 @@ void qn__cpu_follow(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
 void qn__cpu_find_followers(qn__worker *worker);
 /* Outside training: the factors of normalisations, after parameters have changed. */
 void qn__cpu_fold(qn__worker *worker);
+/* In training: those of layers that do not train. */
+void qn__cpu_fold_frozen(qn__worker *worker);
 /* Whether qn__cpu_after_product does no more than `relu` or nothing, and the absmax. */
 int qn__cpu_is_plain(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel);
 /* Raises the absmax of the outputs that others read. */
