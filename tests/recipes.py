@@ -471,6 +471,9 @@ EIGHTH = {
     # 24.10: with dropout, before pixels and in the last layer; in integers, whose padding is not 0
     "hard": pixels("conv 6 3x3 stride 3 hardswish dropout 0.2; maxpool 2; conv 9 3x3 relu6; dense 16 hardsigmoid",
                    "--lr 0.1"),
+    # 24.11: averages of validation with their own momentum
+    "norm-words": pixels("conv 6 3x3 stride 4; batchnorm momentum 0.3 eps 0.01 relu; groupnorm 3 eps 1e-3 relu; globalpool;"
+                         " layernorm eps 1e-6", "--valid 0.2"),
     "i14-hard": IDX + SMALL + '--model "dense 33 hardswish dropout 0.2; dense 18 hardsigmoid; dense 12 relu6; dense 10'
                 ' hardsigmoid" --loss mse --lr 0.2 --arith i14',
 }

@@ -71,7 +71,7 @@ static void apply_update(const test_case *c, const qn__state *before, expected_s
         for (uint64_t i = p->layer[l].weights; i < qn__layer_end(&p->layer[l]); ++i) {
             float *w = &e->after.parameters[i], *s0 = slots > 0 ? &e->after.slot[0][i] : NULL;
             if (i >= qn__layer_running(&p->layer[l]))
-                qn__update_running(&e->update, e->sums[i], w);
+                qn__update_running(&e->update, p->layer[l].running_rate, e->sums[i], w);
             else
                 qn__update_one(p, &e->update,
                                i<p->layer[l].biases, e->sums[i], w, s0, slots> 1

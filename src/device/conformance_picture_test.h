@@ -91,6 +91,8 @@ static void draw_norm(test_case *c, qn__layer *l, qn__shape from) {
                                            QN__LAYER_LAYERNORM};
     qn__layer_text text = {.kind = kinds[c->seed / 3 % 3],
                            .norm_groups = 1,
+                           .epsilon = c->seed % 4 == 0 ? 0.02f : 0.0f,
+                           .rate = c->seed % 5 == 0 ? 0.7f : 0.0f,
                            .activation = (qn__activation)below(c, 4)};
     while (text.kind == QN__LAYER_GROUPNORM && text.norm_groups < from.channels &&
            from.channels % ++text.norm_groups)

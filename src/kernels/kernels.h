@@ -152,7 +152,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * layer u, limit f, flags u
  *     GRADIENT of weight and bias, and what the grains add to the running averages.
  *
- * NORM_UPDATE: step M, parameters M, sums M, begin U, count u
+ * NORM_UPDATE: step M, parameters M, sums M, begin U, count u, rate f
  *     The running averages begin .. begin+count-1.
  *
  * Groupnorm and layernorm (17.9): `moments` is [QN_ITEM_ARRAYS][items][groups], QN_ITEM_... each,

@@ -3,11 +3,16 @@
 #include "layer/normalisation.h"
 #include "num/norm.h"
 
+static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
+    return qn__normalisation_words(tokens, 1, layer);
+}
+
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
     (void)err;
     *layer = qn__normalisation_make(text, from, first, QN__NORM_VECTORS);
     layer->running = 2 * from.channels;
+    layer->running_rate = text->rate != 0.0f ? text->rate : QN__RUNNING_RATE;
     return QN_OK;
 }
 
@@ -54,7 +59,7 @@ static moments measure(const channel *ch, const float *a) {
     }
     const float u = sum / ch->count;
     const float w = qn__norm_squares(fmaf(-u, sum, squares));
-    return (moments){shift + u, w, qn__norm_inverse(w / ch->count)};
+    return (moments){shift + u, w, qn__norm_inverse(w / ch->count, ch->l->norm_epsilon)};
 }
 
 /* B and G of 17.8: the sums of errors, and of errors by deviations. */
@@ -127,8 +132,9 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
     (void)bits; /* a recipe with integers has no batchnorm */
     for (uint32_t o = 0; o < l->out; ++o) {
         const uint32_t c = o % l->vector;
-        const float factor = parameter(l, parameters, QN__NORM_WEIGHT, c) *
-                             qn__norm_inverse(parameter(l, parameters, QN__NORM_VARIANCE, c));
+        const float factor =
+            parameter(l, parameters, QN__NORM_WEIGHT, c) *
+            qn__norm_inverse(parameter(l, parameters, QN__NORM_VARIANCE, c), l->norm_epsilon);
         const float rest = fmaf(-parameter(l, parameters, QN__NORM_MEAN, c), factor,
                                 parameter(l, parameters, QN__NORM_BIAS, c));
         z[o] = fmaf(a[o], factor, rest) + 0.0f;
@@ -139,8 +145,12 @@ static const char *const names[] = {"weight", "bias", "running_mean", "running_v
 
 const qn__layer_ops qn__batchnorm = {.word = "batchnorm",
                                      .also = "bn batchnorm2d batchnormalization",
-                                     .syntax = "batchnorm [ACTIVATION] [dropout P]",
+                                     .syntax =
+                                         "batchnorm [eps X] [momentum X] [ACTIVATION] [dropout P]",
                                      .contract = 6,
+                                     .contract_of = qn__normalisation_contract,
+                                     .parse = parse,
+                                     .write = qn__normalisation_write,
                                      .make = make,
                                      .flops = qn__normalisation_flops,
                                      .forward = forward,

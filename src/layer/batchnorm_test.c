@@ -117,9 +117,9 @@ static void test_an_average_moves_a_tenth(void **state) {
     qn__update update;
     float average = 1;
     qn__update_begin(&program, 0.5f, 4, &powers, &update);
-    qn__update_running(&update, 4 * 6 * (INT64_C(1) << 32), &average);
+    qn__update_running(&update, 0.1f, 4 * 6 * (INT64_C(1) << 32), &average);
     assert_true(average == fmaf(0.1f, 5, 1));
-    qn__update_running(&update, 0, &average);
+    qn__update_running(&update, 0.1f, 0, &average);
     assert_true(average == fmaf(0.1f, -fmaf(0.1f, 5, 1), fmaf(0.1f, 5, 1)));
 }
 

@@ -5,19 +5,21 @@
 #include "num/norm.h"
 
 static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
-    return qn__tokens_count(tokens, "number of groups", QN__MAX_WIDTH,
-                            "give the number of groups of channels, from 1, as in \"groupnorm 8\"",
-                            &layer->norm_groups);
+    qn_status status =
+        qn__tokens_count(tokens, "number of groups", QN__MAX_WIDTH,
+                         "give the number of groups of channels, from 1, as in \"groupnorm 8\"",
+                         &layer->norm_groups);
+    return status == QN_OK ? qn__normalisation_words(tokens, 0, layer) : status;
 }
 
 static void write(const qn__layer_text *layer, qn__text *text) {
     qn__text_add(text, " %u", layer->norm_groups);
+    qn__normalisation_write(layer, text);
 }
 
-static qn_status parse_none(qn__tokens *tokens, qn__layer_text *layer) {
-    (void)tokens;
+static qn_status parse_words(qn__tokens *tokens, qn__layer_text *layer) {
     layer->norm_groups = 1;
-    return QN_OK;
+    return qn__normalisation_words(tokens, 0, layer);
 }
 
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
@@ -82,7 +84,7 @@ static group measure(const qn__layer *l, const float *a, uint32_t index) {
     const float t = sum_of(&sums), u = t / g.count;
     const float w = qn__norm_squares(fmaf(-u, t, sum_of(&squares)));
     g.mean = shift + u;
-    g.inverse = qn__norm_inverse(w / g.count);
+    g.inverse = qn__norm_inverse(w / g.count, l->norm_epsilon);
     return g;
 }
 
@@ -156,8 +158,9 @@ static const char *const names[] = {"weight", "bias"};
 
 const qn__layer_ops qn__groupnorm = {.word = "groupnorm",
                                      .also = "gn groupnormalization",
-                                     .syntax = "groupnorm GROUPS [ACTIVATION] [dropout P]",
+                                     .syntax = "groupnorm GROUPS [eps X] [ACTIVATION] [dropout P]",
                                      .contract = 6,
+                                     .contract_of = qn__normalisation_contract,
                                      .parse = parse,
                                      .write = write,
                                      .make = make,
@@ -170,9 +173,11 @@ const qn__layer_ops qn__groupnorm = {.word = "groupnorm",
 
 const qn__layer_ops qn__layernorm = {.word = "layernorm",
                                      .also = "ln layernormalization",
-                                     .syntax = "layernorm [ACTIVATION] [dropout P]",
+                                     .syntax = "layernorm [eps X] [ACTIVATION] [dropout P]",
                                      .contract = 6,
-                                     .parse = parse_none,
+                                     .contract_of = qn__normalisation_contract,
+                                     .parse = parse_words,
+                                     .write = qn__normalisation_write,
                                      .make = make,
                                      .flops = qn__normalisation_flops,
                                      .forward = forward,

@@ -26,6 +26,8 @@ typedef struct qn__layer_text {
     qn__window window;    /* conv, maxpool, avgpool */
     uint32_t norm_groups; /* groupnorm: as in qn__layer */
     uint32_t conv_groups; /* conv: as in qn__layer, or QN__DEPTHWISE */
+    float epsilon;        /* normalisations, 0: the usual one */
+    float rate;           /* batchnorm: of running averages, 0: the usual one */
     int ceil;             /* pools: 1: the last windows may reach beyond the padding (24.20) */
     int uncounted;        /* avgpool: 1: padding does not count in the mean */
     qn__activation activation;

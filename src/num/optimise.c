@@ -67,7 +67,7 @@ void qn__update_one(const qn__program *p, const qn__update *u, int is_weight, in
     }
 }
 
-void qn__update_running(const qn__update *u, int64_t sum, float *average) {
+void qn__update_running(const qn__update *u, float rate, int64_t sum, float *average) {
     const float mean = qn__from_units(sum) * u->running;
-    *average = fmaf(QN__RUNNING_RATE, mean - *average, *average);
+    *average = fmaf(rate, mean - *average, *average);
 }

@@ -11,7 +11,7 @@ void qn__update_one(const qn__program *program, const qn__update *update, int is
                     int64_t sum, float *w, float *s0, float *s1);
 
 /* Updates one running average (17.8) by the sum of what the grains contributed to it. */
-void qn__update_running(const qn__update *update, int64_t sum, float *average);
+void qn__update_running(const qn__update *update, float rate, int64_t sum, float *average);
 
 /* The powers P1, P2 that Adam keeps from step to step (9.5). */
 typedef struct qn__adam_powers {

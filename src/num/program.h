@@ -128,6 +128,8 @@ typedef struct qn__layer {
     uint32_t norm_groups; /* groupnorm, layernorm: the number of groups of channels, each normalised
                              separately */
     uint32_t running;     /* the number of running averages (17.8), which are its last parameters */
+    float norm_epsilon;   /* of a normalisation: what its variances are increased by */
+    float running_rate;   /* batchnorm: the share of the new value in a running average */
 } qn__layer;
 
 /* Where the parameters of the layer end. */

@@ -142,7 +142,7 @@ static void norm_errors(void *const *a) {
 static void norm_gradient(void *const *a) {
     qn_norm_gradient(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), u(8), f(9), u(10));
 }
-static void norm_update(void *const *a) { qn_norm_update(M(0), M(1), M(2), U(3), u(4)); }
+static void norm_update(void *const *a) { qn_norm_update(M(0), M(1), M(2), U(3), u(4), f(5)); }
 static void item_norm_sums(void *const *a) {
     qn_item_norm_sums(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8));
 }
@@ -224,7 +224,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_norm_forward", "MMMMMMMMUuuuuufU", norm_forward},
     {"qn_norm_errors", "MMMMMMMUuuu", norm_errors},
     {"qn_norm_gradient", "MMMMUuuuufu", norm_gradient},
-    {"qn_norm_update", "MMMUu", norm_update},
+    {"qn_norm_update", "MMMUuf", norm_update},
     {"qn_item_norm_sums", "MMMMMMuuu", item_norm_sums},
     {"qn_item_norm_moments", "MMMMMMUuuu", item_norm_moments},
     {"qn_item_norm_forward", "MMMMMMMMUuuuuufU", item_norm_forward},

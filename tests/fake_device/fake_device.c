@@ -277,7 +277,7 @@ static qn_status make_update(qn__worker *w, const qn__update *numbers, const int
         const uint64_t running = qn__layer_running(layer);
         update_range(w, numbers, 0, layer->biases, running - layer->biases, sums);
         for (uint64_t i = running; i < running + layer->running; ++i)
-            qn__update_running(numbers, sums[i], &w->parameters[i]);
+            qn__update_running(numbers, layer->running_rate, sums[i], &w->parameters[i]);
     }
     return QN_OK;
 }

@@ -28,7 +28,7 @@ SEVENTH = {"rules": "", "date_format": ""}
 # 24.1: those of contract 8, and its words.
 EIGHTH = {"scale_numbers": "", "freeze": "", "new_last": 0}
 EIGHTH_WORDS = re.compile("|".join((
-    r"\b(relu6|hardswish|hardsigmoid)\b",
+    r"\b(relu6|hardswish|hardsigmoid|eps|momentum)\b",
     r"pool [^;]*\b(pad|ceil)\b",
     r"{[^}]*{",  # a block in a block
 )))

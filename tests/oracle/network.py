@@ -76,7 +76,7 @@ class Layer:
     @property
     def rules(self):
         """How section 9 treats each of them."""
-        return ["bias" if self.normalises else "weight", "bias", *("running" for _ in self.running)]
+        return ["bias" if self.normalises else "weight", "bias", *(self.window.rate for _ in self.running)]
 
     @property
     def has_pixels(self):

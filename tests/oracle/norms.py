@@ -8,26 +8,32 @@ import re
 
 import numpy as np
 
-from binary32 import F, ONE, ZERO, fma, integer
+from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
 from order import grains
 from products import units_of
 
-EPSILON, RATE, UNIT = F(1e-5), F(0.1), F(2.0**32)
+EPSILON, RATE, UNIT = F(1e-5), F(0.1), F(2.0**32)  # of 17.8; 24.11 has others
 
 
-def inverse(variance):
+def inverse(variance, eps):
     """r"""
-    return ONE / np.sqrt(variance + EPSILON)
+    return ONE / np.sqrt(variance + eps)
+
+
+def words(eps, rate=RATE):
+    """24.11: those that a canonical text has."""
+    return (f" eps {to_text(eps)}" if eps != EPSILON else "") + (f" momentum {to_text(rate)}" if rate != RATE else "")
 
 
 class BatchNorm:
     kind = "batchnorm"
 
-    def __init__(self, shape):
+    def __init__(self, shape, eps, rate):
         self.shape = self.out = shape
+        self.eps, self.rate = eps, rate
 
     def text(self):
-        return self.kind
+        return self.kind + words(self.eps, self.rate)
 
     def initial(self):
         """weight, bias, running_mean, running_var"""
@@ -54,7 +60,7 @@ class BatchNorm:
         u = total / m
         w = fma(-u, total, squares)
         w = np.where(w <= 0, ZERO, w)
-        return m, s + u, w, inverse(w / m)
+        return m, s + u, w, inverse(w / m, self.eps)
 
     def slopes(self, a, delta, mean):
         """B and G of a grain."""
@@ -70,7 +76,7 @@ class BatchNorm:
         """z; `grain` is None outside training."""
         if grain is None:
             mean, variance = layer.running
-            factor = layer.weight * inverse(variance)
+            factor = layer.weight * inverse(variance, self.eps)
             return fma(a, factor, fma(-mean, factor, layer.bias)) + ZERO
         parts = []
         for begin, end in grains(len(a), grain):
@@ -98,16 +104,17 @@ class BatchNorm:
         return [units_of(partial, limit) for partial in partials]
 
 
-def running(average, total, count):
+def running(average, total, count, rate):
     """The new running average."""
     value = integer(total) * (ONE / integer(count) * F(2.0**-32))
-    return fma(RATE, value - average, average)
+    return fma(rate, value - average, average)
 
 
 class GroupNorm:
     """`groups` is None for layernorm."""
 
-    def __init__(self, shape, groups):
+    def __init__(self, shape, groups, eps):
+        self.eps = eps
         self.shape = self.out = shape
         self.kind = "groupnorm" if groups else "layernorm"
         self.groups = groups or 1
@@ -115,7 +122,7 @@ class GroupNorm:
         self.count = integer(self.each * shape[1] * shape[2])
 
     def text(self):
-        return f"groupnorm {self.groups}" if self.kind == "groupnorm" else self.kind
+        return (f"groupnorm {self.groups}" if self.kind == "groupnorm" else self.kind) + words(self.eps)
 
     def initial(self):
         return [np.ones(self.shape[0], np.float32), np.zeros(self.shape[0], np.float32)]
@@ -144,7 +151,7 @@ class GroupNorm:
         u = total / self.count
         w = fma(-u, total, self.total(q))
         w = np.where(w <= 0, ZERO, w)
-        return s + u, inverse(w / self.count)
+        return s + u, inverse(w / self.count, self.eps)
 
     def slopes(self, a, delta, mean):
         """b and g, each (items, C)"""
@@ -183,5 +190,9 @@ def parse(text, shape):
     if not found:
         return None, text
     groups = int(found[2]) if found[2] else None
-    layer = BatchNorm(shape) if found[1] == "batchnorm" else GroupNorm(shape, groups)
-    return layer, text[found.end():]
+    rest, given = text[found.end():], {}
+    while more := re.match(r"(eps|momentum)\s+(\S+)\s*", rest):
+        given[more[1]] = from_text(more[2])
+        rest = rest[more.end():]
+    eps, rate = given.get("eps", EPSILON), given.get("momentum", RATE)
+    return BatchNorm(shape, eps, rate) if found[1] == "batchnorm" else GroupNorm(shape, groups, eps), rest

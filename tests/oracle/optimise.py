@@ -37,20 +37,20 @@ class Optimiser:
 
     def step(self, parameters, sums, rules, count, unit, lr):
         """9.1 to 9.6: the new parameters after a step over `count` items. `rules`: for each array
-        "weight", "bias", or "running" (17.8)."""
+        "weight", "bias", or the momentum of running averages (17.8)."""
         kind = self.settings.optimizer
         decay = self.settings.decay
         c = (ONE / integer(count)) * F(2.0**-unit)
         if self.settings.clip != 0:
-            clipped = (array for array, rule in zip(sums, rules) if rule != "running")
+            clipped = (array for array, rule in zip(sums, rules) if isinstance(rule, str))
             root = nearest_root(Fraction(sum(int(s) ** 2 for array in clipped for s in array.flat)))
             c = self.settings.clip / root if root * c > self.settings.clip else c
         if kind in ("adam", "adamw"):
             self.begin_adam(lr)
         result = []
         for p, w in enumerate(parameters):
-            if rules[p] == "running":
-                result.append(norms.running(w, sums[p], count))
+            if not isinstance(rules[p], str):
+                result.append(norms.running(w, sums[p], count, rules[p]))
                 continue
             g = integer(sums[p]) * c
             decays = rules[p] == "weight" and decay != 0

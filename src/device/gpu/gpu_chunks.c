@@ -16,7 +16,8 @@ void qn__gpu_taps_of(const qn__layer *l, int planar, qn_taps *taps) {
                              .dilation = {w->dilation[0], w->dilation[1]},
                              .divisor = {1, 1},
                              .channels = l->from.channels,
-                             .planar = planar != 0};
+                             .planar = planar != 0,
+                             .epsilon = l->norm_epsilon};
     qn_taps backward = {.height = l->from.height,
                         .width = l->from.width,
                         .from_height = l->to.height,

@@ -103,6 +103,7 @@ static void run_on(qn__gpu_pass *pass, uint32_t i) {
     QN__PUSH_MEMORY(&c, &w->step, &w->model.parameters, &w->model.sums);
     QN__PUSH_WIDE(&c, l->weights + 2 * ld);
     QN__PUSH_NUMBERS(&c, (uint32_t)(2 * ld));
+    QN__PUSH_FLOATS(&c, l->layer->running_rate);
     qn__gpu_launch_over(pass, QN__K_NORM_UPDATE, 2 * ld, &c);
 }
 

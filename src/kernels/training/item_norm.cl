@@ -69,7 +69,7 @@ QN_FN qn_two qn_item_terms(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL 
 /* The moments of a group, from S(t) and S(q) over its channels. `to` is its place in the first
  * array. */
 QN_FN void qn_item_finish(QN_GLOBAL float *to, qn_u64 array, qn_two sum, qn_u32 each, float count,
-                          qn_u32 flags) {
+                          float epsilon, qn_u32 flags) {
     if ((flags & QN_NORM_SHIFT) != 0u) {
         to[0] = qn_div(sum.t, (float)each);
     } else if ((flags & QN_NORM_ERRORS) != 0u) {
@@ -79,7 +79,7 @@ QN_FN void qn_item_finish(QN_GLOBAL float *to, qn_u64 array, qn_two sum, qn_u32 
     } else {
         const float u = qn_div(sum.t, count), w = qn_fma(-u, sum.t, sum.q);
         to[0] = to[0] + u;
-        to[QN_ITEM_INVERSE * array] = qn_norm_inverse(qn_div(w <= 0.0f ? 0.0f : w, count));
+        to[QN_ITEM_INVERSE * array] = qn_norm_inverse(qn_div(w <= 0.0f ? 0.0f : w, count), epsilon);
     }
 }
 
@@ -116,7 +116,7 @@ qn_item_norm_moments(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all
             sum.q = sum.q + second[qn_lane() + l];
         }
         qn_item_finish(moments + piece, (qn_u64)step->items * groups, sum, each,
-                       (float)(each * taps->height * taps->width), flags);
+                       (float)(each * taps->height * taps->width), taps->epsilon, flags);
     }
 }
 

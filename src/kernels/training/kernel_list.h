@@ -72,7 +72,7 @@
     ROW(NORM_FORWARD, norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)             \
     ROW(NORM_ERRORS, norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                    \
     ROW(NORM_GRADIENT, norm_gradient, "MMMMUuuuufu", 128, 0, 0, 128, QN__WITH_PIXELS)              \
-    ROW(NORM_UPDATE, norm_update, "MMMUu", 128, 0, 0, 128, QN__WITH_PIXELS)                        \
+    ROW(NORM_UPDATE, norm_update, "MMMUuf", 128, 0, 0, 128, QN__WITH_PIXELS)                       \
     ROW(ITEM_NORM_SUMS, item_norm_sums, "MMMMMMuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                \
     ROW(ITEM_NORM_MOMENTS, item_norm_moments, "MMMMMMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)         \
     ROW(ITEM_NORM_FORWARD, item_norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)   \

@@ -12,7 +12,9 @@ QN_FN float qn_norm_shift(QN_GLOBAL const qn_taps *taps, QN_GLOBAL const float *
     return qn_div(first, (float)s.items);
 }
 
-QN_FN float qn_norm_inverse(float variance) { return qn_div(1.0f, qn_sqrt(variance + 1e-5f)); }
+QN_FN float qn_norm_inverse(float variance, float epsilon) {
+    return qn_div(1.0f, qn_sqrt(variance + epsilon));
+}
 
 QN_KERNEL(128)
 qn_norm_sums(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all, QN_GLOBAL const float *A,
@@ -75,7 +77,7 @@ qn_norm_moments(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     const float u = qn_div(first, m), w = qn_fma(-u, first, second);
     const float squares = w <= 0.0f ? 0.0f : w;
     to[0] = qn_norm_shift(taps, A, p, s.column) + u;
-    to[QN_NORM_INVERSE * array] = qn_norm_inverse(qn_div(squares, m));
+    to[QN_NORM_INVERSE * array] = qn_norm_inverse(qn_div(squares, m), taps->epsilon);
     to[QN_NORM_SQUARES * array] = squares;
 }
 
@@ -102,7 +104,7 @@ qn_norm_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
             QN_GLOBAL const float *of = moments + (qn_u64)(p.begin / qn_grain_of(step)) * ld + c;
             z = qn_fma(x - of[0], own[0] * of[(qn_u64)QN_NORM_INVERSE * grains * ld], own[ld]);
         } else {
-            const float factor = own[0] * qn_norm_inverse(own[3u * ld]);
+            const float factor = own[0] * qn_norm_inverse(own[3u * ld], taps->epsilon);
             z = qn_fma(x, factor, qn_fma(-own[2u * ld], factor, own[ld]));
         }
         if (threshold != 0u)
@@ -180,11 +182,11 @@ qn_norm_gradient(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *moments,
 /* The running averages begin .. begin+count-1. */
 QN_KERNEL(128)
 qn_norm_update(QN_GLOBAL const qn_step *step, QN_GLOBAL float *parameters,
-               QN_GLOBAL const qn_i64 *sums, qn_u64 begin, qn_u32 count) {
+               QN_GLOBAL const qn_i64 *sums, qn_u64 begin, qn_u32 count, float rate) {
     const qn_u32 n = qn_group(0) * 128u + qn_lane();
     if (n >= count)
         return;
     const float average = parameters[begin + n];
     const float mean = qn_float_of(sums[begin + n]) * step->running;
-    parameters[begin + n] = qn_fma(0.1f, mean - average, average);
+    parameters[begin + n] = qn_fma(rate, mean - average, average);
 }

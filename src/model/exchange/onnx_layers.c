@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 /* 17.8 of docs/exactness.md. */
-#define EPSILON 1e-5f
 
 /* A tensor of the model's file as a constant of the same name: "layer3.weight". */
 static void add_tensor(qn__onnx_graph *g, const char *what, const uint64_t *shape, char *name) {
@@ -82,7 +81,7 @@ static void add_pool(qn__onnx_graph *g, const qn__layer *l, const char *op) {
 static void add_batchnorm(qn__onnx_graph *g, const qn__layer *l) {
     static const char *const what[4] = {"weight", "bias", "running_mean", "running_var"};
     const qn__onnx_attribute attributes[] = {
-        {.name = "epsilon", .form = QN__ONNX_REAL, .real = EPSILON}, {.name = NULL}};
+        {.name = "epsilon", .form = QN__ONNX_REAL, .real = l->norm_epsilon}, {.name = NULL}};
     const uint64_t shape[] = {l->vector, 0};
     char names[4 * QN__ONNX_NAME] = "", name[QN__ONNX_NAME];
     size_t used = 0;
@@ -98,7 +97,7 @@ static void add_batchnorm(qn__onnx_graph *g, const qn__layer *l) {
  * form had weights of groups.) */
 static void add_groupnorm(qn__onnx_graph *g, const qn__layer *l) {
     const qn__onnx_attribute attributes[] = {
-        {.name = "epsilon", .form = QN__ONNX_REAL, .real = EPSILON}, {.name = NULL}};
+        {.name = "epsilon", .form = QN__ONNX_REAL, .real = l->norm_epsilon}, {.name = NULL}};
     const int64_t groups[3] = {0, l->norm_groups, -1};
     const int64_t back[4] = {0, l->to.channels, l->to.height, l->to.width};
     const uint64_t sides[] = {l->to.channels, g->at.flat ? 0 : 1, 1, 0};

@@ -45,6 +45,11 @@ static void test_normalisations(void **state) {
     check_canonical("conv 8 3; GROUPNORM 04 tanh; layernorm dropout .5; dense 2",
                     "conv 8 3x3 none; groupnorm 4 tanh; layernorm none dropout 0.5; dense 2 none");
     check_canonical("dense 7; batchnorm; dense 2", "dense 7 none; batchnorm none; dense 2 none");
+    check_canonical(
+        "batchnorm MOMENTUM .50 eps 1e-3 relu; layernorm eps 0.00001; groupnorm 1 eps 1; "
+        "batchnorm momentum 0.1; dense 2",
+        "batchnorm eps 0.001 momentum 0.5 relu; layernorm none; "
+        "groupnorm 1 eps 1 none; batchnorm none; dense 2 none");
 }
 
 /* What is usual is not written, and the order of the words is one. */
@@ -228,7 +233,7 @@ static void test_refused_windows(void **state) {
     check_refused("conv 8 3 relu stride 2; dense 2", "\"stride\" does not belong here", 15,
                   "CHANNELS HEIGHTxWIDTH [stride S]");
     check_refused("maxpool 2 relu; dense 2", "\"relu\" does not belong here", 11,
-                  "maxpool HEIGHTxWIDTH [stride S]; brackets");
+                  "maxpool HEIGHTxWIDTH [stride S] [pad P]");
     check_refused("maxpool 2 dilation 1; dense 2", "\"dilation\" does not belong here", 11,
                   "[stride S] [pad P] [ceil]; brackets");
     check_refused("maxpool 2 uncounted; dense 2", "\"uncounted\" does not belong here", 11, "ceil");
@@ -261,7 +266,15 @@ static void test_advice(void **state) {
         {"dense 9 leaky; dense 2", "unknown activation \"leaky\"", "mean \"leaky_relu\"?", 9},
         {"dense 9 leaky_relu 0.2; dense 2", "\"0.2\" does not belong here", "dense WIDTH", 20},
         {"dense 2 softmax;;", "a layer is empty", "take the semicolon out", 17},
-        {"batchnorm 8; dense 2", "\"8\" does not belong here", "batchnorm [ACTIVATION]", 11},
+        {"batchnorm 8; dense 2", "\"8\" does not belong here",
+         "batchnorm [eps X] [momentum X] [ACTIVATION]", 11},
+        {"batchnorm eps; dense 2", "a number is missing at the layer's end",
+         "eps 0.001 momentum 0.01", 14},
+        {"batchnorm eps 1e-60; dense 2", "invalid eps \"1e-60\"", "above 0, up to 1", 15},
+        {"batchnorm momentum 1.1; dense 2", "invalid momentum \"1.1\"", "above 0", 20},
+        {"layernorm momentum 1; dense 2", "\"momentum\" does not belong here", "layernorm [eps X]",
+         11},
+        {"groupnorm 1 eps 1 eps 1; dense 2", "a layer has only one \"eps\"", "take one", 19},
         {"groupnorm -3; dense 2", "invalid number of groups \"-3\"", "\"groupnorm 8\"", 11},
         {"residual { dense 2 } stride 2; dense 2", "\"stride\" does not belong here",
          "residual { LAYERS", 22},

@@ -144,7 +144,7 @@ static void make_mean(const qn__cpu_layer *l, const group *g) {
     const float w = qn__norm_squares(fmaf(-u, t, sum_of(g, l->norm.inverse, NULL)));
     const size_t own = g->first / QN__PANEL * g->apart + g->number + g->first % QN__PANEL;
     fill(g, l->norm.mean, shift[own] + u);
-    fill(g, l->norm.inverse, qn__norm_inverse(w / g->count));
+    fill(g, l->norm.inverse, qn__norm_inverse(w / g->count, l->layer->norm_epsilon));
 }
 
 /* Lanes after the last channel get a factor of 0. */

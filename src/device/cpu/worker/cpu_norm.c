@@ -73,7 +73,7 @@ static void measure(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part
         const float u = sum[c] / p->count;
         const float w = qn__norm_squares(fmaf(-u, sum[c], squares[c]));
         mean[c] = shift[c] + u;
-        inverse[c] = qn__norm_inverse(w / p->count);
+        inverse[c] = qn__norm_inverse(w / p->count, l->layer->norm_epsilon);
         l->norm.partial[MEAN][at + (size_t)c] = items * mean[c] * QN__RUNNING_UNIT;
         l->norm.partial[VARIANCE][at + (size_t)c] =
             items * (others > 0.0f ? w / others : 0.0f) * QN__RUNNING_UNIT;
@@ -124,7 +124,7 @@ static void fold(const qn__cpu_layer *l) {
     const float *mean = l->bias + MEAN * l->vector, *bias = l->bias + BIAS * l->vector;
     const float *variance = l->bias + VARIANCE * l->vector;
     for (size_t c = 0; c < channels; ++c) {
-        l->norm.factor[c] = l->bias[c] * qn__norm_inverse(variance[c]);
+        l->norm.factor[c] = l->bias[c] * qn__norm_inverse(variance[c], l->layer->norm_epsilon);
         l->norm.rest[c] = fmaf(-mean[c], l->norm.factor[c], bias[c]);
     }
 }
