@@ -57,7 +57,8 @@ def read(path):
     size = int.from_bytes(content[:8], "little")
     header = json.loads(content[8:8 + size])
     recipe = json.loads(header.pop("__metadata__")["recipe"])
-    return recipe, {name: np.frombuffer(content[8 + size:][slice(*t["data_offsets"])], "<f4").reshape(t["shape"])
+    body = memoryview(content)[8 + size:]
+    return recipe, {name: np.frombuffer(body[slice(*t["data_offsets"])], "<f4").reshape(t["shape"])
                     for name, t in header.items()}
 
 
@@ -345,3 +346,59 @@ def test_a_network_is_found_by_names(quern, tmp_path):
     said = found({**narrow(), "x.weight": np.zeros(3)})
     assert "1 modules more, of 12" in said and "--model" in said, said
     found({"weight": np.zeros(3)})
+
+
+def resnet(blocks, names, widths):
+    """Modules of torchvision's resnets and their shapes: of a block of `names`, whose convolutions give `widths`
+    times the stage's width."""
+    shapes, before = {"conv1": (64, 3, 7, 7), "bn1": (64,)}, 64
+    for stage, count in enumerate(blocks, 1):
+        for block in range(count):
+            at, first = f"layer{stage}.{block}.", before
+            for k, (side, times) in enumerate(zip(names, widths), 1):
+                shapes[f"{at}conv{k}"] = (out := 32 * 2 ** stage * times, first, side, side)
+                shapes[f"{at}bn{k}"] = (out,)
+                first = out
+            if before != out:
+                shapes[f"{at}downsample.0"], shapes[f"{at}downsample.1"] = (out, before, 1, 1), (out,)
+            before = out
+    return {**shapes, "fc": (7, before)}
+
+
+# torchvision's count, for 7 classes: sum(p.numel() for p in net.parameters()).
+TORCHVISION = {"resnet18": ([2, 2, 2, 2], [3, 3], [1, 1], 11_180_103), "resnet34": ([3, 4, 6, 3], [3, 3], [1, 1], 21_288_263),
+               "resnet50": ([3, 4, 6, 3], [1, 3, 1], [1, 1, 4], 23_522_375)}
+
+
+@pytest.mark.parametrize("name", TORCHVISION)
+def test_modules_of_torchvision_are_those_of_the_ready_model(quern, tmp_path, name):
+    *layout, parameters = TORCHVISION[name]
+    shapes = resnet(*layout)
+    events = [json.loads(line) for line in run(quern, "model", "show", name, "--classes", 7, "--json").stdout.splitlines()]
+    kinds = [e["text"].split()[0] for e in events[:-1]]
+    assert len(shapes) == sum(kind in ("conv", "batchnorm", "dense") for kind in kinds)
+    own = sum(int(np.prod(s)) * (2 if len(s) == 1 else 1) for s in shapes.values()) + 7
+    assert own == parameters
+    convs = sum(s[0] for s in shapes.values() if len(s) == 4)
+    averages = 2 * sum(s[0] for s in shapes.values() if len(s) == 1)
+    assert events[-1]["parameters"] == parameters + convs + averages
+
+
+def test_resnet18_is_found_and_its_classes_counted(quern, tmp_path):
+    shapes, tensors = resnet(*TORCHVISION["resnet18"][:3]), {}
+    for k, (name, shape) in enumerate(shapes.items()):  # each tensor has a value of its own, which BF16 holds
+        tensors[f"{name}.weight"] = np.full(shape, k / 64)
+        if len(shape) == 1:
+            for part, factor in {"bias": 2, "running_mean": 4, "running_var": 8}.items():
+                tensors[f"{name}.{part}"] = np.full(shape, factor * k / 64)
+    tensors["fc.bias"] = np.arange(7) / 8
+    kept = write(tmp_path / "s", tensors, "BF16")
+    done = run(quern, "model", "import", tmp_path / "s", "-o", tmp_path / "m", "--json", "--scale", "imagenet")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    *rows, total = map(json.loads, done.stdout.splitlines())
+    assert total["model"] == "resnet18" and total["parameters"] == TORCHVISION["resnet18"][3] + 4800 + 9600
+    told = {row["tensor"]: row["from"] for row in rows if row["from"]}
+    assert list(told.values()) == list(tensors)
+    own = read(tmp_path / "m")[1]
+    for name, source in told.items():
+        assert np.array_equal(own[name].ravel(), kept[source].ravel()), name

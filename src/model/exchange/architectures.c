@@ -7,16 +7,32 @@
 /* A pattern is a list of names with blanks between them. "x.(a b)" means "x.a x.b", and
  * "x.{0-2}.a" means "x.0.a x.1.a x.2.a". The order is that of the layers in the model text: the
  * path of a block before its shortcut. */
-#define TWO(N) N ".(conv1 bn1 conv2 bn2)"
-#define TWO_DOWN(N) N ".(conv1 bn1 conv2 bn2 downsample.0 downsample.1)"
-#define THREE(N) N ".(conv1 bn1 conv2 bn2 conv3 bn3)"
-#define THREE_DOWN(N) N ".(conv1 bn1 conv2 bn2 conv3 bn3 downsample.0 downsample.1)"
+#define TWO "(conv1 bn1 conv2 bn2)"
+#define TWO_FIRST "0.(conv1 bn1 conv2 bn2 downsample.0 downsample.1)"
+#define THREE "(conv1 bn1 conv2 bn2 conv3 bn3)"
+#define THREE_FIRST "0.(conv1 bn1 conv2 bn2 conv3 bn3 downsample.0 downsample.1)"
+#define WIDENED "(conv_pw bn1 conv_dw bn2 conv_pwl bn3)"
 
 static const qn__architecture rows[] = {
     {"vgg11", "torchvision", "features.(0 3 6 8 11 13 16 18) classifier.(0 3 6)"},
     {"vgg11", "timm", "features.(0 3 6 8 11 13 16 18) pre_logits.(fc1 fc2) head.fc"},
     {"vgg16", "torchvision", "features.(0 2 5 7 10 12 14 17 19 21 24 26 28) classifier.(0 3 6)"},
     {"vgg16", "timm", "features.(0 2 5 7 10 12 14 17 19 21 24 26 28) pre_logits.(fc1 fc2) head.fc"},
+    {"resnet18", "torchvision",
+     "conv1 bn1 layer1.{0-1}." TWO " layer{2-4}.(" TWO_FIRST " 1." TWO ") fc"},
+    {"resnet34", "torchvision",
+     "conv1 bn1 layer1.{0-2}." TWO " layer2.(" TWO_FIRST " {1-3}." TWO ") layer3.(" TWO_FIRST
+     " {1-5}." TWO ") layer4.(" TWO_FIRST " {1-2}." TWO ") fc"},
+    {"resnet50", "torchvision",
+     "conv1 bn1 layer1.(" THREE_FIRST " {1-2}." THREE ") layer2.(" THREE_FIRST " {1-3}." THREE
+     ") layer3.(" THREE_FIRST " {1-5}." THREE ") layer4.(" THREE_FIRST " {1-2}." THREE ") fc"},
+    {"mobilenetv2", "torchvision",
+     "features.0.(0 1) features.1.conv.(0.0 0.1 1 2) "
+     "features.{2-17}.conv.(0.0 0.1 1.0 1.1 2 3) features.18.(0 1) classifier.1"},
+    {"mobilenetv2", "timm",
+     "conv_stem bn1 blocks.0.0.(conv_dw bn1 conv_pw bn2) blocks.(1.{0-1}." WIDENED
+     " 2.{0-2}." WIDENED " 3.{0-3}." WIDENED " {4-5}.({0-2}." WIDENED ") 6.0." WIDENED
+     ") conv_head bn2 classifier"},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };

@@ -30,6 +30,41 @@
         FEWER("64", "128") SAME("128") SAME("128") SAME("128") SAME("128") SAME("128")             \
             FEWER("128", "256") SAME("256") "; globalpool"
 
+/* Residual networks for photographs (He et al. 2015, table 1) as torchvision has them: in a block
+ * of three convolutions that of 3x3 has the stride. */
+#define STEM NORMED("64", "7x7 stride 2") " relu; maxpool 3 stride 2 pad 1"
+#define THREE(TEXT) TEXT TEXT TEXT
+#define FOUR(TEXT) TWO(TEXT) TWO(TEXT)
+#define BASIC(A, B, C, D)                                                                          \
+    STEM A(BLOCK("64")) HALF("128") B(BLOCK("128")) HALF("256") C(BLOCK("256")) HALF("512")        \
+        D(BLOCK("512")) "; globalpool"
+#define ONE(TEXT) TEXT
+#define FIVE(TEXT) FOUR(TEXT) TEXT
+#define NARROWED(N, M, STRIDE)                                                                     \
+    "; residual { " NORMED(N, "1x1") " relu; " NORMED(N, "3x3" STRIDE) " relu; " NORMED(M, "1x1")
+#define DEEP(N, M) NARROWED(N, M, "") " } relu"
+#define DEEP_FIRST(N, M, STRIDE) NARROWED(N, M, STRIDE) " | " NORMED(M, "1x1" STRIDE) " } relu"
+#define RESNET50                                                                                   \
+    STEM DEEP_FIRST("64", "256", "") TWO(DEEP("64", "256")) DEEP_FIRST("128", "512", " stride 2")  \
+        THREE(DEEP("128", "512")) DEEP_FIRST("256", "1024", " stride 2") FIVE(DEEP("256", "1024")) \
+            DEEP_FIRST("512", "2048", " stride 2") TWO(DEEP("512", "2048")) "; globalpool"
+
+/* MobileNetV2 (Sandler et al. 2018, table 2): blocks that widen six times, with a shortcut where
+ * the shape stays. */
+#define WIDENED(WIDE, STRIDE, OUT)                                                                 \
+    NORMED(WIDE, "1x1")                                                                            \
+    " relu6; " NORMED(WIDE, "3x3 " STRIDE "depthwise") " relu6; " NORMED(OUT, "1x1")
+#define CHANGE(WIDE, STRIDE, OUT) "; " WIDENED(WIDE, STRIDE, OUT)
+#define KEEP(N, WIDE) "; residual { " WIDENED(WIDE, "", N) " }"
+#define MOBILENETV2                                                                                \
+    NORMED("32", "3x3 stride 2")                                                                   \
+    " relu6; " NORMED("32", "3x3 depthwise") " relu6; " NORMED("16", "1x1")                        \
+        CHANGE("96", "stride 2 ", "24") KEEP("24", "144") CHANGE("144", "stride 2 ", "32")         \
+            TWO(KEEP("32", "192")) CHANGE("192", "stride 2 ", "64") THREE(KEEP("64", "384"))       \
+                CHANGE("384", "", "96") TWO(KEEP("96", "576")) CHANGE("576", "stride 2 ", "160")   \
+                    TWO(KEEP("160", "960"))                                                        \
+                        CHANGE("960", "", "320") "; " NORMED("1280", "1x1") " relu6; globalpool"
+
 /* VGG (Simonyan and Zisserman 2014) as torchvision has it: at 224x224 its adaptive pool changes
  * nothing. */
 #define CONV(N) "conv " N " 3x3 relu; "
@@ -79,6 +114,22 @@ static const qn__ready rows[] = {
      "thirteen convolutions of 3x3 and three dense layers, as torchvision",
      {3, 224, 224, QN__PICTURE},
      VGG16},
+    {"resnet18",
+     "residual, four stages of two blocks, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     BASIC(TWO, ONE, ONE, ONE)},
+    {"resnet34",
+     "residual, stages of 3, 4, 6 and 3 blocks, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     BASIC(THREE, THREE, FIVE, TWO)},
+    {"resnet50",
+     "residual, stages of 3, 4, 6 and 3 blocks of three convolutions, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     RESNET50},
+    {"mobilenetv2",
+     "residual blocks that widen six times, with depthwise convolutions, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     MOBILENETV2},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
