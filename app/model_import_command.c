@@ -8,6 +8,7 @@
 #include "paths.h"
 #include "shared_rows.h"
 #include "sources.h"
+#include <errno.h>
 #include <quern/import.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +34,8 @@ static const option import_options[] = {
               "features; required with --model"),
      .fallback = "that of the network that was found"},
     {ROW_TEXT("classes", classes, "LIST",
-              "the names of the classes in the order of the outputs: cat,dog; or their number, 0 "
-              "for a network that predicts a real number"),
+              "the names of the classes in the order of the outputs: cat,dog; @FILE: a file with "
+              "one name a line; or their number, 0 for a network that predicts a real number"),
      .fallback = "as many as the network has outputs"},
     {ROW_TEXT(
          "scale", scale, "NAME",
@@ -78,25 +79,63 @@ static uint64_t volume(const char *shape, int *pixels) {
     return *shape ? all : 0;
 }
 
+/* Cuts like->names into names. */
+static int cut_names(likeness *like, char separator) {
+    for (char *at = like->names; at;) {
+        char *next = strchr(at, separator);
+        if (next)
+            *next++ = '\0';
+        if (!*at)
+            return message_usage("write names such as cat,dog, or one a line in @FILE",
+                                 "--classes has an empty name");
+        if (like->named == MOST_CLASSES)
+            return message_usage("give fewer names, or their number",
+                                 "--classes has more than %d names", MOST_CLASSES);
+        like->name[like->named++] = at;
+        at = next;
+    }
+    like->classes = like->named;
+    return -1;
+}
+
+/* One name a line; the last line may end with the file. */
+static int read_names(const char *path, likeness *like) {
+    enum { MOST_BYTES = 1 << 20 };
+    FILE *from = fopen(path, "re");
+    like->names = calloc(MOST_BYTES + 1, 1);
+    if (!from || !like->names) {
+        const int error = errno;
+        if (from)
+            fclose(from);
+        return message_fail(from ? QN_MEMORY : QN_IO, "cannot read --classes", path,
+                            from ? "" : strerror(error));
+    }
+    const size_t size = fread(like->names, 1, MOST_BYTES + 1, from);
+    const int failed = ferror(from);
+    fclose(from);
+    if (failed || size > MOST_BYTES || memchr(like->names, '\0', size))
+        return message_fail(QN_INPUT, "this is not a text with a name of a class in each line",
+                            path, "write one name a line, in less than 1 MiB");
+    size_t kept = 0;
+    for (size_t i = 0; i < size; ++i)
+        if (like->names[i] != '\r' || like->names[i + 1] != '\n')
+            like->names[kept++] = like->names[i];
+    kept -= kept > 0 && like->names[kept - 1] == '\n';
+    like->names[kept] = '\0';
+    return cut_names(like, '\n');
+}
+
 static int read_classes(const import_flags *f, uint32_t outputs, likeness *like) {
     uint64_t count = outputs;
+    if (f->classes && model_file(f->classes))
+        return read_names(model_file(f->classes), like);
     if (!f->classes || read_count(f->classes, &count)) {
         like->real = f->classes && count == 0;
         like->classes = (uint32_t)(count < 1 << 24 ? count : 1 << 24);
         return -1;
     }
     like->names = strdup(f->classes);
-    for (char *at = like->names; at && like->named < MOST_CLASSES;) {
-        char *comma = strchr(at, ',');
-        if (comma)
-            *comma++ = '\0';
-        if (!*at)
-            return message_usage("write names such as cat,dog", "--classes has an empty name");
-        like->name[like->named++] = at;
-        at = comma;
-    }
-    like->classes = like->named;
-    return like->names ? -1 : message_fail(QN_MEMORY, "out of memory", "", "");
+    return like->names ? cut_names(like, ',') : message_fail(QN_MEMORY, "out of memory", "", "");
 }
 
 /* The loss that suits the last layer; the labels of a training would say it. */
@@ -290,6 +329,7 @@ static int run(const command *self, int argc, char **argv) {
     if (code < 0) {
         paths_add(&files, QN_FILE_READ, "STATE", given.operand[0]);
         paths_add(&files, QN_FILE_READ, "--model", model_file(f.model));
+        paths_add(&files, QN_FILE_READ, "--classes", model_file(f.classes));
         paths_add(&files, QN_FILE_WRITE, "-o", f.out);
         code = paths_check(&files, 1);
     }

@@ -402,3 +402,21 @@ def test_resnet18_is_found_and_its_classes_counted(quern, tmp_path):
     own = read(tmp_path / "m")[1]
     for name, source in told.items():
         assert np.array_equal(own[name].ravel(), kept[source].ravel()), name
+
+
+def test_names_of_classes_from_a_file(quern, tmp_path):
+    def named(content):
+        (tmp_path / "c").write_bytes(content)
+        return imported(quern, tmp_path / "s", tmp_path / "m", "--classes", f"@{tmp_path / 'c'}")
+    write(tmp_path / "s", modules(np.random.default_rng(2)))
+    for content in b"a, b\n\"q\"\r\ncat\n", b"a, b\n\"q\"\ncat":
+        done = named(content)
+        assert done.returncode == 0, done.stderr
+        assert read(tmp_path / "m")[0]["table"]["classes"] == ["a, b", '"q"', "cat"]
+    for content, said in {b"a\nb\n": "--classes has 2 classes, and the last layer has 3 outputs", b"": "an empty name",
+                          b"a\n\nb": "an empty name", b"a\0b": "not a text", b"a\n" * 4097: "more than 4096 names",
+                          b"a" * (1 << 20) + b"b": "not a text"}.items():
+        done = named(content)
+        assert done.returncode and said in done.stderr, (content[:9], done)
+    done = imported(quern, tmp_path / "s", tmp_path / "m", "--classes", "@/nowhere")
+    assert done.returncode == 1 and "--classes" in done.stderr, done.stderr
