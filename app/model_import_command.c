@@ -154,7 +154,7 @@ static qn_status open_like(const likeness *like, qn_data **out, qn_error *err) {
     static const float target[1] = {0};
     qn_data_arrays arrays;
     qn_data_arrays_init(&arrays);
-    void *zeros = calloc((size_t)like->features, 1);
+    void *zeros = like->features ? calloc((size_t)like->features, 1) : NULL;
     arrays.type = QN_U8;
     arrays.items = 1;
     arrays.features = (uint32_t)like->features;
