@@ -476,6 +476,14 @@ EIGHTH = {
                          " layernorm eps 1e-6", "--valid 0.2"),
     "i14-hard": IDX + SMALL + '--model "dense 33 hardswish dropout 0.2; dense 18 hardsigmoid; dense 12 relu6; dense 10'
                 ' hardsigmoid" --loss mse --lr 0.2 --arith i14',
+    "blocks-product-concat": pixels("conv 20 3x3 stride 5 tanh; product { globalpool; conv 4 1x1 relu; conv 20 1x1 "
+                                    "sigmoid dropout 0.1 }; concat { conv 5 3x3 relu | product { conv 20 1x3 | conv 20 "
+                                    "1x1 silu } }; residual { product { batchnorm | conv 25 1x1; globalpool } } relu; "
+                                    "concat { concat { conv 3 1x1 } gelu | maxpool 1 } dropout 0.2",
+                                    "--momentum 0.9 --grain 20"),
+    "blocks-i14-joined": pixels("product { conv 4 7x7 stride 7 sigmoid | concat { conv 3 7x7 stride 7 | conv 1 7x7 "
+                                "stride 7 } }; concat { conv 13 1x1 relu } tanh; globalpool; product { dense 17 } "
+                                "relu; concat { dense 3 tanh }", "--arith i14 --scale fraction"),
 }
 
 RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS | EIGHTH

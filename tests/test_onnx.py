@@ -27,6 +27,8 @@ NETWORKS = [
     "dense 3 softmax",
     "conv 6 3x3 tanh; maxpool 3x2 stride 2 pad 1x0 ceil; avgpool 3 stride 1 pad 1 uncounted; avgpool 2 stride 1 pad 0x1; "
     "avgpool 2 stride 1 ceil; dense 3 softmax",
+    "conv 6 3x2 stride 2x1 tanh; product { globalpool; dense 6 sigmoid }; concat { conv 3 3x3 tanh | product { conv 6 "
+    "1x1 tanh } }; product { conv 9 1x1 tanh | dense 9 sigmoid }; layernorm; dense 3 softmax",
 ]
 
 
@@ -54,7 +56,8 @@ def pixels(tmp_path_factory):
     return path, values.astype(float)
 
 
-@pytest.mark.parametrize("network, scale", [(0, "channel"), (0, "unit"), (1, "standard"), (1, "fraction"), (2, "unit"), (3, "unit")])
+@pytest.mark.parametrize("network, scale", [(0, "channel"), (0, "unit"), (1, "standard"), (1, "fraction"), (2, "unit"), (3, "unit"),
+                                            (4, "unit")])
 def test_the_graph_predicts_as_the_model(quern, pixels, tmp_path, network, scale):
     data, values = pixels
     model, file = tmp_path / "m", tmp_path / "m.onnx"
@@ -64,7 +67,7 @@ def test_the_graph_predicts_as_the_model(quern, pixels, tmp_path, network, scale
     assert said.stdout == f"{file}: ONNX, opset 13, {file.stat().st_size} bytes\n" and not said.stderr
     graph = Graph(file.read_bytes())
     classes, expected = outputs(quern, model, data, tmp_path / "p.csv")
-    shape = PIXELS if network in (0, 3) else (96,)
+    shape = PIXELS if network in (0, 3, 4) else (96,)
     assert graph.inputs == {"input": (None, *shape)} and graph.outputs == {"output": (None, 3), "class": (None,)}
     assert (graph.ir, graph.opsets) == (7, [("", 13)])
     found = graph.run(values.reshape(-1, *shape))

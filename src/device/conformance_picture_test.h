@@ -112,6 +112,7 @@ static void draw_add(test_case *c, uint32_t i, uint32_t skip, uint32_t other) {
                               .other = other,
                               .from = main->to,
                               .to = main->to,
+                              .second = main->to,
                               .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
                               .in = main->out,
                               .out = main->out,
@@ -125,14 +126,27 @@ static void draw_add(test_case *c, uint32_t i, uint32_t skip, uint32_t other) {
     }
 }
 
-/* The rest of a block whose main path is the layers begin .. i-1: the first of them decides the
- * shape. Perhaps a layer with the same window as its shortcut, and the sum. Returns the first layer
- * after it. */
+/* The same, but perhaps a product or a concatenation. `second`: the shape of the second output. */
+static void draw_join(test_case *c, uint32_t i, uint32_t skip, uint32_t other, qn__shape second) {
+    static const qn__layer_kind kinds[] = {QN__LAYER_ADD, QN__LAYER_MULTIPLY, QN__LAYER_CONCAT,
+                                           QN__LAYER_ADD};
+    qn__layer_kind kind = c->seed % 7 < 5 ? kinds[below(c, 4)] : QN__LAYER_ADD;
+    draw_add(c, i, skip, other);
+    if (memcmp(&c->layer[i].from, &second, sizeof second) != 0)
+        kind = QN__LAYER_CONCAT;
+    c->layer[i].kind = kind;
+    c->layer[i].second = second;
+    if (kind != QN__LAYER_ADD)
+        assert_true(qn__layer_ops_of(kind)->meet(&c->layer[i]));
+}
+
+/* The rest of a block whose main path is the layers begin .. i-1: perhaps a layer with the window
+ * of the first of them as its shortcut, and the end. Returns the first layer after it. */
 static uint32_t draw_rest(test_case *c, uint32_t begin, uint32_t i, qn__shape from) {
     const qn__layer *main = &c->layer[begin];
     qn__layer *aside = &c->layer[i];
-    if (memcmp(&main->to, &from, sizeof from) == 0 && below(c, 3)) {
-        draw_add(c, i, 0, i - begin);
+    if (memcmp(&c->layer[i - 1].to, &from, sizeof from) == 0 && below(c, 3)) {
+        draw_join(c, i, 0, i - begin, from);
         return i + 1;
     }
     *aside = *main;
@@ -145,7 +159,7 @@ static uint32_t draw_rest(test_case *c, uint32_t begin, uint32_t i, qn__shape fr
     aside->weights = c->program.parameters;
     aside->biases = c->program.parameters + (main->biases - main->weights);
     c->program.parameters = qn__layer_end(aside);
-    draw_add(c, i + 1, 1, 0);
+    draw_join(c, i + 1, 1, 0, main->to);
     return i + 2;
 }
 

@@ -129,6 +129,14 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * threshold u, keep f, seed U
  *     17.7: the outputs of A, which has the rows of Y, and of `other`, which may be planar.
  *
+ * MULTIPLY_FORWARD, CONCAT_FORWARD: step M, taps M, A M, other M, Y M, D M, numbers M, index u,
+ * channels u, pixels u, out u, layer u, activation u, threshold u, keep f, seed U
+ *     24.31, 24.32: of A, which has `channels` and `pixels`, and `other`, which may be planar.
+ *
+ * MULTIPLY_ERRORS, CONCAT_ERRORS: step M, taps M, E M, other M, to M, index u, channels u, pixels
+ * u, out u, first u to[rows][ld(channels)] = the errors of one operand, from those of the outputs,
+ * E, which has `pixels` and `out` channels, and the other operand; or channels `first` .. of E.
+ *
  * Batchnorm (17.8): `moments` is [QN_NORM_ARRAYS][grains][ld(channels)], QN_NORM_... each.
  * `weights` is where the layer's parameters begin, [4][ld(channels)].
  *
@@ -288,11 +296,11 @@ typedef struct qn__kernel_shape {
      * groups, rounded up, in direction 0; with 0 always one group. The pieces are items (FETCH,
      * LOSS), numbers with their padding (GATE), outputs (BIAS), parameters (UPDATE: `count`),
      * vectors of four columns in 16 rows (UNFOLD), 16 columns of a row (TRANSPOSE_WEIGHTS,
-     * PIXELS_*, POOL_*, ADD_FORWARD, GROUPED_*, and of NORM_* and ITEM_NORM_* all but the next),
-     * groups of channels of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE,
-     * ITEM_NORM_GRADIENT), words (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), items (PIXELS_ABSMAX),
-     * weights and biases with their padding (SUMS_*: (in + 1) * ld(out)), elements (MAP, TRIAL).
-     * Groups beyond the work's end do nothing. */
+     * PIXELS_*, POOL_*, ADD_FORWARD, MULTIPLY_*, CONCAT_*, GROUPED_*, and of NORM_* and ITEM_NORM_*
+     * all but the next), groups of channels of an item (ITEM_NORM_MOMENTS), channels
+     * (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT), words (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED),
+     * items (PIXELS_ABSMAX), weights and biases with their padding (SUMS_*: (in + 1) * ld(out)),
+     * elements (MAP, TRIAL). Groups beyond the work's end do nothing. */
     uint32_t share;
     int opencl_only;   /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it

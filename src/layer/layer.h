@@ -77,10 +77,18 @@ typedef struct qn__layer_ops {
                     float *z);
     /* z[out], which `forward` made, with the second output b[out]. NULL for kinds without one. */
     void (*join)(const qn__layer *layer, const float *b, float *z);
+    /* Only of a kind with a second output: whether it takes outputs of the shapes `from` and
+     * `second`; then sets `to` and `out`. `verb` and `fit` are for the message of others. */
+    int (*meet)(qn__layer *layer);
+    const char *verb, *fit;
     /* e[in] of one item from delta[out]; sums[in] is working memory. For a kind with a second
      * output it is the error of that output too. */
     void (*backward)(const qn__layer *layer, int bits, const float *parameters, const float *a,
                      const float *delta, int64_t *sums, float *e);
+    /* Instead, of a kind with a second output whose error differs: e[in], and f of the second one,
+     * from both outputs a and b. */
+    void (*backward_both)(const qn__layer *layer, const float *a, const float *b,
+                          const float *delta, float *e, float *f);
     /* float32: adds to partial[to.channels][depth] the chains of a grain's weights, from inputs
      * a[items][in] and errors delta[items][out]. A normalisation adds to partial[vectors][vector]
      * what its grain contributes to each sum. */

@@ -47,7 +47,7 @@ struct qn__reference {
     kept kept[QN__MAX_LAYERS];
     /* Working memory for the outputs of the widest layer: an error that one reader gives, and sums
      * of integer products. */
-    float *e;
+    float *e, *f; /* f: of the second output of a join */
     int64_t *sums;
     float max, sum; /* m and s of 6.4 */
     float *partial; /* of each parameter: the grain's partial gradient */
@@ -74,7 +74,7 @@ static void select_state(qn__reference *r, uint64_t state) {
 }
 
 static uint32_t widest(const qn__program *p) {
-    uint32_t most = 0;
+    uint32_t most = p->layer[0].in;
     for (uint32_t l = 0; l < p->layers; ++l)
         most = p->layer[l].out > most ? p->layer[l].out : most;
     return most;
@@ -82,7 +82,7 @@ static uint32_t widest(const qn__program *p) {
 
 uint64_t qn__reference_bytes(const qn__program *p, uint64_t items) {
     const uint64_t states = has_grain_layer(p) ? items : 1;
-    uint64_t floats = states * p->layer[0].in + 3 * (uint64_t)widest(p);
+    uint64_t floats = states * p->layer[0].in + 4 * (uint64_t)widest(p);
     for (uint32_t l = 0; l < p->layers; ++l) {
         const qn__layer *own = &p->layer[l];
         const uint64_t results = over_grain(own) ? (own->in > own->out ? own->in : own->out) : 0;
@@ -125,8 +125,10 @@ static qn_status make(const qn__program *p, int gradients, qn__reference **out, 
     r->weight = qn__alloc(r->states, sizeof *r->weight, err);
     r->values = qn__alloc(p->augment ? p->layer[0].in : 1, sizeof(float), err);
     r->e = qn__alloc(widest(p), sizeof *r->e, err);
+    r->f = qn__alloc(widest(p), sizeof *r->f, err);
     r->sums = qn__alloc(widest(p), sizeof *r->sums, err);
-    int whole = r->values && r->all_x && r->all_made && r->item && r->weight && r->e && r->sums;
+    int whole =
+        r->values && r->all_x && r->all_made && r->item && r->weight && r->e && r->f && r->sums;
     if (whole && gradients) {
         r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
         r->units = qn__alloc(p->parameters, sizeof *r->units, err);
@@ -166,6 +168,7 @@ void qn__reference_destroy(qn__reference *r) {
     }
     qn__free(r->values);
     qn__free(r->e);
+    qn__free(r->f);
     qn__free(r->sums);
     for (uint32_t l = 0; l < QN__MAX_LAYERS; ++l) {
         qn__free(r->kept[l].inputs);
@@ -495,8 +498,8 @@ static void give_error(qn__reference *r, int32_t source, const float *e) {
     m->has_error = 1;
 }
 
-/* 8.4: the errors of the outputs that `layer` reads. An add reads a layer first; only its shortcut
- * may be the network's input. */
+/* 8.4: the errors of the outputs that `layer` reads. The end of a block reads a layer first; only
+ * its shortcut may be the network's input. */
 static void pass_errors(qn__reference *r, const float *parameters, uint32_t layer) {
     const qn__layer *l = &r->program->layer[layer];
     const qn__layer_ops *ops = qn__layer_ops_of(l->kind);
@@ -505,11 +508,16 @@ static void pass_errors(qn__reference *r, const float *parameters, uint32_t laye
     const int32_t first = (int32_t)r->program->frozen;
     if (source < first)
         return;
-    ops->backward(l, qn__layer_bits(r->program->arith, l), parameters, input_of(r, layer),
-                  r->made[layer].delta, r->sums, r->e);
+    if (ops->backward_both)
+        ops->backward_both(l, input_of(r, layer),
+                           output_of(r, qn__layer_other(r->program->layer, layer)),
+                           r->made[layer].delta, r->e, r->f);
+    else
+        ops->backward(l, qn__layer_bits(r->program->arith, l), parameters, input_of(r, layer),
+                      r->made[layer].delta, r->sums, r->e);
     give_error(r, source, r->e);
     if (other >= first)
-        give_error(r, other, r->e);
+        give_error(r, other, ops->backward_both ? r->f : r->e);
 }
 
 /* 8.4, 8.5: delta of a layer from its error. */

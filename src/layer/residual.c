@@ -1,24 +1,18 @@
 /* residual { MAIN | SHORTCUT }: the sum of two paths of layers from the same input. The kind is the
  * layer at the end of the block, which adds; the layers of both paths stand before it. */
-#include "layer/layer.h"
+#include "layer/join.h"
 #include "layer/product.h"
 #include <string.h>
 
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
-    const uint32_t values = qn__shape_volume(from);
     (void)err;
-    *layer = (qn__layer){.kind = QN__LAYER_ADD,
-                         .from = from,
-                         .to = from,
-                         .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
-                         .in = values,
-                         .out = values,
-                         .activation = text->activation,
-                         .drop_keep = 1.0f,
-                         .weights = first,
-                         .biases = first};
+    *layer = qn__join_make(text, from, first);
     return QN_OK;
+}
+
+static int meet(qn__layer *l) {
+    return l->from.channels == l->second.channels && qn__join_same_pixels(l->from, l->second);
 }
 
 /* One addition for each value; its errors cost nothing. */
@@ -48,14 +42,18 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
     qn__plain_zeros(l->in, e);
 }
 
-const qn__layer_ops qn__residual = {.word = "residual",
-                                    .also = "add skip shortcut block basicblock resblock",
-                                    .syntax =
-                                        "residual { LAYERS [| LAYERS] } [ACTIVATION] [dropout P]",
-                                    .block = 1,
-                                    .contract = 6,
-                                    .make = make,
-                                    .flops = flops,
-                                    .forward = forward,
-                                    .join = join,
-                                    .backward = backward};
+const qn__layer_ops qn__residual = {
+    .word = "residual",
+    .also = "add skip shortcut block basicblock resblock",
+    .syntax = "residual { LAYERS [| LAYERS] } [ACTIVATION] [dropout P]",
+    .block = 1,
+    .contract = 6,
+    .verb = "a residual block adds",
+    .fit = "give the block a shortcut with the channels and strides of its main path: \"residual { "
+           "conv 32 3x3 stride 2 | conv 32 1x1 stride 2 } relu\"",
+    .make = make,
+    .meet = meet,
+    .flops = flops,
+    .forward = forward,
+    .join = join,
+    .backward = backward};

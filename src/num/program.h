@@ -76,7 +76,9 @@ enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 *
     KIND(BATCHNORM, batchnorm)                                                                     \
     KIND(GROUPNORM, groupnorm)                                                                     \
     KIND(LAYERNORM, layernorm)                                                                     \
-    KIND(ADD, residual) /* the end of a residual block: the sum of two outputs */
+    KIND(ADD, residual)      /* the end of a residual block: the sum of two outputs */             \
+    KIND(MULTIPLY, multiply) /* of a product block */                                              \
+    KIND(CONCAT, concat)     /* of a concat block */
 
 #define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,
 #define QN__LAYER_ONE(KIND, NAME) +1
@@ -106,7 +108,7 @@ typedef struct qn__layer {
     /* Layers between this one and its source, the layer whose output it reads: 0, the source is the
      * layer before. See qn__layer_source. */
     uint32_t skip;
-    uint32_t other; /* add: the same for the second output; see qn__layer_other */
+    uint32_t other; /* the end of a block: the same for the second output; see qn__layer_other */
     qn__shape from, to;
     qn__window window;
     uint32_t in, out; /* values of an item: the volumes of `from` and `to` */
@@ -130,6 +132,7 @@ typedef struct qn__layer {
     uint32_t running;     /* the number of running averages (17.8), which are its last parameters */
     float norm_epsilon;   /* of a normalisation: what its variances are increased by */
     float running_rate;   /* batchnorm: the share of the new value in a running average */
+    qn__shape second;     /* of the second output that the end of a block reads */
 } qn__layer;
 
 /* Where the parameters of the layer end. */
@@ -248,8 +251,8 @@ static inline int32_t qn__layer_source(const qn__layer *layer, uint32_t index) {
     return (int32_t)index - 1 - (int32_t)layer[index].skip;
 }
 
-/* The second one of an add, the block's shortcut: its last layer, or the block's input. The first
- * one is the last layer of the main path. */
+/* The second one of the end of a block, the block's shortcut: its last layer, or the block's input.
+ * The first one is the last layer of the main path. */
 static inline int32_t qn__layer_other(const qn__layer *layer, uint32_t index) {
     return (int32_t)index - 1 - (int32_t)layer[index].other;
 }

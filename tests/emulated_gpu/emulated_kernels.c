@@ -126,6 +126,24 @@ static void pool_errors(void *const *a) {
 static void add_forward(void *const *a) {
     qn_add_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), f(11), U(12));
 }
+
+static void multiply_forward(void *const *a) {
+    qn_multiply_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
+                        u(12), u(13), f(14), U(15));
+}
+
+static void multiply_errors(void *const *a) {
+    qn_multiply_errors(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9));
+}
+
+static void concat_forward(void *const *a) {
+    qn_concat_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
+                      u(12), u(13), f(14), U(15));
+}
+
+static void concat_errors(void *const *a) {
+    qn_concat_errors(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9));
+}
 static void norm_sums(void *const *a) {
     qn_norm_sums(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8));
 }
@@ -219,6 +237,10 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_pool_forward", "MMMMuuf", pool_forward},
     {"qn_pool_errors", "MMMMMuuf", pool_errors},
     {"qn_add_forward", "MMMMMMMuuuufU", add_forward},
+    {"qn_multiply_forward", "MMMMMMMuuuuuuufU", multiply_forward},
+    {"qn_multiply_errors", "MMMMMuuuuu", multiply_errors},
+    {"qn_concat_forward", "MMMMMMMuuuuuuufU", concat_forward},
+    {"qn_concat_errors", "MMMMMuuuuu", concat_errors},
     {"qn_norm_sums", "MMMMMMuuu", norm_sums},
     {"qn_norm_moments", "MMMMMuuu", norm_moments},
     {"qn_norm_forward", "MMMMMMMMUuuuuufU", norm_forward},

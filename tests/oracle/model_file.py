@@ -31,6 +31,7 @@ EIGHTH_WORDS = re.compile("|".join((
     r"\b(relu6|hardswish|hardsigmoid|eps|momentum)\b",
     r"pool [^;]*\b(pad|ceil)\b",
     r"{[^}]*{",  # a block in a block
+    r"\b(product|concat)\b",
 )))
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")

@@ -18,11 +18,11 @@ import norms
 from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
 from order import grains
 from philox import DROPOUT, WEIGHTS, word
-from pixels import Sum, image, parse
+from pixels import Join, image, parse
 from products import Chains, units_of
 
 CHAINS = Chains()
-PARTS = re.compile(r"\s*residual\s*{|[|]|}[^;|}]*|[^;{|}]*[^;{|}\s][^;{|}]*")
+PARTS = re.compile(r"\s*(?:residual|product|concat)\s*{|[|]|}[^;|}]*|[^;{|}]*[^;{|}\s][^;{|}]*")
 ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "softmax", "leaky_relu", "gelu", "silu", "relu6", "hardswish",
                "hardsigmoid")
 SLOPE = F(0.01)  # 17.2
@@ -136,6 +136,7 @@ class Pass:
     z: np.ndarray  # (items, out)
     y: np.ndarray  # (items, out), before dropout
     dropped: np.ndarray = None  # (items, out), true where dropped
+    after: np.ndarray = None  # (items, out), y after dropout
 
 
 def parse_model(text, shape):
@@ -145,20 +146,19 @@ def parse_model(text, shape):
     layers, blocks, at, opens, beside = [], [], -1, (), False
     for part in PARTS.findall(text.lower().strip()):
         source, other = at, None
-        if word := re.fullmatch(r"\s*(residual)\s*{\s*", part):
-            blocks.append((at, None))
+        if word := re.fullmatch(r"\s*(residual|product|concat)\s*{\s*", part):
+            blocks.append((at, None, word[1]))
             opens += (word[1],)
             continue
         if part == "|":
-            blocks[-1] = (blocks[-1][0], at)
+            blocks[-1] = (blocks[-1][0], at, blocks[-1][2])
             at, beside = blocks[-1][0], True
             continue
         if part.startswith("}"):
-            begin, main = blocks.pop()
+            begin, main, kind = blocks.pop()
             source, other = (at, begin) if main is None else (main, at)
-            window, rest = Sum(layers[source].out), part[1:]
-            if (layers[other].out if other >= 0 else first) != window.out:
-                raise SystemExit("oracle: a residual block adds different shapes")
+            second = layers[other].out if other >= 0 else first
+            window, rest = Join(kind, layers[source].out, second), part[1:]
         else:
             shape = layers[source].out if source >= 0 else shape if not layers else first
             window, rest = parse(part, shape)
@@ -288,7 +288,10 @@ def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=
     passes, outputs = [], {-1: x}
     for l, layer in enumerate(layers):
         a = outputs[layer.source]
-        z = layer.forward(a, product, None if l < frozen else grain) if layer.other is None else a + outputs[layer.other] + ZERO
+        if layer.other is None:
+            z = layer.forward(a, product, None if l < frozen else grain)
+        else:
+            z = layer.window.forward(a, outputs[layer.other])
         y = activate(layer.activation, z)
         passes.append(Pass(a, z, y))
         outputs[l] = y
@@ -297,6 +300,7 @@ def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=
             words = word(seed, DROPOUT, l, epoch, items[:, None], np.arange(layer.outputs))
             passes[-1].dropped = words < np.uint64(threshold)
             outputs[l] = np.where(passes[-1].dropped, ZERO, y * keep_factor(layer))
+        passes[-1].after = outputs[l]
     return passes
 
 
@@ -424,8 +428,9 @@ def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, share
             d = through(layer.activation, e, own.y, own.z)
         result.insert(0, d)
         if layer.other is not None:
-            give(layer.source, d + ZERO)
-            give(layer.other, d + ZERO)
+            second = passes[layer.other].after if layer.other >= 0 else passes[0].a
+            for output, e in zip((layer.source, layer.other), layer.window.backward(own.a, second, d)):
+                give(output, e)
         elif layer.source >= 0:
             give(layer.source, layer.backward(own.a, d, product, grain))
     return result

@@ -205,16 +205,55 @@ class Window:
         return units_of(weight, limit), units_of(bias, limit)
 
 
-class Sum:
-    """17.7: the end of a residual block, whose arithmetic is in network.py."""
+class Join:
+    """17.7, 24.31, 24.32: the end of a block."""
 
-    kind = "residual"
-
-    def __init__(self, shape):
-        self.shape = self.out = shape
+    def __init__(self, kind, first, second):
+        self.kind, self.shape, self.second = kind, first, second
+        self.out = first
+        if kind == "product":
+            fits = first[0] == second[0] and (first[1:] == second[1:] or (1, 1) in (first[1:], second[1:]))
+            self.out = second if first[1:] == (1, 1) else first
+        elif kind == "concat":
+            fits = first[1:] == second[1:]
+            self.out = (first[0] + second[0], *first[1:])
+        else:
+            fits = first == second
+        if not fits:
+            raise SystemExit(f"oracle: a {kind} block joins different shapes")
 
     def text(self):
         return " }"
+
+    def forward(self, a, b):
+        """z (items, out) from both paths' outputs."""
+        if self.kind == "residual":
+            return a + b + ZERO
+        a, b = image(a, self.shape), image(b, self.second)
+        z = a * b if self.kind == "product" else np.concatenate([a, b], axis=3)
+        return (z + ZERO).reshape(len(a), -1)
+
+    def backward(self, a, b, delta):
+        """Both paths' e (items, values)."""
+        if self.kind == "residual":
+            return delta + ZERO, delta + ZERO
+        delta = image(delta, self.out)
+        if self.kind == "concat":
+            both = delta[..., :self.shape[0]], delta[..., self.shape[0]:]
+        else:
+            both = (self.factor(image(b, self.second), delta, self.shape),
+                    self.factor(image(a, self.shape), delta, self.second))
+        return tuple((e + ZERO).reshape(len(e), -1) for e in both)
+
+    def factor(self, other, delta, own):
+        """24.31: the e of a factor; one that was spread has a chain over the pixels."""
+        if own[1:] == self.out[1:]:
+            return delta * other
+        e = np.zeros((len(delta), own[0]), dtype=np.float32)
+        for y in range(self.out[1]):
+            for x in range(self.out[2]):
+                e = fma(delta[:, y, x], other[:, y, x], e)
+        return e[:, None, None]
 
 
 def usual(size, dilation):

@@ -2,7 +2,24 @@
  * bytes. */
 #include "device/gpu/gpu_pixels.h"
 
+#include "layer/layer.h"
+
 enum { CPU_FLOATS = 1 << 20, GPU_FLOATS = 8 << 20 }; /* of a chunk, if the driver says nothing */
+
+/* Of the end of a block: the outputs read the second operand, and then each of both operands reads
+ * the other. */
+static void join_taps(const qn__layer *l, qn_taps *taps) {
+    taps[0].from_height = l->second.height;
+    taps[0].from_width = l->second.width;
+    taps[0].channels = l->second.channels;
+    taps[1] = taps[2] = taps[0];
+    taps[1].height = taps[2].from_height = l->from.height;
+    taps[1].width = taps[2].from_width = l->from.width;
+    taps[2].height = l->second.height;
+    taps[2].width = l->second.width;
+    taps[2].channels = l->from.channels;
+    taps[2].planar = 0;
+}
 
 void qn__gpu_taps_of(const qn__layer *l, int planar, qn_taps *taps) {
     const qn__window *w = &l->window;
@@ -33,6 +50,10 @@ void qn__gpu_taps_of(const qn__layer *l, int planar, qn_taps *taps) {
     }
     taps[0] = forward;
     taps[1] = backward;
+    if (qn__layer_joins(l)) {
+        join_taps(l, taps);
+        return;
+    }
     taps[2] = (qn_taps){.height = l->to.height,
                         .width = l->to.width,
                         .from_height = l->to.height,

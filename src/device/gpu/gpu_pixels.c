@@ -58,7 +58,7 @@ void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t i) {
 void qn__gpu_finish_source(qn__gpu_pass *pass, uint32_t i, int32_t source,
                            const qn__gpu_memory *from, const qn__gpu_chunk *k, uint32_t flags) {
     const qn__worker *w = pass->worker;
-    const uint32_t in = w->layer[i].layer->from.channels;
+    const uint32_t in = w->layer[source].layer->to.channels;
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, from, qn__gpu_errors_of(w, i),
                     flags & QN_PIXELS_CHAINS ? &w->pixels.transposed : &w->step,

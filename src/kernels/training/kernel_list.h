@@ -67,6 +67,10 @@
     ROW(POOL_FORWARD, pool_forward, "MMMMuuf", 128, 0, 0, 8, QN__WITH_PIXELS)                      \
     ROW(POOL_ERRORS, pool_errors, "MMMMMuuf", 128, 0, 0, 8, QN__WITH_PIXELS)                       \
     ROW(ADD_FORWARD, add_forward, "MMMMMMMuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)                  \
+    ROW(MULTIPLY_FORWARD, multiply_forward, "MMMMMMMuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)     \
+    ROW(MULTIPLY_ERRORS, multiply_errors, "MMMMMuuuuu", 128, 0, 0, 8, QN__WITH_PIXELS)             \
+    ROW(CONCAT_FORWARD, concat_forward, "MMMMMMMuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)         \
+    ROW(CONCAT_ERRORS, concat_errors, "MMMMMuuuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                 \
     ROW(NORM_SUMS, norm_sums, "MMMMMMuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                          \
     ROW(NORM_MOMENTS, norm_moments, "MMMMMuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                     \
     ROW(NORM_FORWARD, norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)             \

@@ -49,6 +49,7 @@
 #if QN_PRODUCTS & QN_WITH_PIXELS
 #include "kernels/training/unfold.cl"
 #include "kernels/training/pixels_run.cl"
+#include "kernels/training/join.cl"
 #include "kernels/training/pools.cl"
 #include "kernels/training/norm.cl"
 #include "kernels/training/item_norm.cl"

@@ -120,17 +120,34 @@ static void add_groupnorm(qn__onnx_graph *g, const qn__layer *l) {
     qn__onnx_step(g, "Add", name, "norm", QN__ONNX_NONE);
 }
 
-/* Two paths may end with as many channels of one pixel, one flat and one not. */
-static void add_sum(qn__onnx_graph *g, const qn__onnx_value *second) {
-    qn__onnx_value first = g->at, other = *second;
-    if (first.flat != other.flat) {
-        if (first.flat)
-            g->at = other;
+/* Makes both values of the end of a block flat, or both not: one of them may be, with one pixel. */
+static void make_alike(qn__onnx_graph *g, const qn__layer *l, qn__onnx_value *other) {
+    const qn__onnx_value first = g->at;
+    if (first.flat == other->flat)
+        return;
+    const int pixels = l->to.height * l->to.width > 1;
+    const int turn = pixels ? other->flat : first.flat; /* whether the other one is changed */
+    g->at = turn ? *other : first;
+    if (pixels)
+        qn__onnx_unflatten(g, turn ? l->second : l->from);
+    else
         qn__onnx_flatten(g);
-        *(first.flat ? &other : &first) = g->at;
+    if (turn) {
+        *other = g->at;
+        g->at = first;
     }
-    g->at = first;
-    qn__onnx_step(g, "Add", other.name, "sum", QN__ONNX_NONE);
+}
+
+static void add_join(qn__onnx_graph *g, const qn__layer *l, const qn__onnx_value *second) {
+    const qn__onnx_attribute channels[] = {{.name = "axis", .value = {1}}, {.name = NULL}};
+    qn__onnx_value other = *second;
+    make_alike(g, l, &other);
+    if (l->kind == QN__LAYER_CONCAT)
+        qn__onnx_step(g, "Concat", other.name, "joined", channels);
+    else if (l->kind == QN__LAYER_MULTIPLY)
+        qn__onnx_step(g, "Mul", other.name, "product", QN__ONNX_NONE);
+    else
+        qn__onnx_step(g, "Add", other.name, "sum", QN__ONNX_NONE);
 }
 
 static void add_constant(qn__onnx_graph *g, const char *what, float value,
@@ -244,7 +261,9 @@ static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index
         add_groupnorm(g, l);
         break;
     case QN__LAYER_ADD:
-        add_sum(g, value_of(g, qn__layer_other(layers, index)));
+    case QN__LAYER_MULTIPLY:
+    case QN__LAYER_CONCAT:
+        add_join(g, l, value_of(g, qn__layer_other(layers, index)));
         break;
     }
     add_activation(g, l->activation);

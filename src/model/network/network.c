@@ -393,21 +393,18 @@ static const char *place_of(int32_t layer, char text[32]) {
     return text;
 }
 
-/* The two outputs that an add reads must have one shape. */
-static qn_status check_shapes(const qn__layer *layer, uint32_t index, qn__shape input,
-                              qn_error *err) {
+/* The two outputs that the end of a block reads: their shapes must fit, and give its own. */
+static qn_status join_shapes(qn__layer *layer, uint32_t index, qn__shape input, qn_error *err) {
     const int32_t main = qn__layer_source(layer, index), other = qn__layer_other(layer, index);
-    const qn__shape a = layer[index].from, b = other < 0 ? input : layer[other].to;
+    const qn__layer_ops *ops = qn__layer_ops_of(layer[index].kind);
     char one[32], two[32], shape[2][QN__SHAPE_TEXT];
-    if (memcmp(&a, &b, sizeof a) == 0)
+    layer[index].second = other < 0 ? input : layer[other].to;
+    if (ops->meet(&layer[index]))
         return QN_OK;
-    qn__fail(err, QN_USAGE,
-             "a residual block adds outputs of different shapes: %s of %s and %s of %s",
-             qn__shape_text(a, shape[0]), place_of(main, one), qn__shape_text(b, shape[1]),
-             place_of(other, two));
-    return qn__remedy(err, QN_USAGE,
-                      "give the block a shortcut with the channels and strides of its main path: "
-                      "\"residual { conv 32 3x3 stride 2 | conv 32 1x1 stride 2 } relu\"");
+    qn__fail(err, QN_USAGE, "%s outputs of different shapes: %s of %s and %s of %s", ops->verb,
+             qn__shape_text(layer[index].from, shape[0]), place_of(main, one),
+             qn__shape_text(layer[index].second, shape[1]), place_of(other, two));
+    return qn__remedy(err, QN_USAGE, "%s", ops->fit);
 }
 
 qn_status qn__network_program(const qn__network *network, qn__shape input, qn__layer *layer,
@@ -429,7 +426,7 @@ qn_status qn__network_program(const qn__network *network, qn__shape input, qn__l
         layer[l].skip = from->skip;
         layer[l].other = from->other;
         if (status == QN_OK && ops->join)
-            status = check_shapes(layer, l, input, err);
+            status = join_shapes(layer, l, input, err);
         if (status != QN_OK) {
             qn__at(err, "model, layer %u", l);
             return status;

@@ -92,6 +92,11 @@ static void test_blocks(void **state) {
         "residual { maxpool 2; conv 4 1 | avgpool 2; conv 4 1 }; dense 2",
         "residual { maxpool 2x2; conv 4 1x1 none | avgpool 2x2; conv 4 1x1 none } none; "
         "dense 2 none");
+    check_canonical(
+        "product{globalpool;concat{dense 3}};concat{dense 5 tanh|product{dense 7|dense "
+        "7}relu}dropout .5;dense 2",
+        "product { globalpool; concat { dense 3 none } none } none; concat { dense 5 tanh "
+        "| product { dense 7 none | dense 7 none } relu } none dropout 0.5; dense 2 none");
     /* Blocks in blocks, at both ends of both paths, and one that is a whole path. */
     check_canonical(
         "residual{residual{dense 7 relu|dense 7;dense 7}tanh;residual{dense 7}|residual{"

@@ -75,8 +75,8 @@ static char *shape_text(const uint32_t shape[3], char text[40]) {
 static const char *colour_of(const char *text) {
     static const struct {
         const char *begin, *class;
-    } colours[] = {{"conv", "conv"},   {"dense", "dense"}, {"max", "pool"},     {"avg", "pool"},
-                   {"global", "pool"}, {"add", "sum"},     {"residual", "sum"}, {"}", "sum"}};
+    } colours[] = {{"conv", "conv"},   {"dense", "dense"},  {"max", "pool"},    {"avg", "pool"},
+                   {"global", "pool"}, {"residual", "sum"}, {"product", "sum"}, {"concat", "sum"}};
     for (size_t i = 0; i < sizeof colours / sizeof *colours; ++i)
         if (strncmp(text, colours[i].begin, strlen(colours[i].begin)) == 0)
             return colours[i].class;

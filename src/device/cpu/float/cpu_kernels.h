@@ -170,6 +170,8 @@ typedef struct qn__cpu_kernels {
      *
      * add: y = y + x.
      *
+     * multiply: y = x * factor + 0, rounded twice; multiply_add: y = fma(x, factor, y).
+     *
      * scale: y = y * c + 0, rounded twice.
      *
      * add_scaled: e = e + d * c, rounded twice.
@@ -178,6 +180,8 @@ typedef struct qn__cpu_kernels {
     void (*pool)(uint32_t pixels, size_t count, uint32_t taps, const size_t *a, size_t step,
                  const float *x, float c, float *y);
     void (*add)(size_t count, const float *x, float *y);
+    void (*multiply)(size_t count, const float *x, const float *factor, float *y);
+    void (*multiply_add)(size_t count, const float *x, const float *factor, float *y);
     void (*scale)(size_t count, float c, float *y);
     void (*add_scaled)(size_t count, float c, const float *d, float *e);
     void (*add_first)(size_t count, uint32_t n, const float *const *earlier, const float *x,

@@ -173,13 +173,16 @@ static void pool_body(const qn__cpu_kernels *k) {
         same(k, "add_first", got, want, COUNT);
     }
     for (uint32_t i = 0; i < COUNT; ++i) {
-        volatile float product = d[i] * 0.3f, sum = (got[i] + x[i]) * 0.7f;
-        want[i] = sum + product;
+        volatile float product = d[i] * 0.3f, sum = (got[i] + x[i]) * 0.7f, gated;
+        gated = (sum + product) * d[i];
+        want[i] = fmaf(x[i], d[i], gated + 0.0f);
     }
     k->add(COUNT, x, got);
     k->scale(COUNT, 0.7f, got);
     k->add_scaled(COUNT, 0.3f, d, got);
-    same(k, "add, scale and add_scaled", got, want, COUNT);
+    k->multiply(COUNT, got, d, got);
+    k->multiply_add(COUNT, x, d, got);
+    same(k, "add, scale, add_scaled, multiply and multiply_add", got, want, COUNT);
     release();
 }
 

@@ -60,4 +60,5 @@ const qn__cpu_kind qn__cpu_residual = {.forward = qn__cpu_walk_forward,
                                        .backward = backward,
                                        .run = run_forward,
                                        .follow = follow,
-                                       .leads = 1};
+                                       .leads = 1,
+                                       .passes_on = 1};

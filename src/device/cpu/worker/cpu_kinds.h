@@ -39,6 +39,11 @@ struct qn__cpu_kind {
     void (*run_back)(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *layer,
                      const qn__cpu_walk_run *run, uint32_t panel, float *error);
 
+    /* Ends of blocks whose backward phase is qn__cpu_join_backward: the errors of one of the two
+     * outputs that they read, for rows of one panel. */
+    void (*part_back)(const qn__cpu_pass *pass, const qn__cpu_layer *layer, int second,
+                      uint32_t panel, uint32_t first, uint32_t rows, float *error);
+
     /* Memory: arrays of its own, and bytes beside its errors. NULL: none. */
     void (*carve)(qn__cpu_arena *arena, const qn__worker *worker, qn__cpu_layer *layer);
     void (*size)(const qn__worker *worker, qn__cpu_layer *layer);
@@ -56,6 +61,7 @@ struct qn__cpu_kind {
     unsigned reads_input : 1;  /* its backward pass or its gradient reads its input */
     unsigned reads_output : 1; /* its backward pass or its gradient reads its output */
     unsigned picks : 1;        /* passes an error to one input of a window: others are zero */
+    unsigned passes_on : 1;    /* its own errors are those of both outputs that it reads */
     unsigned adds : 1;         /* also computes an add layer that follows it: qn__cpu_norm */
     unsigned whole_rows : 1;   /* passes errors of all items of a pixel at a time, in runs */
 };

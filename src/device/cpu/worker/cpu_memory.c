@@ -301,13 +301,13 @@ static void connect_blocks(qn__worker *w) {
         qn__cpu_layer *l = &w->layer[i];
         if (l->norm.add)
             l->output = l->norm.add->output;
-        if (l->branch)
+        if (l->branch && !qn__layer_joins(l->layer))
             connect_side(l->below, l, l->branch);
         if (!l->other)
             continue;
         l->second = l->other->dropped ? l->other->dropped : l->other->output;
         if (!l->layer->skip)
-            connect_side(l->other, l, l->error);
+            connect_side(l->other, l, l->branch ? l->branch : l->error);
     }
 }
 
@@ -362,6 +362,8 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
     l->in_panels = panels_of(l->channels);
     l->weight_channels = l->channels;
     l->weight_panels = l->in_panels;
+    if (qn__layer_joins(layer))
+        own.from = own.to; /* its phases go over the outputs */
     if (layer->conv_groups) {
         l->taps = 1;
         l->weight_channels = layer->depth;
@@ -425,7 +427,10 @@ static void size_lists(qn__worker *w, qn__cpu_layer *l) {
 static void size_shared(qn__worker *w) {
     for (uint32_t i = w->program->layers; i-- > 0;) {
         qn__cpu_layer *l = &w->layer[i];
-        if (qn__layer_joins(l->layer)) {
+        if (qn__layer_joins(l->layer) && !l->kind->passes_on) {
+            if (l->other && !l->layer->skip)
+                l->branch_place.bytes = bytes_of(w, l->other->out_pixels, l->other->out_panels);
+        } else if (qn__layer_joins(l->layer)) {
             add_at_once(l);
             share_errors(w, i, l->below);
             if (l->layer->skip)

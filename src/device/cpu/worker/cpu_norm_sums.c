@@ -1,6 +1,7 @@
 /* batchnorm: the sums b and g of a grain's errors in a pixel (docs/exactness.md 17.8). Whoever
  * computes errors of whole grains makes them at once, while the errors are in the L1 cache. */
 #include "device/cpu/worker/cpu_kinds.h"
+#include "layer/layer.h"
 
 /* Sums of the errors stand after these. Those of features would be as large, and in integer
  * arithmetic errors do not share memory. Blocks in blocks may share the errors of more than two. */
@@ -31,7 +32,7 @@ static int has_whole_grains(const qn__cpu_walk *walk, uint32_t items, uint32_t g
 static int come_in_grains(const qn__worker *w, const qn__cpu_layer *own, uint32_t items) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
-        if (l->other == own && l->layer->skip)
+        if (qn__layer_joins(l->layer) && (l->below == own || (l->other == own && l->layer->skip)))
             return 0;
         if (l->below != own || l->branch)
             continue;

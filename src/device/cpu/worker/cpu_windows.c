@@ -7,6 +7,7 @@
  * windows differ may have the same memory: so errors of the first layers stand where outputs of the
  * last ones were. The order of the windows is that of `back` in cpu_run.c. */
 #include "device/cpu/worker/cpu_kinds.h"
+#include "layer/layer.h"
 
 static void use(qn__cpu_place *place, uint32_t window) {
     place->first = window < place->first ? window : place->first;
@@ -28,8 +29,10 @@ static void use_layer(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     use_errors(w, l, window);
     if (l->sparse_place.bytes)
         use(&l->sparse_place, window);
-    if (l->kind->reads_input)
+    if (l->kind->reads_input) {
         use_output(l->below, window);
+        use_output(l->other, window);
+    }
     if (l->kind->reads_output)
         use_output(l, window);
 }
@@ -41,9 +44,11 @@ static void use_finished(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     use_output(l, window);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *other = &w->layer[i];
-        if (other->below == l && other->branch_place.bytes)
+        const int reads = qn__layer_joins(other->layer) ? other->other == l && !other->layer->skip
+                                                        : other->below == l;
+        if (reads && other->branch_place.bytes)
             use(&other->branch_place, window);
-        if (other->other == l && !other->layer->skip)
+        else if (other->other == l && !other->layer->skip)
             use_errors(w, other, window);
     }
 }
@@ -51,7 +56,7 @@ static void use_finished(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
 static void use_passed(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     if (l->branch_place.bytes)
         use(&l->branch_place, window);
-    else
+    if (!l->branch_place.bytes || qn__layer_joins(l->layer))
         use_finished(w, l->below, window);
     if (l->layer->skip && l->other)
         use_finished(w, l->other, window);

@@ -127,7 +127,8 @@ typedef struct qn__cpu_layer {
     float *error;
     uint32_t error_of;
     /* Blocks. The first layer of a shortcut passes its errors to `branch`, others pass them to
-     * below->error. Of an output that several layers read, the first reader passes its errors in
+     * below->error. The end of a block has `branch` for those of the block's input, unless they are
+     * its own. Of an output that several layers read, the first reader passes its errors in
      * this way; the others stand in `sides`, the last one first, linked by `next_side`. `gives` of
      * each of these is the array of what it passes. */
     float *branch;
