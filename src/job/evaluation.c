@@ -66,7 +66,7 @@ static int is_near(const qn__judged *in, const float *y, int32_t label) {
     if (!is_class(in, label))
         return 0;
     for (uint32_t j = 0; j < in->outputs; j++)
-        before += y[j] > y[label] || (y[j] == y[label] && j < (uint32_t)label);
+        before += y[j] > y[label] || (j < (uint32_t)label && y[j] == y[label]);
     return before < QN__NEAR;
 }
 

@@ -36,8 +36,8 @@ typedef struct qn__option {
     const char *key;
     uint32_t contract; /* the first that has the key. Up to 5 every recipe from then on has it; from
                           6 on only one in which it differs from its default, 0 or "" */
-    size_t place;      /* of the member of qn__recipe */
     qn__form form;
+    size_t place;           /* of the member of qn__recipe */
     const qn__table *table; /* of names */
 
     /* The option; without one `open.field` is NULL. */
