@@ -386,11 +386,13 @@ static void test_hostile_text(void **state) {
     (void)state;
     static char text[100001];
     qn__network network;
+    static const char strange[] = "dense 5;\x1b[2J\xc3\xa4\x80\x01";
     qn_error err = {0};
     memset(text, 'x', 100000);
     assert_int_equal(qn__network_parse(text, &network, &err), QN_USAGE);
     assert_true(strlen(err.where) < 200);
-    memcpy(text, "dense 5;\x1b[2J\xc3\xa4\x80\x01", 16);
+    for (size_t i = 0; i < sizeof strange - 1; ++i)
+        text[i] = strange[i];
     assert_int_equal(qn__network_parse(text, &network, &err), QN_USAGE);
     assert_non_null(strstr(err.where, "model, column 9:\n  dense 5;?[2J\xc3\xa4??xxx"));
     for (const char *p = err.where; *p != '\0'; ++p)

@@ -159,21 +159,21 @@ static void test_public_list(void **state) {
 static void test_members_of_some_names_only(void **state) {
     (void)state;
     static const struct {
-        qn_choice_kind kind;
         const char *name, *member;
+        qn_choice_kind kind;
         int takes;
     } cases[] = {
-        {QN_CHOICE_OPTIMIZER, "adam", "beta1", 1},
-        {QN_CHOICE_OPTIMIZER, "AdamW", "epsilon", 1},
-        {QN_CHOICE_OPTIMIZER, "sgd", "beta1", 0},
-        {QN_CHOICE_OPTIMIZER, "momentum", "momentum", 1},
-        {QN_CHOICE_OPTIMIZER, "adam", "batch", 0},
-        {QN_CHOICE_OPTIMIZER, "adam", "beta", 0},
-        {QN_CHOICE_SCHEDULE, "step", "lr_gamma", 1},
-        {QN_CHOICE_SCHEDULE, "cosine", "lr_step", 0},
-        {QN_CHOICE_LOSS, "huber", "delta", 1},
-        {QN_CHOICE_LOSS, "none", "delta", 0},
-        {QN_CHOICE_NONE, "adam", "beta1", 0},
+        {"adam", "beta1", QN_CHOICE_OPTIMIZER, 1},
+        {"AdamW", "epsilon", QN_CHOICE_OPTIMIZER, 1},
+        {"sgd", "beta1", QN_CHOICE_OPTIMIZER, 0},
+        {"momentum", "momentum", QN_CHOICE_OPTIMIZER, 1},
+        {"adam", "batch", QN_CHOICE_OPTIMIZER, 0},
+        {"adam", "beta", QN_CHOICE_OPTIMIZER, 0},
+        {"step", "lr_gamma", QN_CHOICE_SCHEDULE, 1},
+        {"cosine", "lr_step", QN_CHOICE_SCHEDULE, 0},
+        {"huber", "delta", QN_CHOICE_LOSS, 1},
+        {"none", "delta", QN_CHOICE_LOSS, 0},
+        {"adam", "beta1", QN_CHOICE_NONE, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
         assert_int_equal(qn_choice_takes(cases[i].kind, cases[i].name, cases[i].member),
@@ -197,8 +197,9 @@ static void test_option_rows(void **state) {
         assert_true(o->type == QN_OPTION_FLAG || o->fallback ||
                     qn_default_text(o->field, text, sizeof text));
         for (uint32_t k = 0; (other = qn_train_option(k)) != NULL; ++k)
-            assert_true(k == i || (strcmp(o->name, other->name) && o->offset != other->offset &&
-                                   strcmp(o->field, other->field)));
+            assert_true(k == i ||
+                        (strcmp(o->name, other->name) != 0 && o->offset != other->offset &&
+                         strcmp(o->field, other->field) != 0));
         int takers = 0;
         for (uint32_t k = 0; o->only && qn_choice_name(o->only, k); ++k)
             takers += qn_choice_takes(o->only, qn_choice_name(o->only, k), o->field + 6);
@@ -209,7 +210,7 @@ static void test_option_rows(void **state) {
         assert_true(row->contract >= 1 &&
                     (row == qn__options || row->contract >= row[-1].contract));
         for (const qn__option *before = qn__options; before < row; ++before)
-            assert_true(strcmp(row->key, before->key) && row->place != before->place);
+            assert_true(strcmp(row->key, before->key) != 0 && row->place != before->place);
     }
 }
 
