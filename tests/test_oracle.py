@@ -563,6 +563,9 @@ JOBS = {
             **{"--weight-decay": "0.002", "--lr": "0.3", "--optimizer": "momentum"},
         },
     ),
+    "hard-activations": ("csv-f32", {
+        "--model": "dense 8 hardswish; dense 7 relu6 dropout 0.2; dense 4 hardsigmoid",
+        "--scale": "standard", "--loss": "mse", "--lr": "0.2", "--label": "kind"}),
     "leaky-clip-integers": (
         "csv-f32",
         {
@@ -580,15 +583,8 @@ JOBS = {
     "raw-bytes-mse-relu": (
         "csv-odd",
         {
-            "--label": "last",
-            "--scale": "none",
-            "--model": " Dense 4\tRELU ; ",
-            "--loss": "mse",
-            "--lr": "1e-7",
-            "--batch": 7,
-            "--grain": 100,
-            "--seed": 0,
-            "--unit": 10,
+            **{"--label": "last", "--scale": "none", "--model": " Dense 4\tRELU ; ", "--loss": "mse"},
+            **{"--lr": "1e-7", "--batch": 7, "--grain": 100, "--seed": 0, "--unit": 10},
         },
     ),
 }
