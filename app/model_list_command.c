@@ -21,7 +21,7 @@ static void print_ready(const qn_ready_model *m, const qn_network *network, int 
     char number[32];
     const model_totals sum = model_sum(network);
     if (!json) {
-        printf("%-15s %-9s %11s %7.1f  %s\n", m->name, m->shape,
+        printf("%-17s %-9s %11s %7.1f  %s\n", m->name, m->shape,
                format_count(qn_network_parameters(network), number), 1e-6 * (double)sum.flops,
                m->about);
         return;
@@ -62,7 +62,7 @@ static int run(const command *self, int argc, char **argv) {
         return code;
     message_setup(self->name, 0, f.json);
     if (!f.json)
-        printf("%-15s %-9s %11s %7s\n", "model", "input", "parameters", "MFLOP");
+        printf("%-17s %-9s %11s %7s\n", "model", "input", "parameters", "MFLOP");
     for (uint32_t i = 0; code < 0 && i < qn_ready_count(); i++)
         code = list_one(i, f.json);
     if (code < 0 && !f.json)

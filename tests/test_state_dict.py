@@ -404,6 +404,65 @@ def test_resnet18_is_found_and_its_classes_counted(quern, tmp_path):
         assert np.array_equal(own[name].ravel(), kept[source].ravel()), name
 
 
+# Blocks: input, window, widened, output, width of the squeeze (0: none); where they stand; torchvision's count.
+EXCITED = {
+    "mobilenetv3-small": ([(16, 3, 16, 16, 8), (16, 3, 72, 24, 0), (24, 3, 88, 24, 0), (24, 5, 96, 40, 24), (40, 5, 240, 40, 64),
+                           (40, 5, 240, 40, 64), (40, 5, 120, 48, 32), (48, 5, 144, 48, 40), (48, 5, 288, 96, 72),
+                           (96, 5, 576, 96, 144), (96, 5, 576, 96, 144)],
+                          [f"{i}" for i in range(1, 12)], {"features.12": (576, 96), "classifier.0": (1024, 576)}, 1_525_031),
+    "efficientnet-b0": ([(32, 3, 32, 16, 8), (16, 3, 96, 24, 4), (24, 3, 144, 24, 6), (24, 5, 144, 40, 6), (40, 5, 240, 40, 10),
+                         (40, 3, 240, 80, 10), *[(80, 3, 480, 80, 20)] * 2, (80, 5, 480, 112, 20), *[(112, 5, 672, 112, 28)] * 2,
+                         (112, 5, 672, 192, 28), *[(192, 5, 1152, 192, 48)] * 3, (192, 3, 1152, 320, 48)],
+                        [f"{s}.{i}" for s, n in enumerate([1, 2, 2, 3, 3, 4, 1], 1) for i in range(n)],
+                        {"features.8": (1280, 320)}, 4_016_515)}
+
+
+def excited(blocks, places, ends):
+    """Modules of such a network and their shapes; those without a batchnorm have a bias."""
+    shapes = {}
+
+    def normed(at, *shape):
+        shapes[at + "0"], shapes[at + "1"] = shape, shape[:1]
+
+    normed("features.0.", blocks[0][0], 3, 3, 3)
+    for place, (first, side, wide, out, few) in zip(places, blocks):
+        at, k = f"features.{place}.block.", 0
+        if wide != first:
+            normed(f"{at}0.", wide, first, 1, 1)
+            k = 1
+        normed(f"{at}{k}.", wide, 1, side, side)
+        if few:
+            shapes[f"{at}{k + 1}.fc1"], shapes[f"{at}{k + 1}.fc2"] = (few, wide, 1, 1), (wide, few, 1, 1)
+        normed(f"{at}{k + 1 + bool(few)}.", out, wide, 1, 1)
+    for name, (out, before) in ends.items():
+        if name.startswith("features"):
+            normed(name + ".", out, before, 1, 1)
+        else:
+            shapes[name] = (out, before)
+    return {**shapes, "classifier.3" if len(ends) > 1 else "classifier.1": (7, out)}
+
+
+@pytest.mark.parametrize("name", EXCITED)
+def test_networks_with_squeeze_and_excitation_are_found(quern, tmp_path, name):
+    *layout, parameters = EXCITED[name]
+    shapes, tensors = excited(*layout), {}
+    for k, (module, shape) in enumerate(shapes.items()):
+        tensors[f"{module}.weight"] = np.full(shape, k / 128)
+        for part in ("bias", "running_mean", "running_var") if len(shape) == 1 else ("bias",):
+            if len(shape) < 3 or "fc" in module:
+                tensors[f"{module}.{part}"] = np.full(shape[0], k / 64)
+    assert sum(t.size for key, t in tensors.items() if "running" not in key) == parameters
+    kept = write(tmp_path / "s", tensors, "BF16")
+    done = run(quern, "model", "import", tmp_path / "s", "-o", tmp_path / "m", "--json", "--scale", "imagenet")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    *rows, total = map(json.loads, done.stdout.splitlines())
+    told = {row["tensor"]: row["from"] for row in rows if row["from"]}
+    assert total["model"] == name and sorted(told.values()) == sorted(tensors)
+    own = read(tmp_path / "m")[1]
+    for tensor, source in told.items():
+        assert np.array_equal(own[tensor].ravel(), kept[source].ravel()), tensor
+
+
 def test_names_of_classes_from_a_file(quern, tmp_path):
     def named(content):
         (tmp_path / "c").write_bytes(content)

@@ -11,6 +11,7 @@
 #define TWO_FIRST "0.(conv1 bn1 conv2 bn2 downsample.0 downsample.1)"
 #define THREE "(conv1 bn1 conv2 bn2 conv3 bn3)"
 #define THREE_FIRST "0.(conv1 bn1 conv2 bn2 conv3 bn3 downsample.0 downsample.1)"
+#define EXCITED "block.(0.0 0.1 1.0 1.1 2.fc1 2.fc2 3.0 3.1)"
 #define WIDENED "(conv_pw bn1 conv_dw bn2 conv_pwl bn3)"
 
 static const qn__architecture rows[] = {
@@ -33,6 +34,14 @@ static const qn__architecture rows[] = {
      "conv_stem bn1 blocks.0.0.(conv_dw bn1 conv_pw bn2) blocks.(1.{0-1}." WIDENED
      " 2.{0-2}." WIDENED " 3.{0-3}." WIDENED " {4-5}.({0-2}." WIDENED ") 6.0." WIDENED
      ") conv_head bn2 classifier"},
+    {"mobilenetv3-small", "torchvision",
+     "features.(0.(0 1) 1.block.(0.0 0.1 1.fc1 1.fc2 2.0 2.1) {2-3}.block.(0.0 0.1 1.0 1.1 2.0 "
+     "2.1) "
+     "{4-11}.block.(0.0 0.1 1.0 1.1 2.fc1 2.fc2 3.0 3.1) 12.(0 1)) classifier.(0 3)"},
+    {"efficientnet-b0", "torchvision",
+     "features.(0.(0 1) 1.0.block.(0.0 0.1 1.fc1 1.fc2 2.0 2.1) 2.{0-1}." EXCITED
+     " 3.{0-1}." EXCITED " {4-5}.({0-2}." EXCITED ") 6.{0-3}." EXCITED " 7.0." EXCITED
+     " 8.(0 1)) classifier.1"},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };

@@ -65,6 +65,54 @@
                     TWO(KEEP("160", "960"))                                                        \
                         CHANGE("960", "", "320") "; " NORMED("1280", "1x1") " relu6; globalpool"
 
+/* Squeeze-and-excitation (Hu et al. 2018): each channel times a factor from the means of all. */
+#define SQUEEZED(FEW, FIRST, WIDE, LAST)                                                           \
+    "; product { globalpool; conv " FEW " 1x1 " FIRST "; conv " WIDE " 1x1 " LAST " }"
+
+/* MobileNetV3-Small (Howard et al. 2019, table 2); eps and momentum are those of torchvision. */
+#define EXACTLY(N, KERNEL) "conv " N " " KERNEL "; batchnorm eps 0.001 momentum 0.01"
+#define HARD(WIDE, WINDOW, FEW, OUT)                                                               \
+    EXACTLY(WIDE, "1x1")                                                                           \
+    " hardswish; " EXACTLY(WIDE, WINDOW " depthwise") " hardswish" SQUEEZED(                       \
+        FEW, "relu", WIDE, "hardsigmoid") "; " EXACTLY(OUT, "1x1")
+#define HARD_KEEP(WIDE, FEW, N) "; residual { " HARD(WIDE, "5x5", FEW, N) " }"
+#define MOBILENETV3                                                                                                                                                                     \
+    EXACTLY("16", "3x3 stride 2")                                                                                                                                                       \
+    " hardswish; " EXACTLY("16", "3x3 stride 2 depthwise") " relu" SQUEEZED("8", "relu", "16", "hardsigmoid") "; " EXACTLY("16", "1x1") "; " EXACTLY("72", "1x1") " relu; " EXACTLY(    \
+        "72", "3x3 stride 2 depthwise") " relu; " EXACTLY("24",                                                                                                                         \
+                                                          "1x1") "; residual { " EXACTLY("88",                                                                                          \
+                                                                                         "1x1") " relu; " EXACTLY("88",                                                                 \
+                                                                                                                  "3x3 depthwise") " relu; " EXACTLY("24",                              \
+                                                                                                                                                     "1x1") " }; " HARD("96",           \
+                                                                                                                                                                        "5x5 stride 2", \
+                                                                                                                                                                        "24",           \
+                                                                                                                                                                        "40")           \
+        TWO(HARD_KEEP("240", "64", "40")) "; " HARD("120", "5x5", "32", "48")                                                                                                           \
+            HARD_KEEP("144", "40", "48") "; " HARD("288", "5x5 stride 2", "72", "96")                                                                                                   \
+                TWO(HARD_KEEP("576", "144", "96")) "; " EXACTLY(                                                                                                                        \
+                    "576", "1x1") " hardswish; globalpool; dense 1024 hardswish dropout 0.2"
+
+/* EfficientNet-B0 (Tan and Le 2019, table 1) as torchvision has it, but for its stochastic depth.
+ */
+#define SMOOTH(WIDE, WINDOW, FEW, OUT)                                                             \
+    NORMED(WIDE, "1x1")                                                                            \
+    " silu; " NORMED(WIDE, WINDOW " depthwise") " silu" SQUEEZED(                                  \
+        FEW, "silu", WIDE, "sigmoid") "; " NORMED(OUT, "1x1")
+#define SMOOTH_KEEP(WIDE, WINDOW, FEW, N) "; residual { " SMOOTH(WIDE, WINDOW, FEW, N) " }"
+#define EFFICIENTNET                                                                               \
+    NORMED("32", "3x3 stride 2")                                                                   \
+    " silu; " NORMED("32", "3x3 depthwise") " silu" SQUEEZED(                                      \
+        "8", "silu", "32", "sigmoid") "; " NORMED("16", "1x1") "; " SMOOTH("96", "3x3 stride 2",   \
+                                                                           "4", "24")              \
+        SMOOTH_KEEP("144", "3x3", "6", "24") "; " SMOOTH("144", "5x5 stride 2", "6", "40")         \
+            SMOOTH_KEEP("240", "5x5", "10", "40") "; " SMOOTH("240", "3x3 stride 2", "10", "80")   \
+                TWO(SMOOTH_KEEP("480", "3x3", "20", "80")) "; " SMOOTH("480", "5x5", "20", "112")  \
+                    TWO(SMOOTH_KEEP("672", "5x5", "28", "112")) "; " SMOOTH("672", "5x5 stride 2", \
+                                                                            "28", "192")           \
+                        THREE(SMOOTH_KEEP("1152", "5x5", "48", "192")) "; " SMOOTH(                \
+                            "1152", "3x3", "48", "320") "; " NORMED("1280",                        \
+                                                                    "1x1") " silu; globalpool"
+
 /* VGG (Simonyan and Zisserman 2014) as torchvision has it: at 224x224 its adaptive pool changes
  * nothing. */
 #define CONV(N) "conv " N " 3x3 relu; "
@@ -130,6 +178,14 @@ static const qn__ready rows[] = {
      "residual blocks that widen six times, with depthwise convolutions, as torchvision",
      {3, 224, 224, QN__PICTURE},
      MOBILENETV2},
+    {"mobilenetv3-small",
+     "depthwise blocks with squeeze-and-excitation and hardswish, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     MOBILENETV3},
+    {"efficientnet-b0",
+     "depthwise blocks with squeeze-and-excitation and silu, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     EFFICIENTNET},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
