@@ -11,7 +11,7 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
     return QN_OK;
 }
 
-static int meet(qn__layer *l) {
+static int parts_meet(qn__layer *l) {
     const uint64_t channels = (uint64_t)l->from.channels + l->second.channels;
     const uint64_t values = (uint64_t)qn__shape_volume(l->from) + qn__shape_volume(l->second);
     if (!qn__join_same_pixels(l->from, l->second) || channels > QN__MAX_VALUES ||
@@ -69,7 +69,7 @@ const qn__layer_ops qn__concat = {
     .fit = "both paths must have the same pixels, and together at most 2^28 values: "
            "\"concat { conv 16 3x3 relu | conv 16 1x1 relu }\"",
     .make = make,
-    .meet = meet,
+    .meet = parts_meet,
     .flops = flops,
     .forward = forward,
     .join = join,

@@ -15,7 +15,7 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
 
 static uint32_t pixels(qn__shape shape) { return shape.height * shape.width; }
 
-static int meet(qn__layer *l) {
+static int factors_meet(qn__layer *l) {
     const qn__shape a = l->from, b = l->second;
     l->to = pixels(b) > 1 ? b : a;
     l->out = qn__shape_volume(l->to);
@@ -81,7 +81,7 @@ const qn__layer_ops qn__multiply = {
            "pixel: "
            "\"product { globalpool; conv 8 1x1 relu; conv 32 1x1 sigmoid }\"",
     .make = make,
-    .meet = meet,
+    .meet = factors_meet,
     .flops = flops,
     .forward = forward,
     .join = join,

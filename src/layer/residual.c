@@ -11,7 +11,7 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
     return QN_OK;
 }
 
-static int meet(qn__layer *l) {
+static int paths_meet(qn__layer *l) {
     return l->from.channels == l->second.channels && qn__join_same_pixels(l->from, l->second);
 }
 
@@ -52,7 +52,7 @@ const qn__layer_ops qn__residual = {
     .fit = "give the block a shortcut with the channels and strides of its main path: \"residual { "
            "conv 32 3x3 stride 2 | conv 32 1x1 stride 2 } relu\"",
     .make = make,
-    .meet = meet,
+    .meet = paths_meet,
     .flops = flops,
     .forward = forward,
     .join = join,
