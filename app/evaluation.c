@@ -18,12 +18,12 @@ void evaluation_line(FILE *to, const qn_evaluation *e, int loss) {
                 e->items, e->clusters);
     if (!e || e->real || e->clusters)
         return;
-    add(to, "top-5 accuracy", e->top5_accuracy, &printed);
     add(to, "macro F1", e->f1, &printed);
     add(to, "AUC", e->auc, &printed);
     if (loss)
         add(to, "log loss", e->log_loss, &printed);
     add(to, "calibration error", e->calibration_error, &printed);
+    add(to, "top-5 accuracy", e->top5_accuracy, &printed);
     if (printed)
         fputc('\n', to);
 }
