@@ -358,7 +358,7 @@ def test_adam_moves_by_the_rate_at_first():
     settings = optimise.Settings("adam", F(0), F(0.9), F(0.999), F(1e-8), F(0))
     sums = [np.array([5, -7000, 123456], dtype=np.int64) * 2**30]
     new = optimise.Optimiser(settings, [np.zeros(3, F)]).step(
-        [np.zeros(3, F)], sums, [True], 4, 40, F(0.01)
+        [np.zeros(3, F)], sums, ["weight"], 4, 40, F(0.01)
     )
     assert new[0] == pytest.approx([-0.01, 0.01, -0.01], rel=1e-3)
 
