@@ -11,6 +11,7 @@
 #define TWO_FIRST "0.(conv1 bn1 conv2 bn2 downsample.0 downsample.1)"
 #define THREE "(conv1 bn1 conv2 bn2 conv3 bn3)"
 #define THREE_FIRST "0.(conv1 bn1 conv2 bn2 conv3 bn3 downsample.0 downsample.1)"
+#define EXCITED_FIRST "block.(0.0 0.1 1.fc1 1.fc2 2.0 2.1)"
 #define EXCITED "block.(0.0 0.1 1.0 1.1 2.fc1 2.fc2 3.0 3.1)"
 #define WIDENED "(conv_pw bn1 conv_dw bn2 conv_pwl bn3)"
 
@@ -35,20 +36,14 @@ static const qn__architecture rows[] = {
      " 2.{0-2}." WIDENED " 3.{0-3}." WIDENED " {4-5}.({0-2}." WIDENED ") 6.0." WIDENED
      ") conv_head bn2 classifier"},
     {"mobilenetv3-small", "torchvision",
-     "features.(0.(0 1) 1.block.(0.0 0.1 1.fc1 1.fc2 2.0 2.1) {2-3}.block.(0.0 0.1 1.0 1.1 2.0 "
-     "2.1) "
-     "{4-11}.block.(0.0 0.1 1.0 1.1 2.fc1 2.fc2 3.0 3.1) 12.(0 1)) classifier.(0 3)"},
+     "features.(0.(0 1) 1." EXCITED_FIRST " {2-3}.block.(0.0 0.1 1.0 1.1 2.0 2.1) {4-11}." EXCITED
+     " 12.(0 1)) classifier.(0 3)"},
     {"efficientnet-b0", "torchvision",
-     "features.(0.(0 1) 1.0.block.(0.0 0.1 1.fc1 1.fc2 2.0 2.1) 2.{0-1}." EXCITED
-     " 3.{0-1}." EXCITED " {4-5}.({0-2}." EXCITED ") 6.{0-3}." EXCITED " 7.0." EXCITED
-     " 8.(0 1)) classifier.1"},
+     "features.(0.(0 1) 1.0." EXCITED_FIRST " 2.{0-1}." EXCITED " 3.{0-1}." EXCITED
+     " {4-5}.({0-2}." EXCITED ") 6.{0-3}." EXCITED " 7.0." EXCITED " 8.(0 1)) classifier.1"},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
-
-const qn__architecture *qn__architecture_row(uint32_t index) {
-    return index < ROWS ? &rows[index] : NULL;
-}
 
 static void add(const char *name, qn__module_names *out) {
     if (out->count < QN__MAX_LAYERS)

@@ -11,9 +11,6 @@ typedef struct qn__architecture {
     const char *modules; /* a pattern; see architectures.c */
 } qn__architecture;
 
-/* Row `index`, NULL after the last. */
-const qn__architecture *qn__architecture_row(uint32_t index);
-
 /* One name for each layer with parameters, in the order of the model text. */
 enum { QN__MODULE_NAME = 48 };
 typedef struct qn__module_names {

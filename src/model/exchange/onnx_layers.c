@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-/* 17.8 of docs/exactness.md. */
-
 /* A tensor of the model's file as a constant of the same name: "layer3.weight". */
 static void add_tensor(qn__onnx_graph *g, const char *what, const uint64_t *shape, char *name) {
     snprintf(name, QN__ONNX_NAME, "%.31s.%.15s", g->part, what);

@@ -69,49 +69,51 @@
 #define SQUEEZED(FEW, FIRST, WIDE, LAST)                                                           \
     "; product { globalpool; conv " FEW " 1x1 " FIRST "; conv " WIDE " 1x1 " LAST " }"
 
+/* The formatter would indent each text of a list more than the one before. */
+/* clang-format off */
+
 /* MobileNetV3-Small (Howard et al. 2019, table 2); eps and momentum are those of torchvision. */
 #define EXACTLY(N, KERNEL) "conv " N " " KERNEL "; batchnorm eps 0.001 momentum 0.01"
 #define HARD(WIDE, WINDOW, FEW, OUT)                                                               \
     EXACTLY(WIDE, "1x1")                                                                           \
     " hardswish; " EXACTLY(WIDE, WINDOW " depthwise") " hardswish" SQUEEZED(                       \
         FEW, "relu", WIDE, "hardsigmoid") "; " EXACTLY(OUT, "1x1")
+#define HARD_CHANGE(WIDE, WINDOW, FEW, OUT) "; " HARD(WIDE, WINDOW, FEW, OUT)
 #define HARD_KEEP(WIDE, FEW, N) "; residual { " HARD(WIDE, "5x5", FEW, N) " }"
-#define MOBILENETV3                                                                                                                                                                     \
-    EXACTLY("16", "3x3 stride 2")                                                                                                                                                       \
-    " hardswish; " EXACTLY("16", "3x3 stride 2 depthwise") " relu" SQUEEZED("8", "relu", "16", "hardsigmoid") "; " EXACTLY("16", "1x1") "; " EXACTLY("72", "1x1") " relu; " EXACTLY(    \
-        "72", "3x3 stride 2 depthwise") " relu; " EXACTLY("24",                                                                                                                         \
-                                                          "1x1") "; residual { " EXACTLY("88",                                                                                          \
-                                                                                         "1x1") " relu; " EXACTLY("88",                                                                 \
-                                                                                                                  "3x3 depthwise") " relu; " EXACTLY("24",                              \
-                                                                                                                                                     "1x1") " }; " HARD("96",           \
-                                                                                                                                                                        "5x5 stride 2", \
-                                                                                                                                                                        "24",           \
-                                                                                                                                                                        "40")           \
-        TWO(HARD_KEEP("240", "64", "40")) "; " HARD("120", "5x5", "32", "48")                                                                                                           \
-            HARD_KEEP("144", "40", "48") "; " HARD("288", "5x5 stride 2", "72", "96")                                                                                                   \
-                TWO(HARD_KEEP("576", "144", "96")) "; " EXACTLY(                                                                                                                        \
-                    "576", "1x1") " hardswish; globalpool; dense 1024 hardswish dropout 0.2"
+#define LIGHT(WIDE, STRIDE, OUT)                                                                   \
+    EXACTLY(WIDE, "1x1") " relu; " EXACTLY(WIDE, "3x3 " STRIDE "depthwise") " relu; " EXACTLY(OUT, "1x1")
+#define HARD_STEM EXACTLY("16", "3x3 stride 2") " hardswish; "
+#define HARD_FIRST EXACTLY("16", "3x3 stride 2 depthwise") " relu"
+#define HARD_LAST "; " EXACTLY("576", "1x1") " hardswish; globalpool; "
+#define MOBILENETV3                                                                                \
+    HARD_STEM HARD_FIRST SQUEEZED("8", "relu", "16", "hardsigmoid")                                \
+    "; " EXACTLY("16", "1x1")                                                                      \
+    "; " LIGHT("72", "stride 2 ", "24")                                                            \
+    "; residual { " LIGHT("88", "", "24") " }"                                                     \
+    HARD_CHANGE("96", "5x5 stride 2", "24", "40") TWO(HARD_KEEP("240", "64", "40"))                \
+    HARD_CHANGE("120", "5x5", "32", "48") HARD_KEEP("144", "40", "48")                             \
+    HARD_CHANGE("288", "5x5 stride 2", "72", "96") TWO(HARD_KEEP("576", "144", "96"))              \
+    HARD_LAST "dense 1024 hardswish dropout 0.2"
 
-/* EfficientNet-B0 (Tan and Le 2019, table 1) as torchvision has it, but for its stochastic depth.
- */
+/* EfficientNet-B0 (Tan and Le 2019, table 1) as torchvision has it, without its stochastic depth. */
 #define SMOOTH(WIDE, WINDOW, FEW, OUT)                                                             \
-    NORMED(WIDE, "1x1")                                                                            \
-    " silu; " NORMED(WIDE, WINDOW " depthwise") " silu" SQUEEZED(                                  \
-        FEW, "silu", WIDE, "sigmoid") "; " NORMED(OUT, "1x1")
+    NORMED(WIDE, "1x1") " silu; " NORMED(WIDE, WINDOW " depthwise") " silu"                        \
+    SQUEEZED(FEW, "silu", WIDE, "sigmoid") "; " NORMED(OUT, "1x1")
+#define SMOOTH_CHANGE(WIDE, WINDOW, FEW, OUT) "; " SMOOTH(WIDE, WINDOW, FEW, OUT)
 #define SMOOTH_KEEP(WIDE, WINDOW, FEW, N) "; residual { " SMOOTH(WIDE, WINDOW, FEW, N) " }"
+#define SMOOTH_STEM NORMED("32", "3x3 stride 2") " silu; " NORMED("32", "3x3 depthwise") " silu"
+#define SMOOTH_LAST "; " NORMED("1280", "1x1") " silu; globalpool"
 #define EFFICIENTNET                                                                               \
-    NORMED("32", "3x3 stride 2")                                                                   \
-    " silu; " NORMED("32", "3x3 depthwise") " silu" SQUEEZED(                                      \
-        "8", "silu", "32", "sigmoid") "; " NORMED("16", "1x1") "; " SMOOTH("96", "3x3 stride 2",   \
-                                                                           "4", "24")              \
-        SMOOTH_KEEP("144", "3x3", "6", "24") "; " SMOOTH("144", "5x5 stride 2", "6", "40")         \
-            SMOOTH_KEEP("240", "5x5", "10", "40") "; " SMOOTH("240", "3x3 stride 2", "10", "80")   \
-                TWO(SMOOTH_KEEP("480", "3x3", "20", "80")) "; " SMOOTH("480", "5x5", "20", "112")  \
-                    TWO(SMOOTH_KEEP("672", "5x5", "28", "112")) "; " SMOOTH("672", "5x5 stride 2", \
-                                                                            "28", "192")           \
-                        THREE(SMOOTH_KEEP("1152", "5x5", "48", "192")) "; " SMOOTH(                \
-                            "1152", "3x3", "48", "320") "; " NORMED("1280",                        \
-                                                                    "1x1") " silu; globalpool"
+    SMOOTH_STEM SQUEEZED("8", "silu", "32", "sigmoid") "; " NORMED("16", "1x1")                    \
+    SMOOTH_CHANGE("96", "3x3 stride 2", "4", "24") SMOOTH_KEEP("144", "3x3", "6", "24")            \
+    SMOOTH_CHANGE("144", "5x5 stride 2", "6", "40") SMOOTH_KEEP("240", "5x5", "10", "40")          \
+    SMOOTH_CHANGE("240", "3x3 stride 2", "10", "80") TWO(SMOOTH_KEEP("480", "3x3", "20", "80"))    \
+    SMOOTH_CHANGE("480", "5x5", "20", "112") TWO(SMOOTH_KEEP("672", "5x5", "28", "112"))           \
+    SMOOTH_CHANGE("672", "5x5 stride 2", "28", "192")                                              \
+    THREE(SMOOTH_KEEP("1152", "5x5", "48", "192"))                                                 \
+    SMOOTH_CHANGE("1152", "3x3", "48", "320") SMOOTH_LAST
+
+/* clang-format on */
 
 /* VGG (Simonyan and Zisserman 2014) as torchvision has it: at 224x224 its adaptive pool changes
  * nothing. */
