@@ -50,9 +50,8 @@ static void run_alike(const qn__cpu_pass *pass, int thread, const qn__cpu_layer 
     const float *from = a + (run->y * axis[0].stride + first[0] - axis[0].pad) * row +
                         (x * axis[1].stride + first[1] - axis[1].pad) * pixel +
                         (size_t)run->item * QN__PANEL;
-    const uint32_t counted = l->layer->partial ? taps : axis[0].kernel * axis[1].kernel;
     pass->worker->kernels->pool(pixels, count, taps, tap, axis[1].stride * pixel, from,
-                                l->kind->picks ? 0.0f : 1.0f / (float)counted, to);
+                                l->kind->picks ? 0.0f : qn__pool_share(l->layer, run->y, x), to);
 }
 
 static void run_forward(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
@@ -86,11 +85,6 @@ static void unpool_one(const qn__cpu_pass *pass, const qn__cpu_layer *l,
     k->add_first(count, taps - 1, earlier, earlier[taps - 1], l->output + at, l->error + at, error);
 }
 
-/* 16.6, 24.21: of a pixel in the mean of window (y, x). */
-static float share(const qn__cpu_layer *l, uint32_t y, uint32_t x) {
-    return qn__pool_share(l->layer, y, x);
-}
-
 /* The errors of a run, one panel: windows in ascending order. */
 static void run_back(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
                      const qn__cpu_walk_run *run, uint32_t panel, float *error) {
@@ -109,7 +103,7 @@ static void run_back(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *
             if (l->kind->picks)
                 unpool_one(pass, l, run, panel, tap, y, x, pass->worker->core[thread].taps, error);
             else
-                k->add_scaled(count, share(l, (uint32_t)y, (uint32_t)x),
+                k->add_scaled(count, qn__pool_share(l->layer, (uint32_t)y, (uint32_t)x),
                               l->error + panel * l->out_stride +
                                   (size_t)(y * axis[1].limit + x) * pixel +
                                   (size_t)run->item * QN__PANEL,
