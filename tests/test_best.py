@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+import devices
 import ranks
 import recipes
 
@@ -145,7 +146,7 @@ def test_other_classes(quern, run_quern, tmp_path):
     assert "identical" in run_quern("replay", out, "--data", tmp_path / "two.csv", "--init-from", start).stdout
     three = [*write("three.csv", ("ant", "bee"), "b,a,c"), "--new-last", "-o", out]
     for more, words in ((["--init-from", start], 'has column 0 "a", the data column 0 "b"'),
-                        ([], "there is no model whose other layers could be taken"),
+                        ([], "no model is named whose other layers could be taken"),
                         (["--init-from", start, "--model", "dense 7 relu; batchnorm; dense 2 softmax"], 'layer 0 of the model')):
         done = run_quern(*three, *more, status=None)
         assert done.returncode != 0 and words in done.stderr, done.stderr
@@ -179,3 +180,23 @@ def test_frozen_layers(data, quern, run_quern, tmp_path):
                         ("all", "does not name"), ("0,", "does not name")):
         assert words in run_quern(*frozen, "--freeze", what, "-o", twin, status=2).stderr
     assert "need a model" in run_quern(*common, "--freeze", "0..1", "-o", twin, status=2).stderr
+
+
+@pytest.mark.parametrize("kind", devices.KINDS)
+def test_frozen_layers_on_devices(kind, data, run_quern, tmp_path):
+    """Blocks before and after the last frozen layer, in floats and integers: the bytes are those of the
+    processor."""
+    names, environment = devices.KINDS[kind]()
+    layers = ("conv 6 3x3 stride 3; batchnorm relu; product { globalpool; conv 6 1x1 sigmoid }; "
+              "concat { conv 4 3x3 relu; residual { conv 4 3x3 } relu }; globalpool; dense 10 softmax")
+    common = ["train", "--data", data, "--shape", "1x28x28", "--model", layers, "--epochs", "1", "--batch", "100",
+              "--grain", "16", "--lr", "0.1"]
+    start = tmp_path / "s"
+    run_quern(*common, "-o", start)
+    for arith in ("f32", "i14"):
+        for freeze in ("0..1", "0..4"):
+            own = [*common, "--init-from", start, "--arith", arith, "--freeze", freeze]
+            run_quern(*own, "--devices", "cpu", "-o", tmp_path / "c")
+            run_quern(*own, "--devices", ",".join(names), "-o", tmp_path / "d", env=environment)
+            assert recipes.sha256(tmp_path / "c") == recipes.sha256(tmp_path / "d"), (arith, freeze)
+    assert arrays(tmp_path / "d")["layer1.running_mean"] == arrays(start)["layer1.running_mean"]

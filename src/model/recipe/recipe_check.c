@@ -80,7 +80,7 @@ static qn_status check_new_last(const qn__recipe *r, qn_error *err) {
         return QN_OK;
     return qn__recipe_refuse(
         err, "`train.new_last`", "name the model with `train.init_from`, or leave it out",
-        qn__fail(err, QN_USAGE, "there is no model whose other layers could be taken"));
+        qn__fail(err, QN_USAGE, "no model is named whose other layers could be taken"));
 }
 
 /* The rule of wide columns is named where there are some, and nowhere else. */
