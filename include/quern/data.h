@@ -88,8 +88,8 @@ typedef struct qn_data_options {
     /* Folders and archives of images: what to make of each. "32x48": this height and width. "short
      * 36 crop 32" (or "32x32"): the shorter side becomes 36, the other in proportion, and the
      * middle is cut out (docs/exactness.md 2.9). "32x48 bilinear", "short 36 crop 32 bicubic": by a
-     * filter of Pillow (24.50). Other files: QN_INPUT. NULL: they stay as they
-     * are, and all have the same size. */
+     * filter of Pillow (24.50). Other files: QN_INPUT. NULL: they stay as they are, and all have
+     * the same size. */
     const char *resize;
     /* CSV, IDX, NPY, NPZ: what image an item is: "28x28" (height x width) or "3x32x32" (channels x
      * height x width). Images: QN_INPUT. NULL: as stored in the file. */

@@ -19,14 +19,15 @@ typedef void (*qn_import_told)(void *user, const char *tensor, const char *from)
  * is ignored. Elements are F32, F16, BF16 or F64; F64 is rounded to the nearest float32.
  *
  * Of `job` it reads `model` (the network, as for qn_train_open), `shape`, `loss` and `scale`, which
- * is "none", "unit" or "fraction". `like` is a data set like those that the model is for. Only its
- * features, its shape, and the names of its columns and classes are used, not its values.
+ * is "none", "unit", "fraction", "imagenet" or numbers of channels. `like` is a data set like those
+ * that the model is for. Only its features, its shape, and the names of its columns and classes are
+ * used, not its values.
  *
  * Where the modules have the names that a network of torchvision or timm gives them, and `model`
  * has as many layers with parameters, names say which module a layer takes. Else each layer with
- * parameters takes the first module whose tensors have its shapes and that no
- * layer before took, in the order of names; numbers in names count by value. A doubt about this
- * order is reported by qn_device_note. `told`, which may be NULL, is called with `user` for each
+ * parameters takes the first module whose tensors have its shapes and that no layer before took, in
+ * the order of names; numbers in names count by value. A doubt about this order is reported by
+ * qn_device_note. `told`, which may be NULL, is called with `user` for each
  * tensor of the model; it calls no function of the library.
  *
  * The recipe of such a model describes no training (docs/exactness.md 12.4): it cannot be replayed.

@@ -5,12 +5,12 @@
 #include "job/full_batch.h"
 #include "model/recipe/freeze.h"
 #include "model/recipe/initial.h"
+#include "model/recipe/scale_numbers.h"
 #include "model/recipe/schedule.h"
 #include "model/recipe/tables.h"
 #include "num/philox.h"
 #include "num/sums.h"
 #include "data/prepare/scale.h"
-#include "model/recipe/scale_numbers.h"
 #include <quern/cluster.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -122,7 +122,7 @@ static qn_status open_block(qn__tokens *w, blocks *b, qn__layer_kind kind, size_
 /* At "|" or "}": the path before it must have layers. */
 static qn_status end_path(qn__tokens *w, const block *b, uint32_t layers) {
     if (!b)
-        return qn__tokens_invalid(w, "no residual block is open at", BLOCK_HELP);
+        return qn__tokens_invalid(w, "no block is open at", BLOCK_HELP);
     if (b->main == layers)
         return qn__tokens_fail(w, w->at, "the block has no layers", BLOCK_HELP);
     if (b->shortcut == layers)

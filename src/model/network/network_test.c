@@ -355,8 +355,8 @@ static void test_refused_blocks(void **state) {
                   "without \"|\" the shortcut is the block's input itself");
     check_refused("residual { dense 2 | dense 2 | dense 2 }; dense 2",
                   "the block has a second shortcut", 30, "at most one \"|\"");
-    check_refused("dense 2 }; dense 2", "no residual block is open at \"}\"", 9, "residual {");
-    check_refused("dense 2 | dense 2", "no residual block is open at \"|\"", 9, "residual {");
+    check_refused("dense 2 }; dense 2", "no block is open at \"}\"", 9, "residual {");
+    check_refused("dense 2 | dense 2", "no block is open at \"|\"", 9, "residual {");
     check_refused("residual { dense 2", "the block's \"}\" is missing", 1, "residual {");
     check_refused("dense 2; residual { dense 2; dense 2 softmax", "the block's \"}\" is missing",
                   10, "residual {");
