@@ -454,29 +454,29 @@ INTEGER_BLOCKS |= {f"groups-{name}": f"{pixels(model, more)} --arith {name.split
 ]}
 # Contract 8.
 EIGHTH = {
-    "pools-pad": pixels("conv 5 3x3 stride 3 relu; maxpool 3 stride 2 pad 1; avgpool 3x2 stride 2x1 pad 1x0 uncounted;"
-                        " maxpool 2x3 ceil; avgpool 2 stride 1 pad 1; avgpool 2 ceil; dense 9 tanh", "--lr 0.1"),
+    "pools-pad": pixels("conv 5 3x3 stride 4 relu; maxpool 3 stride 2 pad 1; avgpool 3x2 stride 1 pad 1x0 uncounted;"
+                        " maxpool 3x2 ceil; avgpool 2 stride 1 pad 1; avgpool 2 ceil; dense 9 tanh", "--lr 0.1"),
     "layers-300": IDX + "--seed 3 --batch 150 --epochs 1 --lr 0.1 --loss mse --model '"
                   + "dense 4 none; " * 290 + "dense 4 tanh dropout 0.2; " * 9 + "dense 10 none'",
     # Outputs that two to five layers read; three normalisations share the errors of a sum.
-    "blocks-nested": pixels("conv 6 3x3 stride 5 tanh dropout 0.1; residual { residual { residual { conv 6 3x3 relu | "
+    "blocks-nested": pixels("conv 6 3x3 stride 9 tanh dropout 0.1; residual { residual { residual { conv 6 3x3 relu | "
                             "conv 6 1x3; batchnorm }; batchnorm | conv 6 1x1 silu; residual { batchnorm } relu }; "
                             "batchnorm | residual { conv 6 1x1 } relu dropout 0.2; conv 6 1x1; batchnorm } relu",
                             "--momentum 0.9 --grain 20"),
     # given means and deviations of channels: bytes and floats
-    "scale-numbers": pixels("conv 5 3x3 stride 2 relu; maxpool 2", "--shape 4x14x14"
+    "scale-numbers": pixels("conv 5 3x3 stride 4 relu; maxpool 2", "--shape 4x14x14"
                             " --scale 0.5,0.25,0,0.485/0.25,0.5,1,0.229"),
     "scale-numbers-floats": SMALL + TWO + "--data {decimals} --label last --shape 1x7x7 --scale 0.125/3"
                             " --loss cross-entropy --lr 0.05",
     # 24.10: with dropout, before pixels and in the last layer; in integers, whose padding is not 0
-    "hard": pixels("conv 6 3x3 stride 3 hardswish dropout 0.2; maxpool 2; conv 9 3x3 relu6; dense 16 hardsigmoid",
+    "hard": pixels("conv 6 3x3 stride 6 hardswish dropout 0.2; maxpool 2; conv 9 3x3 relu6; dense 16 hardsigmoid",
                    "--lr 0.1"),
     # 24.11: averages of validation with their own momentum
-    "norm-words": pixels("conv 6 3x3 stride 4; batchnorm momentum 0.3 eps 0.01 relu; groupnorm 3 eps 1e-3 relu; globalpool;"
+    "norm-words": pixels("conv 6 3x3 stride 7; batchnorm momentum 0.3 eps 0.01 relu; groupnorm 3 eps 1e-3 relu; globalpool;"
                          " layernorm eps 1e-6", "--valid 0.2"),
     "i14-hard": IDX + SMALL + '--model "dense 33 hardswish dropout 0.2; dense 18 hardsigmoid; dense 12 relu6; dense 10'
                 ' hardsigmoid" --loss mse --lr 0.2 --arith i14',
-    "blocks-product-concat": pixels("conv 20 3x3 stride 5 tanh; product { globalpool; conv 4 1x1 relu; conv 20 1x1 "
+    "blocks-product-concat": pixels("conv 20 3x3 stride 9 tanh; product { globalpool; conv 4 1x1 relu; conv 20 1x1 "
                                     "sigmoid dropout 0.1 }; concat { conv 5 3x3 relu | product { conv 20 1x3 | conv 20 "
                                     "1x1 silu } }; residual { product { batchnorm | conv 25 1x1; globalpool } } relu; "
                                     "concat { concat { conv 3 1x1 } gelu | maxpool 1 } dropout 0.2",

@@ -187,16 +187,15 @@ def test_frozen_layers_on_devices(kind, data, run_quern, tmp_path):
     """Blocks before and after the last frozen layer, in floats and integers: the bytes are those of the
     processor."""
     names, environment = devices.KINDS[kind]()
-    layers = ("conv 6 3x3 stride 3; batchnorm relu; product { globalpool; conv 6 1x1 sigmoid }; "
+    layers = ("conv 6 3x3 stride 9; batchnorm relu; product { globalpool; conv 6 1x1 sigmoid }; "
               "concat { conv 4 3x3 relu; residual { conv 4 3x3 } relu }; globalpool; dense 10 softmax")
     common = ["train", "--data", data, "--shape", "1x28x28", "--model", layers, "--epochs", "1", "--batch", "100",
               "--grain", "16", "--lr", "0.1"]
     start = tmp_path / "s"
     run_quern(*common, "-o", start)
-    for arith in ("f32", "i14"):
-        for freeze in ("0..1", "0..4"):
-            own = [*common, "--init-from", start, "--arith", arith, "--freeze", freeze]
-            run_quern(*own, "--devices", "cpu", "-o", tmp_path / "c")
-            run_quern(*own, "--devices", ",".join(names), "-o", tmp_path / "d", env=environment)
-            assert recipes.sha256(tmp_path / "c") == recipes.sha256(tmp_path / "d"), (arith, freeze)
+    for arith, freeze in (("f32", "0..1"), ("f32", "0..4"), ("i14", "0..4")):
+        own = [*common, "--init-from", start, "--arith", arith, "--freeze", freeze]
+        run_quern(*own, "--devices", "cpu", "-o", tmp_path / "c")
+        run_quern(*own, "--devices", ",".join(names), "-o", tmp_path / "d", env=environment)
+        assert recipes.sha256(tmp_path / "c") == recipes.sha256(tmp_path / "d"), (arith, freeze)
     assert arrays(tmp_path / "d")["layer1.running_mean"] == arrays(start)["layer1.running_mean"]
