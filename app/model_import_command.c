@@ -8,18 +8,18 @@
 #include "paths.h"
 #include "shared_rows.h"
 #include "sources.h"
-#include <errno.h>
 #include <quern/import.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct import_flags {
-    const char *model, *input, *classes, *scale, *out;
+    const char *model, *input, *classes, *scale, *resize, *config, *out;
     int quiet, json;
     /* Of a network that the library knows by its names. */
     qn_import_found found;
     char shape[32];
+    qn_import_about about; /* what `config` says */
 } import_flags;
 
 #define AT(member) .place = offsetof(import_flags, member)
@@ -32,10 +32,13 @@ static const option import_options[] = {
     {ROW_TEXT("input", input, "SHAPE",
               "what an item is: 3x32x32 (channels x height x width), 28x28, or a number of "
               "features; required with --model"),
-     .fallback = "that of the network that was found"},
+     .fallback = "that of --config or of the network that was found"},
+    {ROW_TEXT("config", config, "FILE",
+              "timm's config.json of the network: shape, scale, resize and names of classes")},
     {ROW_TEXT("classes", classes, "LIST",
               "the names of the classes in the order of the outputs: cat,dog; @FILE: a file with "
-              "one name a line; or their number, 0 for a network that predicts a real number"),
+              "one name a line; labels.json: a list, or an object of numbers and names; or their "
+              "number, 0 for a network that predicts a real number"),
      .fallback = "as many as the network has outputs"},
     {ROW_TEXT(
          "scale", scale, "NAME",
@@ -43,6 +46,10 @@ static const option import_options[] = {
          "torchvision's ToTensor), fraction (by 256), imagenet, or means and deviations of "
          "channels, as 0.5,0.5,0.5/0.25,0.25,0.25; required with --model for items with pixels"),
      .fallback = "none; imagenet where the network was found"},
+    {ROW_TEXT("resize", resize, "HOW",
+              "what is done to photographs before: \"short 256 crop 224 bilinear\", 224x224 or "
+              "others, as in quern train"),
+     .fallback = "none; that of torchvision where the network was found"},
     {ROW_OUTPUT(out, "FILE", "model file to write; required")},
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "one JSON object a line: tensor, import")},
@@ -54,10 +61,12 @@ enum { MOST_CLASSES = 4096 };
 typedef struct likeness {
     char *names; /* of the classes, cut into texts */
     const char *name[MOST_CLASSES];
+    const char *const *class_name; /* NULL: there are none */
     uint32_t named, classes;
     int real;
     uint64_t features;
     int pixels;
+    qn_import_config *config, *labels; /* the files that were read */
 } likeness;
 
 /* "3x32x32": the product; 0: no such text. */
@@ -80,9 +89,9 @@ static uint64_t volume(const char *shape, int *pixels) {
 }
 
 /* Cuts like->names into names. */
-static int cut_names(likeness *like, char separator) {
+static int cut_names(likeness *like) {
     for (char *at = like->names; at;) {
-        char *next = strchr(at, separator);
+        char *next = strchr(at, ',');
         if (next)
             *next++ = '\0';
         if (!*at)
@@ -98,44 +107,59 @@ static int cut_names(likeness *like, char separator) {
     return -1;
 }
 
-/* One name a line; the last line may end with the file. */
+/* The file that --classes names: after an @, or by ".json" at its end. */
+static const char *classes_file(const char *classes) {
+    const size_t size = classes ? strlen(classes) : 0;
+    if (size > 5 && strcmp(classes + size - 5, ".json") == 0 && *classes != '@')
+        return classes;
+    return model_file(classes);
+}
+
+static void take_names(likeness *like, const qn_import_about *about) {
+    like->class_name = about->class_name;
+    like->named = like->classes = about->classes;
+}
+
 static int read_names(const char *path, likeness *like) {
-    enum { MOST_BYTES = 1 << 20 };
-    FILE *from = fopen(path, "re");
-    like->names = calloc(MOST_BYTES + 1, 1);
-    if (!from || !like->names) {
-        const int error = errno;
-        if (from)
-            fclose(from);
-        return message_fail(from ? QN_MEMORY : QN_IO, "cannot read --classes", path,
-                            from ? "" : strerror(error));
+    qn_import_about about = {.size = sizeof about};
+    qn_error err;
+    if (qn_import_labels_open(path, &like->labels, &err) != QN_OK ||
+        qn_import_config_get(like->labels, &about, &err) != QN_OK) {
+        char where[sizeof err.where];
+        snprintf(where, sizeof where, "--classes %.480s", err.where[0] ? err.where : path);
+        snprintf(err.where, sizeof err.where, "%s", where);
+        return message_error(&err);
     }
-    const size_t size = fread(like->names, 1, MOST_BYTES + 1, from);
-    const int failed = ferror(from);
-    fclose(from);
-    if (failed || size > MOST_BYTES || memchr(like->names, '\0', size))
-        return message_fail(QN_INPUT, "this is not a text with a name of a class in each line",
-                            path, "write one name a line, in less than 1 MiB");
-    size_t kept = 0;
-    for (size_t i = 0; i < size; ++i)
-        if (like->names[i] != '\r' || like->names[i + 1] != '\n')
-            like->names[kept++] = like->names[i];
-    kept -= kept > 0 && like->names[kept - 1] == '\n';
-    like->names[kept] = '\0';
-    return cut_names(like, '\n');
+    take_names(like, &about);
+    return -1;
+}
+
+/* The names of --config, where the network has so many outputs. */
+static int names_of_config(const import_flags *f, uint32_t outputs, likeness *like) {
+    if (f->about.class_name && f->about.classes == outputs)
+        take_names(like, &f->about);
+    else if (f->about.class_name)
+        return message_usage("name the classes with --classes, or give their number there",
+                             "--config has names of %u classes, and the network has %u outputs",
+                             f->about.classes, outputs);
+    else if (f->about.classes && f->about.classes != outputs)
+        message_note("note: --config is of a network with %u classes, and this one has %u",
+                     f->about.classes, outputs);
+    return -1;
 }
 
 static int read_classes(const import_flags *f, uint32_t outputs, likeness *like) {
     uint64_t count = outputs;
-    if (f->classes && model_file(f->classes))
-        return read_names(model_file(f->classes), like);
+    if (classes_file(f->classes))
+        return read_names(classes_file(f->classes), like);
     if (!f->classes || read_count(f->classes, &count)) {
         like->real = f->classes && count == 0;
         like->classes = (uint32_t)(count < 1 << 24 ? count : 1 << 24);
-        return -1;
+        return f->classes ? -1 : names_of_config(f, outputs, like);
     }
+    like->class_name = like->name;
     like->names = strdup(f->classes);
-    return like->names ? cut_names(like, ',') : message_fail(QN_MEMORY, "out of memory", "", "");
+    return like->names ? cut_names(like) : message_fail(QN_MEMORY, "out of memory", "", "");
 }
 
 /* The loss that suits the last layer; the labels of a training would say it. */
@@ -149,7 +173,8 @@ static const char *loss_of(const char *text, const likeness *like) {
     return strncmp(layer, "dense 1 sigmoid", 15) == 0 ? "binary" : "mse";
 }
 
-static qn_status open_like(const likeness *like, qn_data **out, qn_error *err) {
+static qn_status open_like(const import_flags *f, const likeness *like, qn_data **out,
+                           qn_error *err) {
     static const int32_t label[1] = {0};
     static const float target[1] = {0};
     qn_data_arrays arrays;
@@ -161,8 +186,10 @@ static qn_status open_like(const likeness *like, qn_data **out, qn_error *err) {
     arrays.values = zeros;
     arrays.labels = like->real ? NULL : label;
     arrays.targets = like->real ? target : NULL;
-    arrays.class_name = like->named ? like->name : NULL;
+    arrays.class_name = like->named ? like->class_name : NULL;
     arrays.classes = like->named;
+    arrays.resize = f->resize;
+    arrays.rules = f->resize ? "orientation files" : NULL; /* photographs as people see them */
     arrays.owner = zeros;
     arrays.release = free;
     const qn_status status = zeros ? qn_data_lend(&arrays, out, err)
@@ -195,6 +222,8 @@ static void report(const import_flags *f, const qn_model *model) {
         json_begin("import");
         json_text("file", f->out);
         json_text("model", f->found.classes ? f->found.model : NULL);
+        json_text("scale", f->scale);
+        json_text("resize", qn_model_resize(model));
         json_count("parameters", qn_model_parameters(model));
         json_text("digest", qn_model_digest(model));
         json_end();
@@ -227,7 +256,7 @@ static int import_model(const import_flags *f, const char *path, const likeness 
     job.loss = loss_of(text, like);
     job.scale = f->scale ? f->scale : "none";
     job.shape = like->pixels ? f->input : NULL;
-    qn_status status = open_like(like, &data, &err);
+    qn_status status = open_like(f, like, &data, &err);
     if (status == QN_OK)
         status = qn_model_import(path, &job, data, told, (void *)(uintptr_t)f, &model, &err);
     if (status == QN_OK)
@@ -242,7 +271,7 @@ static int import_model(const import_flags *f, const char *path, const likeness 
 }
 
 static int check_flags(const import_flags *f, likeness *like) {
-    if (f->model && !f->input)
+    if (f->model && !f->input && !f->config)
         return message_usage("add --input 3x32x32, or the number of features: --input 784",
                              "--input SHAPE is required");
     if (!f->out)
@@ -251,10 +280,32 @@ static int check_flags(const import_flags *f, likeness *like) {
     if (!like->features)
         return message_usage("it is a number from 1 to 16777216, or a shape such as 3x32x32",
                              "--input cannot be %s", f->input);
-    if (f->model && like->pixels && !f->scale)
-        return message_usage("add --scale unit where the training divided bytes by 255, as "
-                             "torchvision's ToTensor does, else --scale none",
-                             "--scale is required for items with pixels");
+    return -1;
+}
+
+static int check_scale(const import_flags *f, const likeness *like) {
+    if (f->scale || !like->pixels)
+        return -1;
+    return message_usage("add --scale unit where the training divided bytes by 255, as "
+                         "torchvision's ToTensor does, else --scale none",
+                         "--scale is required for items with pixels");
+}
+
+/* What the file says holds where the command does not. */
+static int read_config(import_flags *f, likeness *like) {
+    qn_error err;
+    f->about.size = sizeof f->about;
+    if (!f->config)
+        return -1;
+    if (qn_import_config_open(f->config, f->input, &like->config, &err) != QN_OK ||
+        qn_import_config_get(like->config, &f->about, &err) != QN_OK) {
+        spell(err.remedy);
+        return message_error(&err);
+    }
+    f->input = f->input ? f->input : f->about.shape;
+    f->scale = f->scale ? f->scale : f->about.scale;
+    f->resize = f->resize ? f->resize : f->about.resize;
+    like->features = volume(f->input, &like->pixels);
     return -1;
 }
 
@@ -266,6 +317,20 @@ static int check_classes(const likeness *like, uint32_t outputs) {
     return message_usage("give one class for each output, in their order",
                          "--classes has %u classes, and the last layer has %u outputs",
                          like->classes, outputs);
+}
+
+/* What most networks of these libraries need; a state dict does not say it. */
+static void take_usual(import_flags *f) {
+    static const char resize[] = "short 256 crop 224 bilinear";
+    const int sized = !f->resize && strcmp(f->input, "3x224x224") == 0;
+    if (!f->scale || sized)
+        message_note("note: %s%s%s%s%s %s taken, as most networks of %s need; the file does not "
+                     "say it",
+                     f->scale ? "" : "--scale imagenet", !f->scale && sized ? " and " : "",
+                     sized ? "--resize \"" : "", sized ? resize : "", sized ? "\"" : "",
+                     !f->scale && sized ? "are" : "is", f->found.library);
+    f->scale = f->scale ? f->scale : "imagenet";
+    f->resize = sized ? resize : f->resize;
 }
 
 /* Fills the options that a known network decides. */
@@ -284,11 +349,7 @@ static int recognise(import_flags *f, const char *path, likeness *like) {
     }
     f->input = f->input ? f->input : f->shape;
     like->features = volume(f->input, &like->pixels);
-    if (!f->scale)
-        message_note("note: --scale imagenet is taken, as most networks of %s need; the file does "
-                     "not say it",
-                     f->found.library);
-    f->scale = f->scale ? f->scale : "imagenet";
+    take_usual(f);
     return -1;
 }
 
@@ -297,7 +358,9 @@ static int read_and_import(import_flags *f, const char *path, likeness *like) {
     uint32_t outputs = 0;
     qn_train_options job;
     qn_train_options_init(&job);
-    int code = f->model ? -1 : recognise(f, path, like);
+    int code = read_config(f, like);
+    if (code < 0)
+        code = f->model ? check_scale(f, like) : recognise(f, path, like);
     job.model = f->model;
     if (code < 0)
         code = model_outputs(f->model, &outputs);
@@ -313,6 +376,8 @@ static int read_and_import(import_flags *f, const char *path, likeness *like) {
         code = import_model(f, path, like, text);
     free(text);
     free(like->names);
+    qn_import_config_free(like->labels);
+    qn_import_config_free(like->config);
     return code;
 }
 
@@ -329,7 +394,8 @@ static int run(const command *self, int argc, char **argv) {
     if (code < 0) {
         paths_add(&files, QN_FILE_READ, "STATE", given.operand[0]);
         paths_add(&files, QN_FILE_READ, "--model", model_file(f.model));
-        paths_add(&files, QN_FILE_READ, "--classes", model_file(f.classes));
+        paths_add(&files, QN_FILE_READ, "--classes", classes_file(f.classes));
+        paths_add(&files, QN_FILE_READ, "--config", f.config);
         paths_add(&files, QN_FILE_WRITE, "-o", f.out);
         code = paths_check(&files, 1);
     }
@@ -354,6 +420,7 @@ const command model_import_command = {
     .operand = "STATE",
     .options = import_options,
     .examples = "quern model import vgg16.safetensors -o m.st\n"
+                "quern model import model.safetensors --config config.json -o m.st\n"
                 "quern model import net.st --model \"dense 3 softmax\" --input 4 -o m.st\n"
                 "quern model import net.st --model resnet8 --input 3x32x32 --scale unit -o m.st",
     .run = run};

@@ -203,6 +203,14 @@ static void test_models(void **state) {
     qn_import_found found = {.size = sizeof found};
     REFUSED(qn_model_recognise, "path", NULL, &found);
     REFUSED(qn_model_recognise, "found", "a", NULL);
+    qn_import_config *config = NULL;
+    qn_import_about about = {.size = sizeof about};
+    REFUSED(qn_import_config_open, "path", NULL, NULL, &config);
+    REFUSED(qn_import_config_open, "out", "a", NULL, NULL);
+    REFUSED(qn_import_labels_open, "path", NULL, &config);
+    REFUSED(qn_import_labels_open, "out", "a", NULL);
+    REFUSED(qn_import_config_get, "config", NULL, &about);
+    qn_import_config_free(NULL);
     REFUSED(qn_model_import, "path", NULL, &options, have.data, NULL, NULL, &out);
     assert_null(out);
     REFUSED(qn_model_import, "job", "a", NULL, have.data, NULL, NULL, &out);

@@ -238,6 +238,10 @@ typedef struct qn_data_arrays {
     const char *const *dates;
     const uint8_t *date_kinds;
     const char *date_format;
+    /* QN_U8: how the images that the items are were made equal, as in qn_data_options: a recipe
+     * then has it, and images to which a model is applied are resized in the same way. NULL: they
+     * were not, or are not images. */
+    const char *resize;
 } qn_data_arrays;
 
 /* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */

@@ -20,8 +20,8 @@ typedef void (*qn_import_told)(void *user, const char *tensor, const char *from)
  *
  * Of `job` it reads `model` (the network, as for qn_train_open), `shape`, `loss` and `scale`, which
  * is "none", "unit", "fraction", "imagenet" or numbers of channels. `like` is a data set like those
- * that the model is for. Only its features, its shape, and the names of its columns and classes are
- * used, not its values.
+ * that the model is for. Only its features, its shape, how images were resized, its rules, and the
+ * names of its columns and classes are used, not its values.
  *
  * Where the modules have the names that a network of torchvision or timm gives them, and `model`
  * has as many layers with parameters, names say which module a layer takes. Else each layer with
@@ -52,6 +52,35 @@ typedef struct qn_import_found {
  * with QN_MISMATCH (no network with these names is known), and as qn_model_import does for files
  * that it cannot read. */
 QN_API qn_status qn_model_recognise(const char *path, qn_import_found *found, qn_error *err);
+
+/* What a file says about a network that another program has trained. */
+typedef struct qn_import_config qn_import_config;
+
+typedef struct qn_import_about {
+    size_t size;                   /* sizeof(qn_import_about) */
+    const char *shape;             /* of an item, "3x224x224"; NULL: the file does not say it */
+    const char *test_shape;        /* of items at which the network was tested; NULL: not said */
+    const char *scale;             /* for qn_train_options.scale; NULL: not said */
+    const char *resize;            /* for qn_data_arrays.resize; NULL: not said */
+    uint32_t classes;              /* 0: not said */
+    const char *const *class_name; /* `classes` texts, which differ; NULL: not said */
+} qn_import_about;
+
+/* Reads a config.json as timm writes it (docs/formats.md). `shape`, which may be NULL, is that of
+ * an item where it is not the one of the file: images are then resized for it. On success *out is
+ * owned by the caller, for qn_import_config_free; after a failure it is NULL. Fails with QN_IO,
+ * QN_FORMAT (not JSON), QN_INPUT (what the file says cannot be done here) or QN_MEMORY. */
+QN_API qn_status qn_import_config_open(const char *path, const char *shape, qn_import_config **out,
+                                       qn_error *err);
+
+/* The same for a file of the names of classes alone: JSON where its name ends in ".json", else a
+ * text with one name a line. */
+QN_API qn_status qn_import_labels_open(const char *path, qn_import_config **out, qn_error *err);
+
+/* Fills *out, whose size is set before. Texts are valid as long as `config`. */
+QN_API qn_status qn_import_config_get(const qn_import_config *config, qn_import_about *out,
+                                      qn_error *err);
+QN_API void qn_import_config_free(qn_import_config *config); /* NULL: nothing happens */
 
 #ifdef __cplusplus
 }

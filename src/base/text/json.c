@@ -378,3 +378,7 @@ int qn__json_u64(const qn__json_node *node, uint64_t *out) {
 int qn__json_float(const qn__json_node *node, float *out) {
     return node && node->kind == NUMBER && qn__parse_float(node->text, strlen(node->text), out);
 }
+
+int qn__json_real(const qn__json_node *node, double *out) {
+    return node && node->kind == NUMBER && qn__parse_real(node->text, strlen(node->text), out);
+}

@@ -38,5 +38,7 @@ const char *qn__json_string(const qn__json_node *node);
 int qn__json_u64(const qn__json_node *node, uint64_t *out);
 /* 1 and the nearest float32 when the node is a number and the result is finite. */
 int qn__json_float(const qn__json_node *node, float *out);
+/* The same for a double, of a number below 64 bytes. */
+int qn__json_real(const qn__json_node *node, double *out);
 
 #endif

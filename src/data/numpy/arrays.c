@@ -346,6 +346,15 @@ static qn_status gather_wide(qn_data *data, const qn_data_arrays *a, qn_error *e
     return status;
 }
 
+static qn_status take_resize(qn_data *data, const qn_data_arrays *a, qn_error *err) {
+    if (!a->resize)
+        return QN_OK;
+    if (a->type == QN_U8)
+        return qn__resize_parse(a->resize, &data->resize, err);
+    qn__fail(err, QN_USAGE, "images that were resized are bytes");
+    return qn__remedy(err, QN_USAGE, "give the pixels as QN_U8, or leave `data.resize` out");
+}
+
 /* `given`: the arrays as the caller has them, of which `a` are the floats. */
 static qn_status fill(qn_data *data, const qn_data_arrays *a, const qn_data_arrays *given,
                       holding how, qn_error *err) {
@@ -354,6 +363,8 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, const qn_data_arra
     data->features = a->features;
     data->format = "array";
     qn_status status = a->rules ? qn__rules_parse(a->rules, &data->rules, err) : QN_OK;
+    if (status == QN_OK)
+        status = take_resize(data, a, err);
     if (status == QN_OK)
         status = take_values(data, a, how, err);
     if (status == QN_OK)
