@@ -83,3 +83,23 @@ def test_outputs_that_are_added_at_once(table, tmp_path):
                            "--lr", "3e38", "--model", "residual { batchnorm } relu; dense 3 softmax", "-o", "m"],
                           cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert "the loss became NaN: outputs of layer 0 are not finite" in done.stderr
+
+
+def test_outputs_of_layers_that_do_not_train(table, tmp_path):
+    """The processor overwrites their outputs during the forward pass, and names the first of them
+    that were not finite all the same: those of layer 3 take the memory of those of layer 1."""
+    program = builds.ready("release") / "quern"
+    large = tmp_path / "large.csv"
+    rows = [line.split(",") for line in table.read_text().split()]
+    large.write_text("".join(",".join([row[0], *(str(float(cell) * 3e37) for cell in row[1:])]) + "\n"
+                             for row in rows))
+    network = "dense 8 none; dense 8 none; dense 8 none; dense 8 none; dense 3 softmax"
+    common = ["--scale", "none", "--batch", "32", "--epochs", "1", "--quiet", "--devices", "cpu:2"]
+
+    def train(*more):
+        return subprocess.run([program, "train", *common, *more], cwd=tmp_path, capture_output=True, text=True,
+                              timeout=300)
+    first = train("--data", table, "--model", network, "--lr", "1e-9", "-o", "first")
+    assert first.returncode == 0, first.stderr
+    done = train("--data", large, "--model", network, "--init-from", "first", "--freeze", "all-but-last", "-o", "m")
+    assert "the loss became NaN: outputs of layer 3 are not finite" in done.stderr

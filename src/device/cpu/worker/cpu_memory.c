@@ -6,7 +6,7 @@
  *
  *     each layer: parameters, outputs | two batches of inputs | losses | each core | shared
  *
- * `shared` is for arrays of errors and outputs that are not needed at the same time
+ * `shared` is for arrays of errors, outputs and inputs that are not needed at the same time
  * (cpu_windows.c). The shapes come first: `shape_layer` decides how a layer is computed. */
 #include "base/memory.h"
 #include "device/cpu/worker/cpu_kinds.h"
@@ -115,7 +115,9 @@ static void carve_layer(qn__cpu_arena *a, qn__worker *w, uint32_t index) {
     l->transposed = l->transposed_weights ? qn__cpu_carve(a, weights, sizeof(float)) : NULL;
     l->transposed_blocks =
         qn__cpu_carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
-    l->output = l->norm.add || l->output_place.bytes ? NULL : qn__cpu_carve(a, capacity, row);
+    if (!w->bits)
+        return; /* float32: the arrays of a batch share memory */
+    l->output = l->norm.add ? NULL : qn__cpu_carve(a, capacity, row);
     l->dropped = l->layer->drop_threshold ? qn__cpu_carve(a, capacity, row) : NULL;
     l->slope = qn__keeps_slope(l->layer->activation) ? qn__cpu_carve(a, capacity, row) : NULL;
 }
@@ -203,22 +205,31 @@ static size_t most_run_blocks(const qn__worker *w) {
     return most;
 }
 
+/* Sets *to to the array, if it has bytes. */
+static void settle(char *begin, const qn__cpu_place *place, float **to) {
+    if (place->bytes)
+        *to = (float *)(void *)(begin + place->at);
+}
+
 static void carve_shared(qn__cpu_arena *a, qn__worker *w) {
     char *begin = qn__cpu_carve(a, w->memory.shared_bytes, 1);
+    if (!a->base)
+        return;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         const qn__cpu_layer *own = &w->layer[l->error_of];
-        if (!a->base)
-            continue;
-        l->error = (float *)(void *)(begin + own->error_place.at);
+        settle(begin, &own->error_place, &l->error);
+        settle(begin, &l->output_place, &l->output);
+        settle(begin, &l->dropped_place, &l->dropped);
+        settle(begin, &l->slope_place, &l->slope);
+        settle(begin, &l->branch_place, &l->branch);
         if (l->norm.sums_at)
             l->norm.sums = (float *)(void *)(begin + own->error_place.at + l->norm.sums_at);
-        if (l->output_place.bytes)
-            l->output = (float *)(void *)(begin + l->output_place.at);
         if (l->sparse.capacity)
             qn__cpu_sparse_place(w, l, w->capacity, begin + l->sparse_place.at);
-        l->branch = l->branch_place.bytes ? (float *)(void *)(begin + l->branch_place.at) : NULL;
     }
+    for (int i = 0; i < 2; ++i)
+        settle(begin, &w->fetch.place, &w->fetch.inputs[i]);
 }
 
 static void carve_all(qn__cpu_arena *a, qn__worker *w) {
@@ -232,9 +243,8 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         carve_layer(a, w, l);
     for (int i = 0; i < 2; ++i) {
         const size_t tiles = qn__cpu_tiles((uint32_t)w->capacity, w->kernels->rows);
-        w->fetch.inputs[i] = i > 0 && qn__cpu_one_input(w)
-                                 ? w->fetch.inputs[0]
-                                 : qn__cpu_carve(a, capacity, inputs * sizeof(float));
+        if (!w->fetch.place.bytes)
+            w->fetch.inputs[i] = qn__cpu_carve(a, capacity, inputs * sizeof(float));
         w->fetch.item[i] = qn__cpu_carve(a, w->capacity, sizeof(uint64_t));
         w->fetch.input_blocks[i] = qn__cpu_carve(a, w->layer[0].in_panels, sizeof(size_t));
         if (w->bits) {
@@ -443,9 +453,15 @@ static void size_shared(qn__worker *w) {
         qn__cpu_layer *l = &w->layer[i];
         const size_t bytes = bytes_of(w, l->out_pixels, l->out_panels);
         l->error_place.bytes = l->error_of == i ? bytes : 0;
-        l->output_place.bytes = w->bits || l->norm.add ? 0 : bytes;
+        if (!w->bits) {
+            l->output_place.bytes = l->norm.add ? 0 : bytes;
+            l->dropped_place.bytes = l->layer->drop_threshold ? bytes : 0;
+            l->slope_place.bytes = qn__keeps_slope(l->layer->activation) ? bytes : 0;
+        }
         size_lists(w, l);
     }
+    if (qn__cpu_one_input(w))
+        w->fetch.place.bytes = bytes_of(w, w->layer[0].in_pixels, w->layer[0].in_panels);
     for (uint32_t i = 0; i < w->program->layers; ++i)
         if (w->layer[i].kind->size)
             w->layer[i].kind->size(w, &w->layer[i]);
@@ -515,8 +531,8 @@ static size_t shape_layers(qn__worker *w) {
             w->layer[l].below->noted = 1;
         done += qn__cpu_groups(&w->layer[l]) + 1;
     }
-    size_shared(w);
     qn__cpu_find_followers(w);
+    size_shared(w);
     return done;
 }
 

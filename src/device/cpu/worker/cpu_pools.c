@@ -115,8 +115,8 @@ static void run_back(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *
 #define POOL(PICKS)                                                                                \
     {                                                                                              \
         .forward = qn__cpu_walk_forward, .backward = qn__cpu_walk_backward, .run = run_forward,    \
-        .run_back = run_back, .leads = 1, .reads_input = 1, .reads_output = 1, .picks = PICKS,     \
-        .whole_rows = 1                                                                            \
+        .run_back = run_back, .leads = 1, .reads_input = PICKS, .reads_output = PICKS,             \
+        .picks = PICKS, .whole_rows = 1                                                            \
     }
 
 const qn__cpu_kind qn__cpu_maxpool = POOL(1), qn__cpu_avgpool = POOL(0),

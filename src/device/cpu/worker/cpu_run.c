@@ -174,25 +174,40 @@ static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
     return 1;
 }
 
-/* The first layer with inputs that are not finite; the number of layers when there is none. */
-static uint32_t find_invalid(const qn__cpu_pass *pass) {
-    uint32_t l = 1;
-    while (l < pass->worker->program->layers && has_finite_inputs(pass, l))
-        ++l;
-    return l;
+/* Finds the first layer with inputs that are not finite; the number of layers when there is none.
+ * Arrays of outputs have other values after the layers that read them (cpu_windows.c). So the
+ * layers are computed once more, and thread 0 looks at what each of them reads. */
+static uint32_t find_invalid(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    uint32_t largest = 0;
+    if (thread == 0)
+        w->losses.invalid = last + 1;
+    qn__cpu_fetch(pass, pass->batch, w->fetch.current, thread, phase++, &largest);
+    barrier(w, thread);
+    for (uint32_t l = 0; l <= last; ++l) {
+        if (thread == 0 && l > 0 && w->losses.invalid > l && !has_finite_inputs(pass, l))
+            w->losses.invalid = l;
+        barrier(w, thread);
+        if (l == last || qn__cpu_is_added(w, l))
+            continue;
+        w->layer[l].kind->forward(pass, thread, l, phase++);
+        barrier(w, thread);
+    }
+    return phase;
 }
 
-/* Errors take the place of outputs, so an invalid loss is looked into before they are computed. All
- * threads come to the same answer. */
-static void look_into_loss(const qn__cpu_pass *pass, int thread) {
-    qn__worker *w = pass->worker;
+/* An invalid loss is looked into before the errors are computed, and parameters changed. All
+ * threads come to the same answer. Returns the next phase. */
+static uint32_t look_into_loss(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__cpu_tally tally = {.nan = 0};
     qn__cpu_tally_items(pass, 0, pass->batch->items, &tally);
     if (!tally.nan && !tally.large)
-        return;
-    if (thread == 0)
-        w->losses.invalid = find_invalid(pass);
-    barrier(w, thread);
+        return phase;
+    phase = find_invalid(pass, thread, phase);
+    qn__cpu_last(pass, thread, phase++); /* its errors may have been overwritten */
+    barrier(pass->worker, thread);
+    return phase;
 }
 
 static void phases(void *context, int thread) {
@@ -234,7 +249,7 @@ static void phases(void *context, int thread) {
     qn__cpu_last(pass, thread, phase++);
     barrier(w, thread);
     if (pass->training && !w->bits && pass->batch->feed->labels)
-        look_into_loss(pass, thread);
+        phase = look_into_loss(pass, thread, phase);
     if (pass->training)
         training_phases(pass, thread, phase);
     else if (pass->applied)
@@ -242,21 +257,22 @@ static void phases(void *context, int thread) {
     core->busy += qn__now() - begun - core->waited;
 }
 
-/* As find_invalid, after the pass. One whose layers follow one another has not kept the outputs of
- * all: it is run again. */
+static void only_find_invalid(void *context, int thread) { find_invalid(context, thread, 0); }
+
+/* The layer of find_invalid, after the pass. */
 static uint32_t first_invalid(const qn__cpu_pass *pass) {
     qn__worker *w = pass->worker;
     if (w->bits)
         return qn__cpu_not_finite(pass);
-    if (pass->training && !pass->narrow)
-        return w->losses.invalid;
-    if (pass->follows) {
+    if (w->program->layers == 1)
+        return 1;
+    if (!pass->training) {
         qn__cpu_pass again = *pass;
         again.follows = 0;
         qn__cpu_begin_phases(w);
-        qn__pool_run(w->pool, phases, &again);
+        qn__pool_run(w->pool, only_find_invalid, &again);
     }
-    return find_invalid(pass);
+    return w->losses.invalid;
 }
 
 static void join(qn__cpu_tally *all, const qn__cpu_tally *part) {

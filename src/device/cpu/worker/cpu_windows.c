@@ -1,11 +1,13 @@
-/* Which arrays of errors and outputs share memory.
+/* Which arrays of errors, outputs and inputs share memory.
  *
- * A backward pass has windows: what runs between two barriers. An array of errors is used from the
+ * A pass has windows: what runs between two barriers. The forward pass has one for each layer, the
+ * last one with the loss; those of the backward pass follow. An array of errors is used from the
  * window that computes it to the one with the gradient of its layer. An array of outputs is used
- * from the forward pass on, to the last window that reads it: for the derivatives when its errors
- * come, for the gradient of a layer that reads it, or to find the greatest of a pool. Arrays whose
- * windows differ may have the same memory: so errors of the first layers stand where outputs of the
- * last ones were. The order of the windows is that of `back` in cpu_run.c. */
+ * from the window of its layer on, to the last window that reads it: in the forward pass, for the
+ * derivatives when its errors come, for the gradient of a layer that reads it, or to find the
+ * greatest of a pool. Arrays whose windows differ may have the same memory: so errors of the first
+ * layers stand where outputs of the last ones were, and the outputs of layers that do not train
+ * take turns. The order of the windows is that of `phases` and `back` in cpu_run.c. */
 #include "device/cpu/worker/cpu_kinds.h"
 #include "layer/layer.h"
 
@@ -18,10 +20,20 @@ static void use_errors(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
     use(&w->layer[l->error_of].error_place, window);
 }
 
-static void use_output(qn__cpu_layer *l, uint32_t window) {
+/* All that a layer makes in the forward pass; NULL: the inputs. */
+static void use_output(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     qn__cpu_layer *own = l && l->norm.add ? l->norm.add : l;
-    if (own)
-        use(&own->output_place, window);
+    use(own ? &own->output_place : &w->fetch.place, window);
+    if (own && own->dropped_place.bytes)
+        use(&own->dropped_place, window);
+    if (own && own->slope_place.bytes)
+        use(&own->slope_place, window);
+}
+
+static void use_sources(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
+    use_output(w, l->below, window);
+    if (qn__layer_joins(l->layer))
+        use_output(w, l->other, window);
 }
 
 /* A layer goes back, or its gradient is computed. */
@@ -29,19 +41,17 @@ static void use_layer(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     use_errors(w, l, window);
     if (l->sparse_place.bytes)
         use(&l->sparse_place, window);
-    if (l->kind->reads_input) {
-        use_output(l->below, window);
-        use_output(l->other, window);
-    }
+    if (l->kind->reads_input)
+        use_sources(w, l, window);
     if (l->kind->reads_output)
-        use_output(l, window);
+        use_output(w, l, window);
 }
 
 /* Errors that come to the outputs of a layer: of an output that two layers read, the shortcut's are
  * added. */
 static void use_finished(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     use_errors(w, l, window);
-    use_output(l, window);
+    use_output(w, l, window);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *other = &w->layer[i];
         const int reads = qn__layer_joins(other->layer) ? other->other == l && !other->layer->skip
@@ -62,14 +72,25 @@ static void use_passed(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
         use_finished(w, l->other, window);
 }
 
+/* Window i is that of layer i, and in a prediction also that of the layers which follow it. */
+static void find_forward_windows(qn__worker *w) {
+    use(&w->fetch.place, 0);
+    for (uint32_t i = 0, target; i < w->program->layers; ++i) {
+        for (target = i; w->layer[target].followed; ++target)
+            ;
+        use_sources(w, &w->layer[i], i);
+        use_output(w, &w->layer[i], i);
+        use_output(w, &w->layer[target], i);
+    }
+}
+
 static void find_windows(qn__worker *w) {
     const uint32_t last = w->program->layers - 1;
-    uint32_t window = 1; /* 0: the forward pass and the phase of the loss */
-    use_errors(w, &w->layer[last], 0);
-    for (uint32_t i = 0; i <= last; ++i)
-        use_output(&w->layer[i], 0);
+    uint32_t window = last + 1;
+    find_forward_windows(w);
+    use_errors(w, &w->layer[last], last);
     if (qn__cpu_passes_errors(w, &w->layer[last]) && !qn__cpu_goes_back(w, last))
-        use_passed(w, &w->layer[last], 0);
+        use_passed(w, &w->layer[last], last);
     for (uint32_t i = last + 1; i-- > w->program->frozen;) {
         qn__cpu_layer *l = &w->layer[i];
         use_layer(w, l, window);
@@ -97,14 +118,17 @@ static size_t covers(const qn__cpu_place *place, const qn__cpu_place *own, size_
     return placed && meet(own, place) && place->at < end && at < last ? last : 0;
 }
 
-enum { PLACES = 4 }; /* of each layer */
+enum { PLACES = 6 }; /* of each layer; the last place is that of the inputs */
+
+static uint32_t places(const qn__worker *w) { return PLACES * w->program->layers + 1; }
 
 static qn__cpu_place *place_of(qn__worker *w, uint32_t i) {
+    if (i == places(w) - 1)
+        return &w->fetch.place;
     qn__cpu_layer *l = &w->layer[i / PLACES];
-    return i % PLACES == 0   ? &l->error_place
-           : i % PLACES == 1 ? &l->branch_place
-           : i % PLACES == 2 ? &l->sparse_place
-                             : &l->output_place;
+    qn__cpu_place *const all[PLACES] = {&l->error_place,   &l->branch_place, &l->sparse_place,
+                                        &l->dropped_place, &l->slope_place,  &l->output_place};
+    return all[i % PLACES];
 }
 
 /* The lowest place for an array beside those that are placed. Where gradients wait, no array shares
@@ -115,7 +139,7 @@ static void put(qn__worker *w, qn__cpu_place *own) {
     while (taken > 0) {
         const size_t end = end_of(at, own->bytes);
         taken = 0;
-        for (uint32_t i = 0; i < PLACES * w->program->layers && taken == 0; ++i)
+        for (uint32_t i = 0; i < places(w) && taken == 0; ++i)
             taken = covers(place_of(w, i), own, at, end);
         at = taken > 0 ? taken : at;
     }
@@ -127,7 +151,7 @@ static void put(qn__worker *w, qn__cpu_place *own) {
 /* The largest array that is not placed; NULL: none. */
 static qn__cpu_place *largest(qn__worker *w) {
     qn__cpu_place *most = NULL;
-    for (uint32_t i = 0; i < PLACES * w->program->layers; ++i) {
+    for (uint32_t i = 0; i < places(w); ++i) {
         qn__cpu_place *own = place_of(w, i);
         if (own->bytes && own->at == SIZE_MAX && (!most || own->bytes > most->bytes))
             most = own;
@@ -136,7 +160,7 @@ static qn__cpu_place *largest(qn__worker *w) {
 }
 
 void qn__cpu_place_arrays(qn__worker *w) {
-    for (uint32_t i = 0; i < PLACES * w->program->layers; ++i) {
+    for (uint32_t i = 0; i < places(w); ++i) {
         qn__cpu_place *own = place_of(w, i);
         *own = (qn__cpu_place){.bytes = own->bytes, .at = SIZE_MAX, .first = UINT32_MAX};
     }

@@ -60,8 +60,8 @@ typedef struct qn__cpu_norm {
     int summed;
 } qn__cpu_norm;
 
-/* Where an array of errors or outputs is in the memory that these arrays share: its size, its
- * offset, and the first and the last window of a backward pass that use it (cpu_windows.c). */
+/* Where an array of a batch is in the memory that these arrays share: its size, its offset, and the
+ * first and the last window of a pass that use it (cpu_windows.c). */
 typedef struct qn__cpu_place {
     size_t bytes, at;
     uint32_t first, last;
@@ -139,9 +139,9 @@ typedef struct qn__cpu_layer {
      * passed (`summed`). */
     float *bias_partials;
     int summed;
-    /* `output_place` has bytes in float32 only; of a layer with norm.add, the add has the outputs.
-     */
-    qn__cpu_place error_place, branch_place, output_place;
+    /* Those of outputs have bytes in float32 only; of a layer with norm.add, the add has the
+     * outputs. */
+    qn__cpu_place error_place, branch_place, output_place, dropped_place, slope_place;
     qn__cpu_sparse sparse; /* lists of its errors, in memory that others share, too */
     qn__cpu_place sparse_place;
     /* Completed tasks of the gradient for each group of panels, then those of the biases. Counted
@@ -220,6 +220,7 @@ typedef struct qn__cpu_fetching {
     qn__cpu_zeros zeros[2];  /* in float32 */
     qn__cpu_rows rows[2];    /* the same inputs as operands, in integer arithmetic */
     size_t *input_blocks[2]; /* where the panels begin */
+    qn__cpu_place place;     /* of both, if they are one array; no bytes: memory of their own */
     int current;             /* which of the two the step uses */
     qn__batch ahead;         /* the batch in inputs[1 - current]; items 0: none */
     float *mean, *inverse;   /* padded with zeros */
@@ -240,7 +241,7 @@ typedef struct qn__cpu_losses {
     int32_t *chosen; /* class of each item */
     int32_t *label;  /* label of each item, -1 for real targets */
     qn__tally tally;
-    uint32_t invalid;     /* of a training pass with an invalid loss, in float32: first_invalid */
+    uint32_t invalid;     /* of a pass with an invalid loss, in float32: first_invalid */
     int64_t *narrow_sums; /* of all threads: allocated when first used */
 } qn__cpu_losses;
 
@@ -437,10 +438,10 @@ static inline uint32_t *qn__cpu_strip_absmax(const qn__cpu_layer *layer, uint32_
 
 /* The largest number of phases of a pass (cpu_run.c). For each layer: its window transposed,
  * forward, lists of errors, backward, biases and gradient; with integers also two to pack what it
- * reads, two more backward, two for the operands of the gradient. And the items of this pass and
- * the next. */
+ * reads, two more backward, two for the operands of the gradient. Those of find_invalid are once
+ * more the forward phases. And the items of this pass and the next. */
 static inline size_t qn__cpu_phases(const qn__program *program) {
-    return (program->arith == QN__ARITH_F32 ? 6 : 11) * ((size_t)program->layers + 1);
+    return (program->arith == QN__ARITH_F32 ? 7 : 11) * ((size_t)program->layers + 1);
 }
 void qn__cpu_begin_phases(qn__worker *worker);
 
@@ -565,7 +566,7 @@ void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, 
 /* Whether enough inputs of the current batch are zero that skipping them is faster. */
 int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
 
-/* Places the arrays of errors of a pass, whose bytes are known: sets `at` of each and
+/* Places the arrays of a pass that share memory, whose bytes are known: sets `at` of each and
  * worker->memory.shared_bytes. */
 void qn__cpu_place_arrays(qn__worker *worker);
 

@@ -1,4 +1,4 @@
-/* Arrays of errors share memory only where no window of a backward pass uses both. */
+/* Arrays of a batch share memory only where no window of a pass uses both. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,8 +150,38 @@ static void test_outputs(void **state) {
     assert_int_equal(n.own[4].output_place.last, n.own[5].error_place.last);
     assert_int_equal(n.w.memory.shared_bytes, (MOST + 1) * 100);
     block(&n, 1); /* the derivatives of both paths come with the errors of the add */
-    assert_int_equal(n.own[2].output_place.last, 2);
-    assert_int_equal(n.own[3].output_place.last, 2);
+    const uint32_t passed = n.program.layers + 1; /* after the forward pass and the last layer */
+    assert_int_equal(n.own[2].output_place.last, passed);
+    assert_int_equal(n.own[3].output_place.last, passed);
+}
+
+/* Outputs of layers that do not train are needed up to the next layer only, and so are the inputs.
+ * Those of the last of them are also needed for the gradient above. */
+static void test_frozen(void **state) {
+    (void)state;
+    net n;
+    const uint32_t frozen = MOST - 2;
+    for (int follows = 0; follows < 2; ++follows) {
+        chain(&n, MOST);
+        for (uint32_t i = 0; i < MOST; ++i)
+            n.own[i].output_place.bytes = 100;
+        n.w.fetch.place.bytes = 500;
+        n.program.frozen = frozen;
+        n.own[0].dropped_place.bytes = n.own[0].slope_place.bytes = 30;
+        n.own[0].followed = n.own[1].followed = follows; /* 0 writes outputs of 2 at once */
+        qn__cpu_place_arrays(&n.w);
+        assert_int_equal(n.w.fetch.place.last, 0);
+        assert_int_equal(n.own[0].slope_place.last, 1);
+        assert_int_equal(n.own[2].output_place.first, follows ? 0 : 2);
+        for (uint32_t i = 0; i + 1 < frozen; ++i) {
+            assert_int_equal(n.own[i].output_place.last, i + 1);
+            assert_true(apart(&n.own[i].output_place, &n.own[i + 1].output_place));
+        }
+        assert_true(apart(&n.own[0].output_place, &n.w.fetch.place));
+        assert_true(apart(&n.own[0].output_place, &n.own[0].slope_place));
+        assert_int_equal(n.own[frozen - 1].output_place.last, n.own[frozen].error_place.last);
+        assert_int_equal(n.w.memory.shared_bytes, 660 + 100 * follows);
+    }
 }
 
 static void test_overflow(void **state) {
@@ -175,7 +205,7 @@ int main(void) {
         cmocka_unit_test(test_chain),    cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_shortcut), cmocka_unit_test(test_branch),
         cmocka_unit_test(test_integers), cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_frozen),   cmocka_unit_test(test_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
