@@ -103,11 +103,11 @@ def windows(x, shape, strides, dilations=(1, 1)):
     return every[:, :, ::strides[0], ::strides[1], ::dilations[0], ::dilations[1]]
 
 
-def conv(x, w, b, dilations, group, kernel_shape, pads, strides):
+def conv(x, w, b=None, *, dilations, group, kernel_shape, pads, strides):
     x = padded(x, pads)
     parts = [np.einsum("ncyxij,ocij->noyx", windows(part, kernel_shape, strides, dilations), kernel)
              for part, kernel in zip(np.split(x, group, 1), np.split(w, group))]
-    return np.concatenate(parts, 1) + b[:, None, None]
+    return np.concatenate(parts, 1) + (0 if b is None else b[:, None, None])
 
 
 def padded(x, pads, value=0):
@@ -148,7 +148,7 @@ OPERATORS = {
     "LeakyRelu": lambda x, alpha: np.where(x < 0, x * alpha, x), "Erf": np.vectorize(erf),
     "Softmax": softmax, "Identity": lambda x: x, "Reshape": reshape,
     "Flatten": lambda x: x.reshape(len(x), -1),
-    "Gemm": lambda a, b, c, transB: a @ b.T + c if transB else a @ b + c,
+    "Gemm": lambda a, b, c=0, *, transB: a @ b.T + c if transB else a @ b + c,
     "Conv": conv,
     "MaxPool": lambda x, kernel_shape, pads, strides:
         windows(padded(x, pads, -np.inf), kernel_shape, strides).max((4, 5)),

@@ -474,6 +474,11 @@ EIGHTH = {
     # 24.11: averages of validation with their own momentum
     "norm-words": pixels("conv 6 3x3 stride 7; batchnorm momentum 0.3 eps 0.01 relu; groupnorm 3 eps 1e-3 relu; globalpool;"
                          " layernorm eps 1e-6", "--valid 0.2"),
+    # 24.12
+    "nobias": pixels("conv 6 3x3 stride 7 nobias; batchnorm relu; conv 12 3x3 depthwise nobias tanh; dense 9 nobias tanh;"
+                     " dense 7 relu; dense 6 nobias", "--weight-decay 0.01"),
+    "i14-nobias": pixels("conv 6 3x3 stride 7 nobias; batchnorm relu; conv 6 3x3 nobias relu; dense 9 nobias tanh",
+                         "--arith i14 --momentum 0.9"),
     "i14-hard": IDX + SMALL + '--model "dense 33 hardswish dropout 0.2; dense 18 hardsigmoid; dense 12 relu6; dense 10'
                 ' hardsigmoid" --loss mse --lr 0.2 --arith i14',
     "blocks-product-concat": pixels("conv 20 3x3 stride 9 tanh; product { globalpool; conv 4 1x1 relu; conv 20 1x1 "

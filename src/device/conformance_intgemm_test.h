@@ -115,7 +115,7 @@ static void make_hollow(test_case *c) {
             const int empty = below(c, 3) == 0;
             for (uint32_t k = 0; k < c->layer[l].in; ++k)
                 w[k] = empty ? (below(c, 2) ? 0.0f : -0.0f) : w[k];
-            if (below(c, 3) == 0)
+            if (below(c, 3) == 0 && !c->layer[l].no_biases)
                 c->state.parameters[c->layer[l].biases + o] = -0.0f;
         }
 }
@@ -150,7 +150,7 @@ static void make_neighbours(test_case *c) {
     c->program.loss = QN__LOSS_MSE;
     for (uint64_t k = last->weights; k < last->biases; ++k)
         c->state.parameters[k] = 0.0f;
-    for (uint32_t o = 0; o < last->out; ++o)
+    for (uint32_t o = 0; o < qn__layer_biases(last); ++o)
         c->state.parameters[last->biases + o] = hardly_doubled(c);
 }
 

@@ -81,6 +81,7 @@ static void draw_layer(test_case *c, qn__layer *l, qn__layer_kind kind, qn__shap
         l->drop_threshold = 0x4ccccccdu;
         l->drop_keep = 1.0f / 0.7f;
     }
+    l->no_biases = conv && (c->seed + l->depth) % 4 == 0;
     l->weights = p->parameters;
     l->biases = p->parameters + (uint64_t)l->depth * l->to.channels;
     p->parameters = qn__layer_end(l);
@@ -208,6 +209,7 @@ static void draw_pictures(test_case *c, int blocks) {
         if (kind == QN__LAYER_DENSE) {
             c->layer[i] =
                 qn__layer_dense(from, width(c), (qn__activation)below(c, 4), p->parameters);
+            c->layer[i].no_biases = c->layer[i].in % 3 == 0;
             p->parameters = qn__layer_end(&c->layer[i]);
         } else if (kind == QN__LAYER_BATCHNORM)
             draw_norm(c, &c->layer[i], from);
@@ -290,10 +292,11 @@ static void describe_pictures(test_case *c) {
         const qn__layer *l = &c->layer[i];
         const qn__window *w = &l->window;
         at += (size_t)snprintf(c->text + at, sizeof c->text - at,
-                               "; %s %ux%ux%u kernel %ux%u stride %ux%u pad %ux%u dilation %ux%u",
-                               qn__layer_ops_of(l->kind)->word, l->from.channels, l->from.height,
-                               l->from.width, w->kernel[0], w->kernel[1], w->stride[0],
-                               w->stride[1], w->pad[0], w->pad[1], w->dilation[0], w->dilation[1]);
+                               "; %s%s %ux%ux%u kernel %ux%u stride %ux%u pad %ux%u dilation %ux%u",
+                               qn__layer_ops_of(l->kind)->word, l->no_biases ? " nobias" : "",
+                               l->from.channels, l->from.height, l->from.width, w->kernel[0],
+                               w->kernel[1], w->stride[0], w->stride[1], w->pad[0], w->pad[1],
+                               w->dilation[0], w->dilation[1]);
     }
 }
 

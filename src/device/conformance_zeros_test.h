@@ -46,7 +46,7 @@ static void draw_sizes_of_underflow(test_case *c) {
     c->layer[0].drop_threshold = 0;
     c->layer[1].activation = QN__ACT_NONE;
     c->layer[1].drop_threshold = 0;
-    p->parameters = c->layer[1].biases + c->layer[1].out;
+    p->parameters = qn__layer_end(&c->layer[1]);
     p->loss = QN__LOSS_MSE;
 }
 
@@ -132,9 +132,9 @@ static void make_underflow(test_case *c) {
             (i / in < aside ? 0x1p-149f : sign[i % in]) * (float)(1 + below(c, 9));
     for (uint64_t i = 0; i < (uint64_t)l[1].in * l[1].out; ++i)
         w[l[1].weights + i] = (i % l[1].in < aside ? -0.5f : 0.5f) - (float)below(c, 8) * 0x1p-5f;
-    for (uint32_t o = 0; o < l[0].out; ++o)
+    for (uint32_t o = 0; o < qn__layer_biases(&l[0]); ++o)
         w[l[0].biases + o] = -0.0f;
-    for (uint32_t o = 0; o < l[1].out; ++o)
+    for (uint32_t o = 0; o < qn__layer_biases(&l[1]); ++o)
         w[l[1].biases + o] = -0.0f;
 }
 

@@ -198,8 +198,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     B read.
  *
  * GROUPED_GRADIENT: step M, taps M, A M, E M, sums M, status M, weights U, index u, out u, groups
- * u, layer u, limit f, k_blocks u, flags u
- *     As GRADIENT, biases included.
+ * u, layer u, rows u, limit f, k_blocks u, flags u
+ *     As GRADIENT, biases included: of the first `rows` rows of sums.
  *
  * LEARN_VECTOR: step M, A M, E M, parameters M, slot0 M, slot1 M, status M, weights U, in u, out
  * u, layer u, limit f, optimizer u, momentum f, beta1 f, beta2 f, one_minus_beta1 f,
@@ -265,8 +265,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     One group. Adds to `status`: with QN_LOSS_LABELS the losses of grains (7.4) and, without
  *     QN_LOSS_REAL, the number of right answers; and the first item whose outputs are not finite.
  *
- * SUMS_OUT: sums M, canonical M, weights U, in u, out u, offset U
- *     canonical[offset ..] (int64, W[out][in], then biases) = the sums of the layer.
+ * SUMS_OUT: sums M, canonical M, weights U, in u, out u, offset U, biases u
+ *     canonical[offset ..] (int64, W[out][in], then biases, if `biases`) = the sums of the layer.
  *
  * SUMS_IN: the same
  *     The sums of the layer = canonical[offset ..].

@@ -1,5 +1,5 @@
-/* conv N KxL [stride S] [pad same|none|P] [dilation D] [groups G|depthwise]: N channels, each from
- * a window over all channels of the input. */
+/* conv N KxL [stride S] [pad same|none|P] [dilation D] [groups G|depthwise]
+ * [nobias]: N channels, each from a window over all channels of the input. */
 #include "layer/product.h"
 #include "layer/window.h"
 
@@ -55,22 +55,27 @@ static qn_status parse_groups(qn__tokens *tokens, uint32_t *groups) {
 
 /* The words after the window, in any order, each once. */
 static qn_status parse_words(qn__tokens *tokens, qn__layer_text *layer) {
-    static const char *const word[] = {"stride", "pad", "dilation", "groups", "depthwise"};
+    static const char *const word[] = {"stride", "pad",       "dilation",
+                                       "groups", "depthwise", "nobias"};
     qn__window *w = &layer->window;
-    int seen[4] = {0, 0, 0, 0}, same = 0;
+    int seen[5] = {0, 0, 0, 0, 0}, same = 0;
     qn_status status = QN_OK;
-    for (int i = 0; i < 5 && status == QN_OK; ++i) {
+    for (int i = 0; i < 6 && status == QN_OK; ++i) {
         if (!qn__tokens_is(tokens, word[i]))
             continue;
-        if (seen[i < 3 ? i : 3]++)
+        const int groups = i == 3 || i == 4;
+        if (seen[i == 5 ? 4 : groups ? 3 : i]++)
             return qn__tokens_invalid(
-                tokens, i < 3 ? "a layer has only one" : "a layer has its groups already, before",
-                i < 3 ? "take one of the two out" : "give \"groups G\" or \"depthwise\", once");
+                tokens, groups ? "a layer has its groups already, before" : "a layer has only one",
+                groups ? "give \"groups G\" or \"depthwise\", once" : "take one of the two out");
         if (i == 1) {
             qn__tokens_next(tokens);
             status = parse_pad(tokens, &same, w);
         } else if (i == 0) {
             status = qn__window_stride(tokens, w);
+        } else if (i == 5) {
+            qn__tokens_next(tokens);
+            layer->no_biases = 1;
         } else if (i > 2) {
             status = parse_groups(tokens, &layer->conv_groups);
         } else {
@@ -113,6 +118,8 @@ static void write(const qn__layer_text *layer, qn__text *text) {
         qn__text_add(text, " depthwise");
     else if (layer->conv_groups)
         qn__text_add(text, " groups %u", layer->conv_groups);
+    if (layer->no_biases)
+        qn__text_add(text, " nobias");
 }
 
 /* The channels of both sides must be those of whole groups. */
@@ -146,6 +153,7 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
     }
     layer->depth = (uint32_t)depth;
     layer->biases = first + depth * text->out;
+    layer->no_biases = text->no_biases;
     return QN_OK;
 }
 
@@ -153,15 +161,13 @@ static uint64_t fan_out(const qn__layer *l) {
     return (uint64_t)qn__window_taps(l) * l->to.channels / (l->conv_groups ? l->conv_groups : 1);
 }
 
-static int contract_of(const qn__layer_text *layer) { return layer->conv_groups ? 6 : 0; }
-
 const qn__layer_ops qn__conv = {
     .word = "conv",
     .also = "conv2d convolution convolution2d depthwiseconv2d",
     .syntax = "conv CHANNELS HEIGHTxWIDTH [stride S] [pad same|none|P] [dilation D] "
-              "[groups G|depthwise] [ACTIVATION] [dropout P]",
+              "[groups G|depthwise] [nobias] [ACTIVATION] [dropout P]",
     .contract = 5,
-    .contract_of = contract_of,
+    .contract_of = qn__product_contract,
     .parse = parse,
     .write = write,
     .make = make,

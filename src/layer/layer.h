@@ -30,6 +30,7 @@ typedef struct qn__layer_text {
     float rate;           /* batchnorm: of running averages, 0: the usual one */
     int ceil;             /* pools: 1: the last windows may reach beyond the padding (24.20) */
     int uncounted;        /* avgpool: 1: padding does not count in the mean */
+    int no_biases;        /* dense, conv: as in qn__layer */
     qn__activation activation;
     float dropout; /* probability, 0: none */
 } qn__layer_text;

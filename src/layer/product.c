@@ -13,7 +13,7 @@ static uint32_t first_channel(const qn__layer *l, uint32_t o) {
 static void forward(const qn__layer *l, const float *parameters, const float *a, float *z) {
     const uint32_t channels = qn__layer_reads(l);
     for (uint32_t o = 0; o < l->out; ++o)
-        z[o] = parameters[l->biases + o % l->to.channels];
+        z[o] = qn__product_bias(l, parameters, o % l->to.channels);
     qn__tap t = {0, 0, 0, 0};
     qn__places at;
     do {
@@ -98,6 +98,10 @@ void qn__product_gradient(const qn__layer *l, uint64_t items, const float *a, co
         for (uint64_t i = 0; i < items; ++i)
             add_item(l, &at, a + i * l->in, delta + i * l->out, partial);
     } while (qn__tap_next(l, &t));
+}
+
+int qn__product_contract(const qn__layer_text *layer) {
+    return layer->no_biases ? 8 : layer->conv_groups ? 6 : 0;
 }
 
 qn__flops qn__product_flops(const qn__layer *layer) {

@@ -20,8 +20,17 @@ void qn__product_intgemm_backward(int bits, const qn__layer *layer, const float 
 int qn__product_intgemm_gradient(int bits, const qn__layer *layer, uint64_t items, const float *a,
                                  const float *d, float limit, int64_t *to);
 
+/* The bias of a channel; 24.12. */
+static inline float qn__product_bias(const qn__layer *layer, const float *parameters,
+                                     uint32_t channel) {
+    return layer->no_biases ? 0.0f : parameters[layer->biases + channel];
+}
+
 /* The cost: each output is a chain of `depth` products, in each of the three passes. */
 qn__flops qn__product_flops(const qn__layer *layer);
+
+/* The version of the contract that the words of such a layer need. */
+int qn__product_contract(const qn__layer_text *layer);
 
 /* 16.4: -0 becomes +0. */
 void qn__plain_zeros(uint64_t count, float *v);

@@ -41,7 +41,7 @@ void qn__product_intgemm_forward(int bits, const qn__layer *l, const float *para
         qn__tap t = {0, 0, 0, 0};
         for (uint32_t at = o; at < l->out; at += l->to.channels) {
             const int64_t n = output_of(l, t, w, qn__block_inverse(tw), a, qn__block_inverse(ta));
-            z[at] = fmaf((float)n, factor, parameters[l->biases + o]);
+            z[at] = fmaf((float)n, factor, qn__product_bias(l, parameters, o));
             if (++t.x == l->to.width) {
                 t.x = 0;
                 ++t.y;

@@ -535,7 +535,7 @@ static void finish_error(qn__reference *r, uint32_t layer) {
 
 /* 8.6, biases: pixels in their order, the items of each in theirs. */
 static void add_biases(const qn__reference *r, const qn__layer *l, const float *deltas) {
-    for (uint32_t at = 0; at < l->out; ++at)
+    for (uint32_t at = 0; at < l->out && !l->no_biases; ++at)
         for (uint64_t i = 0; i < r->items; ++i) {
             float *bias = r->partial + l->biases + at % l->to.channels;
             *bias = *bias + deltas[i * l->out + at];

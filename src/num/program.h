@@ -116,8 +116,9 @@ typedef struct qn__layer {
                          layer has no parameters */
     uint32_t conv_groups; /* conv: the number of groups of channels, each convolved separately
                              (17.6); 0: one group */
-    int partial; /* avgpool: 1: a mean is that of the pixels of its window that lie inside (24.21)
-                  */
+    int partial;   /* avgpool: 1: a mean is that of the pixels of its window that lie inside (24.21)
+                    */
+    int no_biases; /* dense, conv: 1: each bias is +0 and not a parameter (24.12) */
     qn__activation activation;
     uint32_t drop_threshold; /* 0: no dropout; docs/exactness.md 6.5 */
     float drop_keep;
@@ -135,10 +136,14 @@ typedef struct qn__layer {
     qn__shape second;     /* of the second output that the end of a block reads */
 } qn__layer;
 
+/* The number of biases of a layer that multiplies weights. */
+static inline uint32_t qn__layer_biases(const qn__layer *layer) {
+    return layer->depth && !layer->no_biases ? layer->to.channels : 0;
+}
+
 /* Where the parameters of the layer end. */
 static inline uint64_t qn__layer_end(const qn__layer *layer) {
-    return layer->biases +
-           (layer->depth ? layer->to.channels : (uint64_t)layer->vectors * layer->vector);
+    return layer->biases + qn__layer_biases(layer) + (uint64_t)layer->vectors * layer->vector;
 }
 
 /* Whether the parameters of one layer can be used in the other: all but activation and dropout are
@@ -146,7 +151,8 @@ static inline uint64_t qn__layer_end(const qn__layer *layer) {
 static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
     return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
            a->norm_groups == b->norm_groups && a->conv_groups == b->conv_groups &&
-           a->partial == b->partial && memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
+           a->partial == b->partial && a->no_biases == b->no_biases &&
+           memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
            memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
            memcmp(&a->window, &b->window, sizeof a->window) == 0;
 }

@@ -66,8 +66,8 @@ static void gate(void *const *a) {
     qn_gate(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9), u(10), f(11), U(12));
 }
 static void tally(void *const *a) { qn_tally(M(0), M(1), M(2), M(3), M(4), M(5), u(6)); }
-static void sums_out(void *const *a) { qn_sums_out(M(0), M(1), U(2), u(3), u(4), U(5)); }
-static void sums_in(void *const *a) { qn_sums_in(M(0), M(1), U(2), u(3), u(4), U(5)); }
+static void sums_out(void *const *a) { qn_sums_out(M(0), M(1), U(2), u(3), u(4), U(5), u(6)); }
+static void sums_in(void *const *a) { qn_sums_in(M(0), M(1), U(2), u(3), u(4), U(5), u(6)); }
 static void map(void *const *a) { qn_map(M(0), M(1), U(2), u(3)); }
 static void trial(void *const *a) { qn_trial(M(0), M(1), M(2), M(3), U(4), u(5)); }
 
@@ -186,8 +186,8 @@ static void grouped_errors(void *const *a) {
                       u(12), u(13), u(14), f(15), U(16));
 }
 static void grouped_gradient(void *const *a) {
-    qn_grouped_gradient(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), f(11),
-                        u(12), u(13));
+    qn_grouped_gradient(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), u(11),
+                        f(12), u(13), u(14));
 }
 static void quantize_items(void *const *a) {
     qn_quantize_items(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
@@ -227,8 +227,8 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_bias", "MMMMUuufu", bias},
     {"qn_update", "MMMMMUUufffffff", update},
     {"qn_tally", "MMMMMMu", tally},
-    {"qn_sums_out", "MMUuuU", sums_out},
-    {"qn_sums_in", "MMUuuU", sums_in},
+    {"qn_sums_out", "MMUuuUu", sums_out},
+    {"qn_sums_in", "MMUuuUu", sums_in},
     {"qn_map", "MMUu", map},
     {"qn_unfold", "MMMMMuuuuuu", unfold},
     {"qn_transpose_weights", "MMUuuu", transpose_weights},
@@ -254,7 +254,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_item_norm_gradient", "MMMMMUuuufu", item_norm_gradient},
     {"qn_grouped_forward", "MMMMMMMUUuuuuuufU", grouped_forward},
     {"qn_grouped_errors", "MMMMMMMUuuuuuuufU", grouped_errors},
-    {"qn_grouped_gradient", "MMMMMMUuuuufuu", grouped_gradient},
+    {"qn_grouped_gradient", "MMMMMMUuuuuufuu", grouped_gradient},
 #define INTGEMM_KERNEL_FORWARD(name)                                                               \
     { "qn_intgemm_forward_" #name, "MMMMMMUMMMuuuuuufU", intgemm_forward_##name }
 #define INTGEMM_KERNEL_ERRORS(name)                                                                \

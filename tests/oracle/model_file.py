@@ -28,7 +28,7 @@ SEVENTH = {"rules": "", "date_format": ""}
 # 24.1: those of contract 8, and its words.
 EIGHTH = {"scale_numbers": "", "freeze": "", "new_last": 0}
 EIGHTH_WORDS = re.compile("|".join((
-    r"\b(relu6|hardswish|hardsigmoid|eps|momentum)\b",
+    r"\b(relu6|hardswish|hardsigmoid|eps|momentum|nobias)\b",
     r"pool [^;]*\b(pad|ceil)\b",
     r"{[^}]*{",  # a block in a block
     r"\b(product|concat)\b",
@@ -165,7 +165,8 @@ def tensors_of(layers, stats, target=None, fill=None, offsets=None):
             tensors += [(f"layer{l}.{name}", array) for name, array in zip(NAMES, layer.arrays)]
         elif layer.has_parameters:
             tensors.append((f"layer{l}.weight", to_file(layer)))
-            tensors.append((f"layer{l}.bias", layer.bias))
+            if layer.biased:
+                tensors.append((f"layer{l}.bias", layer.bias))
     if stats is not None:
         tensors.append(("scale.mean", stats[0]))
         tensors.append(("scale.deviation", stats[1]))

@@ -46,6 +46,7 @@ class Layer:
     weight: np.ndarray = None
     bias: np.ndarray = None
     running: tuple = ()  # 17.8: the running averages
+    biased: bool = True  # 24.12: whether the bias is a parameter
 
     @property
     def inputs(self):
@@ -67,15 +68,22 @@ class Layer:
     @property
     def arrays(self):
         """The parameters, in the order of 12.2."""
-        return [self.weight, self.bias, *self.running] if self.has_parameters else []
+        if not self.has_parameters:
+            return []
+        return [self.weight, self.bias, *self.running] if self.biased else [self.weight]
 
     @arrays.setter
     def arrays(self, new):
-        self.weight, self.bias, *self.running = new
+        if self.biased:
+            self.weight, self.bias, *self.running = new
+        else:
+            self.weight, = new
 
     @property
     def rules(self):
         """How section 9 treats each of them."""
+        if not self.biased:
+            return ["weight"]
         return ["bias" if self.normalises else "weight", "bias", *(self.window.rate for _ in self.running)]
 
     @property
@@ -166,6 +174,7 @@ def parse_model(text, shape):
                 window, rest = norms.parse(part, shape)
         found = re.fullmatch(
             ("" if window else r"\s*dense\s+(?P<outputs>\d+)")
+            + r"(?P<bare>\s*nobias\b)?"
             + rf"\s*(?P<activation>{'|'.join(ACTIVATIONS)})?(?:\s*dropout\s+(?P<p>\S+))?\s*",
             rest,
         )
@@ -178,7 +187,7 @@ def parse_model(text, shape):
         outputs = prod(window.out) if window else int(found["outputs"])
         dropout = from_text(found["p"]) if found["p"] else ZERO
         layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window, source, other,
-                            opens, beside))
+                            opens, beside, biased=not found["bare"]))
         at, opens, beside = len(layers) - 1, (), False
     return layers
 
@@ -191,6 +200,7 @@ def model_text(layers):
         text += "" if l == 0 or ends else " | " if layer.beside else "; "
         text += ("".join(f"{word} {{ " for word in layer.opens)
                  + (layer.window.text() if layer.window else f"dense {layer.outputs}")
+                 + ("" if layer.biased else " nobias")
                  + (f" {layer.activation}" if layer.has_parameters or ends else "")
                  + (f" dropout {to_text(layer.dropout)}" if layer.dropout else ""))
     return text

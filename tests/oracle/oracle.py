@@ -283,7 +283,7 @@ def minimise(args, layers, fetch, labels, shares, held, product):
             return None
         flat = np.concatenate([total.ravel() for pair in sums for total in pair])
         flat[: sum(array.size for layer in weighted(layers[:frozen]) for array in layer.arrays)] = 0
-        if args.no_intercept:
+        if args.no_intercept and layers[-1].biased:
             flat[flat.size - sums[-1][1].size:] = 0
         return (np.float64(loss) * 2.0**-32 / np.float64(n),
                 flat.astype(np.float64) * (2.0**-args.unit / np.float64(n)))
@@ -319,7 +319,9 @@ def start_from(path, layers, new_last):
         elif layer.has_parameters:
             own = from_file(layer, tensors[f"layer{l}.weight"])
             assert own.shape == layer.weight.shape
-            layer.weight, layer.bias = own, tensors[f"layer{l}.bias"]
+            layer.weight = own
+            if layer.biased:
+                layer.bias = tensors[f"layer{l}.bias"]
     assert f"layer{len(layers)}.weight" not in tensors
 
 

@@ -45,7 +45,7 @@ void qn__gpu_launch_grouped_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const uint32_t out = l->layer->to.channels;
-    const uint64_t rows = l->layer->depth + (uint64_t)1; /* the last one: the biases */
+    const uint64_t rows = l->layer->depth + (uint64_t)!l->layer->no_biases; /* biases: the last */
     uint32_t groups[3];
     qn__gpu_grid(QN__K_GROUPED_GRADIENT, qn__gpu_sixteens(rows, out), groups);
     groups[2] = qn__gpu_k_blocks(pass, qn__gpu_pieces(pass->items, w->program->grain), groups[0],
@@ -54,7 +54,7 @@ void qn__gpu_launch_grouped_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, qn__gpu_input_of(pass, i),
                     qn__gpu_errors_of(w, i), &w->model.sums, &w->reports.status);
     QN__PUSH_WIDE(&c, l->weights);
-    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, out, l->layer->conv_groups, i);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, out, l->layer->conv_groups, i, (uint32_t)rows);
     QN__PUSH_FLOATS(&c, w->program->partial_limit);
     QN__PUSH_NUMBERS(&c, groups[2], add || groups[2] > 1 ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch(pass, QN__K_GROUPED_GRADIENT, groups, &c);

@@ -50,11 +50,13 @@ static void dense_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
         return;
     }
     (integers ? qn__gpu_launch_intgemm_gradient : qn__gpu_launch_float_gradient)(pass, i, add);
-    launch_bias(pass, i, add);
+    if (!pass->worker->layer[i].layer->no_biases)
+        launch_bias(pass, i, add);
 }
 
 static int dense_learn(qn__gpu_pass *pass, uint32_t i) {
-    if (qn__gpu_has_pixels(&pass->worker->layer[i]))
+    const qn__gpu_layer *l = &pass->worker->layer[i];
+    if (qn__gpu_has_pixels(l) || l->layer->no_biases)
         return 0;
     qn__gpu_launch_learn(pass, i);
     return 1;

@@ -55,9 +55,7 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &pass->worker->layer[i];
     const float decay = pass->worker->program->weight_decay;
     const uint64_t weights = l->biases - l->weights, ld = qn__gpu_ld(l->layer->to.channels);
-    const uint64_t biases = qn__gpu_vectors(l->layer) * ld;
-    if (biases == 0)
-        return;
+    const uint64_t biases = qn__layer_biases(l->layer) ? ld : 0;
     if (l->layer->vectors) {
         const uint32_t running = l->layer->running / l->layer->vector;
         launch_update_of(pass, l->weights, (l->layer->vectors - running) * ld, 0.0f);
@@ -65,20 +63,19 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
             l->kind->run_on(pass, i);
         return;
     }
-    if (decay == 0.0f) {
-        launch_update_of(pass, l->weights, weights + biases, 0.0f);
-        return;
-    }
-    launch_update_of(pass, l->weights, weights, decay);
-    launch_update_of(pass, l->biases, biases, 0.0f);
+    const uint64_t first = decay == 0.0f ? weights + biases : weights;
+    if (first > 0)
+        launch_update_of(pass, l->weights, first, decay);
+    if (weights + biases > first)
+        launch_update_of(pass, l->biases, biases, 0.0f);
 }
 
 void qn__gpu_launch_update(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
-    int vectors = 0;
+    int alike = w->program->weight_decay == 0.0f && !w->program->frozen;
     for (uint32_t i = 0; i < w->program->layers; ++i)
-        vectors |= w->layer[i].layer->vectors > 0;
-    if (w->program->weight_decay == 0.0f && !vectors && !w->program->frozen)
+        alike &= !w->layer[i].layer->vectors && !w->layer[i].layer->no_biases;
+    if (alike)
         launch_update_of(pass, 0, w->model.padded, 0.0f);
     else
         for (uint32_t i = w->program->frozen; i < w->program->layers; ++i)
@@ -124,6 +121,7 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
             QN__PUSH_WIDE(&c, l->weights + v * qn__gpu_ld(out));
             QN__PUSH_NUMBERS(&c, depth, out);
             QN__PUSH_WIDE(&c, qn__program_sum(w->program, l->layer->weights) + (uint64_t)v * out);
+            QN__PUSH_NUMBERS(&c, !l->layer->no_biases);
             qn__gpu_launch_over(pass, kernel, (depth + (uint64_t)1) * qn__gpu_ld(out), &c);
         }
     }

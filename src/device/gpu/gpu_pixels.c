@@ -150,7 +150,7 @@ static void gradient_of_grains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_par
                                qn__gpu_chunk k, const qn__gpu_memory *e, int add) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
-    const uint32_t inputs = l->depth + 1, out = l->to.channels;
+    const uint32_t inputs = l->depth + !l->no_biases, out = l->to.channels;
     for (k.column = 0; k.column < inputs; k.column += p->columns) {
         k.columns = inputs - k.column < p->columns ? inputs - k.column : p->columns;
         const qn__gpu_factors f = {.step = &w->pixels.rows,

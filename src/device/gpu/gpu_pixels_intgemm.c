@@ -122,7 +122,8 @@ static void gradient_of_grains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_par
         if (k.column == 0) { /* UNFOLD has written the step of these rows */
             qn__gpu_quantize_grains(pass, &rows, e, &w->integers.quantized_errors, l->to.channels,
                                     qn__gpu_errors_place(pass, i) + grain);
-            launch_biases(pass, i, e, add);
+            if (!l->no_biases)
+                launch_biases(pass, i, e, add);
         }
         qn__gpu_launch_intgemm_partials(pass, i, &rows, k.column, k.columns, grain, add);
     }

@@ -1,7 +1,7 @@
 /* Parameters, the optimiser's state and sums, converted between the host's order, W[out][in], and
  * the device's, W[in][ld(out)]. A layer's biases follow its weights like those of one more input,
- * so that a layer is copied as one matrix of in + 1 rows. Of a normalisation, all vectors are such
- * rows. */
+ * so that a layer is copied as one matrix of in + 1 rows; biases that are no parameters are +0. Of
+ * a normalisation, all vectors are such rows. */
 #include "device/gpu/gpu_worker.h"
 #include "num/sums.h"
 #include <string.h>
@@ -19,7 +19,10 @@ static void to_device(const qn__layer *l, const float *from, uint32_t first, uin
             for (uint32_t k = k0; k < weights && k - k0 < BLOCK; ++k)
                 to[(k - first) * ld + o] = from[l->weights + (uint64_t)o * in + k];
     for (uint32_t k = first > in ? first : in; k < end; ++k)
-        memcpy(to + (k - first) * ld, from + l->biases + (k - in) * out, out * sizeof *to);
+        if (l->no_biases)
+            memset(to + (k - first) * ld, 0, out * sizeof *to);
+        else
+            memcpy(to + (k - first) * ld, from + l->biases + (k - in) * out, out * sizeof *to);
     for (uint32_t k = first; k < end; ++k)
         memset(to + (k - first) * ld + out, 0, (ld - out) * sizeof *to);
 }
@@ -34,7 +37,7 @@ static void to_host(const qn__layer *l, const float *from, uint32_t first, uint3
         for (uint32_t o = 0; o < out; ++o)
             for (uint32_t k = k0; k < weights && k - k0 < BLOCK; ++k)
                 to[l->weights + (uint64_t)o * in + k] = from[(k - first) * ld + o];
-    for (uint32_t k = first > in ? first : in; k < end; ++k)
+    for (uint32_t k = first > in ? first : in; k < end && !l->no_biases; ++k)
         memcpy(to + l->biases + (k - in) * out, from + (k - first) * ld, out * sizeof *to);
 }
 

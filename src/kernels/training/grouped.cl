@@ -121,13 +121,14 @@ QN_KERNEL(128)
 qn_grouped_gradient(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
                     QN_GLOBAL const float *A, QN_GLOBAL const float *E, QN_GLOBAL qn_i64 *sums,
                     QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 index, qn_u32 out,
-                    qn_u32 groups, qn_u32 layer, float limit, qn_u32 k_blocks, qn_u32 flags) {
+                    qn_u32 groups, qn_u32 layer, qn_u32 rows, float limit, qn_u32 k_blocks,
+                    qn_u32 flags) {
     QN_GLOBAL const qn_taps *taps = all + index;
     const qn_u32 ld = qn_ld(out), reads = taps->channels / groups, grain = qn_grain_of(step);
     const qn_u32 grains = (step->items + grain - 1u) / grain;
     const qn_u32 end = qn_block_begin(grains, qn_group(2) + 1u, k_blocks);
     const qn_sixteen s = qn_sixteen_of(ld);
-    if (s.row > taps->window[0] * taps->window[1] * reads)
+    if (s.row >= rows)
         return;
     const qn_u32 o = s.column, tap = s.row / reads;
     const qn_u32 channel = o / (out / groups) * reads + (s.row - tap * reads);

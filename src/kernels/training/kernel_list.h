@@ -84,7 +84,7 @@
     ROW(ITEM_NORM_GRADIENT, item_norm_gradient, "MMMMMUuuufu", 128, 0, 0, 128, QN__WITH_PIXELS)    \
     ROW(GROUPED_FORWARD, grouped_forward, "MMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)      \
     ROW(GROUPED_ERRORS, grouped_errors, "MMMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)        \
-    ROW(GROUPED_GRADIENT, grouped_gradient, "MMMMMMUuuuufuu", 128, 0, 0, 8, QN__WITH_PIXELS)       \
+    ROW(GROUPED_GRADIENT, grouped_gradient, "MMMMMMUuuuuufuu", 128, 0, 0, 8, QN__WITH_PIXELS)      \
     ROW(QUANTIZE_ITEMS, quantize_items, "MMMMMMMuuuuuu", 128, 0, 0, 1, QN_WITH_INTGEMM)            \
     ROW(QUANTIZE_GRAINS, quantize_grains, "MMMMuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)                \
     ROW(ABSMAX, absmax, "MMUuuu", 256, 0, 0, 1, QN_WITH_INTGEMM)                                   \
@@ -127,10 +127,10 @@
     QN__MATRIX_ROW(ROW, GRADIENT, gradient, I14, i14, SMALL, small, 128, 64, 64)                   \
     QN__MATRIX_ROW(ROW, GRADIENT, gradient, I21, i21, SMALL, small, 256, 64, 64)                   \
     ROW(TALLY, tally, "MMMMMMu", 256, 0, 0, 0, QN_WITH_ALL)                                        \
-    ROW(SUMS_OUT, sums_out, "MMUuuU", 256, 0, 0, 256, QN_WITH_ALL)                                 \
-    ROW(SUMS_OUT_VECTOR, sums_out_vector, "MMUuuU", 1, 0, 0, 4096, QN_WITH_ALL)                    \
-    ROW(SUMS_IN, sums_in, "MMUuuU", 256, 0, 0, 256, QN_WITH_ALL)                                   \
-    ROW(SUMS_IN_VECTOR, sums_in_vector, "MMUuuU", 1, 0, 0, 4096, QN_WITH_ALL)                      \
+    ROW(SUMS_OUT, sums_out, "MMUuuUu", 256, 0, 0, 256, QN_WITH_ALL)                                \
+    ROW(SUMS_OUT_VECTOR, sums_out_vector, "MMUuuUu", 1, 0, 0, 4096, QN_WITH_ALL)                   \
+    ROW(SUMS_IN, sums_in, "MMUuuUu", 256, 0, 0, 256, QN_WITH_ALL)                                  \
+    ROW(SUMS_IN_VECTOR, sums_in_vector, "MMUuuUu", 1, 0, 0, 4096, QN_WITH_ALL)                     \
     ROW(MAP, map, "MMUu", 256, 0, 0, 256, QN_WITH_ALL)                                             \
     ROW(MAP_VECTOR, map_vector, "MMUu", 1, 0, 0, 4096, QN_WITH_ALL)                                \
     ROW(TRIAL, trial, "MMMMUu", 256, 0, 0, 256, QN_WITH_ALL)

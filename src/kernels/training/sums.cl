@@ -42,7 +42,7 @@ qn_bias(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *E, QN_GLOBAL qn_i6
  * grid. Blocks have 2 KiB, so 32 bits number those of 8 TiB; the division of 64 bits is a call, for
  * which ptxas spills a register on some architectures. */
 QN_FN void qn_move_sums(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u32 in, qn_u32 out,
-                        const qn_u32 inwards, QN_LOCAL_POINTER qn_i64 *block) {
+                        qn_u32 biases, const qn_u32 inwards, QN_LOCAL_POINTER qn_i64 *block) {
     const qn_u32 ld = qn_ld(out), x = qn_lane() % 16u, y = qn_lane() / 16u;
     const qn_u32 across = ld / 16u, down = (in + 15u) / 16u;
     const qn_u32 blocks = across * down;
@@ -63,7 +63,7 @@ QN_FN void qn_move_sums(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_
     }
     QN_GLOBAL qn_i64 *mine = sums + (qn_u64)in * ld, *theirs = canonical + (qn_u64)in * out;
     const qn_u64 lanes = (qn_u64)qn_groups(0) * 256u;
-    for (qn_u64 o = (qn_u64)qn_group(0) * 256u + qn_lane(); o < ld; o += lanes) {
+    for (qn_u64 o = (qn_u64)qn_group(0) * 256u + qn_lane(); biases != 0u && o < ld; o += lanes) {
         if (inwards != 0u)
             mine[o] = o < out ? theirs[o] : 0;
         else if (o < out)
@@ -73,14 +73,14 @@ QN_FN void qn_move_sums(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_
 
 QN_KERNEL(256)
 qn_sums_out(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u64 weights, qn_u32 in,
-            qn_u32 out, qn_u64 offset) {
+            qn_u32 out, qn_u64 offset, qn_u32 biases) {
     QN_LOCAL qn_i64 block[16 * 17];
-    qn_move_sums(sums + weights, canonical + offset, in, out, 0u, block);
+    qn_move_sums(sums + weights, canonical + offset, in, out, biases, 0u, block);
 }
 
 QN_KERNEL(256)
 qn_sums_in(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u64 weights, qn_u32 in,
-           qn_u32 out, qn_u64 offset) {
+           qn_u32 out, qn_u64 offset, qn_u32 biases) {
     QN_LOCAL qn_i64 block[16 * 17];
-    qn_move_sums(sums + weights, canonical + offset, in, out, 1u, block);
+    qn_move_sums(sums + weights, canonical + offset, in, out, biases, 1u, block);
 }

@@ -30,26 +30,26 @@ QN_INLINE void qn_transpose_in(QN_GLOBAL qn_i64 *sums, QN_GLOBAL const qn_i64 *c
 
 QN_KERNEL(1)
 qn_sums_out_vector(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u64 weights, qn_u32 in,
-                   qn_u32 out, qn_u64 offset) {
+                   qn_u32 out, qn_u64 offset, qn_u32 biases) {
     const qn_u32 across = qn_ld(out) / 16u;
     const qn_u64 blocks = (qn_u64)across * ((in + 15u) / 16u);
     QN_GLOBAL const qn_i64 *from = sums + weights;
     QN_GLOBAL qn_i64 *to = canonical + offset;
     for (qn_u64 n = qn_group(0); n < blocks; n += qn_groups(0))
         qn_transpose_out(from, to, (qn_u32)(n / across) * 16u, (qn_u32)(n % across) * 16u, in, out);
-    for (qn_u32 o = 0u; qn_group(0) == 0u && o < out; ++o)
+    for (qn_u32 o = 0u; qn_group(0) == 0u && biases != 0u && o < out; ++o)
         to[(qn_u64)in * out + o] = from[(qn_u64)in * qn_ld(out) + o];
 }
 
 QN_KERNEL(1)
 qn_sums_in_vector(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u64 weights, qn_u32 in,
-                  qn_u32 out, qn_u64 offset) {
+                  qn_u32 out, qn_u64 offset, qn_u32 biases) {
     const qn_u32 across = qn_ld(out) / 16u;
     const qn_u64 blocks = (qn_u64)across * ((in + 15u) / 16u);
     QN_GLOBAL qn_i64 *to = sums + weights;
     QN_GLOBAL const qn_i64 *from = canonical + offset;
     for (qn_u64 n = qn_group(0); n < blocks; n += qn_groups(0))
         qn_transpose_in(to, from, (qn_u32)(n / across) * 16u, (qn_u32)(n % across) * 16u, in, out);
-    for (qn_u32 o = 0u; qn_group(0) == 0u && o < qn_ld(out); ++o)
+    for (qn_u32 o = 0u; qn_group(0) == 0u && biases != 0u && o < qn_ld(out); ++o)
         to[(qn_u64)in * qn_ld(out) + o] = o < out ? from[(qn_u64)in * out + o] : 0;
 }

@@ -29,6 +29,7 @@ typedef struct import {
     void *user;
     qn__module_names names;
     qn__module *named[QN__MAX_LAYERS]; /* the module of each name */
+    qn__module *of[QN__MAX_LAYERS];    /* and that of each layer */
 } import;
 
 static int is_vector(const qn__tensor_view *view, uint64_t size) {
@@ -43,7 +44,8 @@ static int fits_vector(const qn__tensor_view *view, uint64_t size) {
 static int fits_product(const qn__layer *l, const qn__module *m) {
     const qn__tensor_view *w = m->part[QN__PART_WEIGHT];
     if (!w || m->part[QN__PART_MEAN] || m->part[QN__PART_VARIANCE] ||
-        !fits_vector(m->part[QN__PART_BIAS], l->to.channels) || w->rows != l->to.channels)
+        !fits_vector(m->part[QN__PART_BIAS], l->to.channels) || w->rows != l->to.channels ||
+        (l->no_biases && m->part[QN__PART_BIAS]))
         return 0;
     /* A convolution whose window is the whole input is a dense layer. */
     if (l->kind == QN__LAYER_DENSE)
@@ -155,7 +157,8 @@ static qn_status take_module(import *i, uint32_t index, const qn__module *m, qn_
     const char *const *names = qn__layer_ops_of(l->kind)->names;
     if (l->depth) {
         take_weights(i, index, m->part[QN__PART_WEIGHT]);
-        take_vector(i, index, "bias", l->biases, l->to.channels, m->part[QN__PART_BIAS], 0.0f);
+        if (!l->no_biases)
+            take_vector(i, index, "bias", l->biases, l->to.channels, m->part[QN__PART_BIAS], 0.0f);
         return QN_OK;
     }
     for (uint32_t v = 0; v < l->vectors; ++v)
@@ -238,11 +241,14 @@ static void note_default(const qn__layer *l, const qn__module *m) {
     const int part = m->part[QN__PART_WEIGHT] ? QN__PART_BIAS : QN__PART_WEIGHT;
     const qn__tensor_view *any = qn__module_any(m);
     char text[300];
-    if (m->part[part] || (l->depth && l->kind != QN__LAYER_DENSE))
+    if (m->part[part] || l->no_biases || (l->depth && l->kind != QN__LAYER_DENSE))
         return;
-    snprintf(text, sizeof text, "\"%.*s.%s\" is not in the file: it is %d",
+    snprintf(text, sizeof text, "\"%.*s.%s\" is not in the file: %s",
              (int)(qn__module_size(any->name) < 200 ? qn__module_size(any->name) : 200), any->name,
-             part == QN__PART_BIAS ? "bias" : "weight", part != QN__PART_BIAS);
+             part == QN__PART_BIAS ? "bias" : "weight",
+             l->depth                ? "the layer gets \"nobias\""
+             : part == QN__PART_BIAS ? "it is 0"
+                                     : "it is 1");
     qn__device_tell(text);
 }
 
@@ -253,9 +259,29 @@ static qn_status refuse_unused(const import *i, qn_error *err) {
     return QN_OK;
 }
 
+/* Layers without biases in the file have none in the model, so that an export has the same tensors.
+ */
+static qn_status leave_biases_out(import *i, qn_error *err) {
+    for (uint32_t l = 0; l < i->recipe.network.layers; ++l)
+        if (i->layer[l].depth && !i->of[l]->part[QN__PART_BIAS])
+            i->recipe.network.layer[l].no_biases = 1;
+    qn__recipe_tidy(&i->recipe);
+    return qn__network_program(&i->recipe.network, qn__recipe_input(&i->recipe), i->layer,
+                               &i->parameters, err);
+}
+
+static qn_status take_modules(import *i, qn_error *err) {
+    qn_status status = leave_biases_out(i, err);
+    if (status == QN_OK && !(i->parameter = qn__alloc(i->parameters, sizeof(float), err)))
+        status = QN_MEMORY;
+    for (uint32_t l = 0; l < i->recipe.network.layers && status == QN_OK; ++l)
+        if (i->of[l])
+            status = take_module(i, l, i->of[l], err);
+    return status;
+}
+
 static qn_status map_names(import *i, qn_error *err) {
-    qn_status status = QN_OK;
-    for (uint32_t l = 0, n = 0; l < i->recipe.network.layers && status == QN_OK; ++l) {
+    for (uint32_t l = 0, n = 0; l < i->recipe.network.layers; ++l) {
         if (!has_parameters(&i->layer[l]))
             continue;
         qn__module *m = i->named[n++];
@@ -265,9 +291,9 @@ static qn_status map_names(import *i, qn_error *err) {
             return refuse_shape(i, l, m, err);
         m->used = 1;
         note_default(&i->layer[l], m);
-        status = take_module(i, l, m, err);
+        i->of[l] = m;
     }
-    return status == QN_OK ? refuse_unused(i, err) : status;
+    return refuse_unused(i, err);
 }
 
 static qn_status map_layers(import *i, qn_error *err) {
@@ -283,9 +309,7 @@ static qn_status map_layers(import *i, qn_error *err) {
             return refuse_layer(i, l, err);
         m->used = 1;
         note_order(i, &i->layer[l], m);
-        const qn_status status = take_module(i, l, m, err);
-        if (status != QN_OK)
-            return status;
+        i->of[l] = m;
     }
     return refuse_unused(i, err);
 }
@@ -319,10 +343,10 @@ static qn_status make_model(import *i, const qn_train_options *job, const qn_dat
     qn_status status = qn__state_dict_read(i->path, &i->state, err);
     if (status == QN_OK)
         status = make_recipe(i, job, like, err);
-    if (status == QN_OK && !(i->parameter = qn__alloc(i->parameters, sizeof(float), err)))
-        status = QN_MEMORY;
     if (status == QN_OK)
         status = map_layers(i, err);
+    if (status == QN_OK)
+        status = take_modules(i, err);
     if (status == QN_OK)
         note_skipped(i);
     qn__scale_numbers numbers = {0};

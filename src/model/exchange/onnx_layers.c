@@ -16,11 +16,13 @@ static qn__onnx_attribute pair(const char *name, const uint32_t value[2]) {
 }
 
 /* Weights and biases, whose names are written to `names` with a blank between. */
-static void add_product(qn__onnx_graph *g, const uint64_t *shape, char names[2 * QN__ONNX_NAME]) {
-    char weight[QN__ONNX_NAME], bias[QN__ONNX_NAME];
+static void add_product(qn__onnx_graph *g, const qn__layer *l, const uint64_t *shape,
+                        char names[2 * QN__ONNX_NAME]) {
+    char weight[QN__ONNX_NAME], bias[QN__ONNX_NAME] = "";
     add_tensor(g, "weight", shape, weight);
-    add_tensor(g, "bias", (const uint64_t[]){shape[0], 0}, bias);
-    snprintf(names, 2 * QN__ONNX_NAME, "%s %s", weight, bias);
+    if (!l->no_biases)
+        add_tensor(g, "bias", (const uint64_t[]){shape[0], 0}, bias);
+    snprintf(names, 2 * QN__ONNX_NAME, l->no_biases ? "%s" : "%s %s", weight, bias);
 }
 
 /* Rows of weights have the order of a flattened item (docs/exactness.md 16.9). */
@@ -28,7 +30,7 @@ static void add_dense(qn__onnx_graph *g, const qn__layer *l) {
     const qn__onnx_attribute transposed[] = {{.name = "transB", .value = {1}}, {.name = NULL}};
     char names[2 * QN__ONNX_NAME];
     qn__onnx_flatten(g);
-    add_product(g, (const uint64_t[]){l->out, l->depth, 0}, names);
+    add_product(g, l, (const uint64_t[]){l->out, l->depth, 0}, names);
     qn__onnx_step(g, "Gemm", names, "sum", transposed);
 }
 
@@ -47,7 +49,8 @@ static void add_conv(qn__onnx_graph *g, const qn__layer *l) {
         pair("strides", w->stride),
         {.name = NULL}};
     qn__onnx_unflatten(g, l->from);
-    add_product(g, (const uint64_t[]){l->to.channels, reads, w->kernel[0], w->kernel[1], 0}, names);
+    add_product(g, l, (const uint64_t[]){l->to.channels, reads, w->kernel[0], w->kernel[1], 0},
+                names);
     qn__onnx_step(g, "Conv", names, "sum", attributes);
 }
 

@@ -108,6 +108,8 @@ static void list_tensors(network_model *m) {
             weights->columns = qn__layer_reads(layer);
             memcpy(weights->taps, layer->window.kernel, sizeof weights->taps);
         }
+        if (layer->no_biases)
+            continue;
         snprintf(m->name[m->open.tensors], NAME_SIZE, "layer%u.bias", l);
         add_tensor(m, layer->to.channels, 0, m->filed + layer->biases);
     }
@@ -285,7 +287,7 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
         floats += qn__tensors_at(file, i)->count;
     uint64_t weighted = 0;
     for (uint32_t l = 0; l < recipe->network.layers; ++l)
-        weighted += layer[l].depth > 0 ? 2 : layer[l].vectors;
+        weighted += layer[l].depth ? 1u + !layer[l].no_biases : layer[l].vectors;
     if (qn__tensors_count(file) != weighted + scale + fill + offset + target ||
         floats != parameters + scale * scales + fill * recipe->features + 2 * offsets + target)
         return qn__model_refuse_file(err, path,

@@ -67,6 +67,10 @@ static void test_windows(void **state) {
     check_canonical("conv 8 3 pad 0 dilation 1x2 stride 2; dense 2",
                     "conv 8 3x3 stride 2 pad none dilation 1x2 none; dense 2 none");
     check_canonical("conv 8 2 pad none; dense 2", "conv 8 2x2 none; dense 2 none");
+    check_canonical(
+        "conv 8 3 NOBIAS stride 2 depthwise relu; dense 9 nobias; dense 2 nobias softmax",
+        "conv 8 3x3 stride 2 depthwise nobias relu; dense 9 nobias none; "
+        "dense 2 nobias softmax");
     check_canonical("maxpool 3 CEIL pad 1x1 stride 2; dense 2",
                     "maxpool 3x3 stride 2 pad 1 ceil; dense 2 none");
     check_canonical("avgpool 3 uncounted pad 0x1 ceil; avgpool 2 uncounted; dense 2",
@@ -214,7 +218,7 @@ static void test_refusals(void **state) {
     check_refused("dense 5 tanh relu", "\"relu\" does not belong here", 14,
                   "brackets hold what may be left out");
     check_refused("dense 5 dropout 0.5 tanh; dense 3", "\"tanh\" does not belong here", 21,
-                  "dense WIDTH [ACTIVATION] [dropout P]");
+                  "dense WIDTH [nobias] [ACTIVATION] [dropout P]");
 }
 
 static void test_refused_windows(void **state) {
@@ -232,6 +236,10 @@ static void test_refused_windows(void **state) {
     check_refused("conv 8 3 stride 0; dense 2", "invalid stride \"0\"", 17, "\"stride 2\"");
     check_refused("conv 8 3 stride 2 pad 1 stride 2; dense 2", "a layer has only one \"stride\"",
                   25, "take one of the two out");
+    check_refused("conv 8 3 nobias stride 2 nobias; dense 2", "a layer has only one \"nobias\"", 26,
+                  "take one of the two out");
+    check_refused("dense 8 relu nobias; dense 2", "\"nobias\" does not belong here", 14,
+                  "dense WIDTH [nobias]");
     check_refused("conv 8 3 pad some; dense 2", "invalid padding \"some\"", 14, "same");
     check_refused("conv 8 2 pad same; dense 2", "only an odd window has the padding \"same\"", 14,
                   "odd height");

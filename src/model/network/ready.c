@@ -32,18 +32,23 @@
 
 /* Residual networks for photographs (He et al. 2015, table 1) as torchvision has them: in a block
  * of three convolutions that of 3x3 has the stride. */
-#define STEM NORMED("64", "7x7 stride 2") " relu; maxpool 3 stride 2 pad 1"
+#define PLAIN(N, KERNEL) "conv " N " " KERNEL " nobias; batchnorm"
+#define PLAIN_BLOCK(N) "; residual { " PLAIN(N, "3x3") " relu; " PLAIN(N, "3x3") " } relu"
+#define PLAIN_HALF(N)                                                                              \
+    "; residual { " PLAIN(N, "3x3 stride 2") " relu; " PLAIN(N, "3x3") " | " PLAIN(                \
+        N, "1x1 stride 2") " } relu"
+#define STEM PLAIN("64", "7x7 stride 2") " relu; maxpool 3 stride 2 pad 1"
 #define THREE(TEXT) TEXT TEXT TEXT
 #define FOUR(TEXT) TWO(TEXT) TWO(TEXT)
 #define BASIC(A, B, C, D)                                                                          \
-    STEM A(BLOCK("64")) HALF("128") B(BLOCK("128")) HALF("256") C(BLOCK("256")) HALF("512")        \
-        D(BLOCK("512")) "; globalpool"
+    STEM A(PLAIN_BLOCK("64")) PLAIN_HALF("128") B(PLAIN_BLOCK("128")) PLAIN_HALF("256")            \
+        C(PLAIN_BLOCK("256")) PLAIN_HALF("512") D(PLAIN_BLOCK("512")) "; globalpool"
 #define ONE(TEXT) TEXT
 #define FIVE(TEXT) FOUR(TEXT) TEXT
 #define NARROWED(N, M, STRIDE)                                                                     \
-    "; residual { " NORMED(N, "1x1") " relu; " NORMED(N, "3x3" STRIDE) " relu; " NORMED(M, "1x1")
+    "; residual { " PLAIN(N, "1x1") " relu; " PLAIN(N, "3x3" STRIDE) " relu; " PLAIN(M, "1x1")
 #define DEEP(N, M) NARROWED(N, M, "") " } relu"
-#define DEEP_FIRST(N, M, STRIDE) NARROWED(N, M, STRIDE) " | " NORMED(M, "1x1" STRIDE) " } relu"
+#define DEEP_FIRST(N, M, STRIDE) NARROWED(N, M, STRIDE) " | " PLAIN(M, "1x1" STRIDE) " } relu"
 #define RESNET50                                                                                   \
     STEM DEEP_FIRST("64", "256", "") TWO(DEEP("64", "256")) DEEP_FIRST("128", "512", " stride 2")  \
         THREE(DEEP("128", "512")) DEEP_FIRST("256", "1024", " stride 2") FIVE(DEEP("256", "1024")) \
@@ -52,18 +57,18 @@
 /* MobileNetV2 (Sandler et al. 2018, table 2): blocks that widen six times, with a shortcut where
  * the shape stays. */
 #define WIDENED(WIDE, STRIDE, OUT)                                                                 \
-    NORMED(WIDE, "1x1")                                                                            \
-    " relu6; " NORMED(WIDE, "3x3 " STRIDE "depthwise") " relu6; " NORMED(OUT, "1x1")
+    PLAIN(WIDE, "1x1")                                                                             \
+    " relu6; " PLAIN(WIDE, "3x3 " STRIDE "depthwise") " relu6; " PLAIN(OUT, "1x1")
 #define CHANGE(WIDE, STRIDE, OUT) "; " WIDENED(WIDE, STRIDE, OUT)
 #define KEEP(N, WIDE) "; residual { " WIDENED(WIDE, "", N) " }"
 #define MOBILENETV2                                                                                \
-    NORMED("32", "3x3 stride 2")                                                                   \
-    " relu6; " NORMED("32", "3x3 depthwise") " relu6; " NORMED("16", "1x1")                        \
+    PLAIN("32", "3x3 stride 2")                                                                    \
+    " relu6; " PLAIN("32", "3x3 depthwise") " relu6; " PLAIN("16", "1x1")                          \
         CHANGE("96", "stride 2 ", "24") KEEP("24", "144") CHANGE("144", "stride 2 ", "32")         \
             TWO(KEEP("32", "192")) CHANGE("192", "stride 2 ", "64") THREE(KEEP("64", "384"))       \
                 CHANGE("384", "", "96") TWO(KEEP("96", "576")) CHANGE("576", "stride 2 ", "160")   \
                     TWO(KEEP("160", "960"))                                                        \
-                        CHANGE("960", "", "320") "; " NORMED("1280", "1x1") " relu6; globalpool"
+                        CHANGE("960", "", "320") "; " PLAIN("1280", "1x1") " relu6; globalpool"
 
 /* Squeeze-and-excitation (Hu et al. 2018): each channel times a factor from the means of all. */
 #define SQUEEZED(FEW, FIRST, WIDE, LAST)                                                           \
@@ -73,7 +78,7 @@
 /* clang-format off */
 
 /* MobileNetV3-Small (Howard et al. 2019, table 2); eps and momentum are those of torchvision. */
-#define EXACTLY(N, KERNEL) "conv " N " " KERNEL "; batchnorm eps 0.001 momentum 0.01"
+#define EXACTLY(N, KERNEL) "conv " N " " KERNEL " nobias; batchnorm eps 0.001 momentum 0.01"
 #define HARD(WIDE, WINDOW, FEW, OUT)                                                               \
     EXACTLY(WIDE, "1x1")                                                                           \
     " hardswish; " EXACTLY(WIDE, WINDOW " depthwise") " hardswish" SQUEEZED(                       \
@@ -97,14 +102,14 @@
 
 /* EfficientNet-B0 (Tan and Le 2019, table 1) as torchvision has it, without its stochastic depth. */
 #define SMOOTH(WIDE, WINDOW, FEW, OUT)                                                             \
-    NORMED(WIDE, "1x1") " silu; " NORMED(WIDE, WINDOW " depthwise") " silu"                        \
-    SQUEEZED(FEW, "silu", WIDE, "sigmoid") "; " NORMED(OUT, "1x1")
+    PLAIN(WIDE, "1x1") " silu; " PLAIN(WIDE, WINDOW " depthwise") " silu"                        \
+    SQUEEZED(FEW, "silu", WIDE, "sigmoid") "; " PLAIN(OUT, "1x1")
 #define SMOOTH_CHANGE(WIDE, WINDOW, FEW, OUT) "; " SMOOTH(WIDE, WINDOW, FEW, OUT)
 #define SMOOTH_KEEP(WIDE, WINDOW, FEW, N) "; residual { " SMOOTH(WIDE, WINDOW, FEW, N) " }"
-#define SMOOTH_STEM NORMED("32", "3x3 stride 2") " silu; " NORMED("32", "3x3 depthwise") " silu"
-#define SMOOTH_LAST "; " NORMED("1280", "1x1") " silu; globalpool"
+#define SMOOTH_STEM PLAIN("32", "3x3 stride 2") " silu; " PLAIN("32", "3x3 depthwise") " silu"
+#define SMOOTH_LAST "; " PLAIN("1280", "1x1") " silu; globalpool"
 #define EFFICIENTNET                                                                               \
-    SMOOTH_STEM SQUEEZED("8", "silu", "32", "sigmoid") "; " NORMED("16", "1x1")                    \
+    SMOOTH_STEM SQUEEZED("8", "silu", "32", "sigmoid") "; " PLAIN("16", "1x1")                    \
     SMOOTH_CHANGE("96", "3x3 stride 2", "4", "24") SMOOTH_KEEP("144", "3x3", "6", "24")            \
     SMOOTH_CHANGE("144", "5x5 stride 2", "6", "40") SMOOTH_KEEP("240", "5x5", "10", "40")          \
     SMOOTH_CHANGE("240", "3x3 stride 2", "10", "80") TWO(SMOOTH_KEEP("480", "3x3", "20", "80"))    \

@@ -57,13 +57,14 @@ void qn__initial_parameters(const qn__layer *layer, uint32_t layers, qn__init in
             continue;
         if (init == QN__INIT_ZERO) {
             memset(parameter + layer[l].weights, 0,
-                   (layer[l].depth + (size_t)1) * layer[l].to.channels * sizeof *parameter);
+                   (size_t)(qn__layer_end(&layer[l]) - layer[l].weights) * sizeof *parameter);
             continue;
         }
         const float limit = limit_of(&layer[l], init);
         for (uint32_t o = 0; o < layer[l].to.channels; ++o)
             fill_row(parameter + layer[l].weights + (uint64_t)o * layer[l].depth, layer[l].depth, l,
                      o, seed, limit);
-        memset(parameter + layer[l].biases, 0, (size_t)layer[l].to.channels * sizeof *parameter);
+        memset(parameter + layer[l].biases, 0,
+               (size_t)qn__layer_biases(&layer[l]) * sizeof *parameter);
     }
 }

@@ -105,6 +105,8 @@ int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     qn__cpu_sums_space buffer;
     qn__cpu_sums s = {.narrow = buffer.narrow, .wide = buffer.wide, .partial = buffer.partial};
     int bad = 0;
+    if (l->layer->no_biases)
+        return 0;
     s.kind = QN__SUMS_INT64;
     s.shift = 0;
     s.update = pass->update;

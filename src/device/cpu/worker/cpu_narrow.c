@@ -30,6 +30,11 @@ static size_t sums_of(const qn__cpu_layer *l) {
     return (size_t)l->layer->out * (l->in_panels + 1) * QN__PANEL;
 }
 
+/* Those of parameters. */
+static size_t counted_of(const qn__cpu_layer *l) {
+    return sums_of(l) - (l->layer->no_biases ? l->layer->out * QN__PANEL : 0);
+}
+
 size_t qn__cpu_narrow_space(const qn__worker *w) { return sums_of(&w->layer[0]); }
 
 /* Rows of a tile, with those that fill its last lanes. */
@@ -74,7 +79,7 @@ static int add_partials(const qn__cpu_pass *pass, qn__cpu_items inputs, const fl
     for (uint32_t i = 0; i < items; i += grain) {
         w->kernels->outer_few(items - i < grain ? items - i : grain, w->layer[0].layer->out,
                               &inputs, errors + i, tile_rows(w), partial);
-        bad |= qn__cpu_add_partials(w, 1, sums_of(&w->layer[0]), partial, sums);
+        bad |= qn__cpu_add_partials(w, 1, counted_of(&w->layer[0]), partial, sums);
         inputs.at += grain * inputs.row;
     }
     return bad;

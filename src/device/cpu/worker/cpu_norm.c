@@ -352,7 +352,7 @@ static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     l->norm.rest = qn__cpu_carve(a, 1, row);
     for (uint32_t v = 0; v < l->vectors; ++v)
         l->norm.partial[v] = qn__cpu_carve(a, grains, row);
-    if (l->norm.sums_at && qn__cpu_norm_passes_all(w, l) && l->below->taps)
+    if (l->norm.sums_at && qn__cpu_norm_passes_all(w, l) && qn__layer_biases(l->below->layer))
         l->below->bias_partials = qn__cpu_carve(a, grains, row);
 }
 

@@ -623,9 +623,9 @@ typedef struct qn__cpu_piece {
     int running; /* 1: running averages */
 } qn__cpu_piece;
 
-/* Those of a panel of outputs: `index` is below vectors * vector_pixels. */
+/* Those of a panel of outputs: `index` is below it. Biases that are no parameters stay +0. */
 static inline uint32_t qn__cpu_pieces(const qn__cpu_layer *layer) {
-    return layer->vectors * layer->vector_pixels;
+    return layer->layer->no_biases ? 0 : layer->vectors * layer->vector_pixels;
 }
 qn__cpu_piece qn__cpu_piece_at(const qn__cpu_layer *layer, uint32_t panel, uint32_t index);
 
