@@ -40,7 +40,8 @@ static const synonym synonyms[] = {
     {"classweights balanced balance scaleposweight posweight isunbalance autoclassweights",
      "class-weight", "such as --class-weight balanced"},
     {"augmentation dataaugmentation aug transform transforms randomcrop hflip randomflip cutout "
-     "randaugment autoaugment",
+     "randaugment autoaugment randomresizedcrop resizedcrop colorjitter colourjitter rotation "
+     "randomrotation gaussianblur",
      "augment", "such as --augment \"pad 4; crop; flip\""},
     {"shuffle noshuffle", NULL, "each epoch has an order of its own, which --seed decides"},
     {"metrics metric evalmetric", NULL, "loss and accuracy are reported for each of the --epochs"},

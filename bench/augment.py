@@ -16,7 +16,8 @@ import tempfile
 import common
 
 EPOCHS, IMAGES = 10, 10000
-WORDS = ["", "flip", "pad 4; crop", "cutout 8", "pad 4; crop; flip; cutout 8"]
+WORDS = ["", "resizedcrop", "rotate 15 bilinear", "blur 5",
+         "jitter brightness 0.4 contrast 0.4 saturation 0.4 hue 0.1", "flip", "pad 4; crop", "cutout 8", "pad 4; crop; flip; cutout 8"]
 
 
 def trained(data, words, threads, model):

@@ -15,6 +15,7 @@ import augment  # noqa: E402
 
 MODEL = "conv 4 3x3 stride 2 relu; dense 3 softmax"
 WORDS = "pad 2; crop; flip; cutout 3"
+NEW_WORDS = "cutout 3; resizedcrop scale 0.01 1; flip; jitter hue 0.5 saturation 1 contrast 1 brightness 1; rotate 90; blur 13"
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_a_resumed_run_and_a_replay(run_quern, images, kind):
 def test_only_training_items_change(run_quern, images):
     """The losses of a validation set do not tell of words that a run did not train with."""
     losses = []
-    for more in ([], ["--augment", WORDS]):
+    for more in ([], ["--augment", NEW_WORDS]):
         done = run_quern("train", "--data", images / "bytes.npz", "--shape", "3x9x7", "--model", MODEL,
                          "--valid", "0.3", "--scale", "unit", "--epochs", "1", "--lr", "1e-30", *more,
                          "--json", "-o", images / "m")
@@ -69,12 +70,19 @@ def test_only_training_items_change(run_quern, images):
     (["--augment", "flip; turn"], ["augmentation, column 7", 'unknown word "turn"']),
     (["--augment", "pad 7; crop"], ["too much for images of 9x7", "use 6 at most", "--augment"]),
     (["--augment", "cutout 8"], ["too much for images of 9x7", "use 7 at most"]),
+    (["--augment", "blur 15"], ["too much for images of 9x7", "use 13 at most"]),
+    (["--augment", "jitter"], ["augmentation, column 1", "changes nothing", "hue 0.1"]),
+    (["--shape", "21x9x1", "--augment", "jitter hue 0.1"], ["red, green and blue", "21 channels", "brightness"]),
+    (["--data", "floats.npz", "--scale", "standard", "--augment", "flip; rotate 9"],
+     ["not all whole numbers", "use pad, crop, flip and cutout", "--augment"]),
     (["--model", "dense 3 softmax", "--augment", "flip"], ["no pixels", "--augment", "--shape"]),
 ])
 def test_nonsense_is_refused(run_quern, images, more, says):
     shape = [] if "--model" in more else ["--shape", "3x9x7", "--model", MODEL]
-    done = run_quern("train", "--data", images / "bytes.npz", *shape, *more,
-                     "-o", images / "m", status=2)
+    more = [images / word if word == "floats.npz" else word for word in more]
+    data = [] if "--data" in more else ["--data", images / "bytes.npz"]
+    shape = shape[2:] if "--shape" in more else shape
+    done = run_quern("train", *data, *shape, *more, "-o", images / "m", status=2)
     for words in says:
         assert words in done.stderr
 
@@ -110,16 +118,17 @@ def test_scaling_of_channels_is_kept_or_refused(run_quern, images):
     assert 'the scaling "channel" is for images' in done.stderr and "--shape" in done.stderr
 
 
-def test_sheet_shows_what_training_sees(run_quern, images):
+@pytest.mark.parametrize("words", [WORDS, NEW_WORDS, "rotate 180 bilinear fill 99"])
+def test_sheet_shows_what_training_sees(run_quern, images, words):
     """A row is the first image of a class, and the oracle's in 15 epochs with seed 1."""
     file = images / "bytes.npz"
-    run_quern("data", "info", file, "--shape", "3x9x7", "--sheet", images / "s.png", "--augment", WORDS)
+    run_quern("data", "info", file, "--shape", "3x9x7", "--sheet", images / "s.png", "--augment", words)
     sheet = np.asarray(Image.open(images / "s.png"))
     values, labels = np.load(file)["X"], np.load(file)["y"]
     want = np.full((2 + 3 * 11, 2 + 16 * 9, 3), 255, np.uint8)
     for kind in range(3):
         item = int(np.argmax(labels == kind))
-        drawn = [values[item:item + 1]] + [augment.values(WORDS, values, (3, 9, 7), 1, epoch, [item])
+        drawn = [values[item:item + 1]] + [augment.values(words, values, (3, 9, 7), 1, epoch, [item])
                                            for epoch in range(15)]
         for i, picture in enumerate(drawn):
             want[2 + 11 * kind:11 + 11 * kind, 2 + 9 * i:9 + 9 * i] = picture.reshape(3, 9, 7).transpose(1, 2, 0)

@@ -204,7 +204,7 @@ typedef struct qn_train_options {
                         shortened to it; 0: none */
     const char *augment; /* what is done to training items that are images, anew in each epoch:
                             "pad 4; crop; flip; cutout 8", words in the order in which they act.
-                            docs/images.md describes them; NULL or "": nothing */
+                            docs/images.md describes them and others; NULL or "": nothing */
     /* "lbfgs" computes the gradient over all training items in each iteration, and `epochs` is the
      * greatest number of iterations. It takes no option about steps or learning rates: `batch`,
      * `learning_rate`, `momentum`, `schedule`, `warmup`, `clip`, `smoothing`, `augment`. It

@@ -332,13 +332,22 @@ static void augment_some(test_case *c) {
     }
     a->shape = picture;
     if (drawn & 1) {
-        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_PAD, 1 + below(c, 3)};
-        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_CROP, 0};
+        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_PAD, 1 + below(c, 3), {0}};
+        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_CROP, 0, {0}};
     }
     if (drawn & 2)
-        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_CUTOUT, 1 + below(c, 4)};
+        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_CUTOUT, 1 + below(c, 4), {0}};
+    if (c->feed.type == QN__ELEMENT_U8 && below(c, 2)) {
+        const uint32_t side = picture.height < picture.width ? picture.height : picture.width;
+        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_RESIZED_CROP, 0, {0.1f, 1, 0.5f, 2}};
+        a->word[a->words++] =
+            (qn__augment_word){QN__AUGMENT_ROTATE, 0, {90, (float)(drawn & 1), 7}};
+        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_JITTER, 0, {0.5f, 0.5f}};
+        if (side > 2)
+            a->word[a->words++] = (qn__augment_word){QN__AUGMENT_BLUR, 5, {0.5f, 2}};
+    }
     if ((drawn & 4) || a->words == 0)
-        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_FLIP, 0};
+        a->word[a->words++] = (qn__augment_word){QN__AUGMENT_FLIP, 0, {0}};
     c->program.augment = a;
     snprintf(c->text + at, sizeof c->text - at, "; augmented %ux%ux%u by %u words",
              picture.channels, picture.height, picture.width, a->words);

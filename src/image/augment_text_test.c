@@ -16,6 +16,12 @@ static void test_forms(void **state) {
         {"  PAD 4 ;crop;\n Flip ; cutout\t08;", "pad 4; crop; flip; cutout 8"},
         {"cutout 4096", "cutout 4096"},
         {"flip;pad 1;cutout 2;crop", "flip; pad 1; cutout 2; crop"},
+        {"ResizedCrop; jitter hue .10 brightness 0.5; rotate 015 fill 3 BILINEAR; blur 5",
+         "resizedcrop; jitter brightness 0.5 hue 0.1; rotate 15 bilinear fill 3; blur 5"},
+        {"resizedcrop ratio 0.5 2 scale 0.08 1; rotate 0.5 fill -0; blur 63 sigma 0.1 2;flip",
+         "resizedcrop ratio 0.5 2; rotate 0.5; blur 63; flip"},
+        {"blur 3 sigma 1 1; pad 1; flip; crop; jitter contrast 1 saturation 0",
+         "blur 3 sigma 1 1; pad 1; flip; crop; jitter contrast 1"},
         {"", ""},
         {" ", ""},
     };
@@ -52,7 +58,30 @@ static void test_refused(void **state) {
         {"pad 4; crop 28", "\"crop\" takes no number", "images keep their size", 13},
         {"flip two", "separated by semicolons", "pad 4; crop", 6},
         {"flip cutout 8", "separated by semicolons", "pad 4; crop", 6},
-        {"flip; rotate 10", "unknown word \"rotate\"", "pad N", 7},
+        {"flip; turn 10", "unknown word \"turn\"", "pad N", 7},
+        {"flip; rotate", "a number is missing after \"rotate\"", "\"rotate 15\"", 13},
+        {"rotate 181", "invalid number \"181\"", "to 180", 8},
+        {"rotate 9 fill 2.5", "invalid number \"2.5\"", "whole number from 0 to 255", 15},
+        {"rotate 9 fill", "missing after \"fill\"", "whole number", 14},
+        {"rotate 9 nearest", "unknown parameter \"nearest\"", "may stand bilinear, fill;", 10},
+        {"rotate 9 bilinear bilinear", "twice", "once", 19},
+        {"jitter", "\"jitter\" changes nothing", "brightness 0.4", 1},
+        {"flip; jitter hue 0", "changes nothing", "brightness 0.4", 7},
+        {"jitter hue 0.6", "invalid number \"0.6\"", "0 to 0.5", 12},
+        {"jitter 0.4", "a number without a name \"0.4\"", "may stand brightness, contrast", 8},
+        {"resizedcrop 224", "a number without a name \"224\"", "may stand scale, ratio", 13},
+        {"resizedcrop scale 0.5", "missing after \"scale\"", "two numbers", 22},
+        {"resizedcrop scale 0.5 0.4", "invalid number \"0.4\"", "the smaller first", 23},
+        {"resizedcrop scale 0 1", "invalid number \"0\"", "from 0.000001", 19},
+        {"resizedcrop ratio nan 1", "invalid number \"nan\"", "0.01 to 100", 19},
+        {"randomresizedcrop", "unknown word", "did you mean \"resizedcrop\"?", 1},
+        {"colorjitter", "unknown word", "did you mean \"jitter\"?", 1},
+        {"blur", "number of taps is missing", "an odd number from 3 to 63", 5},
+        {"blur 4", "invalid number of taps \"4\"", "\"blur 5\"", 6},
+        {"blur 65", "invalid number of taps", "to 63", 6},
+        {"blur 5 3", "a number without a name \"3\"", "may stand sigma;", 8},
+        {"pad 2; blur 3; crop", "\"blur\" stands between pad and crop", "before pad", 8},
+        {"pad 2; crop; blur 3; rotate 4; blur 3", "twice", "once", 32},
         {";", "no word before \";\"", "pad N", 1},
         {"flip;;cutout 2", "no word before \";\"", "pad N", 6},
         {"hflip", "unknown word \"hflip\"", "did you mean \"flip\"?", 1},
@@ -87,6 +116,9 @@ static void test_shapes(void **state) {
         {"cutout 4; flip", 4, 5, NULL},
         {"flip; cutout 5", 4, 5, "use 4 at most"},
         {"flip; cutout 1", 1, 1, NULL},
+        {"blur 7", 4, 9, NULL},
+        {"blur 9", 4, 9, "use 7 at most"},
+        {"flip; blur 3", 1, 9, "leave it out"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
@@ -103,8 +135,24 @@ static void test_shapes(void **state) {
     }
 }
 
+/* Saturation and hue are those of three channels. */
+static void test_channels(void **state) {
+    static const char *const texts[] = {"jitter saturation 1", "jitter brightness 1 hue 0.5"};
+    (void)state;
+    for (int i = 0; i < 2; ++i)
+        for (uint32_t channels = 1; channels <= 4; ++channels) {
+            qn__augment a;
+            qn_error err = {0};
+            assert_int_equal(qn__augment_parse(texts[i], &a, NULL), QN_OK);
+            a.shape = (qn__shape){channels, 5, 5, QN__PICTURE};
+            assert_int_equal(qn__augment_check(&a, &err), channels == 3 ? QN_OK : QN_USAGE);
+            assert_true(channels == 3 || strstr(err.what, i ? "jitter hue" : "jitter saturation"));
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_shapes)};
+                                       cmocka_unit_test(test_shapes),
+                                       cmocka_unit_test(test_channels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

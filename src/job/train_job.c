@@ -16,6 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static qn_status refuse_floats(qn_error *err) {
+    qn__fail(err, QN_USAGE,
+             "\"resizedcrop\", \"jitter\", \"rotate\" and \"blur\" are for bytes; the data's "
+             "values are not all whole numbers from 0 to 255");
+    qn__at(err, "`train.augment`");
+    return qn__remedy(err, QN_USAGE, "use pad, crop, flip and cutout alone");
+}
+
 static qn_status make_program(qn__train_job *job, qn_error *err) {
     const qn__recipe *r = &job->recipe;
     qn__program *p = &job->program;
@@ -37,6 +45,8 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     p->inverse = job->inverse;
     job->augment = qn__recipe_augment(r);
     p->augment = job->augment.words ? &job->augment : NULL;
+    if (qn__augment_makes_bytes(&job->augment) && job->items.train->type != QN_U8)
+        return refuse_floats(err);
     const int full = r->optimizer == QN__OPT_LBFGS;
     const uint64_t step = full || items < r->batch ? items : r->batch;
     p->grain = r->grain < step ? r->grain : (uint32_t)step;

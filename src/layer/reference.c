@@ -31,7 +31,8 @@ typedef struct kept {
 
 struct qn__reference {
     const qn__program *program;
-    char *values; /* of an augmented item */
+    char *values; /* of an augmented item, and working memory for it */
+    void *augment_space;
     /* The state of the current item. Where a layer goes over whole grains (17.8) each item of a
      * grain has one, and the layers are computed at the end of the grain. */
     float *x; /* in[0]: the scaled input */
@@ -124,11 +125,12 @@ static qn_status make(const qn__program *p, int gradients, qn__reference **out, 
     r->item = qn__alloc(r->states, sizeof *r->item, err);
     r->weight = qn__alloc(r->states, sizeof *r->weight, err);
     r->values = qn__alloc(p->augment ? p->layer[0].in : 1, sizeof(float), err);
+    r->augment_space = qn__alloc(p->augment ? qn__augment_space(p->augment) + 1 : 1, 1, err);
     r->e = qn__alloc(widest(p), sizeof *r->e, err);
     r->f = qn__alloc(widest(p), sizeof *r->f, err);
     r->sums = qn__alloc(widest(p), sizeof *r->sums, err);
-    int whole =
-        r->values && r->all_x && r->all_made && r->item && r->weight && r->e && r->f && r->sums;
+    int whole = r->values && r->augment_space && r->all_x && r->all_made && r->item && r->weight &&
+                r->e && r->f && r->sums;
     if (whole && gradients) {
         r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
         r->units = qn__alloc(p->parameters, sizeof *r->units, err);
@@ -167,6 +169,7 @@ void qn__reference_destroy(qn__reference *r) {
         qn__free(m->dropped);
     }
     qn__free(r->values);
+    qn__free(r->augment_space);
     qn__free(r->e);
     qn__free(r->f);
     qn__free(r->sums);
@@ -636,9 +639,8 @@ static qn__reference_item augmented(const qn__reference *r, const qn__reference_
     qn__reference_item out = *item;
     if (!p->augment)
         return out;
-    const qn__augment_view view = qn__augment_view_of(p->augment, p->seed, epoch, item->number);
-    qn__augment_values(p->augment, &view, qn__element_of(item->type)->size, item->values,
-                       r->values);
+    qn__augment_item(p->augment, p->seed, epoch, item->number, qn__element_of(item->type)->size,
+                     item->values, r->values, r->augment_space);
     out.values = r->values;
     return out;
 }

@@ -1,5 +1,6 @@
 #include "num/augment.h"
 
+#include "num/augment_words.h"
 #include "num/philox.h"
 #include <string.h>
 
@@ -51,23 +52,23 @@ static void put_before(const stage *s, qn__augment_word word, qn__augment_view *
     case QN__AUGMENT_CUTOUT:
         cut(s, word.size, view, size);
         break;
-    case QN__AUGMENT_KINDS:
+    default: /* of those that make new bytes */
         break;
     }
 }
 
 /* From the last word to the first: a word changes where the view looks in the picture before it.
  */
-qn__augment_view qn__augment_view_of(const qn__augment *augment, uint64_t seed, uint32_t epoch,
-                                     uint64_t item) {
+qn__augment_view qn__augment_view_of(const qn__augment *augment, uint32_t begin, uint32_t end,
+                                     uint64_t seed, uint32_t epoch, uint64_t item) {
     const int64_t size[2] = {augment->shape.height, augment->shape.width};
     stage s = {{size[0], size[1]}, {0}};
     qn__augment_view view = {0};
     for (uint32_t quad = 0; quad < ELEMENTS / 4; ++quad)
         qn__words(seed, QN__PURPOSE_AUGMENT, 0, epoch, item, quad, s.drawn + 4 * quad);
-    for (uint32_t i = augment->words; i-- > 0;) {
+    for (uint32_t i = end; i-- > begin;) {
         int64_t pad = 0;
-        for (uint32_t j = 0; j < i; ++j) {
+        for (uint32_t j = begin; j < i; ++j) {
             const qn__augment_word earlier = augment->word[j];
             pad = earlier.kind == QN__AUGMENT_PAD    ? earlier.size
                   : earlier.kind == QN__AUGMENT_CROP ? 0
@@ -99,8 +100,8 @@ static void mirror(size_t size, const void *last, size_t count, void *to) {
             memcpy(out + 4 * i, from - 4 * i, 4);
 }
 
-void qn__augment_values(const qn__augment *augment, const qn__augment_view *view, size_t size,
-                        const void *from, void *to) {
+static void show(const qn__augment *augment, const qn__augment_view *view, size_t size,
+                 const void *from, void *to) {
     const int64_t height = augment->shape.height, width = augment->shape.width;
     const size_t line = (size_t)width * size;
     int64_t at[2];
@@ -125,5 +126,61 @@ void qn__augment_values(const qn__augment *augment, const qn__augment_view *view
             if (y >= view->cut[0][0] && y < view->cut[0][1])
                 memset(out + view->cut[1][0] * size, 0, cut * size);
         }
+    }
+}
+
+/* Where the run of words that begins at `first` and makes one copy of the picture ends. */
+static uint32_t end_of_run(const qn__augment *a, uint32_t first) {
+    uint32_t end = first;
+    while (end < a->words && a->word[end].kind < QN__AUGMENT_VIEWS)
+        ++end;
+    return end > first ? end : first + 1;
+}
+
+static uint32_t count_runs(const qn__augment *a) {
+    uint32_t runs = 0;
+    for (uint32_t i = 0; i < a->words; i = end_of_run(a, i))
+        ++runs;
+    return runs;
+}
+
+int qn__augment_makes_bytes(const qn__augment *a) {
+    for (uint32_t i = 0; i < a->words; ++i)
+        if (a->word[i].kind >= QN__AUGMENT_VIEWS)
+            return 1;
+    return 0;
+}
+
+/* Lines of a word, and where there is more than one run the picture between two. */
+size_t qn__augment_space(const qn__augment *a) {
+    if (!qn__augment_makes_bytes(a))
+        return 0;
+    return qn__augment_lines(a->shape) + (count_runs(a) > 1 ? qn__shape_volume(a->shape) : 0);
+}
+
+/* Copies alternate between the spare picture and the result, and the last one is the result. */
+void qn__augment_item(const qn__augment *a, uint64_t seed, uint32_t epoch, uint64_t item,
+                      size_t size, const void *from, void *to, void *space) {
+    static void (*const word[])(const qn__augment_picture *, const qn__augment_word *,
+                                const uint8_t *, uint8_t *) = {
+        [QN__AUGMENT_RESIZED_CROP] = qn__augment_resized_crop,
+        [QN__AUGMENT_JITTER] = qn__augment_jitter,
+        [QN__AUGMENT_ROTATE] = qn__augment_rotate,
+        [QN__AUGMENT_BLUR] = qn__augment_blur,
+    };
+    const qn__augment_picture picture = {a->shape, epoch, seed, item, space};
+    uint32_t left = count_runs(a);
+    if (left == 0)
+        memcpy(to, from, qn__shape_volume(a->shape) * size);
+    for (uint32_t i = 0, end; i < a->words; i = end) {
+        void *next = --left % 2 ? (char *)space + qn__augment_lines(a->shape) : to;
+        end = end_of_run(a, i);
+        if (a->word[i].kind >= QN__AUGMENT_VIEWS) {
+            word[a->word[i].kind](&picture, &a->word[i], from, next);
+        } else {
+            const qn__augment_view view = qn__augment_view_of(a, i, end, seed, epoch, item);
+            show(a, &view, size, from, next);
+        }
+        from = next;
     }
 }

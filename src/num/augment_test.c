@@ -76,7 +76,7 @@ static picture word_by_word(const qn__augment *a, picture now, uint64_t item, ui
         case QN__AUGMENT_CUTOUT:
             now = cut(&now, below(item, epoch, 4, height), below(item, epoch, 5, width), size);
             break;
-        case QN__AUGMENT_KINDS:
+        default:
             break;
         }
     }
@@ -94,9 +94,8 @@ static void check(const qn__augment *a, uint64_t item, uint32_t epoch) {
         bytes[k] = (uint8_t)(k + 1);
         now.pixel[k / (height * width)][k / width % height][k % width] = floats[k];
     }
-    const qn__augment_view view = qn__augment_view_of(a, 7, epoch, item);
-    qn__augment_values(a, &view, sizeof *floats, floats, as_floats);
-    qn__augment_values(a, &view, 1, bytes, as_bytes);
+    qn__augment_item(a, 7, epoch, item, sizeof *floats, floats, as_floats, NULL);
+    qn__augment_item(a, 7, epoch, item, 1, bytes, as_bytes, NULL);
     now = word_by_word(a, now, item, epoch);
     assert_int_equal(now.height, height);
     assert_int_equal(now.width, width);
@@ -128,7 +127,8 @@ static void test_orders(void **state) {
             a.word[i] = (qn__augment_word){(qn__augment_kind)kind,
                                            kind == QN__AUGMENT_PAD      ? 1 + (uint32_t)order % PAD
                                            : kind == QN__AUGMENT_CUTOUT ? 1 + (uint32_t)order % 7
-                                                                        : 0};
+                                                                        : 0,
+                                           {0}};
             seen |= 1 << kind;
             pad = kind == QN__AUGMENT_PAD ? i : pad;
             crop = kind == QN__AUGMENT_CROP ? i : crop;
@@ -146,13 +146,13 @@ static void test_alone(void **state) {
     (void)state;
     check_some(&a);
     a.words = 1;
-    a.word[0] = (qn__augment_word){QN__AUGMENT_FLIP, 0};
+    a.word[0] = (qn__augment_word){.kind = QN__AUGMENT_FLIP};
     check_some(&a);
-    a.word[0] = (qn__augment_word){QN__AUGMENT_CUTOUT, 6};
+    a.word[0] = (qn__augment_word){.kind = QN__AUGMENT_CUTOUT, .size = 6};
     check_some(&a);
     a.words = 2;
-    a.word[0] = (qn__augment_word){QN__AUGMENT_PAD, 3};
-    a.word[1] = (qn__augment_word){QN__AUGMENT_CROP, 0};
+    a.word[0] = (qn__augment_word){.kind = QN__AUGMENT_PAD, .size = 3};
+    a.word[1] = (qn__augment_word){.kind = QN__AUGMENT_CROP};
     check_some(&a);
 }
 
@@ -160,11 +160,13 @@ static void test_alone(void **state) {
 static void test_places(void **state) {
     qn__augment a = {.shape = {1, 3, 3, QN__PICTURE},
                      .words = 3,
-                     .word = {{QN__AUGMENT_PAD, 2}, {QN__AUGMENT_CROP, 0}, {QN__AUGMENT_FLIP, 0}}};
+                     .word = {{QN__AUGMENT_PAD, 2, {0}},
+                              {QN__AUGMENT_CROP, 0, {0}},
+                              {QN__AUGMENT_FLIP, 0, {0}}}};
     int seen[2][5] = {{0}}, flips = 0;
     (void)state;
     for (uint64_t item = 0; item < 500; ++item) {
-        const qn__augment_view view = qn__augment_view_of(&a, 3, 1, item);
+        const qn__augment_view view = qn__augment_view_of(&a, 0, a.words, 3, 1, item);
         assert_true(view.top >= -2 && view.top <= 2);
         seen[0][view.top + 2]++;
         flips += view.mirrored;
@@ -177,8 +179,47 @@ static void test_places(void **state) {
     assert_true(flips > 200 && flips < 300);
 }
 
+/* What a word makes of a picture of 3 x 4 x 5 whose values are 10, 11, ... */
+static void make(qn__augment_word word, uint32_t width, uint64_t item, uint8_t *made) {
+    const qn__augment a = {.shape = {3, 4, width, QN__PICTURE}, .words = 1, .word = {word}};
+    uint8_t from[3 * 4 * 5];
+    uint64_t space[512];
+    assert_in_range(qn__augment_space(&a), 1, sizeof space);
+    for (uint32_t k = 0; k < sizeof from; ++k)
+        from[k] = (uint8_t)(10 + k);
+    qn__augment_item(&a, 1, 0, item, 1, from, made, space);
+}
+
+/* What needs no second program: windows of the whole picture, turns that change little, colours
+ * without differences. */
+static void test_new_bytes(void **state) {
+    const qn__augment_word whole = {QN__AUGMENT_RESIZED_CROP, 0, {1, 1, 1.25f, 1.25f}},
+                           wide = {QN__AUGMENT_RESIZED_CROP, 0, {1, 1, 100, 100}},
+                           turn = {QN__AUGMENT_ROTATE, 0, {0.01f, 1, 0}},
+                           narrow = {QN__AUGMENT_BLUR, 3, {0.01f, 0.01f}},
+                           blur = {QN__AUGMENT_BLUR, 7, {1, 1}};
+    uint8_t same[60], made[60];
+    (void)state;
+    for (uint8_t k = 0; k < 60; ++k)
+        same[k] = 10 + k;
+    for (uint64_t item = 0; item < 20; ++item) {
+        make(whole, 5, item, made);
+        assert_memory_equal(made, same, 60);
+        make(narrow, 5, item, made);
+        assert_memory_equal(made, same, 60);
+        make(turn, 5, item, made);
+        assert_memory_equal(made, same, 60);
+        make(blur, 5, item, made);
+        assert_in_range(made[7] + made[12], 38, 40); /* beside the centre of a ramp */
+        assert_true(made[0] > 10 && made[19] < 29);
+        make(wide, 5, item, made); /* no window fits: all columns of one or two rows */
+        assert_int_equal(made[0], made[15]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_orders), cmocka_unit_test(test_alone),
-                                       cmocka_unit_test(test_places)};
+                                       cmocka_unit_test(test_places),
+                                       cmocka_unit_test(test_new_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

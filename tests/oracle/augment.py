@@ -1,20 +1,35 @@
-"""Section 17.10 of the contract: augmentation, one item after the other and word after word."""
+"""Sections 17.10 and 24.52 of the contract: augmentation, one item after the other and word after word."""
 
 import numpy as np
 
+import augment_words
+from binary32 import to_text
 from philox import word
 
 AUGMENT = 6  # the purpose of 17.10
 
 
 def parse(text):
-    """The words as (name, number or None)."""
+    """The words as (name, number or None, or the parameters of 24.52)."""
     parts = [part.split() for part in text.lower().split(";") if part.strip()]
-    return [(part[0], int(part[1]) if part[1:] else None) for part in parts]
+    return [(part[0], augment_words.parse(part[0], part[1:]) if part[0] in augment_words.PARAMETERS
+             else int(part[1]) if part[1:] else None) for part in parts]
+
+
+def word_text(name, number):
+    if isinstance(number, dict):
+        numbers = {key: " ".join([key, *map(to_text, values)]).strip() for key, values in number.items()}
+        return " ".join([name, *numbers.values()])
+    return name if number is None else f"{name} {number}"
 
 
 def canonical(text):
-    return "; ".join(name if number is None else f"{name} {number}" for name, number in parse(text))
+    return "; ".join(word_text(name, number) for name, number in parse(text))
+
+
+def is_eighth(text):
+    """24.1: whether it has a word of 24.52."""
+    return any(name in augment_words.PARAMETERS for name, _ in parse(text))
 
 
 def zeros_around(picture, pixels):
@@ -27,7 +42,7 @@ def zeros_around(picture, pixels):
 def of_item(words, picture, seed, epoch, item):
     """A picture (C, H, W) in the place of another."""
     _, high, wide = picture.shape
-    drawn = [int(w) for w in word(seed, AUGMENT, 0, epoch, item, np.arange(6))]
+    drawn = [int(w) for w in word(seed, AUGMENT, 0, epoch, item, np.arange(44))]
     for name, number in words:
         rows, columns = picture.shape[1:]
 
@@ -45,6 +60,8 @@ def of_item(words, picture, seed, epoch, item):
             y, x = r(4, rows) - number // 2, r(5, columns) - number // 2
             picture = picture.copy()
             picture[:, max(y, 0):max(y + number, 0), max(x, 0):max(x + number, 0)] = 0
+        elif name in augment_words.PARAMETERS:
+            picture = augment_words.act(name, number, picture, drawn)
         else:
             raise SystemExit(f"oracle: {name} does not augment")
     return picture

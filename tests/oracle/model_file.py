@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+import augment
 from binary32 import to_text
 
 # 11.1, the keys in their order.
@@ -104,7 +105,7 @@ def recipe_text(recipe):
     words = SIXTH_WORDS.search(recipe["model"])
     later = recipe["scale"] in ("channel", "minmax", "robust")
     is_sixth = sixth or words or later or integer_pixels
-    is_eighth = EIGHTH_WORDS.search(recipe["model"]) or len(re.findall("[;|}]", recipe["model"])) + 1 > 255
+    is_eighth = augment.is_eighth(recipe.get("augment", "")) or EIGHTH_WORDS.search(recipe["model"]) or len(re.findall("[;|}]", recipe["model"])) + 1 > 255
     recipe = {**recipe, "contract": 8 if eighth or is_eighth else 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]

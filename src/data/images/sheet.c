@@ -24,6 +24,7 @@ typedef struct sheet {
     uint32_t size[2];    /* height and width in pixels */
     uint8_t *pixels;     /* of the sheet */
     uint8_t *changed;    /* values of an augmented item */
+    void *space;         /* for the augmentation */
     uint8_t *image;      /* an item, [row][column][channel] */
     uint8_t *planes;     /* the same in the size of the sheet */
     uint32_t used[DOWN]; /* images in each row */
@@ -51,7 +52,8 @@ static qn_status reserve(sheet *s, qn_error *err) {
     s->changed = qn__alloc(data->features, 1, err);
     s->image = qn__alloc(data->features, 1, err);
     s->planes = qn__alloc((uint64_t)s->side[0] * s->side[1], s->channels, err);
-    if (!s->pixels || !s->changed || !s->image || !s->planes)
+    s->space = qn__alloc(qn__augment_space(&s->augment) + 1, 1, err);
+    if (!s->pixels || !s->changed || !s->space || !s->image || !s->planes)
         return QN_MEMORY;
     memset(s->pixels, WHITE, (size_t)pixels * s->channels);
     return QN_OK;
@@ -99,8 +101,7 @@ static qn_status draw_versions(sheet *s, uint64_t item, uint32_t row, qn_error *
     const uint8_t *values = qn__data_item(s->data, item);
     qn_status status = draw(s, values, row, err);
     for (uint32_t epoch = 0; status == QN_OK && epoch < ACROSS - 1; epoch++) {
-        const qn__augment_view view = qn__augment_view_of(&s->augment, SEED, epoch, item);
-        qn__augment_values(&s->augment, &view, 1, values, s->changed);
+        qn__augment_item(&s->augment, SEED, epoch, item, 1, values, s->changed, s->space);
         status = draw(s, s->changed, row, err);
     }
     return status;
@@ -140,6 +141,7 @@ qn_status qn_data_write_sheet(const qn_data *data, const char *augment, const ch
         status = qn__png_write(path, s.pixels, s.size[0], s.size[1], s.channels, err);
     qn__free(s.pixels);
     qn__free(s.changed);
+    qn__free(s.space);
     qn__free(s.image);
     qn__free(s.planes);
     return status;

@@ -138,13 +138,11 @@ static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t place,
     const qn__feed *feed = batch->feed;
     const size_t item = qn__feed_stride(feed);
     const char *from = qn__batch_values(batch, place, item_at(batch, place));
-    if (augment) {
-        const qn__augment_view view =
-            qn__augment_view_of(augment, w->program->seed, batch->epoch, item_at(batch, place));
-        qn__augment_values(augment, &view, qn__element_of(feed->type)->size, from, to);
-    } else {
+    if (augment)
+        qn__augment_item(augment, w->program->seed, batch->epoch, item_at(batch, place),
+                         qn__element_of(feed->type)->size, from, to, w->stage.augment_space);
+    else
         memcpy(to, from, item);
-    }
 }
 
 /* Writes the values of the batch's items, one after the other, to sent_values. */

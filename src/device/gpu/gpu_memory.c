@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "device/gpu/gpu_kinds.h"
 #include "layer/layer.h"
+#include "num/augment.h"
 
 /* An output and the layer that reads it. */
 static void read_by(qn__worker *w, int32_t source, uint32_t reader) {
@@ -334,7 +335,9 @@ qn_status qn__gpu_allocate(qn__worker *w, qn_error *err) {
     if (item > w->stage.bytes)
         w->stage.bytes = (size_t)item;
     w->stage.memory = qn__alloc(w->stage.bytes, 1, err);
-    if (!w->stage.memory)
+    w->stage.augment_space =
+        qn__alloc(w->program->augment ? qn__augment_space(w->program->augment) + 1 : 1, 1, err);
+    if (!w->stage.memory || !w->stage.augment_space)
         return QN_MEMORY;
     return walk(w, allocate_piece, NULL, err);
 }

@@ -114,6 +114,7 @@ void qn__gpu_close(qn__worker *w) {
         w->driver->close(w->gpu);
     }
     qn__free(w->stage.memory);
+    qn__free(w->stage.augment_space);
     qn__free(w->layer);
     qn__free(w);
 }

@@ -163,7 +163,8 @@ struct qn__worker {
     struct {
         char *memory;
         size_t bytes;
-    } stage; /* on the host, where arrays are rearranged */
+        void *augment_space; /* of qn__augment_space bytes */
+    } stage;                 /* on the host, where arrays are rearranged */
 };
 
 /* A sequence of driver calls: after a failure the others do nothing. */

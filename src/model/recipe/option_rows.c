@@ -212,9 +212,10 @@ const qn__option qn__options[] = {
      HELP(ADVANCED, 2, NULL, "Nesterov's form, which looks ahead along the momentum"),
      CHECK("Nesterov's form", NULL)},
     {KEY("augment", 6, TEXT, augment), OPTION(augment, "augment", TEXT), .open.steps = 1,
-     HELP(TRAINING, 14, "TEXT",
-          "change training images randomly in each epoch: \"pad 4; crop; flip; cutout 8\", or some "
-          "of these words"),
+     HELP(
+         TRAINING, 14, "TEXT",
+         "change training images randomly in each epoch: \"pad 4; crop; flip; cutout 8\", or other "
+         "words of docs/images.md"),
      .open.fallback = "nothing", CHECK("augmentation", NULL)},
     {KEY("resize", 6, TEXT, resize)},
     {KEY("l1", 6, FLOAT, l1), OPTION(l1, "l1", FLOAT), ONLY(OPTIMIZER, "lbfgs"), .dropped = 1,

@@ -90,9 +90,15 @@ static int has_filter(const qn__recipe *r) {
     return qn__resize_parse(r->resize, &resize, NULL) == QN_OK && resize.filter;
 }
 
+/* Whether a word of the augmentation is new; an invalid text is refused later. */
+static int makes_bytes(const qn__recipe *r) {
+    const qn__augment augment = qn__recipe_augment(r);
+    return qn__augment_makes_bytes(&augment);
+}
+
 static int uses_contract_8(const qn__recipe *r) {
     return qn__network_contract(&r->network) >= 8 || is_wide(r) || has_filter(r) ||
-           has_key_of(r, 8);
+           makes_bytes(r) || has_key_of(r, 8);
 }
 
 int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {

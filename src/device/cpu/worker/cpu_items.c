@@ -18,9 +18,8 @@ void qn__cpu_augment(const qn__worker *w, const qn__batch *batch, const qn__cpu_
     const size_t size = qn__element_of(batch->feed->type)->size;
     char *to = core->augmented;
     for (uint32_t i = 0; i < count; ++i, to += batch->feed->features * size) {
-        const qn__augment_view view =
-            qn__augment_view_of(augment, w->program->seed, batch->epoch, item[i]);
-        qn__augment_values(augment, &view, size, row[i], to);
+        qn__augment_item(augment, w->program->seed, batch->epoch, item[i], size, row[i], to,
+                         core->augment_space);
         row[i] = to;
     }
 }

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "device/cpu/worker/cpu_kinds.h"
 #include "layer/layer.h"
+#include "num/augment.h"
 #include <string.h>
 
 /* Rows of a layer with so many pixels, and the one that separates panels. SIZE_MAX: more than 32
@@ -277,6 +278,7 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         core.augmented =
             p->augment ? qn__cpu_carve(a, (size_t)w->layer[0].layer->in * QN__PANEL, sizeof(float))
                        : NULL;
+        core.augment_space = qn__cpu_carve(a, p->augment ? qn__augment_space(p->augment) : 0, 1);
         core.picture = qn__cpu_carve(a, qn__cpu_few_space(w), sizeof(float));
         core.sparse = qn__cpu_carve(a, qn__cpu_sparse_space(w), sizeof(float));
         core.gradient = w->run_blocks ? qn__cpu_carve(a, QN__WALK_GRADIENT, 1) : NULL;

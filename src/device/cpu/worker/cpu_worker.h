@@ -163,6 +163,7 @@ typedef struct qn__cpu_core {
     size_t *blocks;              /* of the chain of a run, twice `run_blocks` */
     const float **taps;          /* of a window, `run_blocks` */
     char *augmented;             /* values of QN__PANEL items; NULL without augmentation */
+    uint64_t *augment_space;     /* of qn__augment_space bytes */
     float *picture;              /* part of a picture with its padding: cpu_few.c */
     float *gradient;             /* sums of a task of a convolution's gradient */
     float *sparse;               /* inputs or masks: cpu_sparse.c */
