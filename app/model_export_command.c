@@ -6,20 +6,29 @@
 #include "paths.h"
 #include "shared_rows.h"
 #include <inttypes.h>
+#include <quern/device.h>
 #include <quern/model.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 typedef struct export_flags {
-    const char *out;
+    const char *out, *names;
     int quiet, json;
 } export_flags;
 
 #define AT(member) .place = offsetof(export_flags, member)
 
+static const option_word name_words[] = {
+    {"torchvision", "its names of modules"}, {"timm", "its names of modules"}, {NULL, NULL}};
+
 static const option export_options[] = {
-    {.heading = "Options", ROW_OUTPUT(out, "FILE", "ONNX file to write; required")},
+    {.heading = "Options",
+     ROW_OUTPUT(out, "FILE", "ONNX file to write, or safetensors with --names; required")},
+    {ROW_CHOICE("names", names, "LIBRARY",
+                "write the parameters alone, as a safetensors file with the names of this "
+                "library, for load_state_dict"),
+     .words = name_words, .fallback = "ONNX is written"},
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "the summary as one JSON object on stdout")},
     {.name = NULL}};
@@ -32,19 +41,46 @@ static int is_integer(const qn_model *model) {
 static void report(const export_flags *f, const qn_model *model) {
     struct stat about;
     const uint64_t bytes = stat(f->out, &about) == 0 ? (uint64_t)about.st_size : 0;
+    char text[512];
+    while (qn_device_note(text, sizeof text))
+        message_note("note: %s", text);
     if (is_integer(model))
-        message_note("note: the model was trained with integer arithmetic; the ONNX file has its "
-                     "network in float32, whose outputs differ slightly");
+        message_note("note: the model was trained with integer arithmetic; the %s file has its "
+                     "network in float32, whose outputs differ slightly",
+                     f->names ? "safetensors" : "ONNX");
     if (f->json) {
         json_begin("export");
         json_text("file", f->out);
-        json_text("format", "onnx");
-        json_count("opset", 13);
+        json_text("format", f->names ? "safetensors" : "onnx");
+        if (f->names)
+            json_text("names", f->names);
+        else
+            json_count("opset", 13);
         json_count("bytes", bytes);
         json_end();
+    } else if (!f->quiet && f->names) {
+        printf("%s: safetensors with the names of %s, %" PRIu64 " bytes\n", f->out, f->names,
+               bytes);
     } else if (!f->quiet) {
         printf("%s: ONNX, opset 13, %" PRIu64 " bytes\n", f->out, bytes);
     }
+}
+
+static int ends_in(const char *path, const char *end) {
+    const size_t size = strlen(path), most = strlen(end);
+    return size > most && strcmp(path + size - most, end) == 0;
+}
+
+static int check_flags(const export_flags *f) {
+    if (!f->out)
+        return message_usage("add -o model.onnx", "-o FILE is required");
+    if (!f->names && ends_in(f->out, ".safetensors"))
+        return message_usage("add --names torchvision, or write to a file that ends in .onnx",
+                             "%s is not the name of an ONNX file", f->out);
+    if (f->names && ends_in(f->out, ".onnx"))
+        return message_usage("write to a file that ends in .safetensors, or leave --names out",
+                             "%s is the name of an ONNX file", f->out);
+    return -1;
 }
 
 static int run(const command *self, int argc, char **argv) {
@@ -57,8 +93,9 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     message_setup(self->name, f.quiet, f.json);
-    if (!f.out)
-        return message_usage("add -o model.onnx", "-o FILE is required");
+    code = check_flags(&f);
+    if (code >= 0)
+        return code;
     paths_add(&files, QN_FILE_READ, "MODEL", given.operand[0]);
     paths_add(&files, QN_FILE_WRITE, "-o", f.out);
     code = paths_check(&files, 1);
@@ -66,7 +103,8 @@ static int run(const command *self, int argc, char **argv) {
         return code;
     qn_status status = qn_model_load(given.operand[0], &model, &err);
     if (status == QN_OK)
-        status = qn_model_write_onnx(model, f.out, &err);
+        status = f.names ? qn_model_write_state(model, f.names, f.out, &err)
+                         : qn_model_write_onnx(model, f.out, &err);
     if (status == QN_OK)
         report(&f, model);
     qn_model_free(model);
@@ -75,8 +113,8 @@ static int run(const command *self, int argc, char **argv) {
 
 const command model_export_command = {
     .name = "model export",
-    .summary = "write a model as an ONNX file for other programs",
-    .usage = "quern model export MODEL -o FILE.onnx [options]",
+    .summary = "write a model for other programs: ONNX, or parameters for PyTorch",
+    .usage = "quern model export MODEL -o FILE [options]",
     .about =
         "The graph takes the values of items as the training data has them, float32, any "
         "number of items: the scaling is part of it, and so are the numbers for missing "
@@ -84,8 +122,11 @@ const command model_export_command = {
         "-1 for others; the metadata list them. Its outputs are \"output\", the outputs of the "
         "network, and \"class\". ONNX programs add in an order of their own, so outputs "
         "differ in the last digits.\n"
+        "With --names the file has the parameters alone, as load_state_dict of torchvision's or "
+        "timm's network of this kind takes them; scaling and resizing of images are not in it.\n"
         "A model of integer arithmetic becomes the float32 network of the same parameters.",
     .operand = "MODEL",
     .options = export_options,
-    .examples = "quern model export digits.safetensors -o digits.onnx",
+    .examples = "quern model export digits.safetensors -o digits.onnx\n"
+                "quern model export flowers.st --names torchvision -o resnet18.safetensors",
     .run = run};

@@ -257,6 +257,9 @@ static void test_models(void **state) {
     REFUSED(qn_run_write_mlflow, "folder", "a", NULL, NULL, NULL);
     REFUSED(qn_model_write_onnx, "model", NULL, "a");
     REFUSED(qn_model_write_onnx, "path", have.model, NULL);
+    REFUSED(qn_model_write_state, "model", NULL, "timm", "a");
+    REFUSED(qn_model_write_state, "library", have.model, NULL, "a");
+    REFUSED(qn_model_write_state, "path", have.model, "timm", NULL);
     REFUSED(qn_train_options_from_model, "model", NULL, have.data, &options);
     REFUSED(qn_train_options_from_model, "data", have.model, NULL, &options);
     REFUSED(qn_train_options_from_model, "options", have.model, have.data, NULL);

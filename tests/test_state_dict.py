@@ -462,6 +462,42 @@ def test_networks_with_squeeze_and_excitation_are_found(quern, tmp_path, name):
     assert set(own) == {*told, "scale.mean", "scale.deviation"}
     for tensor, source in told.items():
         assert np.array_equal(own[tensor].ravel(), kept[source].ravel()), tensor
+    if name == "mobilenetv3-small":
+        comes_back(quern, tmp_path, kept)
+
+
+def comes_back(quern, folder, kept):
+    """The export has all tensors of torchvision and no other, and their values; biases become means."""
+    recipe, own = read(folder / "m")
+    done = run(quern, "model", "export", folder / "m", "--names", "torchvision", "-o", folder / "b")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    content = (folder / "b").read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:8 + size])
+    assert header.pop("__metadata__")["format"] == "pt"
+    counts = {key: header.pop(key) for key in list(header) if key.endswith("num_batches_tracked")}
+    assert {key.replace("num_batches_tracked", "running_var") for key in counts} == {k for k in kept if "running_var" in k}
+    assert all(t["dtype"] == "I64" and t["shape"] == [] and t["data_offsets"][0] % 8 == 0 for t in counts.values())
+    assert {key: t["shape"] for key, t in header.items()} == {key: list(t.shape) for key, t in kept.items()}
+    for key, t in header.items():
+        assert content[8 + size:][slice(*t["data_offsets"])] == kept[key].astype("<f4").tobytes(), key
+
+    state = {key.replace("layer", "x"): t for key, t in own.items() if key.startswith("layer")}
+    state["x0.bias"] = np.full(16, 0.25)
+    write(folder / "s", {key: np.asarray(t, float) for key, t in state.items()})
+    text = recipe["model"].replace(" nobias", "", 1)
+    done = run(quern, "model", "import", folder / "s", "--model", text, "--input", "3x224x224", "--scale", "unit", "-o", folder / "m")
+    assert done.returncode == 0, done.stderr
+    done = run(quern, "model", "export", folder / "m", "--names", "torchvision", "-o", folder / "b")
+    assert done.returncode == 0 and "subtracted from the running means" in done.stderr, done.stderr
+    mean = header["features.0.1.running_mean"]["data_offsets"]
+    values = np.frombuffer((folder / "b").read_bytes()[8 + size:][slice(*mean)], "<f4")
+    assert np.array_equal(values, kept["features.0.1.running_mean"].astype("f4") - np.float32(0.25))
+    for words, said in ((["--names", "timm", "-o", folder / "b"], "these are known, with any last layer: vgg11"),
+                        (["-o", folder / "b.safetensors"], "add --names torchvision"),
+                        (["--names", "torchvision", "-o", folder / "b.onnx"], "is the name of an ONNX file")):
+        done = run(quern, "model", "export", folder / "m", *words)
+        assert done.returncode and said in done.stderr, done.stderr
 
 
 def test_names_of_classes_from_a_file(quern, tmp_path):

@@ -58,6 +58,16 @@ QN_API qn_status qn_model_save_among(const qn_model *model, const char *path, qn
  * file would have 2 GiB or more). An old file is then as before. */
 QN_API qn_status qn_model_write_onnx(const qn_model *model, const char *path, qn_error *err);
 
+/* Writes the parameters to a safetensors file with the names that `library`, "torchvision" or
+ * "timm", gives them, for load_state_dict of its network (docs/formats.md). The network is a ready
+ * model that has names there, with any dense last layer. Biases of convolutions before a batchnorm,
+ * which the library does not have, are subtracted from its running means; qn_device_note then says
+ * so. The file is written as by qn_model_save.
+ *
+ * Fails with QN_IO, QN_MEMORY, QN_USAGE (another library) or QN_UNSUPPORTED (another network). */
+QN_API qn_status qn_model_write_state(const qn_model *model, const char *library, const char *path,
+                                      qn_error *err);
+
 /* Frees the model and all that its functions returned. Accepts NULL. Not while a qn_train_options
  * that qn_train_options_from_model filled is in use. */
 QN_API void qn_model_free(qn_model *model);

@@ -260,12 +260,10 @@ static void forge(forged *f, const qn_model *m) {
     memcpy(f->number + 11, mean, sizeof mean);
     memcpy(f->number + 14, deviation, sizeof deviation);
     for (int i = 0; i < 6; ++i)
-        f->tensor[i] = (qn__tensor){parts[i].name,
-                                    (uint64_t)parts[i].rows,
-                                    (uint64_t)parts[i].columns,
-                                    f->number + parts[i].at,
-                                    {0, 0},
-                                    NULL};
+        f->tensor[i] = (qn__tensor){.name = parts[i].name,
+                                    .rows = (uint64_t)parts[i].rows,
+                                    .columns = (uint64_t)parts[i].columns,
+                                    .data = f->number + parts[i].at};
     f->note[0] = (qn__tensor_note){"format", "quern-model-1"};
     f->note[1] = (qn__tensor_note){"recipe", qn_model_recipe(m)};
     f->list = (qn__tensor_list){2, f->note, 6, f->tensor, NULL, NULL};
@@ -320,7 +318,7 @@ static void test_forged_tensors(void **state) {
     f.list.tensors = 5;
     check_load(&f, "not those of the recipe's model", "");
     forge(&f, m);
-    f.tensor[6] = (qn__tensor){"extra", 1, 0, f.number, {0, 0}, NULL};
+    f.tensor[6] = (qn__tensor){.name = "extra", .rows = 1, .data = f.number};
     f.list.tensors = 7;
     check_load(&f, "not those of the recipe's model", "");
     forge(&f, m);

@@ -105,7 +105,7 @@ qn_status qn__checkpoint_write(const char *path, const qn__snapshot *s, qn__lock
         {"powers", text.powers}, {"payload", text.payload},  {"best", text.best}};
     qn__tensor tensor[MOST];
     for (uint32_t i = 0; i < own.count; ++i)
-        tensor[i] = (qn__tensor){own.name[i], s->parameters, 0, own.at[i], {0, 0}, NULL};
+        tensor[i] = (qn__tensor){.name = own.name[i], .rows = s->parameters, .data = own.at[i]};
     const qn__tensor_list list = {sizeof note / sizeof note[0] - (text.best[0] == '\0'),
                                   note,
                                   own.count,

@@ -14,20 +14,27 @@
 #define EXCITED_FIRST "block.(0.0 0.1 1.fc1 1.fc2 2.0 2.1)"
 #define EXCITED "block.(0.0 0.1 1.0 1.1 2.fc1 2.fc2 3.0 3.1)"
 #define WIDENED "(conv_pw bn1 conv_dw bn2 conv_pwl bn3)"
+#define SQUEEZED "(conv_pw bn1 conv_dw bn2 se.(conv_reduce conv_expand) conv_pwl bn3)"
+
+#define RESNET18 "conv1 bn1 layer1.{0-1}." TWO " layer{2-4}.(" TWO_FIRST " 1." TWO ") fc"
+#define RESNET34                                                                                   \
+    "conv1 bn1 layer1.{0-2}." TWO " layer2.(" TWO_FIRST " {1-3}." TWO ") layer3.(" TWO_FIRST       \
+    " {1-5}." TWO ") layer4.(" TWO_FIRST " {1-2}." TWO ") fc"
+#define RESNET50                                                                                   \
+    "conv1 bn1 layer1.(" THREE_FIRST " {1-2}." THREE ") layer2.(" THREE_FIRST " {1-3}." THREE      \
+    ") layer3.(" THREE_FIRST " {1-5}." THREE ") layer4.(" THREE_FIRST " {1-2}." THREE ") fc"
 
 static const qn__architecture rows[] = {
     {"vgg11", "torchvision", "features.(0 3 6 8 11 13 16 18) classifier.(0 3 6)"},
     {"vgg11", "timm", "features.(0 3 6 8 11 13 16 18) pre_logits.(fc1 fc2) head.fc"},
     {"vgg16", "torchvision", "features.(0 2 5 7 10 12 14 17 19 21 24 26 28) classifier.(0 3 6)"},
     {"vgg16", "timm", "features.(0 2 5 7 10 12 14 17 19 21 24 26 28) pre_logits.(fc1 fc2) head.fc"},
-    {"resnet18", "torchvision",
-     "conv1 bn1 layer1.{0-1}." TWO " layer{2-4}.(" TWO_FIRST " 1." TWO ") fc"},
-    {"resnet34", "torchvision",
-     "conv1 bn1 layer1.{0-2}." TWO " layer2.(" TWO_FIRST " {1-3}." TWO ") layer3.(" TWO_FIRST
-     " {1-5}." TWO ") layer4.(" TWO_FIRST " {1-2}." TWO ") fc"},
-    {"resnet50", "torchvision",
-     "conv1 bn1 layer1.(" THREE_FIRST " {1-2}." THREE ") layer2.(" THREE_FIRST " {1-3}." THREE
-     ") layer3.(" THREE_FIRST " {1-5}." THREE ") layer4.(" THREE_FIRST " {1-2}." THREE ") fc"},
+    {"resnet18", "torchvision", RESNET18},
+    {"resnet34", "torchvision", RESNET34},
+    {"resnet50", "torchvision", RESNET50},
+    {"resnet18", "timm", RESNET18},
+    {"resnet34", "timm", RESNET34},
+    {"resnet50", "timm", RESNET50},
     {"mobilenetv2", "torchvision",
      "features.0.(0 1) features.1.conv.(0.0 0.1 1 2) "
      "features.{2-17}.conv.(0.0 0.1 1.0 1.1 2 3) features.18.(0 1) classifier.1"},
@@ -41,9 +48,17 @@ static const qn__architecture rows[] = {
     {"efficientnet-b0", "torchvision",
      "features.(0.(0 1) 1.0." EXCITED_FIRST " 2.{0-1}." EXCITED " 3.{0-1}." EXCITED
      " {4-5}.({0-2}." EXCITED ") 6.{0-3}." EXCITED " 7.0." EXCITED " 8.(0 1)) classifier.1"},
+    {"efficientnet-b0", "timm",
+     "conv_stem bn1 blocks.(0.0.(conv_dw bn1 se.(conv_reduce conv_expand) conv_pw bn2) "
+     "{1-2}.({0-1}." SQUEEZED ") {3-4}.({0-2}." SQUEEZED ") 5.{0-3}." SQUEEZED " 6.0." SQUEEZED
+     ") conv_head bn2 classifier"},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
+
+const qn__architecture *qn__architecture_row(uint32_t index) {
+    return index < ROWS ? &rows[index] : NULL;
+}
 
 static void add(const char *name, qn__module_names *out) {
     if (out->count < QN__MAX_LAYERS)

@@ -18,6 +18,9 @@ typedef struct qn__module_names {
     char name[QN__MAX_LAYERS][QN__MODULE_NAME];
 } qn__module_names;
 
+/* Row `index`, NULL after the last. */
+const qn__architecture *qn__architecture_row(uint32_t index);
+
 /* The names of an architecture. */
 void qn__architecture_names(const qn__architecture *row, qn__module_names *out);
 

@@ -63,7 +63,7 @@ void qn__scale_inputs(const qn__recipe *recipe, const float *mean, const float *
 
 static void add_tensor(network_model *m, uint64_t rows, uint64_t columns, const float *data) {
     const uint32_t t = m->open.tensors++;
-    m->tensor[t] = (qn__tensor){m->name[t], rows, columns, data, {0, 0}, NULL};
+    m->tensor[t] = (qn__tensor){.name = m->name[t], .rows = rows, .columns = columns, .data = data};
 }
 
 static void list_fitted(network_model *m) {

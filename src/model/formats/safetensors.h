@@ -22,7 +22,8 @@ typedef struct qn__tensor {
     uint64_t rows, columns;
     const float *data;
     uint32_t taps[2];
-    const double *real; /* F64 in place of `data`; NULL: F32 */
+    const double *real;   /* F64 in place of `data`; NULL: F32 */
+    const int64_t *whole; /* one I64 without dimensions in place of both; `rows` is 1 */
 } qn__tensor;
 
 /* Floats of the tensor. */

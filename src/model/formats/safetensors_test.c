@@ -22,8 +22,8 @@ static const float two[3] = {-1, 0.5f, 0x1.16c2p-133f}; /* the last is subnormal
 
 static const qn__tensor_note notes[2] = {{"format", "quern-test-00001"},
                                          {"said", "a \"b\" \\ c\n"}};
-static const qn__tensor tensors[2] = {{"one", 2, 3, one, {0, 0}, NULL},
-                                      {"two", 3, 0, two, {0, 0}, NULL}};
+static const qn__tensor tensors[2] = {{.name = "one", .rows = 2, .columns = 3, .data = one},
+                                      {.name = "two", .rows = 3, .columns = 0, .data = two}};
 static const qn__tensor_list list = {2, notes, 2, tensors, NULL, NULL};
 
 #define HEADER                                                                                     \

@@ -34,11 +34,16 @@ static void add_notes(qn__text *text, const qn__tensor_list *list) {
 
 /* Appends ,"NAME":{...} of a tensor whose bytes begin at `begin`; returns their end. */
 static uint64_t add_tensor(qn__text *text, const qn__tensor *tensor, uint64_t begin) {
-    const uint64_t end = begin + (tensor->real ? 8 : 4) * qn__tensor_count(tensor);
+    const int wide = tensor->real || tensor->whole;
+    const uint64_t end = begin + (wide ? 8 : 4) * qn__tensor_count(tensor);
     qn__text_add(text, ",");
     qn__text_add_json(text, tensor->name);
-    qn__text_add(text, ":{\"dtype\":\"%s\",\"shape\":[%llu", tensor->real ? "F64" : "F32",
-                 (unsigned long long)tensor->rows);
+    qn__text_add(text, ":{\"dtype\":\"%s\",\"shape\":[",
+                 tensor->whole  ? "I64"
+                 : tensor->real ? "F64"
+                                : "F32");
+    if (!tensor->whole)
+        qn__text_add(text, "%llu", (unsigned long long)tensor->rows);
     if (tensor->columns != 0)
         qn__text_add(text, ",%llu", (unsigned long long)tensor->columns);
     if (tensor->taps[0] != 0)
@@ -59,9 +64,18 @@ static void make_header(qn__text *text, const qn__tensor_list *list) {
     qn__text_add(text, "%*s", (int)(-text->size & 7), "");
 }
 
+static qn_status put_whole(sink *to, int64_t number, qn_error *err) {
+    uint8_t bytes[8];
+    for (int i = 0; i < 8; ++i)
+        bytes[i] = (uint8_t)((uint64_t)number >> (8 * i));
+    return put(to, bytes, sizeof bytes, err);
+}
+
 static qn_status put_numbers(sink *to, const qn__tensor *tensor, qn_error *err) {
     const size_t count = (size_t)qn__tensor_count(tensor);
     qn_status status = QN_OK;
+    if (tensor->whole)
+        return put_whole(to, *tensor->whole, err);
     if (!tensor->real)
         return qn__each_little(tensor->data, count, put, to, err);
     for (size_t i = 0; i < count && status == QN_OK; ++i) {
