@@ -60,7 +60,7 @@ def tensor(content):
 def attribute(content):
     m = fields(content)
     kind = of(m, 20)[0]
-    value = {1: lambda: struct.unpack("<f", of(m, 2)[0])[0], 2: lambda: of(m, 3)[0], 7: lambda: of(m, 8)}[kind]()
+    value = {3: lambda: text(m, 4), 1: lambda: struct.unpack("<f", of(m, 2)[0])[0], 2: lambda: of(m, 3)[0], 7: lambda: of(m, 8)}[kind]()
     return text(m, 1), value
 
 
@@ -92,7 +92,7 @@ class Graph:
         values = {**self.constants, "input": np.asarray(x, float)}
         for op, inputs, output, given in self.nodes:
             assert output not in values, "a name twice"
-            values[output] = OPERATORS[op](*[values[name] for name in inputs], **given)
+            values[output] = OPERATORS[op](*[values[name] if name else None for name in inputs], **given)
         return {name: values[name] for name in self.outputs}
 
 
@@ -139,6 +139,13 @@ def reshape(x, shape):
     return x.reshape([x.shape[k] if side == 0 else side for k, side in enumerate(shape)])
 
 
+def resize(x, region, scales, coordinate_transformation_mode, mode, nearest_mode):
+    assert (region, coordinate_transformation_mode, mode, nearest_mode) == (None, "asymmetric", "nearest", "floor")
+    for axis, scale in enumerate(scales):
+        x = np.take(x, np.floor(np.arange(int(x.shape[axis] * scale)) / scale).astype(int), axis)
+    return x
+
+
 OPERATORS = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide,
     "Equal": np.equal, "Greater": np.greater, "Where": np.where, "IsNaN": np.isnan,
@@ -146,6 +153,8 @@ OPERATORS = {
     "Clip": lambda x, low, high: np.clip(x, low, high),
     "HardSigmoid": lambda x, alpha, beta: np.clip(x * alpha + beta, 0, 1),
     "LeakyRelu": lambda x, alpha: np.where(x < 0, x * alpha, x), "Erf": np.vectorize(erf),
+    "Resize": resize, "MatMul": np.matmul, "Transpose": lambda x, perm: x.transpose(perm),
+    "Gather": lambda x, indices, axis: np.take(x, indices, axis),
     "Softmax": softmax, "Identity": lambda x: x, "Reshape": reshape,
     "Flatten": lambda x: x.reshape(len(x), -1),
     "Gemm": lambda a, b, c=0, *, transB: a @ b.T + c if transB else a @ b + c,

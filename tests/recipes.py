@@ -456,6 +456,11 @@ INTEGER_BLOCKS |= {f"groups-{name}": f"{pixels(model, more)} --arith {name.split
 EIGHTH = {
     "pools-pad": pixels("conv 5 3x3 stride 4 relu; maxpool 3 stride 2 pad 1; avgpool 3x2 stride 1 pad 1x0 uncounted;"
                         " maxpool 3x2 ceil; avgpool 2 stride 1 pad 1; avgpool 2 ceil; dense 9 tanh", "--lr 0.1"),
+    # 24.40, 24.41: sizes that divide, that do not, that are larger; both directions; features
+    "pools-to": pixels("conv 5 3x3 stride 4 relu; maxpool to 5x9; upsample 1x2; avgpool to 3x7; avgpool to 4x7; upsample 2;"
+                       " maxpool to 3x2; globalpool; maxpool to 2x1; dense 9 tanh", "--lr 0.1"),
+    "i14-pools-to": pixels("avgpool to 9x10; conv 18 3x3 stride 3 tanh; upsample 3x2; conv 4 3x3 stride 3 relu",
+                           "--arith i14 --scale fraction"),
     "layers-300": IDX + "--seed 3 --batch 150 --epochs 1 --lr 0.1 --loss mse --model '"
                   + "dense 4 none; " * 290 + "dense 4 tanh dropout 0.2; " * 9 + "dense 10 none'",
     # Outputs that two to five layers read; three normalisations share the errors of a sum.

@@ -29,6 +29,7 @@ NETWORKS = [
     "avgpool 2 stride 1 ceil; dense 3 softmax",
     "conv 6 3x2 stride 2x1 tanh; product { globalpool; dense 6 sigmoid }; concat { conv 3 3x3 tanh | product { conv 6 "
     "1x1 tanh } }; product { conv 9 1x1 nobias tanh | dense 9 sigmoid }; layernorm; dense 4 nobias; dense 3 softmax",
+    "conv 6 3x3; maxpool to 5x4; avgpool to 4x6; upsample 2x1; avgpool to 4x3; maxpool to 5x3; layernorm; dense 3 softmax",
 ]
 
 
@@ -57,7 +58,7 @@ def pixels(tmp_path_factory):
 
 
 @pytest.mark.parametrize("network, scale", [(0, "channel"), (0, "unit"), (1, "standard"), (1, "fraction"), (2, "unit"), (3, "unit"),
-                                            (4, "unit")])
+                                            (4, "unit"), (5, "unit")])
 def test_the_graph_predicts_as_the_model(quern, pixels, tmp_path, network, scale):
     data, values = pixels
     model, file = tmp_path / "m", tmp_path / "m.onnx"
@@ -67,7 +68,7 @@ def test_the_graph_predicts_as_the_model(quern, pixels, tmp_path, network, scale
     assert said.stdout == f"{file}: ONNX, opset 13, {file.stat().st_size} bytes\n" and not said.stderr
     graph = Graph(file.read_bytes())
     classes, expected = outputs(quern, model, data, tmp_path / "p.csv")
-    shape = PIXELS if network in (0, 3, 4) else (96,)
+    shape = PIXELS if network in (0, 3, 4, 5) else (96,)
     assert graph.inputs == {"input": (None, *shape)} and graph.outputs == {"output": (None, 3), "class": (None,)}
     assert (graph.ir, graph.opsets) == (7, [("", 13)])
     found = graph.run(values.reshape(-1, *shape))

@@ -28,6 +28,14 @@ static void draw_pool_words(test_case *c, qn__layer *l) {
         l->kind == QN__LAYER_AVGPOOL && (ceil || below(c, 2)) && w->kernel[0] * w->kernel[1] > 1;
 }
 
+/* A pool to a size, or pixels that are repeated. */
+static void draw_fitted(test_case *c, qn__layer *l) {
+    qn__layer_text text = {.kind = l->kind, .fitted = 1};
+    for (int d = 0; d < 2; ++d)
+        text.window.kernel[d] = 1 + below(c, l->kind == QN__LAYER_UPSAMPLE ? 3 : 10);
+    qn__layer_ops_of(l->kind)->make(&text, l->from, 0, l, NULL);
+}
+
 /* A window that fits. Pools have no dilation; every convolution output reads at
  * least one pixel. */
 static void draw_window(test_case *c, qn__layer *l) {
@@ -35,6 +43,11 @@ static void draw_window(test_case *c, qn__layer *l) {
     uint32_t *out[2] = {&l->to.height, &l->to.width};
     const uint32_t in[2] = {l->from.height, l->from.width};
     const int conv = l->kind == QN__LAYER_CONV;
+    const int pools = l->kind == QN__LAYER_MAXPOOL || l->kind == QN__LAYER_AVGPOOL;
+    if (l->kind == QN__LAYER_UPSAMPLE || (pools && c->seed % 5 == 0)) {
+        draw_fitted(c, l);
+        return;
+    }
     for (int d = 0; d < 2; ++d)
         do {
             w->kernel[d] = 1 + below(c, in[d] < 5 ? in[d] : 5);
@@ -49,7 +62,7 @@ static void draw_window(test_case *c, qn__layer *l) {
             }
             *out[d] = fitting(w, d, in[d]);
         } while (*out[d] == 0);
-    if (l->kind == QN__LAYER_MAXPOOL || l->kind == QN__LAYER_AVGPOOL)
+    if (pools)
         draw_pool_words(c, l);
 }
 
@@ -206,6 +219,8 @@ static void draw_pictures(test_case *c, int blocks) {
         qn__layer_kind kind = i == 0 ? kinds[below(c, 4)] : kinds[below(c, 7)];
         if (c->seed % 3 == 0 && i == c->seed / 3 % 2)
             kind = QN__LAYER_BATCHNORM;
+        if (c->seed % 6 == 1 && i == c->seed / 6 % 2 && from.height * from.width < 90)
+            kind = QN__LAYER_UPSAMPLE;
         if (kind == QN__LAYER_DENSE) {
             c->layer[i] =
                 qn__layer_dense(from, width(c), (qn__activation)below(c, 4), p->parameters);
@@ -244,6 +259,7 @@ static qn__shape draw_listed(test_case *c, qn__layer *l, qn__shape from) {
 /* Pools that leave a third of the pixels or fewer. */
 static qn__shape draw_halving(test_case *c, qn__layer *l, qn__shape from) {
     draw_layer(c, l, QN__LAYER_MAXPOOL, from);
+    l->fitted = 0;
     for (int d = 0; d < 2; ++d) {
         l->window.kernel[d] = 2 + below(c, 2);
         l->window.stride[d] = 2;

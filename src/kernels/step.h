@@ -55,6 +55,7 @@ typedef struct qn_taps {
     qn_u32 channels; /* of the array that is read */
     qn_u32 planar;   /* 1: that array is [items][ld(channels * pixels)], channel after channel */
     float epsilon;   /* of a normalisation (24.11) */
+    qn_u32 fitted;   /* 1: windows are fitted to the sizes (24.40) */
 } qn_taps;
 
 /* The products of a program, one bit for each arithmetic (num/program.h). Others are left out:

@@ -1,4 +1,5 @@
-/* avgpool K [stride S] [pad P] [ceil] [uncounted]: the mean of each window, channel by channel. */
+/* avgpool K [stride S] [pad P] [ceil] [uncounted], avgpool to K: the mean of each window, channel
+ * by channel. */
 #include "layer/pooling.h"
 
 void qn__mean_forward(const qn__layer *l, int bits, const float *parameters, const float *a,
@@ -40,16 +41,17 @@ void qn__mean_backward(const qn__layer *l, int bits, const float *parameters, co
     } while (qn__tap_next(l, &t));
 }
 
-const qn__layer_ops qn__avgpool = {.word = "avgpool",
-                                   .also = "avgpool2d averagepool averagepooling2d avgpooling",
-                                   .syntax =
-                                       "avgpool HEIGHTxWIDTH [stride S] [pad P] [ceil] [uncounted]",
-                                   .bare = 1,
-                                   .contract = 5,
-                                   .contract_of = qn__pool_contract,
-                                   .parse = qn__pool_parse,
-                                   .write = qn__pool_write,
-                                   .make = qn__pool_make,
-                                   .flops = qn__pool_flops,
-                                   .forward = qn__mean_forward,
-                                   .backward = qn__mean_backward};
+const qn__layer_ops qn__avgpool = {
+    .word = "avgpool",
+    .also = "avgpool2d averagepool averagepooling2d avgpooling",
+    .syntax = "avgpool HEIGHTxWIDTH [stride S] [pad P] [ceil] [uncounted], or "
+              "avgpool to HEIGHTxWIDTH",
+    .bare = 1,
+    .contract = 5,
+    .contract_of = qn__pool_contract,
+    .parse = qn__pool_parse,
+    .write = qn__pool_write,
+    .make = qn__pool_make,
+    .flops = qn__pool_flops,
+    .forward = qn__mean_forward,
+    .backward = qn__mean_backward};

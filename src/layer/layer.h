@@ -23,7 +23,7 @@ typedef struct qn__layer_text {
     qn__layer_kind kind;
     uint32_t skip, other; /* as in qn__layer */
     uint32_t out;         /* dense, conv: channels of the output, 1 .. QN__MAX_WIDTH */
-    qn__window window;    /* conv, maxpool, avgpool */
+    qn__window window;    /* conv, maxpool, avgpool; upsample: the factors, as the kernel */
     uint32_t norm_groups; /* groupnorm: as in qn__layer */
     uint32_t conv_groups; /* conv: as in qn__layer, or QN__DEPTHWISE */
     float epsilon;        /* normalisations, 0: the usual one */
@@ -31,6 +31,7 @@ typedef struct qn__layer_text {
     int ceil;             /* pools: 1: the last windows may reach beyond the padding (24.20) */
     int uncounted;        /* avgpool: 1: padding does not count in the mean */
     int no_biases;        /* dense, conv: as in qn__layer */
+    int fitted;           /* pools: 1: `window.kernel` is the size of the output (24.40) */
     qn__activation activation;
     float dropout; /* probability, 0: none */
 } qn__layer_text;

@@ -1,4 +1,5 @@
-/* maxpool K [stride S] [pad P] [ceil]: the greatest value of each window, channel by channel. */
+/* maxpool K [stride S] [pad P] [ceil], maxpool to K: the greatest value of each window, channel by
+ * channel. */
 #include "layer/pooling.h"
 
 /* 16.5: where the greatest value of a window stands in the input; the first one of equals. */
@@ -40,7 +41,8 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
 
 const qn__layer_ops qn__maxpool = {.word = "maxpool",
                                    .also = "maxpool2d maxpooling maxpooling2d pool pooling",
-                                   .syntax = "maxpool HEIGHTxWIDTH [stride S] [pad P] [ceil]",
+                                   .syntax = "maxpool HEIGHTxWIDTH [stride S] [pad P] [ceil], or "
+                                             "maxpool to HEIGHTxWIDTH",
                                    .bare = 1,
                                    .contract = 5,
                                    .contract_of = qn__pool_contract,

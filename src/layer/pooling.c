@@ -33,11 +33,24 @@ static qn_status check(qn__tokens *tokens, size_t ceil, const qn__layer_text *la
                            "write \"uncounted\" too, or leave \"ceil\" out");
 }
 
+/* "to 7x7": the size of the output. */
+static qn_status parse_size(qn__tokens *tokens, qn__layer_text *layer) {
+    qn__tokens_next(tokens);
+    layer->window = (qn__window){.stride = {1, 1}, .dilation = {1, 1}};
+    layer->fitted = 1;
+    return qn__tokens_pair(tokens, "size", 1, 4096,
+                           "a size of outputs is a number of rows and one of columns, from 1 to "
+                           "4096: \"avgpool to 7x7\"",
+                           layer->window.kernel);
+}
+
 qn_status qn__pool_parse(qn__tokens *tokens, qn__layer_text *layer) {
     static const char *const word[] = {"stride", "pad", "ceil", "uncounted"};
     const int words = layer->kind == QN__LAYER_AVGPOOL ? 4 : 3;
     int seen[4] = {0};
     size_t at[4] = {0};
+    if (qn__tokens_is(tokens, "to"))
+        return parse_size(tokens, layer);
     qn_status status = qn__window_kernel(tokens, &layer->window);
     for (int d = 0; d < 2; ++d)
         layer->window.stride[d] = layer->window.kernel[d];
@@ -59,7 +72,9 @@ qn_status qn__pool_parse(qn__tokens *tokens, qn__layer_text *layer) {
 
 void qn__pool_write(const qn__layer_text *layer, qn__text *text) {
     const qn__window *w = &layer->window;
-    qn__text_add(text, " %ux%u", w->kernel[0], w->kernel[1]);
+    qn__text_add(text, layer->fitted ? " to %ux%u" : " %ux%u", w->kernel[0], w->kernel[1]);
+    if (layer->fitted)
+        return;
     if (w->stride[0] != w->kernel[0] || w->stride[1] != w->kernel[1])
         qn__window_write("stride", w->stride, text);
     if (w->pad[0] || w->pad[1])
@@ -71,24 +86,47 @@ void qn__pool_write(const qn__layer_text *layer, qn__text *text) {
 }
 
 int qn__pool_contract(const qn__layer_text *layer) {
-    return layer->ceil || layer->window.pad[0] || layer->window.pad[1] ? 8 : 0;
+    return layer->fitted || layer->ceil || layer->window.pad[0] || layer->window.pad[1] ? 8 : 0;
 }
 
 qn_status qn__pool_make(const qn__layer_text *text, qn__shape from, uint64_t first,
                         qn__layer *layer, qn_error *err) {
-    const qn_status status = qn__window_make(text, from, from.channels, first, layer, err);
+    const uint64_t to[2] = {text->window.kernel[0], text->window.kernel[1]};
+    const qn_status status = text->fitted
+                                 ? qn__window_fit(text, from, to, first, layer, err)
+                                 : qn__window_make(text, from, from.channels, first, layer, err);
     layer->partial = text->kind == QN__LAYER_AVGPOOL && qn__window_taps(layer) > 1 &&
-                     (text->ceil || text->uncounted);
+                     (text->fitted || text->ceil || text->uncounted);
     return status;
 }
 
+/* The pixels of all fitted windows of one direction: two neighbours share a pixel, unless it ends
+ * between them. */
+static uint64_t covered(uint32_t size, uint32_t limit) {
+    uint32_t a = size, b = limit;
+    while (b) {
+        const uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return (uint64_t)size + limit - a;
+}
+
 qn__flops qn__pool_flops(const qn__layer *layer) {
-    const uint64_t flops = (uint64_t)layer->out * qn__window_taps(layer);
+    const uint64_t taps =
+        layer->fitted ? covered(layer->to.height, layer->from.height) *
+                            covered(layer->to.width, layer->from.width)
+                      : (uint64_t)layer->to.height * layer->to.width * qn__window_taps(layer);
+    const uint64_t flops = taps * layer->to.channels;
     return (qn__flops){flops, flops, 0};
 }
 
 /* Taps that lie inside in one direction. */
 static uint32_t inside(const qn__layer *l, int d, uint32_t at, uint32_t from) {
+    if (l->fitted) {
+        const qn__cover c = qn__cover_of(at, d ? l->to.width : l->to.height, from);
+        return c.end - c.begin;
+    }
     const int64_t begin = (int64_t)at * l->window.stride[d] - l->window.pad[d];
     const int64_t end = begin + l->window.kernel[d];
     return (uint32_t)((end < from ? end : from) - (begin > 0 ? begin : 0));

@@ -5,7 +5,7 @@
 #include "layer/window.h"
 
 /* "maxpool 3 stride 2 pad 1 ceil": without a stride, windows do not overlap. `uncounted` is a word
- * of avgpool alone. */
+ * of avgpool alone. Or "maxpool to 7x7". */
 qn_status qn__pool_parse(qn__tokens *tokens, qn__layer_text *layer);
 void qn__pool_write(const qn__layer_text *layer, qn__text *text);
 int qn__pool_contract(const qn__layer_text *layer);

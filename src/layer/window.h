@@ -37,6 +37,15 @@ qn_status qn__window_stride(qn__tokens *tokens, qn__window *window);
 /* Appends " WORD 2", or " WORD 2x1". */
 void qn__window_write(const char *word, const uint32_t pair[2], qn__text *text);
 
+/* Fills a layer without parameters and with `channels` channels of `to` pixels, height and width.
+ * Fails with QN_USAGE where these are too many values. */
+qn_status qn__window_fill(const qn__layer_text *text, qn__shape from, uint32_t channels,
+                          const uint64_t to[2], uint64_t first, qn__layer *layer, qn_error *err);
+
+/* The same for a layer whose windows are fitted to the given size of its output (24.40). */
+qn_status qn__window_fit(const qn__layer_text *text, qn__shape from, const uint64_t to[2],
+                         uint64_t first, qn__layer *layer, qn_error *err);
+
 /* Fills a layer without parameters and with `channels` channels of output. Fails with QN_USAGE
  * where the window does not fit. */
 qn_status qn__window_make(const qn__layer_text *text, qn__shape from, uint32_t channels,

@@ -249,6 +249,69 @@ static void test_windows_that_do_not_fit(void **state) {
                         "9x9 pixels");
 }
 
+/* By counting. */
+static void test_windows_that_are_fitted(void **state) {
+    (void)state;
+    for (uint32_t size = 1; size < 24; ++size)
+        for (uint32_t limit = 1; limit < 24; ++limit) {
+            qn__layer_text text = {.kind = QN__LAYER_AVGPOOL, .fitted = 1};
+            uint32_t most = 0, all = 0;
+            qn__layer l;
+            text.window.kernel[0] = 2;
+            text.window.kernel[1] = size;
+            assert_int_equal(
+                qn__avgpool.make(&text, (qn__shape){3, 1, limit, QN__PICTURE}, 0, &l, NULL), QN_OK);
+            for (uint32_t y = 0; y < size; ++y) {
+                uint32_t count = 0;
+                for (uint32_t i = 0; i < limit; ++i) {
+                    const int reads = y * limit < (i + 1) * size && i * size < (y + 1) * limit;
+                    const qn__cover forth = qn__cover_of(y, size, limit);
+                    const qn__cover back = qn__cover_of(i, limit, size);
+                    assert_int_equal(reads, forth.begin <= i && i < forth.end);
+                    assert_int_equal(reads, back.begin <= y && y < back.end);
+                    count += (uint32_t)reads;
+                }
+                most = count > most ? count : most;
+                all += count;
+            }
+            assert_int_equal(l.window.kernel[1], most);
+            assert_int_equal(qn__layer_flops(&l).forward, 3 * 2 * all);
+        }
+}
+
+/* torch 2.15: AdaptiveAvgPool2d((2, 3)), AdaptiveMaxPool2d((2, 3)) and Upsample(scale_factor=2),
+ * and the gradients of 1*z[0] + 2*z[1] + ... */
+static void test_fitted_windows_by_hand(void **state) {
+    (void)state;
+    const float a[15] = {1, 5, 2, 8, 4, 0, 3, 9, 6, 7, 2, 2, 1, 5, 5};
+    const float delta[6] = {1, 2, 3, 4, 5, 6};
+    const qn__shape from = {1, 3, 5, QN__PICTURE};
+    qn__layer_text text = {.fitted = 1, .window.kernel = {2, 3}};
+    float z[60], e[15], up[60];
+    qn__layer l;
+    text.kind = QN__LAYER_MAXPOOL;
+    assert_int_equal(qn__maxpool.make(&text, from, 0, &l, NULL), QN_OK);
+    qn__maxpool.forward(&l, 0, NULL, a, z);
+    assert_memory_equal(z, ((const float[]){5, 9, 8, 3, 9, 7}), 6 * sizeof *z);
+    qn__maxpool.backward(&l, 0, NULL, a, delta, NULL, e);
+    assert_memory_equal(e, ((const float[]){0, 1, 0, 3, 0, 0, 4, 7, 0, 6, 0, 0, 0, 0, 0}),
+                        sizeof e);
+    text.kind = QN__LAYER_AVGPOOL;
+    assert_int_equal(qn__avgpool.make(&text, from, 0, &l, NULL), QN_OK);
+    qn__avgpool.forward(&l, 0, NULL, a, z);
+    assert_memory_equal(z, ((const float[]){2.25f, 5.5f, 6.25f, 1.75f, 26 * (1 / 6.0f), 5.75f}),
+                        6 * sizeof *z);
+    text = (qn__layer_text){.kind = QN__LAYER_UPSAMPLE, .window.kernel = {2, 2}};
+    assert_int_equal(qn__upsample.make(&text, from, 0, &l, NULL), QN_OK);
+    qn__upsample.forward(&l, 0, NULL, a, up);
+    for (uint32_t i = 0; i < 60; ++i)
+        assert_true(up[i] == a[i / 20 * 5 + i % 10 / 2]);
+    for (uint32_t i = 0; i < 60; ++i)
+        up[i] = (float)i;
+    qn__upsample.backward(&l, 0, NULL, a, up, NULL, e);
+    assert_true(e[0] == 0 + 1 + 10 + 11 && e[14] == 48 + 49 + 58 + 59);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients_are_derivatives),
@@ -256,6 +319,8 @@ int main(void) {
         cmocka_unit_test(test_no_negative_zero_leaves_a_window),
         cmocka_unit_test(test_a_mean_is_rounded_as_written),
         cmocka_unit_test(test_windows_that_do_not_fit),
+        cmocka_unit_test(test_windows_that_are_fitted),
+        cmocka_unit_test(test_fitted_windows_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,8 @@ enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 *
     KIND(LAYERNORM, layernorm)                                                                     \
     KIND(ADD, residual)      /* the end of a residual block: the sum of two outputs */             \
     KIND(MULTIPLY, multiply) /* of a product block */                                              \
-    KIND(CONCAT, concat)     /* of a concat block */
+    KIND(CONCAT, concat)     /* of a concat block */                                               \
+    KIND(UPSAMPLE, upsample)
 
 #define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,
 #define QN__LAYER_ONE(KIND, NAME) +1
@@ -119,6 +120,10 @@ typedef struct qn__layer {
     int partial;   /* avgpool: 1: a mean is that of the pixels of its window that lie inside (24.21)
                     */
     int no_biases; /* dense, conv: 1: each bias is +0 and not a parameter (24.12) */
+    /* pools, upsample: 1: the output has a given size, and the window of an output pixel is the
+     * part of the input that the pixel covers (24.40). `window` is then that of the largest,
+     * stride 1. */
+    int fitted;
     qn__activation activation;
     uint32_t drop_threshold; /* 0: no dropout; docs/exactness.md 6.5 */
     float drop_keep;
@@ -151,7 +156,7 @@ static inline uint64_t qn__layer_end(const qn__layer *layer) {
 static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
     return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
            a->norm_groups == b->norm_groups && a->conv_groups == b->conv_groups &&
-           a->partial == b->partial && a->no_biases == b->no_biases &&
+           a->partial == b->partial && a->no_biases == b->no_biases && a->fitted == b->fitted &&
            memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
            memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
            memcmp(&a->window, &b->window, sizeof a->window) == 0;
@@ -160,6 +165,18 @@ static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
 /* Channels of a pixel that an output reads. */
 static inline uint32_t qn__layer_reads(const qn__layer *layer) {
     return layer->conv_groups ? layer->from.channels / layer->conv_groups : layer->from.channels;
+}
+
+/* The pixels begin .. end - 1 of one direction. */
+typedef struct qn__cover {
+    uint32_t begin, end;
+} qn__cover;
+
+/* 24.40: of `limit` pixels those that pixel `at` of `size` covers, if both fill the same length. It
+ * is also the other way round: those of the `size` pixels that cover pixel `at` of the others. */
+static inline qn__cover qn__cover_of(uint32_t at, uint32_t size, uint32_t limit) {
+    const uint64_t begin = (uint64_t)at * limit, end = begin + limit;
+    return (qn__cover){(uint32_t)(begin / size), (uint32_t)((end + size - 1) / size)};
 }
 
 /* Whether integer arithmetic replaces the layer's products; other layers compute with float

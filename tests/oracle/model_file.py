@@ -30,9 +30,9 @@ SEVENTH = {"rules": "", "date_format": ""}
 EIGHTH = {"scale_numbers": "", "freeze": "", "new_last": 0}
 EIGHTH_WORDS = re.compile("|".join((
     r"\b(relu6|hardswish|hardsigmoid|eps|momentum|nobias)\b",
-    r"pool [^;]*\b(pad|ceil)\b",
+    r"pool [^;]*\b(pad|ceil|to)\b",
     r"{[^}]*{",  # a block in a block
-    r"\b(product|concat)\b",
+    r"\b(product|concat|upsample)\b",
 )))
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")

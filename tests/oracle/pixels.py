@@ -29,13 +29,14 @@ class Window:
     """16.3: a window over an input (C, H, W)."""
 
     def __init__(self, kind, shape, size, stride=(1, 1), pad=(0, 0), dilation=(1, 1), channels=None,
-                 groups=1, depthwise=False, ceil=False, uncounted=False):
+                 groups=1, depthwise=False, ceil=False, uncounted=False, to=None):
         self.kind, self.shape, self.size, self.stride = kind, shape, size, stride
         self.pad, self.dilation = pad, dilation
         self.ceil, self.uncounted = ceil, uncounted
         self.groups, self.depthwise = shape[0] if depthwise else groups, depthwise
         self.reads = shape[0] // self.groups if kind == "conv" else shape[0]
-        self.out = (channels or shape[0],) + tuple(
+        self.to = to
+        self.out = (shape[0], *to) if to else (channels or shape[0],) + tuple(
             self.pixels(shape[1 + d], size[d], stride[d], pad[d], dilation[d]) for d in (0, 1))
         if min(self.out) < 1:
             raise SystemExit("oracle: a window is larger than its input")
@@ -54,6 +55,10 @@ class Window:
 
     def at(self, d, tap):
         """The input's rows (d = 0) or columns (1) at a tap of all output pixels."""
+        if self.to:
+            n, m, y = self.shape[1 + d], self.to[d], np.arange(self.to[d])
+            first, end = y * n // m, -(-(y + 1) * n // m)  # 24.40
+            return np.where(first + tap < end, first + tap, -1)
         return np.arange(self.out[1 + d]) * self.stride[d] - self.pad[d] + tap * self.dilation[d]
 
     def read(self, a, i, j):
@@ -67,6 +72,10 @@ class Window:
         """16.7, without activation and dropout."""
         if self.kind == "globalpool":
             return self.kind
+        if self.kind == "upsample":
+            return f"upsample {plain(tuple(self.to[d] // self.shape[1 + d] for d in (0, 1)))}"
+        if self.to:
+            return f"{self.kind} to {self.to[0]}x{self.to[1]}"
         words = [self.kind, *([str(self.out[0])] if self.kind == "conv" else []),
                  f"{self.size[0]}x{self.size[1]}"]
         if self.stride != ((1, 1) if self.kind == "conv" else self.size):
@@ -146,7 +155,7 @@ class Window:
 
     def share(self):
         """16.6, 24.21: r of each output pixel."""
-        if not (self.ceil or self.uncounted):
+        if not (self.ceil or self.uncounted or self.to):
             return ONE / integer(np.array(self.size[0] * self.size[1]))
         n = [sum((self.at(d, k) >= 0) & (self.at(d, k) < self.shape[1 + d]) for k in range(self.size[d]))
              for d in (0, 1)]
@@ -166,6 +175,8 @@ class Window:
     def backward(self, a, weight, delta):
         """e of every item, an image like a. For one input pixel, output pixels row after row are its
         taps from the last to the first."""
+        if self.to:
+            return self.backward_to(a, delta)
         e = np.zeros(a.shape, dtype=np.float32)
         tap = self.greatest(a)[1] if self.kind == "maxpool" else None
         for number, (i, j) in reversed(list(enumerate(self.taps()))):
@@ -186,6 +197,23 @@ class Window:
             else:
                 old = old + d * np.broadcast_to(self.share(), (*self.out[1:], 1))[rows[:, None], columns]
             e[here] = old
+        return e + ZERO
+
+    def backward_to(self, a, delta):
+        """24.40: the same, where output pixels have windows of different sizes: row after row."""
+        e = np.zeros(a.shape, dtype=np.float32)
+        tap = self.greatest(a)[1] if self.kind == "maxpool" else None
+        share = np.broadcast_to(self.share(), (*self.out[1:], 1))
+        ys, xs = ([self.at(d, k) for k in range(self.size[d])] for d in (0, 1))
+        for y, x in np.ndindex(*self.out[1:]):
+            for number, (i, j) in enumerate(self.taps()):
+                if ys[i][y] < 0 or xs[j][x] < 0:
+                    continue
+                at, d = (slice(None), ys[i][y], xs[j][x]), delta[:, y, x]
+                if tap is None:
+                    e[at] = e[at] + d * share[y, x]
+                else:
+                    e[at] = np.where(tap[:, y, x] == number, e[at] + d, e[at])
         return e + ZERO
 
     def gradient(self, delta, a, limit):
@@ -264,12 +292,19 @@ def usual(size, dilation):
 
 def parse(text, shape):
     """16.7: a Window of the text's beginning, and the rest of the text; None for other layers."""
-    found = re.match(r"\s*(conv|maxpool|avgpool|globalpool)\b\s*", text)
+    found = re.match(r"\s*(conv|maxpool|avgpool|globalpool|upsample)\b\s*(to\b)?\s*", text)
     if not found:
         return None, text
     kind, text = found[1], text[found.end():]
     if kind == "globalpool":
         return Window(kind, shape, shape[1:]), text
+    if found[2] or kind == "upsample":
+        numbers = re.match(r"(\S+)\s*", text)
+        to = pair(numbers[1])
+        if kind == "upsample":
+            to = to[0] * shape[1], to[1] * shape[2]
+        size = tuple(max(-(-(y + 1) * n // m) - y * n // m for y in range(m)) for n, m in zip(shape[1:], to))
+        return Window(kind, shape, size, to=to), text[numbers.end():]
     numbers = re.match(r"(\d+)\s+(\S+)\s*" if kind == "conv" else r"()(\S+)\s*", text)
     text, size, words = text[numbers.end():], pair(numbers[2]), {}
     while (more := ODD_WORDS.match(text) or re.match(r"(depthwise|ceil|uncounted)\b()\s*", text)):

@@ -34,7 +34,8 @@ void qn__gpu_taps_of(const qn__layer *l, int planar, qn_taps *taps) {
                              .divisor = {1, 1},
                              .channels = l->from.channels,
                              .planar = planar != 0,
-                             .epsilon = l->norm_epsilon};
+                             .epsilon = l->norm_epsilon,
+                             .fitted = l->fitted != 0};
     qn_taps backward = {.height = l->from.height,
                         .width = l->from.width,
                         .from_height = l->to.height,

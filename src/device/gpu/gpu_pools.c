@@ -36,4 +36,5 @@ static void errors(qn__gpu_pass *pass, uint32_t i) {
 #define POOL                                                                                       \
     { .forward = forward, .errors = errors }
 
-const qn__gpu_kind qn__gpu_maxpool = POOL, qn__gpu_avgpool = POOL, qn__gpu_globalpool = POOL;
+const qn__gpu_kind qn__gpu_maxpool = POOL, qn__gpu_avgpool = POOL, qn__gpu_globalpool = POOL,
+                   qn__gpu_upsample = POOL;

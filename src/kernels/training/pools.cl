@@ -8,8 +8,20 @@ typedef struct qn_span {
     qn_u32 begin, end;
 } qn_span;
 
+/* 24.40: of `limit` pixels those that pixel `at` of `size` covers. */
+QN_FN qn_span qn_cover_of(qn_u32 at, qn_u32 size, qn_u32 limit) {
+    const qn_u64 begin = (qn_u64)at * limit;
+    qn_span s;
+    s.begin = (qn_u32)(begin / size);
+    s.end = (qn_u32)((begin + limit + size - 1u) / size);
+    s.first = (qn_i32)s.begin;
+    return s;
+}
+
 QN_FN qn_span qn_span_of(QN_GLOBAL const qn_taps *taps, qn_u32 d, qn_u32 at, qn_u32 limit) {
     qn_span s;
+    if (taps->fitted != 0u)
+        return qn_cover_of(at, d == 0u ? taps->height : taps->width, limit);
     s.first = (qn_i32)(at * taps->stride[d]) + taps->first[d];
     s.begin = s.first < 0 ? 0u : (qn_u32)s.first;
     s.end = (qn_u32)(s.first + (qn_i32)taps->window[d]);
@@ -80,15 +92,19 @@ qn_pool_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     Y[(qn_u64)s.row * ld + s.column] = z + 0.0f;
 }
 
-/* The first window that reads pixel `at` of its direction, counted with the padding. */
-QN_FN qn_u32 qn_first_window(qn_u32 at, qn_u32 window, qn_u32 stride) {
-    return at < window ? 0u : (at - window) / stride + 1u;
-}
-
-/* The end of those windows. */
-QN_FN qn_u32 qn_end_window(qn_u32 at, qn_u32 stride, qn_u32 windows) {
-    const qn_u32 last = at / stride;
-    return last < windows ? last + 1u : windows;
+/* Which of `windows` windows read pixel `at` of the `limit` of its direction; `first` is not used.
+ */
+QN_FN qn_span qn_readers_of(QN_GLOBAL const qn_taps *taps, qn_u32 d, qn_u32 at, qn_u32 limit,
+                            qn_u32 windows) {
+    const qn_u32 padded = (qn_u32)((qn_i32)at - taps->first[d]), stride = taps->stride[d];
+    const qn_u32 last = padded / stride, window = taps->window[d];
+    qn_span s;
+    if (taps->fitted != 0u)
+        return qn_cover_of(at, limit, windows);
+    s.first = 0;
+    s.begin = padded < window ? 0u : (padded - window) / stride + 1u;
+    s.end = last < windows ? last + 1u : windows;
+    return s;
 }
 
 QN_KERNEL(128)
@@ -101,18 +117,15 @@ qn_pool_errors(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     if (s.row >= step->items * height * width)
         return;
     const qn_pixel p = qn_pixel_of(step, height, width, s.row);
-    const qn_u32 at_y = (qn_u32)((qn_i32)p.y - taps->first[0]);
-    const qn_u32 at_x = (qn_u32)((qn_i32)p.x - taps->first[1]);
-    const qn_u32 end_y = qn_end_window(at_y, taps->stride[0], taps->height);
-    const qn_u32 end_x = qn_end_window(at_x, taps->stride[1], taps->width);
+    const qn_span down = qn_readers_of(taps, 0u, p.y, height, taps->height);
+    const qn_span along = qn_readers_of(taps, 1u, p.x, width, taps->width);
     const qn_u32 pixels = taps->height * taps->width;
     float e = 0.0f;
     QN_ROLLED
-    for (qn_u32 y = qn_first_window(at_y, taps->window[0], taps->stride[0]);
-         y < end_y && s.column < taps->channels; ++y) {
+    for (qn_u32 y = down.begin; y < down.end && s.column < taps->channels; ++y) {
         const qn_span rows = qn_span_of(taps, 0u, y, height);
         QN_ROLLED
-        for (qn_u32 x = qn_first_window(at_x, taps->window[1], taps->stride[1]); x < end_x; ++x) {
+        for (qn_u32 x = along.begin; x < along.end; ++x) {
             const qn_span columns = qn_span_of(taps, 1u, x, width);
             const float delta =
                 E[(qn_u64)qn_row_of(p, pixels, y * taps->width + x) * ld + s.column];

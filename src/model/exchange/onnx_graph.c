@@ -15,6 +15,7 @@ enum {
     ATTRIBUTE_NAME = 1,
     ATTRIBUTE_FLOAT = 2,
     ATTRIBUTE_INT = 3,
+    ATTRIBUTE_TEXT = 4,
     ATTRIBUTE_INTS = 8,
     ATTRIBUTE_TYPE = 20,
     TENSOR_DIMENSION = 1,
@@ -27,7 +28,7 @@ enum {
 };
 
 /* Values of ATTRIBUTE_TYPE. */
-enum { TYPE_FLOAT = 1, TYPE_INT = 2, TYPE_INTS = 7 };
+enum { TYPE_FLOAT = 1, TYPE_INT = 2, TYPE_TEXT = 3, TYPE_INTS = 7 };
 
 static void add_attribute(qn__protobuf *node, const qn__onnx_attribute *a) {
     qn__protobuf m = {0};
@@ -36,13 +37,21 @@ static void add_attribute(qn__protobuf *node, const qn__onnx_attribute *a) {
         qn__protobuf_float(&m, ATTRIBUTE_FLOAT, a->real);
     if (a->form == QN__ONNX_INT)
         qn__protobuf_number(&m, ATTRIBUTE_INT, (uint64_t)a->value[0]);
+    if (a->form == QN__ONNX_TEXT)
+        qn__protobuf_text(&m, ATTRIBUTE_TEXT, a->text);
     for (size_t i = 0; a->form == QN__ONNX_INTS && i < a->count; ++i)
         qn__protobuf_number(&m, ATTRIBUTE_INTS, (uint64_t)a->value[i]);
     qn__protobuf_number(&m, ATTRIBUTE_TYPE,
-                        a->form == QN__ONNX_REAL  ? TYPE_FLOAT
-                        : a->form == QN__ONNX_INT ? TYPE_INT
-                                                  : TYPE_INTS);
+                        a->form == QN__ONNX_REAL   ? TYPE_FLOAT
+                        : a->form == QN__ONNX_INT  ? TYPE_INT
+                        : a->form == QN__ONNX_TEXT ? TYPE_TEXT
+                                                   : TYPE_INTS);
     qn__protobuf_message(node, NODE_ATTRIBUTE, &m);
+}
+
+qn__onnx_attribute qn__onnx_pair(const char *name, const uint32_t value[2]) {
+    return (qn__onnx_attribute){
+        .name = name, .form = QN__ONNX_INTS, .value = {value[0], value[1]}, .count = 2};
 }
 
 void qn__onnx_node(qn__onnx_graph *g, const char *op, const char *inputs, const char *output,
@@ -50,7 +59,7 @@ void qn__onnx_node(qn__onnx_graph *g, const char *op, const char *inputs, const 
     qn__protobuf node = {0};
     while (*inputs) {
         const size_t length = strcspn(inputs, " ");
-        qn__protobuf_bytes(&node, NODE_INPUT, inputs, length);
+        qn__protobuf_bytes(&node, NODE_INPUT, inputs, *inputs == '-' ? 0 : length);
         inputs += length + strspn(inputs + length, " ");
     }
     qn__protobuf_text(&node, NODE_OUTPUT, output);

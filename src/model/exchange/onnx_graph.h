@@ -30,19 +30,23 @@ typedef struct qn__onnx_graph {
     qn__onnx_value layer[QN__MAX_LAYERS];
 } qn__onnx_graph;
 
-/* An attribute of a node: a whole number, several (`count` of them), or a float. */
+/* An attribute of a node: a whole number, several (`count` of them), a float, or a text. */
 typedef struct qn__onnx_attribute {
     const char *name; /* NULL: none */
     int64_t value[4];
     size_t count;
-    enum { QN__ONNX_INT, QN__ONNX_INTS, QN__ONNX_REAL } form;
+    enum { QN__ONNX_INT, QN__ONNX_INTS, QN__ONNX_REAL, QN__ONNX_TEXT } form;
     float real;
+    const char *text;
 } qn__onnx_attribute;
+
+/* Two numbers, for rows and columns. */
+qn__onnx_attribute qn__onnx_pair(const char *name, const uint32_t value[2]);
 
 #define QN__ONNX_NONE ((const qn__onnx_attribute[]){{.name = NULL}})
 
-/* Adds a node that reads `inputs`, separated by blanks, and makes the value `output`. `attributes`
- * end with one without a name. */
+/* Adds a node that reads `inputs`, separated by blanks, and makes the value `output`. The input "-"
+ * is one that is left out. `attributes` end with one without a name. */
 void qn__onnx_node(qn__onnx_graph *g, const char *op, const char *inputs, const char *output,
                    const qn__onnx_attribute *attributes);
 

@@ -1,5 +1,6 @@
 #include "model/exchange/onnx_layers.h"
 
+#include "model/exchange/onnx_pools.h"
 #include <stdio.h>
 
 /* A tensor of the model's file as a constant of the same name: "layer3.weight". */
@@ -8,11 +9,6 @@ static void add_tensor(qn__onnx_graph *g, const char *what, const uint64_t *shap
     const float *values = qn_model_tensor(g->model, name, NULL, NULL);
     if (values)
         qn__onnx_floats(g, name, shape, values);
-}
-
-static qn__onnx_attribute pair(const char *name, const uint32_t value[2]) {
-    return (qn__onnx_attribute){
-        .name = name, .form = QN__ONNX_INTS, .value = {value[0], value[1]}, .count = 2};
 }
 
 /* Weights and biases, whose names are written to `names` with a blank between. */
@@ -39,44 +35,19 @@ static void add_conv(qn__onnx_graph *g, const qn__layer *l) {
     const uint32_t reads = qn__layer_reads(l);
     char names[2 * QN__ONNX_NAME];
     const qn__onnx_attribute attributes[] = {
-        pair("dilations", w->dilation),
+        qn__onnx_pair("dilations", w->dilation),
         {.name = "group", .value = {l->conv_groups ? l->conv_groups : 1}},
-        pair("kernel_shape", w->kernel),
+        qn__onnx_pair("kernel_shape", w->kernel),
         {.name = "pads",
          .form = QN__ONNX_INTS,
          .count = 4,
          .value = {w->pad[0], w->pad[1], w->pad[0], w->pad[1]}},
-        pair("strides", w->stride),
+        qn__onnx_pair("strides", w->stride),
         {.name = NULL}};
     qn__onnx_unflatten(g, l->from);
     add_product(g, l, (const uint64_t[]){l->to.channels, reads, w->kernel[0], w->kernel[1], 0},
                 names);
     qn__onnx_step(g, "Conv", names, "sum", attributes);
-}
-
-/* Padding at the end of one direction, to where the last window reaches: with "ceil" it is more
- * than at the begin. */
-static uint32_t pad_after(const qn__layer *l, int d) {
-    const uint32_t in[2] = {l->from.height, l->from.width}, out[2] = {l->to.height, l->to.width};
-    const qn__window *w = &l->window;
-    const uint32_t reach = (out[d] - 1) * w->stride[d] + w->kernel[d], whole = in[d] + w->pad[d];
-    return reach > whole + w->pad[d] ? reach - whole : w->pad[d];
-}
-
-static void add_pool(qn__onnx_graph *g, const qn__layer *l, const char *op) {
-    const qn__window *w = &l->window;
-    const int counts = l->kind == QN__LAYER_AVGPOOL && !l->partial;
-    const qn__onnx_attribute attributes[] = {
-        pair("kernel_shape", w->kernel),
-        {.name = "pads",
-         .form = QN__ONNX_INTS,
-         .count = 4,
-         .value = {w->pad[0], w->pad[1], pad_after(l, 0), pad_after(l, 1)}},
-        pair("strides", w->stride),
-        {.name = counts ? "count_include_pad" : NULL, .value = {1}},
-        {.name = NULL}};
-    qn__onnx_unflatten(g, l->from);
-    qn__onnx_step(g, op, "", "pool", attributes);
 }
 
 static void add_batchnorm(qn__onnx_graph *g, const qn__layer *l) {
@@ -245,14 +216,17 @@ static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index
         add_conv(g, l);
         break;
     case QN__LAYER_MAXPOOL:
-        add_pool(g, l, "MaxPool");
+        qn__onnx_pool(g, l, "MaxPool");
         break;
     case QN__LAYER_AVGPOOL:
-        add_pool(g, l, "AveragePool");
+        qn__onnx_pool(g, l, "AveragePool");
         break;
     case QN__LAYER_GLOBALPOOL:
         qn__onnx_unflatten(g, l->from);
         qn__onnx_step(g, "GlobalAveragePool", "", "pool", QN__ONNX_NONE);
+        break;
+    case QN__LAYER_UPSAMPLE:
+        qn__onnx_upsample(g, l);
         break;
     case QN__LAYER_BATCHNORM:
         add_batchnorm(g, l);

@@ -78,6 +78,8 @@ static void test_windows(void **state) {
     check_canonical("conv 8 2x3 pad 0x1; dense 2", "conv 8 2x3 pad 0x1 none; dense 2 none");
     check_canonical("conv 8 1 tanh dropout 0.5; dense 2",
                     "conv 8 1x1 tanh dropout 0.5; dense 2 none");
+    check_canonical("avgpool TO 7; upsample 2X2; maxpool to 3x5; upsample 1x2; dense 2",
+                    "avgpool to 7x7; upsample 2; maxpool to 3x5; upsample 1x2; dense 2 none");
     check_canonical("maxpool 2; avgpool 3 stride 2; maxpool 2x3 stride 2x3; GlobalPool; dense 2",
                     "maxpool 2x2; avgpool 3x3 stride 2; maxpool 2x3; globalpool; dense 2 none");
 }
@@ -248,7 +250,7 @@ static void test_refused_windows(void **state) {
     check_refused("maxpool 2 relu; dense 2", "\"relu\" does not belong here", 11,
                   "maxpool HEIGHTxWIDTH [stride S] [pad P]");
     check_refused("maxpool 2 dilation 1; dense 2", "\"dilation\" does not belong here", 11,
-                  "[stride S] [pad P] [ceil]; brackets");
+                  "[stride S] [pad P] [ceil], or maxpool to");
     check_refused("maxpool 2 uncounted; dense 2", "\"uncounted\" does not belong here", 11, "ceil");
     check_refused("maxpool 2x5 pad 2; dense 2", "the padding is more than half the window", 17,
                   "smaller");
@@ -256,6 +258,14 @@ static void test_refused_windows(void **state) {
                   "take one");
     check_refused("avgpool 3 ceil pad 1; dense 2",
                   "with \"ceil\" the padding of avgpool cannot count", 11, "uncounted");
+    check_refused("avgpool to 3x0; dense 2", "invalid size \"3x0\"", 12, "avgpool to 7x7");
+    check_refused("avgpool to; dense 2", "the layer's size is missing", 11, "avgpool to 7x7");
+    check_refused("avgpool to 3 stride 2; dense 2", "\"stride\" does not belong here", 14,
+                  "avgpool to HEIGHTxWIDTH");
+    check_refused("upsample; dense 2", "the layer's factor is missing", 9, "upsample 2");
+    check_refused("upsample 256; dense 2", "invalid factor \"256\"", 10, "from 1 to 255");
+    check_refused("upsample 2 relu; dense 2", "\"relu\" does not belong here", 12,
+                  "upsample FACTOR");
     check_refused("globalpool 2; dense 2", "\"2\" does not belong here", 12, "globalpool; layers");
     check_refused("dense 2; conv 8 3", "the last layer is not dense", 10, "dense 10 softmax");
     check_refused("maxpool 2;", "the last layer is not dense", 1, "dense 10 softmax");

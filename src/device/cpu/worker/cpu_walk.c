@@ -16,6 +16,10 @@
 int64_t qn__cpu_reads(const qn__cpu_axis *axis, uint32_t at, uint32_t k) {
     const int64_t offset = (int64_t)k * axis->dilation - axis->pad;
     int64_t from;
+    if (axis->fitted) {
+        const qn__cover c = qn__cover_of(at, axis->size, axis->limit);
+        return c.begin + k < c.end ? (int64_t)c.begin + k : -1;
+    }
     if (axis->back) {
         from = (int64_t)at - offset;
         if (from < 0 || from % axis->stride != 0)
@@ -38,8 +42,9 @@ void qn__cpu_walk_axes(const qn__layer *layer, int back, qn__cpu_axis axis[2]) {
                                  w->stride[d],
                                  w->pad[d],
                                  w->dilation[d],
-                                 back};
-        single &= w->kernel[d] == 1 && w->stride[d] == 1 && w->pad[d] == 0;
+                                 back,
+                                 layer->fitted};
+        single &= !layer->fitted && w->kernel[d] == 1 && w->stride[d] == 1 && w->pad[d] == 0;
     }
     if (!single)
         return;

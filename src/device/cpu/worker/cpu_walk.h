@@ -19,6 +19,8 @@ typedef struct qn__cpu_axis {
     uint32_t limit; /* positions that can be read */
     uint32_t kernel, stride, pad, dilation;
     int back;
+    int fitted; /* 1: windows are fitted to the sizes (qn__cover_of), which qn__cpu_reads knows
+                   forward only */
 } qn__cpu_axis;
 
 /* The position that `at` reads at tap k; -1 when there is none. */
