@@ -71,6 +71,22 @@ JOBS = {
             "--lr": "0.5",
         },
     ),
+    # 24.62: parts that begin with a normalisation, a layer and a block; others end with a pool and a normalisation
+    "lr-depth": (
+        "idx",
+        {
+            "--shape": "1x7x6",
+            "--scale": "unit",
+            "--model": "batchnorm; conv 5 3x3 stride 3; batchnorm relu; residual { conv 5 1x1 relu | residual { "
+                       "conv 5 1x1 } }; groupnorm 1; maxpool 1; dense 10 softmax",
+            "--loss": "cross-entropy",
+            "--optimizer": "adamw",
+            "--weight-decay": "0.01",
+            "--lr": "0.01",
+            "--lr-depth": "0.7",
+            "--epochs": 1,
+        },
+    ),
     "conv-integers": (
         "idx",
         {

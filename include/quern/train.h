@@ -255,6 +255,10 @@ typedef struct qn_train_options {
      * "0..14", counted from 0, or "all-but-last". They compute as in a prediction: no dropout, and
      * batchnorm has its running averages. Nothing is computed for their gradients. NULL: none */
     const char *freeze;
+
+    /* One more of the recipe: the learning rate of each layer with weights, or block, times this is
+     * that of the one before it; the last one has the whole rate. 0: all have the same */
+    float lr_depth;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

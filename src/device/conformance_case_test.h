@@ -353,6 +353,16 @@ static void augment_some(test_case *c) {
              picture.channels, picture.height, picture.width, a->words);
 }
 
+/* One case in three has a rate for each layer. Call it after the case is made. */
+static inline void fine_tune_some(test_case *c) {
+    const size_t at = strlen(c->text);
+    if (c->seed % 3 != 1)
+        return;
+    for (uint32_t i = 0; i < c->program.layers; ++i)
+        c->layer[i].rate_factor = ldexpf(1.0f + (float)(i % 5) / 8.0f, -(int)(i % 4));
+    snprintf(c->text + at, sizeof c->text - at, "; rates by layer");
+}
+
 static void describe_case(test_case *c) {
     static const char *const activations[] = {"none",    "relu",       "tanh",       "sigmoid",
                                               "softmax", "leaky_relu", "gelu",       "silu",

@@ -67,17 +67,19 @@ static void apply_update(const test_case *c, const qn__state *before, expected_s
     memcpy(e->after.parameters, before->parameters, size);
     for (uint32_t s = 0; s < slots; ++s)
         memcpy(e->after.slot[s], before->slot[s], size);
-    for (uint32_t l = 0; l < p->layers; ++l)
+    for (uint32_t l = 0; l < p->layers; ++l) {
+        const qn__update own = qn__update_of(&e->update, &p->layer[l]);
         for (uint64_t i = p->layer[l].weights; i < qn__layer_end(&p->layer[l]); ++i) {
             float *w = &e->after.parameters[i], *s0 = slots > 0 ? &e->after.slot[0][i] : NULL;
             if (i >= qn__layer_running(&p->layer[l]))
                 qn__update_running(&e->update, p->layer[l].running_rate, e->sums[i], w);
             else
-                qn__update_one(p, &e->update,
+                qn__update_one(p, &own,
                                i<p->layer[l].biases, e->sums[i], w, s0, slots> 1
                                    ? &e->after.slot[1][i]
                                    : NULL);
         }
+    }
 }
 
 static void expect_steps(test_case *c, qn__reference *r, expected *e) {

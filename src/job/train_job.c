@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "job/apply.h"
 #include "job/full_batch.h"
+#include "model/recipe/depth.h"
 #include "model/recipe/freeze.h"
 #include "model/recipe/initial.h"
 #include "model/recipe/scale_numbers.h"
@@ -34,6 +35,7 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
         return status;
     p->layers = r->network.layers;
     qn__recipe_freeze(r, job->layer, p);
+    qn__recipe_depth(r, job->layer);
     p->layer = job->layer;
     p->arith = r->arith;
     p->loss = r->loss;

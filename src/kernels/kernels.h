@@ -86,9 +86,10 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     GRADIENT of the biases.
  *
  * UPDATE: step M, parameters M, slot0 M, slot1 M, sums M, begin U, count U, optimizer u, momentum
- * f, beta1 f, beta2 f, one_minus_beta1 f, one_minus_beta2 f, epsilon f, decay f
+ * f, beta1 f, beta2 f, one_minus_beta1 f, one_minus_beta2 f, epsilon f, decay f, factor f
  *     9.1 to 9.6 for parameters begin .. begin+count-1, both multiples of QN_LD. decay is 0 for
- *     biases. With adamw the kernel computes RN(lr * decay) from the step's rate.
+ *     biases. With adamw the kernel computes RN(lr * decay) from the step's rate. factor is that of
+ *     24.62.
  *
  * Layers with pixels (docs/exactness.md 16) have one row for each pixel of each item: grain, pixel,
  * item of the grain. Arrays are [rows][ld(channels)]. `index` is a place in an array of qn_taps
@@ -203,7 +204,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *
  * LEARN_VECTOR: step M, A M, E M, parameters M, slot0 M, slot1 M, status M, weights U, in u, out
  * u, layer u, limit f, optimizer u, momentum f, beta1 f, beta2 f, one_minus_beta1 f,
- * one_minus_beta2 f, epsilon f, decay f
+ * one_minus_beta2 f, epsilon f, decay f, factor f
  *     GRADIENT, BIAS and UPDATE of a layer in one pass, for a step that is not shared and whose
  *     grains are all in this pass. The sums are not written. ERRORS of the layer must run before
  *     it.

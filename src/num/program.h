@@ -138,12 +138,18 @@ typedef struct qn__layer {
     uint32_t running;     /* the number of running averages (17.8), which are its last parameters */
     float norm_epsilon;   /* of a normalisation: what its variances are increased by */
     float running_rate;   /* batchnorm: the share of the new value in a running average */
+    float rate_factor;    /* of the learning rate (24.62); 0: 1 */
     qn__shape second;     /* of the second output that the end of a block reads */
 } qn__layer;
 
 /* The number of biases of a layer that multiplies weights. */
 static inline uint32_t qn__layer_biases(const qn__layer *layer) {
     return layer->depth && !layer->no_biases ? layer->to.channels : 0;
+}
+
+/* The factor of the learning rate. */
+static inline float qn__layer_rate(const qn__layer *layer) {
+    return layer->rate_factor != 0.0f ? layer->rate_factor : 1.0f;
 }
 
 /* Where the parameters of the layer end. */
@@ -321,6 +327,14 @@ typedef struct qn__update {
     uint64_t step;        /* of the run, from 1; only for messages */
     float running;        /* the factor of a running average's sum (17.8) */
 } qn__update;
+
+/* The update of a layer's parameters: a layer may have a rate of its own (24.62). */
+static inline qn__update qn__update_of(const qn__update *update, const qn__layer *layer) {
+    qn__update own = *update;
+    own.rate *= qn__layer_rate(layer);
+    own.adam_a *= qn__layer_rate(layer);
+    return own;
+}
 
 /* State arrays that an optimiser keeps for each parameter: 0, 1 or 2. */
 uint32_t qn__optimizer_slots(qn__optimizer optimizer);

@@ -273,9 +273,10 @@ static qn_status make_update(qn__worker *w, const qn__update *numbers, const int
         return fail(w, err);
     for (uint32_t l = 0; l < w->program->layers && !w->behaviour.idle; ++l) {
         const qn__layer *layer = &w->program->layer[l];
-        update_range(w, numbers, 1, layer->weights, layer->biases - layer->weights, sums);
+        const qn__update own = qn__update_of(numbers, layer);
+        update_range(w, &own, 1, layer->weights, layer->biases - layer->weights, sums);
         const uint64_t running = qn__layer_running(layer);
-        update_range(w, numbers, 0, layer->biases, running - layer->biases, sums);
+        update_range(w, &own, 0, layer->biases, running - layer->biases, sums);
         for (uint64_t i = running; i < running + layer->running; ++i)
             qn__update_running(numbers, layer->running_rate, sums[i], &w->parameters[i]);
     }

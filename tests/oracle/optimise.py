@@ -35,9 +35,9 @@ class Optimiser:
         self.power1 = ONE
         self.power2 = ONE
 
-    def step(self, parameters, sums, rules, count, unit, lr):
+    def step(self, parameters, sums, rules, count, unit, step_lr, factors=None):
         """9.1 to 9.6: the new parameters after a step over `count` items. `rules`: for each array
-        "weight", "bias", or the momentum of running averages (17.8)."""
+        "weight", "bias", or the momentum of running averages (17.8); `factors`: of its rate (24.62)."""
         kind = self.settings.optimizer
         decay = self.settings.decay
         c = (ONE / integer(count)) * F(2.0**-unit)
@@ -46,13 +46,15 @@ class Optimiser:
             root = nearest_root(Fraction(sum(int(s) ** 2 for array in clipped for s in array.flat)))
             c = self.settings.clip / root if root * c > self.settings.clip else c
         if kind in ("adam", "adamw"):
-            self.begin_adam(lr)
+            self.begin_adam(step_lr)
+        factors = factors or [ONE] * len(parameters)
         result = []
         for p, w in enumerate(parameters):
             if not isinstance(rules[p], str):
                 result.append(norms.running(w, sums[p], count, rules[p]))
                 continue
             g = integer(sums[p]) * c
+            lr = step_lr * factors[p]
             decays = rules[p] == "weight" and decay != 0
             if decays and kind == "adamw":
                 w = fma(-(lr * decay), w, w)
@@ -65,7 +67,7 @@ class Optimiser:
                 ahead = fma(self.settings.momentum, self.v[p], g) if self.settings.nesterov else self.v[p]
                 w = fma(-lr, ahead, w)
             else:
-                w = self.adam(p, w, g)
+                w = self.adam(p, w, g, factors[p])
             result.append(w)
         return result
 
@@ -76,13 +78,13 @@ class Optimiser:
         self.a = lr / (ONE - self.power1)
         self.r = ONE / (ONE - self.power2)
 
-    def adam(self, p, w, g):
+    def adam(self, p, w, g, factor):
         """9.5: what is done for each parameter."""
         s = self.settings
         self.m[p] = fma(s.beta1, self.m[p], (ONE - s.beta1) * g)
         self.v[p] = fma(s.beta2, self.v[p], ((ONE - s.beta2) * g) * g)
         d = np.sqrt(self.v[p] * self.r) + s.epsilon
-        return w - (self.a * self.m[p]) / d
+        return w - (self.a * factor * self.m[p]) / d
 
 
 @dataclass

@@ -86,6 +86,7 @@ def arguments():
     p.add_argument("--init-from")
     p.add_argument("--freeze", default="")
     p.add_argument("--new-last", action="store_true")
+    p.add_argument("--lr-depth", type=number, default=ZERO)
     p.add_argument("--init-scale", choices=("fit", "keep"), default="fit")
     p.add_argument("--weight")
     p.add_argument("--class-weight", default="")
@@ -166,6 +167,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "init_scale": args.init_scale,
         "freeze": args.freeze,
         "new_last": int(args.new_last),
+        "lr_depth": args.lr_depth,
         "smoothing": args.smoothing,
         "clip": args.clip,
         "nesterov": int(args.nesterov),
@@ -220,6 +222,7 @@ def train(args, layers, settings, fetch, labels, shares, held):
     rules = [rule for layer in weighted(layers) for rule in layer.rules]
     frozen = frozen_of(args)  # 24.61
     trained = [l >= frozen for l, layer in enumerate(layers) if layer.has_parameters]
+    factors = [f for layer, f in zip(layers, depth_factors(layers, args.lr_depth)) for _ in layer.arrays]
     still = sum(len(layer.arrays) for layer in weighted(layers[:frozen]))
     for epoch in range(args.epochs):
         order = permutation(args.seed, n, ORDER, epoch)
@@ -239,7 +242,7 @@ def train(args, layers, settings, fetch, labels, shares, held):
             flat = [total * trains for pair, trains in zip(sums, trained) for total in pair]
             lr = schedule.lr(epoch * steps + s, epoch)
             old = parameters_of(layers)
-            new = optimiser.step(old, flat, rules, len(items), args.unit, lr)
+            new = optimiser.step(old, flat, rules, len(items), args.unit, lr, factors)
             set_parameters(layers, old[:still] + new[still:])
         print(f"epoch {epoch + 1} loss {loss / 2**32 / n:.9g} accuracy {right / n:.6f}")
         if held and (args.keep == "best" or args.patience):
@@ -303,6 +306,22 @@ def minimise(args, layers, fetch, labels, shares, held, product):
             if args.patience and step + 1 >= best[1] + args.patience:
                 break
     place(best[2] if args.keep == "best" else state.point)
+
+
+def depth_factors(layers, depth):
+    """24.62: the factor of the learning rate of each layer."""
+    reads = [min(layer.source, layer.source if layer.other is None else layer.other) for layer in layers]
+    parts, part = [], 0  # counted from the first piece with weights
+    for k, layer in enumerate(layers):
+        begins = all(source >= k - 1 for source in reads[k:])
+        end = next(e for e in range(k + 1, len(layers) + 1) if all(source >= e - 1 for source in reads[e:]))
+        if begins and any("weight" in own.rules for own in layers[k:end] if own.has_parameters):
+            part += 1
+        parts.append(max(part, 1))
+    factors = [ONE] * (part + 2)
+    for p in reversed(range(1, part)):
+        factors[p] = factors[p + 1] * depth if depth else ONE
+    return [factors[p] for p in parts]
 
 
 def frozen_of(args):

@@ -78,10 +78,10 @@ void qn__gpu_push_state(const qn__worker *w, qn__gpu_call *c) {
                     w->slots > 1 ? &w->model.slot[1] : &w->step);
 }
 
-void qn__gpu_push_rule(const qn__program *p, float decay, qn__gpu_call *c) {
+void qn__gpu_push_rule(const qn__program *p, float decay, float factor, qn__gpu_call *c) {
     QN__PUSH_NUMBERS(c, qn__kernel_optimizer(p->optimizer));
     QN__PUSH_FLOATS(c, p->momentum, p->beta1, p->beta2, 1.0f - p->beta1, 1.0f - p->beta2,
-                    p->epsilon, decay);
+                    p->epsilon, decay, factor);
 }
 
 const qn__gpu_memory *qn__gpu_output_of(const qn__gpu_pass *pass, int32_t l) {

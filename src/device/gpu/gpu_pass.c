@@ -40,14 +40,15 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     qn__gpu_launch_over(pass, QN__K_LOSS, pass->items, &c);
 }
 
-static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count, float decay) {
+static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count, float decay,
+                             float factor) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, &w->step);
     qn__gpu_push_state(w, &c);
     QN__PUSH_MEMORY(&c, &w->model.sums);
     QN__PUSH_WIDE(&c, begin, count);
-    qn__gpu_push_rule(w->program, decay, &c);
+    qn__gpu_push_rule(w->program, decay, factor, &c);
     qn__gpu_launch_over(pass, QN__K_UPDATE, count, &c);
 }
 
@@ -56,27 +57,30 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
     const float decay = pass->worker->program->weight_decay;
     const uint64_t weights = l->biases - l->weights, ld = qn__gpu_ld(l->layer->to.channels);
     const uint64_t biases = qn__layer_biases(l->layer) ? ld : 0;
+    const float factor = qn__layer_rate(l->layer);
     if (l->layer->vectors) {
         const uint32_t running = l->layer->running / l->layer->vector;
-        launch_update_of(pass, l->weights, (l->layer->vectors - running) * ld, 0.0f);
+        launch_update_of(pass, l->weights, (l->layer->vectors - running) * ld, 0.0f, factor);
         if (l->kind->run_on)
             l->kind->run_on(pass, i);
         return;
     }
     const uint64_t first = decay == 0.0f ? weights + biases : weights;
     if (first > 0)
-        launch_update_of(pass, l->weights, first, decay);
+        launch_update_of(pass, l->weights, first, decay, factor);
     if (weights + biases > first)
-        launch_update_of(pass, l->biases, biases, 0.0f);
+        launch_update_of(pass, l->biases, biases, 0.0f, factor);
 }
 
 void qn__gpu_launch_update(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     int alike = w->program->weight_decay == 0.0f && !w->program->frozen;
-    for (uint32_t i = 0; i < w->program->layers; ++i)
-        alike &= !w->layer[i].layer->vectors && !w->layer[i].layer->no_biases;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__layer *l = w->layer[i].layer;
+        alike &= !l->vectors && !l->no_biases && qn__layer_rate(l) == 1.0f;
+    }
     if (alike)
-        launch_update_of(pass, 0, w->model.padded, 0.0f);
+        launch_update_of(pass, 0, w->model.padded, 0.0f, 1.0f);
     else
         for (uint32_t i = w->program->frozen; i < w->program->layers; ++i)
             launch_update_layer(pass, i);

@@ -126,6 +126,6 @@ void qn__gpu_launch_learn(qn__gpu_pass *pass, uint32_t i) {
     QN__PUSH_WIDE(&c, l->weights);
     QN__PUSH_NUMBERS(&c, l->layer->in, l->layer->out, i);
     QN__PUSH_FLOATS(&c, w->program->partial_limit);
-    qn__gpu_push_rule(w->program, w->program->weight_decay, &c);
+    qn__gpu_push_rule(w->program, w->program->weight_decay, qn__layer_rate(l->layer), &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }

@@ -275,7 +275,7 @@ void qn__gpu_launch_gate(qn__gpu_pass *pass, uint32_t layer);
 const qn__gpu_memory *qn__gpu_derived_of(const qn__worker *worker, uint32_t layer);
 /* Pushes the arguments for the parameters, the optimiser's state and the optimiser's settings. */
 void qn__gpu_push_state(const qn__worker *worker, qn__gpu_call *call);
-void qn__gpu_push_rule(const qn__program *program, float decay, qn__gpu_call *call);
+void qn__gpu_push_rule(const qn__program *program, float decay, float factor, qn__gpu_call *call);
 /* Enqueues a kernel; the second function is for kernels without tiles, over `work` pieces of
  * work. */
 void qn__gpu_launch(qn__gpu_pass *pass, qn__kernel kernel, const uint32_t groups[3],

@@ -55,11 +55,11 @@
     ROW(GRADIENT_LARGE, gradient_large, QN__GRADIENT_TAKES, 128, 64, 64, 0, QN_WITH_F32)           \
     ROW(GRADIENT_SMALL, gradient_small, QN__GRADIENT_TAKES, 64, 32, 32, 0, QN_WITH_F32)            \
     ROW(GRADIENT_VECTOR, gradient_vector, QN__GRADIENT_TAKES, 1, 48, 64, 0, QN_WITH_ALL)           \
-    ROW(LEARN_VECTOR, learn_vector, "MMMMMMMUuuufufffffff", 1, 48, 64, 0, QN_WITH_ALL)             \
+    ROW(LEARN_VECTOR, learn_vector, "MMMMMMMUuuufuffffffff", 1, 48, 64, 0, QN_WITH_ALL)            \
     ROW(BIAS, bias, "MMMMUuufu", 256, 0, 0, 16, QN_WITH_ALL)                                       \
     ROW(BIAS_VECTOR, bias_vector, "MMMMUuufu", 1, 0, 0, 64, QN_WITH_ALL)                           \
-    ROW(UPDATE, update, "MMMMMUUufffffff", 256, 0, 0, 256, QN_WITH_ALL)                            \
-    ROW(UPDATE_VECTOR, update_vector, "MMMMMUUufffffff", 1, 0, 0, 4096, QN_WITH_ALL)               \
+    ROW(UPDATE, update, "MMMMMUUuffffffff", 256, 0, 0, 256, QN_WITH_ALL)                           \
+    ROW(UPDATE_VECTOR, update_vector, "MMMMMUUuffffffff", 1, 0, 0, 4096, QN_WITH_ALL)              \
     ROW(UNFOLD, unfold, QN__UNFOLD_TAKES, 128, 0, 0, 128, QN__WITH_PIXELS)                         \
     ROW(TRANSPOSE_WEIGHTS, transpose_weights, "MMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)             \
     ROW(PIXELS_FORWARD, pixels_forward, QN__PIXELS_FORWARD_TAKES, 128, 0, 0, 8, QN__WITH_PIXELS)   \

@@ -247,11 +247,12 @@ qn_learn_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOB
                 QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 in, qn_u32 out,
                 qn_u32 layer, float limit, qn_u32 optimizer, float momentum, float beta1,
                 float beta2, float one_minus_beta1, float one_minus_beta2, float epsilon,
-                float decay) {
+                float decay, float factor) {
     long16 total[QN_GROUP_INPUTS * QN_TILE_WIDTH];
     const qn_group_place p = qn_place_of(step, in, out, 1u, limit);
-    qn_update_rule rule = qn_update_rule_of(step, optimizer, momentum, beta1, beta2,
-                                            one_minus_beta1, one_minus_beta2, epsilon, decay);
+    qn_update_rule rule =
+        qn_update_rule_of(step, optimizer, momentum, beta1, beta2, one_minus_beta1, one_minus_beta2,
+                          epsilon, decay, factor);
     QN_GLOBAL const float *const ahead[3] = {parameters + weights, slot0 + weights,
                                              slot1 + weights};
     qn_u32 arrays = 1u;

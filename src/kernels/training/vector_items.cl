@@ -105,11 +105,12 @@ QN_KERNEL(1)
 qn_update_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *parameters, QN_GLOBAL float *slot0,
                  QN_GLOBAL float *slot1, QN_GLOBAL const qn_i64 *sums, qn_u64 begin, qn_u64 count,
                  qn_u32 optimizer, float momentum, float beta1, float beta2, float one_minus_beta1,
-                 float one_minus_beta2, float epsilon, float decay) {
+                 float one_minus_beta2, float epsilon, float decay, float factor) {
     const qn_u64 first = (qn_u64)qn_group(0) * QN_UPDATE_SHARE;
     const qn_u64 end = first + QN_UPDATE_SHARE < count ? first + QN_UPDATE_SHARE : count;
-    const qn_update_rule rule = qn_update_rule_of(step, optimizer, momentum, beta1, beta2,
-                                                  one_minus_beta1, one_minus_beta2, epsilon, decay);
+    const qn_update_rule rule =
+        qn_update_rule_of(step, optimizer, momentum, beta1, beta2, one_minus_beta1, one_minus_beta2,
+                          epsilon, decay, factor);
     for (qn_u64 n = first; n < end; n += 16u)
         qn_update_lanes(&rule, parameters, slot0, slot1, begin + n,
                         *(QN_GLOBAL const long16 *)(sums + begin + n));

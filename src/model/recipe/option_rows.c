@@ -249,6 +249,15 @@ const qn__option qn__options[] = {
           "with `train.init_from`: the last layer begins with new weights, for other classes; "
           "without `train.model` it gets as many outputs as there are"),
      CHECK("a new last layer", NULL), ALSO("newhead replacehead resetclassifier resethead")},
+    {KEY("lr_depth", 8, FLOAT, lr_depth), OPTION(lr_depth, "lr-depth", FLOAT), .open.steps = 1,
+     HELP(ADVANCED, 15, "X",
+          "multiply the learning rate by X from each layer with weights, or block, to the one "
+          "before it; the last one has the whole rate"),
+     .open.fallback = "all layers have the same rate",
+     CHECK("the factor of the learning rate",
+           "give a number greater than 0 and below 1, such as 0.8, or leave it out"),
+     .range = BELOW_ONE,
+     ALSO("layerdecay layerwisedecay layerwiselrdecay lrdecaybylayer llrd discriminativelr")},
     {.key = NULL},
 };
 

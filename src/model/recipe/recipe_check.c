@@ -3,6 +3,7 @@
 
 #include "data/table/dates.h"
 #include "data/table/rules.h"
+#include "model/recipe/depth.h"
 #include "model/recipe/freeze.h"
 #include "model/recipe/option_rows.h"
 #include "model/recipe/stages.h"
@@ -122,6 +123,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_new_last(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_freeze(recipe, err);
+    if (status == QN_OK)
+        status = qn__recipe_check_depth(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_resize(recipe, err);
     if (status == QN_OK)

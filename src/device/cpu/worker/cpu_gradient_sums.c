@@ -50,16 +50,19 @@ static const int64_t *integers_of(const qn__worker *w, qn__cpu_sums *s, size_t f
 
 /* Applies or stores the sums of blocks of 16 x 16 weights (or of 16 biases) of which `rows` rows
  * are inputs. They begin at element `from` of s, the parameters at element `at`. */
-static void finish_sums(const qn__cpu_pass *pass, int is_weight, uint32_t rows, size_t at,
-                        qn__cpu_sums *s, size_t from, float *w, float *const slot[2],
-                        int64_t *total) {
+static void finish_sums(const qn__cpu_pass *pass, const qn__cpu_layer *l, int is_weight,
+                        uint32_t rows, size_t at, qn__cpu_sums *s, size_t from) {
     const size_t count = (size_t)rows * QN__PANEL;
+    float *const *slot = is_weight ? l->weight_slot : l->bias_slot;
     if (pass->update) {
-        pass->worker->kernels->update(pass->worker->program, s->update, is_weight, count, s->kind,
-                                      begin_of(s, from), w + at, slot[0] ? slot[0] + at : NULL,
-                                      slot[1] ? slot[1] + at : NULL, s->absmax);
+        const qn__update own = qn__update_of(s->update, l->layer);
+        pass->worker->kernels->update(pass->worker->program, &own, is_weight, count, s->kind,
+                                      begin_of(s, from), (is_weight ? l->weights : l->bias) + at,
+                                      slot[0] ? slot[0] + at : NULL, slot[1] ? slot[1] + at : NULL,
+                                      s->absmax);
         return;
     }
+    int64_t *total = is_weight ? l->weight_sums : l->bias_sums;
     const int64_t *more = integers_of(pass->worker, s, from, count);
     for (size_t i = 0; i < count; ++i)
         total[at + i] += more[i];
@@ -83,7 +86,7 @@ void qn__cpu_keep_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint
     if (pass->outlet)
         put_weights(pass, l, block, rows, panel, s, from);
     else
-        finish_sums(pass, 1, rows, at, s, from, l->weights, l->weight_slot, l->weight_sums);
+        finish_sums(pass, l, 1, rows, at, s, from);
 }
 
 static void put_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
@@ -125,8 +128,7 @@ int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     if (!bad && pass->outlet)
         put_biases(pass, l, out, &s);
     else if (!bad)
-        finish_sums(pass, 0, 1, (size_t)out * QN__PANEL, &s, 0, l->bias, l->bias_slot,
-                    l->bias_sums);
+        finish_sums(pass, l, 0, 1, (size_t)out * QN__PANEL, &s, 0);
     return bad;
 }
 

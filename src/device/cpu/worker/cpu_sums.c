@@ -102,14 +102,14 @@ static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
                          uint32_t in) {
     const qn__worker *w = pass->worker;
     const block b = block_at(pass->worker, l, panel, in);
+    const qn__update own = qn__update_of(pass->update, l->layer);
     int64_t sums[BLOCK];
     if (b.columns < QN__PANEL)
         memset(sums, 0, sizeof sums);
     w->kernels->transpose(b.columns, b.rows, pass->totals + b.sum, l->layer->depth, sums,
                           QN__PANEL);
-    w->kernels->update(w->program, pass->update, 1, (size_t)b.rows * QN__PANEL, QN__SUMS_INT64,
-                       sums, l->weights + b.panels,
-                       w->slots > 0 ? l->weight_slot[0] + b.panels : NULL,
+    w->kernels->update(w->program, &own, 1, (size_t)b.rows * QN__PANEL, QN__SUMS_INT64, sums,
+                       l->weights + b.panels, w->slots > 0 ? l->weight_slot[0] + b.panels : NULL,
                        w->slots > 1 ? l->weight_slot[1] + b.panels : NULL, NULL);
 }
 
