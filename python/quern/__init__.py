@@ -22,7 +22,7 @@ _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegressi
           "Kernel": "kernel",
           "KMeans": "decomposition", "PCA": "decomposition", "Lasso": "regression", "Ridge": "regression", "StandardScaler": "preprocessing",
           "Data": "data", "digits": "data", "open": "data",
-          "evaluate": "evaluation", "Model": "model", "import_state": "model", "load": "model",
+          "evaluate": "evaluation", "Model": "model", "import_state": "importing", "load": "model",
           "Epoch": "training", "Score": "training", "options": "training", "train": "training",
           "replay": "training", "report": "records", "runs": "records", "Search": "searching", "search": "searching",
           "build_info": "device", "devices": "device", "version": "device"}

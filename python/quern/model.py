@@ -264,6 +264,24 @@ class Model:
         self._must_be_complete()
         call("qn_model_write_onnx", self._address, text(path))
 
+    def save_state(self, path, names="torchvision"):
+        """Writes the parameters as ``load_state_dict`` of PyTorch's network takes them (docs/formats.md).
+
+        Parameters
+        ----------
+        path : str or path
+            A safetensors file, for ``safetensors.torch.load_file``.
+        names : "torchvision" or "timm"
+            The library whose names the parameters get.
+
+        Raises
+        ------
+        UnsupportedError
+            The network is not one of that library.
+        """
+        self._must_be_complete()
+        call("qn_model_write_state", self._address, text(names), text(path))
+
     def _must_be_complete(self):
         if not self.complete:
             raise UsageError("the training was ended early, so the recipe does not lead to this model",
@@ -316,45 +334,6 @@ def _fitted_again(model, data, compute):
     call("qn_fit_again", model._address, data._address, struct, C.byref(made))
     del kept
     return Model(made.value)
-
-
-def import_state(path, model, inputs, *, classes=None, loss=None, scale="none"):
-    """A model of the parameters that PyTorch has trained (docs/formats.md).
-
-    Parameters
-    ----------
-    path : str or path
-        What ``safetensors.torch.save_file(net.state_dict(), path)`` wrote.
-    model : str
-        The layers of the network, in their order: "dense 64 relu; dense 3 softmax".
-    inputs : int or tuple
-        Number of features of an item; or channels, height and width.
-    classes : int or list of str, optional
-        Number of classes or their names, in the order of the outputs; 0 for a real number.
-    loss : str, optional
-        What the last layer is for: by default "cross-entropy", or "mse" where `classes` is 0.
-    scale : str
-        "none", "unit" (bytes divided by 255, as ToTensor does) or "fraction".
-
-    Raises
-    ------
-    MismatchError
-        A layer has no tensors, or a tensor no layer.
-    """
-    import numpy as np
-
-    from .data import Data
-
-    shape = (inputs,) if isinstance(inputs, int) else tuple(inputs)
-    job = _abi.qn_train_options()
-    library().qn_train_options_init(job)
-    job.model, job.scale = text(model), text(scale)
-    job.loss = text(loss) if loss else None
-    job.shape = text("x".join(map(str, shape))) if len(shape) > 1 else None
-    names = None if classes is None or isinstance(classes, int) else list(classes)
-    like = Data(np.zeros((1, int(np.prod(shape))), np.uint8), np.array([0.5 if classes == 0 else 0]),
-                **({"classes": names} if names else {}))
-    return Model(new("qn_model_import", text(path), job, like._address, _abi.qn_import_told(), None))
 
 
 def _from_bytes(content):

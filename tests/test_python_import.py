@@ -1,0 +1,135 @@
+"""quern.import_state: state dicts, files of torch.save, config.json. torch itself is not needed: a module that does
+what the package asks of it stands in its place."""
+
+import json
+import pickle
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import python_package
+import test_import_config
+import test_state_dict
+
+
+@pytest.fixture(scope="module")
+def q():
+    python_package.folder()
+    import quern
+
+    return quern
+
+
+class Tensor:
+    """What the package asks of a tensor."""
+
+    def __init__(self, values, dtype="torch.float32"):
+        self.values, self.dtype, self.shape = values, dtype, tuple(values.shape)
+
+    def detach(self):
+        return self
+
+    cpu = contiguous = detach
+
+    def reshape(self, _):
+        return Tensor(self.values.reshape(-1), self.dtype)
+
+    def view(self, dtype):
+        if self.dtype == "torch.sparse":
+            raise NotImplementedError
+        return Tensor(self.values.view(dtype))
+
+    def numpy(self):
+        return self.values
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """A torch whose load gives `content`, or raises it."""
+    made = types.SimpleNamespace(uint8="u1", content=None, asked=[])
+
+    def load(path, **how):
+        made.asked.append((path, how))
+        if isinstance(made.content, Exception):
+            raise made.content
+        return made.content
+    made.load = load
+    monkeypatch.setitem(sys.modules, "torch", made)
+    return made
+
+
+WEIGHTS = {"fc.weight": np.arange(12, dtype="f4").reshape(3, 4) / 8, "fc.bias": np.arange(3, dtype="f4")}
+
+
+def tensors(prefix="", **more):
+    return {**{prefix + key: Tensor(value) for key, value in WEIGHTS.items()}, **more}
+
+
+def test_files_of_torch(q, torch, tmp_path):
+    path, count = tmp_path / "net.pth", Tensor(np.array(7, "i8"), "torch.int64")
+    path.write_bytes(b"PK\3\4 and so on")
+    half = {key: Tensor((value.view("u4") >> 16).astype("u2"), "torch.bfloat16") for key, value in WEIGHTS.items()}
+    test_state_dict.write(tmp_path / "s", WEIGHTS)
+    ours = q.import_state(tmp_path / "s", "dense 3 softmax", 4, classes=["a", "b", "c"])
+    for content in (tensors(), {"epoch": 3, "state_dict": tensors("module.")}, {"model": tensors()}, half,
+                    tensors(**{"fc.num_batches_tracked": count})):
+        torch.content = content
+        model = q.import_state(path, "dense 3 softmax", 4, classes=["a", "b", "c"])
+        for name in ("layer0.weight", "layer0.bias"):
+            assert np.array_equal(model.tensor(name), ours.tensor(name))
+    assert torch.asked[0] == (path, {"map_location": "cpu", "weights_only": True})
+    assert q.import_state(tensors(), "dense 3 softmax", 4).predict(np.eye(4)).tolist() == [2] * 4
+    assert len(torch.asked) == 5
+
+
+def test_what_torch_does_not_read_is_refused(q, torch, tmp_path, monkeypatch):
+    path = tmp_path / "net.pth"
+    path.write_bytes(pickle.dumps(1))
+
+    def said(content, error=q.FormatError):
+        torch.content = content
+        with pytest.raises(error) as refused:
+            q.import_state(path, "dense 3 softmax", 4)
+        return str(refused.value)
+    words = said(pickle.UnpicklingError("Weights \x1b[1monly\nUnsupported: GLOBAL os.system\nmore"))
+    assert "weights_only=True" in words and "GLOBAL os.system" in words and "\x1b" not in words and "more" not in words and "torch.save(net.state_dict()" in words
+    assert "not a state dict" in said([1]) and "not a state dict" in said({}) and "'a' of the state dict" in said({"a": 1})
+    assert "3 of the state dict" in said({3: count_of(1)})
+    assert "complex64" in said({"a": Tensor(np.zeros(1, "c8"), "torch.complex64")}, q.InputError)
+    assert "not a dense one" in said({"a": Tensor(np.zeros(1), "torch.float32"), "b.weight": sparse()}, q.InputError)
+    assert "Invalid argument" in said(OSError(22, "Invalid argument"))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert "torch is not installed" in said(None, q.UnsupportedError)
+
+
+def count_of(number):
+    return Tensor(np.array(number, "i8"), "torch.int64")
+
+
+def sparse():
+    tensor = Tensor(np.zeros(1, "f4"), "torch.float32")
+    tensor.view = Tensor(np.zeros(1, "f4"), "torch.sparse").view
+    tensor.reshape = lambda _: tensor
+    return tensor
+
+
+def test_config_and_labels(q, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(test_import_config.config()))
+    (tmp_path / "labels.json").write_text('{"0": "x", "1": "y", "2": "x"}')
+    test_state_dict.write(tmp_path / "s", {"fc.weight": np.zeros((3, 192)), "fc.bias": np.arange(3) / 2})
+    recipe = q.import_state(tmp_path / "s", "dense 3 softmax", config=tmp_path / "config.json").recipe
+    assert recipe["resize"] == "short 10 crop 8x8 bicubic" and recipe["shape"] == "3x8x8"
+    assert recipe["table"]["classes"] == ["crane (n1)", "dog, small", "crane (n3)"]
+    recipe = q.import_state(tmp_path / "s", "dense 3 softmax", (3, 8, 8), classes=tmp_path / "labels.json", scale="unit",
+                            resize="8x8", config=tmp_path / "config.json").recipe
+    assert recipe["resize"] == "8x8" and recipe["scale"] == "unit" and recipe["table"]["classes"] == ["x (0)", "y", "x (2)"]
+    with pytest.raises(q.UsageError, match="shape of an item"):
+        q.import_state(tmp_path / "s", "dense 3 softmax")
+    with pytest.raises(q.MismatchError, match="not those of a known network"):
+        q.import_state(tmp_path / "s")
+    assert q.import_state(tmp_path / "s", "dense 3 softmax", 192, classes=["a", "b", "c"]).predict(np.eye(192)[:1]).tolist() == ["c"]
+    model = q.import_state(tmp_path / "s", "dense 3 softmax", 192)
+    with pytest.raises(q.UnsupportedError, match="these are known"):
+        model.save_state(tmp_path / "b")
