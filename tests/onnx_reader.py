@@ -110,6 +110,16 @@ def conv(x, w, b=None, *, dilations, group, kernel_shape, pads, strides):
     return np.concatenate(parts, 1) + (0 if b is None else b[:, None, None])
 
 
+def conv_transpose(x, w, b=None, *, dilations, kernel_shape, output_padding, pads, strides):
+    """What each input pixel adds to the output, which is cut at last."""
+    size = [(x.shape[2 + d] - 1) * strides[d] + dilations[d] * (kernel_shape[d] - 1) + 1 + output_padding[d] for d in (0, 1)]
+    out = np.zeros((len(x), w.shape[1], *size))
+    for y, i, k, j in np.ndindex(x.shape[2], kernel_shape[0], x.shape[3], kernel_shape[1]):
+        out[:, :, y * strides[0] + i * dilations[0], k * strides[1] + j * dilations[1]] += x[:, :, y, k] @ w[:, :, i, j]
+    out = out[:, :, pads[0]:size[0] - pads[2], pads[1]:size[1] - pads[3]]
+    return out if b is None else out + b[:, None, None]
+
+
 def padded(x, pads, value=0):
     return np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])), constant_values=value)
 
@@ -158,7 +168,7 @@ OPERATORS = {
     "Softmax": softmax, "Identity": lambda x: x, "Reshape": reshape,
     "Flatten": lambda x: x.reshape(len(x), -1),
     "Gemm": lambda a, b, c=0, *, transB: a @ b.T + c if transB else a @ b + c,
-    "Conv": conv,
+    "Conv": conv, "ConvTranspose": conv_transpose,
     "MaxPool": lambda x, kernel_shape, pads, strides:
         windows(padded(x, pads, -np.inf), kernel_shape, strides).max((4, 5)),
     "AveragePool": average_pool,

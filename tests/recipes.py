@@ -461,6 +461,13 @@ EIGHTH = {
                        " maxpool to 3x2; globalpool; maxpool to 2x1; dense 9 tanh", "--lr 0.1"),
     "i14-pools-to": pixels("avgpool to 9x10; conv 18 3x3 stride 3 tanh; upsample 3x2; conv 4 3x3 stride 3 relu",
                            "--arith i14 --scale fraction"),
+    # 24.42: as the first layer, with each word, windows smaller than the stride, after one pixel
+    "transposed": pixels("convtranspose 3 2x3 stride 2x1 pad 1x0 relu; conv 5 3x3 stride 4 relu; convtranspose 18 3x3 stride 2"
+                         " tanh dropout 0.1; convtranspose 4 2x1 stride 3 pad none outpad 2x0 dilation 2x1 nobias relu; conv 3"
+                         " 5x5 stride 5; globalpool; convtranspose 2 4x4 stride 2 tanh", "--shape 4x14x14 --momentum 0.9"),
+    "i14-transposed": pixels("conv 5 3x3 stride 9 relu; convtranspose 18 3x3 stride 2 tanh; convtranspose 4 2x1 stride 3"
+                             " nobias relu", "--arith i14 --scale fraction"),
+    "i7-transposed": pixels("convtranspose 3 2x2 stride 2 tanh; conv 3 4x4 stride 4 relu", "--arith i7 --shape 4x14x14"),
     "layers-300": IDX + "--seed 3 --batch 150 --epochs 1 --lr 0.1 --loss mse --model '"
                   + "dense 4 none; " * 290 + "dense 4 tanh dropout 0.2; " * 9 + "dense 10 none'",
     # Outputs that two to five layers read; three normalisations share the errors of a sum.

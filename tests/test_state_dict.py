@@ -10,6 +10,7 @@ import pytest
 
 import machine
 from builds import ROOT
+from onnx_reader import conv_transpose
 
 # The modules of torch.nn.Sequential(Conv2d(1, 4, 3, padding=1, bias=False), BatchNorm2d(4), ReLU(), ...):
 # modules without parameters count, so the last numbers have two digits.
@@ -90,6 +91,30 @@ def test_each_layer_gets_its_tensors(quern, tmp_path, dtype):
     assert recipe["table"]["classes"] == ["dog", "cat", "a b"]
     assert events[-1]["digest"] == run("sha256sum", model).stdout.split()[0]
     assert recipe["init_from"] == run("sha256sum", state).stdout.split()[0]
+
+
+def test_a_transposed_convolution_keeps_the_order_of_its_weights(quern, tmp_path):
+    """torch.nn.ConvTranspose2d(2, 4, (2, 3), stride=2, padding=(0, 1), output_padding=1, bias=False)."""
+    generator = np.random.default_rng(6)
+    kept = write(tmp_path / "state", {"up.weight": generator.normal(size=(2, 4, 2, 3)),
+                                      "zout.weight": generator.normal(size=(3, 4 * 7 * 8)), "zout.bias": np.zeros(3)})
+    done = run(quern, "model", "import", tmp_path / "state", "--input", "2x3x4", "--scale", "none", "-o",
+               tmp_path / "m", "--model",
+               "convtranspose 4 2x3 stride 2 pad 0x1 outpad 1 tanh; dense 3 softmax")
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(read(tmp_path / "m")[1]["layer0.weight"], kept["up.weight"])
+    x = generator.normal(size=(60, 2, 3, 4)).round(3)
+    np.save(tmp_path / "x.npy", x.reshape(60, -1))
+    run(quern, "predict", tmp_path / "m", "--data", tmp_path / "x.npy", "--unlabelled", "-o", tmp_path / "p", "--quiet")
+    up = conv_transpose(x, kept["up.weight"], dilations=(1, 1), kernel_shape=(2, 3), output_padding=(1, 1),
+                        pads=(0, 1, 0, 1), strides=(2, 2))
+    logits = np.tanh(up).reshape(60, -1) @ kept["zout.weight"].T
+    found = [int(line.split(",")[1]) for line in (tmp_path / "p").read_text().splitlines()[1:]]
+    assert found == logits.argmax(1).tolist() and len(set(found)) == 3
+    wrong = run(quern, "model", "import", tmp_path / "state", "--input", "2x3x4", "--scale", "none", "-o",
+               tmp_path / "m", "--model",
+                "convtranspose 5 2x3 stride 2; dense 3 softmax")
+    assert "needs a weight of 2x5x2x3" in wrong.stderr, wrong.stderr
 
 
 def test_an_imported_model_predicts_and_starts_a_training(quern, tmp_path):

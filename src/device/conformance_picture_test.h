@@ -36,6 +36,23 @@ static void draw_fitted(test_case *c, qn__layer *l) {
     qn__layer_ops_of(l->kind)->make(&text, l->from, 0, l, NULL);
 }
 
+/* A transposed convolution, whose output has at least a pixel. */
+static void draw_transposed(test_case *c, qn__layer *l) {
+    qn__layer_text text = {.kind = l->kind, .out = l->to.channels};
+    const uint32_t in[2] = {l->from.height, l->from.width};
+    for (int d = 0; d < 2; ++d) {
+        qn__window *w = &text.window;
+        w->kernel[d] = 1 + below(c, 4);
+        w->stride[d] = 1 + below(c, 3);
+        w->dilation[d] = 1 + below(c, 3) / 2;
+        w->pad[d] = in[d] > 3 ? below(c, w->dilation[d] * (w->kernel[d] - 1) + 1) : 0;
+        while (2 * w->pad[d] >= (in[d] - 1) * w->stride[d] + 1)
+            --w->pad[d];
+        text.outpad[d] = below(c, w->stride[d]);
+    }
+    qn__layer_ops_of(l->kind)->make(&text, l->from, 0, l, NULL);
+}
+
 /* A window that fits. Pools have no dilation; every convolution output reads at
  * least one pixel. */
 static void draw_window(test_case *c, qn__layer *l) {
@@ -44,6 +61,10 @@ static void draw_window(test_case *c, qn__layer *l) {
     const uint32_t in[2] = {l->from.height, l->from.width};
     const int conv = l->kind == QN__LAYER_CONV;
     const int pools = l->kind == QN__LAYER_MAXPOOL || l->kind == QN__LAYER_AVGPOOL;
+    if (l->kind == QN__LAYER_CONVTRANSPOSE) {
+        draw_transposed(c, l);
+        return;
+    }
     if (l->kind == QN__LAYER_UPSAMPLE || (pools && c->seed % 5 == 0)) {
         draw_fitted(c, l);
         return;
@@ -79,12 +100,12 @@ static void draw_groups(test_case *c, qn__layer *l) {
 static void draw_layer(test_case *c, qn__layer *l, qn__layer_kind kind, qn__shape from) {
     qn__program *p = &c->program;
     static const uint32_t widths[] = {1, 3, 8, 15, 16, 17, 32, 33, 40, 64, 70};
-    const int conv = kind == QN__LAYER_CONV;
+    const int conv = kind == QN__LAYER_CONV || kind == QN__LAYER_CONVTRANSPOSE;
     *l = (qn__layer){.kind = kind, .from = from, .drop_keep = 1.0f};
     l->to.channels = conv ? one_of(c, widths, 11) : from.channels;
     draw_window(c, l);
     l->in = qn__shape_volume(from);
-    if (conv && c->blocks && from.channels > 1 && below(c, 3) == 0)
+    if (kind == QN__LAYER_CONV && c->blocks && from.channels > 1 && below(c, 3) == 0)
         draw_groups(c, l);
     l->out = qn__shape_volume(l->to);
     l->depth = conv ? l->window.kernel[0] * l->window.kernel[1] * qn__layer_reads(l) : 0;
@@ -220,7 +241,7 @@ static void draw_pictures(test_case *c, int blocks) {
         if (c->seed % 3 == 0 && i == c->seed / 3 % 2)
             kind = QN__LAYER_BATCHNORM;
         if (c->seed % 6 == 1 && i == c->seed / 6 % 2 && from.height * from.width < 90)
-            kind = QN__LAYER_UPSAMPLE;
+            kind = c->seed % 4 == 1 ? QN__LAYER_UPSAMPLE : QN__LAYER_CONVTRANSPOSE;
         if (kind == QN__LAYER_DENSE) {
             c->layer[i] =
                 qn__layer_dense(from, width(c), (qn__activation)below(c, 4), p->parameters);

@@ -24,6 +24,7 @@ typedef struct qn__layer_text {
     uint32_t skip, other; /* as in qn__layer */
     uint32_t out;         /* dense, conv: channels of the output, 1 .. QN__MAX_WIDTH */
     qn__window window;    /* conv, maxpool, avgpool; upsample: the factors, as the kernel */
+    uint32_t outpad[2];   /* convtranspose: rows and columns more of the output */
     uint32_t norm_groups; /* groupnorm: as in qn__layer */
     uint32_t conv_groups; /* conv: as in qn__layer, or QN__DEPTHWISE */
     float epsilon;        /* normalisations, 0: the usual one */
@@ -66,6 +67,8 @@ typedef struct qn__layer_ops {
     /* Outputs that one input reaches, for initial weights (6.2). NULL without parameters, and so
      * are `gradient` and `intgemm_gradient`. */
     uint64_t (*fan_out)(const qn__layer *layer);
+    /* Inputs that one output reads, for the same. NULL: `depth` of them. */
+    uint64_t (*fan_in)(const qn__layer *layer);
 
     /* What one item costs: multiplications and additions of products, and one operation for each
      * value that a pool or a normalisation reads. `backward`: the errors of the layer's source. */

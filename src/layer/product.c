@@ -104,6 +104,14 @@ int qn__product_contract(const qn__layer_text *layer) {
     return layer->no_biases ? 8 : layer->conv_groups ? 6 : 0;
 }
 
+uint64_t qn__product_filed(const qn__layer *l, uint64_t index) {
+    const uint64_t channels = qn__layer_reads(l), taps = l->depth / channels;
+    const uint64_t o = index / l->depth, k = index % l->depth, tap = k / channels, c = k % channels;
+    if (l->kind == QN__LAYER_CONVTRANSPOSE)
+        return (c * l->to.channels + o) * taps + (taps - 1 - tap);
+    return (o * channels + c) * taps + tap;
+}
+
 qn__flops qn__product_flops(const qn__layer *layer) {
     const uint64_t flops = 2 * (uint64_t)layer->out * layer->depth;
     return (qn__flops){flops, flops, flops};

@@ -32,6 +32,10 @@ qn__flops qn__product_flops(const qn__layer *layer);
 /* The version of the contract that the words of such a layer need. */
 int qn__product_contract(const qn__layer_text *layer);
 
+/* Where weight `index` of the layer's is in a model file (16.9, 24.42): there the taps of a window
+ * are the innermost, here the channels are. */
+uint64_t qn__product_filed(const qn__layer *layer, uint64_t index);
+
 /* 16.4: -0 becomes +0. */
 void qn__plain_zeros(uint64_t count, float *v);
 

@@ -11,7 +11,9 @@ static int64_t place_of(const qn__layer *l, int d, uint32_t at, uint32_t k) {
         const qn__cover c = qn__cover_of(at, d ? l->to.width : l->to.height, from);
         return c.begin + k < c.end ? (int64_t)c.begin + k : -1;
     }
-    return (int64_t)at * w->stride[d] - w->pad[d] + (int64_t)k * w->dilation[d];
+    const int64_t spread = qn__layer_spread(l, d);
+    const int64_t to = (int64_t)at * w->stride[d] - w->pad[d] + (int64_t)k * w->dilation[d];
+    return to % spread == 0 ? to / spread : -1;
 }
 
 int qn__tap_find(const qn__layer *l, qn__tap t, qn__places *at) {
@@ -102,15 +104,21 @@ static uint32_t largest(uint32_t size, uint32_t limit) {
     return limit / size + (rest == 0 ? 0 : size % rest == 0 ? 1 : 2);
 }
 
+qn_status qn__window_enlarge(const qn__layer_text *text, qn__shape from, uint32_t channels,
+                             const uint64_t to[2], uint64_t first, qn__layer *layer,
+                             qn_error *err) {
+    const qn_status status = qn__window_fill(text, from, channels, to, first, layer, err);
+    if (status != QN_OK || from.axes != QN__SEQUENCE || to[0] == 1)
+        return status;
+    qn__fail(err, QN_USAGE, "positions have one row, not %u", layer->to.height);
+    return qn__remedy(err, QN_USAGE, "give 1 for rows: \"1x%u\"", text->window.kernel[1]);
+}
+
 qn_status qn__window_fit(const qn__layer_text *text, qn__shape from, const uint64_t to[2],
                          uint64_t first, qn__layer *layer, qn_error *err) {
-    const qn_status status = qn__window_fill(text, from, from.channels, to, first, layer, err);
+    const qn_status status = qn__window_enlarge(text, from, from.channels, to, first, layer, err);
     if (status != QN_OK)
         return status;
-    if (from.axes == QN__SEQUENCE && to[0] != 1) {
-        qn__fail(err, QN_USAGE, "positions have one row, not %u", layer->to.height);
-        return qn__remedy(err, QN_USAGE, "give 1 for rows: \"1x%u\"", text->window.kernel[1]);
-    }
     layer->fitted = 1;
     layer->window =
         (qn__window){{largest(layer->to.height, from.height), largest(layer->to.width, from.width)},

@@ -42,6 +42,10 @@ void qn__window_write(const char *word, const uint32_t pair[2], qn__text *text);
 qn_status qn__window_fill(const qn__layer_text *text, qn__shape from, uint32_t channels,
                           const uint64_t to[2], uint64_t first, qn__layer *layer, qn_error *err);
 
+/* The same for an output that may have more pixels than the input: positions stay one row. */
+qn_status qn__window_enlarge(const qn__layer_text *text, qn__shape from, uint32_t channels,
+                             const uint64_t to[2], uint64_t first, qn__layer *layer, qn_error *err);
+
 /* The same for a layer whose windows are fitted to the given size of its output (24.40). */
 qn_status qn__window_fit(const qn__layer_text *text, qn__shape from, const uint64_t to[2],
                          uint64_t first, qn__layer *layer, qn_error *err);

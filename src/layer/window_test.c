@@ -71,10 +71,34 @@ static double *at(double *image, qn__shape s, uint32_t c, int64_t y, int64_t x) 
     return image + ((size_t)c * s.height + (size_t)y) * s.width + (size_t)x;
 }
 
+/* The same of a transposed convolution: what each input pixel adds there. */
+static double transposed_output(const qn__layer *l, const double *p, double *a, uint32_t o,
+                                uint32_t y, uint32_t x) {
+    const qn__window *w = &l->window;
+    const uint32_t rows = w->kernel[0], columns = w->kernel[1], channels = l->from.channels;
+    const uint32_t pad[2] = {w->dilation[0] * (rows - 1) - w->pad[0],
+                             w->dilation[1] * (columns - 1) - w->pad[1]};
+    double sum = p[l->biases + o];
+    for (uint32_t i = 0; i < l->from.height * rows; ++i)
+        for (uint32_t j = 0; j < l->from.width * columns; ++j) {
+            const uint32_t iy = i / rows, ky = i % rows, ix = j / columns, kx = j % columns;
+            const uint32_t tap = (rows - 1 - ky) * columns + columns - 1 - kx;
+            if (iy * l->spread[0] + ky * w->dilation[0] != y + pad[0] ||
+                ix * l->spread[1] + kx * w->dilation[1] != x + pad[1])
+                continue;
+            for (uint32_t c = 0; c < channels; ++c)
+                sum += *at(a, l->from, c, iy, ix) *
+                       p[l->weights + o * (uint64_t)l->depth + tap * channels + c];
+        }
+    return sum;
+}
+
 /* One output, from the input `a`. */
 static double output(const qn__layer *l, const double *p, double *a, uint32_t o, uint32_t y,
                      uint32_t x) {
     const qn__window *w = &l->window;
+    if (l->kind == QN__LAYER_CONVTRANSPOSE)
+        return transposed_output(l, p, a, o, y, x);
     const int one = l->kind != QN__LAYER_CONV && l->kind != QN__LAYER_DENSE;
     double sum = one ? 0 : p[l->biases + o], most = -INFINITY;
     for (uint32_t c = one ? o : 0; c < (one ? o + 1 : l->from.channels); ++c)
@@ -155,11 +179,12 @@ static void check(const network *n, const char *name) {
 static void test_gradients_are_derivatives(void **state) {
     (void)state;
     static const qn__layer_kind pools[] = {QN__LAYER_MAXPOOL, QN__LAYER_AVGPOOL,
-                                           QN__LAYER_GLOBALPOOL, QN__LAYER_CONV};
+                                           QN__LAYER_GLOBALPOOL, QN__LAYER_CONV,
+                                           QN__LAYER_CONVTRANSPOSE};
     for (uint32_t stride = 1; stride < 4; ++stride)
         for (uint32_t pad = 0; pad < 3; ++pad)
             for (uint32_t dilation = 1; dilation < 3; ++dilation)
-                for (uint32_t k = 0; k < 4; ++k) {
+                for (uint32_t k = 0; k < 5; ++k) {
                     char name[96];
                     network n = begin(2, 7, 6);
                     snprintf(name, sizeof name, "stride %u, pad %u, dilation %u, %s after it",

@@ -79,7 +79,8 @@ enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 *
     KIND(ADD, residual)      /* the end of a residual block: the sum of two outputs */             \
     KIND(MULTIPLY, multiply) /* of a product block */                                              \
     KIND(CONCAT, concat)     /* of a concat block */                                               \
-    KIND(UPSAMPLE, upsample)
+    KIND(UPSAMPLE, upsample)                                                                       \
+    KIND(CONVTRANSPOSE, convtranspose)
 
 #define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,
 #define QN__LAYER_ONE(KIND, NAME) +1
@@ -124,6 +125,9 @@ typedef struct qn__layer {
      * part of the input that the pixel covers (24.40). `window` is then that of the largest,
      * stride 1. */
     int fitted;
+    /* convtranspose: the input's pixels are so many pixels apart, with nothing between them, and
+     * the window goes over them with stride 1 (24.42); 0: one, they are neighbours. */
+    uint32_t spread[2];
     qn__activation activation;
     uint32_t drop_threshold; /* 0: no dropout; docs/exactness.md 6.5 */
     float drop_keep;
@@ -163,9 +167,15 @@ static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
     return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
            a->norm_groups == b->norm_groups && a->conv_groups == b->conv_groups &&
            a->partial == b->partial && a->no_biases == b->no_biases && a->fitted == b->fitted &&
+           memcmp(a->spread, b->spread, sizeof a->spread) == 0 &&
            memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
            memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
            memcmp(&a->window, &b->window, sizeof a->window) == 0;
+}
+
+/* Pixels from one of the input to the next, in one direction: 1 but for convtranspose. */
+static inline uint32_t qn__layer_spread(const qn__layer *layer, int d) {
+    return layer->spread[d] ? layer->spread[d] : 1;
 }
 
 /* Channels of a pixel that an output reads. */

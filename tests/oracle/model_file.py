@@ -32,7 +32,7 @@ EIGHTH_WORDS = re.compile("|".join((
     r"\b(relu6|hardswish|hardsigmoid|eps|momentum|nobias)\b",
     r"pool [^;]*\b(pad|ceil|to)\b",
     r"{[^}]*{",  # a block in a block
-    r"\b(product|concat|upsample)\b",
+    r"\b(product|concat|upsample|convtranspose)\b",
 )))
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
@@ -142,6 +142,8 @@ def model_bytes(recipe, tensors):
 
 def to_file(layer):
     """16.9: the weights as the file has them."""
+    if layer.window and layer.window.kind == "convtranspose":  # 24.42
+        return np.ascontiguousarray(layer.weight[:, ::-1, ::-1].transpose(3, 0, 1, 2))
     if layer.window:
         return np.ascontiguousarray(layer.weight.transpose(0, 3, 1, 2))
     channels, height, width = layer.shape
@@ -151,6 +153,8 @@ def to_file(layer):
 
 def from_file(layer, array):
     """The other way."""
+    if layer.window and layer.window.kind == "convtranspose":
+        return np.ascontiguousarray(array.transpose(1, 2, 3, 0)[:, ::-1, ::-1])
     if layer.window:
         return np.ascontiguousarray(array.transpose(0, 2, 3, 1))
     own = array.reshape(-1, *layer.shape)

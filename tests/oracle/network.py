@@ -59,7 +59,7 @@ class Layer:
 
     @property
     def has_parameters(self):
-        return not self.window or self.window.kind in ("conv", *norms.KINDS)
+        return not self.window or self.window.kind in ("conv", "convtranspose", *norms.KINDS)
 
     @property
     def normalises(self):
@@ -93,7 +93,7 @@ class Layer:
 
     def multiplies_integers(self, product):
         """17.12: a convolution in integer arithmetic, without groups."""
-        return self.window.kind == "conv" and self.window.groups == 1 and product.bits > 0
+        return self.window.multiplies and self.window.groups == 1 and product.bits > 0
 
     def forward(self, a, product, grain):
         """z (items, out) from a (items, in); `grain` is None outside training."""
@@ -213,21 +213,23 @@ def initialise(layers, seed, rule):
             layer.arrays = layer.window.initial()
         if not layer.has_parameters or layer.normalises:
             continue
-        rows, depth, reached = layer.outputs, layer.inputs, layer.outputs
+        rows, depth, reached, fan_in = layer.outputs, layer.inputs, layer.outputs, None
         if layer.window:
             taps = prod(layer.window.size)
             rows, depth = layer.out[0], taps * layer.window.reads
             reached = taps * rows // layer.window.groups
-        kind = rule
+            if layer.window.kind == "convtranspose":  # 24.42
+                fan_in = max(depth // prod(layer.window.stride), 1)
+        kind, fan_in = rule, fan_in or depth
         if rule == "auto":
             rectifies = layer.activation in ("relu", "leaky_relu", "gelu", "silu", "relu6", "hardswish")
             kind = "he" if rectifies else "glorot"
         if kind == "glorot":
-            limit = np.sqrt(F(6) / integer(depth + reached))
+            limit = np.sqrt(F(6) / integer(fan_in + reached))
         elif kind == "he":
-            limit = np.sqrt(F(6) / integer(depth))
+            limit = np.sqrt(F(6) / integer(fan_in))
         else:
-            limit = np.sqrt(F(3) / integer(depth))
+            limit = np.sqrt(F(3) / integer(fan_in))
         o = np.arange(rows)[:, None]
         k = np.arange(depth)[None, :]
         top = (word(seed, WEIGHTS, l, 0, o, k) >> np.uint64(8)).astype(np.int64)

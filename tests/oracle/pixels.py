@@ -12,7 +12,7 @@ import numpy as np
 from binary32 import F, ONE, ZERO, fma, integer
 from products import units_of
 
-ODD_WORDS = re.compile(r"(stride|pad|dilation|groups)\s+(\S+)\s*")
+ODD_WORDS = re.compile(r"(stride|pad|outpad|dilation|groups)\s+(\S+)\s*")
 
 
 def pair(text):
@@ -29,17 +29,24 @@ class Window:
     """16.3: a window over an input (C, H, W)."""
 
     def __init__(self, kind, shape, size, stride=(1, 1), pad=(0, 0), dilation=(1, 1), channels=None,
-                 groups=1, depthwise=False, ceil=False, uncounted=False, to=None):
+                 groups=1, depthwise=False, ceil=False, uncounted=False, to=None, outpad=(0, 0)):
         self.kind, self.shape, self.size, self.stride = kind, shape, size, stride
         self.pad, self.dilation = pad, dilation
         self.ceil, self.uncounted = ceil, uncounted
         self.groups, self.depthwise = shape[0] if depthwise else groups, depthwise
         self.reads = shape[0] // self.groups if kind == "conv" else shape[0]
-        self.to = to
-        self.out = (shape[0], *to) if to else (channels or shape[0],) + tuple(
+        self.to, self.outpad = to, outpad
+        if kind == "convtranspose":  # 24.42
+            to = tuple((shape[1 + d] - 1) * stride[d] + dilation[d] * (size[d] - 1) + 1 - 2 * pad[d] + outpad[d]
+                       for d in (0, 1))
+        self.out = (channels or shape[0], *to) if to else (channels or shape[0],) + tuple(
             self.pixels(shape[1 + d], size[d], stride[d], pad[d], dilation[d]) for d in (0, 1))
         if min(self.out) < 1:
             raise SystemExit("oracle: a window is larger than its input")
+
+    @property
+    def multiplies(self):
+        return self.kind in ("conv", "convtranspose")
 
     def pixels(self, n, size, stride, pad, dilation):
         """16.3, 24.20: pixels of the output in a direction with n of the input."""
@@ -59,6 +66,9 @@ class Window:
             n, m, y = self.shape[1 + d], self.to[d], np.arange(self.to[d])
             first, end = y * n // m, -(-(y + 1) * n // m)  # 24.40
             return np.where(first + tap < end, first + tap, -1)
+        if self.kind == "convtranspose":  # 24.42
+            p = np.arange(self.out[1 + d]) - (self.dilation[d] * (self.size[d] - 1) - self.pad[d]) + tap * self.dilation[d]
+            return np.where(p % self.stride[d] == 0, p // self.stride[d], -1)
         return np.arange(self.out[1 + d]) * self.stride[d] - self.pad[d] + tap * self.dilation[d]
 
     def read(self, a, i, j):
@@ -76,11 +86,15 @@ class Window:
             return f"upsample {plain(tuple(self.to[d] // self.shape[1 + d] for d in (0, 1)))}"
         if self.to:
             return f"{self.kind} to {self.to[0]}x{self.to[1]}"
-        words = [self.kind, *([str(self.out[0])] if self.kind == "conv" else []),
+        words = [self.kind, *([str(self.out[0])] if self.multiplies else []),
                  f"{self.size[0]}x{self.size[1]}"]
-        if self.stride != ((1, 1) if self.kind == "conv" else self.size):
+        if self.stride != ((1, 1) if self.multiplies else self.size):
             words.append(f"stride {plain(self.stride)}")
-        if self.pad != (usual(self.size, self.dilation) if self.kind == "conv" else (0, 0)):
+        if self.kind == "convtranspose":
+            if (self.pad, self.outpad) != usual_transposed(self.size, self.stride, self.dilation):
+                words.append("pad none" if self.pad == (0, 0) else f"pad {plain(self.pad)}")
+                words += [f"outpad {plain(self.outpad)}"] * (self.outpad != (0, 0))
+        elif self.pad != (usual(self.size, self.dilation) if self.kind == "conv" else (0, 0)):
             words.append("pad none" if self.pad == (0, 0) else f"pad {plain(self.pad)}")
         words += ["ceil"] * self.ceil + ["uncounted"] * (self.uncounted and self.pad != (0, 0))
         if self.dilation != (1, 1):
@@ -95,7 +109,7 @@ class Window:
         """z of every item."""
         if self.kind == "maxpool":
             return self.greatest(a)[0] + ZERO
-        if self.kind != "conv":
+        if not self.multiplies:
             s = np.zeros((len(a), *self.out[1:], self.out[0]), dtype=np.float32)
             for i, j in self.taps():
                 value, inside = self.read(a, i, j)
@@ -186,7 +200,7 @@ class Window:
             here = np.ix_(np.arange(len(a)), y[rows], x[columns])
             there = np.ix_(np.arange(len(a)), rows, columns)
             old, d = e[here], delta[there]
-            if self.kind == "conv":
+            if self.multiplies:
                 each = self.out[0] // self.groups
                 own = np.arange(self.shape[0]) // self.reads * each  # of each input, 17.6
                 for o in range(each):
@@ -290,9 +304,20 @@ def usual(size, dilation):
     return tuple(dilation[d] * (size[d] - 1) // 2 if odd else 0 for d in (0, 1))
 
 
+def usual_transposed(size, stride, dilation):
+    """24.42: padding and outpad with which the output has `stride` times the pixels."""
+    pads = []
+    for k, s, d in zip(size, stride, dilation):
+        more = d * (k - 1) + 1 - s
+        half = max(0, (more + 1) // 2)
+        rest = 2 * half - more
+        pads.append((half, rest) if rest < s or rest < d else (0, 0))
+    return tuple(zip(*pads))
+
+
 def parse(text, shape):
     """16.7: a Window of the text's beginning, and the rest of the text; None for other layers."""
-    found = re.match(r"\s*(conv|maxpool|avgpool|globalpool|upsample)\b\s*(to\b)?\s*", text)
+    found = re.match(r"\s*(conv|maxpool|avgpool|globalpool|upsample|convtranspose)\b\s*(to\b)?\s*", text)
     if not found:
         return None, text
     kind, text = found[1], text[found.end():]
@@ -305,12 +330,18 @@ def parse(text, shape):
             to = to[0] * shape[1], to[1] * shape[2]
         size = tuple(max(-(-(y + 1) * n // m) - y * n // m for y in range(m)) for n, m in zip(shape[1:], to))
         return Window(kind, shape, size, to=to), text[numbers.end():]
-    numbers = re.match(r"(\d+)\s+(\S+)\s*" if kind == "conv" else r"()(\S+)\s*", text)
+    numbers = re.match(r"(\d+)\s+(\S+)\s*" if kind.startswith("conv") else r"()(\S+)\s*", text)
     text, size, words = text[numbers.end():], pair(numbers[2]), {}
     while (more := ODD_WORDS.match(text) or re.match(r"(depthwise|ceil|uncounted)\b()\s*", text)):
         words[more[1]], text = more[2], text[more.end():]
-    stride = pair(words["stride"]) if "stride" in words else (1, 1) if kind == "conv" else size
+    stride = pair(words["stride"]) if "stride" in words else (1, 1) if kind.startswith("conv") else size
     dilation = pair(words.get("dilation", "1"))
+    if kind == "convtranspose":
+        pad, outpad = usual_transposed(size, stride, dilation)
+        if words.get("pad", "same") != "same":
+            pad, outpad = pair(words["pad"].replace("none", "0")), (0, 0)
+        outpad = pair(words["outpad"]) if "outpad" in words else outpad
+        return Window(kind, shape, size, stride, pad, dilation, int(numbers[1]), outpad=outpad), text
     if kind != "conv":
         return Window(kind, shape, size, stride, pair(words.get("pad", "0")), ceil="ceil" in words,
                       uncounted="uncounted" in words), text

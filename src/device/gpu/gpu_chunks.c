@@ -31,7 +31,7 @@ void qn__gpu_taps_of(const qn__layer *l, int planar, qn_taps *taps) {
                              .stride = {w->stride[0], w->stride[1]},
                              .first = {-(int32_t)w->pad[0], -(int32_t)w->pad[1]},
                              .dilation = {w->dilation[0], w->dilation[1]},
-                             .divisor = {1, 1},
+                             .divisor = {qn__layer_spread(l, 0), qn__layer_spread(l, 1)},
                              .channels = l->from.channels,
                              .planar = planar != 0,
                              .epsilon = l->norm_epsilon,
@@ -40,7 +40,7 @@ void qn__gpu_taps_of(const qn__layer *l, int planar, qn_taps *taps) {
                         .width = l->from.width,
                         .from_height = l->to.height,
                         .from_width = l->to.width,
-                        .stride = {1, 1},
+                        .stride = {qn__layer_spread(l, 0), qn__layer_spread(l, 1)},
                         .channels = l->to.channels};
     for (int d = 0; d < 2; ++d) {
         backward.window[d] = w->kernel[d];

@@ -87,6 +87,9 @@ static void conv_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
 
 const qn__gpu_kind qn__gpu_conv = {
     .forward = conv_forward, .errors = conv_errors, .gradient = conv_gradient, .convolves = 1};
+/* A convolution over an input that is spread: the taps say what a row reads (gpu_chunks.c). */
+const qn__gpu_kind qn__gpu_convtranspose = {
+    .forward = conv_forward, .errors = conv_errors, .gradient = conv_gradient, .convolves = 1};
 
 #define ROW(KIND, NAME) [QN__LAYER_##KIND] = &qn__gpu_##NAME,
 

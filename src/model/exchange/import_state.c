@@ -10,6 +10,7 @@
 #include "base/system/float_state.h"
 #include "base/text/text.h"
 #include "device/notes.h"
+#include "layer/product.h"
 #include "model/exchange/architectures.h"
 #include "model/exchange/state_dict.h"
 #include "model/formats/recipe_options.h"
@@ -44,13 +45,17 @@ static int fits_vector(const qn__tensor_view *view, uint64_t size) {
 static int fits_product(const qn__layer *l, const qn__module *m) {
     const qn__tensor_view *w = m->part[QN__PART_WEIGHT];
     if (!w || m->part[QN__PART_MEAN] || m->part[QN__PART_VARIANCE] ||
-        !fits_vector(m->part[QN__PART_BIAS], l->to.channels) || w->rows != l->to.channels ||
+        !fits_vector(m->part[QN__PART_BIAS], l->to.channels) ||
         (l->no_biases && m->part[QN__PART_BIAS]))
+        return 0;
+    const int turned = l->kind == QN__LAYER_CONVTRANSPOSE;
+    const uint64_t rows = turned ? l->from.channels : l->to.channels;
+    if (w->rows != rows)
         return 0;
     /* A convolution whose window is the whole input is a dense layer. */
     if (l->kind == QN__LAYER_DENSE)
         return (w->dimensions == 2 || w->dimensions == 4) && w->count / w->rows == l->depth;
-    return w->dimensions == 4 && w->columns == qn__layer_reads(l) &&
+    return w->dimensions == 4 && w->columns == (turned ? l->to.channels : qn__layer_reads(l)) &&
            w->taps[0] == l->window.kernel[0] && w->taps[1] == l->window.kernel[1];
 }
 
@@ -70,11 +75,12 @@ static int fits(const qn__layer *l, const qn__module *m) {
 /* What the layer needs, such as "a weight of 64x3x3x3". */
 static void tell_need(const qn__layer *l, char text[160]) {
     const uint32_t reads = qn__layer_reads(l);
+    const int turned = l->kind == QN__LAYER_CONVTRANSPOSE;
     if (l->kind == QN__LAYER_DENSE)
         snprintf(text, 160, "a weight of %ux%u", l->out, l->depth);
     else if (l->depth)
-        snprintf(text, 160, "a weight of %ux%ux%ux%u", l->to.channels, reads, l->window.kernel[0],
-                 l->window.kernel[1]);
+        snprintf(text, 160, "a weight of %ux%ux%ux%u", turned ? reads : l->to.channels,
+                 turned ? l->to.channels : reads, l->window.kernel[0], l->window.kernel[1]);
     else
         snprintf(text, 160, "%s of %u numbers",
                  l->running ? "running_mean and running_var" : "a weight", l->vector);
@@ -117,17 +123,10 @@ static void tell(const import *i, uint32_t l, const char *what, const qn__tensor
         i->told(i->user, name, view ? view->name : "");
 }
 
-/* From the order of the file, where the taps of a window are the innermost, to that of a program,
- * where the channels are. */
 static void take_weights(import *i, uint32_t index, const qn__tensor_view *view) {
     const qn__layer *l = &i->layer[index];
-    const uint32_t channels = qn__layer_reads(l);
-    const uint64_t taps = l->depth / channels;
-    for (uint64_t k = 0; k < view->count; ++k) {
-        const uint64_t row = k / l->depth * l->depth, at = k % l->depth;
-        i->parameter[l->weights + row + at % taps * channels + at / taps] =
-            qn__tensor_float(view, k);
-    }
+    for (uint64_t k = 0; k < view->count; ++k)
+        i->parameter[l->weights + k] = qn__tensor_float(view, qn__product_filed(l, k));
     tell(i, index, "weight", view);
 }
 

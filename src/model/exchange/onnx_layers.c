@@ -17,7 +17,7 @@ static void add_product(qn__onnx_graph *g, const qn__layer *l, const uint64_t *s
     char weight[QN__ONNX_NAME], bias[QN__ONNX_NAME] = "";
     add_tensor(g, "weight", shape, weight);
     if (!l->no_biases)
-        add_tensor(g, "bias", (const uint64_t[]){shape[0], 0}, bias);
+        add_tensor(g, "bias", (const uint64_t[]){l->to.channels, 0}, bias);
     snprintf(names, 2 * QN__ONNX_NAME, l->no_biases ? "%s" : "%s %s", weight, bias);
 }
 
@@ -48,6 +48,32 @@ static void add_conv(qn__onnx_graph *g, const qn__layer *l) {
     add_product(g, l, (const uint64_t[]){l->to.channels, reads, w->kernel[0], w->kernel[1], 0},
                 names);
     qn__onnx_step(g, "Conv", names, "sum", attributes);
+}
+
+/* The weights have PyTorch's order, which is ONNX's. */
+static void add_convtranspose(qn__onnx_graph *g, const qn__layer *l) {
+    const qn__window *w = &l->window;
+    const uint32_t from[2] = {l->from.height, l->from.width}, to[2] = {l->to.height, l->to.width};
+    uint32_t pad[2], more[2];
+    for (int d = 0; d < 2; ++d) {
+        const uint32_t reach = w->dilation[d] * (w->kernel[d] - 1);
+        pad[d] = reach - w->pad[d];
+        more[d] = to[d] + 2 * pad[d] - ((from[d] - 1) * l->spread[d] + reach + 1);
+    }
+    const uint64_t shape[] = {l->from.channels, l->to.channels, w->kernel[0], w->kernel[1], 0};
+    const qn__onnx_attribute attributes[] = {qn__onnx_pair("dilations", w->dilation),
+                                             qn__onnx_pair("kernel_shape", w->kernel),
+                                             qn__onnx_pair("output_padding", more),
+                                             {.name = "pads",
+                                              .form = QN__ONNX_INTS,
+                                              .count = 4,
+                                              .value = {pad[0], pad[1], pad[0], pad[1]}},
+                                             qn__onnx_pair("strides", l->spread),
+                                             {.name = NULL}};
+    char names[2 * QN__ONNX_NAME];
+    qn__onnx_unflatten(g, l->from);
+    add_product(g, l, shape, names);
+    qn__onnx_step(g, "ConvTranspose", names, "sum", attributes);
 }
 
 static void add_batchnorm(qn__onnx_graph *g, const qn__layer *l) {
@@ -214,6 +240,9 @@ static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index
         break;
     case QN__LAYER_CONV:
         add_conv(g, l);
+        break;
+    case QN__LAYER_CONVTRANSPOSE:
+        add_convtranspose(g, l);
         break;
     case QN__LAYER_MAXPOOL:
         qn__onnx_pool(g, l, "MaxPool");

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/system/float_state.h"
+#include "layer/product.h"
 #include "model/formats/safetensors.h"
 #include <math.h>
 #include <stdatomic.h>
@@ -107,6 +108,10 @@ static void list_tensors(network_model *m) {
             qn__tensor *weights = &m->tensor[m->open.tensors - 1];
             weights->columns = qn__layer_reads(layer);
             memcpy(weights->taps, layer->window.kernel, sizeof weights->taps);
+            if (layer->kind == QN__LAYER_CONVTRANSPOSE) { /* as PyTorch has it */
+                weights->rows = layer->from.channels;
+                weights->columns = layer->to.channels;
+            }
         }
         if (layer->no_biases)
             continue;
@@ -198,17 +203,13 @@ static qn_status make_blank(const qn__recipe *recipe, network_model **out, qn_er
     return QN_OK;
 }
 
-/* Copies all parameters to the order of the file, or back: there the taps of a window are the
- * innermost, here the channels are. */
+/* Copies all parameters to the order of the file, or back. */
 static void reorder(network_model *m, int back) {
     for (uint32_t l = 0; m->filed != m->parameter && l < m->recipe.network.layers; ++l) {
         const qn__layer *layer = &m->layer[l];
         const uint64_t first = layer->weights, rest = qn__layer_end(layer) - layer->biases;
-        const uint32_t channels = qn__layer_reads(layer);
-        const uint64_t taps = channels ? layer->depth / channels : 0;
-        for (uint64_t i = 0; taps && i < layer->biases - first; ++i) {
-            const uint64_t row = i / layer->depth * layer->depth, k = i % layer->depth;
-            const uint64_t other = row + k % channels * taps + k / channels;
+        for (uint64_t i = 0; layer->depth && i < layer->biases - first; ++i) {
+            const uint64_t other = qn__product_filed(layer, i);
             *(back ? m->parameter + first + i : m->filed + first + other) =
                 *(back ? m->filed + first + other : m->parameter + first + i);
         }

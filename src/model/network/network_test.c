@@ -78,6 +78,14 @@ static void test_windows(void **state) {
     check_canonical("conv 8 2x3 pad 0x1; dense 2", "conv 8 2x3 pad 0x1 none; dense 2 none");
     check_canonical("conv 8 1 tanh dropout 0.5; dense 2",
                     "conv 8 1x1 tanh dropout 0.5; dense 2 none");
+    check_canonical("convtranspose 8 2 stride 2 pad same; ConvTranspose 4 3x4 outpad 1x0 stride 2 "
+                    "pad 1 relu; convtranspose 4 3 dilation 2 pad 0 stride 2; dense 2",
+                    "convtranspose 8 2x2 stride 2 none; convtranspose 4 3x4 stride 2 relu; "
+                    "convtranspose 4 3x3 stride 2 pad none dilation 2 none; dense 2 none");
+    check_canonical("convtranspose 8 3 nobias pad 1 stride 2; convtranspose 8 2 stride 3 outpad "
+                    "2 tanh; convtranspose 8 2; dense 2",
+                    "convtranspose 8 3x3 stride 2 pad 1 nobias none; convtranspose 8 2x2 stride 3 "
+                    "pad none outpad 2 tanh; convtranspose 8 2x2 none; dense 2 none");
     check_canonical("avgpool TO 7; upsample 2X2; maxpool to 3x5; upsample 1x2; dense 2",
                     "avgpool to 7x7; upsample 2; maxpool to 3x5; upsample 1x2; dense 2 none");
     check_canonical("maxpool 2; avgpool 3 stride 2; maxpool 2x3 stride 2x3; GlobalPool; dense 2",
@@ -262,6 +270,14 @@ static void test_refused_windows(void **state) {
     check_refused("avgpool to; dense 2", "the layer's size is missing", 11, "avgpool to 7x7");
     check_refused("avgpool to 3 stride 2; dense 2", "\"stride\" does not belong here", 14,
                   "avgpool to HEIGHTxWIDTH");
+    check_refused("convtranspose 4 3 pad 3; dense 2", "the padding is larger than the window", 19,
+                  "at most the window less 1");
+    check_refused("convtranspose 4 3 stride 2 outpad 2; dense 2",
+                  "the outpad is not below the stride", 28, "less than the stride");
+    check_refused("convtranspose 4 3 groups 2; dense 2", "\"groups\" does not belong here", 19,
+                  "[outpad Q]");
+    check_refused("convtranspose 4 3 pad 1 pad 1; dense 2", "a layer has only one \"pad\"", 25,
+                  "take one");
     check_refused("upsample; dense 2", "the layer's factor is missing", 9, "upsample 2");
     check_refused("upsample 256; dense 2", "invalid factor \"256\"", 10, "from 1 to 255");
     check_refused("upsample 2 relu; dense 2", "\"relu\" does not belong here", 12,

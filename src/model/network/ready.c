@@ -120,11 +120,11 @@
 
 /* clang-format on */
 
-/* VGG (Simonyan and Zisserman 2014) as torchvision has it: at 224x224 its adaptive pool changes
- * nothing. */
+/* VGG (Simonyan and Zisserman 2014) as torchvision has it: its pool to 7x7 changes nothing at
+ * 224x224, and lets other sizes in. */
 #define CONV(N) "conv " N " 3x3 relu; "
 #define POOL "maxpool 2; "
-#define VGG_END "dense 4096 relu dropout 0.5; dense 4096 relu dropout 0.5"
+#define VGG_END "avgpool to 7x7; dense 4096 relu dropout 0.5; dense 4096 relu dropout 0.5"
 #define VGG11                                                                                      \
     CONV("64")                                                                                     \
     POOL CONV("128") POOL CONV("256") CONV("256") POOL CONV("512") CONV("512") POOL CONV("512")    \

@@ -12,7 +12,9 @@ static int is_rectifier(qn__activation activation) {
 
 /* The bound of a layer's weights. */
 static float limit_of(const qn__layer *layer, qn__init init) {
-    const float in = (float)layer->depth;
+    const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
+    const uint64_t reads = ops->fan_in ? ops->fan_in(layer) : layer->depth;
+    const float in = (float)reads;
     if (init == QN__INIT_AUTO)
         init = is_rectifier(layer->activation) ? QN__INIT_HE : QN__INIT_GLOROT;
     switch (init) {
@@ -26,7 +28,7 @@ static float limit_of(const qn__layer *layer, qn__init init) {
         break;
     }
     /* The sum of the two counts is a whole number; it becomes a float once. */
-    return sqrtf(6.0f / (float)(layer->depth + qn__layer_ops_of(layer->kind)->fan_out(layer)));
+    return sqrtf(6.0f / (float)(reads + ops->fan_out(layer)));
 }
 
 /* The 24 high bits of a word as an odd multiple of 2^-24 between -1 and 1, times the limit. Both

@@ -29,6 +29,7 @@ int qn__cpu_shape_few(const qn__cpu_layer *l) {
     const qn__cpu_axis *axis = l->outputs.axis;
     const int window = axis[0].kernel * axis[1].kernel > 1;
     return l->walks && l->taps && (!l->layer->conv_groups || is_depthwise(l->layer)) &&
+           axis[0].spread == 1 && axis[1].spread == 1 &&
            (window || axis[0].stride > 1 || axis[1].stride > 1);
 }
 

@@ -363,7 +363,8 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
     l->taps = layer->depth ? layer->window.kernel[0] * layer->window.kernel[1] : 0;
     l->in_pixels = from.height * from.width;
     l->out_pixels = to.height * to.width;
-    l->unfolds = !l->below && l->walks && layer->depth && !shared && !layer->conv_groups;
+    l->unfolds = !l->below && l->walks && layer->depth && !shared && !layer->conv_groups &&
+                 qn__layer_spread(layer, 0) == 1 && qn__layer_spread(layer, 1) == 1;
     if (l->unfolds) {
         l->channels = layer->depth;
         l->taps = 1;

@@ -346,7 +346,8 @@ static int slides(const qn__worker *w, const qn__cpu_layer *l, const qn__cpu_wal
               items >= w->kernels->slide_rows && walk->axis[1].kernel == 3 &&
               walk->axis[0].size / SLIDE_TASKS >= (uint32_t)w->threads;
     for (int d = 0; d < 2; ++d)
-        can &= walk->axis[d].stride == 1 && walk->axis[d].dilation == 1;
+        can &=
+            walk->axis[d].stride == 1 && walk->axis[d].dilation == 1 && walk->axis[d].spread == 1;
     return can;
 }
 

@@ -26,7 +26,8 @@ static int is_usual(const qn__cpu_layer *l) {
     const qn__cpu_axis *axis = l->outputs.axis;
     int usual = axis[1].kernel == 3 || axis[1].kernel == 5;
     for (int d = 0; d < 2; ++d)
-        usual &= axis[d].stride == 1 && axis[d].dilation == 1 && axis[d].pad < axis[d].kernel;
+        usual &= axis[d].stride == 1 && axis[d].spread == 1 && axis[d].dilation == 1 &&
+                 axis[d].pad < axis[d].kernel;
     return usual;
 }
 

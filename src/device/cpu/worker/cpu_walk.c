@@ -21,12 +21,16 @@ int64_t qn__cpu_reads(const qn__cpu_axis *axis, uint32_t at, uint32_t k) {
         return c.begin + k < c.end ? (int64_t)c.begin + k : -1;
     }
     if (axis->back) {
-        from = (int64_t)at - offset;
+        from = (int64_t)at * axis->spread - offset;
         if (from < 0 || from % axis->stride != 0)
             return -1;
         from /= axis->stride;
-    } else
+    } else {
         from = (int64_t)at * axis->stride + offset;
+        if (axis->spread > 1 && (from < 0 || from % axis->spread != 0))
+            return -1;
+        from /= axis->spread;
+    }
     return from >= 0 && from < axis->limit ? from : -1;
 }
 
@@ -43,8 +47,10 @@ void qn__cpu_walk_axes(const qn__layer *layer, int back, qn__cpu_axis axis[2]) {
                                  w->pad[d],
                                  w->dilation[d],
                                  back,
+                                 qn__layer_spread(layer, d),
                                  layer->fitted};
-        single &= !layer->fitted && w->kernel[d] == 1 && w->stride[d] == 1 && w->pad[d] == 0;
+        single &= !layer->fitted && w->kernel[d] == 1 && w->stride[d] == 1 && w->pad[d] == 0 &&
+                  qn__layer_spread(layer, d) == 1;
     }
     if (!single)
         return;
@@ -54,7 +60,7 @@ void qn__cpu_walk_axes(const qn__layer *layer, int back, qn__cpu_axis axis[2]) {
 
 /* Whether neighbours `at` and at + 1 read the same taps, at neighbouring positions. */
 static int alike(const qn__cpu_axis *axis, uint32_t at) {
-    if (axis->stride != 1)
+    if (axis->stride != 1 || axis->spread != 1)
         return 0;
     for (uint32_t k = 0; k < axis->kernel; ++k)
         if ((qn__cpu_reads(axis, at, k) < 0) != (qn__cpu_reads(axis, at + 1, k) < 0))

@@ -11,16 +11,17 @@
 #include "num/program.h"
 #include <stddef.h>
 
-/* One direction of a window. Forward, position i of the outputs reads i * stride - pad + k *
- * dilation of the inputs at tap k. Backward, position i of the inputs reads the outputs that read
- * it at tap k. */
+/* One direction of a window. Forward, position i of the outputs reads (i * stride - pad + k *
+ * dilation) / spread of the inputs at tap k, where that is a whole number. Backward, position i of
+ * the inputs reads the outputs that read it at tap k. */
 typedef struct qn__cpu_axis {
     uint32_t size;  /* positions that are computed */
     uint32_t limit; /* positions that can be read */
     uint32_t kernel, stride, pad, dilation;
     int back;
-    int fitted; /* 1: windows are fitted to the sizes (qn__cover_of), which qn__cpu_reads knows
-                   forward only */
+    uint32_t spread; /* positions from one input to the next: 1 but for convtranspose */
+    int fitted;      /* 1: windows are fitted to the sizes (qn__cover_of), which qn__cpu_reads knows
+                        forward only */
 } qn__cpu_axis;
 
 /* The position that `at` reads at tap k; -1 when there is none. */

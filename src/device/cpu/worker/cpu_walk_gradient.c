@@ -35,7 +35,8 @@ static uint32_t piece_of(uint32_t rows, uint32_t items) { return items < rows ? 
 
 /* Whether neighbouring outputs read neighbouring inputs, and pieces are not of several rows. */
 static int goes_by_rows(const qn__cpu_axis *axis, uint32_t items) {
-    return axis->stride == 1 && axis->kernel > 1 && piece_of(PIECE_ROWS, items) < 2 * axis->size;
+    return axis->stride == 1 && axis->spread == 1 && axis->kernel > 1 &&
+           piece_of(PIECE_ROWS, items) < 2 * axis->size;
 }
 
 /* Narrows the positions *from .. *to - 1 to those that read an input at tap k. */
@@ -58,15 +59,16 @@ static void add_piece(const qn__worker *w, const task *t, uint32_t tap, uint32_t
     if (y >= y_end || x >= x_end)
         return;
     qn__cpu_span span = {items,
-                         x_end - x,
-                         y_end - y,
+                         (x_end - x - 1) / axis[1].spread + 1, /* every spread-th reads one */
+                         (y_end - y - 1) / axis[0].spread + 1,
                          axis[1].stride * pixel,
                          axis[0].stride * axis[1].limit * pixel,
-                         pixel,
-                         axis[1].size * pixel,
+                         axis[1].spread * pixel,
+                         axis[0].spread * axis[1].size * pixel,
                          axis[1].stride * t->pixels * pixel,
                          tap == t->tap ? t->pixels * pixel : 0};
-    if (items == t->items && axis[1].stride == 1) { /* neighbours are consecutive rows */
+    if (items == t->items && axis[1].stride == 1 &&
+        axis[1].spread == 1) { /* neighbours are consecutive rows */
         span.items *= span.columns;
         span.columns = 1;
     }
