@@ -240,8 +240,8 @@ static void draw_pictures(test_case *c, int blocks) {
         qn__layer_kind kind = i == 0 ? kinds[below(c, 4)] : kinds[below(c, 7)];
         if (c->seed % 3 == 0 && i == c->seed / 3 % 2)
             kind = QN__LAYER_BATCHNORM;
-        if (c->seed % 6 == 1 && i == c->seed / 6 % 2 && from.height * from.width < 90)
-            kind = c->seed % 4 == 1 ? QN__LAYER_UPSAMPLE : QN__LAYER_CONVTRANSPOSE;
+        if (c->seed % 3 == 1 && i == c->seed / 6 % 2 && from.height * from.width < 90)
+            kind = c->seed % 6 == 1 ? QN__LAYER_UPSAMPLE : QN__LAYER_CONVTRANSPOSE;
         if (kind == QN__LAYER_DENSE) {
             c->layer[i] =
                 qn__layer_dense(from, width(c), (qn__activation)below(c, 4), p->parameters);
