@@ -13,7 +13,7 @@ LAYERS = ("conv 6 5x5 stride 4; batchnorm relu; residual { conv 6 3x3 relu; batc
 # The same in integers, and products of floats (groups) between them.
 INTEGER_LAYERS = ("conv 8 5x5 stride 4; batchnorm relu; residual { conv 8 3x3 relu; conv 16 3x3 depthwise;"
                   " batchnorm | conv 16 1x1 groups 4 } relu; maxpool 2; conv 12 1x1 tanh; dense 10 softmax")
-AUGMENT = ["--augment", "pad 2; crop; flip; cutout 6"]
+AUGMENT = ["--augment", "pad 2; crop; flip; cutout 6", "--cutmix", "0.5"]
 
 
 def digest(path):

@@ -498,10 +498,13 @@ EIGHTH = {
                                     "1x1 silu } }; residual { product { batchnorm | conv 25 1x1; globalpool } } relu; "
                                     "concat { concat { conv 3 1x1 } gelu | maxpool 1 } dropout 0.2",
                                     "--momentum 0.9 --grain 20"),
-    # 24.52: windows, turns, brightness and blur; a view between words that make new bytes
-    "augment-words": pixels("conv 4 3x3 stride 4 relu", "--shape 1x28x28 --valid 0.5")
-                     + " --augment 'jitter brightness 0.4 contrast 0.5; rotate 20 bilinear fill 9; pad 2; crop;"
-                       " resizedcrop scale 0.3 1; blur 5'",
+    # 24.52, 24.58: windows, turns, brightness and blur; a view between words that make new bytes; a box
+    "augment-cutmix": pixels("conv 4 5x5 stride 5 relu", "--shape 4x14x14 --cutmix 1")
+                      + " --augment 'jitter brightness 0.4 contrast 0.5; rotate 20 bilinear fill 9; pad 2; crop;"
+                        " resizedcrop scale 0.3 1; blur 5'",
+    # 24.57
+    "mixup": SMALL + "--model 'dense 10 softmax' --data {decimals} --label last --scale standard --loss cross-entropy"
+             " --optimizer sgd --lr 0.05 --mixup 0.4 --smoothing 0.1",
     "blocks-i14-joined": pixels("product { conv 4 7x7 stride 7 sigmoid | concat { conv 3 7x7 stride 7 | conv 1 7x7 "
                                 "stride 7 } }; concat { conv 13 1x1 relu } tanh; globalpool; product { dense 17 } "
                                 "relu; concat { dense 3 tanh }", "--arith i14 --scale fraction"),

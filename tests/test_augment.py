@@ -29,6 +29,11 @@ def images(tmp_path):
     return tmp_path
 
 
+def load_header(path):
+    content = path.read_bytes()
+    return json.loads(content[8:8 + int.from_bytes(content[:8], "little")])["__metadata__"]
+
+
 def train(run_quern, images, *more, kind="bytes", out="m", status=0):
     scale = "unit" if kind == "bytes" else "standard"
     return run_quern("train", "--data", images / f"{kind}.npz", "--shape", "3x9x7",
@@ -36,33 +41,36 @@ def train(run_quern, images, *more, kind="bytes", out="m", status=0):
                      "--seed", "4", "--augment", WORDS, *more, "-o", images / out, status=status)
 
 
-@pytest.mark.parametrize("kind", ["bytes", "floats"])
-def test_a_resumed_run_and_a_replay(run_quern, images, kind):
+@pytest.mark.parametrize("kind, mix", [("bytes", "--cutmix"), ("floats", "--mixup")])
+def test_a_resumed_run_and_a_replay(run_quern, images, kind, mix):
     """Interrupted in the middle of an epoch, by a checkpoint that is later than its beginning."""
-    train(run_quern, images, kind=kind)
-    train(run_quern, images, "--threads", "3", "--checkpoint", images / "c", "--checkpoint-every", "7",
+    mix = [mix, "0.8"]
+    train(run_quern, images, *mix, kind=kind)
+    train(run_quern, images, *mix, "--threads", "3", "--checkpoint", images / "c", "--checkpoint-every", "7",
           kind=kind, out="again")
     assert (images / "again").read_bytes() == (images / "m").read_bytes()
     end = max((images / "c").glob("checkpoint-*"))
     assert "15" in end.name
     end.unlink()
-    train(run_quern, images, "--checkpoint", images / "c", "--resume", kind=kind, out="resumed")
+    train(run_quern, images, *mix, "--checkpoint", images / "c", "--resume", kind=kind, out="resumed")
     assert (images / "resumed").read_bytes() == (images / "m").read_bytes()
     run_quern("replay", images / "m", "--data", images / f"{kind}.npz",
               "--shape", "3x9x7")
+    recipe = json.loads(load_header(images / "m")["recipe"])
+    assert (recipe["contract"], recipe[mix[0][2:]]) == (8, 0.8)
 
 
 def test_only_training_items_change(run_quern, images):
     """The losses of a validation set do not tell of words that a run did not train with."""
     losses = []
-    for more in ([], ["--augment", NEW_WORDS]):
+    for more in ([], ["--augment", NEW_WORDS], ["--mixup", "1"], ["--cutmix", "1"]):
         done = run_quern("train", "--data", images / "bytes.npz", "--shape", "3x9x7", "--model", MODEL,
                          "--valid", "0.3", "--scale", "unit", "--epochs", "1", "--lr", "1e-30", *more,
                          "--json", "-o", images / "m")
         epoch, = (json.loads(line) for line in done.stdout.splitlines() if '"event":"epoch"' in line)
         losses.append((epoch["train_loss"], epoch["valid_loss"]))
-    assert losses[0][0] != losses[1][0]
-    assert losses[0][1] == losses[1][1]
+    assert len({trained for trained, _ in losses}) == 4
+    assert len({valid for _, valid in losses}) == 1
 
 
 @pytest.mark.parametrize("more, says", [
@@ -70,6 +78,11 @@ def test_only_training_items_change(run_quern, images):
     (["--augment", "flip; turn"], ["augmentation, column 7", 'unknown word "turn"']),
     (["--augment", "pad 7; crop"], ["too much for images of 9x7", "use 6 at most", "--augment"]),
     (["--augment", "cutout 8"], ["too much for images of 9x7", "use 7 at most"]),
+    (["--mixup", "1", "--cutmix", "1"], ["in one way only", "leave one of the two out"]),
+    (["--mixup", "1.5"], ["the mixture of items is 1.5", "above 0, up to 1", "--mixup"]),
+    (["--cutmix", "1", "--class-weight", "balanced"], ["no weight of an item or a class", "--cutmix"]),
+    (["--cutmix", "1", "--loss", "mse"], ["--cutmix does nothing with --loss mse"]),
+    (["--model", "dense 3 softmax", "--cutmix", "1"], ["no pixels", "--shape", "or use --mixup"]),
     (["--augment", "blur 15"], ["too much for images of 9x7", "use 13 at most"]),
     (["--augment", "jitter"], ["augmentation, column 1", "changes nothing", "hue 0.1"]),
     (["--shape", "21x9x1", "--augment", "jitter hue 0.1"], ["red, green and blue", "21 channels", "brightness"]),

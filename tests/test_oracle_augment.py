@@ -17,6 +17,22 @@ JOBS = {
                          "pad 1; flip; crop; rotate 180 fill 7 bilinear",
         },
     ),
+    # the last batch and its grains are smaller
+    "mixup": (
+        "idx",
+        {"--scale": "unit", "--model": "dense 8 relu dropout 0.2; dense 10 softmax", "--loss": "cross-entropy",
+         "--mixup": "0.20", "--smoothing": "0.1", "--batch": 19, "--grain": 6},
+    ),
+    "mixup-floats": (
+        "csv-f32",
+        {"--label": "kind", "--scale": "standard", "--model": "dense 4 softmax", "--loss": "cross-entropy",
+         "--mixup": "1", "--valid": "0.2", "--epochs": 1},
+    ),
+    "cutmix": (
+        "idx",
+        {"--shape": "3x7x2", "--scale": "fraction", "--model": "conv 4 3x1 relu; batchnorm; dense 10 softmax",
+         "--loss": "cross-entropy", "--augment": "flip; blur 3", "--cutmix": "1", "--epochs": 1},
+    ),
 }
 
 

@@ -259,6 +259,13 @@ typedef struct qn_train_options {
     /* One more of the recipe: the learning rate of each layer with weights, or block, times this is
      * that of the one before it; the last one has the whole rate. 0: all have the same */
     float lr_depth;
+
+    /* Two more of the recipe, only for "cross-entropy", above 0 and up to 1: an item is mixed with
+     * the one before it in the epoch, and so is its target. The shares are drawn from a beta
+     * distribution with both parameters equal to this one. `mixup` takes a weighted mean of the
+     * values; `cutmix` copies a box of pixels. Losses of the training are those of the mixed
+     * targets. Not both, and no weights of items or classes. 0: none */
+    float mixup, cutmix;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "device/device.h"
 #include "num/augment.h"
+#include "num/mix.h"
 #include "num/sums.h"
 #include <math.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ typedef struct test_case {
     int blocks; /* pictures: residual blocks and groups */
     qn__program program;
     qn__augment augment;
+    qn__mix mix;
     qn__feed feed;
     qn__permutation order;
     qn__state state;
@@ -315,6 +317,17 @@ static uint32_t divisor(test_case *c, uint32_t features) {
     while (features % side > 0)
         --side;
     return side;
+}
+
+/* Mixes items of some cases whose loss allows it. */
+static void mix_some(test_case *c) {
+    const uint32_t drawn = below(c, 8);
+    if (c->program.loss != QN__LOSS_CROSS_ENTROPY || c->feed.weights || drawn > 2)
+        return;
+    c->mix = (qn__mix){0.2f + 0.4f * (float)drawn, drawn > 0, c->layer[0].from};
+    if (c->program.augment)
+        c->mix.shape = c->augment.shape;
+    c->program.mix = &c->mix;
 }
 
 /* Augments the items of one case in four. Call it after the case is made. */

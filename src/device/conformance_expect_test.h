@@ -41,6 +41,15 @@ static qn__reference_item item_of(const qn__batch *batch, uint32_t index) {
                                 .weight = feed->weights ? &feed->weights[item] : NULL};
 }
 
+/* The item before it in the epoch. */
+static qn__reference_item partner_of(const qn__batch *batch, uint32_t index) {
+    const uint64_t items = batch->order ? batch->order->n : batch->feed->items;
+    const uint64_t position = batch->first + index;
+    qn__batch before = *batch;
+    before.first = position > 0 ? position - 1 : items - 1;
+    return item_of(&before, 0);
+}
+
 /* The largest partial of the batch, so that a limit can be set exactly there. */
 static float sum_batch(const test_case *c, qn__reference *r, const float *parameters,
                        const qn__batch *batch, expected_step *e) {
@@ -49,8 +58,9 @@ static float sum_batch(const test_case *c, qn__reference *r, const float *parame
     for (uint32_t first = 0; first < batch->items; first += grain) {
         qn__reference_grain_begin(r);
         for (uint32_t i = first; i < batch->items && i - first < grain; ++i) {
-            const qn__reference_item item = item_of(batch, i);
-            qn__reference_grain_item(r, parameters, &item, batch->epoch);
+            const qn__reference_item item = item_of(batch, i), partner = partner_of(batch, i);
+            qn__reference_grain_pair(r, parameters, &item, c->program.mix ? &partner : NULL,
+                                     batch->epoch);
         }
         if (qn__reference_grain_end(r, e->sums, &e->tally) != QN__GRAIN_FINE)
             e->fails = 1;

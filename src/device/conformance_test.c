@@ -108,6 +108,7 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
         case_begin(&c, seed);
         augment_some(&c);
         fine_tune_some(&c);
+        mix_some(&c);
         assert_true(expect(&c, &e));
         ++kinds[c.kind];
         steps += e.steps;
@@ -138,6 +139,7 @@ static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
             c.program.arith = (qn__arith)(QN__ARITH_I7 + seed % 3);
         augment_some(&c);
         fine_tune_some(&c);
+        mix_some(&c);
         assert_true(expect(&c, &e));
         steps += e.steps;
         failing += e.step[e.steps - 1].fails != 0;
@@ -272,6 +274,7 @@ static void test_integers_give_the_reference_bytes(void **state) {
         const integers how = integers_begin(&c, seed);
         augment_some(&c);
         fine_tune_some(&c);
+        mix_some(&c);
         assert_true(expect(&c, &e));
         ++kinds[how];
         ++ariths[c.program.arith];

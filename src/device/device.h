@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "device/item_buffer.h"
 #include "num/element.h"
+#include "num/mix.h"
 #include "num/permutation.h"
 #include "num/program.h"
 #include <quern/device.h>
@@ -59,14 +60,28 @@ static inline size_t qn__feed_stride(const qn__feed *feed) {
     return (size_t)feed->features * qn__element_of(feed->type)->size;
 }
 
-/* The values of the item at a position of the batch, first + place, whose number is `item`. */
-static inline const void *qn__batch_values(const qn__batch *batch, uint32_t place, uint64_t item) {
+/* The values of the item at a position of the epoch, whose number is `item`. */
+static inline const void *qn__batch_values_at(const qn__batch *batch, uint64_t position,
+                                              uint64_t item) {
     const qn__feed *feed = batch->feed;
     const void *copy = feed->buffer && batch->order
-                           ? qn__buffered_item(feed->buffer, batch->epoch, batch->first + place)
+                           ? qn__buffered_item(feed->buffer, batch->epoch, position)
                            : NULL;
     const uint64_t row = feed->rows ? feed->rows[item] : item;
     return copy ? copy : (const char *)feed->values + (size_t)row * qn__feed_stride(feed);
+}
+
+/* The same at a position of the batch, first + place. */
+static inline const void *qn__batch_values(const qn__batch *batch, uint32_t place, uint64_t item) {
+    return qn__batch_values_at(batch, batch->first + place, item);
+}
+
+/* The number of the item with which that at first + place is mixed, and where it is. */
+static inline uint64_t qn__batch_partner(const qn__batch *batch, uint32_t place,
+                                         uint64_t *position) {
+    const uint64_t items = batch->order ? batch->order->n : batch->feed->items;
+    *position = qn__mix_position(batch->first + place, items);
+    return batch->order ? qn__permutation_at(batch->order, *position) : *position;
 }
 
 /* The largest number of items of one APPLY call: 1024, or a grain if grains are larger. */

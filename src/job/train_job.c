@@ -47,6 +47,9 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     p->inverse = job->inverse;
     job->augment = qn__recipe_augment(r);
     p->augment = job->augment.words ? &job->augment : NULL;
+    job->mix = (qn__mix){r->mixup + r->cutmix, r->cutmix > 0.0f,
+                         r->shape.channels ? r->shape : p->layer[0].from};
+    p->mix = job->mix.alpha > 0.0f ? &job->mix : NULL;
     if (qn__augment_makes_bytes(&job->augment) && job->items.train->type != QN_U8)
         return refuse_floats(err);
     const int full = r->optimizer == QN__OPT_LBFGS;

@@ -11,6 +11,7 @@
 #include "model/recipe/recipe.h"
 #include "model/recipe/stages.h"
 #include "num/lbfgs.h"
+#include "num/mix.h"
 #include "num/optimise.h"
 #include "team/team.h"
 
@@ -37,6 +38,7 @@ typedef struct qn__train_job {
     qn__layer layer[QN__MAX_LAYERS];
     qn__program program;
     qn__augment augment;
+    qn__mix mix;
     qn__training_items items; /* items.train is what is trained on */
     qn__feed feed;
     qn__read_ahead *ahead;               /* NULL: the items are in memory */

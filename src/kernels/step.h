@@ -89,6 +89,9 @@ typedef struct qn_taps {
 #define QN_LOSS_LABELS 1u
 #define QN_LOSS_TRAIN 2u
 #define QN_LOSS_REAL 4u /* targets are the bits of floats */
+/* Items are mixed: after the labels of all items of the step follow their partners' labels, then
+ * the bits of the shares of the own labels. */
+#define QN_LOSS_MIXED 8u
 #define QN_GRADIENT_ADD 1u
 #define QN_PIXELS_FLAT 1u   /* sums are [items][ld(pixels * channels)] */
 #define QN_PIXELS_CHAINS 2u /* a NaN may come from a tap outside: its chain is computed again */

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "layer/layer.h"
 #include "num/augment.h"
+#include "num/mix.h"
 #include "num/elementary.h"
 #include "num/intgemm_reference.h"
 #include "num/philox.h"
@@ -33,6 +34,9 @@ struct qn__reference {
     const qn__program *program;
     char *values; /* of an augmented item, and working memory for it */
     void *augment_space;
+    char *partner;      /* values of an item that is mixed with it */
+    uint32_t *other;    /* the partner's label of each state */
+    qn__mixing *mixing; /* of each state */
     /* The state of the current item. Where a layer goes over whole grains (17.8) each item of a
      * grain has one, and the layers are computed at the end of the grain. */
     float *x; /* in[0]: the scaled input */
@@ -124,13 +128,16 @@ static qn_status make(const qn__program *p, int gradients, qn__reference **out, 
     r->all_made = qn__alloc(r->states * p->layers, sizeof *r->made, err);
     r->item = qn__alloc(r->states, sizeof *r->item, err);
     r->weight = qn__alloc(r->states, sizeof *r->weight, err);
-    r->values = qn__alloc(p->augment ? p->layer[0].in : 1, sizeof(float), err);
+    r->values = qn__alloc(p->augment || p->mix ? p->layer[0].in : 1, sizeof(float), err);
+    r->partner = qn__alloc(p->mix ? p->layer[0].in : 1, sizeof(float), err);
+    r->other = qn__alloc(r->states, sizeof *r->other, err);
+    r->mixing = qn__alloc(r->states, sizeof *r->mixing, err);
     r->augment_space = qn__alloc(p->augment ? qn__augment_space(p->augment) + 1 : 1, 1, err);
     r->e = qn__alloc(widest(p), sizeof *r->e, err);
     r->f = qn__alloc(widest(p), sizeof *r->f, err);
     r->sums = qn__alloc(widest(p), sizeof *r->sums, err);
-    int whole = r->values && r->augment_space && r->all_x && r->all_made && r->item && r->weight &&
-                r->e && r->f && r->sums;
+    int whole = r->values && r->partner && r->other && r->mixing && r->augment_space && r->all_x &&
+                r->all_made && r->item && r->weight && r->e && r->f && r->sums;
     if (whole && gradients) {
         r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
         r->units = qn__alloc(p->parameters, sizeof *r->units, err);
@@ -170,6 +177,9 @@ void qn__reference_destroy(qn__reference *r) {
     }
     qn__free(r->values);
     qn__free(r->augment_space);
+    qn__free(r->partner);
+    qn__free(r->other);
+    qn__free(r->mixing);
     qn__free(r->e);
     qn__free(r->f);
     qn__free(r->sums);
@@ -467,7 +477,7 @@ static float derive(qn__activation activation, float z, float y, float e) {
 }
 
 /* 8.2, 8.3: delta of the last layer. */
-static void last_error(qn__reference *r, const qn__reference_item *item) {
+static void last_error(qn__reference *r, const qn__reference_item *item, uint64_t state) {
     const qn__program *p = r->program;
     const qn__layer *l = &p->layer[p->layers - 1];
     const made *m = &r->made[p->layers - 1];
@@ -477,8 +487,10 @@ static void last_error(qn__reference *r, const qn__reference_item *item) {
     const int through = !smooth && p->loss != QN__LOSS_BINARY;
     float *delta = m->delta, c = 0.0f;
     for (uint32_t j = 0; j < l->out; ++j) {
-        const float own = smooth ? qn__smoothed_target(p, j == item->label) /* 17.3 */
-                                 : target(p, j, item->label);
+        float own = smooth ? qn__smoothed_target(p, j == item->label) /* 17.3 */
+                           : target(p, j, item->label);
+        if (p->mix) /* 24.57 */
+            own = qn__mix_two(&r->mixing[state], own, qn__smoothed_target(p, j == r->other[state]));
         const float d = y[j] - own;
         delta[j] = (through ? loss_slope(p, d) : d) * scale;
     }
@@ -590,9 +602,12 @@ static void part_forward(qn__reference *r, const float *parameters, uint32_t lay
         finish_layer(r, layer, &r->item[i], r->epoch);
         if (layer + 1 < r->program->layers)
             continue;
-        r->loss = r->loss + qn__reference_loss(r, &r->item[i]); /* 7.4 */
+        const float lost = qn__reference_loss(r, &r->item[i]);
+        r->loss =
+            r->loss + (r->program->mix ? qn__mix_two(&r->mixing[i], lost, own_loss(r, r->other[i]))
+                                       : lost); /* 7.4, 24.57 */
         r->correct += (uint64_t)qn__reference_right(r, r->item[i].label);
-        last_error(r, &r->item[i]);
+        last_error(r, &r->item[i], i);
     }
 }
 
@@ -632,24 +647,41 @@ void qn__reference_grain_begin(qn__reference *r) {
     r->correct = r->items = 0;
 }
 
-/* 17.10 */
-static qn__reference_item augmented(const qn__reference *r, const qn__reference_item *item,
-                                    uint32_t epoch) {
+/* 17.10: the values of an item to `to`. */
+static void augmented(const qn__reference *r, const qn__reference_item *item, uint32_t epoch,
+                      char *to) {
     const qn__program *p = r->program;
-    qn__reference_item out = *item;
-    if (!p->augment)
-        return out;
-    qn__augment_item(p->augment, p->seed, epoch, item->number, qn__element_of(item->type)->size,
-                     item->values, r->values, r->augment_space);
-    out.values = r->values;
-    return out;
+    const size_t size = qn__element_of(item->type)->size;
+    if (p->augment)
+        qn__augment_item(p->augment, p->seed, epoch, item->number, size, item->values, to,
+                         r->augment_space);
+    else
+        memcpy(to, item->values, p->layer[0].in * size);
 }
 
-void qn__reference_grain_item(qn__reference *r, const float *parameters,
-                              const qn__reference_item *item, uint32_t epoch) {
+/* 24.57: an item is mixed with its partner. */
+static void mix(qn__reference *r, const qn__reference_item *item, const qn__reference_item *partner,
+                uint32_t epoch, uint64_t state) {
+    const qn__program *p = r->program;
+    r->other[state] = partner->label;
+    r->mixing[state] = qn__mix_of(p->mix, p->seed, epoch, item->number);
+    augmented(r, partner, epoch, r->partner);
+    qn__mix_values(p->mix, &r->mixing[state], qn__element_of(item->type)->size, r->values,
+                   r->partner);
+}
+
+void qn__reference_grain_pair(qn__reference *r, const float *parameters,
+                              const qn__reference_item *item, const qn__reference_item *partner,
+                              uint32_t epoch) {
     const uint64_t state = r->over_grains ? r->items : 0;
+    qn__reference_item shown = *item;
     select_state(r, state);
-    const qn__reference_item shown = augmented(r, item, epoch);
+    if (r->program->augment || partner) {
+        shown.values = r->values;
+        augmented(r, item, epoch, r->values);
+    }
+    if (partner)
+        mix(r, item, partner, epoch, state);
     qn__reference_input(r->program, &shown, r->x);
     r->weight[state] = weight_of(item);
     r->item[state] = *item;
@@ -659,6 +691,11 @@ void qn__reference_grain_item(qn__reference *r, const float *parameters,
     if (!r->over_grains)
         run_part(r, parameters, (part){r->items, 1});
     r->items += 1;
+}
+
+void qn__reference_grain_item(qn__reference *r, const float *parameters,
+                              const qn__reference_item *item, uint32_t epoch) {
+    qn__reference_grain_pair(r, parameters, item, NULL, epoch);
 }
 
 /* 15.6: the weights of all layers, to `sums`. 0 when one of the partials is out of range. */

@@ -72,6 +72,10 @@ int qn__reference_right(const qn__reference *reference, uint32_t label);
 void qn__reference_grain_begin(qn__reference *reference);
 void qn__reference_grain_item(qn__reference *reference, const float *parameters,
                               const qn__reference_item *item, uint32_t epoch);
+/* The same for an item that is mixed with another one: where program->mix, each is (24.57). */
+void qn__reference_grain_pair(qn__reference *reference, const float *parameters,
+                              const qn__reference_item *item, const qn__reference_item *partner,
+                              uint32_t epoch);
 qn__grain_end qn__reference_grain_end(qn__reference *reference, int64_t *sums, qn__tally *tally);
 
 /* Adds to `losses` the values that lost all bits, in the grain's items so far, which count as the

@@ -264,6 +264,7 @@ typedef struct qn__program {
     qn__scale scale;
     const float *mean, *inverse;       /* of each feature, for QN__SCALE_STANDARD */
     const struct qn__augment *augment; /* of the items of training (num/augment.h); NULL: none */
+    const struct qn__mix *mix;         /* of two items of training (num/mix.h); NULL: none */
     uint32_t batch, grain;             /* batch: the largest number of items in one step */
     uint64_t seed;
     uint32_t gradient_scale; /* gradients are summed in multiples of 2^-gradient_scale */

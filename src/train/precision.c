@@ -156,7 +156,10 @@ qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_e
     for (uint32_t i = 0; i < items; ++i) {
         const uint64_t number = qn__permutation_at(&order, i);
         const qn__reference_item item = item_at(job->items.train, &job->feed, number);
-        qn__reference_grain_item(reference, job->state.parameters, &item, epoch);
+        const uint64_t before = qn__permutation_at(&order, qn__mix_position(i, job->feed.items));
+        const qn__reference_item partner = item_at(job->items.train, &job->feed, before);
+        qn__reference_grain_pair(reference, job->state.parameters, &item,
+                                 program.mix ? &partner : NULL, epoch);
     }
     qn__reference_lost(reference, job->state.parameters, &l);
     qn__reference_destroy(reference);

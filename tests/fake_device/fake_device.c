@@ -170,6 +170,13 @@ static qn__reference_item item_at(const qn__batch *batch, uint32_t index) {
                                 .weight = feed->weights ? &feed->weights[item] : NULL};
 }
 
+/* The item with which it is mixed. */
+static qn__reference_item partner_at(const qn__batch *batch, uint32_t place) {
+    qn__batch other = *batch;
+    qn__batch_partner(batch, place, &other.first);
+    return item_at(&other, 0);
+}
+
 /* Applies the plan before a grain: stall, change of speed, failure. */
 static qn_status before_grain(qn__worker *w, qn_error *err) {
     const qn__fake_behaviour *b = &w->behaviour;
@@ -211,8 +218,9 @@ static qn_status one_grain(qn__worker *w, const qn__batch *batch, uint32_t first
     }
     qn__reference_grain_begin(w->reference);
     for (uint32_t i = first; i < first + items; ++i) {
-        const qn__reference_item item = item_at(batch, i);
-        qn__reference_grain_item(w->reference, w->parameters, &item, batch->epoch);
+        const qn__reference_item item = item_at(batch, i), partner = partner_at(batch, i);
+        qn__reference_grain_pair(w->reference, w->parameters, &item,
+                                 w->program->mix ? &partner : NULL, batch->epoch);
     }
     switch (qn__reference_grain_end(w->reference, w->sums, &w->tally)) {
     case QN__GRAIN_LOSS:

@@ -400,14 +400,22 @@ def through(activation, e, y, z):
     return e
 
 
-def last_delta(loss, layer, y, z, labels, unit, delta=ZERO, shares=None, smoothing=ZERO):
+def smoothed(labels, outputs, smoothing):
+    """17.3"""
+    off = smoothing / integer(outputs)
+    return np.where(labels[:, None] == np.arange(outputs), (ONE - smoothing) + off, off)
+
+
+def last_delta(loss, layer, y, z, labels, unit, delta=ZERO, shares=None, smoothing=ZERO, mixed=None):
     """8.2, 8.3, 17.3: delta of the last layer, in units of 2^-unit."""
     factor = F(2.0**unit) if shares is None else (shares * F(2.0**unit))[:, None]
     d = y - targets(loss, labels, layer.outputs)
     if loss == "cross-entropy":
-        off = smoothing / integer(layer.outputs)
-        is_label = labels[:, None] == np.arange(layer.outputs)
-        return (y - np.where(is_label, (ONE - smoothing) + off, off)) * factor
+        target = smoothed(labels, layer.outputs, smoothing)
+        if mixed:  # 24.57: labels of the partners, shares of both labels
+            other, first, second = mixed
+            target = first[:, None] * target + second[:, None] * smoothed(other, layer.outputs, smoothing)
+        return (y - target) * factor
     if loss == "binary":
         return d * factor
     g = slope(loss, d, delta) * factor
@@ -420,7 +428,7 @@ def last_delta(loss, layer, y, z, labels, unit, delta=ZERO, shares=None, smoothi
 
 
 def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, shares=None,
-           smoothing=ZERO, grain=None):
+           smoothing=ZERO, grain=None, mixed=None):
     """8.2 to 8.5: delta (items, out) of every layer; `delta` is that of huber, `shares` are the
     weights of 7.7."""
     errors = {}  # 17.7, 24.30: e of each output, once all layers that read it are done
@@ -432,7 +440,7 @@ def deltas(loss, layers, passes, labels, unit, product=CHAINS, delta=ZERO, share
     for l in range(len(layers) - 1, -1, -1):
         layer, own = layers[l], passes[l]
         if l == len(layers) - 1:
-            d = last_delta(loss, layer, own.y, own.z, labels, unit, delta, shares, smoothing)
+            d = last_delta(loss, layer, own.y, own.z, labels, unit, delta, shares, smoothing, mixed)
         else:
             e = errors[l]
             if own.dropped is not None:

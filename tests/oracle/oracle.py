@@ -17,6 +17,7 @@ import augment
 import columns
 import data
 import lbfgs
+import mix
 import network
 import products
 import scale
@@ -52,6 +53,8 @@ def arguments():
     p.add_argument("--model", required=True)
     p.add_argument("--shape", type=lambda text: tuple(map(int, text.split("x"))))
     p.add_argument("--augment", default="")
+    p.add_argument("--mixup", type=number, default=ZERO)
+    p.add_argument("--cutmix", type=number, default=ZERO)
     p.add_argument("--init", choices=("auto", "glorot", "he", "lecun"), default="auto")
     p.add_argument("--loss", choices=("mse", "mae", "huber", "binary", "cross-entropy"), required=True)
     p.add_argument("--delta", type=number, default=ONE)
@@ -168,6 +171,8 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "freeze": args.freeze,
         "new_last": int(args.new_last),
         "lr_depth": args.lr_depth,
+        "mixup": args.mixup,
+        "cutmix": args.cutmix,
         "smoothing": args.smoothing,
         "clip": args.clip,
         "nesterov": int(args.nesterov),
@@ -224,20 +229,26 @@ def train(args, layers, settings, fetch, labels, shares, held):
     trained = [l >= frozen for l, layer in enumerate(layers) if layer.has_parameters]
     factors = [f for layer, f in zip(layers, depth_factors(layers, args.lr_depth)) for _ in layer.arrays]
     still = sum(len(layer.arrays) for layer in weighted(layers[:frozen]))
+    mixes = mix.Mix(args) if args.mixup or args.cutmix else None
     for epoch in range(args.epochs):
         order = permutation(args.seed, n, ORDER, epoch)
-        loss, right = 0, 0
+        loss, right, mixed = 0, 0, None
         for s in range(steps):
             items = order[s * args.batch : (s + 1) * args.batch]
-            shown = fetch(items, epoch)
+            others = order[mix.partners(range(s * args.batch, s * args.batch + len(items)), n)]
+            shown = fetch(items, epoch, others, mixes) if mixes else fetch(items, epoch)
             passes = network.forward(layers, shown, args.seed, epoch, items, product, args.grain, frozen)
             values = network.losses(args.loss, passes, labels[items], args.delta)
+            if mixes:  # 24.57
+                first, second, _ = mixes.shares(epoch, items)
+                mixed = labels[others], first, second
+                values = first * values + second * network.losses(args.loss, passes, labels[others])
             own = None if shares is None else shares[items]
             values = values if own is None else values * own
             loss += network.loss_units(values, args.grain)
             right += int((network.classes(passes, args.loss) == labels[items]).sum())
             deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit, product,
-                                    args.delta, own, args.smoothing, args.grain)
+                                    args.delta, own, args.smoothing, args.grain, mixed)
             sums = network.sums(layers, passes, deltas, args.grain, limit, product)
             flat = [total * trains for pair, trains in zip(sums, trained) for total in pair]
             lr = schedule.lr(epoch * steps + s, epoch)
@@ -422,7 +433,7 @@ def main():
     if args.class_weight:
         args.class_weight = weighing.canonical(args.class_weight, classes)
     recipe = recipe_of(args, table, labels, names, layers, settings, own)
-    shaped = args.augment or args.scale == "channel"
+    shaped = args.augment or args.cutmix or args.scale == "channel"
     if any(layer.window for layer in layers) or shaped:
         pixels = layers[0].window or shaped
         recipe["shape"] = "x".join(map(str, args.shape)) if pixels else ""
@@ -480,10 +491,15 @@ def main():
         held = x[others], labels[others], None if shares is None else shares[others]
     values = table[chosen]
 
-    def fetch(items, epoch):
-        if not args.augment:
+    def changed(items, epoch):
+        return augment.values(args.augment, values, args.shape, args.seed, epoch, items) if args.augment else values[items]
+
+    def fetch(items, epoch, others=None, mixes=None):
+        if not args.augment and not mixes:
             return x[chosen][items]
-        own = augment.values(args.augment, values, args.shape, args.seed, epoch, items)
+        own = changed(items, epoch)
+        if mixes:
+            own = mixes.values(own, changed(others, epoch), epoch, items)
         return from_data(scale.inputs(own, args.scale, stats), layers[0].shape)
 
     train(args, layers, settings, fetch, labels[chosen],

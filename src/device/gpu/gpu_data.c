@@ -8,6 +8,7 @@
  * sends those of each step. */
 #include "device/gpu/gpu_worker.h"
 #include "num/augment.h"
+#include "num/mix.h"
 #include <string.h>
 
 static uint32_t are_bytes(const qn__feed *feed) {
@@ -132,33 +133,52 @@ static qn_status feed_entry(qn__worker *w, const qn__feed *feed, qn__gpu_feed **
     return upload_feed(w, f, err);
 }
 
-/* The values of an item to the stage; `augment`: of the items, or NULL. */
-static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t place,
-                         const qn__augment *augment, char *to) {
-    const qn__feed *feed = batch->feed;
-    const size_t item = qn__feed_stride(feed);
-    const char *from = qn__batch_values(batch, place, item_at(batch, place));
-    if (augment)
-        qn__augment_item(augment, w->program->seed, batch->epoch, item_at(batch, place),
-                         qn__element_of(feed->type)->size, from, to, w->stage.augment_space);
+/* The values of an item at `from`, as a training sees them before they are mixed. */
+static void show(qn__worker *w, const qn__batch *batch, uint64_t item, const void *from, char *to) {
+    const qn__program *p = w->program;
+    if (p->augment)
+        qn__augment_item(p->augment, p->seed, batch->epoch, item,
+                         qn__element_of(batch->feed->type)->size, from, to, w->stage.augment_space);
     else
-        memcpy(to, from, item);
+        memcpy(to, from, qn__feed_stride(batch->feed));
+}
+
+static void mix_in(qn__worker *w, const qn__batch *batch, uint32_t place, char *to) {
+    const qn__program *p = w->program;
+    const qn__mixing mixing = qn__mix_of(p->mix, p->seed, batch->epoch, item_at(batch, place));
+    uint64_t position;
+    const uint64_t other = qn__batch_partner(batch, place, &position);
+    show(w, batch, other, qn__batch_values_at(batch, position, other), w->stage.partner);
+    qn__mix_values(p->mix, &mixing, qn__element_of(batch->feed->type)->size, to, w->stage.partner);
+}
+
+/* The values of an item to the stage; `changed`: 1: as a training sees them. */
+static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t place, int changed,
+                         char *to) {
+    const uint64_t item = item_at(batch, place);
+    const void *from = qn__batch_values(batch, place, item);
+    if (!changed) {
+        memcpy(to, from, qn__feed_stride(batch->feed));
+        return;
+    }
+    show(w, batch, item, from, to);
+    if (w->program->mix)
+        mix_in(w, batch, place, to);
 }
 
 /* Writes the values of the batch's items, one after the other, to sent_values. */
-static qn_status send_values(qn__worker *w, const qn__batch *batch, const qn__augment *augment,
-                             qn_error *err) {
+static qn_status send_values(qn__worker *w, const qn__batch *batch, int changed, qn_error *err) {
     const qn__feed *feed = batch->feed;
     const size_t item = qn__feed_stride(feed);
     const char *values = feed->values;
     qn_status status = QN_OK;
-    if (!feed->rows && !batch->order && !augment)
+    if (!feed->rows && !batch->order && !changed)
         return w->driver->write(w->gpu, &w->feeds.sent_values, 0, values + batch->first * item,
                                 batch->items * item, err);
     for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
         size_t used = 0;
         for (next = first; next < batch->items && used + item <= w->stage.bytes; ++next) {
-            stage_values(w, batch, next, augment, w->stage.memory + used);
+            stage_values(w, batch, next, changed, w->stage.memory + used);
             used += item;
         }
         status = w->driver->write(w->gpu, &w->feeds.sent_values, first * item, w->stage.memory,
@@ -167,7 +187,7 @@ static qn_status send_values(qn__worker *w, const qn__batch *batch, const qn__au
     return status;
 }
 
-static qn_status send_items(qn__worker *w, const qn__batch *batch, const qn__augment *augment,
+static qn_status send_items(qn__worker *w, const qn__batch *batch, int changed,
                             qn__gpu_source *source, qn_error *err) {
     *source = (qn__gpu_source){.values = &w->feeds.sent_values,
                                .rows = &w->step,
@@ -176,7 +196,7 @@ static qn_status send_items(qn__worker *w, const qn__batch *batch, const qn__aug
                                .flags = QN_FETCH_GATHERED,
                                .bytes = are_bytes(batch->feed),
                                .sent = 1};
-    return send_values(w, batch, augment, err);
+    return send_values(w, batch, changed, err);
 }
 
 static void source_held(const qn__worker *w, const qn__gpu_feed *f, qn__gpu_source *source) {
@@ -194,13 +214,13 @@ static void source_held(const qn__worker *w, const qn__gpu_feed *f, qn__gpu_sour
 qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_source *source,
                             qn_error *err) {
     qn__gpu_feed *f;
-    if (w->program->augment)
-        return send_items(w, batch, w->program->augment, source, err);
+    if (w->program->augment || w->program->mix)
+        return send_items(w, batch, 1, source, err);
     const qn_status status = feed_entry(w, batch->feed, &f, err);
     if (status != QN_OK)
         return status;
     if (f->held == 0)
-        return send_items(w, batch, NULL, source, err);
+        return send_items(w, batch, 0, source, err);
     source_held(w, f, source);
     return QN_OK;
 }
@@ -233,7 +253,7 @@ qn_status qn__gpu_source_once(qn__worker *w, const qn__batch *batch, qn__gpu_sou
         return w->driver->write(w->gpu, &w->feeds.sent_rows, 0, w->stage.memory,
                                 batch->items * sizeof(uint64_t), err);
     }
-    status = send_items(w, batch, NULL, source, err);
+    status = send_items(w, batch, 0, source, err);
     source->by_place = 1;
     return status;
 }
@@ -260,6 +280,30 @@ qn_status qn__gpu_send_targets(qn__worker *w, const qn__batch *batch, qn_error *
     return status == QN_OK && feed->weights
                ? send_words(w, batch, feed->weights, &w->batch.weight, err)
                : status;
+}
+
+qn_status qn__gpu_send_partners(qn__worker *w, const qn__batch *batch, qn_error *err) {
+    const qn__program *p = w->program;
+    const uint32_t items = batch->items, most = (uint32_t)(w->stage.bytes / sizeof(uint32_t) / 2);
+    uint32_t *other = (uint32_t *)(void *)w->stage.memory;
+    float *share = (float *)(void *)(other + most);
+    qn_status status = QN_OK;
+    for (uint32_t first = 0, next; status == QN_OK && first < items; first = next) {
+        next = items - first < most ? items : first + most;
+        for (uint32_t i = first; i < next; ++i) {
+            uint64_t position;
+            other[i - first] =
+                (uint32_t)batch->feed->labels[qn__batch_partner(batch, i, &position)];
+            share[i - first] = qn__mix_of(p->mix, p->seed, batch->epoch, item_at(batch, i)).own;
+        }
+        const size_t bytes = (next - first) * sizeof *other;
+        status = w->driver->write(w->gpu, &w->batch.targets, (items + first) * sizeof *other, other,
+                                  bytes, err);
+        if (status == QN_OK)
+            status = w->driver->write(w->gpu, &w->batch.targets,
+                                      (2 * items + first) * sizeof *other, share, bytes, err);
+    }
+    return status;
 }
 
 qn_status qn__gpu_send_step(qn__worker *w, const qn__batch *batch, const qn__gpu_source *source,

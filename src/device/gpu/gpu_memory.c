@@ -133,7 +133,7 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->batch.inverse, standard ? inputs * sizeof(float) : 0},
         {&w->batch.inputs, row_bytes(w, inputs)},
         {&w->batch.numbers, items * sizeof(uint64_t)},
-        {&w->batch.targets, items * sizeof(int32_t)},
+        {&w->batch.targets, (w->program->mix ? 3 : 1) * items * sizeof(int32_t)},
         {&w->batch.weight, items * sizeof(float)},
         {&w->batch.loss, items * sizeof(float)},
         {&w->batch.classes, items * sizeof(int32_t)},
@@ -337,7 +337,8 @@ qn_status qn__gpu_allocate(qn__worker *w, qn_error *err) {
     w->stage.memory = qn__alloc(w->stage.bytes, 1, err);
     w->stage.augment_space =
         qn__alloc(w->program->augment ? qn__augment_space(w->program->augment) + 1 : 1, 1, err);
-    if (!w->stage.memory || !w->stage.augment_space)
+    w->stage.partner = qn__alloc(w->program->mix ? item : 1, 1, err);
+    if (!w->stage.memory || !w->stage.augment_space || !w->stage.partner)
         return QN_MEMORY;
     return walk(w, allocate_piece, NULL, err);
 }

@@ -78,12 +78,15 @@ static void fetch_items(qn__gpu_pass *pass, const qn__batch *batch) {
     qn__gpu_launch_fetch(pass);
     if (pass->source->sent && pass->status == QN_OK)
         pass->status = qn__gpu_send_targets(pass->worker, batch, pass->err);
+    if (pass->worker->program->mix && pass->status == QN_OK)
+        pass->status = qn__gpu_send_partners(pass->worker, batch, pass->err);
 }
 
 /* Enqueues everything of a training pass after its inputs. */
 static void compute(qn__gpu_pass *pass, int add, int update) {
     qn__gpu_launch_forward(pass);
-    qn__gpu_launch_loss(pass, QN_LOSS_LABELS | QN_LOSS_TRAIN);
+    qn__gpu_launch_loss(pass, QN_LOSS_LABELS | QN_LOSS_TRAIN |
+                                  (pass->worker->program->mix ? QN_LOSS_MIXED : 0));
     qn__gpu_launch_tally(pass, QN_LOSS_LABELS);
     qn__gpu_launch_backward(pass, add, update);
 }

@@ -115,6 +115,7 @@ void qn__gpu_close(qn__worker *w) {
     }
     qn__free(w->stage.memory);
     qn__free(w->stage.augment_space);
+    qn__free(w->stage.partner);
     qn__free(w->layer);
     qn__free(w);
 }

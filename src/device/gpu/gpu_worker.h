@@ -164,6 +164,7 @@ struct qn__worker {
         char *memory;
         size_t bytes;
         void *augment_space; /* of qn__augment_space bytes */
+        char *partner;       /* the values of an item that is mixed into another */
     } stage;                 /* on the host, where arrays are rearranged */
 };
 
@@ -240,6 +241,8 @@ qn_status qn__gpu_source_once(qn__worker *worker, const qn__batch *batch, qn__gp
                               qn_error *err);
 /* Writes the batch's labels and weights to the arrays of FETCH; call it after FETCH, for sources
  * that were sent. */
+/* 24.57: the labels of the partners of the batch's items, and the shares of their own labels. */
+qn_status qn__gpu_send_partners(qn__worker *worker, const qn__batch *batch, qn_error *err);
 qn_status qn__gpu_send_targets(qn__worker *worker, const qn__batch *batch, qn_error *err);
 /* Sends the qn_step of a pass to the device, and clears the status words if needed. `update` may be
  * NULL. */

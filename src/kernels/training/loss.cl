@@ -38,6 +38,8 @@ typedef struct qn_loss_of {
     float delta, factor;
     float on, off; /* targets of the label's output and of others */
     qn_u32 label;
+    qn_u32 mixed, other; /* 1: the item is mixed; its partner's label */
+    float share, rest;   /* of both labels */
 } qn_loss_of;
 
 /* 7.1; 17.3 in errors of cross-entropy */
@@ -46,7 +48,10 @@ QN_FN float qn_target(qn_loss_of loss, qn_u32 j) {
         return qn_as_float((qn_i32)loss.label);
     if (loss.kind == QN_LOSS_BINARY)
         return loss.label != 0u ? 1.0f : 0.0f;
-    return j == loss.label ? loss.on : loss.off;
+    const float own = j == loss.label ? loss.on : loss.off;
+    if (loss.mixed == 0u)
+        return own;
+    return loss.share * own + loss.rest * (j == loss.other ? loss.on : loss.off);
 }
 
 /* 8.2, and the g of 8.3 */
@@ -89,7 +94,7 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
     QN_LOCAL float value[QN_LOSS_LANES];
     QN_LOCAL qn_u32 place[QN_LOSS_LANES];
     QN_LOCAL qn_u32 wrong[QN_LOSS_LANES];
-    QN_LOCAL float result[3]; /* s, z of the label, c */
+    QN_LOCAL float result[4]; /* s, z of the label, c, z of the partner's label */
     const qn_u32 ld = qn_ld(out), lane = qn_lane();
     const qn_u32 softmax = activation == QN_ACT_SOFTMAX ? 1u : 0u;
     const qn_u32 labels = flags & QN_LOSS_LABELS, train = flags & QN_LOSS_TRAIN;
@@ -102,18 +107,28 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
     of.delta = delta;
     of.off = kind == QN_LOSS_CROSS_ENTROPY ? qn_div(delta, (float)out) : 0.0f;
     of.on = kind == QN_LOSS_CROSS_ENTROPY ? (1.0f - delta) + of.off : 1.0f;
+    of.mixed = (flags & QN_LOSS_MIXED) != 0u ? 1u : 0u;
+    of.other = 0xffffffffu;
+    of.share = 1.0f;
+    of.rest = 0.0f;
     for (qn_u32 item = qn_group(0); item < step->items; item += qn_groups(0)) {
         QN_GLOBAL float *y = Y + (qn_u64)item * ld;
         QN_GLOBAL float *e = E + (qn_u64)item * ld;
         const qn_u32 label = labels != 0u ? (qn_u32)targets[item] : 0xffffffffu;
         of.label = label;
         of.factor = weight[item] * factor;
+        if (of.mixed != 0u) {
+            of.other = (qn_u32)targets[step->items + item];
+            of.share = qn_as_float(targets[2u * step->items + item]);
+            of.rest = 1.0f - of.share;
+        }
 
         qn_max_own(y, out, value, place);
         qn_barrier_global();
         if (lane == 0u) {
             qn_max_all(out, value, place);
             result[1] = label < out ? y[label] : 0.0f;
+            result[3] = of.other < out ? y[of.other] : 0.0f;
         }
         qn_barrier_global();
         const float m = value[0];
@@ -145,9 +160,12 @@ qn_loss(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_i3
             classes[item] = binary != 0u ? (qn_i32)qn_loss_class(value[0]) : (qn_i32)place[0];
             scores[item] = binary != 0u ? qn_loss_score(value[0]) : value[0];
             if (labels != 0u) {
-                const float lost =
-                    own != 0u ? qn_loss_own(kind, m, result[1], result[0], qn_target(of, 0u))
-                              : qn_sum_loss(y, out, of);
+                float lost = own != 0u
+                                 ? qn_loss_own(kind, m, result[1], result[0], qn_target(of, 0u))
+                                 : qn_sum_loss(y, out, of);
+                if (of.mixed != 0u)
+                    lost = of.share * lost +
+                           of.rest * qn_loss_own(kind, m, result[3], result[0], 0.0f);
                 loss[item] = lost * weight[item];
             }
         }

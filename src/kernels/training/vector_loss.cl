@@ -87,6 +87,9 @@ typedef struct qn_loss_lanes_of {
     float delta, on, off; /* targets of the label's output and of others */
     vf factor;
     vi label;
+    qn_u32 mixed; /* 1: items are mixed; labels of their partners, and shares of both */
+    vi other;
+    vf share, rest;
 } qn_loss_lanes_of;
 
 /* 7.1; 17.3 in errors of cross-entropy */
@@ -95,7 +98,27 @@ QN_INLINE vf qn_target_lanes(const qn_loss_lanes_of *loss, qn_u32 j) {
         return v_float(loss->label);
     if (loss->kind == QN_LOSS_BINARY)
         return select(v_set(0.0f), v_set(1.0f), loss->label != vi_set(0));
-    return select(v_set(loss->off), v_set(loss->on), loss->label == vi_set((qn_i32)j));
+    const vf on = v_set(loss->on), off = v_set(loss->off);
+    const vf own = select(off, on, loss->label == vi_set((qn_i32)j));
+    if (loss->mixed == 0u)
+        return own;
+    return loss->share * own + loss->rest * select(off, on, loss->other == vi_set((qn_i32)j));
+}
+
+/* The partners' labels of mixed items, and the shares of both labels. */
+QN_INLINE void qn_partners(const qn_items *items, QN_GLOBAL const qn_i32 *targets, qn_u32 all,
+                           qn_loss_lanes_of *loss) {
+    qn_i32 other[16];
+    float share[16];
+    for (qn_u32 r = 0u; r < 16u; ++r) {
+        const qn_u32 at = items->first + r;
+        other[r] = loss->mixed != 0u && r < items->rows ? targets[all + at] : -1;
+        share[r] =
+            loss->mixed != 0u && r < items->rows ? qn_as_float(targets[2u * all + at]) : 1.0f;
+    }
+    loss->other = vload16(0, other);
+    loss->share = vload16(0, share);
+    loss->rest = v_set(1.0f) - loss->share;
 }
 
 /* 8.2, and the g of 8.3 */
@@ -186,7 +209,10 @@ qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL cons
     of.on = kind == QN_LOSS_CROSS_ENTROPY ? (1.0f - delta) + of.off : 1.0f;
     of.factor = weighed * v_set(factor);
     of.label = label;
+    of.mixed = (flags & QN_LOSS_MIXED) != 0u ? 1u : 0u;
+    qn_partners(&items, targets, step->items, &of);
 
+    const vf partner = of.mixed != 0u ? qn_look(&items, Y, of.other).label : v_set(0.0f);
     qn_seen before = qn_look(&items, Y, label), seen = before;
     vf sum = v_set(0.0f);
     if (activation == QN_ACT_SOFTMAX) {
@@ -202,7 +228,10 @@ qn_loss_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL cons
     vf lost = v_set(0.0f);
     if ((flags & QN_LOSS_LABELS) != 0u && qn_loss_own_error_lanes(kind) != 0u)
         lost = qn_loss_own_lanes(kind, before.absmax, before.label, sum, qn_target_lanes(&of, 0u));
-    else if ((flags & QN_LOSS_LABELS) != 0u)
+    if (of.mixed != 0u)
+        lost = of.share * lost +
+               of.rest * qn_loss_own_lanes(kind, before.absmax, partner, sum, v_set(0.0f));
+    if ((flags & QN_LOSS_LABELS) != 0u && qn_loss_own_error_lanes(kind) == 0u)
         lost = qn_sum_lanes(&items, Y, &of, 0u);
     qn_i32 class[16], wrong[16];
     float absmax[16], losses[16];

@@ -14,6 +14,8 @@
 #define UP_TO_ONE                                                                                  \
     { 0.0f, 1.0f, 1, 0 }
 
+#define MIXTURE "give a number above 0, up to 1, or leave it out"
+
 #define KEY(text, number, shape, member)                                                           \
     .key = (text), .contract = (number), .form = QN__FORM_##shape,                                 \
     .place = offsetof(qn__recipe, member)
@@ -258,6 +260,20 @@ const qn__option qn__options[] = {
            "give a number greater than 0 and below 1, such as 0.8, or leave it out"),
      .range = BELOW_ONE,
      ALSO("layerdecay layerwisedecay layerwiselrdecay lrdecaybylayer llrd discriminativelr")},
+    {KEY("mixup", 8, FLOAT, mixup), OPTION(mixup, "mixup", FLOAT), ONLY(LOSS, "cross-entropy"),
+     .open.steps = 1,
+     HELP(TRAINING, 20, "X",
+          "train on mixtures of two items: their shares are drawn from a beta distribution with "
+          "this parameter, such as 0.2"),
+     .open.fallback = "none", CHECK("the mixture of items", MIXTURE), .range = {0.0f, 1.0f, 0, 0},
+     ALSO("mixupalpha mix")},
+    {KEY("cutmix", 8, FLOAT, cutmix), OPTION(cutmix, "cutmix", FLOAT), ONLY(LOSS, "cross-entropy"),
+     .open.steps = 1,
+     HELP(TRAINING, 21, "X",
+          "train on images with a box of another one: the area is drawn from a beta distribution "
+          "with this parameter, such as 1"),
+     .open.fallback = "none", CHECK("the mixture of images", MIXTURE), .range = {0.0f, 1.0f, 0, 0},
+     ALSO("cutmixalpha")},
     {.key = NULL},
 };
 

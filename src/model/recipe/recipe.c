@@ -151,7 +151,7 @@ uint32_t qn__recipe_classes(const qn__recipe *recipe) {
 }
 
 int qn__recipe_needs_shape(const qn__recipe *r) {
-    return r->network.layer[0].kind != QN__LAYER_DENSE || r->augment ||
+    return r->network.layer[0].kind != QN__LAYER_DENSE || r->augment || r->cutmix > 0.0f ||
            r->scale == QN__SCALE_CHANNEL;
 }
 

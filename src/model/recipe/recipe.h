@@ -84,8 +84,9 @@ typedef struct qn__recipe {
     /* From here on contract 8. */
     char *scale_numbers; /* as qn__scale_numbers_text writes them; NULL: they are fitted */
     char *freeze; /* the layers that do not train, as qn__freeze_tidy writes them; NULL: none */
-    uint32_t new_last; /* 1: of init_from it has all layers but the last one */
-    float lr_depth;    /* the factor of the learning rate from part to part (24.62); 0: 1 */
+    uint32_t new_last;   /* 1: of init_from it has all layers but the last one */
+    float lr_depth;      /* the factor of the learning rate from part to part (24.62); 0: 1 */
+    float mixup, cutmix; /* of the beta distribution; 0: items are not mixed */
 } qn__recipe;
 
 /* The distribution of the initial weights, `auto` only where it depends on the layer. */

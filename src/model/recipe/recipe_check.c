@@ -84,6 +84,20 @@ static qn_status check_new_last(const qn__recipe *r, qn_error *err) {
         qn__fail(err, QN_USAGE, "no model is named whose other layers could be taken"));
 }
 
+static qn_status check_mix(const qn__recipe *r, qn_error *err) {
+    const char *which = r->mixup > 0.0f ? "`train.mixup`" : "`train.cutmix`";
+    if (r->mixup == 0.0f && r->cutmix == 0.0f)
+        return QN_OK;
+    if (r->mixup > 0.0f && r->cutmix > 0.0f)
+        return qn__recipe_refuse(err, which, "leave one of the two out",
+                                 qn__fail(err, QN_USAGE, "items are mixed in one way only"));
+    if (r->weight || r->class_weight)
+        return qn__recipe_refuse(
+            err, which, "leave it out, or the weights",
+            qn__fail(err, QN_USAGE, "a mixture of two items has no weight of an item or a class"));
+    return QN_OK;
+}
+
 /* The rule of wide columns is named where there are some, and nowhere else. */
 static qn_status check_rules(const qn__recipe *r, qn_error *err) {
     uint32_t rules = 0;
@@ -119,6 +133,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = qn__recipe_check_class_weight(recipe, err);
     if (status == QN_OK)
         status = check_init_scale(recipe, err);
+    if (status == QN_OK)
+        status = check_mix(recipe, err);
     if (status == QN_OK)
         status = check_new_last(recipe, err);
     if (status == QN_OK)

@@ -62,6 +62,11 @@ static qn_status refuse_features(const qn__recipe *r, qn_error *err) {
             "give images, or their shape (`train.shape`), or use `train.scale` standard",
             qn__fail(err, QN_USAGE,
                      "the scaling \"channel\" is for images, and the data has no pixels"));
+    if (!r->augment && r->cutmix > 0.0f)
+        return qn__recipe_refuse(
+            err, "`train.cutmix`",
+            "give images, or their shape (`train.shape`), or use `train.mixup`",
+            qn__fail(err, QN_USAGE, "the data has no pixels of which a box could be copied"));
     return qn__recipe_refuse(
         err, "`train.augment`", "give images, or their shape (`train.shape`), or leave it out",
         qn__fail(err, QN_USAGE, "the data has no pixels that could be augmented"));

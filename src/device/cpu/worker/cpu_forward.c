@@ -83,8 +83,8 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     qn__cpu_find_items(batch, at.first, at.items, item);
     for (uint32_t i = 0; i < at.items; ++i)
         row[i] = prefetch_item(batch, at.first + i, item[i]);
-    if (pass->training && w->program->augment)
-        qn__cpu_augment(w, batch, core, at.items, item, row);
+    if (pass->training && (w->program->augment || w->program->mix))
+        qn__cpu_augment(w, batch, core, at, item, row);
     if (qn__cpu_from_bytes(w, batch->feed)) {
         qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row,
                               &w->fetch.rows[into]);

@@ -1,6 +1,7 @@
 /* The items of a batch, their dropout, and what follows errors of their outputs. */
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/augment.h"
+#include "num/mix.h"
 #include "num/philox.h"
 #include <string.h>
 
@@ -12,14 +13,35 @@ void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, 
             item[i] = batch->first + first + i;
 }
 
-void qn__cpu_augment(const qn__worker *w, const qn__batch *batch, const qn__cpu_core *core,
-                     uint32_t count, const uint64_t *item, const void **row) {
-    const qn__augment *augment = w->program->augment;
+/* The values of an item as a training sees them before they are mixed. */
+static void show(const qn__worker *w, const qn__batch *batch, const qn__cpu_core *core,
+                 uint64_t item, const void *from, char *to) {
     const size_t size = qn__element_of(batch->feed->type)->size;
-    char *to = core->augmented;
-    for (uint32_t i = 0; i < count; ++i, to += batch->feed->features * size) {
-        qn__augment_item(augment, w->program->seed, batch->epoch, item[i], size, row[i], to,
+    if (w->program->augment)
+        qn__augment_item(w->program->augment, w->program->seed, batch->epoch, item, size, from, to,
                          core->augment_space);
+    else
+        memcpy(to, from, qn__feed_stride(batch->feed));
+}
+
+static void mix_in(const qn__worker *w, const qn__batch *batch, const qn__cpu_core *core,
+                   uint32_t place, uint64_t item, char *to) {
+    const qn__program *p = w->program;
+    char *partner = core->augmented + QN__PANEL * qn__feed_stride(batch->feed);
+    const qn__mixing mixing = qn__mix_of(p->mix, p->seed, batch->epoch, item);
+    uint64_t position;
+    const uint64_t other = qn__batch_partner(batch, place, &position);
+    show(w, batch, core, other, qn__batch_values_at(batch, position, other), partner);
+    qn__mix_values(p->mix, &mixing, qn__element_of(batch->feed->type)->size, to, partner);
+}
+
+void qn__cpu_augment(const qn__worker *w, const qn__batch *batch, const qn__cpu_core *core,
+                     qn__cpu_tile at, const uint64_t *item, const void **row) {
+    char *to = core->augmented;
+    for (uint32_t i = 0; i < at.items; ++i, to += qn__feed_stride(batch->feed)) {
+        show(w, batch, core, item[i], row[i], to);
+        if (w->program->mix)
+            mix_in(w, batch, core, at.first + i, item[i], to);
         row[i] = to;
     }
 }

@@ -101,6 +101,10 @@ typedef struct loss_state {
     float target[LANES];
     float at_label[LANES], max[LANES], sum[LANES], loss[LANES];
     float weight[LANES], factor[LANES]; /* of the item; the same in units: times 2^u (8.1) */
+    /* Of a mixed item: its partner's label, and what belongs to it. */
+    int32_t other[LANES];
+    float at_other[LANES];
+    qn__mixing mixing[LANES];
 } loss_state;
 
 /* 7.2, 8.2, 17.3 */
@@ -115,6 +119,26 @@ INLINE void cross_entropy(const uint32_t lanes, const qn__program *p, const qn__
     k->log(lanes, o->sum, o->loss);
     for (uint32_t i = 0; i < lanes; ++i)
         o->loss[i] = o->loss[i] - (o->at_label[i] - o->max[i]);
+}
+
+/* 24.57: the same for two labels. */
+static void mixed_cross_entropy(const uint32_t lanes, const qn__program *p,
+                                const qn__cpu_kernels *k, uint32_t out, const float *y,
+                                loss_state *o, float *delta) {
+    const float on = qn__smoothed_target(p, 1), off = qn__smoothed_target(p, 0);
+    for (uint32_t j = 0; j < out; ++j)
+        for (uint32_t i = 0; i < lanes; ++i) {
+            const float own = (int32_t)j == o->label[i] ? on : off;
+            const float other = (int32_t)j == o->other[i] ? on : off;
+            const float target = qn__mix_two(&o->mixing[i], own, other);
+            delta[j * lanes + i] = (y[j * lanes + i] - target) * o->factor[i];
+        }
+    k->log(lanes, o->sum, o->loss);
+    for (uint32_t i = 0; i < lanes; ++i) {
+        const float own = o->loss[i] - (o->at_label[i] - o->max[i]);
+        const float other = o->loss[i] - (o->at_other[i] - o->max[i]);
+        o->loss[i] = qn__mix_two(&o->mixing[i], own, other);
+    }
 }
 
 /* 7.6, 8.2: loss_binary of losses.inc over all lanes. */
@@ -193,6 +217,13 @@ INLINE void find_labels(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t
         o->weight[i] = feed->weights ? feed->weights[item] : 1.0f;
         o->factor[i] = o->weight[i] * scale; /* exact, unless it overflows */
     }
+    for (uint32_t i = 0; p->mix && pass->training && i < rows; ++i) {
+        const uint64_t item = w->fetch.item[w->fetch.current][first + i];
+        uint64_t position;
+        o->mixing[i] = qn__mix_of(p->mix, p->seed, pass->batch->epoch, item);
+        o->other[i] = feed->labels[qn__batch_partner(pass->batch, first + i, &position)];
+        o->at_other[i] = z[(size_t)(uint32_t)o->other[i] * lanes + i];
+    }
 }
 
 /* From the outputs y before the activation, which it replaces, to the errors. */
@@ -213,7 +244,9 @@ INLINE void lane_losses(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t
     choose(lanes, p->loss, out, y, class);
     memcpy(w->losses.chosen + first, class, rows * sizeof *class);
     if (pass->batch->feed->labels) {
-        if (p->loss == QN__LOSS_CROSS_ENTROPY)
+        if (p->mix && pass->training)
+            mixed_cross_entropy(lanes, p, w->kernels, out, y, &o, delta);
+        else if (p->loss == QN__LOSS_CROSS_ENTROPY)
             cross_entropy(lanes, p, w->kernels, out, y, &o, delta);
         else if (p->loss == QN__LOSS_BINARY)
             binary(lanes, w->kernels, y, &o, delta);

@@ -276,8 +276,9 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         core.blocks = qn__cpu_carve(a, 2 * w->run_blocks, sizeof(size_t));
         core.taps = qn__cpu_carve(a, w->run_blocks, sizeof *core.taps);
         core.augmented =
-            p->augment ? qn__cpu_carve(a, (size_t)w->layer[0].layer->in * QN__PANEL, sizeof(float))
-                       : NULL;
+            p->augment || p->mix
+                ? qn__cpu_carve(a, (size_t)w->layer[0].layer->in * (QN__PANEL + 1), sizeof(float))
+                : NULL;
         core.augment_space = qn__cpu_carve(a, p->augment ? qn__augment_space(p->augment) : 0, 1);
         core.picture = qn__cpu_carve(a, qn__cpu_few_space(w), sizeof(float));
         core.sparse = qn__cpu_carve(a, qn__cpu_sparse_space(w), sizeof(float));

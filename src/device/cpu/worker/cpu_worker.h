@@ -162,7 +162,7 @@ typedef struct qn__cpu_core {
                                     where the phase of the loss also computes the errors below it */
     size_t *blocks;              /* of the chain of a run, twice `run_blocks` */
     const float **taps;          /* of a window, `run_blocks` */
-    char *augmented;             /* values of QN__PANEL items; NULL without augmentation */
+    char *augmented;             /* values of QN__PANEL items and a partner; or NULL */
     uint64_t *augment_space;     /* of qn__augment_space bytes */
     float *picture;              /* part of a picture with its padding: cpu_few.c */
     float *gradient;             /* sums of a task of a convolution's gradient */
@@ -555,11 +555,10 @@ void qn__cpu_transpose(const qn__cpu_layer *layer, uint32_t panel, float *to);
 void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
                      uint32_t rows, const float *from, float *to);
 
-/* Training: replaces the values of `count` items, at most QN__PANEL, by augmented ones of this
- * core.
- */
+/* Training: replaces the values of the items of a tile, at most QN__PANEL, by augmented and mixed
+ * ones of this core. */
 void qn__cpu_augment(const qn__worker *worker, const qn__batch *batch, const qn__cpu_core *core,
-                     uint32_t count, const uint64_t *item, const void **row);
+                     qn__cpu_tile at, const uint64_t *item, const void **row);
 
 /* The items at `count` positions of a batch, from `first`. */
 void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, uint64_t *item);
