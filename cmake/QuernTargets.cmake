@@ -53,9 +53,16 @@ function(quern_build_plainly)
     if(plain)
         set_property(SOURCE ${plain} PROPERTY QUERN_PLAIN ON)
     endif()
-    # A shared library of another tree may take these objects.
-    if(plain AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CROSSCOMPILING)
-        set_property(SOURCE ${plain} APPEND PROPERTY COMPILE_OPTIONS -fPIC -fno-semantic-interposition)
+    # A shared library of another tree may take these objects, and those of the sets of instructions that
+    # take longest to compile. No instruction of a loop changes by it.
+    set(taken ${ARGN})
+    list(FILTER taken INCLUDE REGEX "_(avx512|vnni|amx)\\.c$")
+    if(taken)
+        set_property(SOURCE ${taken} PROPERTY QUERN_PLAIN ON)
+    endif()
+    list(APPEND taken ${plain})
+    if(taken AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CMAKE_CROSSCOMPILING)
+        set_property(SOURCE ${taken} APPEND PROPERTY COMPILE_OPTIONS -fPIC -fno-semantic-interposition)
     endif()
 endfunction()
 

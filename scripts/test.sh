@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Every check of the project, in one pytest run, whose summary is the last line printed.
 #
-# Tests build what they need: release, AddressSanitizer + UndefinedBehaviorSanitizer, clang, and Arm,
-# RISC-V and IBM Z under emulation. QUERN_LONG_TESTS=yes adds ThreadSanitizer and more builds. A test
+# Tests build what they need: release, AddressSanitizer + UndefinedBehaviorSanitizer, clang, and 64-bit
+# Arm under emulation. QUERN_LONG_TESTS=yes adds ThreadSanitizer, RISC-V, IBM Z and more builds. A test
 # that the machine cannot run is skipped, with the reason. Arguments are passed to pytest:
 #
 #   scripts/test.sh                       everything

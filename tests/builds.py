@@ -53,8 +53,9 @@ PLAIN = {} if "QUERN_LONG_TESTS" in os.environ else {"clang": "-O0",
 LEVEL = {"clang": ["-DCMAKE_C_FLAGS_RELEASE=-O3 -DNDEBUG" if "QUERN_LONG_TESTS" in os.environ else
                    "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG"]}
 
-# Its other sources are the objects of the release build. What computes, and what depends on an option,
-# is compiled by clang. The warnings of clang in all sources come from the build for IBM Z.
+# Its other sources are the objects of the release build. What computes, without AVX-512 and AMX, and what
+# depends on an option, is compiled by clang. The warnings of clang in all sources come from clang-tidy,
+# and from the build for IBM Z, which is one of the long tests.
 MIXED = [] if "QUERN_LONG_TESTS" in os.environ else ["clang"]
 CROSS = {} if "QUERN_LONG_TESTS" in os.environ else {
     "s390x": ["-DQUERN_CROSS=clang", "-DCMAKE_C_FLAGS_RELEASE=-O0"]}

@@ -13,8 +13,8 @@ import machine
 import ranks
 import recipes
 
-PLATFORMS = ["aarch64-quick", "s390x",
-             *(pytest.param(name, marks=machine.LONG) for name in ("armhf", "riscv64", "i386", "musl"))]
+PLATFORMS = ["aarch64-quick", *(pytest.param(name, marks=machine.LONG)
+                                for name in ("s390x", "armhf", "riscv64", "i386", "musl"))]
 # Decimals that are hard to round, integers with all that is random, subnormal numbers.
 RECIPES = ["hard-standard", "i14-deep-dropout", "tiny-adam"]
 # One recipe with the state of an optimiser, in steps enough for two checkpoints.
@@ -94,7 +94,8 @@ def test_ranks_of_one_layout(quern, files, tmp_path):
     assert (tmp_path / "m").read_bytes() == (tmp_path / "alone").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["s390x", pytest.param("i386", marks=machine.LONG)])
+@machine.LONG
+@pytest.mark.parametrize("name", ["s390x", "i386"])
 def test_ranks_of_unlike_layouts_refuse_each_other(quern, name, files, tmp_path):
     for code, _, said in together(quern, name, files, tmp_path / "m"):
         assert code == 1 and "has another layout of numbers in memory" in said
