@@ -241,7 +241,7 @@ def train_on(names, name, files, model, environment, *more, build="release"):
     arguments = [a.format(**files) for a in shlex.split(recipes.RECIPES[name])]
     done = subprocess.run(
         [*builds.command(build, program), "train", *arguments, "--devices", ",".join(names),
-         "--threads", "2", *more, "--json", "-o", str(model)],
+         "--threads", "2", "--device-timeout", "600", *more, "--json", "-o", str(model)],
         capture_output=True, text=True, env=environment, timeout=600)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
     report = json.loads(done.stdout.splitlines()[-1])
