@@ -349,7 +349,10 @@ def test_names_of_timm_decide_before_shapes(quern, tmp_path):
         assert np.array_equal(tensors[name].ravel(), kept[source].ravel()), name
     for change, said in {
             (lambda t: without(t, "features.3.weight", "features.3.bias")): ['no module "features.3"', "4x4x3x3"],
-            (lambda t: {**t, "head.fc.weight": np.zeros((4, 5))}): ["layer 15", "4x4", '"head.fc.weight" of 4x5'],
+            (lambda t: {**t, "head.fc.weight": np.zeros((4, 5))}): ["layer 15", "4x4", '"head.fc.weight" of 4x5', "another network"],
+            (lambda t: {**t, "head.fc.weight": np.zeros((5, 4))}): ['"head.fc.weight" of 5x4', "as many classes", "--new-last"],
+            (lambda t: {**t, "features.0.bias": np.zeros(5)}): ["takes a bias of 4 numbers", '"features.0.bias" of 5'],
+            (lambda t: {**t, "features.0.running_var": np.zeros(4)}): ["no running averages", '"features.0.running_var" of 4'],
             (lambda t: {**t, "aux.weight": np.zeros((4, 4))}): ["belongs to no layer", '"aux.weight" of 4x4']}.items():
         write(tmp_path / "s", narrow(change=change))
         done = as_narrow()
@@ -368,9 +371,13 @@ def test_a_network_is_found_by_names(quern, tmp_path):
     said = found(narrow())
     assert '--scale imagenet and --resize "short 256 crop 224 bilinear" are taken' in said and "64x3x3x3" in said and '"features.0.weight" of 4x1x3x3' in said, said
     said = found(narrow(change=lambda t: without(t, "features.3.weight", "features.3.bias")))
-    assert "not those of a known network" in said and 'vgg11 of timm: no module "features.3"' in said, said
+    assert "those of vgg11 of timm, but not all" in said and 'vgg11 of timm: no module "features.3"' in said, said
+    assert "write the state dict of the whole network" in said, said
+    said = found(narrow(change=lambda t: without(t, "head.fc.weight", "head.fc.bias")))
+    assert 'with its last layer, "head.fc"' in said and "--new-last" in said, said
+    assert "not those of a known network" in found({"x.weight": np.zeros(3), "features.0.weight": np.zeros(3)})
     said = found({**narrow(), "x.weight": np.zeros(3)})
-    assert "1 modules more, of 12" in said and "--model" in said, said
+    assert '1 modules more, of 12; the first has "x.weight"' in said and "leave tensors of other modules out" in said, said
     found({"weight": np.zeros(3)})
 
 

@@ -219,20 +219,69 @@ static qn_status refuse_name(const import *i, uint32_t l, const char *name, qn_e
     return qn__remedy(err, QN_MISMATCH, "write the state dict of the whole network");
 }
 
+/* The part of a module that does not fit the layer: it is there and should not be, or is missing,
+ * or has another shape. */
+static int misfit(const qn__layer *l, const qn__module *m) {
+    static const int part[] = {QN__PART_MEAN, QN__PART_VARIANCE, QN__PART_BIAS};
+    const qn__module weight = {.part = {[QN__PART_WEIGHT] = m->part[QN__PART_WEIGHT]}};
+    if (l->depth && !fits_product(l, &weight))
+        return QN__PART_WEIGHT;
+    for (size_t k = 0; k < sizeof part / sizeof *part; ++k) {
+        const qn__tensor_view *view = m->part[part[k]];
+        const int bias = part[k] == QN__PART_BIAS;
+        const uint64_t size = l->depth ? l->to.channels : l->vector;
+        const int wanted = bias ? !l->no_biases : l->running != 0;
+        if (view ? !wanted || !is_vector(view, size) : wanted && !bias)
+            return part[k];
+    }
+    return QN__PART_WEIGHT;
+}
+
+/* What the layer says about the part that does not fit. */
+static void tell_misfit(const qn__layer *l, int part, char text[160]) {
+    if (part == QN__PART_WEIGHT && l->depth)
+        tell_need(l, text);
+    else if (part == QN__PART_WEIGHT)
+        snprintf(text, 160, "a weight of %u numbers", l->vector);
+    else if (part == QN__PART_BIAS && l->no_biases)
+        snprintf(text, 160, "no biases");
+    else if (part == QN__PART_BIAS || l->running)
+        snprintf(text, 160, "a %s of %u numbers",
+                 part == QN__PART_BIAS   ? "bias"
+                 : part == QN__PART_MEAN ? "running_mean"
+                                         : "running_var",
+                 l->depth ? l->to.channels : l->vector);
+    else
+        snprintf(text, 160, "no running averages");
+}
+
 static qn_status refuse_shape(const import *i, uint32_t l, const qn__module *m, qn_error *err) {
+    static const char *const parts[] = {"weight", "bias", "running_mean", "running_var"};
     char need[160], shape[96];
     qn__text line = {0};
-    const qn__tensor_view *part = qn__module_any(m);
-    tell_need(&i->layer[l], need);
+    const int wrong = misfit(&i->layer[l], m);
+    const qn__tensor_view *part = m->part[wrong], *any = qn__module_any(m);
+    const size_t size = qn__module_size(any->name);
+    tell_misfit(&i->layer[l], wrong, need);
     qn__network_layer_text(&i->recipe.network.layer[l], &line);
-    qn__fail(err, QN_MISMATCH, "layer %u, \"%.100s\", needs %s, and its module in the file differs",
-             l, line.data && !line.failed ? line.data : "", need);
+    qn__fail(err, QN_MISMATCH, "layer %u, \"%.100s\", takes %s, and its module in the file %s", l,
+             line.data && !line.failed ? line.data : "", need, part ? "differs" : "has none");
     qn__text_release(&line);
-    qn__at(err, "%.250s, tensor \"%.80s\" of %s", i->path, part->name,
-           qn__tensor_shape(part, shape));
+    if (part)
+        qn__at(err, "%.250s, tensor \"%.80s\" of %s", i->path, part->name,
+               qn__tensor_shape(part, shape));
+    else
+        qn__at(err, "%.250s, no tensor \"%.*s.%s\"", i->path, size < 80 ? (int)size : 80, any->name,
+               parts[wrong]);
+    if (l + 1 == i->recipe.network.layers && part && part->rows != i->layer[l].out)
+        return qn__remedy(err, QN_MISMATCH,
+                          "give as many classes as the file has outputs; a training then replaces "
+                          "the last layer for others, with `train.new_last`");
     return qn__remedy(err, QN_MISMATCH,
-                      "describe the network of the file: `train.model` with its layers in their "
-                      "order, and `train.shape` with the shape of an item");
+                      part ? "this is another network: describe that of the file: `train.model` "
+                             "with its layers in their order, and `train.shape` with the shape of "
+                             "an item"
+                           : "write the state dict of the whole network");
 }
 
 /* A parameter that the libraries' networks have, and this file does not. */
@@ -382,16 +431,54 @@ qn_status qn_model_import(const char *path, const qn_train_options *job, const q
     return status;
 }
 
+/* The first module of the file that is not one of the names. */
+static const char *left_over(const qn__state_dict *state, const qn__module_names *names) {
+    qn__architecture_match match;
+    qn__module **of = qn__alloc(names->count, sizeof *of, NULL);
+    if (!of)
+        return "";
+    qn__architecture_compare(state, names, of, &match);
+    for (uint32_t n = 0; n < names->count; ++n)
+        if (of[n])
+            of[n]->used = 1;
+    qn__free(of);
+    size_t m = 0;
+    while (m + 1 < state->modules && state->module[m].used)
+        ++m;
+    return qn__module_any(&state->module[m])->name;
+}
+
 /* Only a part of the names is that of an architecture. */
 static qn_status refuse_names(const char *path, const qn__architecture_match *match,
-                              const qn__state_dict *state, qn_error *err) {
-    qn__fail(err, QN_MISMATCH, "the names of the tensors are not those of a known network");
-    if (match->missing)
-        qn__at(err, "%.300s, beside %s of %s: no module \"%s\"", path, match->row->model,
-               match->row->library, match->lacks);
+                              const qn__module_names *names, const qn__state_dict *state,
+                              qn_error *err) {
+    const char *model = match->row->model, *library = match->row->library;
+    const int meant = qn__architecture_meant(match, names);
+    if (meant)
+        qn__fail(err, QN_MISMATCH, "the names of the tensors are those of %s of %s, but not all",
+                 model, library);
     else
-        qn__at(err, "%.300s, beside %s of %s: %zu modules more, of %zu", path, match->row->model,
-               match->row->library, match->more, state->modules);
+        qn__fail(err, QN_MISMATCH, "the names of the tensors are not those of a known network");
+    if (match->missing)
+        qn__at(err, "%.300s, beside %s of %s: no module \"%s\"", path, model, library,
+               match->lacks);
+    else
+        qn__at(err, "%.200s, beside %s of %s: %zu modules more, of %zu; the first has \"%.80s\"",
+               path, model, library, match->more, state->modules, left_over(state, names));
+    if (meant && match->missing == 1 && strcmp(match->lacks, names->name[names->count - 1]) == 0)
+        return qn__remedy(err, QN_MISMATCH,
+                          "write the state dict with its last layer, \"%s\", with any number of "
+                          "outputs: a training replaces it, with `train.new_last`",
+                          match->lacks);
+    if (meant)
+        return qn__remedy(err, QN_MISMATCH,
+                          match->missing
+                              ? "write the state dict of the whole network, or describe "
+                                "that of the file: `train.model` with its layers in "
+                                "their order, and `train.shape` with the shape of an item"
+                              : "leave tensors of other modules out of the file, or "
+                                "describe its network: `train.model` with its layers in "
+                                "their order, and `train.shape` with the shape of an item");
     return qn__remedy(err, QN_MISMATCH,
                       "describe the network of the file: `train.model` with its layers in their "
                       "order, and `train.shape` with the shape of an item");
@@ -401,7 +488,7 @@ static qn_status recognise(const char *path, const qn__state_dict *state, qn__mo
                            qn_import_found *found, qn_error *err) {
     const qn__architecture_match nearest = qn__architecture_nearest(state, names);
     if (nearest.missing || nearest.more)
-        return refuse_names(path, &nearest, state, err);
+        return refuse_names(path, &nearest, names, state, err);
     qn__module **of = qn__alloc(names->count, sizeof *of, err);
     if (!of)
         return QN_MEMORY;
