@@ -121,10 +121,6 @@ typedef struct qn__layer {
     int partial;   /* avgpool: 1: a mean is that of the pixels of its window that lie inside (24.21)
                     */
     int no_biases; /* dense, conv: 1: each bias is +0 and not a parameter (24.12) */
-    /* pools, upsample: 1: the output has a given size, and the window of an output pixel is the
-     * part of the input that the pixel covers (24.40). `window` is then that of the largest,
-     * stride 1. */
-    int fitted;
     /* convtranspose: the input's pixels are so many pixels apart, with nothing between them, and
      * the window goes over them with stride 1 (24.42); 0: one, they are neighbours. */
     uint32_t spread[2];
@@ -142,8 +138,12 @@ typedef struct qn__layer {
     uint32_t running;     /* the number of running averages (17.8), which are its last parameters */
     float norm_epsilon;   /* of a normalisation: what its variances are increased by */
     float running_rate;   /* batchnorm: the share of the new value in a running average */
-    float rate_factor;    /* of the learning rate (24.62); 0: 1 */
-    qn__shape second;     /* of the second output that the end of a block reads */
+    /* pools, upsample: 1: the output has a given size, and the window of an output pixel is the
+     * part of the input that the pixel covers (24.40). `window` is then that of the largest,
+     * stride 1. */
+    int fitted;
+    float rate_factor; /* of the learning rate (24.62); 0: 1 */
+    qn__shape second;  /* of the second output that the end of a block reads */
 } qn__layer;
 
 /* The number of biases of a layer that multiplies weights. */

@@ -119,7 +119,8 @@ void qn__onnx_upsample(qn__onnx_graph *g, const qn__layer *l) {
         {.name = "nearest_mode", .form = QN__ONNX_TEXT, .text = "floor"},
         {.name = NULL}};
     const sizes s = sizes_of(l);
-    const float scale[4] = {1.0f, 1.0f, (float)(s.to[0] / s.from[0]), (float)(s.to[1] / s.from[1])};
+    const uint32_t factor[2] = {s.to[0] / s.from[0], s.to[1] / s.from[1]};
+    const float scale[4] = {1.0f, 1.0f, (float)factor[0], (float)factor[1]};
     char name[QN__ONNX_NAME], inputs[QN__ONNX_NAME + 2];
     qn__onnx_unflatten(g, l->from);
     snprintf(name, sizeof name, "%s.scales", g->part);
