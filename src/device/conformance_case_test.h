@@ -320,7 +320,7 @@ static uint32_t divisor(test_case *c, uint32_t features) {
 }
 
 /* Mixes items of some cases whose loss allows it. */
-static void mix_some(test_case *c) {
+static inline void mix_some(test_case *c) {
     const uint32_t drawn = below(c, 8);
     if (c->program.loss != QN__LOSS_CROSS_ENTROPY || c->feed.weights || drawn > 2)
         return;
