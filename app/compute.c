@@ -15,6 +15,13 @@ const option compute_options[] = {
      .fallback = "0: all that the process may use"},
     {.name = NULL}};
 
+const option compute_memory_options[] = {
+    {ROW_COUNT("parts", parts, 0, 4096,
+               "compute the grains of a batch in so many parts, one after the other, where memory "
+               "does not hold a whole batch"),
+     .fallback = "0: as many as the memory asks for"},
+    {.name = NULL}};
+
 const option compute_expert_options[] = {
     {ROW_CHOICE("isa", isa, "NAME",
                 "instruction set of the CPU; an error if the machine does not have it"),
@@ -38,7 +45,8 @@ qn_compute compute_of(const compute_flags *f) {
                         .gpu_isa = f->gpu_isa,
                         .devices = f->devices,
                         .shares = f->shares,
-                        .device_timeout = (double)seconds};
+                        .device_timeout = (double)seconds,
+                        .parts = (int)f->parts};
 }
 
 /* 1 if --devices names the CPU alone: "cpu", "cpu:4". */

@@ -6,12 +6,13 @@
 #include <quern/device.h>
 
 typedef struct compute_flags {
-    uint64_t threads;
+    uint64_t threads, parts;
     const char *isa, *gpu_isa, *devices, *shares, *timeout;
 } compute_flags;
 
 /* Rows for the tables of those commands; they fill a compute_flags. */
 extern const option compute_options[];        /* for users */
+extern const option compute_memory_options[]; /* of those that train */
 extern const option compute_expert_options[]; /* for experiments and diagnosis */
 
 /* The flags as the library's struct; it points to their texts. */

@@ -14,6 +14,7 @@ static const struct {
     {"compute.devices", "devices"},
     {"compute.gpu_isa", "gpu-isa"},
     {"compute.isa", "isa"},
+    {"compute.parts", "parts"},
     {"compute.shares", "shares"},
     {"compute.threads", "threads"},
     {"data.category", "category"},

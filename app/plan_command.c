@@ -296,6 +296,7 @@ static void fill_job(const plan_flags *f, qn_train_options *job) {
     job->grain = f->train.recipe.grain;
     job->epochs = f->train.recipe.epochs;
     job->compute.threads = (int)f->train.compute.threads;
+    job->compute.parts = (int)f->train.compute.parts;
 }
 
 /* Gives the options that nothing was said about the values that a training on the data has. */

@@ -60,6 +60,7 @@ static const option replay_options[] = {
     {ROW_JSON(json, "one JSON object a line on stdout: start, epoch, note, end, error")},
 
     {.heading = "Devices (they do not change the result)", .more = compute_options, AT(compute)},
+    {.more = compute_memory_options, AT(compute)},
     {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},
     {ROW_TRACE(trace)},
     {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},

@@ -385,8 +385,9 @@ static void announce(const session *s, const qn_train_options *o, const facts *f
                  integers ? o->arith : "", o->class_weight ? ", class weights " : "",
                  o->class_weight ? o->class_weight : "", o->augment ? ", augment " : "",
                  o->augment ? o->augment : "");
-    message_note("memory  about %s beside the data: %s for a batch, %s for the parameters",
+    message_note("memory  about %s beside the data: %s for a %s, %s for the parameters",
                  format_bytes(f->memory.all, all), format_bytes(f->memory.batch, batch),
+                 f->memory.parts > 1 ? "part of a batch" : "batch",
                  format_bytes(f->memory.parameters, parameters));
     if (o->stages)
         message_note("stages  %.400s", o->stages);

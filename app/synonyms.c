@@ -28,8 +28,9 @@ static const synonym synonyms[] = {
     {"tol ftol gtol xtol", "tolerance", "with --optimizer lbfgs"},
     {"lasso l1ratio l1reg l1penalty regalpha l1regularization", "l1", "with --optimizer lbfgs"},
     {"clipvalue clipgradvalue", "clip", "it limits the norm, not each value"},
-    {"gradientaccumulationsteps accumulategradbatches gradaccum accumulate", "batch",
-     "a batch of any size is divided by itself"},
+    {"gradientaccumulationsteps accumulategradbatches gradaccum accumulate microbatch "
+     "microbatchsize microbatches",
+     "parts", "--batch counts the items of all parts"},
     {"patience earlystoppingrounds niternochange earlystop", "early-stopping",
      "it needs --valid FRACTION"},
     {"warmstart pretrained finetune initmodel loadweights initialmodel weights startfrom",

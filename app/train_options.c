@@ -85,6 +85,7 @@ const option train_options[] = {
     {.heading = "Devices (they do not change the model file)",
      .more = compute_options,
      AT(compute)},
+    {.more = compute_memory_options, AT(compute)},
 
     RECIPE("Advanced training", ADVANCED),
 

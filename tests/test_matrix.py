@@ -316,6 +316,17 @@ def test_two_devices(kind, name, files, tmp_path):
     assert list(grains) == names and min(grains.values()) > 0
 
 
+@pytest.mark.parametrize("device, name", [
+    *(("cpu", name) for name in ["batchnorm-grain-1", "pixels-grain-7", "i14-batch-50-grain-7", "clip"]),
+    *(pytest.param(kind, name, marks=[machine.LONG] * (name != "batch-50-grain-7"))
+      for kind in devices.KINDS for name in ["batch-50-grain-7", "i14-batch-50-grain-7", "pixels-grain-7"])])
+def test_parts(device, name, files, tmp_path):
+    """A device that computes the grains of a step in several parts gives every model."""
+    names, environment = devices.KINDS[device]() if device in devices.KINDS else (["cpu"], None)
+    digest, _ = train_on(names, name, files, tmp_path / "model", environment, "--parts", "3")
+    assert digest == recipes.table()[name]
+
+
 @pytest.mark.parametrize("kind, name, shares", [
     *on_kinds([*(A_FEW if LONG else SHARED), "i21-unit-20", *FEW_SIXTH], ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"]),
     *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]),

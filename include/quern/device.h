@@ -42,7 +42,11 @@ typedef struct qn_compute {
     double device_timeout; /* seconds without an answer after which a device counts as lost,
                               0.001..86400; 0: 60 */
     qn_cluster *cluster;   /* the other ranks that share the work; NULL: this process is alone */
-    void *reserved[4];     /* NULL */
+    /* Training: the grains of a step in so many parts, at most 4096, which a device computes one
+     * after the other, so that memory holds the items of one part. Each part has whole grains. 1:
+     * the whole step; 0: that, or as many parts as the memory asks for. */
+    int parts;
+    void *reserved[3]; /* NULL */
 } qn_compute;
 
 /* One device. Texts that do not apply are empty; numbers that are unknown are 0. */

@@ -474,9 +474,10 @@ QN_API const qn_worker_report *const *qn_train_workers(qn_train *train, uint32_t
 typedef struct qn_memory {
     size_t size;         /* sizeof(qn_memory) */
     uint64_t all;        /* the sum of the others */
-    uint64_t batch;      /* inputs, outputs and errors of a batch */
+    uint64_t batch;      /* inputs, outputs and errors of a batch, or of one of its parts */
     uint64_t parameters; /* weights and biases, the optimiser's state, sums, copies */
     uint64_t program;    /* the program itself */
+    uint64_t parts;      /* of a batch, computed one after the other (qn_compute.parts); 1: whole */
 } qn_memory;
 
 /* Fills *memory, whose size is set before. Fails with QN_USAGE. */

@@ -330,7 +330,7 @@ typedef struct qn__device_table {
     /* Computes the grains first .. first+count-1 of a job; count > 0. QN_NUMERIC when a number was
      * out of range, QN_DEVICE when the device failed.
      *
-     * TRAIN, at most program->batch items: without words, gradients and tally are added to the
+     * TRAIN, at most qn__program_part items: without words, gradients and tally are added to the
      * worker's own sums, which collect fetches. After a failure these are undefined until load.
      * With words, only if in_place is 1 and the step has no earlier grains: the words are
      * overwritten, with what load, these grains and collect would give; the tally is added, and the
@@ -352,7 +352,8 @@ typedef struct qn__device_table {
     qn_status (*update)(qn__worker *worker, const qn__update *update, const int64_t *sums,
                         qn_error *err);
 
-    /* Optional. All grains of the batch, and the update, in one pass; adds to *tally. `next`, when
+    /* Optional. All grains of the batch, of at most qn__program_part items, and the update, in one
+     * pass; adds to *tally. `next`, when
      * not NULL, is the batch that will follow, so that its items can be fetched during the pass.
      * After a failure the state is undefined. A worker with `flush` may return before the step is
      * complete: its tally or its failure then comes with a later call. A QN_NUMERIC of an earlier
@@ -379,7 +380,7 @@ typedef struct qn__device_table {
      * The difference of two readings is the energy used in between. */
     int (*energy)(uint32_t index, double *joules);
 
-    /* Optional. Bytes of the host's memory that a worker uses in training with batches of `items`
+    /* Optional. Bytes of the host's memory that a worker uses in training with parts of `items`
      * items; 0 items: what does not depend on them. UINT64_MAX: more than can be counted. */
     uint64_t (*memory)(const qn_compute *compute, const qn__program *program, uint32_t items);
 } qn__device_table;

@@ -19,7 +19,8 @@ typedef struct subject {
     const qn__member *members;
     uint32_t count;
     int best; /* the parameters of the best epoch are kept */
-    int full; /* the optimiser is lbfgs, which has a state of its own */
+    int full; /* the optimiser is lbfgs, which has a state of its own, and parts, too */
+    int parts;
     qn__memory_ranks ranks;
     qn__program program;
 } subject;
@@ -30,16 +31,24 @@ static uint64_t times(uint64_t a, uint64_t b) {
     return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
+/* Arrays of sums: those of each device that computes a part of a step, and as many on the host. A
+ * device that clips its gradient writes them to one array. */
+static uint64_t sums_of(const subject *s) {
+    const int clips = s->program.clip != 0.0f;
+    return s->count > 1 ? 2 * (uint64_t)s->count : s->parts > 1 ? 2 : (uint64_t)clips;
+}
+
 /* The host's state, a model to write, the best epoch's parameters; and where several devices share
  * a step, each one's sums and the copy for a device that fails. */
 static uint64_t of_job(const subject *s) {
-    const uint64_t state = 1 + qn__optimizer_slots(s->program.optimizer), words = sizeof(int64_t);
+    const uint64_t state = 1 + qn__optimizer_slots(s->program.optimizer);
     uint64_t bytes = (state + 1 + (uint64_t)s->best) * sizeof(float);
     if (s->full)
         bytes += qn__lbfgs_bytes() + 1;
     if (s->count > 1)
-        bytes += 2 * s->count * words + state * sizeof(float);
-    return times(bytes, s->program.parameters);
+        bytes += state * sizeof(float);
+    const uint64_t sums = times(sums_of(s) * sizeof(int64_t), qn__program_sums(&s->program));
+    return sum(times(bytes, s->program.parameters), sums);
 }
 
 /* What the ranks of a machine share: the sums of each of them, and two totals. */
@@ -58,7 +67,9 @@ static uint64_t of_messages(const qn__memory_ranks *r, uint64_t parameters) {
 
 static qn__memory_need need_of(const subject *s) {
     const uint64_t words = qn__program_sums(&s->program);
-    qn__memory_need need = {.program = PROGRAM, .shared = of_totals(&s->ranks, words)};
+    const uint32_t part = qn__program_part_of(&s->program, (uint32_t)s->parts);
+    qn__memory_need need = {
+        .program = PROGRAM, .shared = of_totals(&s->ranks, words), .parts = s->parts};
     need.parameters = sum(sum(of_job(s), need.shared), of_messages(&s->ranks, words));
     for (uint32_t i = 0; i < s->count; ++i) {
         const qn__member *m = &s->members[i];
@@ -70,8 +81,7 @@ static qn__memory_need need_of(const subject *s) {
             continue;
         const uint64_t fixed = m->device->memory(&own, &s->program, 0);
         need.parameters = sum(need.parameters, fixed);
-        need.batch =
-            sum(need.batch, m->device->memory(&own, &s->program, s->program.batch) - fixed);
+        need.batch = sum(need.batch, m->device->memory(&own, &s->program, part) - fixed);
     }
     if (s->program.arith != QN__ARITH_F32) /* for the report of rounding */
         need.batch = sum(need.batch, qn__reference_bytes(&s->program, qn__lost_items(&s->program)));
@@ -99,6 +109,7 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
                                  .arith = r->arith,
                                  .loss = r->loss,
                                  .optimizer = qn__recipe_rule(r),
+                                 .numbers = r->numbers,
                                  .scale = r->scale,
                                  .grain = r->grain}};
     out->ranks = ranks_of(job);
@@ -112,6 +123,7 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
                              ? qn__full_batch_slice(layer, r->network.layers, r->grain, job->items)
                          : job->items < r->batch ? (uint32_t)job->items
                                                  : r->batch;
+    out->parts = job->compute->parts > 1 && !out->full ? job->compute->parts : 1;
     if (job->members)
         return status;
     out->members = found;
@@ -144,16 +156,38 @@ static void say(const subject *s, uint64_t available, const qn__memory_need *nee
     if (here > 1)
         snprintf(ranks, sizeof ranks, "the %u ranks on this machine take", here);
     qn__fail(err, QN_MEMORY,
-             "%s about %s of memory beside the data (%s for a batch of %u items, %s for the "
+             "%s about %s of memory beside the data (%s for a %s of %u items, %s for the "
              "parameters%s), and %s are available",
-             ranks, show(of_ranks(need, here), all), show(need->batch, batch), s->program.batch,
+             ranks, show(of_ranks(need, here), all), show(need->batch, batch),
+             need->parts > 1 ? "part" : "batch",
+             qn__program_part_of(&s->program, (uint32_t)need->parts),
              show(of_ranks(need, here) - need->batch, parameters),
              here > 1 ? " of all of them" : "", show(available, left));
 }
 
-/* The batch, halved until it fits, or one thread. */
+/* The fewest parts with which it fits, of 2, 4 and so on; 0: it fits with none. */
+static int parts_that_fit(const subject *s, uint64_t available) {
+    subject less = *s;
+    uint32_t part = qn__program_part_of(&s->program, 1);
+    for (less.parts = 2; !s->full && part > s->program.grain && less.parts <= QN__MOST_PARTS;
+         less.parts *= 2) {
+        part = qn__program_part_of(&s->program, (uint32_t)less.parts);
+        if (fits(&less, available))
+            return less.parts;
+    }
+    return 0;
+}
+
+/* More parts, the batch, halved until it fits, or one thread. */
 static qn_status advise(const subject *s, uint64_t available, qn_error *err) {
     subject less = *s;
+    const int parts = parts_that_fit(s, available);
+    if (parts > 0) {
+        qn__at(err, "`compute.parts`");
+        return qn__remedy(err, QN_MEMORY,
+                          "with `compute.parts` %d it fits; or use a machine with more memory",
+                          parts);
+    }
     while (!less.full && (less.program.batch /= 2) > 0)
         if (fits(&less, available)) {
             qn__at(err, "`train.batch`");
@@ -182,6 +216,12 @@ qn_status qn__memory_need_check(const qn__memory_job *job, uint64_t available, q
     *out = status == QN_OK ? need_of(&s) : (qn__memory_need){0};
     if (status != QN_OK || of_ranks(out, s.ranks.here) <= available)
         return status;
+    const int parts = job->compute->parts == 0 ? parts_that_fit(&s, available) : 0;
+    if (parts > 0) {
+        s.parts = parts;
+        *out = need_of(&s);
+        return QN_OK;
+    }
     say(&s, available, out, err);
     return advise(&s, available, err);
 }

@@ -7,12 +7,13 @@
 
 /* Bytes of the host's memory. */
 typedef struct qn__memory_need {
-    uint64_t batch;      /* inputs, outputs and errors of a batch */
+    uint64_t batch;      /* inputs, outputs and errors of a batch, or of a part of it */
     uint64_t parameters; /* weights and biases, optimiser's state, sums, copies, messages of sums */
     uint64_t shared;  /* the part of `parameters` that all ranks of this machine have in common */
     uint64_t program; /* the program and its libraries, without those of GPUs */
     uint64_t all;     /* the sum of batch, parameters and program */
     uint32_t untold;  /* number of members whose device does not report its memory */
+    int parts;        /* qn_compute.parts that these numbers are for; 1: whole batches */
 } qn__memory_need;
 
 /* Ranks in all, and those of this machine. */
@@ -33,8 +34,9 @@ typedef struct qn__memory_job {
 /* What the job takes. Fails as qn__network_program and qn__members_of. */
 qn_status qn__memory_need_of(const qn__memory_job *job, qn__memory_need *out, qn_error *err);
 
-/* The same, and fails with QN_MEMORY when `available` bytes are fewer than all ranks on this
- * machine need; the remedy names a smaller batch or fewer threads where they fit. */
+/* The same for the fewest parts with which all ranks on this machine need no more than `available`
+ * bytes, unless compute->parts says how many. Fails with QN_MEMORY if there are none; the remedy
+ * names parts, a smaller batch or fewer threads with which the training fits. */
 qn_status qn__memory_need_check(const qn__memory_job *job, uint64_t available, qn__memory_need *out,
                                 qn_error *err);
 

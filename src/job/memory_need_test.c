@@ -97,16 +97,16 @@ static void test_remedies(void **state) {
     place p;
     qn_error err;
     qn__memory_need need;
-    take(&p, "conv 32 3x3 relu; dense 10 softmax", 256, "f32");
+    take(&p, "conv 32 3x3 relu; dense 10 softmax", 32, "f32");
     assert_int_equal(qn__memory_need_of(&p.job, &need, NULL), QN_OK);
     const uint64_t least = need.batch + need.parameters;
     assert_int_equal(check(&p, least, &err), QN_OK);
     assert_int_equal(check(&p, least - 1, &err), QN_MEMORY);
-    assert_non_null(strstr(err.what, "for a batch of 256 items"));
+    assert_non_null(strstr(err.what, "for a batch of 32 items"));
     assert_string_equal(err.where, "`train.batch`");
-    assert_non_null(strstr(err.remedy, "with `train.batch` 128 it fits"));
+    assert_non_null(strstr(err.remedy, "with `train.batch` 16 it fits"));
     assert_int_equal(check(&p, need.parameters + need.batch / 4, &err), QN_MEMORY);
-    assert_non_null(strstr(err.remedy, "with `train.batch` 64 it fits"));
+    assert_non_null(strstr(err.remedy, "with `train.batch` 8 it fits"));
     assert_int_equal(check(&p, 1 << 20, &err), QN_MEMORY);
     assert_string_equal(err.where, "`train.model`");
     leave(&p);
@@ -115,6 +115,46 @@ static void test_remedies(void **state) {
     p.compute.threads = 256;
     assert_int_equal(check(&p, need.batch + need.parameters, &err), QN_MEMORY);
     assert_string_equal(err.where, "`compute.threads`");
+    leave(&p);
+}
+
+/* A batch of 8 grains in parts of whole grains, which need sums beside the parameters: as few as
+ * fit, unless it is said how many. */
+static void test_parts(void **state) {
+    (void)state;
+    place p;
+    qn_error err;
+    qn__memory_need whole, need;
+    take(&p, "conv 32 3x3 relu; dense 10 softmax", 256, "f32");
+    assert_int_equal(qn__memory_need_of(&p.job, &whole, NULL), QN_OK);
+    assert_int_equal(whole.parts, 1);
+    const uint64_t sums = 16 * (uint64_t)(27 * 32 + 32 + 32768 * 10 + 10);
+    const uint64_t bytes[] = {whole.batch, whole.batch / 2, whole.batch / 4, whole.batch / 8};
+    for (int i = 0; i < 4; ++i) {
+        const uint64_t available = whole.parameters + (i ? sums : 0) + bytes[i] + bytes[i] / 20;
+        memset(&err, 0, sizeof err);
+        p.compute.parts = 0;
+        assert_int_equal(qn__memory_need_check(&p.job, available, &need, &err), QN_OK);
+        assert_int_equal(need.parts, 1 << i);
+        assert_int_equal(need.parameters, whole.parameters + (i ? sums : 0));
+        assert_true(need.batch <= bytes[i] + bytes[i] / 20);
+        if (i == 0)
+            continue;
+        p.compute.parts = 1;
+        assert_int_equal(check(&p, available, &err), QN_MEMORY);
+        assert_string_equal(err.where, "`compute.parts`");
+        assert_string_equal(err.remedy, i == 1   ? "with `compute.parts` 2 it fits; or use a "
+                                                   "machine with more memory"
+                                        : i == 2 ? "with `compute.parts` 4 it fits; or use a "
+                                                   "machine with more memory"
+                                                 : "with `compute.parts` 8 it fits; or use a "
+                                                   "machine with more memory");
+    }
+    p.compute.parts = 0;
+    assert_int_equal(check(&p, whole.parameters + sums + whole.batch / 16, &err), QN_MEMORY);
+    p.compute.parts = 4096; /* as many as there are grains */
+    assert_int_equal(qn__memory_need_of(&p.job, &need, NULL), QN_OK);
+    assert_true(need.batch > whole.batch / 9 && need.batch < whole.batch / 7);
     leave(&p);
 }
 
@@ -145,7 +185,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dense),        cmocka_unit_test(test_what_it_follows),
         cmocka_unit_test(test_errors_share), cmocka_unit_test(test_remedies),
-        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_parts),        cmocka_unit_test(test_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,15 @@ static qn_status refuse_floats(qn_error *err) {
     return qn__remedy(err, QN_USAGE, "use pad, crop, flip and cutout alone");
 }
 
-static qn_status make_program(qn__train_job *job, qn_error *err) {
+/* L-BFGS has parts of its own. */
+static uint32_t part_of(const qn__train_job *job, int parts) {
+    const qn__program *p = &job->program;
+    const int divides = parts > 1 && job->recipe.optimizer != QN__OPT_LBFGS;
+    const uint32_t part = divides ? qn__program_part_of(p, (uint32_t)parts) : p->batch;
+    return part < p->batch ? part : 0;
+}
+
+static qn_status make_program(qn__train_job *job, const qn_compute *compute, qn_error *err) {
     const qn__recipe *r = &job->recipe;
     qn__program *p = &job->program;
     const uint64_t items = qn_data_items(job->items.train);
@@ -56,6 +64,7 @@ static qn_status make_program(qn__train_job *job, qn_error *err) {
     const uint64_t step = full || items < r->batch ? items : r->batch;
     p->grain = r->grain < step ? r->grain : (uint32_t)step;
     p->batch = full ? qn__full_batch_slice(p->layer, p->layers, p->grain, items) : (uint32_t)step;
+    p->part = part_of(job, compute->parts);
     p->seed = r->seed;
     p->gradient_scale = r->gradient_scale;
     p->partial_limit = qn__partial_limit((step + p->grain - 1) / p->grain);
@@ -198,7 +207,7 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
     if (status == QN_OK)
         status = fit_targets(job, kept, compute, err);
     if (status == QN_OK)
-        status = make_program(job, err);
+        status = make_program(job, compute, err);
     if (status == QN_OK)
         status = first_state(job, err);
     if (status == QN_OK)

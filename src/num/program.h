@@ -266,6 +266,8 @@ typedef struct qn__program {
     const struct qn__augment *augment; /* of the items of training (num/augment.h); NULL: none */
     const struct qn__mix *mix;         /* of two items of training (num/mix.h); NULL: none */
     uint32_t batch, grain;             /* batch: the largest number of items in one step */
+    uint32_t part; /* the largest number of items that a worker trains with at once, whole grains;
+                      0: the batch */
     uint64_t seed;
     uint32_t gradient_scale; /* gradients are summed in multiples of 2^-gradient_scale */
     float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */
@@ -274,6 +276,20 @@ typedef struct qn__program {
     uint32_t frozen;
     uint64_t frozen_parameters;
 } qn__program;
+
+enum { QN__MOST_PARTS = 4096 }; /* of a step */
+
+/* The items that a worker trains with at once. */
+static inline uint32_t qn__program_part(const qn__program *program) {
+    return program->part ? program->part : program->batch;
+}
+
+/* The items of the first of `parts` parts of a batch: of no more grains than another part. */
+static inline uint32_t qn__program_part_of(const qn__program *program, uint32_t parts) {
+    const uint64_t grains = ((uint64_t)program->batch + program->grain - 1) / program->grain;
+    const uint64_t items = (grains + parts - 1) / parts * program->grain;
+    return items < program->batch ? (uint32_t)items : program->batch;
+}
 
 /* The number of sums of a step: of all parameters that train. */
 static inline uint64_t qn__program_sums(const qn__program *program) {

@@ -351,6 +351,12 @@ static qn_status check_compute(const qn_compute *compute, qn_error *err) {
             "`compute.device_timeout` takes seconds, at most 86400 and at least 0.001; 0 is "
             "the default of 60");
     }
+    if (compute->parts < 0 || compute->parts > QN__MOST_PARTS) {
+        qn__fail(err, QN_USAGE, "a step cannot be computed in %d parts", compute->parts);
+        return qn__remedy(err, QN_USAGE,
+                          "give `compute.parts` from 1 to %d; 0 is as many as the memory asks for",
+                          QN__MOST_PARTS);
+    }
     /* "auto" is always valid; checking it would only take time. */
     if (!compute->shares && (!compute->devices || strcmp(compute->devices, "auto") == 0))
         return QN_OK;

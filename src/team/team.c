@@ -158,7 +158,8 @@ static void begin_choosing(qn__team *t) {
     const uint64_t grains = p ? ((uint64_t)p->batch + p->grain - 1) / p->grain : 1;
     uint64_t late = 0;
     for (uint32_t i = 0; i < t->count; ++i)
-        if (t->member[i].device->train_step && t->member[i].device->flush && !t->cluster)
+        if (t->member[i].device->train_step && t->member[i].device->flush && !t->cluster &&
+            !(p && p->part))
             late |= QN__BIT(i);
     qn__chooser_begin(&t->sharing.chooser, &t->sharing.queue, qn__team_alive(t), late,
                       (uint32_t)((grains + ranks - 1) / ranks));

@@ -8,7 +8,7 @@
 static const qn__trace_value none = {0};
 
 qn__share qn__team_training(qn__team *t, const qn__batch *batch) {
-    const uint32_t grain = t->program->grain;
+    const uint32_t grain = t->program->grain, part = qn__program_part(t->program);
     const uint32_t grains = (uint32_t)(((uint64_t)batch->items + grain - 1) / grain);
     return (qn__share){.job = {.kind = QN__JOB_TRAIN, .batch = batch},
                        .reduction = QN__REDUCTION_STEP,
@@ -18,7 +18,7 @@ qn__share qn__team_training(qn__team *t, const qn__batch *batch) {
                        .grains = grains,
                        .pieces = grains,
                        .each = 1,
-                       .most = t->program->batch > grain ? t->program->batch / grain : 1,
+                       .most = part > grain ? part / grain : 1,
                        .words = qn__program_sums(t->program),
                        .items = batch->items};
 }

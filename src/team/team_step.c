@@ -152,9 +152,10 @@ static qn_status attempt(qn__team *t, const qn__step *step, qn_error *err) {
     const uint32_t first = (uint32_t)__builtin_ctzll(set);
     /* This rank alone repeats a step that was done before and lost. */
     const int alone = !t->cluster || t->history.version < t->history.done;
-    /* Its update would begin before the norm of the whole gradient is known. */
-    const int clips = t->program->clip != 0.0f;
-    const int lone = !qn__many(set) && t->member[first].device->train_step && alone && !clips;
+    /* Its update would begin before the norm of the whole gradient is known, or before all parts
+     * are computed. */
+    const int sums = t->program->clip != 0.0f || step->batch->items > qn__program_part(t->program);
+    const int lone = !qn__many(set) && t->member[first].device->train_step && alone && !sums;
     qn_status status = open_account(t, step->batch->epoch, err);
     if (status == QN_OK)
         status = qn__team_wait(t, lone ? set : 0, err);

@@ -538,6 +538,26 @@ static qn_status start_from(qn_train *t, const qn_model *model, qn_error *err) {
     return qn__train_job_push(&t->job, err);
 }
 
+/* Parts that the memory asked for, or fewer than those asked for. */
+static void note_parts(const qn_train *t, const qn_compute *compute) {
+    const qn__program *p = &t->job.program;
+    const uint32_t grains = (p->batch + p->grain - 1) / p->grain;
+    char text[200];
+    *text = '\0';
+    if (compute->parts == 0 && p->part > 0)
+        snprintf(text, sizeof text,
+                 "a batch of %u items does not fit in the memory that is available: it is computed "
+                 "in parts of %u (--parts %d), with the same result",
+                 p->batch, p->part, t->memory.parts);
+    else if (compute->parts > 1 && (uint32_t)compute->parts > grains)
+        snprintf(text, sizeof text,
+                 "a batch has %u grain%s of %u items, so it has no more parts; a smaller grain "
+                 "gives more, and another result",
+                 grains, grains == 1 ? "" : "s", p->grain);
+    if (*text && qn__train_is_writer(t))
+        qn__train_note(t, text);
+}
+
 /* Bytes that the steps will take; UINT64_MAX: a device does not say. */
 static uint64_t later_of(const qn__memory_need *need) {
     return need->all > 0 && !need->untold ? need->batch + need->parameters : UINT64_MAX;
@@ -548,16 +568,20 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
                          const qn__member *members, uint32_t count, qn_error *err) {
     const qn__encoding_notes notes = notes_of(t, "the training data");
     qn__fitted kept;
+    qn_compute compute = options->compute;
+    if (t->memory.parts > 1)
+        compute.parts = t->memory.parts;
     if (recipe->init_scale == QN__INIT_SCALE_KEEP)
         qn__model_fitted(options->init_from, &kept);
     qn_status status =
         qn__train_job_create(&t->job, recipe, t->sets.given.train,
                              recipe->init_scale == QN__INIT_SCALE_KEEP ? &kept : NULL, &notes,
-                             &options->compute, members, count, later_of(&t->memory), err);
+                             &compute, members, count, later_of(&t->memory), err);
     if (status != QN_OK)
         return status;
     qn__team_notes(t->job.team, options->on_note, options->user);
     note_devices(t);
+    note_parts(t, &options->compute);
     status = take_sets(t, err);
     if (status == QN_OK)
         status = note_features(t, err);

@@ -52,7 +52,8 @@ qn_status qn_train_memory(const qn_train *train, qn_memory *memory, qn_error *er
                            .all = need->all,
                            .batch = need->batch,
                            .parameters = need->parameters,
-                           .program = need->program};
+                           .program = need->program,
+                           .parts = (uint64_t)need->parts};
     qn__sized_give(QN__SIZED("memory", qn_memory), &own, memory, memory->size);
     return QN_OK;
 }

@@ -39,7 +39,7 @@ uint64_t qn__gpu_words_of_grain(uint64_t grain) {
 }
 
 uint64_t qn__gpu_grain_words(const qn__program *p) {
-    return qn__gpu_pieces(p->batch, p->grain) * qn__gpu_words_of_grain(p->grain);
+    return qn__gpu_pieces(qn__program_part(p), p->grain) * qn__gpu_words_of_grain(p->grain);
 }
 
 static void clear(qn__gpu_pass *pass, const qn__gpu_memory *memory) {
@@ -100,7 +100,7 @@ static product choose(const qn__worker *w, const variants *v, int suits, uint64_
 /* Offsets in absmax_grains. */
 uint32_t qn__gpu_inputs_place(const qn__gpu_pass *pass, uint32_t layer) {
     const qn__program *p = pass->worker->program;
-    return layer * (p->batch / p->grain + 1);
+    return layer * (qn__program_part(p) / p->grain + 1);
 }
 uint32_t qn__gpu_errors_place(const qn__gpu_pass *pass, uint32_t layer) {
     return qn__gpu_inputs_place(pass, pass->worker->program->layers + layer);

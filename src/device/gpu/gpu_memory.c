@@ -183,7 +183,7 @@ static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
     const qn__program *p = w->program;
     if (!w->bits)
         return 0;
-    const uint64_t along = qn__gpu_grain_words(p), grains = p->batch / p->grain + 1;
+    const uint64_t along = qn__gpu_grain_words(p), grains = qn__program_part(p) / p->grain + 1;
     uint64_t outputs = 0, items, inputs, errors, rows;
     qn__gpu_pixels_words(w, &inputs, &errors, &rows);
     items = inputs;

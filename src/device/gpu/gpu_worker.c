@@ -81,9 +81,10 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     w->slots = qn__optimizer_slots(program->optimizer);
     w->bits = (uint32_t)qn__arith_bits(program->arith);
     /* A picture may take a megabyte in each layer: apply takes a batch of them at a time. */
-    w->capacity = qn__program_window(program) ? program->batch : qn__apply_space(program);
-    if (program->batch > w->capacity)
-        w->capacity = program->batch;
+    const uint32_t part = qn__program_part(program);
+    w->capacity = qn__program_window(program) ? part : qn__apply_space(program);
+    if (part > w->capacity)
+        w->capacity = part;
     w->layer = qn__alloc(program->layers, sizeof *w->layer, err);
     qn_status status = w->layer ? QN_OK : QN_MEMORY;
     if (status == QN_OK)

@@ -40,7 +40,7 @@ static void carve_rows(qn__cpu_arena *a, const qn__worker *w, uint32_t k, qn__cp
 }
 
 static void carve_plan(qn__cpu_arena *a, const qn__program *p, qn__cpu_plan *plan) {
-    const size_t items = p->batch, grains = (items + p->grain - 1) / p->grain;
+    const size_t items = qn__program_part(p), grains = (items + p->grain - 1) / p->grain;
     plan->grain = qn__cpu_carve(a, grains, sizeof *plan->grain);
     plan->group = qn__cpu_carve(a, grains, sizeof *plan->group);
     plan->list = qn__cpu_carve(a, items, sizeof *plan->list);
@@ -58,7 +58,7 @@ static int widest_items(const qn__worker *w) {
 /* Operands of a layer that does not walk. */
 static void carve_operands(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const qn__program *p = w->program;
-    const size_t each = qn__cpu_operands(w->intgemm, widest_items(w), p->batch, p->grain);
+    const size_t each = qn__cpu_operands(w->intgemm, widest_items(w), qn__program_part(p), p->grain);
     l->intgemm.operands = each;
     l->intgemm.input_items = qn__cpu_carve(a, qn__cpu_blocks(l), each);
     l->intgemm.error_items = qn__cpu_carve(a, l->out_panels, each);
@@ -174,7 +174,7 @@ static void carve_lists(qn__cpu_arena *a, const qn__worker *w, qn__cpu_core *cor
     const qn__cpu_layer *last = &w->layer[p->layers - 1];
     const size_t in = intgemm->size(w->bits, qn__cpu_depth(last));
     const size_t out = intgemm->size(w->bits, last->layer->out);
-    const size_t operands = (1 + QN__OUT_GROUP) * intgemm->size(widest_items(w), p->batch);
+    const size_t operands = (1 + QN__OUT_GROUP) * intgemm->size(widest_items(w), qn__program_part(p));
     const size_t chunk = w->run_blocks ? intgemm->size(w->bits, QN__CHUNK) : 0;
     core->operand = qn__cpu_carve(
         a, greater(greater(greater(in, out), operands), greater(chunk, most_of_run(w))), 1);

@@ -344,7 +344,7 @@ static int sums_of_panel(const qn__cpu_pass *pass, uint32_t layer, uint32_t pane
 
 static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const qn__program *p = w->program;
-    const size_t grains = (p->batch + p->grain - 1) / p->grain;
+    const size_t grains = (qn__program_part(p) + p->grain - 1) / p->grain;
     const size_t row = (size_t)l->out_panels * QN__PANEL * sizeof(float);
     l->norm.mean = qn__cpu_carve(a, grains, row);
     l->norm.inverse = qn__cpu_carve(a, grains, row);

@@ -8,7 +8,7 @@
 void qn__cpu_norm_size(const qn__worker *w, qn__cpu_layer *l) {
     qn__cpu_layer *own = &w->layer[l->error_of];
     const qn__program *p = w->program;
-    const size_t grains = (p->batch + p->grain - 1) / p->grain;
+    const size_t grains = (qn__program_part(p) + p->grain - 1) / p->grain;
     const size_t pixels = (size_t)l->out_panels * l->out_pixels;
     size_t bytes;
     if (w->bits || l->out_pixels == 1 || own->sums[1])

@@ -26,7 +26,7 @@ static void describe(qn__worker *w, const qn_compute *compute, const qn__program
 uint64_t qn__cpu_memory(const qn_compute *compute, const qn__program *program, uint32_t items) {
     qn__worker w = {0};
     qn__program own = *program;
-    own.batch = items ? items : 1;
+    own.batch = own.part = items ? items : 1;
     own.grain = own.grain < own.batch ? own.grain : own.batch;
     const qn__cpu_isa *isa = qn__cpu_isa_find(compute->isa);
     describe(&w, compute, &own, isa ? isa : qn__cpu_isa_find(NULL));
@@ -50,9 +50,10 @@ static qn_status open_network(qn__worker *w, const qn_compute *compute, const qn
         return status;
     describe(w, compute, program, isa);
     /* A picture may take a megabyte in each layer: apply takes a batch of them at a time. */
-    w->capacity = qn__program_window(program) ? program->batch : qn__apply_space(program);
-    if (program->batch > w->capacity)
-        w->capacity = program->batch;
+    const uint32_t part = qn__program_part(program);
+    w->capacity = qn__program_window(program) ? part : qn__apply_space(program);
+    if (part > w->capacity)
+        w->capacity = part;
     ++w->capacity; /* for the row that separates panels */
     status = qn__pool_create(w->threads, 0, &w->pool, err);
     return status == QN_OK ? qn__cpu_allocate(w, err) : status;
