@@ -20,6 +20,9 @@ const option compute_memory_options[] = {
                "compute the grains of a batch in so many parts, one after the other, where memory "
                "does not hold a whole batch"),
      .fallback = "0: as many as the memory asks for"},
+    {ROW_FLAG("recompute", recompute,
+              "compute outputs inside blocks again in the backward pass instead of keeping them: "
+              "less memory, more time; on CPUs, in float32")},
     {.name = NULL}};
 
 const option compute_expert_options[] = {
@@ -46,7 +49,8 @@ qn_compute compute_of(const compute_flags *f) {
                         .devices = f->devices,
                         .shares = f->shares,
                         .device_timeout = (double)seconds,
-                        .parts = (int)f->parts};
+                        .parts = (int)f->parts,
+                        .recompute = f->recompute};
 }
 
 /* 1 if --devices names the CPU alone: "cpu", "cpu:4". */

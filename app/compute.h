@@ -7,6 +7,7 @@
 
 typedef struct compute_flags {
     uint64_t threads, parts;
+    int recompute;
     const char *isa, *gpu_isa, *devices, *shares, *timeout;
 } compute_flags;
 

@@ -15,6 +15,7 @@ static const struct {
     {"compute.gpu_isa", "gpu-isa"},
     {"compute.isa", "isa"},
     {"compute.parts", "parts"},
+    {"compute.recompute", "recompute"},
     {"compute.shares", "shares"},
     {"compute.threads", "threads"},
     {"data.category", "category"},

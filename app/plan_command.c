@@ -297,6 +297,7 @@ static void fill_job(const plan_flags *f, qn_train_options *job) {
     job->epochs = f->train.recipe.epochs;
     job->compute.threads = (int)f->train.compute.threads;
     job->compute.parts = (int)f->train.compute.parts;
+    job->compute.recompute = f->train.compute.recompute;
 }
 
 /* Gives the options that nothing was said about the values that a training on the data has. */

@@ -327,6 +327,14 @@ def test_parts(device, name, files, tmp_path):
     assert digest == recipes.table()[name]
 
 
+@pytest.mark.parametrize("name, more", [
+    ("pixels-dropout", []), ("batchnorm-silu", []), ("residual-batchnorm", ["--parts", "2"]), ("residual-dropout", []),
+    ("norm-words", [])])
+def test_outputs_computed_again(name, more, files, tmp_path):
+    digest, _ = train_on(["cpu"], name, files, tmp_path / "model", None, "--recompute", *more)
+    assert digest == recipes.table()[name]
+
+
 @pytest.mark.parametrize("kind, name, shares", [
     *on_kinds([*(A_FEW if LONG else SHARED), "i21-unit-20", *FEW_SIXTH], ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"]),
     *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]),

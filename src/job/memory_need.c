@@ -110,6 +110,7 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
                                  .loss = r->loss,
                                  .optimizer = qn__recipe_rule(r),
                                  .numbers = r->numbers,
+                                 .recompute = job->compute->recompute,
                                  .scale = r->scale,
                                  .grain = r->grain}};
     out->ranks = ranks_of(job);

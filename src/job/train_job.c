@@ -33,6 +33,15 @@ static uint32_t part_of(const qn__train_job *job, int parts) {
     return part < p->batch ? part : 0;
 }
 
+static qn_status check_recompute(const qn__program *p, qn_error *err) {
+    if (!p->recompute || p->arith == QN__ARITH_F32)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED, "outputs are computed again in float32 only");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "leave out `compute.recompute`, or take `train.arith` f32; `compute.parts` "
+                      "saves memory with integers, too");
+}
+
 static qn_status make_program(qn__train_job *job, const qn_compute *compute, qn_error *err) {
     const qn__recipe *r = &job->recipe;
     qn__program *p = &job->program;
@@ -65,10 +74,11 @@ static qn_status make_program(qn__train_job *job, const qn_compute *compute, qn_
     p->grain = r->grain < step ? r->grain : (uint32_t)step;
     p->batch = full ? qn__full_batch_slice(p->layer, p->layers, p->grain, items) : (uint32_t)step;
     p->part = part_of(job, compute->parts);
+    p->recompute = compute->recompute;
     p->seed = r->seed;
     p->gradient_scale = r->gradient_scale;
     p->partial_limit = qn__partial_limit((step + p->grain - 1) / p->grain);
-    return QN_OK;
+    return check_recompute(p, err);
 }
 
 static int threads_of(const qn_compute *compute) {

@@ -268,6 +268,7 @@ typedef struct qn__program {
     uint32_t batch, grain;             /* batch: the largest number of items in one step */
     uint32_t part; /* the largest number of items that a worker trains with at once, whole grains;
                       0: the batch */
+    int recompute; /* 1: outputs are computed again in the backward pass instead of being kept */
     uint64_t seed;
     uint32_t gradient_scale; /* gradients are summed in multiples of 2^-gradient_scale */
     float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */

@@ -357,6 +357,10 @@ static qn_status check_compute(const qn_compute *compute, qn_error *err) {
                           "give `compute.parts` from 1 to %d; 0 is as many as the memory asks for",
                           QN__MOST_PARTS);
     }
+    if (compute->recompute != 0 && compute->recompute != 1) {
+        qn__fail(err, QN_USAGE, "`compute.recompute` cannot be %d", compute->recompute);
+        return qn__remedy(err, QN_USAGE, "give 1, or 0 to keep all outputs");
+    }
     /* "auto" is always valid; checking it would only take time. */
     if (!compute->shares && (!compute->devices || strcmp(compute->devices, "auto") == 0))
         return QN_OK;

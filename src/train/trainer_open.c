@@ -547,7 +547,7 @@ static void note_parts(const qn_train *t, const qn_compute *compute) {
     if (compute->parts == 0 && p->part > 0)
         snprintf(text, sizeof text,
                  "a batch of %u items does not fit in the memory that is available: it is computed "
-                 "in parts of %u (--parts %d), with the same result",
+                 "in parts of %u (`compute.parts` %d), with the same result",
                  p->batch, p->part, t->memory.parts);
     else if (compute->parts > 1 && (uint32_t)compute->parts > grains)
         snprintf(text, sizeof text,

@@ -68,6 +68,13 @@ static qn_status open_for_kernels(qn__worker *w, uint32_t index, const qn_comput
     return QN_OK;
 }
 
+static qn_status refuse_recompute(qn_error *err) {
+    qn__fail(err, QN_UNSUPPORTED, "GPUs keep all outputs for the backward pass");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "leave out `compute.recompute` or the device; `compute.parts` saves memory "
+                      "on GPUs, too");
+}
+
 qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
                        const qn__program *program, qn__worker **out, qn_error *err) {
     *out = NULL;
@@ -77,6 +84,10 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     w->driver = driver;
     if (!program)
         return open_for_kernels(w, index, compute, out, err);
+    if (program->recompute) {
+        qn__free(w);
+        return refuse_recompute(err);
+    }
     w->program = program;
     w->slots = qn__optimizer_slots(program->optimizer);
     w->bits = (uint32_t)qn__arith_bits(program->arith);

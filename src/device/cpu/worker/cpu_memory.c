@@ -58,7 +58,8 @@ static int widest_items(const qn__worker *w) {
 /* Operands of a layer that does not walk. */
 static void carve_operands(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const qn__program *p = w->program;
-    const size_t each = qn__cpu_operands(w->intgemm, widest_items(w), qn__program_part(p), p->grain);
+    const size_t each =
+        qn__cpu_operands(w->intgemm, widest_items(w), qn__program_part(p), p->grain);
     l->intgemm.operands = each;
     l->intgemm.input_items = qn__cpu_carve(a, qn__cpu_blocks(l), each);
     l->intgemm.error_items = qn__cpu_carve(a, l->out_panels, each);
@@ -174,7 +175,8 @@ static void carve_lists(qn__cpu_arena *a, const qn__worker *w, qn__cpu_core *cor
     const qn__cpu_layer *last = &w->layer[p->layers - 1];
     const size_t in = intgemm->size(w->bits, qn__cpu_depth(last));
     const size_t out = intgemm->size(w->bits, last->layer->out);
-    const size_t operands = (1 + QN__OUT_GROUP) * intgemm->size(widest_items(w), qn__program_part(p));
+    const size_t operands =
+        (1 + QN__OUT_GROUP) * intgemm->size(widest_items(w), qn__program_part(p));
     const size_t chunk = w->run_blocks ? intgemm->size(w->bits, QN__CHUNK) : 0;
     core->operand = qn__cpu_carve(
         a, greater(greater(greater(in, out), operands), greater(chunk, most_of_run(w))), 1);
@@ -469,7 +471,7 @@ static void size_shared(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i)
         if (w->layer[i].kind->size)
             w->layer[i].kind->size(w, &w->layer[i]);
-    qn__cpu_place_arrays(w);
+    (w->program->recompute && !w->bits ? qn__cpu_place_segments : qn__cpu_place_arrays)(w);
 }
 
 /* In integer arithmetic a task of a convolution's gradient has blocks of any panels of inputs,

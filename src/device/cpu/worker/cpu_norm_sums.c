@@ -4,14 +4,15 @@
 #include "layer/layer.h"
 
 /* Sums of the errors stand after these. Those of features would be as large, and in integer
- * arithmetic errors do not share memory. Blocks in blocks may share the errors of more than two. */
+ * arithmetic errors do not share memory. Blocks in blocks may share the errors of more than two.
+ * Inputs that are computed again may come only after the errors. */
 void qn__cpu_norm_size(const qn__worker *w, qn__cpu_layer *l) {
     qn__cpu_layer *own = &w->layer[l->error_of];
     const qn__program *p = w->program;
     const size_t grains = (qn__program_part(p) + p->grain - 1) / p->grain;
     const size_t pixels = (size_t)l->out_panels * l->out_pixels;
     size_t bytes;
-    if (w->bits || l->out_pixels == 1 || own->sums[1])
+    if (w->bits || l->out_pixels == 1 || own->sums[1] || p->recompute)
         return;
     l->norm.sums_at = own->error_place.bytes;
     if (__builtin_mul_overflow(grains * 2 * QN__PANEL * sizeof(float), pixels, &bytes) ||

@@ -91,6 +91,25 @@ static uint32_t pack_back(const qn__cpu_pass *pass, int thread, uint32_t layer, 
     return phase + 2;
 }
 
+/* Computes the outputs again that the layer and those before it read in the backward pass. The last
+ * gradient may still be computed meanwhile. Returns the next phase. */
+static uint32_t recompute(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const uint32_t begin = layer - w->layer[layer].recomputes;
+    uint32_t largest = 0;
+    if (begin == 0 && w->fetch.place.bytes) {
+        qn__cpu_fetch(pass, pass->batch, w->fetch.current, thread, phase++, &largest);
+        barrier(w, thread);
+    }
+    for (uint32_t l = begin; l < layer; ++l) {
+        if (!qn__cpu_is_recomputed(w, l, layer))
+            continue;
+        w->layer[l].kind->forward(pass, thread, l, phase++);
+        barrier(w, thread);
+    }
+    return phase;
+}
+
 /* The errors down to the first layer that trains, and each layer's gradient as soon as it has its
  * errors: they are still in the caches, and their memory can be used again (cpu_windows.c). Tasks
  * of a gradient are large. So they come before those of the errors where they may, and there is
@@ -101,6 +120,8 @@ static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     for (uint32_t l = w->program->layers; l-- > w->program->frozen;) {
         const int goes = qn__cpu_goes_back(w, l), packs = w->bits && !w->layer[l].walks;
         const int before = !goes || qn__cpu_keeps_parameters(w, &w->layer[l]);
+        if (w->layer[l].recomputes)
+            phase = recompute(pass, thread, l, phase);
         if (packs)
             phase = pack_back(pass, thread, l, now, phase);
         if (w->layer[l].sparse.capacity) {

@@ -11,6 +11,7 @@
 #include "device/cpu/worker/cpu_kinds.h"
 #include "layer/layer.h"
 
+/* A pass uses its windows in order. */
 static void use(qn__cpu_place *place, uint32_t window) {
     place->first = window < place->first ? window : place->first;
     place->last = window > place->last ? window : place->last;
@@ -84,6 +85,33 @@ static void find_forward_windows(qn__worker *w) {
     }
 }
 
+static void make_again(qn__cpu_place *place, uint32_t window) {
+    if (!place->bytes || place->again)
+        return;
+    place->gone = place->last;
+    place->again = window;
+    use(place, window);
+}
+
+/* The windows before the backward pass of layer `end` in which outputs before it are computed
+ * again, and the inputs fetched if they are needed. Returns the next window. */
+static uint32_t find_segment_windows(qn__worker *w, uint32_t end, uint32_t window) {
+    const uint32_t begin = end - w->layer[end].recomputes;
+    if (begin == 0 && w->fetch.place.bytes)
+        make_again(&w->fetch.place, window++);
+    for (uint32_t i = begin; i < end; ++i) {
+        qn__cpu_layer *l = &w->layer[i], *own = l->norm.add ? l->norm.add : l;
+        if (!qn__cpu_is_recomputed(w, i, end))
+            continue;
+        make_again(&own->output_place, window);
+        make_again(&own->dropped_place, window);
+        make_again(&own->slope_place, window);
+        use_sources(w, l, window);
+        use_output(w, l, window++);
+    }
+    return window;
+}
+
 static void find_windows(qn__worker *w) {
     const uint32_t last = w->program->layers - 1;
     uint32_t window = last + 1;
@@ -93,6 +121,8 @@ static void find_windows(qn__worker *w) {
         use_passed(w, &w->layer[last], last);
     for (uint32_t i = last + 1; i-- > w->program->frozen;) {
         qn__cpu_layer *l = &w->layer[i];
+        if (l->recomputes)
+            window = find_segment_windows(w, i, window);
         use_layer(w, l, window);
         if (!qn__cpu_goes_back(w, i))
             continue;
@@ -102,8 +132,16 @@ static void find_windows(qn__worker *w) {
     }
 }
 
+/* Whether a place is used in one of these windows. */
+static int is_used(const qn__cpu_place *place, uint32_t first, uint32_t last) {
+    const uint32_t gone = place->again ? place->gone : place->last;
+    return (place->first <= last && first <= gone) ||
+           (place->again && place->again <= last && first <= place->last);
+}
+
 static int meet(const qn__cpu_place *a, const qn__cpu_place *b) {
-    return b->bytes && a->first <= b->last && b->first <= a->last;
+    return b->bytes && (is_used(b, a->first, a->again ? a->gone : a->last) ||
+                        (a->again && is_used(b, a->again, a->last)));
 }
 
 static size_t end_of(size_t at, size_t bytes) {

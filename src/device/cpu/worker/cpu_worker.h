@@ -61,10 +61,11 @@ typedef struct qn__cpu_norm {
 } qn__cpu_norm;
 
 /* Where an array of a batch is in the memory that these arrays share: its size, its offset, and the
- * first and the last window of a pass that use it (cpu_windows.c). */
+ * first and the last window of a pass that use it (cpu_windows.c). What is computed again in the
+ * backward pass is used from window `again` on, and before that up to `gone`; again 0: not. */
 typedef struct qn__cpu_place {
     size_t bytes, at;
-    uint32_t first, last;
+    uint32_t first, last, gone, again;
 } qn__cpu_place;
 
 /* One layer's arrays, all in panels (cpu_kernels.h). Rows of batch arrays are (pixel, item), items
@@ -135,6 +136,9 @@ typedef struct qn__cpu_layer {
     const struct qn__cpu_layer *sides, *next_side;
     const float *gives;
     const struct qn__cpu_layer *sums[2]; /* batchnorms that sum these errors; NULL after them */
+    /* Before this layer's backward pass the outputs of so many layers before it are computed again.
+     */
+    uint32_t recomputes;
     /* Partials of the biases, [out panel][grain][16], if a batchnorm has summed the errors that it
      * passed (`summed`). */
     float *bias_partials;
@@ -440,9 +444,10 @@ static inline uint32_t *qn__cpu_strip_absmax(const qn__cpu_layer *layer, uint32_
 /* The largest number of phases of a pass (cpu_run.c). For each layer: its window transposed,
  * forward, lists of errors, backward, biases and gradient; with integers also two to pack what it
  * reads, two more backward, two for the operands of the gradient. Those of find_invalid are once
- * more the forward phases. And the items of this pass and the next. */
+ * more the forward phases, and so are those of layers that are computed again. And the items of
+ * this pass and the next, and those fetched again. */
 static inline size_t qn__cpu_phases(const qn__program *program) {
-    return (program->arith == QN__ARITH_F32 ? 7 : 11) * ((size_t)program->layers + 1);
+    return (program->arith == QN__ARITH_F32 ? 8 : 11) * ((size_t)program->layers + 1);
 }
 void qn__cpu_begin_phases(qn__worker *worker);
 
@@ -569,6 +574,11 @@ int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
 /* Places the arrays of a pass that share memory, whose bytes are known: sets `at` of each and
  * worker->memory.shared_bytes. */
 void qn__cpu_place_arrays(qn__worker *worker);
+/* The same, after it chose the layers whose outputs are computed again (cpu_segments.c). */
+void qn__cpu_place_segments(qn__worker *worker);
+/* Whether a layer's outputs are computed when those of a segment are computed again: all but those
+ * of the last layers that others have computed at once. */
+int qn__cpu_is_recomputed(const qn__worker *worker, uint32_t layer, uint32_t end);
 
 /* Bytes of the one block of memory of a worker whose threads, kernels and space are chosen;
  * SIZE_MAX: more than can be counted. */

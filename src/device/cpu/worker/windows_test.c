@@ -184,6 +184,57 @@ static void test_frozen(void **state) {
     }
 }
 
+static int are_used_at_once(const qn__cpu_place *a, const qn__cpu_place *b) {
+    int both = 0;
+    for (uint32_t window = 0; window < 8 * MOST; ++window) {
+        const qn__cpu_place *of[2] = {a, b};
+        int used = 2;
+        for (int i = 0; i < 2; ++i) {
+            const uint32_t gone = of[i]->again ? of[i]->gone : of[i]->last;
+            const int late = of[i]->again && window >= of[i]->again && window <= of[i]->last;
+            used -= (window >= of[i]->first && window <= gone) || late;
+        }
+        both |= used == 0;
+    }
+    return both;
+}
+
+/* A chain is cut into segments, and what they leave is there twice: after the forward pass of the
+ * next layer it is gone, and before the backward pass of the segment's last layer it comes again,
+ * after the inputs. The last segment is kept. */
+static void test_segments(void **state) {
+    (void)state;
+    net n;
+    uint32_t again = 0;
+    chain(&n, MOST);
+    for (uint32_t i = 0; i < MOST; ++i)
+        n.own[i].output_place.bytes = 100;
+    n.w.fetch.place.bytes = 500;
+    qn__cpu_place_arrays(&n.w);
+    assert_int_equal(n.w.memory.shared_bytes, 500 + (MOST + 1) * 100);
+    qn__cpu_place_segments(&n.w);
+    assert_true(n.w.memory.shared_bytes <= 500 + 400);
+    assert_int_equal(n.own[MOST - 1].recomputes, 0);
+    for (uint32_t end = 0; end < MOST; ++end)
+        for (uint32_t i = end - n.own[end].recomputes; i < end; ++i, ++again) {
+            const qn__cpu_place *place = &n.own[i].output_place;
+            assert_int_equal(n.own[end].output_place.again, 0);
+            assert_int_equal(place->gone, i + 1);
+            assert_true(place->again >= MOST && place->last >= n.own[i].error_place.first);
+            assert_true(place->again > n.own[end + 1].error_place.last);
+            assert_true(place->again < n.own[end].error_place.last);
+        }
+    assert_true(again > 0 && n.w.fetch.place.again < n.own[0].output_place.again);
+    for (uint32_t i = 0; i < MOST; ++i)
+        for (uint32_t j = 0; j < MOST; ++j) {
+            const qn__cpu_place *a = &n.own[i].output_place, *b = &n.own[j].output_place;
+            const qn__cpu_place *error = &n.own[j].error_place;
+            assert_true(i == j || !are_used_at_once(a, b) || apart(a, b));
+            assert_true(!are_used_at_once(a, error) || apart(a, error));
+            assert_true(!are_used_at_once(a, &n.w.fetch.place) || apart(a, &n.w.fetch.place));
+        }
+}
+
 static void test_overflow(void **state) {
     (void)state;
     net n;
@@ -206,6 +257,7 @@ int main(void) {
         cmocka_unit_test(test_shortcut), cmocka_unit_test(test_branch),
         cmocka_unit_test(test_integers), cmocka_unit_test(test_outputs),
         cmocka_unit_test(test_frozen),   cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_segments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
