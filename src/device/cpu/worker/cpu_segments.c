@@ -15,11 +15,6 @@
 
 enum { TRIALS = 12 };
 
-int qn__cpu_is_recomputed(const qn__worker *w, uint32_t layer, uint32_t end) {
-    const qn__cpu_layer *l = &w->layer[layer];
-    return !qn__cpu_is_added(w, layer) && l->norm.add != &w->layer[end];
-}
-
 /* Whether the layer reads outputs of layers before `cut`. */
 static int reads_before(const qn__cpu_layer *layers, uint32_t layer, uint32_t cut) {
     const qn__cpu_layer *l = &layers[layer];

@@ -85,6 +85,11 @@ static void find_forward_windows(qn__worker *w) {
     }
 }
 
+int qn__cpu_is_recomputed(const qn__worker *w, uint32_t layer, uint32_t end) {
+    const qn__cpu_layer *l = &w->layer[layer];
+    return !qn__cpu_is_added(w, layer) && l->norm.add != &w->layer[end];
+}
+
 static void make_again(qn__cpu_place *place, uint32_t window) {
     if (!place->bytes || place->again)
         return;
