@@ -113,7 +113,7 @@ static int run(const command *self, int argc, char **argv) {
 
 const command model_export_command = {
     .name = "model export",
-    .summary = "write a model for other programs: ONNX, or parameters for PyTorch",
+    .summary = "write a model as an ONNX file, or for PyTorch",
     .usage = "quern model export MODEL -o FILE [options]",
     .about =
         "The graph takes the values of items as the training data has them, float32, any "
