@@ -178,6 +178,7 @@ OPERATORS = {
     "InstanceNormalization": instance_norm,
     "ArgMax": lambda x, axis, keepdims: x.argmax(axis, keepdims=bool(keepdims)),
     "ReduceMax": lambda x, axes, keepdims: x.max(tuple(axes), keepdims=bool(keepdims)),
+    "ReduceMean": lambda x, axes, keepdims: x.mean(tuple(axes), keepdims=bool(keepdims)), "Sqrt": np.sqrt,
     "Cast": lambda x, to: x.astype({1: float, 7: np.int64, 9: bool}[to]),
     "Concat": lambda *parts, axis: np.concatenate(parts, axis),
     "Slice": lambda x, first, end, axis: np.take(x, range(first[0], end[0]), axis[0]),

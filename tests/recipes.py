@@ -491,6 +491,13 @@ EIGHTH = {
                      " dense 7 relu; dense 6 nobias", "--weight-decay 0.01"),
     "i14-nobias": pixels("conv 6 3x3 stride 7 nobias; batchnorm relu; conv 6 3x3 nobias relu; dense 9 nobias tanh",
                          "--arith i14 --momentum 0.9"),
+    # 24.13
+    "norm-channels": pixels("conv 20 3x3 stride 6; layernorm channels eps 0.01 gelu dropout 0.1; conv 7 3x3 stride 2;"
+                            " layernorm channels eps 0.1; globalpool; layernorm channels", "--batch 50 --grain 20"),
+    # 24.14
+    "layerscale": pixels("layerscale 0.5; conv 20 3x3 stride 7 tanh dropout 0.1; residual { layerscale 0.25 };"
+                         " conv 7 3x3 stride 2; layerscale 0.75 relu dropout 0.2; globalpool; layerscale 1",
+                         "--batch 50 --grain 20 --weight-decay 0.01"),
     "i14-hard": IDX + SMALL + '--model "dense 33 hardswish dropout 0.2; dense 18 hardsigmoid; dense 12 relu6; dense 10'
                 ' hardsigmoid" --loss mse --lr 0.2 --arith i14',
     "blocks-product-concat": pixels("conv 20 3x3 stride 9 tanh; product { globalpool; conv 4 1x1 relu; conv 20 1x1 "

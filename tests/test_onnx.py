@@ -25,7 +25,7 @@ NETWORKS = [
     "residual { dense 96 relu | batchnorm } tanh; dense 3 softmax",
     "dense 9 tanh; residual { residual { dense 9 tanh | dense 9 }; dense 9 | residual { dense 9 tanh } } tanh; "
     "dense 3 softmax",
-    "conv 6 3x3 tanh; maxpool 3x2 stride 2 pad 1x0 ceil; avgpool 3 stride 1 pad 1 uncounted; avgpool 2 stride 1 pad 0x1; "
+    "conv 6 3x3; layernorm channels eps 0.1 tanh; layerscale 0.5; maxpool 3x2 stride 2 pad 1x0 ceil; avgpool 3 stride 1 pad 1 uncounted; avgpool 2 stride 1 pad 0x1; "
     "avgpool 2 stride 1 ceil; dense 3 softmax",
     "conv 6 3x2 stride 2x1 tanh; product { globalpool; dense 6 sigmoid }; concat { conv 3 3x3 tanh | product { conv 6 "
     "1x1 tanh } }; product { conv 9 1x1 nobias tanh | dense 9 sigmoid }; layernorm; dense 4 nobias; dense 3 softmax",

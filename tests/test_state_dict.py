@@ -532,6 +532,66 @@ def comes_back(quern, folder, kept):
         assert done.returncode and said in done.stderr, done.stderr
 
 
+# ConvNeXt's blocks and where they stand, in torchvision and in timm: convolution, norm, two dense layers, factors.
+NEXT = {"torchvision": (("block.0", "block.2", "block.3", "block.5", "layer_scale"), "features.{}", "features.{}",
+                        ("features.0.0", "features.0.1"), ("classifier.0", "classifier.2")),
+        "timm": (("conv_dw", "norm", "mlp.fc1", "mlp.fc2", "gamma"), "stages.{}.blocks", "stages.{}.downsample",
+                 ("stem.0", "stem.1"), ("head.norm", "head.fc"))}
+
+
+def convnext(library, widths, depths=(3, 3, 9, 3)):
+    """The tensors' shapes of such a network, and its model text."""
+    parts, blocks, between, stem, ends = NEXT[library]
+    each = "layernorm channels eps 1e-6"
+    shapes, text, before = {stem[0]: (widths[0], 3, 4, 4), stem[1]: (widths[0],)}, f"conv {widths[0]} 4x4 stride 4; {each}", widths[0]
+    for stage, (n, depth) in enumerate(zip(widths, depths)):
+        if stage:
+            place = between.format(2 * stage if library == "torchvision" else stage)
+            shapes |= {place + ".0": (before,), place + ".1": (n, before, 2, 2)}
+            text += f"; {each}; conv {n} 2x2 stride 2"
+        for k in range(depth):
+            place = f"{blocks.format(2 * stage + 1 if library == 'torchvision' else stage)}.{k}."
+            own = ((n, 1, 7, 7), (n,), (4 * n, n), (n, 4 * n), (n, 1, 1) if library == "torchvision" else (n,))
+            shapes |= {place + part: shape for part, shape in zip(parts, own)}
+            text += f"; residual {{ conv {n} 7x7 depthwise; {each}; conv {4 * n} 1x1 gelu; conv {n} 1x1; layerscale 1e-6 }}"
+        before = n
+    return {**shapes, ends[0]: (before,), ends[1]: (5, before)}, f"{text}; globalpool; {each}; dense 5 softmax"
+
+
+@pytest.mark.parametrize("library", NEXT)
+def test_convnext_is_found_by_its_names(quern, tmp_path, library):
+    shapes, text = convnext(library, (2, 3, 4, 5))
+    generator, tensors = np.random.default_rng(6), {}
+    for module, shape in shapes.items():
+        alone = module.endswith(("layer_scale", "gamma"))
+        tensors[module if alone else module + ".weight"] = generator.normal(size=shape)
+        if not alone:
+            tensors[module + ".bias"] = generator.normal(size=shape[0])
+    kept = write(tmp_path / "s", tensors)
+    done = run(quern, "model", "import", tmp_path / "s", "-o", tmp_path / "m", "--json", "--scale", "unit", "--model", text,
+               "--input", "3x64x64")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    told = {e["tensor"]: e["from"] for e in map(json.loads, done.stdout.splitlines()[:-1])}
+    own = read(tmp_path / "m")[1]
+    assert list(told.values()) == list(tensors) and list(told) == list(own)
+    for tensor, source in told.items():
+        assert np.array_equal(own[tensor].ravel(), kept[source].ravel()), tensor
+    write(tmp_path / "s", {**tensors, "gamma": np.ones(2)})
+    done = run(quern, "model", "import", tmp_path / "s", "-o", tmp_path / "n", "--scale", "unit", "--model", text, "--input",
+               "3x64x64")
+    assert done.returncode and '"gamma"' in done.stderr, done.stderr
+
+
+def test_the_ready_convnext_has_the_parameters_of_torchvision(quern):
+    shown = run(quern, "model", "show", "convnext-tiny", "--classes", 1000, "--json").stdout.splitlines()
+    rows = [json.loads(line) for line in shown]
+    shapes, text = convnext("torchvision", (96, 192, 384, 768))
+    assert rows[-1]["parameters"] == 28_589_128
+    # the canonical text names the activation and both sides of a window
+    assert len(rows) - 1 == text.count(";") + 1 + text.count("residual")
+    assert sum(row["parameters"] > 0 for row in rows[:-1]) == len(shapes)
+
+
 def test_names_of_classes_from_a_file(quern, tmp_path):
     def named(content):
         (tmp_path / "c").write_bytes(content)

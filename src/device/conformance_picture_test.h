@@ -125,8 +125,11 @@ static void draw_norm(test_case *c, qn__layer *l, qn__shape from) {
     qn__program *p = &c->program;
     static const qn__layer_kind kinds[] = {QN__LAYER_BATCHNORM, QN__LAYER_GROUPNORM,
                                            QN__LAYER_LAYERNORM};
-    qn__layer_text text = {.kind = kinds[c->seed / 3 % 3],
+    const int scales = c->seed % 4 == 2;
+    qn__layer_text text = {.kind = scales ? QN__LAYER_LAYERSCALE : kinds[c->seed / 3 % 3],
+                           .factor = 0.5f,
                            .norm_groups = 1,
+                           .norm_alone = c->seed / 9 % 2 && c->seed / 3 % 3 == 2,
                            .epsilon = c->seed % 4 == 0 ? 0.02f : 0.0f,
                            .rate = c->seed % 5 == 0 ? 0.7f : 0.0f,
                            .activation = (qn__activation)below(c, 4)};

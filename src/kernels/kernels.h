@@ -184,8 +184,19 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     As NORM_ERRORS.
  *
  * ITEM_NORM_GRADIENT: step M, from M, moments M, sums M, status M, weights U, channels u, groups u,
- * layer u, limit f, flags u
- *     GRADIENT of weight and bias, from the sums of the errors.
+ * pixels u, layer u, limit f, flags u
+ *     GRADIENT of weight and bias of items with so many parts, from the sums of the errors.
+ *
+ * LAYERSCALE_FORWARD: step M, taps M, A M, parameters M, Y M, D M, numbers M, weights U, index u,
+ * layer u, activation u, threshold u, keep f, seed U
+ *     The outputs, as FORWARD.
+ *
+ * LAYERSCALE_ERRORS: step M, taps M, parameters M, E M, B M, weights U, index u, flags u
+ *     As NORM_ERRORS.
+ *
+ * LAYERSCALE_GRADIENT: step M, taps M, A M, E M, sums M, status M, weights U, index u, layer u,
+ * limit f, k_blocks u, flags u
+ *     GRADIENT of the factors.
  *
  * Convolutions with groups (17.6), without UNFOLD, TRANSPOSE_WEIGHTS and products:
  *
@@ -299,9 +310,9 @@ typedef struct qn__kernel_shape {
      * vectors of four columns in 16 rows (UNFOLD), 16 columns of a row (TRANSPOSE_WEIGHTS,
      * PIXELS_*, POOL_*, ADD_FORWARD, MULTIPLY_*, CONCAT_*, GROUPED_*, and of NORM_* and ITEM_NORM_*
      * all but the next), groups of channels of an item (ITEM_NORM_MOMENTS), channels
-     * (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT), words (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED),
-     * items (PIXELS_ABSMAX), weights and biases with their padding (SUMS_*: (in + 1) * ld(out)),
-     * elements (MAP, TRIAL). Groups beyond the work's end do nothing. */
+     * (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT, LAYERSCALE_GRADIENT), words (QUANTIZE_ROWS,
+     * QUANTIZE_TRANSPOSED), items (PIXELS_ABSMAX), weights and biases with their padding (SUMS_*:
+     * (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing. */
     uint32_t share;
     int opencl_only;   /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it

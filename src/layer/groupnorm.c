@@ -1,6 +1,7 @@
 /* groupnorm G: each item's channels, in G groups, get the mean 0 and the variance 1 over the
  * channels and pixels of a group, then a weight and a bias for each channel (Wu and He 2018).
- * layernorm has one group. Training and predictions are the same. */
+ * layernorm has one group, or with `channels` one of each pixel. Training and predictions are the
+ * same. */
 #include "layer/normalisation.h"
 #include "num/norm.h"
 
@@ -17,15 +18,26 @@ static void write(const qn__layer_text *layer, qn__text *text) {
     qn__normalisation_write(layer, text);
 }
 
+/* layernorm: "channels", then "eps X" */
 static qn_status parse_words(qn__tokens *tokens, qn__layer_text *layer) {
     layer->norm_groups = 1;
+    layer->norm_alone = qn__tokens_is(tokens, "channels");
+    if (layer->norm_alone)
+        qn__tokens_next(tokens);
     return qn__normalisation_words(tokens, 0, layer);
+}
+
+static void write_words(const qn__layer_text *layer, qn__text *text) {
+    if (layer->norm_alone)
+        qn__text_add(text, " channels");
+    qn__normalisation_write(layer, text);
 }
 
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
     *layer = qn__normalisation_make(text, from, first, QN__NORM_MEAN); /* those before it */
     layer->norm_groups = text->norm_groups;
+    layer->norm_alone = text->norm_alone;
     if (from.channels % text->norm_groups == 0)
         return QN_OK;
     qn__fail(err, QN_USAGE, "%u channel%s cannot be divided into %u equal groups", from.channels,
@@ -33,7 +45,17 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
     return qn__remedy(err, QN_USAGE, "the number of groups must divide that of the channels");
 }
 
-/* A group of an item. The value of channel c at pixel p is number p * channels + c. */
+/* An item, or with norm_alone a pixel of it, is a part: it has groups of its own. Values of a part
+ * follow one another. */
+static uint32_t pixels_of(const qn__layer *l) {
+    return l->norm_alone ? 1 : l->from.height * l->from.width;
+}
+
+static uint32_t parts_of(const qn__layer *l) {
+    return l->norm_alone ? l->from.height * l->from.width : 1;
+}
+
+/* A group of a part. The value of channel c at pixel p is number p * channels + c. */
 typedef struct group {
     const qn__layer *l;
     const float *a;
@@ -65,8 +87,7 @@ static float shift_of(const group *g) {
 }
 
 static group measure(const qn__layer *l, const float *a, uint32_t index) {
-    const uint32_t each = l->from.channels / l->norm_groups,
-                   pixels = l->from.height * l->from.width;
+    const uint32_t each = l->from.channels / l->norm_groups, pixels = pixels_of(l);
     group g = {l,      a,    index * each, (index + 1) * each,
                pixels, 0.0f, 0.0f,         (float)((uint64_t)each * pixels)};
     const float shift = shift_of(&g);
@@ -99,10 +120,8 @@ static void sum_errors(const group *g, const float *delta, uint32_t c, float *er
     }
 }
 
-static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
-                    float *z) {
+static void forward_part(const qn__layer *l, const float *parameters, const float *a, float *z) {
     const float *weight = parameters + l->biases, *bias = weight + l->vector;
-    (void)bits; /* with integers, too, it is float32 */
     for (uint32_t i = 0; i < l->norm_groups; ++i) {
         const group g = measure(l, a, i);
         for (uint32_t p = 0; p < g.pixels; ++p)
@@ -113,11 +132,17 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
     }
 }
 
-static void backward(const qn__layer *l, int bits, const float *parameters, const float *a,
-                     const float *delta, int64_t *unused, float *e) {
+static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
+                    float *z) {
+    const size_t size = l->in / parts_of(l);
+    (void)bits; /* with integers, too, it is float32 */
+    for (size_t at = 0; at < l->in; at += size)
+        forward_part(l, parameters, a + at, z + at);
+}
+
+static void backward_part(const qn__layer *l, const float *parameters, const float *a,
+                          const float *delta, float *e) {
     const float *weight = parameters + l->biases;
-    (void)bits;
-    (void)unused;
     for (uint32_t i = 0; i < l->norm_groups; ++i) {
         const group g = measure(l, a, i);
         lanes sums = {{0}}, slopes = {{0}};
@@ -138,20 +163,36 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
     }
 }
 
+static void backward(const qn__layer *l, int bits, const float *parameters, const float *a,
+                     const float *delta, int64_t *unused, float *e) {
+    const size_t size = l->in / parts_of(l);
+    (void)bits;
+    (void)unused;
+    for (size_t at = 0; at < l->in; at += size)
+        backward_part(l, parameters, a + at, delta + at, e + at);
+}
+
+static void gradient_part(const qn__layer *l, const float *a, const float *delta, float *partial) {
+    float *bias = partial + l->vector;
+    for (uint32_t i = 0; i < l->norm_groups; ++i) {
+        const group g = measure(l, a, i);
+        for (uint32_t c = g.first; c < g.end; ++c) {
+            float errors, products;
+            sum_errors(&g, delta, c, &errors, &products);
+            const float own = products * g.inverse;
+            partial[c] = partial[c] + own;
+            bias[c] = bias[c] + errors;
+        }
+    }
+}
+
+/* Pixels in their order, the items of each in theirs. */
 static void gradient(const qn__layer *l, uint64_t items, const float *a, const float *delta,
                      float *partial) {
-    float *bias = partial + l->vector;
-    for (uint64_t item = 0; item < items; ++item, a += l->in, delta += l->out)
-        for (uint32_t i = 0; i < l->norm_groups; ++i) {
-            const group g = measure(l, a, i);
-            for (uint32_t c = g.first; c < g.end; ++c) {
-                float errors, products;
-                sum_errors(&g, delta, c, &errors, &products);
-                const float own = products * g.inverse;
-                partial[c] = partial[c] + own;
-                bias[c] = bias[c] + errors;
-            }
-        }
+    const size_t size = l->in / parts_of(l);
+    for (size_t at = 0; at < l->in; at += size)
+        for (uint64_t item = 0; item < items; ++item)
+            gradient_part(l, a + item * l->in + at, delta + item * l->out + at, partial);
 }
 
 static const char *const names[] = {"weight", "bias"};
@@ -173,11 +214,12 @@ const qn__layer_ops qn__groupnorm = {.word = "groupnorm",
 
 const qn__layer_ops qn__layernorm = {.word = "layernorm",
                                      .also = "ln layernormalization",
-                                     .syntax = "layernorm [eps X] [ACTIVATION] [dropout P]",
+                                     .syntax =
+                                         "layernorm [channels] [eps X] [ACTIVATION] [dropout P]",
                                      .contract = 6,
                                      .contract_of = qn__normalisation_contract,
                                      .parse = parse_words,
-                                     .write = qn__normalisation_write,
+                                     .write = write_words,
                                      .make = make,
                                      .flops = qn__normalisation_flops,
                                      .forward = forward,

@@ -26,9 +26,11 @@ typedef struct qn__layer_text {
     qn__window window;    /* conv, maxpool, avgpool; upsample: the factors, as the kernel */
     uint32_t outpad[2];   /* convtranspose: rows and columns more of the output */
     uint32_t norm_groups; /* groupnorm: as in qn__layer */
+    int norm_alone;       /* layernorm: as in qn__layer */
     uint32_t conv_groups; /* conv: as in qn__layer, or QN__DEPTHWISE */
     float epsilon;        /* normalisations, 0: the usual one */
     float rate;           /* batchnorm: of running averages, 0: the usual one */
+    float factor;         /* layerscale: as in qn__layer */
     int ceil;             /* pools: 1: the last windows may reach beyond the padding (24.20) */
     int uncounted;        /* avgpool: 1: padding does not count in the mean */
     int no_biases;        /* dense, conv: as in qn__layer */

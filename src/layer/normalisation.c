@@ -47,7 +47,7 @@ void qn__normalisation_write(const qn__layer_text *layer, qn__text *text) {
 }
 
 int qn__normalisation_contract(const qn__layer_text *layer) {
-    return layer->epsilon != 0.0f || layer->rate != 0.0f ? 8 : 0;
+    return layer->epsilon != 0.0f || layer->rate != 0.0f || layer->norm_alone ? 8 : 0;
 }
 
 qn__layer qn__normalisation_make(const qn__layer_text *text, qn__shape from, uint64_t first,

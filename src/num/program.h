@@ -80,7 +80,8 @@ enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 *
     KIND(MULTIPLY, multiply) /* of a product block */                                              \
     KIND(CONCAT, concat)     /* of a concat block */                                               \
     KIND(UPSAMPLE, upsample)                                                                       \
-    KIND(CONVTRANSPOSE, convtranspose)
+    KIND(CONVTRANSPOSE, convtranspose)                                                             \
+    KIND(LAYERSCALE, layerscale)
 
 #define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,
 #define QN__LAYER_ONE(KIND, NAME) +1
@@ -135,6 +136,7 @@ typedef struct qn__layer {
     uint32_t vectors, vector;
     uint32_t norm_groups; /* groupnorm, layernorm: the number of groups of channels, each normalised
                              separately */
+    int norm_alone;       /* layernorm: 1: each pixel is normalised by itself (24.13) */
     uint32_t running;     /* the number of running averages (17.8), which are its last parameters */
     float norm_epsilon;   /* of a normalisation: what its variances are increased by */
     float running_rate;   /* batchnorm: the share of the new value in a running average */
@@ -143,6 +145,7 @@ typedef struct qn__layer {
      * stride 1. */
     int fitted;
     float rate_factor; /* of the learning rate (24.62); 0: 1 */
+    float factor;      /* layerscale: where its parameters start */
     qn__shape second;  /* of the second output that the end of a block reads */
 } qn__layer;
 
@@ -167,7 +170,7 @@ static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
     return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
            a->norm_groups == b->norm_groups && a->conv_groups == b->conv_groups &&
            a->partial == b->partial && a->no_biases == b->no_biases && a->fitted == b->fitted &&
-           memcmp(a->spread, b->spread, sizeof a->spread) == 0 &&
+           memcmp(a->spread, b->spread, sizeof a->spread) == 0 && a->norm_alone == b->norm_alone &&
            memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
            memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
            memcmp(&a->window, &b->window, sizeof a->window) == 0;

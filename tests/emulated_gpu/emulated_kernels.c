@@ -175,7 +175,18 @@ static void item_norm_errors(void *const *a) {
     qn_item_norm_errors(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9), u(10));
 }
 static void item_norm_gradient(void *const *a) {
-    qn_item_norm_gradient(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7), u(8), f(9), u(10));
+    qn_item_norm_gradient(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7), u(8), u(9), f(10), u(11));
+}
+static void layerscale_forward(void *const *a) {
+    qn_layerscale_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9), u(10), u(11),
+                          f(12), U(13));
+}
+static void layerscale_errors(void *const *a) {
+    qn_layerscale_errors(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7));
+}
+static void layerscale_gradient(void *const *a) {
+    qn_layerscale_gradient(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), f(9), u(10),
+                           u(11));
 }
 static void grouped_forward(void *const *a) {
     qn_grouped_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), U(8), u(9), u(10), u(11),
@@ -251,7 +262,10 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_item_norm_moments", "MMMMMMUuuu", item_norm_moments},
     {"qn_item_norm_forward", "MMMMMMMMUuuuuufU", item_norm_forward},
     {"qn_item_norm_errors", "MMMMMMMUuuu", item_norm_errors},
-    {"qn_item_norm_gradient", "MMMMMUuuufu", item_norm_gradient},
+    {"qn_item_norm_gradient", "MMMMMUuuuufu", item_norm_gradient},
+    {"qn_layerscale_forward", "MMMMMMMUuuuufU", layerscale_forward},
+    {"qn_layerscale_errors", "MMMMMUuu", layerscale_errors},
+    {"qn_layerscale_gradient", "MMMMMMUuufuu", layerscale_gradient},
     {"qn_grouped_forward", "MMMMMMMUUuuuuuufU", grouped_forward},
     {"qn_grouped_errors", "MMMMMMMUuuuuuuufU", grouped_errors},
     {"qn_grouped_gradient", "MMMMMMUuuuuufuu", grouped_gradient},

@@ -83,7 +83,7 @@ class Layer:
     def rules(self):
         """How section 9 treats each of them."""
         if not self.biased:
-            return ["weight"]
+            return ["bias" if self.normalises else "weight"]
         return ["bias" if self.normalises else "weight", "bias", *(self.window.rate for _ in self.running)]
 
     @property
@@ -187,7 +187,8 @@ def parse_model(text, shape):
         outputs = prod(window.out) if window else int(found["outputs"])
         dropout = from_text(found["p"]) if found["p"] else ZERO
         layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window, source, other,
-                            opens, beside, biased=not found["bare"]))
+                            opens, beside,
+                            biased=not found["bare"] and getattr(window, "kind", "") != "layerscale"))
         at, opens, beside = len(layers) - 1, (), False
     return layers
 
@@ -200,7 +201,7 @@ def model_text(layers):
         text += "" if l == 0 or ends else " | " if layer.beside else "; "
         text += ("".join(f"{word} {{ " for word in layer.opens)
                  + (layer.window.text() if layer.window else f"dense {layer.outputs}")
-                 + ("" if layer.biased else " nobias")
+                 + ("" if layer.biased or layer.normalises else " nobias")
                  + (f" {layer.activation}" if layer.has_parameters or ends else "")
                  + (f" dropout {to_text(layer.dropout)}" if layer.dropout else ""))
     return text

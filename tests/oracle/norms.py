@@ -181,18 +181,89 @@ class GroupNorm:
         return [units_of(partial, limit) for partial in partials]
 
 
-KINDS = ("batchnorm", "groupnorm", "layernorm")
+class ChannelNorm:
+    """24.13: the channels of each pixel, which stands for an item of 17.9."""
+
+    kind = "layernorm"
+
+    def __init__(self, shape, eps):
+        self.shape = self.out = shape
+        self.own = GroupNorm((shape[0], 1, 1), None, eps)
+
+    def text(self):
+        return "layernorm channels" + words(self.own.eps)
+
+    def initial(self):
+        return self.own.initial()
+
+    def each(self, a):
+        """The pixels, those of an item one after the other."""
+        return a.reshape(-1, 1, 1, self.shape[0])
+
+    def ordered(self, a):
+        """The pixels row after row, the items of each one after the other."""
+        return self.each(a.transpose(1, 2, 0, 3))
+
+    def forward(self, a, layer, grain):
+        return self.own.forward(self.each(a), layer, grain).reshape(a.shape)
+
+    def backward(self, a, layer, delta, grain):
+        return self.own.backward(self.each(a), layer, self.each(delta), grain).reshape(a.shape)
+
+    def gradient(self, delta, a, limit):
+        return self.own.gradient(self.ordered(delta), self.ordered(a), limit)
+
+
+class LayerScale:
+    """24.14: a factor for each channel."""
+
+    kind = "layerscale"
+
+    def __init__(self, shape, factor):
+        self.shape = self.out = shape
+        self.factor = factor
+
+    def text(self):
+        return f"layerscale {to_text(self.factor)}"
+
+    def initial(self):
+        return [np.full(self.shape[0], self.factor, np.float32)]
+
+    def forward(self, a, layer, _):
+        return a * layer.weight + ZERO
+
+    def backward(self, a, layer, delta, _):
+        return delta * layer.weight + ZERO
+
+    def gradient(self, delta, a, limit):
+        total = np.zeros(self.shape[0], np.float32)
+        for y in range(self.shape[1]):
+            for x in range(self.shape[2]):
+                g = np.zeros_like(total)
+                for item in range(len(a)):
+                    g = fma(delta[item, y, x], a[item, y, x], g)
+                total = total + g
+        return [units_of(total, limit)]
+
+
+KINDS = ("batchnorm", "groupnorm", "layernorm", "layerscale")
 
 
 def parse(text, shape):
     """A normalisation of the text's beginning, and the rest of the text; None for other layers."""
+    if found := re.match(r"\s*layerscale\b\s*([\d.][\d.e+-]*)?\s*", text):
+        return LayerScale(shape, from_text(found[1] or "1e-6")), text[found.end():]
     found = re.match(r"\s*(batchnorm|layernorm|groupnorm\s+(\d+))\b\s*", text)
     if not found:
         return None, text
     groups = int(found[2]) if found[2] else None
     rest, given = text[found.end():], {}
+    channels = re.match(r"channels\b\s*", rest) if found[1] == "layernorm" else None
+    rest = rest[channels.end():] if channels else rest
     while more := re.match(r"(eps|momentum)\s+(\S+)\s*", rest):
         given[more[1]] = from_text(more[2])
         rest = rest[more.end():]
     eps, rate = given.get("eps", EPSILON), given.get("momentum", RATE)
+    if channels:
+        return ChannelNorm(shape, eps), rest
     return BatchNorm(shape, eps, rate) if found[1] == "batchnorm" else GroupNorm(shape, groups, eps), rest

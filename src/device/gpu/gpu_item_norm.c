@@ -4,6 +4,13 @@
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_kinds.h"
 
+/* What has statistics of its own: an item, or each of its pixels. For the kernels groups are 0
+ * then.
+ */
+static uint32_t parts_of(const qn__layer *l) { return l->norm_alone ? qn__gpu_pixels(l) : 1; }
+
+static uint32_t groups_of(const qn__layer *l) { return l->norm_alone ? 0 : l->norm_groups; }
+
 /* `chains` = sums over the pixels: of the inputs, or with QN_NORM_ERRORS of the errors. */
 static void launch_sums(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     const qn__worker *w = pass->worker;
@@ -11,8 +18,9 @@ static void launch_sums(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     qn__gpu_push_norm_inputs(pass, i, &c);
     QN__PUSH_MEMORY(&c, flags ? qn__gpu_errors_of(w, i) : &w->step, &w->layer[i].moments,
                     &w->pixels.chains);
-    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, w->layer[i].layer->norm_groups, flags);
-    qn__gpu_launch_norm(pass, QN__K_ITEM_NORM_SUMS, pass->items, i, &c);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, groups_of(w->layer[i].layer), flags);
+    qn__gpu_launch_norm(pass, QN__K_ITEM_NORM_SUMS,
+                        (uint64_t)pass->items * parts_of(w->layer[i].layer), i, &c);
 }
 
 static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
@@ -22,17 +30,16 @@ static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     qn__gpu_push_norm_inputs(pass, i, &c);
     QN__PUSH_MEMORY(&c, &w->model.parameters, &w->pixels.chains, &l->moments);
     QN__PUSH_WIDE(&c, l->weights);
-    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, l->layer->norm_groups, flags);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, groups_of(l->layer), flags);
     qn__gpu_launch_over(pass, QN__K_ITEM_NORM_MOMENTS,
-                        (uint64_t)pass->items * l->layer->norm_groups, &c);
+                        (uint64_t)pass->items * parts_of(l->layer) * l->layer->norm_groups, &c);
 }
 
 static void forward(qn__gpu_pass *pass, uint32_t i) {
     launch_moments(pass, i, QN_NORM_SHIFT);
     launch_sums(pass, i, 0);
     launch_moments(pass, i, 0);
-    qn__gpu_norm_outputs(pass, QN__K_ITEM_NORM_FORWARD, i,
-                         pass->worker->layer[i].layer->norm_groups);
+    qn__gpu_norm_outputs(pass, QN__K_ITEM_NORM_FORWARD, i, groups_of(pass->worker->layer[i].layer));
 }
 
 /* The sums of the errors stay in `chains` for the gradient. */
@@ -40,7 +47,7 @@ static void errors(qn__gpu_pass *pass, uint32_t i) {
     launch_sums(pass, i, QN_NORM_ERRORS);
     if (qn__gpu_takes_errors(pass->worker, pass->worker->layer[i].source))
         launch_moments(pass, i, QN_NORM_ERRORS);
-    qn__gpu_norm_errors(pass, QN__K_ITEM_NORM_ERRORS, i, pass->worker->layer[i].layer->norm_groups);
+    qn__gpu_norm_errors(pass, QN__K_ITEM_NORM_ERRORS, i, groups_of(pass->worker->layer[i].layer));
 }
 
 static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
@@ -51,18 +58,18 @@ static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     QN__PUSH_MEMORY(&c, &w->step, &w->pixels.chains, &l->moments, &w->model.sums,
                     &w->reports.status);
     QN__PUSH_WIDE(&c, l->weights);
-    QN__PUSH_NUMBERS(&c, channels, l->layer->norm_groups, i);
+    QN__PUSH_NUMBERS(&c, channels, l->layer->norm_groups, parts_of(l->layer), i);
     QN__PUSH_FLOATS(&c, w->program->partial_limit);
     QN__PUSH_NUMBERS(&c, add ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch_over(pass, QN__K_ITEM_NORM_GRADIENT, qn__gpu_ld(channels), &c);
 }
 
 static uint64_t moments(const qn__worker *w, const qn__layer *l) {
-    return (uint64_t)QN_ITEM_ARRAYS * w->capacity * l->norm_groups * sizeof(float);
+    return (uint64_t)QN_ITEM_ARRAYS * w->capacity * parts_of(l) * l->norm_groups * sizeof(float);
 }
 
 static uint64_t chains(const qn__worker *w, const qn__layer *l) {
-    return 2 * (uint64_t)w->capacity * qn__gpu_ld(l->to.channels) * sizeof(float);
+    return 2 * (uint64_t)w->capacity * parts_of(l) * qn__gpu_ld(l->to.channels) * sizeof(float);
 }
 
 #define NORM                                                                                       \

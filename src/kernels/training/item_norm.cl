@@ -1,6 +1,20 @@
-/* ITEM_NORM_*: groupnorm and layernorm (docs/exactness.md 17.9). A lane has one channel of an item,
- * or with fifteen others the sum over a group's channels. moments is
- * [QN_ITEM_ARRAYS][items][groups], sums is [2][items][ld(channels)]. */
+/* ITEM_NORM_*: groupnorm and layernorm (docs/exactness.md 17.9, 24.13). Where groups is 0, each
+ * pixel is normalised by itself: it is a part, with one group. Otherwise the parts are the items. A
+ * lane has one channel of a part, or with fifteen others the sum over a group's channels. moments
+ * is [QN_ITEM_ARRAYS][parts][groups], sums is [2][parts][ld(channels)]. */
+typedef struct qn_parts {
+    qn_u32 count, pixels, groups; /* of the pass, of a part, of a part */
+} qn_parts;
+
+QN_FN qn_parts qn_parts_of(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *taps,
+                           qn_u32 groups) {
+    const qn_u32 pixels = taps->height * taps->width;
+    qn_parts all;
+    all.count = step->items * (groups == 0u ? pixels : 1u);
+    all.pixels = groups == 0u ? 1u : pixels;
+    all.groups = groups == 0u ? 1u : groups;
+    return all;
+}
 
 /* The first pixel of an item of the pass. */
 QN_FN qn_pixel qn_item_pixel(QN_GLOBAL const qn_step *step, qn_u32 item) {
@@ -9,9 +23,17 @@ QN_FN qn_pixel qn_item_pixel(QN_GLOBAL const qn_step *step, qn_u32 item) {
     return p;
 }
 
-/* The number of channel c in the moments of an item. */
-QN_FN qn_u64 qn_item_group(qn_u32 item, qn_u32 c, qn_u32 channels, qn_u32 groups) {
-    return (qn_u64)item * groups + c / (channels / groups);
+/* That of a part. */
+QN_FN qn_pixel qn_part_pixel(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *taps,
+                             qn_u32 part, qn_u32 groups) {
+    if (groups == 0u)
+        return qn_pixel_of(step, taps->height, taps->width, part);
+    return qn_item_pixel(step, part);
+}
+
+/* The number of channel c in the moments of a part. */
+QN_FN qn_u64 qn_part_group(qn_u32 part, qn_u32 c, qn_u32 channels, qn_u32 groups) {
+    return (qn_u64)part * groups + c / (channels / groups);
 }
 
 QN_KERNEL(128)
@@ -20,17 +42,19 @@ qn_item_norm_sums(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
                   QN_GLOBAL const float *moments, QN_GLOBAL float *to, qn_u32 index, qn_u32 groups,
                   qn_u32 flags) {
     QN_GLOBAL const qn_taps *taps = all + index;
-    const qn_u32 ld = qn_ld(taps->channels), width = taps->width, pixels = taps->height * width;
+    const qn_u32 ld = qn_ld(taps->channels), width = taps->width;
+    const qn_parts all_parts = qn_parts_of(step, taps, groups);
     const qn_sixteen s = qn_sixteen_of(ld);
-    if (s.row >= step->items)
+    if (s.row >= all_parts.count)
         return;
     const qn_u32 c = s.column;
     float t = 0.0f, q = 0.0f;
     if (c < taps->channels) {
-        const qn_pixel p = qn_item_pixel(step, s.row);
-        const float shift = moments[qn_item_group(s.row, c, taps->channels, groups)];
+        const qn_pixel p = qn_part_pixel(step, taps, s.row, groups);
+        const float shift = moments[qn_part_group(s.row, c, taps->channels, all_parts.groups)];
+        const qn_u32 first = p.y * width + p.x, pixels = taps->height * width;
         QN_ROLLED
-        for (qn_u32 at = 0u; at < pixels; ++at) {
+        for (qn_u32 at = first; at < first + all_parts.pixels; ++at) {
             const float x = A[qn_place_of_tap(taps, p, at / width, at % width, c)];
             const float d = x - shift;
             const float factor =
@@ -40,7 +64,7 @@ qn_item_norm_sums(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
         }
     }
     to[(qn_u64)s.row * ld + c] = t;
-    to[(qn_u64)(step->items + s.row) * ld + c] = q;
+    to[((qn_u64)all_parts.count + s.row) * ld + c] = q;
 }
 
 /* What a group's sum S of 17.9 adds for channel c: two numbers. */
@@ -53,7 +77,7 @@ QN_FN qn_two qn_item_terms(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL 
                            qn_u64 second, qn_u32 c, qn_u32 flags) {
     qn_two v;
     if ((flags & QN_NORM_SHIFT) != 0u) {
-        v.t = A[qn_place_of_tap(taps, p, 0u, 0u, c)];
+        v.t = A[qn_place_of_tap(taps, p, p.y, p.x, c)];
         v.q = 0.0f;
         return v;
     }
@@ -91,16 +115,17 @@ qn_item_norm_moments(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all
                      qn_u32 index, qn_u32 groups, qn_u32 flags) {
     QN_LOCAL float first[128], second[128];
     QN_GLOBAL const qn_taps *taps = all + index;
-    const qn_u32 channels = taps->channels, ld = qn_ld(channels), each = channels / groups;
+    const qn_parts parts = qn_parts_of(step, taps, groups);
+    const qn_u32 channels = taps->channels, ld = qn_ld(channels), each = channels / parts.groups;
     const qn_u32 piece = qn_group(0) * 8u + qn_lane() / 16u, k = qn_lane() % 16u;
-    const qn_u32 item = piece / groups, begin = (piece - item * groups) * each;
-    const qn_u32 end = item < step->items ? begin + each : 0u;
-    const qn_pixel p = qn_item_pixel(step, item < step->items ? item : 0u);
+    const qn_u32 part = piece / parts.groups, begin = (piece - part * parts.groups) * each;
+    const qn_u32 end = part < parts.count ? begin + each : 0u;
+    const qn_pixel p = qn_part_pixel(step, taps, part < parts.count ? part : 0u, groups);
     float t = 0.0f, q = 0.0f;
     QN_ROLLED
     for (qn_u32 c = begin + (k - begin) % 16u; c < end; c += 16u) {
-        const qn_two v = qn_item_terms(taps, p, A, parameters + weights, sums + (qn_u64)item * ld,
-                                       (qn_u64)step->items * ld, c, flags);
+        const qn_two v = qn_item_terms(taps, p, A, parameters + weights, sums + (qn_u64)part * ld,
+                                       (qn_u64)parts.count * ld, c, flags);
         t = t + v.t;
         q = q + v.q;
     }
@@ -115,8 +140,8 @@ qn_item_norm_moments(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all
             sum.t = sum.t + first[qn_lane() + l];
             sum.q = sum.q + second[qn_lane() + l];
         }
-        qn_item_finish(moments + piece, (qn_u64)step->items * groups, sum, each,
-                       (float)(each * taps->height * taps->width), taps->epsilon, flags);
+        qn_item_finish(moments + piece, (qn_u64)parts.count * parts.groups, sum, each,
+                       (float)(each * parts.pixels), taps->epsilon, flags);
     }
 }
 
@@ -133,13 +158,15 @@ qn_item_norm_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all
     if (s.row >= step->items * height * width)
         return;
     const qn_u32 c = s.column;
-    const qn_u64 at = (qn_u64)s.row * ld + c, array = (qn_u64)step->items * groups;
+    const qn_parts parts = qn_parts_of(step, taps, groups);
+    const qn_u64 at = (qn_u64)s.row * ld + c, array = (qn_u64)parts.count * parts.groups;
     float z = 0.0f;
     qn_u32 word = 0u;
     if (c < channels) {
         QN_GLOBAL const float *own = parameters + weights + c;
         const qn_pixel p = qn_pixel_of(step, height, width, s.row);
-        QN_GLOBAL const float *of = moments + qn_item_group(p.begin + p.item, c, channels, groups);
+        QN_GLOBAL const float *of = moments + qn_part_group(groups == 0u ? s.row : p.begin + p.item,
+                                                            c, channels, parts.groups);
         const float x = A[qn_place_of_tap(taps, p, p.y, p.x, c)];
         z = qn_fma(x - of[0], own[0] * of[QN_ITEM_INVERSE * array], own[ld]);
         if (threshold != 0u)
@@ -161,11 +188,13 @@ qn_item_norm_errors(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     if (s.row >= step->items * height * width)
         return;
     const qn_u32 c = s.column;
-    const qn_u64 at = (qn_u64)s.row * ld + c, array = (qn_u64)step->items * groups;
+    const qn_parts parts = qn_parts_of(step, taps, groups);
+    const qn_u64 at = (qn_u64)s.row * ld + c, array = (qn_u64)parts.count * parts.groups;
     float e = 0.0f;
     if (c < channels) {
         const qn_pixel p = qn_pixel_of(step, height, width, s.row);
-        QN_GLOBAL const float *of = moments + qn_item_group(p.begin + p.item, c, channels, groups);
+        QN_GLOBAL const float *of = moments + qn_part_group(groups == 0u ? s.row : p.begin + p.item,
+                                                            c, channels, parts.groups);
         const float d = A[qn_place_of_tap(taps, p, p.y, p.x, c)] - of[0];
         const float own = qn_fma(parameters[weights + c], E[at], -of[QN_ITEM_H * array]);
         e = of[QN_ITEM_INVERSE * array] * qn_fma(-d, of[QN_ITEM_K * array], own);
@@ -178,26 +207,26 @@ QN_KERNEL(128)
 qn_item_norm_gradient(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *sums_of,
                       QN_GLOBAL const float *moments, QN_GLOBAL qn_i64 *sums,
                       QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 channels,
-                      qn_u32 groups, qn_u32 layer, float limit, qn_u32 flags) {
+                      qn_u32 groups, qn_u32 pixels, qn_u32 layer, float limit, qn_u32 flags) {
     const qn_u32 ld = qn_ld(channels), c = qn_group(0) * 128u + qn_lane(), items = step->items;
-    const qn_u32 grain = qn_grain_of(step);
+    const qn_u32 grain = qn_grain_of(step), parts = items * pixels;
     if (c >= ld)
         return;
     QN_GLOBAL qn_i64 *to = sums + weights + c;
-    QN_GLOBAL const float *inverse = moments + (qn_u64)items * groups * QN_ITEM_INVERSE;
+    QN_GLOBAL const float *inverse = moments + (qn_u64)parts * groups * QN_ITEM_INVERSE;
     const qn_u32 add = (flags & QN_GRADIENT_ADD) != 0u && c < channels ? 1u : 0u;
     qn_i64 weight = add != 0u ? to[0] : 0, bias = add != 0u ? to[ld] : 0;
     qn_u32 bad = 0u;
     QN_ROLLED
     for (qn_u32 begin = 0u; begin < items && c < channels; begin += grain) {
-        const qn_u32 end = begin + qn_grain_items(step, begin);
+        const qn_u32 end = (begin + qn_grain_items(step, begin)) * pixels;
         float w = 0.0f, b = 0.0f;
         QN_ROLLED
-        for (qn_u32 item = begin; item < end; ++item) {
-            const float products = sums_of[(qn_u64)(items + item) * ld + c];
-            const float own = products * inverse[qn_item_group(item, c, channels, groups)];
+        for (qn_u32 part = begin * pixels; part < end; ++part) {
+            const float products = sums_of[((qn_u64)parts + part) * ld + c];
+            const float own = products * inverse[qn_part_group(part, c, channels, groups)];
             w = w + own;
-            b = b + sums_of[(qn_u64)item * ld + c];
+            b = b + sums_of[(qn_u64)part * ld + c];
         }
         bad |= qn_leaves(w, limit) | qn_leaves(b, limit);
         weight = qn_plus(weight, qn_i64_of(w));

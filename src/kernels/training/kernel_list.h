@@ -81,7 +81,10 @@
     ROW(ITEM_NORM_MOMENTS, item_norm_moments, "MMMMMMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)         \
     ROW(ITEM_NORM_FORWARD, item_norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)   \
     ROW(ITEM_NORM_ERRORS, item_norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)          \
-    ROW(ITEM_NORM_GRADIENT, item_norm_gradient, "MMMMMUuuufu", 128, 0, 0, 128, QN__WITH_PIXELS)    \
+    ROW(ITEM_NORM_GRADIENT, item_norm_gradient, "MMMMMUuuuufu", 128, 0, 0, 128, QN__WITH_PIXELS)   \
+    ROW(LAYERSCALE_FORWARD, layerscale_forward, "MMMMMMMUuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)   \
+    ROW(LAYERSCALE_ERRORS, layerscale_errors, "MMMMMUuu", 128, 0, 0, 8, QN__WITH_PIXELS)           \
+    ROW(LAYERSCALE_GRADIENT, layerscale_gradient, "MMMMMMUuufuu", 128, 0, 0, 128, QN__WITH_PIXELS) \
     ROW(GROUPED_FORWARD, grouped_forward, "MMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)      \
     ROW(GROUPED_ERRORS, grouped_errors, "MMMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)        \
     ROW(GROUPED_GRADIENT, grouped_gradient, "MMMMMMUuuuuufuu", 128, 0, 0, 8, QN__WITH_PIXELS)      \

@@ -13,6 +13,9 @@
 #define THREE_FIRST "0.(conv1 bn1 conv2 bn2 conv3 bn3 downsample.0 downsample.1)"
 #define EXCITED_FIRST "block.(0.0 0.1 1.fc1 1.fc2 2.0 2.1)"
 #define EXCITED "block.(0.0 0.1 1.0 1.1 2.fc1 2.fc2 3.0 3.1)"
+#define NEXT "(block.(0 2 3 5) layer_scale)"
+#define NEXT_TIMM "blocks.{0-2}.(conv_dw norm mlp.fc1 mlp.fc2 gamma)"
+#define NEXT_TIMM_LONG "blocks.{0-8}.(conv_dw norm mlp.fc1 mlp.fc2 gamma)"
 #define WIDENED "(conv_pw bn1 conv_dw bn2 conv_pwl bn3)"
 #define SQUEEZED "(conv_pw bn1 conv_dw bn2 se.(conv_reduce conv_expand) conv_pwl bn3)"
 
@@ -52,6 +55,13 @@ static const qn__architecture rows[] = {
      "conv_stem bn1 blocks.(0.0.(conv_dw bn1 se.(conv_reduce conv_expand) conv_pw bn2) "
      "{1-2}.({0-1}." SQUEEZED ") {3-4}.({0-2}." SQUEEZED ") 5.{0-3}." SQUEEZED " 6.0." SQUEEZED
      ") conv_head bn2 classifier"},
+    {"convnext-tiny", "torchvision",
+     "features.(0.(0 1) 1.{0-2}." NEXT " 2.(0 1) 3.{0-2}." NEXT " 4.(0 1) 5.{0-8}." NEXT
+     " 6.(0 1) 7.{0-2}." NEXT ") classifier.(0 2)"},
+    {"convnext-tiny", "timm",
+     "stem.(0 1) stages.(0." NEXT_TIMM " 1.(downsample.(0 1) " NEXT_TIMM
+     ") 2.(downsample.(0 1) " NEXT_TIMM_LONG ") 3.(downsample.(0 1) " NEXT_TIMM
+     ")) head.(norm fc)"},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };

@@ -55,20 +55,33 @@ static int fits_product(const qn__layer *l, const qn__module *m) {
     /* A convolution whose window is the whole input is a dense layer. */
     if (l->kind == QN__LAYER_DENSE)
         return (w->dimensions == 2 || w->dimensions == 4) && w->count / w->rows == l->depth;
+    /* And a dense layer of each pixel is a convolution of 1x1. */
+    if (w->dimensions == 2 && l->window.kernel[0] * l->window.kernel[1] == 1)
+        return w->columns == qn__layer_reads(l);
     return w->dimensions == 4 && w->columns == (turned ? l->to.channels : qn__layer_reads(l)) &&
            w->taps[0] == l->window.kernel[0] && w->taps[1] == l->window.kernel[1];
+}
+
+/* Whether the module is one tensor that is called as the module is: factors of a layer scale. */
+static int is_alone(const qn__module *m) {
+    const char *name = qn__module_any(m)->name;
+    return name[qn__module_size(name)] == '\0';
 }
 
 static int fits(const qn__layer *l, const qn__module *m) {
     const int running = m->part[QN__PART_MEAN] || m->part[QN__PART_VARIANCE];
     if (l->depth)
         return fits_product(l, m);
+    if (l->kind == QN__LAYER_LAYERSCALE)
+        return !running && !m->part[QN__PART_BIAS] && m->part[QN__PART_WEIGHT] &&
+               m->part[QN__PART_WEIGHT]->rows == l->vector &&
+               m->part[QN__PART_WEIGHT]->count == l->vector;
     if (l->running)
         return is_vector(m->part[QN__PART_MEAN], l->vector) &&
                is_vector(m->part[QN__PART_VARIANCE], l->vector) &&
                fits_vector(m->part[QN__PART_WEIGHT], l->vector) &&
                fits_vector(m->part[QN__PART_BIAS], l->vector);
-    return !running && is_vector(m->part[QN__PART_WEIGHT], l->vector) &&
+    return !running && is_vector(m->part[QN__PART_WEIGHT], l->vector) && !is_alone(m) &&
            fits_vector(m->part[QN__PART_BIAS], l->vector);
 }
 
@@ -289,7 +302,8 @@ static void note_default(const qn__layer *l, const qn__module *m) {
     const int part = m->part[QN__PART_WEIGHT] ? QN__PART_BIAS : QN__PART_WEIGHT;
     const qn__tensor_view *any = qn__module_any(m);
     char text[300];
-    if (m->part[part] || l->no_biases || (l->depth && l->kind != QN__LAYER_DENSE))
+    if (m->part[part] || l->no_biases || l->kind == QN__LAYER_LAYERSCALE ||
+        (l->depth && l->kind != QN__LAYER_DENSE))
         return;
     snprintf(text, sizeof text, "\"%.*s.%s\" is not in the file: %s",
              (int)(qn__module_size(any->name) < 200 ? qn__module_size(any->name) : 200), any->name,

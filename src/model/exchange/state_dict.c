@@ -10,16 +10,24 @@
 static const char *const parts[QN__PARTS] = {"weight", "bias", "running_mean", "running_var",
                                              "num_batches_tracked"};
 
+/* Whether a tensor is a module by itself: the factors of a layer scale, as torchvision and timm
+ * call them. */
+static int stands_alone(const char *name) {
+    const char *point = strrchr(name, '.'), *own = point ? point + 1 : name;
+    return strcmp(own, "layer_scale") == 0 || strcmp(own, "gamma") == 0;
+}
+
 size_t qn__module_size(const char *name) {
     const char *point = strrchr(name, '.');
-    return point ? (size_t)(point - name) : 0;
+    return stands_alone(name) ? strlen(name) : point ? (size_t)(point - name) : 0;
 }
 
 /* The part that a tensor is; QN__PARTS: none. */
 static int part_of(const char *name) {
     const char *point = strrchr(name, '.');
-    int part = 0;
-    while (part < QN__PARTS && strcmp(point ? point + 1 : name, parts[part]) != 0)
+    int part = stands_alone(name) ? QN__PART_WEIGHT : 0;
+    while (!stands_alone(name) && part < QN__PARTS &&
+           strcmp(point ? point + 1 : name, parts[part]) != 0)
         ++part;
     return part;
 }

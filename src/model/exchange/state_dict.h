@@ -35,7 +35,8 @@ typedef struct qn__state_dict {
 qn_status qn__state_dict_read(const char *path, qn__state_dict *out, qn_error *err);
 void qn__state_dict_release(qn__state_dict *state);
 
-/* Bytes of the module's name in the name of a tensor: up to the last point. */
+/* Bytes of the module's name in the name of a tensor: up to the last point. "a.layer_scale" and
+ * "a.gamma" are modules of this name, with this tensor as their weight. */
 size_t qn__module_size(const char *tensor);
 
 /* The module of this name; NULL: there is none. */

@@ -47,9 +47,11 @@ static void test_normalisations(void **state) {
     check_canonical("dense 7; batchnorm; dense 2", "dense 7 none; batchnorm none; dense 2 none");
     check_canonical(
         "batchnorm MOMENTUM .50 eps 1e-3 relu; layernorm eps 0.00001; groupnorm 1 eps 1; "
-        "batchnorm momentum 0.1; dense 2",
+        "batchnorm momentum 0.1; layernorm Channels eps .5; layerscale; LayerScale .010 relu; "
+        "dense 2",
         "batchnorm eps 0.001 momentum 0.5 relu; layernorm none; "
-        "groupnorm 1 eps 1 none; batchnorm none; dense 2 none");
+        "groupnorm 1 eps 1 none; batchnorm none; layernorm channels eps 0.5 none; "
+        "layerscale 1e-06 none; layerscale 0.01 relu; dense 2 none");
 }
 
 /* What is usual is not written, and the order of the words is one. */
@@ -311,9 +313,11 @@ static void test_advice(void **state) {
          "eps 0.001 momentum 0.01", 14},
         {"batchnorm eps 1e-60; dense 2", "invalid eps \"1e-60\"", "above 0, up to 1", 15},
         {"batchnorm momentum 1.1; dense 2", "invalid momentum \"1.1\"", "above 0", 20},
-        {"layernorm momentum 1; dense 2", "\"momentum\" does not belong here", "layernorm [eps X]",
-         11},
+        {"layernorm momentum 1; dense 2", "\"momentum\" does not belong here",
+         "layernorm [channels] [eps X]", 11},
         {"groupnorm 1 eps 1 eps 1; dense 2", "a layer has only one \"eps\"", "take one", 19},
+        {"layerscale 0; dense 2", "invalid factor \"0\"", "above 0, up to 1", 12},
+        {"layerscale 2; dense 2", "invalid factor \"2\"", "layerscale 1e-6", 12},
         {"groupnorm -3; dense 2", "invalid number of groups \"-3\"", "\"groupnorm 8\"", 11},
         {"residual { dense 2 } stride 2; dense 2", "\"stride\" does not belong here",
          "residual { LAYERS", 22},

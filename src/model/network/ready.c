@@ -120,6 +120,19 @@
 
 /* clang-format on */
 
+/* ConvNeXt (Liu et al. 2022) as torchvision has it, without its stochastic depth: layer
+ * normalisation of each pixel, and a factor of each channel at the end of a block. */
+#define EACH "layernorm channels eps 1e-6"
+#define NEXT(N, WIDE)                                                                              \
+    "; residual { conv " N " 7x7 depthwise; " EACH "; conv " WIDE " 1x1 gelu; conv " N             \
+    " 1x1; layerscale 1e-6 }"
+#define NEXT_STAGE(N) "; " EACH "; conv " N " 2x2 stride 2"
+#define CONVNEXT                                                                                   \
+    "conv 96 4x4 stride 4; " EACH THREE(NEXT("96", "384")) NEXT_STAGE("192")                       \
+        THREE(NEXT("192", "768")) NEXT_STAGE("384") FOUR(NEXT("384", "1536"))                      \
+            FIVE(NEXT("384", "1536")) NEXT_STAGE("768")                                            \
+                THREE(NEXT("768", "3072")) "; globalpool; " EACH
+
 /* VGG (Simonyan and Zisserman 2014) as torchvision has it: its pool to 7x7 changes nothing at
  * 224x224, and lets other sizes in. */
 #define CONV(N) "conv " N " 3x3 relu; "
@@ -193,6 +206,10 @@ static const qn__ready rows[] = {
      "depthwise blocks with squeeze-and-excitation and silu, as torchvision",
      {3, 224, 224, QN__PICTURE},
      EFFICIENTNET},
+    {"convnext-tiny",
+     "depthwise convolutions of 7x7 and layer normalisation, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     CONVNEXT},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
