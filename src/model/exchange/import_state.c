@@ -56,7 +56,7 @@ static int fits_product(const qn__layer *l, const qn__module *m) {
     if (l->kind == QN__LAYER_DENSE)
         return (w->dimensions == 2 || w->dimensions == 4) && w->count / w->rows == l->depth;
     /* And a dense layer of each pixel is a convolution of 1x1. */
-    if (w->dimensions == 2 && l->window.kernel[0] * l->window.kernel[1] == 1)
+    if (w->dimensions == 2 && !turned && l->window.kernel[0] * l->window.kernel[1] == 1)
         return w->columns == qn__layer_reads(l);
     return w->dimensions == 4 && w->columns == (turned ? l->to.channels : qn__layer_reads(l)) &&
            w->taps[0] == l->window.kernel[0] && w->taps[1] == l->window.kernel[1];
