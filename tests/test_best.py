@@ -166,7 +166,7 @@ def test_frozen_layers(data, quern, run_quern, tmp_path):
     layers = "dense 12 relu; batchnorm; residual { dense 12 relu dropout 0.5; dense 12 none } relu; dense 10 softmax"
     common = ["train", "--data", data, "--model", layers, "--batch", "64", "--epochs", "1"]
     run_quern(*common, "-o", start)
-    frozen = [*common, "--init-from", start, "--seed", "2", "--weight-decay", "0.1", "--clip", "0.5"]
+    frozen = [*common, "--init-from", start, "--seed", "2", "--weight-decay", "0.1", "--clip", "0.5", "--ema", "0.9"]
     done = run_quern(*frozen, "--freeze", "0,1..4", "-o", out)
     assert "layers 0 to 4 do not train" in done.stdout + done.stderr
     before, after = (arrays(path) for path in (start, out))
@@ -194,8 +194,24 @@ def test_frozen_layers_on_devices(kind, data, run_quern, tmp_path):
     start = tmp_path / "s"
     run_quern(*common, "-o", start)
     for arith, freeze in (("f32", "0..1"), ("f32", "0..4"), ("i14", "0..4")):
-        own = [*common, "--init-from", start, "--arith", arith, "--freeze", freeze]
+        own = [*common, "--init-from", start, "--arith", arith, "--freeze", freeze, "--lr-depth", "0.7", "--ema", "0.8"]
         run_quern(*own, "--devices", "cpu", "-o", tmp_path / "c")
         run_quern(*own, "--devices", ",".join(names), "-o", tmp_path / "d", env=environment)
         assert recipes.sha256(tmp_path / "c") == recipes.sha256(tmp_path / "d"), (arith, freeze)
     assert arrays(tmp_path / "d")["layer1.running_mean"] == arrays(start)["layer1.running_mean"]
+
+
+def test_averages_and_checkpoints(data, quern, run_quern, tmp_path):
+    """A checkpoint between two steps has weights and averages: the model is that of a run without a stop, also
+    where the best epoch is not the last. Without averages it is another model."""
+    whole, ended, parted, plain = (tmp_path / name for name in "wepl")
+    common = ["train", "--data", data, "--model", "dense 12 relu; batchnorm; dense 10 softmax", "--batch", "64",
+              "--valid", "0.3", "--keep", "best", "--seed", "2", "--lr", "0.5", "--optimizer", "adam", "--lr-depth", "0.5"]
+    said = run_quern(*common, "--epochs", "3", "-o", plain).stdout
+    averaged = [*common, "--ema", "0.97"]
+    shown = run_quern(*averaged, "--epochs", "3", "-o", whole).stdout
+    assert said != shown and recipes.sha256(plain) != recipes.sha256(whole)
+    saving = ["--checkpoint", tmp_path / "k", "--checkpoint-every", "3"]
+    run_quern(*averaged, "--epochs", "1", *saving, "-o", ended)
+    ranks.run(quern, 2, *averaged, "--epochs", "3", *saving, "--resume", "--threads", "1", "--quiet", "-o", parted)
+    assert recipes.sha256(parted) == recipes.sha256(whole)

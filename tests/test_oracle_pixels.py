@@ -71,7 +71,7 @@ JOBS = {
             "--lr": "0.5",
         },
     ),
-    # 24.62: parts that begin with a normalisation, a layer and a block; others end with a pool and a normalisation
+    # 24.62, 24.63: parts that begin with a normalisation, a layer and a block; others end with a pool and a normalisation
     "lr-depth": (
         "idx",
         {
@@ -84,7 +84,10 @@ JOBS = {
             "--weight-decay": "0.01",
             "--lr": "0.01",
             "--lr-depth": "0.7",
-            "--epochs": 1,
+            "--ema": "0.6",
+            "--valid": "0.3",
+            "--keep": "best",
+            "--epochs": 2,
         },
     ),
     "conv-integers": (

@@ -266,6 +266,10 @@ typedef struct qn_train_options {
      * values; `cutmix` copies a box of pixels. Losses of the training are those of the mixed
      * targets. Not both, and no weights of items or classes. 0: none */
     float mixup, cutmix;
+
+    /* One more of the recipe: not 0: what an average of each weight keeps of itself in a step, such
+     * as 0.999. Validation and the model have the averages in the place of the weights. 0 */
+    float ema;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

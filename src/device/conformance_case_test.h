@@ -211,6 +211,7 @@ static void draw_numbers(test_case *c) {
     p->beta1 = 0.9f;
     p->beta2 = 0.999f;
     p->epsilon = 1e-8f;
+    p->ema = c->seed % 4 == 1 ? 0.75f : 0.0f;
     p->weight_decay = below(c, 2) ? 0.0f : 0.01f;
     p->seed = draw(c);
     p->gradient_scale = one_of(c, units, sizeof units / sizeof *units);
@@ -287,7 +288,7 @@ static void draw_state(test_case *c) {
         for (uint64_t k = l->weights; k < qn__layer_end(l); ++k)
             c->state.parameters[k] = number(c, size);
     }
-    for (uint32_t s = 0; s < qn__optimizer_slots(p->optimizer); ++s) {
+    for (uint32_t s = 0; s < qn__program_slots(p); ++s) {
         c->state.slot[s] = numbers(c, p->parameters, 0.01f);
         /* Second moments are not negative. */
         for (uint64_t k = 0; s == 1 && k < p->parameters; ++k)

@@ -72,8 +72,9 @@ static float sum_batch(const test_case *c, qn__reference *r, const float *parame
 
 static void apply_update(const test_case *c, const qn__state *before, expected_step *e) {
     const qn__program *p = &c->program;
-    const uint32_t slots = qn__optimizer_slots(p->optimizer);
+    const uint32_t slots = qn__program_slots(p);
     const size_t size = p->parameters * sizeof(float);
+    const int average = qn__program_average(p);
     memcpy(e->after.parameters, before->parameters, size);
     for (uint32_t s = 0; s < slots; ++s)
         memcpy(e->after.slot[s], before->slot[s], size);
@@ -88,6 +89,8 @@ static void apply_update(const test_case *c, const qn__state *before, expected_s
                                i<p->layer[l].biases, e->sums[i], w, s0, slots> 1
                                    ? &e->after.slot[1][i]
                                    : NULL);
+            if (average >= 0)
+                qn__update_average(&own, *w, &e->after.slot[average][i]);
         }
     }
 }
@@ -103,10 +106,11 @@ static void expect_steps(test_case *c, qn__reference *r, expected *e) {
         s->sums = cut(c, n, sizeof *s->sums);
         memset(s->sums, 0, n * sizeof *s->sums);
         s->after.parameters = cut(c, n, sizeof(float));
-        for (uint32_t k = 0; k < qn__optimizer_slots(c->program.optimizer); ++k)
+        for (uint32_t k = 0; k < qn__program_slots(&c->program); ++k)
             s->after.slot[k] = cut(c, n, sizeof(float));
         qn__update_begin(&c->program, c->rate, batch->items, &powers, &s->update);
         s->update.step = e->steps + 1;
+        s->update.average = qn__average_share(c->program.ema, e->steps);
         sum_batch(c, r, before->parameters, batch, s);
         if (s->fails) {
             ++e->steps;

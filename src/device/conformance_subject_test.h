@@ -76,7 +76,7 @@ static void same_state(subject *s, const char *what, const qn__state *want) {
     const uint64_t n = s->c->program.parameters;
     assert_int_equal(s->device->save(s->worker, &s->state, &s->err), QN_OK);
     same_floats(s, what, s->state.parameters, want->parameters, n);
-    for (uint32_t k = 0; k < qn__optimizer_slots(s->c->program.optimizer); ++k) {
+    for (uint32_t k = 0; k < qn__program_slots(&s->c->program); ++k) {
         snprintf(name, sizeof name, "%s, slot %u", what, k);
         same_floats(s, name, s->state.slot[k], want->slot[k], n);
     }
@@ -392,7 +392,7 @@ static int open_subject(subject *s) {
     const qn__program *p = &s->c->program;
     s->sums = cut(s->c, p->parameters, sizeof *s->sums);
     s->state.parameters = cut(s->c, p->parameters, sizeof(float));
-    for (uint32_t k = 0; k < qn__optimizer_slots(p->optimizer); ++k)
+    for (uint32_t k = 0; k < qn__program_slots(p); ++k)
         s->state.slot[k] = cut(s->c, p->parameters, sizeof(float));
     if (!s->device->supports(p)) {
         report_skip(s);

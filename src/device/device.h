@@ -90,10 +90,10 @@ static inline uint32_t qn__apply_space(const qn__program *program) {
 }
 
 /* Parameters and optimiser state, program->parameters floats each; slot[i] for i <
- * qn__optimizer_slots. */
+ * qn__program_slots. */
 typedef struct qn__state {
     float *parameters;
-    float *slot[2];
+    float *slot[QN__SLOTS];
 } qn__state;
 
 /* The results of each item of a batch that is applied; any pointer may be NULL. */

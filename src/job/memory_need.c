@@ -41,7 +41,7 @@ static uint64_t sums_of(const subject *s) {
 /* The host's state, a model to write, the best epoch's parameters; and where several devices share
  * a step, each one's sums and the copy for a device that fails. */
 static uint64_t of_job(const subject *s) {
-    const uint64_t state = 1 + qn__optimizer_slots(s->program.optimizer);
+    const uint64_t state = 1 + qn__program_slots(&s->program);
     uint64_t bytes = (state + 1 + (uint64_t)s->best) * sizeof(float);
     if (s->full)
         bytes += qn__lbfgs_bytes() + 1;

@@ -167,7 +167,7 @@ qn__encoding qn__train_job_encoding(const qn__train_job *job) {
 }
 
 static qn_status first_state(qn__train_job *job, qn_error *err) {
-    const uint32_t slots = qn__optimizer_slots(job->recipe.optimizer);
+    const uint32_t slots = qn__program_slots(&job->program);
     job->state.parameters = qn__alloc(job->program.parameters, sizeof(float), err);
     if (!job->state.parameters)
         return QN_MEMORY;
@@ -176,6 +176,7 @@ static qn_status first_state(qn__train_job *job, qn_error *err) {
             return QN_MEMORY;
     qn__initial_parameters(job->layer, job->program.layers, qn__recipe_init(&job->recipe),
                            job->recipe.seed, job->state.parameters);
+    qn__train_job_averages(job);
     job->powers = (qn__adam_powers){1.0f, 1.0f};
     const uint64_t batch = job->recipe.batch ? job->recipe.batch : job->feed.items;
     job->steps_per_epoch = (job->feed.items + batch - 1) / batch;
@@ -238,8 +239,8 @@ void qn__train_job_destroy(qn__train_job *job) {
     qn__read_ahead_destroy(job->ahead);
     qn__full_batch_destroy(job);
     qn__free(job->state.parameters);
-    qn__free(job->state.slot[0]);
-    qn__free(job->state.slot[1]);
+    for (int i = 0; i < QN__SLOTS; ++i)
+        qn__free(job->state.slot[i]);
     qn__free(job->mean);
     qn__free(job->deviation);
     qn__free(job->shift);
@@ -369,6 +370,7 @@ qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
     job->learning_rate = qn__learning_rate_in(&job->stages, job->step, job->steps_per_epoch);
     qn__update_begin(&job->program, job->learning_rate, batch.items, &job->powers, &update);
     update.step = job->step + 1;
+    update.average = qn__average_share(job->program.ema, job->step);
     status =
         qn__team_step(job->team, &batch, last_of_epoch ? NULL : &next, &update, &job->running, err);
     if (status == QN_OK && last_of_epoch)
@@ -376,6 +378,43 @@ qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
     if (status == QN_OK)
         ++job->step;
     return name_step(job, status, err);
+}
+
+/* The averages that stand for the parameters outside the steps; NULL: none do. */
+static float **averages_of(qn__train_job *job) {
+    const int slot = qn__program_average(&job->program);
+    return slot >= 0 && !job->settled ? &job->state.slot[slot] : NULL;
+}
+
+void qn__train_job_averages(qn__train_job *job) {
+    float **const averages = averages_of(job);
+    if (averages)
+        memcpy(*averages, job->state.parameters,
+               (size_t)job->program.parameters * sizeof **averages);
+}
+
+const float *qn__train_job_shown(const qn__train_job *job) {
+    const int slot = qn__program_average(&job->program);
+    return slot >= 0 && !job->settled ? job->state.slot[slot] : job->state.parameters;
+}
+
+/* The workers get the averages as their parameters, or the parameters again. */
+static qn_status exchange(qn__train_job *job, qn_error *err) {
+    float **const averages = averages_of(job), *const parameters = job->state.parameters;
+    job->state.parameters = *averages;
+    *averages = parameters;
+    return qn__train_job_push(job, err);
+}
+
+qn_status qn__train_job_show(qn__train_job *job, qn_error *err) {
+    if (!averages_of(job))
+        return QN_OK;
+    const qn_status status = qn__train_job_pull(job, err);
+    return status == QN_OK ? exchange(job, err) : status;
+}
+
+qn_status qn__train_job_hide(qn__train_job *job, qn_error *err) {
+    return averages_of(job) ? exchange(job, err) : QN_OK;
 }
 
 /* Sets of the caller have no weights: they do not belong to the recipe. */
@@ -478,7 +517,7 @@ qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err)
     const qn_status status = qn__train_job_pull(job, err);
     if (status != QN_OK)
         return status;
-    const qn__fitted fitted = {.parameter = job->state.parameters,
+    const qn__fitted fitted = {.parameter = qn__train_job_shown(job),
                                .mean = job->mean,
                                .deviation = job->deviation,
                                .fill = job->items.fill,

@@ -47,6 +47,7 @@ typedef struct qn__train_job {
     float target_mean, target_deviation; /* of real labels */
     int32_t *targets;    /* real labels: those of the training items, scaled (exactness.md 5.3) */
     qn__state state;     /* in canonical order; as of `kept` */
+    int settled;         /* 1: `parameters` are those of the model, averages or not */
     qn__train_mark kept; /* of the last qn__train_job_push or _pull */
     qn__team *team;
     uint64_t steps_per_epoch, steps; /* of the whole run */
@@ -76,6 +77,14 @@ void qn__train_job_fill(qn__train_job *job, const qn_compute *compute);
 /* Sends the host's state to the workers, after it was filled from a checkpoint with `step`,
  * `running` and `powers`. */
 qn_status qn__train_job_push(qn__train_job *job, qn_error *err);
+/* The averages of 24.63 begin as the parameters of the host's state. */
+void qn__train_job_averages(qn__train_job *job);
+/* The parameters of the model, in the host's state: the averages where there are any. */
+const float *qn__train_job_shown(const qn__train_job *job);
+/* Between these two calls, the workers have the parameters of the model. `hide` follows each
+ * `show` that succeeded. */
+qn_status qn__train_job_show(qn__train_job *job, qn_error *err);
+qn_status qn__train_job_hide(qn__train_job *job, qn_error *err);
 /* Fetches the workers' state. If it fails, the state is unchanged. */
 qn_status qn__train_job_pull(qn__train_job *job, qn_error *err);
 

@@ -91,6 +91,9 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     biases. With adamw the kernel computes RN(lr * decay) from the step's rate. factor is that of
  *     24.62.
  *
+ * AVERAGE: step M, parameters M, averages M, begin U, count U
+ *     24.63 for parameters begin .. begin+count-1.
+ *
  * Layers with pixels (docs/exactness.md 16) have one row for each pixel of each item: grain, pixel,
  * item of the grain. Arrays are [rows][ld(channels)]. `index` is a place in an array of qn_taps
  * (kernels/step.h). Rows first .. first+count-1 are processed, a chunk; buffers of a chunk begin
@@ -306,13 +309,14 @@ typedef struct qn__kernel_shape {
                                          Directions of the grid: 0 columns, 1 rows, 2 k-blocks. */
     /* Of a kernel without tiles: pieces of work that one group does. The grid has work / share
      * groups, rounded up, in direction 0; with 0 always one group. The pieces are items (FETCH,
-     * LOSS), numbers with their padding (GATE), outputs (BIAS), parameters (UPDATE: `count`),
-     * vectors of four columns in 16 rows (UNFOLD), 16 columns of a row (TRANSPOSE_WEIGHTS,
-     * PIXELS_*, POOL_*, ADD_FORWARD, MULTIPLY_*, CONCAT_*, GROUPED_*, and of NORM_* and ITEM_NORM_*
-     * all but the next), groups of channels of an item (ITEM_NORM_MOMENTS), channels
-     * (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT, LAYERSCALE_GRADIENT), words (QUANTIZE_ROWS,
-     * QUANTIZE_TRANSPOSED), items (PIXELS_ABSMAX), weights and biases with their padding (SUMS_*:
-     * (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing. */
+     * LOSS), numbers with their padding (GATE), outputs (BIAS), parameters (UPDATE, AVERAGE:
+     * `count`), vectors of four columns in 16 rows (UNFOLD), 16 columns of a row
+     * (TRANSPOSE_WEIGHTS, PIXELS_*, POOL_*, ADD_FORWARD, MULTIPLY_*, CONCAT_*, GROUPED_*, and of
+     * NORM_* and ITEM_NORM_* all but the next), groups of channels of an item (ITEM_NORM_MOMENTS),
+     * channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT, LAYERSCALE_GRADIENT), words
+     * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), items (PIXELS_ABSMAX), weights and biases with their
+     * padding (SUMS_*: (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do
+     * nothing. */
     uint32_t share;
     int opencl_only;   /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it

@@ -25,6 +25,8 @@ typedef struct qn_step {
     float gradient;
     float adam_a, adam_r;
     float running; /* of qn__update too */
+    float average;
+    qn_u32 unused; /* the size is a multiple of 8 */
 } qn_step;
 
 /* Kernels add to these, the host reads and clears them. A sum of losses may exceed 64 bits, so it

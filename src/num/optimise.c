@@ -71,3 +71,12 @@ void qn__update_running(const qn__update *u, float rate, int64_t sum, float *ave
     const float mean = qn__from_units(sum) * u->running;
     *average = fmaf(rate, mean - *average, *average);
 }
+
+void qn__update_average(const qn__update *u, float parameter, float *average) {
+    *average = fmaf(u->average, parameter - *average, *average);
+}
+
+float qn__average_share(float ema, uint64_t steps) {
+    const float early = (1.0f + (float)steps) / (10.0f + (float)steps);
+    return 1.0f - (early < ema ? early : ema);
+}

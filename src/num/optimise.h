@@ -13,6 +13,12 @@ void qn__update_one(const qn__program *program, const qn__update *update, int is
 /* Updates one running average (17.8) by the sum of what the grains contributed to it. */
 void qn__update_running(const qn__update *update, float rate, int64_t sum, float *average);
 
+/* Moves the average of a parameter towards it (24.63). */
+void qn__update_average(const qn__update *update, float parameter, float *average);
+
+/* The share of a parameter in its average, after so many steps. */
+float qn__average_share(float ema, uint64_t steps);
+
 /* The powers P1, P2 that Adam keeps from step to step (9.5). */
 typedef struct qn__adam_powers {
     float p1, p2;

@@ -35,7 +35,7 @@ static void test_updates(void **state) {
                                      .beta2 = of(v->beta2),
                                      .epsilon = of(v->epsilon),
                                      .weight_decay = of(v->decay)};
-        const qn__update update = {of(v->rate), of(v->gradient), of(v->a), of(v->r), 1, 0};
+        const qn__update update = {of(v->rate), of(v->gradient), of(v->a), of(v->r), 1, 0, 0};
         float w = of(v->before[0]), s0 = of(v->before[1]), s1 = of(v->before[2]);
         const uint32_t slots = qn__optimizer_slots(v->optimizer);
         qn__update_one(&program, &update, v->is_weight, v->sum, &w, slots > 0 ? &s0 : NULL,

@@ -244,7 +244,8 @@ static inline qn__layer qn__layer_flat(uint32_t in, uint32_t out, qn__activation
     float delta;     /* of huber, greater than 0; otherwise without meaning */                     \
     float smoothing; /* of cross-entropy, 0 to below 1: label smoothing; docs/exactness.md 17.3 */ \
     float clip;      /* the largest norm of the gradient, 0: any; docs/exactness.md 17.4 */        \
-    float momentum, beta1, beta2, epsilon, weight_decay;
+    float momentum, beta1, beta2, epsilon, weight_decay;                                           \
+    float ema; /* what an average of a parameter keeps of itself, 0: there are none (24.63) */
 
 typedef struct qn__numbers {
     QN__NUMBERS
@@ -357,6 +358,7 @@ typedef struct qn__update {
     float adam_a, adam_r; /* A and R of 9.5 */
     uint64_t step;        /* of the run, from 1; only for messages */
     float running;        /* the factor of a running average's sum (17.8) */
+    float average;        /* the share of a parameter in its average (24.63) */
 } qn__update;
 
 /* The update of a layer's parameters: a layer may have a rate of its own (24.62). */
@@ -369,5 +371,18 @@ static inline qn__update qn__update_of(const qn__update *update, const qn__layer
 
 /* State arrays that an optimiser keeps for each parameter: 0, 1 or 2. */
 uint32_t qn__optimizer_slots(qn__optimizer optimizer);
+
+/* The most state arrays of a program: those of an optimiser, then the averages (24.63). */
+enum { QN__SLOTS = 3 };
+
+/* State arrays of a program. */
+static inline uint32_t qn__program_slots(const qn__program *program) {
+    return qn__optimizer_slots(program->optimizer) + (program->ema != 0.0f);
+}
+
+/* The one of the averages, which is the last; -1: there are none. */
+static inline int qn__program_average(const qn__program *program) {
+    return program->ema != 0.0f ? (int)qn__optimizer_slots(program->optimizer) : -1;
+}
 
 #endif

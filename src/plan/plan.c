@@ -72,7 +72,7 @@ static void take_job(const qn__recipe *recipe, const qn_plan_options *o, qn_plan
     p->job.grain = recipe->grain;
     p->job.units = (uint32_t)(((uint64_t)batch + recipe->grain - 1) / recipe->grain);
     p->job.steps = (double)recipe->epochs * (double)o->items / batch;
-    p->job.slots = qn__optimizer_slots(recipe->optimizer);
+    p->job.slots = qn__optimizer_slots(recipe->optimizer) + (recipe->ema != 0.0f);
     p->subject =
         (qn__plan_subject){.model = p->model.data,
                            .optimizer = qn__table_name(&qn__optimizers, (int)recipe->optimizer),

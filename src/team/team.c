@@ -275,8 +275,8 @@ void qn__team_destroy(qn__team *t) {
     if (t->sharing.queues > 2)
         qn__queue_end(&t->sharing.host);
     qn__free(t->history.spare.state.parameters);
-    qn__free(t->history.spare.state.slot[0]);
-    qn__free(t->history.spare.state.slot[1]);
+    for (int i = 0; i < QN__SLOTS; ++i)
+        qn__free(t->history.spare.state.slot[i]);
     qn__portion_give(&t->portion);
     qn__free(t->reduction.range);
     qn__free(t->history.log);

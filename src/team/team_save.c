@@ -11,7 +11,7 @@
 static void copy_state(const qn__team *t, const qn__state *from, qn__state *to) {
     const size_t bytes = t->program->parameters * sizeof(float);
     memcpy(to->parameters, from->parameters, bytes);
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < QN__SLOTS; ++i)
         if (from->slot[i] && to->slot[i])
             memcpy(to->slot[i], from->slot[i], bytes);
 }

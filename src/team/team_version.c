@@ -62,8 +62,7 @@ qn_status qn__team_wait(qn__team *t, uint64_t but, qn_error *err) {
 
 static int slots_of(const qn__team *t) {
     int slots = 0;
-    while (slots < (int)qn__optimizer_slots(t->program->optimizer) &&
-           t->history.host.state.slot[slots])
+    while (slots < (int)qn__program_slots(t->program) && t->history.host.state.slot[slots])
         ++slots;
     return slots;
 }

@@ -27,10 +27,10 @@ typedef struct qn__snapshot {
     qn__tally running;       /* of the current epoch */
     qn__adam_powers powers;
     uint64_t parameters;
-    uint32_t slots;   /* qn__optimizer_slots */
-    float *parameter; /* parameters floats, in the flat order of num/program.h */
-    float *slot[2];   /* the same for each slot */
-    uint32_t pairs;   /* of the optimiser lbfgs: 0 to QN__LBFGS_PAIRS; read from the file */
+    uint32_t slots;         /* qn__program_slots */
+    float *parameter;       /* parameters floats, in the flat order of num/program.h */
+    float *slot[QN__SLOTS]; /* the same for each slot */
+    uint32_t pairs;         /* of the optimiser lbfgs: 0 to QN__LBFGS_PAIRS; read from the file */
     float *history; /* space for 2 * QN__LBFGS_PAIRS * parameters floats; NULL: another optimiser */
     int judges;     /* 1: the best epoch counts; `best` are its parameters, or NULL */
     uint32_t best_epoch;

@@ -15,7 +15,8 @@
 #define REMEDY                                                                                     \
     "the file is damaged: remove it, or start again in another folder (`train.checkpoint_dir`)"
 
-static const char *const tensor_name[] = {"parameters", "slot0", "slot1"}, best_name[] = "best";
+static const char *const tensor_name[] = {"parameters", "slot0", "slot1", "slot2"},
+                         best_name[] = "best";
 
 /* Of lbfgs, pair by pair: the step, and the difference of the gradients. */
 static const char *const history_name[2 * QN__LBFGS_PAIRS] = {
@@ -23,7 +24,7 @@ static const char *const history_name[2 * QN__LBFGS_PAIRS] = {
     "change3", "step4",   "change4", "step5",   "change5", "step6",   "change6",
     "step7",   "change7", "step8",   "change8", "step9",   "change9"};
 
-enum { MOST = 4 + 2 * QN__LBFGS_PAIRS };
+enum { MOST = 2 + QN__SLOTS + 2 * QN__LBFGS_PAIRS };
 
 /* The metadata as text, in the order of the file. */
 typedef struct state_text {
@@ -211,7 +212,7 @@ static int find_arrays(const qn__tensors *file, arrays *out) {
     const int best = qn__tensors_find(file, best_name) != NULL;
     size_t plain = 1;
     out->in_file = 1;
-    while (plain < 3 && qn__tensors_find(file, tensor_name[plain]))
+    while (plain < 1 + QN__SLOTS && qn__tensors_find(file, tensor_name[plain]))
         ++plain;
     if (count < plain + (size_t)best || count > plain + 2 * QN__LBFGS_PAIRS + (size_t)best)
         return 0;

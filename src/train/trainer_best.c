@@ -50,7 +50,7 @@ qn_status qn__train_best_judge(qn_train *t, int64_t loss, qn_error *err) {
         if (status != QN_OK)
             return status;
         if (t->best.parameter)
-            memcpy(t->best.parameter, t->job.state.parameters,
+            memcpy(t->best.parameter, qn__train_job_shown(&t->job),
                    t->job.program.parameters * sizeof(float));
         t->best.epoch = epochs_done(t);
         t->best.loss = loss;
@@ -67,6 +67,7 @@ void qn__train_best_swap(qn_train *t) {
     t->job.state.parameters = t->best.parameter;
     t->best.parameter = last;
     t->best.in_place = !t->best.in_place;
+    t->job.settled = t->best.in_place;
 }
 
 qn_status qn__train_best_use(qn_train *t, qn_error *err) {

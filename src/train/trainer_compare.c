@@ -15,11 +15,11 @@ static uint64_t digest_of(const qn_train *t) {
     const qn__state *state = &t->job.state;
     const uint64_t bytes = t->job.program.parameters * sizeof(float);
     const qn__lbfgs *lbfgs = t->job.full.lbfgs;
-    uint64_t all[4] = {qn__siphash_lanes(&key, state->parameters, bytes)};
-    for (uint32_t i = 0; i < 2 && state->slot[i]; ++i)
+    uint64_t all[2 + QN__SLOTS] = {qn__siphash_lanes(&key, state->parameters, bytes)};
+    for (uint32_t i = 0; i < QN__SLOTS && state->slot[i]; ++i)
         all[1 + i] = qn__siphash_lanes(&key, state->slot[i], bytes);
     if (lbfgs && lbfgs->pairs > 0)
-        all[3] = qn__siphash_lanes(&key, lbfgs->history, 2 * lbfgs->pairs * bytes);
+        all[1 + QN__SLOTS] = qn__siphash_lanes(&key, lbfgs->history, 2 * lbfgs->pairs * bytes);
     return qn__siphash(&key, all, sizeof all);
 }
 

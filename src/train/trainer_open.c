@@ -257,13 +257,14 @@ typedef struct position {
     uint64_t pairs; /* of lbfgs */
 } position;
 
-enum { ARRAYS = 4 + 2 * QN__LBFGS_PAIRS };
+enum { ARRAYS = 2 + QN__SLOTS + 2 * QN__LBFGS_PAIRS };
 
 /* What the run's state consists of, one after the other; NULL after the last one. */
 static void list_arrays(const qn_train *t, float *array[ARRAYS + 1]) {
     const qn__state *state = &t->job.state;
     const qn__lbfgs *lbfgs = t->job.full.lbfgs;
-    float *const all[] = {state->parameters, state->slot[0], state->slot[1], t->best.parameter};
+    float *const all[] = {state->parameters, state->slot[0], state->slot[1], state->slot[2],
+                          t->best.parameter};
     int count = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         if (all[i])
@@ -533,6 +534,7 @@ static qn_status start_from(qn_train *t, const qn_model *model, qn_error *err) {
                              ? program->layer[program->layers - 1].weights * sizeof(float)
                              : state_bytes(t);
     memcpy(t->job.state.parameters, qn__model_parameters(model), bytes);
+    qn__train_job_averages(&t->job);
     note_new_last(t);
     note_frozen(t);
     return qn__train_job_push(&t->job, err);

@@ -30,7 +30,7 @@ static uint32_t layer_of(const qn__program *program, uint64_t parameter) {
 
 /* docs/exactness.md 8.7: non-finite numbers never reach a file. */
 static qn_status check_finite(const qn_train *t, qn_error *err) {
-    const float *parameter = t->job.state.parameters;
+    const float *parameter = qn__train_job_shown(&t->job);
     for (uint64_t i = 0; i < t->job.program.parameters; ++i) {
         if (isfinite(parameter[i]))
             continue;
@@ -100,9 +100,9 @@ qn_status qn__train_take_folder(qn_train *t, double seconds, qn_error *err) {
 
 /* The seconds that a checkpoint takes, by the last ones, or a high estimate from its size. */
 static double checkpoint_cost(const qn_train *t) {
-    const double bytes = (double)t->job.program.parameters * sizeof(float) *
-                         (1 + qn__optimizer_slots(t->job.program.optimizer) +
-                          (t->job.full.lbfgs ? 2 * QN__LBFGS_PAIRS : 0));
+    const double bytes =
+        (double)t->job.program.parameters * sizeof(float) *
+        (1 + qn__program_slots(&t->job.program) + (t->job.full.lbfgs ? 2 * QN__LBFGS_PAIRS : 0));
     return t->saved.cost > 0 ? t->saved.cost : 0.02 + bytes / SLOW_DISK;
 }
 

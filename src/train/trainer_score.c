@@ -40,11 +40,18 @@ qn_status qn__train_score(qn_train *t, qn_error *err) {
     qn__score_running(&t->scores.train, &t->job);
     if (t->scores.step == t->job.step)
         return QN_OK;
-    qn_status status = evaluate(t, t->sets.valid, NULL, &t->scores.valid, err);
+    const int shows = t->sets.valid || t->sets.test;
+    qn_status status = shows ? qn__train_job_show(&t->job, err) : QN_OK;
+    if (status != QN_OK)
+        return status;
+    status = evaluate(t, t->sets.valid, NULL, &t->scores.valid, err);
     if (t->scores.confusion)
         memset(t->scores.confusion, 0, outputs * outputs * sizeof *t->scores.confusion);
     if (status == QN_OK)
         status = evaluate(t, t->sets.test, t->scores.confusion, &t->scores.test, err);
+    const qn_status hidden =
+        shows ? qn__train_job_hide(&t->job, status == QN_OK ? err : NULL) : QN_OK;
+    status = status == QN_OK ? hidden : status;
     if (status == QN_OK)
         t->scores.step = t->job.step;
     return status;

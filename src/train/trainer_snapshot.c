@@ -10,13 +10,13 @@ qn__snapshot qn__train_snapshot(qn_train *t) {
                           .running = job->running,
                           .powers = job->powers,
                           .parameters = job->program.parameters,
-                          .slots = qn__optimizer_slots(job->program.optimizer),
+                          .slots = qn__program_slots(&job->program),
                           .parameter = swapped ? t->best.parameter : job->state.parameters,
                           .judges = judges,
                           .best_epoch = t->best.epoch,
                           .best_loss = t->best.loss,
                           .best = swapped ? job->state.parameters : t->best.parameter,
-                          .slot = {job->state.slot[0], job->state.slot[1]},
+                          .slot = {job->state.slot[0], job->state.slot[1], job->state.slot[2]},
                           .pairs = job->full.lbfgs ? job->full.lbfgs->pairs : 0,
                           .history = job->full.lbfgs ? job->full.lbfgs->history : NULL};
 }

@@ -62,6 +62,7 @@ static void update(void *const *a) {
     qn_update(M(0), M(1), M(2), M(3), M(4), U(5), U(6), u(7), f(8), f(9), f(10), f(11), f(12),
               f(13), f(14), f(15));
 }
+static void average(void *const *a) { qn_average(M(0), M(1), M(2), U(3), U(4)); }
 static void gate(void *const *a) {
     qn_gate(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9), u(10), f(11), U(12));
 }
@@ -237,6 +238,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_gradient_small", "MMMMMUuuufuu", gradient_small},
     {"qn_bias", "MMMMUuufu", bias},
     {"qn_update", "MMMMMUUuffffffff", update},
+    {"qn_average", "MMMUU", average},
     {"qn_tally", "MMMMMMu", tally},
     {"qn_sums_out", "MMUuuUu", sums_out},
     {"qn_sums_in", "MMUuuUu", sums_in},

@@ -24,7 +24,7 @@ struct qn__worker {
     qn__fake_behaviour behaviour;
     int failed;
     uint64_t grains, updates, collects, steps, flushes, applies, loads, saves, calls;
-    float *parameters, *slot[2]; /* canonical, program->parameters each */
+    float *parameters, *slot[QN__SLOTS]; /* canonical, program->parameters each */
     int64_t *sums;
     qn__tally tally;
     qn__tally owed; /* tally of late steps, not yet reported */
@@ -76,8 +76,8 @@ static void close_worker(qn__worker *w) {
         return;
     qn__reference_destroy(w->reference);
     qn__free(w->parameters);
-    qn__free(w->slot[0]);
-    qn__free(w->slot[1]);
+    for (int i = 0; i < QN__SLOTS; ++i)
+        qn__free(w->slot[i]);
     qn__free(w->sums);
     qn__free(w);
 }
@@ -107,7 +107,7 @@ static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn
         return QN_MEMORY;
     w->program = program;
     w->index = index;
-    w->slots = program ? qn__optimizer_slots(program->optimizer) : 0;
+    w->slots = program ? qn__program_slots(program) : 0;
     w->behaviour = plan.device[index];
     const qn_status status = program ? allocate(w, err) : QN_OK;
     if (status != QN_OK) {
@@ -277,6 +277,7 @@ static void update_range(qn__worker *w, const qn__update *update, int is_weight,
 
 static qn_status make_update(qn__worker *w, const qn__update *numbers, const int64_t *sums,
                              qn_error *err) {
+    const int average = qn__program_average(w->program);
     if (fails(w, &w->updates, w->behaviour.fail_update))
         return fail(w, err);
     for (uint32_t l = 0; l < w->program->layers && !w->behaviour.idle; ++l) {
@@ -287,6 +288,8 @@ static qn_status make_update(qn__worker *w, const qn__update *numbers, const int
         update_range(w, &own, 0, layer->biases, running - layer->biases, sums);
         for (uint64_t i = running; i < running + layer->running; ++i)
             qn__update_running(numbers, layer->running_rate, sums[i], &w->parameters[i]);
+        for (uint64_t i = layer->weights; i < qn__layer_end(layer) && average >= 0; ++i)
+            qn__update_average(numbers, w->parameters[i], &w->slot[average][i]);
     }
     return QN_OK;
 }

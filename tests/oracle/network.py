@@ -93,7 +93,7 @@ class Layer:
 
     def multiplies_integers(self, product):
         """17.12: a convolution in integer arithmetic, without groups."""
-        return self.window.multiplies and self.window.groups == 1 and product.bits > 0
+        return not self.normalises and self.window.multiplies and self.window.groups == 1 and product.bits > 0
 
     def forward(self, a, product, grain):
         """z (items, out) from a (items, in); `grain` is None outside training."""

@@ -25,7 +25,7 @@ import stages
 import validation
 import weights as weighing
 import wide
-from binary32 import ONE, ZERO, from_text
+from binary32 import ONE, ZERO, fma, from_text, integer
 from model_file import NAMES, from_file, model_bytes, tensors_in, tensors_of
 from optimise import Optimiser, Schedule, Settings
 from order import permutation
@@ -90,6 +90,7 @@ def arguments():
     p.add_argument("--freeze", default="")
     p.add_argument("--new-last", action="store_true")
     p.add_argument("--lr-depth", type=number, default=ZERO)
+    p.add_argument("--ema", type=number, default=ZERO)
     p.add_argument("--init-scale", choices=("fit", "keep"), default="fit")
     p.add_argument("--weight")
     p.add_argument("--class-weight", default="")
@@ -173,6 +174,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "lr_depth": args.lr_depth,
         "mixup": args.mixup,
         "cutmix": args.cutmix,
+        "ema": args.ema,
         "smoothing": args.smoothing,
         "clip": args.clip,
         "nesterov": int(args.nesterov),
@@ -230,6 +232,7 @@ def train(args, layers, settings, fetch, labels, shares, held):
     factors = [f for layer, f in zip(layers, depth_factors(layers, args.lr_depth)) for _ in layer.arrays]
     still = sum(len(layer.arrays) for layer in weighted(layers[:frozen]))
     mixes = mix.Mix(args) if args.mixup or args.cutmix else None
+    averages = parameters_of(layers)
     for epoch in range(args.epochs):
         order = permutation(args.seed, n, ORDER, epoch)
         loss, right, mixed = 0, 0, None
@@ -254,16 +257,19 @@ def train(args, layers, settings, fetch, labels, shares, held):
             lr = schedule.lr(epoch * steps + s, epoch)
             old = parameters_of(layers)
             new = optimiser.step(old, flat, rules, len(items), args.unit, lr, factors)
-            set_parameters(layers, old[:still] + new[still:])
+            new = old[:still] + new[still:]
+            set_parameters(layers, new)
+            averages = averaged(averages, new, args.ema, epoch * steps + s, still)
         print(f"epoch {epoch + 1} loss {loss / 2**32 / n:.9g} accuracy {right / n:.6f}")
         if held and (args.keep == "best" or args.patience):
+            set_parameters(layers, averages)
             value = held_loss(args, layers, product, held, n)
             if best is None or value < best[0]:
-                best = value, epoch + 1, parameters_of(layers)
+                best = value, epoch + 1, averages
+            set_parameters(layers, new)
             if args.patience and epoch + 1 >= best[1] + args.patience:
                 break
-    if args.keep == "best":
-        set_parameters(layers, best[2])
+    set_parameters(layers, best[2] if args.keep == "best" else averages)
 
 
 def minimise(args, layers, fetch, labels, shares, held, product):
@@ -317,6 +323,16 @@ def minimise(args, layers, fetch, labels, shares, held, product):
             if args.patience and step + 1 >= best[1] + args.patience:
                 break
     place(best[2] if args.keep == "best" else state.point)
+
+
+def averaged(averages, parameters, ema, t, still):
+    """24.63: the averages after a step, `t` steps before it; the first `still` arrays do not train."""
+    if ema == 0:
+        return parameters
+    done = integer(t)
+    d = (ONE + done) / (integer(10) + done)
+    q = ONE - min(d, ema)
+    return averages[:still] + [fma(q, w - a, a) for a, w in zip(averages[still:], parameters[still:])]
 
 
 def depth_factors(layers, depth):

@@ -78,7 +78,7 @@ static const char *try_scaling(const qn__cpu_kernels *k, trial *t) {
 static const char *try_update(const qn__cpu_kernels *k, trial *t) {
     const qn__program program = {
         .optimizer = QN__OPT_ADAM, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-30f};
-    const qn__update update = {0.01f, 0x1p-92f, 0.1f, 900.0f, 1, 0};
+    const qn__update update = {0.01f, 0x1p-92f, 0.1f, 900.0f, 1, 0, 0};
     float before[3][FEW];
     for (uint32_t i = 0; i < FEW; ++i) {
         t->sums[i] = (int64_t)(qn__float_bits(draw(t, -1, 1)) % 0x1fffffffu) << i % 34;

@@ -324,6 +324,7 @@ qn_status qn__gpu_send_step(qn__worker *w, const qn__batch *batch, const qn__gpu
         step.adam_a = update->adam_a;
         step.adam_r = update->adam_r;
         step.running = update->running;
+        step.average = update->average;
     }
     qn_status status = w->driver->write(w->gpu, &w->step, 0, &step, sizeof step, err);
     if (status == QN_OK && w->reports.stale && w->launches.flights == 0) {

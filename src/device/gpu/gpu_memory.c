@@ -84,7 +84,7 @@ typedef struct piece {
 } piece;
 
 enum {
-    FIXED_PIECES = 19 + QN__GPU_ERRORS,
+    FIXED_PIECES = 20 + QN__GPU_ERRORS,
     PIXELS_PIECES = 5,
     INTGEMM_PIECES = 7,
     LAYER_PIECES = 6
@@ -128,6 +128,7 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->model.sums, w->model.padded * sizeof(int64_t)},
         {&w->model.slot[0], w->slots > 0 ? parameters : 0},
         {&w->model.slot[1], w->slots > 1 ? parameters : 0},
+        {&w->model.slot[2], w->slots > 2 ? parameters : 0},
         {&w->batch.unit, 256 * sizeof(float)},
         {&w->batch.mean, standard ? inputs * sizeof(float) : 0},
         {&w->batch.inverse, standard ? inputs * sizeof(float) : 0},

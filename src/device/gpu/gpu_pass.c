@@ -72,6 +72,19 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
         launch_update_of(pass, l->biases, biases, 0.0f, factor);
 }
 
+/* All parameters that train: padding stays 0. */
+static void launch_average(qn__gpu_pass *pass) {
+    const qn__worker *w = pass->worker;
+    const int average = qn__program_average(w->program);
+    const uint64_t begin = w->layer[w->program->frozen].weights, count = w->model.padded - begin;
+    qn__gpu_call c = {0};
+    if (average < 0)
+        return;
+    QN__PUSH_MEMORY(&c, &w->step, &w->model.parameters, &w->model.slot[average]);
+    QN__PUSH_WIDE(&c, begin, count);
+    qn__gpu_launch_over(pass, QN__K_AVERAGE, count, &c);
+}
+
 void qn__gpu_launch_update(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     int alike = w->program->weight_decay == 0.0f && !w->program->frozen;
@@ -84,6 +97,7 @@ void qn__gpu_launch_update(qn__gpu_pass *pass) {
     else
         for (uint32_t i = w->program->frozen; i < w->program->layers; ++i)
             launch_update_layer(pass, i);
+    launch_average(pass);
     qn__gpu_launch_weights(pass);
 }
 
@@ -102,6 +116,8 @@ void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
     }
     if (update && !fused)
         qn__gpu_launch_update(pass);
+    else if (update)
+        launch_average(pass);
 }
 
 void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags) {

@@ -1,7 +1,7 @@
 /* Steps of training.
  *
  * A step of a single worker with L layers has 4L + 3 launches: FETCH, L FORWARD, LOSS, TALLY, L
- * GRADIENT, L BIAS, L - 1 ERRORS, UPDATE (with weight decay UPDATE takes 2L). It copies 88 bytes to
+ * GRADIENT, L BIAS, L - 1 ERRORS, UPDATE (with weight decay UPDATE takes 2L). It copies 96 bytes to
  * the device and 48 back, for every size of batch and model. On CPU devices LEARN replaces
  * GRADIENT, BIAS and UPDATE. Integer products add 6L launches and two clears: QUANTIZE_ITEMS before
  * each FORWARD and each GRADIENT, two QUANTIZE_GRAINS before the latter, ABSMAX and

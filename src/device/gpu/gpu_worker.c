@@ -89,7 +89,7 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
         return refuse_recompute(err);
     }
     w->program = program;
-    w->slots = qn__optimizer_slots(program->optimizer);
+    w->slots = qn__program_slots(program);
     w->bits = (uint32_t)qn__arith_bits(program->arith);
     /* A picture may take a megabyte in each layer: apply takes a batch of them at a time. */
     const uint32_t part = qn__program_part(program);

@@ -78,7 +78,7 @@ typedef struct qn__gpu_kernel qn__gpu_kernel; /* gpu_kernel.c */
 /* Parameters and what belongs to each of them. */
 typedef struct qn__gpu_model {
     uint64_t padded; /* floats of all parameters in the device's layout */
-    qn__gpu_memory parameters, slot[2];
+    qn__gpu_memory parameters, slot[QN__SLOTS];
     qn__gpu_memory sums;      /* of gradients: int64 */
     int sums_count;           /* 0: `sums` is undefined and counts as zeros */
     qn__gpu_memory canonical; /* sums in canonical order; allocated when a step is first shared */

@@ -60,6 +60,7 @@
     ROW(BIAS_VECTOR, bias_vector, "MMMMUuufu", 1, 0, 0, 64, QN_WITH_ALL)                           \
     ROW(UPDATE, update, "MMMMMUUuffffffff", 256, 0, 0, 256, QN_WITH_ALL)                           \
     ROW(UPDATE_VECTOR, update_vector, "MMMMMUUuffffffff", 1, 0, 0, 4096, QN_WITH_ALL)              \
+    ROW(AVERAGE, average, "MMMUU", 256, 0, 0, 256, QN_WITH_ALL)                                    \
     ROW(UNFOLD, unfold, QN__UNFOLD_TAKES, 128, 0, 0, 128, QN__WITH_PIXELS)                         \
     ROW(TRANSPOSE_WEIGHTS, transpose_weights, "MMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)             \
     ROW(PIXELS_FORWARD, pixels_forward, QN__PIXELS_FORWARD_TAKES, 128, 0, 0, 8, QN__WITH_PIXELS)   \

@@ -15,3 +15,14 @@ qn_update(QN_GLOBAL const qn_step *step, QN_GLOBAL float *QN_RESTRICT parameters
         parameters[i] = qn_updated(&rule, parameters[i], g, slot0 + i, slot1 + i);
     }
 }
+
+/* AVERAGE (24.63). */
+QN_KERNEL(256)
+qn_average(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *QN_RESTRICT parameters,
+           QN_GLOBAL float *QN_RESTRICT averages, qn_u64 begin, qn_u64 count) {
+    const qn_u64 lanes = (qn_u64)qn_groups(0) * 256u;
+    for (qn_u64 n = (qn_u64)qn_group(0) * 256u + qn_lane(); n < count; n += lanes) {
+        const float own = averages[begin + n];
+        averages[begin + n] = qn_fma(step->average, parameters[begin + n] - own, own);
+    }
+}

@@ -274,6 +274,14 @@ const qn__option qn__options[] = {
           "with this parameter, such as 1"),
      .open.fallback = "none", CHECK("the mixture of images", MIXTURE), .range = {0.0f, 1.0f, 0, 0},
      ALSO("cutmixalpha")},
+    {KEY("ema", 8, FLOAT, ema), OPTION(ema, "ema", FLOAT), .open.steps = 1,
+     HELP(ADVANCED, 16, "X",
+          "validate and save averages of the weights over the steps; X, such as 0.999, is what an "
+          "average keeps of itself in a step"),
+     .open.fallback = "the last weights",
+     CHECK("the share that an average keeps", "give a number from 0 to below 1, such as 0.999"),
+     .range = BELOW_ONE,
+     ALSO("emadecay modelema weightaveraging averagedecay movingaverage polyak")},
     {.key = NULL},
 };
 

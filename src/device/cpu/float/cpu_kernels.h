@@ -172,6 +172,8 @@ typedef struct qn__cpu_kernels {
      *
      * multiply: y = x * factor + 0, rounded twice; multiply_add: y = fma(x, factor, y).
      *
+     * average: y = fma(share, x - y, y) (24.63).
+     *
      * scale: y = y * c + 0, rounded twice.
      *
      * add_scaled: e = e + d * c, rounded twice.
@@ -182,6 +184,7 @@ typedef struct qn__cpu_kernels {
     void (*add)(size_t count, const float *x, float *y);
     void (*multiply)(size_t count, const float *x, const float *factor, float *y);
     void (*multiply_add)(size_t count, const float *x, const float *factor, float *y);
+    void (*average)(size_t count, float share, const float *x, float *y);
     void (*scale)(size_t count, float c, float *y);
     void (*add_scaled)(size_t count, float c, const float *d, float *e);
     void (*add_first)(size_t count, uint32_t n, const float *const *earlier, const float *x,

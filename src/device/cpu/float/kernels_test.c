@@ -307,7 +307,7 @@ static void make_idle(size_t count, float *w, float *s0) {
 
 static void check_update(const qn__cpu_kernels *k, const qn__program *program, qn__sums kind,
                          int is_weight, size_t count) {
-    const qn__update u = {0.01f, ldexpf(1.0f / 37, -44), 0.3f, 7.0f, 1, 0};
+    const qn__update u = {0.01f, ldexpf(1.0f / 37, -44), 0.3f, 7.0f, 1, 0, 0};
     const uint32_t slots = qn__optimizer_slots(program->optimizer);
     void *sums = guard(count * (kind == QN__SUMS_FLOAT ? 4 : 8));
     float *w = guarded_numbers(count, 0), *want = copy_of(w, count);
@@ -342,7 +342,21 @@ static void check_update(const qn__cpu_kernels *k, const qn__program *program, q
     release();
 }
 
+static void check_average(const qn__cpu_kernels *k, size_t count) {
+    const qn__update u = {.average = 0.3f};
+    const float *x = guarded_numbers(count, 0);
+    float *average = guarded_numbers(count, 0), *want = copy_of(average, count);
+    for (size_t i = 0; i < count; ++i)
+        qn__update_average(&u, x[i], &want[i]);
+    k->average(count, u.average, x, average);
+    snprintf(how, sizeof how, "count %zu", count);
+    same(k, "average", average, want, count);
+    release();
+}
+
 static void update_body(const qn__cpu_kernels *k) {
+    for (size_t count = 16; count <= 272; count += 64)
+        check_average(k, count);
     for (int optimizer = QN__OPT_SGD; optimizer <= QN__OPT_ADAMW; ++optimizer)
         for (int kind = QN__SUMS_FLOAT; kind <= QN__SUMS_INT64; ++kind)
             for (int is_weight = 0; is_weight < 2; ++is_weight)

@@ -60,6 +60,8 @@ static void finish_sums(const qn__cpu_pass *pass, const qn__cpu_layer *l, int is
                                       begin_of(s, from), (is_weight ? l->weights : l->bias) + at,
                                       slot[0] ? slot[0] + at : NULL, slot[1] ? slot[1] + at : NULL,
                                       s->absmax);
+        qn__cpu_average(pass->worker, &own, count, (is_weight ? l->weights : l->bias) + at, slot,
+                        at);
         return;
     }
     int64_t *total = is_weight ? l->weight_sums : l->bias_sums;

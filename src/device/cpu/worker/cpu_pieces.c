@@ -2,6 +2,13 @@
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/optimise.h"
 
+void qn__cpu_average(const qn__worker *w, const qn__update *update, size_t count, const float *x,
+                     float *const *slot, size_t at) {
+    const int average = qn__program_average(w->program);
+    if (average >= 0)
+        w->kernels->average(count, update->average, x, slot[average] + at);
+}
+
 qn__cpu_piece qn__cpu_piece_at(const qn__cpu_layer *l, uint32_t panel, uint32_t index) {
     const uint32_t channels = l->layer->to.channels, left = channels - panel * QN__PANEL;
     const uint32_t vector = index / l->vector_pixels, pixel = index % l->vector_pixels;
@@ -22,4 +29,5 @@ void qn__cpu_update_piece(const qn__worker *w, const qn__update *update, const q
         w->kernels->update(w->program, &own, 0, QN__PANEL, QN__SUMS_INT64, sums, l->bias + p->at,
                            w->slots > 0 ? l->bias_slot[0] + p->at : NULL,
                            w->slots > 1 ? l->bias_slot[1] + p->at : NULL, NULL);
+    qn__cpu_average(w, &own, QN__PANEL, l->bias + p->at, l->bias_slot, p->at);
 }

@@ -111,6 +111,8 @@ static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
     w->kernels->update(w->program, &own, 1, (size_t)b.rows * QN__PANEL, QN__SUMS_INT64, sums,
                        l->weights + b.panels, w->slots > 0 ? l->weight_slot[0] + b.panels : NULL,
                        w->slots > 1 ? l->weight_slot[1] + b.panels : NULL, NULL);
+    qn__cpu_average(w, &own, (size_t)b.rows * QN__PANEL, l->weights + b.panels, l->weight_slot,
+                    b.panels);
 }
 
 static void update_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel) {

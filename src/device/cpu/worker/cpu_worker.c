@@ -19,7 +19,7 @@ static void describe(qn__worker *w, const qn_compute *compute, const qn__program
     w->intgemm = isa->intgemm;
     w->threads = threads_of(compute);
     w->bits = qn__arith_bits(program->arith);
-    w->slots = qn__optimizer_slots(program->optimizer);
+    w->slots = qn__program_slots(program);
 }
 
 /* Of the space for predictions, which may be larger, only what a training uses. */

@@ -115,7 +115,7 @@ typedef struct qn__cpu_layer {
     uint32_t vectors, vector_pixels;
     size_t vector;
     qn__cpu_norm norm; /* of a normalisation only */
-    float *weight_slot[2], *bias_slot[2];
+    float *weight_slot[QN__SLOTS], *bias_slot[QN__SLOTS];
     int64_t *weight_sums, *bias_sums; /* allocated for the first grains */
     const float *input;  /* in_panels x rows x 16: in training the outputs of the layer below after
                             dropout; or the inputs */
@@ -640,6 +640,11 @@ static inline uint32_t qn__cpu_pieces(const qn__cpu_layer *layer) {
 qn__cpu_piece qn__cpu_piece_at(const qn__cpu_layer *layer, uint32_t panel, uint32_t index);
 
 /* The update of one piece by its sums; `s` must be of 16 integers. */
+/* Moves the averages of parameters x after their update, if the program has any: those of `slot`
+ * from `at` on. */
+void qn__cpu_average(const qn__worker *worker, const qn__update *update, size_t count,
+                     const float *x, float *const *slot, size_t at);
+
 void qn__cpu_update_piece(const qn__worker *worker, const qn__update *update,
                           const qn__cpu_layer *layer, const qn__cpu_piece *piece,
                           const int64_t *sums);
