@@ -43,14 +43,14 @@ static void conv_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, 
                           : qn__cpu_walk_gradient)(pass, thread, layer, phase);
 }
 
-#define CONV                                                                                       \
+#define CONV_ROW                                                                                   \
     {                                                                                              \
         .forward = conv_forward, .backward = conv_backward, .gradient = conv_gradient,             \
         .sums = qn__cpu_bias_task, .leads = 1, .reads_input = 1, .whole_rows = 1                   \
     }
 
 /* A transposed convolution goes over an input that is spread, which its axes know (cpu_walk.h). */
-const qn__cpu_kind qn__cpu_conv = CONV, qn__cpu_convtranspose = CONV;
+const qn__cpu_kind qn__cpu_conv = CONV_ROW, qn__cpu_convtranspose = CONV_ROW;
 
 #define ROW(KIND, NAME) [QN__LAYER_##KIND] = &qn__cpu_##NAME,
 
