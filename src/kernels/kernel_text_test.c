@@ -51,7 +51,8 @@ static void test_structs(void **state) {
     assert_int_equal(offsetof(qn_step, keys), 16);
     assert_int_equal(offsetof(qn_step, left), 48);
     assert_int_equal(offsetof(qn_step, running), 84);
-    assert_int_equal(sizeof(qn_step), 88);
+    assert_int_equal(offsetof(qn_step, average), 88);
+    assert_int_equal(sizeof(qn_step), 96);
     assert_int_equal(offsetof(qn_status_words, bad_item), 32);
     assert_int_equal(offsetof(qn_status_words, bad_input), 44);
     assert_int_equal(sizeof(qn_status_words), 48);
