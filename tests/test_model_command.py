@@ -185,23 +185,27 @@ def test_a_network_is_drawn(quern, tmp_path):
 
 
 def test_a_training_that_does_not_fit_is_refused(quern, table, tmp_path):
-    """Memory is counted before any is taken; the batch that the message names does fit."""
+    """Memory is counted before any is taken; the parts that the message names do fit. Without the option
+    they are taken, with a note."""
     def limited():
         resource.setrlimit(resource.RLIMIT_AS, (144 << 20, 144 << 20))
-    words = ["--model", "conv 16 3x3 relu; dense 3 softmax", "--shape", "1x32x32"]
+    words = ["--model", "conv 16 3x3 relu; dense 3 softmax", "--shape", "1x32x32", "--batch", 1024]
     big = tmp_path / "big.npz"
     np.savez(big, x=np.zeros((1024, 32, 32), np.uint8), y=np.arange(1024) % 3)
-    started = run(quern, "train", "--data", big, *words, "--batch", 1024, "-o", tmp_path / "a", preexec_fn=limited)
+    train = ["train", "--data", big, *words, "--epochs", 1]
+    started = run(quern, *train, "--parts", 1, "-o", tmp_path / "a", preexec_fn=limited)
     assert started.returncode == 1, started.stderr
     assert "memory beside the data" in started.stderr and "for a batch of 1024 items" in started.stderr
-    assert "at --batch\n" in started.stderr and not (tmp_path / "a").exists()
-    fits = re.search(r"with --batch (\d+) it fits", started.stderr)[1]
-    done = run(quern, "train", "--data", big, *words, "--batch", fits, "--epochs", 1, "-o", tmp_path / "a", "--json",
-               preexec_fn=limited)
+    assert "at --parts\n" in started.stderr and not (tmp_path / "a").exists()
+    fits = re.search(r"with --parts (\d+) it fits", started.stderr)[1]
+    done = run(quern, *train, "--parts", fits, "-o", tmp_path / "a", "--json", preexec_fn=limited)
     assert done.returncode == 0, done.stderr
     start = json.loads(done.stdout.splitlines()[0])
     assert 0 < start["memory_batch_bytes"] < start["memory_bytes"] < 1 << 30
-    planned = run(quern, "plan", "--json", "--items", 1024, "--classes", 3, *words,
-                  "--batch", fits, "--team", "host(cpu 9k)")
+    planned = run(quern, "plan", "--json", "--items", 1024, "--classes", 3, *words, "--parts", fits,
+                  "--team", "host(cpu 9k)")
     assert planned.returncode == 0, planned.stderr
     assert json.loads(planned.stdout.splitlines()[-1])["memory_bytes"] == start["memory_bytes"]
+    by_itself = run(quern, *train, "-o", tmp_path / "b", preexec_fn=limited)
+    assert by_itself.returncode == 0 and f"(--parts {fits})" in by_itself.stderr
+    assert (tmp_path / "b").read_bytes() == (tmp_path / "a").read_bytes()

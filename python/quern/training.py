@@ -7,6 +7,7 @@ import queue
 import re
 import sys
 import threading
+import time
 from typing import NamedTuple, Optional
 
 from . import _abi, ranks
@@ -102,6 +103,16 @@ MOST_KEPT = 10000
 _WIDTHS = re.compile(r"dense\s+(\d+)")
 
 
+def _begins(thread):
+    """Waits for a thread whose start was interrupted. False: it was not started."""
+    end = time.monotonic() + 5
+    while not thread.is_alive():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)
+    return True
+
+
 class _Run:
     """One training. The library trains on a thread of its own, so that Python hears Ctrl-C at once;
     what a user passed runs on the thread that called."""
@@ -192,7 +203,13 @@ class _Run:
             self._work()
             return self._ended()
         thread = threading.Thread(target=self._work, name="quern", daemon=True)
-        thread.start()
+        try:
+            thread.start()
+        except BaseException as failure:  # Ctrl-C while the thread begins: it is waited for, as below
+            if not _begins(thread) and self.status is None:
+                raise
+            self.failure = failure
+            self.stop()
         while thread.is_alive() or not self.inbox.empty():
             try:
                 self._serve()
