@@ -7,9 +7,8 @@
 #include "layer/window.h"
 
 #define HELP                                                                                       \
-    "a layer is written as \"convtranspose CHANNELS HEIGHTxWIDTH [stride S]\", and channels go "   \
-    "up "                                                                                          \
-    "to 16777216: \"convtranspose 32 2x2 stride 2\""
+    "a layer is written as \"convtranspose CHANNELS HEIGHTxWIDTH [stride S]\", with at most "      \
+    "16777216 channels: \"convtranspose 32 2x2 stride 2\""
 
 /* 24.42: with these the output has S times the pixels of the input, in one direction. */
 static void usual(const qn__window *w, int d, uint32_t *pad, uint32_t *outpad) {

@@ -8,22 +8,19 @@
 /* Words that an item draws: of the layer 1, since those of the layer 0 are the augmentation's. */
 enum { LAYER = 1, BOX = 64, TRIALS = 32, WHOLE = 1 << 16 };
 
-static uint32_t drawn(uint64_t seed, uint32_t epoch, uint64_t item, uint32_t element) {
-    uint32_t word[4];
-    qn__words(seed, QN__PURPOSE_AUGMENT, LAYER, epoch, item, element / 4, word);
-    return word[element % 4];
-}
-
 /* The logarithm of a number between 0 and 1. */
 static float log_of(uint32_t word) { return qn__log((float)(2 * (word >> 9) + 1) * 0x1p-24f); }
 
 /* Beta(alpha, alpha), in units of 2^-16 (Johnk 1964): of two powers of uniform numbers whose sum is
  * at most 1, the share of the first. By logarithms, since both may be too small for a float. */
 static uint32_t draw_share(float alpha, uint64_t seed, uint32_t epoch, uint64_t item) {
+    uint32_t word[4] = {0};
     float share = 0.5f;
     for (uint32_t trial = 0; trial < TRIALS; ++trial) {
-        const float a = log_of(drawn(seed, epoch, item, 2 * trial)) / alpha;
-        const float b = log_of(drawn(seed, epoch, item, 2 * trial + 1)) / alpha;
+        const uint32_t *own = word + trial % 2 * 2;
+        if (trial % 2 == 0) /* words of two trials */
+            qn__words(seed, QN__PURPOSE_AUGMENT, LAYER, epoch, item, trial / 2, word);
+        const float a = log_of(own[0]) / alpha, b = log_of(own[1]) / alpha;
         share = a == b ? 0.5f : qn__sigmoid(a - b);
         if (qn__exp(a) + qn__exp(b) <= 1.0f)
             break;

@@ -143,46 +143,56 @@ static void show(qn__worker *w, const qn__batch *batch, uint64_t item, const voi
         memcpy(to, from, qn__feed_stride(batch->feed));
 }
 
-static void mix_in(qn__worker *w, const qn__batch *batch, uint32_t place, char *to) {
+/* The partner of an item, which is at the position before it: one that is shown already, or NULL.
+ */
+static void mix_in(qn__worker *w, const qn__batch *batch, uint32_t place, const char *partner,
+                   char *to) {
     const qn__program *p = w->program;
     const qn__mixing mixing = qn__mix_of(p->mix, p->seed, batch->epoch, item_at(batch, place));
-    uint64_t position;
-    const uint64_t other = qn__batch_partner(batch, place, &position);
-    show(w, batch, other, qn__batch_values_at(batch, position, other), w->stage.partner);
-    qn__mix_values(p->mix, &mixing, qn__element_of(batch->feed->type)->size, to, w->stage.partner);
+    if (!partner) {
+        uint64_t position;
+        const uint64_t other = qn__batch_partner(batch, place, &position);
+        show(w, batch, other, qn__batch_values_at(batch, position, other), w->stage.partner);
+        partner = w->stage.partner;
+    }
+    qn__mix_values(p->mix, &mixing, qn__element_of(batch->feed->type)->size, to, partner);
 }
 
-/* The values of an item to the stage; `changed`: 1: as a training sees them. */
-static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t place, int changed,
-                         char *to) {
-    const uint64_t item = item_at(batch, place);
-    const void *from = qn__batch_values(batch, place, item);
-    if (!changed) {
-        memcpy(to, from, qn__feed_stride(batch->feed));
-        return;
+/* The values of the items from `first` to before `end` to the stage; `changed`: 1: as a training
+ * sees them. They are mixed from the last on, since the one before it is an item's partner. */
+static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t first, uint32_t end,
+                         int changed) {
+    const size_t size = qn__feed_stride(batch->feed);
+    for (uint32_t place = first; place < end; ++place) {
+        const uint64_t item = item_at(batch, place);
+        const void *from = qn__batch_values(batch, place, item);
+        char *to = w->stage.memory + (place - first) * size;
+        if (changed)
+            show(w, batch, item, from, to);
+        else
+            memcpy(to, from, size);
     }
-    show(w, batch, item, from, to);
-    if (w->program->mix)
-        mix_in(w, batch, place, to);
+    for (uint32_t place = end; changed && w->program->mix && place-- > first;) {
+        char *to = w->stage.memory + (place - first) * size;
+        mix_in(w, batch, place, place > first ? to - size : NULL, to);
+    }
 }
 
 /* Writes the values of the batch's items, one after the other, to sent_values. */
 static qn_status send_values(qn__worker *w, const qn__batch *batch, int changed, qn_error *err) {
     const qn__feed *feed = batch->feed;
     const size_t item = qn__feed_stride(feed);
+    const uint32_t most = (uint32_t)(w->stage.bytes / item);
     const char *values = feed->values;
     qn_status status = QN_OK;
     if (!feed->rows && !batch->order && !changed)
         return w->driver->write(w->gpu, &w->feeds.sent_values, 0, values + batch->first * item,
                                 batch->items * item, err);
     for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
-        size_t used = 0;
-        for (next = first; next < batch->items && used + item <= w->stage.bytes; ++next) {
-            stage_values(w, batch, next, changed, w->stage.memory + used);
-            used += item;
-        }
+        next = batch->items - first < most ? batch->items : first + most;
+        stage_values(w, batch, first, next, changed);
         status = w->driver->write(w->gpu, &w->feeds.sent_values, first * item, w->stage.memory,
-                                  used, err);
+                                  (next - first) * item, err);
     }
     return status;
 }

@@ -1,6 +1,6 @@
 /* Parameters, the optimiser's state and sums, converted between the host's order, W[out][in], and
  * the device's, W[in][ld(out)]. A layer's biases follow its weights like those of one more input,
- * so that a layer is copied as one matrix of in + 1 rows; biases that are no parameters are +0. Of
+ * so that a layer is copied as one matrix of in + 1 rows; biases that are not parameters are +0. Of
  * a normalisation, all vectors are such rows. */
 #include "device/gpu/gpu_worker.h"
 #include "num/sums.h"

@@ -35,16 +35,12 @@ export;
 
 /* What decides the names: not biases, dropout or the rate of averages, which no name tells. */
 static char *plain_text(const qn__layer_text *layer) {
-    static const char nobias[] = " nobias";
     qn__layer_text plain = *layer;
     qn__text text = {0};
     plain.dropout = plain.rate = 0;
+    plain.no_biases = 0;
     qn__network_layer_text(&plain, &text);
-    char *out = qn__text_take(&text, NULL);
-    char *at = out ? strstr(out, nobias) : NULL;
-    if (at)
-        memmove(at, at + sizeof nobias - 1, strlen(at + sizeof nobias - 1) + 1);
-    return out;
+    return qn__text_take(&text, NULL);
 }
 
 static int is_same(const qn__layer_text *one, const qn__layer_text *other) {

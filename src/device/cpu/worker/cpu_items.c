@@ -24,25 +24,33 @@ static void show(const qn__worker *w, const qn__batch *batch, const qn__cpu_core
         memcpy(to, from, qn__feed_stride(batch->feed));
 }
 
+/* The partner of an item, which is at the position before it: one that is shown already, or NULL.
+ */
 static void mix_in(const qn__worker *w, const qn__batch *batch, const qn__cpu_core *core,
-                   uint32_t place, uint64_t item, char *to) {
+                   uint32_t place, uint64_t item, const char *partner, char *to) {
     const qn__program *p = w->program;
-    char *partner = core->augmented + QN__PANEL * qn__feed_stride(batch->feed);
     const qn__mixing mixing = qn__mix_of(p->mix, p->seed, batch->epoch, item);
-    uint64_t position;
-    const uint64_t other = qn__batch_partner(batch, place, &position);
-    show(w, batch, core, other, qn__batch_values_at(batch, position, other), partner);
+    if (!partner) {
+        char *space = core->augmented + QN__PANEL * qn__feed_stride(batch->feed);
+        uint64_t position;
+        const uint64_t other = qn__batch_partner(batch, place, &position);
+        show(w, batch, core, other, qn__batch_values_at(batch, position, other), space);
+        partner = space;
+    }
     qn__mix_values(p->mix, &mixing, qn__element_of(batch->feed->type)->size, to, partner);
 }
 
+/* From the last item on, since the one before it is its partner, not yet mixed. */
 void qn__cpu_augment(const qn__worker *w, const qn__batch *batch, const qn__cpu_core *core,
                      qn__cpu_tile at, const uint64_t *item, const void **row) {
-    char *to = core->augmented;
-    for (uint32_t i = 0; i < at.items; ++i, to += qn__feed_stride(batch->feed)) {
-        show(w, batch, core, item[i], row[i], to);
-        if (w->program->mix)
-            mix_in(w, batch, core, at.first + i, item[i], to);
-        row[i] = to;
+    const size_t stride = qn__feed_stride(batch->feed);
+    for (uint32_t i = 0; i < at.items; ++i) {
+        show(w, batch, core, item[i], row[i], core->augmented + i * stride);
+        row[i] = core->augmented + i * stride;
+    }
+    for (uint32_t i = at.items; w->program->mix && i-- > 0;) {
+        char *to = core->augmented + i * stride;
+        mix_in(w, batch, core, at.first + i, item[i], i > 0 ? to - stride : NULL, to);
     }
 }
 

@@ -633,7 +633,7 @@ typedef struct qn__cpu_piece {
     int running; /* 1: running averages */
 } qn__cpu_piece;
 
-/* Those of a panel of outputs: `index` is below it. Biases that are no parameters stay +0. */
+/* Those of a panel of outputs: `index` is below it. Biases that are not parameters stay +0. */
 static inline uint32_t qn__cpu_pieces(const qn__cpu_layer *layer) {
     return layer->layer->no_biases ? 0 : layer->vectors * layer->vector_pixels;
 }
