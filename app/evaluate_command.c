@@ -33,13 +33,14 @@ static int run(const command *self, int argc, char **argv) {
 const command evaluate_command = {
     .name = "evaluate",
     .summary = "measure how well a model predicts labelled data",
-    .usage = "quern evaluate MODEL --data FILE [options]",
+    .usage = "quern evaluate MODEL (--data FILE | FILE...) [options]",
     .about = "Prints accuracy, precision, recall, F1, the area under the ROC curve, log loss and "
              "calibration error; of real labels MAE, RMSE and R2; of a k-means model the inertia. "
              "Every number is rounded once from "
              "exact sums: devices, threads, ranks and the order of items do not change it. Columns "
              "and classes are found as predict finds them.",
     .operand = "MODEL",
+    .most_operands = MOST_FILES + 1,
     .options = evaluate_options,
     .examples = "quern evaluate digits.safetensors --data test.csv\n"
                 "quern evaluate m.safetensors --data test.csv --json > numbers.json",

@@ -13,6 +13,7 @@ typedef struct predict_flags {
     ranks_flags ranks;
     const char *out; /* "-": stdout */
     int outputs, quiet, json, verbose;
+    uint32_t top; /* classes to write of each item; 0: one */
     int evaluate; /* 1: write no predictions */
 } predict_flags;
 

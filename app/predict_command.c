@@ -27,7 +27,7 @@ static const option predict_options[] = {
      ROW_DATA(from.data,
               "data to predict: a table or images in a format that \"quern data info --help\" "
               "lists, plain or "
-              "compressed; - is the standard input; required")},
+              "compressed; - is the standard input; required, unless it is named after MODEL")},
     {.more = source_label_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
@@ -43,6 +43,10 @@ static const option predict_options[] = {
     {ROW_FLAG("outputs", outputs,
               "add the outputs as columns p0, p1 and so on; of a k-means model the distances "
               "kmeans0, kmeans1")},
+    {ROW_COUNT32(
+         "top", top, 1, 1 << 24,
+         "the N classes with the highest outputs, as columns prediction2, score2 and so on"),
+     .fallback = "1"},
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "the summary as one JSON object on stdout; needs -o\tFILE")},
 
@@ -155,13 +159,17 @@ static int check_labels(const predict_flags *f, const qn_model *model, const qn_
                         "add --unlabelled");
 }
 
+static int is_of_images(const qn_data *data) {
+    return strncmp(qn_data_format(data), "images", 6) == 0;
+}
+
 /* The most common mistake: a table without labels, whose first feature was used as the label. */
 static int check_shape(const predict_flags *f, const char *model_path, const qn_model *model,
                        const qn_data *data) {
     char what[256];
     uint32_t has = qn_data_features(data), wants = qn_model_inputs(model);
     const char *remedy = "predict data with the same columns as the training data";
-    if (has == wants || strncmp(qn_data_format(data), "images", 6) == 0 ||
+    if (has == wants || is_of_images(data) ||
         (qn_model_feature_name(model, 0) && qn_data_feature_name(data, 0)))
         return check_labels(f, model, data); /* the library matches names */
     if (strncmp(qn_data_format(data), "csv", 3) == 0 && has + 1 == wants && !f->from.unlabelled)
@@ -192,8 +200,10 @@ static int check_data(const predict_flags *f, const char *model_path, const qn_m
                       const qn_data *data) {
     if (f->evaluate && qn_model_predicts(model) == QN_PREDICTS_LABELS && !is_labelled(data))
         return message_fail(QN_INPUT, "the data has no labels to compare with", f->from.data,
-                            "name the column of the labels with --label, or their file with "
-                            "--labels");
+                            is_of_images(data)
+                                ? "name a folder that holds a folder of images for each class"
+                                : "name the column of the labels with --label, or their file "
+                                  "with --labels");
     return check_shape(f, model_path, model, data);
 }
 
@@ -230,7 +240,10 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
     qn_error err = {0};
     compute.cluster = ranks_cluster();
     compute_note(&compute);
-    qn_status status = qn_predictions_make(model, data, &compute, f->outputs, &predictions, &err);
+    qn_status status =
+        qn_predictions_make(model, data, &compute, f->outputs || f->top > 1, &predictions, &err);
+    if (status == QN_OK)
+        status = qn_predictions_columns(predictions, f->outputs, f->top, &err);
     report_notes();
     if (status == QN_MISMATCH && !*err.where)
         snprintf(err.where, sizeof err.where, "%.250s, model %.250s", f->from.data, model_path);
@@ -289,9 +302,10 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
 
 /* Data in the place of the model is a common mistake. */
 static int has_name_of_data(const char *path) {
-    static const char *const data[] = {".csv", ".csv.gz", ".tsv", ".txt",     ".idx",  ".idx.gz",
-                                       ".npy", ".npz",    ".tar", ".tar.gz",  ".tgz",  ".zip",
-                                       ".bz2", ".xz",     ".zst", ".parquet", ".arrow"};
+    static const char *const data[] = {
+        ".csv",    ".csv.gz", ".tsv", ".txt", ".idx",  ".idx.gz", ".npy",     ".npz",   ".tar",
+        ".tar.gz", ".tgz",    ".zip", ".bz2", ".xz",   ".zst",    ".parquet", ".arrow", ".jpg",
+        ".JPG",    ".jpeg",   ".png", ".gif", ".webp", ".tif",    ".bmp"};
     for (size_t i = 0; i < sizeof data / sizeof *data; i++)
         if (ends_with(path, data[i]))
             return 1;
@@ -303,15 +317,19 @@ static int is_folder(const char *path) {
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-static int check_flags(const predict_flags *f, const char *model_path) {
+static int refuse_model(const predict_flags *f, const char *path) {
     char remedy[512];
-    if (is_folder(model_path) || (!f->from.data && has_name_of_data(model_path))) {
-        snprintf(remedy, sizeof remedy, "quern %s MODEL --data %.400s",
-                 f->evaluate ? "evaluate" : "predict", model_path);
-        return message_usage(remedy, "\"%.400s\" looks like data, not like a model", model_path);
-    }
+    snprintf(remedy, sizeof remedy, "quern %s MODEL --data %.400s",
+             f->evaluate ? "evaluate" : "predict", path);
+    return message_usage(remedy, "\"%.400s\" looks like data, not like a model", path);
+}
+
+static int check_flags(const predict_flags *f, const char *model_path) {
+    if (is_folder(model_path) || (!f->from.data && has_name_of_data(model_path)))
+        return refuse_model(f, model_path);
     if (!f->from.data)
-        return message_usage("add --data FILE", "--data FILE is required");
+        return message_usage("name files after the model, or add --data FILE",
+                             "--data FILE is required");
     if (f->json && to_stdout(f) && !f->evaluate)
         return message_usage("add -o predictions.csv",
                              "--json and the predictions both write to the standard output");
@@ -328,6 +346,22 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     return code < 0 ? paths_check(&files, ranks_is_writer()) : code;
 }
 
+/* Files after the model are data, after those of --data. */
+static int take_files(predict_flags *f, const arguments *given) {
+    file_list *more = &f->from.data_more;
+    if (given->operands > 1 && has_name_of_data(given->operand[0]))
+        return refuse_model(f, given->operand[0]);
+    for (int i = 1; i < given->operands; i++)
+        if (!f->from.data)
+            f->from.data = given->operand[i];
+        else if (more->count < MOST_FILES)
+            more->at[more->count++] = given->operand[i];
+        else
+            return message_usage("put a pattern in quotes: 'photos/*.jpg'",
+                                 "too many files are named");
+    return -1;
+}
+
 int predict_run(const command *self, int argc, char **argv, predict_flags *flags) {
     predict_flags f = *flags;
     arguments given;
@@ -336,6 +370,8 @@ int predict_run(const command *self, int argc, char **argv, predict_flags *flags
     if (code >= 0)
         return code;
     code = options_read(self, argc - 2, argv + 2, &f, &given);
+    if (code < 0)
+        code = take_files(&f, &given);
     if (code < 0) {
         message_setup(self->name, f.quiet, f.json);
         code = check_flags(&f, given.operand[0]);
@@ -355,17 +391,20 @@ static int run(const command *self, int argc, char **argv) {
 const command predict_command = {
     .name = "predict",
     .summary = "apply a model to data",
-    .usage = "quern predict MODEL --data FILE [options] [-o FILE]",
+    .usage = "quern predict MODEL (--data FILE | FILE...) [options] [-o FILE]",
     .about = "Writes the predicted class of each item and its score as CSV. Inputs are scaled as "
              "in training; the model file says how. Columns, the label column and classes are "
              "found by their names where the model has names, in any order. If the data has "
              "labels, the accuracy and other scores are "
-             "printed on stdout, or on stderr when stdout carries the predictions.\n"
+             "printed on stdout, or on stderr when stdout carries the predictions. Files after "
+             "MODEL are data, as with --data.\n"
              "Models of quern fit are applied likewise: k-means gives the cluster and the distance "
              "from its centre, PCA the components, Ridge and Lasso a number.",
     .operand = "MODEL",
+    .most_operands = MOST_FILES + 1,
     .options = predict_options,
     .examples = "quern predict digits.safetensors --data test.csv -o predictions.csv\n"
+                "quern predict resnet18.safetensors photo.jpg more.png --top 5\n"
                 "quern predict m.safetensors --data new.csv --unlabelled --outputs | head\n"
                 "quern predict kmeans.safetensors --data points.csv --outputs\n"
                 "quern predict m.safetensors --data images.idx.gz --labels labels.idx.gz",

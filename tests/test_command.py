@@ -111,7 +111,7 @@ def test_every_option_of_train_is_in_its_help(run_quern):
     (["train", "--quiet=1"], "--quiet takes no value"),
     (["train", "extra"], '"extra" is an extra argument'),
     (["train", "t.csv", "-o", "x"], "name data with --data: --data t.csv"),
-    (["predict", "m", "t.csv"], "name data with --data: --data t.csv"),
+    (["fit", "kmeans", "t.csv"], "name data with --data: --data t.csv"),
     (["data", "head", "x", "-n", "0"], '--items (-n) cannot be "0"'),
     (["train"], "add -o"),
     (["train", "-o", "x", "--resume"], "add --checkpoint DIR"),

@@ -754,15 +754,3 @@ def test_plan_of_images(tmp_path, run_quern):
     data = folder(tmp_path / "f", some_files())
     run_quern("plan", "--data", data, "--model", "conv 2 3x3 relu; globalpool; dense 3 softmax",
               "--team", "host(cpu 60k)")
-
-
-def test_a_single_image(tmp_path, run_quern):
-    (tmp_path / "1.png").write_bytes(GOOD)
-    said = run_quern("data", "info", tmp_path / "1.png", status=1).stderr
-    assert "this is a PNG image" in said and "give the folder" in said
-    for kind in "WebP", "GIF", "TIFF", "BMP":
-        (tmp_path / "1").write_bytes(packed(photograph(1), kind))
-        said = run_quern("data", "info", tmp_path / "1", status=1).stderr
-        assert f"this is a {kind} image" in said and "give the folder" in said
-    (tmp_path / "1").write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0")
-    assert "this is an HEIC image" in run_quern("data", "info", tmp_path / "1", status=1).stderr

@@ -63,6 +63,14 @@ QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
 QN_API qn_status qn_predictions_write(const qn_predictions *predictions, const char *path,
                                       qn_error *err);
 
+/* What qn_predictions_write writes of results that were made with `all_outputs` 1: with
+ * `all_outputs` 0 not the columns "p0,p1,..."; with `top` above 1 the classes of the `top` greatest
+ * outputs, at most all, as columns "prediction2,score2" and so on after "score". Of equal outputs
+ * the first class is first. Fails with QN_USAGE (NULL; the outputs were not kept) or QN_UNSUPPORTED
+ * (a `top` above 1, and the model has not one output for each class). */
+QN_API qn_status qn_predictions_columns(qn_predictions *predictions, int all_outputs, uint32_t top,
+                                        qn_error *err);
+
 /* Number of items that have a prediction: all, or with `missing` "drop" those without a missing
  * value. 0 for NULL. */
 QN_API uint64_t qn_predictions_items(const qn_predictions *predictions);

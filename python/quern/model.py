@@ -125,8 +125,9 @@ class Model:
 
         Parameters
         ----------
-        data : Data, array_like, DataFrame, Arrow table, sparse matrix, str or path
-            The items. Columns with names are matched by name, in any order.
+        data : Data, array_like, DataFrame, Arrow table, sparse matrix, str or path, or several paths
+            The items. Columns with names are matched by name, in any order. Paths may be those of
+            image files, such as "photo.jpg".
         outputs : bool
             Return all outputs of the network instead of classes.
         **compute

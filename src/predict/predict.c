@@ -69,6 +69,7 @@ struct qn_predictions {
     float *output;           /* items x outputs, or NULL if not kept */
     double inertia;          /* of clusters */
     int shown;               /* 1: outputs are written, too */
+    uint32_t top;            /* classes that are written; 0 counts as 1 */
     int probabilities;       /* 1: outputs are */
     uint32_t classes_known;  /* to the network; 0: real labels */
     qn_data *made;           /* what the model takes of `data`, where that is something else */
@@ -92,6 +93,8 @@ static void add_header(qn__text *text, const qn_predictions *p) {
                  !is_single(p) ? ""
                  : p->real     ? ",prediction"
                                : ",prediction,score");
+    for (uint32_t k = 2; k <= p->top; ++k)
+        qn__text_add(text, ",prediction%u,score%u", k, k);
     for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
         qn__text_add(text, ",%s%u", p->kind->output, o);
     qn__text_add(text, "\n");
@@ -134,9 +137,33 @@ static int has_prediction(const qn_predictions *p, uint64_t item) {
 /* Empty cells for an item that lacks a value. */
 static void add_nothing(qn__text *text, const qn_predictions *p) {
     qn__text_add(text, p->real ? "," : ",,");
+    for (uint32_t k = 2; k <= p->top; ++k)
+        qn__text_add(text, ",,");
     for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
         qn__text_add(text, ",");
     qn__text_add(text, "\n");
+}
+
+/* The class that follows `last` in the order of the outputs: the greatest of those that are less,
+ * or equal with a later number. The number of outputs: there is none. */
+static uint32_t next_class(const float *output, uint32_t outputs, uint32_t last) {
+    uint32_t best = outputs;
+    for (uint32_t o = 0; o < outputs; ++o) {
+        const int later = output[o] < output[last] || (o > last && output[o] == output[last]);
+        if (later && (best == outputs || output[o] > output[best]))
+            best = o;
+    }
+    return best;
+}
+
+static void add_top(qn__text *text, const qn_predictions *p, uint64_t item) {
+    const float *output = p->output + item * p->outputs;
+    uint32_t o = (uint32_t)p->classes[item];
+    for (uint32_t k = 2; k <= p->top; ++k) {
+        o = next_class(output, p->outputs, o);
+        add_class(text, p->table, (int32_t)o);
+        add_number(text, output[o]);
+    }
 }
 
 static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
@@ -156,9 +183,28 @@ static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
         add_class(text, p->table, p->classes[item]);
     if (is_single(p))
         add_number(text, p->real ? p->scores[item] + 0.0f : p->scores[item]);
+    if (p->top > 1)
+        add_top(text, p, item);
     for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
         add_number(text, p->output[item * p->outputs + o]);
     qn__text_add(text, "\n");
+}
+
+qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t top, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(p, "predictions", err);
+    const int each = p->kind->predicted == QN_PREDICTS_LABELS && p->outputs == p->classes_known;
+    if (top > 1 && !each) {
+        qn__fail(err, QN_UNSUPPORTED, "this model has not one output for each class");
+        return qn__remedy(err, QN_UNSUPPORTED, "ask for one prediction of each item");
+    }
+    if ((top > 1 || (all_outputs && !p->real)) && !p->output) {
+        qn__fail(err, QN_USAGE, "qn_predictions_columns: the outputs were not kept");
+        return qn__remedy(err, QN_USAGE, "call qn_predictions_make with `all_outputs` 1");
+    }
+    p->shown = !is_single(p) || (all_outputs && !p->real);
+    p->top = top < p->outputs ? top : p->outputs;
+    return QN_OK;
 }
 
 qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_error *err) {

@@ -6,7 +6,7 @@
 
 #define PANDAS(function) "convert it: pandas." function "(FILE).to_csv(NAME, index=False)"
 #define AGAIN "unpack it once more by hand"
-#define IMAGE "give the folder in which it lies"
+#define IMAGE "convert it to PNG or JPEG"
 #define OTHER "convert it to CSV in UTF-8, to Parquet or to NPY"
 #define MODEL "this is a model; `model import` reads safetensors with a state dict"
 #define PICKLE "write it again as CSV, Parquet or NPZ; Python code in a file is never run"
@@ -19,8 +19,6 @@ static const struct {
     size_t at, size;
     const char *what, *remedy;
 } formats[] = {
-    {"\x89PNG", 0, 0, "a PNG image", IMAGE},
-    {"\xFF\xD8\xFF", 0, 0, "a JPEG image", IMAGE},
     {"\xFF\xFE", 0, 0, "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8 FILE"},
     {"\xFE\xFF", 0, 0, "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8 FILE"},
     {"\x1F\x8B", 0, 0, "gzip data inside compressed data", AGAIN},
@@ -83,15 +81,11 @@ static const struct {
      "index=False)"},
 };
 
-/* What a binary file is called that is an image, or NULL. */
+/* What a binary file is called that is an image of a format that is not read, or NULL. */
 static const char *image_name(const char *first, size_t size) {
-    static const char *const names[QN__IMAGE_KINDS] = {[QN__IMAGE_GIF] = "a GIF image",
-                                                       [QN__IMAGE_WEBP] = "a WebP image",
-                                                       [QN__IMAGE_TIFF] = "a TIFF image",
-                                                       [QN__IMAGE_BMP] = "a BMP image"};
     qn__image_head head;
     (void)qn__image_head_read((const uint8_t *)first, size, &head, NULL);
-    return head.kind == QN__IMAGE_OTHER ? qn__image_other_name(head.other, 0) : names[head.kind];
+    return head.kind == QN__IMAGE_OTHER ? qn__image_other_name(head.other, 0) : NULL;
 }
 
 /* Stata before version 13: its version, the order of bytes, and 1. */

@@ -58,7 +58,8 @@ static qn_status add(void *user, const char *name, uint64_t begin, uint64_t size
     char *own = qn__copy_text(name, err);
     if (!own)
         return QN_MEMORY;
-    tidy_name(own);
+    if (!f->named)
+        tidy_name(own);
     f->file[f->count++] = (qn__image_file){own, begin, size};
     return QN_OK;
 }
@@ -66,6 +67,15 @@ static qn_status add(void *user, const char *name, uint64_t begin, uint64_t size
 static qn_status add_listed(void *user, const char *name, const struct stat *info, qn_error *err) {
     qn__image_files *f = user;
     return add(f, name, qn__files_stamp_of(info, &f->stamp), (uint64_t)info->st_size, err);
+}
+
+static qn_status check_size(const qn__image_files *f, uint64_t i, qn_error *err) {
+    if (f->file[i].size <= FILE_MAX)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the file has %llu bytes, which is too much for an image",
+             (unsigned long long)f->file[i].size);
+    qn__image_files_at(f, i, err);
+    return qn__remedy(err, QN_INPUT, "at most 1 GiB is read; make the image smaller");
 }
 
 static qn_status list_zip(qn__source *source, qn__image_files *f, qn_error *err) {
@@ -141,7 +151,22 @@ qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_erro
     return status;
 }
 
-qn_status qn__image_files_named(const qn__source *source, const char *text, size_t size,
+/* The bytes of the only file are kept: it may be the standard input, which is read once. */
+qn_status qn__image_files_open_named(qn__part_files *named, qn__image_files *out, qn_error *err) {
+    const qn__file_list *list = named->list;
+    *out = (qn__image_files){.path = named->name, .named = named};
+    qn_status status = QN_OK;
+    for (size_t i = 0; status == QN_OK && i < list->count; i++)
+        status = add(out, i == 0 ? qn__source_path(named->first) : list->file[i].path, 0,
+                     (uint64_t)named->seen[i].st_size, err);
+    if (status == QN_OK && list->count == 1)
+        status = check_size(out, 0, err);
+    if (status == QN_OK && list->count == 1)
+        status = qn__source_contents(named->first, &out->unpacked, err);
+    return status;
+}
+
+qn_status qn__image_files_known(const qn__source *source, const char *text, size_t size,
                                 uint64_t count, qn__image_files *out, qn_error *err) {
     qn_status status = QN_OK;
     *out =
@@ -171,7 +196,10 @@ void qn__image_files_release(qn__image_files *files) {
 }
 
 void qn__image_files_at(const qn__image_files *files, uint64_t i, qn_error *err) {
-    qn__at(err, files->folder ? "%s/%s" : "%s, %s", files->path, files->file[i].name);
+    if (files->named)
+        qn__at(err, "%s", files->file[i].name);
+    else
+        qn__at(err, files->folder ? "%s/%s" : "%s, %s", files->path, files->file[i].name);
 }
 
 qn_status qn__image_bytes_space(qn__image_bytes *bytes, size_t size, qn_error *err) {
@@ -217,19 +245,32 @@ static qn_status read_listed(const qn__image_files *f, const qn__image_file *fil
     return qn__file_stamp_refuse(path, QN_IO, err);
 }
 
+static qn_status read_named(const qn__image_files *f, uint64_t i, qn__image_bytes *bytes,
+                            qn_error *err) {
+    qn__source *source;
+    if (f->unpacked.data) {
+        bytes->size = bytes->size < f->unpacked.size ? bytes->size : f->unpacked.size;
+        memcpy(bytes->data, f->unpacked.data, bytes->size);
+        return QN_OK;
+    }
+    qn_status status = qn__part_files_open(f->named, (size_t)i, &source, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__source_read(source, bytes->data, bytes->size, &bytes->size, err);
+    return qn__part_files_close(source, status, err);
+}
+
 qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t most,
                                qn__image_bytes *bytes, qn_error *err) {
     const qn__image_file *file = &files->file[i];
     const uint64_t size = file->size < most ? file->size : most;
-    if (size > FILE_MAX) {
-        qn__fail(err, QN_INPUT, "the file has %llu bytes, which is too much for an image",
-                 (unsigned long long)file->size);
-        qn__image_files_at(files, i, err);
-        return qn__remedy(err, QN_INPUT, "at most 1 GiB is read; make the image smaller");
-    }
+    if (size > FILE_MAX)
+        return check_size(files, i, err);
     if (qn__image_bytes_space(bytes, (size_t)size + 1, err) != QN_OK)
         return QN_MEMORY;
     bytes->size = (size_t)size;
+    if (files->named)
+        return read_named(files, i, bytes, err);
     if (files->folder)
         return read_listed(files, file, bytes, err);
     if (files->zip)

@@ -1,11 +1,14 @@
-/* The files of a folder, of a tar or of a ZIP archive, in the bytewise order of their names.
+/* The files of a folder, of a tar or of a ZIP archive, in the bytewise order of their names; or
+ * files that a caller named, in the caller's order.
  *
  * A file's name is its path below the folder, or in the archive without "./" and "/" before it.
- * Files and folders whose names begin with a dot are ignored, and so are empty folders. */
+ * Files and folders whose names begin with a dot are ignored, and so are empty folders. The name of
+ * a named file is its path. */
 #ifndef QN_DATA_IMAGES_IMAGE_FILES_H
 #define QN_DATA_IMAGES_IMAGE_FILES_H
 
 #include "base/files/files_stamp.h"
+#include "data/bytes/part_files.h"
 #include "data/bytes/source.h"
 #include "data/bytes/tar.h"
 #include "data/bytes/zip.h"
@@ -20,7 +23,8 @@ typedef struct qn__image_files {
     const char *path; /* of the folder or the archive: the source's */
     int folder;       /* 1: the files are in the folder `path` */
     qn__tar_bytes tar;
-    qn__contents unpacked; /* of a gzipped archive */
+    qn__part_files *named; /* files that a caller named; NULL: a folder or an archive */
+    qn__contents unpacked; /* of a gzipped archive, or of the only named file */
     qn__zip *zip;          /* NULL: no ZIP archive */
     qn__image_file *file;
     uint64_t count, capacity;
@@ -31,12 +35,14 @@ typedef struct qn__image_files {
  * (no files, one name twice, a malformed archive, what is not a regular file), QN_IO or QN_MEMORY.
  */
 qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_error *err);
+/* The same of files that a caller named, which must outlive *out. */
+qn_status qn__image_files_open_named(qn__part_files *named, qn__image_files *out, qn_error *err);
 void qn__image_files_release(qn__image_files *files);
 
-/* The same with `count` names that were listed before, in order: `text` has `size` bytes, each name
- * with its NUL. Their bytes cannot be read then. Fails with QN_FORMAT (fewer or more names) or
- * QN_MEMORY. */
-qn_status qn__image_files_named(const qn__source *source, const char *text, size_t size,
+/* As qn__image_files_open, with `count` names that were listed before, in order: `text` has `size`
+ * bytes, each name with its NUL. Their bytes cannot be read then. Fails with QN_FORMAT (fewer or
+ * more names) or QN_MEMORY. */
+qn_status qn__image_files_known(const qn__source *source, const char *text, size_t size,
                                 uint64_t count, qn__image_files *out, qn_error *err);
 
 /* Bytes of one file after another, in one block of memory. Begins as {0}. */

@@ -1,4 +1,5 @@
-/* Folders and archives of images: a table of bytes, an item a file, `[channel][row][column]`.
+/* Folders and archives of images, and image files: a table of bytes, an item a file,
+ * `[channel][row][column]`.
  *
  * The heads of all files come first: they say how large an item is, so that every image is decoded
  * to its place at once. Threads take files from a counter. Of several bad files, the first by name
@@ -472,6 +473,11 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
     return r->data->memory ? QN_OK : keep(r, pool, err);
 }
 
+/* Images that a caller named have no class. */
+static int is_classless(const reading *r, const qn_data_options *options) {
+    return options->unlabelled || r->files->named != NULL;
+}
+
 static qn_status read_files(reading *r, const qn_data_options *options, qn__pool *pool,
                             qn_error *err) {
     r->head = qn__alloc(r->files->count, sizeof *r->head, err);
@@ -485,7 +491,7 @@ static qn_status read_files(reading *r, const qn_data_options *options, qn__pool
         status = qn__image_names(r->files, r->marks, r->data, err);
     if (status == QN_OK)
         status = settle_rules(r, options, err);
-    if (status == QN_OK && !options->unlabelled)
+    if (status == QN_OK && !is_classless(r, options))
         status = qn__image_classes(r->files, r->marks, options, r->data, err);
     qn__free(r->head);
     qn__free(r->marks);
@@ -502,13 +508,14 @@ static qn_status list_files(reading *r, qn__source *source, qn__pool *pool, qn__
     qn__image_cache_begin(&r->cache, source, folder ? files : NULL, &r->resize, r->skip, r->turns,
                           r->later);
     if (find_entry(r, pool) && !folder)
-        return qn__image_files_named(source, r->entry.names, (size_t)r->entry.text, r->entry.files,
+        return qn__image_files_known(source, r->entry.names, (size_t)r->entry.text, r->entry.files,
                                      files, err);
     return folder ? QN_OK : qn__image_files_open(source, files, err);
 }
 
-static qn_status read(qn__source *source, const qn_data_options *options, qn__pool *pool,
-                      qn_data *data, qn_error *err) {
+/* `named` NULL: all files of the source. */
+static qn_status read_all(qn__source *source, qn__part_files *named, const qn_data_options *options,
+                          qn__pool *pool, qn_data *data, qn_error *err) {
     qn__image_files files = {0};
     reading r = {.files = &files,
                  .data = data,
@@ -522,13 +529,59 @@ static qn_status read(qn__source *source, const qn_data_options *options, qn__po
     const char *resize = options->resize ? options->resize : options->expected_resize;
     qn_status status = qn__resize_parse(resize, &r.resize, err);
     data->resize = r.resize;
+    r.cache.off |= named != NULL;
     if (status == QN_OK)
-        status = list_files(&r, source, pool, &files, err);
+        status = named ? qn__image_files_open_named(named, &files, err)
+                       : list_files(&r, source, pool, &files, err);
     if (status == QN_OK)
         status = read_files(&r, options, pool, err);
     qn__image_cache_end(&r.cache);
     qn__image_files_release(&files);
     return status;
+}
+
+/* Whether a file with these first bytes is an image that is read. */
+static int is_read(const uint8_t *first, size_t size) {
+    qn__image_head head;
+    (void)qn__image_head_read(first, size, &head, NULL);
+    return head.kind >= QN__IMAGE_JPEG;
+}
+
+static qn_status is_image(qn__source *source, int *image, qn_error *err) {
+    uint8_t first[QN__PROBE_BYTES];
+    size_t got = 0;
+    *image = 0;
+    if (qn__source_is_folder(source))
+        return QN_OK;
+    const qn_status status = qn__source_peek(source, first, sizeof first, &got, err);
+    *image = status == QN_OK && is_read(first, got);
+    return status;
+}
+
+static qn_status refuse_with(const qn__source *source, const char *what, const char *remedy,
+                             qn_error *err) {
+    qn__fail(err, QN_INPUT, "%s", what);
+    qn__at(err, "%s", qn__source_path(source));
+    return qn__remedy(err, QN_INPUT, "%s", remedy);
+}
+
+/* A folder, an archive, or image files that a caller named. */
+static qn_status read(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
+                      qn_data *data, qn_error *err) {
+    int image = 0;
+    qn__source *first = files->first;
+    qn_status status = is_image(first, &image, err);
+    if (status != QN_OK)
+        return status;
+    if (image && qn__source_packing(first))
+        return refuse_with(first, "this is a compressed image", "unpack it by hand", err);
+    if (image)
+        return read_all(first, files, options, pool, data, err);
+    if (!qn__part_files_are_one(files))
+        return refuse_with(first, "several archives of images are not read as one data set",
+                           "name one, or a folder with the images of all", err);
+    status = read_all(first, NULL, options, pool, data, err);
+    return qn__source_end(first, status, err);
 }
 
 static int ends_with(const char *text, const char *end) {
@@ -538,7 +591,7 @@ static int ends_with(const char *text, const char *end) {
 
 /* Old archives have no mark. The mark of a ZIP archive is that of an NPZ archive too. */
 static int probe(const uint8_t *first, size_t size, const char *path) {
-    if (qn__tar_is(first, size))
+    if (qn__tar_is(first, size) || is_read(first, size))
         return QN__PROBE_MAGIC;
     if (size >= 4 && memcmp(first, "PK\3\4", 4) == 0 && ends_with(path, ".zip"))
         return QN__PROBE_BOTH;
@@ -549,10 +602,10 @@ static int probe(const uint8_t *first, size_t size, const char *path) {
 
 const qn__reader qn__image_reader = {
     .name = QN__PACKED_NAMES("images"),
-    .about = "a folder or an archive of JPEG, PNG, WebP, GIF, TIFF or BMP files",
+    .about = "JPEG, PNG, WebP, GIF, TIFF or BMP files, or a folder or an archive of them",
     .folders = 1,
     .labels_remedy = "put the images of each class into a folder of its name",
     .files = 1,
     .probe = probe,
-    .read = read,
+    .read_parts = read,
 };

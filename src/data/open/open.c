@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "data/bytes/file_list.h"
+#include "data/bytes/named_formats.h"
 #include "data/bytes/part_files.h"
 #include "data/cells/labels.h"
 #include "data/cells/readers.h"
@@ -174,6 +175,16 @@ static qn_status check_together(const qn__reader *reader, const qn__source *sour
                                          : "name one, or convert them to CSV or Parquet first");
 }
 
+/* Refuses a file that no reader takes by what it is. */
+static qn_status check_known(qn__source *source, qn_error *err) {
+    uint8_t first[QN__PROBE_BYTES];
+    size_t got = 0;
+    const qn_status status = qn__source_peek(source, first, sizeof first, &got, err);
+    return status == QN_OK
+               ? qn__named_format_check((const char *)first, got, qn__source_path(source), err)
+               : status;
+}
+
 /* A text can be one of several formats where it is short: then it has that of the first file. */
 static qn_status check_part(const qn__reader *reader, qn__part_files *files, size_t i,
                             const qn_data_options *options, qn_error *err) {
@@ -183,6 +194,8 @@ static qn_status check_part(const qn__reader *reader, qn__part_files *files, siz
     if (status != QN_OK)
         return status;
     status = find_reader(source, &own, err);
+    if (status == QN_OK && own != reader && own->fallback)
+        status = check_known(source, err);
     if (status == QN_OK && own != reader && !(own->fallback && reader->text)) {
         qn__fail(err, QN_INPUT, "the file has the format %s, and the first one has the format %s",
                  own->name[0], reader->name[0]);
