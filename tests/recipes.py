@@ -498,6 +498,10 @@ EIGHTH = {
     "layerscale": pixels("layerscale 0.5; conv 20 3x3 stride 7 tanh dropout 0.1; residual { layerscale 0.25 };"
                          " conv 7 3x3 stride 2; layerscale 0.75 relu dropout 0.2; globalpool; layerscale 1",
                          "--batch 50 --grain 20 --weight-decay 0.01"),
+    # 24.33: at the end of paths, of features and of a block
+    "droppath": pixels("conv 6 3x3 stride 7 relu droppath 0.3; residual { conv 6 3x3; batchnorm; layerscale 0.5 droppath"
+                       " 0.4 } relu; residual { conv 6 1x1 gelu droppath 0.5 | batchnorm } droppath 0.1; dense 19 tanh"
+                       " droppath 0.2", "--batch 50 --grain 20"),
     "i14-hard": IDX + SMALL + '--model "dense 33 hardswish dropout 0.2; dense 18 hardsigmoid; dense 12 relu6; dense 10'
                 ' hardsigmoid" --loss mse --lr 0.2 --arith i14',
     "blocks-product-concat": pixels("conv 20 3x3 stride 9 tanh; product { globalpool; conv 4 1x1 relu; conv 20 1x1 "

@@ -590,6 +590,13 @@ def test_the_ready_convnext_has_the_parameters_of_torchvision(quern):
     # the canonical text names the activation and both sides of a window
     assert len(rows) - 1 == text.count(";") + 1 + text.count("residual")
     assert sum(row["parameters"] > 0 for row in rows[:-1]) == len(shapes)
+    # torchvision.models.convnext._convnext: of block n of 18; efficientnet._efficientnet_conf: of 16, with a shortcut
+    drops = {"convnext-tiny": [0.1 * n / 17 for n in range(1, 18)],
+             "efficientnet-b0": [0.2 * n / 16 for n in (2, 4, 6, 7, 9, 10, 12, 13, 14)]}
+    for name, wanted in drops.items():
+        texts = [json.loads(row)["text"] for row in run(quern, "model", "show", name, "--json").stdout.splitlines()[:-1]]
+        found = [np.float32(text.split()[-1]) for text in texts if "droppath" in text]
+        assert found == [np.float32(p) for p in wanted], name
 
 
 def test_names_of_classes_from_a_file(quern, tmp_path):

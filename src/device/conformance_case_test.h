@@ -181,6 +181,7 @@ static void draw_layers(test_case *c) {
             const float probability = below(c, 4) == 0 ? 0.9f : 0.3f;
             l->drop_threshold = (uint32_t)((double)probability * 0x1p32 + 0.5);
             l->drop_keep = 1.0f / (1.0f - probability);
+            l->drop_path = (c->seed + i) % 4 == 0;
         }
         l->no_biases = (c->seed + i) % 5 == 0;
         p->parameters = qn__layer_end(l);

@@ -114,6 +114,7 @@ static void draw_layer(test_case *c, qn__layer *l, qn__layer_kind kind, qn__shap
     if (conv && below(c, 3) == 0) {
         l->drop_threshold = 0x4ccccccdu;
         l->drop_keep = 1.0f / 0.7f;
+        l->drop_path = c->seed % 3 == 1;
     }
     l->no_biases = conv && (c->seed + l->depth) % 4 == 0;
     l->weights = p->parameters;

@@ -98,6 +98,8 @@ typedef struct qn_taps {
 #define QN_PIXELS_FLAT 1u   /* sums are [items][ld(pixels * channels)] */
 #define QN_PIXELS_CHAINS 2u /* a NaN may come from a tap outside: its chain is computed again */
 #define QN_PIXELS_ADD 4u    /* to the errors that another reader of the layer gave (17.7) */
+/* With the number of a layer: one random word decides for all outputs of an item (24.33). */
+#define QN_DROP_PATH 0x10000u
 #define QN_POOL_MAX 1u
 #define QN_POOL_ADD 2u
 #define QN_POOL_PARTIAL 4u

@@ -143,19 +143,19 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
 
 static const char *const names[] = {"weight", "bias", "running_mean", "running_var"};
 
-const qn__layer_ops qn__batchnorm = {.word = "batchnorm",
-                                     .also = "bn batchnorm2d batchnormalization",
-                                     .syntax =
-                                         "batchnorm [eps X] [momentum X] [ACTIVATION] [dropout P]",
-                                     .contract = 6,
-                                     .contract_of = qn__normalisation_contract,
-                                     .parse = parse,
-                                     .write = qn__normalisation_write,
-                                     .make = make,
-                                     .flops = qn__normalisation_flops,
-                                     .forward = forward,
-                                     .forward_grain = forward_grain,
-                                     .backward_grain = backward_grain,
-                                     .gradient = gradient,
-                                     .begin = qn__normalisation_begin,
-                                     .names = names};
+const qn__layer_ops qn__batchnorm = {
+    .word = "batchnorm",
+    .also = "bn batchnorm2d batchnormalization",
+    .syntax = "batchnorm [eps X] [momentum X] [ACTIVATION] [dropout|droppath P]",
+    .contract = 6,
+    .contract_of = qn__normalisation_contract,
+    .parse = parse,
+    .write = qn__normalisation_write,
+    .make = make,
+    .flops = qn__normalisation_flops,
+    .forward = forward,
+    .forward_grain = forward_grain,
+    .backward_grain = backward_grain,
+    .gradient = gradient,
+    .begin = qn__normalisation_begin,
+    .names = names};

@@ -62,7 +62,7 @@ static void backward_both(const qn__layer *l, const float *a, const float *b, co
 const qn__layer_ops qn__concat = {
     .word = "concat",
     .also = "concatenate cat stack dense_block denseblock unet",
-    .syntax = "concat { LAYERS [| LAYERS] } [ACTIVATION] [dropout P]",
+    .syntax = "concat { LAYERS [| LAYERS] } [ACTIVATION] [dropout|droppath P]",
     .block = 1,
     .contract = 8,
     .verb = "a concat block joins",

@@ -165,7 +165,7 @@ const qn__layer_ops qn__conv = {
     .word = "conv",
     .also = "conv2d convolution convolution2d depthwiseconv2d",
     .syntax = "conv CHANNELS HEIGHTxWIDTH [stride S] [pad same|none|P] [dilation D] "
-              "[groups G|depthwise] [nobias] [ACTIVATION] [dropout P]",
+              "[groups G|depthwise] [nobias] [ACTIVATION] [dropout|droppath P]",
     .contract = 5,
     .contract_of = qn__product_contract,
     .parse = parse,

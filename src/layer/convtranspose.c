@@ -171,7 +171,7 @@ const qn__layer_ops qn__convtranspose = {
     .word = "convtranspose",
     .also = "convtranspose2d conv2dtranspose transposedconv deconv deconvolution upconv",
     .syntax = "convtranspose CHANNELS HEIGHTxWIDTH [stride S] [pad same|none|P] [outpad Q] "
-              "[dilation D] [nobias] [ACTIVATION] [dropout P]",
+              "[dilation D] [nobias] [ACTIVATION] [dropout|droppath P]",
     .contract = 8,
     .parse = parse,
     .write = write,

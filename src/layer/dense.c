@@ -27,7 +27,7 @@ static uint64_t fan_out(const qn__layer *l) { return l->out; }
 
 const qn__layer_ops qn__dense = {.word = "dense",
                                  .also = "linear fc fullyconnected affine gemm",
-                                 .syntax = "dense WIDTH [nobias] [ACTIVATION] [dropout P]",
+                                 .syntax = "dense WIDTH [nobias] [ACTIVATION] [dropout|droppath P]",
                                  .contract = 1,
                                  .contract_of = qn__product_contract,
                                  .parse = parse,

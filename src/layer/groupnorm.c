@@ -197,33 +197,34 @@ static void gradient(const qn__layer *l, uint64_t items, const float *a, const f
 
 static const char *const names[] = {"weight", "bias"};
 
-const qn__layer_ops qn__groupnorm = {.word = "groupnorm",
-                                     .also = "gn groupnormalization",
-                                     .syntax = "groupnorm GROUPS [eps X] [ACTIVATION] [dropout P]",
-                                     .contract = 6,
-                                     .contract_of = qn__normalisation_contract,
-                                     .parse = parse,
-                                     .write = write,
-                                     .make = make,
-                                     .flops = qn__normalisation_flops,
-                                     .forward = forward,
-                                     .backward = backward,
-                                     .gradient = gradient,
-                                     .begin = qn__normalisation_begin,
-                                     .names = names};
+const qn__layer_ops qn__groupnorm = {
+    .word = "groupnorm",
+    .also = "gn groupnormalization",
+    .syntax = "groupnorm GROUPS [eps X] [ACTIVATION] [dropout|droppath P]",
+    .contract = 6,
+    .contract_of = qn__normalisation_contract,
+    .parse = parse,
+    .write = write,
+    .make = make,
+    .flops = qn__normalisation_flops,
+    .forward = forward,
+    .backward = backward,
+    .gradient = gradient,
+    .begin = qn__normalisation_begin,
+    .names = names};
 
-const qn__layer_ops qn__layernorm = {.word = "layernorm",
-                                     .also = "ln layernormalization",
-                                     .syntax =
-                                         "layernorm [channels] [eps X] [ACTIVATION] [dropout P]",
-                                     .contract = 6,
-                                     .contract_of = qn__normalisation_contract,
-                                     .parse = parse_words,
-                                     .write = write_words,
-                                     .make = make,
-                                     .flops = qn__normalisation_flops,
-                                     .forward = forward,
-                                     .backward = backward,
-                                     .gradient = gradient,
-                                     .begin = qn__normalisation_begin,
-                                     .names = names};
+const qn__layer_ops qn__layernorm = {
+    .word = "layernorm",
+    .also = "ln layernormalization",
+    .syntax = "layernorm [channels] [eps X] [ACTIVATION] [dropout|droppath P]",
+    .contract = 6,
+    .contract_of = qn__normalisation_contract,
+    .parse = parse_words,
+    .write = write_words,
+    .make = make,
+    .flops = qn__normalisation_flops,
+    .forward = forward,
+    .backward = backward,
+    .gradient = gradient,
+    .begin = qn__normalisation_begin,
+    .names = names};

@@ -37,6 +37,7 @@ typedef struct qn__layer_text {
     int fitted;           /* pools: 1: `window.kernel` is the size of the output (24.40) */
     qn__activation activation;
     float dropout; /* probability, 0: none */
+    int drop_path; /* 1: the word is "droppath" (24.33) */
 } qn__layer_text;
 
 /* Floating-point operations of one item. */

@@ -73,7 +73,7 @@ static const char *const scale_names[] = {"weight"};
 
 const qn__layer_ops qn__layerscale = {.word = "layerscale",
                                       .also = "layer_scale gamma scale",
-                                      .syntax = "layerscale [X] [ACTIVATION] [dropout P]",
+                                      .syntax = "layerscale [X] [ACTIVATION] [dropout|droppath P]",
                                       .contract = 8,
                                       .parse = parse_scale,
                                       .write = write_scale,

@@ -73,7 +73,7 @@ static void backward_both(const qn__layer *l, const float *a, const float *b, co
 const qn__layer_ops qn__multiply = {
     .word = "product",
     .also = "multiply mul gate squeezeexcitation squeezeexcite se scse",
-    .syntax = "product { LAYERS [| LAYERS] } [ACTIVATION] [dropout P]",
+    .syntax = "product { LAYERS [| LAYERS] } [ACTIVATION] [dropout|droppath P]",
     .block = 1,
     .contract = 8,
     .verb = "a product block multiplies",

@@ -295,7 +295,7 @@ static void activate(qn__reference *r, const qn__layer *l, const float *z, float
         y[o] = activated(l->activation, z[o]);
 }
 
-/* 6.5. With `item` NULL there is no dropout. */
+/* 6.5, 24.33. With `item` NULL there is no dropout. */
 static void drop(const qn__program *p, uint32_t layer, const qn__reference_item *item,
                  uint32_t epoch, made *m) {
     const qn__layer *l = &p->layer[layer];
@@ -305,8 +305,9 @@ static void drop(const qn__program *p, uint32_t layer, const qn__reference_item 
         if (!item || l->drop_threshold == 0)
             continue;
         uint32_t word[4];
-        qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, epoch, item->number, o / 4, word);
-        m->dropped[o] = word[o % 4] < l->drop_threshold;
+        const uint32_t element = l->drop_path ? 0 : o;
+        qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, epoch, item->number, element / 4, word);
+        m->dropped[o] = word[element % 4] < l->drop_threshold;
         m->next[o] = m->dropped[o] ? 0.0f : m->y[o] * l->drop_keep;
     }
 }

@@ -45,7 +45,7 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
 const qn__layer_ops qn__residual = {
     .word = "residual",
     .also = "add skip shortcut block basicblock resblock",
-    .syntax = "residual { LAYERS [| LAYERS] } [ACTIVATION] [dropout P]",
+    .syntax = "residual { LAYERS [| LAYERS] } [ACTIVATION] [dropout|droppath P]",
     .block = 1,
     .contract = 6,
     .verb = "a residual block adds",

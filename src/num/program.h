@@ -128,6 +128,7 @@ typedef struct qn__layer {
     qn__activation activation;
     uint32_t drop_threshold; /* 0: no dropout; docs/exactness.md 6.5 */
     float drop_keep;
+    int drop_path; /* 1: all outputs of an item have the same word (24.33) */
     /* Where the layer's parameters begin in the flat array of all: weights
      * [to.channels][kernel height][kernel width][qn__layer_reads], then biases [to.channels]. */
     uint64_t weights, biases;

@@ -29,7 +29,7 @@ SEVENTH = {"rules": "", "date_format": ""}
 # 24.1: those of contract 8, and its words.
 EIGHTH = {"scale_numbers": "", "freeze": "", "new_last": 0, "lr_depth": 0, "mixup": 0, "cutmix": 0, "ema": 0}
 EIGHTH_WORDS = re.compile("|".join((
-    r"\b(relu6|hardswish|hardsigmoid|eps|momentum|nobias|channels|layerscale)\b",
+    r"\b(relu6|hardswish|hardsigmoid|eps|momentum|nobias|channels|layerscale|droppath)\b",
     r"pool [^;]*\b(pad|ceil|to)\b",
     r"{[^}]*{",  # a block in a block
     r"\b(product|concat|upsample|convtranspose)\b",

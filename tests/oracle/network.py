@@ -46,6 +46,7 @@ class Layer:
     weight: np.ndarray = None
     bias: np.ndarray = None
     running: tuple = ()  # 17.8: the running averages
+    drops_path: bool = False  # 24.33: whether one word decides for all outputs of an item
     biased: bool = True  # 24.12: whether the bias is a parameter
 
     @property
@@ -175,7 +176,7 @@ def parse_model(text, shape):
         found = re.fullmatch(
             ("" if window else r"\s*dense\s+(?P<outputs>\d+)")
             + r"(?P<bare>\s*nobias\b)?"
-            + rf"\s*(?P<activation>{'|'.join(ACTIVATIONS)})?(?:\s*dropout\s+(?P<p>\S+))?\s*",
+            + rf"\s*(?P<activation>{'|'.join(ACTIVATIONS)})?(?:\s*(?P<drop>dropout|droppath)\s+(?P<p>\S+))?\s*",
             rest,
         )
         if not found:
@@ -188,6 +189,7 @@ def parse_model(text, shape):
         dropout = from_text(found["p"]) if found["p"] else ZERO
         layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window, source, other,
                             opens, beside,
+                            drops_path=found["drop"] == "droppath",
                             biased=not found["bare"] and getattr(window, "kind", "") != "layerscale"))
         at, opens, beside = len(layers) - 1, (), False
     return layers
@@ -203,7 +205,7 @@ def model_text(layers):
                  + (layer.window.text() if layer.window else f"dense {layer.outputs}")
                  + ("" if layer.biased or layer.normalises else " nobias")
                  + (f" {layer.activation}" if layer.has_parameters or ends else "")
-                 + (f" dropout {to_text(layer.dropout)}" if layer.dropout else ""))
+                 + (f" {'droppath' if layer.drops_path else 'dropout'} {to_text(layer.dropout)}" if layer.dropout else ""))
     return text
 
 
@@ -310,7 +312,8 @@ def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=
         outputs[l] = y
         if layer.dropout and items is not None and l >= frozen:
             threshold = floor(Fraction(float(layer.dropout)) * 2**32 + Fraction(1, 2))
-            words = word(seed, DROPOUT, l, epoch, items[:, None], np.arange(layer.outputs))
+            elements = np.arange(layer.outputs) * (not layer.drops_path)
+            words = word(seed, DROPOUT, l, epoch, items[:, None], elements)
             passes[-1].dropped = words < np.uint64(threshold)
             outputs[l] = np.where(passes[-1].dropped, ZERO, y * keep_factor(layer))
         passes[-1].after = outputs[l]

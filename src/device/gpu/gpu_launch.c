@@ -35,7 +35,8 @@ void qn__gpu_push_outputs(const qn__worker *w, uint32_t layer, int drops, qn__gp
     const qn__layer *l = w->layer[layer].layer;
     /* LOSS applies the sigmoid of binary, whose loss needs what stands before it. */
     const int later = layer + 1 == w->program->layers && w->program->loss == QN__LOSS_BINARY;
-    QN__PUSH_NUMBERS(c, layer, qn__kernel_activation(later ? QN__ACT_NONE : l->activation),
+    const uint32_t path = l->drop_path ? QN_DROP_PATH : 0;
+    QN__PUSH_NUMBERS(c, layer | path, qn__kernel_activation(later ? QN__ACT_NONE : l->activation),
                      drops ? l->drop_threshold : 0);
     QN__PUSH_FLOATS(c, l->drop_keep);
     QN__PUSH_WIDE(c, w->program->seed);

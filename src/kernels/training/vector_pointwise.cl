@@ -3,6 +3,9 @@
  * lane. */
 QN_INLINE uint16 qn_dropout_lanes(qn_u64 seed, qn_u32 layer, qn_u32 epoch, qn_u64 item,
                                   qn_u32 quad) {
+    const qn_u32 path = layer & QN_DROP_PATH;
+    layer = layer ^ path;
+    quad = path != 0u ? 0u : quad;
     const qn_u32 place = (3u << 24) + ((layer & 0xFFu) << 16) + (qn_u32)(item >> 32);
     uint4 x = (uint4)(quad + (layer >> 8 << 30)) + (uint4)(0u, 1u, 2u, 3u);
     uint4 y = (uint4)((qn_u32)item), z = (uint4)(epoch), w = (uint4)(place);
@@ -17,6 +20,8 @@ QN_INLINE uint16 qn_dropout_lanes(qn_u64 seed, qn_u32 layer, qn_u32 epoch, qn_u6
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
+    if (path != 0u)
+        return (uint16)(x.s0);
     return (uint16)(x.s0, y.s0, z.s0, w.s0, x.s1, y.s1, z.s1, w.s1, x.s2, y.s2, z.s2, w.s2, x.s3,
                     y.s3, z.s3, w.s3);
 }

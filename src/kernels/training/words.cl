@@ -1,12 +1,19 @@
 /* Random numbers (section 3) and the order of items (section 4). */
-/* 6.5: the words of outputs 4*quad .. 4*quad+3 of an item; purpose 3 of section 3. */
+/* 6.5: the words of outputs 4*quad .. 4*quad+3 of an item; purpose 3 of section 3. A layer with
+ * QN_DROP_PATH has the first word for all (24.33). */
 QN_FN qn_four qn_dropout_words(qn_u64 seed, qn_u32 layer, qn_u32 epoch, qn_u64 item, qn_u32 quad) {
+    const qn_u32 path = layer & QN_DROP_PATH;
+    layer = layer ^ path;
+    quad = path != 0u ? 0u : quad;
     qn_four c;
     c.x = quad + (layer >> 8 << 30);
     c.y = (qn_u32)item;
     c.z = epoch;
     c.w = (3u << 24) + ((layer & 0xFFu) << 16) + (qn_u32)(item >> 32);
-    return qn_philox(c, (qn_u32)seed, (qn_u32)(seed >> 32));
+    c = qn_philox(c, (qn_u32)seed, (qn_u32)(seed >> 32));
+    if (path != 0u)
+        c.y = c.z = c.w = c.x;
+    return c;
 }
 
 /* 4.2 */

@@ -38,7 +38,7 @@ static char *plain_text(const qn__layer_text *layer) {
     qn__layer_text plain = *layer;
     qn__text text = {0};
     plain.dropout = plain.rate = 0;
-    plain.no_biases = 0;
+    plain.drop_path = plain.no_biases = 0;
     qn__network_layer_text(&plain, &text);
     return qn__text_take(&text, NULL);
 }

@@ -24,11 +24,11 @@ static qn_status parse_kind(qn__tokens *w, qn__layer_kind *kind) {
     return QN_OK;
 }
 
-/* The activation, unless the next word is "dropout" or the end of the layer. */
+/* The activation, unless the next word is "dropout", "droppath" or the end of the layer. */
 static qn_status parse_activation(qn__tokens *w, const qn__layer_ops *ops, marks *at,
                                   qn__activation *out) {
     *out = QN__ACT_NONE;
-    if (qn__tokens_ended(w) || qn__tokens_is(w, "dropout"))
+    if (qn__tokens_ended(w) || qn__tokens_is(w, "dropout") || qn__tokens_is(w, "droppath"))
         return QN_OK;
     const qn__choice *row = qn__table_row(&qn__activations, w->text + w->at, w->size);
     if (row == NULL)
@@ -42,10 +42,11 @@ static qn_status parse_activation(qn__tokens *w, const qn__layer_ops *ops, marks
     return QN_OK;
 }
 
-static qn_status parse_dropout(qn__tokens *w, marks *at, float *out) {
+static qn_status parse_dropout(qn__tokens *w, marks *at, qn__layer_text *layer) {
     static const char *const help = "a dropout probability lies between 0 and 1: \"dropout 0.2\"";
-    *out = 0.0f;
-    if (qn__tokens_ended(w) || !qn__tokens_is(w, "dropout"))
+    layer->dropout = 0.0f;
+    layer->drop_path = !qn__tokens_ended(w) && qn__tokens_is(w, "droppath");
+    if (qn__tokens_ended(w) || (!layer->drop_path && !qn__tokens_is(w, "dropout")))
         return QN_OK;
     at->dropout = w->at;
     qn__tokens_next(w);
@@ -58,7 +59,7 @@ static qn_status parse_dropout(qn__tokens *w, marks *at, float *out) {
         return qn__tokens_fail(
             w, w->at, "the dropout's probability is not between 0 and 1",
             "0 and 1 themselves are excluded; without dropout, leave the word out");
-    *out = chance;
+    layer->dropout = chance;
     qn__tokens_next(w);
     return QN_OK;
 }
@@ -68,7 +69,7 @@ static qn_status parse_end(qn__tokens *w, marks *at, qn__layer_text *layer) {
     const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
     qn_status status = ops->bare ? QN_OK : parse_activation(w, ops, at, &layer->activation);
     if (status == QN_OK && !ops->bare)
-        status = parse_dropout(w, at, &layer->dropout);
+        status = parse_dropout(w, at, layer);
     if (status != QN_OK)
         return status;
     if (!qn__tokens_ended(w))
@@ -259,7 +260,7 @@ static void add_end(const qn__layer_text *layer, qn__text *text) {
     if (layer->dropout != 0.0f) {
         char number[32];
         qn__float_text(layer->dropout, number);
-        qn__text_add(text, " dropout %s", number);
+        qn__text_add(text, layer->drop_path ? " droppath %s" : " dropout %s", number);
     }
 }
 
@@ -432,6 +433,7 @@ qn_status qn__network_program(const qn__network *network, qn__shape input, qn__l
             return status;
         }
         dropout_numbers(from->dropout, &layer[l]);
+        layer[l].drop_path = from->drop_path;
         at = qn__layer_end(&layer[l]);
         shape = layer[l].to;
     }

@@ -10,7 +10,7 @@
 static const char *advise_other(const qn__tokens *w) {
     if (qn__tokens_is(w, "flatten"))
         return "leave it out: a dense layer reads all values of an image";
-    if (qn__tokens_is(w, "dropout"))
+    if (qn__tokens_is(w, "dropout") || qn__tokens_is(w, "droppath"))
         return "write it after the words of a layer: \"dense 500 relu dropout 0.2\"";
     if (qn__table_row(&qn__activations, w->text + w->at, w->size))
         return "write an activation after the words of its layer: \"conv 32 3x3 relu\"";
@@ -85,8 +85,8 @@ static int is_known(const qn__tokens *w) {
 static qn_status refuse_activation(const qn__tokens *w) {
     char word[64], advice[256], remedy[384];
     qn__table_advise(&qn__activations, qn__tokens_quote(w, word), advice, sizeof advice);
-    snprintf(remedy, sizeof remedy, "%s; then perhaps dropout; layers are separated by \";\"",
-             advice);
+    snprintf(remedy, sizeof remedy,
+             "%s; then perhaps dropout or droppath; layers are separated by \";\"", advice);
     return qn__tokens_invalid(w, "unknown activation", remedy);
 }
 

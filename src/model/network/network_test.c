@@ -78,6 +78,9 @@ static void test_windows(void **state) {
     check_canonical("avgpool 3 uncounted pad 0x1 ceil; avgpool 2 uncounted; dense 2",
                     "avgpool 3x3 pad 0x1 ceil uncounted; avgpool 2x2; dense 2 none");
     check_canonical("conv 8 2x3 pad 0x1; dense 2", "conv 8 2x3 pad 0x1 none; dense 2 none");
+    check_canonical("residual { conv 8 1 DropPath .20; batchnorm relu droppath 0.5 }; dense 2",
+                    "residual { conv 8 1x1 none droppath 0.2; batchnorm relu droppath 0.5 } none; "
+                    "dense 2 none");
     check_canonical("conv 8 1 tanh dropout 0.5; dense 2",
                     "conv 8 1x1 tanh dropout 0.5; dense 2 none");
     check_canonical("convtranspose 8 2 stride 2 pad same; ConvTranspose 4 3x4 outpad 1x0 stride 2 "
@@ -230,7 +233,7 @@ static void test_refusals(void **state) {
     check_refused("dense 5 tanh relu", "\"relu\" does not belong here", 14,
                   "brackets hold what may be left out");
     check_refused("dense 5 dropout 0.5 tanh; dense 3", "\"tanh\" does not belong here", 21,
-                  "dense WIDTH [nobias] [ACTIVATION] [dropout P]");
+                  "dense WIDTH [nobias] [ACTIVATION] [dropout|droppath P]");
 }
 
 static void test_refused_windows(void **state) {
@@ -316,6 +319,12 @@ static void test_advice(void **state) {
         {"layernorm momentum 1; dense 2", "\"momentum\" does not belong here",
          "layernorm [channels] [eps X]", 11},
         {"groupnorm 1 eps 1 eps 1; dense 2", "a layer has only one \"eps\"", "take one", 19},
+        {"dense 9 droppath; dense 2", "the dropout's probability is missing", "between 0 and 1",
+         17},
+        {"dense 9 droppath 1; dense 2", "the dropout's probability is not between 0 and 1",
+         "excluded", 18},
+        {"dense 9 dropout 0.1 droppath 0.1; dense 2", "\"droppath\" does not belong here",
+         "dropout", 21},
         {"layerscale 0; dense 2", "invalid factor \"0\"", "above 0, up to 1", 12},
         {"layerscale 2; dense 2", "invalid factor \"2\"", "layerscale 1e-6", 12},
         {"groupnorm -3; dense 2", "invalid number of groups \"-3\"", "\"groupnorm 8\"", 11},

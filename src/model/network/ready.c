@@ -100,38 +100,53 @@
     HARD_CHANGE("288", "5x5 stride 2", "72", "96") TWO(HARD_KEEP("576", "144", "96"))              \
     HARD_LAST "dense 1024 hardswish dropout 0.2"
 
-/* EfficientNet-B0 (Tan and Le 2019, table 1) as torchvision has it, without its stochastic depth. */
+/* EfficientNet-B0 (Tan and Le 2019, table 1) as torchvision has it: the nth of the 16 blocks is
+ * left out with a probability of 0.2 * (n-1) / 16, if it has a shortcut. */
 #define SMOOTH(WIDE, WINDOW, FEW, OUT)                                                             \
     PLAIN(WIDE, "1x1") " silu; " PLAIN(WIDE, WINDOW " depthwise") " silu"                        \
     SQUEEZED(FEW, "silu", WIDE, "sigmoid") "; " PLAIN(OUT, "1x1")
 #define SMOOTH_CHANGE(WIDE, WINDOW, FEW, OUT) "; " SMOOTH(WIDE, WINDOW, FEW, OUT)
-#define SMOOTH_KEEP(WIDE, WINDOW, FEW, N) "; residual { " SMOOTH(WIDE, WINDOW, FEW, N) " }"
+#define SMOOTH_KEEP(WIDE, WINDOW, FEW, N, P)                                                       \
+    "; residual { " SMOOTH(WIDE, WINDOW, FEW, N) " droppath " P " }"
 #define SMOOTH_STEM PLAIN("32", "3x3 stride 2") " silu; " PLAIN("32", "3x3 depthwise") " silu"
 #define SMOOTH_LAST "; " PLAIN("1280", "1x1") " silu; globalpool"
 #define EFFICIENTNET                                                                               \
     SMOOTH_STEM SQUEEZED("8", "silu", "32", "sigmoid") "; " PLAIN("16", "1x1")                    \
-    SMOOTH_CHANGE("96", "3x3 stride 2", "4", "24") SMOOTH_KEEP("144", "3x3", "6", "24")            \
-    SMOOTH_CHANGE("144", "5x5 stride 2", "6", "40") SMOOTH_KEEP("240", "5x5", "10", "40")          \
-    SMOOTH_CHANGE("240", "3x3 stride 2", "10", "80") TWO(SMOOTH_KEEP("480", "3x3", "20", "80"))    \
-    SMOOTH_CHANGE("480", "5x5", "20", "112") TWO(SMOOTH_KEEP("672", "5x5", "28", "112"))           \
+    SMOOTH_CHANGE("96", "3x3 stride 2", "4", "24") SMOOTH_KEEP("144", "3x3", "6", "24", "0.025")   \
+    SMOOTH_CHANGE("144", "5x5 stride 2", "6", "40") SMOOTH_KEEP("240", "5x5", "10", "40", "0.05")  \
+    SMOOTH_CHANGE("240", "3x3 stride 2", "10", "80")                                               \
+    SMOOTH_KEEP("480", "3x3", "20", "80", "0.075") SMOOTH_KEEP("480", "3x3", "20", "80", "0.0875") \
+    SMOOTH_CHANGE("480", "5x5", "20", "112")                                                       \
+    SMOOTH_KEEP("672", "5x5", "28", "112", "0.1125") SMOOTH_KEEP("672", "5x5", "28", "112", "0.125") \
     SMOOTH_CHANGE("672", "5x5 stride 2", "28", "192")                                              \
-    THREE(SMOOTH_KEEP("1152", "5x5", "48", "192"))                                                 \
+    SMOOTH_KEEP("1152", "5x5", "48", "192", "0.15")                                                \
+    SMOOTH_KEEP("1152", "5x5", "48", "192", "0.1625")                                              \
+    SMOOTH_KEEP("1152", "5x5", "48", "192", "0.175")                                               \
     SMOOTH_CHANGE("1152", "3x3", "48", "320") SMOOTH_LAST
 
-/* clang-format on */
-
-/* ConvNeXt (Liu et al. 2022) as torchvision has it, without its stochastic depth: layer
- * normalisation of each pixel, and a factor of each channel at the end of a block. */
+/* ConvNeXt (Liu et al. 2022) as torchvision has it: layer normalisation of each pixel, and a factor
+ * of each channel at the end of a block. The nth of the 18 blocks is left out with a probability of
+ * 0.1 * (n-1) / 17. */
 #define EACH "layernorm channels eps 1e-6"
-#define NEXT(N, WIDE)                                                                              \
+#define NEXT(N, WIDE, DROP)                                                                        \
     "; residual { conv " N " 7x7 depthwise; " EACH "; conv " WIDE " 1x1 gelu; conv " N             \
-    " 1x1; layerscale 1e-6 }"
+    " 1x1; layerscale 1e-6" DROP " }"
 #define NEXT_STAGE(N) "; " EACH "; conv " N " 2x2 stride 2"
 #define CONVNEXT                                                                                   \
-    "conv 96 4x4 stride 4; " EACH THREE(NEXT("96", "384")) NEXT_STAGE("192")                       \
-        THREE(NEXT("192", "768")) NEXT_STAGE("384") FOUR(NEXT("384", "1536"))                      \
-            FIVE(NEXT("384", "1536")) NEXT_STAGE("768")                                            \
-                THREE(NEXT("768", "3072")) "; globalpool; " EACH
+    "conv 96 4x4 stride 4; " EACH NEXT("96", "384", "")                                            \
+    NEXT("96", "384", " droppath 0.005882353") NEXT("96", "384", " droppath 0.011764706")          \
+    NEXT_STAGE("192") NEXT("192", "768", " droppath 0.01764706")                                   \
+    NEXT("192", "768", " droppath 0.023529412") NEXT("192", "768", " droppath 0.029411765")        \
+    NEXT_STAGE("384") NEXT("384", "1536", " droppath 0.03529412")                                  \
+    NEXT("384", "1536", " droppath 0.04117647") NEXT("384", "1536", " droppath 0.047058824")       \
+    NEXT("384", "1536", " droppath 0.052941177") NEXT("384", "1536", " droppath 0.05882353")       \
+    NEXT("384", "1536", " droppath 0.064705886") NEXT("384", "1536", " droppath 0.07058824")       \
+    NEXT("384", "1536", " droppath 0.07647059") NEXT("384", "1536", " droppath 0.08235294")        \
+    NEXT_STAGE("768") NEXT("768", "3072", " droppath 0.0882353")                                   \
+    NEXT("768", "3072", " droppath 0.09411765") NEXT("768", "3072", " droppath 0.1")               \
+    "; globalpool; " EACH
+
+/* clang-format on */
 
 /* VGG (Simonyan and Zisserman 2014) as torchvision has it: its pool to 7x7 changes nothing at
  * 224x224, and lets other sizes in. */

@@ -54,6 +54,17 @@ void qn__cpu_augment(const qn__worker *w, const qn__batch *batch, const qn__cpu_
     }
 }
 
+/* 24.33: a row of an item that is left out, or scaled, as a whole. */
+static void drop_row(const qn__cpu_pass *pass, uint32_t layer, uint64_t item, const float *from,
+                     float *to) {
+    const qn__program *p = pass->worker->program;
+    const qn__layer *l = &p->layer[layer];
+    uint32_t word[4];
+    qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, pass->batch->epoch, item, 0, word);
+    for (uint32_t c = 0; c < QN__PANEL; ++c)
+        to[c] = word[0] < l->drop_threshold ? 0.0f : from[c] * l->drop_keep;
+}
+
 void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
                      uint32_t rows, const float *from, float *to) {
     const qn__program *p = pass->worker->program;
@@ -63,6 +74,10 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
         const uint64_t item = pass->worker->fetch.item[pass->worker->fetch.current][i % items];
         const uint64_t element = (uint64_t)(i / items) * l->to.channels + panel * QN__PANEL;
         uint32_t word[4];
+        if (l->drop_path) {
+            drop_row(pass, layer, item, from, to);
+            continue;
+        }
         for (uint32_t c = 0; c < QN__PANEL; ++c) {
             if (c == 0 || (element + c) % 4 == 0)
                 qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, pass->batch->epoch, item,
