@@ -150,6 +150,15 @@ def reshape(x, shape):
 
 
 def resize(x, region, scales, coordinate_transformation_mode, mode, nearest_mode):
+    if mode == "linear":
+        assert coordinate_transformation_mode == "half_pixel"
+        for axis, scale in enumerate(scales):
+            n = x.shape[axis]
+            place = np.clip((np.arange(int(n * scale)) + 0.5) / scale - 0.5, 0, n - 1)
+            first = place.astype(int)
+            share = (place - first).reshape([-1 if a == axis else 1 for a in range(x.ndim)])
+            x = np.take(x, first, axis) * (1 - share) + np.take(x, np.minimum(first + 1, n - 1), axis) * share
+        return x
     assert (region, coordinate_transformation_mode, mode, nearest_mode) == (None, "asymmetric", "nearest", "floor")
     for axis, scale in enumerate(scales):
         x = np.take(x, np.floor(np.arange(int(x.shape[axis] * scale)) / scale).astype(int), axis)

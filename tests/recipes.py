@@ -461,6 +461,11 @@ EIGHTH = {
                        " maxpool to 3x2; globalpool; maxpool to 2x1; dense 9 tanh", "--lr 0.1"),
     "i14-pools-to": pixels("avgpool to 9x10; conv 18 3x3 stride 3 tanh; upsample 3x2; conv 4 3x3 stride 3 relu",
                            "--arith i14 --scale fraction"),
+    # 24.43: even and uneven factors, one direction, a single pixel; 24.33 with integers
+    "bilinear": pixels("conv 5 3x3 stride 9 tanh; upsample 2x3 bilinear; conv 6 3x3 stride 2 relu; residual { upsample 1"
+                       " bilinear; conv 6 1x1 droppath 0.2 }; globalpool; upsample 1x4 bilinear; dense 9 tanh", "--lr 0.1"),
+    "i14-bilinear": pixels("avgpool to 3x4; upsample 2 bilinear; conv 18 3x3 stride 2 tanh droppath 0.3; upsample 5x2"
+                           " bilinear; conv 4 5x5 stride 5 relu", "--arith i14 --scale fraction"),
     # 24.42: as the first layer, with each word, windows smaller than the stride, after one pixel
     "transposed": pixels("convtranspose 3 2x3 stride 2x1 pad 1x0 relu; conv 5 3x3 stride 4 relu; convtranspose 18 3x3 stride 2"
                          " tanh dropout 0.1; convtranspose 4 2x1 stride 3 pad none outpad 2x0 dilation 2x1 nobias relu; conv 3"

@@ -30,7 +30,8 @@ static void draw_pool_words(test_case *c, qn__layer *l) {
 
 /* A pool to a size, or pixels that are repeated. */
 static void draw_fitted(test_case *c, qn__layer *l) {
-    qn__layer_text text = {.kind = l->kind, .fitted = 1};
+    const int blends = l->kind == QN__LAYER_UPSAMPLE && c->seed / 12 % 2;
+    qn__layer_text text = {.kind = l->kind, .fitted = blends ? QN__BLENDS : 1};
     for (int d = 0; d < 2; ++d)
         text.window.kernel[d] = 1 + below(c, l->kind == QN__LAYER_UPSAMPLE ? 3 : 10);
     qn__layer_ops_of(l->kind)->make(&text, l->from, 0, l, NULL);

@@ -57,7 +57,7 @@ typedef struct qn_taps {
     qn_u32 channels; /* of the array that is read */
     qn_u32 planar;   /* 1: that array is [items][ld(channels * pixels)], channel after channel */
     float epsilon;   /* of a normalisation (24.11) */
-    qn_u32 fitted;   /* 1: windows are fitted to the sizes (24.40) */
+    qn_u32 fitted;   /* 1: windows are fitted to the sizes (24.40); QN_BLENDS: bilinear (24.43) */
 } qn_taps;
 
 /* The products of a program, one bit for each arithmetic (num/program.h). Others are left out:
@@ -103,6 +103,7 @@ typedef struct qn_taps {
 #define QN_POOL_MAX 1u
 #define QN_POOL_ADD 2u
 #define QN_POOL_PARTIAL 4u
+#define QN_BLENDS 2u
 #define QN_NORM_ERRORS 1u
 #define QN_NORM_ADD 2u
 #define QN_NORM_SHIFT 4u

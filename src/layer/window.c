@@ -1,5 +1,7 @@
 #include "layer/window.h"
 
+#include "num/blend.h"
+
 #define HELP                                                                                       \
     "a window's height and width are whole numbers from 1 to 255: \"3x3\", or \"3\" for both"
 
@@ -8,7 +10,7 @@ static int64_t place_of(const qn__layer *l, int d, uint32_t at, uint32_t k) {
     const uint32_t from = d ? l->from.width : l->from.height;
     const qn__window *w = &l->window;
     if (l->fitted) {
-        const qn__cover c = qn__cover_of(at, d ? l->to.width : l->to.height, from);
+        const qn__cover c = qn__fitted_taps(l->fitted, at, d ? l->to.width : l->to.height, from);
         return c.begin + k < c.end ? (int64_t)c.begin + k : -1;
     }
     const int64_t spread = qn__layer_spread(l, d);

@@ -10,7 +10,9 @@
 #include "layer/layer.h"
 #include "layer/reference.h"
 #include "layer/slopes_test.h"
+#include "num/blend.h"
 #include "num/sums.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,6 +339,72 @@ static void test_fitted_windows_by_hand(void **state) {
     assert_true(e[0] == 0 + 1 + 10 + 11 && e[14] == 48 + 49 + 58 + 59);
 }
 
+/* The taps of each output are its readers' inputs, and their weights are those of the distances
+ * that docs/exactness.md 24.43 describes, in doubles. */
+static void test_blends_by_counting(void **state) {
+    (void)state;
+    for (uint32_t factor = 1; factor < 9; ++factor)
+        for (uint32_t limit = 1; limit < 9; ++limit) {
+            qn__layer_text text = {.kind = QN__LAYER_UPSAMPLE, .fitted = QN__BLENDS};
+            uint32_t all = 0;
+            qn__layer l;
+            text.window.kernel[0] = 1;
+            text.window.kernel[1] = factor;
+            assert_int_equal(
+                qn__upsample.make(&text, (qn__shape){3, 1, limit, QN__PICTURE}, 0, &l, NULL),
+                QN_OK);
+            for (uint32_t y = 0; y < factor * limit; ++y) {
+                const qn__cover taps = qn__blend_taps(y, factor, limit);
+                const double at = (y + 0.5) / factor - 0.5;
+                const double place = at < 0 ? 0 : at > limit - 1 ? limit - 1 : at;
+                for (uint32_t i = 0; i < limit; ++i) {
+                    const qn__cover back = qn__blend_readers(i, factor, limit);
+                    const double share = 1 - fabs(place - i);
+                    const int reads = taps.begin <= i && i < taps.end;
+                    assert_int_equal(reads, share > 1e-9);
+                    assert_int_equal(reads, back.begin <= y && y < back.end);
+                    if (reads)
+                        assert_int_equal(qn__blend_weight(y, i, factor, limit),
+                                         lround(share * 2 * factor));
+                    all += (uint32_t)reads;
+                }
+            }
+            assert_int_equal(l.window.kernel[1], factor > 1 && limit > 1 ? 2 : 1);
+            assert_int_equal(qn__layer_flops(&l).forward, 3 * 2 * all);
+        }
+}
+
+static void assert_near(const float *got, const float *wanted, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        assert_true(fabsf(got[i] - wanted[i]) <= 2e-6f * (1 + fabsf(wanted[i])));
+}
+
+/* torch 2.15: Upsample(scale_factor=(2, 3), mode="bilinear", align_corners=False), and the gradient
+ * of 0*z[0] + 1*z[1] + ... */
+static void test_blends_by_hand(void **state) {
+    (void)state;
+    static const float a[6] = {1, 5, 2, 8, 4, 0};
+    static const float wanted[36] = {
+        1,     1,     2.3333335f, 3.6666667f, 5,     4,          2.9999998f, 2,    2,
+        2.75f, 2.75f, 3.4166667f, 4.083333f,  4.75f, 3.6666665f, 2.583333f,  1.5f, 1.5f,
+        6.25f, 6.25f, 5.583333f,  4.9166665f, 4.25f, 3,          1.7499998f, 0.5f, 0.5f,
+        8,     8,     6.6666665f, 5.333333f,  4,     2.6666665f, 1.333333f,  0,    0};
+    static const float slopes[6] = {40.416664f, 57.75f,     75.083336f,
+                                    134.91666f, 152.24998f, 169.58334f};
+    const qn__layer_text text = {
+        .kind = QN__LAYER_UPSAMPLE, .fitted = QN__BLENDS, .window.kernel = {2, 3}};
+    float z[36], delta[36], e[6];
+    qn__layer l;
+    assert_int_equal(qn__upsample.make(&text, (qn__shape){1, 2, 3, QN__PICTURE}, 0, &l, NULL),
+                     QN_OK);
+    for (uint32_t i = 0; i < 36; ++i)
+        delta[i] = (float)i;
+    qn__upsample.forward(&l, 0, NULL, a, z);
+    assert_near(z, wanted, 36);
+    qn__upsample.backward(&l, 0, NULL, a, delta, NULL, e);
+    assert_near(e, slopes, 6);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients_are_derivatives),
@@ -346,6 +414,8 @@ int main(void) {
         cmocka_unit_test(test_windows_that_do_not_fit),
         cmocka_unit_test(test_windows_that_are_fitted),
         cmocka_unit_test(test_fitted_windows_by_hand),
+        cmocka_unit_test(test_blends_by_counting),
+        cmocka_unit_test(test_blends_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

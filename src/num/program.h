@@ -106,6 +106,8 @@ typedef struct qn__window {
     uint32_t kernel[2], stride[2], pad[2], dilation[2];
 } qn__window;
 
+#define QN__BLENDS 2
+
 typedef struct qn__layer {
     qn__layer_kind kind;
     /* Layers between this one and its source, the layer whose output it reads: 0, the source is the
@@ -143,7 +145,7 @@ typedef struct qn__layer {
     float running_rate;   /* batchnorm: the share of the new value in a running average */
     /* pools, upsample: 1: the output has a given size, and the window of an output pixel is the
      * part of the input that the pixel covers (24.40). `window` is then that of the largest,
-     * stride 1. */
+     * stride 1. QN__BLENDS, of upsample: the pixels that a bilinear output reads (24.43). */
     int fitted;
     float rate_factor; /* of the learning rate (24.62); 0: 1 */
     float factor;      /* layerscale: where its parameters start */

@@ -29,13 +29,14 @@ class Window:
     """16.3: a window over an input (C, H, W)."""
 
     def __init__(self, kind, shape, size, stride=(1, 1), pad=(0, 0), dilation=(1, 1), channels=None,
-                 groups=1, depthwise=False, ceil=False, uncounted=False, to=None, outpad=(0, 0)):
+                 groups=1, depthwise=False, ceil=False, uncounted=False, to=None, outpad=(0, 0), factor=None):
         self.kind, self.shape, self.size, self.stride = kind, shape, size, stride
         self.pad, self.dilation = pad, dilation
         self.ceil, self.uncounted = ceil, uncounted
         self.groups, self.depthwise = shape[0] if depthwise else groups, depthwise
         self.reads = shape[0] // self.groups if kind == "conv" else shape[0]
         self.to, self.outpad = to, outpad
+        self.factor = factor  # 24.43: of a bilinear enlargement
         if kind == "convtranspose":  # 24.42
             to = tuple((shape[1 + d] - 1) * stride[d] + dilation[d] * (size[d] - 1) + 1 - 2 * pad[d] + outpad[d]
                        for d in (0, 1))
@@ -83,7 +84,7 @@ class Window:
         if self.kind == "globalpool":
             return self.kind
         if self.kind == "upsample":
-            return f"upsample {plain(tuple(self.to[d] // self.shape[1 + d] for d in (0, 1)))}"
+            return f"upsample {plain(tuple(self.to[d] // self.shape[1 + d] for d in (0, 1)))}" + " bilinear" * bool(self.factor)
         if self.to:
             return f"{self.kind} to {self.to[0]}x{self.to[1]}"
         words = [self.kind, *([str(self.out[0])] if self.multiplies else []),
@@ -109,6 +110,11 @@ class Window:
         """z of every item."""
         if self.kind == "maxpool":
             return self.greatest(a)[0] + ZERO
+        if self.factor:
+            z = np.zeros((len(a), *self.out[1:], self.out[0]), dtype=np.float32)
+            for own, at, w in self.blends():
+                z[:, *own] = z[:, *own] + a[:, *at] * w
+            return z
         if not self.multiplies:
             s = np.zeros((len(a), *self.out[1:], self.out[0]), dtype=np.float32)
             for i, j in self.taps():
@@ -167,6 +173,18 @@ class Window:
 
     # ---- 16.6
 
+    def blends(self):
+        """24.43: each output pixel, a tap of it and the tap's factor, row after row."""
+        def read(d, y):
+            a, last = self.factor[d], self.shape[1 + d] - 1
+            i, f = divmod(max(2 * y + 1 - a, 0), 2 * a)
+            return [(i, 2 * a)] if f == 0 or i == last else [(i, 2 * a - f), (i + 1, f)]
+        unit = ONE / integer(np.array(4 * self.factor[0] * self.factor[1]))
+        for y, x in np.ndindex(*self.out[1:]):
+            for i, down in read(0, y):
+                for j, along in read(1, x):
+                    yield (y, x), (i, j), integer(np.array(down * along)) * unit
+
     def share(self):
         """16.6, 24.21: r of each output pixel."""
         if not (self.ceil or self.uncounted or self.to):
@@ -189,6 +207,11 @@ class Window:
     def backward(self, a, weight, delta):
         """e of every item, an image like a. For one input pixel, output pixels row after row are its
         taps from the last to the first."""
+        if self.factor:
+            e = np.zeros(a.shape, dtype=np.float32)
+            for own, at, w in self.blends():
+                e[:, *at] = e[:, *at] + delta[:, *own] * w
+            return e
         if self.to:
             return self.backward_to(a, delta)
         e = np.zeros(a.shape, dtype=np.float32)
@@ -325,9 +348,11 @@ def parse(text, shape):
         return Window(kind, shape, shape[1:]), text
     if found[2] or kind == "upsample":
         numbers = re.match(r"(\S+)\s*", text)
-        to = pair(numbers[1])
+        to, rest, factor = pair(numbers[1]), text[numbers.end():], None
         if kind == "upsample":
-            to = to[0] * shape[1], to[1] * shape[2]
+            factor, to = to, (to[0] * shape[1], to[1] * shape[2])
+            if (smooth := re.match(r"bilinear\b\s*", rest)):
+                return Window(kind, shape, (1, 1), to=to, factor=factor), rest[smooth.end():]
         size = tuple(max(-(-(y + 1) * n // m) - y * n // m for y in range(m)) for n, m in zip(shape[1:], to))
         return Window(kind, shape, size, to=to), text[numbers.end():]
     numbers = re.match(r"(\d+)\s+(\S+)\s*" if kind.startswith("conv") else r"()(\S+)\s*", text)

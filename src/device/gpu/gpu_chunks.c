@@ -35,7 +35,7 @@ void qn__gpu_taps_of(const qn__layer *l, int planar, qn_taps *taps) {
                              .channels = l->from.channels,
                              .planar = planar != 0,
                              .epsilon = l->norm_epsilon,
-                             .fitted = l->fitted != 0};
+                             .fitted = (qn_u32)l->fitted};
     qn_taps backward = {.height = l->from.height,
                         .width = l->from.width,
                         .from_height = l->to.height,

@@ -4,6 +4,9 @@
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_kinds.h"
 #include "device/gpu/gpu_pixels.h"
+#include "num/blend.h"
+
+_Static_assert((int)QN_BLENDS == QN__BLENDS, "the kernels read the member `fitted` of a layer");
 
 static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
     const qn__worker *w = pass->worker;
@@ -19,7 +22,8 @@ static void launch_pool(qn__gpu_pass *pass, uint32_t i, int backward) {
                      (l->kind == QN__LAYER_MAXPOOL ? QN_POOL_MAX : 0) |
                          (l->partial ? QN_POOL_PARTIAL : 0) |
                          (backward && !qn__gpu_gives_first(w, i, source) ? QN_POOL_ADD : 0));
-    QN__PUSH_FLOATS(&c, 1.0f / (float)qn__gpu_window_of(l));
+    QN__PUSH_FLOATS(&c, l->fitted == QN__BLENDS ? qn__blend_unit(l)
+                                                : 1.0f / (float)qn__gpu_window_of(l));
     qn__gpu_launch_over(pass, backward ? QN__K_POOL_ERRORS : QN__K_POOL_FORWARD,
                         qn__gpu_sixteens((uint64_t)pass->items * pixels, l->from.channels), &c);
 }

@@ -18,10 +18,55 @@ QN_FN qn_span qn_cover_of(qn_u32 at, qn_u32 size, qn_u32 limit) {
     return s;
 }
 
-QN_FN qn_span qn_span_of(QN_GLOBAL const qn_taps *taps, qn_u32 d, qn_u32 at, qn_u32 limit) {
+/* 24.43: where pixel `at` of the output is in the input, whose pixels are 2 * factor apart. */
+QN_FN qn_u32 qn_blend_place(qn_u32 at, qn_u32 factor) {
+    const qn_u32 middle = 2u * at + 1u;
+    return middle > factor ? middle - factor : 0u;
+}
+
+/* The one or two pixels of the input that pixel `at` of the output reads. */
+QN_FN qn_span qn_blend_of(qn_u32 at, qn_u32 factor, qn_u32 limit) {
+    const qn_u32 place = qn_blend_place(at, factor);
     qn_span s;
+    s.begin = place / (2u * factor);
+    s.end = s.begin + (place != s.begin * 2u * factor && s.begin + 1u < limit ? 2u : 1u);
+    s.first = (qn_i32)s.begin;
+    return s;
+}
+
+/* The pixels of the output that read pixel `at` of the input. */
+QN_FN qn_span qn_blend_readers(qn_u32 at, qn_u32 factor, qn_u32 limit) {
+    qn_span s;
+    s.begin = at == 0u ? 0u : factor * (at - 1u) + (factor - 1u) / 2u + 1u;
+    s.end = at + 1u == limit ? factor * limit : factor * (at + 1u) + factor / 2u;
+    s.first = (qn_i32)s.begin;
+    return s;
+}
+
+/* The weight of the input's pixel `tap` in the output's pixel `at`, which reads it. */
+QN_FN qn_u32 qn_blend_weight(qn_u32 at, qn_u32 tap, qn_u32 factor, qn_u32 limit) {
+    const qn_u32 whole = 2u * factor, place = qn_blend_place(at, factor), own = whole * tap;
+    if (place < own)
+        return whole - (own - place);
+    return tap + 1u == limit ? whole : whole - (place - own);
+}
+
+/* The weight of the pixel (y, x) of the input in the pixel (to_y, to_x) of the output. */
+QN_FN float qn_blend_share(QN_GLOBAL const qn_taps *taps, qn_u32 to_y, qn_u32 to_x, qn_u32 y,
+                           qn_u32 x, float unit) {
+    const qn_u32 down = taps->height / taps->from_height, along = taps->width / taps->from_width;
+    return (float)(qn_blend_weight(to_y, y, down, taps->from_height) *
+                   qn_blend_weight(to_x, x, along, taps->from_width)) *
+           unit;
+}
+
+QN_FN qn_span qn_span_of(QN_GLOBAL const qn_taps *taps, qn_u32 d, qn_u32 at, qn_u32 limit) {
+    const qn_u32 size = d == 0u ? taps->height : taps->width;
+    qn_span s;
+    if (taps->fitted == QN_BLENDS)
+        return qn_blend_of(at, size / limit, limit);
     if (taps->fitted != 0u)
-        return qn_cover_of(at, d == 0u ? taps->height : taps->width, limit);
+        return qn_cover_of(at, size, limit);
     s.first = (qn_i32)(at * taps->stride[d]) + taps->first[d];
     s.begin = s.first < 0 ? 0u : (qn_u32)s.first;
     s.end = (qn_u32)(s.first + (qn_i32)taps->window[d]);
@@ -69,6 +114,19 @@ QN_FN float qn_sum_of(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL const
     return sum;
 }
 
+QN_FN float qn_blend_sum(QN_GLOBAL const qn_taps *taps, qn_pixel p, QN_GLOBAL const float *A,
+                         qn_span rows, qn_span columns, qn_u32 c, float unit) {
+    float sum = 0.0f;
+    QN_ROLLED
+    for (qn_u32 y = rows.begin; y < rows.end; ++y) {
+        QN_ROLLED
+        for (qn_u32 x = columns.begin; x < columns.end; ++x)
+            sum = sum +
+                  A[qn_place_of_tap(taps, p, y, x, c)] * qn_blend_share(taps, p.y, p.x, y, x, unit);
+    }
+    return sum;
+}
+
 QN_KERNEL(128)
 qn_pool_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
                 QN_GLOBAL const float *A, QN_GLOBAL float *Y, qn_u32 index, qn_u32 flags,
@@ -85,6 +143,8 @@ qn_pool_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
         const qn_span columns = qn_span_of(taps, 1u, p.x, taps->from_width);
         if ((flags & QN_POOL_MAX) != 0u)
             qn_greatest(taps, p, A, rows, columns, s.column, &z);
+        else if (taps->fitted == QN_BLENDS)
+            z = qn_blend_sum(taps, p, A, rows, columns, s.column, factor);
         else
             z = qn_sum_of(taps, p, A, rows, columns, s.column) *
                 qn_share_of(rows, columns, flags, factor);
@@ -99,6 +159,8 @@ QN_FN qn_span qn_readers_of(QN_GLOBAL const qn_taps *taps, qn_u32 d, qn_u32 at, 
     const qn_u32 padded = (qn_u32)((qn_i32)at - taps->first[d]), stride = taps->stride[d];
     const qn_u32 last = padded / stride, window = taps->window[d];
     qn_span s;
+    if (taps->fitted == QN_BLENDS)
+        return qn_blend_readers(at, windows / limit, limit);
     if (taps->fitted != 0u)
         return qn_cover_of(at, limit, windows);
     s.first = 0;
@@ -130,7 +192,9 @@ qn_pool_errors(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
             const float delta =
                 E[(qn_u64)qn_row_of(p, pixels, y * taps->width + x) * ld + s.column];
             float value;
-            if ((flags & QN_POOL_MAX) == 0u)
+            if (taps->fitted == QN_BLENDS)
+                e = e + delta * qn_blend_share(taps, y, x, p.y, p.x, factor);
+            else if ((flags & QN_POOL_MAX) == 0u)
                 e = e + delta * qn_share_of(rows, columns, flags, factor);
             else if (qn_greatest(taps, p, A, rows, columns, s.column, &value) ==
                      (qn_u32)((qn_i32)p.y - rows.first) * taps->window[1] +

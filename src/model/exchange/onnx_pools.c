@@ -113,9 +113,12 @@ void qn__onnx_pool(qn__onnx_graph *g, const qn__layer *l, const char *op) {
 }
 
 void qn__onnx_upsample(qn__onnx_graph *g, const qn__layer *l) {
+    const int blends = l->fitted == QN__BLENDS;
     const qn__onnx_attribute attributes[] = {
-        {.name = "coordinate_transformation_mode", .form = QN__ONNX_TEXT, .text = "asymmetric"},
-        {.name = "mode", .form = QN__ONNX_TEXT, .text = "nearest"},
+        {.name = "coordinate_transformation_mode",
+         .form = QN__ONNX_TEXT,
+         .text = blends ? "half_pixel" : "asymmetric"},
+        {.name = "mode", .form = QN__ONNX_TEXT, .text = blends ? "linear" : "nearest"},
         {.name = "nearest_mode", .form = QN__ONNX_TEXT, .text = "floor"},
         {.name = NULL}};
     const sizes s = sizes_of(l);

@@ -91,6 +91,8 @@ static void test_windows(void **state) {
                     "2 tanh; convtranspose 8 2; dense 2",
                     "convtranspose 8 3x3 stride 2 pad 1 nobias none; convtranspose 8 2x2 stride 3 "
                     "pad none outpad 2 tanh; convtranspose 8 2x2 none; dense 2 none");
+    check_canonical("upsample 2x2 Bilinear; upsample 1x3 bilinear; dense 2",
+                    "upsample 2 bilinear; upsample 1x3 bilinear; dense 2 none");
     check_canonical("avgpool TO 7; upsample 2X2; maxpool to 3x5; upsample 1x2; dense 2",
                     "avgpool to 7x7; upsample 2; maxpool to 3x5; upsample 1x2; dense 2 none");
     check_canonical("maxpool 2; avgpool 3 stride 2; maxpool 2x3 stride 2x3; GlobalPool; dense 2",
@@ -286,7 +288,7 @@ static void test_refused_windows(void **state) {
     check_refused("upsample; dense 2", "the layer's factor is missing", 9, "upsample 2");
     check_refused("upsample 256; dense 2", "invalid factor \"256\"", 10, "from 1 to 255");
     check_refused("upsample 2 relu; dense 2", "\"relu\" does not belong here", 12,
-                  "upsample FACTOR");
+                  "upsample FACTOR [bilinear]");
     check_refused("globalpool 2; dense 2", "\"2\" does not belong here", 12, "globalpool; layers");
     check_refused("dense 2; conv 8 3", "the last layer is not dense", 10, "dense 10 softmax");
     check_refused("maxpool 2;", "the last layer is not dense", 1, "dense 10 softmax");

@@ -9,12 +9,13 @@
  * pass over the pixels is that of convolutions (cpu_walk_phases.c). */
 #include "device/cpu/worker/cpu_kinds.h"
 #include "layer/pooling.h"
+#include "num/blend.h"
 #include <string.h>
 
 /* The pixels of the input that position `at` of the outputs reads in one direction. */
 static qn__cover inside(const qn__cpu_axis *axis, uint32_t at) {
     if (axis->fitted)
-        return qn__cover_of(at, axis->size, axis->limit);
+        return qn__fitted_taps(axis->fitted, at, axis->size, axis->limit);
     const uint32_t begin = at * axis->stride, end = begin + axis->kernel; /* with the padding */
     const uint32_t limit = axis->limit + axis->pad;
     return (qn__cover){begin < axis->pad ? 0 : begin - axis->pad,
@@ -70,7 +71,7 @@ static void run_forward(const qn__cpu_pass *pass, int thread, const qn__cpu_laye
 /* The windows that read pixel `at` of the input in one direction. */
 static qn__cover readers(const qn__cpu_axis *axis, uint32_t at) {
     if (axis->fitted)
-        return qn__cover_of(at, axis->limit, axis->size);
+        return qn__fitted_readers(axis->fitted, at, axis->size, axis->limit);
     const uint32_t padded = at + axis->pad, end = padded / axis->stride + 1;
     return (qn__cover){padded < axis->kernel ? 0 : (padded - axis->kernel) / axis->stride + 1,
                        end < axis->size ? end : axis->size};
@@ -117,12 +118,77 @@ static void run_back(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *
     }
 }
 
-#define POOL(PICKS)                                                                                \
+/* A run of bilinear outputs: a sum over two rows and two columns at most. */
+static void blend(const qn__cpu_pass *pass, const qn__cpu_layer *l, const qn__cpu_walk_run *run,
+                  uint32_t panel, float *to) {
+    const qn__cpu_axis *axis = l->outputs.axis;
+    const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
+    const size_t pixel = (size_t)pass->batch->items * QN__PANEL;
+    const float *a = qn__cpu_input(pass, l) + panel * l->in_stride + (size_t)run->item * QN__PANEL;
+    const uint32_t factor[2] = {axis[0].size / axis[0].limit, axis[1].size / axis[1].limit};
+    const qn__cover rows = qn__blend_taps(run->y, factor[0], axis[0].limit);
+    const float unit = qn__blend_unit(l->layer);
+    for (uint32_t own = run->x; own < run->x + run->pixels; ++own, to += count) {
+        const qn__cover columns = qn__blend_taps(own, factor[1], axis[1].limit);
+        memset(to, 0, count * sizeof *to);
+        for (uint32_t y = rows.begin; y < rows.end; ++y)
+            for (uint32_t x = columns.begin; x < columns.end; ++x) {
+                const uint32_t weight = qn__blend_weight(run->y, y, factor[0], axis[0].limit) *
+                                        qn__blend_weight(own, x, factor[1], axis[1].limit);
+                pass->worker->kernels->add_scaled(count, (float)weight * unit,
+                                                  a + ((size_t)y * axis[1].limit + x) * pixel, to);
+            }
+    }
+}
+
+/* The errors of a run, one panel: outputs in ascending order. */
+static void blend_back(const qn__cpu_pass *pass, const qn__cpu_layer *l,
+                       const qn__cpu_walk_run *run, uint32_t panel, float *error) {
+    const qn__cpu_axis *axis = l->outputs.axis;
+    const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
+    const size_t pixel = (size_t)pass->batch->items * QN__PANEL;
+    const float *delta = l->error + panel * l->out_stride + (size_t)run->item * QN__PANEL;
+    const uint32_t factor[2] = {axis[0].size / axis[0].limit, axis[1].size / axis[1].limit};
+    const qn__cover rows = qn__blend_readers(run->y, factor[0], axis[0].limit);
+    const float unit = qn__blend_unit(l->layer);
+    for (uint32_t own = run->x; own < run->x + run->pixels; ++own, error += pixel) {
+        const qn__cover columns = qn__blend_readers(own, factor[1], axis[1].limit);
+        memset(error, 0, count * sizeof *error);
+        for (uint32_t y = rows.begin; y < rows.end; ++y)
+            for (uint32_t x = columns.begin; x < columns.end; ++x) {
+                const uint32_t weight = qn__blend_weight(y, run->y, factor[0], axis[0].limit) *
+                                        qn__blend_weight(x, own, factor[1], axis[1].limit);
+                pass->worker->kernels->add_scaled(count, (float)weight * unit,
+                                                  delta + ((size_t)y * axis[1].size + x) * pixel,
+                                                  error);
+            }
+    }
+}
+
+static void enlarge(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
+                    const qn__cpu_walk_run *run, uint32_t panel, float *to) {
+    if (l->layer->fitted == QN__BLENDS)
+        blend(pass, l, run, panel, to);
+    else
+        run_forward(pass, thread, l, run, panel, to);
+}
+
+static void enlarge_back(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
+                         const qn__cpu_walk_run *run, uint32_t panel, float *error) {
+    if (l->layer->fitted == QN__BLENDS)
+        blend_back(pass, l, run, panel, error);
+    else
+        run_back(pass, thread, l, run, panel, error);
+}
+
+#define POOL(PICKS, FORWARD, BACK)                                                                 \
     {                                                                                              \
-        .forward = qn__cpu_walk_forward, .backward = qn__cpu_walk_backward, .run = run_forward,    \
-        .run_back = run_back, .leads = 1, .reads_input = PICKS, .reads_output = PICKS,             \
-        .picks = PICKS, .whole_rows = 1                                                            \
+        .forward = qn__cpu_walk_forward, .backward = qn__cpu_walk_backward, .run = FORWARD,        \
+        .run_back = BACK, .leads = 1, .reads_input = PICKS, .reads_output = PICKS, .picks = PICKS, \
+        .whole_rows = 1                                                                            \
     }
 
-const qn__cpu_kind qn__cpu_maxpool = POOL(1), qn__cpu_avgpool = POOL(0),
-                   qn__cpu_globalpool = POOL(0), qn__cpu_upsample = POOL(0);
+const qn__cpu_kind qn__cpu_maxpool = POOL(1, run_forward, run_back),
+                   qn__cpu_avgpool = POOL(0, run_forward, run_back),
+                   qn__cpu_globalpool = POOL(0, run_forward, run_back),
+                   qn__cpu_upsample = POOL(0, enlarge, enlarge_back);

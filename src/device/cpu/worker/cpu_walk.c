@@ -12,12 +12,15 @@
 #include "device/cpu/worker/cpu_walk.h"
 
 #include "device/cpu/float/cpu_kernels.h"
+#include "num/blend.h"
 
 int64_t qn__cpu_reads(const qn__cpu_axis *axis, uint32_t at, uint32_t k) {
     const int64_t offset = (int64_t)k * axis->dilation - axis->pad;
     int64_t from;
     if (axis->fitted) {
-        const qn__cover c = qn__cover_of(at, axis->size, axis->limit);
+        const qn__cover c = axis->back
+                                ? qn__fitted_readers(axis->fitted, at, axis->limit, axis->size)
+                                : qn__fitted_taps(axis->fitted, at, axis->size, axis->limit);
         return c.begin + k < c.end ? (int64_t)c.begin + k : -1;
     }
     if (axis->back) {
