@@ -23,6 +23,9 @@ const option compute_memory_options[] = {
     {ROW_FLAG("recompute", recompute,
               "compute outputs inside blocks again in the backward pass instead of keeping them: "
               "less memory, more time; on CPUs, in float32")},
+    {ROW_FLAG("cache-features", cache_features,
+              "with `train.freeze`: compute the outputs of layers that do not train once for each "
+              "item, not in each epoch")},
     {.name = NULL}};
 
 const option compute_expert_options[] = {
@@ -50,7 +53,8 @@ qn_compute compute_of(const compute_flags *f) {
                         .shares = f->shares,
                         .device_timeout = (double)seconds,
                         .parts = (int)f->parts,
-                        .recompute = f->recompute};
+                        .recompute = f->recompute,
+                        .cache_features = f->cache_features};
 }
 
 /* 1 if --devices names the CPU alone: "cpu", "cpu:4". */

@@ -7,7 +7,7 @@
 
 typedef struct compute_flags {
     uint64_t threads, parts;
-    int recompute;
+    int recompute, cache_features;
     const char *isa, *gpu_isa, *devices, *shares, *timeout;
 } compute_flags;
 

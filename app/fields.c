@@ -10,6 +10,7 @@ static const struct {
     {"cluster.rendezvous", "meet"},
     {"cluster.rendezvous none", "alone"},
     {"cluster.rendezvous_timeout", "meet-timeout"},
+    {"compute.cache_features", "cache-features"},
     {"compute.device_timeout", "device-timeout"},
     {"compute.devices", "devices"},
     {"compute.gpu_isa", "gpu-isa"},

@@ -298,6 +298,7 @@ static void fill_job(const plan_flags *f, qn_train_options *job) {
     job->compute.threads = (int)f->train.compute.threads;
     job->compute.parts = (int)f->train.compute.parts;
     job->compute.recompute = f->train.compute.recompute;
+    job->compute.cache_features = f->train.compute.cache_features;
 }
 
 /* Gives the options that nothing was said about the values that a training on the data has. */

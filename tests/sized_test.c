@@ -112,9 +112,9 @@ static void test_other_options(void **state) {
         is_refused(qn_plan_make(&p, &plan, &err), &err, "qn_plan_options");
         is_refused(qn_compute_check(&k, &err), &err, "qn_compute");
     }
-    k = (qn_compute){.size = sizeof k, .reserved = {[2] = &k}};
+    k = (qn_compute){.size = sizeof k, .reserved = {[1] = &k}};
     assert_int_equal(qn_compute_check(&k, &err), QN_USAGE);
-    assert_non_null(strstr(err.what, "reserved[2]"));
+    assert_non_null(strstr(err.what, "reserved[1]"));
     /* Alone, an older caller who has no time limits. */
     c = (qn_cluster_options){.size = offsetof(qn_cluster_options, rendezvous_timeout),
                              .rendezvous = "none",

@@ -2,8 +2,11 @@
 it. What the recipe makes of it is checked by the oracle, checkpoints in src/train/best_test.c."""
 
 import json
+import os
 import re
+import resource
 
+import numpy as np
 import pytest
 
 import devices
@@ -174,12 +177,69 @@ def test_frozen_layers(data, quern, run_quern, tmp_path):
     assert changed == {"layer5.weight", "layer5.bias"}
     ranks.run(quern, 2, *frozen, "--freeze", "0..4", "--threads", "1", "--quiet", "-o", twin)
     assert recipes.sha256(twin) == recipes.sha256(out)
+    twin.unlink()
+    ranks.run(quern, 2, *frozen, "--freeze", "0..4", "--cache-features", "--threads", "1", "--quiet", "-o", twin)
+    assert recipes.sha256(twin) == recipes.sha256(out)
     assert "identical" in run_quern("replay", out, "--data", data, "--init-from", start).stdout
     for what, words in (("0..5", "layers 0 to 5, and the last one must train"), ("0..2", "inside a block, which ends with layer 4"),
                         ("1..2", "layer 0 would train before layer 1"), ("3..1", "does not name"), ("0..99999", "does not name"),
                         ("all", "does not name"), ("0,", "does not name")):
         assert words in run_quern(*frozen, "--freeze", what, "-o", twin, status=2).stderr
     assert "need a model" in run_quern(*common, "--freeze", "0..1", "-o", twin, status=2).stderr
+
+
+def little_memory():
+    resource.setrlimit(resource.RLIMIT_DATA, (80 << 20, 80 << 20))
+
+
+def test_outputs_that_are_kept(run_quern, tmp_path):
+    """Outputs of several pixels, before and after a dropout that trains; a replay, a resumed training and lbfgs;
+    outputs in a file, which is removed; losses, also those of sets that are only evaluated."""
+    rng = np.random.default_rng(1)
+    np.save(tmp_path / "x.npy", rng.integers(0, 256, (120, 768), dtype=np.uint8))
+    np.save(tmp_path / "y.npy", rng.integers(0, 4, 120).astype(np.int32))
+    items = ["--data", tmp_path / "x.npy", "--labels", tmp_path / "y.npy", "--shape", "3x16x16"]
+    layers = "conv 8 3x3 relu; {} conv 6 3x3 stride 2 relu dropout 0.2; globalpool; dense 16 relu dropout 0.3; dense 4 softmax"
+    cache = tmp_path / "cache"
+    start, plain, kept = (tmp_path / name for name in "spk")
+
+    def train(out, text, *more, **given):
+        done = run_quern("train", *items, "--model", text, "--seed", "4", "--scale", "unit", *more, "-o", out, **given)
+        return done.stdout + done.stderr
+
+    def losses(text):
+        return re.findall(r"^ +\d+/\d.*?%.*?%.*?%", text, re.M)
+
+    small = layers.format("")
+    train(start, small, "--batch", "20", "--epochs", "1")
+    for freeze in ("0..0", "0..1", "0..3"):
+        tuned = ["--init-from", start, "--freeze", freeze, "--batch", "20", "--valid", "0.2", "--test", tmp_path / "x.npy",
+                 "--test-labels", tmp_path / "y.npy"]
+        epochs = losses(train(plain, small, *tuned, "--epochs", "3"))
+        assert len(epochs) == 3
+        assert losses(train(kept, small, *tuned, "--epochs", "3", "--cache-features")) == epochs
+        assert recipes.sha256(plain) == recipes.sha256(kept), freeze
+    saved = [*tuned, "--cache-features", "--checkpoint", tmp_path / "c", "--checkpoint-every", "3"]
+    train(kept, small, *saved, "--epochs", "2")
+    train(kept, small, *saved, "--epochs", "3", "--resume")
+    assert recipes.sha256(plain) == recipes.sha256(kept)
+    assert "identical" in run_quern("replay", plain, *items[:4], "--init-from", start, "--cache-features").stdout
+    bare = small.replace(" dropout 0.2", "").replace(" dropout 0.3", "")
+    tuned = ["--init-from", start, "--freeze", "0..2", "--optimizer", "lbfgs", "--epochs", "5"]
+    train(plain, bare, *tuned)
+    train(kept, bare, *tuned, "--cache-features")
+    assert recipes.sha256(plain) == recipes.sha256(kept)
+    wide = layers.format("conv 192 1x1 relu;")
+    train(start, wide, "--batch", "20", "--epochs", "1")
+    tuned = ["--init-from", start, "--freeze", "0..1", "--batch", "20", "--epochs", "1"]
+    train(plain, wide, *tuned)
+    done = train(kept, wide, *tuned, "--cache-features", env={**os.environ, "QUERN_CACHE": str(cache)}, preexec_fn=little_memory)
+    assert "cache folder" in done and recipes.sha256(plain) == recipes.sha256(kept)
+    assert not [path for path in cache.rglob("*") if path.is_file()]
+    for more, words in (([], "all layers do"), (["--freeze", "0..1", "--augment", "flip"], "differ in each epoch"),
+                        (["--freeze", "0..1", "--mixup", "0.2"], "mixed with another one")):
+        done = run_quern("train", *items, "--model", wide, "--init-from", start, *more, "--cache-features", "-o", kept, status=2)
+        assert words in done.stderr and "--cache-features" in done.stderr
 
 
 @pytest.mark.parametrize("kind", devices.KINDS)
@@ -196,8 +256,9 @@ def test_frozen_layers_on_devices(kind, data, run_quern, tmp_path):
     for arith, freeze in (("f32", "0..1"), ("f32", "0..4"), ("i14", "0..4")):
         own = [*common, "--init-from", start, "--arith", arith, "--freeze", freeze, "--lr-depth", "0.7", "--ema", "0.8"]
         run_quern(*own, "--devices", "cpu", "-o", tmp_path / "c")
-        run_quern(*own, "--devices", ",".join(names), "-o", tmp_path / "d", env=environment)
-        assert recipes.sha256(tmp_path / "c") == recipes.sha256(tmp_path / "d"), (arith, freeze)
+        for cached in ([], ["--cache-features"]):
+            run_quern(*own, *cached, "--devices", ",".join(names), "-o", tmp_path / "d", env=environment)
+            assert recipes.sha256(tmp_path / "c") == recipes.sha256(tmp_path / "d"), (arith, freeze, cached)
     assert arrays(tmp_path / "d")["layer1.running_mean"] == arrays(start)["layer1.running_mean"]
 
 

@@ -49,7 +49,11 @@ typedef struct qn_compute {
     /* Training on CPUs, in float32: 1: outputs inside blocks are not kept for the backward pass but
      * computed once more there. It takes less memory and more time. */
     int recompute;
-    void *reserved[3]; /* NULL */
+    /* Training with `freeze`: 1: the outputs of the layers that do not train are computed once for
+     * each item, and kept in memory, or in a file of the cache folder where memory does not hold
+     * them. The model is the same. Not with `augment`, `mixup` and `cutmix`. */
+    int cache_features;
+    void *reserved[2]; /* NULL */
 } qn_compute;
 
 /* One device. Texts that do not apply are empty; numbers that are unknown are 0. */

@@ -24,7 +24,7 @@ typedef struct expected {
     uint64_t first_bad; /* the first item that has one */
     int loss_fails;     /* or a loss leaves its range */
     int32_t *classes;
-    float *scores, *outputs;
+    float *scores, *outputs, *inputs; /* inputs: of the last of several layers */
     qn__tally tally;
     uint32_t items;
 } expected;
@@ -156,6 +156,7 @@ static void put_limit_at_edge(test_case *c, qn__reference *r) {
 
 static void expect_apply(test_case *c, qn__reference *r, expected *e) {
     const uint32_t outputs = c->layer[c->program.layers - 1].out, grain = c->program.grain;
+    const uint32_t inputs = c->layer[c->program.layers - 1].in;
     const qn__batch batch = {
         .feed = &c->feed, .first = 1, .items = c->apply_items ? c->apply_items : c->program.batch};
     float loss = 0.0f;
@@ -163,10 +164,13 @@ static void expect_apply(test_case *c, qn__reference *r, expected *e) {
     e->classes = cut(c, e->items, sizeof *e->classes);
     e->scores = cut(c, e->items, sizeof *e->scores);
     e->outputs = cut(c, (size_t)e->items * outputs, sizeof *e->outputs);
+    e->inputs = cut(c, (size_t)e->items * inputs, sizeof *e->inputs);
     for (uint32_t i = 0; i < e->items; ++i) {
         const qn__reference_item item = item_of(&batch, i);
         const float *y = qn__reference_apply(r, c->state.parameters, &item);
         memcpy(e->outputs + (size_t)i * outputs, y, outputs * sizeof *y);
+        if (c->program.layers > 1)
+            qn__reference_last_inputs(r, e->inputs + (size_t)i * inputs);
         for (uint32_t j = 0; j < outputs; ++j)
             if (!isfinite(y[j]) && !e->apply_fails) {
                 e->apply_fails = 1;

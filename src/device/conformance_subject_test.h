@@ -299,6 +299,17 @@ static void check_steps_under_way(subject *s) {
     }
 }
 
+/* The sign of a zero decides nothing in the layers that read it. */
+static void check_inputs(subject *s, float *got) {
+    const uint64_t n = (uint64_t)s->e->items * s->c->layer[s->c->program.layers - 1].in;
+    for (uint64_t i = 0; got && i < n; ++i) {
+        got[i] = got[i] + 0.0f;
+        s->e->inputs[i] = s->e->inputs[i] + 0.0f;
+    }
+    if (got)
+        same_floats(s, "inputs of the last layer", got, s->e->inputs, n);
+}
+
 static void check_applied(subject *s, const qn__applied *got) {
     const uint32_t outputs = s->c->layer[s->c->program.layers - 1].out, n = s->e->items;
     for (uint32_t i = 0; i < n; ++i)
@@ -306,6 +317,7 @@ static void check_applied(subject *s, const qn__applied *got) {
             complain(s, "classes", i, "another class");
     same_floats(s, "scores", got->scores, s->e->scores, n);
     same_floats(s, "outputs", got->outputs, s->e->outputs, (uint64_t)n * outputs);
+    check_inputs(s, got->inputs);
 }
 
 /* All devices report the same failure of apply. */
@@ -343,6 +355,8 @@ static void check_apply(subject *s) {
                        .scores = cut(s->c, n, sizeof(float)),
                        .outputs = cut(s->c, (size_t)n * outputs, sizeof(float))};
     qn__tally tally = {0};
+    if (s->c->program.layers > 1)
+        got.inputs = cut(s->c, (size_t)n * s->c->layer[s->c->program.layers - 1].in, sizeof(float));
     load(s);
     const int fails = s->e->apply_fails || s->e->loss_fails;
     qn_status status = apply_in_parts(s, &batch, &got, &tally);

@@ -101,6 +101,9 @@ typedef struct qn__applied {
     int32_t *classes;
     float *scores;
     float *outputs; /* items x outputs of the last layer */
+    /* Items x inputs of the last layer, each item's as data has them: the values of a channel one
+     * after the other. Of a program with several layers. */
+    float *inputs;
 } qn__applied;
 
 /* Where the results from item `at` on are; `applied` may be NULL. */
@@ -111,6 +114,8 @@ static inline qn__applied qn__applied_from(const qn__program *program, const qn_
     rest.scores = rest.scores ? rest.scores + at : NULL;
     if (rest.outputs)
         rest.outputs += (size_t)at * program->layer[program->layers - 1].out;
+    if (rest.inputs)
+        rest.inputs += (size_t)at * program->layer[program->layers - 1].in;
     return rest;
 }
 

@@ -1,13 +1,14 @@
 #include "device/numeric.h"
 
-qn_status qn__fail_loss(int nan, uint32_t bad, uint32_t layers, qn_error *err) {
+qn_status qn__fail_loss(int nan, uint32_t bad, const qn__program *program, qn_error *err) {
+    const uint32_t read = bad + program->number;
     const char *what = nan ? "NaN" : "too large to be summed";
     if (bad == QN__NO_LAYER)
         return qn__fail(err, QN_NUMERIC, "the loss became %s", what);
-    if (bad == 0)
+    if (read == 0)
         return qn__fail(err, QN_NUMERIC, "the loss became %s: inputs are not finite", what);
     return qn__fail(err, QN_NUMERIC, "the loss became %s: outputs of layer %u are %s", what,
-                    bad - 1, bad < layers || nan ? "not finite" : "too large");
+                    read - 1, bad < program->layers || nan ? "not finite" : "too large");
 }
 
 qn_status qn__fail_gradient(uint32_t layer, int averages, qn_error *err) {

@@ -3,6 +3,7 @@
 #define QN_DEVICE_NUMERIC_H
 
 #include "base/error.h"
+#include "num/program.h"
 #include <stdint.h>
 
 /* In place of a layer: not determined. */
@@ -10,9 +11,9 @@
 
 /* The loss of a grain is NaN or, with `nan` 0, too large. `bad` is the first layer with inputs that
  * are not finite: nearly everything that is computed from a NaN or an infinity is not finite
- * either. `bad` is `layers` when there is no such layer: then the last layer's outputs are not
- * finite, or so far from the targets that the loss is too large. Returns QN_NUMERIC. */
-qn_status qn__fail_loss(int nan, uint32_t bad, uint32_t layers, qn_error *err);
+ * either. `bad` is program->layers when there is no such layer: then the last layer's outputs are
+ * not finite, or so far from the targets that the loss is too large. Returns QN_NUMERIC. */
+qn_status qn__fail_loss(int nan, uint32_t bad, const qn__program *program, qn_error *err);
 
 /* A partial of the gradient of a layer is out of range; of several layers the last one. `averages`:
  * or what a grain adds to its running averages. Returns QN_NUMERIC. */

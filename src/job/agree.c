@@ -69,6 +69,8 @@ qn_status qn__agree_to_train(const qn_train_options *o, const qn__recipe *recipe
         {size, "`train.run_dir`", o->run_dir ? "a folder" : "none", other_options},
         {size, "`train.report`", o->report ? "a file" : "none", other_options},
         {size, "`train.plots`", o->plots ? "a folder" : "none", other_options},
+        {size, "`compute.cache_features`", o->compute.cache_features ? "given" : "not given",
+         other_options},
     };
     const qn_error own = status == QN_OK ? (qn_error){0} : *err;
     status = qn_cluster_agree(o->compute.cluster, &own, items,

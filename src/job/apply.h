@@ -5,6 +5,9 @@
 #include "data/table/data.h"
 #include "team/team.h"
 
+/* The items of a pass, and so the batch, of a program that is only applied. */
+uint32_t qn__apply_batch(const qn__program *program, uint64_t items);
+
 /* A feed over a data set or a view of one. */
 qn__feed qn__feed_of(const qn_data *data);
 
@@ -13,6 +16,7 @@ typedef struct qn__apply_results {
     int32_t *classes;
     float *scores;
     float *outputs;
+    float *inputs;         /* of the last layer, as in qn__applied */
     const int32_t *labels; /* instead of the data's, NULL: these */
     const float *weights;  /* of the items, in losses; NULL: all are 1 */
     qn__tally *tally;      /* labelled sets: losses, correct answers, items */

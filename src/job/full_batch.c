@@ -71,7 +71,7 @@ static qn_status evaluate(void *user, const float *point, double *value, double 
     const int64_t *sums = NULL;
     (void)point;
     job->full.tally = (qn__tally){0};
-    qn_status status = qn__team_load(job->team, &job->state, err);
+    qn_status status = qn__features_load_state(job->features, job->team, &job->state, err);
     if (status == QN_OK)
         status = qn__team_gradient(job->team, &all, &job->full.tally, &sums, err);
     if (status != QN_OK)
@@ -110,7 +110,7 @@ qn_status qn__full_batch_step(qn__train_job *job, qn_error *err) {
         job->running = job->full.tally;
         ++job->step;
     } else if (status == QN_OK) {
-        status = qn__team_load(job->team, &job->state, err);
+        status = qn__features_load_state(job->features, job->team, &job->state, err);
     }
     job->full.stuck = !moved && !qn__lbfgs_converged(lbfgs);
     if (status == QN_OK && (!moved || qn__lbfgs_converged(lbfgs)))

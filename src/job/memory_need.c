@@ -1,6 +1,7 @@
 #include "job/memory_need.h"
 
 #include "device/device.h"
+#include "job/features.h"
 #include "job/full_batch.h"
 #include "layer/lost.h"
 #include "layer/reference.h"
@@ -23,6 +24,7 @@ typedef struct subject {
     int parts;
     qn__memory_ranks ranks;
     qn__program program;
+    const qn__features *features; /* NULL: outputs are not kept */
 } subject;
 
 static uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
@@ -65,6 +67,23 @@ static uint64_t of_messages(const qn__memory_ranks *r, uint64_t parameters) {
                : 0;
 }
 
+/* One team after the other, where outputs are kept. */
+static void add_member(const subject *s, const qn__device_table *device, const qn_compute *compute,
+                       uint32_t part, qn__memory_need *need) {
+    const qn__program *steps = s->features ? &s->features->second : &s->program;
+    uint64_t fixed = device->memory(compute, steps, 0);
+    uint64_t batch = device->memory(compute, steps, part) - fixed;
+    if (s->features) {
+        const qn__program *once = &s->features->first;
+        const uint64_t first = device->memory(compute, once, 0);
+        const uint64_t items = device->memory(compute, once, once->batch) - first;
+        fixed = first > fixed ? first : fixed;
+        batch = items > batch ? items : batch;
+    }
+    need->parameters = sum(need->parameters, fixed);
+    need->batch = sum(need->batch, batch);
+}
+
 static qn__memory_need need_of(const subject *s) {
     const uint64_t words = qn__program_sums(&s->program);
     const uint32_t part = qn__program_part_of(&s->program, (uint32_t)s->parts);
@@ -79,9 +98,7 @@ static qn__memory_need need_of(const subject *s) {
         need.untold += !m->device->memory;
         if (!m->device->memory)
             continue;
-        const uint64_t fixed = m->device->memory(&own, &s->program, 0);
-        need.parameters = sum(need.parameters, fixed);
-        need.batch = sum(need.batch, m->device->memory(&own, &s->program, part) - fixed);
+        add_member(s, m->device, &own, part, &need);
     }
     if (s->program.arith != QN__ARITH_F32) /* for the report of rounding */
         need.batch = sum(need.batch, qn__reference_bytes(&s->program, qn__lost_items(&s->program)));
@@ -208,23 +225,37 @@ static qn_status advise(const subject *s, uint64_t available, qn_error *err) {
                       "make the layers narrower, or use a machine with more memory");
 }
 
+static qn_status judge(const qn__memory_job *job, subject *s, uint64_t available,
+                       qn__memory_need *out, qn_error *err) {
+    *out = need_of(s);
+    if (of_ranks(out, s->ranks.here) <= available)
+        return QN_OK;
+    const int parts = job->compute->parts == 0 ? parts_that_fit(s, available) : 0;
+    if (parts > 0) {
+        s->parts = parts;
+        *out = need_of(s);
+        return QN_OK;
+    }
+    say(s, available, out, err);
+    return advise(s, available, err);
+}
+
 qn_status qn__memory_need_check(const qn__memory_job *job, uint64_t available, qn__memory_need *out,
                                 qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
     qn__member found[QN__MAX_WORKERS];
+    qn__features features = {0};
     subject s;
-    const qn_status status = examine(job, layer, found, &s, err);
-    *out = status == QN_OK ? need_of(&s) : (qn__memory_need){0};
-    if (status != QN_OK || of_ranks(out, s.ranks.here) <= available)
-        return status;
-    const int parts = job->compute->parts == 0 ? parts_that_fit(&s, available) : 0;
-    if (parts > 0) {
-        s.parts = parts;
-        *out = need_of(&s);
-        return QN_OK;
+    *out = (qn__memory_need){0};
+    qn_status status = examine(job, layer, found, &s, err);
+    if (status == QN_OK && job->compute->cache_features && s.program.frozen > 0) {
+        status = qn__features_cut(&s.program, job->items, &features, err);
+        s.features = &features;
     }
-    say(&s, available, out, err);
-    return advise(&s, available, err);
+    if (status == QN_OK)
+        status = judge(job, &s, available, out, err);
+    qn__features_release(&features);
+    return status;
 }
 
 qn_status qn__memory_need_of(const qn__memory_job *job, qn__memory_need *out, qn_error *err) {

@@ -201,6 +201,12 @@ static void read_ahead(qn__train_job *job, const qn_compute *compute, uint64_t l
                                        ranks, later > fit ? later : fit);
 }
 
+static qn_status cut(qn__train_job *job, qn_error *err) {
+    job->features = qn__alloc(1, sizeof *job->features, err);
+    return job->features ? qn__features_cut(&job->program, job->feed.items, job->features, err)
+                         : QN_MEMORY;
+}
+
 qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, const qn_data *data,
                                const qn__fitted *kept, const qn__encoding_notes *notes,
                                const qn_compute *compute, const qn__member *members, uint32_t count,
@@ -221,13 +227,49 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
         status = make_program(job, compute, err);
     if (status == QN_OK)
         status = first_state(job, err);
+    if (status == QN_OK && compute->cache_features)
+        status = cut(job, err);
     if (status == QN_OK)
-        status = qn__team_create(&job->program, compute, members, count, &job->team, err);
+        status = qn__team_create(job->features ? &job->features->first : &job->program, compute,
+                                 members, count, &job->team, err);
     if (status == QN_OK)
         status = qn__train_job_push(job, err);
     if (status != QN_OK)
         qn__train_job_destroy(job);
     return status;
+}
+
+/* Labels and weights stay those of the items. */
+static void train_on_features(qn__train_job *job) {
+    const qn__feed from = qn__feed_of(qn__features_of(job->features, job->items.train));
+    job->feed.type = from.type;
+    job->feed.features = from.features;
+    job->feed.values = from.values;
+    job->feed.rows = from.rows;
+    job->feed.buffer = NULL;
+    qn__read_ahead_destroy(job->ahead);
+    job->ahead = NULL;
+    job->features->ready = 1;
+}
+
+qn_status qn__train_job_cut(qn__train_job *job, const qn_data *const others[2],
+                            const qn_compute *compute, const qn__member *members, uint32_t count,
+                            qn_error *err) {
+    const qn_data *const set[QN__FEATURE_SETS] = {job->items.train, others[0], others[1]};
+    float *parameters = NULL;
+    qn_status status =
+        qn__features_load(job->features, job->team, job->state.parameters, &parameters, err);
+    for (int i = 0; status == QN_OK && i < QN__FEATURE_SETS; ++i)
+        if (set[i])
+            status = qn__features_make(job->features, job->team, set[i], err);
+    qn__team_destroy(job->team);
+    job->team = NULL;
+    qn__free(parameters);
+    if (status != QN_OK)
+        return status;
+    train_on_features(job);
+    status = qn__team_create(&job->features->second, compute, members, count, &job->team, err);
+    return status == QN_OK ? qn__train_job_push(job, err) : status;
 }
 
 void qn__train_job_fill(qn__train_job *job, const qn_compute *compute) {
@@ -236,6 +278,9 @@ void qn__train_job_fill(qn__train_job *job, const qn_compute *compute) {
 
 void qn__train_job_destroy(qn__train_job *job) {
     qn__team_destroy(job->team);
+    if (job->features)
+        qn__features_release(job->features);
+    qn__free(job->features);
     qn__read_ahead_destroy(job->ahead);
     qn__full_batch_destroy(job);
     qn__free(job->state.parameters);
@@ -261,13 +306,19 @@ static qn__train_mark here(const qn__train_job *job) {
     return (qn__train_mark){job->step, job->running, job->powers};
 }
 
+static const qn__program *own_program(const qn__train_job *job) {
+    return job->features ? &job->features->second : &job->program;
+}
+
 qn_status qn__train_job_push(qn__train_job *job, qn_error *err) {
     begin_epoch(job, job->step / job->steps_per_epoch);
     job->kept = here(job);
     if (job->full.lbfgs)
         qn__lbfgs_restored(job->full.lbfgs);
+    if (job->features && !job->features->ready)
+        return QN_OK;
     qn__team_expect(job->team, job->steps - job->step);
-    return qn__team_load(job->team, &job->state, err);
+    return qn__features_load_state(job->features, job->team, &job->state, err);
 }
 
 void qn__train_job_salvage(qn__train_job *job) {
@@ -320,7 +371,8 @@ qn_status qn__train_job_pull(qn__train_job *job, qn_error *err) {
     qn_status status = qn__train_job_flush(job, err);
     if (status != QN_OK)
         return status;
-    status = qn__team_save(job->team, &job->state, err);
+    qn__state state = qn__features_state(job->features, &job->state);
+    status = qn__team_save(job->team, &state, err);
     if (status == QN_OK)
         job->kept = here(job);
     return status;
@@ -422,11 +474,23 @@ static const float *shares_of(const qn__train_job *job, const qn_data *set) {
     return set == job->items.valid ? job->items.valid_shares : NULL;
 }
 
+static qn_status apply(qn__train_job *job, const qn_data *set, const qn__apply_results *results,
+                       qn_error *err) {
+    return qn__apply_all(job->team, own_program(job), qn__features_of(job->features, set), results,
+                         err);
+}
+
 qn_status qn__train_job_evaluate(qn__train_job *job, const qn_data *set, qn__tally *tally,
                                  uint64_t *confusion, float *outputs, qn_error *err) {
     const qn__apply_results results = {
         .tally = tally, .confusion = confusion, .outputs = outputs, .weights = shares_of(job, set)};
-    return qn__apply_all(job->team, &job->program, set, &results, err);
+    return apply(job, set, &results, err);
+}
+
+qn_status qn__train_job_outputs(qn__train_job *job, const qn_data *set, float *outputs,
+                                qn_error *err) {
+    const qn__apply_results results = {.outputs = outputs};
+    return apply(job, set, &results, err);
 }
 
 qn_status qn__train_job_comparison(const qn__train_job *job, const qn_data *set, const char *what,
@@ -454,7 +518,7 @@ qn_status qn__train_job_compare(qn__train_job *job, const qn__comparison *with, 
                                        .scores = with->predictions,
                                        .labels = with->targets,
                                        .weights = shares_of(job, with->set)};
-    qn_status status = qn__apply_all(job->team, &job->program, with->set, &results, err);
+    qn_status status = apply(job, with->set, &results, err);
     if (status == QN_OK)
         status = qn__targets_predict(with->predictions, with->set->items, job->target_mean,
                                      job->target_deviation, err);

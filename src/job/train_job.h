@@ -5,6 +5,7 @@
 
 #include "data/ahead/read_ahead.h"
 #include "data/table/data.h"
+#include "job/features.h"
 #include "job/prepare.h"
 #include "job/targets.h"
 #include "model/formats/model.h"
@@ -50,6 +51,8 @@ typedef struct qn__train_job {
     int settled;         /* 1: `parameters` are those of the model, averages or not */
     qn__train_mark kept; /* of the last qn__train_job_push or _pull */
     qn__team *team;
+    qn__features *features; /* NULL: none are kept. Until they are ready, the team only has the
+                               first part of the network, without parameters */
     uint64_t steps_per_epoch, steps; /* of the whole run */
     uint64_t step;                   /* done */
     qn__tally running; /* of the current epoch; kept after its end until the next step */
@@ -73,6 +76,17 @@ void qn__train_job_destroy(qn__train_job *job);
 /* Called before the first step, once its number is known. Reads from the file the items that are
  * needed first, unless the scaling has read them. `compute` as for the creation. */
 void qn__train_job_fill(qn__train_job *job, const qn_compute *compute);
+
+/* After the creation with compute->cache_features, once the parameters are those of the model to
+ * start from: computes the outputs of the training items and of `others`, which are evaluated
+ * (NULL: no such set), and makes the team that trains. Other arguments as for the creation. */
+qn_status qn__train_job_cut(qn__train_job *job, const qn_data *const others[2],
+                            const qn_compute *compute, const qn__member *members, uint32_t count,
+                            qn_error *err);
+
+/* Outputs for all items of a set. */
+qn_status qn__train_job_outputs(qn__train_job *job, const qn_data *set, float *outputs,
+                                qn_error *err);
 
 /* Sends the host's state to the workers, after it was filled from a checkpoint with `step`,
  * `running` and `powers`. */

@@ -306,7 +306,8 @@ static void drop(const qn__program *p, uint32_t layer, const qn__reference_item 
             continue;
         uint32_t word[4];
         const uint32_t element = l->drop_path ? 0 : o;
-        qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, epoch, item->number, element / 4, word);
+        qn__words(p->seed, QN__PURPOSE_DROPOUT, p->number + layer, epoch, item->number, element / 4,
+                  word);
         m->dropped[o] = word[element % 4] < l->drop_threshold;
         m->next[o] = m->dropped[o] ? 0.0f : m->y[o] * l->drop_keep;
     }
@@ -348,6 +349,15 @@ const float *qn__reference_apply(qn__reference *r, const float *parameters,
         finish_layer(r, l, NULL, 0);
     }
     return r->made[r->program->layers - 1].y;
+}
+
+void qn__reference_last_inputs(const qn__reference *r, float *to) {
+    const qn__shape from = r->program->layer[r->program->layers - 1].from;
+    const float *x = input_of(r, r->program->layers - 1);
+    const uint32_t pixels = from.height * from.width;
+    for (uint32_t at = 0; at < pixels; ++at)
+        for (uint32_t c = 0; c < from.channels; ++c)
+            to[c * pixels + at] = x[at * from.channels + c];
 }
 
 /* 6.6 */

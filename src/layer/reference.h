@@ -58,6 +58,10 @@ void qn__reference_input(const qn__program *program, const qn__reference_item *i
 const float *qn__reference_apply(qn__reference *reference, const float *parameters,
                                  const qn__reference_item *item);
 
+/* What the last layer read of the item, as data has it: the values of a channel one after the
+ * other, to[in]. */
+void qn__reference_last_inputs(const qn__reference *reference, float *to);
+
 /* 6.6 and 7 for the last item that was applied: its class (0 for real targets) and its score; its
  * loss, given its label and with its weight (7.7); whether the class is the label, never for real
  * targets. */

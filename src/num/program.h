@@ -282,6 +282,8 @@ typedef struct qn__program {
     /* The first layers that do not train (24.61), and their parameters. Sums are those of the
      * parameters after them. A layer after them reads none before the last of them. */
     uint32_t frozen;
+    uint32_t
+        number; /* of its first layer in the network: random words (6.5) and messages have it */
     uint64_t frozen_parameters;
 } qn__program;
 

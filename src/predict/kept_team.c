@@ -1,24 +1,10 @@
 #include "predict/kept_team.h"
 
 #include "base/memory.h"
+#include "job/apply.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* A pass of a network with pixels takes items whose layers have so many bytes together, and so many
- * items at most: more make it no faster. */
-enum { PASS_BYTES = 1 << 25, PASS_ITEMS = 128 };
-
-static uint32_t pass_of(const qn__program *p, uint64_t items) {
-    uint64_t each = 1;
-    if (!qn__program_window(p))
-        return 1;
-    for (uint32_t l = 0; l < p->layers; ++l)
-        each += p->layer[l].out * sizeof(float);
-    const uint64_t capacity = each < PASS_BYTES ? PASS_BYTES / each : 1;
-    const uint64_t most = capacity < PASS_ITEMS ? capacity : PASS_ITEMS;
-    return (uint32_t)(items < most ? items ? items : 1 : most);
-}
 
 /* Threads do not survive a fork: what another process made is left alone. */
 static void release(qn__model_extra *extra) {
@@ -45,7 +31,7 @@ static qn_status make(const qn_model *model, const qn_compute *compute, uint64_t
     /* Prediction has no optimiser state, and without losses no grains. */
     kept->program.optimizer = QN__OPT_SGD;
     kept->program.grain = 1;
-    kept->program.batch = pass_of(&kept->program, items);
+    kept->program.batch = qn__apply_batch(&kept->program, items);
     qn_status status = qn__team_create(&kept->program, compute, NULL, 0, &kept->team, err);
     if (status != QN_OK)
         return status;
@@ -61,7 +47,7 @@ qn_status qn__kept_team_take(const qn_model *model, const qn_compute *compute, u
     qn__kept_team *kept = (qn__kept_team *)qn__model_exchange(model, NULL);
     name_options(compute, asked);
     if (kept && kept->process == getpid() && *asked && strcmp(kept->asked, asked) == 0 &&
-        kept->program.batch >= pass_of(&kept->program, items)) {
+        kept->program.batch >= qn__apply_batch(&kept->program, items)) {
         *out = kept;
         return QN_OK;
     }

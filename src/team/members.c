@@ -361,6 +361,10 @@ static qn_status check_compute(const qn_compute *compute, qn_error *err) {
         qn__fail(err, QN_USAGE, "`compute.recompute` cannot be %d", compute->recompute);
         return qn__remedy(err, QN_USAGE, "give 1, or 0 to keep all outputs");
     }
+    if (compute->cache_features != 0 && compute->cache_features != 1) {
+        qn__fail(err, QN_USAGE, "`compute.cache_features` cannot be %d", compute->cache_features);
+        return qn__remedy(err, QN_USAGE, "give 1, or 0 to compute them in each epoch");
+    }
     /* "auto" is always valid; checking it would only take time. */
     if (!compute->shares && (!compute->devices || strcmp(compute->devices, "auto") == 0))
         return QN_OK;

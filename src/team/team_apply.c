@@ -37,7 +37,8 @@ static uint64_t words_of(uint64_t bytes) { return (bytes + sizeof(int64_t) - 1) 
  * words. */
 static uint64_t lay_out(const qn__team *t, const qn__batch *batch, const qn__applied *asked,
                         int64_t *words, qn__applied *places) {
-    const uint64_t outputs = t->program->layer[t->program->layers - 1].out, n = batch->items;
+    const qn__layer *last = &t->program->layer[t->program->layers - 1];
+    const uint64_t n = batch->items;
     uint64_t used = QN__TALLY_WORDS;
     *places = (qn__applied){0};
     if (asked && asked->classes) {
@@ -50,13 +51,18 @@ static uint64_t lay_out(const qn__team *t, const qn__batch *batch, const qn__app
     }
     if (asked && asked->outputs) {
         places->outputs = words ? (float *)(void *)(words + used) : NULL;
-        used += words_of(n * outputs * sizeof *asked->outputs);
+        used += words_of(n * last->out * sizeof *asked->outputs);
+    }
+    if (asked && asked->inputs) {
+        places->inputs = words ? (float *)(void *)(words + used) : NULL;
+        used += words_of(n * last->in * sizeof *asked->inputs);
     }
     return used;
 }
 
 static void copy_results(const qn__team *t, const qn__batch *batch, qn__applied *to) {
-    const uint64_t outputs = t->program->layer[t->program->layers - 1].out, n = batch->items;
+    const qn__layer *last = &t->program->layer[t->program->layers - 1];
+    const uint64_t n = batch->items;
     qn__applied from;
     /* Only read. */
     lay_out(t, batch, to, (int64_t *)(uintptr_t)t->reduction.total, &from);
@@ -65,7 +71,9 @@ static void copy_results(const qn__team *t, const qn__batch *batch, qn__applied 
     if (from.scores)
         memcpy(to->scores, from.scores, n * sizeof *to->scores);
     if (from.outputs)
-        memcpy(to->outputs, from.outputs, n * outputs * sizeof *to->outputs);
+        memcpy(to->outputs, from.outputs, n * last->out * sizeof *to->outputs);
+    if (from.inputs)
+        memcpy(to->inputs, from.inputs, n * last->in * sizeof *to->inputs);
 }
 
 static qn_status range_of_pieces(void *context, uint64_t set, qn__chunk_range range,

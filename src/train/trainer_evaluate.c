@@ -30,10 +30,9 @@ void qn__train_judged_close(qn_train *t) {
 /* The last evaluation of a run keeps its outputs; after an early end they are computed once more.
  */
 static qn_status take_outputs(qn_train *t, int which, const qn_data *set, qn_error *err) {
-    const qn__apply_results results = {.outputs = t->sets.judged[which].output};
     if (t->sets.judged[which].step == t->job.step)
         return QN_OK;
-    const qn_status status = qn__apply_all(t->job.team, &t->job.program, set, &results, err);
+    const qn_status status = qn__train_job_outputs(&t->job, set, t->sets.judged[which].output, err);
     if (status == QN_OK)
         t->sets.judged[which].step = t->job.step;
     return status;

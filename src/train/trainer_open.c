@@ -565,6 +565,33 @@ static uint64_t later_of(const qn__memory_need *need) {
     return need->all > 0 && !need->untold ? need->batch + need->parameters : UINT64_MAX;
 }
 
+static void note_features_kept(const qn_train *t) {
+    int in_file;
+    const uint64_t bytes = qn__features_bytes(t->job.features, &in_file);
+    const uint32_t each = t->job.features->second.layer[0].in;
+    char text[200];
+    if (!qn__train_is_writer(t))
+        return;
+    snprintf(text, sizeof text,
+             "layers 0 to %u were computed once for each item: %u output%s, kept in %.1f %s of %s",
+             t->job.program.frozen - 1, each, each == 1 ? "" : "s",
+             (double)bytes * (bytes < 1 << 20 ? 0x1p-10 : 0x1p-20), bytes < 1 << 20 ? "KiB" : "MiB",
+             in_file ? "the cache folder" : "memory");
+    qn__train_note(t, text);
+}
+
+/* The outputs of layers that do not train, and the team of the others. */
+static qn_status keep_features(qn_train *t, const qn_compute *compute, const qn__member *members,
+                               uint32_t count, qn_error *err) {
+    const qn_data *const others[2] = {t->sets.valid, t->sets.test};
+    const qn_status status = qn__train_job_cut(&t->job, others, compute, members, count, err);
+    if (status != QN_OK)
+        return status;
+    qn__team_notes(t->job.team, t->options.on_note, t->options.user);
+    note_features_kept(t);
+    return QN_OK;
+}
+
 /* Everything except the checks of the options. */
 static qn_status prepare(qn_train *t, const qn_train_options *options, const qn__recipe *recipe,
                          const qn__member *members, uint32_t count, qn_error *err) {
@@ -595,6 +622,8 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
         status = qn__train_best_open(t, err);
     if (status == QN_OK)
         status = start_from(t, options->init_from, err);
+    if (status == QN_OK && t->job.features)
+        status = keep_features(t, &compute, members, count, err);
     if (status == QN_OK)
         status = make_reports(t, err);
     if (status == QN_OK && options->checkpoint_dir)
@@ -655,6 +684,8 @@ static qn_status check_all(const qn_train_options *options, qn__train_sets *sets
         status = qn__train_sets_others(options, recipe, sets, err);
     if (status == QN_OK)
         status = qn__train_sets_judge(options, sets, recipe, err);
+    if (status == QN_OK)
+        status = qn__features_check(recipe, &options->compute, err);
     if (status == QN_OK)
         status = check_memory(job, recipe, sets->train, need, err);
     return qn__agree_to_train(options, recipe, sets->train, sets->valid, sets->test, status, err);

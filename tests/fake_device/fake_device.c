@@ -353,6 +353,10 @@ static qn_status flush(qn__worker *w, qn__tally *tally, qn_error *err) {
     return report_owed(w, tally, err);
 }
 
+static uint32_t last_inputs(const qn__program *program) {
+    return program->layer[program->layers - 1].in;
+}
+
 /* One item of apply: its results, and its share of the loss of its grain. */
 static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t index,
                             const qn__applied *applied, float *loss, qn__tally *tally,
@@ -369,6 +373,9 @@ static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t inde
                             (unsigned long long)(batch->first + index));
     if (applied && applied->outputs)
         memcpy(applied->outputs + (size_t)index * outputs, y, outputs * sizeof *y);
+    if (applied && applied->inputs)
+        qn__reference_last_inputs(w->reference,
+                                  applied->inputs + (size_t)index * last_inputs(w->program));
     if (applied && applied->classes)
         applied->classes[index] = class;
     if (applied && applied->scores)

@@ -20,6 +20,35 @@ static qn_status read_outputs(qn__worker *w, uint32_t items, float *to, qn_error
     return status;
 }
 
+/* Numbers of one pixel of an item, `stride` numbers from one channel to the next. */
+static void spread_pixel(const float *from, uint32_t channels, size_t stride, float *to) {
+    for (uint32_t c = 0; c < channels; ++c)
+        to[c * stride] = from[c];
+}
+
+/* What the last layer reads. Rows stand in the order grain, pixel, item of the grain. */
+static qn_status read_inputs(qn__worker *w, uint32_t items, float *to, qn_error *err) {
+    const qn__gpu_layer *source = &w->layer[w->layer[w->program->layers - 1].source];
+    const uint32_t channels = source->layer->to.channels, grain = w->program->grain;
+    const uint64_t pixels = qn__gpu_pixels(source->layer), rows = items * pixels;
+    const size_t ld = (size_t)qn__gpu_ld(channels), row = ld * sizeof *to;
+    const uint64_t most = w->stage.bytes / row;
+    const float *stage = (const float *)(const void *)w->stage.memory;
+    qn_status status = QN_OK;
+    for (uint64_t first = 0, end; status == QN_OK && first < rows; first = end) {
+        end = rows - first < most ? rows : first + most;
+        status = qn__gpu_read(w->driver, w->gpu, &source->output, first * row, w->stage.memory,
+                              (end - first) * row, err);
+        for (uint64_t r = first; status == QN_OK && r < end; ++r) {
+            const uint64_t begin = r / (grain * pixels) * grain, left = items - begin;
+            const uint64_t own = left < grain ? left : grain, at = r - begin * pixels;
+            spread_pixel(stage + (r - first) * ld, channels, pixels,
+                         to + (begin + at % own) * source->layer->out + at / own);
+        }
+    }
+    return status;
+}
+
 static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *applied,
                               qn_error *err) {
     qn_status status = QN_OK;
@@ -31,6 +60,8 @@ static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *
                               items * sizeof *applied->scores, err);
     if (status == QN_OK && applied->outputs)
         status = read_outputs(w, items, applied->outputs, err);
+    if (status == QN_OK && applied->inputs)
+        status = read_inputs(w, items, applied->inputs, err);
     return status;
 }
 

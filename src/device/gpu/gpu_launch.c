@@ -36,7 +36,8 @@ void qn__gpu_push_outputs(const qn__worker *w, uint32_t layer, int drops, qn__gp
     /* LOSS applies the sigmoid of binary, whose loss needs what stands before it. */
     const int later = layer + 1 == w->program->layers && w->program->loss == QN__LOSS_BINARY;
     const uint32_t path = l->drop_path ? QN_DROP_PATH : 0;
-    QN__PUSH_NUMBERS(c, layer | path, qn__kernel_activation(later ? QN__ACT_NONE : l->activation),
+    QN__PUSH_NUMBERS(c, (w->program->number + layer) | path,
+                     qn__kernel_activation(later ? QN__ACT_NONE : l->activation),
                      drops ? l->drop_threshold : 0);
     QN__PUSH_FLOATS(c, l->drop_keep);
     QN__PUSH_WIDE(c, w->program->seed);

@@ -53,7 +53,7 @@ qn_status qn__gpu_add_tally(const qn__worker *w, const qn_status_words *words, q
                             qn_error *err) {
     int64_t high, loss, sum;
     if (words->bad_loss)
-        return qn__fail_loss(words->bad_loss & 1, first_invalid(w, words), w->program->layers, err);
+        return qn__fail_loss(words->bad_loss & 1, first_invalid(w, words), w->program, err);
     const int64_t carried = (int64_t)(words->loss_low >> 32);
     if (__builtin_add_overflow(words->loss_high, carried, &high) ||
         __builtin_mul_overflow(high, (int64_t)1 << 32, &loss) ||
@@ -68,7 +68,7 @@ static qn_status judge(const qn__worker *w, const qn_status_words *words, qn__ta
                        qn_error *err) {
     const qn_status status = qn__gpu_add_tally(w, words, tally, err);
     if (status == QN_OK && words->bad_layer)
-        return qn__fail_gradient(words->bad_layer - 1,
+        return qn__fail_gradient(w->program->number + words->bad_layer - 1,
                                  w->layer[words->bad_layer - 1].layer->running > 0, err);
     return status;
 }

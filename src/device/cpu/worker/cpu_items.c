@@ -60,7 +60,7 @@ static void drop_row(const qn__cpu_pass *pass, uint32_t layer, uint64_t item, co
     const qn__program *p = pass->worker->program;
     const qn__layer *l = &p->layer[layer];
     uint32_t word[4];
-    qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, pass->batch->epoch, item, 0, word);
+    qn__words(p->seed, QN__PURPOSE_DROPOUT, p->number + layer, pass->batch->epoch, item, 0, word);
     for (uint32_t c = 0; c < QN__PANEL; ++c)
         to[c] = word[0] < l->drop_threshold ? 0.0f : from[c] * l->drop_keep;
 }
@@ -80,7 +80,7 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
         }
         for (uint32_t c = 0; c < QN__PANEL; ++c) {
             if (c == 0 || (element + c) % 4 == 0)
-                qn__words(p->seed, QN__PURPOSE_DROPOUT, layer, pass->batch->epoch, item,
+                qn__words(p->seed, QN__PURPOSE_DROPOUT, p->number + layer, pass->batch->epoch, item,
                           (uint32_t)((element + c) / 4), word);
             to[c] = word[(element + c) % 4] < l->drop_threshold ? 0.0f : from[c] * l->drop_keep;
         }

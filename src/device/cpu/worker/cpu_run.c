@@ -35,6 +35,26 @@ static void forget(qn__worker *w, qn__cpu_core *core) {
     core->waited = 0;
 }
 
+/* What the last layer read of an item. */
+static void copy_inputs(const qn__cpu_pass *pass, uint32_t item, float *to) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
+    const float *input = qn__cpu_input(pass, l);
+    for (uint32_t c = 0; c < l->channels; ++c) {
+        const float *from = input + c / QN__PANEL * l->in_stride + c % QN__PANEL;
+        for (uint32_t pixel = 0; pixel < l->in_pixels; ++pixel)
+            *to++ = from[((size_t)pixel * pass->batch->items + item) * QN__PANEL];
+    }
+}
+
+/* This core's share of the items. */
+static void give_inputs(const qn__cpu_pass *pass, int thread) {
+    const qn__worker *w = pass->worker;
+    const size_t in = w->program->layer[w->program->layers - 1].in;
+    for (uint32_t i = (uint32_t)thread; i < pass->batch->items; i += (uint32_t)w->threads)
+        copy_inputs(pass, i, pass->applied->inputs + i * in);
+}
+
 /* Checks this core's share of the items for outputs that are not finite. */
 static void inspect(const qn__cpu_pass *pass, int thread) {
     qn__worker *w = pass->worker;
@@ -275,6 +295,8 @@ static void phases(void *context, int thread) {
         training_phases(pass, thread, phase);
     else if (pass->applied)
         inspect(pass, thread);
+    if (pass->applied && pass->applied->inputs)
+        give_inputs(pass, thread);
     core->busy += qn__now() - begun - core->waited;
 }
 
@@ -317,7 +339,7 @@ qn_status qn__cpu_add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error
         qn__cpu_tally_items(pass, 0, pass->batch->items, &all);
     *tally = all.sum;
     if (all.nan || all.large)
-        return qn__fail_loss(all.nan, first_invalid(pass), w->program->layers, err);
+        return qn__fail_loss(all.nan, first_invalid(pass), w->program, err);
     return all.full ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
 }
 
@@ -331,8 +353,8 @@ static qn_status check(const qn__cpu_pass *pass, qn_error *err) {
             bad = w->core[t].bad_position;
     }
     if (pass->training && failed)
-        return qn__fail_gradient((uint32_t)failed - 1, w->program->layer[failed - 1].running > 0,
-                                 err);
+        return qn__fail_gradient(w->program->number + (uint32_t)failed - 1,
+                                 w->program->layer[failed - 1].running > 0, err);
     if (bad != UINT64_MAX)
         return qn__fail(err, QN_NUMERIC, "the network gives no finite output for item %llu",
                         (unsigned long long)(pass->batch->first + bad));

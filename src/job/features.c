@@ -1,0 +1,153 @@
+#include "job/features.h"
+
+#include "base/memory.h"
+#include "data/table/table_space.h"
+#include "job/apply.h"
+#include <string.h>
+
+static qn_status refuse(const char *option, const char *why, qn_error *err) {
+    qn__fail(err, QN_USAGE, "outputs cannot be kept: with %s %s", option, why);
+    qn__at(err, "`compute.cache_features`");
+    return qn__remedy(err, QN_USAGE, "leave out `compute.cache_features`, or %s", option);
+}
+
+qn_status qn__features_check(const qn__recipe *r, const qn_compute *compute, qn_error *err) {
+    static const char MIXED[] = "an item is mixed with another one in each epoch";
+    if (!compute->cache_features)
+        return QN_OK;
+    if (!r->freeze) {
+        qn__fail(err, QN_USAGE, "outputs are kept of layers that do not train, and all layers do");
+        qn__at(err, "`compute.cache_features`");
+        return qn__remedy(err, QN_USAGE, "name the layers with `train.freeze`");
+    }
+    if (r->augment && *r->augment)
+        return refuse("`train.augment`", "the items differ in each epoch", err);
+    if (r->mixup != 0.0f)
+        return refuse("`train.mixup`", MIXED, err);
+    return r->cutmix != 0.0f ? refuse("`train.cutmix`", MIXED, err) : QN_OK;
+}
+
+/* Forward only, as outside training: 24.61. */
+static void make_first(const qn__program *whole, uint64_t items, qn__layer *layer,
+                       qn__program *out) {
+    const uint32_t frozen = whole->frozen;
+    memcpy(layer, whole->layer, frozen * sizeof *layer);
+    layer[frozen] =
+        qn__layer_dense(layer[frozen - 1].to, 1, QN__ACT_NONE, whole->frozen_parameters);
+    layer[frozen].no_biases = 1;
+    *out = *whole;
+    out->layer = layer;
+    out->layers = frozen + 1;
+    out->parameters = qn__layer_end(&layer[frozen]);
+    out->loss = QN__LOSS_MSE;
+    out->real = 1;
+    out->optimizer = QN__OPT_SGD;
+    out->clip = out->ema = 0.0f;
+    out->grain = 1;
+    out->batch = qn__apply_batch(out, items);
+    out->part = 0;
+    out->recompute = 0;
+}
+
+static void make_second(const qn__program *whole, qn__layer *layer, qn__program *out) {
+    *out = *whole;
+    out->layers = whole->layers - whole->frozen;
+    memcpy(layer, whole->layer + whole->frozen, out->layers * sizeof *layer);
+    for (uint32_t l = 0; l < out->layers; ++l) {
+        layer[l].weights -= whole->frozen_parameters;
+        layer[l].biases -= whole->frozen_parameters;
+    }
+    out->layer = layer;
+    out->number = whole->frozen;
+    out->parameters = whole->parameters - whole->frozen_parameters;
+    out->scale = QN__SCALE_NONE;
+    out->mean = out->inverse = NULL;
+    out->frozen = 0;
+    out->frozen_parameters = 0;
+}
+
+qn_status qn__features_cut(const qn__program *whole, uint64_t items, qn__features *out,
+                           qn_error *err) {
+    *out = (qn__features){0};
+    out->layer = qn__alloc((size_t)whole->layers + 1, sizeof *out->layer, err);
+    if (!out->layer)
+        return QN_MEMORY;
+    make_first(whole, items, out->layer, &out->first);
+    make_second(whole, out->layer + out->first.layers, &out->second);
+    return QN_OK;
+}
+
+void qn__features_release(qn__features *f) {
+    for (uint32_t i = 0; i < f->sets; ++i)
+        if (f->set[i].made.release)
+            f->set[i].made.release(f->set[i].made.memory);
+    qn__free(f->layer);
+    *f = (qn__features){0};
+}
+
+qn_status qn__features_load(const qn__features *f, qn__team *team, const float *parameters,
+                            float **copy, qn_error *err) {
+    *copy = qn__alloc(f->first.parameters, sizeof **copy, err);
+    if (!*copy)
+        return QN_MEMORY;
+    memcpy(*copy, parameters, (size_t)f->first.frozen_parameters * sizeof **copy);
+    const qn__state state = {.parameters = *copy};
+    return qn__team_load(team, &state, err);
+}
+
+qn_status qn__features_make(qn__features *f, qn__team *team, const qn_data *set, qn_error *err) {
+    static const qn__table_space space = {.path = "outputs of layers that do not train",
+                                          .entry = ""};
+    const qn__shape to = f->second.layer[0].from;
+    qn__feature_set *own = &f->set[f->sets];
+    if (qn__features_of(f, set) != set)
+        return QN_OK;
+    own->of = set;
+    own->made = *set;
+    own->made.type = QN_F32;
+    own->made.features = qn__shape_volume(to);
+    own->made.channels = own->made.rows = own->made.columns = 0;
+    own->made.values = own->made.values_digest = NULL;
+    own->made.index = NULL;
+    own->made.memory = NULL;
+    own->made.in_file = NULL;
+    own->made.release = NULL;
+    own->made.buffer = &space;
+    ++f->sets;
+    const qn_status status = qn__table_space_make(&own->made, err);
+    if (status != QN_OK)
+        return status;
+    const qn__apply_results results = {.inputs = qn__table_space_values(&own->made)};
+    return qn__apply_all(team, &f->first, set, &results, err);
+}
+
+const qn_data *qn__features_of(const qn__features *f, const qn_data *set) {
+    for (uint32_t i = 0; f && i < f->sets; ++i)
+        if (f->set[i].of == set)
+            return &f->set[i].made;
+    return set;
+}
+
+qn__state qn__features_state(const qn__features *f, const qn__state *whole) {
+    const uint64_t at = f ? f->first.frozen_parameters : 0;
+    qn__state part = {.parameters = whole->parameters + at};
+    for (int i = 0; i < QN__SLOTS; ++i)
+        part.slot[i] = whole->slot[i] ? whole->slot[i] + at : NULL;
+    return part;
+}
+
+qn_status qn__features_load_state(const qn__features *f, qn__team *team, const qn__state *whole,
+                                  qn_error *err) {
+    const qn__state part = qn__features_state(f, whole);
+    return qn__team_load(team, &part, err);
+}
+
+uint64_t qn__features_bytes(const qn__features *f, int *in_file) {
+    uint64_t bytes = 0;
+    *in_file = 0;
+    for (uint32_t i = 0; i < f->sets; ++i) {
+        bytes += f->set[i].made.items * qn__data_stride(&f->set[i].made);
+        *in_file |= f->set[i].made.in_file != NULL;
+    }
+    return bytes;
+}
