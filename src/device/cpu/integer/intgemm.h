@@ -13,6 +13,7 @@
 
 #include "base/binary/float_bits.h"
 #include "device/cpu/float/cpu_kernels.h"
+#include "device/cpu/integer/intconv.h"
 #include "num/intgemm_reference.h"
 
 enum {
@@ -135,6 +136,8 @@ typedef struct qn__intgemm {
      * doubles. */
     void (*outer)(int bits, uint32_t k, uint32_t blocks, const void *left, uint32_t panels,
                   const void *right, qn__intgemm_out how, double factor, void *out);
+
+    const qn__intconv *conv; /* convolutions of 7 and 14 bits; NULL: they are products */
 } qn__intgemm;
 
 /* Those of the other instruction sets are in the rows of device/cpu/cpu_isa.c. */

@@ -29,12 +29,7 @@
 #include "device/cpu/integer/pack_amx.h"
 #include "device/cpu/integer/pack_bytes_amx.h"
 #include "device/cpu/integer/sums_amx.h"
-
-/* Palette 1: all eight tiles have sixteen rows of 64 bytes. */
-static const uint8_t configuration[64] __attribute__((aligned(64))) = {
-    [0] = 1,   [16] = 64, [18] = 64, [20] = 64, [22] = 64, [24] = 64,
-    [26] = 64, [28] = 64, [30] = 64, [48] = 16, [49] = 16, [50] = 16,
-    [51] = 16, [52] = 16, [53] = 16, [54] = 16, [55] = 16};
+#include "device/cpu/integer/tiles_amx.h"
 
 enum {
     LINE = 64,         /* bytes */
@@ -42,15 +37,6 @@ enum {
     PRODUCTS = 8,      /* of a step of 14 bits by a pair of panels, 4 * TILE bytes */
     PREFETCHED_BY = 8, /* blocks that prefetch a pair, if each product prefetches one line */
 };
-
-/* The thread may use tiles between these two calls only. Outside of them tiles are in their initial
- * state, so that a context switch need not save them. The compiler does not see that tile loads
- * read memory, hence the barriers. */
-static void begin_tiles(void) {
-    __asm__ volatile("" ::: "memory");
-    _tile_loadconfig(configuration);
-}
-static void end_tiles(void) { _tile_release(); }
 
 /* Separate functions, one for each width: the code is too large to be inlined into every loop. */
 #define PUT(bits)                                                                                  \
@@ -728,4 +714,5 @@ const qn__intgemm qn__intgemm_amx = {
     .left_raw_items = qn_cpu_left_raw_items_int_amx,
     .product = qn_cpu_product_int_amx,
     .outer = qn_cpu_outer_int_amx,
+    .conv = &qn__intconv_amx,
 };

@@ -284,12 +284,15 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         core.augment_space = qn__cpu_carve(a, p->augment ? qn__augment_space(p->augment) : 0, 1);
         core.picture = qn__cpu_carve(a, qn__cpu_few_space(w), sizeof(float));
         core.sparse = qn__cpu_carve(a, qn__cpu_sparse_space(w), sizeof(float));
-        core.gradient = w->run_blocks ? qn__cpu_carve(a, QN__WALK_GRADIENT, 1) : NULL;
+        core.gradient = w->run_blocks
+                            ? qn__cpu_carve(a, w->bits ? QN__INT_GRADIENT : QN__WALK_GRADIENT, 1)
+                            : NULL;
         core.rows = qn__cpu_carve(a, 2 * outputs * QN__PANEL, sizeof(float));
         core.absmax_input = qn__cpu_carve(a, layers + 1, sizeof(uint32_t));
         core.absmax_error = qn__cpu_carve(a, layers + 1, sizeof(uint32_t));
         if (w->bits)
             carve_lists(a, w, &core);
+        qn__cpu_tiles_carve(a, w, &core.tiles);
         if (a->base)
             w->core[t] = core;
     }
@@ -485,6 +488,11 @@ static uint32_t blocks_of_task(const qn__cpu_layer *l, int threads) {
 }
 
 static void divide_gradient(qn__cpu_layer *l, int bits, int threads) {
+    if (l->tiles.span) {
+        l->task_taps = qn__cpu_tiles_taps(l, threads);
+        l->tasks = l->in_panels * ((l->taps + l->task_taps - 1) / l->task_taps);
+        return;
+    }
     const uint32_t all = bits ? qn__cpu_blocks(l) : l->taps, panels = bits ? 1 : l->in_panels;
     const uint32_t taps = !l->walks ? l->taps > 0
                           : bits    ? blocks_of_task(l, threads)
@@ -532,6 +540,7 @@ static size_t shape_layers(qn__worker *w) {
         if (own->other)
             own->other->clears = 1;
         own->few = !w->bits && qn__cpu_shape_few(own);
+        qn__cpu_tiles_shape(w, own);
         divide_gradient(&w->layer[l], w->bits, w->threads);
         if (w->bits && w->layer[l].below && qn__cpu_walks_integers(&w->layer[l]))
             w->layer[l].below->noted = 1;

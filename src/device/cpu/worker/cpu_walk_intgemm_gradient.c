@@ -3,7 +3,8 @@
  * The depths of a product are the output pixels of a grain, and within each its items. They are
  * packed in chunks that stay in the L2 cache. A task has some blocks of weights (a tap and a panel
  * of inputs each) and a group of panels of outputs: the errors of a chunk are packed once for all
- * its blocks. Sums over chunks are exact, so their order does not matter. */
+ * its blocks. Sums over chunks are exact, so their order does not matter. cpu_tiles_gradient.c does
+ * the same by tiles, where it can. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include <math.h>
 #include <string.h>
@@ -16,6 +17,7 @@ typedef struct task {
     const qn__cpu_layer *l;
     const qn__cpu_plan *plan;
     uint32_t first, blocks; /* of weights */
+    uint32_t apart;         /* from a block to the next: all blocks, or the taps of a panel */
     uint32_t out, panels;   /* panels of outputs */
 } task;
 
@@ -83,12 +85,37 @@ static void multiply(const task *t, const chunk *c, qn__intgemm_out how, double 
     }
 }
 
+/* Multiplies a grain by tiles. */
+static void multiply_tiles(const task *t, uint32_t item, uint32_t items, const qn__cpu_grain *grain,
+                           qn__intgemm_out how, double *doubles, int64_t *exact) {
+    const size_t count = (size_t)t->blocks * t->panels * BLOCK;
+    const double factor = ldexp(1.0, grain->exponent - t->plan->shift);
+    const qn__cpu_tiles_task own = {.in = t->first % t->l->in_panels,
+                                    .tap = t->first / t->l->in_panels,
+                                    .taps = t->blocks,
+                                    .out = t->out,
+                                    .panels = t->panels,
+                                    .item = item,
+                                    .items = items,
+                                    .input = grain->input,
+                                    .error = grain->error};
+    if (how == QN__INTGEMM_ADD)
+        memset(exact, 0, count * sizeof *exact);
+    qn__cpu_tiles_gradient(t->pass, t->core, t->l, &own, exact);
+    for (size_t i = 0; how == QN__INTGEMM_ADD && i < count; ++i)
+        doubles[i] += (double)exact[i] * factor;
+}
+
 /* Multiplies all chunks of a grain. */
 static void multiply_grain(const task *t, uint32_t item, uint32_t items, const qn__cpu_grain *grain,
                            qn__intgemm_out how, double *doubles, int64_t *exact) {
     const uint64_t depths = (uint64_t)items * t->l->out_pixels;
     const double factor = ldexp(1.0, grain->exponent - t->plan->shift);
     qn__cpu_rows_space *buffer = &t->core->buffer;
+    if (t->l->tiles.span) {
+        multiply_tiles(t, item, items, grain, how, doubles, exact);
+        return;
+    }
     for (uint32_t i = 0; i < QN__CHUNK; ++i) {
         buffer->inverse[0][i] = grain->input;
         buffer->inverse[1][i] = grain->error;
@@ -107,7 +134,7 @@ static int add_units(const task *t, const qn__cpu_grain *grain, const int64_t *e
     const size_t cells = (size_t)t->panels * BLOCK;
     int bad = 0;
     for (uint32_t b = 0; b < t->blocks; ++b) {
-        const size_t rows = (size_t)qn__cpu_rows_of(t->l, t->first + b) * QN__PANEL;
+        const size_t rows = (size_t)qn__cpu_rows_of(t->l, t->first + b * t->apart) * QN__PANEL;
         for (size_t i = 0; i < cells; ++i) {
             int64_t units;
             if (i % BLOCK >= rows)
@@ -138,7 +165,7 @@ static int sum_all(const task *t, int64_t *exact, qn__cpu_sums *s) {
         if (!own->waits)
             continue;
         if (s->kind == QN__SUMS_DOUBLE) {
-            multiply_grain(t, item, items, own, QN__INTGEMM_ADD, s->narrow, NULL);
+            multiply_grain(t, item, items, own, QN__INTGEMM_ADD, s->narrow, exact);
             continue;
         }
         memset(exact, 0, count * sizeof *exact);
@@ -153,17 +180,35 @@ static int gradient_task(const task *t, const qn__update *update) {
     const qn__cpu_layer *l = t->l;
     int64_t *exact = (int64_t *)(void *)t->core->gradient;
     qn__cpu_sums s = {.update = update, .partial = NULL, .absmax = NULL};
-    s.narrow = (double *)(void *)(exact + QN__WALK_CELLS);
-    s.wide = (int64_t *)(void *)(s.narrow + QN__WALK_CELLS);
+    s.narrow = (double *)(void *)(exact + QN__INT_CELLS);
+    s.wide = (int64_t *)(void *)(s.narrow + QN__INT_CELLS);
     if (sum_all(t, exact, &s))
         return 1;
     for (uint32_t b = 0; b < t->blocks; ++b)
         for (uint32_t p = 0; p < t->panels; ++p) {
-            const uint32_t block = t->first + b, rows = qn__cpu_rows_of(l, block);
+            const uint32_t block = t->first + b * t->apart, rows = qn__cpu_rows_of(l, block);
             const size_t from = ((size_t)b * t->panels + p) * BLOCK;
             qn__cpu_keep_weights(pass, l, block, rows, t->out + p, &s, from);
         }
     return 0;
+}
+
+/* By tiles a task has taps of one panel of inputs, otherwise some blocks. */
+static task task_of(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_layer *l,
+                    const qn__cpu_walk_task *own) {
+    task t = {.pass = pass,
+              .core = core,
+              .l = l,
+              .plan = &core->plan,
+              .out = own->out,
+              .panels = own->panels};
+    const uint32_t part = l->tiles.span ? own->row / l->in_panels : own->row;
+    const uint32_t all = l->tiles.span ? l->taps : qn__cpu_blocks(l);
+    const uint32_t first = part * l->task_taps, left = all - first;
+    t.blocks = left < l->task_taps ? left : l->task_taps;
+    t.apart = l->tiles.span ? l->in_panels : 1;
+    t.first = l->tiles.span ? first * l->in_panels + own->row % l->in_panels : first;
+    return t;
 }
 
 void qn__cpu_walk_intgemm_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
@@ -180,15 +225,7 @@ void qn__cpu_walk_intgemm_gradient(const qn__cpu_pass *pass, int thread, uint32_
         update.gradient = ldexpf(update.gradient, core->plan.shift);
     }
     for (qn__cpu_walk_task own; qn__cpu_take_walk(pass, thread, layer, phase, &own);) {
-        const uint32_t first = own.row * l->task_taps, left = qn__cpu_blocks(l) - first;
-        const task t = {.pass = pass,
-                        .core = core,
-                        .l = l,
-                        .plan = &core->plan,
-                        .first = first,
-                        .blocks = left < l->task_taps ? left : l->task_taps,
-                        .out = own.out,
-                        .panels = own.panels};
+        const task t = task_of(pass, core, l, &own);
         qn__cpu_end_walk(pass, thread, layer, &own, gradient_task(&t, &update));
     }
 }

@@ -19,6 +19,7 @@
 #include "device/cpu/float/cpu_kernels.h"
 #include "device/cpu/worker/cpu_intgemm.h"
 #include "device/cpu/worker/cpu_sparse.h"
+#include "device/cpu/worker/cpu_tiles.h"
 #include "device/cpu/worker/cpu_walk.h"
 #include "device/cpu/worker/cpu_zeros.h"
 #include "device/device.h"
@@ -31,6 +32,10 @@ enum {
     QN__WALK_TAPS = 9,
     QN__WALK_CELLS = QN__WALK_TAPS * QN__OUT_GROUP * QN__PANEL * QN__PANEL,
     QN__WALK_GRADIENT = QN__WALK_CELLS * (2 * sizeof(float) + sizeof(double) + sizeof(int64_t)),
+    /* The same in integer arithmetic, where a task may have all taps of a window of 5 x 5: a
+     * grain's integers, sums in doubles and in integers. */
+    QN__INT_CELLS = QN__TILES_TAPS * QN__OUT_GROUP * QN__PANEL * QN__PANEL,
+    QN__INT_GRADIENT = QN__INT_CELLS * (sizeof(double) + 2 * sizeof(int64_t)),
     QN__FUSE_OUTPUTS =
         64 /* the task of the loss also computes the errors below last layers up to this width */
 };
@@ -152,6 +157,7 @@ typedef struct qn__cpu_layer {
      * only when an outlet reports progress. */
     atomic_uint *done;
     qn__cpu_intgemm intgemm; /* in integer arithmetic only */
+    qn__cpu_tiled tiles;     /* the same, of a convolution by tiles */
 } qn__cpu_layer;
 
 /* The memory of one core, on cache lines of its own. */
@@ -186,6 +192,7 @@ typedef struct qn__cpu_core {
     void *operand;
     qn__cpu_plan plan;
     qn__cpu_rows_space buffer; /* of convolutions */
+    qn__cpu_tiles_space tiles; /* the same, by tiles */
 } qn__cpu_core;
 
 /* A partial of a layer's gradient was out of range on this core. Of several layers the last one is

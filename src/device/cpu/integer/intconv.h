@@ -1,0 +1,68 @@
+/* Convolutions of integers by tiles (docs/exactness.md 17.12): operands that are made once for each
+ * pixel, and that all taps of a window read where they are.
+ *
+ * A *plane* is a digit of the integers in bytes. 7 bits have one plane. 14 bits have three: the
+ * high digit h, the low digit l and their sum h + l, where the integer is h * 128 + l. Products of
+ * two integers then take three products of bytes instead of four:
+ *
+ *     (128 h + l) (128 g + m) = 16384 h g + 128 ((h + l) (g + m) - h g - l m) + l m
+ *
+ * A *step* is 64 depths of a product, a *tile* 16 rows of a step. Offsets are in bytes. */
+#ifndef QN_DEVICE_CPU_INTEGER_INTCONV_H
+#define QN_DEVICE_CPU_INTEGER_INTCONV_H
+
+#include "device/cpu/float/cpu_kernels.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    QN__STEP_DEPTHS = 64,
+    QN__TILE_BYTES = 1024,
+    QN__MOST_PLANES = 3,
+    QN__LONGEST_SUM = 1024 /* steps that 32 bits hold: 128 * 128 * 64 * 1024 < 2^31 */
+};
+
+/* Pixels of one panel as an operand of a sum over pixels and items. Depths are the items of a
+ * pixel, `span` to a pixel: 16, 32 or a multiple of 64, at least `items`; those without an item are
+ * 0. Pixel p begins at pixel[p], 16 floats an item; the pixels fill whole steps. */
+typedef struct qn__conv_depths {
+    int bits;
+    uint32_t items, span, pixels;
+    const float *const *pixel;
+    float inverse; /* of all values */
+    char *to;      /* planes are `plane` bytes apart */
+    size_t plane;
+    size_t row; /* bytes from one channel to the next: of a left operand only */
+} qn__conv_depths;
+
+/* Products of `rows` left operands, each of 16 channels, with `panels` right ones, added to sums:
+ * those of row r, panel p and plane c are 16 x 16 integers from ((r * panels + p) * planes + c) *
+ * 256 on. Step s of a left operand begins at offset[s]. */
+typedef struct qn__conv_sum {
+    uint32_t planes, steps, rows, panels;
+    const size_t *offset;
+    const char *const *left;
+    size_t left_plane, left_row;
+    const char *right;
+    size_t right_plane, right_panel;
+    int32_t *sums;
+} qn__conv_sum;
+
+typedef struct qn__intconv {
+    /* A row of a left operand is one channel, its depths one after the other. A right operand has
+     * one tile a step. */
+    void (*left_depths)(const qn__conv_depths *depths);
+    void (*right_depths)(const qn__conv_depths *depths);
+    void (*add_depths)(const qn__conv_sum *sum);
+    /* Adds the integers of `tiles` tiles of sums to `exact`, 256 each, and sets the sums to 0. */
+    void (*flush)(uint32_t planes, uint32_t tiles, int32_t *sums, int64_t *exact);
+} qn__intconv;
+
+/* Planes of integers of so many bits; 0: there are no such convolutions. */
+static inline uint32_t qn__planes(int bits) { return bits == 7 ? 1 : bits == 14 ? 3 : 0; }
+
+#if defined(QN_HAVE_AMX)
+extern const qn__intconv qn__intconv_amx;
+#endif
+
+#endif

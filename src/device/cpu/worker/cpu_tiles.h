@@ -1,0 +1,55 @@
+/* Convolutions of integers by tiles (integer/intconv.h): every pixel of a task becomes integers
+ * once, in rows of pixels that stay in the L2 cache, and all taps read them there. */
+#ifndef QN_DEVICE_CPU_WORKER_CPU_TILES_H
+#define QN_DEVICE_CPU_WORKER_CPU_TILES_H
+
+#include "device/cpu/worker/cpu_arena.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct qn__cpu_pass;
+struct qn__cpu_core;
+struct qn__cpu_layer;
+struct qn__worker;
+
+enum {
+    QN__TILES_TAPS = 25,    /* of a task of a gradient, at most */
+    QN__TILES_DEPTHS = 1024 /* of a row of pixels that is multiplied at once, or one pixel */
+};
+
+/* How a layer computes. */
+typedef struct qn__cpu_tiled {
+    /* Gradient: depths of a pixel (qn__conv_depths); 0: not by tiles. Output pixels of a row that
+     * are multiplied at once, and pixels of the inputs that they read. */
+    uint32_t span, pixels, positions;
+    size_t row, slot; /* bytes of a channel of these inputs, and of all their planes */
+} qn__cpu_tiled;
+
+/* The memory of one core. */
+typedef struct qn__cpu_tiles_space {
+    int32_t *sums;
+    char *left, *right; /* rows of inputs, and of errors */
+    const float **pixel;
+    size_t *offset; /* of each step of a row */
+} qn__cpu_tiles_space;
+
+/* A grain's part in the gradient of some taps of a panel of inputs by panels of outputs. */
+typedef struct qn__cpu_tiles_task {
+    uint32_t in, tap, taps, out, panels;
+    uint32_t item, items;
+    float input, error; /* 2^-t of its blocks */
+} qn__cpu_tiles_task;
+
+/* Decides whether a layer computes by tiles, and how. */
+void qn__cpu_tiles_shape(const struct qn__worker *worker, struct qn__cpu_layer *layer);
+/* Taps of one task of its gradient. */
+uint32_t qn__cpu_tiles_taps(const struct qn__cpu_layer *layer, int threads);
+void qn__cpu_tiles_carve(qn__cpu_arena *arena, const struct qn__worker *worker,
+                         qn__cpu_tiles_space *space);
+
+/* Adds the exact integers of a grain: for each tap and each panel of outputs 16 x 16. */
+void qn__cpu_tiles_gradient(const struct qn__cpu_pass *pass, struct qn__cpu_core *core,
+                            const struct qn__cpu_layer *layer, const qn__cpu_tiles_task *task,
+                            int64_t *exact);
+
+#endif

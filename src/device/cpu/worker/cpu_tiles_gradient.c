@@ -1,0 +1,241 @@
+/* The weight gradient of a convolution of integers by tiles (docs/exactness.md 17.12).
+ *
+ * The depths of a product are the output pixels of a grain, and within each its items. A task goes
+ * through the rows of output pixels. The inputs that a row of taps reads become a left operand
+ * once: a tap is an offset into it.
+ *
+ *     output pixels x to x + 3, 32 items each: two steps of 64 depths
+ *     inputs        | x-1 | x | x+1 | x+2 | x+3 | x+4 |
+ *     tap 0         |<- step 0 ->|<- step 1 ->|
+ *     tap 1               |<- step 0 ->|<- step 1 ->|
+ *
+ * Sums of 32 bits go on from row to row, until they are full or the grain ends. */
+#include "device/cpu/worker/cpu_worker.h"
+#include <string.h>
+
+enum { BLOCK = QN__PANEL * QN__PANEL };
+
+static uint32_t up_to(uint32_t count, uint32_t multiple) {
+    return (count + multiple - 1) / multiple * multiple;
+}
+
+/* Pixels of a step. */
+static uint32_t pixels_of_step(const qn__cpu_tiled *t) {
+    return t->span < QN__STEP_DEPTHS ? QN__STEP_DEPTHS / t->span : 1;
+}
+
+static uint32_t steps_of(const qn__cpu_tiled *t, uint32_t pixels) {
+    return up_to(pixels, pixels_of_step(t)) * t->span / QN__STEP_DEPTHS;
+}
+
+/* Neighbouring pixels share a step only where the inputs that they read are neighbours, too. */
+static uint32_t span_of(uint32_t items, uint32_t stride) {
+    return stride > 1 || items > 32 ? up_to(items, QN__STEP_DEPTHS) : items > 16 ? 32 : 16;
+}
+
+static int is_plain(const qn__cpu_axis *axis) {
+    return axis->dilation == 1 && axis->spread == 1 && !axis->fitted;
+}
+
+void qn__cpu_tiles_shape(const qn__worker *w, qn__cpu_layer *l) {
+    const uint32_t part = (uint32_t)qn__program_part(w->program), grain = w->program->grain;
+    const qn__cpu_axis *axis = l->outputs.axis;
+    qn__cpu_tiled *t = &l->tiles;
+    if (!w->bits || !w->intgemm->conv || !qn__planes(w->bits) || !qn__cpu_walks_integers(l) ||
+        !is_plain(&axis[0]) || !is_plain(&axis[1]) || axis[1].kernel > QN__TILES_TAPS)
+        return;
+    t->span = span_of(grain < part ? grain : part, axis[1].stride);
+    if (t->span > QN__RUN_ROWS) { /* as many zeros stand for a pixel outside */
+        t->span = 0;
+        return;
+    }
+    const uint32_t each = pixels_of_step(t), most = QN__TILES_DEPTHS / t->span;
+    const uint32_t width = up_to(axis[1].size, each);
+    t->pixels = width < most ? width : most;
+    t->positions = up_to((t->pixels - 1) * axis[1].stride + axis[1].kernel, each);
+    t->row = (size_t)t->positions * t->span;
+    t->row += t->row % 256 == 0 ? QN__STEP_DEPTHS : 0; /* not all rows in few sets of the cache */
+    t->slot = t->row * QN__PANEL * qn__planes(w->bits);
+}
+
+/* Whole rows of taps, as in qn__cpu_walk_taps. */
+uint32_t qn__cpu_tiles_taps(const qn__cpu_layer *l, int threads) {
+    const uint32_t width = l->outputs.axis[1].kernel;
+    const uint32_t panels = l->out_panels < QN__OUT_GROUP ? l->out_panels : QN__OUT_GROUP;
+    const uint64_t all = (uint64_t)qn__cpu_blocks(l) * l->out_panels * (l->below ? 2 : 1);
+    uint32_t taps = l->taps < QN__TILES_TAPS ? l->taps : QN__TILES_TAPS;
+    taps -= taps % width;
+    while (taps > width && (uint64_t)taps * panels * (uint32_t)threads > all)
+        taps -= width;
+    return taps;
+}
+
+void qn__cpu_tiles_carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_tiles_space *space) {
+    const uint32_t planes = qn__planes(w->bits);
+    size_t left = 0, steps = 0, pixels = 0, sums = 0;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__cpu_layer *l = &w->layer[i];
+        const qn__cpu_tiled *t = &l->tiles;
+        if (!t->span)
+            continue;
+        const size_t slots = l->task_taps / l->outputs.axis[1].kernel;
+        const size_t own = steps_of(t, t->pixels), read = t->positions;
+        const uint32_t panels = l->out_panels < QN__OUT_GROUP ? l->out_panels : QN__OUT_GROUP;
+        left = slots * t->slot > left ? slots * t->slot : left;
+        steps = own > steps ? own : steps;
+        pixels = read > pixels ? read : pixels;
+        sums = (size_t)l->task_taps * panels > sums ? (size_t)l->task_taps * panels : sums;
+    }
+    if (!sums)
+        return;
+    space->sums = qn__cpu_carve(a, sums * planes * BLOCK, sizeof(int32_t));
+    space->left = qn__cpu_carve(a, left, 1);
+    space->right = qn__cpu_carve(a, QN__OUT_GROUP * planes * steps, QN__TILE_BYTES);
+    space->pixel = qn__cpu_carve(a, pixels, sizeof *space->pixel);
+    space->offset = qn__cpu_carve(a, steps, sizeof *space->offset);
+}
+
+/* One task at work on a grain: a part of the rows from column x on, `pixels` wide. */
+typedef struct work {
+    const qn__worker *w;
+    const qn__cpu_layer *l;
+    const qn__cpu_tiles_task *task;
+    const qn__cpu_tiles_space *space;
+    uint32_t items; /* of the batch */
+    uint32_t x, pixels, steps;
+    uint32_t ky, kys;                 /* rows of taps */
+    int64_t slot[QN__TILES_TAPS];     /* the row of inputs in each slot, or -1 */
+    const char *left[QN__TILES_TAPS]; /* where each tap begins */
+} work;
+
+/* The inputs of row y that the part reads. */
+static void pack_inputs(const work *k, uint32_t y, char *to) {
+    const qn__cpu_tiled *t = &k->l->tiles;
+    const qn__cpu_axis *axis = &k->l->outputs.axis[1];
+    const int64_t first = (int64_t)k->x * axis->stride - axis->pad;
+    const float *from = k->l->input + k->task->in * k->l->in_stride + k->task->item * QN__PANEL;
+    for (uint32_t i = 0; i < t->positions; ++i) {
+        const int64_t x = first + i;
+        const size_t pixel = (size_t)y * axis->limit + (size_t)x;
+        const int inside = x >= 0 && x < axis->limit;
+        k->space->pixel[i] = inside ? from + pixel * k->items * QN__PANEL : k->w->nothing;
+    }
+    k->w->intgemm->conv->left_depths(&(qn__conv_depths){.bits = k->w->bits,
+                                                        .items = k->task->items,
+                                                        .span = t->span,
+                                                        .pixels = t->positions,
+                                                        .pixel = k->space->pixel,
+                                                        .inverse = k->task->input,
+                                                        .to = to,
+                                                        .plane = t->row * QN__PANEL,
+                                                        .row = t->row});
+}
+
+/* The errors of the part of row y. */
+static void pack_errors(const work *k, uint32_t y) {
+    const qn__cpu_tiled *t = &k->l->tiles;
+    const uint32_t pixels = up_to(k->pixels, pixels_of_step(t));
+    const size_t plane = (size_t)k->steps * QN__TILE_BYTES, row = (size_t)k->items * QN__PANEL;
+    const size_t first = ((size_t)y * k->l->outputs.axis[1].size + k->x) * row;
+    for (uint32_t p = 0; p < k->task->panels; ++p) {
+        const float *from = k->l->error + (k->task->out + p) * k->l->out_stride + first +
+                            (size_t)k->task->item * QN__PANEL;
+        for (uint32_t i = 0; i < pixels; ++i)
+            k->space->pixel[i] = i < k->pixels ? from + i * row : k->w->nothing;
+        k->w->intgemm->conv->right_depths(
+            &(qn__conv_depths){.bits = k->w->bits,
+                               .items = k->task->items,
+                               .span = t->span,
+                               .pixels = pixels,
+                               .pixel = k->space->pixel,
+                               .inverse = k->task->error,
+                               .to = k->space->right + p * qn__planes(k->w->bits) * plane,
+                               .plane = plane});
+    }
+}
+
+/* The inputs of the taps of row `ky` for row y of the outputs. Returns 0 where they are outside. */
+static int find_inputs(work *k, uint32_t y, uint32_t ky) {
+    const qn__cpu_tiled *t = &k->l->tiles;
+    const qn__cpu_axis *axis = k->l->outputs.axis;
+    const int64_t from = qn__cpu_reads(&axis[0], y, k->ky + ky);
+    if (from < 0)
+        return 0;
+    const uint32_t slot = (uint32_t)from % k->kys;
+    char *to = k->space->left + slot * t->slot;
+    if (k->slot[slot] != from)
+        pack_inputs(k, (uint32_t)from, to);
+    k->slot[slot] = from;
+    for (uint32_t kx = 0; kx < axis[1].kernel; ++kx)
+        k->left[ky * axis[1].kernel + kx] = to + (size_t)kx * t->span;
+    return 1;
+}
+
+/* Adds a row of output pixels. Returns whether it has taps inside. */
+static int add_row(work *k, uint32_t y) {
+    const qn__cpu_tiled *t = &k->l->tiles;
+    const uint32_t planes = qn__planes(k->w->bits), width = k->l->outputs.axis[1].kernel;
+    uint32_t first = 0, end;
+    while (first < k->kys && !find_inputs(k, y, first))
+        ++first;
+    for (end = first; end < k->kys && find_inputs(k, y, end);)
+        ++end;
+    if (first == end)
+        return 0;
+    pack_errors(k, y);
+    k->w->intgemm->conv->add_depths(&(qn__conv_sum){
+        .planes = planes,
+        .steps = k->steps,
+        .rows = (end - first) * width,
+        .panels = k->task->panels,
+        .offset = k->space->offset,
+        .left = k->left + first * width,
+        .left_plane = t->row * QN__PANEL,
+        .left_row = t->row,
+        .right = k->space->right,
+        .right_plane = (size_t)k->steps * QN__TILE_BYTES,
+        .right_panel = (size_t)k->steps * planes * QN__TILE_BYTES,
+        .sums = k->space->sums + (size_t)first * width * k->task->panels * planes * BLOCK});
+    return 1;
+}
+
+/* Where the steps of a left operand begin. */
+static void set_offsets(const work *k) {
+    const qn__cpu_tiled *t = &k->l->tiles;
+    const uint32_t blocks = t->span / QN__STEP_DEPTHS;
+    const size_t apart = (size_t)k->l->outputs.axis[1].stride * t->span;
+    for (uint32_t s = 0; s < k->steps; ++s)
+        k->space->offset[s] = blocks ? s / blocks * apart + s % blocks * QN__STEP_DEPTHS
+                                     : (size_t)s * QN__STEP_DEPTHS;
+}
+
+void qn__cpu_tiles_gradient(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_layer *l,
+                            const qn__cpu_tiles_task *task, int64_t *exact) {
+    const qn__cpu_axis *axis = l->outputs.axis;
+    const uint32_t planes = qn__planes(pass->worker->bits), tiles = task->taps * task->panels;
+    work k = {.w = pass->worker,
+              .l = l,
+              .task = task,
+              .space = &core->tiles,
+              .items = pass->batch->items,
+              .ky = task->tap / axis[1].kernel,
+              .kys = task->taps / axis[1].kernel};
+    uint32_t held = 0; /* steps in the sums of 32 bits */
+    memset(core->tiles.sums, 0, (size_t)tiles * planes * BLOCK * sizeof *core->tiles.sums);
+    for (k.x = 0; k.x < axis[1].size; k.x += k.pixels) {
+        const uint32_t left = axis[1].size - k.x;
+        k.pixels = left < l->tiles.pixels ? left : l->tiles.pixels;
+        k.steps = steps_of(&l->tiles, k.pixels);
+        set_offsets(&k);
+        for (uint32_t i = 0; i < k.kys; ++i)
+            k.slot[i] = -1;
+        for (uint32_t y = 0; y < axis[0].size; ++y) {
+            if (held + k.steps > QN__LONGEST_SUM) {
+                k.w->intgemm->conv->flush(planes, tiles, core->tiles.sums, exact);
+                held = 0;
+            }
+            held += add_row(&k, y) ? k.steps : 0;
+        }
+    }
+    k.w->intgemm->conv->flush(planes, tiles, core->tiles.sums, exact);
+}
