@@ -41,15 +41,16 @@ def rounded(values, dtype):
 
 def write(path, tensors, dtype="F32"):
     """As safetensors.torch.save_file: ordered by type, then by name. Returns the float32 values."""
-    header, body, kept = {"__metadata__": {"format": "pt"}}, b"", {}
+    header, body, at, kept = {"__metadata__": {"format": "pt"}}, [], 0, {}
     for name in sorted(tensors, key=lambda name: (tensors[name].dtype != np.int64, name)):
         kind, raw, kept[name] = rounded(tensors[name], dtype)
         header[name] = {"dtype": kind, "shape": list(tensors[name].shape),
-                        "data_offsets": [len(body), len(body) + len(raw)]}
-        body += raw
+                        "data_offsets": [at, at + len(raw)]}
+        body.append(raw)
+        at += len(raw)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+    path.write_bytes(b"".join([struct.pack("<Q", len(text)), text, *body]))
     return kept
 
 
@@ -400,7 +401,46 @@ def resnet(blocks, names, widths):
 
 # torchvision's count, for 7 classes: sum(p.numel() for p in net.parameters()).
 TORCHVISION = {"resnet18": ([2, 2, 2, 2], [3, 3], [1, 1], 11_180_103), "resnet34": ([3, 4, 6, 3], [3, 3], [1, 1], 21_288_263),
-               "resnet50": ([3, 4, 6, 3], [1, 3, 1], [1, 1, 4], 23_522_375)}
+               "resnet50": ([3, 4, 6, 3], [1, 3, 1], [1, 1, 4], 23_522_375),
+               "resnet101": ([3, 4, 23, 3], [1, 3, 1], [1, 1, 4], 42_514_503),
+               "resnet152": ([3, 8, 36, 3], [1, 3, 1], [1, 1, 4], 58_158_151)}
+# The same count of VGG, and the convolutions between two pools.
+VGG = {"vgg11": ([1, 1, 2, 2, 2], 128_795_015), "vgg13": ([2, 2, 2, 2, 2], 128_979_527), "vgg16": ([2, 2, 3, 3, 3], 134_289_223),
+       "vgg19": ([2, 2, 4, 4, 4], 139_598_919), "vgg11-bn": ([1, 1, 2, 2, 2], 128_800_519),
+       "vgg13-bn": ([2, 2, 2, 2, 2], 128_985_415), "vgg16-bn": ([2, 2, 3, 3, 3], 134_297_671),
+       "vgg19-bn": ([2, 2, 4, 4, 4], 139_609_927)}
+
+
+@pytest.mark.parametrize("name", VGG)
+def test_vgg_is_found_by_its_names(quern, tmp_path, name):
+    """Narrow ones, as --model describes them: each convolution has its own width, so no module fits twice."""
+    counts, parameters = VGG[name]
+    normed, shapes, text, at, before, width = name.endswith("bn"), {}, [], 0, 3, 4
+    for count in counts:
+        for _ in range(count):
+            shapes[f"features.{at}"] = (width, before, 3, 3)
+            text.append(f"conv {width} 3x3" + ("; batchnorm relu" if normed else " relu"))
+            if normed:
+                shapes[f"features.{at + 1}"] = (width,)
+            at, before, width = at + 2 + normed, width, width + 1
+        at += 1
+        text.append("maxpool 2")
+    shapes |= {"classifier.0": (6, 49 * before), "classifier.3": (9, 6), "classifier.6": (5, 9)}
+    text = "; ".join([*text, "avgpool to 7x7", "dense 6 relu", "dense 9 relu", "dense 5 softmax"])
+    tensors = {f"{module}.{part}": np.full(shape if part == "weight" else shape[:1], k / 64)
+               for k, (module, shape) in enumerate(shapes.items())
+               for part in ("weight", "bias", *(("running_mean", "running_var") if len(shape) == 1 else ()))}
+    write(tmp_path / "s", dict(reversed(tensors.items())), "BF16")
+    done = run(quern, "model", "import", tmp_path / "s", "-o", tmp_path / "m", "--json", "--scale", "unit", "--model", text,
+               "--input", "3x32x32")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    told = {e["tensor"]: e["from"] for e in map(json.loads, done.stdout.splitlines()[:-1])}
+    assert list(told.values()) == list(tensors)
+    rows = [json.loads(line) for line in run(quern, "model", "show", name, "--classes", 7, "--json").stdout.splitlines()]
+    averages = sum(2 * row["output"][0] for row in rows[:-1] if row["text"].startswith("batchnorm"))
+    assert rows[-1]["parameters"] == parameters + averages
+    # the texts above are those of the ready models, but for widths and dropout
+    assert [row["text"].split()[0] for row in rows[:-1]] == [layer.split()[0] for layer in text.split("; ")]
 
 
 @pytest.mark.parametrize("name", TORCHVISION)
@@ -516,14 +556,20 @@ def comes_back(quern, folder, kept):
 
     state = {key.replace("layer", "x"): t for key, t in own.items() if key.startswith("layer")}
     state["x0.bias"] = np.full(16, 0.25)
+    squeezed = next(key for key, t in state.items() if key.endswith("bias") and t.shape == (8,))
+    del state[squeezed]  # the library has this bias
     write(folder / "s", {key: np.asarray(t, float) for key, t in state.items()})
-    text = recipe["model"].replace(" nobias", "", 1)
+    text = recipe["model"].replace(" nobias", "", 1).replace("conv 8 1x1 relu", "conv 8 1x1 nobias relu")
     done = run(quern, "model", "import", folder / "s", "--model", text, "--input", "3x224x224", "--scale", "unit", "-o", folder / "m")
     assert done.returncode == 0, done.stderr
     done = run(quern, "model", "export", folder / "m", "--names", "torchvision", "-o", folder / "b")
     assert done.returncode == 0 and "subtracted from the running means" in done.stderr, done.stderr
-    mean = header["features.0.1.running_mean"]["data_offsets"]
-    values = np.frombuffer((folder / "b").read_bytes()[8 + size:][slice(*mean)], "<f4")
+    content = (folder / "b").read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:8 + size])
+    mean, bias = (header[key]["data_offsets"] for key in ("features.0.1.running_mean", "features.1.block.1.fc1.bias"))
+    assert not any(content[8 + size:][slice(*bias)]) and bias[1] - bias[0] == 4 * 8
+    values = np.frombuffer(content[8 + size:][slice(*mean)], "<f4")
     assert np.array_equal(values, kept["features.0.1.running_mean"].astype("f4") - np.float32(0.25))
     for words, said in ((["--names", "timm", "-o", folder / "b"], "these are known, with any last layer: vgg11"),
                         (["-o", folder / "b.safetensors"], "add --names torchvision"),
@@ -597,6 +643,31 @@ def test_the_ready_convnext_has_the_parameters_of_torchvision(quern):
         texts = [json.loads(row)["text"] for row in run(quern, "model", "show", name, "--json").stdout.splitlines()[:-1]]
         found = [np.float32(text.split()[-1]) for text in texts if "droppath" in text]
         assert found == [np.float32(p) for p in wanted], name
+
+
+@pytest.mark.parametrize("library", ["torchvision", pytest.param("timm", marks=machine.LONG)])
+def test_convnext_goes_back_to_its_library(quern, tmp_path, library):
+    """The shapes are those of torchvision.models.convnext_tiny() and timm's convnext_tiny: dense layers of a pixel are
+    matrices, and torchvision's factors have the axes of a picture."""
+    shapes, kept = convnext(library, (96, 192, 384, 768))[0], {}
+    for k, (module, shape) in enumerate(shapes.items()):
+        alone = module.endswith(("layer_scale", "gamma"))
+        kept[module if alone else module + ".weight"] = shape, k
+        if not alone:
+            kept[module + ".bias"] = shape[:1], -k
+    write(tmp_path / "s", {key: np.full(shape, float(k)) for key, (shape, k) in kept.items()}, "BF16")
+    done = run(quern, "model", "import", tmp_path / "s", "-o", tmp_path / "m", "--scale", "unit")
+    assert done.returncode == 0, done.stderr
+    done = run(quern, "model", "export", tmp_path / "m", "--names", library, "-o", tmp_path / "b")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    content = memoryview((tmp_path / "b").read_bytes())
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(bytes(content[8:8 + size]))
+    del header["__metadata__"]
+    assert {key: t["shape"] for key, t in header.items()} == {key: list(shape) for key, (shape, _) in kept.items()}
+    for key, t in header.items():
+        values = np.frombuffer(content[8 + size:][slice(*t["data_offsets"])], "<f4")
+        assert len(values) == np.prod(kept[key][0]) and values[0] == values[-1] == kept[key][1], key
 
 
 def test_names_of_classes_from_a_file(quern, tmp_path):

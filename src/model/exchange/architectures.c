@@ -23,21 +23,51 @@
 #define RESNET34                                                                                   \
     "conv1 bn1 layer1.{0-2}." TWO " layer2.(" TWO_FIRST " {1-3}." TWO ") layer3.(" TWO_FIRST       \
     " {1-5}." TWO ") layer4.(" TWO_FIRST " {1-2}." TWO ") fc"
-#define RESNET50                                                                                   \
-    "conv1 bn1 layer1.(" THREE_FIRST " {1-2}." THREE ") layer2.(" THREE_FIRST " {1-3}." THREE      \
-    ") layer3.(" THREE_FIRST " {1-5}." THREE ") layer4.(" THREE_FIRST " {1-2}." THREE ") fc"
+#define BOTTLENECKS(B, C)                                                                          \
+    "conv1 bn1 layer1.(" THREE_FIRST " {1-2}." THREE ") layer2.(" THREE_FIRST " {1-" B "}." THREE  \
+    ") layer3.(" THREE_FIRST " {1-" C "}." THREE ") layer4.(" THREE_FIRST " {1-2}." THREE ") fc"
+#define VGG(FEATURES) "features.(" FEATURES ") classifier.(0 3 6)"
+#define VGG_TIMM(FEATURES) "features.(" FEATURES ") pre_logits.(fc1 fc2) head.fc"
+#define VGG11 "0 3 6 8 11 13 16 18"
+#define VGG13 "0 2 5 7 10 12 15 17 20 22"
+#define VGG16 "0 2 5 7 10 12 14 17 19 21 24 26 28"
+#define VGG19 "0 2 5 7 10 12 14 16 19 21 23 25 28 30 32 34"
+#define VGG11_BN "{0-1} {4-5} {8-9} {11-12} {15-16} {18-19} {22-23} {25-26}"
+#define VGG13_BN "{0-1} {3-4} {7-8} {10-11} {14-15} {17-18} {21-22} {24-25} {28-29} {31-32}"
+#define VGG16_BN                                                                                   \
+    "{0-1} {3-4} {7-8} {10-11} {14-15} {17-18} {20-21} {24-25} {27-28} {30-31} {34-35} {37-38} "   \
+    "{40-41}"
+#define VGG19_BN                                                                                   \
+    "{0-1} {3-4} {7-8} {10-11} {14-15} {17-18} {20-21} {23-24} {27-28} {30-31} {33-34} {36-37} "   \
+    "{40-41} {43-44} {46-47} {49-50}"
 
 static const qn__architecture rows[] = {
-    {"vgg11", "torchvision", "features.(0 3 6 8 11 13 16 18) classifier.(0 3 6)"},
-    {"vgg11", "timm", "features.(0 3 6 8 11 13 16 18) pre_logits.(fc1 fc2) head.fc"},
-    {"vgg16", "torchvision", "features.(0 2 5 7 10 12 14 17 19 21 24 26 28) classifier.(0 3 6)"},
-    {"vgg16", "timm", "features.(0 2 5 7 10 12 14 17 19 21 24 26 28) pre_logits.(fc1 fc2) head.fc"},
+    {"vgg11", "torchvision", VGG(VGG11)},
+    {"vgg11", "timm", VGG_TIMM(VGG11)},
+    {"vgg13", "torchvision", VGG(VGG13)},
+    {"vgg13", "timm", VGG_TIMM(VGG13)},
+    {"vgg16", "torchvision", VGG(VGG16)},
+    {"vgg16", "timm", VGG_TIMM(VGG16)},
+    {"vgg19", "torchvision", VGG(VGG19)},
+    {"vgg19", "timm", VGG_TIMM(VGG19)},
+    {"vgg11-bn", "torchvision", VGG(VGG11_BN)},
+    {"vgg11-bn", "timm", VGG_TIMM(VGG11_BN)},
+    {"vgg13-bn", "torchvision", VGG(VGG13_BN)},
+    {"vgg13-bn", "timm", VGG_TIMM(VGG13_BN)},
+    {"vgg16-bn", "torchvision", VGG(VGG16_BN)},
+    {"vgg16-bn", "timm", VGG_TIMM(VGG16_BN)},
+    {"vgg19-bn", "torchvision", VGG(VGG19_BN)},
+    {"vgg19-bn", "timm", VGG_TIMM(VGG19_BN)},
     {"resnet18", "torchvision", RESNET18},
     {"resnet34", "torchvision", RESNET34},
-    {"resnet50", "torchvision", RESNET50},
+    {"resnet50", "torchvision", BOTTLENECKS("3", "5")},
+    {"resnet101", "torchvision", BOTTLENECKS("3", "22")},
+    {"resnet152", "torchvision", BOTTLENECKS("7", "35")},
     {"resnet18", "timm", RESNET18},
     {"resnet34", "timm", RESNET34},
-    {"resnet50", "timm", RESNET50},
+    {"resnet50", "timm", BOTTLENECKS("3", "5")},
+    {"resnet101", "timm", BOTTLENECKS("3", "22")},
+    {"resnet152", "timm", BOTTLENECKS("7", "35")},
     {"mobilenetv2", "torchvision",
      "features.0.(0 1) features.1.conv.(0.0 0.1 1 2) "
      "features.{2-17}.conv.(0.0 0.1 1.0 1.1 2 3) features.18.(0 1) classifier.1"},

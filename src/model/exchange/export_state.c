@@ -27,7 +27,7 @@ typedef struct export {
     size_t tensors;
     qn__tensor *tensor;
     char(*name)[NAME_SIZE];
-    float *mean; /* running means that took up biases */
+    float *mean; /* running means that took up biases, and biases of 0 */
     size_t means;
     int folded; /* whether some of these biases were not 0 */
 }
@@ -113,9 +113,21 @@ static int follows_batchnorm(const export *x, uint32_t l) {
            x->program.layer[l + 1].running;
 }
 
+/* Whether the library's layer has a bias; x->ready is the network of the row. */
+static int has_bias(const export *x, uint32_t layer) { return !x->ready.layer[layer].no_biases; }
+
+static int lacks_bias(const export *x, uint32_t layer) {
+    return x->program.layer[layer].depth && x->program.layer[layer].no_biases && has_bias(x, layer);
+}
+
+/* The factors of a layer scale are a tensor with the name of their module. */
 static qn__tensor *add(export *x, uint32_t layer, const char *part) {
     qn__tensor *tensor = &x->tensor[x->tensors];
-    snprintf(x->name[x->tensors], NAME_SIZE, "%s.%s", x->names.name[x->named[layer]], part);
+    const char *module = x->names.name[x->named[layer]];
+    if (x->program.layer[layer].kind == QN__LAYER_LAYERSCALE)
+        snprintf(x->name[x->tensors], NAME_SIZE, "%s", module);
+    else
+        snprintf(x->name[x->tensors], NAME_SIZE, "%s.%s", module, part);
     *tensor = (qn__tensor){.name = x->name[x->tensors++]};
     return tensor;
 }
@@ -131,12 +143,12 @@ static const qn__tensor *find(const export *x, uint32_t layer, const char *part)
 }
 
 /* A batchnorm subtracts the running mean of what the convolution gives: with its bias or without.
- */
+ * Where the library's convolution has none, the mean takes it up. */
 static void fold_bias(export *x, uint32_t layer, qn__tensor *mean) {
     const qn__tensor *bias =
         layer > 0 && x->program.layer[layer - 1].depth ? find(x, layer - 1, "bias") : NULL;
     float *out = x->mean + x->means;
-    if (!bias)
+    if (!bias || has_bias(x, layer - 1))
         return;
     for (uint64_t k = 0; k < mean->rows; ++k) {
         out[k] = mean->data[k] - bias->data[k];
@@ -146,9 +158,16 @@ static void fold_bias(export *x, uint32_t layer, qn__tensor *mean) {
     x->means += mean->rows;
 }
 
-/* timm has convolutions, as large as their input, where the model has dense layers. */
+/* timm has convolutions, as large as their input, where the model has dense layers. In ConvNeXt
+ * dense layers of each pixel are convolutions of 1x1 here, and torchvision's layer scale has the
+ * axes of a picture. */
 static void make_window(const export *x, uint32_t layer, qn__tensor *weight) {
     const qn__layer *l = &x->program.layer[layer];
+    const int next = strncmp(x->row->model, "convnext", 8) == 0;
+    if (next && l->kind == QN__LAYER_CONV && l->window.kernel[0] == 1 && l->window.kernel[1] == 1)
+        weight->taps[0] = weight->taps[1] = 0;
+    if (next && l->kind == QN__LAYER_LAYERSCALE && strcmp(x->row->library, "torchvision") == 0)
+        weight->columns = weight->taps[0] = 1;
     if (l->kind != QN__LAYER_DENSE || strncmp(weight->name, "pre_logits.", 11) != 0)
         return;
     weight->columns = l->from.channels;
@@ -162,7 +181,7 @@ static void take_tensor(export *x, const qn__tensor *own) {
     if (sscanf(own->name, "layer%u.%n", &layer, &used) != 1 || used == 0)
         return; /* the scaling of inputs or of labels */
     const char *part = own->name + used;
-    if (strcmp(part, "bias") == 0 && follows_batchnorm(x, layer))
+    if (strcmp(part, "bias") == 0 && follows_batchnorm(x, layer) && !has_bias(x, layer))
         return;
     qn__tensor *tensor = add(x, layer, part);
     const char *name = tensor->name;
@@ -186,13 +205,22 @@ static void list_all(export *x) {
                 (qn__tensor){.name = x->name[x->tensors - 1], .rows = 1, .whole = &none};
     for (uint32_t i = 0; i < x->model->tensors; ++i)
         take_tensor(x, &x->model->tensor[i]);
+    for (uint32_t l = 0; l < x->program.layers; ++l)
+        if (lacks_bias(x, l)) {
+            *add(x, l, "bias") = (qn__tensor){.name = x->name[x->tensors - 1],
+                                              .rows = x->program.layer[l].to.channels,
+                                              .data = x->mean + x->means};
+            x->means += x->program.layer[l].to.channels;
+        }
 }
 
 static qn_status allocate(export *x, qn_error *err) {
     const size_t most = (size_t)x->model->tensors + x->program.layers;
     size_t means = 1;
     for (uint32_t l = 0; l < x->program.layers; ++l)
-        means += x->program.layer[l].running ? x->program.layer[l].vector : 0;
+        means += x->program.layer[l].running ? x->program.layer[l].vector
+                 : lacks_bias(x, l)          ? x->program.layer[l].to.channels
+                                             : 0;
     x->tensor = qn__alloc(most, sizeof *x->tensor, err);
     x->name = x->tensor ? qn__alloc(most, sizeof *x->name, err) : NULL;
     x->mean = x->name ? qn__alloc(means, sizeof *x->mean, err) : NULL;

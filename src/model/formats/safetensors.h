@@ -16,7 +16,7 @@ typedef struct qn__tensor_note {
 } qn__tensor_note;
 
 /* A tensor to write: rows x columns x taps[0] x taps[1] floats; a matrix if taps are 0, a vector of
- * `rows` if columns is 0 too. */
+ * `rows` if columns is 0 too; three dimensions if only taps[1] is 0. */
 typedef struct qn__tensor {
     const char *name;
     uint64_t rows, columns;

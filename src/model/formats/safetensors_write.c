@@ -17,7 +17,8 @@ static qn_status put(void *sink_to, const void *bytes, size_t size, qn_error *er
 }
 
 uint64_t qn__tensor_count(const qn__tensor *tensor) {
-    const uint64_t taps = tensor->taps[0] ? (uint64_t)tensor->taps[0] * tensor->taps[1] : 1;
+    const uint32_t *side = tensor->taps;
+    const uint64_t taps = (uint64_t)(side[0] ? side[0] : 1) * (side[1] ? side[1] : 1);
     return tensor->columns == 0 ? tensor->rows : tensor->rows * tensor->columns * taps;
 }
 
@@ -46,8 +47,8 @@ static uint64_t add_tensor(qn__text *text, const qn__tensor *tensor, uint64_t be
         qn__text_add(text, "%llu", (unsigned long long)tensor->rows);
     if (tensor->columns != 0)
         qn__text_add(text, ",%llu", (unsigned long long)tensor->columns);
-    if (tensor->taps[0] != 0)
-        qn__text_add(text, ",%u,%u", tensor->taps[0], tensor->taps[1]);
+    for (int d = 0; d < 2 && tensor->taps[d] != 0; ++d)
+        qn__text_add(text, ",%u", tensor->taps[d]);
     qn__text_add(text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)begin,
                  (unsigned long long)end);
     return end;

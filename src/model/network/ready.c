@@ -49,10 +49,14 @@
     "; residual { " PLAIN(N, "1x1") " relu; " PLAIN(N, "3x3" STRIDE) " relu; " PLAIN(M, "1x1")
 #define DEEP(N, M) NARROWED(N, M, "") " } relu"
 #define DEEP_FIRST(N, M, STRIDE) NARROWED(N, M, STRIDE) " | " PLAIN(M, "1x1" STRIDE) " } relu"
-#define RESNET50                                                                                   \
+#define SEVEN(TEXT) FIVE(TEXT) TWO(TEXT)
+#define THIRTEEN(TEXT) EIGHT(TEXT) FIVE(TEXT)
+#define TWENTY_TWO(TEXT) THIRTEEN(TEXT) EIGHT(TEXT) TEXT
+#define BOTTLENECKS(B, C, D)                                                                       \
     STEM DEEP_FIRST("64", "256", "") TWO(DEEP("64", "256")) DEEP_FIRST("128", "512", " stride 2")  \
-        THREE(DEEP("128", "512")) DEEP_FIRST("256", "1024", " stride 2") FIVE(DEEP("256", "1024")) \
-            DEEP_FIRST("512", "2048", " stride 2") TWO(DEEP("512", "2048")) "; globalpool"
+        B(DEEP("128", "512")) DEEP_FIRST("256", "1024", " stride 2"),                              \
+        C(DEEP("256", "1024")), "" D(DEEP("256", "1024")),                                         \
+        DEEP_FIRST("512", "2048", " stride 2") TWO(DEEP("512", "2048")) "; globalpool"
 
 /* MobileNetV2 (Sandler et al. 2018, table 2): blocks that widen six times, with a shortcut where
  * the shape stays. */
@@ -151,80 +155,111 @@
 /* VGG (Simonyan and Zisserman 2014) as torchvision has it: its pool to 7x7 changes nothing at
  * 224x224, and lets other sizes in. */
 #define CONV(N) "conv " N " 3x3 relu; "
+#define CONV_BN(N) "conv " N " 3x3; batchnorm relu; "
 #define POOL "maxpool 2; "
 #define VGG_END "avgpool to 7x7; dense 4096 relu dropout 0.5; dense 4096 relu dropout 0.5"
-#define VGG11                                                                                      \
+#define VGG(CONV, A, B)                                                                            \
+    A(CONV("64"))                                                                                  \
+    POOL A(CONV("128")) POOL B(CONV("256")) POOL B(CONV("512")) POOL B(CONV("512")) POOL VGG_END
+#define VGG11(CONV)                                                                                \
     CONV("64")                                                                                     \
-    POOL CONV("128") POOL CONV("256") CONV("256") POOL CONV("512") CONV("512") POOL CONV("512")    \
-        CONV("512") POOL VGG_END
-#define VGG16                                                                                      \
-    TWO(CONV("64"))                                                                                \
-    POOL TWO(CONV("128")) POOL TWO(CONV("256")) CONV("256") POOL TWO(CONV("512")) CONV("512") POOL \
-    TWO(CONV("512")) CONV("512") POOL VGG_END
+    POOL CONV("128") POOL TWO(CONV("256")) POOL TWO(CONV("512")) POOL TWO(CONV("512")) POOL VGG_END
 
 /* A model is one row. The last layer is not in it: it is that of the default model. */
 static const qn__ready rows[] = {
     {"lenet",
      "two convolutions of 5x5 with pools, one hidden dense layer; for digits",
      {1, 28, 28, QN__PICTURE},
-     "conv 32 5x5 relu; maxpool 2; conv 64 5x5 relu; maxpool 2; dense 512 relu"},
+     {"conv 32 5x5 relu; maxpool 2; conv 64 5x5 relu; maxpool 2; dense 512 relu"}},
     {"vgg8",
      "three times two convolutions of 3x3 and a pool, one hidden dense layer",
      {3, 32, 32, QN__PICTURE},
-     "conv 64 3x3 relu; conv 64 3x3 relu; maxpool 2; conv 128 3x3 relu; conv 128 3x3 relu; "
-     "maxpool 2; conv 256 3x3 relu; conv 256 3x3 relu; maxpool 2; dense 256 relu"},
+     {"conv 64 3x3 relu; conv 64 3x3 relu; maxpool 2; conv 128 3x3 relu; conv 128 3x3 relu; "
+      "maxpool 2; conv 256 3x3 relu; conv 256 3x3 relu; maxpool 2; dense 256 relu"}},
     {"resnet8",
      "residual, three stages of one block with batchnorm",
      {3, 32, 32, QN__PICTURE},
-     RESNET(NONE)},
+     {RESNET(NONE)}},
     {"resnet20",
      "residual, three stages of three blocks with batchnorm",
      {3, 32, 32, QN__PICTURE},
-     RESNET(TWO)},
+     {RESNET(TWO)}},
     {"resnet56",
      "residual, three stages of nine blocks with batchnorm",
      {3, 32, 32, QN__PICTURE},
-     RESNET(EIGHT)},
+     {RESNET(EIGHT)}},
     {"mobilenet-small",
      "depthwise and 1x1 convolutions, a quarter of MobileNet's width",
      {3, 32, 32, QN__PICTURE},
-     MOBILENET},
+     {MOBILENET}},
     {"vgg11",
      "eight convolutions of 3x3 and three dense layers, as torchvision",
      {3, 224, 224, QN__PICTURE},
-     VGG11},
+     {VGG11(CONV)}},
+    {"vgg13",
+     "ten convolutions of 3x3 and three dense layers, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     {VGG(CONV, TWO, TWO)}},
     {"vgg16",
      "thirteen convolutions of 3x3 and three dense layers, as torchvision",
      {3, 224, 224, QN__PICTURE},
-     VGG16},
+     {VGG(CONV, TWO, THREE)}},
+    {"vgg19",
+     "sixteen convolutions of 3x3 and three dense layers, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     {VGG(CONV, TWO, FOUR)}},
+    {"vgg11-bn",
+     "vgg11 with batchnorm after each convolution",
+     {3, 224, 224, QN__PICTURE},
+     {VGG11(CONV_BN)}},
+    {"vgg13-bn",
+     "vgg13 with batchnorm after each convolution",
+     {3, 224, 224, QN__PICTURE},
+     {VGG(CONV_BN, TWO, TWO)}},
+    {"vgg16-bn",
+     "vgg16 with batchnorm after each convolution",
+     {3, 224, 224, QN__PICTURE},
+     {VGG(CONV_BN, TWO, THREE)}},
+    {"vgg19-bn",
+     "vgg19 with batchnorm after each convolution",
+     {3, 224, 224, QN__PICTURE},
+     {VGG(CONV_BN, TWO, FOUR)}},
     {"resnet18",
      "residual, four stages of two blocks, as torchvision",
      {3, 224, 224, QN__PICTURE},
-     BASIC(TWO, ONE, ONE, ONE)},
+     {BASIC(TWO, ONE, ONE, ONE)}},
     {"resnet34",
      "residual, stages of 3, 4, 6 and 3 blocks, as torchvision",
      {3, 224, 224, QN__PICTURE},
-     BASIC(THREE, THREE, FIVE, TWO)},
+     {BASIC(THREE, THREE, FIVE, TWO)}},
     {"resnet50",
      "residual, stages of 3, 4, 6 and 3 blocks of three convolutions, as torchvision",
      {3, 224, 224, QN__PICTURE},
-     RESNET50},
+     {BOTTLENECKS(THREE, FIVE, NONE)}},
+    {"resnet101",
+     "residual, stages of 3, 4, 23 and 3 blocks of three convolutions, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     {BOTTLENECKS(THREE, TWENTY_TWO, NONE)}},
+    {"resnet152",
+     "residual, stages of 3, 8, 36 and 3 blocks of three convolutions, as torchvision",
+     {3, 224, 224, QN__PICTURE},
+     {BOTTLENECKS(SEVEN, TWENTY_TWO, THIRTEEN)}},
     {"mobilenetv2",
      "residual blocks that widen six times, with depthwise convolutions, as torchvision",
      {3, 224, 224, QN__PICTURE},
-     MOBILENETV2},
+     {MOBILENETV2}},
     {"mobilenetv3-small",
      "depthwise blocks with squeeze-and-excitation and hardswish, as torchvision",
      {3, 224, 224, QN__PICTURE},
-     MOBILENETV3},
+     {MOBILENETV3}},
     {"efficientnet-b0",
      "depthwise blocks with squeeze-and-excitation and silu, as torchvision",
      {3, 224, 224, QN__PICTURE},
-     EFFICIENTNET},
+     {EFFICIENTNET}},
     {"convnext-tiny",
      "depthwise convolutions of 7x7 and layer normalisation, as torchvision",
      {3, 224, 224, QN__PICTURE},
-     CONVNEXT},
+     {CONVNEXT}},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };

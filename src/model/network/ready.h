@@ -8,7 +8,9 @@ typedef struct qn__ready {
     const char *name;  /* one word in lower case */
     const char *about; /* half a line */
     qn__shape input;   /* the input that it was designed for; others may work */
-    const char *body;  /* the layers before the last */
+    /* The layers before the last, in parts, since C promises texts of 4,095 characters only; the
+     * others are NULL. */
+    const char *body[4];
 } qn__ready;
 
 /* Row `index`, NULL after the last. */
