@@ -29,6 +29,12 @@ typedef struct expected {
     uint32_t items;
 } expected;
 
+static const uint8_t *answers_of(const qn__batch *batch, uint64_t item) {
+    const qn__feed *feed = batch->feed;
+    const uint64_t row = feed->answer_rows ? feed->answer_rows[item] : item;
+    return feed->answers + row * answers_each;
+}
+
 static qn__reference_item item_of(const qn__batch *batch, uint32_t index) {
     const qn__feed *feed = batch->feed;
     const uint64_t position = batch->first + index;
@@ -37,7 +43,8 @@ static qn__reference_item item_of(const qn__batch *batch, uint32_t index) {
     return (qn__reference_item){.type = feed->type,
                                 .values = (const char *)feed->values + row * qn__feed_stride(feed),
                                 .number = item,
-                                .label = (uint32_t)feed->labels[item],
+                                .label = feed->labels ? (uint32_t)feed->labels[item] : 0,
+                                .answers = feed->answers ? answers_of(batch, item) : NULL,
                                 .weight = feed->weights ? &feed->weights[item] : NULL};
 }
 
@@ -178,7 +185,7 @@ static void expect_apply(test_case *c, qn__reference *r, expected *e) {
             }
         e->classes[i] = qn__reference_class(r);
         e->scores[i] = qn__reference_score(r);
-        e->tally.correct += (uint64_t)qn__reference_right(r, item.label);
+        e->tally.correct += qn__reference_right(r, &item);
         e->tally.items += 1;
         loss = loss + qn__reference_loss(r, &item);
         if (i + 1 < e->items && (i + 1) % grain != 0)

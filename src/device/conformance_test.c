@@ -109,6 +109,7 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
         augment_some(&c);
         fine_tune_some(&c);
         mix_some(&c);
+        answer_some(&c);
         assert_true(expect(&c, &e));
         ++kinds[c.kind];
         steps += e.steps;
@@ -140,6 +141,7 @@ static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
         augment_some(&c);
         fine_tune_some(&c);
         mix_some(&c);
+        answer_some(&c);
         assert_true(expect(&c, &e));
         steps += e.steps;
         failing += e.step[e.steps - 1].fails != 0;
@@ -275,6 +277,7 @@ static void test_integers_give_the_reference_bytes(void **state) {
         augment_some(&c);
         fine_tune_some(&c);
         mix_some(&c);
+        answer_some(&c);
         assert_true(expect(&c, &e));
         ++kinds[how];
         ++ariths[c.program.arith];

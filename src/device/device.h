@@ -40,6 +40,10 @@ typedef struct qn__feed {
     /* Of each item: the class, or where program->real the bits of its target; NULL in prediction.
      */
     const int32_t *labels;
+    /* Where program->answers: the targets of all items, so many bytes each, and the place of each
+     * item's among them (NULL: the item itself). `labels` is then NULL. */
+    const uint8_t *answers;
+    const uint64_t *answer_rows;
     const float *weights; /* of each item, in losses and errors (8.1); NULL: all are 1 */
     /* Copies of the values of items that the next steps train on (device/item_buffer.h). It changes
      * between steps. NULL: no copies. */
@@ -58,6 +62,16 @@ typedef struct qn__batch {
 /* Bytes of one item. */
 static inline size_t qn__feed_stride(const qn__feed *feed) {
     return (size_t)feed->features * qn__element_of(feed->type)->size;
+}
+
+/* Whether its items have targets. */
+static inline int qn__feed_labelled(const qn__feed *feed) { return feed->labels || feed->answers; }
+
+/* The targets of an item that has several. */
+static inline const uint8_t *qn__feed_answers(const qn__feed *feed, const qn__program *program,
+                                              uint64_t item) {
+    const uint64_t row = feed->answer_rows ? feed->answer_rows[item] : item;
+    return feed->answers + (size_t)row * program->answers;
 }
 
 /* The values of the item at a position of the epoch, whose number is `item`. */

@@ -69,6 +69,20 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     floats. delta is that of huber, or the smoothing of cross-entropy; factor is 2^u. The weight
  *     of an item multiplies its loss and its factor (7.7, 8.1).
  *
+ * ANSWERS: step M, Y M, targets M, weight M, loss M, state M, E M, height u, width u, out u, kind
+ * u, delta f, factor f, flags u LOSS of networks with several answers to an item (24.70): for each
+ * pixel softmax or sigmoid in place, its loss, and its state: the number of right answers, and the
+ * highest bit where an output is not finite. targets are bytes, item after item. loss and state are
+ * those of items, lines and pixels, in this order.
+ *
+ * ANSWER_LINES: step M, loss M, state M, line_loss M, line_state M, height u, width u
+ *     Their sums over the pixels of each line (24.71).
+ *
+ * ANSWER_ITEMS: step M, line_loss M, line_state M, weight M, loss M, classes M, scores M, finite M,
+ * height u
+ *     Sums over the lines of an item. Its loss has its weight. Its class is the number of right
+ *     answers, for TALLY with QN_LOSS_ANSWERS.
+ *
  * ERRORS_*: step M, E M, parameters M, weights U, Y M, B M, numbers M, in u, out u, layer u,
  * activation u, threshold u, keep f, seed U
  *     B[items][ld(in)] = errors of the layer below (8.4, 8.5), from E[items][ld(out)]. `layer`,

@@ -73,7 +73,7 @@ typedef struct qn_taps {
 #define QN_WITH_MATRIX 32u
 /* Byte products use plain integer arithmetic, even if the device has an instruction for them. */
 #define QN_WITH_PLAIN 64u
-/* The kernels of layers with pixels, residual blocks and normalisations. */
+/* The kernels of layers with pixels, residual blocks, normalisations and several answers. */
 #define QN_WITH_PIXELS 128u
 #ifndef QN_PRODUCTS
 #define QN_PRODUCTS (QN_WITH_ALL | QN_WITH_LARGE | QN_WITH_PIXELS)
@@ -94,6 +94,7 @@ typedef struct qn_taps {
 /* Items are mixed: after the labels of all items of the step follow their partners' labels, then
  * the bits of the shares of the own labels. */
 #define QN_LOSS_MIXED 8u
+#define QN_LOSS_ANSWERS 16u /* `classes` are numbers of right answers (24.74) */
 #define QN_GRADIENT_ADD 1u
 #define QN_PIXELS_FLAT 1u   /* sums are [items][ld(pixels * channels)] */
 #define QN_PIXELS_CHAINS 2u /* a NaN may come from a tap outside: its chain is computed again */

@@ -3,6 +3,7 @@
 #include "layer/reference.h"
 
 #include "base/memory.h"
+#include "layer/answers.h"
 #include "layer/layer.h"
 #include "num/augment.h"
 #include "num/mix.h"
@@ -326,7 +327,10 @@ static const float *input_of(const qn__reference *r, uint32_t layer) {
 static void finish_layer(qn__reference *r, uint32_t layer, const qn__reference_item *item,
                          uint32_t epoch) {
     made *m = &r->made[layer];
-    activate(r, &r->program->layer[layer], m->z, m->y);
+    if (r->program->answers && layer + 1 == r->program->layers)
+        qn__answers_outputs(r->program, m->z, m->y);
+    else
+        activate(r, &r->program->layer[layer], m->z, m->y);
     drop(r->program, layer, item, epoch, m);
 }
 
@@ -365,6 +369,8 @@ int32_t qn__reference_class(const qn__reference *r) {
     const uint32_t last = r->program->layers - 1;
     const float *y = r->made[last].y;
     uint32_t absmax = 0;
+    if (r->program->answers)
+        return 0;
     if (r->program->loss == QN__LOSS_BINARY)
         return y[0] > 0.5f;
     for (uint32_t j = 1; j < r->program->layer[last].out; ++j)
@@ -376,13 +382,11 @@ int32_t qn__reference_class(const qn__reference *r) {
 float qn__reference_score(const qn__reference *r) {
     const float *y = r->made[r->program->layers - 1].y;
     const int32_t class = qn__reference_class(r);
+    if (r->program->answers)
+        return 0.0f;
     if (r->program->loss == QN__LOSS_BINARY)
         return class ? y[0] : 1.0f - y[0];
     return y[class];
-}
-
-int qn__reference_right(const qn__reference *r, uint32_t label) {
-    return !r->program->real && (uint32_t)qn__reference_class(r) == label;
 }
 
 /* 7.1 */
@@ -456,7 +460,21 @@ static float weight_of(const qn__reference_item *item) {
 
 /* 7.7 */
 float qn__reference_loss(const qn__reference *r, const qn__reference_item *item) {
-    return own_loss(r, item->label) * weight_of(item);
+    const made *m = &r->made[r->program->layers - 1];
+    uint64_t right = 0;
+    const float loss = r->program->answers
+                           ? qn__answers_loss(r->program, m->z, m->y, item->answers, &right)
+                           : own_loss(r, item->label);
+    return loss * weight_of(item);
+}
+
+uint64_t qn__reference_right(const qn__reference *r, const qn__reference_item *item) {
+    const made *m = &r->made[r->program->layers - 1];
+    uint64_t right = 0;
+    if (!r->program->answers)
+        return !r->program->real && (uint32_t)qn__reference_class(r) == item->label;
+    qn__answers_loss(r->program, m->z, m->y, item->answers, &right);
+    return right;
 }
 
 /* 8.5, 17.2, 24.10: the error e, before the activation of z whose output is y. */
@@ -497,7 +515,9 @@ static void last_error(qn__reference *r, const qn__reference_item *item, uint64_
     const int smooth = p->loss == QN__LOSS_CROSS_ENTROPY;
     const int through = !smooth && p->loss != QN__LOSS_BINARY;
     float *delta = m->delta, c = 0.0f;
-    for (uint32_t j = 0; j < l->out; ++j) {
+    if (p->answers)
+        qn__answers_errors(p, y, item->answers, scale, delta);
+    for (uint32_t j = 0; j < l->out && !p->answers; ++j) {
         float own = smooth ? qn__smoothed_target(p, j == item->label) /* 17.3 */
                            : target(p, j, item->label);
         if (p->mix) /* 24.57 */
@@ -617,7 +637,7 @@ static void part_forward(qn__reference *r, const float *parameters, uint32_t lay
         r->loss =
             r->loss + (r->program->mix ? qn__mix_two(&r->mixing[i], lost, own_loss(r, r->other[i]))
                                        : lost); /* 7.4, 24.57 */
-        r->correct += (uint64_t)qn__reference_right(r, r->item[i].label);
+        r->correct += qn__reference_right(r, &r->item[i]);
         last_error(r, &r->item[i], i);
     }
 }

@@ -30,7 +30,8 @@ typedef struct qn__reference_item {
     uint64_t number;       /* among the training items; it selects the dropout words */
     uint32_t label;      /* the class, below the number of outputs, or below 2 with binary; the bits
                             of the target if program->real */
-    const float *weight; /* of the item (7.7); NULL: 1 */
+    const float *weight; /* of the item (7.7, 24.72); NULL: 1 */
+    const uint8_t *answers; /* program->answers targets; NULL: there are none */
 } qn__reference_item;
 
 typedef enum qn__grain_end {
@@ -62,13 +63,13 @@ const float *qn__reference_apply(qn__reference *reference, const float *paramete
  * other, to[in]. */
 void qn__reference_last_inputs(const qn__reference *reference, float *to);
 
-/* 6.6 and 7 for the last item that was applied: its class (0 for real targets) and its score; its
- * loss, given its label and with its weight (7.7); whether the class is the label, never for real
- * targets. */
+/* 6.6 and 7 for the last item that was applied: its class (0 for real targets, and where there are
+ * several answers, as is the score) and its score; its loss, given its label and with its weight
+ * (7.7); the number of answers that are right, 0 for real targets. */
 int32_t qn__reference_class(const qn__reference *reference);
 float qn__reference_score(const qn__reference *reference);
 float qn__reference_loss(const qn__reference *reference, const qn__reference_item *item);
-int qn__reference_right(const qn__reference *reference, uint32_t label);
+uint64_t qn__reference_right(const qn__reference *reference, const qn__reference_item *item);
 
 /* A grain of at most program->grain items: its loss starts at +0, and each item adds to it (7.4).
  * At the end its partial gradients (8.6) and its loss become integers, which are added to

@@ -37,8 +37,8 @@ static void test_a_step_by_hand(void **state) {
                                  .partial_limit = qn__partial_limit(1)};
     const float parameters[6] = {0.5f, -1.0f, 2.0f, 0.25f, 0.125f, -0.5f};
     const uint8_t values[2][2] = {{2, 4}, {1, 0}};
-    const qn__reference_item items[2] = {{QN__ELEMENT_U8, values[0], 0, 1, NULL},
-                                         {QN__ELEMENT_U8, values[1], 1, 0, NULL}};
+    const qn__reference_item items[2] = {{QN__ELEMENT_U8, values[0], 0, 1, NULL, NULL},
+                                         {QN__ELEMENT_U8, values[1], 1, 0, NULL, NULL}};
     /* Item 0: y = (1/8 + 1 - 4, -1/2 + 4 + 1) = (-2.875, 4.5), d = (-2.875, 3.5).
      * Item 1: y = (1/8 + 1/2, -1/2 + 2) = (0.625, 1.5), d = (-0.375, 1.5).
      * delta = 32 d: (-92, 112), (-12, 48). */
@@ -76,7 +76,7 @@ static void test_the_first_of_equals_is_the_class(void **state) {
                                  .grain = 1};
     const float parameters[8] = {0, 0, 0, 0, -1.0f, 2.0f, 2.0f, 1.0f};
     const uint8_t value = 1;
-    const qn__reference_item item = {QN__ELEMENT_U8, &value, 0, 0, NULL};
+    const qn__reference_item item = {QN__ELEMENT_U8, &value, 0, 0, NULL, NULL};
     qn__reference *r = reference_of(&program);
     const float *y = qn__reference_apply(r, parameters, &item);
     assert_true(y[0] == 0.0f && !signbit(y[0]));
@@ -91,8 +91,8 @@ static void test_scalings(void **state) {
     qn__program program = {.layers = 1, .layer = &layer, .mean = mean, .inverse = inverse};
     const uint8_t bytes[2] = {51, 255};
     const float floats[2] = {0.75f, -3.0f};
-    const qn__reference_item item = {QN__ELEMENT_U8, bytes, 0, 0, NULL},
-                             other = {QN__ELEMENT_F32, floats, 0, 0, NULL};
+    const qn__reference_item item = {QN__ELEMENT_U8, bytes, 0, 0, NULL, NULL},
+                             other = {QN__ELEMENT_F32, floats, 0, 0, NULL, NULL};
     float x[2];
     qn__reference_input(&program, &item, x);
     assert_true(x[0] == 51.0f && x[1] == 255.0f);
@@ -135,7 +135,7 @@ static void test_losses_of_real_targets_by_hand(void **state) {
                                      .grain = 1,
                                      .gradient_scale = 4,
                                      .partial_limit = qn__partial_limit(1)};
-        qn__reference_item item = {QN__ELEMENT_F32, &x, 0, 0, NULL};
+        qn__reference_item item = {QN__ELEMENT_F32, &x, 0, 0, NULL, NULL};
         int64_t sums[2] = {0};
         qn__tally tally = {0};
         memcpy(&item.label, &known[i].target, sizeof item.label);
@@ -165,12 +165,14 @@ static void test_binary(void **state) {
     const float parameters[2] = {1.0f, 0.0f};
     qn__reference *r = reference_of(&program);
     for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
-        const qn__reference_item item = {QN__ELEMENT_F32, &known[i], 0, 0, NULL};
+        const qn__reference_item item = {QN__ELEMENT_F32, &known[i], 0, 0, NULL, NULL};
         const float y = *qn__reference_apply(r, parameters, &item);
         const double z = (double)known[i];
         assert_int_equal(qn__reference_class(r), z > 0);
         assert_true(qn__reference_score(r) == (z > 0 ? y : 1.0f - y));
-        assert_true(qn__reference_right(r, 0) == !(z > 0) && qn__reference_right(r, 1) == (z > 0));
+        const qn__reference_item zero = {.label = 0}, one = {.label = 1};
+        assert_true(qn__reference_right(r, &zero) == !(z > 0) &&
+                    qn__reference_right(r, &one) == (z > 0));
         for (uint32_t label = 0; label < 2; ++label) {
             const double v = label ? -z : z, want = v > 30 ? v : log1p(exp(v));
             assert_true(fabs((double)qn__reference_loss(r, &(qn__reference_item){.label = label}) -
@@ -305,7 +307,8 @@ static void check_gradient(network *n, const char *name) {
     qn__reference *r = reference_of(&n->program);
     qn__reference_grain_begin(r);
     for (uint32_t i = 0; i < ITEMS; ++i) {
-        const qn__reference_item item = {QN__ELEMENT_F32, n->values[i], i, n->labels[i], NULL};
+        const qn__reference_item item = {QN__ELEMENT_F32, n->values[i], i,
+                                         n->labels[i],    NULL,         NULL};
         qn__reference_grain_item(r, n->parameters, &item, epoch);
     }
     assert_int_equal(qn__reference_grain_end(r, sums, &tally), QN__GRAIN_FINE);
@@ -402,7 +405,7 @@ static void test_out_of_range(void **state) {
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
         const float parameters[2] = {known[i].weight, 0.0f}, one = 1.0f;
-        const qn__reference_item item = {QN__ELEMENT_F32, &one, 0, 0, NULL};
+        const qn__reference_item item = {QN__ELEMENT_F32, &one, 0, 0, NULL, NULL};
         int64_t sums[2] = {1, 2};
         qn__tally tally = {3, 4, 5};
         qn__reference_grain_begin(r);

@@ -261,6 +261,9 @@ typedef struct qn__program {
     qn__arith arith;
     qn__loss loss;
     int real; /* 1: labels are the bits of float targets and there is one output; 0: classes */
+    /* Targets of an item where it has several (24.70): the loss then is cross-entropy or binary,
+     * and applies softmax or sigmoid to the last layer, which has no activation here. 0: one. */
+    uint32_t answers;
     qn__optimizer optimizer;
     union {
         qn__numbers numbers;
@@ -333,12 +336,21 @@ static inline const qn__layer *qn__program_window(const qn__program *program) {
 
 /* Classes that the last outputs can tell apart; 1 for real targets, which have none. */
 static inline uint32_t qn__program_classes(const qn__program *program) {
-    return program->loss == QN__LOSS_BINARY ? 2 : program->layer[program->layers - 1].out;
+    const qn__layer *last = &program->layer[program->layers - 1];
+    return program->loss == QN__LOSS_BINARY ? 2 : program->answers ? last->to.channels : last->out;
+}
+
+/* A target of several that does not count. */
+enum { QN__IGNORED = 255 };
+
+/* Targets of each pixel of the last layer. */
+static inline uint32_t qn__answers_of_pixel(const qn__program *program) {
+    return program->loss == QN__LOSS_BINARY ? program->layer[program->layers - 1].to.channels : 1;
 }
 
 /* The target of an output of cross-entropy: of the label's, or of another. */
 static inline float qn__smoothed_target(const qn__program *program, int is_label) {
-    const uint32_t outputs = program->layer[program->layers - 1].out;
+    const uint32_t outputs = qn__program_classes(program);
     const float off = program->smoothing / (float)outputs;
     return is_label ? (1.0f - program->smoothing) + off : off;
 }

@@ -27,12 +27,15 @@ typedef struct feature {
 } feature;
 
 /* `feed`: labels and weights, or NULL. */
-static qn__reference_item item_at(const qn_data *data, const qn__feed *feed, uint64_t i) {
+static qn__reference_item item_at(const qn__program *p, const qn_data *data, const qn__feed *feed,
+                                  uint64_t i) {
     return (qn__reference_item){.type = (qn__element_type)data->type,
                                 .values = qn__data_item(data, i),
                                 .number = i,
-                                .label = feed ? (uint32_t)feed->labels[i] : 0,
-                                .weight = feed && feed->weights ? &feed->weights[i] : NULL};
+                                .label = feed && feed->labels ? (uint32_t)feed->labels[i] : 0,
+                                .weight = feed && feed->weights ? &feed->weights[i] : NULL,
+                                .answers =
+                                    feed && feed->answers ? qn__feed_answers(feed, p, i) : NULL};
 }
 
 static void look_at(feature *f, uint32_t features, int bits, const float *x, int first) {
@@ -64,7 +67,7 @@ qn_status qn__find_small_features(const qn__program *p, const qn_data *train,
     feature *f = qn__alloc(features, sizeof *f, err);
     float *x = qn__alloc(features, sizeof *x, err);
     for (uint64_t i = 0; f && x && i < items; ++i) {
-        const qn__reference_item item = item_at(train, NULL, i * (train->items / items));
+        const qn__reference_item item = item_at(p, train, NULL, i * (train->items / items));
         qn__reference_input(p, &item, x);
         look_at(f, features, qn__arith_bits(p->arith), x, i == 0);
     }
@@ -155,9 +158,9 @@ qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_e
     qn__reference_grain_begin(reference);
     for (uint32_t i = 0; i < items; ++i) {
         const uint64_t number = qn__permutation_at(&order, i);
-        const qn__reference_item item = item_at(job->items.train, &job->feed, number);
+        const qn__reference_item item = item_at(&program, job->items.train, &job->feed, number);
         const uint64_t before = qn__permutation_at(&order, qn__mix_position(i, job->feed.items));
-        const qn__reference_item partner = item_at(job->items.train, &job->feed, before);
+        const qn__reference_item partner = item_at(&program, job->items.train, &job->feed, before);
         qn__reference_grain_pair(reference, job->state.parameters, &item,
                                  program.mix ? &partner : NULL, epoch);
     }

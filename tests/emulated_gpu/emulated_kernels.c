@@ -63,6 +63,16 @@ static void update(void *const *a) {
               f(13), f(14), f(15));
 }
 static void average(void *const *a) { qn_average(M(0), M(1), M(2), U(3), U(4)); }
+static void answers(void *const *a) {
+    qn_answers(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), f(11), f(12),
+               u(13));
+}
+static void answer_lines(void *const *a) {
+    qn_answer_lines(M(0), M(1), M(2), M(3), M(4), u(5), u(6));
+}
+static void answer_items(void *const *a) {
+    qn_answer_items(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), u(8));
+}
 static void gate(void *const *a) {
     qn_gate(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9), u(10), f(11), U(12));
 }
@@ -229,6 +239,9 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_forward_large", "MMMUUMMMuuuuufU", forward_large},
     {"qn_forward_medium", "MMMUUMMMuuuuufU", forward_medium},
     {"qn_forward_small", "MMMUUMMMuuuuufU", forward_small},
+    {"qn_answers", "MMMMMMMuuuuffu", answers},
+    {"qn_answer_lines", "MMMMMuu", answer_lines},
+    {"qn_answer_items", "MMMMMMMMu", answer_items},
     {"qn_gate", "MMMMMuuuuuufU", gate},
     {"qn_loss", "MMMMMMMMMuuuffu", loss},
     {"qn_errors_large", "MMMUMMMuuuuufU", errors_large},

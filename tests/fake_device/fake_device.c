@@ -159,7 +159,7 @@ static qn_status save(qn__worker *w, qn__state *state, qn_error *err) {
     return QN_OK;
 }
 
-static qn__reference_item item_at(const qn__batch *batch, uint32_t index) {
+static qn__reference_item item_at(const qn__worker *w, const qn__batch *batch, uint32_t index) {
     const qn__feed *feed = batch->feed;
     const uint64_t position = batch->first + index;
     const uint64_t item = batch->order ? qn__permutation_at(batch->order, position) : position;
@@ -167,14 +167,16 @@ static qn__reference_item item_at(const qn__batch *batch, uint32_t index) {
                                 .values = qn__batch_values(batch, index, item),
                                 .number = item,
                                 .label = feed->labels ? (uint32_t)feed->labels[item] : 0,
-                                .weight = feed->weights ? &feed->weights[item] : NULL};
+                                .weight = feed->weights ? &feed->weights[item] : NULL,
+                                .answers = feed->answers ? qn__feed_answers(feed, w->program, item)
+                                                         : NULL};
 }
 
 /* The item with which it is mixed. */
-static qn__reference_item partner_at(const qn__batch *batch, uint32_t place) {
+static qn__reference_item partner_at(const qn__worker *w, const qn__batch *batch, uint32_t place) {
     qn__batch other = *batch;
     qn__batch_partner(batch, place, &other.first);
-    return item_at(&other, 0);
+    return item_at(w, &other, 0);
 }
 
 /* Applies the plan before a grain: stall, change of speed, failure. */
@@ -218,7 +220,7 @@ static qn_status one_grain(qn__worker *w, const qn__batch *batch, uint32_t first
     }
     qn__reference_grain_begin(w->reference);
     for (uint32_t i = first; i < first + items; ++i) {
-        const qn__reference_item item = item_at(batch, i), partner = partner_at(batch, i);
+        const qn__reference_item item = item_at(w, batch, i), partner = partner_at(w, batch, i);
         qn__reference_grain_pair(w->reference, w->parameters, &item,
                                  w->program->mix ? &partner : NULL, batch->epoch);
     }
@@ -364,7 +366,7 @@ static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t inde
     const uint32_t outputs = w->program->layer[w->program->layers - 1].out;
     if (w->behaviour.idle)
         return QN_OK;
-    const qn__reference_item item = item_at(batch, index);
+    const qn__reference_item item = item_at(w, batch, index);
     const float *y = qn__reference_apply(w->reference, w->parameters, &item);
     const int32_t class = qn__reference_class(w->reference);
     for (uint32_t j = 0; j < outputs; ++j)
@@ -380,9 +382,9 @@ static qn_status apply_item(qn__worker *w, const qn__batch *batch, uint32_t inde
         applied->classes[index] = class;
     if (applied && applied->scores)
         applied->scores[index] = qn__reference_score(w->reference);
-    if (tally && batch->feed->labels) {
+    if (tally && qn__feed_labelled(batch->feed)) {
         *loss = *loss + qn__reference_loss(w->reference, &item);
-        tally->correct += (uint64_t)qn__reference_right(w->reference, item.label);
+        tally->correct += qn__reference_right(w->reference, &item);
         tally->items += 1;
     }
     return QN_OK;

@@ -2,20 +2,32 @@
 #include "device/gpu/gpu_worker.h"
 #include <string.h>
 
-/* Copies rows [items][ld(out)] to the host in pieces, without the padding after column out. */
+/* Where the outputs of a row are among those of the items: rows stand in the order grain, pixel,
+ * item of the grain. */
+static size_t place_of(const qn__worker *w, uint32_t items, uint64_t row) {
+    const qn__layer *l = w->layer[w->program->layers - 1].layer;
+    const uint32_t most = w->program->grain < items ? w->program->grain : items;
+    const uint64_t pixels = qn__gpu_pixels(l), grain = row / (most * pixels);
+    const uint64_t begin = grain * most, left = items - begin, own = left < most ? left : most;
+    const uint64_t rest = row - begin * pixels;
+    return (size_t)((begin + rest % own) * pixels + rest / own) * l->to.channels;
+}
+
+/* Copies rows [items * pixels][ld(out)] to the host in pieces, without the padding after column
+ * out. */
 static qn_status read_outputs(qn__worker *w, uint32_t items, float *to, qn_error *err) {
     const qn__gpu_layer *last = &w->layer[w->program->layers - 1];
-    const uint32_t out = last->layer->out;
+    const uint32_t out = last->layer->to.channels, rows = items * qn__gpu_pixels(last->layer);
     const size_t ld = (size_t)qn__gpu_ld(out), row = ld * sizeof *to;
     const uint32_t most = (uint32_t)(w->stage.bytes / row);
     const float *stage = (const float *)(const void *)w->stage.memory;
     qn_status status = QN_OK;
-    for (uint32_t first = 0, end; status == QN_OK && first < items; first = end) {
-        end = items - first < most ? items : first + most;
+    for (uint32_t first = 0, end; status == QN_OK && first < rows; first = end) {
+        end = rows - first < most ? rows : first + most;
         status = qn__gpu_read(w->driver, w->gpu, &last->output, first * row, w->stage.memory,
                               (end - first) * row, err);
         for (uint32_t i = first; status == QN_OK && i < end; ++i)
-            memcpy(to + (size_t)i * out, stage + (i - first) * ld, out * sizeof *to);
+            memcpy(to + place_of(w, items, i), stage + (i - first) * ld, out * sizeof *to);
     }
     return status;
 }
@@ -69,7 +81,7 @@ static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *
  * report. */
 static qn_status apply_piece(qn__worker *w, const qn__batch *batch, const qn__applied *applied,
                              qn__tally *tally, qn_status *lost, qn_error *err) {
-    const int counts = tally && batch->feed->labels;
+    const int counts = tally && qn__feed_labelled(batch->feed);
     const uint32_t flags = counts ? QN_LOSS_LABELS : 0;
     qn__gpu_source source;
     qn_status_words words;

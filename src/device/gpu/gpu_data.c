@@ -286,7 +286,8 @@ static qn_status send_words(qn__worker *w, const qn__batch *batch, const void *f
 
 qn_status qn__gpu_send_targets(qn__worker *w, const qn__batch *batch, qn_error *err) {
     const qn__feed *feed = batch->feed;
-    const qn_status status = send_words(w, batch, feed->labels, &w->batch.targets, err);
+    const qn_status status =
+        feed->labels ? send_words(w, batch, feed->labels, &w->batch.targets, err) : QN_OK;
     return status == QN_OK && feed->weights
                ? send_words(w, batch, feed->weights, &w->batch.weight, err)
                : status;
@@ -316,6 +317,21 @@ qn_status qn__gpu_send_partners(qn__worker *w, const qn__batch *batch, qn_error 
     return status;
 }
 
+/* The targets of the batch's items, each of which has several. */
+static qn_status send_answers(qn__worker *w, const qn__batch *batch, qn_error *err) {
+    const uint32_t each = w->program->answers;
+    qn_status status = QN_OK;
+    for (uint32_t i = 0, next; status == QN_OK && i < batch->items; i = next) {
+        size_t used = 0;
+        for (next = i; next < batch->items && used + each <= w->stage.bytes; ++next, used += each)
+            memcpy(w->stage.memory + used,
+                   qn__feed_answers(batch->feed, w->program, item_at(batch, next)), each);
+        status = w->driver->write(w->gpu, &w->batch.answers, (size_t)i * each, w->stage.memory,
+                                  used, err);
+    }
+    return status;
+}
+
 qn_status qn__gpu_send_step(qn__worker *w, const qn__batch *batch, const qn__gpu_source *source,
                             const qn__update *update, qn_error *err) {
     qn_step step = {.first = source->by_place ? 0 : batch->first,
@@ -337,6 +353,8 @@ qn_status qn__gpu_send_step(qn__worker *w, const qn__batch *batch, const qn__gpu
         step.average = update->average;
     }
     qn_status status = w->driver->write(w->gpu, &w->step, 0, &step, sizeof step, err);
+    if (status == QN_OK && w->program->answers && batch->feed && batch->feed->answers)
+        status = send_answers(w, batch, err);
     if (status == QN_OK && w->reports.stale && w->launches.flights == 0) {
         status = w->driver->clear(w->gpu, &w->reports.status, 0, sizeof(qn_status_words), err);
         w->reports.seen = (qn_status_words){0};

@@ -84,7 +84,7 @@ typedef struct piece {
 } piece;
 
 enum {
-    FIXED_PIECES = 20 + QN__GPU_ERRORS,
+    FIXED_PIECES = 25 + QN__GPU_ERRORS,
     PIXELS_PIECES = 5,
     INTGEMM_PIECES = 7,
     LAYER_PIECES = 6
@@ -121,6 +121,9 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
     const uint64_t parameters = w->model.padded * sizeof(float), items = w->capacity;
     const uint64_t inputs = w->program->layer[0].in;
     const int standard = w->program->scale == QN__SCALE_STANDARD;
+    const qn__shape last = w->program->layer[w->program->layers - 1].to;
+    const uint64_t lines = w->program->answers ? items * last.height : 0;
+    const uint64_t pixels = lines * last.width;
     const piece all[FIXED_PIECES - QN__GPU_ERRORS] = {
         {&w->step, sizeof(qn_step)},
         {&w->reports.status, sizeof(qn_status_words)},
@@ -140,6 +143,11 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->batch.classes, items * sizeof(int32_t)},
         {&w->batch.scores, items * sizeof(float)},
         {&w->batch.finite, items * sizeof(uint32_t)},
+        {&w->batch.answers, items * w->program->answers},
+        {&w->batch.pixel_loss, pixels * sizeof(float)},
+        {&w->batch.pixel_state, pixels * sizeof(uint32_t)},
+        {&w->batch.line_loss, lines * sizeof(float)},
+        {&w->batch.line_state, lines * sizeof(uint32_t)},
         {&w->feeds.sent_rows, items * sizeof(uint64_t)},
         {&w->feeds.sent_values, items * inputs * sizeof(float)},
     };

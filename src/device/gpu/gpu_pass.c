@@ -24,11 +24,45 @@ void qn__gpu_launch_forward(qn__gpu_pass *pass) {
         w->layer[i].kind->forward(pass, i);
 }
 
+/* Sums over the pixels of lines, and over the lines of items. */
+static void launch_answer_sums(qn__gpu_pass *pass, const qn__layer *l) {
+    const qn__worker *w = pass->worker;
+    qn__gpu_call c = {0}, d = {0};
+    QN__PUSH_MEMORY(&c, &w->step, &w->batch.pixel_loss, &w->batch.pixel_state, &w->batch.line_loss,
+                    &w->batch.line_state);
+    QN__PUSH_NUMBERS(&c, l->to.height, l->to.width);
+    qn__gpu_launch_over(pass, QN__K_ANSWER_LINES, (uint64_t)pass->items * l->to.height, &c);
+    QN__PUSH_MEMORY(&d, &w->step, &w->batch.line_loss, &w->batch.line_state, &w->batch.weight,
+                    &w->batch.loss, &w->batch.classes, &w->batch.scores, &w->batch.finite);
+    QN__PUSH_NUMBERS(&d, l->to.height);
+    qn__gpu_launch_over(pass, QN__K_ANSWER_ITEMS, pass->items, &d);
+}
+
+static void launch_answers(qn__gpu_pass *pass, uint32_t flags) {
+    const qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    const qn__layer *l = w->layer[last].layer;
+    qn__gpu_call c = {0};
+    QN__PUSH_MEMORY(&c, &w->step, &w->layer[last].output, &w->batch.answers, &w->batch.weight,
+                    &w->batch.pixel_loss, &w->batch.pixel_state, qn__gpu_errors_of(w, last));
+    QN__PUSH_NUMBERS(&c, l->to.height, l->to.width, l->to.channels,
+                     qn__kernel_loss(w->program->loss));
+    QN__PUSH_FLOATS(&c, qn__program_loss_number(w->program),
+                    ldexpf(1.0f, (int)w->program->gradient_scale));
+    QN__PUSH_NUMBERS(&c, flags);
+    qn__gpu_launch_over(pass, QN__K_ANSWERS, (uint64_t)pass->items * qn__gpu_pixels(l), &c);
+    launch_answer_sums(pass, l);
+}
+
 void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     const qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
     const qn__layer *l = w->layer[last].layer;
     qn__gpu_call c = {0};
+    if (w->program->answers) {
+        launch_answers(pass, flags);
+        return;
+    }
     QN__PUSH_MEMORY(&c, &w->step, &w->layer[last].output, &w->batch.targets, &w->batch.weight,
                     &w->batch.loss, &w->batch.classes, &w->batch.scores, &w->batch.finite,
                     qn__gpu_errors_of(w, last));
@@ -125,7 +159,8 @@ void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags) {
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, &w->step, &w->batch.loss, &w->batch.classes, &w->batch.targets,
                     &w->batch.finite, &w->reports.status);
-    QN__PUSH_NUMBERS(&c, flags | (w->program->real ? QN_LOSS_REAL : 0));
+    QN__PUSH_NUMBERS(&c, flags | (w->program->real ? QN_LOSS_REAL : 0) |
+                             (w->program->answers ? QN_LOSS_ANSWERS : 0));
     qn__gpu_launch_over(pass, QN__K_TALLY, pass->items, &c);
 }
 

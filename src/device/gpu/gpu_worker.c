@@ -46,7 +46,8 @@ static qn_status fill(qn__worker *w, qn_error *err) {
 }
 
 static uint32_t products_of(const qn__program *program) {
-    return qn__kernel_products(program->arith) | (qn__program_window(program) ? QN_WITH_PIXELS : 0);
+    return qn__kernel_products(program->arith) |
+           (qn__program_window(program) || program->answers ? QN_WITH_PIXELS : 0);
 }
 
 static void begin_counting(qn__worker *w) {

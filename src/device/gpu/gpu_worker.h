@@ -90,6 +90,8 @@ typedef struct qn__gpu_batch {
     qn__gpu_memory inputs;                 /* [items][ld(features)] */
     qn__gpu_memory errors[QN__GPU_ERRORS]; /* each has the bytes that its layers need */
     qn__gpu_memory numbers, targets, weight, loss, classes, scores, finite; /* of each item */
+    /* Of several answers: the targets of each item; losses and states of ANSWERS and its sums. */
+    qn__gpu_memory answers, pixel_loss, pixel_state, line_loss, line_state;
 } qn__gpu_batch;
 
 /* For layers with pixels (gpu_pixels.c). A product reads rows, but a window is not a row of an

@@ -48,6 +48,9 @@
     ROW(GATE, gate, "MMMMMuuuuuufU", 256, 0, 0, 256, QN_WITH_ALL)                                  \
     ROW(LOSS, loss, QN__LOSS_TAKES, 64, 0, 0, 1, QN_WITH_ALL)                                      \
     ROW(LOSS_VECTOR, loss_vector, QN__LOSS_TAKES, 1, 0, 0, 16, QN_WITH_ALL)                        \
+    ROW(ANSWERS, answers, "MMMMMMMuuuuffu", 64, 0, 0, 64, QN__WITH_PIXELS)                         \
+    ROW(ANSWER_LINES, answer_lines, "MMMMMuu", 64, 0, 0, 64, QN__WITH_PIXELS)                      \
+    ROW(ANSWER_ITEMS, answer_items, "MMMMMMMMu", 64, 0, 0, 64, QN__WITH_PIXELS)                    \
     ROW(ERRORS_LARGE, errors_large, QN__ERRORS_TAKES, 256, 128, 128, 0, QN_WITH_F32)               \
     ROW(ERRORS_MEDIUM, errors_medium, QN__ERRORS_TAKES, 128, 64, 64, 0, QN_WITH_F32)               \
     ROW(ERRORS_SMALL, errors_small, QN__ERRORS_TAKES, 128, 16, 32, 0, QN_WITH_F32)                 \

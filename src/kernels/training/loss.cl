@@ -196,16 +196,21 @@ qn_tally(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *loss,
          QN_GLOBAL const qn_u32 *finite, QN_GLOBAL qn_status_words *status, qn_u32 flags) {
     QN_LOCAL qn_i64 high[QN_TALLY_LANES];
     QN_LOCAL qn_u64 low[QN_TALLY_LANES];
-    QN_LOCAL qn_u32 correct[QN_TALLY_LANES], bad_item[QN_TALLY_LANES], bad_loss[QN_TALLY_LANES];
+    QN_LOCAL qn_u64 correct[QN_TALLY_LANES];
+    QN_LOCAL qn_u32 bad_item[QN_TALLY_LANES], bad_loss[QN_TALLY_LANES];
     const qn_u32 lane = qn_lane(), items = step->items, grain = step->grain;
     high[lane] = 0;
     low[lane] = 0u;
-    correct[lane] = bad_item[lane] = bad_loss[lane] = 0u;
+    correct[lane] = 0u;
+    bad_item[lane] = bad_loss[lane] = 0u;
     for (qn_u32 item = lane; item < items; item += QN_TALLY_LANES) {
         if (finite[item] == 0u && bad_item[lane] == 0u)
             bad_item[lane] = 0xffffffffu - item;
-        if ((flags & (QN_LOSS_LABELS | QN_LOSS_REAL)) == QN_LOSS_LABELS &&
-            classes[item] == targets[item])
+        if ((flags & QN_LOSS_LABELS) == 0u || (flags & QN_LOSS_REAL) != 0u)
+            continue;
+        if ((flags & QN_LOSS_ANSWERS) != 0u)
+            correct[lane] += (qn_u64)(qn_u32)classes[item];
+        else if (classes[item] == targets[item])
             ++correct[lane];
     }
     const qn_u32 grains = (flags & QN_LOSS_LABELS) != 0u ? (items + grain - 1u) / grain : 0u;

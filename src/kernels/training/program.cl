@@ -73,6 +73,9 @@
 #endif
 #include "kernels/training/losses.inc"
 #include "kernels/training/loss.cl"
+#if QN_PRODUCTS & QN_WITH_PIXELS
+#include "kernels/training/answers.cl"
+#endif
 #include "kernels/training/sums.cl"
 #include "kernels/training/optimizers.inc"
 #include "kernels/training/update.cl"

@@ -12,8 +12,7 @@
  * Each item keeps its own order of operations, so its bytes do not depend on the others. If the
  * layer below is small enough (qn__cpu_is_fused), the task also computes the errors of that layer:
  * cpu_backward.c. */
-#include "device/cpu/float/unroll.h"
-#include "device/cpu/worker/cpu_worker.h"
+#include "device/cpu/worker/cpu_lanes.h"
 #include "kernels/step.h"
 #include "num/elementary.h"
 #include "num/elementary_scalar.h"
@@ -36,36 +35,6 @@ static uint32_t last_block(const qn__worker *w, uint32_t items) {
     return w->bits && w->program->layers == 1 ? QN__PANEL : (share + tasks - 1) / tasks;
 }
 
-/* Up to 16 items at a time: value j of item i is at [j * lanes + i]. Loops over items are then
- * loops over vectors, and each item keeps its order of operations. There are 16 lanes, or FEW for
- * few items; lanes without an item are computed and ignored. */
-enum { LANES = QN__PANEL, FEW = 4 };
-
-/* Number of values of all lanes, rounded up to full panels. */
-INLINE size_t padded(const uint32_t lanes, uint32_t out) {
-    return ((size_t)out * lanes + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
-}
-
-/* 6.4, in place; the maximum and the sum of each item. */
-INLINE void softmax(const uint32_t lanes, const qn__cpu_kernels *k, uint32_t out, float *y,
-                    float max[LANES], float sum[LANES]) {
-    memcpy(max, y, lanes * sizeof *max);
-    for (uint32_t j = 1; j < out; ++j)
-        for (uint32_t i = 0; i < lanes; ++i)
-            max[i] = y[j * lanes + i] > max[i] ? y[j * lanes + i] : max[i];
-    for (uint32_t j = 0; j < out; ++j)
-        for (uint32_t i = 0; i < lanes; ++i)
-            y[j * lanes + i] = y[j * lanes + i] - max[i];
-    k->exp((size_t)out * lanes, y, y);
-    memcpy(sum, y, lanes * sizeof *sum);
-    for (uint32_t j = 1; j < out; ++j)
-        for (uint32_t i = 0; i < lanes; ++i)
-            sum[i] = sum[i] + y[j * lanes + i];
-    for (uint32_t j = 0; j < out; ++j)
-        for (uint32_t i = 0; i < lanes; ++i)
-            y[j * lanes + i] = y[j * lanes + i] / sum[i];
-}
-
 /* 8.3: g = dL/dy becomes delta, in place, for a last layer with softmax. */
 INLINE void back_softmax(const uint32_t lanes, uint32_t out, const float *y, float *g) {
     for (uint32_t i = 0; i < lanes; ++i) {
@@ -79,8 +48,8 @@ INLINE void back_softmax(const uint32_t lanes, uint32_t out, const float *y, flo
 
 /* 6.6 */
 INLINE void choose(const uint32_t lanes, uint32_t kind, uint32_t out, const float *y,
-                   int32_t class[LANES]) {
-    float best[LANES];
+                   int32_t class[QN__LANES]) {
+    float best[QN__LANES];
     for (uint32_t i = 0; kind == QN_LOSS_BINARY && i < lanes; ++i)
         class[i] = (int32_t)qn__loss_class(y[i]);
     if (kind == QN_LOSS_BINARY)
@@ -97,14 +66,15 @@ INLINE void choose(const uint32_t lanes, uint32_t kind, uint32_t out, const floa
 /* The terms of each item's loss. With classes each item has a label, otherwise a target; a label
  * of -1 is not a class. */
 typedef struct loss_state {
-    int32_t label[LANES];
-    float target[LANES];
-    float at_label[LANES], max[LANES], sum[LANES], loss[LANES];
-    float weight[LANES], factor[LANES]; /* of the item; the same in units: times 2^u (8.1) */
+    int32_t label[QN__LANES];
+    float target[QN__LANES];
+    float at_label[QN__LANES], max[QN__LANES], sum[QN__LANES], loss[QN__LANES];
+    float weight[QN__LANES],
+        factor[QN__LANES]; /* of the item; the same in units: times 2^u (8.1) */
     /* Of a mixed item: its partner's label, and what belongs to it. */
-    int32_t other[LANES];
-    float at_other[LANES];
-    qn__mixing mixing[LANES];
+    int32_t other[QN__LANES];
+    float at_other[QN__LANES];
+    qn__mixing mixing[QN__LANES];
 } loss_state;
 
 /* 7.2, 8.2, 17.3 */
@@ -144,7 +114,7 @@ static void mixed_cross_entropy(const uint32_t lanes, const qn__program *p,
 /* 7.6, 8.2: loss_binary of losses.inc over all lanes. */
 INLINE void binary(const uint32_t lanes, const qn__cpu_kernels *k, const float *y, loss_state *o,
                    float *delta) {
-    float v[LANES], tail[LANES];
+    float v[QN__LANES], tail[QN__LANES];
     for (uint32_t i = 0; i < lanes; ++i) {
         delta[i] = (y[i] - o->target[i]) * o->factor[i];
         v[i] = 0.0f < o->target[i] ? 0.0f - o->at_label[i] : o->at_label[i];
@@ -174,31 +144,7 @@ INLINE void sum_losses(const uint32_t lanes, const qn__program *p, const qn__cpu
     if (l->activation == QN__ACT_SOFTMAX)
         back_softmax(lanes, l->out, y, delta);
     else
-        k->derive(l->activation, padded(lanes, l->out), y, delta);
-}
-
-/* Copies rows in panels to lanes. */
-INLINE void gather(const uint32_t lanes, const float *panels, size_t stride, uint32_t rows,
-                   uint32_t out, float *to) {
-    for (uint32_t j = 0; j < out; ++j) {
-        const float *from = panels + j / QN__PANEL * stride + j % QN__PANEL;
-        for (uint32_t i = 0; i < lanes; ++i)
-            to[j * lanes + i] = i < rows ? from[(size_t)i * QN__PANEL] : 0.0f;
-    }
-}
-
-/* Copies lanes to rows in panels, with zeros after the last column. */
-INLINE void spread(const uint32_t lanes, const float *from, uint32_t rows, uint32_t out,
-                   float *panels, size_t stride) {
-    for (uint32_t first = 0; first < out; first += QN__PANEL, panels += stride) {
-        const uint32_t columns = out - first < QN__PANEL ? out - first : QN__PANEL;
-        for (uint32_t i = 0; i < rows; ++i) {
-            float *to = panels + (size_t)i * QN__PANEL;
-            for (uint32_t c = 0; c < columns; ++c)
-                to[c] = from[(first + c) * lanes + i];
-            memset(to + columns, 0, (QN__PANEL - columns) * sizeof *to);
-        }
-    }
+        k->derive(l->activation, qn__lanes_padded(lanes, l->out), y, delta);
 }
 
 INLINE void find_labels(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t first,
@@ -233,14 +179,14 @@ INLINE void lane_losses(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t
     const qn__program *p = w->program;
     const qn__cpu_layer *l = &w->layer[p->layers - 1];
     const uint32_t out = l->layer->out;
-    int32_t class[LANES];
+    int32_t class[QN__LANES];
     loss_state o = {.label = {0}, .target = {0}, .at_label = {0}, .sum = {0}, .factor = {0}};
     if (pass->batch->feed->labels)
         find_labels(lanes, pass, first, rows, y, &o);
     if (l->layer->activation == QN__ACT_SOFTMAX)
-        softmax(lanes, w->kernels, out, y, o.max, o.sum);
+        qn__lanes_softmax(lanes, w->kernels, out, y, o.max, o.sum);
     else
-        w->kernels->activate(l->layer->activation, padded(lanes, out), y);
+        w->kernels->activate(l->layer->activation, qn__lanes_padded(lanes, out), y);
     choose(lanes, p->loss, out, y, class);
     memcpy(w->losses.chosen + first, class, rows * sizeof *class);
     if (pass->batch->feed->labels) {
@@ -260,7 +206,7 @@ INLINE void lane_losses(const uint32_t lanes, const qn__cpu_pass *pass, uint32_t
 }
 
 static float *deltas_of(const qn__cpu_layer *last, const qn__cpu_core *core) {
-    return core->rows + (size_t)last->out_panels * QN__PANEL * LANES;
+    return core->rows + (size_t)last->out_panels * QN__PANEL * QN__LANES;
 }
 
 INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core *core,
@@ -269,17 +215,17 @@ INLINE void losses(const uint32_t lanes, const qn__cpu_pass *pass, qn__cpu_core 
     const uint32_t out = l->layer->out;
     const size_t stride = l->out_stride, at = (size_t)first * QN__PANEL;
     float *y = core->rows, *delta = deltas_of(l, core);
-    gather(lanes, l->output + at, stride, rows, out, y);
+    qn__lanes_gather(lanes, l->output + at, stride, rows, out, y);
     lane_losses(lanes, pass, first, rows, y, delta);
     if (pass->training)
-        spread(lanes, delta, rows, out, l->error + at, stride);
+        qn__lanes_spread(lanes, delta, rows, out, l->error + at, stride);
     else
-        spread(lanes, y, rows, out, l->output + at, stride);
+        qn__lanes_spread(lanes, y, rows, out, l->output + at, stride);
 }
 
 void qn__cpu_loss(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t first, uint32_t rows) {
-    if (rows > FEW)
-        losses(LANES, pass, core, first, rows);
+    if (rows > QN__FEW_LANES)
+        losses(QN__LANES, pass, core, first, rows);
     else
         losses(rows, pass, core, first, rows);
 }
@@ -289,10 +235,30 @@ void qn__cpu_loss_lanes(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t f
     const qn__cpu_layer *l = &pass->worker->layer[pass->worker->program->layers - 1];
     float *y = core->rows, *delta = deltas_of(l, core);
     for (uint32_t o = 0; o < l->layer->out; ++o)
-        memcpy(y + o * LANES, z + o * stride, LANES * sizeof *z);
-    lane_losses(LANES, pass, first, rows, y, delta);
+        memcpy(y + o * QN__LANES, z + o * stride, QN__LANES * sizeof *z);
+    lane_losses(QN__LANES, pass, first, rows, y, delta);
     for (uint32_t o = 0; o < l->layer->out; ++o)
-        memcpy(z + o * stride, delta + o * LANES, LANES * sizeof *z);
+        memcpy(z + o * stride, delta + o * QN__LANES, QN__LANES * sizeof *z);
+}
+
+/* 24.71: lines of pixels, and the lines of an item. A row of the last layer is a pixel of an item,
+ * items fastest. Adds its right answers. */
+static float item_loss(const qn__cpu_pass *pass, uint32_t item, uint64_t *right) {
+    const qn__worker *w = pass->worker;
+    const qn__shape to = w->program->layer[w->program->layers - 1].to;
+    const qn__feed *feed = pass->batch->feed;
+    const uint64_t number = w->fetch.item[w->fetch.current][item];
+    size_t row = item;
+    float loss = 0.0f;
+    for (uint32_t y = 0; y < to.height; ++y) {
+        float line = 0.0f;
+        for (uint32_t x = 0; x < to.width; ++x, row += pass->batch->items) {
+            line = line + w->losses.loss[row];
+            *right += (uint64_t)w->losses.chosen[row];
+        }
+        loss = loss + line;
+    }
+    return loss * (feed->weights ? feed->weights[number] : 1.0f);
 }
 
 /* 7.4: the loss of each grain is a sum in the order of positions. */
@@ -304,7 +270,9 @@ void qn__cpu_tally_items(const qn__cpu_pass *pass, uint32_t first, uint32_t end,
     for (; first < end; first += grain) {
         const uint32_t count = end - first < grain ? end - first : grain;
         float loss = 0.0f;
-        for (uint32_t i = first; i < first + count; ++i) {
+        for (uint32_t i = first; i < first + count && w->program->answers; ++i)
+            loss = loss + item_loss(pass, i, &sum->correct);
+        for (uint32_t i = first; i < first + count && !w->program->answers; ++i) {
             loss = loss + w->losses.loss[i];
             sum->correct += w->losses.chosen[i] == w->losses.label[i];
         }

@@ -268,8 +268,9 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
     w->fetch.mean = qn__cpu_carve(a, features, sizeof(float));
     w->fetch.inverse = qn__cpu_carve(a, features, sizeof(float));
     w->fetch.digits = w->bits ? qn__cpu_carve(a, 1, sizeof *w->fetch.digits) : NULL;
-    w->losses.loss = qn__cpu_carve(a, w->capacity, sizeof(float));
-    w->losses.chosen = qn__cpu_carve(a, w->capacity, sizeof(int32_t));
+    const size_t answers = rows_of(w, p->answers ? w->layer[layers - 1].out_pixels : 1);
+    w->losses.loss = qn__cpu_carve(a, answers, sizeof(float));
+    w->losses.chosen = qn__cpu_carve(a, answers, sizeof(int32_t));
     w->losses.label = qn__cpu_carve(a, w->capacity, sizeof(int32_t));
     for (int t = 0; t < w->threads; ++t) {
         qn__cpu_core core = {0};

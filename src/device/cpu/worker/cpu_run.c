@@ -55,27 +55,37 @@ static void give_inputs(const qn__cpu_pass *pass, int thread) {
         copy_inputs(pass, i, pass->applied->inputs + i * in);
 }
 
-/* Checks this core's share of the items for outputs that are not finite. */
+/* The class and the score of an item that has one answer. */
+static void inspect_class(const qn__cpu_pass *pass, uint32_t i, uint32_t o, float y) {
+    const qn__worker *w = pass->worker;
+    if (w->program->answers)
+        return;
+    if (pass->applied->scores && w->program->loss == QN__LOSS_BINARY)
+        pass->applied->scores[i] = w->losses.chosen[i] ? y : 1.0f - y;
+    else if (pass->applied->scores && (int32_t)o == w->losses.chosen[i])
+        pass->applied->scores[i] = y;
+    if (pass->applied->classes)
+        pass->applied->classes[i] = w->losses.chosen[i];
+}
+
+/* Checks this core's share of the rows for outputs that are not finite. A row is a pixel of an
+ * item, items fastest. */
 static void inspect(const qn__cpu_pass *pass, int thread) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
-    const size_t stride = l->out_stride;
+    const uint32_t items = pass->batch->items, out = l->layer->to.channels;
     w->core[thread].bad_position = UINT64_MAX;
     for (uint32_t i = (uint32_t)thread; i < l->rows; i += (uint32_t)w->threads) {
-        for (uint32_t o = 0; o < l->layer->out; ++o) {
+        const size_t to = (size_t)(i % items) * l->layer->out + (size_t)(i / items) * out;
+        for (uint32_t o = 0; o < out; ++o) {
             const float y =
-                l->output[o / QN__PANEL * stride + (size_t)i * QN__PANEL + o % QN__PANEL];
+                l->output[o / QN__PANEL * l->out_stride + (size_t)i * QN__PANEL + o % QN__PANEL];
             if (pass->applied->outputs)
-                pass->applied->outputs[(size_t)i * l->layer->out + o] = y;
-            if (pass->applied->scores && w->program->loss == QN__LOSS_BINARY)
-                pass->applied->scores[i] = w->losses.chosen[i] ? y : 1.0f - y;
-            else if (pass->applied->scores && (int32_t)o == w->losses.chosen[i])
-                pass->applied->scores[i] = y;
-            if (!isfinite(y) && w->core[thread].bad_position > i)
-                w->core[thread].bad_position = i;
+                pass->applied->outputs[to + o] = y;
+            inspect_class(pass, i, o, y);
+            if (!isfinite(y) && w->core[thread].bad_position > i % items)
+                w->core[thread].bad_position = i % items;
         }
-        if (pass->applied->classes)
-            pass->applied->classes[i] = w->losses.chosen[i];
     }
 }
 
@@ -238,6 +248,21 @@ static uint32_t find_invalid(const qn__cpu_pass *pass, int thread, uint32_t phas
     return phase;
 }
 
+/* The last layer, where its loss is a phase of its own. */
+static uint32_t forward_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    w->layer[last].kind->forward(pass, thread, last, phase);
+    barrier(w, thread);
+    return phase + 1;
+}
+
+static uint32_t loss(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    (pass->worker->program->answers ? qn__cpu_answers : qn__cpu_last)(pass, thread, phase);
+    barrier(pass->worker, thread);
+    return phase + 1;
+}
+
 /* An invalid loss is looked into before the errors are computed, and parameters changed. All
  * threads come to the same answer. Returns the next phase. */
 static uint32_t look_into_loss(const qn__cpu_pass *pass, int thread, uint32_t phase) {
@@ -246,9 +271,9 @@ static uint32_t look_into_loss(const qn__cpu_pass *pass, int thread, uint32_t ph
     if (!tally.nan && !tally.large)
         return phase;
     phase = find_invalid(pass, thread, phase);
-    qn__cpu_last(pass, thread, phase++); /* its errors may have been overwritten */
-    barrier(pass->worker, thread);
-    return phase;
+    if (pass->worker->program->answers)
+        phase = forward_last(pass, thread, phase);
+    return loss(pass, thread, phase); /* its errors may have been overwritten */
 }
 
 static void phases(void *context, int thread) {
@@ -256,6 +281,7 @@ static void phases(void *context, int thread) {
     qn__worker *w = pass->worker;
     qn__cpu_core *core = &w->core[thread];
     const uint32_t last = w->program->layers - 1;
+    const uint32_t plain = w->program->answers ? last + 1 : last; /* layers before the loss */
     const double begun = qn__now();
     uint32_t phase = 0;
     forget(w, core);
@@ -272,7 +298,7 @@ static void phases(void *context, int thread) {
         core->absmax_input[0] = core->next_input;
     }
     ++phase;
-    for (uint32_t l = 0; l < last; ++l) {
+    for (uint32_t l = 0; l < plain; ++l) {
         if (w->bits)
             phase = pack_intgemm(pass, thread, l, phase);
         if (w->bits && pass->training && l + 1 == last && qn__cpu_is_fused(w) &&
@@ -285,11 +311,11 @@ static void phases(void *context, int thread) {
         w->layer[l].kind->forward(pass, thread, l, phase++);
         barrier(w, thread);
     }
-    if (pass->training && w->layer[last].transposed && qn__cpu_passes_errors(w, &w->layer[last]))
+    if (plain == last && pass->training && w->layer[last].transposed &&
+        qn__cpu_passes_errors(w, &w->layer[last]))
         qn__cpu_walk_transpose(pass, thread, last, phase++);
-    qn__cpu_last(pass, thread, phase++);
-    barrier(w, thread);
-    if (pass->training && !w->bits && pass->batch->feed->labels)
+    phase = loss(pass, thread, phase);
+    if (pass->training && !w->bits && qn__feed_labelled(pass->batch->feed))
         phase = look_into_loss(pass, thread, phase);
     if (pass->training)
         training_phases(pass, thread, phase);
@@ -330,7 +356,7 @@ static void join(qn__cpu_tally *all, const qn__cpu_tally *part) {
 /* Of several failures the report does not depend on their order: GPUs have no order. */
 qn_status qn__cpu_add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err) {
     const qn__worker *w = pass->worker;
-    if (!tally || !pass->batch->feed->labels)
+    if (!tally || !qn__feed_labelled(pass->batch->feed))
         return QN_OK;
     qn__cpu_tally all = {.sum = *tally};
     for (int t = 0; pass->narrow && t < w->threads; ++t)

@@ -249,8 +249,8 @@ typedef struct qn__cpu_derived {
 } qn__cpu_derived;
 
 typedef struct qn__cpu_losses {
-    float *loss;     /* of each item */
-    int32_t *chosen; /* class of each item */
+    float *loss;     /* of each item; with several answers of each row of the last layer */
+    int32_t *chosen; /* class of each item; of such a row the number of right answers */
     int32_t *label;  /* label of each item, -1 for real targets */
     qn__tally tally;
     uint32_t invalid;     /* of a pass with an invalid loss, in float32: first_invalid */
@@ -396,7 +396,7 @@ static inline int qn__cpu_passes_errors(const qn__worker *w, const qn__cpu_layer
 /* Whether the task of the loss also computes the errors of the layer below, if that trains. */
 static inline int qn__cpu_is_fused(const qn__worker *w) {
     const qn__cpu_layer *last = &w->layer[w->program->layers - 1];
-    return last->layer->out <= QN__FUSE_OUTPUTS && last->in_pixels == 1;
+    return last->layer->out <= QN__FUSE_OUTPUTS && last->in_pixels == 1 && !w->program->answers;
 }
 
 /* Whether a separate phase computes the errors that a layer passes to the layer below. 0 for the
@@ -472,6 +472,8 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, i
                    uint32_t phase, uint32_t *absmax);
 void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
+/* After the forward pass of the last layer, where there are several answers (cpu_answers.c). */
+void qn__cpu_answers(const qn__cpu_pass *pass, int thread, uint32_t phase);
 /* The same of layers that walk, and the phase before a walk backward: it needs no barrier from the
  * forward pass of its layer. */
 void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);

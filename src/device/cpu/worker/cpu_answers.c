@@ -1,0 +1,158 @@
+/* The loss of networks that give several answers to an item (docs/exactness.md 24.70): a phase
+ * after the last layer, whose rows are pixels of items, items fastest. A task has sixteen rows, one
+ * in each lane of a vector. Losses of rows are added up later, in their order (cpu_loss.c). */
+#include "device/cpu/worker/cpu_lanes.h"
+#include "kernels/step.h"
+#include "num/elementary.h"
+#include "num/elementary_scalar.h"
+#include <math.h>
+
+/* What a task knows of its rows; lanes without a row repeat nothing and are ignored. */
+typedef struct rows_of_task {
+    uint32_t first, count;
+    const uint8_t *target[QN__LANES]; /* of each row; NULL: it has none */
+    float factor[QN__LANES];          /* of the item, in units (8.1, 24.72) */
+    float max[QN__LANES], sum[QN__LANES], loss[QN__LANES];
+    int32_t right[QN__LANES];
+} rows_of_task;
+
+static void find_targets(const qn__cpu_pass *pass, rows_of_task *of) {
+    const qn__worker *w = pass->worker;
+    const qn__feed *feed = pass->batch->feed;
+    const uint32_t items = pass->batch->items, each = qn__answers_of_pixel(w->program);
+    const float scale = ldexpf(1.0f, (int)w->program->gradient_scale);
+    for (uint32_t i = 0; i < QN__LANES; ++i) {
+        const uint32_t row = of->first + i;
+        of->target[i] = NULL;
+        of->factor[i] = of->loss[i] = 0.0f;
+        of->right[i] = 0;
+        if (i >= of->count || !feed->answers)
+            continue;
+        const uint64_t item = w->fetch.item[w->fetch.current][row % items];
+        of->target[i] = qn__feed_answers(feed, w->program, item) + (size_t)(row / items) * each;
+        of->factor[i] = (feed->weights ? feed->weights[item] : 1.0f) * scale;
+    }
+}
+
+static uint8_t target_of(const rows_of_task *of, uint32_t lane, uint32_t answer) {
+    return of->target[lane] ? of->target[lane][answer] : QN__IGNORED;
+}
+
+/* 6.6 */
+static void count_right(uint32_t out, const float *y, rows_of_task *of) {
+    for (uint32_t i = 0; i < of->count; ++i) {
+        uint32_t best = 0;
+        for (uint32_t j = 1; j < out; ++j)
+            best = y[j * QN__LANES + i] > y[best * QN__LANES + i] ? j : best;
+        of->right[i] = target_of(of, i, 0) == best;
+    }
+}
+
+/* 7.2, 8.2, 17.3 of a pixel; z at the target. */
+static void cross_entropy(const qn__worker *w, uint32_t out, const float *y, const float *z,
+                          rows_of_task *of, float *delta) {
+    const float on = qn__smoothed_target(w->program, 1), off = qn__smoothed_target(w->program, 0);
+    float log_sum[QN__LANES];
+    w->kernels->log(QN__LANES, of->sum, log_sum);
+    for (uint32_t i = 0; i < QN__LANES; ++i) {
+        const uint8_t own = target_of(of, i, 0);
+        for (uint32_t j = 0; j < out; ++j) {
+            const uint32_t at = j * QN__LANES + i;
+            delta[at] = own == QN__IGNORED ? 0.0f : (y[at] - (j == own ? on : off)) * of->factor[i];
+        }
+        if (own != QN__IGNORED)
+            of->loss[i] = log_sum[i] - (z[i] - of->max[i]);
+    }
+    count_right(out, y, of);
+}
+
+/* 7.6, 8.2 of each output; of the first `out` x lanes of `tail` and `z` nothing is kept. */
+static void binary(const qn__worker *w, uint32_t out, const float *y, const float *z,
+                   rows_of_task *of, float *delta) {
+    for (uint32_t j = 0; j < out; ++j) {
+        float v[QN__LANES], tail[QN__LANES];
+        for (uint32_t i = 0; i < QN__LANES; ++i) {
+            v[i] = target_of(of, i, j) ? 0.0f - z[j * QN__LANES + i] : z[j * QN__LANES + i];
+            tail[i] = -fabsf(v[i]);
+        }
+        w->kernels->exp(QN__LANES, tail, tail);
+        for (uint32_t i = 0; i < QN__LANES; ++i)
+            tail[i] = 1.0f + tail[i];
+        w->kernels->log(QN__LANES, tail, tail);
+        for (uint32_t i = 0; i < QN__LANES; ++i) {
+            const uint32_t at = j * QN__LANES + i;
+            const uint8_t own = target_of(of, i, j);
+            delta[at] = 0.0f;
+            if (own == QN__IGNORED)
+                continue;
+            delta[at] = (y[at] - (float)own) * of->factor[i];
+            of->loss[i] = of->loss[i] + ((0.0f < v[i] ? v[i] : 0.0f) + tail[i]);
+            of->right[i] += (y[at] > 0.5f) == own;
+        }
+    }
+}
+
+/* z becomes y; then loss and errors, where there are targets. */
+static void answer(const qn__worker *w, uint32_t out, float *y, rows_of_task *of, float *delta) {
+    const size_t count = qn__lanes_padded(QN__LANES, out);
+    float z[QN__LANES];
+    if (w->program->loss == QN__LOSS_BINARY) {
+        memcpy(delta, y, count * sizeof *y);
+        w->kernels->activate(QN__ACT_SIGMOID, count, y);
+        binary(w, out, y, delta, of, delta);
+        return;
+    }
+    for (uint32_t i = 0; i < QN__LANES; ++i) {
+        const uint8_t own = target_of(of, i, 0);
+        z[i] = own < out ? y[own * QN__LANES + i] : 0.0f;
+    }
+    qn__lanes_softmax(QN__LANES, w->kernels, out, y, of->max, of->sum);
+    cross_entropy(w, out, y, z, of, delta);
+}
+
+/* Of errors that were written: their absmax. */
+static void note_errors(const qn__cpu_pass *pass, int thread, uint32_t first, uint32_t rows) {
+    qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1;
+    const qn__cpu_layer *l = &w->layer[last];
+    if (w->bits && l->walks)
+        qn__cpu_note_errors(pass, last, first, rows, 0, l->out_panels);
+    else if (w->bits)
+        w->intgemm->absmax(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, l->backward.a,
+                           NULL, l->intgemm.error.absmax + first);
+    for (uint32_t p = 0; p < l->out_panels && !w->bits; ++p)
+        qn__cpu_note_error(
+            &w->core[thread], last,
+            w->kernels->absmax((size_t)rows * QN__PANEL,
+                               l->error + p * l->out_stride + (size_t)first * QN__PANEL));
+}
+
+static void answer_rows(const qn__cpu_pass *pass, int thread, uint32_t first, uint32_t rows) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
+    const uint32_t out = l->layer->to.channels;
+    const size_t at = (size_t)first * QN__PANEL;
+    float *y = w->core[thread].rows, *delta = y + (size_t)l->out_panels * QN__PANEL * QN__LANES;
+    rows_of_task of = {.first = first, .count = rows};
+    find_targets(pass, &of);
+    qn__lanes_gather(QN__LANES, l->output + at, l->out_stride, rows, out, y);
+    answer(w, out, y, &of, delta);
+    memcpy(w->losses.loss + first, of.loss, rows * sizeof *of.loss);
+    memcpy(w->losses.chosen + first, of.right, rows * sizeof *of.right);
+    if (!pass->training) {
+        qn__lanes_spread(QN__LANES, y, rows, out, l->output + at, l->out_stride);
+        return;
+    }
+    qn__lanes_spread(QN__LANES, delta, rows, out, l->error + at, l->out_stride);
+    note_errors(pass, thread, first, rows);
+}
+
+void qn__cpu_answers(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
+    const qn__cpu_grid grid = {(l->rows + QN__LANES - 1) / QN__LANES, 1, 1};
+    for (uint32_t task, row; qn__cpu_take(w, thread, phase, grid, &task, &row);) {
+        const uint32_t first = task * QN__LANES, left = l->rows - first;
+        answer_rows(pass, thread, first, left < QN__LANES ? left : QN__LANES);
+    }
+}

@@ -1,0 +1,135 @@
+/* ANSWERS, ANSWER_LINES, ANSWER_ITEMS (docs/exactness.md 24.70 to 24.73): what LOSS does, for
+ * networks that give several answers to an item. A lane has a pixel, then a line of pixels, then an
+ * item. A state has the number of right answers, and QN_ANSWER_BAD where an output is not finite.
+ */
+#define QN_ANSWER_BAD 0x80000000u
+#define QN_ANSWER_IGNORED 255u
+
+/* The loss of a pixel, and how its errors are made. */
+typedef struct qn_answer {
+    qn_u32 binary, out;
+    float on, off, factor; /* targets of cross-entropy; the share in units */
+} qn_answer;
+
+QN_FN qn_u32 qn_answer_bad(float y) {
+    return (qn_as_u32(y) & 0x7fffffffu) < 0x7f800000u ? 0u : QN_ANSWER_BAD;
+}
+
+/* softmax, 7.2; y[0..out-1] are replaced. */
+QN_FN float qn_answer_class(qn_answer a, QN_GLOBAL float *y, qn_u32 target, qn_u32 *state) {
+    const float z = target < a.out ? y[target] : 0.0f;
+    float m = y[0], s = 0.0f;
+    qn_u32 best = 0u, bad = 0u;
+    for (qn_u32 j = 1u; j < a.out; ++j)
+        m = y[j] > m ? y[j] : m;
+    for (qn_u32 j = 0u; j < a.out; ++j) {
+        y[j] = qn_exp(y[j] - m);
+        s = j == 0u ? y[j] : s + y[j];
+    }
+    for (qn_u32 j = 0u; j < a.out; ++j) {
+        y[j] = qn_div(y[j], s);
+        bad |= qn_answer_bad(y[j]);
+        best = y[j] > y[best] ? j : best;
+    }
+    *state = bad | (best == target ? 1u : 0u);
+    return qn_loss_own_cross_entropy(m, z, s, 0.0f);
+}
+
+/* sigmoid, 7.6 */
+QN_FN float qn_answer_binary(qn_answer a, QN_GLOBAL float *y, QN_GLOBAL const qn_u8 *targets,
+                             qn_u32 labels, qn_u32 *state) {
+    float loss = 0.0f;
+    qn_u32 bad = 0u, right = 0u;
+    for (qn_u32 j = 0u; j < a.out; ++j) {
+        const float z = y[j], output = qn_sigmoid(z);
+        const qn_u32 target = labels != 0u ? (qn_u32)targets[j] : QN_ANSWER_IGNORED;
+        y[j] = output;
+        bad |= qn_answer_bad(output);
+        if (target != QN_ANSWER_IGNORED) {
+            loss = loss + qn_loss_binary(z, target != 0u ? 1.0f : 0.0f);
+            right += (output > 0.5f ? 1u : 0u) == target ? 1u : 0u;
+        }
+    }
+    *state = bad | right;
+    return loss;
+}
+
+/* 24.73 */
+QN_FN float qn_answer_error(qn_answer a, float y, qn_u32 target, qn_u32 j) {
+    const float wanted = a.binary != 0u ? (float)target : j == target ? a.on : a.off;
+    return target == QN_ANSWER_IGNORED ? 0.0f : (y - wanted) * a.factor;
+}
+
+QN_KERNEL(64)
+qn_answers(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_u8 *targets,
+           QN_GLOBAL const float *weight, QN_GLOBAL float *loss, QN_GLOBAL qn_u32 *state,
+           QN_GLOBAL float *E, qn_u32 height, qn_u32 width, qn_u32 out, qn_u32 kind, float delta,
+           float factor, qn_u32 flags) {
+    const qn_u32 ld = qn_ld(out), pixels = height * width, rows = step->items * pixels;
+    const qn_u32 labels = flags & QN_LOSS_LABELS, train = flags & QN_LOSS_TRAIN;
+    qn_answer a;
+    a.binary = kind == QN_LOSS_BINARY ? 1u : 0u;
+    a.out = out;
+    a.off = qn_div(delta, (float)out);
+    a.on = (1.0f - delta) + a.off;
+    for (qn_u32 row = qn_group(0) * 64u + qn_lane(); row < rows; row += qn_groups(0) * 64u) {
+        const qn_pixel p = qn_pixel_of(step, height, width, row);
+        const qn_u32 item = p.begin + p.item, at = item * pixels + p.y * width + p.x;
+        QN_GLOBAL const qn_u8 *own = targets + (qn_u64)at * (a.binary != 0u ? out : 1u);
+        QN_GLOBAL float *y = Y + (qn_u64)row * ld;
+        const qn_u32 target = labels != 0u && a.binary == 0u ? (qn_u32)own[0] : QN_ANSWER_IGNORED;
+        qn_u32 found = 0u;
+        float lost = a.binary != 0u ? qn_answer_binary(a, y, own, labels, &found)
+                                    : qn_answer_class(a, y, target, &found);
+        if (a.binary == 0u && target == QN_ANSWER_IGNORED)
+            lost = 0.0f;
+        a.factor = weight[item] * factor;
+        loss[at] = lost;
+        state[at] = found;
+        for (qn_u32 j = 0u; j < ld && train != 0u; ++j)
+            E[(qn_u64)row * ld + j] =
+                j < out ? qn_answer_error(a, y[j], a.binary != 0u ? (qn_u32)own[j] : target, j)
+                        : 0.0f;
+    }
+}
+
+/* The sum of `count` losses and states from `from` on. */
+QN_FN float qn_answer_sum(QN_GLOBAL const float *loss, QN_GLOBAL const qn_u32 *state, qn_u32 from,
+                          qn_u32 count, qn_u32 *found) {
+    qn_u32 right = 0u, bad = 0u;
+    float acc = 0.0f;
+    for (qn_u32 i = from; i < from + count; ++i) {
+        acc = acc + loss[i];
+        right += state[i] & ~QN_ANSWER_BAD;
+        bad |= state[i] & QN_ANSWER_BAD;
+    }
+    *found = bad | right;
+    return acc;
+}
+
+QN_KERNEL(64)
+qn_answer_lines(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *loss,
+                QN_GLOBAL const qn_u32 *state, QN_GLOBAL float *line_loss,
+                QN_GLOBAL qn_u32 *line_state, qn_u32 height, qn_u32 width) {
+    const qn_u32 lines = step->items * height;
+    for (qn_u32 i = qn_group(0) * 64u + qn_lane(); i < lines; i += qn_groups(0) * 64u) {
+        qn_u32 found = 0u;
+        line_loss[i] = qn_answer_sum(loss, state, i * width, width, &found);
+        line_state[i] = found;
+    }
+}
+
+QN_KERNEL(64)
+qn_answer_items(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *line_loss,
+                QN_GLOBAL const qn_u32 *line_state, QN_GLOBAL const float *weight,
+                QN_GLOBAL float *loss, QN_GLOBAL qn_i32 *classes, QN_GLOBAL float *scores,
+                QN_GLOBAL qn_u32 *finite, qn_u32 height) {
+    const qn_u32 items = step->items;
+    for (qn_u32 i = qn_group(0) * 64u + qn_lane(); i < items; i += qn_groups(0) * 64u) {
+        qn_u32 found = 0u;
+        loss[i] = qn_answer_sum(line_loss, line_state, i * height, height, &found) * weight[i];
+        classes[i] = (qn_i32)(found & ~QN_ANSWER_BAD);
+        scores[i] = 0.0f;
+        finite[i] = (found & QN_ANSWER_BAD) != 0u ? 0u : 1u;
+    }
+}

@@ -1,0 +1,107 @@
+#include "layer/answers.h"
+
+#include "num/elementary.h"
+#include <math.h>
+
+static const qn__layer *last_of(const qn__program *p) { return &p->layer[p->layers - 1]; }
+
+/* 6.4 */
+static void softmax(uint32_t n, const float *z, float *y) {
+    float m = z[0], s;
+    for (uint32_t j = 1; j < n; ++j)
+        m = z[j] > m ? z[j] : m;
+    for (uint32_t j = 0; j < n; ++j)
+        y[j] = qn__exp(z[j] - m);
+    s = y[0];
+    for (uint32_t j = 1; j < n; ++j)
+        s = s + y[j];
+    for (uint32_t j = 0; j < n; ++j)
+        y[j] = y[j] / s;
+}
+
+void qn__answers_outputs(const qn__program *p, const float *z, float *y) {
+    const uint32_t n = last_of(p)->to.channels;
+    for (uint32_t at = 0; at < last_of(p)->out; at += n) {
+        if (p->loss == QN__LOSS_CROSS_ENTROPY)
+            softmax(n, z + at, y + at);
+        for (uint32_t j = at; p->loss == QN__LOSS_BINARY && j < at + n; ++j)
+            y[j] = qn__sigmoid(z[j]);
+    }
+}
+
+/* 7.2 of a pixel */
+static float cross_entropy(uint32_t n, const float *z, uint8_t target) {
+    float m = z[0], s;
+    for (uint32_t j = 1; j < n; ++j)
+        m = z[j] > m ? z[j] : m;
+    s = qn__exp(z[0] - m);
+    for (uint32_t j = 1; j < n; ++j)
+        s = s + qn__exp(z[j] - m);
+    return qn__log(s) - (z[target] - m);
+}
+
+/* 7.6 */
+static float binary(float z, uint8_t target) {
+    const float v = target ? -z : z;
+    const float above = v > 0.0f ? v : 0.0f;
+    return above + qn__log(1.0f + qn__exp(-fabsf(v)));
+}
+
+/* 24.71: an ignored target gives +0. */
+static float pixel_loss(const qn__program *p, const float *z, const uint8_t *target) {
+    const uint32_t n = last_of(p)->to.channels;
+    float loss = 0.0f;
+    if (p->loss == QN__LOSS_CROSS_ENTROPY)
+        return *target == QN__IGNORED ? 0.0f : cross_entropy(n, z, *target);
+    for (uint32_t j = 0; j < n; ++j)
+        loss = loss + (target[j] == QN__IGNORED ? 0.0f : binary(z[j], target[j]));
+    return loss;
+}
+
+uint8_t qn__answers_class(const qn__program *p, const float *y, uint32_t at) {
+    uint8_t best = 0;
+    if (p->loss == QN__LOSS_BINARY)
+        return y[at] > 0.5f;
+    for (uint32_t j = 1; j < last_of(p)->to.channels; ++j)
+        best = y[j] > y[best] ? (uint8_t)j : best;
+    return best;
+}
+
+float qn__answers_loss(const qn__program *p, const float *z, const float *y, const uint8_t *target,
+                       uint64_t *right) {
+    const qn__layer *l = last_of(p);
+    const uint32_t n = l->to.channels, each = qn__answers_of_pixel(p);
+    float loss = 0.0f;
+    for (uint32_t row = 0; row < l->to.height; ++row) {
+        float line = 0.0f;
+        for (uint32_t x = 0; x < l->to.width; ++x, z += n, y += n, target += each) {
+            line = line + pixel_loss(p, z, target);
+            for (uint32_t a = 0; a < each; ++a)
+                *right += target[a] == qn__answers_class(p, y, a);
+        }
+        loss = loss + line;
+    }
+    return loss;
+}
+
+void qn__answers_errors(const qn__program *p, const float *y, const uint8_t *target, float factor,
+                        float *delta) {
+    const uint32_t n = last_of(p)->to.channels;
+    for (uint32_t j = 0; j < last_of(p)->out; ++j) {
+        const int binary = p->loss == QN__LOSS_BINARY;
+        const uint8_t own = target[binary ? j : j / n];
+        const float wanted = binary ? (float)own : qn__smoothed_target(p, j % n == own);
+        delta[j] = own == QN__IGNORED ? 0.0f : (y[j] - wanted) * factor;
+    }
+}
+
+uint64_t qn__answers_count(const uint8_t *target, uint64_t targets) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < targets; ++i)
+        count += target[i] != QN__IGNORED;
+    return count;
+}
+
+float qn__answers_share(float share, uint64_t count) {
+    return count > 0 ? share / (float)count : 0.0f;
+}
