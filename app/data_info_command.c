@@ -46,6 +46,7 @@ typedef struct summary {
     uint64_t *counts; /* items of each class; NULL without labels, or with too many classes */
     column *column;   /* of each feature; NULL for images of bytes */
     uint32_t classes, rows, columns;
+    uint64_t ignored; /* of several targets, those that do not count */
 } summary;
 
 enum { MOST_PRINTED = 40, MOST_COUNTED = 1 << 20 };
@@ -53,7 +54,8 @@ enum { MOST_PRINTED = 40, MOST_COUNTED = 1 << 20 };
 static const char *const targets[] = {[QN_TARGET_NONE] = "none",
                                       [QN_TARGET_INDEX] = "index",
                                       [QN_TARGET_CLASS] = "class",
-                                      [QN_TARGET_REAL] = "real"};
+                                      [QN_TARGET_REAL] = "real",
+                                      [QN_TARGET_SEVERAL] = "several"};
 
 static double value_at(const qn_data *data, uint64_t index) {
     if (qn_data_type_of(data) == QN_U8)
@@ -96,6 +98,27 @@ static void find_range(const qn_data *data, summary *s) {
         s->least = s->greatest = 0;
 }
 
+/* Counts of several targets: of the classes of pixels, or of the items that have each label. */
+static int count_several(const qn_data *data, summary *s) {
+    qn_several several = {.size = sizeof several};
+    qn_error err;
+    if (qn_data_several(data, &several, &err) != QN_OK)
+        return message_error(&err);
+    if (several.rows == 0)
+        s->classes = several.each;
+    if (s->classes > MOST_COUNTED || !(s->counts = calloc(s->classes + 1, sizeof *s->counts)))
+        return s->classes > MOST_COUNTED ? -1 : message_fail(QN_MEMORY, "out of memory", "", "");
+    for (uint64_t i = 0; i < qn_data_items(data) * several.each; i++) {
+        const uint8_t target = several.target[i];
+        s->ignored += target == 255;
+        if (several.rows > 0 && target != 255)
+            s->counts[target]++;
+        else if (several.rows == 0 && target == 1)
+            s->counts[i % several.each]++;
+    }
+    return -1;
+}
+
 static int summarise(const qn_data *data, summary *s) {
     const uint64_t n = qn_data_items(data);
     const int32_t *labels = qn_data_labels(data);
@@ -107,6 +130,8 @@ static int summarise(const qn_data *data, summary *s) {
         find_range(data, s);
     else
         return message_fail(QN_MEMORY, "out of memory", "", "");
+    if (qn_data_target(data) == QN_TARGET_SEVERAL)
+        return count_several(data, s);
     /* A single large label must not cause gigabytes of counters. */
     if (!labels || s->classes > MOST_COUNTED)
         return -1;
@@ -126,6 +151,8 @@ static void print_json(const char *path, const qn_data *data, const summary *s) 
     json_count("items", qn_data_items(data));
     json_count("features", qn_data_features(data));
     json_count("classes", s->classes);
+    if (qn_data_target(data) == QN_TARGET_SEVERAL)
+        json_count("ignored", s->ignored);
     json_text("target", targets[qn_data_target(data)]);
     json_text("label", qn_data_label_name(data));
     if (qn_data_weights(data))
@@ -191,6 +218,21 @@ static void print_targets(const qn_data *data) {
            format_quantity(greatest, to));
 }
 
+static void print_several(const qn_data *data, const summary *s) {
+    qn_several several = {.size = sizeof several};
+    qn_error err;
+    if (qn_data_several(data, &several, &err) != QN_OK)
+        return;
+    if (several.rows > 0)
+        printf("masks     %" PRIu32 "x%" PRIu32 " pixels, %" PRIu32 " classes; pixels of each:\n",
+               several.rows, several.columns, s->classes);
+    else
+        printf("labels    %" PRIu32 " of each item; items that have each:\n", several.each);
+    print_counts(s);
+    if (s->ignored > 0)
+        printf("          %" PRIu64 " targets are 255: they do not count\n", s->ignored);
+}
+
 static void print_label(const qn_data *data, const summary *s) {
     if (qn_data_label_name(data)) {
         printf("label     ");
@@ -198,6 +240,10 @@ static void print_label(const qn_data *data, const summary *s) {
     }
     if (qn_data_target(data) == QN_TARGET_REAL) {
         print_targets(data);
+        return;
+    }
+    if (qn_data_target(data) == QN_TARGET_SEVERAL) {
+        print_several(data, s);
         return;
     }
     if (qn_data_target(data) == QN_TARGET_NONE) {

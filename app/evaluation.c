@@ -18,6 +18,9 @@ void evaluation_line(FILE *to, const qn_evaluation *e, int loss) {
                 e->items, e->clusters);
     if (!e || e->real || e->clusters)
         return;
+    add(to, "mean IoU", e->mean_iou, &printed);
+    add(to, "exact match", e->exact_match, &printed);
+    add(to, "micro F1", e->micro_f1, &printed);
     add(to, "macro F1", e->f1, &printed);
     add(to, "AUC", e->auc, &printed);
     if (loss)
@@ -44,19 +47,26 @@ static void print_cell(FILE *to, double value) {
         fprintf(to, "  %9s", "-");
 }
 
-static void print_mean(FILE *to, const char *name, double precision, double recall, double f1) {
+static void print_mean(FILE *to, const char *name, double precision, double recall, double f1,
+                       double iou) {
     fprintf(to, "%-*s  %9s", LONGEST_NAME, name, "");
     print_cell(to, precision);
     print_cell(to, recall);
     print_cell(to, f1);
+    if (isfinite(iou))
+        print_cell(to, iou);
     fputc('\n', to);
 }
 
 void evaluation_table(FILE *to, const qn_evaluation *e) {
     if (!e || e->real || e->clusters)
         return;
-    fprintf(to, "\n%-*s  %9s  %9s  %9s  %9s  %9s\n", LONGEST_NAME, "class", "items", "precision",
-            "recall", "F1", "AUC");
+    const char *what = e->answers && !e->mask ? "label" : "class";
+    fprintf(to, "\n%-*s  %9s  %9s  %9s  %9s  %9s\n", LONGEST_NAME, what,
+            e->mask ? "pixels" : "items", "precision", "recall", "F1",
+            e->mask      ? "IoU"
+            : e->answers ? ""
+                         : "AUC");
     for (uint32_t c = 0; c < e->classes; c++) {
         const qn_class_evaluation *of = e->by_class[c];
         print_name(to, of, c);
@@ -64,11 +74,14 @@ void evaluation_table(FILE *to, const qn_evaluation *e) {
         print_cell(to, of->precision);
         print_cell(to, of->recall);
         print_cell(to, of->f1);
-        print_cell(to, of->auc);
+        if (e->mask || !e->answers)
+            print_cell(to, e->mask ? of->iou : of->auc);
         fputc('\n', to);
     }
-    print_mean(to, "mean (macro)", e->precision, e->recall, e->f1);
-    print_mean(to, "weighted by items", e->weighted_precision, e->weighted_recall, e->weighted_f1);
+    print_mean(to, "mean (macro)", e->precision, e->recall, e->f1, e->mean_iou);
+    if (!e->answers)
+        print_mean(to, "weighted by items", e->weighted_precision, e->weighted_recall,
+                   e->weighted_f1, (double)NAN);
 }
 
 void evaluation_bins(FILE *to, const qn_evaluation *e) {

@@ -148,6 +148,8 @@ static void print_evaluation(const predict_flags *f, const ending *e) {
 static int check_labels(const predict_flags *f, const qn_model *model, const qn_data *data) {
     char what[256];
     const uint32_t classes = qn_data_classes(data), known = qn_model_classes(model);
+    if (qn_model_answers(model, NULL, NULL)) /* the library compares them */
+        return -1;
     if (classes <= known || known == 0 || qn_data_class_name(data, 0) ||
         qn_model_class_name(model, 0))
         return -1; /* names that the model does not have are noted */
@@ -184,9 +186,7 @@ static int check_shape(const predict_flags *f, const char *model_path, const qn_
     return message_fail(QN_MISMATCH, what, where, remedy);
 }
 
-static int is_labelled(const qn_data *data) {
-    return qn_data_labels(data) || qn_data_targets(data);
-}
+static int is_labelled(const qn_data *data) { return qn_data_target(data) != QN_TARGET_NONE; }
 
 /* Whether there is something to say about the predictions. */
 static int may_judge(const qn_model *model, const qn_data *data) {

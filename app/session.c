@@ -252,7 +252,13 @@ static void announce_data(const session *s, const facts *f) {
     const char *label = qn_data_label_name(data);
     const char *weight = qn_data_weight_name(data);
     char labels[32] = "real labels", named[192] = "";
-    if (!qn_data_targets(data))
+    qn_several several = {.size = sizeof several};
+    qn_error none;
+    if (qn_data_several(data, &several, &none) == QN_OK && several.each > 0 && several.rows == 0)
+        snprintf(labels, sizeof labels, "%u labels each", several.each);
+    else if (several.each > 0)
+        snprintf(labels, sizeof labels, "masks with %u class%s", classes, classes == 1 ? "" : "es");
+    else if (!qn_data_targets(data))
         snprintf(labels, sizeof labels, "%u class%s", classes, classes == 1 ? "" : "es");
     if (label && strcmp(label, "label") != 0)
         snprintf(named, sizeof named, " of column \"%.60s\"", label);

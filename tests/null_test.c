@@ -138,6 +138,7 @@ static void test_questions_of_data(void **state) {
     (void)state;
     char exact[32] = "x", rules[QN_RULES_TEXT] = "x", parts[QN_DATE_TEXT] = "x";
     uint32_t rows = 1, columns = 1;
+    qn_several several = {.size = sizeof several};
     qn_data_options_init(NULL);
     qn_data_close(NULL);
     assert_int_equal(qn_data_items(NULL), 0);
@@ -159,6 +160,8 @@ static void test_questions_of_data(void **state) {
     assert_null(qn_data_category(NULL, 0, 0));
     assert_int_equal(qn_data_target(NULL), QN_TARGET_NONE);
     assert_null(qn_data_targets(NULL));
+    REFUSED(qn_data_several, "data", NULL, &several);
+    REFUSED(qn_data_several, "several", have.data, NULL);
     assert_null(qn_data_label_name(NULL));
     assert_null(qn_data_weights(NULL));
     assert_null(qn_data_weight_name(NULL));
@@ -278,6 +281,7 @@ static void test_questions_of_models(void **state) {
     assert_string_equal(qn_model_digest(NULL), "");
     assert_int_equal(qn_model_inputs(NULL) + qn_model_outputs(NULL) + qn_model_layers(NULL), 0);
     assert_int_equal(qn_model_classes(NULL), 0);
+    assert_int_equal(qn_model_answers(NULL, NULL, NULL), 0);
     assert_int_equal(qn_model_parameters(NULL), 0);
     assert_null(qn_model_feature_name(NULL, 0));
     assert_int_equal(qn_model_categories(NULL, 0), 0);
@@ -374,6 +378,8 @@ static void test_prediction(void **state) {
     (void)state;
     qn_predictions *out = have.predictions;
     REFUSED(qn_predict, "model", NULL, have.data, NULL, NULL, NULL, NULL);
+    REFUSED(qn_predict_several, "model", NULL, have.data, NULL, NULL, NULL);
+    REFUSED(qn_predict_several, "data", have.model, NULL, NULL, NULL, NULL);
     REFUSED(qn_predict, "data", have.model, NULL, NULL, NULL, NULL, NULL);
     REFUSED(qn_predictions_make, "model", NULL, have.data, NULL, 0, &out);
     assert_null(out);

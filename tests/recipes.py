@@ -21,6 +21,8 @@ import tempfile
 from fractions import Fraction
 from pathlib import Path
 
+import recipe_arrays
+
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "digests.txt"
 ITEMS = 300  # no multiple of any batch below but 50 and 300, nor of the usual grain of 32
@@ -521,6 +523,16 @@ EIGHTH = {
     # 24.57
     "mixup": SMALL + "--model 'dense 10 softmax' --data {decimals} --label last --scale standard --loss cross-entropy"
              " --optimizer sgd --lr 0.05 --mixup 0.4 --smoothing 0.1",
+    # 24.70 to 24.76: targets that do not count; the first item has no others
+    "segment": "--data {small} --labels {masks} --scale unit --shape 1x7x7 --model 'conv 2 3x3 stride 2 relu; upsample 2;"
+               " conv 3 2x2 pad none tanh dropout 0.1; conv 18 1x1 softmax' --loss cross-entropy --smoothing 0.1 --seed 3"
+               " --lr 0.5 --valid 0.2 --keep best --grain 20 --epochs 2 --batch 120",
+    "i14-segment": SMALL + "--data {small} --labels {halves} --scale fraction --shape 1x7x7 --model 'conv 5 3x3 relu;"
+                   " conv 1 1x1 sigmoid' --loss binary --lr 0.5 --arith i14",
+    "multilabel": SMALL + "--data {small} --labels {flags} --scale standard --model 'dense 9 tanh dropout 0.2; dense 17"
+                  " sigmoid' --loss binary --optimizer adam --lr 0.01 --valid 0.2",
+    "i7-multilabel": SMALL + "--data {small} --labels {flags} --scale unit --model 'dense 17 sigmoid' --loss binary"
+                     " --optimizer sgd --lr 0.1 --arith i7",
     "blocks-i14-joined": pixels("product { conv 4 7x7 stride 7 sigmoid | concat { conv 3 7x7 stride 7 | conv 1 7x7 "
                                 "stride 7 } }; concat { conv 13 1x1 relu } tanh; globalpool; product { dense 17 } "
                                 "relu; concat { dense 3 tanh }", "--arith i14 --scale fraction"),
@@ -578,7 +590,7 @@ def make_data(command, folder):
     files = {name: folder / f"digits.{name.replace('_', '.')}"
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
                           "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed",
-                          "weighed", "weighed_real", "wide", "dates")}
+                          "weighed", "weighed_real", "wide", "dates", "small", "masks", "halves", "flags")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -648,6 +660,7 @@ def make_data(command, folder):
         writer.writerows([*row[::8], 40 * kind - 100] for kind, row in zip(kinds[8:], pixels))
     write_real(files, pixels, kinds[8:])
     write_weighed(files, pixels, kinds[8:])
+    recipe_arrays.write(files, pixels)
     # Numbers and texts as classes, two of them the same number.
     with open(files["mixed"], "w", newline="") as out:
         writer = csv.writer(out)

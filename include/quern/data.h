@@ -242,6 +242,12 @@ typedef struct qn_data_arrays {
      * then has it, and images to which a model is applied are resized in the same way. NULL: they
      * were not, or are not images. */
     const char *resize;
+    /* Several targets for each item, instead of `labels` and `targets`: `each` of them, copied.
+     * With `mask_rows` and `mask_columns`, whose product is `each`, they are the classes of pixels,
+     * from 0 to 254. Else they are labels that an item has (1) or has not (0). 255: the target is
+     * ignored. */
+    const uint8_t *several;
+    uint32_t each, mask_rows, mask_columns;
 } qn_data_arrays;
 
 /* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */
@@ -421,12 +427,22 @@ QN_API const char *qn_data_date_format(const qn_data *data);
 
 /* What the labels are. */
 typedef enum qn_target {
-    QN_TARGET_NONE,  /* there are none */
-    QN_TARGET_INDEX, /* class numbers, as written: qn_data_labels */
-    QN_TARGET_CLASS, /* indices of classes with names: qn_data_labels, qn_data_class_name */
-    QN_TARGET_REAL   /* real numbers: qn_data_targets */
+    QN_TARGET_NONE,   /* there are none */
+    QN_TARGET_INDEX,  /* class numbers, as written: qn_data_labels */
+    QN_TARGET_CLASS,  /* indices of classes with names: qn_data_labels, qn_data_class_name */
+    QN_TARGET_REAL,   /* real numbers: qn_data_targets */
+    QN_TARGET_SEVERAL /* several for each item: qn_data_several */
 } qn_target;
 QN_API qn_target qn_data_target(const qn_data *data);
+/* Several targets for each item. Members that a caller's struct does not have stay unset. */
+typedef struct qn_several {
+    size_t size;            /* sizeof(qn_several) */
+    uint32_t each;          /* targets of an item; 0: the data has none of this kind */
+    uint32_t rows, columns; /* of a mask, whose pixels have a class each; 0: labels, 0 and 1 */
+    const uint8_t *target; /* items x each: a class, or 255: it is ignored. Owned by the data set */
+} qn_several;
+/* Fails with QN_USAGE for NULL. */
+QN_API qn_status qn_data_several(const qn_data *data, qn_several *several, qn_error *err);
 /* One real label for each item; NULL when there are none. Owned by the data set. */
 QN_API const float *qn_data_targets(const qn_data *data);
 /* One weight for each item, finite and from 0; NULL when there are none. Owned by the data set. */

@@ -28,6 +28,7 @@ typedef struct qn_class_evaluation {
     double f1;          /* 2 correct / (items + predicted) */
     double auc;         /* area under the ROC curve of this class against all others: of two classes
                            the same number for both. NaN without items, or without others */
+    double iou; /* of a class of pixels: correct / (items + predicted - correct); else NaN */
 } qn_class_evaluation;
 
 /* The items whose confidence is above `low` and not above `high`. The confidence of an item is the
@@ -73,6 +74,16 @@ typedef struct qn_evaluation {
     /* Share of the items whose label is among the five classes with the greatest outputs. NaN for
      * five classes or fewer, and for real labels. */
     double top5_accuracy;
+    /* Of networks with several answers to an item: `items` are those with a target that counts,
+     * `correct` and `accuracy` are of targets, and so are the classes' counts. Ignored targets
+     * count nowhere. */
+    uint32_t answers; /* to an item; 0: one, and what follows is 0 or NaN */
+    int mask;         /* 1: they are classes of pixels; 0: labels */
+    uint64_t targets; /* that count, of all items */
+    double mean_iou;  /* of pixels: the mean over the classes */
+    /* Of labels: the share of items all of whose answers are right, and over all labels together
+     * precision, recall and F1. */
+    double exact_match, micro_precision, micro_recall, micro_f1;
 } qn_evaluation;
 
 /* Labels and predictions in arrays of the caller, read during the call only. Members that do not

@@ -97,6 +97,9 @@ QN_API uint32_t qn_model_outputs(const qn_model *model);
 /* Number of classes or clusters that it predicts; 0 for a model that predicts real numbers, and for
  * NULL. */
 QN_API uint32_t qn_model_classes(const qn_model *model);
+/* Number of answers to an item, where a model gives several; 0 for other models, and for NULL. Of
+ * classes of pixels *rows and *columns are those of a mask, else both are 0. Both may be NULL. */
+QN_API uint32_t qn_model_answers(const qn_model *model, uint32_t *rows, uint32_t *columns);
 QN_API uint32_t qn_model_layers(const qn_model *model);
 /* Number of weights and biases of all layers; of other kinds of models the number of elements of
  * all tensors. 0 for NULL. */

@@ -231,6 +231,45 @@ def labels_of(values, items, task):
     return text_classes([text_of(value) for value in values])
 
 
+def several_of(values, items):
+    """Several targets of each item as uint8, items x labels or items x rows x columns; None where each
+    item has one."""
+    values = array_of(values, "y")
+    if values.ndim < 2 or (values.ndim == 2 and values.shape[1] == 1):
+        return None
+    if values.ndim > 3 or 0 in values.shape:
+        raise InputError(f"labels have one, two or three dimensions, and these {values.ndim}", "y",
+                         "give items x labels, each 0 or 1, or the classes of pixels, items x rows x "
+                         "columns")
+    if values.dtype == object:
+        values = plain(values)
+    if values.dtype.kind not in "biuf" or len(values) != items:
+        raise InputError(f"labels of the type {values.dtype} and the shape {values.shape} do not fit "
+                         f"{items} items", "y", "give whole numbers, as many rows as there are items")
+    if not ((values >= 0) & (values <= 255) & (values == np.floor(values))).all():
+        raise InputError("a label is not a whole number from 0 to 255", "y",
+                         "classes count from 0; 255 says that a pixel or a label does not count")
+    return np.ascontiguousarray(values.astype(np.uint8))
+
+
+def any_labels_of(labels, classes, items, task):
+    """(labels, names of classes or None, task) of what a user gives as labels."""
+    several = several_of(labels, items)
+    if several is not None:
+        return several, None, None
+    if classes is not None:
+        return indices_of(labels, items), classes, task
+    return *labels_of(labels, items, task), task or "auto"
+
+
+def weights_of(given, items):
+    weights = array_of(given, "weights")
+    if weights.shape != (items,):
+        raise InputError(f"there are {items} items, and weights of the shape {weights.shape}", "weights",
+                         "give one weight for each item")
+    return weights
+
+
 def indices_of(labels, items):
     """Labels that are indices into the names of classes, as int32."""
     labels = array_of(labels, "y")

@@ -5,7 +5,7 @@ import numbers
 import os
 from collections.abc import Iterator
 
-from . import _abi, ranks
+from . import _abi, _several, ranks
 from ._library import assign, call, library, new, owned, said, text
 from .errors import InputError, UsageError, spelled
 
@@ -116,16 +116,10 @@ class Data:
         if table.names is not None and len(table.names) != table.values.shape[1]:
             raise InputError(f"there are {len(table.names)} names for {table.values.shape[1]} features",
                              "names")
-        if labels is not None and classes is not None:
-            labels = _arrays.indices_of(labels, len(table.values))
-        elif labels is not None:
-            labels, classes = _arrays.labels_of(labels, len(table.values), task)
-            task = task or "auto"
+        if labels is not None:
+            labels, classes, task = _arrays.any_labels_of(labels, classes, len(table.values), task)
         if weights is not None:
-            weights = _arrays.array_of(weights, "weights")
-            if weights.shape != (len(table.values),):
-                raise InputError(f"there are {len(table.values)} items, and weights of the shape "
-                                 f"{weights.shape}", "weights", "give one weight for each item")
+            weights = _arrays.weights_of(weights, len(table.values))
         self._lend(table, labels, label_name, classes, None if classes else task, weights)
         return self
 
@@ -151,7 +145,9 @@ class Data:
             size = values.dtype.itemsize
             arrays.doubles = int(size == 8)
             arrays.item_step, arrays.feature_step = (step // size for step in values.strides)
-        if labels is not None:
+        if labels is not None and labels.ndim > 1:
+            _several.lend(arrays, labels)
+        elif labels is not None:
             labels = np.ascontiguousarray(labels)
             real = labels.dtype == np.float32
             labels = labels if real else labels.astype(np.int32)
@@ -250,6 +246,12 @@ class Data:
         """One real label for each item, float32, or None."""
         address = C.cast(library().qn_data_targets(self._address), C.c_void_p).value
         return _view(self, address, (self.items,), "=f4") if address else None
+
+    @property
+    def several(self):
+        """Several targets for each item, uint8: labels, items x labels, or classes of pixels, items x
+        rows x columns. 255: it does not count. None where an item has one label."""
+        return _several.targets(self, _view)
 
     @property
     def weights(self):
@@ -527,6 +529,7 @@ class Data:
     def __repr__(self):
         labels = f", {self.classes} classes" if self.classes else ""
         labels = ", real labels" if self.targets is not None else labels
+        labels += _several.about(self)
         return f"<quern.Data: {self.items} items of {self.features} features{labels}>"
 
 

@@ -9,6 +9,9 @@ from .errors import UsageError
 _MEANS = ("accuracy", "top5_accuracy", "precision", "recall", "f1", "weighted_precision",
           "weighted_recall", "weighted_f1", "auc", "log_loss", "calibration_error")
 _ERRORS = ("mae", "rmse", "r2")
+_OF_LABELS = ("accuracy", "exact_match", "micro_precision", "micro_recall", "micro_f1", "precision",
+              "recall", "f1")
+_OF_MASKS = ("accuracy", "mean_iou", "precision", "recall", "f1")
 
 
 def evaluate(labels, predictions, *, weights=None, probabilities=None):
@@ -104,6 +107,13 @@ def read(e):
     if e.real:
         return {"items": e.items, "weighted": bool(e.weighted), **{n: getattr(e, n) for n in _ERRORS}}
     classes = [e.by_class[c].contents for c in range(e.classes)]
+    if e.answers:
+        of_each = ("items", "predicted", "correct", "precision", "recall", "f1")
+        return {"items": e.items, "targets": e.targets, "correct": e.correct,
+                **{name: getattr(e, name) for name in (_OF_MASKS if e.mask else _OF_LABELS)},
+                "by_class" if e.mask else "by_label": {
+                    "name": [said(c.name) for c in classes],
+                    **_columns(classes, (*of_each, "iou") if e.mask else of_each)}}
     bins = [e.bin[b].contents for b in range(e.bins)]
     return {"items": e.items, "correct": e.correct, "weighted": bool(e.weighted),
             **{name: getattr(e, name) for name in _MEANS},

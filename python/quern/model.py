@@ -144,6 +144,10 @@ class Model:
             outputs. A model trained with
             ``missing="drop"`` gives NaN for an item that lacks a value, and None among names and
             numbers from names, or else -1.
+
+            Of a model of several labels uint8, items x labels, each 1 or 0; with `outputs` their
+            probabilities. Of a model of masks uint8, items x rows x columns, the class of each pixel;
+            with `outputs` items x rows x columns x classes. 255 for an item that lacks a value.
         """
         import numpy as np
 
@@ -151,6 +155,8 @@ class Model:
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
         data = data_of(data, **self._without_others(data, self._as_trained(columns)))
         choice, kept = self._compute(data, compute)
+        if self._answers:
+            return self._several(data, choice, outputs)
         outputs = outputs or library().qn_model_predicts(self._address) == _abi.QN_PREDICTS_COMPONENTS
         floats = outputs or self.real
         shape = (data.items, self.outputs) if outputs else (data.items,)
@@ -170,6 +176,27 @@ class Model:
                 return np.array(names, np.int64)[results]
         # An item that lacks a value (missing="drop") has the number -1, and so the last name.
         return np.array([*names, None], dtype=object)[results]
+
+    @property
+    def _answers(self):
+        """(answers of an item where there are several, rows, columns of a mask); None: one answer."""
+        rows, columns = C.c_uint32(), C.c_uint32()
+        answers = library().qn_model_answers(self._address, rows, columns)
+        return (answers, rows.value, columns.value) if answers else None
+
+    def _several(self, data, choice, outputs):
+        import numpy as np
+
+        answers, rows, columns = self._answers
+        shape = (data.items, rows, columns) if rows else (data.items, answers)
+        if rows and outputs:
+            shape = (*shape, self.outputs // (rows * columns))
+        results = np.empty(shape, np.float32 if outputs else np.uint8)
+        into = results.ctypes.data
+        numbers = C.cast(into, C.POINTER(C.c_float)) if outputs else None
+        classes = None if outputs else C.cast(into, C.POINTER(C.c_uint8))
+        call("qn_predict_several", self._address, data._address, choice, classes, numbers)
+        return results
 
     def _compute(self, data, given):
         """Where to apply the model to data that fits, and what must stay alive."""
@@ -217,7 +244,7 @@ class Model:
                        library().qn_model_categories(self._address, k))
                       for k in range(self.recipe["features"])]
         return as_in(columns, self.real, label, categories,
-                     library().qn_model_classes(self._address),
+                     0 if self._answers else library().qn_model_classes(self._address),
                      said(library().qn_model_weight_name(self._address)),
                      said(library().qn_model_resize(self._address)),
                      library().qn_model_inputs(self._address),

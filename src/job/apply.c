@@ -1,6 +1,7 @@
 #include "job/apply.h"
 
 #include "base/memory.h"
+#include "job/weights.h"
 #include <string.h>
 
 enum { PIECES = 256, SHARED_BYTES = 1 << 24 };
@@ -26,7 +27,9 @@ qn__feed qn__feed_of(const qn_data *data) {
                       .items = data->items,
                       .values = data->values,
                       .rows = data->index,
-                      .labels = data->labels};
+                      .labels = data->labels,
+                      .answers = data->several ? data->several->target : NULL,
+                      .answer_rows = data->index};
 }
 
 static void count_classes(const qn__program *p, const qn__feed *feed, const qn__batch *batch,
@@ -38,6 +41,29 @@ static void count_classes(const qn__program *p, const qn__feed *feed, const qn__
     }
 }
 
+/* Whether answers are asked for: they are found from the outputs. */
+static int needs_answers(const qn__apply_results *results) {
+    return results->answers || results->counts;
+}
+
+/* The answers of a block from its outputs, and what is counted of them. */
+static qn_status take_answers(const qn__program *p, const qn_data *data, const qn__batch *batch,
+                              const float *outputs, const qn__apply_results *results,
+                              qn_error *err) {
+    const uint32_t out = p->layer[p->layers - 1].out;
+    uint8_t *answers = qn__alloc(p->answers, 1, err);
+    for (uint32_t i = 0; answers && i < batch->items; ++i) {
+        const uint64_t item = batch->first + i;
+        qn__answers_from(p, outputs + (size_t)i * out, answers);
+        if (results->answers)
+            memcpy(results->answers + (size_t)item * p->answers, answers, p->answers);
+        if (results->counts)
+            qn__answers_add(data, item, answers, results->counts);
+    }
+    qn__free(answers);
+    return answers ? QN_OK : QN_MEMORY;
+}
+
 /* The number of items that the team receives in one call. Many pieces, so that workers rarely wait,
  * but few enough that their classes fit a small buffer; among ranks, limited by the bytes of their
  * results. */
@@ -47,44 +73,90 @@ static uint32_t window(const qn__team *team, const qn__program *program, uint64_
     const qn__layer *last = &program->layer[program->layers - 1];
     uint64_t pieces = piece < (1u << 16) ? PIECES : 1;
     const uint64_t words = (uint64_t)(results->classes || results->confusion) +
-                           (results->scores != NULL) + (results->outputs ? last->out : 0) +
+                           (results->scores != NULL) +
+                           (results->outputs || needs_answers(results) ? last->out : 0) +
                            (results->inputs ? last->in : 0);
     const uint64_t bytes = words * sizeof(float) * piece;
-    if (qn__team_ranks(team) > 1 && pieces * bytes > SHARED_BYTES)
+    if ((qn__team_ranks(team) > 1 || needs_answers(results)) && pieces * bytes > SHARED_BYTES)
         pieces = SHARED_BYTES / bytes > 0 ? SHARED_BYTES / bytes : 1;
     return (uint32_t)(items < pieces * piece ? (items > 0 ? items : 1) : pieces * piece);
 }
 
-qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_data *data,
-                        const qn__apply_results *results, qn_error *err) {
+/* The items with what a network of this kind learns, where losses are asked for. Labels may exceed
+ * the network's outputs if they are not. */
+static qn__feed feed_for(const qn__program *program, const qn_data *data,
+                         const qn__apply_results *results) {
+    const int learns = results->tally || results->confusion;
     qn__feed feed = qn__feed_of(data);
     if (results->labels)
         feed.labels = results->labels;
     feed.weights = results->weights;
+    if (!learns || program->answers)
+        feed.labels = NULL;
+    if (!learns || !program->answers)
+        feed.answers = NULL;
+    return feed;
+}
+
+/* Buffers of a block. */
+typedef struct block {
+    int32_t *classes;
+    float *outputs; /* NULL: the results have them, or nobody needs them */
+} block;
+
+static qn_status apply_block(qn__team *team, const qn__program *program, const qn_data *data,
+                             const qn__batch *batch, const block *own,
+                             const qn__apply_results *results, qn_error *err) {
+    const uint64_t first = batch->first;
     const qn__layer *last = &program->layer[program->layers - 1];
+    qn__applied applied = {.classes = results->classes || results->confusion ? own->classes : NULL,
+                           .scores = results->scores ? results->scores + first : NULL,
+                           .outputs = results->outputs ? results->outputs + first * last->out
+                                                       : own->outputs,
+                           .inputs = results->inputs ? results->inputs + first * last->in : NULL};
+    qn_status status = qn__team_apply(team, batch, &applied, results->tally, err);
+    if (status == QN_OK && results->confusion && batch->feed->labels)
+        count_classes(program, batch->feed, batch, own->classes, results->confusion);
+    if (status == QN_OK && results->classes)
+        memcpy(results->classes + first, own->classes, batch->items * sizeof *own->classes);
+    return status == QN_OK && needs_answers(results)
+               ? take_answers(program, data, batch, applied.outputs, results, err)
+               : status;
+}
+
+static qn_status apply_feed(qn__team *team, const qn__program *program, const qn_data *data,
+                            qn__feed feed, const qn__apply_results *results, qn_error *err) {
+    const uint32_t outputs = program->layer[program->layers - 1].out;
     /* Whole grains, so that the losses of a grain are summed in one call (docs/exactness.md
      * 7.4). */
-    const uint32_t block = window(team, program, feed.items, results);
-    /* Labels may exceed the network's outputs if no losses are requested. */
-    if (!results->tally && !results->confusion)
-        feed.labels = NULL;
-    int32_t *classes = qn__alloc(block, sizeof *classes, err);
-    qn_status status = classes ? QN_OK : QN_MEMORY;
-    for (uint64_t first = 0; status == QN_OK && first < feed.items; first += block) {
+    const uint32_t size = window(team, program, feed.items, results);
+    const int keeps = needs_answers(results) && !results->outputs;
+    block own = {.classes = qn__alloc(size, sizeof *own.classes, err)};
+    if (own.classes && keeps)
+        own.outputs = qn__alloc((size_t)size, outputs * sizeof *own.outputs, err);
+    qn_status status = own.classes && (own.outputs || !keeps) ? QN_OK : QN_MEMORY;
+    for (uint64_t first = 0; status == QN_OK && first < feed.items; first += size) {
         const uint64_t left = feed.items - first;
         const qn__batch batch = {
-            .feed = &feed, .first = first, .items = left < block ? (uint32_t)left : block};
-        qn__applied applied = {
-            .classes = results->classes || results->confusion ? classes : NULL,
-            .scores = results->scores ? results->scores + first : NULL,
-            .outputs = results->outputs ? results->outputs + first * last->out : NULL,
-            .inputs = results->inputs ? results->inputs + first * last->in : NULL};
-        status = qn__team_apply(team, &batch, &applied, results->tally, err);
-        if (status == QN_OK && results->confusion && feed.labels)
-            count_classes(program, &feed, &batch, classes, results->confusion);
-        if (status == QN_OK && results->classes)
-            memcpy(results->classes + first, classes, batch.items * sizeof *classes);
+            .feed = &feed, .first = first, .items = left < size ? (uint32_t)left : size};
+        status = apply_block(team, program, data, &batch, &own, results, err);
     }
-    qn__free(classes);
+    qn__free(own.classes);
+    qn__free(own.outputs);
+    return status;
+}
+
+qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_data *data,
+                        const qn__apply_results *results, qn_error *err) {
+    qn__feed feed = feed_for(program, data, results);
+    float *shares = NULL;
+    qn_status status = QN_OK;
+    if (feed.answers && !feed.weights)
+        status = qn__weights_of_targets(data, &shares, err);
+    if (shares)
+        feed.weights = shares;
+    if (status == QN_OK)
+        status = apply_feed(team, program, data, feed, results, err);
+    qn__free(shares);
     return status;
 }

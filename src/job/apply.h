@@ -3,6 +3,7 @@
 #define QN_JOB_APPLY_H
 
 #include "data/table/data.h"
+#include "job/answer_counts.h"
 #include "team/team.h"
 
 /* The items of a pass, and so the batch, of a program that is only applied. */
@@ -21,6 +22,9 @@ typedef struct qn__apply_results {
     const float *weights;  /* of the items, in losses; NULL: all are 1 */
     qn__tally *tally;      /* labelled sets: losses, correct answers, items */
     uint64_t *confusion;   /* classes x classes, of qn__program_classes */
+    /* Of networks with several answers to an item: all of them, and what is counted of them. */
+    uint8_t *answers;
+    qn__answer_counts *counts;
 } qn__apply_results;
 
 /* Forward over all items of `data`. QN_NUMERIC names the item with a non-finite output. */

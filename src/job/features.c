@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "data/table/table_space.h"
 #include "job/apply.h"
+#include "model/recipe/several_targets.h"
 #include <string.h>
 
 static qn_status refuse(const char *option, const char *why, qn_error *err) {
@@ -15,6 +16,11 @@ qn_status qn__features_check(const qn__recipe *r, const qn_compute *compute, qn_
     static const char MIXED[] = "an item is mixed with another one in each epoch";
     if (!compute->cache_features)
         return QN_OK;
+    if (qn__recipe_is_several(r)) {
+        qn__fail(err, QN_UNSUPPORTED, "outputs are kept for networks with one answer to an item");
+        qn__at(err, "`compute.cache_features`");
+        return qn__remedy(err, QN_UNSUPPORTED, "leave it out");
+    }
     if (!r->freeze) {
         qn__fail(err, QN_USAGE, "outputs are kept of layers that do not train, and all layers do");
         qn__at(err, "`compute.cache_features`");

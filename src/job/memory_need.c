@@ -6,6 +6,7 @@
 #include "layer/lost.h"
 #include "layer/reference.h"
 #include "model/recipe/freeze.h"
+#include "model/recipe/several_targets.h"
 #include "team/members.h"
 #include "team/queue.h"
 #include <quern/cluster.h>
@@ -136,6 +137,7 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
     if (status != QN_OK)
         return status;
     qn__recipe_freeze(r, layer, &out->program);
+    qn__recipe_several(r, layer, &out->program);
     out->full = r->optimizer == QN__OPT_LBFGS;
     out->program.batch = out->full
                              ? qn__full_batch_slice(layer, r->network.layers, r->grain, job->items)

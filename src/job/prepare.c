@@ -84,8 +84,7 @@ static qn_status split(const qn__recipe *recipe, qn__training_items *out, qn_err
     return status;
 }
 
-/* Weights of items and classes. The items of both sets stay what they are when their columns become
- * inputs. */
+/* Weights of items and classes. */
 static qn_status weigh(const qn__recipe *recipe, qn__training_items *out, qn_error *err) {
     float *of_class;
     qn_status status = qn__class_factors(recipe, out->train, &of_class, err);
@@ -105,6 +104,16 @@ static qn_status weigh(const qn__recipe *recipe, qn__training_items *out, qn_err
     if (out->valid && out->valid_shares)
         qn__weights_share(out->valid_shares, out->valid->items);
     return QN_OK;
+}
+
+/* The shares of the items of both sets, which stay what they are when columns become inputs. */
+static qn_status share(const qn__recipe *recipe, qn__training_items *out, qn_error *err) {
+    qn_status status = weigh(recipe, out, err);
+    if (status == QN_OK)
+        status = qn__weights_of_targets(out->train, &out->shares, err);
+    if (status == QN_OK && out->valid)
+        status = qn__weights_of_targets(out->valid, &out->valid_shares, err);
+    return status;
 }
 
 /* Without a scaling, nothing is subtracted before a value is rounded. */
@@ -164,7 +173,7 @@ qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data,
     if (status == QN_OK)
         status = split(recipe, out, err);
     if (status == QN_OK)
-        status = weigh(recipe, out, err);
+        status = share(recipe, out, err);
     if (status == QN_OK)
         status = fit_offsets(recipe, kept, notes, out, err);
     if (status == QN_OK)

@@ -8,6 +8,7 @@
 #include "model/recipe/initial.h"
 #include "model/recipe/scale_numbers.h"
 #include "model/recipe/schedule.h"
+#include "model/recipe/several_targets.h"
 #include "model/recipe/tables.h"
 #include "num/philox.h"
 #include "num/sums.h"
@@ -53,6 +54,7 @@ static qn_status make_program(qn__train_job *job, const qn_compute *compute, qn_
     p->layers = r->network.layers;
     qn__recipe_freeze(r, job->layer, p);
     qn__recipe_depth(r, job->layer);
+    qn__recipe_several(r, job->layer, p);
     p->layer = job->layer;
     p->arith = r->arith;
     p->loss = r->loss;
@@ -532,6 +534,8 @@ qn_status qn__train_job_compare(qn__train_job *job, const qn__comparison *with, 
 static qn_status check_labels(const qn__train_job *job, const qn_data *set, const char *what,
                               qn_error *err) {
     const int real = job->recipe.task == QN__TASK_REGRESS;
+    if (set->several || (qn__recipe_is_several(&job->recipe) && qn__data_labelled(set)))
+        return qn__recipe_check_targets(&job->recipe, set, what, err);
     if (real ? set->targets != NULL : set->labels != NULL)
         return QN_OK;
     if (!set->labels && !set->targets) {

@@ -20,4 +20,10 @@ qn_status qn__class_factors(const qn__recipe *recipe, const qn_data *train, floa
 /* Replaces weights of which one is above 0 by their shares: times their number, over their sum. */
 void qn__weights_share(float *weights, uint64_t items);
 
+/* Of items with several targets: *shares, or 1, divided by the number of targets of each item that
+ * count (docs/exactness.md 24.72). *shares is replaced; it may be NULL. Does nothing for other
+ * items.
+ */
+qn_status qn__weights_of_targets(const qn_data *set, float **shares, qn_error *err);
+
 #endif

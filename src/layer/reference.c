@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "layer/answers.h"
 #include "layer/layer.h"
+#include "layer/reference_loss.h"
 #include "num/augment.h"
 #include "num/mix.h"
 #include "num/elementary.h"
@@ -382,8 +383,6 @@ int32_t qn__reference_class(const qn__reference *r) {
 float qn__reference_score(const qn__reference *r) {
     const float *y = r->made[r->program->layers - 1].y;
     const int32_t class = qn__reference_class(r);
-    if (r->program->answers)
-        return 0.0f;
     if (r->program->loss == QN__LOSS_BINARY)
         return class ? y[0] : 1.0f - y[0];
     return y[class];
@@ -400,46 +399,6 @@ static float target(const qn__program *p, uint32_t j, uint32_t label) {
     return value;
 }
 
-/* 7.3: the chain of the loss goes on with the error d of an output. */
-static float loss_chain(const qn__program *p, float d, float acc) {
-    const float a = fabsf(d), m = a < p->delta ? a : p->delta;
-    switch (p->loss) {
-    case QN__LOSS_MAE:
-        return acc + a;
-    case QN__LOSS_HUBER:
-        return acc + m * (a - 0.5f * m);
-    case QN__LOSS_MSE:
-        return fmaf(d, d, acc);
-    case QN__LOSS_CROSS_ENTROPY: /* 7.2 */
-    case QN__LOSS_BINARY:        /* 7.6 */
-        break;
-    }
-    return acc;
-}
-
-/* 8.3: the derivative of the loss by an output. */
-static float loss_slope(const qn__program *p, float d) {
-    switch (p->loss) {
-    case QN__LOSS_MAE:
-        return d > 0.0f ? 1.0f : d < 0.0f ? -1.0f : 0.0f;
-    case QN__LOSS_HUBER:
-        return fabsf(d) < p->delta ? d : d > 0.0f ? p->delta : -p->delta;
-    case QN__LOSS_MSE:
-        return 2.0f * d;
-    case QN__LOSS_CROSS_ENTROPY: /* 8.2 */
-    case QN__LOSS_BINARY:
-        break;
-    }
-    return d;
-}
-
-/* 7.6 */
-static float loss_binary(float z, uint32_t label) {
-    const float v = label ? -z : z;
-    const float above = v > 0.0f ? v : 0.0f;
-    return above + qn__log(1.0f + qn__exp(-fabsf(v)));
-}
-
 /* 7.2, 7.3, 7.6 */
 static float own_loss(const qn__reference *r, uint32_t label) {
     const uint32_t last = r->program->layers - 1;
@@ -448,9 +407,9 @@ static float own_loss(const qn__reference *r, uint32_t label) {
     if (r->program->loss == QN__LOSS_CROSS_ENTROPY)
         return qn__log(r->sum) - (m->z[label] - r->max);
     if (r->program->loss == QN__LOSS_BINARY)
-        return loss_binary(m->z[0], label);
+        return qn__reference_loss_binary(m->z[0], label);
     for (uint32_t j = 0; j < r->program->layer[last].out; ++j)
-        loss = loss_chain(r->program, m->y[j] - target(r->program, j, label), loss);
+        loss = qn__reference_loss_chain(r->program, m->y[j] - target(r->program, j, label), loss);
     return loss;
 }
 
@@ -523,7 +482,7 @@ static void last_error(qn__reference *r, const qn__reference_item *item, uint64_
         if (p->mix) /* 24.57 */
             own = qn__mix_two(&r->mixing[state], own, qn__smoothed_target(p, j == r->other[state]));
         const float d = y[j] - own;
-        delta[j] = (through ? loss_slope(p, d) : d) * scale;
+        delta[j] = (through ? qn__reference_loss_slope(p, d) : d) * scale;
     }
     if (!through)
         return;

@@ -108,7 +108,8 @@ static void fill_class(qn_class_evaluation *to, const qn__class_tally *t, const 
                               .precision = known ? part(t->correct, t->predicted) : none,
                               .recall = known ? part(t->correct, t->labelled) : none,
                               .f1 = known ? part(2 * t->correct, t->labelled + t->predicted) : none,
-                              .auc = t->auc};
+                              .auc = t->auc,
+                              .iou = none};
 }
 
 /* The means over the classes of one number of each, and weighted by their items. */
@@ -231,6 +232,11 @@ static qn_evaluation nothing(const qn_evaluation_input *in) {
                            .r2 = none,
                            .inertia = none,
                            .top5_accuracy = none,
+                           .mean_iou = none,
+                           .exact_match = none,
+                           .micro_precision = none,
+                           .micro_recall = none,
+                           .micro_f1 = none,
                            .classes = in->classes};
 }
 
@@ -258,6 +264,83 @@ qn_status qn__evaluation_of_clusters(uint64_t items, uint32_t clusters, double i
     e->open.clusters = clusters;
     e->open.inertia = inertia;
     return finish(e, QN_OK, out, err);
+}
+
+/* 24.77: one class or label of several answers. */
+static void fill_answer(qn_class_evaluation *to, const qn__answer_class *of, int mask,
+                        const char *name) {
+    const qn__class_tally same = {.labelled = of->labelled,
+                                  .predicted = of->answered,
+                                  .correct = of->right,
+                                  .items = of->labelled,
+                                  .taken = of->answered,
+                                  .right = of->right,
+                                  .auc = (double)NAN};
+    const uint64_t either = of->labelled + of->answered - of->right;
+    fill_class(to, &same, name);
+    if (mask && either > 0)
+        to->iou = qn__ratio_of(of->right, either);
+}
+
+static double mean_of(const evaluation *e, size_t member) {
+    qn__exact_sum sum = {.pending = 0};
+    uint64_t count = 0;
+    for (uint32_t c = 0; c < e->open.classes; c++) {
+        const double x = *(const double *)(const void *)((const char *)&e->of[c] + member);
+        count += isnan(x) ? 0 : 1;
+        if (!isnan(x))
+            qn__ratio_add_times(&sum, x, 1);
+    }
+    return count > 0 ? qn__ratio_of_sum(&sum, count) : (double)NAN;
+}
+
+static void fill_answers(evaluation *e, const qn__answer_counts *counts) {
+    qn_evaluation *o = &e->open;
+    qn__answer_class all = {.labelled = 0};
+    for (uint32_t c = 0; c < o->classes; c++) {
+        all.labelled += counts->of[c].labelled;
+        all.answered += counts->of[c].answered;
+        all.right += counts->of[c].right;
+    }
+    o->items = counts->items;
+    o->correct = counts->right;
+    o->targets = counts->targets;
+    if (counts->targets > 0)
+        o->accuracy = qn__ratio_of(counts->right, counts->targets);
+    o->precision = mean_of(e, offsetof(qn_class_evaluation, precision));
+    o->recall = mean_of(e, offsetof(qn_class_evaluation, recall));
+    o->f1 = mean_of(e, offsetof(qn_class_evaluation, f1));
+    o->mean_iou = mean_of(e, offsetof(qn_class_evaluation, iou));
+    if (o->mask || counts->items == 0)
+        return;
+    o->exact_match = qn__ratio_of(counts->exact, counts->items);
+    o->micro_precision = part(all.right, all.answered);
+    o->micro_recall = part(all.right, all.labelled);
+    o->micro_f1 = part(2 * all.right, all.labelled + all.answered);
+}
+
+qn_status qn__evaluation_of_answers(const qn__answer_counts *counts, const qn_data *data,
+                                    const qn__program *program, const qn__answer_naming *names,
+                                    qn_evaluation **out, qn_error *err) {
+    const uint32_t classes = qn__answer_classes(data, program);
+    evaluation *e = qn__alloc(1, sizeof *e, err);
+    if (!e)
+        return QN_MEMORY;
+    e->open = nothing(&(qn_evaluation_input){.size = sizeof(qn_evaluation_input), .classes = 1});
+    e->open.classes = classes;
+    e->open.answers = program->answers;
+    e->open.mask = data->several->height > 0;
+    e->of = qn__alloc(classes, sizeof *e->of, err);
+    e->of_at = e->of ? qn__alloc(classes, sizeof *e->of_at, err) : NULL;
+    for (uint32_t c = 0; e->of_at && c < classes; c++) {
+        e->of_at[c] = &e->of[c];
+        fill_answer(&e->of[c], &counts->of[c], e->open.mask,
+                    c < names->named ? names->name[c] : NULL);
+    }
+    e->open.by_class = e->of_at;
+    if (e->of_at)
+        fill_answers(e, counts);
+    return finish(e, e->of_at ? QN_OK : QN_MEMORY, out, err);
 }
 
 qn_status qn_evaluation_make(const qn_evaluation_input *input, qn_evaluation **out, qn_error *err) {

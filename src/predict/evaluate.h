@@ -2,6 +2,7 @@
 #ifndef QN_PREDICT_EVALUATE_H
 #define QN_PREDICT_EVALUATE_H
 
+#include "job/answer_counts.h"
 #include <quern/evaluate.h>
 
 /* The largest number of outputs that are kept for an evaluation that was not requested. */
@@ -13,6 +14,17 @@ int qn__evaluation_fits(uint64_t items, uint32_t outputs);
 /* The evaluation of a model that finds clusters. */
 qn_status qn__evaluation_of_clusters(uint64_t items, uint32_t clusters, double inertia,
                                      qn_evaluation **out, qn_error *err);
+
+/* Names of the first `named` classes or labels. They outlive the evaluation. */
+typedef struct qn__answer_naming {
+    const char *const *name;
+    uint32_t named;
+} qn__answer_naming;
+
+/* The evaluation of what was counted of several answers to an item. */
+qn_status qn__evaluation_of_answers(const qn__answer_counts *counts, const qn_data *data,
+                                    const qn__program *program, const qn__answer_naming *names,
+                                    qn_evaluation **out, qn_error *err);
 
 /* The member `json` of an evaluation whose other members are filled, for qn__free. NULL, with
  * QN_MEMORY in err, where memory is short. */

@@ -33,6 +33,42 @@ static void add_bin(qn__text *t, const qn_calibration_bin *b) {
     qn__text_add(t, "}");
 }
 
+/* Several answers to an item. */
+static void add_answer(qn__text *t, const qn_class_evaluation *c, int mask) {
+    qn__text_add(t, "{\"name\": ");
+    qn__text_add_json(t, c->name);
+    qn__text_add(t, ", \"targets\": %" PRIu64 ", \"predicted\": %" PRIu64 ", \"correct\": %" PRIu64,
+                 c->items, c->predicted, c->correct);
+    add(t, "precision", c->precision);
+    add(t, "recall", c->recall);
+    add(t, "f1", c->f1);
+    if (mask)
+        add(t, "iou", c->iou);
+    qn__text_add(t, "}");
+}
+
+static void add_answers(qn__text *t, const qn_evaluation *e) {
+    qn__text_add(t, ", \"targets\": %" PRIu64 ", \"correct\": %" PRIu64, e->targets, e->correct);
+    add(t, "accuracy", e->accuracy);
+    if (e->mask) {
+        add(t, "mean_iou", e->mean_iou);
+    } else {
+        add(t, "exact_match", e->exact_match);
+        add(t, "micro_precision", e->micro_precision);
+        add(t, "micro_recall", e->micro_recall);
+        add(t, "micro_f1", e->micro_f1);
+    }
+    add(t, "precision", e->precision);
+    add(t, "recall", e->recall);
+    add(t, "f1", e->f1);
+    qn__text_add(t, ", \"%s\": [", e->mask ? "classes" : "labels");
+    for (uint32_t c = 0; c < e->classes; ++c) {
+        qn__text_add(t, "%s", c > 0 ? ", " : "");
+        add_answer(t, e->by_class[c], e->mask);
+    }
+    qn__text_add(t, "]");
+}
+
 static void add_all(qn__text *t, const qn_evaluation *e) {
     qn__text_add(t, ", \"correct\": %" PRIu64, e->correct);
     add(t, "accuracy", e->accuracy);
@@ -66,6 +102,8 @@ char *qn__evaluation_json(const qn_evaluation *e, qn_error *err) {
     if (e->clusters) {
         qn__text_add(&t, ", \"clusters\": %" PRIu32, e->clusters);
         add(&t, "inertia", e->inertia);
+    } else if (e->answers) {
+        add_answers(&t, e);
     } else if (e->real) {
         add(&t, "mae", e->mae);
         add(&t, "rmse", e->rmse);

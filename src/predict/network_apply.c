@@ -9,6 +9,7 @@
 #include "job/prepare.h"
 #include "job/targets.h"
 #include "model/formats/model.h"
+#include "model/recipe/several_targets.h"
 #include "predict/kept_team.h"
 #include "predict/fitting.h"
 #include <math.h>
@@ -29,7 +30,10 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
 
 /* Which results a call requests, for ranks to compare. */
 static const char *wanted(const qn__model_results *results) {
-    return results->outputs ? "classes, scores and outputs" : "classes and scores";
+    return results->counts    ? "answers and what is counted of them"
+           : results->answers ? "answers"
+           : results->outputs ? "classes, scores and outputs"
+                              : "classes and scores";
 }
 
 /* The inputs of the data. What there is to tell is the same on all ranks. */
@@ -50,6 +54,8 @@ static qn_status check(const qn_model *model, const qn_data *data, const qn_comp
                        qn_error *err) {
     if (status == QN_OK)
         status = check_fit(model, data, err);
+    if (status == QN_OK && results->counts)
+        status = qn__recipe_check_targets(qn__model_recipe_of(model), data, "the data", err);
     if (status == QN_OK)
         status = qn_compute_check(compute, err);
     if (status == QN_OK)
@@ -73,7 +79,7 @@ static qn_status scale_back(const qn_model *model, uint64_t items, const qn__mod
 
 /* The results of the complete items, which stand at the beginning, move to where their items are.
  * The others have the class -1 and NaN. */
-static void spread(const qn_data *complete, uint64_t items, uint32_t outputs,
+static void spread(const qn_data *complete, uint64_t items, uint32_t outputs, uint32_t answers,
                    const qn__model_results *results) {
     uint64_t left = complete->items;
     for (uint64_t i = items; i-- > 0;) {
@@ -85,13 +91,19 @@ static void spread(const qn_data *complete, uint64_t items, uint32_t outputs,
             results->scores[i] = has ? results->scores[left] : NAN;
         for (uint32_t o = outputs; results->outputs && o-- > 0;)
             results->outputs[i * outputs + o] = has ? results->outputs[left * outputs + o] : NAN;
+        for (uint32_t a = answers; results->answers && a-- > 0;)
+            results->answers[i * answers + a] =
+                has ? results->answers[left * answers + a] : QN__NO_TARGET;
     }
 }
 
 qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
                             const qn__model_results *results, qn_status status, qn_error *err) {
-    const qn__apply_results places = {
-        .classes = results->classes, .scores = results->scores, .outputs = results->outputs};
+    const qn__apply_results places = {.classes = results->classes,
+                                      .scores = results->scores,
+                                      .outputs = results->outputs,
+                                      .answers = results->answers,
+                                      .counts = results->counts};
     qn__kept_team *kept = NULL;
     qn__prepared made = {0};
     status = check(model, data, compute, results, &made, status, err);
@@ -106,7 +118,7 @@ qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn
     if (status == QN_OK && kept->program.real)
         status = scale_back(model, made.inputs->items, results, err);
     if (status == QN_OK && made.complete)
-        spread(made.complete, data->items, qn_model_outputs(model), results);
+        spread(made.complete, data->items, qn_model_outputs(model), model->answers, results);
     /* Where one rank fails, all fail. Not so where a rank loses its devices: the others continue.
      * An item that is wrong is known to all ranks already. */
     if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))

@@ -10,7 +10,9 @@
 #include "cluster/cluster.h"
 #include "data/prepare/encode.h"
 #include "device/notes.h"
+#include "job/answer_counts.h"
 #include "job/targets.h"
+#include "model/formats/model.h"
 #include "predict/evaluate.h"
 #include "predict/model_kinds.h"
 #include "predict/score.h"
@@ -37,6 +39,35 @@ static qn_status take(const char *function, const qn_compute *compute, qn_comput
     return compute ? qn__sized_take(&what, compute, own, err) : QN_OK;
 }
 
+static qn_status refuse_several(const qn_model *model, qn_error *err) {
+    qn__fail(err, QN_UNSUPPORTED, "the model gives %u answers to an item, not one class",
+             model->answers);
+    return qn__remedy(err, QN_UNSUPPORTED, "take them from qn_predict_several");
+}
+
+qn_status qn_predict_several(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                             uint8_t *answers, float *outputs, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    const qn__model_results results = {.answers = answers, .outputs = outputs};
+    qn_error unwanted;
+    qn_compute own;
+    qn_data *made;
+    err = err ? err : &unwanted;
+    qn_status status = take(__func__, compute, &own, err);
+    if (status != QN_OK)
+        return status;
+    if (model->answers == 0) {
+        qn__fail(err, QN_UNSUPPORTED, "the model gives one answer to an item");
+        return qn__remedy(err, QN_UNSUPPORTED, "take it from qn_predict");
+    }
+    status = encode(model, data, &own, &made, err);
+    status = qn__model_apply_to(model, made ? made : data, &own, &results, status, err);
+    qn_data_close(made);
+    return status;
+}
+
 qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                      int32_t *classes, float *scores, float *outputs, qn_error *err) {
     QN__OWN_FLOATS;
@@ -50,6 +81,8 @@ qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_comput
     qn_status status = take(__func__, compute, &own, err);
     if (status != QN_OK)
         return status;
+    if (model->answers && (classes || scores))
+        return refuse_several(model, err);
     status = encode(model, data, &own, &made, err);
     status = qn__model_apply_to(model, made ? made : data, &own, &results, status, err);
     qn_data_close(made);
@@ -66,15 +99,21 @@ struct qn_predictions {
     uint64_t predicted; /* items that have a prediction */
     int32_t *classes;
     float *scores;
-    float *output;           /* items x outputs, or NULL if not kept */
-    double inertia;          /* of clusters */
-    int shown;               /* 1: outputs are written, too */
-    uint32_t top;            /* classes that are written; 0 counts as 1 */
-    int probabilities;       /* 1: outputs are */
-    uint32_t classes_known;  /* to the network; 0: real labels */
-    qn_data *made;           /* what the model takes of `data`, where that is something else */
-    const qn__schema *table; /* the model's names; NULL: it has none */
+    float *output;            /* items x outputs, or NULL if not kept */
+    double inertia;           /* of clusters */
+    int shown;                /* 1: outputs are written, too */
+    uint32_t top;             /* classes that are written; 0 counts as 1 */
+    int probabilities;        /* 1: outputs are */
+    uint32_t classes_known;   /* to the network; 0: real labels */
+    qn_data *made;            /* what the model takes of `data`, where that is something else */
+    const qn__schema *table;  /* the model's names; NULL: it has none */
+    const qn_model *several;  /* the model, where it gives several answers to an item; else NULL */
+    uint8_t *answers;         /* of all items, 255 where one lacks a value */
+    qn__answer_counts counts; /* `of` is NULL without targets */
 };
+
+/* Whether the several answers are for pixels. */
+static int is_mask(const qn_predictions *p) { return p->several && p->several->mask.height > 0; }
 
 /* Whether an item has one prediction, beside all outputs. */
 static int is_single(const qn_predictions *p) {
@@ -83,21 +122,10 @@ static int is_single(const qn_predictions *p) {
 
 /* Whether there are labels to compare with. */
 static int is_labelled(const qn_predictions *p) {
+    if (p->several)
+        return 0;
     return p->kind->predicted == QN_PREDICTS_LABELS &&
            (p->real ? p->data->targets != NULL : p->data->labels != NULL);
-}
-
-static void add_header(qn__text *text, const qn_predictions *p) {
-    qn__text_add(text, "item%s%s%s", qn_data_item_name(p->data, 0) ? ",file" : "",
-                 is_labelled(p) ? ",label" : "",
-                 !is_single(p) ? ""
-                 : p->real     ? ",prediction"
-                               : ",prediction,score");
-    for (uint32_t k = 2; k <= p->top; ++k)
-        qn__text_add(text, ",prediction%u,score%u", k, k);
-    for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
-        qn__text_add(text, ",%s%u", p->kind->output, o);
-    qn__text_add(text, "\n");
 }
 
 static int is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -116,6 +144,34 @@ static void add_text(qn__text *text, const char *cell) {
     qn__text_add(text, "%s\"", cell);
 }
 
+/* The probability of each label has a column with the label's name, or its number. */
+static void add_label_names(qn__text *text, const qn_predictions *p) {
+    for (uint32_t o = 0; o < p->outputs; ++o)
+        if (p->table && o < p->table->classes)
+            add_text(text, p->table->class_name[o]);
+        else
+            qn__text_add(text, ",%s%u", p->kind->output, o);
+    qn__text_add(text, "\n");
+}
+
+static void add_header(qn__text *text, const qn_predictions *p) {
+    if (p->several) {
+        qn__text_add(text, "item%s", qn_data_item_name(p->data, 0) ? ",file" : "");
+        add_label_names(text, p);
+        return;
+    }
+    qn__text_add(text, "item%s%s%s", qn_data_item_name(p->data, 0) ? ",file" : "",
+                 is_labelled(p) ? ",label" : "",
+                 !is_single(p) ? ""
+                 : p->real     ? ",prediction"
+                               : ",prediction,score");
+    for (uint32_t k = 2; k <= p->top; ++k)
+        qn__text_add(text, ",prediction%u,score%u", k, k);
+    for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
+        qn__text_add(text, ",%s%u", p->kind->output, o);
+    qn__text_add(text, "\n");
+}
+
 /* Appends a class by its name, or by its number where there are no names. */
 static void add_class(qn__text *text, const qn__schema *schema, int32_t number) {
     if (schema && (uint32_t)number < schema->classes)
@@ -131,12 +187,14 @@ static void add_number(qn__text *text, float value) {
 }
 
 static int has_prediction(const qn_predictions *p, uint64_t item) {
+    if (p->several)
+        return p->answers[item * p->several->answers] != QN__NO_TARGET;
     return p->real ? !isnan(p->scores[item]) : p->classes[item] >= 0;
 }
 
 /* Empty cells for an item that lacks a value. */
 static void add_nothing(qn__text *text, const qn_predictions *p) {
-    qn__text_add(text, p->real ? "," : ",,");
+    qn__text_add(text, p->several ? "" : p->real ? "," : ",,");
     for (uint32_t k = 2; k <= p->top; ++k)
         qn__text_add(text, ",,");
     for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
@@ -179,9 +237,9 @@ static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
         add_nothing(text, p);
         return;
     }
-    if (!p->real)
+    if (!p->real && !p->several)
         add_class(text, p->table, p->classes[item]);
-    if (is_single(p))
+    if (is_single(p) && !p->several)
         add_number(text, p->real ? p->scores[item] + 0.0f : p->scores[item]);
     if (p->top > 1)
         add_top(text, p, item);
@@ -193,7 +251,8 @@ static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
 qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t top, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_AS(p, "predictions", err);
-    const int each = p->kind->predicted == QN_PREDICTS_LABELS && p->outputs == p->classes_known;
+    const int each =
+        p->kind->predicted == QN_PREDICTS_LABELS && !p->several && p->outputs == p->classes_known;
     if (top > 1 && !each) {
         qn__fail(err, QN_UNSUPPORTED, "this model has not one output for each class");
         return qn__remedy(err, QN_UNSUPPORTED, "ask for one prediction of each item");
@@ -202,9 +261,18 @@ qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t to
         qn__fail(err, QN_USAGE, "qn_predictions_columns: the outputs were not kept");
         return qn__remedy(err, QN_USAGE, "call qn_predictions_make with `all_outputs` 1");
     }
+    if (p->several) /* its columns are what they are */
+        return QN_OK;
     p->shown = !is_single(p) || (all_outputs && !p->real);
     p->top = top < p->outputs ? top : p->outputs;
     return QN_OK;
+}
+
+static qn_status refuse_table(qn_error *err) {
+    qn__fail(err, QN_UNSUPPORTED, "the model gives a class for each pixel, which is no table");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "take the classes from qn_predict_several, in Python "
+                      "from Model.predict");
 }
 
 qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_error *err) {
@@ -213,6 +281,8 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
     QN__NEED(path, err);
     qn__writer *writer = NULL;
     qn__text text = {0};
+    if (is_mask(p))
+        return refuse_table(err);
     qn_status status = qn__writer_create(path, &writer, err);
     if (status != QN_OK)
         return status;
@@ -231,10 +301,26 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
     return status == QN_BUSY && p->cluster ? qn__cluster_refuse(p->cluster, err) : status;
 }
 
+/* The same for several answers to an item. */
+static qn_status reserve_several(qn_predictions *p, qn_error *err) {
+    const qn_model *model = p->several;
+    const uint32_t counted = is_mask(p) ? model->classes : model->outputs;
+    p->answers = qn__alloc((size_t)p->data->items, model->answers, err);
+    if (p->answers && p->shown)
+        p->output = qn__alloc((size_t)p->data->items, p->outputs * sizeof *p->output, err);
+    if (p->answers && p->data->several)
+        p->counts.of = qn__alloc(counted, sizeof *p->counts.of, err);
+    return p->answers && (p->output || !p->shown) && (p->counts.of || !p->data->several)
+               ? QN_OK
+               : QN_MEMORY;
+}
+
 /* Allocates the results. */
 static qn_status reserve(qn_predictions *p, int keep, qn_error *err) {
     const size_t items = (size_t)p->data->items;
     size_t outputs;
+    if (p->several)
+        return reserve_several(p, err);
     if (__builtin_mul_overflow(items, (size_t)p->outputs, &outputs))
         outputs = SIZE_MAX;
     p->classes = qn__alloc(items, sizeof *p->classes, err);
@@ -260,6 +346,10 @@ static void count(qn_predictions *p, const qn_data *data) {
             qn__targets_compare(data->targets, p->scores, NULL, data->items);
         p->score.items = p->predicted;
         qn__score_errors(&p->score, &errors);
+    }
+    if (p->counts.of) {
+        p->score.items = p->counts.targets;
+        p->score.correct = p->counts.right;
     }
     if (p->real || !is_labelled(p))
         return;
@@ -294,8 +384,16 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
         p->probabilities = model->probabilities;
         /* The one output for real labels is the prediction. */
         p->shown = !is_single(p) || (all_outputs && !p->real);
+        p->several = model->answers ? model : NULL;
+        if (p->several) /* the probabilities of labels are the predictions */
+            p->shown = !is_mask(p);
         status = reserve(p, keeps_outputs(p), err);
-        results = (qn__model_results){p->classes, p->scores, p->output, &p->inertia};
+        results = (qn__model_results){.classes = p->classes,
+                                      .scores = p->scores,
+                                      .outputs = p->output,
+                                      .inertia = &p->inertia,
+                                      .answers = p->answers,
+                                      .counts = p->counts.of ? &p->counts : NULL};
     }
     if (status == QN_OK)
         status = encode(model, data, &own, &p->made, err);
@@ -303,7 +401,7 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
     status = qn__model_apply_to(model, use, &own, &results, status, err);
     if (p && status == QN_OK)
         count(p, use);
-    if (!p || !p->scores || status != QN_OK) {
+    if (!p || !(p->scores || p->answers) || status != QN_OK) {
         qn_predictions_free(p);
         return status;
     }
@@ -331,10 +429,12 @@ static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, 
     }
     if (p->kind->predicted == QN_PREDICTS_CLUSTERS)
         return QN_OK;
-    if (p->real ? !data->targets : !data->labels) {
+    if (p->several ? !p->counts.of : p->real ? !data->targets : !data->labels) {
         qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the data has no labels");
         return qn__remedy(err, QN_USAGE, "evaluate predictions of labelled data");
     }
+    if (p->several)
+        return p->predicted > 0 ? QN_OK : qn__fail(err, QN_INPUT, "no item has a prediction");
     if (!p->real && !p->output) {
         qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the outputs were not kept");
         return qn__remedy(err, QN_USAGE, "call qn_predictions_make with `all_outputs` 1");
@@ -342,6 +442,16 @@ static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, 
     if (!p->real && p->classes_known < 2)
         return qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the model knows one class only");
     return p->predicted > 0 ? QN_OK : qn__fail(err, QN_INPUT, "no item has a prediction");
+}
+
+static qn_status evaluate_several(const qn_predictions *p, const qn_data *data, qn_evaluation **out,
+                                  qn_error *err) {
+    const qn__answer_naming names = {.name = p->table ? (const char *const *)p->table->class_name
+                                                      : NULL,
+                                     .named = p->table ? p->table->classes : 0};
+    qn__program program;
+    qn__model_program(p->several, &program);
+    return qn__evaluation_of_answers(&p->counts, data, &program, &names, out, err);
 }
 
 qn_status qn_predictions_evaluate(const qn_predictions *p, qn_evaluation **out, qn_error *err) {
@@ -354,6 +464,8 @@ qn_status qn_predictions_evaluate(const qn_predictions *p, qn_evaluation **out, 
         return status;
     if (p->kind->predicted == QN_PREDICTS_CLUSTERS)
         return qn__evaluation_of_clusters(p->predicted, p->classes_known, p->inertia, out, err);
+    if (p->several)
+        return evaluate_several(p, data, out, err);
     const qn_evaluation_input in = {.size = sizeof in,
                                     .items = data->items,
                                     .classes = p->real ? 0 : p->classes_known,
@@ -375,6 +487,8 @@ void qn_predictions_free(qn_predictions *p) {
     qn__free(p->classes);
     qn__free(p->scores);
     qn__free(p->output);
+    qn__free(p->answers);
+    qn__free(p->counts.of);
     qn_data_close(p->made);
     qn__free(p);
 }

@@ -8,6 +8,11 @@
 /* The score with loss and correct answers; members for real labels are NaN. */
 qn_score qn__score_of(const qn__tally *tally);
 
+/* Of networks with several answers to an item: `items` becomes the targets that count, so that the
+ * accuracy is a share of them. Of `set`; NULL: of the items that an epoch trained on so far. Does
+ * nothing for others. */
+void qn__score_targets(qn_score *score, const qn__train_job *job, const qn_data *set);
+
 void qn__score_errors(qn_score *score, const qn__target_errors *errors);
 
 /* Sets those errors of real labels that follow from the loss of a training epoch. Does nothing for

@@ -115,7 +115,7 @@ static qn_status check_options(const qn_search_options *o, const qn_data *data, 
                  "whole runs");
         return qn__remedy(err, QN_USAGE, "leave it out");
     }
-    if (!data->labels && !data->targets) {
+    if (!qn__data_labelled(data)) {
         qn__fail(err, QN_INPUT, "the training data has no labels");
         return qn__remedy(err, QN_INPUT,
                           "name their file (`data.labels_path`) or their column "

@@ -9,7 +9,7 @@ qn_status qn__train_judged_open(qn_train *t, qn_error *err) {
     const uint32_t outputs = t->job.program.layer[t->job.program.layers - 1].out;
     for (int i = 0; i < 2; ++i) {
         t->sets.judged[i].step = NO_STEP;
-        if (!set[i] || t->job.recipe.task == QN__TASK_REGRESS ||
+        if (!set[i] || t->job.recipe.task != QN__TASK_CLASSIFY ||
             qn__program_classes(&t->job.program) < 2 ||
             !qn__evaluation_fits(set[i]->items, outputs))
             continue;
@@ -38,6 +38,25 @@ static qn_status take_outputs(qn_train *t, int which, const qn_data *set, qn_err
     return status;
 }
 
+/* Several answers to an item: what is counted of them needs no memory for all outputs. */
+static qn_status judge_several(qn_train *t, int which, const qn_data *set, qn_error *err) {
+    const qn__recipe *recipe = &t->job.recipe;
+    const qn__answer_naming names = {
+        .name = recipe->table ? (const char *const *)recipe->table->class_name : NULL,
+        .named = recipe->table ? recipe->table->classes : 0};
+    qn__answer_counts counts = {.items = 0};
+    const qn__apply_results results = {.counts = &counts};
+    counts.of = qn__alloc(qn__answer_classes(set, &t->job.program), sizeof *counts.of, err);
+    qn_status status = counts.of ? QN_OK : QN_MEMORY;
+    if (status == QN_OK)
+        status = qn__apply_all(t->job.team, &t->job.program, set, &results, err);
+    if (status == QN_OK)
+        status = qn__evaluation_of_answers(&counts, set, &t->job.program, &names,
+                                           &t->sets.judged[which].evaluation, err);
+    qn__free(counts.of);
+    return status;
+}
+
 static qn_status judge(qn_train *t, int which, const qn_data *set, qn_error *err) {
     const qn__recipe *recipe = &t->job.recipe;
     const int real = recipe->task == QN__TASK_REGRESS;
@@ -55,6 +74,8 @@ static qn_status judge(qn_train *t, int which, const qn_data *set, qn_error *err
         .weights = split ? t->job.items.valid_shares : NULL,
         .names = recipe->table ? (const char *const *)recipe->table->class_name : NULL,
         .named = recipe->table ? recipe->table->classes : 0};
+    if (t->job.program.answers)
+        return judge_several(t, which, set, err);
     if (set->items == 0 || (real ? !in.predictions : !in.output))
         return QN_OK;
     const qn_status status = real ? QN_OK : take_outputs(t, which, set, err);

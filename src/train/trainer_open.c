@@ -427,7 +427,7 @@ static qn_status check_options(const qn_train_options *o, const qn_data *valid, 
 }
 
 static qn_status check_labels(const qn_data *train, qn_error *err) {
-    if (train->labels || train->targets)
+    if (qn__data_labelled(train))
         return qn__labels_check(train, err);
     qn__fail(err, QN_INPUT, "the training data has no labels");
     return qn__remedy(err, QN_INPUT,
@@ -449,7 +449,7 @@ static qn_status make_reports(qn_train *t, qn_error *err) {
         status = qn__train_judged_open(t, err);
     if (status != QN_OK)
         return status;
-    if (!t->sets.test || outputs > CONFUSION_OUTPUTS || t->job.recipe.task == QN__TASK_REGRESS)
+    if (!t->sets.test || outputs > CONFUSION_OUTPUTS || t->job.recipe.task != QN__TASK_CLASSIFY)
         return QN_OK;
     t->scores.confusion = qn__alloc(outputs * outputs, sizeof *t->scores.confusion, err);
     return t->scores.confusion ? QN_OK : QN_MEMORY;

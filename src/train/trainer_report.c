@@ -200,9 +200,8 @@ static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     report->valid = t->scores.valid;
     report->test = t->scores.test;
     report->real = t->job.recipe.task == QN__TASK_REGRESS;
-    report->weighted = t->job.items.shares != NULL;
-    report->valid_weighted =
-        t->sets.valid == t->job.items.valid && t->job.items.valid_shares != NULL;
+    report->weighted = t->job.items.weights != NULL;
+    report->valid_weighted = t->sets.valid == t->job.items.valid && t->job.items.weights != NULL;
     if (t->job.full.lbfgs) {
         const qn__lbfgs *lbfgs = t->job.full.lbfgs;
         report->iterations = t->job.step;

@@ -23,6 +23,8 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
         qn__at(err, "evaluation after step %llu", (unsigned long long)t->job.step);
     if (status == QN_OK)
         *score = qn__score_of(&tally);
+    if (status == QN_OK && set)
+        qn__score_targets(score, &t->job, set);
     if (status == QN_OK && set && real)
         qn__score_errors(score, &errors);
     if (status == QN_OK && set == t->sets.valid)
@@ -38,6 +40,7 @@ qn_status qn__train_score(qn_train *t, qn_error *err) {
     const size_t outputs = qn__program_classes(&t->job.program);
     t->scores.train = qn__score_of(&t->job.running);
     qn__score_running(&t->scores.train, &t->job);
+    qn__score_targets(&t->scores.train, &t->job, NULL);
     if (t->scores.step == t->job.step)
         return QN_OK;
     const int shows = t->sets.valid || t->sets.test;

@@ -11,6 +11,7 @@ from math import floor, prod
 
 import numpy as np
 
+import several
 import tables
 from order import permutation
 from philox import SPLIT
@@ -50,6 +51,11 @@ def read(path, labels_path=None, label="1", task="auto", weight=None, **more):
         values = read_idx(content)
         labels = read_idx(read_bytes(labels_path)).astype(np.uint32)
         return values.reshape(len(values), -1), labels, None
+    if content[:6] == b"\x93NUMPY":
+        values = several.read_npy(content)
+        labels = several.read_npy(read_bytes(labels_path))
+        labels = labels.astype(np.uint8 if labels.ndim > 1 else np.uint32)
+        return values.reshape(len(values), -1), labels, None
     return tables.read(content, label, task, weight=weight, **more)
 
 
@@ -71,9 +77,13 @@ def digest(table, labels, weights=None, exact=None, times=None):
     text += n.to_bytes(8, "little") + features.to_bytes(8, "little")
     real = labels.dtype == np.float32
     # There are labels: nothing can be trained without.
-    text += bytes([(2 if real else 1) + (0 if weights is None else 4)])
+    kind = 3 if several.is_several(labels) else 2 if real else 1
+    text += bytes([kind + (0 if weights is None else 4)])
     text += block_digest(table.tobytes() if u8 else table.astype("<f4").tobytes())
-    text += block_digest(labels.astype("<f4" if real else "<u4").tobytes())
+    if several.is_several(labels):  # 24.75
+        text += several.digest_part(labels)
+    else:
+        text += block_digest(labels.astype("<f4" if real else "<u4").tobytes())
     if weights is not None:
         text += block_digest(weights.astype("<f4").tobytes())
     return hashlib.sha256(text + (wide.digest_end(exact or {}, times or {}) if exact or times else b"")).hexdigest()

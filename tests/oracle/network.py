@@ -15,6 +15,7 @@ import numpy as np
 
 import elementary
 import norms
+import several
 from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
 from order import grains
 from philox import DROPOUT, WEIGHTS, word
@@ -308,6 +309,8 @@ def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=
         else:
             z = layer.window.forward(a, outputs[layer.other])
         y = activate(layer.activation, z)
+        if layer.activation == "softmax" and layer.window:  # 24.70
+            y = softmax(z.reshape(-1, layer.out[0]))[2].reshape(z.shape)
         passes.append(Pass(a, z, y))
         outputs[l] = y
         if layer.dropout and items is not None and l >= frozen:
@@ -337,6 +340,8 @@ def targets(loss, labels, outputs):
 def losses(loss, passes, labels, delta=ZERO):
     """7.2, 7.3, 7.6: the loss of each item; `delta` is that of huber."""
     last = passes[-1]
+    if several.is_several(labels):
+        return several.losses(loss, last.z, labels)
     if loss == "cross-entropy":
         m, s, _ = softmax(last.z)
         chosen = np.take_along_axis(last.z, labels[:, None].astype(np.int64), axis=1)
@@ -413,6 +418,8 @@ def smoothed(labels, outputs, smoothing):
 def last_delta(loss, layer, y, z, labels, unit, delta=ZERO, shares=None, smoothing=ZERO, mixed=None):
     """8.2, 8.3, 17.3: delta of the last layer, in units of 2^-unit."""
     factor = F(2.0**unit) if shares is None else (shares * F(2.0**unit))[:, None]
+    if several.is_several(labels):
+        return several.deltas(loss, y, labels, factor, smoothing)
     d = y - targets(loss, labels, layer.outputs)
     if loss == "cross-entropy":
         target = smoothed(labels, layer.outputs, smoothing)

@@ -21,6 +21,7 @@ import mix
 import network
 import products
 import scale
+import several
 import stages
 import validation
 import weights as weighing
@@ -161,7 +162,8 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "unit": args.unit,
         "missing": args.missing,
         "table": names,
-        "task": "regress" if labels.dtype == np.float32 else "classify",
+        "task": several.task(labels) if several.is_several(labels) else
+                "regress" if labels.dtype == np.float32 else "classify",
         "delta": args.delta if args.loss == "huber" else ZERO,
         "keep": args.keep,
         "patience": args.patience,
@@ -249,7 +251,7 @@ def train(args, layers, settings, fetch, labels, shares, held):
             own = None if shares is None else shares[items]
             values = values if own is None else values * own
             loss += network.loss_units(values, args.grain)
-            right += int((network.classes(passes, args.loss) == labels[items]).sum())
+            right += int((found(args.loss, passes, labels[items]) == labels[items]).sum())
             deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit, product,
                                     args.delta, own, args.smoothing, args.grain, mixed)
             sums = network.sums(layers, passes, deltas, args.grain, limit, product)
@@ -270,6 +272,12 @@ def train(args, layers, settings, fetch, labels, shares, held):
             if args.patience and epoch + 1 >= best[1] + args.patience:
                 break
     set_parameters(layers, best[2] if args.keep == "best" else averages)
+
+
+def found(loss, passes, labels):
+    """6.6, 24.74."""
+    several_ = several.is_several(labels)
+    return several.classes(loss, passes[-1].y, labels) if several_ else network.classes(passes, loss)
 
 
 def minimise(args, layers, fetch, labels, shares, held, product):
@@ -437,10 +445,11 @@ def main():
     width = sum(sum(columns.widths_of(kind)) for kind in kinds)
     layers = network.parse_model(args.model, args.shape or width)
     real = labels.dtype == np.float32
-    known = 2 if args.loss == "binary" else layers[-1].outputs
+    known = 2 if args.loss == "binary" else layers[-1].out[0]
     if real and (layers[-1].outputs != 1 or args.loss not in ("mse", "mae", "huber")):
         raise SystemExit("oracle: real labels ask for one output, and for mse, mae or huber")
-    if not real and labels.max() >= known:
+    counted = labels[labels != several.IGNORED] if several.is_several(labels) else labels
+    if not real and counted.max() >= known:
         raise SystemExit("oracle: a label is not less than the number of last outputs")
     if args.loss == "cross-entropy" and layers[-1].activation != "softmax":
         raise SystemExit("oracle: cross-entropy asks for softmax at the end")
@@ -473,6 +482,8 @@ def main():
     chosen = data.training_items(args.seed, len(table), args.valid)
     others = np.setdiff1d(np.arange(len(table)), chosen)
     own, shares = weighing.of_items(own, args.class_weight, classes, labels, chosen, others)
+    if several.is_several(labels):
+        shares = several.shares(shares, labels)
     kept = tensors_in(args.init_from) if args.init_scale == "keep" else None
     offsets = {}
     if args.scale != "none":

@@ -139,7 +139,8 @@ static qn_status take_names(qn_data *data, const qn_data_arrays *a, qn_error *er
     for (uint32_t k = 0; k < data->features; k++)
         if (!take_column(&s->feature[k], a, k, err))
             return QN_MEMORY;
-    s->target = a->targets      ? QN__TARGET_REAL
+    s->target = a->several      ? QN__TARGET_SEVERAL
+                : a->targets    ? QN__TARGET_REAL
                 : !a->labels    ? QN__TARGET_NONE
                 : a->class_name ? QN__TARGET_CLASS
                                 : QN__TARGET_INDEX;
@@ -224,6 +225,34 @@ static qn_status take_weights(qn_data *data, const qn_data_arrays *a, qn_error *
                : status;
 }
 
+/* Several targets of each item. */
+static qn_status check_several(const qn_data_arrays *a, qn_error *err) {
+    const uint64_t pixels = (uint64_t)a->mask_rows * a->mask_columns;
+    const int mask = a->mask_rows || a->mask_columns;
+    if (!a->several)
+        return QN_OK;
+    if (a->labels || a->targets || a->class_name || a->task)
+        return qn__fail(err, QN_USAGE,
+                        "several and labels, targets, class_name or task contradict "
+                        "each other");
+    if (a->each == 0 || (mask && pixels != a->each) || a->items > SIZE_MAX / a->each)
+        return qn__fail(err, QN_USAGE, "%u targets are not a mask of %ux%u pixels",
+                        (unsigned)a->each, (unsigned)a->mask_rows, (unsigned)a->mask_columns);
+    const qn__several given = {a->each, a->mask_rows, a->mask_columns,
+                               (uint8_t *)(uintptr_t)a->several, 1};
+    return qn__several_check(&given, a->items, err);
+}
+
+static qn_status take_several(qn_data *data, const qn_data_arrays *a, qn_error *err) {
+    if (!a->several)
+        return QN_OK;
+    data->several = qn__several_create(a->items, a->each, a->mask_rows, a->mask_columns, err);
+    if (!data->several)
+        return QN_MEMORY;
+    memcpy(data->several->target, a->several, (size_t)a->items * a->each);
+    return QN_OK;
+}
+
 /* `finite`: the values are known to be. */
 static qn_status check(const qn_data_arrays *a, int finite, int *missing, qn_error *err) {
     if ((a->labels && a->targets) || (a->class_name && (a->task || a->targets)))
@@ -238,6 +267,8 @@ static qn_status check(const qn_data_arrays *a, int finite, int *missing, qn_err
                                        a->missing ? missing : NULL, err);
     if (status == QN_OK)
         status = check_classes(a, err);
+    if (status == QN_OK)
+        status = check_several(a, err);
     for (uint32_t k = 0; status == QN_OK && a->categories && k < a->features; k++)
         status = check_column(a, k, err);
     for (uint32_t k = 0;
@@ -371,6 +402,8 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, const qn_data_arra
         status = take_labels(data, a->labels, (void **)&data->labels, err);
     if (status == QN_OK)
         status = take_labels(data, a->targets, (void **)&data->targets, err);
+    if (status == QN_OK)
+        status = take_several(data, a, err);
     if (status == QN_OK)
         status = take_weights(data, a, err);
     if (status == QN_OK)

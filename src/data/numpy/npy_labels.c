@@ -1,7 +1,7 @@
 /* The elements of an NPY array as labels (docs/exactness.md 2.1.8). */
 #include "base/memory.h"
 #include "data/cells/label_values.h"
-#include "data/numpy/npy_arrays.h"
+#include "data/numpy/npy_several.h"
 #include "data/cells/text_column.h"
 #include <math.h>
 #include <string.h>
@@ -145,14 +145,8 @@ static qn_status settle_floats(const qn__npy_arrays *arrays, const labelling *l,
 static qn_status check_shape(const qn__npy_arrays *arrays, size_t i, const qn__npy_bytes *in,
                              const qn__npy *a, qn_error *err) {
     const qn__part_files *files = arrays->files;
-    if (a->features > 1) {
-        qn__fail(err, QN_INPUT, "the array of labels has %llu numbers for each item",
-                 (unsigned long long)a->features);
-        return qn__npy_refuse(in, a->begin,
-                              "give one label for each item; of one-hot rows: numpy.argmax(labels, "
-                              "axis=1)",
-                              err);
-    }
+    if (qn__npy_is_several(a) && qn__npy_check_several(in, a, err) != QN_OK)
+        return QN_INPUT;
     if (a->items == files->items[i])
         return QN_OK;
     const int one = qn__part_files_are_one(files);
@@ -201,6 +195,11 @@ qn_status qn__npy_read_labels(const qn__npy_arrays *arrays, const char *task, qn
     if (status != QN_OK)
         return status;
     labelling l = {.data = data};
+    if (qn__npy_is_several(&j.first)) {
+        status = qn__npy_read_several(&j, task, data, err);
+        qn__npy_joined_end(&j);
+        return status;
+    }
     status = prepare(&l, &j, task && strcmp(task, "regress") == 0, err);
     if (status == QN_OK)
         status = qn__npy_joined_each(&j, take_array, &l, err);

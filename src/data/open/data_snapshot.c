@@ -20,12 +20,13 @@ typedef struct head {
     char magic[24];
     uint32_t type, features, rows, columns;
     uint64_t items;
-    uint32_t labelled; /* 0: no labels; 1: labels; 2: targets */
+    uint32_t labelled; /* 0: no labels; 1: labels; 2: targets; 3: several targets an item */
     uint32_t doubt, missing, comma;
     uint32_t weighted; /* 0: no weights; 1: weights; 2: weights with a name */
     uint32_t channels;
     qn__resize resize;
     uint32_t rules;
+    uint32_t each, mask_rows, mask_columns; /* of several targets; else 0 */
     uint64_t label_values;
     uint64_t wide;  /* columns, which the schema names */
     uint64_t text;  /* bytes of the texts, names of items included */
@@ -46,12 +47,17 @@ uint64_t qn__data_snapshot_values(void) {
     return (sizeof(head) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* Bytes of an item's labels. */
+static uint64_t label_bytes(const head *h) {
+    return h->labelled == 3 ? h->each : h->labelled ? sizeof(int32_t) : 0;
+}
+
 /* 0 if the sizes cannot be addressed. */
 static int place(const head *h, places *p) {
     const uint64_t stride = (uint64_t)h->features * qn__element_of(h->type)->size;
     uint64_t values, labels, weights, wide;
     if (__builtin_mul_overflow(stride, h->items, &values) ||
-        __builtin_mul_overflow(h->labelled ? sizeof(int32_t) : 0, h->items, &labels) ||
+        __builtin_mul_overflow(label_bytes(h), h->items, &labels) ||
         __builtin_mul_overflow(h->weighted ? sizeof(float) : 0, h->items, &weights) ||
         __builtin_mul_overflow(h->wide, sizeof(qn__wide_value), &wide) ||
         __builtin_mul_overflow(wide, h->items, &wide))
@@ -114,7 +120,12 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .rows = table->rows,
               .columns = table->columns,
               .items = table->items,
-              .labelled = table->targets ? 2 : table->labels != NULL,
+              .labelled = table->several   ? 3
+                          : table->targets ? 2
+                                           : table->labels != NULL,
+              .each = table->several ? table->several->each : 0,
+              .mask_rows = table->several ? table->several->height : 0,
+              .mask_columns = table->several ? table->several->width : 0,
               .doubt = (uint32_t)table->doubt,
               .comma = table->comma,
               .missing = table->missing != 0,
@@ -147,7 +158,10 @@ void qn__data_snapshot_write(const qn_data *table, void *snapshot) {
         memcpy(to, &h, sizeof h);
         if (to + p.values != table->values)
             memcpy(to + p.values, table->values, (size_t)table->items * qn__data_stride(table));
-        if (table->targets)
+        if (table->several)
+            memcpy(to + p.labels, table->several->target,
+                   (size_t)table->items * table->several->each);
+        else if (table->targets)
             memcpy(to + p.labels, table->targets, (size_t)table->items * sizeof *table->targets);
         else if (table->labels)
             memcpy(to + p.labels, table->labels, (size_t)table->items * sizeof *table->labels);
@@ -170,6 +184,14 @@ static int has_pixels(const head *h) {
            area == h->features;
 }
 
+/* The sizes of several targets. */
+static int is_several(const head *h) {
+    const uint64_t pixels = (uint64_t)h->mask_rows * h->mask_columns;
+    return h->labelled == 3 ? h->each > 0 && (h->mask_rows == 0) == (h->mask_columns == 0) &&
+                                  (h->mask_rows == 0 || pixels == h->each)
+                            : h->each == 0 && pixels == 0;
+}
+
 /* Reads and checks the header, and terminates its texts; 0 if it does not match `bytes`. It is
  * copied first, because another process may still write to it. */
 static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
@@ -179,11 +201,11 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
     h->format[sizeof h->format - 1] = h->digest[sizeof h->digest - 1] = '\0';
     h->date_format[sizeof h->date_format - 1] = '\0';
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && qn__element_is_read(h->type) &&
-           h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 2 &&
-           h->weighted <= 2 && h->wide <= h->features && h->doubt <= QN__DOUBT_COMMA &&
-           h->names <= h->text && (h->rows == 0) == (h->columns == 0) &&
-           (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
-           qn__format_name(h->format) && is_digest(h->digest) &&
+           h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 3 &&
+           is_several(h) && h->weighted <= 2 && h->wide <= h->features &&
+           h->doubt <= QN__DOUBT_COMMA && h->names <= h->text &&
+           (h->rows == 0) == (h->columns == 0) && (h->rows == 0) == (h->channels == 0) &&
+           (h->rows == 0 || has_pixels(h)) && qn__format_name(h->format) && is_digest(h->digest) &&
            (h->date_format[0] == '\0' || qn__date_format_check(h->date_format, NULL) == QN_OK) &&
            place(h, p) && p->bytes == bytes;
 }
@@ -198,6 +220,8 @@ static qn_status refuse(qn_error *err, const char *what) {
 /* Classes from the labels; 0 if a label is negative. */
 static int count_classes(qn_data *data) {
     int32_t greatest = -1;
+    if (data->several)
+        greatest = (int32_t)qn__several_classes(data->several, data->items) - 1;
     for (uint64_t i = 0; data->labels && i < data->items; i++) {
         if (data->labels[i] < 0)
             return 0;
@@ -322,6 +346,24 @@ static qn_status take_wide(const void *values, uint64_t columns, qn_data *data, 
     return data->wide ? QN_OK : QN_MEMORY;
 }
 
+/* Targets that are in the snapshot. */
+static qn_status take_several(const uint8_t *targets, const head *h, qn_data *data, qn_error *err) {
+    if (h->labelled != 3)
+        return QN_OK;
+    data->several = qn__alloc(1, sizeof *data->several, err);
+    if (!data->several)
+        return QN_MEMORY;
+    /* Nobody writes to them, as to labels. */
+    *data->several = (qn__several){.each = h->each,
+                                   .height = h->mask_rows,
+                                   .width = h->mask_columns,
+                                   .target = (uint8_t *)(uintptr_t)targets,
+                                   .mapped = 1};
+    return qn__several_check(data->several, h->items, err) == QN_OK
+               ? QN_OK
+               : refuse(err, "a label of the shared data is neither 0 nor 1");
+}
+
 static qn_status take_names(const char *text, uint64_t size, qn_data *data, qn_error *err) {
     const qn_status status = qn__item_names_take(text, size, data->items, &data->names, err);
     return status == QN_FORMAT ? refuse(err, "the names of the shared items do not fit them")
@@ -345,10 +387,10 @@ qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **
     data->labels = h.labelled == 1 ? (int32_t *)(uintptr_t)(from + p.labels) : NULL;
     data->targets = h.labelled == 2 ? (float *)(uintptr_t)(from + p.labels) : NULL;
     data->weights = h.weighted ? (float *)(uintptr_t)(from + p.weights) : NULL;
-    qn_status status = QN_OK;
-    if (!are_weights(data))
+    qn_status status = take_several(from + p.labels, &h, data, err);
+    if (status == QN_OK && !are_weights(data))
         status = refuse(err, "a weight of the shared data is negative or not finite");
-    else if (!count_classes(data))
+    else if (status == QN_OK && !count_classes(data))
         status = refuse(err, "a label of the shared data is negative");
     const char *text = (const char *)from + p.text;
     if (status == QN_OK)

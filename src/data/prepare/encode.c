@@ -22,6 +22,7 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     made->names = NULL;
     made->wide = NULL;
     made->kept = NULL;
+    made->several = NULL;
     made->mapped = 0;
     made->memory = NULL;
     made->release = qn__free; /* it owns a schema, as a table does */
@@ -31,6 +32,9 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
 static qn_status copy_labels(const qn_data *data, const int32_t *label, qn_data *made,
                              qn_error *err) {
     const size_t items = (size_t)data->items;
+    const qn_status status = qn__several_copy(data, NULL, items, &made->several, err);
+    if (status != QN_OK)
+        return status;
     if (data->targets) {
         made->targets = qn__alloc(items, sizeof *made->targets, err);
         if (!made->targets)

@@ -305,7 +305,8 @@ static qn_data *make_table(const encoder *e, qn_error *err) {
     table->targets = raw->targets ? qn__alloc(raw->items, sizeof *table->targets, err) : NULL;
     table->weights = raw->weights ? qn__alloc(raw->items, sizeof *table->weights, err) : NULL;
     if (!table->memory || !table->schema || (raw->labels && !table->labels) ||
-        (raw->targets && !table->targets) || (raw->weights && !table->weights)) {
+        (raw->targets && !table->targets) || (raw->weights && !table->weights) ||
+        qn__several_copy(raw, NULL, raw->items, &table->several, err) != QN_OK) {
         qn_data_close(table);
         return NULL;
     }

@@ -159,12 +159,14 @@ static qn_data *begin(const qn_data *raw, qn_error *err) {
     made->index = NULL;
     made->wide = NULL;
     made->kept = NULL;
+    made->several = NULL;
     memcpy(made->digest, qn_data_digest(raw), sizeof made->digest);
     for (uint32_t k = 0; made->schema && k < raw->features; k++)
         if (made->schema->feature[k].exact != QN__EXACT_MOMENT)
             made->schema->feature[k].exact = QN__EXACT_NONE;
     if (made->memory && !made->schema == !raw->schema &&
-        qn__wide_copy(raw, NULL, NULL, made, err) == QN_OK)
+        qn__wide_copy(raw, NULL, NULL, made, err) == QN_OK &&
+        qn__several_copy(raw, NULL, raw->items, &made->several, err) == QN_OK)
         return made;
     qn_data_close(made);
     return NULL;

@@ -13,6 +13,7 @@
 #include "data/table/dates.h"
 #include "data/table/item_names.h"
 #include "data/table/schema.h"
+#include "data/table/several.h"
 #include "image/resize.h"
 #include "num/element.h"
 #include <quern/data.h>
@@ -50,11 +51,13 @@ struct qn_data {
                                      values, where a reader knows it; else NULL */
     int32_t *labels;              /* one for each item, or NULL; from qn__alloc */
     float *targets;               /* real labels, one for each item, or NULL; from qn__alloc */
-    float *weights;     /* of each item, finite, from +0, or NULL: all count alike; qn__alloc */
-    char *weight_name;  /* of the column of weights; NULL: it has none. A view's is its table's */
-    qn__schema *schema; /* NULL: schema.h says what then holds. A view has its table's */
-    int missing;        /* 1: a value may be missing, a NaN; 0: none is */
-    qn__doubt doubt;    /* whether the labels are what was meant; a view's is its table's */
+    qn__several *several; /* targets of items that have several each; NULL: they have not. A view
+                             has its table's */
+    float *weights;       /* of each item, finite, from +0, or NULL: all count alike; qn__alloc */
+    char *weight_name;    /* of the column of weights; NULL: it has none. A view's is its table's */
+    qn__schema *schema;   /* NULL: schema.h says what then holds. A view has its table's */
+    int missing;          /* 1: a value may be missing, a NaN; 0: none is */
+    qn__doubt doubt;      /* whether the labels are what was meant; a view's is its table's */
     uint64_t label_values; /* different labels in the table, where they were counted; else 0 */
     uint32_t rules;        /* of reading, those that changed something: data/table/rules.h */
     uint32_t comma;        /* 1 + a column that may hold numbers with a decimal comma; 0: none */
@@ -75,12 +78,19 @@ struct qn_data {
 };
 
 static inline qn__target qn__data_target(const qn_data *data) {
+    if (data->several)
+        return QN__TARGET_SEVERAL;
     if (data->targets)
         return QN__TARGET_REAL;
     if (!data->labels)
         return QN__TARGET_NONE;
     return data->schema && data->schema->target == QN__TARGET_CLASS ? QN__TARGET_CLASS
                                                                     : QN__TARGET_INDEX;
+}
+
+/* Whether its items have labels, of any kind. */
+static inline int qn__data_labelled(const qn_data *data) {
+    return data->labels || data->targets || data->several;
 }
 
 /* Bytes of one item. */

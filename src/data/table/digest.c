@@ -115,6 +115,22 @@ static void add_wide(qn__sha256 *hash, const qn_data *data, qn__pool *pool) {
     }
 }
 
+/* Several targets of an item: docs/exactness.md 24.75. */
+static void add_several(qn__sha256 *hash, const qn_data *data, qn__pool *pool) {
+    const qn__several *several = data->several;
+    uint8_t targets[32];
+    hash_in_blocks(several->target, (size_t)data->items * several->each, 1, pool, targets);
+    add_number(hash, several->each);
+    add_number(hash, several->height);
+    add_number(hash, several->width);
+    qn__sha256_add(hash, targets, sizeof targets);
+}
+
+static uint8_t parts_of(const qn_data *data) {
+    const int kind = data->several ? 3 : data->targets ? 2 : data->labels != NULL;
+    return (uint8_t)(kind + (data->weights ? 4 : 0));
+}
+
 void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
     uint8_t values[32], labels[32], weights[32], whole[32];
     const void *given = data->targets ? (const void *)data->targets : data->labels;
@@ -126,7 +142,7 @@ void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
         hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 4, pool, labels);
     if (data->weights)
         hash_in_blocks(data->weights, (size_t)data->items * sizeof(float), 4, pool, weights);
-    const uint8_t parts = (uint8_t)((data->targets ? 2 : given != NULL) + (data->weights ? 4 : 0));
+    const uint8_t parts = parts_of(data);
     qn__sha256 hash;
     qn__sha256_begin(&hash);
     qn__sha256_add(&hash, data->wide ? "quern data 2\n" : "quern data 1\n", 13);
@@ -137,6 +153,8 @@ void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
     qn__sha256_add(&hash, values, sizeof values);
     if (given)
         qn__sha256_add(&hash, labels, sizeof labels);
+    if (data->several)
+        add_several(&hash, data, pool);
     if (data->weights)
         qn__sha256_add(&hash, weights, sizeof weights);
     if (data->wide)

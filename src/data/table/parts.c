@@ -111,6 +111,8 @@ static qn_status copy_items(const qn_data *data, const uint64_t *item, qn_data *
                             qn_error *err) {
     const size_t stride = qn__data_stride(data);
     qn_status status = reserve(data, out, err);
+    if (status == QN_OK)
+        status = qn__several_copy(data, item, out->items, &out->several, err);
     if (status != QN_OK)
         return status;
     for (uint64_t i = 0; i < out->items; i++) {

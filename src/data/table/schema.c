@@ -122,7 +122,7 @@ uint32_t qn__feature_inputs(const qn__feature *feature) {
 }
 
 /* As they are written in recipes; in the order of the enum. */
-static const char *const targets[] = {"none", "index", "class", "real"};
+static const char *const targets[] = {"none", "index", "class", "real", "several"};
 enum { TARGETS = sizeof targets / sizeof targets[0] };
 static const char *const exacts[] = {"none", "whole", "real", "moment"};
 
@@ -363,7 +363,8 @@ static qn_status read_target(const qn__json_node *node, qn__schema *schema, qn_e
     schema->target = (qn__target)target;
     qn_status status =
         read_texts(qn__json_get(node, "classes"), &schema->classes, &schema->class_name, 0, err);
-    if (status == QN_OK && (schema->classes > 0) != (schema->target == QN__TARGET_CLASS))
+    if (status == QN_OK && schema->target != QN__TARGET_SEVERAL &&
+        (schema->classes > 0) != (schema->target == QN__TARGET_CLASS))
         status = malformed(err, "the classes do not fit the kind of the labels");
     return status;
 }

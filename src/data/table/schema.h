@@ -42,10 +42,11 @@ typedef struct qn__feature {
 } qn__feature;
 
 typedef enum qn__target {
-    QN__TARGET_NONE,  /* no labels */
-    QN__TARGET_INDEX, /* labels are class numbers, as written: qn_data.labels */
-    QN__TARGET_CLASS, /* labels are indices into class_name: qn_data.labels */
-    QN__TARGET_REAL   /* labels are real numbers: qn_data.targets */
+    QN__TARGET_NONE,   /* no labels */
+    QN__TARGET_INDEX,  /* labels are class numbers, as written: qn_data.labels */
+    QN__TARGET_CLASS,  /* labels are indices into class_name: qn_data.labels */
+    QN__TARGET_REAL,   /* labels are real numbers: qn_data.targets */
+    QN__TARGET_SEVERAL /* an item has several targets: qn_data.several */
 } qn__target;
 
 typedef struct qn__schema {

@@ -1,6 +1,9 @@
 /* The functions of a data set: check, query, close. */
+#include "base/argument.h"
 #include "base/files/mapped_file.h"
 #include "base/memory.h"
+#include "base/sized.h"
+#include "base/system/float_state.h"
 #include "data/table/data.h"
 #include "data/table/kept.h"
 #include "data/table/wide.h"
@@ -9,6 +12,8 @@
 
 static void count_classes(qn_data *data) {
     int32_t greatest = -1;
+    if (data->several)
+        greatest = (int32_t)qn__several_classes(data->several, data->items) - 1;
     for (uint64_t i = 0; data->labels && i < data->items; i++)
         if (data->labels[i] > greatest)
             greatest = data->labels[i];
@@ -144,6 +149,7 @@ void qn_data_close(qn_data *data) {
         qn__late_digest_free(data->late);
         qn__wide_free(data->wide);
         qn__kept_free(data->kept);
+        qn__several_free(data->several);
     } else if (!data->index) { /* a reader failed before it had values */
         qn__free(data->note);
     }
@@ -215,6 +221,22 @@ qn_target qn_data_target(const qn_data *data) {
 }
 
 const float *qn_data_targets(const qn_data *data) { return data ? data->targets : NULL; }
+
+qn_status qn_data_several(const qn_data *data, qn_several *several, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(several, err);
+    const qn__sized *what = QN__SIZED("several", qn_several);
+    const qn_status status = qn__sized_check(what, several, err);
+    const qn__several *from = data->several;
+    qn_several own = {.size = sizeof own};
+    if (status != QN_OK)
+        return status;
+    if (from)
+        own = (qn_several){sizeof own, from->each, from->height, from->width, from->target};
+    qn__sized_give(what, &own, several, several->size);
+    return QN_OK;
+}
 
 const float *qn_data_weights(const qn_data *data) { return data ? data->weights : NULL; }
 

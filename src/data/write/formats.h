@@ -41,6 +41,9 @@ qn__content qn__text_content(const char *text);
  * must then be written with a point. */
 int qn__looks_like_bytes(const qn_data *data);
 
+/* Fails with QN_UNSUPPORTED where an item has several labels. */
+qn_status qn__written_labels_check(const qn_data *data, qn_error *err);
+
 /* Fails with QN_USAGE when both paths name one file. */
 qn_status qn__paths_apart(const char *path, const char *labels_path, qn_error *err);
 

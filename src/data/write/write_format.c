@@ -91,6 +91,8 @@ static qn_status check_columns(const qn__format *f, const qn_data *data, qn_erro
 
 static qn_status check_labels(const qn__format *f, const qn_data *data, const char *labels_path,
                               qn_error *err) {
+    if ((labels_path || !f->labels_apart) && qn__written_labels_check(data, err) != QN_OK)
+        return QN_UNSUPPORTED;
     if (!labels_path)
         return QN_OK;
     if (!f->labels_apart) {

@@ -100,6 +100,8 @@ qn_status qn_data_write_tar(const qn_data *data, const char *path, qn_error *err
     QN__OWN_FLOATS;
     QN__NEED(data, err);
     QN__NEED(path, err);
+    if (qn__written_labels_check(data, err) != QN_OK)
+        return QN_UNSUPPORTED;
     return write_tar(data, path, NULL, NULL, err);
 }
 

@@ -384,6 +384,11 @@ qn_status qn_model_write_onnx(const qn_model *model, const char *path, qn_error 
     qn__protobuf file = {0};
     if (qn__model_need_network(model, "an ONNX file", err) != QN_OK)
         return QN_UNSUPPORTED;
+    if (model->answers) {
+        qn__fail(err, QN_UNSUPPORTED,
+                 "a model with several answers to an item has no ONNX file yet");
+        return qn__remedy(err, QN_UNSUPPORTED, "use the model file itself");
+    }
     if (qn_model_parameters(model) >= LARGEST / sizeof(float))
         return refuse_size(err);
     if (check_columns(qn__model_recipe_of(model), err) != QN_OK)

@@ -199,6 +199,15 @@ uint32_t qn_model_classes(const qn_model *model) {
     return model ? model->classes : 0;
 }
 
+uint32_t qn_model_answers(const qn_model *model, uint32_t *rows, uint32_t *columns) {
+    QN__OWN_FLOATS;
+    if (rows)
+        *rows = model ? model->mask.height : 0;
+    if (columns)
+        *columns = model ? model->mask.width : 0;
+    return model ? model->answers : 0;
+}
+
 uint32_t qn_model_layers(const qn_model *model) { return model ? model->layers : 0; }
 
 uint64_t qn_model_parameters(const qn_model *model) { return model ? model->parameters : 0; }

@@ -7,6 +7,7 @@
 
 #include "data/prepare/encode.h"
 #include "model/formats/safetensors.h"
+#include "num/program.h"
 #include <quern/device.h>
 #include <quern/fit.h>
 #include <quern/model.h>
@@ -52,6 +53,8 @@ struct qn_model {
     char digest[65];
     uint32_t features, outputs, classes; /* classes: 0 for real numbers */
     uint32_t layers;                     /* of a network */
+    uint32_t answers; /* to an item, where there are several (docs/exactness.md 24.70); 0: one */
+    qn__shape mask;   /* of answers for pixels: rows, columns; else all are 0 */
     uint64_t parameters;
     const qn__schema *table; /* NULL: `features` unnamed columns of numbers */
     const char *weight, *resize, *rules, *date_format; /* as qn_model_weight_name and so on */
@@ -68,6 +71,10 @@ typedef struct qn__model_results {
     int32_t *classes;
     float *scores, *outputs;
     double *inertia; /* of k-means: the sum of the squares of the distances */
+    /* Of networks with several answers to an item, `answers` for each: 255 where it lacks a value.
+     * What is counted of them needs the targets. */
+    uint8_t *answers;
+    struct qn__answer_counts *counts;
 } qn__model_results;
 
 /* Applies a model to all items of `data`, which is matched by names already. `status` is the result

@@ -4,6 +4,7 @@
 #include "base/system/float_state.h"
 #include "layer/product.h"
 #include "model/formats/safetensors.h"
+#include "model/recipe/several_targets.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -163,11 +164,13 @@ static qn_status allocate_arrays(network_model *m, qn_error *err) {
 /* What the model tells of itself as any other does. */
 static void describe(network_model *m) {
     const qn__recipe *r = &m->recipe;
+    const qn__layer *last = &m->layer[r->network.layers - 1];
     m->open.recipe = m->recipe_json;
     m->open.features = r->features;
     m->open.layers = r->network.layers;
-    m->open.outputs = m->layer[r->network.layers - 1].out;
-    m->open.classes = r->task == QN__TASK_CLASSIFY ? qn__recipe_classes(r) : 0;
+    m->open.outputs = last->out;
+    m->open.classes = r->task == QN__TASK_REGRESS ? 0 : qn__recipe_classes(r);
+    m->open.mask = r->task == QN__TASK_SEGMENT ? last->to : (qn__shape){.channels = 0};
     m->open.table = r->table;
     m->open.weight = r->weight;
     m->open.resize = r->resize;
@@ -185,10 +188,14 @@ static qn_status make_blank(const qn__recipe *recipe, network_model **out, qn_er
     if (m == NULL)
         return QN_MEMORY;
     m->open.kind = &qn__network_kind;
+    qn__program several = {.answers = 0};
     qn_status status = qn__recipe_copy(recipe, &m->recipe, err);
     if (status == QN_OK)
         status = qn__network_program(&recipe->network, qn__recipe_input(recipe), m->layer,
                                      &m->open.parameters, err);
+    if (status == QN_OK)
+        qn__recipe_several(recipe, m->layer, &several);
+    m->open.answers = several.answers;
     if (status == QN_OK)
         status = make_texts(m, err);
     if (status == QN_OK)
@@ -440,6 +447,7 @@ void qn__model_program(const qn_model *of, qn__program *program) {
                              .arith = r->arith,
                              .loss = r->loss,
                              .real = r->task == QN__TASK_REGRESS,
+                             .answers = model->open.answers,
                              .optimizer = qn__recipe_rule(r),
                              .numbers = r->numbers,
                              .scale = qn__scale_of_program(r),

@@ -15,6 +15,7 @@
 #include "model/recipe/model_source.h"
 #include "model/recipe/option_rows.h"
 #include "model/recipe/scale_numbers.h"
+#include "model/recipe/several_targets.h"
 #include "model/recipe/stages.h"
 #include "model/recipe/tables.h"
 #include <quern/defaults.h>
@@ -201,14 +202,14 @@ static qn_status take_network(const qn_model *model, const qn__labels_like *labe
 /* `of->table` says whether the data is one, and is 0 after it for a network on pixels. */
 static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__default_case *of,
                               qn__recipe *r, qn__model_source *source, qn_error *err) {
-    const qn__labels_like labels = {r->task, r->loss, qn_data_classes(data)};
+    const qn__labels_like labels = {r->task, r->loss, qn__width_for(data)};
     char model[QN__DEFAULT_MODEL_CAPACITY] = "";
     qn_status status = find_shape(o, data, r, err);
     of->table = of->table && r->shape.height == 0;
     if (status == QN_OK && o->model == NULL && o->new_last && o->init_from)
         return take_network(o->init_from, &labels, r, err);
     if (o->model == NULL)
-        qn__default_model(of, r->loss, qn_data_classes(data), model);
+        qn__default_model(of, r->loss, qn__width_for(data), model);
     if (status == QN_OK)
         status = qn__model_source_open(o->model != NULL ? o->model : model, &labels, source, err);
     return status == QN_OK ? qn__model_source_parse(source, &r->network, err) : status;
@@ -418,7 +419,7 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     snprintf(r->data, sizeof r->data, "%s", qn_data_digest(data));
     r->items = qn_data_items(data);
     r->features = qn_data_features(data);
-    r->task = data->targets ? QN__TASK_REGRESS : QN__TASK_CLASSIFY;
+    r->task = qn__task_of(data);
     const int picture = qn__is_picture(data, err);
     if (picture < 0)
         return QN_MEMORY;
@@ -466,6 +467,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = check_keep(options->init_from, r, err);
     if (status == QN_OK)
         status = check_scale(r, data, err);
+    if (status == QN_OK)
+        status = qn__recipe_check_targets(r, data, "the training data", err);
     if (status == QN_OK)
         status = qn__recipe_check_classes(r, qn_data_classes(data), err);
     return status;

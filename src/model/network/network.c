@@ -207,9 +207,10 @@ static qn_status check_place(const qn__tokens *w, const marks *at, size_t begin,
     if (last && at->gated != SIZE_MAX)
         return qn__tokens_fail(w, at->gated, "the last layer has gelu, silu or hardswish",
                                "they stand in layers before the last: use none or softmax here");
-    if (last && kind != QN__LAYER_DENSE)
-        return qn__tokens_fail(w, begin, "the last layer is not dense",
-                               "end the model with a dense layer, such as \"dense 10 softmax\"");
+    if (last && kind != QN__LAYER_DENSE && kind != QN__LAYER_CONV)
+        return qn__tokens_fail(w, begin, "the last layer is neither dense nor a convolution",
+                               "end the model with a dense layer, such as \"dense 10 softmax\", or "
+                               "where each pixel has a class with \"conv 10 1x1 softmax\"");
     return QN_OK;
 }
 
@@ -375,7 +376,9 @@ static const int activation_contract[] = {
     [QN__ACT_RELU6] = 8,      [QN__ACT_HARDSWISH] = 8, [QN__ACT_HARDSIGMOID] = 8};
 
 int qn__network_contract(const qn__network *network) {
-    int most = network->layers > LAYERS_OF_CONTRACT_7 || has_nested(network) ? 8 : 1;
+    const int new = network->layers > LAYERS_OF_CONTRACT_7 || has_nested(network) ||
+                    network->layer[network->layers - 1].kind == QN__LAYER_CONV;
+    int most = new ? 8 : 1;
     for (uint32_t l = 0; l < network->layers; ++l) {
         const qn__layer_text *layer = &network->layer[l];
         const int words = qn__layer_contract(layer);

@@ -290,8 +290,10 @@ static void test_refused_windows(void **state) {
     check_refused("upsample 2 relu; dense 2", "\"relu\" does not belong here", 12,
                   "upsample FACTOR [bilinear]");
     check_refused("globalpool 2; dense 2", "\"2\" does not belong here", 12, "globalpool; layers");
-    check_refused("dense 2; conv 8 3", "the last layer is not dense", 10, "dense 10 softmax");
-    check_refused("maxpool 2;", "the last layer is not dense", 1, "dense 10 softmax");
+    check_refused("dense 2; avgpool 1", "the last layer is neither dense nor a convolution", 10,
+                  "conv 10 1x1 softmax");
+    check_refused("maxpool 2;", "the last layer is neither dense nor a convolution", 1,
+                  "dense 10 softmax");
 }
 
 /* What newcomers wrote, and what they meant. */
@@ -413,7 +415,8 @@ static void test_refused_blocks(void **state) {
                   20, "relu");
     check_refused("residual { dense 2 } softmax; dense 2", "softmax stands before the last layer",
                   22, "relu");
-    check_refused("dense 3; residual { dense 2 }", "the last layer is not dense", 10, "dense 10");
+    check_refused("dense 3; residual { dense 2 }",
+                  "the last layer is neither dense nor a convolution", 10, "dense 10");
     check_refused("dense 3 {; dense 2", "\"{\" does not belong here", 9, "dense WIDTH");
     check_refused("residual { dense 2 } relu relu; dense 2", "\"relu\" does not belong here", 27,
                   "residual { LAYERS [| LAYERS] } [ACTIVATION]");

@@ -17,6 +17,8 @@ static const char HIDDEN_LAYERS[] = "dense 500 tanh", HIDDEN_OF_REAL[] = "dense 
 static const char HIDDEN_OF_TABLE[] = "dense 64 relu; dense 32 relu";
 static const char LAST_ACTIVATION[] = "softmax", LAST_OF_TWO[] = "dense 1 sigmoid";
 static const char LAST_OF_REAL[] = "dense 1 none";
+static const char HIDDEN_OF_MASK[] = "conv 16 3x3 relu; conv 16 3x3 relu";
+static const char LAST_OF_MASK_OF_TWO[] = "conv 1 1x1 sigmoid";
 
 /* Items of a step: of images; of a table at least and at most, which has at least so many batches
  * below BATCH and above it. Epochs: of images and of large tables, of small tables at most, and
@@ -97,7 +99,9 @@ float qn__default_momentum(qn__optimizer optimizer) {
 }
 
 qn__loss qn__default_loss(qn__task task) {
-    return task == QN__TASK_REGRESS ? QN__LOSS_MSE : QN__LOSS_CROSS_ENTROPY;
+    return task == QN__TASK_REGRESS      ? QN__LOSS_MSE
+           : task == QN__TASK_MULTILABEL ? QN__LOSS_BINARY
+                                         : QN__LOSS_CROSS_ENTROPY;
 }
 
 /* A momentum other than 0 selects the optimiser that uses it. The slope of a squared
@@ -323,6 +327,13 @@ void qn__default_last(qn__task task, qn__loss loss, uint32_t classes, char *text
     *text = '\0';
     if (task == QN__TASK_REGRESS)
         snprintf(text, QN__DEFAULT_LAST_CAPACITY, "%s", LAST_OF_REAL);
+    else if (task == QN__TASK_MULTILABEL)
+        snprintf(text, QN__DEFAULT_LAST_CAPACITY, "dense %" PRIu32 " sigmoid", classes);
+    else if (task == QN__TASK_SEGMENT && loss == QN__LOSS_BINARY)
+        snprintf(text, QN__DEFAULT_LAST_CAPACITY, "%s", LAST_OF_MASK_OF_TWO);
+    else if (task == QN__TASK_SEGMENT)
+        snprintf(text, QN__DEFAULT_LAST_CAPACITY, "conv %" PRIu32 " 1x1 %s", classes,
+                 LAST_ACTIVATION);
     else if (loss == QN__LOSS_BINARY)
         snprintf(text, QN__DEFAULT_LAST_CAPACITY, "%s", LAST_OF_TWO);
     else if (classes > 0)
@@ -331,7 +342,8 @@ void qn__default_last(qn__task task, qn__loss loss, uint32_t classes, char *text
 
 void qn__default_model(const qn__default_case *of, qn__loss loss, uint32_t classes, char *text) {
     char last[QN__DEFAULT_LAST_CAPACITY];
-    const char *hidden = of->table                      ? HIDDEN_OF_TABLE
+    const char *hidden = of->task == QN__TASK_SEGMENT   ? HIDDEN_OF_MASK
+                         : of->table                    ? HIDDEN_OF_TABLE
                          : of->task == QN__TASK_REGRESS ? HIDDEN_OF_REAL
                                                         : HIDDEN_LAYERS;
     qn__default_last(of->task, loss, classes, last);

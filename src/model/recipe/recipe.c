@@ -98,7 +98,7 @@ static int makes_bytes(const qn__recipe *r) {
 
 static int uses_contract_8(const qn__recipe *r) {
     return qn__network_contract(&r->network) >= 8 || is_wide(r) || has_filter(r) ||
-           makes_bytes(r) || has_key_of(r, 8);
+           makes_bytes(r) || r->task > QN__TASK_REGRESS || has_key_of(r, 8);
 }
 
 int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {

@@ -21,7 +21,12 @@ typedef enum qn__schedule {
     QN__SCHEDULE_COSINE
 } qn__schedule;
 
-typedef enum qn__task { QN__TASK_CLASSIFY, QN__TASK_REGRESS } qn__task;
+typedef enum qn__task {
+    QN__TASK_CLASSIFY,
+    QN__TASK_REGRESS,
+    QN__TASK_SEGMENT,   /* each pixel has a class (docs/exactness.md 24.76) */
+    QN__TASK_MULTILABEL /* an item has several labels, each 0 or 1 */
+} qn__task;
 
 typedef enum qn__keep { QN__KEEP_LAST, QN__KEEP_BEST } qn__keep;
 

@@ -6,6 +6,7 @@
 #include "model/recipe/depth.h"
 #include "model/recipe/freeze.h"
 #include "model/recipe/option_rows.h"
+#include "model/recipe/several_targets.h"
 #include "model/recipe/stages.h"
 #include "num/intgemm_reference.h"
 
@@ -135,6 +136,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_init_scale(recipe, err);
     if (status == QN_OK)
         status = check_mix(recipe, err);
+    if (status == QN_OK)
+        status = qn__recipe_check_several(recipe, err);
     if (status == QN_OK)
         status = check_new_last(recipe, err);
     if (status == QN_OK)

@@ -5,6 +5,7 @@
 #include "layer/axes.h"
 #include "model/recipe/recipe_check.h"
 #include "model/recipe/scale_numbers.h"
+#include "model/recipe/several_targets.h"
 #include "model/recipe/tables.h"
 #include <string.h>
 
@@ -30,7 +31,7 @@ static qn_status check_binary(const qn__recipe *r, qn_error *err) {
 /* What the task says of loss and last layer. */
 static qn_status check_task(const qn__recipe *r, qn_error *err) {
     const qn__layer_text *last = &r->network.layer[r->network.layers - 1];
-    if (r->task == QN__TASK_CLASSIFY)
+    if (r->task != QN__TASK_REGRESS)
         return QN_OK;
     if (r->loss == QN__LOSS_CROSS_ENTROPY || r->loss == QN__LOSS_BINARY)
         return qn__recipe_refuse(
@@ -91,7 +92,9 @@ static qn_status check_shape(const qn__recipe *r, qn_error *err) {
 qn_status qn__recipe_check_network(const qn__recipe *r, qn_error *err) {
     const qn__activation last = r->network.layer[r->network.layers - 1].activation;
     qn_status status = check_task(r, err);
-    if (status == QN_OK && r->loss == QN__LOSS_BINARY)
+    if (status == QN_OK)
+        status = qn__recipe_check_last(r, err);
+    if (status == QN_OK && r->loss == QN__LOSS_BINARY && !qn__recipe_is_several(r))
         status = check_binary(r, err);
     if (status != QN_OK)
         return status;
@@ -142,7 +145,8 @@ qn_status qn__recipe_check_table(const qn__recipe *r, qn_error *err) {
                                  qn__fail(err, QN_USAGE,
                                           "the table names %u columns, but there are %u",
                                           r->table->features, r->features));
-    if ((r->table->target == QN__TARGET_REAL) != (r->task == QN__TASK_REGRESS))
+    if ((r->table->target == QN__TARGET_REAL) != (r->task == QN__TASK_REGRESS) ||
+        (r->table->target == QN__TARGET_SEVERAL) != qn__recipe_is_several(r))
         return qn__recipe_refuse(
             err, "`data.path`", "make the recipe again",
             qn__fail(err, QN_USAGE, "the table's labels are not those of the task"));

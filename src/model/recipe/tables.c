@@ -86,6 +86,8 @@ const qn__table qn__schedules = {"schedule", "`train.schedule`", ROWS(schedules)
 static const qn__choice tasks[] = {
     {"classify", QN__TASK_CLASSIFY, "a label is one of some classes", "classification classifier"},
     {"regress", QN__TASK_REGRESS, "a label is a real number", "regression regressor"},
+    {"segment", QN__TASK_SEGMENT, "each pixel has a class", "segmentation"},
+    {"multilabel", QN__TASK_MULTILABEL, "an item has several labels, each 0 or 1", NULL},
 };
 const qn__table qn__tasks = {"task", NULL, ROWS(tasks)};
 

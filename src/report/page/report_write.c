@@ -73,7 +73,8 @@ static qn_status check_model(const qn_model *model, const qn__past_run *run, qn_
 
 static qn_status judge(const qn_report_options *o, qn__page *page, qn__judged *judged,
                        qn__importance **columns, qn_error *err) {
-    if (!o->data)
+    if (!o->data ||
+        qn_model_answers(o->model, NULL, NULL)) /* items are not right or wrong as a whole */
         return QN_OK;
     qn_status status = qn__judge(o->model, o->data, o->compute, o->mistakes, judged, err);
     page->judged = judged;

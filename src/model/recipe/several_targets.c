@@ -1,0 +1,162 @@
+#include "model/recipe/several_targets.h"
+
+#include "layer/axes.h"
+#include "model/recipe/tables.h"
+#include <string.h>
+
+qn__task qn__task_of(const qn_data *data) {
+    if (data->several)
+        return data->several->height ? QN__TASK_SEGMENT : QN__TASK_MULTILABEL;
+    return data->targets ? QN__TASK_REGRESS : QN__TASK_CLASSIFY;
+}
+
+uint32_t qn__width_for(const qn_data *data) {
+    const uint32_t classes = qn_data_classes(data);
+    if (!data->several)
+        return classes;
+    return !data->several->height ? data->several->each : classes < 2 ? 2 : classes;
+}
+
+static qn_status refuse_last(const qn__recipe *r, const char *labels, const char *remedy,
+                             qn_error *err) {
+    qn__text text = {0};
+    qn__network_layer_text(&r->network.layer[r->network.layers - 1], &text);
+    qn__fail(err, QN_USAGE, "%s, and the last layer with the loss \"%s\" is \"%s\"", labels,
+             qn__table_name(&qn__losses, (int)r->loss), text.data ? text.data : "");
+    qn__text_release(&text);
+    qn__at(err, "`train.model`, `train.loss`");
+    return qn__remedy(err, QN_USAGE, "%s", remedy);
+}
+
+static qn_status check_segment(const qn__recipe *r, const qn__layer_text *last, qn_error *err) {
+    const int classes = r->loss == QN__LOSS_CROSS_ENTROPY && last->activation == QN__ACT_SOFTMAX &&
+                        last->out >= 2 && last->out <= QN__NO_TARGET;
+    const int two =
+        r->loss == QN__LOSS_BINARY && last->activation == QN__ACT_SIGMOID && last->out == 1;
+    if (last->kind == QN__LAYER_CONV && (classes || two))
+        return QN_OK;
+    return refuse_last(r, "each pixel has a class",
+                       "end the model with \"conv 3 1x1 softmax\" for 3 classes (2 to 255), or for "
+                       "two with \"conv 1 1x1 sigmoid\" and `train.loss` binary",
+                       err);
+}
+
+static qn_status check_labels(const qn__recipe *r, const qn__layer_text *last, qn_error *err) {
+    if (last->kind == QN__LAYER_DENSE && r->loss == QN__LOSS_BINARY &&
+        last->activation == QN__ACT_SIGMOID)
+        return QN_OK;
+    return refuse_last(r, "an item has several labels, each 0 or 1",
+                       "end the model with \"dense 3 sigmoid\" for 3 labels, and leave "
+                       "`train.loss` out; where exactly one of them is 1, give its number as the "
+                       "label (numpy.argmax(labels, axis=1))",
+                       err);
+}
+
+qn_status qn__recipe_check_last(const qn__recipe *r, qn_error *err) {
+    const qn__layer_text *last = &r->network.layer[r->network.layers - 1];
+    if (r->task == QN__TASK_SEGMENT)
+        return check_segment(r, last, err);
+    if (r->task == QN__TASK_MULTILABEL)
+        return check_labels(r, last, err);
+    if (last->kind == QN__LAYER_DENSE)
+        return QN_OK;
+    return refuse_last(r, "an item has one label",
+                       "end the model with a dense layer, such as \"dense 10 softmax\"; a "
+                       "convolution is the last layer where each pixel has a class",
+                       err);
+}
+
+/* Options that are for one label of an item. */
+static const char *unfit(const qn__recipe *r) {
+    if (r->mixup > 0.0f)
+        return "`train.mixup`";
+    if (r->cutmix > 0.0f)
+        return "`train.cutmix`";
+    if (r->class_weight)
+        return "`train.class_weight`";
+    if (r->augment && r->task == QN__TASK_SEGMENT)
+        return "`train.augment`";
+    return NULL;
+}
+
+qn_status qn__recipe_check_several(const qn__recipe *r, qn_error *err) {
+    const char *option = qn__recipe_is_several(r) ? unfit(r) : NULL;
+    if (!option && qn__recipe_is_several(r) && r->optimizer == QN__OPT_LBFGS) {
+        qn__fail(err, QN_USAGE, "the optimizer lbfgs trains networks with one label for an item");
+        return qn__recipe_refuse(err, "`train.optimizer`", "use another, such as adam", QN_USAGE);
+    }
+    if (!option)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "it is for items with one label, and here %s",
+             r->task == QN__TASK_SEGMENT ? "each pixel has a class" : "an item has several labels");
+    return qn__recipe_refuse(err, option, "leave it out", QN_USAGE);
+}
+
+static uint32_t answers_of(const qn__recipe *r, const qn__layer *last) {
+    return r->loss == QN__LOSS_BINARY ? last->out : last->to.height * last->to.width;
+}
+
+void qn__recipe_several(const qn__recipe *recipe, qn__layer *layer, qn__program *program) {
+    qn__layer *last = &layer[recipe->network.layers - 1];
+    if (!qn__recipe_is_several(recipe))
+        return;
+    program->answers = answers_of(recipe, last);
+    last->activation = QN__ACT_NONE; /* the loss applies it */
+}
+
+static qn_status refuse_kind(const qn__recipe *r, const qn_data *data, const char *what,
+                             qn_error *err) {
+    static const char *const kinds[] = {[QN__TASK_CLASSIFY] = "classes",
+                                        [QN__TASK_REGRESS] = "real numbers",
+                                        [QN__TASK_SEGMENT] = "masks, a class for each pixel",
+                                        [QN__TASK_MULTILABEL] = "several labels for each item"};
+    qn__fail(err, QN_MISMATCH, "the labels of %s are %s; those of the training are %s", what,
+             kinds[qn__task_of(data)], kinds[r->task]);
+    return qn__remedy(err, QN_MISMATCH, "give both sets labels of the same kind");
+}
+
+static qn_status refuse_pixels(const qn__shape *to, const qn__several *several, const char *what,
+                               qn_error *err) {
+    qn__fail(err, QN_MISMATCH, "a mask of %s has %ux%u pixels, and the last layer gives %ux%u",
+             what, several->height, several->width, to->height, to->width);
+    return qn__remedy(err, QN_MISMATCH,
+                      "the last layer must give one answer for each pixel of a mask: leave pools "
+                      "and strides out, or go back with \"upsample\" or \"convtranspose\"");
+}
+
+static qn_status refuse_classes(uint32_t classes, uint32_t outputs, const char *what,
+                                qn_error *err) {
+    qn__fail(err, QN_MISMATCH, "masks of %s have classes up to %u, and the network tells %u apart",
+             what, classes - 1, outputs);
+    return qn__remedy(err, QN_MISMATCH,
+                      "make the last layer %u channels wide (\"conv %u 1x1 softmax\"), or give "
+                      "pixels that do not count the value 255",
+                      classes, classes);
+}
+
+qn_status qn__recipe_check_targets(const qn__recipe *r, const qn_data *data, const char *what,
+                                   qn_error *err) {
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    const qn__several *several = data->several;
+    if (!several && !qn__recipe_is_several(r))
+        return QN_OK;
+    if (qn__task_of(data) != r->task || !several)
+        return refuse_kind(r, data, what, err);
+    const qn_status status =
+        qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
+    if (status != QN_OK)
+        return status;
+    const qn__layer *last = &layer[r->network.layers - 1];
+    if (r->task == QN__TASK_SEGMENT &&
+        (several->height != last->to.height || several->width != last->to.width))
+        return refuse_pixels(&last->to, several, what, err);
+    const uint32_t classes = qn_data_classes(data), outputs = qn__recipe_classes(r);
+    if (r->task == QN__TASK_SEGMENT && classes > outputs)
+        return refuse_classes(classes, outputs, what, err);
+    if (answers_of(r, last) == several->each)
+        return QN_OK;
+    qn__fail(err, QN_MISMATCH, "an item of %s has %u labels, and the last layer has %u outputs",
+             what, several->each, last->out);
+    return qn__remedy(err, QN_MISMATCH, "end the model with \"dense %u sigmoid\"", several->each);
+}

@@ -1,0 +1,129 @@
+"""Networks that give several answers to an item: labels, and classes of pixels (docs/exactness.md 24.70 to 24.77)."""
+
+import json
+import subprocess
+
+import pytest
+
+import python_package
+import ranks
+from test_oracle import train as train_both
+
+np = pytest.importorskip("numpy")
+
+MASKS = ["--model", "conv 3 3x3 relu; conv 3 1x1 softmax", "--scale", "unit", "--shape", "1x6x6", "--loss",
+         "cross-entropy", "--lr", "0.5", "--batch", "8", "--grain", "4", "--epochs", "2", "--seed", "5"]
+LABELS = ["--model", "dense 5 tanh; dense 4 sigmoid", "--scale", "standard", "--loss", "binary", "--lr", "0.5",
+          "--batch", "8", "--grain", "4", "--epochs", "2", "--seed", "5", "--optimizer", "sgd"]
+
+
+@pytest.fixture(scope="module")
+def arrays(tmp_path_factory):
+    """Images, masks and labels, with targets that do not count; the first item has no others."""
+    folder = tmp_path_factory.mktemp("several")
+    rng = np.random.default_rng(7)
+    x = rng.integers(0, 256, (24, 6, 6)).astype(np.uint8)
+    masks = (x // 86).astype(np.int64)
+    masks[rng.random(masks.shape) < 0.2] = 255
+    masks[0] = 255
+    labels = (x[:, 1, :4] > 128).astype(np.float32)
+    labels[rng.random(labels.shape) < 0.2] = 255
+    labels[0] = 255
+    for name, array in {"x": x, "masks": masks, "labels": labels}.items():
+        np.save(folder / f"{name}.npy", array)
+    np.save(folder / "turned.npy", np.asfortranarray(masks.astype(">f8")))
+    return folder, x, masks, labels
+
+
+def run(quern, *words, status=0):
+    done = subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout if status == 0 else done.stderr
+
+
+def test_both_programs_and_ranks_give_the_same_model(quern, arrays, tmp_path):
+    folder = arrays[0]
+    for name, words in (("masks", MASKS), ("labels", LABELS)):
+        given = ["--data", folder / "x.npy", "--labels", folder / f"{name}.npy", *words, "--valid", "0.25", "--keep", "best"]
+        train_both(given, tmp_path / name)
+        ranks.run(quern, 2, "train", *given, "--quiet", "-o", tmp_path / "ranks")
+        assert (tmp_path / "ranks").read_bytes() == (tmp_path / name).read_bytes()
+    about = {name: json.loads(run(quern, "data", "info", folder / "x.npy", "--labels", folder / f"{name}.npy", "--json"))
+             for name in ("masks", "turned", "labels")}
+    assert about["masks"]["digest"] == about["turned"]["digest"] != about["labels"]["digest"]
+    masks, labels = arrays[2:]
+    assert about["masks"]["counts"] == [(masks == c).sum() for c in range(3)]
+    assert about["labels"]["counts"] == (labels == 1).sum(axis=0).tolist()
+    assert [about[name]["ignored"] for name in ("masks", "labels")] == [(masks == 255).sum(), (labels == 255).sum()]
+
+
+def numbers_of(target, answer):
+    """t, p and r of 24.77."""
+    return int(target.sum()), int(answer.sum()), int((target & answer).sum())
+
+
+def test_python_and_the_evaluation(arrays):
+    """Answers are those of the outputs, and every number of the evaluation is NumPy's."""
+    python_package.folder()
+    import quern
+
+    _, x, masks, labels = arrays
+    data = quern.Data(x, masks)
+    assert (data.several == masks).all() and data.classes == 3 and data.labels is None
+    model = quern.train(data, model="conv 3 3x3 relu; conv 3 1x1 softmax", epochs=9, lr=0.5, batch=8, seed=5, valid=0.25)
+    answers, outputs = model.predict(x), model.predict(x, outputs=True)
+    assert answers.shape == x.shape and answers.dtype == np.uint8 and outputs.shape == (*x.shape, 3)
+    assert (outputs.argmax(axis=3) == answers).all() and len(np.unique(answers)) > 1
+    found, counts = model.evaluate(x, masks), masks != 255
+    right = int((answers == masks)[counts].sum())
+    assert (found["items"], found["targets"], found["correct"]) == (23, counts.sum(), right)
+    assert found["accuracy"] == right / counts.sum()
+    iou = [r / (t + p - r) for t, p, r in (numbers_of((masks == c)[counts], (answers == c)[counts]) for c in range(3))]
+    assert found["by_class"]["iou"] == iou
+    assert found["mean_iou"] == pytest.approx(sum(iou) / 3, rel=1e-15)
+    assert model.report.valid.items == model.report.valid_evaluation["targets"]
+    assert model.report.valid.accuracy == model.report.valid_evaluation["accuracy"]
+
+    model = quern.train(x, labels, epochs=9, seed=5)
+    assert model.recipe["task"] == "multilabel" and model.recipe["model"].endswith("; dense 4 sigmoid")
+    answers, outputs = model.predict(x), model.predict(x, outputs=True)
+    assert ((outputs > 0.5) == answers).all() and answers.shape == labels.shape
+    found, counts = model.evaluate(x, labels), labels != 255
+    each = [numbers_of((labels == 1)[counts[:, c], c], (answers == 1)[counts[:, c], c]) for c in range(4)]
+    t, p, r = map(sum, zip(*each))
+    assert (found["micro_precision"], found["micro_recall"], found["micro_f1"]) == (r / p, r / t, 2 * r / (t + p))
+    assert found["exact_match"] == ((answers == labels) | ~counts)[1:].all(axis=1).mean()
+    assert found["by_label"]["f1"] == [2 * r / (t + p) for t, p, r in each]
+
+    for given, words, said in (
+            (masks, {"model": "conv 2 1x1 softmax"}, "tells 2 apart"),
+            (masks, {"model": "conv 3 3x3 stride 2 softmax"}, "6x6 pixels, and the last layer gives 3x3"),
+            (masks, {"model": "dense 3 softmax"}, "each pixel has a class"),
+            (masks, {"augment": "flip"}, "each pixel has a class"),
+            (labels, {"mixup": 0.2}, "mixup"),
+            (labels, {"optimizer": "lbfgs"}, "lbfgs"),
+            (labels, {"class_weight": "balanced"}, "several labels"),
+            (labels, {"model": "dense 4 softmax"}, "several labels"),
+            (labels[:, :3] + 1, {}, "neither 0 nor 1"),
+            (masks - 1.5, {}, "not a whole number"),
+            (x[:, 0, 0] % 3, {"model": "conv 3 1x1 softmax"}, "an item has one label")):
+        with pytest.raises(quern.QuernError, match=said):
+            quern.train(x, given, epochs=1, **words)
+    with pytest.raises(quern.QuernError, match="are several labels for each item; those of the training are classes"):
+        quern.train(x, x[:, 0, 0] % 3, epochs=1, valid=(x, labels))
+
+
+def test_the_command_line(quern, arrays, tmp_path):
+    folder, x, _, labels = arrays
+    for name, words in (("masks", MASKS), ("labels", LABELS)):
+        run(quern, "train", "--data", folder / "x.npy", "--labels", folder / f"{name}.npy", *words, "--quiet", "-o",
+            tmp_path / name)
+    said = run(quern, "evaluate", tmp_path / "masks", "--data", folder / "x.npy", "--labels", folder / "masks.npy")
+    assert "mean IoU" in said and "IoU" in said.splitlines()[3]
+    lines = run(quern, "predict", tmp_path / "labels", "--data", folder / "x.npy").splitlines()
+    assert lines[0] == "item,p0,p1,p2,p3" and len(lines) == len(x) + 1
+    assert "class for each pixel" in run(quern, "predict", tmp_path / "masks", "--data", folder / "x.npy", status=1)
+    assert "labels of the data are several labels" in run(
+        quern, "evaluate", tmp_path / "masks", "--data", folder / "x.npy", "--labels", folder / "labels.npy", status=1)
+    assert "cannot be written" in run(quern, "data", "convert", folder / "x.npy", "--labels", folder / "masks.npy", "-o",
+                                      tmp_path / "x.csv", status=1)
