@@ -16,7 +16,10 @@ static const option evaluate_options[] = {
     {.more = source_image_options, AT(from)},
 
     {.heading = "Output",
-     ROW_VERBOSE(verbose,
+     ROW_FLAG("flips", flips,
+              "of images: means of the outputs for each image and its mirror image, left and right "
+              "exchanged")},
+    {ROW_VERBOSE(verbose,
                  "print all classes, also if there are many, and the table of calibration")},
     {ROW_JSON(json, "all numbers as one JSON object")},
 

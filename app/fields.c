@@ -56,6 +56,7 @@ static const struct {
     {"plan.items", "items"},
     {"plan.ranks", "ranks"},
     {"plan.team", "team"},
+    {"predict.flips", "flips"},
     {"report.data", "data"},
     {"report.importance", "importance"},
     {"report.mistakes", "mistakes"},

@@ -47,6 +47,9 @@ static const option predict_options[] = {
          "top", top, 1, 1 << 24,
          "the N classes with the highest outputs, as columns prediction2, score2 and so on"),
      .fallback = "1"},
+    {ROW_FLAG("flips", flips,
+              "of images: means of the outputs for each image and its mirror image, left and right "
+              "exchanged")},
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "the summary as one JSON object on stdout; needs -o\tFILE")},
 
@@ -240,8 +243,8 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
     qn_error err = {0};
     compute.cluster = ranks_cluster();
     compute_note(&compute);
-    qn_status status =
-        qn_predictions_make(model, data, &compute, f->outputs || f->top > 1, &predictions, &err);
+    qn_status status = (f->flips ? qn_predictions_make_flipped : qn_predictions_make)(
+        model, data, &compute, f->outputs || f->top > 1, &predictions, &err);
     if (status == QN_OK)
         status = qn_predictions_columns(predictions, f->outputs, f->top, &err);
     report_notes();

@@ -385,6 +385,12 @@ static void test_prediction(void **state) {
     assert_null(out);
     REFUSED(qn_predictions_make, "data", have.model, NULL, NULL, 0, &out);
     REFUSED(qn_predictions_make, "out", have.model, have.data, NULL, 0, NULL);
+    REFUSED(qn_predict_flipped, "model", NULL, have.data, NULL, NULL, NULL, NULL);
+    REFUSED(qn_predict_flipped, "data", have.model, NULL, NULL, NULL, NULL, NULL);
+    REFUSED(qn_predictions_make_flipped, "model", NULL, have.data, NULL, 0, &out);
+    assert_null(out);
+    REFUSED(qn_predictions_make_flipped, "data", have.model, NULL, NULL, 0, &out);
+    REFUSED(qn_predictions_make_flipped, "out", have.model, have.data, NULL, 0, NULL);
     REFUSED(qn_predictions_columns, "predictions", NULL, 0, 1);
     REFUSED(qn_predictions_write, "predictions", NULL, "a");
     REFUSED(qn_predictions_write, "path", have.predictions, NULL);

@@ -13,6 +13,8 @@ from safetensors.numpy import load_file
 sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
 import augment  # noqa: E402
 
+import ranks  # noqa: E402
+
 MODEL = "conv 4 3x3 stride 2 relu; dense 3 softmax"
 WORDS = "pad 2; crop; flip; cutout 3"
 NEW_WORDS = "cutout 3; resizedcrop scale 0.01 1; flip; jitter hue 0.5 saturation 1 contrast 1 brightness 1; rotate 90; blur 13"
@@ -199,3 +201,34 @@ def test_given_numbers_of_channels(tmp_path, run_quern):
         head = content[8:8 + size].replace(old, new)
         (tmp_path / "w").write_bytes(len(head).to_bytes(8, "little") + head + content[8 + size:])
         assert run_quern("model", "show", tmp_path / "w", status=None).returncode
+
+
+def test_flips(run_quern, quern, images):
+    """Means of the outputs for images and for their mirror images, as NumPy computes them from two predictions;
+    among ranks, too. What has no images, or is not a network, is refused."""
+    train(run_quern, images)
+    with np.load(images / "bytes.npz") as all_items:
+        values, labels = all_items["X"], all_items["y"]
+    np.savez(images / "other.npz", X=values.reshape(-1, 3, 9, 7)[..., ::-1].reshape(values.shape), y=labels)
+
+    def predict(data, *more):
+        rows = run_quern("predict", images / "m", "--data", images / data, "--outputs", *more).stdout.splitlines()
+        return np.array([line.split(",") for line in rows[1:]], np.float32)
+
+    plain, other, both = predict("bytes.npz"), predict("other.npz"), predict("bytes.npz", "--flips")
+    outputs = (plain[:, 4:] + other[:, 4:]) * np.float32(0.5)
+    assert not np.array_equal(plain[:, 4:], outputs)
+    assert np.array_equal(both[:, 4:], outputs)
+    assert np.array_equal(both[:, 2], outputs.argmax(1)) and np.array_equal(both[:, 3], outputs.max(1))
+    right = int((outputs.argmax(1) == labels).sum())
+    shown = run_quern("evaluate", images / "m", "--data", images / "bytes.npz", "--flips").stdout
+    assert f"({right} of 70)" in shown
+    ranks.run(quern, 2, "predict", images / "m", "--data", images / "bytes.npz", "--flips", "--outputs", "--threads",
+              "1", "-o", images / "r.csv")
+    run_quern("predict", images / "m", "--data", images / "bytes.npz", "--flips", "--outputs", "-o", images / "p.csv")
+    assert (images / "r.csv").read_bytes() == (images / "p.csv").read_bytes()
+    run_quern("train", "--data", images / "floats.npz", "--model", "dense 3 softmax", "--epochs", "1", "-o", images / "f")
+    run_quern("fit", "kmeans", "--data", images / "floats.npz", "--set", "clusters=2", "-o", images / "k")
+    for model, words in (("f", "the items are not images"), ("k", "flips are for networks")):
+        done = run_quern("predict", images / model, "--data", images / "floats.npz", "--flips", status=None)
+        assert done.returncode != 0 and words in done.stderr and "--flips" in done.stderr

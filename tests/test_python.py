@@ -474,6 +474,11 @@ def test_predictions_are_those_of_the_command(q, digits, run_quern, tmp_path):
     assert np.array_equal(model.predict(digits, outputs=True), outputs)
     assert np.array_equal(model.predict(digits), outputs.argmax(1))
     assert np.array_equal(model.predict(np.array(digits.values), threads=2), outputs.argmax(1))
+    mirrored = np.array(digits.values).reshape(-1, 28, 28)[:, :, ::-1].reshape(-1, 784)
+    both = (outputs + model.predict(mirrored, outputs=True)) * np.float32(0.5)
+    assert np.array_equal(model.predict(digits, outputs=True, flips=True), both)
+    assert np.array_equal(model.predict(digits, flips=True), both.argmax(1))
+    assert model.evaluate(digits, flips=True)["correct"] == (both.argmax(1) == np.array(digits.labels)).sum()
     weight = model.tensor("layer0.weight")
     assert weight.shape == (20, 784) and weight.dtype == np.float32
     with pytest.raises(KeyError):

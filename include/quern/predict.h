@@ -48,6 +48,13 @@ QN_API qn_status qn_predict_several(const qn_model *model, const qn_data *data,
                                     const qn_compute *compute, uint8_t *answers, float *outputs,
                                     qn_error *err);
 
+/* The same with flips, for networks of images. The outputs are means of those for the item and for
+ * its mirror image, left and right exchanged, and classes and scores follow from them. Also fails
+ * with QN_UNSUPPORTED for other models and items, and for several answers to an item. */
+QN_API qn_status qn_predict_flipped(const qn_model *model, const qn_data *data,
+                                    const qn_compute *compute, int32_t *classes, float *scores,
+                                    float *outputs, qn_error *err);
+
 /* The results of one prediction, kept until they are written. */
 typedef struct qn_predictions qn_predictions;
 
@@ -58,6 +65,11 @@ typedef struct qn_predictions qn_predictions;
 QN_API qn_status qn_predictions_make(const qn_model *model, const qn_data *data,
                                      const qn_compute *compute, int all_outputs,
                                      qn_predictions **out, qn_error *err);
+
+/* The same with the results of qn_predict_flipped. */
+QN_API qn_status qn_predictions_make_flipped(const qn_model *model, const qn_data *data,
+                                             const qn_compute *compute, int all_outputs,
+                                             qn_predictions **out, qn_error *err);
 
 /* Writes the results as CSV, one line for each item: "item,prediction,score". For images a column
  * "file" follows "item"; where the data has labels, a column "label" comes next. With `all_outputs`

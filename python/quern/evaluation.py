@@ -87,9 +87,9 @@ def _made(name, *arguments):
         library().qn_evaluation_free(made)
 
 
-def of_predictions(model, data, choice):
+def of_predictions(model, data, choice, flips=False):
     """The dict of what a model predicts for labelled data."""
-    made = new("qn_predictions_make", model, data, choice, 1)
+    made = new("qn_predictions_make_flipped" if flips else "qn_predictions_make", model, data, choice, 1)
     try:
         return _made("qn_predictions_evaluate", made)
     finally:

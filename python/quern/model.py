@@ -120,7 +120,7 @@ class Model:
         shape = (rows.value, columns.value) if columns.value else (rows.value,)
         return np.ctypeslib.as_array(found, shape).copy()
 
-    def predict(self, data, *, outputs=False, **compute):
+    def predict(self, data, *, outputs=False, flips=False, **compute):
         """Applies the model to every item.
 
         Parameters
@@ -130,6 +130,9 @@ class Model:
             image files, such as "photo.jpg".
         outputs : bool
             Return all outputs of the network instead of classes.
+        flips : bool
+            Of images: means of the outputs for each image and its mirror image, left and right
+            exchanged.
         **compute
             ``devices``, ``threads`` and the other options of `train` that choose devices. And
             ``label`` and the other options of `open`, for a file.
@@ -165,7 +168,7 @@ class Model:
         classes = None if floats else C.cast(into, C.POINTER(C.c_int32))
         numbers = C.cast(into, C.POINTER(C.c_float)) if floats else None
         scores, numbers = (None, numbers) if outputs else (numbers, None)
-        call("qn_predict", self._address, data._address, choice, classes, scores, numbers)
+        call("qn_predict_flipped" if flips else "qn_predict", self._address, data._address, choice, classes, scores, numbers)
         del kept
         names = None if floats else self.classes
         if names is None:
@@ -208,14 +211,14 @@ class Model:
         choice.cluster = ranks.current()
         return choice, kept
 
-    def evaluate(self, data, labels=None, **compute):
+    def evaluate(self, data, labels=None, *, flips=False, **compute):
         """Applies the model to labelled data and compares.
 
         Parameters
         ----------
         data, labels
             As in `train`. Columns and classes with names are matched by name.
-        **compute
+        flips, **compute
             As in `predict`.
 
         Returns
@@ -230,7 +233,7 @@ class Model:
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
         data = data_of(data, labels, **self._as_trained(columns))
         choice, kept = self._compute(data, compute)
-        found = of_predictions(self._address, data._address, choice)
+        found = of_predictions(self._address, data._address, choice, flips)
         del kept
         return found
 

@@ -4,6 +4,7 @@
 #include "data/table/table_space.h"
 #include "job/apply.h"
 #include "model/recipe/several_targets.h"
+#include "model/recipe/several_targets.h"
 #include <string.h>
 
 static qn_status refuse(const char *option, const char *why, qn_error *err) {
@@ -25,6 +26,11 @@ qn_status qn__features_check(const qn__recipe *r, const qn_compute *compute, qn_
         qn__fail(err, QN_USAGE, "outputs are kept of layers that do not train, and all layers do");
         qn__at(err, "`compute.cache_features`");
         return qn__remedy(err, QN_USAGE, "name the layers with `train.freeze`");
+    }
+    if (qn__recipe_is_several(r)) {
+        qn__fail(err, QN_USAGE, "outputs are kept for networks with one answer to an item");
+        qn__at(err, "`compute.cache_features`");
+        return qn__remedy(err, QN_USAGE, "leave out `compute.cache_features`");
     }
     if (r->augment && *r->augment)
         return refuse("`train.augment`", "the items differ in each epoch", err);

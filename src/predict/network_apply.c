@@ -12,6 +12,7 @@
 #include "model/recipe/several_targets.h"
 #include "predict/kept_team.h"
 #include "predict/fitting.h"
+#include "predict/flips.h"
 #include <math.h>
 
 static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error *err) {
@@ -32,6 +33,7 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
 static const char *wanted(const qn__model_results *results) {
     return results->counts    ? "answers and what is counted of them"
            : results->answers ? "answers"
+           : results->flips   ? "classes, scores and outputs of flips"
            : results->outputs ? "classes, scores and outputs"
                               : "classes and scores";
 }
@@ -56,6 +58,8 @@ static qn_status check(const qn_model *model, const qn_data *data, const qn_comp
         status = check_fit(model, data, err);
     if (status == QN_OK && results->counts)
         status = qn__recipe_check_targets(qn__model_recipe_of(model), data, "the data", err);
+    if (status == QN_OK && results->flips)
+        status = qn__flips_check(qn__model_recipe_of(model), data, err);
     if (status == QN_OK)
         status = qn_compute_check(compute, err);
     if (status == QN_OK)
@@ -97,13 +101,20 @@ static void spread(const qn_data *complete, uint64_t items, uint32_t outputs, ui
     }
 }
 
-qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
-                            const qn__model_results *results, qn_status status, qn_error *err) {
+static qn_status apply(const qn_model *model, const qn_data *data, qn__kept_team *kept,
+                       const qn_data *inputs, const qn__model_results *results, qn_error *err) {
     const qn__apply_results places = {.classes = results->classes,
                                       .scores = results->scores,
                                       .outputs = results->outputs,
                                       .answers = results->answers,
                                       .counts = results->counts};
+    const qn__shape shape = qn__flips_shape(qn__model_recipe_of(model), data);
+    return results->flips ? qn__flips_apply(kept->team, &kept->program, shape, inputs, results, err)
+                          : qn__apply_all(kept->team, &kept->program, inputs, &places, err);
+}
+
+qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                            const qn__model_results *results, qn_status status, qn_error *err) {
     qn__kept_team *kept = NULL;
     qn__prepared made = {0};
     status = check(model, data, compute, results, &made, status, err);
@@ -114,7 +125,7 @@ qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn
     status =
         qn__kept_team_take(model, compute, made.inputs->items, qn__device_tell_note, &kept, err);
     if (status == QN_OK)
-        status = qn__apply_all(kept->team, &kept->program, made.inputs, &places, err);
+        status = apply(model, data, kept, made.inputs, results, err);
     if (status == QN_OK && kept->program.real)
         status = scale_back(model, made.inputs->items, results, err);
     if (status == QN_OK && made.complete)

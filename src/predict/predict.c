@@ -68,6 +68,27 @@ qn_status qn_predict_several(const qn_model *model, const qn_data *data, const q
     return status;
 }
 
+/* Flips are for networks; those that have no images refuse them later. */
+static qn_status check_flips(const qn_model *model, int flips, qn_status status, qn_error *err) {
+    if (status != QN_OK || !flips || (model->kind == &qn__network_kind && !model->answers))
+        return status;
+    qn__fail(err, QN_UNSUPPORTED, "flips are for networks with one answer to an image");
+    qn__at(err, "`predict.flips`");
+    return qn__remedy(err, QN_UNSUPPORTED, "leave out `predict.flips`");
+}
+
+static qn_status predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                         const qn__model_results *results, qn_error *err) {
+    qn_data *made;
+    if (model->answers && (results->classes || results->scores))
+        return refuse_several(model, err);
+    qn_status status = encode(model, data, compute, &made, err);
+    status = check_flips(model, results->flips, status, err);
+    status = qn__model_apply_to(model, made ? made : data, compute, results, status, err);
+    qn_data_close(made);
+    return status;
+}
+
 qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                      int32_t *classes, float *scores, float *outputs, qn_error *err) {
     QN__OWN_FLOATS;
@@ -76,17 +97,23 @@ qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_comput
     const qn__model_results results = {.classes = classes, .scores = scores, .outputs = outputs};
     qn_error unwanted;
     qn_compute own;
-    qn_data *made;
     err = err ? err : &unwanted;
-    qn_status status = take(__func__, compute, &own, err);
-    if (status != QN_OK)
-        return status;
-    if (model->answers && (classes || scores))
-        return refuse_several(model, err);
-    status = encode(model, data, &own, &made, err);
-    status = qn__model_apply_to(model, made ? made : data, &own, &results, status, err);
-    qn_data_close(made);
-    return status;
+    const qn_status status = take(__func__, compute, &own, err);
+    return status == QN_OK ? predict(model, data, &own, &results, err) : status;
+}
+
+qn_status qn_predict_flipped(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                             int32_t *classes, float *scores, float *outputs, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    const qn__model_results results = {
+        .classes = classes, .scores = scores, .outputs = outputs, .flips = 1};
+    qn_error unwanted;
+    qn_compute own;
+    err = err ? err : &unwanted;
+    const qn_status status = take(__func__, compute, &own, err);
+    return status == QN_OK ? predict(model, data, &own, &results, err) : status;
 }
 
 struct qn_predictions {
@@ -358,24 +385,14 @@ static void count(qn_predictions *p, const qn_data *data) {
         p->score.correct += has_prediction(p, i) && p->classes[i] == data->labels[i];
 }
 
-qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const qn_compute *compute,
-                              int all_outputs, qn_predictions **out, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_OUT(out, err);
-    QN__NEED(model, err);
-    QN__NEED(data, err);
-    qn_error unwanted;
-    err = err ? err : &unwanted;
+static qn_status make(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                      int all_outputs, int flips, qn_predictions **out, qn_error *err) {
     qn__model_results results = {0};
-    qn_compute own;
-    qn_status status = take(__func__, compute, &own, err);
-    if (status != QN_OK)
-        return status;
     qn_predictions *p = qn__alloc(1, sizeof *p, err);
-    status = QN_MEMORY;
+    qn_status status = QN_MEMORY;
     if (p) {
         p->data = data;
-        p->cluster = own.cluster;
+        p->cluster = compute->cluster;
         p->kind = model->kind;
         p->table = model->table;
         p->outputs = model->outputs;
@@ -393,12 +410,14 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
                                       .outputs = p->output,
                                       .inertia = &p->inertia,
                                       .answers = p->answers,
-                                      .counts = p->counts.of ? &p->counts : NULL};
+                                      .counts = p->counts.of ? &p->counts : NULL,
+                                      .flips = flips};
     }
     if (status == QN_OK)
-        status = encode(model, data, &own, &p->made, err);
+        status = encode(model, data, compute, &p->made, err);
+    status = check_flips(model, flips, status, err);
     const qn_data *use = p && p->made ? p->made : data;
-    status = qn__model_apply_to(model, use, &own, &results, status, err);
+    status = qn__model_apply_to(model, use, compute, &results, status, err);
     if (p && status == QN_OK)
         count(p, use);
     if (!p || !(p->scores || p->answers) || status != QN_OK) {
@@ -407,6 +426,33 @@ qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const 
     }
     *out = p;
     return QN_OK;
+}
+
+qn_status qn_predictions_make(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                              int all_outputs, qn_predictions **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    qn_error unwanted;
+    qn_compute own;
+    err = err ? err : &unwanted;
+    const qn_status status = take(__func__, compute, &own, err);
+    return status == QN_OK ? make(model, data, &own, all_outputs, 0, out, err) : status;
+}
+
+qn_status qn_predictions_make_flipped(const qn_model *model, const qn_data *data,
+                                      const qn_compute *compute, int all_outputs,
+                                      qn_predictions **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    qn_error unwanted;
+    qn_compute own;
+    err = err ? err : &unwanted;
+    const qn_status status = take(__func__, compute, &own, err);
+    return status == QN_OK ? make(model, data, &own, all_outputs, 1, out, err) : status;
 }
 
 uint64_t qn_predictions_items(const qn_predictions *p) { return p ? p->predicted : 0; }
