@@ -2,6 +2,7 @@
 #include "message.h"
 #include "ranks.h"
 #include "shared_rows.h"
+#include <quern/network.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -102,5 +103,20 @@ void compute_note(const qn_compute *compute) {
                      "\"quern devices\" says why");
 }
 
-/* A loss that asks for nothing of the last layer. */
-const char *compute_loss(const char *model) { return model && *model ? "mse" : NULL; }
+/* A loss that asks for nothing of the last layer, unless this is a convolution. */
+const char *compute_loss(const char *model) {
+    const char *loss = "mse";
+    qn_train_options job;
+    qn_network *network;
+    if (!model || !*model)
+        return NULL;
+    qn_train_options_init(&job);
+    job.model = model;
+    if (qn_network_open(&job, 0, 10, &network, NULL) != QN_OK)
+        return loss; /* whoever opens it next tells why */
+    const char *text = qn_network_text(network), *end = strrchr(text, ';');
+    if (strncmp(end ? end + 2 : text, "conv ", 5) == 0)
+        loss = strstr(end ? end : text, " sigmoid") ? "binary" : "cross-entropy";
+    qn_network_free(network);
+    return loss;
+}

@@ -66,6 +66,37 @@ def test_it_learns(quern, items, tmp_path, name):
     assert len(losses) == 3 and losses[-1] < losses[0], losses
 
 
+def test_unet_gives_each_pixel_a_class(quern, tmp_path):
+    """Squares and background at 64x64; plans and the list name the convolution that suits masks."""
+    generator = np.random.default_rng(4)
+    images, masks = generator.integers(0, 90, (4, 3, 64, 64)).astype(np.uint8), np.zeros((4, 64, 64), np.uint8)
+    for image, mask, at in zip(images, masks, generator.integers(0, 40, (4, 2, 2))):
+        for kind, (y, x) in enumerate(at, 1):
+            image[kind, y:y + 20, x:x + 20] = 220
+            mask[y:y + 20, x:x + 20] = kind
+    masks[:, 0] = 255
+    np.save(tmp_path / "x.npy", images)
+    np.save(tmp_path / "y.npy", masks)
+    data = "--data", tmp_path / "x.npy", "--labels", tmp_path / "y.npy"
+    told = events(quern, "train", *data, "--shape", "3x64x64", "--model", "unet-small", "--epochs", 3, "--batch", 4, "--grain",
+                  2, "--optimizer", "adam", "--lr", "0.01", "--scale", "unit", "-o", tmp_path / "m")
+    losses = [e["train_loss"] for e in told if e["event"] == "epoch"]
+    assert losses[-1] < 0.9 * losses[0], losses
+    found = json.loads(run(quern, "evaluate", tmp_path / "m", *data, "--json").splitlines()[-1])
+    assert "iou" in json.dumps(found), found
+    # a block has 9*n*m weights, and its batchnorm 4 numbers; the last layer 17 a class
+    widths, weights = [16, 32, 64, 128, 256], 0
+    for before, n in zip([3, *widths], widths):
+        weights += 9 * n * (before + n) + 8 * n
+    for n in widths[:-1]:
+        weights += 4 * 2 * n * n + n + 9 * n * (2 * n + n) + 8 * n
+    shown = events(quern, "model", "show", "unet-small", "--classes", 5)
+    assert shown[-1]["parameters"] == weights + 5 * 17 and shown[-2]["text"] == "conv 5 1x1 softmax"
+    plan = run(quern, "plan", "--model", "unet-small", "--shape", "3x512x512", "--classes", 5, "--items", 100, "--batch", 4,
+               "--team", "host(cpu 1)")
+    assert f"unet-small: {weights + 5 * 17:,} parameters" in plan and "GiB of memory" in plan, plan
+
+
 def conv(x, kernel, bias, stride):
     pad = (kernel.shape[2] - 1) // 2
     x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))

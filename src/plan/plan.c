@@ -7,8 +7,10 @@
 #include "base/system/float_state.h"
 #include "job/memory_need.h"
 #include "model/formats/recipe_options.h"
+#include "model/recipe/model_source.h"
 #include "model/recipe/tables.h"
 #include "plan/plan_run.h"
+#include "train/random_items.h"
 #include <math.h>
 #include <string.h>
 
@@ -50,23 +52,28 @@ static qn_status check_options(const qn_plan_options *o, qn_error *err) {
 
 /* The recipe of the options, checked as for a training, with one item of the right width. */
 static qn_status recipe_of(const qn_plan_options *o, qn__recipe *recipe, qn_error *err) {
-    const int32_t label = 0;
+    const qn__labels_like labels = qn__random_labels();
+    const char *model = o->job->model ? o->job->model : "dense 1";
     qn_data *data = NULL;
-    uint8_t *values = qn__alloc(o->features, 1, err);
-    if (!values)
-        return QN_MEMORY;
-    memset(values, UINT8_MAX, o->features); /* an image: options of tables are settled before */
-    qn_status status = qn_data_from_arrays(QN_U8, 1, o->features, values, &label, &data, err);
+    qn__network *network = qn__alloc(1, sizeof *network, err);
+    uint8_t *values = network ? qn__alloc(o->features, 1, err) : NULL;
+    qn_status status = values ? QN_OK : QN_MEMORY;
+    if (status == QN_OK) {
+        memset(values, UINT8_MAX, o->features); /* an image: options of tables are settled before */
+        status = qn__model_source_read(model, &labels, network, err);
+    }
+    if (status == QN_OK)
+        status = qn__items_of(o->job, network, 1, o->features, values, &data, err);
     if (status == QN_OK)
         status = qn__recipe_from_options(o->job, data, recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_steps(recipe, err);
     qn_data_close(data);
     qn__free(values);
+    qn__free(network);
     return status;
 }
 
-/* Of the job what the scheduler counts with, and what a measured file must agree with. */
 static void take_job(const qn__recipe *recipe, const qn_plan_options *o, qn_plan *p) {
     const uint32_t batch = o->items < recipe->batch ? (uint32_t)o->items : recipe->batch;
     p->job.grain = recipe->grain;

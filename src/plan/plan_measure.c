@@ -353,8 +353,7 @@ static qn_status make_job(measuring *m, const qn_train_options *o, const qn_data
 }
 
 static qn_status check(const qn_train_options *o, const qn_data *data, uint32_t features,
-                       uint32_t ranks, double seconds, uint32_t *classes, qn_error *err) {
-    qn__network network;
+                       uint32_t ranks, double seconds, qn__network *network, qn_error *err) {
     qn_status status = QN_OK;
     if (!o->model || (!data && features < 1))
         status = qn__fail(err, QN_USAGE, "there is no job to measure for");
@@ -367,10 +366,7 @@ static qn_status check(const qn_train_options *o, const qn_data *data, uint32_t 
                           "give `train.model`, `plan.features` and 1 to %d `plan.ranks`",
                           MOST_RANKS);
     const qn__labels_like labels = qn__random_labels();
-    status = qn__model_source_read(o->model, &labels, &network, err);
-    if (status == QN_OK)
-        *classes = network.layer[network.layers - 1].out;
-    return status;
+    return qn__model_source_read(o->model, &labels, network, err);
 }
 
 qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint32_t features,
@@ -392,13 +388,13 @@ qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint
         qn__default_of_images(QN__TASK_CLASSIFY, &own);
     job = &own;
     measuring m = {.compute = &job->compute, .ranks = ranks, .seconds = seconds};
-    uint32_t classes = 1;
+    qn__network network;
     qn_data *random = NULL;
-    status = check(job, data, features, ranks, seconds, &classes, err);
+    status = check(job, data, features, ranks, seconds, &network, err);
     if (status == QN_OK)
         status = qn_compute_check(&job->compute, err);
     if (status == QN_OK && !data)
-        status = qn__random_items(job->batch, features, classes, &random, err);
+        status = qn__random_items(job, &network, features, &random, err);
     if (status != QN_OK)
         return status;
     status = make_job(&m, job, data ? data : random, err);

@@ -284,12 +284,12 @@ qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t to
         qn__fail(err, QN_UNSUPPORTED, "this model has not one output for each class");
         return qn__remedy(err, QN_UNSUPPORTED, "ask for one prediction of each item");
     }
+    if (p->several) /* its columns are what they are */
+        return QN_OK;
     if ((top > 1 || (all_outputs && !p->real)) && !p->output) {
         qn__fail(err, QN_USAGE, "qn_predictions_columns: the outputs were not kept");
         return qn__remedy(err, QN_USAGE, "call qn_predictions_make with `all_outputs` 1");
     }
-    if (p->several) /* its columns are what they are */
-        return QN_OK;
     p->shown = !is_single(p) || (all_outputs && !p->real);
     p->top = top < p->outputs ? top : p->outputs;
     return QN_OK;

@@ -164,8 +164,7 @@ qn_status qn_advise(const qn_train_options *options, uint32_t features, double s
     if (status == QN_OK)
         status = check(options, features, seconds, &network, err);
     if (status == QN_OK)
-        status = qn__random_items(options->batch, features, network.layer[network.layers - 1].out,
-                                  &data, err);
+        status = qn__random_items(options, &network, features, &data, err);
     if (status == QN_OK) {
         const qn_train_options o = trial_options(options, &t);
         status = qn_train_open(&o, data, NULL, NULL, &t.train, err);

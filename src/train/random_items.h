@@ -4,12 +4,18 @@
 
 #include "model/recipe/ready_text.h"
 #include <quern/data.h>
+#include <quern/train.h>
 
 /* The labels that a ready model gets without data: ten classes. */
 qn__labels_like qn__random_labels(void);
 
-/* Random bytes, and each class in turn: enough items for several batches. */
-qn_status qn__random_items(uint32_t batch, uint32_t features, uint32_t classes, qn_data **out,
-                           qn_error *err);
+/* Items of these values, which are copied, with each class in turn as the label. Where the last
+ * layer of the network is a convolution, an item has a mask of its size. */
+qn_status qn__items_of(const qn_train_options *job, const qn__network *network, uint64_t items,
+                       uint32_t features, const uint8_t *values, qn_data **out, qn_error *err);
+
+/* The same of random bytes: enough items for several batches. */
+qn_status qn__random_items(const qn_train_options *job, const qn__network *network,
+                           uint32_t features, qn_data **out, qn_error *err);
 
 #endif

@@ -165,6 +165,14 @@
     CONV("64")                                                                                     \
     POOL CONV("128") POOL TWO(CONV("256")) POOL TWO(CONV("512")) POOL TWO(CONV("512")) POOL VGG_END
 
+/* A U-Net (Ronneberger, Fischer and Brox 2015, figure 1) of a quarter of its width, with batchnorm
+ * and padding: each half of the picture is enlarged again and stands beside what it came from. */
+#define TWICE(N) PLAIN(N, "3x3") " relu; " PLAIN(N, "3x3") " relu"
+#define HALVED(N, INNER)                                                                           \
+    TWICE(N) "; concat { maxpool 2; " INNER "; convtranspose " N " 2x2 stride 2 }; " TWICE(N)
+#define UNET HALVED("16", HALVED("32", HALVED("64", HALVED("128", TWICE("256")))))
+static const char unet[] = UNET;
+
 /* A model is one row. The last layer is not in it: it is that of the default model. */
 static const qn__ready rows[] = {
     {"lenet",
@@ -260,11 +268,17 @@ static const qn__ready rows[] = {
      "depthwise convolutions of 7x7 and layer normalisation, as torchvision",
      {3, 224, 224, QN__PICTURE},
      {CONVNEXT}},
+    {"unet-small",
+     "a class for each pixel: four halvings and back, a quarter of U-Net's width",
+     {3, 256, 256, QN__PICTURE},
+     {unet}},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
 
 const qn__ready *qn__ready_row(uint32_t index) { return index < ROWS ? &rows[index] : NULL; }
+
+int qn__ready_segments(const qn__ready *row) { return row->body[0] == unet; }
 
 const qn__ready *qn__ready_find(const char *name, size_t size) {
     for (uint32_t i = 0; i < ROWS; ++i)

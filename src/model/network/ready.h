@@ -16,6 +16,9 @@ typedef struct qn__ready {
 /* Row `index`, NULL after the last. */
 const qn__ready *qn__ready_row(uint32_t index);
 
+/* Whether its answers are classes of pixels. */
+int qn__ready_segments(const qn__ready *row);
+
 /* The model of this name, whose case does not matter; NULL: there is none. */
 const qn__ready *qn__ready_find(const char *name, size_t size);
 
