@@ -49,8 +49,18 @@ static const void *prefetch_item(const qn__batch *batch, uint32_t place, uint64_
     return from;
 }
 
-/* Pictures of the items at.first .., with their values at `row`. `items`: in integer arithmetic,
- * the absmax of each. */
+/* Pictures of the items at.first .., with their values at `row`, that are unfolded later. */
+static void fetch_padded(const qn__worker *w, const qn__feed *feed, const void *const *row,
+                         qn__cpu_tile at, float *scratch, float *inputs, uint32_t *absmax) {
+    const qn__cpu_layer *l = &w->layer[0];
+    const size_t space = qn__cpu_unfold_space(l);
+    for (size_t i = 0; i < at.items; ++i) {
+        fetch_one(w, feed, row[i], scratch, QN__PANEL, absmax);
+        qn__cpu_pad(l, scratch, inputs + (at.first + i) * space);
+    }
+}
+
+/* The same as rows. `items`: in integer arithmetic, the absmax of each. */
 static void fetch_pictures(const qn__worker *w, const qn__batch *batch, const void *const *row,
                            qn__cpu_tile at, float *scratch, size_t stride, float *inputs,
                            uint32_t *absmax, uint32_t *items) {
@@ -66,7 +76,12 @@ static void fetch_pictures(const qn__worker *w, const qn__batch *batch, const vo
                 items[at.first + i + j] = qn__absmax(features, scratch, 1);
             qn__cpu_pad(l, scratch, padded + j * capacity);
         }
-        qn__cpu_unfold(l, w->fetch.factors, padded, count, batch->items, stride,
+        const qn__cpu_unfolding all = {.pixels = l->in_pixels,
+                                       .panels = l->in_panels,
+                                       .count = count,
+                                       .next = (size_t)batch->items * QN__PANEL,
+                                       .stride = stride};
+        qn__cpu_unfold(l, w->fetch.segments, &all, padded,
                        inputs + (size_t)(at.first + i) * QN__PANEL);
     }
 }
@@ -88,6 +103,10 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     if (qn__cpu_from_bytes(w, batch->feed)) {
         qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row,
                               &w->fetch.rows[into]);
+        return;
+    }
+    if (l->pictures) {
+        fetch_padded(w, batch->feed, row, at, core->scratch, inputs, absmax);
         return;
     }
     if (l->walks) {

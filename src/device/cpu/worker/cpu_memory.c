@@ -136,8 +136,10 @@ static size_t transposed_panels(const qn__worker *w) {
     if (!w->layer[0].walks)
         return most;
     /* Or an item's features, and then padded pictures, before they are unfolded. */
-    const size_t pictures = qn__cpu_unfold_items(&w->layer[0]) * qn__cpu_unfold_space(&w->layer[0]);
-    const size_t floats = w->layer[0].layer->in + 2 * QN__PANEL + pictures;
+    const qn__cpu_layer *first = &w->layer[0];
+    const size_t pictures =
+        first->pictures ? 0 : qn__cpu_unfold_items(first) * qn__cpu_unfold_space(first);
+    const size_t floats = first->layer->in + 2 * QN__PANEL + pictures;
     const size_t fetched = floats / (QN__PANEL * QN__PANEL) + 1;
     return fetched > most ? fetched : most;
 }
@@ -261,8 +263,9 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         w->fetch.zeros[i].list = qn__cpu_carve(a, tiles, inputs * sizeof(uint32_t));
         w->fetch.zeros[i].count = qn__cpu_carve(a, tiles, sizeof(uint32_t));
     }
-    w->fetch.factors =
-        w->layer[0].walks ? qn__cpu_carve(a, w->layer[0].channels, sizeof(size_t)) : NULL;
+    w->fetch.segments = w->layer[0].walks
+                            ? qn__cpu_carve(a, w->layer[0].in_panels, sizeof(qn__cpu_segments))
+                            : NULL;
     w->weight_blocks = qn__cpu_carve(a, most_panels(w), sizeof(size_t));
     const size_t features = ((size_t)w->layer[0].layer->in + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
     w->fetch.mean = qn__cpu_carve(a, features, sizeof(float));
@@ -284,6 +287,9 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
                 : NULL;
         core.augment_space = qn__cpu_carve(a, p->augment ? qn__augment_space(p->augment) : 0, 1);
         core.picture = qn__cpu_carve(a, qn__cpu_few_space(w), sizeof(float));
+        core.unfolded = w->layer[0].pictures
+                            ? qn__cpu_carve(a, w->layer[0].in_panels, QN__UNFOLDED * sizeof(float))
+                            : NULL;
         core.sparse = qn__cpu_carve(a, qn__cpu_sparse_space(w), sizeof(float));
         core.gradient = w->run_blocks
                             ? qn__cpu_carve(a, w->bits ? QN__INT_GRADIENT : QN__WALK_GRADIENT, 1)
@@ -333,7 +339,7 @@ static void connect_blocks(qn__worker *w) {
 static void connect(qn__worker *w) {
     const qn__program *p = w->program;
     if (w->layer[0].walks)
-        qn__cpu_unfold_begin(&w->layer[0], w->fetch.factors);
+        qn__cpu_unfold_begin(&w->layer[0], w->fetch.segments);
     for (size_t i = 0; i < most_panels(w); ++i)
         w->weight_blocks[i] = i * QN__PANEL * QN__PANEL;
     for (uint32_t l = 0; l < p->layers; ++l)
@@ -358,9 +364,8 @@ static void connect(qn__worker *w) {
 static uint32_t panels_of(uint32_t columns) { return (columns + QN__PANEL - 1) / QN__PANEL; }
 
 /* A convolution of the first layer unfolds its inputs: they have few channels, so that panels of
- * them would be mostly empty. It is then a convolution by a window of one pixel. `shared`: see
- * qn__worker. */
-static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
+ * them would be mostly empty. It is then a convolution by a window of one pixel. */
+static void shape_layer(const qn__worker *w, qn__cpu_layer *l, const qn__layer *layer) {
     const qn__shape from = layer->from, to = layer->to;
     qn__layer own = *layer;
     l->layer = layer;
@@ -370,8 +375,9 @@ static void shape_layer(qn__cpu_layer *l, const qn__layer *layer, int shared) {
     l->taps = layer->depth ? layer->window.kernel[0] * layer->window.kernel[1] : 0;
     l->in_pixels = from.height * from.width;
     l->out_pixels = to.height * to.width;
-    l->unfolds = !l->below && l->walks && layer->depth && !shared && !layer->conv_groups &&
+    l->unfolds = !l->below && l->walks && layer->depth && !w->shared && !layer->conv_groups &&
                  qn__layer_spread(layer, 0) == 1 && qn__layer_spread(layer, 1) == 1;
+    l->pictures = l->unfolds && !w->bits;
     if (l->unfolds) {
         l->channels = layer->depth;
         l->taps = 1;
@@ -442,6 +448,14 @@ static void size_lists(qn__worker *w, qn__cpu_layer *l) {
     l->sparse_place.bytes = l->sparse.bytes;
 }
 
+/* Of all padded pictures. Vectors are read beyond the end of the last one. */
+static size_t bytes_of_pictures(const qn__worker *w) {
+    size_t bytes;
+    const size_t each = qn__cpu_unfold_space(&w->layer[0]) * sizeof(float);
+    return __builtin_mul_overflow(w->capacity, each, &bytes) || bytes > SIZE_MAX - 64 ? SIZE_MAX
+                                                                                      : bytes + 64;
+}
+
 /* Whose errors a layer has, and the bytes of the arrays that share memory. In integer arithmetic
  * outputs have memory of their own. */
 static void size_shared(qn__worker *w) {
@@ -470,7 +484,9 @@ static void size_shared(qn__worker *w) {
         }
         size_lists(w, l);
     }
-    if (qn__cpu_one_input(w))
+    if (w->layer[0].pictures)
+        w->fetch.place.bytes = bytes_of_pictures(w);
+    else if (qn__cpu_one_input(w))
         w->fetch.place.bytes = bytes_of(w, w->layer[0].in_pixels, w->layer[0].in_panels);
     for (uint32_t i = 0; i < w->program->layers; ++i)
         if (w->layer[i].kind->size)
@@ -494,7 +510,8 @@ static void divide_gradient(qn__cpu_layer *l, int bits, int threads) {
         l->tasks = l->in_panels * ((l->taps + l->task_taps - 1) / l->task_taps);
         return;
     }
-    const uint32_t all = bits ? qn__cpu_blocks(l) : l->taps, panels = bits ? 1 : l->in_panels;
+    const int one = bits || l->pictures; /* a task may have any blocks */
+    const uint32_t all = one ? qn__cpu_blocks(l) : l->taps, panels = one ? 1 : l->in_panels;
     const uint32_t taps = !l->walks ? l->taps > 0
                           : bits    ? blocks_of_task(l, threads)
                                     : qn__cpu_walk_taps(l, threads);
@@ -531,7 +548,7 @@ static size_t shape_layers(qn__worker *w) {
     w->shared = connect_sources(w);
     for (uint32_t l = 0; l < p->layers; ++l) {
         qn__cpu_layer *own = &w->layer[l];
-        shape_layer(own, &p->layer[l], w->shared);
+        shape_layer(w, own, &p->layer[l]);
         own->error_of = l;
         w->walks |= own->walks;
         own->transposed_weights =

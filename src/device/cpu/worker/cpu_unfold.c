@@ -1,9 +1,12 @@
-/* Pictures of the first layer, when they are fetched: a row of its inputs has all factors of an
- * output pixel, or, below a pool, the channels of a pixel. A picture is first copied with its
- * padding, the channels of a pixel beside one another. Then factor t of every output pixel is at
- * the same place relative to the pixel, and the factors of a row of its window follow one another.
- * Several items are unfolded together: their rows of a pixel follow one another, those of two
- * pixels are far apart. */
+/* Pictures of the first layer: a row of its inputs has all factors of an output pixel, or, below a
+ * pool, the channels of a pixel. A picture is first copied with its padding, the channels of a
+ * pixel beside one another. Then factor t of every output pixel is at the same place relative to
+ * the pixel, and the factors of a row of its window follow one another. Several items are unfolded
+ * together: their rows of a pixel follow one another, those of two pixels may be far apart.
+ *
+ * Unfolded inputs are many times as large as the pictures: 7x7 pixels of 3 channels at stride 2 are
+ * 160 floats for each 12. So in float32 a convolution keeps the padded pictures, and its phases
+ * unfold each run in a core's memory. Others unfold pictures when they are fetched. */
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
@@ -29,19 +32,26 @@ size_t qn__cpu_unfold_space(const qn__cpu_layer *l) {
     return l->layer->from.channels * extent(l, 0) * extent(l, 1);
 }
 
-/* Factors that follow one another. */
-static size_t segment_of(const qn__cpu_layer *l) {
+/* Where a factor is in a padded picture, from the first one of its output pixel on. */
+static size_t place_of(const qn__cpu_layer *l, size_t factor) {
+    const size_t channels = l->layer->from.channels;
     const qn__window w = window_of(l);
-    return l->layer->from.channels * (w.dilation[1] == 1 ? w.kernel[1] : (size_t)1);
+    const size_t tap = factor / channels, ky = tap / w.kernel[1], kx = tap % w.kernel[1];
+    return (ky * w.dilation[0] * extent(l, 1) + kx * w.dilation[1]) * channels + factor % channels;
 }
 
-void qn__cpu_unfold_begin(const qn__cpu_layer *l, size_t *factors) {
-    const size_t width = extent(l, 1), channels = l->layer->from.channels;
-    const qn__window w = window_of(l);
-    for (size_t ky = 0; ky < w.kernel[0]; ++ky)
-        for (size_t kx = 0; kx < w.kernel[1]; ++kx)
-            for (size_t c = 0; c < channels; ++c)
-                *factors++ = (ky * w.dilation[0] * width + kx * w.dilation[1]) * channels + c;
+void qn__cpu_unfold_begin(const qn__cpu_layer *l, qn__cpu_segments *panel) {
+    for (size_t first = 0; first < l->channels; first += QN__PANEL, ++panel) {
+        const size_t left = l->channels - first;
+        *panel = (qn__cpu_segments){.end = left < QN__PANEL ? left : QN__PANEL};
+        for (size_t t = 0; t < panel->end; ++t) {
+            const size_t at = place_of(l, first + t);
+            if (t > 0 && at == place_of(l, first + t - 1) + 1)
+                continue;
+            panel->from[panel->count] = at;
+            panel->to[panel->count++] = t;
+        }
+    }
 }
 
 /* Pictures of one call, within half a megabyte. */
@@ -68,64 +78,52 @@ void qn__cpu_pad(const qn__cpu_layer *l, const float *from, float *to) {
         }
 }
 
-/* A row of each of `count` pictures, one panel. */
-static void unfold_pixel(const float *pixel, size_t capacity, uint32_t count, const size_t *factors,
-                         uint32_t left, float *to) {
-    const size_t end = left < QN__PANEL ? left : QN__PANEL;
-    for (uint32_t i = 0; i < count; ++i, pixel += capacity, to += QN__PANEL) {
-        for (size_t t = 0; t < end; ++t)
-            to[t] = pixel[factors[t]];
-        for (size_t t = end; t < QN__PANEL; ++t)
-            to[t] = 0.0f;
+/* A row of one panel, and nothing after it. */
+static void unfold_row(const qn__cpu_segments *s, const float *pixel, float *to) {
+    float row[2 * QN__PANEL] = {0};
+    for (size_t k = 0; k < s->count; ++k)
+        memcpy(row + s->to[k], pixel + s->from[k], QN__PANEL * sizeof *to);
+    memset(row + s->end, 0, QN__PANEL * sizeof *row);
+    memcpy(to, row, QN__PANEL * sizeof *to);
+}
+
+/* Neighbouring pixels of a row, one panel. Each segment is copied as a whole vector, and the next
+ * one overwrites what was too much: of the last one, the row of the next picture. */
+static void unfold_rows(const qn__cpu_segments *s, const float *pixel, size_t right,
+                        uint32_t pixels, size_t next, float *to) {
+    static const float zeros[QN__PANEL];
+    for (size_t k = 0; k < s->count; ++k) {
+        const float *from = pixel + s->from[k];
+        float *at = to + s->to[k];
+        for (uint32_t p = 0; p < pixels; ++p, from += right, at += next)
+            memcpy(at, from, QN__PANEL * sizeof *to);
     }
+    for (size_t p = 0; p < pixels && s->end < QN__PANEL; ++p)
+        memcpy(to + p * next + s->end, zeros, sizeof zeros);
 }
 
-/* Panels of a row that is put together before it is written. */
-enum { ROW_PANELS = 16 };
-
-typedef float rows[QN__TILE_ROWS][(ROW_PANELS + 1) * QN__PANEL];
-
-/* A row of each of `count` pictures, all panels, segment by segment: each copies whole vectors, and
- * the next one overwrites what was too much. */
-static void gather(const float *pixel, size_t capacity, uint32_t count, const size_t *factors,
-                   const qn__cpu_layer *l, size_t segment, rows row) {
-    const size_t all = l->channels, end = (size_t)l->in_panels * QN__PANEL;
-    for (uint32_t i = 0; i < count; ++i, pixel += capacity) {
-        for (size_t t = 0; t < all; t += segment)
-            for (size_t k = 0; k < segment; k += QN__PANEL)
-                memcpy(row[i] + t + k, pixel + factors[t] + k, QN__PANEL * sizeof **row);
-        memset(row[i] + all, 0, (end - all) * sizeof **row);
-    }
+/* Neighbouring pixels of a row, from padded pixel `pixel` on. */
+static void unfold_pixels(const qn__cpu_segments *s, const qn__cpu_unfolding *u, const float *pixel,
+                          size_t space, size_t right, uint32_t pixels, float *to) {
+    for (uint32_t i = 0; i < u->count; ++i, pixel += space, to += QN__PANEL)
+        for (size_t p = 0; p < u->panels; ++p)
+            if (i + 1 < u->count)
+                unfold_rows(s + p, pixel, right, pixels, u->next, to + p * u->stride);
+            else
+                for (size_t k = 0; k < pixels; ++k)
+                    unfold_row(s + p, pixel + k * right, to + p * u->stride + k * u->next);
 }
 
-/* Writes them panel by panel. The next pixel's, `ahead` floats further on, come into the cache. */
-static void scatter(uint32_t count, size_t panels, rows row, size_t stride, size_t ahead,
-                    float *to) {
-    for (size_t p = 0; p < panels; ++p, to += stride)
-        for (size_t i = 0; i < count; ++i) {
-            __builtin_prefetch(to + ahead + i * QN__PANEL, 1, 3);
-            memcpy(to + i * QN__PANEL, row[i] + p * QN__PANEL, QN__PANEL * sizeof *to);
-        }
-}
-
-void qn__cpu_unfold(const qn__cpu_layer *l, const size_t *factors, const float *padded,
-                    uint32_t count, uint32_t items, size_t stride, float *to) {
-    const size_t width = extent(l, 1), capacity = qn__cpu_unfold_space(l);
-    const size_t segment = segment_of(l), channels = l->layer->from.channels;
-    const size_t next = (size_t)items * QN__PANEL;
+void qn__cpu_unfold(const qn__cpu_layer *l, const qn__cpu_segments *segments,
+                    const qn__cpu_unfolding *u, const float *padded, float *to) {
+    const size_t space = qn__cpu_unfold_space(l), channels = l->layer->from.channels;
+    const uint32_t across = shape_of(l).width, end = u->first + u->pixels;
     const qn__window w = window_of(l);
-    const qn__shape shape = shape_of(l);
-    _Alignas(64) rows row;
-    for (size_t y = 0; y < shape.height; ++y)
-        for (size_t x = 0; x < shape.width; ++x, to += next) {
-            const float *pixel = padded + (y * w.stride[0] * width + x * w.stride[1]) * channels;
-            if (l->in_panels <= ROW_PANELS) {
-                gather(pixel, capacity, count, factors, l, segment, row);
-                scatter(count, l->in_panels, row, stride, next, to);
-                continue;
-            }
-            for (uint32_t p = 0; p < l->in_panels; ++p)
-                unfold_pixel(pixel, capacity, count, factors + p * QN__PANEL,
-                             l->channels - p * QN__PANEL, to + p * stride);
-        }
+    const size_t right = w.stride[1] * channels, down = w.stride[0] * extent(l, 1) * channels;
+    for (uint32_t p = u->first, pixels; p < end; p += pixels, to += pixels * u->next) {
+        const uint32_t x = p % across, left = across - x;
+        pixels = left < end - p ? left : end - p;
+        unfold_pixels(segments + u->panel, u, padded + p / across * down + x * right, space, right,
+                      pixels, to);
+    }
 }

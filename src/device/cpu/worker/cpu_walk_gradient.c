@@ -15,12 +15,13 @@ enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96 };
 typedef struct task {
     const qn__cpu_layer *l;
     const qn__cpu_summing *how;
-    uint32_t in, tap, taps; /* a panel of inputs, taps from `tap` on */
-    uint32_t out, panels;   /* panels of outputs */
-    uint32_t items;         /* of the batch */
-    uint32_t pixels;        /* of a piece, at most */
-    int by_rows;            /* neighbouring taps in one call of the kernel */
-    int sparse;             /* by lists of errors: cpu_sparse.c */
+    /* A panel of inputs, taps from `tap` on. Of pictures: blocks, as if they were taps. */
+    uint32_t in, tap, taps;
+    uint32_t out, panels; /* panels of outputs */
+    uint32_t items;       /* of the batch */
+    uint32_t pixels;      /* of a piece, at most */
+    int by_rows;          /* neighbouring taps in one call of the kernel */
+    int sparse;           /* by lists of errors: cpu_sparse.c */
 } task;
 
 /* Where the sums of a tap by a panel of outputs are, in blocks. The kernel's panels follow one
@@ -28,6 +29,11 @@ typedef struct task {
 static size_t place(const task *t, uint32_t panel, uint32_t tap) {
     return t->by_rows ? (size_t)panel * t->taps + (t->tap + t->taps - 1 - tap)
                       : (size_t)(tap - t->tap) * t->panels + panel;
+}
+
+/* The block of weights of tap `tap` + k. */
+static uint32_t block_of(const task *t, uint32_t k) {
+    return t->l->pictures ? t->tap + k : (t->tap + k) * t->l->in_panels + t->in;
 }
 
 /* Pixels of a piece of that many rows. */
@@ -152,14 +158,58 @@ static void add_grain_by_rows(const qn__worker *w, const task *t, uint32_t item,
         }
 }
 
+/* Adds some output pixels of some items of a grain to the partials of all blocks. Their inputs are
+ * unfolded first. */
+static void add_unfolded(const qn__worker *w, int thread, const task *t, uint32_t pixel,
+                         uint32_t pixels, uint32_t item, uint32_t items, float *partial) {
+    const qn__cpu_layer *l = t->l;
+    float *rows = w->core[thread].unfolded;
+    const qn__cpu_unfolding u = {.first = pixel,
+                                 .pixels = pixels,
+                                 .panel = t->tap,
+                                 .panels = t->taps,
+                                 .count = items,
+                                 .next = (size_t)items * QN__PANEL,
+                                 .stride = QN__UNFOLDED};
+    const size_t apart = (size_t)t->items * QN__PANEL;
+    qn__cpu_span span = {items, pixels, 1, u.next, 0, apart, 0, 0, pixels * apart};
+    const float *d = l->error + t->out * l->out_stride + pixel * apart + (size_t)item * QN__PANEL;
+    if (items == t->items) { /* neighbours are consecutive rows */
+        span.items *= pixels;
+        span.columns = 1;
+    }
+    qn__cpu_unfold(l, w->fetch.segments, &u, l->input + item * qn__cpu_unfold_space(l), rows);
+    for (uint32_t k = 0; k < t->taps; ++k, span.d_ahead = 0) {
+        float *own = partial + (size_t)k * t->panels * BLOCK;
+        w->kernels->outer(&span, rows + k * u.stride, NULL, d, l->out_stride, own, QN__PARTIAL_RAW,
+                          own, t->panels);
+    }
+}
+
+/* The partials of one grain of a first layer with pictures. */
+static void add_pictures(const qn__worker *w, int thread, const task *t, uint32_t item,
+                         uint32_t items, float *partial) {
+    const uint32_t all = t->l->out_pixels, most = QN__RUN_ROWS;
+    for (uint32_t p = 0, pixels; p < all; p += pixels) {
+        pixels = t->pixels < all - p ? t->pixels : all - p;
+        for (uint32_t i = 0; i < items; i += most)
+            add_unfolded(w, thread, t, p, pixels, item + i, items - i < most ? items - i : most,
+                         partial);
+    }
+}
+
 /* The partials of one grain: see `place`. */
-static void add_grain(const qn__worker *w, const task *t, uint32_t item, uint32_t items,
+static void add_grain(const qn__worker *w, int thread, const task *t, uint32_t item, uint32_t items,
                       float *partial) {
     const qn__cpu_axis *axis = t->l->outputs.axis;
     const uint32_t height = axis[0].size, width = axis[1].size;
     const uint32_t columns = t->pixels < width ? t->pixels : width;
     const uint32_t rows = t->pixels / width > 1 ? t->pixels / width : 1;
     memset(partial, 0, (size_t)t->taps * t->panels * BLOCK * sizeof *partial);
+    if (t->l->pictures) {
+        add_pictures(w, thread, t, item, items, partial);
+        return;
+    }
     if (t->by_rows) {
         add_grain_by_rows(w, t, item, items, partial);
         return;
@@ -177,11 +227,15 @@ static int keep(const qn__worker *w, const task *t, const float *partial, int *h
                 qn__cpu_sums *s) {
     static const qn__cpu_span nothing;
     const size_t count = (size_t)t->taps * t->panels * BLOCK;
-    const uint32_t rows = qn__cpu_rows_of(t->l, t->in);
     int bad = 0;
     if (!t->how->narrow) {
-        for (size_t at = 0; at < count; at += BLOCK)
-            bad |= qn__cpu_add_partials(w, 1, (size_t)rows * QN__PANEL, partial + at, s->wide + at);
+        for (uint32_t k = 0; k < t->taps; ++k)
+            for (uint32_t p = 0; p < t->panels; ++p) {
+                const size_t at = place(t, p, t->tap + k) * BLOCK;
+                const uint32_t rows = qn__cpu_rows_of(t->l, block_of(t, k));
+                bad |= qn__cpu_add_partials(w, 1, (size_t)rows * QN__PANEL, partial + at,
+                                            s->wide + at);
+            }
         return bad;
     }
     if (*held == (int)t->how->flush_every) {
@@ -220,7 +274,7 @@ static int sum_all(const qn__cpu_pass *pass, int thread, const task *t, float *p
                 &(qn__cpu_sparse_task){t->in, t->tap, t->taps, t->out, t->panels}, item / grain,
                 partial);
         else
-            add_grain(w, t, item, left < grain ? left : grain, partial);
+            add_grain(w, thread, t, item, left < grain ? left : grain, partial);
         bad |= keep(w, t, partial, &held, s);
     }
     if (t->how->narrow && s->kind == QN__SUMS_INT64)
@@ -233,16 +287,15 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, const task *t) {
     const qn__cpu_layer *l = t->l;
     float *partial = w->core[thread].gradient;
     qn__cpu_sums s = {.partial = partial + QN__WALK_CELLS, .update = pass->update};
-    const uint32_t rows = qn__cpu_rows_of(l, t->in);
     s.narrow = (double *)(void *)(s.partial + QN__WALK_CELLS);
     s.wide = (int64_t *)(void *)(s.narrow + QN__WALK_CELLS);
     if (sum_all(pass, thread, t, partial, &s))
         return 1;
     for (uint32_t k = 0; k < t->taps; ++k)
         for (uint32_t p = 0; p < t->panels; ++p) {
-            const uint32_t block = (t->tap + k) * l->in_panels + t->in;
+            const uint32_t block = block_of(t, k);
             const size_t from = place(t, p, t->tap + k) * BLOCK;
-            qn__cpu_keep_weights(pass, l, block, rows, t->out + p, &s, from);
+            qn__cpu_keep_weights(pass, l, block, qn__cpu_rows_of(l, block), t->out + p, &s, from);
         }
     return 0;
 }
@@ -251,11 +304,14 @@ uint32_t qn__cpu_walk_taps(const qn__cpu_layer *l, int threads) {
     const uint32_t width = l->unfolds ? 1 : l->layer->window.kernel[1];
     const uint32_t panels = l->out_panels < QN__OUT_GROUP ? l->out_panels : QN__OUT_GROUP;
     const uint64_t all = (uint64_t)qn__cpu_blocks(l) * l->out_panels * (l->below ? 2 : 1);
-    uint32_t taps = l->taps < QN__WALK_TAPS ? l->taps : QN__WALK_TAPS;
+    const uint32_t own = l->pictures ? qn__cpu_blocks(l) : l->taps;
+    uint32_t taps = own < QN__WALK_TAPS ? own : QN__WALK_TAPS;
     if (taps > width)
         taps -= taps % width;
     while (taps > 1 && (uint64_t)taps * panels * (uint32_t)threads > all)
         taps = taps > width ? taps - width : (taps + 1) / 2;
+    if (l->pictures) /* tasks of nearly equal size */
+        taps = (own - 1) / ((own - 1) / taps + 1) + 1;
     return taps;
 }
 
@@ -268,10 +324,11 @@ void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
     const int sparse = qn__cpu_is_sparse(l) && how.finite;
     const int by_rows = !sparse && goes_by_rows(&l->outputs.axis[1], items);
     for (qn__cpu_walk_task own; qn__cpu_take_walk(pass, thread, layer, phase, &own);) {
-        const uint32_t tap = own.row / l->in_panels * taps, left = l->taps - tap;
+        const uint32_t tap = (l->pictures ? own.row : own.row / l->in_panels) * taps;
+        const uint32_t left = (l->pictures ? l->in_panels : l->taps) - tap;
         const task t = {.l = l,
                         .how = &how,
-                        .in = own.row % l->in_panels,
+                        .in = l->pictures ? 0 : own.row % l->in_panels,
                         .tap = tap,
                         .taps = left < taps ? left : taps,
                         .out = own.out,

@@ -82,6 +82,29 @@ static void run_product(const qn__cpu_pass *pass, int thread, const qn__cpu_walk
                        panels);
 }
 
+/* The same of a first layer with pictures, whose run is unfolded first. */
+static void picture_product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
+                            const qn__cpu_walk_run *run, const float *b, size_t weights, float *c,
+                            const float *start, uint32_t panels) {
+    const qn__worker *w = pass->worker;
+    float *rows = w->core[thread].unfolded;
+    size_t *blocks = w->core[thread].blocks;
+    const uint32_t items = run->rows / run->pixels;
+    const qn__cpu_unfolding u = {.first = run->x,
+                                 .pixels = run->pixels,
+                                 .panels = l->in_panels,
+                                 .count = items,
+                                 .next = (size_t)items * QN__PANEL,
+                                 .stride = QN__UNFOLDED};
+    const qn__cpu_chain chain = {
+        .k = l->channels, .a = blocks, .b = w->weight_blocks, .positive = 1};
+    for (size_t p = 0; p < l->in_panels; ++p)
+        blocks[p] = p * u.stride;
+    qn__cpu_unfold(l, w->fetch.segments, &u, l->input + run->item * qn__cpu_unfold_space(l), rows);
+    w->kernels->matmul(run->rows, &chain, rows, b, weights, c + run->row * QN__PANEL, l->out_stride,
+                       start, panels);
+}
+
 void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
@@ -98,6 +121,9 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
         float *out = output + panel * l->out_stride;
         if (l->taps && w->bits)
             qn__cpu_walk_product(pass, thread, layer, &run, panel, panels);
+        else if (l->pictures)
+            picture_product(pass, thread, l, &run, l->weights + panel * weights, weights, out,
+                            l->bias + panel * QN__PANEL, panels);
         else if (l->taps)
             run_product(pass, thread, &l->outputs, &run, most, input, l->in_stride,
                         l->weights + panel * weights, weights, out, l->out_stride,

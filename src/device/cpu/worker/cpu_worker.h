@@ -43,6 +43,9 @@ enum {
 /* The largest number of rows of a run: its blocks stay in the L2 cache while all panels of outputs
  * use them. */
 enum { QN__RUN_ROWS = 128 };
+/* Floats between two panels of an unfolded run. At a multiple of 4 KiB equal rows of all panels
+ * would share a cache set. */
+enum { QN__UNFOLDED = (QN__RUN_ROWS + 1) * QN__PANEL };
 
 typedef struct qn__cpu_kind qn__cpu_kind; /* cpu_kinds.h */
 
@@ -84,7 +87,7 @@ typedef struct qn__cpu_layer {
     uint32_t in_panels, out_panels; /* of a pixel */
     uint32_t in_pixels, out_pixels;
     /* Factors of a chain for each tap, and taps: one for features and for pictures that are
-     * unfolded when they are fetched; 0 for pooling, which has no weights. */
+     * unfolded; 0 for pooling, which has no weights. */
     uint32_t channels, taps;
     /* The same for weights, and blocks of 16 rows for each tap. With groups all factors of an
      * output count as one tap's: a row of weights is (tap, channel of the group). */
@@ -93,7 +96,8 @@ typedef struct qn__cpu_layer {
      * walks; taps of each of them, in integer arithmetic blocks. */
     uint32_t tasks, task_taps;
     int walks;              /* the layer computes run by run (cpu_walk.h), not as one matrix */
-    int unfolds;            /* its inputs are unfolded when they are fetched (cpu_unfold.c) */
+    int unfolds;            /* its inputs are pictures that are unfolded (cpu_unfold.c) */
+    int pictures;           /* 1: by its phases, piece by piece; 0: when they are fetched */
     int clears;             /* columns after the last output must be 0: a layer above reads them */
     int noted;              /* integer arithmetic: a convolution reads the outputs */
     int few;                /* with few items it is computed by qn__cpu_few_forward */
@@ -175,6 +179,7 @@ typedef struct qn__cpu_core {
     char *augmented;             /* values of QN__PANEL items and a partner; or NULL */
     uint64_t *augment_space;     /* of qn__augment_space bytes */
     float *picture;              /* part of a picture with its padding: cpu_few.c */
+    float *unfolded;             /* a run of the first layer, if it has pictures: cpu_unfold.c */
     float *gradient;             /* sums of a task of a convolution's gradient */
     float *sparse;               /* inputs or masks: cpu_sparse.c */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
@@ -224,20 +229,26 @@ typedef struct qn__cpu_grid {
 
 /* The parts of a worker. */
 
+/* The factors of a panel that follow one another in a picture: where each such segment begins
+ * there, from an output pixel's first factor on, and in the panel. `end`: factors of the panel. */
+typedef struct qn__cpu_segments {
+    size_t count, end, from[QN__PANEL], to[QN__PANEL];
+} qn__cpu_segments;
+
 /* The items of two batches: while a step computes with one of them, its last phase fetches the
  * items of the next step. */
 typedef struct qn__cpu_fetching {
-    float *inputs[2];        /* in panels */
-    uint64_t *item[2];       /* the numbers of the items */
-    qn__cpu_zeros zeros[2];  /* in float32 */
-    qn__cpu_rows rows[2];    /* the same inputs as operands, in integer arithmetic */
-    size_t *input_blocks[2]; /* where the panels begin */
-    qn__cpu_place place;     /* of both, if they are one array; no bytes: memory of their own */
-    int current;             /* which of the two the step uses */
-    qn__batch ahead;         /* the batch in inputs[1 - current]; items 0: none */
-    float *mean, *inverse;   /* padded with zeros */
-    size_t *factors;         /* of layer 0's outputs, where it walks: cpu_unfold.c */
-    qn__cpu_digits *digits;  /* integers for each byte, in integer arithmetic */
+    float *inputs[2];           /* in panels */
+    uint64_t *item[2];          /* the numbers of the items */
+    qn__cpu_zeros zeros[2];     /* in float32 */
+    qn__cpu_rows rows[2];       /* the same inputs as operands, in integer arithmetic */
+    size_t *input_blocks[2];    /* where the panels begin */
+    qn__cpu_place place;        /* of both, if they are one array; no bytes: memory of their own */
+    int current;                /* which of the two the step uses */
+    qn__batch ahead;            /* the batch in inputs[1 - current]; items 0: none */
+    float *mean, *inverse;      /* padded with zeros */
+    qn__cpu_segments *segments; /* of each panel, where layer 0 walks: cpu_unfold.c */
+    qn__cpu_digits *digits;     /* integers for each byte, in integer arithmetic */
 } qn__cpu_fetching;
 
 /* Which values that are derived from the parameters are valid. */
@@ -429,7 +440,7 @@ static inline int qn__cpu_is_added(const qn__worker *w, uint32_t layer) {
  * takes a barrier: one for all of them is enough. */
 static inline int qn__cpu_gradients_wait(const qn__worker *w) { return w->bits && !w->walks; }
 
-/* Whether both inputs[] are one array: unfolded pictures are large. */
+/* Whether both inputs[] are one array: pictures are large. */
 static inline int qn__cpu_one_input(const qn__worker *w) { return !w->bits && w->layer[0].walks; }
 
 /* Groups of panels of outputs: the columns of the gradient's grid. */
@@ -622,16 +633,23 @@ qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
 qn_status qn__cpu_add_tally(const qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
 
 /* Pictures of the first layer. qn__cpu_pad copies one, whose features have the order (c, y, x), and
- * adds its padding; the result has qn__cpu_unfold_space floats. qn__cpu_unfold writes `count` of
- * them, at most qn__cpu_unfold_items, to rows of the layer's inputs: row `items` * pixel + i has
- * the factors of that output pixel, or the channels of that pixel. `factors`: where they are in a
- * padded picture. */
+ * adds its padding; the result has qn__cpu_unfold_space floats. qn__cpu_unfold makes rows of some
+ * padded pictures that follow one another: row (pixel, picture) has the factors of that output
+ * pixel, or the channels of that pixel. `segments`: where they are in a padded picture.
+ * qn__cpu_unfold_items: the pictures that are padded before they are unfolded, where that happens
+ * when they are fetched. */
+typedef struct qn__cpu_unfolding {
+    uint32_t first, pixels; /* output pixels */
+    uint32_t panel, panels; /* of factors */
+    uint32_t count;         /* pictures */
+    size_t next, stride;    /* floats between two pixels and between two panels of the rows */
+} qn__cpu_unfolding;
 size_t qn__cpu_unfold_space(const qn__cpu_layer *layer);
 uint32_t qn__cpu_unfold_items(const qn__cpu_layer *layer);
-void qn__cpu_unfold_begin(const qn__cpu_layer *layer, size_t *factors);
+void qn__cpu_unfold_begin(const qn__cpu_layer *layer, qn__cpu_segments *segments);
 void qn__cpu_pad(const qn__cpu_layer *layer, const float *from, float *to);
-void qn__cpu_unfold(const qn__cpu_layer *layer, const size_t *factors, const float *padded,
-                    uint32_t count, uint32_t items, size_t stride, float *to);
+void qn__cpu_unfold(const qn__cpu_layer *layer, const qn__cpu_segments *segments,
+                    const qn__cpu_unfolding *what, const float *padded, float *to);
 
 /* Sixteen parameters after the weights, or fewer at the end: where they are in l->bias and in the
  * canonical array. */
