@@ -28,6 +28,8 @@ static const struct {
     {"data.label_column", "label"},
     {"data.labels_path", "labels"},
     {"data.path", "data"},
+    {"data.ignore", "ignore"},
+    {"data.masks", "masks"},
     {"data.query", "query"},
     {"data.resize", "resize"},
     {"data.shape", "shape"},

@@ -38,7 +38,7 @@ static const option predict_options[] = {
      ROW_OUTPUT(
          out, "FILE",
          "CSV with the columns item, file (of images), label (if known), prediction, score; of a "
-         "PCA model pca0 and so on; - is stdout"),
+         "PCA model pca0 and so on; - is stdout; of a model of masks a folder for PNG files"),
      .fallback = "-"},
     {ROW_FLAG("outputs", outputs,
               "add the outputs as columns p0, p1 and so on; of a k-means model the distances "
@@ -281,6 +281,8 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
         from.unlabelled = !from.label && !from.labels;
     else if (code < 0) /* whatever numbers the labels are */
         from.task = qn_model_classes(model) == 0 ? "regress" : "classify";
+    if (code < 0 && qn_model_answers(model, NULL, NULL)) /* folders are not its classes */
+        from.unlabelled |= !from.label && !from.labels && !from.masks;
     char *categories = code < 0 ? source_categories_of_model(model) : NULL;
     from.categories = categories;
     const char *weight = code < 0 ? qn_model_weight_name(model) : NULL;
@@ -295,6 +297,10 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
                            qn_model_label_name(model), &data);
     if (code < 0)
         code = ranks_agree(check_data(f, model_path, model, data), NULL, 0, 0);
+    uint32_t rows = 0, columns;
+    if (code < 0 && qn_model_answers(model, &rows, &columns) && rows > 0 && to_stdout(f) &&
+        !f->evaluate)
+        code = message_usage("add -o FOLDER", "the model gives masks, which need a folder");
     if (code < 0)
         code = predict(f, model_path, model, data);
     free(categories);
@@ -345,7 +351,8 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     paths files = {.count = 0};
     paths_add(&files, QN_FILE_READ, "MODEL", model_path);
     paths_add_sources(&files, &f->from, &f->ranks);
-    paths_add(&files, QN_FILE_WRITE, "-o", to_stdout(f) ? NULL : f->out);
+    /* Masks go to files of a folder. */
+    paths_add(&files, QN_FILE_WRITE, "-o", to_stdout(f) || is_folder(f->out) ? NULL : f->out);
     return code < 0 ? paths_check(&files, ranks_is_writer()) : code;
 }
 

@@ -90,6 +90,12 @@ const option source_image_options[] = {
          "proportions and takes the middle; \"bilinear\" or \"bicubic\" after it is a filter of "
          "Pillow"),
      .fallback = "as they are"},
+    {ROW_TEXT("masks", masks, "FOLDER",
+              "images: the class of each pixel: a PNG file for each image, with its name, in grey "
+              "or with a palette; masks of other sets: --valid-labels, --test-labels"),
+     .fallback = "none"},
+    {ROW_TEXT("ignore", ignore, "N", "masks: pixels of this number do not count"),
+     .fallback = "255"},
     {ROW_FLAG("skip-broken", skip_broken,
               "images: leave out files that cannot be read, and say which")},
     {ROW_FLAG("no-cache", no_cache,
@@ -167,7 +173,10 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
     for (uint32_t i = 0; i < files.more->count; i++)
         r.path[i + 1] = files.more->at[i];
     qn_data_options_init(&r.options);
-    r.options.labels_path = files.labels;
+    const int masks = flags->masks != NULL; /* of other sets they take the place of labels */
+    r.options.masks = !masks ? NULL : files.path == flags->data ? flags->masks : files.labels;
+    r.options.ignore = r.options.masks || !masks ? flags->ignore : NULL;
+    r.options.labels_path = masks && files.labels != flags->labels ? NULL : files.labels;
     r.options.labels_more = files.labels_more->at;
     r.options.labels_more_count = files.labels_more->count;
     r.options.label_column = flags->label;
@@ -317,6 +326,7 @@ static int check_reading(const source_flags *flags) {
     } reading[] = {{"task", flags->task != NULL},         {"header", flags->header != NULL},
                    {"features", flags->features != NULL}, {"drop", flags->drop != NULL},
                    {"category", flags->category != NULL}, {"resize", flags->resize != NULL},
+                   {"masks", flags->masks != NULL},       {"ignore", flags->ignore != NULL},
                    {"skip-broken", flags->skip_broken},   {"no-cache", flags->no_cache}};
     for (size_t i = 0; i < sizeof reading / sizeof *reading && !flags->data; i++)
         if (reading[i].given)

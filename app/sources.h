@@ -25,6 +25,7 @@ typedef struct source_flags {
     int unlabelled;             /* CSV: no column of labels (predict, data info) */
     int skip_broken;            /* images, as in qn_data_options */
     const char *resize, *shape; /* the same */
+    const char *masks, *ignore; /* the same, of `data` */
     int no_cache;               /* the same */
     uint32_t expected_features; /* no option: the same of qn_data_options */
     int keep_doubles;           /* no option: the same */

@@ -222,7 +222,7 @@ def test_options_have_the_command_s_words(q, run_quern):
                "meet-timeout", "rank-timeout", "data-from-rank0", "alone", "checkpoint-every",
                "task", "header", "features", "drop", "weight", "category", "init-from", "resize",
                "skip-broken", "no-cache", "dates", "date-format", "query", "test-query", "valid-query",
-               "predictions"}
+               "predictions", "masks", "ignore"}
     known = {word.replace("_", "-") for word in q.options()}
     assert words - command - known == set()
     assert {"lr", "seed", "unit", "checkpoint"} <= known
@@ -276,7 +276,7 @@ def test_labels(q, labels, numbers, classes):
 
 
 @pytest.mark.parametrize("labels, task", [
-    ([0, 1], None), ([np.nan, 1, 1, 0], None), ([[0, 1]] * 4, None), ([2**31, 0, 0, 0], None),
+    ([0, 1], None), ([np.nan, 1, 1, 0], None), ([[0, 2]] * 4, None), ([2**31, 0, 0, 0], None),
     ([0.5, 1, 1, 0], "classify"), (["a", "b", "a", "b"], "regress"), (["a", None, "a", "b"], None)])
 def test_wrong_labels(q, labels, task):
     with pytest.raises(q.InputError):

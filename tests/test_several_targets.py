@@ -104,7 +104,7 @@ def test_python_and_the_evaluation(arrays):
             (labels, {"optimizer": "lbfgs"}, "lbfgs"),
             (labels, {"class_weight": "balanced"}, "several labels"),
             (labels, {"model": "dense 4 softmax"}, "several labels"),
-            (labels[:, :3] + 1, {}, "neither 0 nor 1"),
+            (np.minimum(labels[:, :3] + 1, 9), {}, "neither 0 nor 1"),
             (masks - 1.5, {}, "not a whole number"),
             (x[:, 0, 0] % 3, {"model": "conv 3 1x1 softmax"}, "an item has one label")):
         with pytest.raises(quern.QuernError, match=said):
@@ -122,8 +122,82 @@ def test_the_command_line(quern, arrays, tmp_path):
     assert "mean IoU" in said and "IoU" in said.splitlines()[3]
     lines = run(quern, "predict", tmp_path / "labels", "--data", folder / "x.npy").splitlines()
     assert lines[0] == "item,p0,p1,p2,p3" and len(lines) == len(x) + 1
-    assert "class for each pixel" in run(quern, "predict", tmp_path / "masks", "--data", folder / "x.npy", status=1)
+    assert "-o FOLDER" in run(quern, "predict", tmp_path / "masks", "--data", folder / "x.npy", status=2)
     assert "labels of the data are several labels" in run(
         quern, "evaluate", tmp_path / "masks", "--data", folder / "x.npy", "--labels", folder / "labels.npy", status=1)
     assert "cannot be written" in run(quern, "data", "convert", folder / "x.npy", "--labels", folder / "masks.npy", "-o",
                                       tmp_path / "x.csv", status=1)
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """Folders of images and of masks of 10x14 pixels: grey, with a palette, and of 1 bit; classes from 0 to 2."""
+    image = pytest.importorskip("PIL.Image")
+    folder, rng, all_masks = tmp_path_factory.mktemp("photos"), np.random.default_rng(9), {}
+    for i, name in enumerate(["b/3.jpg", "1.png", "b/c.d/2.x.png", "a/4.png", "a/5.jpeg", "6.png"]):
+        mask = rng.integers(0, 3 if i % 3 < 2 else 2, (10, 14)).astype(np.uint8)
+        mask[2, 3:5] = 255 if i % 3 < 2 else 0
+        pixels = (mask[:, :, None] * np.array([60, 40, 20]) % 256).astype(np.uint8)
+        if i % 3 == 0:
+            png = image.fromarray(mask)
+        elif i % 3 == 1:
+            png = image.frombytes("P", (14, 10), mask.tobytes())
+            png.putpalette(rng.integers(0, 256, 768).astype(np.uint8).tobytes())
+        else:
+            png = image.fromarray(mask.astype(bool))
+        stem = name[:name.rindex(".")]
+        for path, made in ((folder / "photos" / name, image.fromarray(pixels)), (folder / "masks" / f"{stem}.png", png)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made.save(path)
+        all_masks[name] = mask
+    return folder, all_masks
+
+
+def test_masks_in_files(quern, photos, tmp_path):
+    """Pixels are read and written as Pillow does, and resized as 24.78 says."""
+    python_package.folder()
+    import quern as q
+    from PIL import Image
+
+    folder, masks = photos
+    data = q.open(folder / "photos", masks=folder / "masks")
+    assert data.several.shape == (6, 10, 14) and data.classes == 3
+    assert all((data.several[i] == masks[name]).all() for i, name in enumerate(data.files))
+    data = q.open(folder / "photos", masks=folder / "masks", ignore="1", resize="7x33")
+    y, x = ((2 * np.arange(m) + 1) * n // (2 * m) for n, m in ((10, 7), (14, 33)))
+    for i, name in enumerate(data.files):
+        wanted = masks[name][y][:, x]
+        assert (data.several[i] == np.where(wanted == 1, 255, wanted)).all()
+    data = q.open(folder / "photos", masks=folder / "masks", resize="short 20 crop 9x19")
+    y, x = ((2 * (np.arange(k) + (2 * n - k) // 2) + 1) * n // (4 * n) for n, k in ((10, 9), (14, 19)))
+    assert all((data.several[i] == masks[name][y][:, x]).all() for i, name in enumerate(data.files))
+
+    model = tmp_path / "m.st"
+    given = ["--data", folder / "photos", "--masks", folder / "masks"]
+    run(quern, "train", *given, *MASKS[:2], "--optimizer", "adam", "--lr", "0.1", "--epochs", "5", "--test", folder / "photos",
+        "--test-labels", folder / "masks", "--quiet", "-o", model)
+    run(quern, "predict", model, "--data", folder / "photos", "-o", tmp_path / "out", "--quiet")
+    answers = q.load(model).predict(str(folder / "photos"))
+    assert len(np.unique(answers)) > 1
+    for i, name in enumerate(data.files):
+        with Image.open((tmp_path / "out" / name).with_suffix(".png")) as png:
+            assert png.mode == "P" and (np.asarray(png) == answers[i]).all()
+            assert png.getpalette()[:9] == [0, 0, 0, 128, 0, 0, 0, 128, 0]
+    assert "mean IoU" in run(quern, "evaluate", model, *given)
+    run(quern, "predict", model, folder / "photos" / "1.png", "-o", tmp_path / "one", "--quiet")
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["1.png"]
+
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    for image, said in ((Image.new("RGB", (14, 10)), "colours"), (Image.new("LA", (14, 10)), "opacity"),
+                        (Image.new("I;16", (14, 10)), "16 bits"), (Image.new("L", (13, 10)), "10x13 pixels")):
+        image.save(bad / "1.png")
+        told = run(quern, "data", "info", folder / "photos", "--masks", bad, status=1)
+        assert said in told and "bad/1.png" in told, told
+    (bad / "1.png").write_bytes((folder / "masks" / "1.png").read_bytes()[:-20])
+    assert "broken" in run(quern, "data", "info", folder / "photos", "--masks", bad, status=1)
+    (bad / "1.png").unlink()
+    assert "name of its image" in run(quern, "data", "info", folder / "photos", "--masks", bad, status=1)
+    for words, status, told in ((["--ignore", "256"], 2, "--ignore"), (["--unlabelled"], 2, "masks are the labels")):
+        assert told in run(quern, "data", "info", *given[1:], *words, status=status)
+    assert "have no masks" in run(quern, "data", "info", __file__, "--masks", bad, status=1)

@@ -132,6 +132,13 @@ typedef struct qn_data_options {
      * beside their floats where the memory suffices: for qn_data_write and qn_data_exact. Nothing
      * else changes, nor does the digest. */
     int keep_doubles;
+    /* Images: a folder with a mask for each: a PNG file, in grey or with a palette, with the name
+     * of the image but for its ending. The number of a pixel is its class (qn_data_several), and
+     * its folders are not classes. `resize` takes the nearest pixel of a mask. Other files:
+     * QN_INPUT. NULL: no masks. */
+    const char *masks;
+    /* With `masks`: the number of pixels that do not count, "0" to "255", beside 255. NULL: 255. */
+    const char *ignore;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

@@ -76,7 +76,9 @@ QN_API qn_status qn_predictions_make_flipped(const qn_model *model, const qn_dat
  * 1 the columns "p0,p1,..." are last. `item` counts from 0. A model of real labels has neither
  * "score" nor "p0": the prediction is the number. Of a model of
  * several labels, "item" and "file" are followed by a column for each label with its probability,
- * named by the label or "p0,p1,..."; classes of pixels are no table, and are refused. Cells after
+ * named by the label or "p0,p1,...". Of a model of classes of pixels `path` is a folder, which is
+ * made where it is missing: it gets a PNG file for each image, with its name but for the ending
+ * ".png", whose palette index is the class (docs/images.md). Cells after
  * the label are empty for an item without a prediction. It writes a temporary file in the folder of
  * `path`, syncs it and renames it to `path`.
  *

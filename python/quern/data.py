@@ -649,7 +649,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
         ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), ``weight``, ``query``,
-        ``dates``, ``date_format``, ``resize`` and ``shape``, ``skip_broken`` and ``no_cache``, as for the command.
+        ``dates``, ``date_format``, ``resize``, ``masks``, ``ignore`` and ``shape``, ``skip_broken``, ``no_cache``.
 
     Returns
     -------
@@ -734,7 +734,7 @@ def data_of(given, labels=None, **columns):
     """The data set of what a user gave: one already, names of files, a pair, a table."""
     unlabelled = columns.pop("expected_unlabelled", False)  # of files alone
     if is_paths(given):
-        if unlabelled and labels is None and "label" not in columns:
+        if unlabelled and labels is None and not {"label", "masks"} & set(columns):
             columns["unlabelled"] = True
         task = columns.pop("expected_task", None)
         return open(given, labels=labels, **{"task": task, **columns})

@@ -246,6 +246,8 @@ class Model:
         categories = [(said(library().qn_model_feature_name(self._address, k)),
                        library().qn_model_categories(self._address, k))
                       for k in range(self.recipe["features"])]
+        if self._answers:  # folders of images are not its classes
+            columns = {"expected_unlabelled": True, **columns}
         return as_in(columns, self.real, label, categories,
                      0 if self._answers else library().qn_model_classes(self._address),
                      said(library().qn_model_weight_name(self._address)),

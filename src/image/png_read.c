@@ -4,6 +4,7 @@
 #include "image/image_formats.h"
 #include "base/memory.h"
 #include "image/image_faults.h"
+#include "image/mask.h"
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,7 @@ static struct {
     void (*set_limits)(void *png, uint32_t width, uint32_t height);
     void (*read_info)(void *png, void *info);
     void (*palette_to_rgb)(void *png);
+    void (*packing)(void *png);
     void (*expand_grey)(void *png);
     void (*strip_16)(void *png);
     void (*strip_alpha)(void *png);
@@ -45,6 +47,7 @@ static const qn__library_symbol symbols[] = {
     {"png_set_user_limits", &the.set_limits},
     {"png_read_info", &the.read_info},
     {"png_set_palette_to_rgb", &the.palette_to_rgb},
+    {"png_set_packing", &the.packing},
     {"png_set_expand_gray_1_2_4_to_8", &the.expand_grey},
     {"png_set_strip_16", &the.strip_16},
     {"png_set_strip_alpha", &the.strip_alpha},
@@ -74,6 +77,7 @@ typedef struct decoding {
     size_t size, at;
     void *png, *info;
     unsigned char **rows;
+    int mask; /* 1: numbers of classes, not colours */
 } decoding;
 
 _Noreturn static void fail(void *png, const char *text) {
@@ -90,6 +94,12 @@ static void give_bytes(void *png, unsigned char *to, size_t size) {
         fail(png, "it is cut off");
     memcpy(to, d->bytes + d->at, size);
     d->at += size;
+}
+
+/* Of a mask: a byte for each pixel, which is the number in the file. */
+static void set_mask(const decoding *d) {
+    the.packing(d->png);
+    (void)the.interlacing(d->png);
 }
 
 /* Bytes for every channel: a palette's colours, the high byte of 16 bits, no alpha. */
@@ -116,7 +126,10 @@ static int run(decoding *d, const qn__image_head *head, uint32_t channels) {
     the.set_read(d->png, d, give_bytes);
     the.set_limits(d->png, head->width, head->height);
     the.read_info(d->png, d->info);
-    set_transforms(d, channels);
+    if (d->mask)
+        set_mask(d);
+    else
+        set_transforms(d, channels);
     the.update(d->png, d->info);
     if (the.row_bytes(d->png, d->info) != (size_t)head->width * channels)
         fail(d->png, "its pixels do not fit its head");
@@ -125,22 +138,50 @@ static int run(decoding *d, const qn__image_head *head, uint32_t channels) {
     return 1;
 }
 
-qn_status qn__png_decode(void **kept, const uint8_t *bytes, size_t size, const qn__image_head *head,
-                         uint32_t channels, uint8_t *pixels, qn_error *err) {
-    (void)kept;
+static qn_status decode(decoding *d, const qn__image_head *head, uint32_t channels, uint8_t *pixels,
+                        qn_error *err) {
     if (qn__image_need(&qn__libpng, "PNG", err) != QN_OK)
         return QN_UNSUPPORTED;
-    decoding d = {.bytes = bytes, .size = size};
-    d.rows = qn__alloc(head->height, sizeof *d.rows, err);
-    if (!d.rows)
+    d->rows = qn__alloc(head->height, sizeof *d->rows, err);
+    if (!d->rows)
         return QN_MEMORY;
     for (uint32_t y = 0; y < head->height; y++)
-        d.rows[y] = pixels + (size_t)y * head->width * channels;
-    const int done = run(&d, head, channels);
-    if (d.png)
-        the.destroy(&d.png, &d.info, NULL);
-    qn__free(d.rows);
+        d->rows[y] = pixels + (size_t)y * head->width * channels;
+    const int done = run(d, head, channels);
+    if (d->png)
+        the.destroy(&d->png, &d->info, NULL);
+    qn__free(d->rows);
     if (done)
         return QN_OK;
-    return qn__image_broken(err, "the PNG file is broken: %s", d.text);
+    return qn__image_broken(err, "the PNG file is broken: %s", d->text);
+}
+
+qn_status qn__png_decode(void **kept, const uint8_t *bytes, size_t size, const qn__image_head *head,
+                         uint32_t channels, uint8_t *pixels, qn_error *err) {
+    decoding d = {.bytes = bytes, .size = size};
+    (void)kept;
+    return decode(&d, head, channels, pixels, err);
+}
+
+/* The head of the first chunk: depth and colours. */
+enum { DEPTH = 24, COLOURS = 25, GREY = 0, PALETTE = 3 };
+
+qn_status qn__mask_check(const uint8_t *bytes, size_t size, const qn__image_head *head,
+                         qn_error *err) {
+    if (head->kind != QN__IMAGE_PNG || size <= COLOURS) {
+        qn__fail(err, QN_INPUT, "the mask is not a PNG file");
+        return qn__remedy(err, QN_INPUT, "write masks as PNG, whose pixels keep their numbers");
+    }
+    if ((bytes[COLOURS] == GREY || bytes[COLOURS] == PALETTE) && bytes[DEPTH] <= 8)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "a pixel of the mask is not a number of 8 bits: it has %s",
+             bytes[DEPTH] > 8 ? "16 bits" : "colours or opacity");
+    return qn__remedy(err, QN_INPUT,
+                      "write masks in grey, or with a palette: the number of a pixel is its class");
+}
+
+qn_status qn__mask_decode(const uint8_t *bytes, size_t size, const qn__image_head *head,
+                          uint8_t *pixels, qn_error *err) {
+    decoding d = {.bytes = bytes, .size = size, .mask = 1};
+    return decode(&d, head, 1, pixels, err);
 }

@@ -4,6 +4,7 @@
 #include "base/digest/crc32.h"
 #include "base/files/file.h"
 #include "base/memory.h"
+#include "image/mask.h"
 #include <string.h>
 
 enum { STORED_MAX = 65535, HEAD_BYTES = 13, ADLER = 65521 };
@@ -56,16 +57,31 @@ static void put_stored(output *o, const uint8_t *bytes, size_t size) {
     put_word(o, adler(bytes, size));
 }
 
+/* Colours that tell the numbers from 0 apart: the bits of a number are those of its channels, the
+ * lowest three the highest of red, green and blue. */
+static void put_palette(output *o) {
+    begin_chunk(o, 3 * 256, "PLTE");
+    for (uint32_t i = 0; i < 256; i++) {
+        uint8_t colour[3] = {0};
+        for (uint32_t bit = 0; bit < 8; bit++)
+            colour[bit % 3] |= (uint8_t)((i >> bit & 1) << (7 - bit / 3));
+        put(o, colour, sizeof colour);
+    }
+    end_chunk(o);
+}
+
 static void put_file(output *o, const uint8_t *rows, size_t size, uint32_t height, uint32_t width,
-                     uint32_t channels) {
+                     uint32_t channels, int palette) {
     const size_t packed = 2 + size + (size + STORED_MAX - 1) / STORED_MAX * 5 + 4;
-    const uint8_t kind[] = {8, channels == 1 ? 0 : channels == 3 ? 2 : 6, 0, 0, 0};
+    const uint8_t kind[] = {8, palette ? 3 : channels == 1 ? 0 : channels == 3 ? 2 : 6, 0, 0, 0};
     put(o, "\x89PNG\r\n\x1a\n", 8);
     begin_chunk(o, HEAD_BYTES, "IHDR");
     put_word(o, width);
     put_word(o, height);
     put(o, kind, sizeof kind);
     end_chunk(o);
+    if (palette)
+        put_palette(o);
     begin_chunk(o, packed, "IDAT");
     put_stored(o, rows, size);
     end_chunk(o);
@@ -81,20 +97,30 @@ static qn_status write_file(const char *path, const uint8_t *bytes, size_t size,
     return qn__writer_finish(writer, NULL, status, err);
 }
 
-qn_status qn__png_encode(const uint8_t *pixels, uint32_t height, uint32_t width, uint32_t channels,
-                         uint8_t **file, size_t *size, qn_error *err) {
+static qn_status encode(const uint8_t *pixels, uint32_t height, uint32_t width, uint32_t channels,
+                        int palette, uint8_t **file, size_t *size, qn_error *err) {
     const size_t row = (size_t)width * channels, all = height * (row + 1);
     uint8_t *rows = qn__alloc(height, row + 1, err);
-    *file = rows ? qn__alloc(all + all / STORED_MAX * 5 + 128, 1, err) : NULL;
+    *file = rows ? qn__alloc(all + all / STORED_MAX * 5 + 1024, 1, err) : NULL;
     if (*file) {
         for (uint32_t y = 0; y < height; y++) /* each after a byte 0: it has no filter */
             memcpy(rows + y * (row + 1) + 1, pixels + y * row, row);
         output o = {.at = *file};
-        put_file(&o, rows, all, height, width, channels);
+        put_file(&o, rows, all, height, width, channels, palette);
         *size = (size_t)(o.at - *file);
     }
     qn__free(rows);
     return *file ? QN_OK : QN_MEMORY;
+}
+
+qn_status qn__png_encode(const uint8_t *pixels, uint32_t height, uint32_t width, uint32_t channels,
+                         uint8_t **file, size_t *size, qn_error *err) {
+    return encode(pixels, height, width, channels, 0, file, size, err);
+}
+
+qn_status qn__mask_encode(const uint8_t *pixels, uint32_t height, uint32_t width, uint8_t **file,
+                          size_t *size, qn_error *err) {
+    return encode(pixels, height, width, 1, 1, file, size, err);
 }
 
 qn_status qn__png_write(const char *path, const uint8_t *pixels, uint32_t height, uint32_t width,

@@ -1,6 +1,7 @@
 #include "image/resize.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "image/mask.h"
 #include "image/resample.h"
 #include <stdio.h>
 #include <string.h>
@@ -267,4 +268,27 @@ qn_status qn__resize_planes(const qn__resize *resize, const uint8_t *pixels, uin
         .x = {width, columns, middle(columns, resize->width), resize->width},
         .channels = channels};
     return qn__resample_planes(&how, pixels, planes, err);
+}
+
+/* The pixel of an axis of `from` in which the middle of pixel `i` of `to` lies. */
+static uint32_t nearest(uint32_t i, uint32_t from, uint32_t to) {
+    return (uint32_t)((2 * (uint64_t)i + 1) * from / (2 * (uint64_t)to));
+}
+
+qn_status qn__resize_nearest(const qn__resize *resize, const uint8_t *pixels, uint32_t height,
+                             uint32_t width, uint8_t *to, qn_error *err) {
+    uint32_t rows, columns;
+    const qn_status status = find_sides(resize, height, width, &rows, &columns, err);
+    if (status != QN_OK)
+        return status;
+    const uint32_t above =
+        resize->filter ? middle(rows, resize->height) : (rows - resize->height) / 2;
+    const uint32_t before =
+        resize->filter ? middle(columns, resize->width) : (columns - resize->width) / 2;
+    for (uint32_t y = 0; y < resize->height; y++) {
+        const uint8_t *row = pixels + (size_t)nearest(above + y, height, rows) * width;
+        for (uint32_t x = 0; x < resize->width; x++)
+            *to++ = row[nearest(before + x, width, columns)];
+    }
+    return QN_OK;
 }

@@ -15,6 +15,7 @@
 #include "model/formats/model.h"
 #include "predict/evaluate.h"
 #include "predict/model_kinds.h"
+#include "predict/predicted_masks.h"
 #include "predict/score.h"
 #include <math.h>
 #include <string.h>
@@ -295,11 +296,18 @@ qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t to
     return QN_OK;
 }
 
-static qn_status refuse_table(qn_error *err) {
-    qn__fail(err, QN_UNSUPPORTED, "the model gives a class for each pixel, which is no table");
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "take the classes from qn_predict_several, in Python "
-                      "from Model.predict");
+static qn_status write_masks(const qn_predictions *p, const char *folder, qn_error *err) {
+    const qn__predicted_masks masks = {.data = p->data,
+                                       .answers = p->answers,
+                                       .rows = p->several->mask.height,
+                                       .columns = p->several->mask.width,
+                                       .may = qn__cluster_may_write,
+                                       .user = p->cluster};
+    return qn__predicted_masks_write(&masks, folder, err);
+}
+
+static qn_status end_writing(const qn_predictions *p, qn_status status, qn_error *err) {
+    return status == QN_BUSY && p->cluster ? qn__cluster_refuse(p->cluster, err) : status;
 }
 
 qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_error *err) {
@@ -309,7 +317,7 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
     qn__writer *writer = NULL;
     qn__text text = {0};
     if (is_mask(p))
-        return refuse_table(err);
+        return end_writing(p, write_masks(p, path, err), err);
     qn_status status = qn__writer_create(path, &writer, err);
     if (status != QN_OK)
         return status;
@@ -324,8 +332,7 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
     }
     qn__text_release(&text);
     qn__writer_ask(writer, qn__cluster_may_write, p->cluster);
-    status = qn__writer_finish(writer, NULL, status, err);
-    return status == QN_BUSY && p->cluster ? qn__cluster_refuse(p->cluster, err) : status;
+    return end_writing(p, qn__writer_finish(writer, NULL, status, err), err);
 }
 
 /* The same for several answers to an item. */

@@ -3,6 +3,7 @@
 #include "image/decode.h"
 #include "image/image_other.h"
 #include "image/image_turn.h"
+#include "image/mask.h"
 
 #include <string.h>
 
@@ -36,6 +37,27 @@ static void decode(const uint8_t *bytes, size_t size, const qn__image_head *head
     free(seen);
 }
 
+/* The same file as a mask. */
+static void decode_mask(const uint8_t *bytes, size_t size, const qn__image_head *head) {
+    const qn__resize how = {.height = 3, .width = 5};
+    qn_error err = {0};
+    uint8_t *pixels = malloc((size_t)head->height * head->width), small[15];
+    FUZZ_MUST(pixels != NULL);
+    qn_status status = qn__mask_check(bytes, size, head, &err);
+    if (status == QN_OK)
+        status = qn__mask_decode(bytes, size, head, pixels, &err);
+    if (status == QN_OK)
+        FUZZ_MUST(qn__resize_nearest(&how, pixels, head->height, head->width, small, &err) ==
+                  QN_OK);
+    else
+        refused(status, &err);
+    unsigned sum = 0;
+    for (size_t i = 0; status == QN_OK && i < sizeof small; i++)
+        sum += small[i];
+    FUZZ_MUST(status != QN_OK || sum <= 15 * 255);
+    free(pixels);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     /* Of their own size, so that a sanitizer sees what is read after their end. */
     uint8_t *own = malloc(size ? size : 1);
@@ -53,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (status == QN_OK && (uint64_t)head.width * head.height <= MOST) {
         FUZZ_MUST(head.width > 0 && head.height > 0);
         decode(own, size, &head, 3);
+        decode_mask(own, size, &head);
         if (head.channels == 1)
             decode(own, size, &head, 1);
     }

@@ -13,6 +13,7 @@
 #include "data/images/image_classes.h"
 #include "data/images/image_clutter.h"
 #include "data/images/image_names.h"
+#include "data/images/masks.h"
 #include "data/table/rules.h"
 #include "image/decode.h"
 #include "image/image_other.h"
@@ -475,7 +476,7 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
 
 /* Images that a caller named have no class. */
 static int is_classless(const reading *r, const qn_data_options *options) {
-    return options->unlabelled || r->files->named != NULL;
+    return options->unlabelled || options->masks || r->files->named != NULL;
 }
 
 static qn_status read_files(reading *r, const qn_data_options *options, qn__pool *pool,
@@ -493,6 +494,8 @@ static qn_status read_files(reading *r, const qn_data_options *options, qn__pool
         status = settle_rules(r, options, err);
     if (status == QN_OK && !is_classless(r, options))
         status = qn__image_classes(r->files, r->marks, options, r->data, err);
+    if (status == QN_OK && options->masks)
+        status = qn__masks_read(options, pool, r->data, err);
     qn__free(r->head);
     qn__free(r->marks);
     return status;

@@ -55,6 +55,12 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
                  reader->name[0]);
         return refuse_option(source, err, "leave `data.skip_broken` out");
     }
+    if (o->masks && !reader->files) {
+        qn__fail(err, QN_INPUT, "items of the format %s have no masks; image files can have them",
+                 reader->name[0]);
+        return refuse_option(source, err,
+                             "leave `data.masks` out; an array of masks is one of labels");
+    }
     if (o->resize && !reader->files) {
         qn__fail(err, QN_INPUT, "items of the format %s cannot be resized; image files can",
                  reader->name[0]);
@@ -324,8 +330,8 @@ static qn_status open_files(const char *const *paths, size_t count, const qn_dat
     qn__file_list list;
     qn_status status = qn__host_check(err); /* the readers use its arithmetic */
     if (status == QN_OK)
-        status =
-            qn__file_list_make(paths, count, options->skip_broken || options->resize, &list, err);
+        status = qn__file_list_make(
+            paths, count, options->skip_broken || options->resize || options->masks, &list, err);
     if (status != QN_OK)
         return status;
     qn_data *data = qn__alloc(1, sizeof *data, err);

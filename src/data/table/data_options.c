@@ -82,6 +82,16 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
         qn__fail(err, QN_USAGE, "further files of labels were given without a first one");
         return qn__remedy(err, QN_USAGE, "give it with `data.labels_path`");
     }
+    if (options->masks && (options->unlabelled || options->labels_path || options->label_column)) {
+        qn__fail(err, QN_USAGE, "masks are the labels, and other options of labels were given");
+        return qn__remedy(err, QN_USAGE,
+                          "give `data.masks` without `data.labels_path`, `data.label_column` and "
+                          "`data.unlabelled`");
+    }
+    if (options->ignore && !options->masks) {
+        qn__fail(err, QN_USAGE, "there are no masks of which a number could be ignored");
+        return qn__remedy(err, QN_USAGE, "name their folder with `data.masks`");
+    }
     if (options->unlabelled && options->labels_path) {
         qn__fail(err, QN_USAGE, "unlabelled data cannot have a file of labels");
         return qn__remedy(err, QN_USAGE, "give `data.labels_path` or `data.unlabelled`, not both");

@@ -1,0 +1,28 @@
+/* PNG files whose pixels are numbers of classes: of one grey channel, or of a palette. */
+#ifndef QN_IMAGE_MASK_H
+#define QN_IMAGE_MASK_H
+
+#include "image/image_head.h"
+#include "image/resize.h"
+
+/* Refuses files that are not PNG, or have colours without a palette, opacity or 16 bits: QN_INPUT,
+ * without a place. `head` is that of the file. */
+qn_status qn__mask_check(const uint8_t *bytes, size_t size, const qn__image_head *head,
+                         qn_error *err);
+
+/* The values of the pixels, or their places in the palette: height x width bytes. Fails as
+ * qn__image_decode does. */
+qn_status qn__mask_decode(const uint8_t *bytes, size_t size, const qn__image_head *head,
+                          uint8_t *pixels, qn_error *err);
+
+/* The nearest pixel for each of resize->height x resize->width (docs/exactness.md 24.78). Fails as
+ * qn__resize_planes does. */
+qn_status qn__resize_nearest(const qn__resize *resize, const uint8_t *pixels, uint32_t height,
+                             uint32_t width, uint8_t *to, qn_error *err);
+
+/* A PNG file of indices into a palette of 256 colours, which tell classes apart; else as
+ * qn__png_encode. */
+qn_status qn__mask_encode(const uint8_t *pixels, uint32_t height, uint32_t width, uint8_t **file,
+                          size_t *size, qn_error *err);
+
+#endif

@@ -1,0 +1,122 @@
+#include "predict/predicted_masks.h"
+
+#include "base/files/file.h"
+#include "base/files/folder_make.h"
+#include "base/memory.h"
+#include "base/text/text.h"
+#include "image/mask.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether a part of a path is "..", or the path begins at the root: such a name may lead out of the
+ * folder. */
+static int leads_out(const char *name) {
+    if (*name == '/')
+        return 1;
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == '\0'))
+            return 1;
+    }
+    return 0;
+}
+
+/* The path of a mask below the folder: that of its image, with the ending ".png"; items without
+ * names have their numbers. */
+static char *name_of(const qn_data *data, uint64_t item, qn_error *err) {
+    const char *name = qn_data_item_name(data, item);
+    qn__text text = {0};
+    if (!name) {
+        qn__text_add(&text, "%06llu.png", (unsigned long long)item);
+        return qn__text_take(&text, err);
+    }
+    const char *last = strrchr(name, '/');
+    const char *file = last ? last + 1 : name, *point = strrchr(file, '.');
+    name = leads_out(name) ? file : name;
+    qn__text_add(&text, "%.*s.png", (int)(point ? point - name : (long)strlen(name)), name);
+    return qn__text_take(&text, err);
+}
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Two images such as "a.jpg" and "a.png" would have one mask. */
+static qn_status check_names(char *const *name, uint64_t items, qn_error *err) {
+    const char **sorted = qn__alloc(items, sizeof *sorted, err);
+    qn_status status = sorted ? QN_OK : QN_MEMORY;
+    for (uint64_t i = 0; sorted && i < items; ++i)
+        sorted[i] = name[i];
+    if (sorted)
+        qsort(sorted, items, sizeof *sorted, by_text);
+    for (uint64_t i = 1; status == QN_OK && i < items; ++i) {
+        if (strcmp(sorted[i - 1], sorted[i]) != 0)
+            continue;
+        qn__fail(err, QN_INPUT, "two images would have the mask \"%.200s\"", sorted[i]);
+        status = qn__remedy(err, QN_INPUT, "give images different names, endings not counted");
+    }
+    qn__free(sorted);
+    return status;
+}
+
+/* The folders on the way to a file. */
+static qn_status make_folders(char *path, size_t base, qn_error *err) {
+    qn_status status = QN_OK;
+    for (char *slash = strchr(path + base, '/'); status == QN_OK && slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        status = qn__folder_make(path, err);
+        *slash = '/';
+    }
+    return status;
+}
+
+static qn_status write_file(const qn__predicted_masks *m, const char *path, const uint8_t *pixels,
+                            qn_error *err) {
+    qn__writer *writer = NULL;
+    uint8_t *file = NULL;
+    size_t size = 0;
+    qn_status status = qn__mask_encode(pixels, m->rows, m->columns, &file, &size, err);
+    if (status == QN_OK)
+        status = qn__writer_create(path, &writer, err);
+    if (status == QN_OK)
+        status = qn__writer_add(writer, file, size, err);
+    if (writer) {
+        qn__writer_ask(writer, m->may, m->user);
+        status = qn__writer_finish(writer, NULL, status, err);
+    }
+    qn__free(file);
+    return status;
+}
+
+static qn_status write_mask(const qn__predicted_masks *m, const char *folder, const char *name,
+                            uint64_t item, qn_error *err) {
+    const uint8_t *pixels = m->answers + (size_t)item * m->rows * m->columns;
+    qn__text text = {0};
+    if (*pixels == QN__NO_TARGET)
+        return QN_OK;
+    qn__text_add(&text, "%s/%s", folder, name);
+    char *path = qn__text_take(&text, err);
+    qn_status status = path ? make_folders(path, strlen(folder) + 1, err) : QN_MEMORY;
+    if (status == QN_OK)
+        status = write_file(m, path, pixels, err);
+    qn__free(path);
+    return status;
+}
+
+qn_status qn__predicted_masks_write(const qn__predicted_masks *m, const char *folder,
+                                    qn_error *err) {
+    const uint64_t items = m->data->items;
+    char **name = qn__alloc(items, sizeof *name, err);
+    qn_status status = name ? qn__folder_make(folder, err) : QN_MEMORY;
+    for (uint64_t i = 0; status == QN_OK && i < items; ++i)
+        status = (name[i] = name_of(m->data, i, err)) ? QN_OK : QN_MEMORY;
+    if (status == QN_OK)
+        status = check_names(name, items, err);
+    for (uint64_t i = 0; status == QN_OK && i < items; ++i)
+        status = write_mask(m, folder, name[i], i, err);
+    for (uint64_t i = 0; name && i < items; ++i)
+        qn__free(name[i]);
+    qn__free(name);
+    return status;
+}

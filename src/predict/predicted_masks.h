@@ -1,0 +1,22 @@
+/* Predicted masks as PNG files (docs/exactness.md 24.79). */
+#ifndef QN_PREDICT_PREDICTED_MASKS_H
+#define QN_PREDICT_PREDICTED_MASKS_H
+
+#include "data/table/data.h"
+
+/* Masks of all items of `data`, rows x columns classes each, row after row. An item whose first
+ * class is QN__NO_TARGET has no prediction, and gets no file. */
+typedef struct qn__predicted_masks {
+    const qn_data *data;
+    const uint8_t *answers;
+    uint32_t rows, columns;
+    int (*may)(void *user); /* as of qn__writer_ask */
+    void *user;
+} qn__predicted_masks;
+
+/* Writes a file for each into `folder`, which is made where it is missing. Fails with QN_INPUT (two
+ * items would have one file), QN_IO, QN_BUSY or QN_MEMORY. */
+qn_status qn__predicted_masks_write(const qn__predicted_masks *masks, const char *folder,
+                                    qn_error *err);
+
+#endif
