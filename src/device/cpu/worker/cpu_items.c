@@ -54,15 +54,23 @@ void qn__cpu_augment(const qn__worker *w, const qn__batch *batch, const qn__cpu_
     }
 }
 
-/* 24.33: a row of an item that is left out, or scaled, as a whole. */
-static void drop_row(const qn__cpu_pass *pass, uint32_t layer, uint64_t item, const float *from,
-                     float *to) {
+/* 24.33: rows of items that are dropped, or scaled, as a whole. Those of an item are `items` rows
+ * apart, so each item needs its random word once. */
+static void drop_items(const qn__cpu_pass *pass, uint32_t layer, uint32_t first, uint32_t rows,
+                       const float *from, float *to) {
     const qn__program *p = pass->worker->program;
     const qn__layer *l = &p->layer[layer];
-    uint32_t word[4];
-    qn__words(p->seed, QN__PURPOSE_DROPOUT, p->number + layer, pass->batch->epoch, item, 0, word);
-    for (uint32_t c = 0; c < QN__PANEL; ++c)
-        to[c] = word[0] < l->drop_threshold ? 0.0f : from[c] * l->drop_keep;
+    const uint64_t *item = pass->worker->fetch.item[pass->worker->fetch.current];
+    const size_t items = pass->batch->items, count = (size_t)rows * QN__PANEL;
+    for (size_t k = 0; k < items && k < rows; ++k) {
+        uint32_t word[4];
+        qn__words(p->seed, QN__PURPOSE_DROPOUT, p->number + layer, pass->batch->epoch,
+                  item[(first + k) % items], 0, word);
+        const int drops = word[0] < l->drop_threshold;
+        for (size_t i = k * QN__PANEL; i < count; i += items * QN__PANEL)
+            for (uint32_t c = 0; c < QN__PANEL; ++c)
+                to[i + c] = drops ? 0.0f : from[i + c] * l->drop_keep;
+    }
 }
 
 void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t first,
@@ -70,14 +78,14 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
     const qn__program *p = pass->worker->program;
     const qn__layer *l = &p->layer[layer];
     const uint32_t items = pass->batch->items;
+    if (l->drop_path) {
+        drop_items(pass, layer, first, rows, from, to);
+        return;
+    }
     for (uint32_t i = first; i < first + rows; ++i, from += QN__PANEL, to += QN__PANEL) {
         const uint64_t item = pass->worker->fetch.item[pass->worker->fetch.current][i % items];
         const uint64_t element = (uint64_t)(i / items) * l->to.channels + panel * QN__PANEL;
         uint32_t word[4];
-        if (l->drop_path) {
-            drop_row(pass, layer, item, from, to);
-            continue;
-        }
         for (uint32_t c = 0; c < QN__PANEL; ++c) {
             if (c == 0 || (element + c) % 4 == 0)
                 qn__words(p->seed, QN__PURPOSE_DROPOUT, p->number + layer, pass->batch->epoch, item,
