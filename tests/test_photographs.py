@@ -1,12 +1,16 @@
-"""Photographs as a newcomer has them: image files named one by one (docs/images.md)."""
+"""Photographs as a newcomer has them: image files named one by one (docs/images.md), and maps of what a
+network saw in them (docs/exactness.md 24.90)."""
 
+import csv
 import gzip
 import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from test_pictures import GOOD, digest, folder, packed, photograph, pillow
+from test_report import pixels, read, section
 
 
 @pytest.fixture
@@ -85,3 +89,77 @@ def test_predict_photographs(tmp_path, run_quern):
     said = run_quern("predict", model, *names * 64, *["--data", names[1]] * 2, status=2).stderr
     assert "too many files" in said and "quotes" in said
     run_quern("train", "--data", names[0], "--model", "dense 3 softmax", "-o", model, status=1)
+
+
+def tensors(path):
+    """Of a safetensors file, as float32."""
+    raw = path.read_bytes()
+    begin = 8 + int.from_bytes(raw[:8], "little")
+    head = json.loads(raw[8:begin])
+    return {name: np.frombuffer(raw[begin + of["data_offsets"][0]:begin + of["data_offsets"][1]],
+                                np.float32).reshape(of["shape"])
+            for name, of in head.items() if name != "__metadata__"}
+
+
+def overlay(image, level):
+    """24.90: an image [row][column] under a map of the same size."""
+    colour = [np.clip(382 - abs(4 * level.astype(int) - 255 * k), 0, 255) for k in (3, 2, 1)]
+    return (np.stack(colour, -1) + image[..., None] + 1) // 2
+
+
+@pytest.mark.parametrize("last", ["dense 3 softmax", "dense 1 sigmoid"])
+def test_class_activation_maps(tmp_path, run_quern, last):
+    """Those of the report are what NumPy makes of the feature maps and the last weights."""
+    classes = 3 if "3" in last else 2
+    draw = np.random.default_rng(classes)
+    labels = draw.integers(0, classes, 60)
+    light = np.where(draw.random(60) < 0.5, labels, draw.permuted(labels))  # half of the items mislead
+    images = (draw.integers(0, 100, (60, 12, 12)) + 70 * light[:, None, None]).astype(np.uint8)
+    with open(tmp_path / "d.csv", "w", newline="") as file:
+        csv.writer(file).writerows([label, *image.ravel()] for label, image in zip(labels, images))
+    word = ["--loss", "binary"] * (classes == 2)
+    job = ["--data", tmp_path / "d.csv", "--shape", "12x12"]
+    run_quern("train", *job, "--model", f"conv 5 3x3 stride 3 pad none relu; globalpool; {last}",
+              "--epochs", 40, "--lr", 0.1, "--batch", 8, *word, "--run-dir", tmp_path / "run", "-o", tmp_path / "m.st",
+              "--report", tmp_path / "a.html")
+    for isa in "auto", "scalar":
+        run_quern("report", tmp_path / "run", "--model", tmp_path / "m.st", *job, "-o", tmp_path / f"{isa}.html",
+                  "--mistakes", 1000, "--isa", isa)
+    assert (tmp_path / "auto.html").read_bytes() == (tmp_path / "scalar.html").read_bytes()
+    rows = list(csv.reader(run_quern("predict", tmp_path / "m.st", *job, "--outputs").stdout.splitlines()))[1:]
+    of = tensors(tmp_path / "m.st")
+    windows = np.lib.stride_tricks.sliding_window_view(images / 255, (3, 3), axis=(1, 2))[:, ::3, ::3]
+    features = np.einsum("nyxkl,ckl->ncyx", windows, of["layer0.weight"].reshape(5, 3, 3).astype(float))
+    features = np.maximum(features + of["layer0.bias"][:, None, None], 0)
+    own = [float(row[4 + int(row[1])]) if classes == 3 else [1 - float(row[4]), float(row[4])][int(row[1])]
+           for row in rows]
+    wrong = sorted((item for item, row in enumerate(rows) if row[1] != row[2]), key=lambda item: (own[item], item))
+    figures = list(section(read(tmp_path / "auto.html")[1], "mistakes").iter("figure"))
+    assert len(figures) == len(wrong) > 5 and len({rows[item][2] for item in wrong}) > 1
+    for item, figure in zip(wrong, figures):
+        first, second = figure.findall("img")
+        assert f"item {item}" in "".join(figure.itertext())
+        assert pixels(first.get("src")) == (12, 12, 1, images[item].tobytes())
+        weights = of["layer2.weight"].astype(float)
+        weights = weights[int(rows[item][2])] if classes == 3 else weights[0] * [-1, 1][int(rows[item][2])]
+        level = np.tensordot(weights.ravel(), features[item], 1)
+        level = ((level - level.min()) / (level.max() - level.min()) * 255 + 0.5).astype(np.uint8)
+        # 2.9 enlarges as Pillow's linear interpolation of four neighbours: here to three times the size.
+        large = np.array(Image.fromarray(level).resize((12, 12), Image.Resampling.BILINEAR))
+        height, width, channels, got = pixels(second.get("src"))
+        assert (height, width, channels) == (12, 12, 3)
+        got = np.frombuffer(got, np.uint8).reshape(12, 12, 3)
+        worst = abs(got.astype(int) - overlay(images[item], large)).max()
+        assert worst <= 4, item  # a step of the map is four of a colour
+    assert "4 x 4 pixels" in "".join(section(read(tmp_path / "a.html")[1], "mistakes").itertext())
+
+
+def test_no_class_activation_maps(tmp_path, run_quern):
+    """The page says why."""
+    folder(tmp_path / "d", {f"{k}/{i}.png": packed(photograph(9 * k + i, 8, 8)) for k in (0, 1) for i in range(9)})
+    run_quern("train", "--data", tmp_path / "d", "--model", "conv 4 3x3 relu; dense 2 softmax", "--epochs", 1,
+              "--lr", "0.0001", "-o", tmp_path / "m.st", "--report", tmp_path / "r.html")
+    part = section(read(tmp_path / "r.html")[1], "mistakes")
+    assert "no class activation maps: the network does not end with globalpool and one dense layer" in \
+        "".join(part.itertext())
+    assert len(list(part.iter("img"))) == len(list(part.iter("figure"))) > 0

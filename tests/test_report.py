@@ -151,7 +151,7 @@ def second(quern, named):
 
 @pytest.fixture(scope="module")
 def predicted(quern, named):
-    made(quern, "predict", "model", "--data", "test.csv", "-o", "p.csv", "--quiet", cwd=named)
+    made(quern, "predict", "model", "--data", "test.csv", "-o", "p.csv", "--outputs", "--quiet", cwd=named)
     return list(csv.DictReader(open(named / "p.csv")))
 
 
@@ -186,10 +186,11 @@ def test_numbers_of_classes_and_mistakes(named, predicted):
                                    (f1, 2 * right, int(items) + int(guesses))):
             assert shown == (f"{100 * part / whole:.2f} %" if whole else "")
     wrong = [p for p in predicted if p["label"] != p["prediction"]]
-    wrong.sort(key=lambda p: (-float(p["score"]), int(p["item"])))
+    own = {p["item"]: float(p[f"p{names.index(p['label'])}"]) for p in predicted}
+    wrong.sort(key=lambda p: (own[p["item"]], int(p["item"])))
     shown = ["".join(f.find("figcaption").itertext()).strip() for f in section(tree, "mistakes").iter("figure")]
-    assert shown == [f"{p['label']}, predicted {p['prediction']} ({float(p['score']):.3g})item {p['item']}"
-                     for p in wrong[:24]]
+    assert shown == [f"{p['label']} ({own[p['item']]:.3g}), predicted {p['prediction']} ({float(p['score']):.3g})"
+                     f"item {p['item']}" for p in wrong[:24]]
 
 
 def test_recipe_scores_and_curves(named):

@@ -13,7 +13,8 @@ typedef struct qn__mistake {
     uint64_t item;
     int32_t label, class; /* label -1: a class that the model does not have */
     float target, prediction;
-    double size; /* the score of the wrong class; of real labels the absolute error */
+    float own;   /* the output of the label; of the class that one output does not have, 1 - it */
+    double size; /* of real labels the absolute error, else -own, or -INFINITY for label -1 */
 } qn__mistake;
 
 typedef struct qn__judged {
@@ -22,6 +23,7 @@ typedef struct qn__judged {
     qn_data *made;       /* `data`, where it was made here; NULL: it is the caller's */
     int real;
     uint32_t classes;        /* 0 for real labels */
+    uint32_t outputs;        /* of the model */
     uint64_t items, correct; /* that have a prediction */
     double squares;          /* real labels: the sum of squared errors */
     uint64_t *confusion;     /* classes x classes; NULL: real labels, or too many classes */

@@ -4,6 +4,7 @@
 #define QN_REPORT_PAGE_PAGE_H
 
 #include "base/files/folder_lock.h"
+#include "predict/class_maps.h"
 #include "predict/judge.h"
 #include "report/page/chart.h"
 #include "report/record/past_run.h"
@@ -16,6 +17,7 @@ typedef struct qn__page {
     uint32_t runs;
     const qn_model *model;         /* of the only run; NULL: unknown */
     const qn__judged *judged;      /* predictions of that model; NULL: none */
+    const qn__class_maps *maps;    /* of its mistakes, where they are images; NULL: they are not */
     const char *judged_name;       /* what was predicted: "the test set" */
     const qn__importance *columns; /* of all features of its data; NULL: unknown */
     uint64_t column_items;

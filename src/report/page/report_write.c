@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"
+#include "data/images/drawn.h"
 #include "report/page/page.h"
 #include "report/record/run_open.h"
 #include <inttypes.h>
@@ -72,12 +73,16 @@ static qn_status check_model(const qn_model *model, const qn__past_run *run, qn_
  */
 
 static qn_status judge(const qn_report_options *o, qn__page *page, qn__judged *judged,
-                       qn__importance **columns, qn_error *err) {
+                       qn__class_maps *maps, qn__importance **columns, qn_error *err) {
     if (!o->data ||
         qn_model_answers(o->model, NULL, NULL)) /* items are not right or wrong as a whole */
         return QN_OK;
     qn_status status = qn__judge(o->model, o->data, o->compute, o->mistakes, judged, err);
     page->judged = judged;
+    if (status == QN_OK && !judged->real && qn__drawn_check(judged->data, NULL) == QN_OK) {
+        status = qn__class_maps_make(judged, o->compute, maps, err);
+        page->maps = maps;
+    }
     if (status == QN_OK && o->importance > 0)
         status = qn__importance_of(judged, o->compute, o->importance, o->seed, columns,
                                    &page->column_items, err);
@@ -90,6 +95,7 @@ qn_status qn__report_of(const qn_report_options *o, const qn__past_run *run,
                         const char *const *name, const char *set, const qn__owner *owner,
                         qn_error *err) {
     qn__judged judged = {0};
+    qn__class_maps maps = {.rows = 0};
     qn__importance *columns = NULL;
     qn__page page = {.run = run,
                      .name = name,
@@ -104,12 +110,13 @@ qn_status qn__report_of(const qn_report_options *o, const qn__past_run *run,
     if (status == QN_OK && o->plots)
         status = qn__folder_make(o->plots, err);
     if (status == QN_OK)
-        status = judge(o, &page, &judged, &columns, err);
+        status = judge(o, &page, &judged, &maps, &columns, err);
     if (status == QN_OK)
         status = qn__page_make(&page);
     if (status == QN_OK && o->path)
         status = qn__markup_write(&page.html, o->path, owner, err);
     qn__text_release(&page.html);
+    qn__class_maps_release(&maps);
     qn__judged_release(&judged);
     qn__free(columns);
     return status;
