@@ -7,6 +7,7 @@ import pytest
 
 import python_package
 import ranks
+from onnx_reader import Graph
 from test_oracle import train as train_both
 
 np = pytest.importorskip("numpy")
@@ -114,10 +115,20 @@ def test_python_and_the_evaluation(arrays):
 
 
 def test_the_command_line(quern, arrays, tmp_path):
+    python_package.folder()
+    from quern import load
+
     folder, x, _, labels = arrays
     for name, words in (("masks", MASKS), ("labels", LABELS)):
         run(quern, "train", "--data", folder / "x.npy", "--labels", folder / f"{name}.npy", *words, "--quiet", "-o",
             tmp_path / name)
+        run(quern, "model", "export", tmp_path / name, "-o", tmp_path / "m.onnx")
+        graph = Graph((tmp_path / "m.onnx").read_bytes())
+        pixels = x[:, None] if name == "masks" else x.reshape(len(x), -1)
+        found, model = graph.run(pixels), load(tmp_path / name)
+        output = found["output"].transpose(0, 2, 3, 1) if name == "masks" else found["output"]
+        assert np.abs(output - model.predict(x, outputs=True)).max() < 1e-6
+        assert (found["class"] == model.predict(x)).all() and len(graph.outputs["class"]) == found["class"].ndim
     said = run(quern, "evaluate", tmp_path / "masks", "--data", folder / "x.npy", "--labels", folder / "masks.npy")
     assert "mean IoU" in said and "IoU" in said.splitlines()[3]
     lines = run(quern, "predict", tmp_path / "labels", "--data", folder / "x.npy").splitlines()

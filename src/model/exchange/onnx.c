@@ -235,8 +235,48 @@ static void add_classes(qn__onnx_graph *g, const qn__recipe *r) {
     qn__onnx_declare(g, GRAPH_OUTPUT, "class", QN__ONNX_INT64, (const uint64_t[]){0});
 }
 
+/* What the loss does with the last layer's sums where there are several answers (24.70). */
+static void add_several(qn__onnx_graph *g, const qn__recipe *r) {
+    const qn__onnx_attribute channels[] = {{.name = "axis", .value = {1}}, {.name = NULL}};
+    const int binary = r->loss == QN__LOSS_BINARY;
+    qn__onnx_step(g, binary ? "Sigmoid" : "Softmax", "", "probability",
+                  binary ? QN__ONNX_NONE : channels);
+}
+
+/* The answers of 24.74: those of pixels without the axis of channels; -1 for an item without a
+ * prediction. */
+static void add_answers(qn__onnx_graph *g, const qn__recipe *r) {
+    const qn__onnx_attribute greatest[] = {
+        {.name = "axis", .value = {1}}, {.name = "keepdims", .value = {0}}, {.name = NULL}};
+    const qn__onnx_attribute whole[] = {{.name = "to", .value = {QN__ONNX_INT64}}, {.name = NULL}};
+    const qn__shape mask = g->model->mask;
+    const int64_t pixels[3] = {-1, mask.height, mask.width}, none[1] = {-1};
+    const uint64_t shape[] = {mask.height, mask.width, 0}, labels[] = {g->model->outputs, 0};
+    if (r->loss == QN__LOSS_BINARY) {
+        qn__onnx_scalar(g, "class.limit", 0.5f);
+        qn__onnx_step(g, "Greater", "class.limit", "above", QN__ONNX_NONE);
+        qn__onnx_step(g, "Cast", "", "answers", whole);
+    } else {
+        qn__onnx_step(g, "ArgMax", "", "answers", greatest);
+    }
+    if (mask.height && r->loss == QN__LOSS_BINARY) {
+        qn__onnx_integers(g, "class.shape", pixels, 3);
+        qn__onnx_step(g, "Reshape", "class.shape", "pixels", QN__ONNX_NONE);
+    }
+    char inputs[3 * QN__ONNX_NAME];
+    snprintf(inputs, sizeof inputs, "%s%s", g->incomplete ? "input.incomplete class.none " : "",
+             g->at.name);
+    if (g->incomplete)
+        qn__onnx_integers(g, "class.none", none, 1);
+    qn__onnx_node(g, g->incomplete ? "Where" : "Identity", inputs, "class", QN__ONNX_NONE);
+    qn__onnx_declare(g, GRAPH_OUTPUT, "class", QN__ONNX_INT64, mask.height ? shape : labels);
+}
+
 static void add_outputs(qn__onnx_graph *g, const qn__recipe *r) {
-    const uint64_t shape[] = {qn_model_outputs(g->model), 0};
+    const qn__shape mask = g->model->mask;
+    const uint64_t flat[] = {qn_model_outputs(g->model), 0},
+                   pixels[] = {mask.channels, mask.height, mask.width, 0};
+    const uint64_t *shape = mask.height ? pixels : flat;
     snprintf(g->part, sizeof g->part, "result");
     if (r->task == QN__TASK_REGRESS) {
         float mean, deviation;
@@ -246,6 +286,8 @@ static void add_outputs(qn__onnx_graph *g, const qn__recipe *r) {
         qn__onnx_step(g, "Mul", "target.deviation", "scaled", QN__ONNX_NONE);
         qn__onnx_step(g, "Add", "target.mean", "number", QN__ONNX_NONE);
     }
+    if (g->model->answers)
+        add_several(g, r);
     const qn__onnx_value result = g->at;
     if (g->incomplete) {
         char inputs[3 * QN__ONNX_NAME];
@@ -256,7 +298,9 @@ static void add_outputs(qn__onnx_graph *g, const qn__recipe *r) {
         qn__onnx_node(g, "Identity", result.name, "output", QN__ONNX_NONE);
     }
     qn__onnx_declare(g, GRAPH_OUTPUT, "output", QN__ONNX_FLOAT, shape);
-    if (r->task == QN__TASK_CLASSIFY)
+    if (g->model->answers)
+        add_answers(g, r);
+    else if (r->task == QN__TASK_CLASSIFY)
         add_classes(g, r);
 }
 
@@ -384,10 +428,9 @@ qn_status qn_model_write_onnx(const qn_model *model, const char *path, qn_error 
     qn__protobuf file = {0};
     if (qn__model_need_network(model, "an ONNX file", err) != QN_OK)
         return QN_UNSUPPORTED;
-    if (model->answers) {
-        qn__fail(err, QN_UNSUPPORTED,
-                 "a model with several answers to an item has no ONNX file yet");
-        return qn__remedy(err, QN_UNSUPPORTED, "use the model file itself");
+    if (model->mask.height && model->drops) {
+        qn__fail(err, QN_UNSUPPORTED, "an ONNX file of masks has no items without a prediction");
+        return qn__remedy(err, QN_UNSUPPORTED, "train it with `train.missing` mean");
     }
     if (qn_model_parameters(model) >= LARGEST / sizeof(float))
         return refuse_size(err);
