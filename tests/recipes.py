@@ -523,6 +523,10 @@ EIGHTH = {
     # 24.57
     "mixup": SMALL + "--model 'dense 10 softmax' --data {decimals} --label last --scale standard --loss cross-entropy"
              " --optimizer sgd --lr 0.05 --mixup 0.4 --smoothing 0.1",
+    # 24.62, 24.63: averages decide the best epoch; a block is a part, and running averages have averages, too
+    "lr-depth-ema": pixels("conv 6 3x3 stride 7 relu; batchnorm; residual { conv 6 1x1 tanh; conv 6 3x3 }; globalpool;"
+                           " dense 19 gelu dropout 0.1", "--lr-depth 0.4 --ema 0.875 --optimizer adam --valid 0.3 --epochs 2 --keep"
+                           " best"),
     # 24.70 to 24.76: targets that do not count; the first item has no others
     "segment": "--data {small} --labels {masks} --scale unit --shape 1x7x7 --model 'conv 2 3x3 stride 2 relu; upsample 2;"
                " conv 3 2x2 pad none tanh dropout 0.1; conv 18 1x1 softmax' --loss cross-entropy --smoothing 0.1 --seed 3"
