@@ -111,10 +111,10 @@ def turn_of_quern(digests, case, arithmetic, chosen, scratch):
             "proof": f"loss of an epoch {losses[0]:.2f} to {losses[-1]:.3f}"}
 
 
-def turn_of_peer(name, case, chosen):
+def turn_of_peer(name, case, chosen, **more):
     text, images, labels, shape, rate, batch, threads = case
     row = common.peer(PEERS[name], "train", threads, images=images, labels=labels, batch=batch, network=text,
-                      shape="x".join(map(str, shape)), epochs=chosen.epochs, rate=rate)  # fmt: skip
+                      shape="x".join(map(str, shape)), epochs=chosen.epochs, rate=rate, **more)  # fmt: skip
     if "skip" not in row and not row["loss_after"] < row["loss_before"]:
         raise common.Failed(f"loss went from {row['loss_before']} to {row['loss_after']}")
     if "skip" in row:

@@ -96,6 +96,14 @@ def test_peers_of_prediction(images):
     assert list(rows) == ["quern", "torch"] and rows["torch"]["accuracy"] == 1
 
 
+def test_peers_of_photographs(images):
+    """Blocks with shortcuts, a padded pool; PyTorch and Quern train the last layer alone."""
+    rows = reached("photographs.py", images, "--networks", "resnet18", "--size", "32", "--items", "8", "--batch", "4",
+                   "--rounds", "1", "--threads", "1", "--cases", "last")
+    assert list(rows) == ["quern", "torch", "torch-bf16"]
+    assert all(row["peak_bytes"] > 1 << 20 for row in rows.values())
+
+
 @pytest.fixture
 def unpacked(images, tmp_path):
     for part in ("images-idx3", "labels-idx1"):

@@ -2,14 +2,14 @@
 
 A text such as "conv 32 5x5 relu; maxpool 2; dense 10 softmax" becomes dictionaries with `kind`,
 numbers and `activation`; "residual { A; B | C } relu" becomes one with `main` and `shortcut`. Only
-what the networks of train_cnn.py use is understood; anything else stops the benchmark.
+what the networks of train_cnn.py and photographs.py use is understood; anything else stops the benchmark.
 """
 
 import sys
 
 import peerlib
 
-ACTIVATIONS = ("relu", "tanh", "sigmoid", "none", "softmax")
+ACTIVATIONS = ("relu", "relu6", "tanh", "sigmoid", "none", "softmax")
 
 
 def split(text, mark):
@@ -44,6 +44,12 @@ def plain(text):
             del words[:2]
         odd = layer["kind"] == "conv" and all(n % 2 for n in layer["kernel"])
         layer["pad"] = [n // 2 if odd else 0 for n in layer["kernel"]]
+    if words[:1] == ["pad"]:
+        layer["pad"] = pair(words[1])
+        del words[:2]
+    for word in ("depthwise", "nobias"):
+        layer[word] = layer["kind"] == "conv" and word in words
+        words = [w for w in words if w != word or not layer[word]]
     if words or layer["kind"] not in ("dense", "conv", "maxpool", "globalpool", "batchnorm"):
         sys.exit(f"the peers of this benchmark do not know the layer '{text}'")
     return layer

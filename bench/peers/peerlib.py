@@ -13,6 +13,7 @@ This file imports nothing heavier than NumPy, because predict.py times the impor
 import argparse
 import gzip
 import json
+import resource
 import sys
 import time
 
@@ -32,6 +33,7 @@ class Peer:
     name = "peer"
     devices = ("cpu",)
     sizes, rate, device, tf32 = (784, 500, 10), 0.1, "cpu", False
+    frozen = 0  # 1: train the last layer alone; others keep their weights and running averages
     text = shape = None  # model text and shape of an image, of the peers of train_cnn.py: cnnlib.py
 
     def __init__(self, threads):
@@ -123,6 +125,7 @@ def train(peer, options):
         "busy_cores": cores,
         "loss_before": before,
         "loss_after": peer.loss(),
+        "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
 
 
@@ -176,6 +179,7 @@ def arguments():
     parser.add_argument("--rate", type=float, default=0.1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--products", choices=("float32", "tf32"), default="float32")
+    parser.add_argument("--frozen", type=int, default=0, help="1: train the last layer alone (peers of train_cnn.py)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--warmups", type=int, default=1, help="epochs before the clock")
     parser.add_argument("--epochs", type=int, default=5, help="timed epochs, a chunk each")
@@ -189,6 +193,7 @@ def run(kind):
         print(json.dumps({"peer": kind.name, "skip": f"does not compute on {options.device}"}))
         return
     kind.device, kind.rate = options.device, options.rate
+    kind.frozen = options.frozen
     kind.tf32 = options.products == "tf32"
     kind.text, kind.shape = options.network, options.shape
     kind.sizes = (784, *map(int, options.hidden.split(",")), 10)

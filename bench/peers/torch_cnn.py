@@ -18,9 +18,10 @@ class TorchCnn(torch_mlp.Torch, cnnlib.Cnn):
         for layer in layers:
             kind = layer["kind"]
             if kind == "conv":
-                found.append(nn.Conv2d(image[0], layer["out"], layer["kernel"], layer["stride"], layer["pad"]))
+                found.append(nn.Conv2d(image[0], layer["out"], layer["kernel"], layer["stride"], layer["pad"],
+                                       groups=image[0] if layer["depthwise"] else 1, bias=not layer["nobias"]))
             elif kind == "maxpool":
-                found.append(nn.MaxPool2d(layer["kernel"], layer["stride"]))
+                found.append(nn.MaxPool2d(layer["kernel"], layer["stride"], layer["pad"]))
             elif kind == "globalpool":
                 found.append(nn.AdaptiveAvgPool2d(1))
             elif kind == "batchnorm":
@@ -30,8 +31,9 @@ class TorchCnn(torch_mlp.Torch, cnnlib.Cnn):
             else:
                 found.append(self.block(layer, image))
             image = cnnlib.after(layer, image)
-            if layer["activation"] in ("relu", "tanh", "sigmoid"):
-                found.append({"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid}[layer["activation"]]())
+            if layer["activation"] in ("relu", "relu6", "tanh", "sigmoid"):
+                found.append({"relu": nn.ReLU, "relu6": nn.ReLU6, "tanh": nn.Tanh,
+                              "sigmoid": nn.Sigmoid}[layer["activation"]]())
         return nn.Sequential(*found)
 
     def block(self, layer, image):
@@ -59,7 +61,13 @@ class TorchCnn(torch_mlp.Torch, cnnlib.Cnn):
         self.images = torch.from_numpy(images.reshape(-1, *image)).to(self.device, memory_format=torch.channels_last)
         self.labels = torch.from_numpy(labels).to(self.device)
         self.batch, self.model = batch, self.network()
-        self.optimiser = torch.optim.SGD(self.model.parameters(), self.rate, peerlib.MOMENTUM, fused=True)
+        parameters = list(self.model.parameters())
+        if self.frozen:
+            self.model.eval()
+            for parameter in parameters[:-2]:
+                parameter.requires_grad = False
+            parameters = parameters[-2:]
+        self.optimiser = torch.optim.SGD(parameters, self.rate, peerlib.MOMENTUM, fused=True)
         self.criterion = torch.nn.CrossEntropyLoss()
         self.prepare()
 

@@ -47,7 +47,7 @@ class Parameter:
 
 
 class Module:
-    def __init__(self, *parts):
+    def __init__(self, *parts, **options):
         self.parts = parts
         self.weight, self.bias, self.running_mean, self.running_var = (Parameter() for _ in range(4))
 
@@ -134,7 +134,7 @@ compile = lambda function, dynamic: function
 optim = types.SimpleNamespace(SGD=Sgd)
 cuda = types.SimpleNamespace(is_available=lambda: True, synchronize=nothing, Stream=Stream, current_stream=Stream,
                              stream=nothing, graph=nothing, CUDAGraph=Graph)
-layers = ("AdaptiveAvgPool2d", "BatchNorm2d", "Conv2d", "Flatten", "Linear", "MaxPool2d", "ReLU", "Sequential", "Sigmoid",
+layers = ("AdaptiveAvgPool2d", "BatchNorm2d", "Conv2d", "Flatten", "Linear", "MaxPool2d", "ReLU", "ReLU6", "Sequential", "Sigmoid",
           "Tanh")
 nn = module("torch.nn", Module=Module, CrossEntropyLoss=CrossEntropyLoss,
             **{name: type(name, (Module,), {}) for name in layers})
