@@ -12,6 +12,7 @@ import shlex
 import signal
 import subprocess
 
+import numpy as np
 import pytest
 
 import builds
@@ -58,6 +59,26 @@ def test_every_instruction_set_in_one_run(name, quern, files, tmp_path):
     assert recipes.sha256(tmp_path / "m") == recipes.table()[name]
     end = json.loads(done[0][1].splitlines()[-1])
     assert [r["items"] > 0 for r in end["ranks"]] == [True] * len(sets)
+
+
+WIDE = ("conv 34 3x3 relu; conv 70 2x3 stride 2 pad 1 relu dropout 0.3; conv 40 3x3 tanh; "
+        "globalpool; dense 3 softmax")
+
+
+@pytest.mark.parametrize("arith, grain", [("i7", 5), ("i14", 16)])
+def test_wide_convolutions(arith, grain, run_quern, tmp_path):
+    """Enough channels and items for convolutions by tiles, which only AMX has: every set has their bytes.
+    The last batch has three items."""
+    random = np.random.default_rng(1)
+    np.save(tmp_path / "x.npy", random.integers(0, 256, (41, 42), np.uint8))
+    np.save(tmp_path / "y.npy", np.arange(41, dtype=np.uint8) % 3)
+    made = set()
+    for isa in processor.here(integers=True):
+        run_quern("train", "--data", tmp_path / "x.npy", "--labels", tmp_path / "y.npy", "--shape", "1x6x7",
+                  "--model", WIDE, "--loss", "cross-entropy", "--batch", "19", "--grain", str(grain), "--epochs",
+                  "2", "--lr", "0.1", "--arith", arith, "--isa", isa, "--quiet", "-o", tmp_path / isa)
+        made.add(recipes.sha256(tmp_path / isa))
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("count", [2, 3])

@@ -48,7 +48,52 @@ typedef struct qn__conv_sum {
     int32_t *sums;
 } qn__conv_sum;
 
+/* One panel of a pixel's items as bytes: 16 of an item, channel by channel. Element (i, c) is the
+ * integer of from[16 i + c] * times[c] (times NULL: of the value itself). Items are `row` bytes
+ * apart, planes `plane` bytes. */
+typedef struct qn__conv_rows {
+    int bits;
+    uint32_t items;
+    const float *from, *times;
+    const float *inverse; /* of each item */
+    char *to;
+    size_t row, plane;
+} qn__conv_rows;
+
+/* A tile of rows of a product, at most 16, with their factors and results. */
+typedef struct qn__conv_tile {
+    const char *left; /* to which the offset of a step is added: 64 bytes of each row */
+    const float *factor;
+    float *c;
+    uint32_t rows;
+} qn__conv_tile;
+
+/* Products of tiles with panels of weights, as qn__intgemm.product. Rows of a left tile are
+ * `left_row` bytes apart, its planes `left_plane`. Panels of weights begin with step 0 at `right`.
+ */
+typedef struct qn__conv_product {
+    int bits;
+    uint32_t steps, tiles, panels;
+    const size_t *offset;
+    const qn__conv_tile *tile;
+    size_t left_row, left_plane;
+    const char *right;
+    size_t plane, panel;         /* bytes of a plane and of a panel of weights */
+    const float *column, *start; /* column NULL: there are none */
+    size_t c_stride;
+} qn__conv_product;
+
 typedef struct qn__intconv {
+    void (*rows)(const qn__conv_rows *rows);
+    /* A step of weights of 16 outputs: depth 16 g + r is row r of 16 floats at group[g], with
+     * inverse[c] of output c. `weights_back`: depth 16 g + c of column r is the float c of row r at
+     * group[g], with inverse[g][c]. */
+    void (*weights)(int bits, const float *const group[4], const float *inverse, char *to,
+                    size_t plane);
+    void (*weights_back)(int bits, const float *const group[4], const float *const inverse[4],
+                         char *to, size_t plane);
+    void (*product)(const qn__conv_product *product);
+
     /* A row of a left operand is one channel, its depths one after the other. A right operand has
      * one tile a step. */
     void (*left_depths)(const qn__conv_depths *depths);

@@ -5,11 +5,12 @@
  * when a sum is complete. */
 #include "device/cpu/integer/intconv.h"
 #include "device/cpu/integer/pack_amx.h"
+#include "device/cpu/integer/sums_amx.h"
 #include "device/cpu/integer/tiles_amx.h"
 
-enum { TILE_CELLS = WIDE * WIDE };
+enum { TOGETHER = 8 }; /* tiles of rows that are multiplied before their sums are combined */
 
-/* ------------------------------------------------------------------------------------ products */
+/* ------------------------------------------------------------------------------ tile products */
 
 /* Adds `left` by `panels` tiles, at most four, over all steps to c, or stores them. */
 typedef struct dots {
@@ -112,6 +113,171 @@ INLINE uint32_t rows_at_once(uint32_t left, uint32_t panels) {
     return left < most ? left : most;
 }
 
+/* The three planes of 14 bits from the two digits; 7 bits have one. */
+INLINE void put_planes(const int bits, const __m512i row[3], char *to, size_t plane) {
+    _mm512_storeu_si512(to, row[0]);
+    if (bits == 7)
+        return;
+    _mm512_storeu_si512(to + plane, _mm512_add_epi8(row[0], row[1]));
+    _mm512_storeu_si512(to + 2 * plane, row[1]);
+}
+
+/* ------------------------------------------------------------------------------------ operands */
+
+static const float one[1] = {1};
+
+INLINE void pack_rows(const int bits, const int scaled, const qn__conv_rows *r) {
+    const __m512 times = scaled ? _mm512_loadu_ps(r->times) : _mm512_setzero_ps();
+    char *to = r->to;
+    for (uint32_t i = 0; i < r->items; ++i, to += r->row) {
+        __m512 v = _mm512_loadu_ps(r->from + (size_t)i * WIDE);
+        if (scaled)
+            v = _mm512_mul_ps(v, times);
+        const __m512i u = quantized(bits, v, _mm512_set1_ps(r->inverse[i]));
+        if (bits == 7) {
+            _mm_storeu_si128((void *)to, _mm512_cvtepi32_epi8(u));
+            continue;
+        }
+        const __m128i high = _mm512_cvtepi32_epi8(_mm512_srli_epi32(u, 7));
+        const __m128i digit = _mm_and_si128(_mm512_cvtepi32_epi8(u), _mm_set1_epi8(127));
+        const __m128i low = _mm_sub_epi8(digit, _mm_set1_epi8(64));
+        _mm_storeu_si128((void *)to, high);
+        _mm_storeu_si128((void *)(to + r->plane), _mm_add_epi8(high, low));
+        _mm_storeu_si128((void *)(to + 2 * r->plane), low);
+    }
+}
+
+static void qn_cpu_rows_amx(const qn__conv_rows *r) {
+    if (r->bits == 7 && r->times)
+        pack_rows(7, 1, r);
+    else if (r->bits == 7)
+        pack_rows(7, 0, r);
+    else if (r->times)
+        pack_rows(14, 1, r);
+    else
+        pack_rows(14, 0, r);
+}
+
+/* The depths of a row of bytes are in their order. `to_digits` makes bytes 0, 2, 1 and 3 of a
+ * dword. */
+INLINE void pack_weights(const int bits, const float *const group[4], const float *inverse,
+                         char *to, size_t plane) {
+    static const uint32_t order[4] = {0, 2, 1, 3};
+    for (uint32_t j = 0; j < WIDE; ++j, to += STEP) {
+        const float *from = group[j / 4] + (size_t)(j % 4 * 4) * WIDE;
+        __m512i u[4], row[3];
+        for (int i = 0; i < 4; ++i)
+            u[i] =
+                quantized(bits, _mm512_loadu_ps(from + order[i] * WIDE), _mm512_loadu_ps(inverse));
+        to_digits(bits, u, row);
+        put_planes(bits, row, to, plane);
+    }
+}
+
+static void qn_cpu_weights_amx(int bits, const float *const group[4], const float *inverse,
+                               char *to, size_t plane) {
+    if (bits == 7)
+        pack_weights(7, group, inverse, to, plane);
+    else
+        pack_weights(14, group, inverse, to, plane);
+}
+
+/* Rows of depths, as of a left operand, then transposed. */
+static void qn_cpu_weights_back_amx(int bits, const float *const group[4],
+                                    const float *const inverse[4], char *to, size_t plane) {
+    for (size_t g = 0; g < 4; ++g)
+        for (size_t r = 0; r < WIDE; ++r) {
+            /* Each depth has its own inverse, which is a power of two: so is its product with 1. */
+            const qn__conv_rows row = {.bits = bits,
+                                       .items = 1,
+                                       .from = group[g] + r * WIDE,
+                                       .times = inverse[g],
+                                       .inverse = one,
+                                       .to = to + r * STEP + g * WIDE,
+                                       .plane = plane};
+            qn_cpu_rows_amx(&row);
+        }
+    for (size_t c = 0; c < qn__planes(bits); ++c)
+        transpose_tile(to + c * plane);
+}
+
+/* ------------------------------------------------------------------------------------ products */
+
+/* The integers of a row as floats, rounded once. The sum of the digits' products becomes the mixed
+ * products first. */
+INLINE __m512 result_row(const int bits, const uint32_t steps, sums *s, uint32_t row) {
+    if (bits == 7)
+        return _mm512_cvtepi32_ps(part_row(s, 0, row));
+    const __m512i others = _mm512_add_epi32(part_row(s, 0, row), part_row(s, 2, row));
+    _mm512_store_si512(s->part[1] + row * WIDE, _mm512_sub_epi32(part_row(s, 1, row), others));
+    return float_row(14, steps, s, row);
+}
+
+INLINE void put_tile(const int bits, const uint32_t steps, const qn__conv_product *p,
+                     const qn__conv_tile *tile, uint32_t panel, sums *s) {
+    float *c = tile->c + panel * p->c_stride;
+    if (!p->column) {
+        for (uint32_t r = 0; r < tile->rows; ++r)
+            _mm512_storeu_ps(c + r * WIDE, _mm512_mul_ps(result_row(bits, steps, s, r),
+                                                         _mm512_set1_ps(tile->factor[r])));
+        return;
+    }
+    const __m512 column = _mm512_loadu_ps(p->column + (size_t)panel * WIDE);
+    const __m512 start = _mm512_loadu_ps(p->start + (size_t)panel * WIDE);
+    for (uint32_t r = 0; r < tile->rows; ++r) {
+        const __m512 own = _mm512_mul_ps(_mm512_set1_ps(tile->factor[r]), column);
+        const __m512 z = _mm512_fmadd_ps(result_row(bits, steps, s, r), own, start);
+        _mm512_storeu_ps(c + r * WIDE, _mm512_add_ps(z, _mm512_setzero_ps()));
+    }
+}
+
+/* Tiles of rows from `tile` on by panels from `panel` on: their sums, plane by plane, so that a
+ * plane of the weights stays in the L1 cache, and the rows that neighbours share. Then the results.
+ */
+INLINE void multiply_tiles(const int bits, const qn__conv_product *p, uint32_t tile, uint32_t tiles,
+                           uint32_t panel, uint32_t panels, sums *s) {
+    for (uint32_t plane = 0; plane < (bits == 7 ? 1u : 3u); ++plane) {
+        dots d = {.steps = p->steps, .offset = p->offset, .row = p->left_row};
+        for (uint32_t k = 0; k < panels; ++k)
+            d.b[k] = p->right + (panel + k) * p->panel + plane * p->plane;
+        for (uint32_t t = 0, count; t < tiles; t += count) {
+            count = rows_at_once(tiles - t, panels);
+            for (uint32_t i = 0; i < count; ++i) {
+                d.a[i] = p->tile[tile + t + i].left + plane * p->left_plane;
+                for (uint32_t k = 0; k < panels; ++k)
+                    d.c[i * panels + k] = s[(t + i) * panels + k].part[plane];
+            }
+            dots_by[panels - 1][count - 1](&d, 0);
+        }
+    }
+    for (uint32_t t = 0; t < tiles; ++t)
+        for (uint32_t k = 0; k < panels; ++k, ++s)
+            if (p->steps <= SHORT)
+                put_tile(bits, SHORT, p, p->tile + tile + t, panel + k, s);
+            else
+                put_tile(bits, p->steps, p, p->tile + tile + t, panel + k, s);
+}
+
+INLINE void multiply_all(const int bits, const qn__conv_product *p) {
+    _Alignas(64) sums s[2 * TOGETHER];
+    for (uint32_t panel = 0, panels; panel < p->panels; panel += panels) {
+        panels = p->panels - panel > 1 ? 2 : 1;
+        for (uint32_t tile = 0, tiles; tile < p->tiles; tile += tiles) {
+            tiles = p->tiles - tile < TOGETHER ? p->tiles - tile : TOGETHER;
+            multiply_tiles(bits, p, tile, tiles, panel, panels, s);
+        }
+    }
+}
+
+static void qn_cpu_product_amx(const qn__conv_product *p) {
+    begin_tiles();
+    if (p->bits == 7)
+        multiply_all(7, p);
+    else
+        multiply_all(14, p);
+    end_tiles();
+}
+
 /* ----------------------------------------------------------------------------------- gradients */
 
 /* The rows of a tile: dword j of a row has the four depths that are whole quarters of a pixel's
@@ -136,11 +302,7 @@ INLINE void depth_rows(const int bits, const int whole, const qn__conv_depths *d
                 quantized(bits, _mm512_maskz_loadu_ps(mask, from + (size_t)item * WIDE), inverse);
         }
         to_digits(bits, u, row);
-        to[0][j] = row[0];
-        if (bits == 14) {
-            to[1][j] = _mm512_add_epi8(row[0], row[1]);
-            to[2][j] = row[1];
-        }
+        put_planes(bits, row, (char *)&to[0][j], sizeof to[0]);
     }
 }
 
@@ -191,7 +353,7 @@ static void qn_cpu_add_depths_amx(const qn__conv_sum *s) {
                     for (uint32_t k = 0; k < panels; ++k)
                         d.c[i * panels + k] =
                             s->sums +
-                            (((size_t)(r + i) * s->panels + p + k) * s->planes + c) * TILE_CELLS;
+                            (((size_t)(r + i) * s->panels + p + k) * s->planes + c) * CELLS;
                 }
                 dots_by[panels - 1][rows - 1](&d, 1);
             }
@@ -199,13 +361,13 @@ static void qn_cpu_add_depths_amx(const qn__conv_sum *s) {
     end_tiles();
 }
 
-INLINE void flush_eight(const int planes, size_t at, int32_t *sums, int64_t *exact) {
+INLINE void flush_eight(const int planes, size_t at, int32_t *held, int64_t *exact) {
     const __m256i none = _mm256_setzero_si256();
-    const __m256i high = _mm256_loadu_si256((const void *)(sums + at));
+    const __m256i high = _mm256_loadu_si256((const void *)(held + at));
     __m512i n = _mm512_cvtepi32_epi64(high);
-    _mm256_storeu_si256((void *)(sums + at), none);
+    _mm256_storeu_si256((void *)(held + at), none);
     if (planes == 3) {
-        int32_t *both = sums + TILE_CELLS + at, *last = both + TILE_CELLS;
+        int32_t *both = held + CELLS + at, *last = both + CELLS;
         const __m256i low = _mm256_loadu_si256((const void *)last);
         const __m256i all = _mm256_loadu_si256((const void *)both);
         const __m256i middle = _mm256_sub_epi32(_mm256_sub_epi32(all, high), low);
@@ -217,16 +379,20 @@ INLINE void flush_eight(const int planes, size_t at, int32_t *sums, int64_t *exa
     _mm512_storeu_si512(exact + at, _mm512_add_epi64(_mm512_loadu_si512(exact + at), n));
 }
 
-static void qn_cpu_flush_amx(uint32_t planes, uint32_t tiles, int32_t *sums, int64_t *exact) {
-    for (uint32_t t = 0; t < tiles; ++t, sums += planes * TILE_CELLS, exact += TILE_CELLS)
-        for (size_t at = 0; at < TILE_CELLS; at += 8)
+static void qn_cpu_flush_amx(uint32_t planes, uint32_t tiles, int32_t *held, int64_t *exact) {
+    for (uint32_t t = 0; t < tiles; ++t, held += planes * CELLS, exact += CELLS)
+        for (size_t at = 0; at < CELLS; at += 8)
             if (planes == 3)
-                flush_eight(3, at, sums, exact);
+                flush_eight(3, at, held, exact);
             else
-                flush_eight(1, at, sums, exact);
+                flush_eight(1, at, held, exact);
 }
 
 const qn__intconv qn__intconv_amx = {
+    .rows = qn_cpu_rows_amx,
+    .weights = qn_cpu_weights_amx,
+    .weights_back = qn_cpu_weights_back_amx,
+    .product = qn_cpu_product_amx,
     .left_depths = qn_cpu_left_depths_amx,
     .right_depths = qn_cpu_right_depths_amx,
     .add_depths = qn_cpu_add_depths_amx,

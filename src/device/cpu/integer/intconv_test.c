@@ -1,5 +1,6 @@
 /* Convolutions of integers by tiles (intconv.h), by every table that has them: operands and sums
  * must give the exact integers of plain loops over the same values. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -119,13 +120,128 @@ static void gradients(const qn__intconv *conv, int bits) {
         gradient(conv, bits, items[i][0], items[i][1], 1 + (uint32_t)i % PANELS);
 }
 
+enum { TAPS = 3, GROUPS = 4, DEPTH = GROUPS * P, WIDTH = 11, OUTPUTS = WIDTH - TAPS + 1 };
+
+/* A window of TAPS pixels over a row of WIDTH of them, by `panels` panels of weights. */
+typedef struct line {
+    int bits;
+    uint32_t items, panels;
+    image in;       /* GROUPS panels */
+    float *weights; /* [panel][tap][group][row][column] */
+    float *scales;  /* 2^-1 or 1 for each item; then for each column and each channel */
+    char *left, *right;
+    size_t row, plane, panel;
+} line;
+
+static float weight(const line *l, uint32_t panel, uint32_t k, uint32_t column) {
+    return l->weights[((size_t)panel * TAPS * DEPTH + k) * P + column];
+}
+
+/* The channels' factor makes values of the operands, so that `times` has an effect. */
+static int64_t dot(const line *l, uint32_t x, uint32_t item, uint32_t panel, uint32_t column) {
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < TAPS * DEPTH; ++k) {
+        const uint32_t c = k % DEPTH;
+        const float v = at(&l->in, c / P, x + k / DEPTH, item, c % P) * l->scales[MOST + c];
+        sum += (int64_t)v * (int64_t)weight(l, panel, k, column);
+    }
+    return sum;
+}
+
+static void pack_line(const qn__intconv *conv, const line *l, int back) {
+    const float ones[P] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    for (uint32_t x = 0; x < WIDTH; ++x)
+        for (uint32_t g = 0; g < GROUPS; ++g)
+            conv->rows(&(qn__conv_rows){.bits = l->bits,
+                                        .items = l->items,
+                                        .from = l->in.v + ((size_t)g * WIDTH + x) * l->items * P,
+                                        .times = l->scales + MOST + g * P,
+                                        .inverse = l->scales,
+                                        .to = l->left + x * DEPTH + g * P,
+                                        .row = l->row,
+                                        .plane = l->plane});
+    for (uint32_t s = 0; s < TAPS * l->panels; ++s) {
+        const uint32_t panel = s / TAPS, tap = s % TAPS;
+        const float *group[GROUPS], *inverse[GROUPS] = {ones, ones, ones, ones};
+        float turned[GROUPS][CELLS];
+        char *to = l->right + panel * l->panel + (size_t)tap * QN__TILE_BYTES;
+        for (uint32_t g = 0; g < GROUPS; ++g) {
+            group[g] = l->weights + ((size_t)s * DEPTH + g * P) * P;
+            for (uint32_t i = 0; i < CELLS; ++i)
+                turned[g][i] = group[g][i % P * P + i / P];
+            group[g] = back ? turned[g] : group[g];
+        }
+        if (back)
+            conv->weights_back(l->bits, group, inverse, to, TAPS * (size_t)QN__TILE_BYTES);
+        else
+            conv->weights(l->bits, group, ones, to, TAPS * (size_t)QN__TILE_BYTES);
+    }
+}
+
+static void check_line(const qn__intconv *conv, const line *l, int back) {
+    const size_t stride = (size_t)OUTPUTS * l->items * P, offset[TAPS] = {0, DEPTH, 2 * DEPTH};
+    float *c = buffer(l->panels * stride * sizeof *c), column[PANELS * P], start[PANELS * P];
+    qn__conv_tile tile[OUTPUTS * MOST / P];
+    uint32_t tiles = 0;
+    for (uint32_t i = 0; i < PANELS * P; ++i) {
+        column[i] = ldexpf(1, -(int)(i % 5));
+        start[i] = (float)i - 20;
+    }
+    for (uint32_t x = 0; x < OUTPUTS; ++x)
+        for (uint32_t i = 0; i < l->items; i += P)
+            tile[tiles++] = (qn__conv_tile){l->left + x * DEPTH + i * l->row, l->scales + i,
+                                            c + ((size_t)x * l->items + i) * P,
+                                            l->items - i < P ? l->items - i : P};
+    conv->product(&(qn__conv_product){l->bits, TAPS, tiles, l->panels, offset, tile, l->row,
+                                      l->plane, l->right, TAPS * (size_t)QN__TILE_BYTES, l->panel,
+                                      back ? NULL : column, back ? NULL : start, stride});
+    for (uint32_t p = 0; p < l->panels; ++p)
+        for (uint32_t i = 0; i < OUTPUTS * l->items; ++i)
+            for (uint32_t o = 0; o < P; ++o) {
+                const float n = (float)dot(l, i / l->items, i % l->items, p, o);
+                const float factor = l->scales[i % l->items];
+                const float wanted =
+                    back ? n * factor
+                         : fmaf(n, factor * column[p * P + o], start[p * P + o]) + 0.0f;
+                assert_memory_equal(c + p * stride + (size_t)i * P + o, &wanted, sizeof wanted);
+            }
+    free(c);
+}
+
+static void products(const qn__intconv *conv, int bits, uint32_t items, uint32_t panels) {
+    const uint32_t planes = qn__planes(bits);
+    line l = {.bits = bits, .items = items, .panels = panels, .row = WIDTH * DEPTH + 64};
+    l.plane = (items + P - 1) / P * P * l.row;
+    l.panel = planes * TAPS * (size_t)QN__TILE_BYTES;
+    l.in = (image){items, WIDTH, integers(bits, (size_t)GROUPS * WIDTH * items * P)};
+    l.weights = integers(bits, (size_t)panels * TAPS * DEPTH * P);
+    l.scales = buffer((MOST + DEPTH) * sizeof *l.scales);
+    l.left = buffer(planes * l.plane);
+    l.right = buffer(panels * l.panel);
+    for (uint32_t i = 0; i < MOST + DEPTH; ++i)
+        l.scales[i] = i < MOST || i % 3 ? 1.0f : -1.0f;
+    for (int back = 0; back < 2; ++back) {
+        pack_line(conv, &l, back);
+        check_line(conv, &l, back);
+    }
+    free(l.in.v);
+    free(l.weights);
+    free(l.scales);
+    free(l.left);
+    free(l.right);
+}
+
 static void each_table(void **unused) {
     const qn__cpu_isa *isa;
     (void)unused;
     for (uint32_t i = 0; (isa = qn__cpu_isa_at(i)) != NULL; ++i)
         if (isa->intgemm && isa->here() && isa->intgemm->conv) {
-            gradients(isa->intgemm->conv, 7);
-            gradients(isa->intgemm->conv, 14);
+            for (int bits = 7; bits <= 14; bits += 7) {
+                gradients(isa->intgemm->conv, bits);
+                products(isa->intgemm->conv, bits, 16, 1);
+                products(isa->intgemm->conv, bits, 19, 2);
+                products(isa->intgemm->conv, bits, 32, 3);
+            }
         }
 }
 

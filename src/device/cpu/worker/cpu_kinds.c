@@ -6,7 +6,7 @@
  *     conv        cpu_walk_phases.c, cpu_few.c          cpu_walk_gradient.c
  *     groups      cpu_group.c                           cpu_group.c
  *     integers    cpu_intgemm.c, cpu_walk_intgemm.c     cpu_walk_intgemm_gradient.c,
- *                                                       cpu_tiles_gradient.c
+ *                 cpu_tiles.c                           cpu_tiles_gradient.c
  */
 #include "device/cpu/worker/cpu_kinds.h"
 

@@ -77,8 +77,10 @@ static void carve_intgemm(qn__cpu_arena *a, const qn__worker *w, uint32_t index)
     packed->changed = qn__cpu_carve(a, qn__cpu_groups(l), sizeof(qn__cpu_counter));
     if (!qn__layer_is_integer(l->layer))
         return;
-    packed->right_size = intgemm->size(w->bits, qn__cpu_depth(l));
-    packed->transposed_size = intgemm->size(w->bits, qn__cpu_back_depth(l));
+    packed->right_size = l->tiles.way[0].steps ? qn__cpu_tiles_weights(w, l, 0)
+                                               : intgemm->size(w->bits, qn__cpu_depth(l));
+    packed->transposed_size = l->tiles.way[1].steps ? qn__cpu_tiles_weights(w, l, 1)
+                                                    : intgemm->size(w->bits, qn__cpu_back_depth(l));
     packed->right = qn__cpu_carve(a, l->out_panels, packed->right_size);
     packed->transposed = l->below ? qn__cpu_carve(a, l->walks ? l->in_panels : qn__cpu_blocks(l),
                                                   packed->transposed_size)
@@ -300,6 +302,7 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         if (w->bits)
             carve_lists(a, w, &core);
         qn__cpu_tiles_carve(a, w, &core.tiles);
+        qn__cpu_tiles_carve_rows(a, w, &core.tiles);
         if (a->base)
             w->core[t] = core;
     }
@@ -559,6 +562,7 @@ static size_t shape_layers(qn__worker *w) {
             own->other->clears = 1;
         own->few = !w->bits && qn__cpu_shape_few(own);
         qn__cpu_tiles_shape(w, own);
+        qn__cpu_tiles_ways(w, own);
         divide_gradient(&w->layer[l], w->bits, w->threads);
         if (w->bits && w->layer[l].below && qn__cpu_walks_integers(&w->layer[l]))
             w->layer[l].below->noted = 1;

@@ -3,6 +3,7 @@
 #ifndef QN_DEVICE_CPU_WORKER_CPU_TILES_H
 #define QN_DEVICE_CPU_WORKER_CPU_TILES_H
 
+#include "device/cpu/integer/intconv.h"
 #include "device/cpu/worker/cpu_arena.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -13,16 +14,32 @@ struct qn__cpu_layer;
 struct qn__worker;
 
 enum {
+    QN__TILES_ITEMS = 32,   /* of a task forward or backward, at most */
+    QN__TILES_WINDOW = 32,  /* rows of a window, at most */
     QN__TILES_TAPS = 25,    /* of a task of a gradient, at most */
     QN__TILES_DEPTHS = 1024 /* of a row of pixels that is multiplied at once, or one pixel */
 };
+
+/* Forward, or the errors of the layer below: steps of a product (0: not by tiles) and of a pixel;
+ * outputs of a row that are computed at once, and pixels that they read. */
+typedef struct qn__cpu_way {
+    uint32_t steps, chunks, pixels, positions;
+    uint32_t pixel; /* bytes of a pixel of an item in a plane */
+    size_t row;     /* of all its pixels of a row */
+} qn__cpu_way;
+
+/* Bytes of a plane of a row of pixels. */
+static inline size_t qn__cpu_way_plane(const qn__cpu_way *way) {
+    return QN__TILES_ITEMS * way->row;
+}
 
 /* How a layer computes. */
 typedef struct qn__cpu_tiled {
     /* Gradient: depths of a pixel (qn__conv_depths); 0: not by tiles. Output pixels of a row that
      * are multiplied at once, and pixels of the inputs that they read. */
     uint32_t span, pixels, positions;
-    size_t row, slot; /* bytes of a channel of these inputs, and of all their planes */
+    size_t row, slot;   /* bytes of a channel of these inputs, and of all their planes */
+    qn__cpu_way way[2]; /* forward and backward */
 } qn__cpu_tiled;
 
 /* The memory of one core. */
@@ -31,6 +48,13 @@ typedef struct qn__cpu_tiles_space {
     char *left, *right; /* rows of inputs, and of errors */
     const float **pixel;
     size_t *offset; /* of each step of a row */
+    /* Forward and backward: rows of operands, the row of pixels in each (-1: none), steps of a
+     * product, its tiles, and 2^t and 2^-t of the items. */
+    char *rows;
+    int64_t slot[QN__TILES_WINDOW];
+    size_t *step;
+    qn__conv_tile *tile;
+    float *factor, *inverse;
 } qn__cpu_tiles_space;
 
 /* A grain's part in the gradient of some taps of a panel of inputs by panels of outputs. */
@@ -46,6 +70,25 @@ void qn__cpu_tiles_shape(const struct qn__worker *worker, struct qn__cpu_layer *
 uint32_t qn__cpu_tiles_taps(const struct qn__cpu_layer *layer, int threads);
 void qn__cpu_tiles_carve(qn__cpu_arena *arena, const struct qn__worker *worker,
                          qn__cpu_tiles_space *space);
+
+/* The same of memory forward and backward; decides which of them are by tiles. */
+void qn__cpu_tiles_ways(const struct qn__worker *worker, struct qn__cpu_layer *layer);
+void qn__cpu_tiles_carve_rows(qn__cpu_arena *arena, const struct qn__worker *worker,
+                              qn__cpu_tiles_space *space);
+
+/* Bytes of a panel of weights forward or backward. Packs one of outputs, or of inputs. */
+size_t qn__cpu_tiles_weights(const struct qn__worker *worker, const struct qn__cpu_layer *layer,
+                             int back);
+void qn__cpu_tiles_pack(const struct qn__worker *worker, const struct qn__cpu_layer *layer,
+                        uint32_t panel);
+void qn__cpu_tiles_pack_back(const struct qn__worker *worker, const struct qn__cpu_layer *layer,
+                             uint32_t panel);
+
+/* Phases (cpu_worker.h). */
+void qn__cpu_tiles_forward(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                           uint32_t phase);
+void qn__cpu_tiles_backward(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                            uint32_t phase);
 
 /* Adds the exact integers of a grain: for each tap and each panel of outputs 16 x 16. */
 void qn__cpu_tiles_gradient(const struct qn__cpu_pass *pass, struct qn__cpu_core *core,

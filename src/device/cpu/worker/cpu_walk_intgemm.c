@@ -2,7 +2,8 @@
  *
  * A run's rows become blocks of a left operand whose depths are all taps of the window; taps
  * outside the picture read zeros. A value becomes an integer once for each tap that reads it. That
- * is less work than the products, and the operand never leaves the L2 cache. */
+ * is less work than the products, and the operand never leaves the L2 cache. cpu_tiles.c does the
+ * same by tiles, where it can. */
 #include "device/cpu/worker/cpu_worker.h"
 
 enum { BLOCK = QN__PANEL * QN__PANEL, MOST_BYTES = 1 << 18 };
@@ -128,8 +129,11 @@ void qn__cpu_walk_pack(const qn__cpu_pass *pass, int thread, uint32_t layer, uin
             memcpy(factor + tap * outputs, factor, QN__PANEL * sizeof *factor);
             memcpy(inverse + tap * outputs, inverse, QN__PANEL * sizeof *inverse);
         }
-        w->intgemm->right(w->bits, qn__cpu_depth(l), weights, inverse,
-                          (char *)packed->right + panel * packed->right_size);
+        if (l->tiles.way[0].steps)
+            qn__cpu_tiles_pack(w, l, panel);
+        else
+            w->intgemm->right(w->bits, qn__cpu_depth(l), weights, inverse,
+                              (char *)packed->right + panel * packed->right_size);
     }
 }
 
@@ -140,10 +144,13 @@ void qn__cpu_walk_pack_transposed(const qn__cpu_pass *pass, int thread, uint32_t
     const qn__cpu_intgemm *packed = &l->intgemm;
     const qn__cpu_grid grid = {l->in_panels, 1, 1};
     for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);)
-        w->intgemm->right_transposed(w->bits, qn__cpu_rows_of(l, panel), qn__cpu_back_depth(l),
-                                     l->weights + (size_t)panel * BLOCK, l->transposed_blocks,
-                                     packed->inverse,
-                                     (char *)packed->transposed + panel * packed->transposed_size);
+        if (l->tiles.way[1].steps)
+            qn__cpu_tiles_pack_back(w, l, panel);
+        else
+            w->intgemm->right_transposed(
+                w->bits, qn__cpu_rows_of(l, panel), qn__cpu_back_depth(l),
+                l->weights + (size_t)panel * BLOCK, l->transposed_blocks, packed->inverse,
+                (char *)packed->transposed + panel * packed->transposed_size);
 }
 
 /* ----------------------------------------------------------------------------------- products */

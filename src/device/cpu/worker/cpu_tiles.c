@@ -1,0 +1,230 @@
+/* Convolutions of integers by tiles: forward, and errors (docs/exactness.md 17.12).
+ *
+ * A task has some items of a part of some rows of outputs. It makes the integers of each row of
+ * pixels that it reads once, in a ring of as many rows as the window has: for each item its pixels
+ * one after the other, channels innermost. A step of a product has 64 channels of one tap, which
+ * are a cache line of each item. So a tile is read where it is, at any pixel:
+ *
+ *     128 channels, a window of 3 x 3: 18 steps, six for each row of the window
+ *     item 0     | pixel -1  | pixel 0   | pixel 1   | pixel 2   | ...
+ *     steps        0    1      2    3      4    5                    of output pixel 0
+ *                              0    1      2    3      4    5        of output pixel 1
+ *
+ * Pixels outside are zeros, so that all outputs of a row are alike. Errors are a convolution too,
+ * if the stride is 1: the taps come in the reverse order.
+ *
+ * With 16 or 32 channels a line would be half empty, or begin at any 16 bytes. Tiles whose rows
+ * cross lines take four times as long to load. So pixels of few channels are packed for each tap
+ * (cpu_walk_intgemm.c). */
+#include "device/cpu/worker/cpu_worker.h"
+#include <string.h>
+
+enum { TASKS = 4 }; /* for each core */
+
+static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static uint32_t parts_of(uint32_t count, uint32_t size) { return (count + size - 1) / size; }
+
+/* A convolution: what it reads, and where its results go. */
+typedef struct conv {
+    const qn__worker *w;
+    const qn__cpu_layer *l;
+    const qn__cpu_way *way;
+    const qn__cpu_walk *walk;
+    const qn__cpu_tiles_space *space;
+    uint32_t items; /* of the batch */
+    const float *from, *times;
+    size_t stride;
+    const uint32_t *absmax; /* of each item */
+    int64_t pad[2];         /* position i reads i * stride - pad and its neighbours */
+    qn__conv_product product;
+    float *to;
+} conv;
+
+/* The task's items, and its rectangle of outputs. */
+typedef struct part {
+    uint32_t item, items, x, pixels, y, end;
+} part;
+
+static qn__cpu_grid grid_of(const conv *k, uint32_t *bands) {
+    const qn__cpu_axis *axis = k->walk->axis;
+    const uint32_t tasks =
+        parts_of(k->items, QN__TILES_ITEMS) * parts_of(axis[1].size, k->way->pixels);
+    *bands = least(axis[0].size, parts_of(TASKS * (uint32_t)k->w->threads, tasks));
+    return (qn__cpu_grid){tasks * *bands, 1, 1};
+}
+
+static part part_of(const conv *k, uint32_t bands, uint32_t index) {
+    const qn__cpu_axis *axis = k->walk->axis;
+    const uint32_t parts = parts_of(k->items, QN__TILES_ITEMS), item = index % parts;
+    const uint32_t columns = parts_of(axis[1].size, k->way->pixels);
+    const uint32_t column = index / parts % columns, band = index / parts / columns;
+    part p = {.item = item * QN__TILES_ITEMS, .x = column * k->way->pixels};
+    p.items = least(QN__TILES_ITEMS, k->items - p.item);
+    p.pixels = least(k->way->pixels, axis[1].size - p.x);
+    p.y = (uint32_t)((uint64_t)axis[0].size * band / bands);
+    p.end = (uint32_t)((uint64_t)axis[0].size * (band + 1) / bands);
+    return p;
+}
+
+/* Makes the operands of row y of the pixels that are read. Channels after the last panel have
+ * weights of zeros. */
+static void make_row(const conv *k, const part *p, uint32_t y, char *to) {
+    const qn__cpu_axis *axis = &k->walk->axis[1];
+    const int64_t first = (int64_t)p->x * axis->stride - k->pad[1];
+    qn__conv_rows r = {.bits = k->w->bits,
+                       .items = p->items,
+                       .inverse = k->space->inverse,
+                       .row = k->way->row,
+                       .plane = qn__cpu_way_plane(k->way)};
+    for (uint32_t i = 0; i < k->way->positions; ++i, to += k->way->pixel) {
+        const int64_t x = first + i;
+        const size_t pixel = (size_t)y * axis->limit + (size_t)x;
+        const int inside = x >= 0 && x < axis->limit;
+        for (uint32_t panel = 0; panel < k->walk->panels; ++panel) {
+            r.from = inside ? k->from + panel * k->stride + (pixel * k->items + p->item) * QN__PANEL
+                            : k->w->nothing;
+            r.times = k->times ? k->times + (size_t)panel * QN__PANEL : NULL;
+            r.to = to + panel * QN__PANEL;
+            k->w->intgemm->conv->rows(&r);
+        }
+    }
+}
+
+/* The rows of the window inside the picture for row y of the outputs: makes those that are new, and
+ * lists where their steps begin. Returns the first row of the window. */
+static uint32_t find_rows(const conv *k, const part *p, uint32_t y, int64_t *slot,
+                          uint32_t *steps) {
+    const qn__cpu_axis *axis = &k->walk->axis[0];
+    const size_t size = qn__cpu_way_plane(k->way) * qn__planes(k->w->bits);
+    uint32_t first = axis->kernel;
+    *steps = 0;
+    for (uint32_t ky = 0; ky < axis->kernel; ++ky) {
+        const int64_t from = (int64_t)y * axis->stride - k->pad[0] + ky;
+        if (from < 0 || from >= axis->limit)
+            continue;
+        const uint32_t own = (uint32_t)from % axis->kernel;
+        const size_t at = own * size;
+        if (slot[own] != from)
+            make_row(k, p, (uint32_t)from, k->space->rows + at);
+        slot[own] = from;
+        first = least(first, ky);
+        for (uint32_t q = 0; q < k->walk->axis[1].kernel * k->way->chunks; ++q)
+            k->space->step[(*steps)++] = at + (size_t)q * QN__STEP_DEPTHS;
+    }
+    return first % axis->kernel;
+}
+
+/* The tiles of row y of the outputs. Returns their number. */
+static uint32_t list_tiles(const conv *k, const part *p, uint32_t y) {
+    const qn__cpu_axis *axis = &k->walk->axis[1];
+    uint32_t count = 0;
+    for (uint32_t x = 0; x < p->pixels; ++x)
+        for (uint32_t i = 0; i < p->items; i += QN__PANEL) {
+            const size_t pixel = (size_t)y * axis->size + p->x + x;
+            k->space->tile[count++] = (qn__conv_tile){
+                k->space->rows + (size_t)x * axis->stride * k->way->pixel + i * k->way->row,
+                k->space->factor + i, k->to + (pixel * k->items + p->item + i) * QN__PANEL,
+                least(QN__PANEL, p->items - i)};
+        }
+    return count;
+}
+
+/* Computes row y of a part. */
+static void compute_row(const conv *k, const part *p, uint32_t y, int64_t *slot) {
+    qn__conv_product product = k->product;
+    const uint32_t ky = find_rows(k, p, y, slot, &product.steps);
+    product.right += (size_t)ky * k->walk->axis[1].kernel * k->way->chunks * QN__TILE_BYTES;
+    product.tiles = list_tiles(k, p, y);
+    k->w->intgemm->conv->product(&product);
+}
+
+static void begin_part(const conv *k, const part *p, int64_t *slot) {
+    qn__cpu_block_scales(k->w->bits, p->items, k->absmax + p->item, k->space->factor,
+                         k->space->inverse);
+    for (uint32_t i = 0; i < k->walk->axis[0].kernel; ++i)
+        slot[i] = -1;
+}
+
+/* The rows of pixel x of row y. */
+static uint32_t row_at(const conv *k, const part *p, uint32_t y, uint32_t x) {
+    return (y * k->walk->axis[1].size + p->x + x) * k->items + p->item;
+}
+
+static conv conv_of(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, int back) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_intgemm *packed = &l->intgemm;
+    const qn__cpu_way *way = &l->tiles.way[back];
+    conv k = {.w = w,
+              .l = l,
+              .way = way,
+              .walk = back ? &l->inputs : &l->outputs,
+              .space = &w->core[thread].tiles,
+              .items = pass->batch->items,
+              .from = back ? l->error : qn__cpu_input(pass, l),
+              .stride = back ? l->out_stride : l->in_stride,
+              .times = back ? packed->factor : NULL,
+              .absmax = back ? packed->scaled_absmax : packed->input.absmax,
+              .to = back ? qn__cpu_passes(l) : qn__cpu_target(pass, l)->output};
+    for (int d = 0; d < 2; ++d) {
+        const qn__cpu_axis *axis = &k.walk->axis[d];
+        k.pad[d] = back ? (int64_t)axis->kernel - 1 - axis->pad : axis->pad;
+    }
+    k.product = (qn__conv_product){.bits = w->bits,
+                                   .panels = back ? l->in_panels : l->out_panels,
+                                   .offset = k.space->step,
+                                   .tile = k.space->tile,
+                                   .left_row = way->row,
+                                   .left_plane = qn__cpu_way_plane(way),
+                                   .right = back ? packed->transposed : packed->right,
+                                   .plane = (size_t)way->steps * QN__TILE_BYTES,
+                                   .panel = qn__cpu_tiles_weights(w, l, back),
+                                   .column = back ? NULL : packed->factor,
+                                   .start = back ? NULL : l->bias,
+                                   .c_stride = back ? l->below->out_stride : l->out_stride};
+    return k;
+}
+
+void qn__cpu_tiles_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const conv k = conv_of(pass, thread, l, 0);
+    int64_t *slot = w->core[thread].tiles.slot;
+    uint32_t bands;
+    const qn__cpu_grid grid = grid_of(&k, &bands);
+    for (uint32_t index, none; qn__cpu_take(w, thread, phase, grid, &index, &none);) {
+        const part own = part_of(&k, bands, index);
+        begin_part(&k, &own, slot);
+        for (uint32_t y = own.y; y < own.end; ++y) {
+            compute_row(&k, &own, y, slot);
+            for (uint32_t x = 0; x < own.pixels; ++x) {
+                const uint32_t row = row_at(&k, &own, y, x);
+                for (uint32_t p = 0; p < l->out_panels; ++p)
+                    qn__cpu_follow(pass, thread, layer, p, row, own.items,
+                                   k.to + p * l->out_stride + (size_t)row * QN__PANEL);
+                qn__cpu_note_outputs(pass, layer, row, own.items, 0, l->out_panels);
+            }
+        }
+    }
+}
+
+void qn__cpu_tiles_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const conv k = conv_of(pass, thread, l, 1);
+    int64_t *slot = w->core[thread].tiles.slot;
+    uint32_t bands;
+    const qn__cpu_grid grid = grid_of(&k, &bands);
+    for (uint32_t index, none; qn__cpu_take(w, thread, phase, grid, &index, &none);) {
+        const part own = part_of(&k, bands, index);
+        begin_part(&k, &own, slot);
+        for (uint32_t y = own.y; y < own.end; ++y) {
+            compute_row(&k, &own, y, slot);
+            for (uint32_t x = 0; x < own.pixels; ++x) {
+                const uint32_t row = row_at(&k, &own, y, x);
+                for (uint32_t p = 0; p < l->in_panels; ++p)
+                    qn__cpu_after_errors(pass, &w->core[thread], layer, p, row, own.items);
+                qn__cpu_note_passed(pass, layer, row, own.items, 0, l->in_panels);
+            }
+        }
+    }
+}
