@@ -121,7 +121,9 @@ def test_the_command_line(quern, arrays, tmp_path):
     folder, x, _, labels = arrays
     for name, words in (("masks", MASKS), ("labels", LABELS)):
         run(quern, "train", "--data", folder / "x.npy", "--labels", folder / f"{name}.npy", *words, "--quiet", "-o",
-            tmp_path / name)
+            tmp_path / name, "--valid", "0.5", "--report", tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text()
+        assert ("<h3>Classes of pixels" in page and ">IoU<" in page) if name == "masks" else "<h3>Labels" in page
         run(quern, "model", "export", tmp_path / name, "-o", tmp_path / "m.onnx")
         graph = Graph((tmp_path / "m.onnx").read_bytes())
         pixels = x[:, None] if name == "masks" else x.reshape(len(x), -1)

@@ -64,9 +64,11 @@ void qn__page_curves(qn__page *page);     /* page_curves.c */
 void qn__page_result(qn__page *page);     /* page_run.c: of one run */
 void qn__page_recipe(qn__page *page);     /* page_run.c */
 void qn__page_evaluation(qn__page *page); /* page_evaluation.c */
-void qn__page_confusion(qn__page *page);  /* page_classes.c */
-void qn__page_mistakes(qn__page *page);   /* page_items.c */
-void qn__page_weights(qn__page *page);    /* page_weights.c */
+/* Of several answers to an item, the numbers of each class or label: page_answers.c. */
+void qn__page_answers(qn__page *page, const qn__json_node *evaluation);
+void qn__page_confusion(qn__page *page); /* page_classes.c */
+void qn__page_mistakes(qn__page *page);  /* page_items.c */
+void qn__page_weights(qn__page *page);   /* page_weights.c */
 void qn__page_columns(qn__page *page);
 void qn__page_workers(qn__page *page); /* page_workers.c, with that of page_timeline.c */
 void qn__page_timeline(qn__page *page);

@@ -6,6 +6,11 @@
 static const struct {
     const char *key, *title;
 } measures[] = {{"accuracy", "accuracy"},
+                {"mean_iou", "IoU, mean of the classes"},
+                {"exact_match", "items all of whose labels are right"},
+                {"micro_precision", "precision of all labels together"},
+                {"micro_recall", "recall of all labels together"},
+                {"micro_f1", "F1 of all labels together"},
                 {"top5_accuracy", "label among the five likeliest classes"},
                 {"precision", "precision, mean of the classes"},
                 {"recall", "recall, mean of the classes"},
@@ -62,6 +67,7 @@ void qn__page_evaluation(qn__page *page) {
                          measures[i].title, value);
     }
     qn__page_end_table(&page->html);
+    qn__page_answers(page, one);
     draw_calibration(page, qn__json_get(one, "calibration"));
     qn__page_end_section(page);
 }
