@@ -262,6 +262,33 @@ def test_frozen_layers_on_devices(kind, data, run_quern, tmp_path):
     assert arrays(tmp_path / "d")["layer1.running_mean"] == arrays(start)["layer1.running_mean"]
 
 
+def test_memory_options_beside_others(data, run_quern, tmp_path):
+    """Parts of a batch and outputs that are computed again change no byte beside mixtures, augmentation, averages
+    and frozen layers; a GPU refuses the latter."""
+    start, model = tmp_path / "s", tmp_path / "m"
+    layers = ("conv 4 3x3 stride 3; batchnorm relu; residual { conv 4 3x3 relu dropout 0.2; conv 4 3x3 } relu; "
+              "globalpool; dense 10 softmax")
+    common = ["train", "--data", data, "--shape", "1x28x28", "--model", layers, "--epochs", "1", "--batch", "96",
+              "--grain", "8", "--threads", "2", "--devices", "cpu"]
+    run_quern(*common, "-o", start)
+
+    def made(*more):
+        run_quern(*common, *more, "-o", model)
+        return recipes.sha256(model)
+
+    mixed = {word: ["--augment", "pad 2; crop; flip", word, "0.4", "--ema", "0.9"] for word in ("--mixup", "--cutmix")}
+    frozen = ["--init-from", start, "--freeze", "0..1", "--weight-decay", "0.01"]
+    seen = []
+    for more in (*mixed.values(), frozen, [*frozen, *mixed["--mixup"]]):
+        seen.append(made(*more))
+        for memory in (["--parts", "12"], ["--parts", "3", "--recompute"]):
+            assert made(*more, *memory) == seen[-1], (more, memory)
+    assert len(set(seen)) == len(seen)
+    names, environment = devices.emulated_cuda()
+    said = run_quern(*common[:-1], ",".join(names), "--recompute", "-o", model, status=None, env=environment)
+    assert said.returncode and "GPUs keep all outputs" in said.stderr and "--parts" in said.stderr
+
+
 def test_averages_and_checkpoints(data, quern, run_quern, tmp_path):
     """A checkpoint between two steps has weights and averages: the model is that of a run without a stop, also
     where the best epoch is not the last. Without averages it is another model."""
