@@ -163,3 +163,19 @@ def test_no_class_activation_maps(tmp_path, run_quern):
     assert "no class activation maps: the network does not end with globalpool and one dense layer" in \
         "".join(part.itertext())
     assert len(list(part.iter("img"))) == len(list(part.iter("figure"))) > 0
+
+
+def test_a_start_from_a_model_of_other_images(tmp_path, run_quern):
+    """A refusal names the size of that model's images, and the way to other classes."""
+    files = {f"{k}/{i}.png": packed(photograph(9 * k + i, 8, 8)) for k in (0, 1, 2) for i in range(4)}
+    three = folder(tmp_path / "three", files)
+    two = folder(tmp_path / "two", {name: content for name, content in files.items() if name[0] != "2"})
+    job = ["--epochs", 1, "--init-from", tmp_path / "m.st", "-o", tmp_path / "n.st", "--model"]
+    model = "conv 2 3x3 relu; globalpool; dense {} softmax"
+    run_quern("train", "--data", three, "--resize", "4x4 bilinear", "--model", model.format(3), "--epochs", 1,
+              "-o", tmp_path / "m.st")
+    said = run_quern("train", "--data", three, *job, model.format(3), status=1).stderr
+    assert '--resize "4x4 bilinear"' in said, said
+    said = run_quern("train", "--data", two, "--resize", "4x4 bilinear", *job, model.format(2), status=1).stderr
+    assert "for other classes set --new-last" in said, said
+    run_quern("train", "--data", two, "--resize", "4x4 bilinear", "--new-last", *job, model.format(2))

@@ -274,6 +274,25 @@ static qn_status check_columns(const qn_model *model, const qn_data *data, qn_er
     return qn__remedy(err, QN_MISMATCH, "give the columns of that model, in their order");
 }
 
+/* What to do where layer `l` is the first that differs. */
+static qn_status help_start(const qn_model *model, const qn__recipe *r, uint32_t l,
+                            const qn__program *from, const qn__layer *layer, qn_error *err) {
+    const int same_input = l < from->layers && l < r->network.layers &&
+                           memcmp(&from->layer[l].from, &layer[l].from, sizeof layer[l].from) == 0;
+    const char *resize = qn_model_resize(model);
+    if (same_input && from->layers == r->network.layers && l + 1 == from->layers)
+        return qn__remedy(err, QN_MISMATCH,
+                          "for other classes set `train.new_last`; or give `train.model` and the "
+                          "columns of that model");
+    const int other_size =
+        l == 0 && !same_input && from->layer[0].from.channels == layer[0].from.channels;
+    if (other_size && resize && *resize)
+        return qn__remedy(err, QN_MISMATCH,
+                          "make the images as large as those of that model: `data.resize` \"%s\"",
+                          resize);
+    return qn__remedy(err, QN_MISMATCH, "give `train.model` and the columns of that model");
+}
+
 /* The parameters of `model` must be those of the recipe's network; with a new last layer those
  * before it. */
 static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_error *err) {
@@ -300,7 +319,7 @@ static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_erro
     else
         fail_layer(model, r, l, from.layer, layer, err);
     qn__at(err, "`train.init_from`");
-    return qn__remedy(err, QN_MISMATCH, "give `train.model` and the columns of that model");
+    return help_start(model, r, l, &from, layer, err);
 }
 
 /* Numbers with a decimal comma: read as texts they would be categories. */
