@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "device/device.h"
+#include "layer/layer.h"
 #include "num/augment.h"
 #include "num/mix.h"
 #include "num/sums.h"
@@ -376,6 +377,38 @@ static inline void fine_tune_some(test_case *c) {
     for (uint32_t i = 0; i < c->program.layers; ++i)
         c->layer[i].rate_factor = ldexpf(1.0f + (float)(i % 5) / 8.0f, -(int)(i % 4));
     snprintf(c->text + at, sizeof c->text - at, "; rates by layer");
+}
+
+/* Whether the layers before `k` may stay as they are: nothing after them reads an output before the
+ * last of them, and parameters stand in the order of the layers. */
+static inline int may_freeze(const test_case *c, uint32_t k) {
+    const qn__layer *layer = c->layer;
+    for (uint32_t l = 0; l < k; ++l)
+        if (qn__layer_end(&layer[l]) > layer[k].weights)
+            return 0;
+    for (uint32_t l = k; l < c->program.layers; ++l) {
+        const int joins = qn__layer_joins(&layer[l]);
+        if (qn__layer_source(layer, l) < (int32_t)k - 1 || layer[l].weights < layer[k].weights ||
+            (joins && qn__layer_other(layer, l) < (int32_t)k - 1))
+            return 0;
+    }
+    return 1;
+}
+
+/* Some layers of one case in four do not train (24.61). Call it after the case is made. */
+static inline void freeze_some(test_case *c) {
+    qn__program *p = &c->program;
+    const size_t at = strlen(c->text);
+    uint32_t k = p->layers > 1 ? 1 + (uint32_t)(c->seed / 4 % (p->layers - 1)) : 0;
+    if (c->seed % 4 != 3 && c->seed % 20 != 1) /* GPUs have cases 1, 11, 21 and so on */
+        return;
+    while (k > 0 && !may_freeze(c, k))
+        --k;
+    p->frozen = k;
+    p->frozen_parameters = k > 0 ? c->layer[k].weights : 0;
+    for (uint32_t l = 0; l < k; ++l)
+        c->layer[l].drop_threshold = 0;
+    snprintf(c->text + at, sizeof c->text - at, "; %u frozen", k);
 }
 
 static uint32_t answers_each; /* of the case */

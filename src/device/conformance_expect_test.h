@@ -71,7 +71,7 @@ static float sum_batch(const test_case *c, qn__reference *r, const float *parame
         }
         if (qn__reference_grain_end(r, e->sums, &e->tally) != QN__GRAIN_FINE)
             e->fails = 1;
-        for (uint64_t i = 0; i < c->program.parameters; ++i)
+        for (uint64_t i = c->program.frozen_parameters; i < c->program.parameters; ++i)
             absmax = fmaxf(absmax, fabsf(qn__reference_partials(r)[i]));
     }
     return absmax;
@@ -85,15 +85,16 @@ static void apply_update(const test_case *c, const qn__state *before, expected_s
     memcpy(e->after.parameters, before->parameters, size);
     for (uint32_t s = 0; s < slots; ++s)
         memcpy(e->after.slot[s], before->slot[s], size);
-    for (uint32_t l = 0; l < p->layers; ++l) {
+    for (uint32_t l = p->frozen; l < p->layers; ++l) {
         const qn__update own = qn__update_of(&e->update, &p->layer[l]);
         for (uint64_t i = p->layer[l].weights; i < qn__layer_end(&p->layer[l]); ++i) {
             float *w = &e->after.parameters[i], *s0 = slots > 0 ? &e->after.slot[0][i] : NULL;
             if (i >= qn__layer_running(&p->layer[l]))
-                qn__update_running(&e->update, p->layer[l].running_rate, e->sums[i], w);
+                qn__update_running(&e->update, p->layer[l].running_rate,
+                                   e->sums[qn__program_sum(p, i)], w);
             else
                 qn__update_one(p, &own,
-                               i<p->layer[l].biases, e->sums[i], w, s0, slots> 1
+                               i<p->layer[l].biases, e->sums[qn__program_sum(p, i)], w, s0, slots> 1
                                    ? &e->after.slot[1][i]
                                    : NULL);
             if (average >= 0)

@@ -113,7 +113,7 @@ static qn_status train_in_chunks(subject *s, const qn__batch *batch) {
 
 /* Shared steps: grains, sums, update, for every step of the case. */
 static void check_shared(subject *s) {
-    const uint64_t n = s->c->program.parameters;
+    const uint64_t n = qn__program_sums(&s->c->program);
     load(s);
     for (uint32_t i = 0; i < s->e->steps; ++i) {
         const expected_step *want = &s->e->step[i];
@@ -166,7 +166,7 @@ static void take_early(void *user, uint64_t first, uint64_t words) {
 static qn_status train_in_shares(subject *s, const qn__batch *batch, int64_t *share, int64_t *seen,
                                  qn__tally *tally) {
     const uint32_t grain = s->c->program.grain, grains = (batch->items + grain - 1) / grain;
-    const uint64_t n = s->c->program.parameters;
+    const uint64_t n = qn__program_sums(&s->c->program);
     memset(s->sums, 0, n * sizeof *s->sums);
     for (uint32_t first = 0; first < grains;) {
         const uint32_t count = 1 + below(s->c, grains - first);
@@ -188,7 +188,7 @@ static qn_status train_in_shares(subject *s, const qn__batch *batch, int64_t *sh
 
 /* Steps of a rank: shares that are written directly to the buffer of the reduction. */
 static void check_shares(subject *s) {
-    const uint64_t n = s->c->program.parameters;
+    const uint64_t n = qn__program_sums(&s->c->program);
     const size_t used = s->c->used;
     if (!s->device->in_place)
         return;

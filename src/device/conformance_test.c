@@ -110,6 +110,7 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
         fine_tune_some(&c);
         mix_some(&c);
         answer_some(&c);
+        freeze_some(&c);
         assert_true(expect(&c, &e));
         ++kinds[c.kind];
         steps += e.steps;
@@ -142,6 +143,7 @@ static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
         fine_tune_some(&c);
         mix_some(&c);
         answer_some(&c);
+        freeze_some(&c);
         assert_true(expect(&c, &e));
         steps += e.steps;
         failing += e.step[e.steps - 1].fails != 0;
@@ -278,6 +280,7 @@ static void test_integers_give_the_reference_bytes(void **state) {
         fine_tune_some(&c);
         mix_some(&c);
         answer_some(&c);
+        freeze_some(&c);
         assert_true(expect(&c, &e));
         ++kinds[how];
         ++ariths[c.program.arith];

@@ -256,7 +256,7 @@ static qn_status train_grains(qn__worker *w, const qn__batch *batch, uint32_t fi
 /* Fails after half of the data. */
 static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
     const int broken = fails(w, &w->collects, w->behaviour.fail_collect);
-    const uint64_t n = w->behaviour.idle ? 0 : w->program->parameters;
+    const uint64_t n = w->behaviour.idle ? 0 : qn__program_sums(w->program);
     for (uint64_t i = 0; i < (broken ? n / 2 : n); ++i) {
         sums[i] += w->sums[i];
         w->sums[i] = 0;
@@ -273,8 +273,9 @@ static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_erro
 static void update_range(qn__worker *w, const qn__update *update, int is_weight, uint64_t first,
                          uint64_t many, const int64_t *sums) {
     for (uint64_t i = first; i < first + many; ++i)
-        qn__update_one(w->program, update, is_weight, sums[i], &w->parameters[i],
-                       w->slots > 0 ? &w->slot[0][i] : NULL, w->slots > 1 ? &w->slot[1][i] : NULL);
+        qn__update_one(w->program, update, is_weight, sums[qn__program_sum(w->program, i)],
+                       &w->parameters[i], w->slots > 0 ? &w->slot[0][i] : NULL,
+                       w->slots > 1 ? &w->slot[1][i] : NULL);
 }
 
 static qn_status make_update(qn__worker *w, const qn__update *numbers, const int64_t *sums,
@@ -282,14 +283,15 @@ static qn_status make_update(qn__worker *w, const qn__update *numbers, const int
     const int average = qn__program_average(w->program);
     if (fails(w, &w->updates, w->behaviour.fail_update))
         return fail(w, err);
-    for (uint32_t l = 0; l < w->program->layers && !w->behaviour.idle; ++l) {
+    for (uint32_t l = w->program->frozen; l < w->program->layers && !w->behaviour.idle; ++l) {
         const qn__layer *layer = &w->program->layer[l];
         const qn__update own = qn__update_of(numbers, layer);
         update_range(w, &own, 1, layer->weights, layer->biases - layer->weights, sums);
         const uint64_t running = qn__layer_running(layer);
         update_range(w, &own, 0, layer->biases, running - layer->biases, sums);
         for (uint64_t i = running; i < running + layer->running; ++i)
-            qn__update_running(numbers, layer->running_rate, sums[i], &w->parameters[i]);
+            qn__update_running(numbers, layer->running_rate, sums[qn__program_sum(w->program, i)],
+                               &w->parameters[i]);
         for (uint64_t i = layer->weights; i < qn__layer_end(layer) && average >= 0; ++i)
             qn__update_average(numbers, w->parameters[i], &w->slot[average][i]);
     }
