@@ -229,6 +229,11 @@ def test_outputs_that_are_kept(run_quern, tmp_path):
     train(plain, bare, *tuned)
     train(kept, bare, *tuned, "--cache-features")
     assert recipes.sha256(plain) == recipes.sha256(kept)
+    flat = "conv 8 3x3 relu; maxpool 2; dense 4 softmax"  # a dense layer reads the pixels that are kept
+    train(tmp_path / "f", flat, "--epochs", "1")
+    for out, more in ((plain, []), (kept, ["--cache-features"])):
+        train(out, flat, "--init-from", tmp_path / "f", "--freeze", "0..1", "--epochs", "2", *more)
+    assert recipes.sha256(plain) == recipes.sha256(kept)
     wide = layers.format("conv 192 1x1 relu;")
     train(start, wide, "--batch", "20", "--epochs", "1")
     tuned = ["--init-from", start, "--freeze", "0..1", "--batch", "20", "--epochs", "1"]

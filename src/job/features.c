@@ -61,6 +61,15 @@ static void make_first(const qn__program *whole, uint64_t items, qn__layer *laye
     out->recompute = 0;
 }
 
+/* A dense layer that is the first of a program reads features without pixels, in the order of its
+ * weights: pixel after pixel. */
+static int is_dense(const qn__layer *layer) { return layer->kind == QN__LAYER_DENSE; }
+
+static void flatten(qn__layer *layer) {
+    layer->from = (qn__shape){layer->in, 1, 1, layer->from.axes};
+    layer->window = (qn__window){{1, 1}, {1, 1}, {0, 0}, {1, 1}};
+}
+
 static void make_second(const qn__program *whole, qn__layer *layer, qn__program *out) {
     *out = *whole;
     out->layers = whole->layers - whole->frozen;
@@ -69,6 +78,8 @@ static void make_second(const qn__program *whole, qn__layer *layer, qn__program 
         layer[l].weights -= whole->frozen_parameters;
         layer[l].biases -= whole->frozen_parameters;
     }
+    if (is_dense(layer))
+        flatten(layer);
     out->layer = layer;
     out->number = whole->frozen;
     out->parameters = whole->parameters - whole->frozen_parameters;
@@ -107,6 +118,20 @@ qn_status qn__features_load(const qn__features *f, qn__team *team, const float *
     return qn__team_load(team, &state, err);
 }
 
+/* Items that workers gave channel after channel, pixel after pixel. */
+static qn_status turn_items(qn__shape from, uint64_t items, float *values, qn_error *err) {
+    const uint32_t pixels = from.height * from.width, size = qn__shape_volume(from);
+    float *item = qn__alloc(size, sizeof *item, err);
+    for (uint64_t i = 0; item && i < items; ++i, values += size) {
+        memcpy(item, values, size * sizeof *item);
+        for (uint32_t p = 0; p < pixels; ++p)
+            for (uint32_t c = 0; c < from.channels; ++c)
+                values[(size_t)p * from.channels + c] = item[(size_t)c * pixels + p];
+    }
+    qn__free(item);
+    return item ? QN_OK : QN_MEMORY;
+}
+
 qn_status qn__features_make(qn__features *f, qn__team *team, const qn_data *set, qn_error *err) {
     static const qn__table_space space = {.path = "outputs of layers that do not train",
                                           .entry = ""};
@@ -126,11 +151,15 @@ qn_status qn__features_make(qn__features *f, qn__team *team, const qn_data *set,
     own->made.release = NULL;
     own->made.buffer = &space;
     ++f->sets;
-    const qn_status status = qn__table_space_make(&own->made, err);
+    qn_status status = qn__table_space_make(&own->made, err);
     if (status != QN_OK)
         return status;
     const qn__apply_results results = {.inputs = qn__table_space_values(&own->made)};
-    return qn__apply_all(team, &f->first, set, &results, err);
+    status = qn__apply_all(team, &f->first, set, &results, err);
+    const qn__shape given = f->first.layer[f->first.layers - 1].from;
+    if (status == QN_OK && is_dense(&f->second.layer[0]) && given.height * given.width > 1)
+        status = turn_items(given, set->items, results.inputs, err);
+    return status;
 }
 
 const qn_data *qn__features_of(const qn__features *f, const qn_data *set) {
