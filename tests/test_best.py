@@ -234,6 +234,11 @@ def test_outputs_that_are_kept(run_quern, tmp_path):
     for out, more in ((plain, []), (kept, ["--cache-features"])):
         train(out, flat, "--init-from", tmp_path / "f", "--freeze", "0..1", "--epochs", "2", *more)
     assert recipes.sha256(plain) == recipes.sha256(kept)
+    shared = "conv 4 3x3 relu; concat { dense 5 relu | dense 3 tanh }; dense 4 softmax"
+    train(tmp_path / "f", shared, "--epochs", "1")
+    done = run_quern("train", *items, "--model", shared, "--init-from", tmp_path / "f", "--freeze", "0..0", "--cache-features",
+                     "-o", kept, status=None)
+    assert done.returncode != 0 and "several layers read its pixels" in done.stderr
     wide = layers.format("conv 192 1x1 relu;")
     train(start, wide, "--batch", "20", "--epochs", "1")
     tuned = ["--init-from", start, "--freeze", "0..1", "--batch", "20", "--epochs", "1"]

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "data/table/table_space.h"
 #include "job/apply.h"
+#include "layer/layer.h"
 #include "model/recipe/several_targets.h"
 #include "model/recipe/several_targets.h"
 #include <string.h>
@@ -70,6 +71,19 @@ static void flatten(qn__layer *layer) {
     layer->window = (qn__window){{1, 1}, {1, 1}, {0, 0}, {1, 1}};
 }
 
+/* A dense layer reads the kept pixels beside another layer: no network begins so. */
+static int shares_pixels(const qn__program *p) {
+    const qn__layer *layer = p->layer;
+    const qn__shape from = p->layer[0].from;
+    uint32_t readers = 0, dense = 0;
+    for (uint32_t l = 0; l < p->layers; ++l) {
+        const int reads = qn__layer_source(layer, l) < 0;
+        readers += (uint32_t)reads + (qn__layer_joins(&layer[l]) && qn__layer_other(layer, l) < 0);
+        dense += reads && is_dense(&layer[l]);
+    }
+    return dense > 0 && readers > 1 && from.height * from.width > 1;
+}
+
 static void make_second(const qn__program *whole, qn__layer *layer, qn__program *out) {
     *out = *whole;
     out->layers = whole->layers - whole->frozen;
@@ -96,8 +110,20 @@ qn_status qn__features_cut(const qn__program *whole, uint64_t items, qn__feature
     if (!out->layer)
         return QN_MEMORY;
     make_first(whole, items, out->layer, &out->first);
+    const qn__program rest = {.layers = whole->layers - whole->frozen,
+                              .layer = whole->layer + whole->frozen};
     make_second(whole, out->layer + out->first.layers, &out->second);
-    return QN_OK;
+    if (!shares_pixels(&rest))
+        return QN_OK;
+    qn__fail(
+        err, QN_UNSUPPORTED,
+        "outputs of layer %u cannot be kept: several layers read its pixels, and one of them is "
+        "dense",
+        whole->frozen - 1);
+    qn__at(err, "`compute.cache_features`");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "leave out `compute.cache_features`, or name other layers with "
+                      "`train.freeze`");
 }
 
 void qn__features_release(qn__features *f) {
