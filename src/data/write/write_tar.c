@@ -14,7 +14,7 @@ enum { BLOCK = 512, NAME_BYTES = 100 };
 /* The fields of a header that are not zero. Numbers are octal digits with a NUL after them. */
 static void make_head(const char *name, size_t size, char head[BLOCK]) {
     memset(head, 0, BLOCK);
-    memcpy(head, name, strlen(name));
+    memcpy(head, name, strnlen(name, NAME_BYTES));
     memcpy(head + 100, "0000644", 8);
     memcpy(head + 108, "0000000", 8); /* user */
     memcpy(head + 116, "0000000", 8); /* group */
@@ -22,7 +22,8 @@ static void make_head(const char *name, size_t size, char head[BLOCK]) {
     memcpy(head + 136, "00000000000", 12); /* time: the archive's bytes depend on the items alone */
     memset(head + 148, ' ', 8);
     head[156] = '0';
-    memcpy(head + 257, "ustar\00000", 8);
+    memcpy(head + 257, "ustar", sizeof "ustar");
+    memset(head + 263, '0', 2); /* version */
     unsigned sum = 0;
     for (int i = 0; i < BLOCK; i++)
         sum += (unsigned char)head[i];

@@ -329,7 +329,7 @@ static void connect_blocks(qn__worker *w) {
         qn__cpu_layer *l = &w->layer[i];
         if (l->norm.add)
             l->output = l->norm.add->output;
-        if (l->branch && !qn__layer_joins(l->layer))
+        if (l->below && l->branch && !qn__layer_joins(l->layer))
             connect_side(l->below, l, l->branch);
         if (!l->other)
             continue;
