@@ -43,22 +43,31 @@ static qn_status parse_activation(qn__tokens *w, const qn__layer_ops *ops, marks
 }
 
 static qn_status parse_dropout(qn__tokens *w, marks *at, qn__layer_text *layer) {
-    static const char *const help = "a dropout probability lies between 0 and 1: \"dropout 0.2\"";
     layer->dropout = 0.0f;
     layer->drop_path = !qn__tokens_ended(w) && qn__tokens_is(w, "droppath");
     if (qn__tokens_ended(w) || (!layer->drop_path && !qn__tokens_is(w, "dropout")))
         return QN_OK;
+    const char *const help = layer->drop_path
+                                 ? "a probability lies between 0 and 1: \"droppath 0.2\""
+                                 : "a dropout probability lies between 0 and 1: \"dropout 0.2\"";
     at->dropout = w->at;
     qn__tokens_next(w);
     float chance;
     if (qn__tokens_ended(w))
-        return qn__tokens_fail(w, w->at, "the dropout's probability is missing", help);
+        return qn__tokens_fail(w, w->at,
+                               layer->drop_path ? "the probability of droppath is missing"
+                                                : "the dropout's probability is missing",
+                               help);
     if (!qn__parse_float(w->text + w->at, w->size, &chance))
-        return qn__tokens_invalid(w, "invalid dropout probability", help);
+        return qn__tokens_invalid(
+            w, layer->drop_path ? "invalid droppath probability" : "invalid dropout probability",
+            help);
     if (!(chance > 0.0f && chance < 1.0f))
-        return qn__tokens_fail(
-            w, w->at, "the dropout's probability is not between 0 and 1",
-            "0 and 1 themselves are excluded; without dropout, leave the word out");
+        return qn__tokens_fail(w, w->at,
+                               layer->drop_path
+                                   ? "the probability of droppath is not between 0 and 1"
+                                   : "the dropout's probability is not between 0 and 1",
+                               "0 and 1 themselves are excluded; without it, leave the word out");
     layer->dropout = chance;
     qn__tokens_next(w);
     return QN_OK;
