@@ -294,7 +294,6 @@ def test_refused(tmp_path, run_quern, case, packed):
 
 LABELS = {
     "one less": (np.zeros(59, int), ["59 labels for 60 items"]),
-    "one-hot": (np.eye(60), ["60 numbers for each item", "argmax"]),
     "NaN": (np.full(60, np.nan), ["item 0", "missing"]),
     "infinite": (np.full(60, np.inf), ["item 0", "infinite"]),
     "beyond 32 bits": (np.arange(60) + 2 ** 31, ["item 0", "2^31", "--task"]),
@@ -311,6 +310,18 @@ def test_refused_labels(tmp_path, run_quern, case):
     told = run_quern("data", "info", tmp_path / "x.npy", "--labels", tmp_path / "y.npy", status=1).stderr
     for word in ["y.npy, byte ", *words]:
         assert word in told, told
+
+
+def test_one_hot_labels_are_noted(tmp_path, run_quern):
+    """They are read as several labels of an item."""
+    np.save(tmp_path / "x.npy", np.ones((6, 2)))
+    for labels, noted in (np.eye(6), True), (np.ones((6, 2)), False), (np.eye(6)[:, :5], False):
+        np.save(tmp_path / "y.npy", labels)
+        done = run_quern("data", "info", tmp_path / "x.npy", "--labels", tmp_path / "y.npy")
+        assert ("numpy.argmax" in done.stdout + done.stderr) == noted, done.stderr
+    np.save(tmp_path / "y.npy", np.eye(6) * 2)
+    told = run_quern("data", "info", tmp_path / "x.npy", "--labels", tmp_path / "y.npy", status=1).stderr
+    assert "a label is 2" in told and "item 0, label 0" in told
 
 
 def test_refused_archives(tmp_path, run_quern):

@@ -30,7 +30,7 @@ def pandas():
 @pytest.mark.parametrize("labels, words", [
     ([0], "1 labels for 2 items"), ([0, 1, 0], "3 labels for 2 items"), ([0, 0.5], "whole number"),
     (["x", "y"], "indices"), ([0, 2**32], "beyond 32 bits"), ([0, None], "missing"),
-    ([[0, 1], [1, 0]], "one dimension")])
+    ([[0, 1], [1, 0]], "one label for each item")])
 def test_indices_into_classes_are_checked(q, labels, words):
     with pytest.raises(q.InputError, match=words):
         q.Data(TWO, labels, classes=["x", "y"])

@@ -255,6 +255,9 @@ def several_of(values, items):
 def any_labels_of(labels, classes, items, task):
     """(labels, names of classes or None, task) of what a user gives as labels."""
     several = several_of(labels, items)
+    if several is not None and classes is not None:
+        raise InputError("classes name the indices of one label for each item, and these have several",
+                         "classes", "leave classes out")
     if several is not None:
         return several, None, None
     if classes is not None:

@@ -7,6 +7,7 @@
 #include "data/cells/commas.h"
 #include "data/cells/labels.h"
 #include "data/cells/wide_gather.h"
+#include "data/numpy/npy_several.h"
 #include "data/numpy/array_dates.h"
 #include "data/numpy/arrays_copy.h"
 #include "data/table/missing.h"
@@ -250,7 +251,7 @@ static qn_status take_several(qn_data *data, const qn_data_arrays *a, qn_error *
     if (!data->several)
         return QN_MEMORY;
     memcpy(data->several->target, a->several, (size_t)a->items * a->each);
-    return QN_OK;
+    return qn__npy_note_one_hot(data, err);
 }
 
 /* `finite`: the values are known to be. */

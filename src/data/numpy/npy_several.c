@@ -74,6 +74,24 @@ static qn_status take_array(void *user, const qn__npy_bytes *in, const qn__npy *
     return qn__npy_refuse(in, 0, "give all arrays items of one shape, as with numpy.reshape", err);
 }
 
+qn_status qn__npy_note_one_hot(qn_data *data, qn_error *err) {
+    const qn__several *several = data->several;
+    if (several->height || several->each < 2)
+        return QN_OK;
+    for (uint64_t i = 0; i < data->items; i++) {
+        const uint8_t *target = several->target + (size_t)i * several->each;
+        uint32_t ones = 0;
+        for (uint32_t k = 0; k < several->each; k++)
+            ones += target[k] != 0;
+        if (ones != 1)
+            return QN_OK;
+    }
+    return qn__data_add_note(data,
+                             "each item has exactly one of the labels; if they are classes, "
+                             "numpy.argmax(labels, axis=1) makes class numbers of them",
+                             err);
+}
+
 qn_status qn__npy_read_several(qn__npy_joined *j, const char *task, qn_data *data, qn_error *err) {
     const qn__npy *first = &j->first;
     const int mask = first->dimensions > 2;
@@ -89,6 +107,8 @@ qn_status qn__npy_read_several(qn__npy_joined *j, const char *task, qn_data *dat
                                                    mask ? (uint32_t)first->shape[2] : 0, err);
     if (!t.several)
         return QN_MEMORY;
-    const qn_status status = qn__npy_joined_each(j, take_array, &t, err);
-    return status == QN_OK ? qn__several_check(t.several, data->items, err) : status;
+    qn_status status = qn__npy_joined_each(j, take_array, &t, err);
+    if (status == QN_OK)
+        status = qn__several_check(t.several, data->items, err);
+    return status == QN_OK ? qn__npy_note_one_hot(data, err) : status;
 }

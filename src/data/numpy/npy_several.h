@@ -15,4 +15,8 @@ qn_status qn__npy_check_several(const qn__npy_bytes *in, const qn__npy *array, q
 qn_status qn__npy_read_several(qn__npy_joined *joined, const char *task, qn_data *data,
                                qn_error *err);
 
+/* Adds a note to data whose items have exactly one label of several each: they may be classes,
+ * one-hot. Fails with QN_MEMORY. */
+qn_status qn__npy_note_one_hot(qn_data *data, qn_error *err);
+
 #endif
