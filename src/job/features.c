@@ -5,7 +5,6 @@
 #include "job/apply.h"
 #include "layer/layer.h"
 #include "model/recipe/several_targets.h"
-#include "model/recipe/several_targets.h"
 #include <string.h>
 
 static qn_status refuse(const char *option, const char *why, qn_error *err) {
@@ -27,11 +26,6 @@ qn_status qn__features_check(const qn__recipe *r, const qn_compute *compute, qn_
         qn__fail(err, QN_USAGE, "outputs are kept of layers that do not train, and all layers do");
         qn__at(err, "`compute.cache_features`");
         return qn__remedy(err, QN_USAGE, "name the layers with `train.freeze`");
-    }
-    if (qn__recipe_is_several(r)) {
-        qn__fail(err, QN_USAGE, "outputs are kept for networks with one answer to an item");
-        qn__at(err, "`compute.cache_features`");
-        return qn__remedy(err, QN_USAGE, "leave out `compute.cache_features`");
     }
     if (r->augment && *r->augment)
         return refuse("`train.augment`", "the items differ in each epoch", err);
@@ -62,10 +56,10 @@ static void make_first(const qn__program *whole, uint64_t items, qn__layer *laye
     out->recompute = 0;
 }
 
-/* A dense layer that is the first of a program reads features without pixels, in the order of its
- * weights: pixel after pixel. */
 static int is_dense(const qn__layer *layer) { return layer->kind == QN__LAYER_DENSE; }
 
+/* A dense layer that is the first of a program reads features without pixels, in the order of its
+ * weights: pixel after pixel. */
 static void flatten(qn__layer *layer) {
     layer->from = (qn__shape){layer->in, 1, 1, layer->from.axes};
     layer->window = (qn__window){{1, 1}, {1, 1}, {0, 0}, {1, 1}};
