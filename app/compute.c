@@ -113,7 +113,7 @@ const char *compute_loss(const char *model) {
     qn_train_options_init(&job);
     job.model = model;
     if (qn_network_open(&job, 0, 10, &network, NULL) != QN_OK)
-        return loss; /* whoever opens it next tells why */
+        return loss; /* opening it reports the error */
     const char *text = qn_network_text(network), *end = strrchr(text, ';');
     if (strncmp(end ? end + 2 : text, "conv ", 5) == 0)
         loss = strstr(end ? end : text, " sigmoid") ? "binary" : "cross-entropy";

@@ -11,7 +11,7 @@
 
 /* The loss of a grain is NaN or, with `nan` 0, too large. `bad` is the first layer with inputs that
  * are not finite: nearly everything that is computed from a NaN or an infinity is not finite
- * either. `bad` is program->layers when there is no such layer: then the last layer's outputs are
+ * either. `bad` is program->layers when all are finite: then the last layer's outputs are
  * not finite, or so far from the targets that the loss is too large. Returns QN_NUMERIC. */
 qn_status qn__fail_loss(int nan, uint32_t bad, const qn__program *program, qn_error *err);
 

@@ -6,6 +6,7 @@
  * is the one that is reported, whichever thread came to it. */
 #include "base/memory.h"
 #include "base/system/available.h"
+#include "base/system/first_failure.h"
 #include "base/system/float_state.h"
 #include "data/bytes/zip_file.h"
 #include "data/cells/readers.h"
@@ -54,13 +55,8 @@ typedef struct reading {
     size_t stride;   /* bytes of an item */
     uint8_t *values; /* items are decoded to */
     _Atomic uint64_t next;
-    _Atomic uint64_t failed; /* the first file that failed; UINT64_MAX: none has */
+    qn__first_failure failed;
     qn_status (*each)(struct reading *r, uint64_t i, struct scratch *own, qn_error *err);
-    struct failure {
-        uint64_t file;
-        qn_error err;
-        qn_status status;
-    } * failure; /* of each thread */
 } reading;
 
 static qn_status decode(reading *r, uint64_t i, scratch *own, qn_error *err);
@@ -80,10 +76,7 @@ static void note_failure(reading *r, int thread, uint64_t i, qn_status status, c
         r->marks[i] = QN__FILE_BROKEN;
         return;
     }
-    r->failure[thread] = (struct failure){i, *e, status};
-    uint64_t first = atomic_load(&r->failed);
-    while (i < first && !atomic_compare_exchange_weak(&r->failed, &first, i)) {
-    }
+    qn__first_failure_note(&r->failed, thread, i, status, e);
 }
 
 static void work(void *context, int thread) {
@@ -92,7 +85,7 @@ static void work(void *context, int thread) {
     qn_error err = {0};
     for (;;) {
         const uint64_t i = atomic_fetch_add(&r->next, 1);
-        if (i >= r->files->count || i > atomic_load(&r->failed))
+        if (i >= r->files->count || qn__first_failure_before(&r->failed, i))
             break;
         if (r->marks[i])
             continue;
@@ -101,7 +94,7 @@ static void work(void *context, int thread) {
         if (status == QN_OK)
             continue;
         note_failure(r, thread, i, status, &err);
-        if (atomic_load(&r->failed) != UINT64_MAX)
+        if (qn__first_failure_before(&r->failed, UINT64_MAX))
             break; /* what this thread would take next comes later */
     }
     qn__decoder_release(&own.decoder);
@@ -111,23 +104,12 @@ static void work(void *context, int thread) {
 }
 
 static qn_status over_all(reading *r, qn__pool *pool, qn_error *err) {
-    const int threads = qn__pool_threads(pool);
-    r->failure = qn__alloc((uint64_t)threads, sizeof *r->failure, err);
-    if (!r->failure)
-        return QN_MEMORY;
+    const qn_status status = qn__first_failure_begin(&r->failed, qn__pool_threads(pool), err);
+    if (status != QN_OK)
+        return status;
     atomic_store(&r->next, 0);
-    atomic_store(&r->failed, UINT64_MAX);
     qn__pool_run(pool, work, r);
-    qn_status status = QN_OK;
-    for (int t = 0; t < threads; t++)
-        if (r->failure[t].status != QN_OK && r->failure[t].file == atomic_load(&r->failed)) {
-            status = r->failure[t].status;
-            if (err)
-                *err = r->failure[t].err;
-        }
-    qn__free(r->failure);
-    r->failure = NULL;
-    return status;
+    return qn__first_failure_end(&r->failed, err);
 }
 
 /* ------------------------------------------------------------------ the heads */

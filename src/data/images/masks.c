@@ -2,6 +2,7 @@
 
 #include "base/files/file.h"
 #include "base/memory.h"
+#include "base/system/first_failure.h"
 #include "base/text/text.h"
 #include "data/table/item_names.h"
 #include "image/decode.h"
@@ -9,17 +10,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What all threads share. Of several masks that fail, the first is the one that is reported. */
+/* What all threads share. */
 typedef struct reading {
     const char *folder;
     const qn_data *data;
     uint32_t ignored;
-    _Atomic uint64_t next, failed; /* UINT64_MAX: none has */
-    struct failure {
-        uint64_t item;
-        qn_status status;
-        qn_error err;
-    } * failure; /* of each thread */
+    _Atomic uint64_t next;
+    qn__first_failure failed;
 } reading;
 
 qn_status qn__masks_ignored(const char *ignore, uint32_t *out, qn_error *err) {
@@ -105,36 +102,23 @@ static void work(void *context, int thread) {
     reading *r = context;
     qn_error err = {0};
     for (uint64_t i; (i = atomic_fetch_add(&r->next, 1)) < r->data->items;) {
-        uint64_t first = atomic_load(&r->failed);
-        if (i > first)
+        if (qn__first_failure_before(&r->failed, i))
             return;
         const qn_status status = read_mask(r, i, &err);
         if (status == QN_OK)
             continue;
-        r->failure[thread] = (struct failure){i, status, err};
-        while (i < first && !atomic_compare_exchange_weak(&r->failed, &first, i)) {
-        }
+        qn__first_failure_note(&r->failed, thread, i, status, &err);
         return;
     }
 }
 
 static qn_status read_all(reading *r, qn__pool *pool, qn_error *err) {
-    const int threads = qn__pool_threads(pool);
-    qn_status status = QN_OK;
-    r->failure = qn__alloc((uint64_t)threads, sizeof *r->failure, err);
-    if (!r->failure)
-        return QN_MEMORY;
+    const qn_status status = qn__first_failure_begin(&r->failed, qn__pool_threads(pool), err);
+    if (status != QN_OK)
+        return status;
     atomic_store(&r->next, 0);
-    atomic_store(&r->failed, UINT64_MAX);
     qn__pool_run(pool, work, r);
-    for (int t = 0; t < threads; t++)
-        if (r->failure[t].status != QN_OK && r->failure[t].item == atomic_load(&r->failed)) {
-            status = r->failure[t].status;
-            if (err)
-                *err = r->failure[t].err;
-        }
-    qn__free(r->failure);
-    return status;
+    return qn__first_failure_end(&r->failed, err);
 }
 
 qn_status qn__masks_read(const qn_data_options *options, qn__pool *pool, qn_data *data,

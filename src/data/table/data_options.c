@@ -89,7 +89,7 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
                           "`data.unlabelled`");
     }
     if (options->ignore && !options->masks) {
-        qn__fail(err, QN_USAGE, "there are no masks of which a number could be ignored");
+        qn__fail(err, QN_USAGE, "a number to ignore needs masks");
         return qn__remedy(err, QN_USAGE, "name their folder with `data.masks`");
     }
     if (options->unlabelled && options->labels_path) {

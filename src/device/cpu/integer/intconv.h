@@ -103,7 +103,7 @@ typedef struct qn__intconv {
     void (*flush)(uint32_t planes, uint32_t tiles, int32_t *sums, int64_t *exact);
 } qn__intconv;
 
-/* Planes of integers of so many bits; 0: there are no such convolutions. */
+/* Planes of integers of `bits` bits; 0: convolutions by tiles do not have such integers. */
 static inline uint32_t qn__planes(int bits) { return bits == 7 ? 1 : bits == 14 ? 3 : 0; }
 
 #if defined(QN_HAVE_AMX)

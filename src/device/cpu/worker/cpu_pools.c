@@ -118,49 +118,33 @@ static void run_back(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *
     }
 }
 
-/* A run of bilinear outputs: a sum over two rows and two columns at most. */
+/* A run of bilinear outputs, or of errors of their inputs, one panel: a sum in ascending order over
+ * the inputs that an output reads, or over the outputs that read an input. */
 static void blend(const qn__cpu_pass *pass, const qn__cpu_layer *l, const qn__cpu_walk_run *run,
-                  uint32_t panel, float *to) {
+                  uint32_t panel, float *to, int back) {
+    qn__cover (*const cover)(uint32_t, uint32_t, uint32_t) =
+        back ? qn__blend_readers : qn__blend_taps;
     const qn__cpu_axis *axis = l->outputs.axis;
     const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
     const size_t pixel = (size_t)pass->batch->items * QN__PANEL;
-    const float *a = qn__cpu_input(pass, l) + panel * l->in_stride + (size_t)run->item * QN__PANEL;
+    const float *from =
+        (back ? l->error + panel * l->out_stride : qn__cpu_input(pass, l) + panel * l->in_stride) +
+        (size_t)run->item * QN__PANEL;
     const uint32_t factor[2] = {axis[0].size / axis[0].limit, axis[1].size / axis[1].limit};
-    const qn__cover rows = qn__blend_taps(run->y, factor[0], axis[0].limit);
+    const uint32_t across = back ? axis[1].size : axis[1].limit;
+    const qn__cover rows = cover(run->y, factor[0], axis[0].limit);
     const float unit = qn__blend_unit(l->layer);
-    for (uint32_t own = run->x; own < run->x + run->pixels; ++own, to += count) {
-        const qn__cover columns = qn__blend_taps(own, factor[1], axis[1].limit);
+    for (uint32_t own = run->x; own < run->x + run->pixels; ++own, to += back ? pixel : count) {
+        const qn__cover columns = cover(own, factor[1], axis[1].limit);
         memset(to, 0, count * sizeof *to);
         for (uint32_t y = rows.begin; y < rows.end; ++y)
             for (uint32_t x = columns.begin; x < columns.end; ++x) {
-                const uint32_t weight = qn__blend_weight(run->y, y, factor[0], axis[0].limit) *
-                                        qn__blend_weight(own, x, factor[1], axis[1].limit);
+                const uint32_t weight =
+                    qn__blend_weight(back ? y : run->y, back ? run->y : y, factor[0],
+                                     axis[0].limit) *
+                    qn__blend_weight(back ? x : own, back ? own : x, factor[1], axis[1].limit);
                 pass->worker->kernels->add_scaled(count, (float)weight * unit,
-                                                  a + ((size_t)y * axis[1].limit + x) * pixel, to);
-            }
-    }
-}
-
-/* The errors of a run, one panel: outputs in ascending order. */
-static void blend_back(const qn__cpu_pass *pass, const qn__cpu_layer *l,
-                       const qn__cpu_walk_run *run, uint32_t panel, float *error) {
-    const qn__cpu_axis *axis = l->outputs.axis;
-    const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
-    const size_t pixel = (size_t)pass->batch->items * QN__PANEL;
-    const float *delta = l->error + panel * l->out_stride + (size_t)run->item * QN__PANEL;
-    const uint32_t factor[2] = {axis[0].size / axis[0].limit, axis[1].size / axis[1].limit};
-    const qn__cover rows = qn__blend_readers(run->y, factor[0], axis[0].limit);
-    const float unit = qn__blend_unit(l->layer);
-    for (uint32_t own = run->x; own < run->x + run->pixels; ++own, error += pixel) {
-        const qn__cover columns = qn__blend_readers(own, factor[1], axis[1].limit);
-        memset(error, 0, count * sizeof *error);
-        for (uint32_t y = rows.begin; y < rows.end; ++y)
-            for (uint32_t x = columns.begin; x < columns.end; ++x) {
-                const uint32_t weight = qn__blend_weight(y, run->y, factor[0], axis[0].limit) *
-                                        qn__blend_weight(x, own, factor[1], axis[1].limit);
-                pass->worker->kernels->add_scaled(count, (float)weight * unit,
-                                                  delta + ((size_t)y * axis[1].size + x) * pixel,
-                                                  error);
+                                                  from + ((size_t)y * across + x) * pixel, to);
             }
     }
 }
@@ -168,7 +152,7 @@ static void blend_back(const qn__cpu_pass *pass, const qn__cpu_layer *l,
 static void enlarge(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
                     const qn__cpu_walk_run *run, uint32_t panel, float *to) {
     if (l->layer->fitted == QN__BLENDS)
-        blend(pass, l, run, panel, to);
+        blend(pass, l, run, panel, to, 0);
     else
         run_forward(pass, thread, l, run, panel, to);
 }
@@ -176,7 +160,7 @@ static void enlarge(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
 static void enlarge_back(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
                          const qn__cpu_walk_run *run, uint32_t panel, float *error) {
     if (l->layer->fitted == QN__BLENDS)
-        blend_back(pass, l, run, panel, error);
+        blend(pass, l, run, panel, error, 1);
     else
         run_back(pass, thread, l, run, panel, error);
 }

@@ -26,8 +26,9 @@ static uint32_t parts_of(uint32_t count, uint32_t size) { return (count + size -
 
 /* A convolution: what it reads, and where its results go. */
 typedef struct conv {
-    const qn__worker *w;
+    const qn__cpu_pass *pass;
     const qn__cpu_layer *l;
+    int back; /* it is that of errors */
     const qn__cpu_way *way;
     const qn__cpu_walk *walk;
     const qn__cpu_tiles_space *space;
@@ -49,7 +50,7 @@ static qn__cpu_grid grid_of(const conv *k, uint32_t *bands) {
     const qn__cpu_axis *axis = k->walk->axis;
     const uint32_t tasks =
         parts_of(k->items, QN__TILES_ITEMS) * parts_of(axis[1].size, k->way->pixels);
-    *bands = least(axis[0].size, parts_of(TASKS * (uint32_t)k->w->threads, tasks));
+    *bands = least(axis[0].size, parts_of(TASKS * (uint32_t)k->pass->worker->threads, tasks));
     return (qn__cpu_grid){tasks * *bands, 1, 1};
 }
 
@@ -71,7 +72,7 @@ static part part_of(const conv *k, uint32_t bands, uint32_t index) {
 static void make_row(const conv *k, const part *p, uint32_t y, char *to) {
     const qn__cpu_axis *axis = &k->walk->axis[1];
     const int64_t first = (int64_t)p->x * axis->stride - k->pad[1];
-    qn__conv_rows r = {.bits = k->w->bits,
+    qn__conv_rows r = {.bits = k->pass->worker->bits,
                        .items = p->items,
                        .inverse = k->space->inverse,
                        .row = k->way->row,
@@ -82,10 +83,10 @@ static void make_row(const conv *k, const part *p, uint32_t y, char *to) {
         const int inside = x >= 0 && x < axis->limit;
         for (uint32_t panel = 0; panel < k->walk->panels; ++panel) {
             r.from = inside ? k->from + panel * k->stride + (pixel * k->items + p->item) * QN__PANEL
-                            : k->w->nothing;
+                            : k->pass->worker->nothing;
             r.times = k->times ? k->times + (size_t)panel * QN__PANEL : NULL;
             r.to = to + panel * QN__PANEL;
-            k->w->intgemm->conv->rows(&r);
+            k->pass->worker->intgemm->conv->rows(&r);
         }
     }
 }
@@ -95,7 +96,7 @@ static void make_row(const conv *k, const part *p, uint32_t y, char *to) {
 static uint32_t find_rows(const conv *k, const part *p, uint32_t y, int64_t *slot,
                           uint32_t *steps) {
     const qn__cpu_axis *axis = &k->walk->axis[0];
-    const size_t size = qn__cpu_way_plane(k->way) * qn__planes(k->w->bits);
+    const size_t size = qn__cpu_way_plane(k->way) * qn__planes(k->pass->worker->bits);
     uint32_t first = axis->kernel;
     *steps = 0;
     for (uint32_t ky = 0; ky < axis->kernel; ++ky) {
@@ -135,11 +136,11 @@ static void compute_row(const conv *k, const part *p, uint32_t y, int64_t *slot)
     const uint32_t ky = find_rows(k, p, y, slot, &product.steps);
     product.right += (size_t)ky * k->walk->axis[1].kernel * k->way->chunks * QN__TILE_BYTES;
     product.tiles = list_tiles(k, p, y);
-    k->w->intgemm->conv->product(&product);
+    k->pass->worker->intgemm->conv->product(&product);
 }
 
 static void begin_part(const conv *k, const part *p, int64_t *slot) {
-    qn__cpu_block_scales(k->w->bits, p->items, k->absmax + p->item, k->space->factor,
+    qn__cpu_block_scales(k->pass->worker->bits, p->items, k->absmax + p->item, k->space->factor,
                          k->space->inverse);
     for (uint32_t i = 0; i < k->walk->axis[0].kernel; ++i)
         slot[i] = -1;
@@ -154,8 +155,9 @@ static conv conv_of(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
     const qn__worker *w = pass->worker;
     const qn__cpu_intgemm *packed = &l->intgemm;
     const qn__cpu_way *way = &l->tiles.way[back];
-    conv k = {.w = w,
+    conv k = {.pass = pass,
               .l = l,
+              .back = back,
               .way = way,
               .walk = back ? &l->inputs : &l->outputs,
               .space = &w->core[thread].tiles,
@@ -184,10 +186,26 @@ static conv conv_of(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
     return k;
 }
 
-void qn__cpu_tiles_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+/* Results of a pixel: outputs have their activation, errors go on to the layer below. */
+static void finish_pixel(const conv *k, int thread, uint32_t layer, uint32_t row, uint32_t items) {
+    const qn__cpu_pass *pass = k->pass;
+    const qn__cpu_layer *l = k->l;
+    for (uint32_t p = 0; p < k->product.panels; ++p)
+        if (k->back)
+            qn__cpu_after_errors(pass, &pass->worker->core[thread], layer, p, row, items);
+        else
+            qn__cpu_follow(pass, thread, layer, p, row, items,
+                           k->to + p * l->out_stride + (size_t)row * QN__PANEL);
+    if (k->back)
+        qn__cpu_note_passed(pass, layer, row, items, 0, k->product.panels);
+    else
+        qn__cpu_note_outputs(pass, layer, row, items, 0, k->product.panels);
+}
+
+static void convolve(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase,
+                     int back) {
     qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
-    const conv k = conv_of(pass, thread, l, 0);
+    const conv k = conv_of(pass, thread, &w->layer[layer], back);
     int64_t *slot = w->core[thread].tiles.slot;
     uint32_t bands;
     const qn__cpu_grid grid = grid_of(&k, &bands);
@@ -196,35 +214,16 @@ void qn__cpu_tiles_forward(const qn__cpu_pass *pass, int thread, uint32_t layer,
         begin_part(&k, &own, slot);
         for (uint32_t y = own.y; y < own.end; ++y) {
             compute_row(&k, &own, y, slot);
-            for (uint32_t x = 0; x < own.pixels; ++x) {
-                const uint32_t row = row_at(&k, &own, y, x);
-                for (uint32_t p = 0; p < l->out_panels; ++p)
-                    qn__cpu_follow(pass, thread, layer, p, row, own.items,
-                                   k.to + p * l->out_stride + (size_t)row * QN__PANEL);
-                qn__cpu_note_outputs(pass, layer, row, own.items, 0, l->out_panels);
-            }
+            for (uint32_t x = 0; x < own.pixels; ++x)
+                finish_pixel(&k, thread, layer, row_at(&k, &own, y, x), own.items);
         }
     }
 }
 
+void qn__cpu_tiles_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    convolve(pass, thread, layer, phase, 0);
+}
+
 void qn__cpu_tiles_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
-    qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
-    const conv k = conv_of(pass, thread, l, 1);
-    int64_t *slot = w->core[thread].tiles.slot;
-    uint32_t bands;
-    const qn__cpu_grid grid = grid_of(&k, &bands);
-    for (uint32_t index, none; qn__cpu_take(w, thread, phase, grid, &index, &none);) {
-        const part own = part_of(&k, bands, index);
-        begin_part(&k, &own, slot);
-        for (uint32_t y = own.y; y < own.end; ++y) {
-            compute_row(&k, &own, y, slot);
-            for (uint32_t x = 0; x < own.pixels; ++x) {
-                const uint32_t row = row_at(&k, &own, y, x);
-                for (uint32_t p = 0; p < l->in_panels; ++p)
-                    qn__cpu_after_errors(pass, &w->core[thread], layer, p, row, own.items);
-                qn__cpu_note_passed(pass, layer, row, own.items, 0, l->in_panels);
-            }
-        }
-    }
+    convolve(pass, thread, layer, phase, 1);
 }
