@@ -38,7 +38,8 @@ const command evaluate_command = {
     .summary = "measure how well a model predicts labelled data",
     .usage = "quern evaluate MODEL (--data FILE | FILE...) [options]",
     .about = "Prints accuracy, precision, recall, F1, the area under the ROC curve, log loss and "
-             "calibration error; of real labels MAE, RMSE and R2; of a k-means model the inertia. "
+             "calibration error; of real labels MAE, RMSE and R2; of a k-means model the inertia; "
+             "of masks the IoU of each class; of several labels exact match and micro F1. "
              "Every number is rounded once from "
              "exact sums: devices, threads, ranks and the order of items do not change it. Columns "
              "and classes are found as predict finds them.",

@@ -246,7 +246,7 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
     qn_status status = (f->flips ? qn_predictions_make_flipped : qn_predictions_make)(
         model, data, &compute, f->outputs || f->top > 1, &predictions, &err);
     if (status == QN_OK)
-        status = qn_predictions_columns(predictions, f->outputs, f->top, &err);
+        status = qn_predictions_columns(predictions, f->outputs && !f->evaluate, f->top, &err);
     report_notes();
     if (status == QN_MISMATCH && !*err.where)
         snprintf(err.where, sizeof err.where, "%.250s, model %.250s", f->from.data, model_path);
@@ -266,6 +266,11 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
     qn_evaluation_free(evaluation);
     qn_predictions_free(predictions);
     return code;
+}
+
+static int is_folder(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
 /* Opens model and data; each rank checks what its own machine has read. */
@@ -301,6 +306,9 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (code < 0 && qn_model_answers(model, &rows, &columns) && rows > 0 && to_stdout(f) &&
         !f->evaluate)
         code = message_usage("add -o FOLDER", "the model gives masks, which need a folder");
+    if (code < 0 && rows == 0 && !f->evaluate && !to_stdout(f) && is_folder(f->out))
+        code = message_fail(QN_IO, "the predictions need a file, and this is a folder", f->out,
+                            "name a file in it");
     if (code < 0)
         code = predict(f, model_path, model, data);
     free(categories);
@@ -314,16 +322,11 @@ static int has_name_of_data(const char *path) {
     static const char *const data[] = {
         ".csv",    ".csv.gz", ".tsv", ".txt", ".idx",  ".idx.gz", ".npy",     ".npz",   ".tar",
         ".tar.gz", ".tgz",    ".zip", ".bz2", ".xz",   ".zst",    ".parquet", ".arrow", ".jpg",
-        ".JPG",    ".jpeg",   ".png", ".gif", ".webp", ".tif",    ".bmp"};
+        ".JPG",    ".jpeg",   ".png", ".gif", ".webp", ".tif",    ".tiff",    ".bmp"};
     for (size_t i = 0; i < sizeof data / sizeof *data; i++)
         if (ends_with(path, data[i]))
             return 1;
     return 0;
-}
-
-static int is_folder(const char *path) {
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
 static int refuse_model(const predict_flags *f, const char *path) {

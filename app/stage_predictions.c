@@ -33,7 +33,9 @@ static qn_status write_set(const char *path, const qn_model *model, const qn_dat
     /* Right after a step, while the devices of the run wait for the next one. */
     const qn_compute compute = {.size = sizeof compute, .devices = "cpu"};
     qn_status status = qn_predictions_make(model, data, &compute, 0, &made, err);
-    snprintf(file, sizeof file, "%.4000s/stage%u-%s.csv", path, stage, name);
+    uint32_t rows = 0, columns;
+    qn_model_answers(model, &rows, &columns); /* masks go to a folder */
+    snprintf(file, sizeof file, "%.4000s/stage%u-%s%s", path, stage, name, rows > 0 ? "" : ".csv");
     if (status == QN_OK)
         status = qn_predictions_write(made, file, err);
     qn_predictions_free(made);

@@ -75,6 +75,8 @@ def test_python_and_the_evaluation(arrays):
     answers, outputs = model.predict(x), model.predict(x, outputs=True)
     assert answers.shape == x.shape and answers.dtype == np.uint8 and outputs.shape == (*x.shape, 3)
     assert (outputs.argmax(axis=3) == answers).all() and len(np.unique(answers)) > 1
+    with pytest.raises(quern.QuernError, match="flips are for networks with one answer"):
+        model.predict(x, flips=True)
     found, counts = model.evaluate(x, masks), masks != 255
     right = int((answers == masks)[counts].sum())
     assert (found["items"], found["targets"], found["correct"]) == (23, counts.sum(), right)
@@ -136,6 +138,11 @@ def test_the_command_line(quern, arrays, tmp_path):
     lines = run(quern, "predict", tmp_path / "labels", "--data", folder / "x.npy").splitlines()
     assert lines[0] == "item,p0,p1,p2,p3" and len(lines) == len(x) + 1
     assert "-o FOLDER" in run(quern, "predict", tmp_path / "masks", "--data", folder / "x.npy", status=2)
+    (tmp_path / "folder").mkdir()
+    for name, words, said in (("labels", [], "this is a folder"), ("masks", ["--outputs"], "without the outputs")):
+        assert said in run(quern, "predict", tmp_path / name, "--data", folder / "x.npy", *words, "-o",
+                           tmp_path / "folder", status=1)
+    assert not list((tmp_path / "folder").iterdir())
     assert "labels of the data are several labels" in run(
         quern, "evaluate", tmp_path / "masks", "--data", folder / "x.npy", "--labels", folder / "labels.npy", status=1)
     assert "cannot be written" in run(quern, "data", "convert", folder / "x.npy", "--labels", folder / "masks.npy", "-o",
@@ -188,7 +195,8 @@ def test_masks_in_files(quern, photos, tmp_path):
     model = tmp_path / "m.st"
     given = ["--data", folder / "photos", "--masks", folder / "masks"]
     run(quern, "train", *given, *MASKS[:2], "--optimizer", "adam", "--lr", "0.1", "--epochs", "5", "--test", folder / "photos",
-        "--test-labels", folder / "masks", "--quiet", "-o", model)
+        "--test-labels", folder / "masks", "--quiet", "-o", model, "--predictions", tmp_path / "stages")
+    assert [path.name for path in (tmp_path / "stages").iterdir()] == ["stage1-test"]
     run(quern, "predict", model, "--data", folder / "photos", "-o", tmp_path / "out", "--quiet")
     answers = q.load(model).predict(str(folder / "photos"))
     assert len(np.unique(answers)) > 1

@@ -39,11 +39,11 @@ QN_API qn_status qn_predict(const qn_model *model, const qn_data *data, const qn
                             int32_t *classes, float *scores, float *outputs, qn_error *err);
 
 /* The same for a model that gives several answers to an item, `n` of them (qn_model_answers):
- *   answers[items x n]                   classes of pixels, row after row; or for each label 1 or
- * 0. 255 for an item without a prediction outputs[items x qn_model_outputs]    probabilities: of
- * each pixel those of all classes, or of each label the one that an item has it Without `outputs`
- * it needs no memory for those of all items. Fails with QN_UNSUPPORTED for another model, for which
- * qn_predict is; qn_predict refuses classes and scores of this one. */
+ * `answers` has `n` bytes for each item: classes of pixels, row after row, or 1 or 0 for each
+ * label. They are 255 for an item without a prediction. `outputs` has qn_model_outputs floats for
+ * each item: for each pixel the probabilities of all classes, or for each label that of having it.
+ * Without `outputs` no memory for those of all items is needed. Fails with QN_UNSUPPORTED for
+ * another model, for which qn_predict is; qn_predict refuses classes and scores of this one. */
 QN_API qn_status qn_predict_several(const qn_model *model, const qn_data *data,
                                     const qn_compute *compute, uint8_t *answers, float *outputs,
                                     qn_error *err);
@@ -74,13 +74,12 @@ QN_API qn_status qn_predictions_make_flipped(const qn_model *model, const qn_dat
 /* Writes the results as CSV, one line for each item: "item,prediction,score". For images a column
  * "file" follows "item"; where the data has labels, a column "label" comes next. With `all_outputs`
  * 1 the columns "p0,p1,..." are last. `item` counts from 0. A model of real labels has neither
- * "score" nor "p0": the prediction is the number. Of a model of
- * several labels, "item" and "file" are followed by a column for each label with its probability,
- * named by the label or "p0,p1,...". Of a model of classes of pixels `path` is a folder, which is
- * made where it is missing: it gets a PNG file for each image, with its name but for the ending
- * ".png", whose palette index is the class (docs/images.md). Cells after
- * the label are empty for an item without a prediction. It writes a temporary file in the folder of
- * `path`, syncs it and renames it to `path`.
+ * "score" nor "p0": the prediction is the number. Of a model of several labels, "item" and "file"
+ * are followed by a column for each label with its probability, "p0,p1,...". Of a model of classes
+ * of pixels `path` is a folder, which is made where it is missing. It gets a PNG file for each
+ * image, with its name but for the ending ".png", whose palette index is the class
+ * (docs/images.md). Cells after the label are empty for an item without a prediction. It writes a
+ * temporary file in the folder of `path`, syncs it and renames it to `path`.
  *
  * Among ranks only the writer (qn_cluster_is_writer) calls this. Right before the renaming it asks
  * all other ranks whether they still count this one as alive, and fails with QN_CLUSTER when they

@@ -110,8 +110,9 @@ typedef struct qn_train_options {
                           table "dense 64 relu; dense 32 relu" and the last layer */
     const char *arith; /* of matrix products: "f32"; "i7", "i14", "i21": exact integers */
     const char *loss;  /* "cross-entropy" (with a last layer of softmax), "mse", "mae", "huber",
-                          "binary" (two classes, with a last layer of one sigmoid output); NULL:
-                          "cross-entropy", of real labels "mse" */
+                          "binary" (two classes, with a last layer of one sigmoid output, or several
+                          labels); NULL: "cross-entropy", of real labels "mse", of several labels
+                          "binary" */
     const char *optimizer; /* "sgd", "momentum", "adam", "adamw", "lbfgs"; NULL: "momentum" when
                               `momentum` is set and not 0, else of a table "adamw", of images "sgd",
                               with real labels "adam" */

@@ -26,7 +26,7 @@ class Data:
         stream are read column by column: columns of texts are categories, and nulls, NaN and None
         are missing values. Sparse matrices of SciPy become dense float32.
     labels : array_like, optional
-        A class for each item, a number or a text; or a real number.
+        A class for each item, number or text; a real number; or items x labels, or masks of pixels.
     label : str or int, optional
         The label column of a table with named columns, instead of `labels`: a name, a number from
         1, or "last".

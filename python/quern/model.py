@@ -154,11 +154,10 @@ class Model:
         """
         import numpy as np
 
-
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
         data = data_of(data, **self._without_others(data, self._as_trained(columns)))
         choice, kept = self._compute(data, compute)
-        if self._answers:
+        if self._answers and not flips:  # which the library refuses for these
             return self._several(data, choice, outputs)
         outputs = outputs or library().qn_model_predicts(self._address) == _abi.QN_PREDICTS_COMPONENTS
         floats = outputs or self.real

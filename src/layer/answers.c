@@ -95,13 +95,6 @@ void qn__answers_errors(const qn__program *p, const float *y, const uint8_t *tar
     }
 }
 
-uint64_t qn__answers_count(const uint8_t *target, uint64_t targets) {
-    uint64_t count = 0;
-    for (uint64_t i = 0; i < targets; ++i)
-        count += target[i] != QN__IGNORED;
-    return count;
-}
-
 float qn__answers_share(float share, uint64_t count) {
     return count > 0 ? share / (float)count : 0.0f;
 }

@@ -20,9 +20,6 @@ void qn__answers_errors(const qn__program *program, const float *y, const uint8_
 /* The answer that the outputs of a pixel give: of the pixel's answers number `at`. */
 uint8_t qn__answers_class(const qn__program *program, const float *y, uint32_t at);
 
-/* The targets of an item that count. */
-uint64_t qn__answers_count(const uint8_t *target, uint64_t targets);
-
 /* The share of an item of which `count` targets count, and which has the share `share` (24.72). */
 float qn__answers_share(float share, uint64_t count);
 

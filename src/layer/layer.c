@@ -11,9 +11,9 @@ const qn__layer_ops *qn__layer_ops_of(qn__layer_kind kind) {
 
 int qn__layer_contract(const qn__layer_text *layer) {
     const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
-    const int words = ops->contract_of ? ops->contract_of(layer) : 0;
-    if (layer->drop_path)
-        return 8;
+    int words = ops->contract_of ? ops->contract_of(layer) : 0;
+    if (layer->drop_path && words < 8)
+        words = 8;
     return words > ops->contract ? words : ops->contract;
 }
 

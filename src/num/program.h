@@ -282,11 +282,11 @@ typedef struct qn__program {
     uint64_t seed;
     uint32_t gradient_scale; /* gradients are summed in multiples of 2^-gradient_scale */
     float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */
+    /* Of its first layer in the network: random words (6.5) and messages have it. */
+    uint32_t number;
     /* The first layers that do not train (24.61), and their parameters. Sums are those of the
      * parameters after them. A layer after them reads none before the last of them. */
     uint32_t frozen;
-    uint32_t
-        number; /* of its first layer in the network: random words (6.5) and messages have it */
     uint64_t frozen_parameters;
 } qn__program;
 

@@ -74,6 +74,7 @@ static qn_status recipe_of(const qn_plan_options *o, qn__recipe *recipe, qn_erro
     return status;
 }
 
+/* Of the job what the scheduler counts with, and what a measured file must agree with. */
 static void take_job(const qn__recipe *recipe, const qn_plan_options *o, qn_plan *p) {
     const uint32_t batch = o->items < recipe->batch ? (uint32_t)o->items : recipe->batch;
     p->job.grain = recipe->grain;

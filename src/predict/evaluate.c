@@ -112,14 +112,19 @@ static void fill_class(qn_class_evaluation *to, const qn__class_tally *t, const 
                               .iou = none};
 }
 
+/* One number of each class. */
+static void gather(const evaluation *e, size_t member, double *buffer) {
+    for (uint32_t c = 0; c < e->open.classes; c++)
+        buffer[c] = *(const double *)(const void *)((const char *)&e->of[c] + member);
+}
+
 /* The means over the classes of one number of each, and weighted by their items. */
 static void fill_mean(const evaluation *e, const qn__evaluated *sums, size_t member, double *buffer,
                       uint64_t *weight, double *mean, double *weighted) {
     const uint32_t classes = e->open.classes;
-    for (uint32_t c = 0; c < classes; c++) {
-        buffer[c] = *(const double *)(const void *)((const char *)&e->of[c] + member);
+    gather(e, member, buffer);
+    for (uint32_t c = 0; c < classes; c++)
         weight[c] = sums->of[c].labelled;
-    }
     *mean = qn__evaluation_mean(classes, buffer, NULL);
     *weighted = qn__evaluation_mean(classes, buffer, weight);
 }
@@ -282,19 +287,13 @@ static void fill_answer(qn_class_evaluation *to, const qn__answer_class *of, int
         to->iou = qn__ratio_of(of->right, either);
 }
 
-static double mean_of(const evaluation *e, size_t member) {
-    qn__exact_sum sum = {.pending = 0};
-    uint64_t count = 0;
-    for (uint32_t c = 0; c < e->open.classes; c++) {
-        const double x = *(const double *)(const void *)((const char *)&e->of[c] + member);
-        count += isnan(x) ? 0 : 1;
-        if (!isnan(x))
-            qn__ratio_add_times(&sum, x, 1);
-    }
-    return count > 0 ? qn__ratio_of_sum(&sum, count) : (double)NAN;
+static double mean_of(const evaluation *e, size_t member, double *buffer) {
+    gather(e, member, buffer);
+    return qn__evaluation_mean(e->open.classes, buffer, NULL);
 }
 
-static void fill_answers(evaluation *e, const qn__answer_counts *counts) {
+/* `buffer` has a number for each class. */
+static void fill_answers(evaluation *e, const qn__answer_counts *counts, double *buffer) {
     qn_evaluation *o = &e->open;
     qn__answer_class all = {.labelled = 0};
     for (uint32_t c = 0; c < o->classes; c++) {
@@ -307,10 +306,10 @@ static void fill_answers(evaluation *e, const qn__answer_counts *counts) {
     o->targets = counts->targets;
     if (counts->targets > 0)
         o->accuracy = qn__ratio_of(counts->right, counts->targets);
-    o->precision = mean_of(e, offsetof(qn_class_evaluation, precision));
-    o->recall = mean_of(e, offsetof(qn_class_evaluation, recall));
-    o->f1 = mean_of(e, offsetof(qn_class_evaluation, f1));
-    o->mean_iou = mean_of(e, offsetof(qn_class_evaluation, iou));
+    o->precision = mean_of(e, offsetof(qn_class_evaluation, precision), buffer);
+    o->recall = mean_of(e, offsetof(qn_class_evaluation, recall), buffer);
+    o->f1 = mean_of(e, offsetof(qn_class_evaluation, f1), buffer);
+    o->mean_iou = mean_of(e, offsetof(qn_class_evaluation, iou), buffer);
     if (o->mask || counts->items == 0)
         return;
     o->exact_match = qn__ratio_of(counts->exact, counts->items);
@@ -332,15 +331,18 @@ qn_status qn__evaluation_of_answers(const qn__answer_counts *counts, const qn_da
     e->open.mask = data->several->height > 0;
     e->of = qn__alloc(classes, sizeof *e->of, err);
     e->of_at = e->of ? qn__alloc(classes, sizeof *e->of_at, err) : NULL;
-    for (uint32_t c = 0; e->of_at && c < classes; c++) {
+    double *buffer = e->of_at ? qn__alloc(classes, sizeof *buffer, err) : NULL;
+    for (uint32_t c = 0; buffer && c < classes; c++) {
         e->of_at[c] = &e->of[c];
         fill_answer(&e->of[c], &counts->of[c], e->open.mask,
                     c < names->named ? names->name[c] : NULL);
     }
     e->open.by_class = e->of_at;
-    if (e->of_at)
-        fill_answers(e, counts);
-    return finish(e, e->of_at ? QN_OK : QN_MEMORY, out, err);
+    if (buffer)
+        fill_answers(e, counts, buffer);
+    const qn_status status = buffer ? QN_OK : QN_MEMORY;
+    qn__free(buffer);
+    return finish(e, status, out, err);
 }
 
 qn_status qn_evaluation_make(const qn_evaluation_input *input, qn_evaluation **out, qn_error *err) {

@@ -46,29 +46,6 @@ static qn_status refuse_several(const qn_model *model, qn_error *err) {
     return qn__remedy(err, QN_UNSUPPORTED, "take them from qn_predict_several");
 }
 
-qn_status qn_predict_several(const qn_model *model, const qn_data *data, const qn_compute *compute,
-                             uint8_t *answers, float *outputs, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED(model, err);
-    QN__NEED(data, err);
-    const qn__model_results results = {.answers = answers, .outputs = outputs};
-    qn_error unwanted;
-    qn_compute own;
-    qn_data *made;
-    err = err ? err : &unwanted;
-    qn_status status = take(__func__, compute, &own, err);
-    if (status != QN_OK)
-        return status;
-    if (model->answers == 0) {
-        qn__fail(err, QN_UNSUPPORTED, "the model gives one answer to an item");
-        return qn__remedy(err, QN_UNSUPPORTED, "take it from qn_predict");
-    }
-    status = encode(model, data, &own, &made, err);
-    status = qn__model_apply_to(model, made ? made : data, &own, &results, status, err);
-    qn_data_close(made);
-    return status;
-}
-
 /* Flips are for networks; those that have no images refuse them later. */
 static qn_status check_flips(const qn_model *model, int flips, qn_status status, qn_error *err) {
     if (status != QN_OK || !flips || (model->kind == &qn__network_kind && !model->answers))
@@ -81,7 +58,7 @@ static qn_status check_flips(const qn_model *model, int flips, qn_status status,
 static qn_status predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                          const qn__model_results *results, qn_error *err) {
     qn_data *made;
-    if (model->answers && (results->classes || results->scores))
+    if (model->answers && !results->flips && (results->classes || results->scores))
         return refuse_several(model, err);
     qn_status status = encode(model, data, compute, &made, err);
     status = check_flips(model, results->flips, status, err);
@@ -101,6 +78,25 @@ qn_status qn_predict(const qn_model *model, const qn_data *data, const qn_comput
     err = err ? err : &unwanted;
     const qn_status status = take(__func__, compute, &own, err);
     return status == QN_OK ? predict(model, data, &own, &results, err) : status;
+}
+
+qn_status qn_predict_several(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                             uint8_t *answers, float *outputs, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    const qn__model_results results = {.answers = answers, .outputs = outputs};
+    qn_error unwanted;
+    qn_compute own;
+    err = err ? err : &unwanted;
+    const qn_status status = take(__func__, compute, &own, err);
+    if (status != QN_OK)
+        return status;
+    if (model->answers == 0) {
+        qn__fail(err, QN_UNSUPPORTED, "the model gives one answer to an item");
+        return qn__remedy(err, QN_UNSUPPORTED, "take it from qn_predict");
+    }
+    return predict(model, data, &own, &results, err);
 }
 
 qn_status qn_predict_flipped(const qn_model *model, const qn_data *data, const qn_compute *compute,
@@ -285,6 +281,10 @@ qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t to
         qn__fail(err, QN_UNSUPPORTED, "this model has not one output for each class");
         return qn__remedy(err, QN_UNSUPPORTED, "ask for one prediction of each item");
     }
+    if (is_mask(p) && all_outputs) {
+        qn__fail(err, QN_UNSUPPORTED, "masks are written without the outputs of their pixels");
+        return qn__remedy(err, QN_UNSUPPORTED, "take these from qn_predict_several");
+    }
     if (p->several) /* its columns are what they are */
         return QN_OK;
     if ((top > 1 || (all_outputs && !p->real)) && !p->output) {
@@ -406,11 +406,9 @@ static qn_status make(const qn_model *model, const qn_data *data, const qn_compu
         p->real = model->classes == 0;
         p->classes_known = model->classes;
         p->probabilities = model->probabilities;
-        /* The one output for real labels is the prediction. */
-        p->shown = !is_single(p) || (all_outputs && !p->real);
         p->several = model->answers ? model : NULL;
-        if (p->several) /* the probabilities of labels are the predictions */
-            p->shown = !is_mask(p);
+        /* Probabilities of labels are the predictions, and so is the one output for real labels. */
+        p->shown = p->several ? !is_mask(p) : !is_single(p) || (all_outputs && !p->real);
         status = reserve(p, keeps_outputs(p), err);
         results = (qn__model_results){.classes = p->classes,
                                       .scores = p->scores,

@@ -319,15 +319,16 @@ qn_status qn__gpu_send_partners(qn__worker *w, const qn__batch *batch, qn_error 
 
 /* The targets of the batch's items, each of which has several. */
 static qn_status send_answers(qn__worker *w, const qn__batch *batch, qn_error *err) {
-    const uint32_t each = w->program->answers;
+    const size_t each = w->program->answers;
+    const uint32_t most = (uint32_t)(w->stage.bytes / each);
     qn_status status = QN_OK;
-    for (uint32_t i = 0, next; status == QN_OK && i < batch->items; i = next) {
-        size_t used = 0;
-        for (next = i; next < batch->items && used + each <= w->stage.bytes; ++next, used += each)
-            memcpy(w->stage.memory + used,
-                   qn__feed_answers(batch->feed, w->program, item_at(batch, next)), each);
-        status = w->driver->write(w->gpu, &w->batch.answers, (size_t)i * each, w->stage.memory,
-                                  used, err);
+    for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
+        next = batch->items - first < most ? batch->items : first + most;
+        for (uint32_t i = first; i < next; ++i)
+            memcpy(w->stage.memory + (i - first) * each,
+                   qn__feed_answers(batch->feed, w->program, item_at(batch, i)), each);
+        status = w->driver->write(w->gpu, &w->batch.answers, first * each, w->stage.memory,
+                                  (next - first) * each, err);
     }
     return status;
 }

@@ -343,6 +343,8 @@ qn_status qn__gpu_allocate(qn__worker *w, qn_error *err) {
         w->stage.bytes = (size_t)row;
     if (item > w->stage.bytes)
         w->stage.bytes = (size_t)item;
+    if (w->program->answers > w->stage.bytes)
+        w->stage.bytes = w->program->answers;
     w->stage.memory = qn__alloc(w->stage.bytes, 1, err);
     w->stage.augment_space =
         qn__alloc(w->program->augment ? qn__augment_space(w->program->augment) + 1 : 1, 1, err);

@@ -247,9 +247,10 @@ static void put_optimizer(output *out) {
 }
 
 static void put_loss(output *out) {
-    put(out, "%s; real labels: %s",
+    put(out, "%s; real labels: %s; several labels: %s",
         qn__table_name(&qn__losses, (int)qn__default_loss(QN__TASK_CLASSIFY)),
-        qn__table_name(&qn__losses, (int)qn__default_loss(QN__TASK_REGRESS)));
+        qn__table_name(&qn__losses, (int)qn__default_loss(QN__TASK_REGRESS)),
+        qn__table_name(&qn__losses, (int)qn__default_loss(QN__TASK_MULTILABEL)));
 }
 
 static void put_scale(output *out) {

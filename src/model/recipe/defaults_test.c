@@ -194,7 +194,7 @@ static void test_texts(void **state) {
          "dense 500 tanh; dense CLASSES softmax; real labels: dense 100 relu; dense 1 "
          "none; tables: dense 64 relu; dense 32 relu and the last layer");
     says("train.optimizer", "sgd; real labels: adam; tables: adamw");
-    says("train.loss", "cross-entropy; real labels: mse");
+    says("train.loss", "cross-entropy; real labels: mse; several labels: binary");
     says("train.delta", "1");
     says("train.seed", "1");
     says("train.epsilon", "1e-08");

@@ -14,7 +14,8 @@ static const qn__choice losses[] = {
      "maeloss meanabsoluteerror absoluteerror l1 l1loss regabsoluteerror"},
     {"huber", QN__LOSS_HUBER, "squared error up to delta, absolute error beyond it",
      "huberloss smoothl1 smoothl1loss pseudohuber regpseudohubererror"},
-    {"binary", QN__LOSS_BINARY, "cross-entropy of two classes with one sigmoid output",
+    {"binary", QN__LOSS_BINARY,
+     "cross-entropy of two classes with one sigmoid output, or of several labels",
      "bce bceloss bcewithlogits bcewithlogitsloss binarycrossentropy binarylogistic logistic"},
 };
 const qn__table qn__losses = {"loss", "`train.loss`", ROWS(losses)};

@@ -7,7 +7,7 @@
 #include "num/elementary_scalar.h"
 #include <math.h>
 
-/* What a task knows of its rows; lanes without a row repeat nothing and are ignored. */
+/* What a task knows of its rows; lanes without a row have no target. */
 typedef struct rows_of_task {
     uint32_t first, count;
     const uint8_t *target[QN__LANES]; /* of each row; NULL: it has none */
@@ -66,7 +66,8 @@ static void cross_entropy(const qn__worker *w, uint32_t out, const float *y, con
     count_right(out, y, of);
 }
 
-/* 7.6, 8.2 of each output; of the first `out` x lanes of `tail` and `z` nothing is kept. */
+/* 7.6, 8.2 of each output. `delta` may be `z`: an output's z is read before its error is written.
+ */
 static void binary(const qn__worker *w, uint32_t out, const float *y, const float *z,
                    rows_of_task *of, float *delta) {
     for (uint32_t j = 0; j < out; ++j) {
@@ -93,13 +94,15 @@ static void binary(const qn__worker *w, uint32_t out, const float *y, const floa
 }
 
 /* z becomes y; then loss and errors, where there are targets. */
-static void answer(const qn__worker *w, uint32_t out, float *y, rows_of_task *of, float *delta) {
+static void answer(const qn__worker *w, uint32_t out, int targets, float *y, rows_of_task *of,
+                   float *delta) {
     const size_t count = qn__lanes_padded(QN__LANES, out);
     float z[QN__LANES];
     if (w->program->loss == QN__LOSS_BINARY) {
         memcpy(delta, y, count * sizeof *y);
         w->kernels->activate(QN__ACT_SIGMOID, count, y);
-        binary(w, out, y, delta, of, delta);
+        if (targets)
+            binary(w, out, y, delta, of, delta);
         return;
     }
     for (uint32_t i = 0; i < QN__LANES; ++i) {
@@ -107,7 +110,8 @@ static void answer(const qn__worker *w, uint32_t out, float *y, rows_of_task *of
         z[i] = own < out ? y[own * QN__LANES + i] : 0.0f;
     }
     qn__lanes_softmax(QN__LANES, w->kernels, out, y, of->max, of->sum);
-    cross_entropy(w, out, y, z, of, delta);
+    if (targets)
+        cross_entropy(w, out, y, z, of, delta);
 }
 
 /* Of errors that were written: their absmax. */
@@ -136,7 +140,7 @@ static void answer_rows(const qn__cpu_pass *pass, int thread, uint32_t first, ui
     rows_of_task of = {.first = first, .count = rows};
     find_targets(pass, &of);
     qn__lanes_gather(QN__LANES, l->output + at, l->out_stride, rows, out, y);
-    answer(w, out, y, &of, delta);
+    answer(w, out, pass->batch->feed->answers != NULL, y, &of, delta);
     memcpy(w->losses.loss + first, of.loss, rows * sizeof *of.loss);
     memcpy(w->losses.chosen + first, of.right, rows * sizeof *of.right);
     if (!pass->training) {
@@ -155,4 +159,39 @@ void qn__cpu_answers(const qn__cpu_pass *pass, int thread, uint32_t phase) {
         const uint32_t first = task * QN__LANES, left = l->rows - first;
         answer_rows(pass, thread, first, left < QN__LANES ? left : QN__LANES);
     }
+}
+
+/* 24.71 for some items, at most QN__LANES: lines of pixels, and the lines of an item. A row is a
+ * pixel of an item, items fastest. */
+static void add_pixels(const qn__cpu_pass *pass, uint32_t first, uint32_t items) {
+    const qn__worker *w = pass->worker;
+    const qn__shape to = w->program->layer[w->program->layers - 1].to;
+    const qn__feed *feed = pass->batch->feed;
+    const uint64_t *number = w->fetch.item[w->fetch.current];
+    float loss[QN__LANES] = {0.0f};
+    uint64_t right[QN__LANES] = {0};
+    size_t row = first;
+    for (uint32_t y = 0; y < to.height; ++y) {
+        float line[QN__LANES] = {0.0f};
+        for (uint32_t x = 0; x < to.width; ++x, row += pass->batch->items)
+            for (uint32_t i = 0; i < items; ++i) {
+                line[i] = line[i] + w->losses.loss[row + i];
+                right[i] += (uint64_t)w->losses.chosen[row + i];
+            }
+        for (uint32_t i = 0; i < items; ++i)
+            loss[i] = loss[i] + line[i];
+    }
+    for (uint32_t i = 0; i < items; ++i) {
+        w->losses.item_loss[first + i] =
+            loss[i] * (feed->weights ? feed->weights[number[first + i]] : 1.0f);
+        w->losses.item_right[first + i] = right[i];
+    }
+}
+
+void qn__cpu_answer_items(const qn__cpu_pass *pass, int thread) {
+    const uint32_t items = pass->batch->items, step = (uint32_t)pass->worker->threads * QN__LANES;
+    if (!pass->batch->feed->answers)
+        return;
+    for (uint32_t i = (uint32_t)thread * QN__LANES; i < items; i += step)
+        add_pixels(pass, i, items - i < QN__LANES ? items - i : QN__LANES);
 }

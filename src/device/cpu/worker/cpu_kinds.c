@@ -29,13 +29,15 @@ static void conv_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, u
     const qn__cpu_layer *l = &pass->worker->layer[layer];
     (qn__cpu_is_few(pass, l) ? qn__cpu_few_forward
      : l->layer->conv_groups ? qn__cpu_group_forward
+     : l->tiles.way[0].steps ? qn__cpu_tiles_forward
                              : qn__cpu_walk_forward)(pass, thread, layer, phase);
 }
 
 static void conv_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
-    (pass->worker->layer[layer].layer->conv_groups
-         ? qn__cpu_group_backward
-         : qn__cpu_walk_backward)(pass, thread, layer, phase);
+    const qn__cpu_layer *l = &pass->worker->layer[layer];
+    (l->layer->conv_groups   ? qn__cpu_group_backward
+     : l->tiles.way[1].steps ? qn__cpu_tiles_backward
+                             : qn__cpu_walk_backward)(pass, thread, layer, phase);
 }
 
 static void conv_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {

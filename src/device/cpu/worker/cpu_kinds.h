@@ -21,7 +21,8 @@
 typedef void qn__cpu_phase(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 
 struct qn__cpu_kind {
-    /* Outputs from inputs. Of a last layer, which is dense, qn__cpu_last is called. */
+    /* Outputs from inputs. Of a last layer with one answer, which is dense, qn__cpu_last is
+     * called instead. */
     qn__cpu_phase *forward;
     /* The errors that the layer passes to those that it reads, from its own. Not called for a first
      * layer. */

@@ -241,40 +241,20 @@ void qn__cpu_loss_lanes(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t f
         memcpy(z + o * stride, delta + o * QN__LANES, QN__LANES * sizeof *z);
 }
 
-/* 24.71: lines of pixels, and the lines of an item. A row of the last layer is a pixel of an item,
- * items fastest. Adds its right answers. */
-static float item_loss(const qn__cpu_pass *pass, uint32_t item, uint64_t *right) {
-    const qn__worker *w = pass->worker;
-    const qn__shape to = w->program->layer[w->program->layers - 1].to;
-    const qn__feed *feed = pass->batch->feed;
-    const uint64_t number = w->fetch.item[w->fetch.current][item];
-    size_t row = item;
-    float loss = 0.0f;
-    for (uint32_t y = 0; y < to.height; ++y) {
-        float line = 0.0f;
-        for (uint32_t x = 0; x < to.width; ++x, row += pass->batch->items) {
-            line = line + w->losses.loss[row];
-            *right += (uint64_t)w->losses.chosen[row];
-        }
-        loss = loss + line;
-    }
-    return loss * (feed->weights ? feed->weights[number] : 1.0f);
-}
-
 /* 7.4: the loss of each grain is a sum in the order of positions. */
 void qn__cpu_tally_items(const qn__cpu_pass *pass, uint32_t first, uint32_t end,
                          qn__cpu_tally *tally) {
     const qn__worker *w = pass->worker;
     const uint32_t grain = w->program->grain;
+    const float *own = w->program->answers ? w->losses.item_loss : w->losses.loss;
     qn__tally *sum = &tally->sum;
     for (; first < end; first += grain) {
         const uint32_t count = end - first < grain ? end - first : grain;
         float loss = 0.0f;
-        for (uint32_t i = first; i < first + count && w->program->answers; ++i)
-            loss = loss + item_loss(pass, i, &sum->correct);
-        for (uint32_t i = first; i < first + count && !w->program->answers; ++i) {
-            loss = loss + w->losses.loss[i];
-            sum->correct += w->losses.chosen[i] == w->losses.label[i];
+        for (uint32_t i = first; i < first + count; ++i) {
+            loss = loss + own[i];
+            sum->correct += w->program->answers ? w->losses.item_right[i]
+                                                : w->losses.chosen[i] == w->losses.label[i];
         }
         tally->nan |= isnan(loss);
         tally->large |= fabsf(loss) >= QN__LOSS_LIMIT;

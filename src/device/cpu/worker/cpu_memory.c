@@ -277,6 +277,8 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
     w->losses.loss = qn__cpu_carve(a, answers, sizeof(float));
     w->losses.chosen = qn__cpu_carve(a, answers, sizeof(int32_t));
     w->losses.label = qn__cpu_carve(a, w->capacity, sizeof(int32_t));
+    w->losses.item_loss = qn__cpu_carve(a, p->answers ? w->capacity : 0, sizeof(float));
+    w->losses.item_right = qn__cpu_carve(a, p->answers ? w->capacity : 0, sizeof(uint64_t));
     for (int t = 0; t < w->threads; ++t) {
         qn__cpu_core core = {0};
         core.scratch =

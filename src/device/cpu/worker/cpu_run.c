@@ -56,14 +56,15 @@ static void give_inputs(const qn__cpu_pass *pass, int thread) {
 }
 
 /* The class and the score of an item that has one answer. */
-static void inspect_class(const qn__cpu_pass *pass, uint32_t i, uint32_t o, float y) {
+static void inspect_class(const qn__cpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
-    if (w->program->answers)
-        return;
-    if (pass->applied->scores && w->program->loss == QN__LOSS_BINARY)
-        pass->applied->scores[i] = w->losses.chosen[i] ? y : 1.0f - y;
-    else if (pass->applied->scores && (int32_t)o == w->losses.chosen[i])
-        pass->applied->scores[i] = y;
+    const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
+    const int binary = w->program->loss == QN__LOSS_BINARY;
+    const size_t o = binary ? 0 : (size_t)w->losses.chosen[i];
+    const float y =
+        l->output[o / QN__PANEL * l->out_stride + (size_t)i * QN__PANEL + o % QN__PANEL];
+    if (pass->applied->scores)
+        pass->applied->scores[i] = binary && !w->losses.chosen[i] ? 1.0f - y : y;
     if (pass->applied->classes)
         pass->applied->classes[i] = w->losses.chosen[i];
 }
@@ -82,10 +83,11 @@ static void inspect(const qn__cpu_pass *pass, int thread) {
                 l->output[o / QN__PANEL * l->out_stride + (size_t)i * QN__PANEL + o % QN__PANEL];
             if (pass->applied->outputs)
                 pass->applied->outputs[to + o] = y;
-            inspect_class(pass, i, o, y);
             if (!isfinite(y) && w->core[thread].bad_position > i % items)
                 w->core[thread].bad_position = i % items;
         }
+        if (!w->program->answers)
+            inspect_class(pass, i);
     }
 }
 
@@ -258,8 +260,13 @@ static uint32_t forward_last(const qn__cpu_pass *pass, int thread, uint32_t phas
 }
 
 static uint32_t loss(const qn__cpu_pass *pass, int thread, uint32_t phase) {
-    (pass->worker->program->answers ? qn__cpu_answers : qn__cpu_last)(pass, thread, phase);
+    const int several = pass->worker->program->answers > 0;
+    (several ? qn__cpu_answers : qn__cpu_last)(pass, thread, phase);
     barrier(pass->worker, thread);
+    if (several) {
+        qn__cpu_answer_items(pass, thread);
+        barrier(pass->worker, thread);
+    }
     return phase + 1;
 }
 

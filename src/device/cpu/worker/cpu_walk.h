@@ -20,8 +20,8 @@ typedef struct qn__cpu_axis {
     uint32_t kernel, stride, pad, dilation;
     int back;
     uint32_t spread; /* positions from one input to the next: 1 but for convtranspose */
-    int fitted; /* not 0: windows are fitted to the sizes (qn__fitted_taps), which qn__cpu_reads
-                   knows forward only */
+    int fitted;      /* not 0: windows are fitted to the sizes (qn__fitted_taps; back:
+                        qn__fitted_readers) */
 } qn__cpu_axis;
 
 /* The position that `at` reads at tap k; -1 when there is none. */

@@ -108,10 +108,6 @@ static void picture_product(const qn__cpu_pass *pass, int thread, const qn__cpu_
 void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    if (l->tiles.way[0].steps) {
-        qn__cpu_tiles_forward(pass, thread, layer, phase);
-        return;
-    }
     const size_t weights = (size_t)qn__cpu_blocks(l) * BLOCK;
     const float *input = qn__cpu_input(pass, l);
     const uint32_t most = l->taps == 1 ? l->channels : UINT32_MAX;
@@ -169,10 +165,6 @@ void qn__cpu_walk_transpose(const qn__cpu_pass *pass, int thread, uint32_t layer
 void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
-    if (l->tiles.way[1].steps) {
-        qn__cpu_tiles_backward(pass, thread, layer, phase);
-        return;
-    }
     const size_t weights = (size_t)l->taps * l->out_panels * BLOCK;
     uint32_t width;
     const qn__cpu_grid grid = grid_of(w, &l->inputs, l->in_panels, &width);

@@ -260,9 +260,11 @@ typedef struct qn__cpu_derived {
 } qn__cpu_derived;
 
 typedef struct qn__cpu_losses {
-    float *loss;     /* of each item; with several answers of each row of the last layer */
-    int32_t *chosen; /* class of each item; of such a row the number of right answers */
-    int32_t *label;  /* label of each item, -1 for real targets */
+    float *loss;          /* of each item; with several answers of each row of the last layer */
+    int32_t *chosen;      /* class of each item; of such a row the number of right answers */
+    float *item_loss;     /* with several answers: of each item, weighted */
+    uint64_t *item_right; /* and the number of its right answers */
+    int32_t *label;       /* label of each item, -1 for real targets */
     qn__tally tally;
     uint32_t invalid;     /* of a pass with an invalid loss, in float32: first_invalid */
     int64_t *narrow_sums; /* of all threads: allocated when first used */
@@ -485,6 +487,9 @@ void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
 /* After the forward pass of the last layer, where there are several answers (cpu_answers.c). */
 void qn__cpu_answers(const qn__cpu_pass *pass, int thread, uint32_t phase);
+/* After all threads' qn__cpu_answers: losses and right answers of this thread's share of the items,
+ * for qn__cpu_tally_items. */
+void qn__cpu_answer_items(const qn__cpu_pass *pass, int thread);
 /* The same of layers that walk, and the phase before a walk backward: it needs no barrier from the
  * forward pass of its layer. */
 void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
