@@ -92,7 +92,7 @@ static void make_row(const conv *k, const part *p, uint32_t y, char *to) {
 }
 
 /* The rows of the window inside the picture for row y of the outputs: makes those that are new, and
- * lists where their steps begin. Returns the first row of the window. */
+ * lists where their steps begin. Returns the first row of the window, 0 if all are outside. */
 static uint32_t find_rows(const conv *k, const part *p, uint32_t y, int64_t *slot,
                           uint32_t *steps) {
     const qn__cpu_axis *axis = &k->walk->axis[0];
@@ -112,7 +112,7 @@ static uint32_t find_rows(const conv *k, const part *p, uint32_t y, int64_t *slo
         for (uint32_t q = 0; q < k->walk->axis[1].kernel * k->way->chunks; ++q)
             k->space->step[(*steps)++] = at + (size_t)q * QN__STEP_DEPTHS;
     }
-    return first % axis->kernel;
+    return *steps > 0 ? first : 0;
 }
 
 /* The tiles of row y of the outputs. Returns their number. */
