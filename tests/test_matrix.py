@@ -329,7 +329,7 @@ def test_parts(device, name, files, tmp_path):
 
 @pytest.mark.parametrize("name, more", [
     ("pixels-dropout", []), ("batchnorm-silu", []), ("residual-batchnorm", ["--parts", "2"]), ("residual-dropout", []),
-    ("norm-words", [])])
+    ("norm-words", []), ("i14-deep-dropout", []), ("residual-i14-batchnorm", ["--parts", "2"])])
 def test_outputs_computed_again(name, more, files, tmp_path):
     digest, _ = train_on(["cpu"], name, files, tmp_path / "model", None, "--recompute", *more)
     assert digest == recipes.table()[name]

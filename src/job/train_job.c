@@ -34,15 +34,6 @@ static uint32_t part_of(const qn__train_job *job, int parts) {
     return part < p->batch ? part : 0;
 }
 
-static qn_status check_recompute(const qn__program *p, qn_error *err) {
-    if (!p->recompute || p->arith == QN__ARITH_F32)
-        return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED, "outputs are computed again in float32 only");
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "leave out `compute.recompute`, or take `train.arith` f32; `compute.parts` "
-                      "saves memory with integers, too");
-}
-
 static qn_status make_program(qn__train_job *job, const qn_compute *compute, qn_error *err) {
     const qn__recipe *r = &job->recipe;
     qn__program *p = &job->program;
@@ -80,7 +71,7 @@ static qn_status make_program(qn__train_job *job, const qn_compute *compute, qn_
     p->seed = r->seed;
     p->gradient_scale = r->gradient_scale;
     p->partial_limit = qn__partial_limit((step + p->grain - 1) / p->grain);
-    return check_recompute(p, err);
+    return QN_OK;
 }
 
 static int threads_of(const qn_compute *compute) {

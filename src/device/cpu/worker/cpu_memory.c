@@ -4,7 +4,7 @@
  * nothing, and a batch that does not fit is refused before the work begins. The block is carved
  * twice by the same code (`carve_all`): first without memory, which gives its size, then with it:
  *
- *     each layer: parameters, outputs | two batches of inputs | losses | each core | shared
+ *     each layer: parameters, outputs | two batches of inputs | losses | each core | shared | zeros
  *
  * `shared` is for arrays of errors, outputs and inputs that are not needed at the same time
  * (cpu_windows.c). The shapes come first: `shape_layer` decides how a layer is computed. */
@@ -100,8 +100,6 @@ static void carve_intgemm(qn__cpu_arena *a, const qn__worker *w, uint32_t index)
 static void carve_layer(qn__cpu_arena *a, qn__worker *w, uint32_t index) {
     qn__cpu_layer *l = &w->layer[index];
     const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL * QN__PANEL;
-    const size_t outputs = (size_t)l->out_panels * QN__PANEL;
-    const size_t capacity = rows_of(w, l->out_pixels), row = outputs * sizeof(float);
     l->weights = qn__cpu_carve(a, weights, sizeof(float));
     l->bias = qn__cpu_carve(a, l->vectors * l->vector, sizeof(float));
     for (uint32_t s = 0; s < w->slots; ++s) {
@@ -119,11 +117,6 @@ static void carve_layer(qn__cpu_arena *a, qn__worker *w, uint32_t index) {
     l->transposed = l->transposed_weights ? qn__cpu_carve(a, weights, sizeof(float)) : NULL;
     l->transposed_blocks =
         qn__cpu_carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
-    if (!w->bits)
-        return; /* float32: the arrays of a batch share memory */
-    l->output = l->norm.add ? NULL : qn__cpu_carve(a, capacity, row);
-    l->dropped = l->layer->drop_threshold ? qn__cpu_carve(a, capacity, row) : NULL;
-    l->slope = qn__keeps_slope(l->layer->activation) ? qn__cpu_carve(a, capacity, row) : NULL;
 }
 
 /* Panels of 16 x 16 weights that a core transposes at a time. */
@@ -308,8 +301,8 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         if (a->base)
             w->core[t] = core;
     }
-    w->nothing = qn__cpu_carve(a, (size_t)QN__RUN_ROWS * QN__PANEL, sizeof(float));
     carve_shared(a, w);
+    w->nothing = qn__cpu_carve(a, (size_t)QN__RUN_ROWS * QN__PANEL, sizeof(float));
 }
 
 static void set_transposed_blocks(qn__cpu_layer *l) {
@@ -461,8 +454,7 @@ static size_t bytes_of_pictures(const qn__worker *w) {
                                                                                       : bytes + 64;
 }
 
-/* Whose errors a layer has, and the bytes of the arrays that share memory. In integer arithmetic
- * outputs have memory of their own. */
+/* Whose errors a layer has, and the bytes of the arrays that share memory. */
 static void size_shared(qn__worker *w) {
     for (uint32_t i = w->program->layers; i-- > 0;) {
         qn__cpu_layer *l = &w->layer[i];
@@ -482,11 +474,9 @@ static void size_shared(qn__worker *w) {
         qn__cpu_layer *l = &w->layer[i];
         const size_t bytes = bytes_of(w, l->out_pixels, l->out_panels);
         l->error_place.bytes = l->error_of == i ? bytes : 0;
-        if (!w->bits) {
-            l->output_place.bytes = l->norm.add ? 0 : bytes;
-            l->dropped_place.bytes = l->layer->drop_threshold ? bytes : 0;
-            l->slope_place.bytes = qn__keeps_slope(l->layer->activation) ? bytes : 0;
-        }
+        l->output_place.bytes = l->norm.add ? 0 : bytes;
+        l->dropped_place.bytes = l->layer->drop_threshold ? bytes : 0;
+        l->slope_place.bytes = qn__keeps_slope(l->layer->activation) ? bytes : 0;
         size_lists(w, l);
     }
     if (w->layer[0].pictures)
@@ -496,7 +486,7 @@ static void size_shared(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i)
         if (w->layer[i].kind->size)
             w->layer[i].kind->size(w, &w->layer[i]);
-    (w->program->recompute && !w->bits ? qn__cpu_place_segments : qn__cpu_place_arrays)(w);
+    (w->program->recompute ? qn__cpu_place_segments : qn__cpu_place_arrays)(w);
 }
 
 /* In integer arithmetic a task of a convolution's gradient has blocks of any panels of inputs,

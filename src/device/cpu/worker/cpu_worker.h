@@ -152,8 +152,7 @@ typedef struct qn__cpu_layer {
      * passed (`summed`). */
     float *bias_partials;
     int summed;
-    /* Those of outputs have bytes in float32 only; of a layer with norm.add, the add has the
-     * outputs. */
+    /* Of a layer with norm.add, the add has the outputs. */
     qn__cpu_place error_place, branch_place, output_place, dropped_place, slope_place;
     qn__cpu_sparse sparse; /* lists of its errors, in memory that others share, too */
     qn__cpu_place sparse_place;
@@ -439,11 +438,14 @@ static inline int qn__cpu_is_added(const qn__worker *w, uint32_t layer) {
 }
 
 /* Whether all gradients come after all errors. Dense layers of integers pack operands first, which
- * takes a barrier: one for all of them is enough. */
-static inline int qn__cpu_gradients_wait(const qn__worker *w) { return w->bits && !w->walks; }
+ * takes a barrier: one for all of them is enough. But outputs that are computed again are there for
+ * a short time only. */
+static inline int qn__cpu_gradients_wait(const qn__worker *w) {
+    return w->bits && !w->walks && !w->program->recompute;
+}
 
 /* Whether both inputs[] are one array: pictures are large. */
-static inline int qn__cpu_one_input(const qn__worker *w) { return !w->bits && w->layer[0].walks; }
+static inline int qn__cpu_one_input(const qn__worker *w) { return w->layer[0].walks; }
 
 /* Groups of panels of outputs: the columns of the gradient's grid. */
 static inline uint32_t qn__cpu_groups(const qn__cpu_layer *layer) {
@@ -467,7 +469,7 @@ static inline uint32_t *qn__cpu_strip_absmax(const qn__cpu_layer *layer, uint32_
  * more the forward phases, and so are those of layers that are computed again. And the items of
  * this pass and the next, and those fetched again. */
 static inline size_t qn__cpu_phases(const qn__program *program) {
-    return (program->arith == QN__ARITH_F32 ? 8 : 11) * ((size_t)program->layers + 1);
+    return (program->arith == QN__ARITH_F32 ? 8 : 12) * ((size_t)program->layers + 1);
 }
 void qn__cpu_begin_phases(qn__worker *worker);
 

@@ -120,6 +120,9 @@ static void test_integers(void **state) {
         }
         qn__cpu_place_arrays(&n.w);
         assert_int_equal(n.w.memory.shared_bytes, walks ? 200 : 100 * MOST);
+        n.program.recompute = 1; /* then none waits */
+        qn__cpu_place_arrays(&n.w);
+        assert_int_equal(n.w.memory.shared_bytes, 200);
     }
 }
 
