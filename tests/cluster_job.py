@@ -21,10 +21,11 @@ def digest(path):
 
 
 class Job:
-    """The arguments of one recipe, the digest of its model, and the seconds one process takes."""
+    """The arguments of one recipe, the digest of its model, and the seconds one process takes. With `freeze` these
+    layers are those of a model that was trained before."""
 
     def __init__(self, quern, folder, items=1000, epochs=30, batch=100, network=NETWORK, grain=10,
-                 valid="0.5", every=7, arith="f32", more=()):
+                 valid="0.5", every=7, arith="f32", more=(), freeze=""):
         self.quern, self.folder = quern, Path(folder)
         self.images, self.labels = self.folder / "images.idx", self.folder / "labels.idx"
         self.batch, self.epochs, self.every = batch, epochs, every
@@ -33,6 +34,10 @@ class Job:
         self.recipe = ["--model", network, "--optimizer", "adam", "--schedule", "cosine",
                        "--batch", batch, "--grain", grain, "--valid", valid, "--epochs", epochs,
                        "--arith", arith, *more]
+        if freeze:
+            start = self.folder / "start"
+            self._run("train", *self.data(), "--model", network, "--epochs", 1, "--quiet", "-o", start)
+            self.recipe += ["--init-from", start, "--freeze", freeze]
         began = time.monotonic()
         self._run("train", *self.data(), *self.recipe, "--quiet", "-o", self.folder / "alone")
         self.seconds = time.monotonic() - began

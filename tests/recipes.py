@@ -18,10 +18,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-from fractions import Fraction
 from pathlib import Path
 
 import recipe_arrays
+import recipe_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "digests.txt"
@@ -454,6 +454,11 @@ INTEGER_BLOCKS |= {f"groups-{name}": f"{pixels(model, more)} --arith {name.split
                      " depthwise; batchnorm relu; conv 24 1x1 | conv 24 1x1 stride 2 groups 8 } relu; globalpool",
      "--momentum 0.9 --valid 0.2"),
 ]}
+# Layers of another model, {start}, at the beginning (24.61).
+START = pixels("conv 5 3x3 stride 4; batchnorm relu dropout 0.4; residual { conv 6 3x3 relu; batchnorm dropout 0.2 | conv 6"
+               " 1x1 }; globalpool; dense 9 tanh dropout 0.1", "--shape 1x7x7 --scale standard")
+START = START.replace("{images} --labels {labels}", "{decimals} --label last")
+FROM_START = START.replace("--seed 3", "--seed 5") + " --init-from {start} "
 # Contract 8.
 EIGHTH = {
     "pools-pad": pixels("conv 5 3x3 stride 4 relu; maxpool 3 stride 2 pad 1; avgpool 3x2 stride 1 pad 1x0 uncounted;"
@@ -523,6 +528,10 @@ EIGHTH = {
     # 24.57
     "mixup": SMALL + "--model 'dense 10 softmax' --data {decimals} --label last --scale standard --loss cross-entropy"
              " --optimizer sgd --lr 0.05 --mixup 0.4 --smoothing 0.1",
+    # 24.61: a batchnorm before a block that trains, and the whole block
+    "frozen": FROM_START.replace("--epochs 1", "--epochs 2") + "--freeze 0..1 --lr-depth 0.5 --ema 0.75 --weight-decay 0.01"
+              " --clip 0.5 --valid 0.5 --grain 20",
+    "i14-frozen": FROM_START + "--freeze 0..5 --arith i14 --momentum 0.9 --grain 20",
     # 24.62, 24.63: averages decide the best epoch; a block is a part, and running averages have averages, too
     "lr-depth-ema": pixels("conv 6 3x3 stride 7 relu; batchnorm; residual { conv 6 1x1 tanh; conv 6 3x3 }; globalpool;"
                            " dense 19 gelu dropout 0.1", "--lr-depth 0.4 --ema 0.875 --optimizer adam --valid 0.3 --epochs 2 --keep"
@@ -615,10 +624,10 @@ def make_data(command, folder):
                             for k in range(0, size, 16))] for kind, row in zip(kinds[8:], pixels))
     with open(files["hard"], "w", newline="") as out:
         writer = csv.writer(out)
-        writer.writerows([*hard_cells(row), kind] for kind, row in zip(kinds[8:], pixels))
+        writer.writerows([*recipe_tables.hard_cells(row), kind] for kind, row in zip(kinds[8:], pixels))
     with open(files["tiny"], "w", newline="") as out:
         writer = csv.writer(out)
-        writer.writerows([kind, *tiny_cells(row)] for kind, row in zip(kinds[8:], pixels))
+        writer.writerows([kind, *recipe_tables.tiny_cells(row)] for kind, row in zip(kinds[8:], pixels))
     # Names of columns and classes; the label stands between them.
     with open(files["named"], "w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out)
@@ -662,8 +671,8 @@ def make_data(command, folder):
         writer = csv.writer(out)
         writer.writerow([f"p{k}" for k in range(0, size, 8)] + ["class"])
         writer.writerows([*row[::8], 40 * kind - 100] for kind, row in zip(kinds[8:], pixels))
-    write_real(files, pixels, kinds[8:])
-    write_weighed(files, pixels, kinds[8:])
+    recipe_tables.write_real(files, pixels, kinds[8:])
+    recipe_tables.write_weighed(files, pixels, kinds[8:], CLASS_NAMES)
     recipe_arrays.write(files, pixels)
     # Numbers and texts as classes, two of them the same number.
     with open(files["mixed"], "w", newline="") as out:
@@ -672,89 +681,14 @@ def make_data(command, folder):
         writer.writerows([MIXED_NAMES[kind], *row[::8]] for kind, row in zip(kinds[8:], pixels))
     for plain, packed in ((files["csv"], "csv_gz"), (images, "images_gz"), (labels, "labels_gz")):
         files[packed].write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
-    return {**files, "images": images, "labels": labels}
+    return {**files, "images": images, "labels": labels, "start": make_start(command, folder / "start", files)}
 
 
-def write_real(files, pixels, kinds):
-    """Features with decimals, and as labels prices far from 0, whole numbers that may be negative,
-    and two classes."""
-    cells = [[f"{(row[k] - 80) / 10:.2f}" for k in range(8, 784, 32)] for row in pixels]
-    ink = [sum(row) for row in pixels]
-    labels = {"real": [f"{200000 + n * 3.7 - 9000 * kind:.2f}" for n, kind in zip(ink, kinds)],
-              "whole": [str(n // 50 - 600) for n in ink],
-              "pair": [str(kind % 2) for kind in kinds]}
-    for name, column in labels.items():
-        with open(files[name], "w", newline="") as out:
-            csv.writer(out).writerows([label, *row] for label, row in zip(column, cells))
-
-
-def write_weighed(files, pixels, kinds):
-    """Decimals with weights: of named classes, some values missing; of real labels, without names."""
-    forms = ["1", "0.5", "0", "2.25e-3", "1e4", "3", "0.1", "-0", "1e-42", "7.000001"]
-    weights = [forms[(row[300] + row[412] + i) % len(forms)] for i, row in enumerate(pixels)]
-    with open(files["weighed"], "w", newline="", encoding="utf-8") as out:
-        writer = csv.writer(out)
-        writer.writerow([*(f"c{k}" for k in range(0, 400, 16)), "w",
-                         *(f"c{k}" for k in range(400, 784, 16)), "kind"])
-        for i, (kind, row, weight) in enumerate(zip(kinds, pixels, weights)):
-            cells = ["" if i % 5 == 2 and (i + k) % 4 == 0 and k % 96 == 0
-                     else f"{row[k] / 8 - 3:.3f}" for k in range(0, 784, 16)]
-            writer.writerow([*cells[:25], weight, *cells[25:], CLASS_NAMES[kind]])
-    with open(files["weighed_real"], "w", newline="") as out:
-        csv.writer(out).writerows(
-            [f"{200000 + sum(row) * 3.7 - 9000 * kind:.2f}",
-             *(f"{(row[k] - 80) / 10:.2f}" for k in range(8, 784, 32)), weight]
-            for kind, row, weight in zip(kinds, pixels, weights))
-
-
-def hard_cells(row):
-    """Numbers that lie on the middle between two floats, or beside it where no double can tell; -0
-    for +0 here and there; and numbers up to the one that is rounded to the greatest float."""
-    cells = []
-    for k in range(200, 584, 16):
-        # A float of 24 bits from four pixels, in (1, 2) times a power of two, and half a unit more.
-        bits = row[k] << 16 | row[k + 1] << 8 | row[k + 2] | 1 << 23
-        power = row[k + 3] % 60 - 50
-        middle = Fraction(2 * bits + 1) * Fraction(2) ** power
-        text = decimal_of(middle, power - 1)
-        forms = (text, text + "0" * 9 + "1", nearly(text), f"{nineteen(middle)}", "-0", "0.0")
-        cells.append(forms[(row[k + 1] + k // 16) % len(forms)])
-    cells.append("3.4028235677973365e38" if row[300] > 99 else "1e38")
-    return cells
-
-
-def decimal_of(value, power):
-    """A fraction with a power of two below the line, as a decimal with a point and all digits."""
-    places = max(1, -power)
-    digits = str(value.numerator * 10 ** places // value.denominator).rjust(places + 1, "0")
-    return f"{digits[:-places]}.{digits[-places:]}"
-
-
-def nearly(text):
-    """The decimal just below, with seven more digits."""
-    digits = text.replace(".", "")
-    below = str(int(digits + "0000000") - 1).rjust(len(digits) + 7, "0")
-    point = text.index(".")
-    return f"{below[:point]}.{below[point:]}"
-
-
-def nineteen(value):
-    """19 digits of it, and an exponent: the last digit is cut off, so it lies on either side."""
-    exponent = 0
-    while value >= 10 ** 19:
-        value, exponent = value / 10, exponent + 1
-    while value < 10 ** 18:
-        value, exponent = value * 10, exponent - 1
-    return f"{value.numerator // value.denominator}e{exponent}"
-
-
-def tiny_cells(row):
-    """Subnormal floats and those just above; features whose squares are subnormal; both zeros."""
-    return [*(f"{'-' if row[k + 2] % 3 == 1 else ''}{row[k] + 1}.{row[k + 1]:03d}e"
-              f"{(-41, -40, -39)[k % 3]}" for k in range(200, 360, 16)),
-            *(f"{'-' if row[k + 1] % 2 else ''}{row[k]}.5e-19" for k in range(360, 520, 16)),
-            *("-0" if row[k] > 127 else "0" for k in range(520, 560, 16)),
-            *(f"{row[k] / 255:.9f}" for k in range(300, 500, 50))]
+def make_start(command, model, files):
+    """A model of a few steps, whose running averages are not those of a new network."""
+    words = shlex.split(START.format(**files))
+    _run([*command, "train", *words, "--quiet", "-o", str(model)])
+    return model
 
 
 def train(command, name, files, model, *more):

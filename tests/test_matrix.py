@@ -317,7 +317,7 @@ def test_two_devices(kind, name, files, tmp_path):
 
 
 @pytest.mark.parametrize("device, name", [
-    *(("cpu", name) for name in ["batchnorm-grain-1", "pixels-grain-7", "i14-batch-50-grain-7", "clip"]),
+    *(("cpu", name) for name in ["batchnorm-grain-1", "pixels-grain-7", "i14-batch-50-grain-7", "frozen"]),
     *(pytest.param(kind, name, marks=[machine.LONG] * (name != "batch-50-grain-7"))
       for kind in devices.KINDS for name in ["batch-50-grain-7", "i14-batch-50-grain-7", "pixels-grain-7"])])
 def test_parts(device, name, files, tmp_path):
@@ -329,7 +329,7 @@ def test_parts(device, name, files, tmp_path):
 
 @pytest.mark.parametrize("name, more", [
     ("pixels-dropout", []), ("batchnorm-silu", []), ("residual-batchnorm", ["--parts", "2"]), ("residual-dropout", []),
-    ("norm-words", []), ("i14-deep-dropout", []), ("residual-i14-batchnorm", ["--parts", "2"])])
+    ("frozen", ["--parts", "2"]), ("i14-deep-dropout", []), ("residual-i14-batchnorm", ["--parts", "2"])])
 def test_outputs_computed_again(name, more, files, tmp_path):
     digest, _ = train_on(["cpu"], name, files, tmp_path / "model", None, "--recompute", *more)
     assert digest == recipes.table()[name]
@@ -338,7 +338,7 @@ def test_outputs_computed_again(name, more, files, tmp_path):
 @pytest.mark.parametrize("kind, name, shares", [
     *on_kinds([*(A_FEW if LONG else SHARED), "i21-unit-20", *FEW_SIXTH], ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"]),
     *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]),
-    *on_kinds(["pixels-dropout", "batchnorm-dense"], ["2,3"]),
+    *on_kinds(["frozen", "batchnorm-dense"], ["2,3"]),
     *(pytest.param(*case, "3,2", id="-".join(case), marks=machine.LONG)
       for case in itertools.product(devices.KINDS, ON_DEVICES))])
 def test_device_beside_the_processor(kind, name, shares, files, tmp_path):
@@ -367,7 +367,7 @@ def test_device_in_sanitizer_builds(build, kind, name, files, tmp_path):
         assert list(grains) == taking and min(grains.values()) > 0
 
 
-@pytest.mark.parametrize("name", [*A_FEW[:2], "i14-batch-50-grain-7", "pixels-dropout"])
+@pytest.mark.parametrize("name", [*A_FEW[:2], "i14-batch-50-grain-7", "frozen"])
 def test_all_kinds_at_once(name, files, tmp_path):
     """The processor, two OpenCL devices and two CUDA devices in one job, by measured speed."""
     opencl, environment = devices.pocl(2)

@@ -96,15 +96,16 @@ def words_of(name, files):
     return ["train", *(a.format(**files) for a in shlex.split(recipes.RECIPES[name])), "--threads", "1"]
 
 
-@pytest.mark.parametrize("name", ["batchnorm-adam", "batchnorm-grain-1", "groupnorm-adam"])
+@pytest.mark.parametrize("name", ["batchnorm-adam", "frozen", "groupnorm-adam"])
 def test_ranks(quern, files, tmp_path, name):
     ranks.run(quern, 3, *words_of(name, files), "--quiet", "-o", tmp_path / "m")
     assert recipes.sha256(tmp_path / "m") == recipes.table()[name]
 
 
-def test_running_averages_are_in_a_checkpoint(quern, files, tmp_path):
-    """A run goes on from the last checkpoint but one."""
-    words = [*words_of("batchnorm-best", files), "--checkpoint", "state", "-o", "m"]
+@pytest.mark.parametrize("name", ["batchnorm-best", "frozen"])
+def test_running_averages_are_in_a_checkpoint(quern, files, tmp_path, name):
+    """A run goes on from the last checkpoint but one; also where layers have the averages of another model."""
+    words = [*words_of(name, files), "--checkpoint", "state", "-o", "m"]
     run(quern, *words, "--checkpoint-every", "3", "--quiet", cwd=tmp_path)
     (tmp_path / "m").unlink()
     state = sorted((tmp_path / "state").glob("checkpoint-*"))
@@ -112,7 +113,7 @@ def test_running_averages_are_in_a_checkpoint(quern, files, tmp_path):
     state[-1].unlink()
     said = run(quern, *words, "--resume", "--json", cwd=tmp_path)
     assert json.loads(said.splitlines()[-1])["resumed_from"] > 0
-    assert recipes.sha256(tmp_path / "m") == recipes.table()["batchnorm-best"]
+    assert recipes.sha256(tmp_path / "m") == recipes.table()[name]
 
 
 @pytest.mark.parametrize("model, epochs, more, told", [
