@@ -319,12 +319,6 @@ def test_products_of_bytes_are_barred(run_quern, fake, files, tmp_path):
     assert "goes on without" not in done.stderr, done.stderr
 
 
-def test_integers_beside_the_processor(run_quern, pocl, files, tmp_path):
-    out = tmp_path / "model"
-    train(run_quern, "i14-deep-dropout", files, out, "--devices", "cpu,opencl:0", "--shares", "1,1")
-    same_bytes(out, "i14-deep-dropout")
-
-
 @pytest.mark.parametrize("kinds", ["pthread pthread", pytest.param("basic pthread", marks=machine.LONG)])
 @pytest.mark.parametrize("how", [["--devices", "opencl:all"],
                                  ["--devices", "opencl:0,opencl:1", "--shares", "1,3"],
