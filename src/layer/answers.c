@@ -1,29 +1,17 @@
 #include "layer/answers.h"
 
+#include "layer/reference_loss.h"
 #include "num/elementary.h"
 #include <math.h>
 
 static const qn__layer *last_of(const qn__program *p) { return &p->layer[p->layers - 1]; }
 
-/* 6.4 */
-static void softmax(uint32_t n, const float *z, float *y) {
-    float m = z[0], s;
-    for (uint32_t j = 1; j < n; ++j)
-        m = z[j] > m ? z[j] : m;
-    for (uint32_t j = 0; j < n; ++j)
-        y[j] = qn__exp(z[j] - m);
-    s = y[0];
-    for (uint32_t j = 1; j < n; ++j)
-        s = s + y[j];
-    for (uint32_t j = 0; j < n; ++j)
-        y[j] = y[j] / s;
-}
-
 void qn__answers_outputs(const qn__program *p, const float *z, float *y) {
     const uint32_t n = last_of(p)->to.channels;
+    float max, sum;
     for (uint32_t at = 0; at < last_of(p)->out; at += n) {
         if (p->loss == QN__LOSS_CROSS_ENTROPY)
-            softmax(n, z + at, y + at);
+            qn__reference_softmax(n, z + at, y + at, &max, &sum);
         for (uint32_t j = at; p->loss == QN__LOSS_BINARY && j < at + n; ++j)
             y[j] = qn__sigmoid(z[j]);
     }
@@ -40,13 +28,6 @@ static float cross_entropy(uint32_t n, const float *z, uint8_t target) {
     return qn__log(s) - (z[target] - m);
 }
 
-/* 7.6 */
-static float binary(float z, uint8_t target) {
-    const float v = target ? -z : z;
-    const float above = v > 0.0f ? v : 0.0f;
-    return above + qn__log(1.0f + qn__exp(-fabsf(v)));
-}
-
 /* 24.71: an ignored target gives +0. */
 static float pixel_loss(const qn__program *p, const float *z, const uint8_t *target) {
     const uint32_t n = last_of(p)->to.channels;
@@ -54,7 +35,8 @@ static float pixel_loss(const qn__program *p, const float *z, const uint8_t *tar
     if (p->loss == QN__LOSS_CROSS_ENTROPY)
         return *target == QN__IGNORED ? 0.0f : cross_entropy(n, z, *target);
     for (uint32_t j = 0; j < n; ++j)
-        loss = loss + (target[j] == QN__IGNORED ? 0.0f : binary(z[j], target[j]));
+        loss =
+            loss + (target[j] == QN__IGNORED ? 0.0f : qn__reference_loss_binary(z[j], target[j]));
     return loss;
 }
 

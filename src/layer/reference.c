@@ -227,23 +227,6 @@ void qn__reference_input(const qn__program *p, const qn__reference_item *item, f
             x[at * from.channels + c] = scaled(p, item, c * pixels + at);
 }
 
-/* 6.4, softmax */
-static void softmax(qn__reference *r, uint32_t n, const float *z, float *y) {
-    float m = z[0];
-    for (uint32_t j = 1; j < n; ++j)
-        if (z[j] > m)
-            m = z[j];
-    for (uint32_t j = 0; j < n; ++j)
-        y[j] = qn__exp(z[j] - m); /* q */
-    float s = y[0];
-    for (uint32_t j = 1; j < n; ++j)
-        s = s + y[j];
-    for (uint32_t j = 0; j < n; ++j)
-        y[j] = y[j] / s;
-    r->max = m;
-    r->sum = s;
-}
-
 /* 24.10. A NaN stays, and so it does in the other functions. */
 static float hardsigmoid(float z) {
     const float t = z + 3.0f, above = t < 0.0f ? 0.0f : t;
@@ -290,7 +273,7 @@ static float activated(qn__activation activation, float z) {
 /* 6.4 */
 static void activate(qn__reference *r, const qn__layer *l, const float *z, float *y) {
     if (l->activation == QN__ACT_SOFTMAX) {
-        softmax(r, l->out, z, y);
+        qn__reference_softmax(l->out, z, y, &r->max, &r->sum);
         return;
     }
     for (uint32_t o = 0; o < l->out; ++o)

@@ -3,6 +3,23 @@
 #include "num/elementary.h"
 #include <math.h>
 
+/* 6.4 */
+void qn__reference_softmax(uint32_t n, const float *z, float *y, float *max, float *sum) {
+    float m = z[0], s;
+    for (uint32_t j = 1; j < n; ++j)
+        if (z[j] > m)
+            m = z[j];
+    for (uint32_t j = 0; j < n; ++j)
+        y[j] = qn__exp(z[j] - m); /* q */
+    s = y[0];
+    for (uint32_t j = 1; j < n; ++j)
+        s = s + y[j];
+    for (uint32_t j = 0; j < n; ++j)
+        y[j] = y[j] / s;
+    *max = m;
+    *sum = s;
+}
+
 /* 7.3: the chain of the loss goes on with the error d of an output. */
 float qn__reference_loss_chain(const qn__program *p, float d, float acc) {
     const float a = fabsf(d), m = a < p->delta ? a : p->delta;

@@ -1,8 +1,11 @@
-/* The losses of one output (docs/exactness.md 7 and 8), for the scalar reference. */
+/* Softmax and the losses of one output (docs/exactness.md 6 to 8), for the scalar reference. */
 #ifndef QN_LAYER_REFERENCE_LOSS_H
 #define QN_LAYER_REFERENCE_LOSS_H
 
 #include "num/program.h"
+
+/* 6.4: y, of n outputs, from z; the greatest of z and the sum of the exponentials go into 7.2. */
+void qn__reference_softmax(uint32_t n, const float *z, float *y, float *max, float *sum);
 
 /* 7.3: the chain of the loss goes on with the error d of an output. */
 float qn__reference_loss_chain(const qn__program *program, float d, float acc);
