@@ -228,9 +228,16 @@ static void print_several(const qn_data *data, const summary *s) {
                several.rows, several.columns, s->classes);
     else
         printf("labels    %" PRIu32 " of each item; items that have each:\n", several.each);
-    print_counts(s);
+    const int named = qn_data_class_name(data, 0) != NULL;
+    if (named)
+        print_classes(data, s);
+    else
+        print_counts(s);
+    if (s->counts && s->classes > MOST_PRINTED)
+        printf("          and %" PRIu32 " more\n", s->classes - MOST_PRINTED);
     if (s->ignored > 0)
-        printf("          %" PRIu64 " targets are 255: they do not count\n", s->ignored);
+        printf("          %" PRIu64 " %s not count\n", s->ignored,
+               named ? "values are missing: they do" : "targets are 255: they do");
 }
 
 static void print_label(const qn_data *data, const summary *s) {

@@ -62,11 +62,11 @@ void evaluation_table(FILE *to, const qn_evaluation *e) {
     if (!e || e->real || e->clusters)
         return;
     const char *what = e->answers && !e->mask ? "label" : "class";
-    fprintf(to, "\n%-*s  %9s  %9s  %9s  %9s  %9s\n", LONGEST_NAME, what,
-            e->mask ? "pixels" : "items", "precision", "recall", "F1",
-            e->mask      ? "IoU"
+    fprintf(to, "\n%-*s  %9s  %9s  %9s  %9s%s\n", LONGEST_NAME, what, e->mask ? "pixels" : "items",
+            "precision", "recall", "F1",
+            e->mask      ? "        IoU"
             : e->answers ? ""
-                         : "AUC");
+                         : "        AUC");
     for (uint32_t c = 0; c < e->classes; c++) {
         const qn_class_evaluation *of = e->by_class[c];
         print_name(to, of, c);

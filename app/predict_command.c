@@ -286,8 +286,9 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
         from.unlabelled = !from.label && !from.labels;
     else if (code < 0) /* whatever numbers the labels are */
         from.task = qn_model_classes(model) == 0 ? "regress" : "classify";
-    if (code < 0 && qn_model_answers(model, NULL, NULL)) /* folders are not its classes */
-        from.unlabelled |= !from.label && !from.labels && !from.masks;
+    if (code < 0 && qn_model_answers(model, NULL, NULL) && !qn_model_label_name(model))
+        from.unlabelled |= /* folders are not its classes */
+            !from.label && !from.labels && !from.masks;
     char *categories = code < 0 ? source_categories_of_model(model) : NULL;
     from.categories = categories;
     const char *weight = code < 0 ? qn_model_weight_name(model) : NULL;

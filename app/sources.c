@@ -14,8 +14,10 @@
 const option source_label_options[] = {
     {ROW_FILES("labels", labels, "FILE",
                "IDX, NPY: file of the labels; of several files, one for each, in the same order")},
-    {ROW_TEXT("label", label, "COLUMN",
-              "tables: column of the labels: its name, a number from 1, or last"),
+    {ROW_TEXT(
+         "label", label, "COLUMN",
+         "tables: column of the labels: its name, a number from 1, or last; a list such as a,b "
+         "or 3-7: labels 0 and 1 of each item"),
      .fallback = "the first"},
     {ROW_TEXT(
          "query", query, "SQL",

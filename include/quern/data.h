@@ -41,7 +41,10 @@ typedef struct qn_data_options {
      * labels: QN_INPUT. */
     const char *labels_path;
     /* CSV: the label column: a name in the header, a number from 1, or "last". NULL: the first
-     * column. Files without columns: QN_INPUT. */
+     * column. Files without columns: QN_INPUT. Where it is not the name of a column, it may be a
+     * list as for `features`, "a,b" or "3-7": each item then has these labels, in this order
+     * (qn_data_several). Such a column has numbers 0 and 1, or two texts, of which the second in
+     * the order of bytes is 1. A missing value does not count. */
     const char *label_column;
     /* 1: CSV: no column is the label; NPZ: the archive's labels are not read; images: folders are
      * not classes. QN_USAGE with one of the two above. */
@@ -207,7 +210,8 @@ typedef struct qn_data_arrays {
      * "regress": what qn_data_options.task makes of the labels of a file. */
     const char *task;
     const char *label_name;
-    const char *const *class_name; /* `classes` texts; not with `task` and `targets` */
+    /* `classes` texts; not with `task` and `targets`. With `several` labels: a name for each. */
+    const char *const *class_name;
     uint32_t classes;
     const char *const *feature_name; /* `features` texts, each may be NULL */
     /* `features` numbers: 0 for a column of numbers, else the number of its categories; the values
@@ -438,7 +442,8 @@ typedef enum qn_target {
     QN_TARGET_INDEX,  /* class numbers, as written: qn_data_labels */
     QN_TARGET_CLASS,  /* indices of classes with names: qn_data_labels, qn_data_class_name */
     QN_TARGET_REAL,   /* real numbers: qn_data_targets */
-    QN_TARGET_SEVERAL /* several for each item: qn_data_several */
+    QN_TARGET_SEVERAL /* several for each item: qn_data_several, and their names
+                         qn_data_class_name */
 } qn_target;
 QN_API qn_target qn_data_target(const qn_data *data);
 /* Several targets for each item. Members that a caller's struct does not have stay unset. */

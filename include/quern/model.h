@@ -126,7 +126,9 @@ QN_API const double *qn_model_real_tensor(const qn_model *model, const char *nam
 QN_API const char *qn_model_feature_name(const qn_model *model, uint32_t k);
 /* Number of categories of feature k of the training data; 0 for a column of numbers. */
 QN_API uint32_t qn_model_categories(const qn_model *model, uint32_t k);
-/* The name of the label column of the training data; NULL where there was none. */
+/* The name of the label column of the training data; NULL where there was none. Of several labels
+ * with names, a list of these, separated by commas, in double quotes where they hold one:
+ * qn_data_options.label_column and expected_label take it. */
 QN_API const char *qn_model_label_name(const qn_model *model);
 /* The name of the column of weights, "" for weights without a name; NULL: the items had no weights,
  * and for NULL. Owned by the model. */
@@ -141,7 +143,8 @@ QN_API const char *qn_model_rules(const qn_model *model);
 /* How the dates of its training data were written, for qn_data_options.date_format; NULL: as ISO
  * 8601 has it, and for NULL. Owned by the model. */
 QN_API const char *qn_model_date_format(const qn_model *model);
-/* The name of class k, counted from 0; NULL where classes are numbers, and for k out of range. */
+/* The name of class k, or of label k of several, counted from 0; NULL where they are numbers, and
+ * for k out of range. */
 QN_API const char *qn_model_class_name(const qn_model *model, uint32_t k);
 
 #ifdef __cplusplus

@@ -21,6 +21,7 @@ from . import ranks as ranks
 
 __version__: str
 Path = Union[str, "PathLike[str]"]
+Label = Union[str, int, Sequence[Union[str, int]], None]
 Columns = Union[str, Sequence[Union[str, int]], None]
 Items = Union["Data", ArrayLike, Path, Any]
 
@@ -43,7 +44,7 @@ class Epoch(NamedTuple):
     test: Optional[Score]
 
 class Data:
-    def __init__(self, values: Any, labels: Any = None, *, label: Union[str, int, None] = None,
+    def __init__(self, values: Any, labels: Any = None, *, label: Label = None,
                  features: Columns = None, drop: Columns = None, category: Columns = None,
                  weights: Any = None, weight: Union[str, int, None] = None,
                  names: Optional[Sequence[str]] = None, label_name: Optional[str] = None,
@@ -152,7 +153,7 @@ class Kernel:
             **named: Any) -> Any: ...
     def replay(self, values: Optional[Mapping[str, Any]] = None, /, **named: Any) -> Any: ...
 
-def open(path: Union[Path, Iterable[Path]], labels: Optional[Path] = None, label: Union[str, int, None] = None,
+def open(path: Union[Path, Iterable[Path]], labels: Optional[Path] = None, label: Label = None,
          unlabelled: bool = False, threads: int = 0, **more: Any) -> Data: ...
 def digits(items: int, seed: int = 1, first: int = 0) -> Data: ...
 def load(path: Path) -> Model: ...

@@ -255,14 +255,17 @@ def several_of(values, items):
 def any_labels_of(labels, classes, items, task):
     """(labels, names of classes or None, task) of what a user gives as labels."""
     several = several_of(labels, items)
-    if several is not None and classes is not None:
-        raise InputError("classes name the indices of one label for each item, and these have several",
-                         "classes", "leave classes out")
+    if several is None and classes is None:
+        return *labels_of(labels, items, task), task or "auto"
     if several is not None:
-        return several, None, None
-    if classes is not None:
-        return indices_of(labels, items), classes, task
-    return *labels_of(labels, items, task), task or "auto"
+        from . import _arrow
+
+        names = _arrow.column_names(labels) if classes is None and _arrow.is_table(labels) else classes
+        if names is not None and (several.ndim > 2 or len(names) != several.shape[1]):
+            raise InputError(f"there are {len(names)} names for labels of the shape {several.shape[1:]}",
+                             "classes", "give a name for each of several labels, and none for masks")
+        return several, names, None
+    return indices_of(labels, items), classes, task
 
 
 def weights_of(given, items):

@@ -1,9 +1,11 @@
 """Several targets for each item: labels, or classes of pixels."""
 
+import csv
 import ctypes as C
 
 from . import _abi
 from ._library import call, sized
+from .errors import UsageError
 
 
 def lend(arrays, labels):
@@ -29,3 +31,39 @@ def about(data):
     if several is None:
         return ""
     return f", masks with {data.classes} classes" if several.ndim == 3 else f", {several.shape[1]} labels each"
+
+
+def _column(values, given, word):
+    """The column of a table that is meant by a name, or by a number from 1, as a text."""
+    from . import _arrow
+
+    if not isinstance(given, str) and _arrow.has_column(values, given):
+        change = "set_axis(map(str, table.columns), axis=1)" if isinstance(given, tuple) else "rename(columns=str)"
+        raise UsageError(f"{word}={given!r} is the name of a column, and a number counts from 1", "",
+                         f"make the names texts, such as by table.{change}")
+    return str(given)
+
+
+def column_text(values, given, word):
+    """The same, or of a list of columns the text that names them all. `values` may be None: a file."""
+    if not isinstance(given, list):
+        return _column(values, given, word)
+    if not given:
+        raise UsageError(f"the list of {word} is empty", "", "name one column or more, or leave it out")
+    texts = [_column(values, one, word) for one in given]
+    return texts[0] if len(texts) == 1 else ",".join('"%s"' % one.replace('"', '""') for one in texts)
+
+
+def has_columns(values, name):
+    """Whether a table has the column that a model names, or all of its several labels."""
+    from . import _arrow
+
+    if _arrow.has_column(values, name) or not isinstance(name, str) or "," not in name:
+        return _arrow.has_column(values, name)
+    return all(_arrow.has_column(values, one) for one in next(csv.reader([name])))
+
+
+def labels(data):
+    """How many labels an item has, where it has several; else 0."""
+    several = data.several
+    return several.shape[1] if several is not None and several.ndim == 2 else 0

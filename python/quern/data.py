@@ -76,11 +76,11 @@ class Data:
 
         columns = {word: value for word, value in columns.items() if value is not None}
         for word, column in dict(expected).items():
-            if _arrow.has_column(values, column) and (word != "label_column" or labels is None):
+            if _several.has_columns(values, column) and (word != "label_column" or labels is None):
                 columns.setdefault(word, column)
         for word in ("label_column", "weight"):
             if word in columns:
-                columns[word] = _column(values, columns[word], _abi.OPTIONS[f"data.{word}"])
+                columns[word] = _several.column_text(values, columns[word], _abi.OPTIONS[f"data.{word}"])
         stream = _arrow.stream_of(values, chosen=bool(columns))
         label = columns.get("label_column")
         if stream is None and set(columns) - {"dates"}:
@@ -271,8 +271,9 @@ class Data:
 
     @property
     def class_names(self):
-        """Names of the classes; None where classes are numbers."""
-        names = [said(library().qn_data_class_name(self._address, k)) for k in range(self.classes)]
+        """Names of the classes, or of several labels; None where they are numbers."""
+        count = self.classes or _several.labels(self)
+        names = [said(library().qn_data_class_name(self._address, k)) for k in range(count)]
         return names if any(name is not None for name in names) else None
 
     @property
@@ -533,17 +534,6 @@ class Data:
         return f"<quern.Data: {self.items} items of {self.features} features{labels}>"
 
 
-def _column(values, given, word):
-    """The column of a table that is meant by a name, or by a number from 1, as a text."""
-    from . import _arrow
-
-    if not isinstance(given, str) and _arrow.has_column(values, given):
-        call = "set_axis(map(str, table.columns), axis=1)" if isinstance(given, tuple) else "rename(columns=str)"
-        raise UsageError(f"{word}={given!r} is the name of a column, and a number counts from 1", "",
-                         f"make the names texts, such as by table.{call}")
-    return str(given)
-
-
 def shape_text(given):
     """(3, 32, 32) as the text that options are."""
     return "x".join(map(str, given)) if isinstance(given, (tuple, list)) else given
@@ -640,8 +630,9 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
         ``pathlib.Path.glob`` gives, is sorted by path.
     labels : str or path, or several, optional
         IDX, NPY and NPZ: the file of labels. Of several files, one for each, in the same order.
-    label : str or int, optional
-        Tables: the label column: its name, a number from 1, or "last". Default: the first.
+    label : str or int, or a list of these, optional
+        Tables: the label column: its name, a number from 1, or "last". Default: the first. A list of
+        several columns are the labels of each item, 0 or 1 each; as a text "a,b" or "3-7".
     unlabelled : bool
         Tables: no column is the label. Images: folders are not classes.
     threads : int
@@ -664,7 +655,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
         first, *others = [text(one) for one in _paths(labels)]
         options.labels_path, options.labels_more_count = first, len(others)
         options.labels_more = (C.c_char_p * len(others))(*others)
-    options.label_column = text(str(label)) if label is not None else None
+    options.label_column = text(_several.column_text(None, label, "label")) if label is not None else None
     options.unlabelled, options.threads = int(unlabelled), threads
     members = {name for name, _ in options._fields_}
     if "shape" in more:

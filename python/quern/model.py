@@ -89,8 +89,9 @@ class Model:
 
     @property
     def classes(self):
-        """Names of the classes, or None where classes are numbers."""
-        count = library().qn_model_classes(self._address)
+        """Names of the classes, or of several labels; None where they are numbers."""
+        labels, rows, _ = self._answers or (0, 0, 0)
+        count = labels if labels and not rows else library().qn_model_classes(self._address)
         names = [said(library().qn_model_class_name(self._address, k)) for k in range(count)]
         return names if any(name is not None for name in names) else None
 
@@ -245,7 +246,7 @@ class Model:
         categories = [(said(library().qn_model_feature_name(self._address, k)),
                        library().qn_model_categories(self._address, k))
                       for k in range(self.recipe["features"])]
-        if self._answers:  # folders of images are not its classes
+        if self._answers and label is None:  # folders of images are not its classes
             columns = {"expected_unlabelled": True, **columns}
         return as_in(columns, self.real, label, categories,
                      0 if self._answers else library().qn_model_classes(self._address),

@@ -2,6 +2,7 @@
 #ifndef QN_PREDICT_EVALUATE_H
 #define QN_PREDICT_EVALUATE_H
 
+#include "data/table/schema.h"
 #include "job/answer_counts.h"
 #include <quern/evaluate.h>
 
@@ -20,6 +21,13 @@ typedef struct qn__answer_naming {
     const char *const *name;
     uint32_t named;
 } qn__answer_naming;
+
+/* The names of a table's classes, or of its labels where an item has several. `table` may be NULL.
+ */
+static inline qn__answer_naming qn__names_of(const qn__schema *table) {
+    return (qn__answer_naming){.name = table ? (const char *const *)table->class_name : NULL,
+                               .named = table ? table->classes : 0};
+}
 
 /* The evaluation of what was counted of several answers to an item. */
 qn_status qn__evaluation_of_answers(const qn__answer_counts *counts, const qn_data *data,

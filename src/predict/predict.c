@@ -497,9 +497,7 @@ static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, 
 
 static qn_status evaluate_several(const qn_predictions *p, const qn_data *data, qn_evaluation **out,
                                   qn_error *err) {
-    const qn__answer_naming names = {.name = p->table ? (const char *const *)p->table->class_name
-                                                      : NULL,
-                                     .named = p->table ? p->table->classes : 0};
+    const qn__answer_naming names = qn__names_of(p->table);
     qn__program program;
     qn__model_program(p->several, &program);
     return qn__evaluation_of_answers(&p->counts, data, &program, &names, out, err);
@@ -517,6 +515,7 @@ qn_status qn_predictions_evaluate(const qn_predictions *p, qn_evaluation **out, 
         return qn__evaluation_of_clusters(p->predicted, p->classes_known, p->inertia, out, err);
     if (p->several)
         return evaluate_several(p, data, out, err);
+    const qn__answer_naming names = qn__names_of(p->table);
     const qn_evaluation_input in = {.size = sizeof in,
                                     .items = data->items,
                                     .classes = p->real ? 0 : p->classes_known,
@@ -526,9 +525,8 @@ qn_status qn_predictions_evaluate(const qn_predictions *p, qn_evaluation **out, 
                                     .output = p->output,
                                     .targets = data->targets,
                                     .predictions = p->scores,
-                                    .names =
-                                        p->table ? (const char *const *)p->table->class_name : NULL,
-                                    .named = p->table ? p->table->classes : 0};
+                                    .names = names.name,
+                                    .named = names.named};
     return qn_evaluation_make(&in, out, err);
 }
 

@@ -41,9 +41,7 @@ static qn_status take_outputs(qn_train *t, int which, const qn_data *set, qn_err
 /* Several answers to an item: what is counted of them needs no memory for all outputs. */
 static qn_status judge_several(qn_train *t, int which, const qn_data *set, qn_error *err) {
     const qn__recipe *recipe = &t->job.recipe;
-    const qn__answer_naming names = {
-        .name = recipe->table ? (const char *const *)recipe->table->class_name : NULL,
-        .named = recipe->table ? recipe->table->classes : 0};
+    const qn__answer_naming names = qn__names_of(recipe->table);
     qn__answer_counts counts = {.items = 0};
     const qn__apply_results results = {.counts = &counts};
     counts.of = qn__alloc(qn__answer_classes(set, &t->job.program), sizeof *counts.of, err);
@@ -61,19 +59,19 @@ static qn_status judge(qn_train *t, int which, const qn_data *set, qn_error *err
     const qn__recipe *recipe = &t->job.recipe;
     const int real = recipe->task == QN__TASK_REGRESS;
     const int split = set == t->job.items.valid;
-    qn_evaluation_input in = {
-        .size = sizeof in,
-        .items = set->items,
-        .classes = real ? 0 : qn__program_classes(&t->job.program),
-        .outputs = t->job.program.layer[t->job.program.layers - 1].out,
-        .probabilities = qn__recipe_gives_probabilities(recipe),
-        .labels = set->labels,
-        .output = t->sets.judged[which].output,
-        .targets = set->targets,
-        .predictions = t->sets.real[which].predictions,
-        .weights = split ? t->job.items.valid_shares : NULL,
-        .names = recipe->table ? (const char *const *)recipe->table->class_name : NULL,
-        .named = recipe->table ? recipe->table->classes : 0};
+    const qn__answer_naming names = qn__names_of(recipe->table);
+    qn_evaluation_input in = {.size = sizeof in,
+                              .items = set->items,
+                              .classes = real ? 0 : qn__program_classes(&t->job.program),
+                              .outputs = t->job.program.layer[t->job.program.layers - 1].out,
+                              .probabilities = qn__recipe_gives_probabilities(recipe),
+                              .labels = set->labels,
+                              .output = t->sets.judged[which].output,
+                              .targets = set->targets,
+                              .predictions = t->sets.real[which].predictions,
+                              .weights = split ? t->job.items.valid_shares : NULL,
+                              .names = names.name,
+                              .named = names.named};
     if (t->job.program.answers)
         return judge_several(t, which, set, err);
     if (set->items == 0 || (real ? !in.predictions : !in.output))

@@ -52,7 +52,7 @@ def table_text(table):
     if table is None:
         return "null"
     return "{" + ",".join(f"{quoted(key)}:{names_text(table[key])}"
-                          for key in ("label", "target", "classes", "features")) + "}"
+                          for key in ("label", "target", "classes", "values", "features") if key in table) + "}"
 
 
 def names_text(names):

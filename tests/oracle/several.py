@@ -94,3 +94,43 @@ def deltas(loss, y, targets, factor, smoothing):
         wanted = np.where(t == np.arange(outputs), (ONE - smoothing) + off, off)
     own = (pixels - wanted).reshape(y.shape) * factor
     return np.where(np.broadcast_to(ignored, pixels.shape).reshape(y.shape), ZERO, own)
+
+
+PAIRS = [(make(zero), make(one)) for make in (str.lower, str.capitalize, str.upper)
+         for zero, one in (("false", "true"), ("no", "yes"), ("f", "t"), ("n", "y"))]
+
+
+def list_of(words, names):
+    """24.15: the columns of a list, or None where the text names one column."""
+    import csv
+
+    from tables import column_of
+
+    if words is None or words in names or "," not in words:
+        return None
+    return [column_of(word, names) for word in next(csv.reader([words]))]
+
+
+def of_columns(columns, numbers, names):
+    """24.15: (targets, keys of 11.6) of columns as (values, categories)."""
+    import csv
+    import io
+
+    targets, values = [], []
+    for cells, categories in columns:
+        pair = next((pair for pair in PAIRS if len(categories) == 1 and categories[0] in pair), tuple(categories))
+        if categories and len(pair) != 2:
+            raise SystemExit("oracle: the column of a label has not two texts")
+        cells = np.array(cells)
+        known = np.array([0, 1])[[pair.index(text) for text in categories]] if categories else np.array([0, 1])
+        missing = np.isnan(cells)
+        if not np.isin(cells[~missing], (0, 1)).all():
+            raise SystemExit("oracle: a label is neither 0 nor 1")
+        whole = np.where(missing, 0, cells).astype(np.int64)
+        targets.append(np.where(missing, IGNORED, known[whole]))
+        values.append(list(pair) if categories else [])
+    classes = [names[k] or str(k + 1) for k in numbers]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(classes)
+    table = {"label": line.getvalue(), "target": "several", "classes": classes}
+    return np.array(targets, np.uint8).T, {**table, **({"values": values} if any(values) else {})}

@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 
 import dates
+import several
 from binary32 import from_text, to_text
 
 LOOK_BYTES, LOOK_LINES = 1048576, 100
@@ -451,8 +452,9 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
     marked = columns_of(keep or drop or [], names)
     weighed = None if weight is None else column_of(weight, names)
     at = next((k for k in range(width) if k not in marked and k != weighed), width - 1)
-    at = None if word == "" else at if word is None else column_of(word, names)
-    chosen = [k for k in range(width) if k not in (at, weighed) and (k in marked) == (keep is not None)]
+    several_at = several.list_of(word, names)
+    at = None if word == "" or several_at else at if word is None else column_of(word, names)
+    chosen = [k for k in range(width) if k not in (at, weighed, *(several_at or ())) and (k in marked) == (keep is not None)]
     if not chosen:
         refuse("no column is left for features")
     if any(names) and known[0]:
@@ -477,6 +479,12 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
     if at is not None:
         labels, target, classes = label([row[at] for row in rows], task, outputs, rules, model)
         changed |= {"commas"} & rules if comma_label([row[at] for row in rows], task, rules, model) else set()
+    about = {"label": None if at is None else names[at], "target": target, "classes": classes}
+    if several_at:
+        found = [feature([row[k] for row in rows], k in called, rules, model) for k in several_at]
+        changed |= set().union(*(rules_of([row[k] for row in rows], k in called, categories, rules, model)
+                                 for k, (_, categories) in zip(several_at, found)))
+        labels, about = several.of_columns(found, several_at, names)
     exact = {}
     for place, (k, (_, categories)) in enumerate(zip(chosen, columns)):
         if categories or place in dated or "commas" in rules_of(cells_of[k], k in called, categories, rules, model):
@@ -488,8 +496,7 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
                 else {"name": names[k], "dates": dates.parts_of(parts, dated[place][0])} if place in dated
                 else {"name": names[k], "exact": "whole"} if place in exact else names[k]
                 for place, (k, (_, categories)) in enumerate(zip(chosen, columns))]
-    table = Table({"label": None if at is None else names[at], "target": target, "classes": classes,
-                   "features": features, "exact": exact,
+    table = Table({**about, "features": features, "exact": exact,
                    "moments": {place: moments for place, (moments, _) in dated.items()},
                    "times": {place: moments for place, (moments, timed) in dated.items() if timed}})
     table.rules = " ".join(word for word in ("exact", "dates", "none", "commas")

@@ -7,6 +7,7 @@
 #include "data/arrow/pandas_index.h"
 #include "data/cells/cell.h"
 #include "data/cells/columns.h"
+#include "data/cells/label_columns.h"
 #include "data/cells/labels.h"
 #include "data/cells/row_numbers.h"
 #include "data/table/data_options.h"
@@ -319,6 +320,7 @@ static qn_status fill(filling *f, const qn_data_options *options, qn_error *err)
     qn_status status = choose_columns(f->table, options, &f->header, err);
     if (status == QN_OK)
         status = note_index(&f->header, f->data, err);
+    qn__columns_give_labels(&f->header, f->data);
     if (status == QN_OK && f->source->want)
         status = tell_wanted(f->source, &f->header, err);
     if (status == QN_OK)
@@ -380,6 +382,8 @@ static qn_status open_stream(struct ArrowArrayStream *stream, const qn_data_opti
     data->format = "arrow";
     options.expected_categories = NULL; /* a column has its type */
     status = qn__arrow_fill(&source, &options, data, err);
+    if (status == QN_OK)
+        status = qn__label_columns_take(data, &options, source.name, err);
     if (status == QN_OK)
         status = qn__labels_settle(data, &options, 1, source.name, err);
     if (status == QN_OK)

@@ -13,6 +13,8 @@ void qn__columns_release(qn__columns *table) {
     qn__free(table->categories);
     qn__free(table->index);
     qn__free(table->special);
+    qn__free(table->labels);
+    table->labels = NULL;
     table->names = NULL;
     table->categories = NULL;
     table->index = NULL;
@@ -25,6 +27,11 @@ void qn__columns_take_name(const qn__columns *table, uint64_t column, char **to)
         return;
     *to = table->names[column];
     table->names[column] = NULL;
+}
+
+void qn__columns_give_labels(qn__columns *table, qn_data *data) {
+    data->label_columns = table->labels;
+    table->labels = NULL;
 }
 
 void qn__columns_at(const qn__columns *table, uint64_t column, qn_error *err) {
@@ -177,13 +184,35 @@ static int is_place(const char *word) {
     return strcmp(word, "last") == 0 || qn__parse_u64(word, strlen(word), &number);
 }
 
+/* A word that names no column although the others do, of a list of names. */
+static qn_status need_name(const list *l, const char *word, int quoted, qn_error *err) {
+    uint64_t column;
+    (void)quoted, (void)err;
+    return find_name(l->table, word, &column) > 0 ? QN_OK : QN_INPUT;
+}
+
+/* Whether the header has the label of a model, or each of its labels. */
+static int has_label(qn__columns *table, const char *label) {
+    const list l = {table, "data.label_column", NULL, NULL, need_name};
+    uint64_t column;
+    return table->names && (find_name(table, label, &column) > 0 ||
+                            (strchr(label, ',') && mark_columns(&l, label, NULL) == QN_OK));
+}
+
 /* The text that names the label; NULL: nobody does. */
-static const char *label_word(const qn__columns *table, const qn_data_options *options) {
+static const char *label_word(qn__columns *table, const qn_data_options *options) {
     const char *given = options->label_column, *expected = options->expected_label;
     uint64_t column;
-    if (!expected || !table->names || find_name(table, expected, &column) == 0)
+    if (!expected || !has_label(table, expected))
         return given;
     return !given || (is_place(given) && find_name(table, given, &column) == 0) ? expected : given;
+}
+
+/* Whether a text that names labels is a list: as a whole it is not a column. */
+static int is_list(qn__columns *table, const char *word) {
+    uint64_t first, last;
+    return find_column(table, word, &first) == 0 &&
+           (strchr(word, ',') || find_range(table, word, &first, &last));
 }
 
 /* The column of weights. Where it is only expected, it is marked in `left_out`, and what it holds
@@ -202,13 +231,75 @@ static qn_status choose_weight(qn__columns *table, const qn_data_options *option
     return QN_OK;
 }
 
+/* ------------------------------------------------------------------ several labels */
+
+static qn_status add_label(const list *l, uint64_t column, qn_error *err) {
+    qn__label_columns *labels = l->table->labels;
+    if (l->mark[column]) {
+        qn__fail(err, QN_INPUT, "a column is named twice in the list of labels");
+        qn__columns_at(l->table, column, err);
+        return qn__remedy(err, QN_INPUT, "name it once in `%s`", l->field);
+    }
+    l->mark[column] = 1;
+    labels->at[labels->count++].column = column;
+    return QN_OK;
+}
+
+/* The next of the list: a column, or a range of columns. */
+static qn_status take_label(const list *l, const char *word, int quoted, qn_error *err) {
+    uint64_t first, last;
+    (void)quoted;
+    if (find_column(l->table, word, &first) > 0 || !find_range(l->table, word, &first, &last)) {
+        const qn_status status = find_one(l->table, "label column", l->field, word, &first, err);
+        return status == QN_OK ? add_label(l, first, err) : status;
+    }
+    qn_status status = QN_OK;
+    for (uint64_t i = first; i <= last && status == QN_OK; i++)
+        status = add_label(l, i - 1, err);
+    return status;
+}
+
+/* Real numbers are not learned together. */
+static qn_status refuse_reals(const qn__columns *table, qn_error *err) {
+    qn__fail(err, QN_INPUT, "%u columns are labels, and several labels are 0 or 1 each",
+             table->labels->count);
+    qn__at(err, "%s, line 1", table->path);
+    return qn__remedy(
+        err, QN_INPUT,
+        "labels of 0 and 1 need no `data.task`; to predict several real numbers, make "
+        "a model for each, with the others in `data.drop`");
+}
+
+static qn_status choose_labels(qn__columns *table, const qn_data_options *options, const char *word,
+                               qn_error *err) {
+    qn__row_shape *shape = &table->shape;
+    uint8_t *mark = qn__alloc(shape->columns, 1, err);
+    table->labels =
+        qn__alloc(1, sizeof *table->labels + shape->columns * sizeof *table->labels->at, err);
+    const list l = {table, "data.label_column", mark, NULL, take_label};
+    qn_status status = mark && table->labels ? mark_columns(&l, word, err) : QN_MEMORY;
+    qn__free(mark);
+    if (status != QN_OK)
+        return status;
+    shape->label = table->labels->count > 1 ? shape->columns : table->labels->at[0].column;
+    if (table->labels->count > 1)
+        return options->task && strcmp(options->task, "regress") == 0 ? refuse_reals(table, err)
+                                                                      : QN_OK;
+    qn__free(table->labels); /* a list of one is an ordinary label */
+    table->labels = NULL;
+    return QN_OK;
+}
+
 static qn_status choose_label(qn__columns *table, const qn_data_options *options,
                               const uint8_t *mark, uint64_t left, qn_error *err) {
     qn__row_shape *shape = &table->shape;
     const char *word = label_word(table, options);
+    const char *known = options->expected_label;
     shape->label = first_unmarked(mark, shape, left);
-    if (options->unlabelled || (!word && options->expected_label && table->names))
+    if (options->unlabelled || (!word && known && (table->names || strchr(known, ','))))
         shape->label = shape->columns;
+    else if (word && is_list(table, word))
+        return choose_labels(table, options, word, err);
     else if (word)
         return find_one(table, "label column", "data.label_column", word, &shape->label, err);
     return QN_OK;
@@ -222,6 +313,12 @@ static qn_status refuse_listed(const qn__columns *table, uint64_t column, const 
                       what, field);
 }
 
+static qn_status refuse_both(const qn__columns *table, uint64_t column, qn_error *err) {
+    qn__fail(err, QN_INPUT, "one column is named as the label and as the weights");
+    qn__columns_at(table, column, err);
+    return qn__remedy(err, QN_INPUT, "name another one with `data.label_column` or `data.weight`");
+}
+
 /* Neither the label nor the weight is a feature or left out, and they are two columns. */
 static qn_status check_special(const qn__columns *table, const uint8_t *mark, const char *given,
                                qn_error *err) {
@@ -229,13 +326,18 @@ static qn_status check_special(const qn__columns *table, const uint8_t *mark, co
     const int weighted = shape->weight < shape->columns;
     if (shape->label < shape->columns && mark[shape->label])
         return refuse_listed(table, shape->label, "label", given, "data.label_column", err);
+    for (uint32_t k = 0; table->labels && k < table->labels->count; k++) {
+        const uint64_t column = table->labels->at[k].column;
+        if (mark[column])
+            return refuse_listed(table, column, "label", given, "data.label_column", err);
+        if (column == shape->weight)
+            return refuse_both(table, column, err);
+    }
     if (weighted && mark[shape->weight])
         return refuse_listed(table, shape->weight, "column of weights", given, "data.weight", err);
     if (!weighted || shape->weight != shape->label)
         return QN_OK;
-    qn__fail(err, QN_INPUT, "one column is named as the label and as the weights");
-    qn__columns_at(table, shape->label, err);
-    return qn__remedy(err, QN_INPUT, "name another one with `data.label_column` or `data.weight`");
+    return refuse_both(table, shape->label, err);
 }
 
 static qn_status refuse_line(const char *path, const char *remedy, qn_error *err) {
@@ -269,11 +371,12 @@ static qn_status check_features(const qn__columns *table, uint64_t features, qn_
 /* Marks the index of pandas as left out, but for columns that the options name. */
 static qn_status leave_index(qn__columns *table, const qn_data_options *options, uint8_t *mark,
                              qn_error *err) {
-    const char *const words[] = {label_word(table, options), options->weight};
     if (!table->index)
         return QN_OK;
+    const char *const words[] = {label_word(table, options), options->weight};
     uint8_t *kept = qn__alloc(table->shape.columns, 1, err);
     const list l = {table, "data.category", kept, NULL, mark_word};
+    const list labels = {table, "data.label_column", kept, NULL, mark_word};
     qn_status status = kept ? QN_OK : QN_MEMORY;
     if (status == QN_OK && options->category)
         status = mark_columns(&l, options->category, err);
@@ -281,6 +384,8 @@ static qn_status leave_index(qn__columns *table, const qn_data_options *options,
         uint64_t column;
         if (words[i] && find_column(table, words[i], &column) == 1)
             kept[column] = 1;
+        else if (i == 0 && words[i] && is_list(table, words[i]))
+            status = mark_columns(&labels, words[i], err);
     }
     for (uint64_t i = 0; status == QN_OK && i < table->shape.columns; i++) {
         table->index[i] &= !options->features && !kept[i] && !mark[i];
@@ -296,6 +401,14 @@ static int is_special(const qn__row_shape *shape, const uint8_t *mark, uint8_t k
                       uint64_t column) {
     return column == shape->label || column == shape->weight || column == left ||
            mark[column] != keep;
+}
+
+/* The place of a column among the features. */
+static uint32_t feature_of(const qn__columns *table, uint64_t column) {
+    uint64_t before = 0;
+    for (const qn__special *at = table->special; at->column < column; at++)
+        before++;
+    return (uint32_t)(column - before);
 }
 
 /* `keep` of mark is read beside the label and the weight, but for the column `left`. */
@@ -318,8 +431,11 @@ static qn_status list_special(qn__columns *table, const uint8_t *mark, uint8_t k
     table->special[count].column = UINT64_MAX;
     shape->special = table->special;
     const uint64_t features = shape->columns - count;
-    const qn_status status = check_features(table, features, err);
+    const uint32_t labels = table->labels ? table->labels->count : 0;
+    const qn_status status = check_features(table, features - labels, err);
     shape->features = (uint32_t)features;
+    for (uint32_t k = 0; k < labels; k++)
+        table->labels->at[k].feature = feature_of(table, table->labels->at[k].column);
     return status;
 }
 
@@ -337,6 +453,13 @@ static qn_status mark_name(const list *l, const char *word, int quoted, qn_error
     return QN_OK;
 }
 
+static int is_label(const qn__columns *table, uint64_t column) {
+    for (uint32_t k = 0; table->labels && k < table->labels->count; k++)
+        if (table->labels->at[k].column == column)
+            return 1;
+    return 0;
+}
+
 /* A feature that has this place in other data. */
 static qn_status mark_place(const list *l, const char *word, int quoted, qn_error *err) {
     const qn__special *special = l->table->special;
@@ -347,7 +470,7 @@ static qn_status mark_place(const list *l, const char *word, int quoted, qn_erro
     for (uint64_t column = 0; column < l->table->shape.columns; column++) {
         if (column == special->column)
             special++;
-        else if (--place == 0)
+        else if (!is_label(l->table, column) && --place == 0)
             l->mark[column] = 1;
     }
     return QN_OK;
@@ -408,6 +531,8 @@ qn_status qn__columns_choose(qn__columns *table, const qn_data_options *options,
         status = choose_label(table, options, mark, left, err);
     if (status == QN_OK)
         status = check_special(table, mark, l.field, err);
+    for (uint32_t k = 0; status == QN_OK && table->labels && k < table->labels->count; k++)
+        mark[table->labels->at[k].column] = options->features != NULL; /* it is read */
     const int real = options->task && strcmp(options->task, "regress") == 0;
     if (status == QN_OK)
         status = list_special(table, mark, options->features != NULL, left,

@@ -4,7 +4,7 @@
 #define QN_DATA_CELLS_COLUMNS_H
 
 #include "base/error.h"
-#include <quern/data.h>
+#include "data/table/data.h"
 #include <stdint.h>
 
 /* How the cells of a special column are read. All other columns hold a finite number in each line.
@@ -56,6 +56,8 @@ typedef struct qn__columns {
                              qn__columns_choose: 1 for those that are left out for this reason */
     uint64_t last;        /* the last column that is not an index, from 1 */
     int left_index;       /* 1: the index changed which columns are read */
+    qn__label_columns *labels; /* columns that are labels together, and are read as features; NULL:
+                                  not several are */
 } qn__columns;
 
 /* Fills shape.label, shape.weight, shape.features, shape.dates and the list of special columns from
@@ -65,6 +67,8 @@ qn_status qn__columns_choose(qn__columns *columns, const qn_data_options *option
 void qn__columns_release(qn__columns *columns);
 /* The name of a column moves to *to; NULL when it has none. */
 void qn__columns_take_name(const qn__columns *columns, uint64_t column, char **to);
+/* The columns that are labels together move to `data`. */
+void qn__columns_give_labels(qn__columns *columns, qn_data *data);
 /* Says in `where` which column is meant. */
 void qn__columns_at(const qn__columns *columns, uint64_t column, qn_error *err);
 

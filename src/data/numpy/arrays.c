@@ -5,6 +5,7 @@
 #include "base/sized.h"
 #include "base/system/float_state.h"
 #include "data/cells/commas.h"
+#include "data/cells/label_columns.h"
 #include "data/cells/labels.h"
 #include "data/cells/wide_gather.h"
 #include "data/numpy/npy_several.h"
@@ -145,8 +146,11 @@ static qn_status take_names(qn_data *data, const qn_data_arrays *a, qn_error *er
                 : !a->labels    ? QN__TARGET_NONE
                 : a->class_name ? QN__TARGET_CLASS
                                 : QN__TARGET_INDEX;
-    if (s->target == QN__TARGET_CLASS &&
+    const int several = s->target == QN__TARGET_SEVERAL && a->class_name;
+    if ((several || s->target == QN__TARGET_CLASS) &&
         !copy_names(&s->class_name, a->class_name, a->classes, &s->classes, err))
+        return QN_MEMORY;
+    if (several && !s->label && !(s->label = qn__label_list(s->class_name, s->classes, err)))
         return QN_MEMORY;
     return QN_OK;
 }
@@ -232,10 +236,11 @@ static qn_status check_several(const qn_data_arrays *a, qn_error *err) {
     const int mask = a->mask_rows || a->mask_columns;
     if (!a->several)
         return QN_OK;
-    if (a->labels || a->targets || a->class_name || a->task)
-        return qn__fail(err, QN_USAGE,
-                        "several and labels, targets, class_name or task contradict "
-                        "each other");
+    if (a->labels || a->targets || a->task)
+        return qn__fail(err, QN_USAGE, "several and labels, targets or task contradict each other");
+    if (a->class_name && (mask || a->classes != a->each))
+        return qn__fail(err, QN_USAGE, "%u names are not those of %u labels", (unsigned)a->classes,
+                        (unsigned)a->each);
     if (a->each == 0 || (mask && pixels != a->each) || a->items > SIZE_MAX / a->each)
         return qn__fail(err, QN_USAGE, "%u targets are not a mask of %ux%u pixels",
                         (unsigned)a->each, (unsigned)a->mask_rows, (unsigned)a->mask_columns);

@@ -5,6 +5,7 @@
 #include "data/bytes/file_list.h"
 #include "data/bytes/named_formats.h"
 #include "data/bytes/part_files.h"
+#include "data/cells/label_columns.h"
 #include "data/cells/labels.h"
 #include "data/cells/readers.h"
 #include "data/cells/rounded.h"
@@ -137,6 +138,8 @@ static qn_status read_with(const qn__reader *reader, qn__part_files *files,
                            const qn_data_options *options, qn__pool *pool, qn_data *data,
                            qn_error *err) {
     qn_status status = read_files(reader, files, options, pool, data, err);
+    if (status == QN_OK)
+        status = qn__label_columns_take(data, options, files->name, err);
     if (status == QN_OK && options->shape)
         status = qn__shape_set(data, options->shape, files->name, err);
     if (status == QN_OK && options->labels_path)

@@ -1,6 +1,7 @@
 #include "data/prepare/encode.h"
 
 #include "base/memory.h"
+#include "data/cells/match_labels.h"
 #include "data/table/wide.h"
 #include <stdio.h>
 #include <string.h>
@@ -29,10 +30,25 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     return made;
 }
 
-static qn_status copy_labels(const qn_data *data, const int32_t *label, qn_data *made,
-                             qn_error *err) {
+/* What the model's columns and labels are in a table. */
+typedef struct found {
+    uint32_t *column;       /* its columns; NULL: they are the model's */
+    int32_t *label;         /* the model's number of each class; NULL: its own */
+    qn__label_place *place; /* each of several labels; NULL: they are the model's */
+    uint32_t labels;        /* of the model, where `place` is not NULL */
+} found;
+
+static qn_status copy_several(const qn_data *data, const found *f, qn_data *made, qn_error *err) {
+    if (!f->place)
+        return qn__several_copy(data, NULL, data->items, &made->several, err);
+    made->several = qn__place_labels(data, f->place, f->labels, err);
+    return made->several ? QN_OK : QN_MEMORY;
+}
+
+static qn_status copy_labels(const qn_data *data, const found *f, qn_data *made, qn_error *err) {
     const size_t items = (size_t)data->items;
-    const qn_status status = qn__several_copy(data, NULL, items, &made->several, err);
+    const int32_t *label = f->label;
+    const qn_status status = copy_several(data, f, made, err);
     if (status != QN_OK)
         return status;
     if (data->targets) {
@@ -132,8 +148,9 @@ static qn_status join_schemas(const qn__fitting *to, const qn_data *data, const 
     return made->schema ? QN_OK : QN_MEMORY;
 }
 
-static qn_status make(const qn__fitting *to, const qn_data *data, const uint32_t *column,
-                      const int32_t *label, qn_data **out, qn_error *err) {
+static qn_status make(const qn__fitting *to, const qn_data *data, const found *f, qn_data **out,
+                      qn_error *err) {
+    const uint32_t *column = f->column;
     qn_data *made = begin(data, err);
     qn_status status = made ? QN_OK : QN_MEMORY;
     if (status == QN_OK && column)
@@ -145,7 +162,7 @@ static qn_status make(const qn__fitting *to, const qn_data *data, const uint32_t
     if (status == QN_OK)
         status = qn__wide_copy(data, NULL, column, made, err);
     if (status == QN_OK)
-        status = copy_labels(data, label, made, err);
+        status = copy_labels(data, f, made, err);
     if (status == QN_OK)
         qn__data_finish(made, NULL);
     if (status == QN_OK)
@@ -192,17 +209,19 @@ static qn_status tell_unknown(const qn__fitting *to, const qn_data *data, const 
 
 qn_status qn__encode(const qn__fitting *to, const qn_data *data, qn__unknown unknown,
                      qn_data **made, qn_error *err) {
-    uint32_t *column = NULL;
-    int32_t *label = NULL;
+    found f = {.labels = to->schema ? to->schema->classes : 0};
     *made = NULL;
-    qn_status status = qn__match_columns(to, data, &column, err);
+    qn_status status = qn__match_columns(to, data, &f.column, err);
     if (status == QN_OK)
-        status = qn__match_classes(to, data, &label, err);
+        status = qn__match_classes(to, data, &f.label, err);
     if (status == QN_OK)
-        status = tell_unknown(to, data, label, unknown, err);
-    if (status == QN_OK && (column || label || has_other_exact(to, data, column)))
-        status = make(to, data, column, label, made, err);
-    qn__free(column);
-    qn__free(label);
+        status = qn__match_labels(to, data, &f.place, err);
+    if (status == QN_OK)
+        status = tell_unknown(to, data, f.label, unknown, err);
+    if (status == QN_OK && (f.column || f.label || f.place || has_other_exact(to, data, f.column)))
+        status = make(to, data, &f, made, err);
+    qn__free(f.column);
+    qn__free(f.label);
+    qn__free(f.place);
     return status;
 }

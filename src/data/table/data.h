@@ -53,11 +53,12 @@ struct qn_data {
     float *targets;               /* real labels, one for each item, or NULL; from qn__alloc */
     qn__several *several; /* targets of items that have several each; NULL: they have not. A view
                              has its table's */
-    float *weights;       /* of each item, finite, from +0, or NULL: all count alike; qn__alloc */
-    char *weight_name;    /* of the column of weights; NULL: it has none. A view's is its table's */
-    qn__schema *schema;   /* NULL: schema.h says what then holds. A view has its table's */
-    int missing;          /* 1: a value may be missing, a NaN; 0: none is */
-    qn__doubt doubt;      /* whether the labels are what was meant; a view's is its table's */
+    qn__label_columns *label_columns; /* features that become labels; NULL: none, or they are */
+    float *weights;     /* of each item, finite, from +0, or NULL: all count alike; qn__alloc */
+    char *weight_name;  /* of the column of weights; NULL: it has none. A view's is its table's */
+    qn__schema *schema; /* NULL: schema.h says what then holds. A view has its table's */
+    int missing;        /* 1: a value may be missing, a NaN; 0: none is */
+    qn__doubt doubt;    /* whether the labels are what was meant; a view's is its table's */
     uint64_t label_values; /* different labels in the table, where they were counted; else 0 */
     uint32_t rules;        /* of reading, those that changed something: data/table/rules.h */
     uint32_t comma;        /* 1 + a column that may hold numbers with a decimal comma; 0: none */

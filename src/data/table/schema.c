@@ -23,14 +23,18 @@ static void free_texts(char **text, uint32_t count) {
     qn__free(text);
 }
 
+void qn__feature_release(qn__feature *feature) {
+    qn__free(feature->name);
+    free_texts(feature->category, feature->categories);
+}
+
 void qn__schema_free(qn__schema *schema) {
     if (!schema)
         return;
-    for (uint32_t i = 0; i < schema->features; ++i) {
-        qn__free(schema->feature[i].name);
-        free_texts(schema->feature[i].category, schema->feature[i].categories);
-    }
+    for (uint32_t i = 0; i < schema->features; ++i)
+        qn__feature_release(&schema->feature[i]);
     free_texts(schema->class_name, schema->classes);
+    free_texts(schema->label_value, 2 * schema->classes);
     qn__free(schema->feature);
     qn__free(schema->label);
     qn__free(schema);
@@ -65,7 +69,9 @@ static int copy_labels(qn__schema *to, const qn__schema *from, qn_error *err) {
     to->target = from->target;
     to->classes = from->classes;
     return copy_text(&to->label, from->label, err) &&
-           copy_texts(&to->class_name, from->class_name, from->classes, err);
+           copy_texts(&to->class_name, from->class_name, from->classes, err) &&
+           (!from->label_value ||
+            copy_texts(&to->label_value, from->label_value, 2 * from->classes, err));
 }
 
 qn__schema *qn__schema_join(const qn__schema *labels, const qn__schema *columns,
@@ -104,7 +110,7 @@ int qn__schema_is_trivial(const qn__schema *schema) {
     if (!schema)
         return 1;
     if ((schema->label && strcmp(schema->label, "label") != 0) ||
-        schema->target == QN__TARGET_CLASS || schema->target == QN__TARGET_REAL)
+        schema->target == QN__TARGET_REAL || schema->classes > 0)
         return 0;
     for (uint32_t i = 0; i < schema->features; ++i) {
         const qn__feature *feature = &schema->feature[i];
@@ -160,6 +166,19 @@ static int lists_differ(const char *what, const char *several, char *const *one,
     return counts_differ(several, ones, others, a, b);
 }
 
+/* The texts of columns that are labels; `one` and `other` have the same labels. */
+static int values_differ(const qn__schema *one, const qn__schema *other, char a[128], char b[128]) {
+    const int texts = one->label_value != NULL, others = other->label_value != NULL;
+    if (!texts && !others)
+        return 0;
+    if (texts && others)
+        return lists_differ("value", "values", one->label_value, 2 * one->classes,
+                            other->label_value, 2 * other->classes, a, b);
+    snprintf(a, 128, "%s", texts ? "labels of texts" : "labels of numbers");
+    snprintf(b, 128, "%s", others ? "labels of texts" : "labels of numbers");
+    return 1;
+}
+
 static int dates_differ(uint32_t column, const qn__feature *one, const qn__feature *other,
                         char a[128], char b[128]) {
     char x[QN__DATE_PARTS_TEXT], y[QN__DATE_PARTS_TEXT];
@@ -203,7 +222,7 @@ int qn__schema_difference(const qn__schema *one, const qn__schema *other, char a
                              b) ||
                 lists_differ("class", "classes", one->class_name, one->classes, other->class_name,
                              other->classes, a, b) ||
-                features_differ(one, other, a, b);
+                values_differ(one, other, a, b) || features_differ(one, other, a, b);
     }
     if (!found)
         a[0] = b[0] = '\0';
@@ -254,6 +273,17 @@ static void add_feature(const qn__feature *feature, qn__text *text) {
     qn__text_add(text, "}");
 }
 
+/* [] for a label of numbers, else its two texts. */
+static void add_label_values(const qn__schema *schema, qn__text *text) {
+    qn__text_add(text, ",\"values\":[");
+    for (uint32_t k = 0; k < schema->classes; ++k) {
+        char *const *value = schema->label_value + 2 * (size_t)k;
+        qn__text_add(text, "%s", k ? "," : "");
+        add_texts(text, value, *value ? 2 : 0);
+    }
+    qn__text_add(text, "]");
+}
+
 void qn__schema_add_json(const qn__schema *schema, qn__text *text) {
     if (!schema) {
         qn__text_add(text, "null");
@@ -263,6 +293,8 @@ void qn__schema_add_json(const qn__schema *schema, qn__text *text) {
     qn__text_add_json(text, schema->label);
     qn__text_add(text, ",\"target\":\"%s\",\"classes\":", targets[schema->target]);
     add_texts(text, schema->class_name, schema->classes);
+    if (schema->label_value)
+        add_label_values(schema, text);
     qn__text_add(text, ",\"features\":[");
     for (uint32_t i = 0; i < schema->features; ++i) {
         qn__text_add(text, "%s", i ? "," : "");
@@ -353,6 +385,30 @@ static qn_status read_feature(const qn__json_node *node, qn__feature *feature, q
     return status;
 }
 
+static qn_status read_label_values(const qn__json_node *node, qn__schema *schema, qn_error *err) {
+    if (!node)
+        return QN_OK;
+    if (!qn__json_is_array(node) || schema->target != QN__TARGET_SEVERAL || schema->classes == 0 ||
+        qn__json_count(node) != schema->classes)
+        return malformed(err, "the values of labels do not fit the labels");
+    schema->label_value =
+        qn__alloc(2 * (uint64_t)schema->classes, sizeof *schema->label_value, err);
+    if (!schema->label_value)
+        return QN_MEMORY;
+    for (uint32_t k = 0; k < schema->classes; ++k) {
+        const qn__json_node *pair = qn__json_at(node, k);
+        char **to = schema->label_value + 2 * (size_t)k;
+        const char *zero = qn__json_string(qn__json_at(pair, 0));
+        const char *one = qn__json_string(qn__json_at(pair, 1));
+        if (!qn__json_is_array(pair) || qn__json_count(pair) > 2 ||
+            (qn__json_count(pair) > 0 && (!zero || !one || strcmp(zero, one) >= 0)))
+            return malformed(err, "the values of a label are not two texts in ascending order");
+        if (!copy_text(&to[0], zero, err) || !copy_text(&to[1], one, err))
+            return QN_MEMORY;
+    }
+    return QN_OK;
+}
+
 static qn_status read_target(const qn__json_node *node, qn__schema *schema, qn_error *err) {
     const char *name = qn__json_string(qn__json_get(node, "target"));
     size_t target = 0;
@@ -366,7 +422,7 @@ static qn_status read_target(const qn__json_node *node, qn__schema *schema, qn_e
     if (status == QN_OK && schema->target != QN__TARGET_SEVERAL &&
         (schema->classes > 0) != (schema->target == QN__TARGET_CLASS))
         status = malformed(err, "the classes do not fit the kind of the labels");
-    return status;
+    return status == QN_OK ? read_label_values(qn__json_get(node, "values"), schema, err) : status;
 }
 
 static qn_status read_schema(const qn__json_node *node, qn__schema *schema, qn_error *err) {
@@ -384,7 +440,8 @@ qn_status qn__schema_from_json(const qn__json_node *node, qn__schema **out, qn_e
     *out = NULL;
     if (qn__json_is_null(node))
         return QN_OK;
-    if (!qn__json_is_object(node) || qn__json_count(node) != 4 || !qn__json_is_array(features) ||
+    const size_t keys = qn__json_get(node, "values") ? 5 : 4;
+    if (!qn__json_is_object(node) || qn__json_count(node) != keys || !qn__json_is_array(features) ||
         qn__json_count(features) > UINT32_MAX)
         return malformed(err, "the table has a missing or an unknown key");
     qn__schema *schema = qn__schema_create((uint32_t)qn__json_count(features), err);

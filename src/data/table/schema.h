@@ -52,15 +52,22 @@ typedef enum qn__target {
 typedef struct qn__schema {
     uint32_t features;
     qn__feature *feature;
-    char *label; /* the label column's name; NULL: it has none, or there are no labels */
+    char *label; /* the label column's name, SEVERAL: a list of them (qn_model_label_name); NULL: it
+                    has none, or there are no labels */
     qn__target target;
-    uint32_t classes;  /* QN__TARGET_CLASS: how many; else 0 */
-    char **class_name; /* numbers ascending by value, then texts ascending bytewise */
+    uint32_t classes;   /* QN__TARGET_CLASS: how many; SEVERAL: labels with names; else 0 */
+    char **class_name;  /* numbers ascending by value, then texts ascending bytewise. SEVERAL: the
+                           labels' names, in their order */
+    char **label_value; /* SEVERAL, 2 x classes: the texts that are 0 and 1 in the column of each
+                           label, NULL where it has numbers. NULL: all have numbers */
 } qn__schema;
 
 /* A schema of `features` unnamed columns of numbers without labels; released with
  * qn__schema_free. NULL when memory is short (err says so). */
 qn__schema *qn__schema_create(uint32_t features, qn_error *err);
+
+/* Frees what a column has. */
+void qn__feature_release(qn__feature *feature);
 
 /* A deep copy; NULL for NULL and when memory is short. */
 qn__schema *qn__schema_copy(const qn__schema *schema, qn_error *err);

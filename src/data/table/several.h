@@ -18,6 +18,16 @@ typedef struct qn__several {
     int mapped;             /* 1: the targets belong to someone else */
 } qn__several;
 
+/* Columns of a file that become labels, in the order in which they were named (24.15). Readers read
+ * them as features; qn__label_columns_take then makes labels of them. From qn__alloc. */
+typedef struct qn__label_columns {
+    uint32_t count;
+    struct {
+        uint64_t column;  /* of the file, from 0 */
+        uint32_t feature; /* among those that are read */
+    } at[];
+} qn__label_columns;
+
 /* Space for the targets of `items` items, all 0. NULL, with QN_MEMORY in err: out of memory. */
 qn__several *qn__several_create(uint64_t items, uint32_t each, uint32_t height, uint32_t width,
                                 qn_error *err);

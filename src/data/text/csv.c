@@ -423,7 +423,8 @@ static uint8_t seen_of(const table *t, int threads, uint32_t k) {
 
 /* Columns whose cells were all bytes, in a table of floats. */
 static void note_bytes(const table *t, int threads, qn_data *data) {
-    for (uint32_t k = 0; t->seen && t->header->table.names && k < data->features; k++)
+    const int noted = t->seen && (t->header->table.names || data->label_columns);
+    for (uint32_t k = 0; noted && k < data->features; k++)
         data->schema->feature[k].bytes = !(seen_of(t, threads, k) & QN__SEEN_NOT_BYTE);
 }
 
@@ -432,7 +433,7 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
     if (data->weights)
         qn__columns_take_name(&header->table, t->shape->weight, &data->weight_name);
     const qn__special *special = t->shape->special;
-    if (!header->table.names && !t->survey && !data->targets)
+    if (!header->table.names && !t->survey && !data->targets && !data->label_columns)
         return QN_OK;
     if (!data->schema) /* exact values have made one */
         data->schema = qn__schema_create(data->features, err);
@@ -530,6 +531,7 @@ static qn_status read_wide(table *t, const qn_data_options *options, qn_data *da
 static qn_status read_items(table *t, qn__csv_header *header, const qn_data_options *options,
                             qn_data *data, qn_error *err) {
     qn_status status = fill(t, options, data, err);
+    qn__columns_give_labels(&header->table, data);
     if (status == QN_OK)
         status = make_schema(t, header, data, err);
     if (status == QN_OK)

@@ -340,14 +340,16 @@ static void add_names(qn__protobuf *model, const qn_model *from, const qn__recip
     }
     qn__text_add(&columns, "]");
     qn__text_add(&categories, "]");
-    for (uint32_t c = 0; c < qn_model_classes(from); ++c) {
+    const int labels = r->task == QN__TASK_MULTILABEL;
+    for (uint32_t c = 0; c < (labels ? from->outputs : qn_model_classes(from)); ++c) {
         qn__text_add(&classes, c ? "," : "[");
         qn__text_add_json(&classes, qn_model_class_name(from, c));
     }
     qn__text_add(&classes, "]");
     add_list(model, "columns", &columns, named);
     add_list(model, "categories", &categories, any);
-    add_list(model, "class_names", &classes, qn_model_class_name(from, 0) != NULL);
+    add_list(model, labels ? "label_names" : "class_names", &classes,
+             qn_model_class_name(from, 0) != NULL);
 }
 
 static void add_notes(qn__protobuf *model, const qn_model *from, const qn__recipe *r) {

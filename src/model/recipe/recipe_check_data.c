@@ -129,6 +129,17 @@ static qn_status refuse_more_than_two(uint32_t classes, qn_error *err) {
                                       classes));
 }
 
+/* A name for each output, or none. */
+static qn_status check_label_names(const qn__recipe *r, qn_error *err) {
+    const uint32_t outputs = r->network.layer[r->network.layers - 1].out, names = r->table->classes;
+    if (names == 0 || names == outputs)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "the data has %u labels, and the last layer has %u outputs", names,
+             outputs);
+    qn__at(err, "`train.model`");
+    return qn__remedy(err, QN_USAGE, "end the model with \"dense %u sigmoid\"", names);
+}
+
 /* Other mistakes of a table are found where it is made. */
 qn_status qn__recipe_check_table(const qn__recipe *r, qn_error *err) {
     const uint64_t inputs = qn__inputs(r->table, r->table ? r->table->features : 1);
@@ -150,6 +161,8 @@ qn_status qn__recipe_check_table(const qn__recipe *r, qn_error *err) {
         return qn__recipe_refuse(
             err, "`data.path`", "make the recipe again",
             qn__fail(err, QN_USAGE, "the table's labels are not those of the task"));
+    if (r->task == QN__TASK_MULTILABEL)
+        return check_label_names(r, err);
     const uint32_t outputs = qn__recipe_classes(r);
     if (r->table->classes <= outputs)
         return QN_OK;
