@@ -72,9 +72,13 @@ class TorchCnn(torch_mlp.Torch, cnnlib.Cnn):
         self.prepare()
 
     def loss(self):
-        with self.torch.inference_mode():
-            parts = [self.criterion(self.model(x), y) * len(y)
-                     for x, y in zip(self.images.split(256), self.labels.split(256))]
+        """Over batches of one fixed shuffled order. In a file whose items are sorted by class each
+        batch would have one class: its batchnorms would see other means than in training."""
+        torch = self.torch
+        order = torch.randperm(len(self.labels), generator=torch.Generator().manual_seed(0)).to(self.device)
+        with torch.inference_mode():
+            parts = [self.criterion(self.model(self.images[chosen]), self.labels[chosen]) * len(chosen)
+                     for chosen in order.split(self.batch)]
             return float(sum(parts) / len(self.labels))
 
 
