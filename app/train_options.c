@@ -48,8 +48,10 @@ const option train_options[] = {
     RECIPE(NULL, DATA),
     RECIPE("Network", NETWORK),
     RECIPE("Training", TRAINING),
-    {ROW_TEXT("init-from", init_from, "MODEL",
-              "start from the parameters of this model, which must have the same layers")},
+    {ROW_TEXT(
+        "init-from", init_from, "MODEL",
+        "start from the parameters of this model; without --model also with its layers, without "
+        "--resize its images are resized as it says")},
 
     {.heading = "Output", ROW_OUTPUT(out, "FILE", "model file to write (safetensors); required")},
     {ROW_TEXT("predictions", predictions, "DIR",

@@ -11,6 +11,7 @@ from PIL import Image
 
 from test_pictures import GOOD, digest, folder, packed, photograph, pillow
 from test_report import pixels, read, section
+from test_state_dict import write
 
 
 @pytest.fixture
@@ -174,8 +175,29 @@ def test_a_start_from_a_model_of_other_images(tmp_path, run_quern):
     model = "conv 2 3x3 relu; globalpool; dense {} softmax"
     run_quern("train", "--data", three, "--resize", "4x4 bilinear", "--model", model.format(3), "--epochs", 1,
               "-o", tmp_path / "m.st")
-    said = run_quern("train", "--data", three, *job, model.format(3), status=1).stderr
+    said = run_quern("train", "--data", three, "--resize", "8x8", *job, model.format(3), status=1).stderr
     assert '--resize "4x4 bilinear"' in said, said
     said = run_quern("train", "--data", two, "--resize", "4x4 bilinear", *job, model.format(2), status=1).stderr
     assert "for other classes set --new-last" in said, said
     run_quern("train", "--data", two, "--resize", "4x4 bilinear", "--new-last", *job, model.format(2))
+    copy = (tmp_path / "n.st").read_bytes()
+    run_quern("train", "--data", two, *job[:-1], "--new-last")  # layers and size of that model
+    assert (tmp_path / "n.st").read_bytes() == copy
+
+
+def test_an_imported_network_keeps_its_scale_and_says_that_classes_differ(tmp_path, run_quern):
+    """As --scale with its numbers does. Fewer classes than outputs are refused."""
+    draw = np.random.default_rng(5).normal
+    write(tmp_path / "s", {"a.weight": draw(size=(2, 3, 3, 3)), "a.bias": draw(size=2),
+                           "b.weight": draw(size=(9, 2)), "b.bias": draw(size=9)})
+    run_quern("model", "import", tmp_path / "s", "--model", "conv 2 3x3 relu; globalpool; dense 9 softmax",
+              "--input", "3x8x8", "--scale", "imagenet", "-o", tmp_path / "m")
+    data = folder(tmp_path / "d", {f"{k}/{i}.png": packed(photograph(9 * k + i, 8, 8)) for k in (0, 1)
+                                   for i in range(4)})
+    job = ["train", "--data", data, "--epochs", 1, "--init-from", tmp_path / "m"]
+    said = run_quern(*job, "-o", tmp_path / "n", status=1).stderr
+    assert "has 9 outputs, and the data 2 classes" in said and "add --new-last" in said, said
+    assert not (tmp_path / "n").exists()
+    for out, more in (("n", []), ("o", ["--scale", "imagenet"]), ("p", ["--scale", "unit"])):
+        run_quern(*job, "--new-last", *more, "-o", tmp_path / out)
+    assert (tmp_path / "n").read_bytes() == (tmp_path / "o").read_bytes() != (tmp_path / "p").read_bytes()

@@ -154,9 +154,11 @@ typedef struct qn_train_options {
                                 "best" with `patience`, else "last". "best" needs validation
                                 items. Those of a set of the caller go into the recipe, by their
                                 digest */
-    const qn_model *init_from; /* a model with the same layers, whose parameters the training
-                                         starts from; NULL: from random ones. It must live until
-                                         qn_train_open returns */
+    const qn_model *init_from; /* a model whose parameters the training starts from; NULL: from
+                                  random ones. Its layers must be those of `model`, or are taken
+                                  where that is NULL. Without `scale` and `init_scale` the inputs
+                                  are scaled by its means and deviations where it was imported with
+                                  them. It must live until qn_train_open returns */
 
     qn_compute compute;         /* devices and ranks */
     const char *checkpoint_dir; /* folder for checkpoints, made when it is missing; NULL: none. The

@@ -294,7 +294,8 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
     valid : float, Data, pair or path, optional
         Validation set, or the fraction of the training data to set aside.
     init_from : Model or path, optional
-        A model with the same layers, whose parameters the training starts from.
+        A model whose parameters the training starts from. Without ``model`` its layers are taken,
+        and images in files are resized as it says unless ``resize`` is given.
     output : str or path, optional
         Model file to write. Among ranks any of them can write it.
     on_epoch : callable, optional
@@ -331,13 +332,16 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
     columns = {word: options.pop(word) for word in list(options) if word in FILE - {"shape"}}
     shape = shape_text(options.pop("shape", None))
     kept = _fill(o, options)
+    start = _start(o, init_from)
+    resize = start and said(library().qn_model_resize(start._address))
+    if resize and is_paths(data) and not columns.get("resize"):
+        columns["expected_resize"] = resize
     sets = _sets(data, labels, valid, test, columns)
     shape = shape_of(sets[0], shape)
     for other in sets[1:]:
         if other is not None:
             shape_of(other, shape)
     _set(o, "shape", shape, "shape", kept)
-    start = _start(o, init_from)
     kept.append(_settle(o, sets[0]))
     o.command_line = text(" ".join(sys.argv) or "python")
     run = _Run(o, sets, on_epoch, on_note, Line.wanted(progress))

@@ -51,7 +51,13 @@ static qn_status find_scale_numbers(const char *given, qn__recipe *r, qn_error *
     return r->scale_numbers ? QN_OK : QN_MEMORY;
 }
 
-/* What is asked for, or what suits the data. `picture`: what qn__is_picture says of it. */
+/* The numbers of a network that was imported with them: its layers know no other inputs. */
+static const char *numbers_of_start(const qn_train_options *o) {
+    return o->init_from && !o->init_scale ? qn__model_recipe_of(o->init_from)->scale_numbers : NULL;
+}
+
+/* What is asked for, or what suits the model to start from or the data. `picture`: what
+ * qn__is_picture says of it. */
 static qn_status find_scale(const qn_train_options *o, int picture, qn__recipe *r, qn_error *err) {
     int scale;
     if (o->scale != NULL && qn__scale_numbers_meant(o->scale))
@@ -65,6 +71,8 @@ static qn_status find_scale(const qn_train_options *o, int picture, qn__recipe *
         r->scale = qn__model_recipe_of(o->init_from)->scale;
         return QN_OK;
     }
+    if (numbers_of_start(o))
+        return find_scale_numbers(numbers_of_start(o), r, err);
     r->scale = qn__default_scale(picture, r->arith);
     return QN_OK;
 }
@@ -167,7 +175,7 @@ static qn_status find_shape(const qn_train_options *o, const qn_data *data, qn__
     const qn_status status =
         o->shape ? qn__shape_read(o->shape, "`train.shape`", given, err) : QN_OK;
     r->shape = (qn__shape){given[0], given[1], given[2], QN__PICTURE};
-    const qn_model *known = o->table_of ? o->table_of : o->new_last ? o->init_from : NULL;
+    const qn_model *known = o->table_of ? o->table_of : !o->model ? o->init_from : NULL;
     if (!given[0] && known)
         r->shape = qn__model_recipe_of(known)->shape;
     return status;
@@ -185,16 +193,32 @@ static qn_status find_augment(const qn_train_options *o, qn__recipe *r, qn_error
     return r->augment ? QN_OK : QN_MEMORY;
 }
 
-/* The layers of the model to start from; the last one is the default of the labels. */
+/* Fewer classes than outputs would train, and is hardly ever meant. */
+static qn_status check_outputs(const qn__labels_like *labels, const qn__recipe *r, qn_error *err) {
+    const qn__layer_text *last = &r->network.layer[r->network.layers - 1];
+    if (labels->task != QN__TASK_CLASSIFY || last->activation != QN__ACT_SOFTMAX ||
+        last->out == labels->classes)
+        return QN_OK;
+    qn__fail(err, QN_MISMATCH, "the model to start from has %u outputs, and the data %u classes",
+             last->out, labels->classes);
+    qn__at(err, "`train.init_from`");
+    return qn__remedy(err, QN_MISMATCH,
+                      "for these classes add `train.new_last`; to keep all outputs, give the "
+                      "layers of that model with `train.model`");
+}
+
+/* The layers of the model to start from; a new last one is the default of the labels. */
 static qn_status take_network(const qn_model *model, const qn__labels_like *labels, qn__recipe *r,
                               qn_error *err) {
     char text[QN__DEFAULT_LAST_CAPACITY];
     qn__network last;
+    r->network = qn__model_recipe_of(model)->network;
+    if (!r->new_last)
+        return check_outputs(labels, r, err);
     qn__default_last(labels->task, labels->loss, labels->classes, text);
     const qn_status status = qn__network_parse(text, &last, err);
     if (status != QN_OK)
         return status;
-    r->network = qn__model_recipe_of(model)->network;
     r->network.layer[r->network.layers - 1] = last.layer[0];
     return QN_OK;
 }
@@ -206,7 +230,7 @@ static qn_status find_network(const qn_train_options *o, const qn_data *data, qn
     char model[QN__DEFAULT_MODEL_CAPACITY] = "";
     qn_status status = find_shape(o, data, r, err);
     of->table = of->table && r->shape.height == 0;
-    if (status == QN_OK && o->model == NULL && o->new_last && o->init_from)
+    if (status == QN_OK && o->model == NULL && o->init_from)
         return take_network(o->init_from, &labels, r, err);
     if (o->model == NULL)
         qn__default_model(of, r->loss, qn__width_for(data), model);
