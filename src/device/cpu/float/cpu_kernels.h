@@ -207,10 +207,12 @@ typedef struct qn__cpu_kernels {
                    const float *x, const float *mean, float *sum, float *products);
     /* Rows of 16, in place when x == y: z = fma(x - mean, factor, bias) + 0, then z + other unless
      * that is NULL; y = z, or relu of z. Returns what absmax gives for y. normalise_errors:
-     * e = factor * fma(-(x - mean), k, delta - h) + 0. */
-    uint32_t (*normalise)(uint32_t rows, const float *x, const float *mean, const float *factor,
-                          const float *bias, const float *other, int relu, float *y);
-    uint32_t (*normalise_errors)(uint32_t rows, const float *delta, const float *x,
+     * e = factor * fma(-(x - mean), k, delta - h) + 0. Both prefetch the rows `next` floats after
+     * those of x, other, y, delta and e; 0: none. */
+    uint32_t (*normalise)(uint32_t rows, ptrdiff_t next, const float *x, const float *mean,
+                          const float *factor, const float *bias, const float *other, int relu,
+                          float *y);
+    uint32_t (*normalise_errors)(uint32_t rows, ptrdiff_t next, const float *delta, const float *x,
                                  const float *mean, const float *factor, const float *h,
                                  const float *k, float *sums, float *e);
     /* groupnorm, a panel of `items` items: as `moments` and `slopes`, but each item has its own

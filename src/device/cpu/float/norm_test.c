@@ -76,10 +76,10 @@ static void check_rows(const qn__cpu_kernels *k, uint32_t rows) {
         const uint32_t bits = bits_of(want[i]) & 0x7fffffffu;
         largest = bits > largest ? bits : largest;
     }
-    assert_int_equal(k->normalise_errors(rows, delta, x, mean, factor, bias, slope, NULL, y),
+    assert_int_equal(k->normalise_errors(rows, 0, delta, x, mean, factor, bias, slope, NULL, y),
                      largest);
     same(k, "normalise_errors", y, want, count);
-    assert_int_equal(k->normalise_errors(rows, delta, x, mean, factor, bias, slope, sums, y),
+    assert_int_equal(k->normalise_errors(rows, 0, delta, x, mean, factor, bias, slope, sums, y),
                      largest);
     same(k, "normalise_errors, with sums", y, want, count);
     same(k, "normalise_errors, the sums", sums, chain, QN__PANEL);
@@ -96,10 +96,10 @@ static void check_rows(const qn__cpu_kernels *k, uint32_t rows) {
                 most = bits > most ? bits : most;
             }
             assert_int_equal(
-                k->normalise(rows, x, mean, factor, bias, adds ? delta : NULL, relu, y), most);
+                k->normalise(rows, 0, x, mean, factor, bias, adds ? delta : NULL, relu, y), most);
             same(k, "normalise", y, want, count);
             memcpy(y, x, count * sizeof *y);
-            k->normalise(rows, y, mean, factor, bias, adds ? delta : NULL, relu, y);
+            k->normalise(rows, 0, y, mean, factor, bias, adds ? delta : NULL, relu, y);
             same(k, "normalise in place", y, want, count);
             for (size_t i = 0; i < count; ++i)
                 assert_true(bits_of(y[i]) != 0x80000000u); /* no zero has a sign */

@@ -90,8 +90,8 @@ void qn__cpu_norm_finish(const qn__cpu_pass *pass, int thread, uint32_t layer, u
 /* Rows of a panel, from row `first` on: their outputs and, at the end of a path, the sums with
  * those of the other path. */
 static void finish_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
-                        size_t first, uint32_t rows, const float *mean, const float *factor,
-                        const float *bias) {
+                        size_t first, uint32_t rows, ptrdiff_t next, const float *mean,
+                        const float *factor, const float *bias) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer], *add = l->norm.add, *to = add ? add : l;
     const uint32_t target = (uint32_t)(to - w->layer);
@@ -100,7 +100,7 @@ static void finish_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, ui
     const float *other = add ? qn__cpu_beside(pass, add, l) + at : NULL;
     const int plain = qn__cpu_is_plain(pass, target, panel);
     const uint32_t bits =
-        w->kernels->normalise(rows, input, mean, factor, bias, other,
+        w->kernels->normalise(rows, next, input, mean, factor, bias, other,
                               plain && to->layer->activation == QN__ACT_RELU, to->output + at);
     if (plain)
         qn__cpu_note_absmax(pass, thread, target, bits);
@@ -116,7 +116,8 @@ static void forward_part(const qn__cpu_pass *pass, int thread, uint32_t layer, c
     factors_of(l, p->panel, l->norm.inverse + at, factor);
     for (uint32_t pixel = p->pixels; pixel-- > 0;)
         finish_rows(pass, thread, layer, p->panel, (size_t)pixel * pass->batch->items + p->item,
-                    p->items, l->norm.mean + at, factor, vector_of(l, BIAS, p->panel));
+                    p->items, -(ptrdiff_t)p->apart, l->norm.mean + at, factor,
+                    vector_of(l, BIAS, p->panel));
 }
 
 static void fold(const qn__cpu_layer *l) {
@@ -138,7 +139,7 @@ static uint32_t follow(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel,
     const uint32_t last = layer + (uint32_t)joins;
     const size_t vector = (size_t)panel * QN__PANEL;
     *plain = qn__cpu_is_plain(pass, last, panel);
-    w->kernels->normalise(rows, out, w->nothing, l->norm.factor + vector, l->norm.rest + vector,
+    w->kernels->normalise(rows, 0, out, w->nothing, l->norm.factor + vector, l->norm.rest + vector,
                           joins ? qn__cpu_beside(pass, l + 1, l) + at : NULL,
                           *plain && w->layer[last].layer->activation == QN__ACT_RELU, out);
     return last;
@@ -150,7 +151,7 @@ static void apply_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, uin
     const qn__worker *w = pass->worker;
     const qn__cpu_norm *norm = &w->layer[layer].norm;
     const size_t at = (size_t)panel * QN__PANEL;
-    finish_rows(pass, thread, layer, panel, first, rows, w->nothing, norm->factor + at,
+    finish_rows(pass, thread, layer, panel, first, rows, 0, w->nothing, norm->factor + at,
                 norm->rest + at);
 }
 
@@ -183,7 +184,7 @@ static int finite_rows(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_
     const float *x = qn__cpu_input(pass, l) + panel * l->in_stride + first * QN__PANEL;
     uint32_t bits = 0;
     for (uint32_t i = 0; i < rows && bits < INFINITE; i += APPLY_ROWS)
-        bits = pass->worker->kernels->normalise(rows - i < APPLY_ROWS ? rows - i : APPLY_ROWS,
+        bits = pass->worker->kernels->normalise(rows - i < APPLY_ROWS ? rows - i : APPLY_ROWS, 0,
                                                 x + (size_t)i * QN__PANEL, mean, factor, bias, NULL,
                                                 0, y);
     return bits < INFINITE;
@@ -270,9 +271,10 @@ static void backward_pixel(const qn__cpu_pass *pass, int thread, uint32_t layer,
     const size_t from = pixel * p->apart;
     const uint32_t first = pixel * pass->batch->items + p->item;
     const uint32_t bits = w->kernels->normalise_errors(
-        p->items, l->error + begin_of(p, l->out_stride) + from,
-        l->input + begin_of(p, l->in_stride) + from, l->norm.mean + numbers_of(pass, p), f->factor,
-        f->h, f->k, sums, qn__cpu_passes(l) + begin_of(p, below->out_stride) + from);
+        p->items, l->norm.summed ? (ptrdiff_t)p->apart : -(ptrdiff_t)p->apart,
+        l->error + begin_of(p, l->out_stride) + from, l->input + begin_of(p, l->in_stride) + from,
+        l->norm.mean + numbers_of(pass, p), f->factor, f->h, f->k, sums,
+        qn__cpu_passes(l) + begin_of(p, below->out_stride) + from);
     if (qn__cpu_norm_passes_all(w, l) && !below->sums[0])
         qn__cpu_note_error(&w->core[thread], (uint32_t)(below - w->layer), bits);
     else
