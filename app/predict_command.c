@@ -50,6 +50,8 @@ static const option predict_options[] = {
     {ROW_FLAG("flips", flips,
               "of images: means of the outputs for each image and its mirror image, left and right "
               "exchanged")},
+    {ROW_FLAG("network-size", network_size,
+              "masks: write them in the size that the network gives, not that of the image")},
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "the summary as one JSON object on stdout; needs -o\tFILE")},
 
@@ -247,6 +249,8 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
         model, data, &compute, f->outputs || f->top > 1, &predictions, &err);
     if (status == QN_OK)
         status = qn_predictions_columns(predictions, f->outputs && !f->evaluate, f->top, &err);
+    if (status == QN_OK)
+        status = qn_predictions_mask_size(predictions, f->network_size, &err);
     report_notes();
     if (status == QN_MISMATCH && !*err.where)
         snprintf(err.where, sizeof err.where, "%.250s, model %.250s", f->from.data, model_path);

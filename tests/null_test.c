@@ -185,6 +185,9 @@ static void test_questions_of_data(void **state) {
     qn_data_image_size(have.data, NULL, NULL);
     assert_int_equal(qn_data_image_channels(NULL), 0);
     assert_null(qn_data_item_name(NULL, 0));
+    qn_data_original_size(NULL, 0, NULL, NULL);
+    REFUSED(qn_data_original_mask, "data", NULL, 0, NULL, 1, 1, NULL);
+    REFUSED(qn_data_original_mask, "mask", have.data, 0, NULL, 1, 1, NULL);
     assert_string_equal(qn_data_image_library(NULL), "");
 }
 
@@ -392,6 +395,7 @@ static void test_prediction(void **state) {
     REFUSED(qn_predictions_make_flipped, "data", have.model, NULL, NULL, 0, &out);
     REFUSED(qn_predictions_make_flipped, "out", have.model, have.data, NULL, 0, NULL);
     REFUSED(qn_predictions_columns, "predictions", NULL, 0, 1);
+    REFUSED(qn_predictions_mask_size, "predictions", NULL, 0);
     REFUSED(qn_predictions_write, "predictions", NULL, "a");
     REFUSED(qn_predictions_write, "path", have.predictions, NULL);
     REFUSED(qn_predict_csv, "model", NULL, have.data, NULL, "a", 0, NULL);

@@ -1,6 +1,7 @@
 """Networks that give several answers to an item: labels, and classes of pixels (docs/exactness.md 24.70 to 24.77)."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -171,6 +172,50 @@ def photos(tmp_path_factory):
             made.save(path)
         all_masks[name] = mask
     return folder, all_masks
+
+
+def undone(mask, sizes, short, crop):
+    """24.16 in NumPy: a mask in the size of its image."""
+    sides = sizes if not short else tuple(short if n == min(sizes) else (2 * n * short + min(sizes)) // (2 * min(sizes))
+                                          for n in sizes)
+    made = sides if short else crop
+    places = []
+    for n, m, k, count in zip(sizes, made, crop, mask.shape):
+        r = (2 * np.arange(n) + 1) * m // (2 * n) - (m - k) // 2
+        places.append(np.where((r < 0) | (r >= k), -1, (2 * r + 1) * count // (2 * k)))
+    found = mask[np.maximum(places[0], 0)][:, np.maximum(places[1], 0)]
+    return np.where((places[0][:, None] < 0) | (places[1] < 0), 255, found)
+
+
+@pytest.mark.parametrize("resize, short, crop", [("8x20", 0, (8, 20)), ("short 8 crop 6x8", 8, (6, 8))])
+def test_masks_in_the_size_of_the_image(quern, photos, tmp_path, resize, short, crop):
+    python_package.folder()
+    import quern as q
+    from PIL import Image
+
+    folder, masks = photos
+    shutil.copytree(folder / "photos", tmp_path / "photos")
+    names = {"1.png": (10, 14), "b/3.jpg": (10, 14), "tall.png": (31, 7)}
+    Image.fromarray(np.random.default_rng(3).integers(0, 256, (31, 7, 3)).astype(np.uint8)).save(tmp_path / "photos" / "tall.png")
+    model, out = tmp_path / "m.st", tmp_path / "out"
+    run(quern, "train", "--data", folder / "photos", "--masks", folder / "masks", "--resize", resize, *MASKS[:2], "--optimizer",
+        "adam", "--lr", "0.1", "--epochs", "5", "--quiet", "-o", model)
+    run(quern, "predict", model, tmp_path / "photos", "-o", out, "--quiet")
+    run(quern, "predict", model, tmp_path / "photos", "-o", tmp_path / "network", "--network-size", "--quiet")
+    ranks.run(quern, 2, "predict", model, tmp_path / "photos", "-o", tmp_path / "ranks", "--quiet")
+    loaded, data = q.load(model), q.open(tmp_path / "photos", resize=resize, unlabelled=True)
+    answers, originals = loaded.predict(data), loaded.predict(data, original_size=True)
+    assert len(np.unique(answers)) > 1
+    for i, name in enumerate(data.files):
+        path = out / f"{name[:name.rindex('.')]}.png"
+        seen = np.asarray(Image.open(path))
+        if name in names:
+            assert seen.shape == names[name] and (seen == undone(answers[i], names[name], short, crop)).all()
+        assert (seen == originals[i]).all() and path.read_bytes() == (tmp_path / "ranks" / path.relative_to(out)).read_bytes()
+        assert (np.asarray(Image.open(tmp_path / "network" / path.relative_to(out))) == answers[i]).all()
+    assert (np.asarray(Image.open(out / "tall.png")) == 255).any() == bool(short)
+    with pytest.raises(q.QuernError, match="original_size"):
+        loaded.predict(np.zeros((1, *answers.shape[1:], 3), np.uint8).transpose(0, 3, 1, 2), outputs=True, original_size=True)
 
 
 def test_masks_in_files(quern, photos, tmp_path):

@@ -367,6 +367,17 @@ QN_API const char *qn_data_digest(const qn_data *data);
  * qn_data_options.shape tells them. `rows`
  * and `columns` may be NULL. */
 QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
+/* Height and width that the image of item `item` had before qn_data_options.resize, as it is to be
+ * seen; those of the item where it was not resized. Both are 0 where items are not images, and when
+ * there is no such item. Both pointers may be NULL. */
+QN_API void qn_data_original_size(const qn_data *data, uint64_t item, uint32_t *rows,
+                                  uint32_t *columns);
+/* Brings classes of pixels to the size of the original image (docs/exactness.md 24.16): `mask` has
+ * rows x columns classes of item `item`, over the whole of it, and `to` gets those of
+ * qn_data_original_size. A pixel that a crop has cut off gets 255. Fails with QN_USAGE (NULL,
+ * rows or columns 0, no such item, or items are not images) or QN_INPUT (as qn_data_open). */
+QN_API qn_status qn_data_original_mask(const qn_data *data, uint64_t item, const uint8_t *mask,
+                                       uint32_t rows, uint32_t columns, uint8_t *to, qn_error *err);
 /* The name of the file that item `item` was read from, below its folder or in its archive: bytes,
  * perhaps not UTF-8. NULL for data of other formats, and when there is no such item. Owned by the
  * data set. */

@@ -96,6 +96,11 @@ QN_API qn_status qn_predictions_write(const qn_predictions *predictions, const c
 QN_API qn_status qn_predictions_columns(qn_predictions *predictions, int all_outputs, uint32_t top,
                                         qn_error *err);
 
+/* The size of masks that qn_predictions_write writes: that of the original images
+ * (qn_data_original_size), or with `as_given` 1 what the network gives. Fails with QN_USAGE (NULL)
+ * or QN_UNSUPPORTED (`as_given` 1, and the model does not predict masks). */
+QN_API qn_status qn_predictions_mask_size(qn_predictions *predictions, int as_given, qn_error *err);
+
 /* Number of items that have a prediction: all, or with `missing` "drop" those without a missing
  * value. 0 for NULL. */
 QN_API uint64_t qn_predictions_items(const qn_predictions *predictions);

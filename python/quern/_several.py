@@ -4,7 +4,7 @@ import csv
 import ctypes as C
 
 from . import _abi
-from ._library import call, sized
+from ._library import call, library, sized
 from .errors import UsageError
 
 
@@ -67,3 +67,22 @@ def labels(data):
     """How many labels an item has, where it has several; else 0."""
     several = data.several
     return several.shape[1] if several is not None and several.ndim == 2 else 0
+
+
+def originals(data, masks, outputs):
+    """Masks of images, each in the size that its image had before it was resized."""
+    import numpy as np
+
+    if outputs or masks.ndim != 3:
+        raise UsageError("original_size is for classes of pixels", "", "leave out outputs, or original_size")
+    made = []
+    for item, mask in enumerate(masks):
+        rows, columns = C.c_uint32(), C.c_uint32()
+        library().qn_data_original_size(data._address, item, rows, columns)
+        if not rows.value:
+            raise UsageError("the items are not images that have a size", "", "leave original_size out")
+        to = np.empty((rows.value, columns.value), np.uint8)
+        into, pixels = (C.cast(array.ctypes.data, C.POINTER(C.c_uint8)) for array in (to, mask))
+        call("qn_data_original_mask", data._address, item, pixels, *mask.shape, into)
+        made.append(to)
+    return made

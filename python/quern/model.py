@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 
-from . import _abi, ranks
+from . import _abi, _several, ranks
 from ._library import call, library, new, owned, said, sized, text
 from ._options import FILE, fill_compute
 from .data import as_in, data_of, shape_of
@@ -121,7 +121,7 @@ class Model:
         shape = (rows.value, columns.value) if columns.value else (rows.value,)
         return np.ctypeslib.as_array(found, shape).copy()
 
-    def predict(self, data, *, outputs=False, flips=False, **compute):
+    def predict(self, data, *, outputs=False, flips=False, original_size=False, **compute):
         """Applies the model to every item.
 
         Parameters
@@ -134,6 +134,9 @@ class Model:
         flips : bool
             Of images: means of the outputs for each image and its mirror image, left and right
             exchanged.
+        original_size : bool
+            Of masks: a list of arrays, each in the size that its image had before it was resized. A
+            pixel that a crop has cut off is 255.
         **compute
             ``devices``, ``threads`` and the other options of `train` that choose devices. And
             ``label`` and the other options of `open`, for a file.
@@ -159,7 +162,10 @@ class Model:
         data = data_of(data, **self._without_others(data, self._as_trained(columns)))
         choice, kept = self._compute(data, compute)
         if self._answers and not flips:  # which the library refuses for these
-            return self._several(data, choice, outputs)
+            found = self._several(data, choice, outputs)
+            return _several.originals(data, found, outputs) if original_size else found
+        if original_size:
+            raise UsageError("original_size is for models that predict masks", "", "leave it out")
         outputs = outputs or library().qn_model_predicts(self._address) == _abi.QN_PREDICTS_COMPONENTS
         floats = outputs or self.real
         shape = (data.items, self.outputs) if outputs else (data.items,)

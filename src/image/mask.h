@@ -20,6 +20,13 @@ qn_status qn__mask_decode(const uint8_t *bytes, size_t size, const qn__image_hea
 qn_status qn__resize_nearest(const qn__resize *resize, const uint8_t *pixels, uint32_t height,
                              uint32_t width, uint8_t *to, qn_error *err);
 
+/* The contrary (24.16): the classes of an image of `height` x `width` pixels by those of `rows` x
+ * `columns` areas of what was made of it; QN__OUTSIDE where a crop has cut the image off. */
+enum { QN__OUTSIDE = 255 };
+qn_status qn__resize_undo(const qn__resize *resize, const uint8_t *mask, uint32_t rows,
+                          uint32_t columns, uint32_t height, uint32_t width, uint8_t *to,
+                          qn_error *err);
+
 /* A PNG file of indices into a palette of 256 colours, which tell classes apart; else as
  * qn__png_encode. */
 qn_status qn__mask_encode(const uint8_t *pixels, uint32_t height, uint32_t width, uint8_t **file,

@@ -275,20 +275,61 @@ static uint32_t nearest(uint32_t i, uint32_t from, uint32_t to) {
     return (uint32_t)((2 * (uint64_t)i + 1) * from / (2 * (uint64_t)to));
 }
 
+/* Where the crop of an axis begins. */
+static uint32_t begin_of(const qn__resize *resize, uint32_t made, uint32_t kept) {
+    return resize->filter ? middle(made, kept) : (made - kept) / 2;
+}
+
 qn_status qn__resize_nearest(const qn__resize *resize, const uint8_t *pixels, uint32_t height,
                              uint32_t width, uint8_t *to, qn_error *err) {
     uint32_t rows, columns;
     const qn_status status = find_sides(resize, height, width, &rows, &columns, err);
     if (status != QN_OK)
         return status;
-    const uint32_t above =
-        resize->filter ? middle(rows, resize->height) : (rows - resize->height) / 2;
-    const uint32_t before =
-        resize->filter ? middle(columns, resize->width) : (columns - resize->width) / 2;
+    const uint32_t above = begin_of(resize, rows, resize->height);
+    const uint32_t before = begin_of(resize, columns, resize->width);
     for (uint32_t y = 0; y < resize->height; y++) {
         const uint8_t *row = pixels + (size_t)nearest(above + y, height, rows) * width;
         for (uint32_t x = 0; x < resize->width; x++)
             *to++ = row[nearest(before + x, width, columns)];
+    }
+    return QN_OK;
+}
+
+/* The pixels of an axis of a mask for those of the image; UINT32_MAX: the crop does not have it. */
+typedef struct undoing {
+    uint32_t from, made;   /* pixels of the image, and of what was made of it */
+    uint32_t before, kept; /* the crop of it */
+    uint32_t count;        /* pixels of the mask, over the crop */
+} undoing;
+
+static uint32_t undo(const undoing *u, uint32_t i) {
+    const uint32_t at = nearest(i, u->made, u->from);
+    return at < u->before || at - u->before >= u->kept ? UINT32_MAX
+                                                       : nearest(at - u->before, u->count, u->kept);
+}
+
+qn_status qn__resize_undo(const qn__resize *resize, const uint8_t *mask, uint32_t rows,
+                          uint32_t columns, uint32_t height, uint32_t width, uint8_t *to,
+                          qn_error *err) {
+    undoing y = {height, height, 0, height, rows}, x = {width, width, 0, width, columns};
+    if (resize->height) {
+        const qn_status status = find_sides(resize, height, width, &y.made, &x.made, err);
+        if (status != QN_OK)
+            return status;
+        y.kept = resize->height;
+        x.kept = resize->width;
+        y.before = begin_of(resize, y.made, y.kept);
+        x.before = begin_of(resize, x.made, x.kept);
+    }
+    for (uint32_t i = 0; i < height; i++) {
+        const uint32_t row = undo(&y, i);
+        for (uint32_t j = 0; j < width; j++) {
+            const uint32_t column = undo(&x, j);
+            *to++ = row == UINT32_MAX || column == UINT32_MAX
+                        ? QN__OUTSIDE
+                        : mask[(size_t)row * columns + column];
+        }
     }
     return QN_OK;
 }

@@ -132,6 +132,7 @@ struct qn_predictions {
     qn_data *made;            /* what the model takes of `data`, where that is something else */
     const qn__schema *table;  /* the model's names; NULL: it has none */
     const qn_model *several;  /* the model, where it gives several answers to an item; else NULL */
+    int as_given;             /* 1: masks are written in the size that the network gives */
     uint8_t *answers;         /* of all items, 255 where one lacks a value */
     qn__answer_counts counts; /* `of` is NULL without targets */
 };
@@ -296,11 +297,23 @@ qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t to
     return QN_OK;
 }
 
+qn_status qn_predictions_mask_size(qn_predictions *p, int as_given, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(p, "predictions", err);
+    if (as_given && !is_mask(p)) {
+        qn__fail(err, QN_UNSUPPORTED, "the model does not predict masks, so they have no size");
+        return qn__remedy(err, QN_UNSUPPORTED, "leave it out");
+    }
+    p->as_given = as_given;
+    return QN_OK;
+}
+
 static qn_status write_masks(const qn_predictions *p, const char *folder, qn_error *err) {
     const qn__predicted_masks masks = {.data = p->data,
                                        .answers = p->answers,
                                        .rows = p->several->mask.height,
                                        .columns = p->several->mask.width,
+                                       .as_given = p->as_given,
                                        .may = qn__cluster_may_write,
                                        .user = p->cluster};
     return qn__predicted_masks_write(&masks, folder, err);

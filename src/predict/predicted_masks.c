@@ -71,12 +71,35 @@ static qn_status make_folders(char *path, size_t base, qn_error *err) {
     return status;
 }
 
-static qn_status write_file(const qn__predicted_masks *m, const char *path, const uint8_t *pixels,
+/* A mask on its way to a file. */
+typedef struct picture {
+    const uint8_t *pixels;
+    uint8_t *own; /* the pixels, or NULL: they belong to someone else */
+    uint32_t rows, columns;
+} picture;
+
+static qn_status find_picture(const qn__predicted_masks *m, uint64_t item, picture *p,
+                              qn_error *err) {
+    const uint8_t *pixels = m->answers + (size_t)item * m->rows * m->columns;
+    *p = (picture){pixels, NULL, m->rows, m->columns};
+    uint32_t rows = 0, columns = 0;
+    if (!m->as_given)
+        qn_data_original_size(m->data, item, &rows, &columns);
+    if (rows == 0 || (rows == m->rows && columns == m->columns && !m->data->resize.shorter))
+        return QN_OK;
+    p->own = qn__alloc(rows, columns, err);
+    if (!p->own)
+        return QN_MEMORY;
+    *p = (picture){p->own, p->own, rows, columns};
+    return qn_data_original_mask(m->data, item, pixels, m->rows, m->columns, p->own, err);
+}
+
+static qn_status write_file(const qn__predicted_masks *m, const char *path, const picture *p,
                             qn_error *err) {
     qn__writer *writer = NULL;
     uint8_t *file = NULL;
     size_t size = 0;
-    qn_status status = qn__mask_encode(pixels, m->rows, m->columns, &file, &size, err);
+    qn_status status = qn__mask_encode(p->pixels, p->rows, p->columns, &file, &size, err);
     if (status == QN_OK)
         status = qn__writer_create(path, &writer, err);
     if (status == QN_OK)
@@ -91,15 +114,18 @@ static qn_status write_file(const qn__predicted_masks *m, const char *path, cons
 
 static qn_status write_mask(const qn__predicted_masks *m, const char *folder, const char *name,
                             uint64_t item, qn_error *err) {
-    const uint8_t *pixels = m->answers + (size_t)item * m->rows * m->columns;
+    picture p;
     qn__text text = {0};
-    if (*pixels == QN__NO_TARGET)
+    if (m->answers[(size_t)item * m->rows * m->columns] == QN__NO_TARGET)
         return QN_OK;
+    qn_status status = find_picture(m, item, &p, err);
     qn__text_add(&text, "%s/%s", folder, name);
     char *path = qn__text_take(&text, err);
-    qn_status status = path ? make_folders(path, strlen(folder) + 1, err) : QN_MEMORY;
     if (status == QN_OK)
-        status = write_file(m, path, pixels, err);
+        status = path ? make_folders(path, strlen(folder) + 1, err) : QN_MEMORY;
+    if (status == QN_OK)
+        status = write_file(m, path, &p, err);
+    qn__free(p.own);
     qn__free(path);
     return status;
 }

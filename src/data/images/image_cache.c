@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file: the head, the values from a page on with their margin, the key and the stamp, the names
- * and the marks of the files. Numbers have the byte order of the machine; a file of another one
- * has a wrong `order`. */
+/* A file: the head, the values from a page on with their margin, the key and the stamp, the names,
+ * the marks and the sizes of the files. Numbers have the byte order of the machine; a file of
+ * another one has a wrong `order`. */
 enum { VALUES = 4096, ALIGNMENT = 64, ORDER = 0x01020304 };
-static const char magic[24] = "quern decoded images 2";
+static const char magic[24] = "quern decoded images 3";
 
 typedef struct head {
     char magic[24];
@@ -111,6 +111,9 @@ static void digest_values(const qn__image_entry *e, qn__pool *pool, uint8_t dige
 
 /* ------------------------------------------------------------------ finding */
 
+/* Bytes of the marks and the sizes. */
+static uint64_t rest_of(uint64_t files) { return files * (1 + sizeof(qn__item_size)); }
+
 /* Whether the sizes in the head are those of an entry of `size` bytes; *tail is where the key is.
  */
 static int fits(const head *h, size_t size, size_t *tail) {
@@ -121,7 +124,8 @@ static int fits(const head *h, size_t size, size_t *tail) {
         return 0;
     *tail = tail_of(h->items, area * h->channels);
     return *tail != 0 && *tail <= size &&
-           size - *tail == h->key + sizeof((qn__image_cache *)0)->stamp + h->text + h->files;
+           size - *tail ==
+               h->key + sizeof((qn__image_cache *)0)->stamp + h->text + rest_of(h->files);
 }
 
 static void take_head(const head *h, const uint8_t *bytes, const uint8_t *tail,
@@ -138,6 +142,7 @@ static void take_head(const head *h, const uint8_t *bytes, const uint8_t *tail,
                              .names = (const char *)names,
                              .text = h->text,
                              .marks = names + h->text,
+                             .sizes = names + h->text + h->files,
                              .turned = h->turned,
                              .newer = h->newer};
 }
@@ -204,7 +209,8 @@ int qn__image_cache_make(qn__image_cache *cache, qn__image_entry *entry) {
     char folder[PATH_MAX];
     qn_error err = {0};
     const size_t tail = tail_of(entry->items, features_of(entry));
-    const uint64_t rest = cache->key.size + 1 + sizeof cache->stamp + entry->text + entry->files;
+    const uint64_t rest =
+        cache->key.size + 1 + sizeof cache->stamp + entry->text + rest_of(entry->files);
     if (cache->off || tail == 0)
         return 0;
     if (qn__cache_folder(1, folder, &err) == QN_OK &&
@@ -250,6 +256,7 @@ void qn__image_cache_keep(qn__image_cache *cache, qn__image_entry *entry) {
     to = put(to, cache->stamp, sizeof cache->stamp);
     to = put(to, entry->names, (size_t)entry->text);
     to = put(to, entry->marks, (size_t)entry->files);
+    to = put(to, entry->sizes, (size_t)entry->files * sizeof(qn__item_size));
     digest_rest(&h, bytes + tail, (size_t)(to - bytes) - tail, h.rest_digest);
     memcpy(bytes, &h, sizeof h);
     entry->values_digest = bytes + offsetof(head, values_digest);

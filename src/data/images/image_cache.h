@@ -25,6 +25,7 @@ typedef struct qn__image_entry {
     const char *names;            /* of the files, each with its NUL */
     uint64_t text;                /* bytes of them */
     const uint8_t *marks;         /* of each file: data/images/image_names.h */
+    const void *sizes;            /* of each file's image: qn__item_size, not aligned */
     uint64_t turned;              /* items with an orientation of Exif */
     uint64_t newer;               /* items of formats since contract 7 */
 } qn__image_entry;
@@ -49,13 +50,14 @@ void qn__image_cache_end(qn__image_cache *cache);
 /* Finds the entry and checks it, with the threads of `pool`. 0: there is none. */
 int qn__image_cache_load(qn__image_cache *cache, qn__pool *pool, qn__image_entry *out);
 
-/* Makes a file for `entry`, of which all but values, values_digest and marks is known: its values
- * are to be written to entry->values. 0: no file could be made; the caller decodes into memory. */
+/* Makes a file for `entry`, of which all but values, values_digest, marks and sizes is known: its
+ * values are to be written to entry->values. 0: no file could be made; the caller decodes into
+ * memory. */
 int qn__image_cache_make(qn__image_cache *cache, qn__image_entry *entry);
 
-/* Keeps the entry that was made; items, channels, values_digest, marks and the counts are now set,
- * and the values are the first ones of what was asked for. entry->values_digest then leads into the
- * file. The values stay mapped in any case. */
+/* Keeps the entry that was made; items, channels, values_digest, marks, sizes and the counts are
+ * set, and the values are the first ones of what was asked for. entry->values_digest then leads
+ * into the file. The values stay mapped in any case. */
 void qn__image_cache_keep(qn__image_cache *cache, qn__image_entry *entry);
 
 /* The file of the entry that was found or made, for qn__mapped_file_close by its new owner. */

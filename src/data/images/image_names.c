@@ -116,8 +116,17 @@ qn_status qn__image_note(const qn__image_files *files, const uint8_t *marks, uin
     return data->note ? QN_OK : QN_MEMORY;
 }
 
-qn_status qn__image_names(const qn__image_files *files, const uint8_t *marks, qn_data *data,
-                          qn_error *err) {
+static qn_status keep_sizes(const qn__image_files *files, const uint8_t *marks,
+                            const qn__item_size *seen, qn_data *data, qn_error *err) {
+    qn__item_size *to = data->names->seen = qn__alloc(data->items, sizeof *to, err);
+    for (uint64_t i = 0; to && i < files->count; i++)
+        if (!marks[i])
+            *to++ = seen[i];
+    return data->names->seen ? QN_OK : QN_MEMORY;
+}
+
+qn_status qn__image_names(const qn__image_files *files, const uint8_t *marks,
+                          const qn__item_size *seen, qn_data *data, qn_error *err) {
     uint64_t size = 0;
     for (uint64_t i = 0; i < files->count; i++)
         size += marks[i] ? 0 : strlen(files->file[i].name) + 1;
@@ -132,5 +141,5 @@ qn_status qn__image_names(const qn__image_files *files, const uint8_t *marks, qn
         }
     const qn_status status = qn__item_names_take(text, size, data->items, &data->names, err);
     qn__free(text);
-    return status;
+    return status == QN_OK && seen ? keep_sizes(files, marks, seen, data, err) : status;
 }

@@ -17,9 +17,10 @@ typedef enum qn__file_mark {
     QN__FILE_OTHER    /* of a format that is not read */
 } qn__file_mark;
 
-/* The items' names are those of the files whose mark is QN__FILE_ITEM. */
-qn_status qn__image_names(const qn__image_files *files, const uint8_t *marks, qn_data *data,
-                          qn_error *err);
+/* The items' names are those of the files whose mark is QN__FILE_ITEM. `seen` has the size of each
+ * file's image before it was resized, or is NULL. */
+qn_status qn__image_names(const qn__image_files *files, const uint8_t *marks,
+                          const qn__item_size *seen, qn_data *data, qn_error *err);
 
 /* Adds the formats that are not read to a text, with the count of each: "3 HEIC images, 1 SVG
  * drawing". Returns the count of all. */

@@ -42,6 +42,7 @@ typedef struct reading {
     qn_data *data;
     qn__image_head *head; /* of each file */
     uint8_t *marks;       /* of each file: qn__file_mark */
+    qn__item_size *seen;  /* of each file's image */
     qn__image_cache cache;
     qn__image_entry entry; /* of the cache */
     int cached;            /* the entry was found */
@@ -147,6 +148,7 @@ static qn_status read_head(reading *r, uint64_t i, scratch *own, qn_error *err) 
             break;
     }
     head->ignored = !r->turns;
+    r->seen[i] = (qn__item_size){qn__image_height(head), qn__image_width(head)};
     if (mark(r, i, status))
         return QN_OK;
     if (status != QN_OK)
@@ -399,6 +401,7 @@ static qn_status keep(reading *r, qn__pool *pool, qn_error *err) {
     r->entry.values_digest = digest;
     r->entry.names = names;
     r->entry.marks = r->marks;
+    r->entry.sizes = r->seen;
     qn__image_cache_keep(&r->cache, &r->entry);
     take_file(r);
     data->values_digest = r->entry.values_digest;
@@ -416,6 +419,7 @@ static void take_entry(reading *r) {
     data->features = data->rows * data->columns * data->channels;
     data->items = r->entry.items;
     memcpy(r->marks, r->entry.marks, (size_t)r->entry.files);
+    memcpy(r->seen, r->entry.sizes, (size_t)r->entry.files * sizeof *r->seen);
     take_file(r);
     data->values_digest = r->entry.values_digest;
 }
@@ -465,13 +469,15 @@ static qn_status read_files(reading *r, const qn_data_options *options, qn__pool
                             qn_error *err) {
     r->head = qn__alloc(r->files->count, sizeof *r->head, err);
     r->marks = r->head ? qn__alloc(r->files->count, 1, err) : NULL;
-    qn_status status = r->marks ? QN_OK : QN_MEMORY;
+    r->seen = r->marks ? qn__alloc(r->files->count, sizeof *r->seen, err) : NULL;
+    qn_status status = r->seen ? QN_OK : QN_MEMORY;
     if (status == QN_OK && r->cached)
         take_entry(r);
     else if (status == QN_OK)
         status = read_images(r, pool, err);
     if (status == QN_OK)
-        status = qn__image_names(r->files, r->marks, r->data, err);
+        status =
+            qn__image_names(r->files, r->marks, r->resize.height ? r->seen : NULL, r->data, err);
     if (status == QN_OK)
         status = settle_rules(r, options, err);
     if (status == QN_OK && !is_classless(r, options))
@@ -480,6 +486,7 @@ static qn_status read_files(reading *r, const qn_data_options *options, qn__pool
         status = qn__masks_read(options, pool, r->data, err);
     qn__free(r->head);
     qn__free(r->marks);
+    qn__free(r->seen);
     return status;
 }
 

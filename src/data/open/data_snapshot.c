@@ -1,7 +1,8 @@
 /* The snapshot: a head, the values with their margin, the labels or targets with theirs, the
  * weights with theirs, the exact values of wide columns with theirs, and four texts that end in
  * NUL: the schema as JSON, the note, the name of the weights, and a digit for each column of a
- * schema: whether it holds bytes. After them stand the names of all items, where they have some.
+ * schema: whether it holds bytes. After them stand the names of all items, where they have some,
+ * and the sizes of images before they were resized.
  * Each part begins at a multiple of 64 bytes. Numbers are little-endian, as everywhere in memory
  * here (digest.c). */
 #include "data/open/data_snapshot.h"
@@ -29,8 +30,9 @@ typedef struct head {
     uint32_t each, mask_rows, mask_columns; /* of several targets; else 0 */
     uint64_t label_values;
     uint64_t wide;  /* columns, which the schema names */
-    uint64_t text;  /* bytes of the texts, names of items included */
+    uint64_t text;  /* bytes of the texts, names and sizes of items included */
     uint64_t names; /* bytes of the names of items; 0: there are none */
+    uint64_t sizes; /* bytes of the sizes of items; 0: there are none */
     char format[16];
     char digest[72];
     char date_format[QN__DATE_FORMAT];
@@ -107,6 +109,7 @@ static qn__text texts_of(const qn_data *table) {
     qn__text_add(&text, "%c", '\0');
     for (uint64_t i = 0; table->names && i < table->items; i++)
         qn__text_add(&text, "%s%c", table->names->text + table->names->at[i], '\0');
+    qn__item_sizes_add(table->names, table->items, &text);
     return text;
 }
 
@@ -133,7 +136,8 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .label_values = table->label_values,
               .wide = table->wide ? table->wide->columns : 0,
               .text = text->size,
-              .names = table->names ? table->names->size : 0};
+              .names = table->names ? table->names->size : 0,
+              .sizes = table->names && table->names->seen ? QN__ITEM_SIZE_TEXT * table->items : 0};
     strncpy(h.format, table->format, sizeof h.format - 1);
     memcpy(h.digest, qn_data_digest(table), sizeof table->digest);
     memcpy(h.date_format, table->date_format, sizeof h.date_format);
@@ -203,9 +207,10 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && qn__element_is_read(h->type) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 3 &&
            is_several(h) && h->weighted <= 2 && h->wide <= h->features &&
-           h->doubt <= QN__DOUBT_COMMA && h->names <= h->text &&
-           (h->rows == 0) == (h->columns == 0) && (h->rows == 0) == (h->channels == 0) &&
-           (h->rows == 0 || has_pixels(h)) && qn__format_name(h->format) && is_digest(h->digest) &&
+           h->doubt <= QN__DOUBT_COMMA && h->names <= h->text && h->sizes <= h->text - h->names &&
+           (h->names > 0 || h->sizes == 0) && (h->rows == 0) == (h->columns == 0) &&
+           (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
+           qn__format_name(h->format) && is_digest(h->digest) &&
            (h->date_format[0] == '\0' || qn__date_format_check(h->date_format, NULL) == QN_OK) &&
            place(h, p) && p->bytes == bytes;
 }
@@ -364,8 +369,11 @@ static qn_status take_several(const uint8_t *targets, const head *h, qn_data *da
                : refuse(err, "a label of the shared data is neither 0 nor 1");
 }
 
-static qn_status take_names(const char *text, uint64_t size, qn_data *data, qn_error *err) {
-    const qn_status status = qn__item_names_take(text, size, data->items, &data->names, err);
+/* The names, and the sizes after them. */
+static qn_status take_names(const char *text, const head *h, qn_data *data, qn_error *err) {
+    qn_status status = qn__item_names_take(text, h->names, data->items, &data->names, err);
+    if (status == QN_OK && h->sizes)
+        status = qn__item_sizes_take(text + h->names, h->sizes, data->items, data->names, err);
     return status == QN_FORMAT ? refuse(err, "the names of the shared items do not fit them")
                                : status;
 }
@@ -394,11 +402,11 @@ qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **
         status = refuse(err, "a label of the shared data is negative");
     const char *text = (const char *)from + p.text;
     if (status == QN_OK)
-        status = read_texts(text, (size_t)(h.text - h.names), h.weighted == 2, data, err);
+        status = read_texts(text, (size_t)(h.text - h.names - h.sizes), h.weighted == 2, data, err);
     if (status == QN_OK)
         status = take_wide(from + p.wide, h.wide, data, err);
     if (status == QN_OK && h.names)
-        status = take_names(text + h.text - h.names, h.names, data, err);
+        status = take_names(text + h.text - h.names - h.sizes, &h, data, err);
     if (status != QN_OK)
         qn_data_close(data);
     else

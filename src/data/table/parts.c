@@ -87,7 +87,12 @@ static qn_status copy_names(const qn_data *data, const uint64_t *item, qn_data *
     }
     const qn_status status = qn__item_names_take(text, size, out->items, &out->names, err);
     qn__free(text);
-    return status;
+    if (status != QN_OK || !data->names->seen)
+        return status;
+    out->names->seen = qn__alloc(out->items, sizeof *out->names->seen, err);
+    for (uint64_t i = 0; out->names->seen && i < out->items; i++)
+        out->names->seen[i] = data->names->seen[data->index ? data->index[item[i]] : item[i]];
+    return out->names->seen ? QN_OK : QN_MEMORY;
 }
 
 /* Memory for all that an item has. */
