@@ -23,7 +23,7 @@ const option compute_memory_options[] = {
      .fallback = "0: as many as the memory asks for"},
     {ROW_FLAG("recompute", recompute,
               "compute outputs inside blocks again in the backward pass instead of keeping them: "
-              "less memory, more time; on CPUs")},
+              "less memory, more time")},
     {ROW_FLAG("cache-features", cache_features,
               "with `train.freeze`: compute the outputs of layers that do not train once for each "
               "item, not in each epoch")},

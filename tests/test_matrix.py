@@ -327,11 +327,14 @@ def test_parts(device, name, files, tmp_path):
     assert digest == recipes.table()[name]
 
 
-@pytest.mark.parametrize("name, more", [
-    ("pixels-dropout", []), ("batchnorm-silu", []), ("residual-batchnorm", ["--parts", "2"]), ("residual-dropout", []),
-    ("frozen", ["--parts", "2"]), ("i14-deep-dropout", []), ("residual-i14-batchnorm", ["--parts", "2"])])
-def test_outputs_computed_again(name, more, files, tmp_path):
-    digest, _ = train_on(["cpu"], name, files, tmp_path / "model", None, "--recompute", *more)
+@pytest.mark.parametrize("device, name, more", [
+    *(("cpu", *case) for case in [
+        ("pixels-dropout", []), ("batchnorm-silu", []), ("residual-batchnorm", ["--parts", "2"]), ("residual-dropout", []),
+        ("frozen", ["--parts", "2"]), ("i14-deep-dropout", []), ("residual-i14-batchnorm", ["--parts", "2"])]),
+    *((kind, "residual-batchnorm", []) for kind in devices.KINDS), ("opencl", "residual-i14-batchnorm", [])])
+def test_outputs_computed_again(device, name, more, files, tmp_path):
+    names, environment = devices.KINDS[device]() if device in devices.KINDS else (["cpu"], None)
+    digest, _ = train_on(names, name, files, tmp_path / "model", environment, "--recompute", *more)
     assert digest == recipes.table()[name]
 
 

@@ -46,7 +46,7 @@ typedef struct qn_compute {
      * after the other, so that memory holds the items of one part. Each part has whole grains. 1:
      * the whole step; 0: that, or as many parts as the memory asks for. */
     int parts;
-    /* Training on CPUs: 1: outputs inside blocks are not kept for the backward pass but
+    /* Training: 1: outputs inside blocks are not kept for the backward pass but
      * computed once more there. It takes less memory and more time. */
     int recompute;
     /* Training with `freeze`: 1: the outputs of the layers that do not train are computed once for

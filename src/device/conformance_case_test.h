@@ -411,6 +411,14 @@ static inline void freeze_some(test_case *c) {
     snprintf(c->text + at, sizeof c->text - at, "; %u frozen", k);
 }
 
+/* Every other case computes outputs again in the backward pass, also of those that GPUs have. */
+static inline void recompute_some(test_case *c) {
+    const size_t at = strlen(c->text);
+    c->program.recompute = (int)((c->seed + c->seed / 10) % 2);
+    if (c->program.recompute)
+        snprintf(c->text + at, sizeof c->text - at, "; again");
+}
+
 static uint32_t answers_each; /* of the case */
 
 /* The network of one case in four gives several answers (24.70), of pixels where its last layer but

@@ -75,7 +75,7 @@ static uint64_t chains(const qn__worker *w, const qn__layer *l) {
 #define NORM                                                                                       \
     {                                                                                              \
         .forward = forward, .errors = errors, .gradient = gradient, .moments = moments,            \
-        .chains = chains                                                                           \
+        .chains = chains, .reads_input = 1                                                         \
     }
 
 const qn__gpu_kind qn__gpu_groupnorm = NORM, qn__gpu_layernorm = NORM;

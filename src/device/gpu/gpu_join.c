@@ -99,6 +99,6 @@ static void concat_errors(qn__gpu_pass *pass, uint32_t i) {
 
 const qn__gpu_kind qn__gpu_residual = {.forward = add_forward, .errors = add_errors};
 const qn__gpu_kind qn__gpu_multiply = {
-    .forward = multiply_forward, .errors = multiply_errors, .chains = chains};
+    .forward = multiply_forward, .errors = multiply_errors, .chains = chains, .reads_input = 1};
 const qn__gpu_kind qn__gpu_concat = {
     .forward = concat_forward, .errors = concat_errors, .chains = chains};

@@ -65,7 +65,8 @@ static int dense_learn(qn__gpu_pass *pass, uint32_t i) {
 const qn__gpu_kind qn__gpu_dense = {.forward = dense_forward,
                                     .errors = dense_errors,
                                     .gradient = dense_gradient,
-                                    .learn = dense_learn};
+                                    .learn = dense_learn,
+                                    .reads_input = 1};
 
 static void conv_forward(qn__gpu_pass *pass, uint32_t i) {
     (pass->worker->layer[i].layer->conv_groups ? qn__gpu_launch_grouped_forward
@@ -85,11 +86,15 @@ static void conv_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
                                                : qn__gpu_launch_pixels_gradient)(pass, i, add);
 }
 
-const qn__gpu_kind qn__gpu_conv = {
-    .forward = conv_forward, .errors = conv_errors, .gradient = conv_gradient, .convolves = 1};
-/* A convolution over an input that is spread: the taps say what a row reads (gpu_chunks.c). */
-const qn__gpu_kind qn__gpu_convtranspose = {
-    .forward = conv_forward, .errors = conv_errors, .gradient = conv_gradient, .convolves = 1};
+#define CONV_ROW                                                                                   \
+    {                                                                                              \
+        .forward = conv_forward, .errors = conv_errors, .gradient = conv_gradient,                 \
+        .reads_input = 1, .convolves = 1                                                           \
+    }
+
+/* A transposed convolution goes over an input that is spread: the taps say what a row reads
+ * (gpu_chunks.c). */
+const qn__gpu_kind qn__gpu_conv = CONV_ROW, qn__gpu_convtranspose = CONV_ROW;
 
 #define ROW(KIND, NAME) [QN__LAYER_##KIND] = &qn__gpu_##NAME,
 

@@ -98,7 +98,7 @@ const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t l) {
 }
 
 const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *w, uint32_t l) {
-    return &w->batch.errors[w->layer[l].errors];
+    return &w->layer[l].errors;
 }
 
 /* If the tiles of a gradient are too few for the device, several groups share the grains of each

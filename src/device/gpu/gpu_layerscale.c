@@ -54,4 +54,4 @@ static void scale_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
 }
 
 const qn__gpu_kind qn__gpu_layerscale = {
-    .forward = scale_forward, .errors = scale_errors, .gradient = scale_gradient};
+    .forward = scale_forward, .errors = scale_errors, .gradient = scale_gradient, .reads_input = 1};

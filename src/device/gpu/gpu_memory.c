@@ -5,10 +5,10 @@
  * One list of pieces serves three ends (`walk`): their bytes are counted, they are allocated, they
  * are released. A piece of a network without pixels or without integers has no bytes.
  *
- *     fixed pieces | with pixels: taps, chains, ... | with integers: digits, ... | of each layer
+ *     fixed pieces | with pixels: taps, chains, ... | with integers: digits, ... | shared | of each
+ *                                                                                    layer
  *
- * Errors need few arrays, because the step goes from the last layer to the first: in a chain of
- * layers two arrays take turns; each block around a layer takes two more (`place_errors`). */
+ * Outputs and errors have buffers in turn: gpu_windows.c decides which. */
 #include "base/memory.h"
 #include "device/gpu/gpu_kinds.h"
 #include "layer/layer.h"
@@ -34,31 +34,6 @@ static void place_edges(qn__worker *w) {
     }
 }
 
-/* Gives a layer the first array of errors that is free, unless it has one. */
-static void take_errors(qn__worker *w, int32_t l, uint32_t *taken) {
-    uint32_t array = 0;
-    if (l < 0 || w->layer[l].errors < QN__GPU_ERRORS)
-        return;
-    while (*taken >> array & 1)
-        ++array;
-    *taken |= 1u << array;
-    w->layer[l].errors = array;
-}
-
-/* An array is free again after its layer: the step goes from the last layer to the first. */
-static void place_errors(qn__worker *w) {
-    const uint32_t layers = w->program->layers;
-    uint32_t taken = 0;
-    for (uint32_t l = 0; l < layers; ++l)
-        w->layer[l].errors = QN__GPU_ERRORS;
-    take_errors(w, (int32_t)layers - 1, &taken);
-    for (uint32_t l = layers; l-- > 0;) {
-        take_errors(w, w->layer[l].source, &taken);
-        take_errors(w, w->layer[l].other, &taken);
-        taken &= ~(1u << w->layer[l].errors);
-    }
-}
-
 void qn__gpu_place(qn__worker *w) {
     uint64_t outputs = 0;
     w->model.padded = 0;
@@ -74,7 +49,6 @@ void qn__gpu_place(qn__worker *w) {
         outputs += ld;
     }
     place_edges(w);
-    place_errors(w);
 }
 
 /* A buffer that the worker needs, and its size. */
@@ -83,12 +57,7 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-enum {
-    FIXED_PIECES = 25 + QN__GPU_ERRORS,
-    PIXELS_PIECES = 5,
-    INTGEMM_PIECES = 7,
-    LAYER_PIECES = 6
-};
+enum { FIXED_PIECES = 25, PIXELS_PIECES = 5, INTGEMM_PIECES = 7, LAYER_PIECES = 3 };
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
     return qn__gpu_ld(n) * w->capacity * sizeof(float);
@@ -101,21 +70,6 @@ static uint64_t widest(const qn__program *p) {
     return outputs;
 }
 
-/* Bytes of a batch's outputs of a layer. */
-static uint64_t outputs_bytes(const qn__worker *w, const qn__layer *l) {
-    return row_bytes(w, l->to.channels) * qn__gpu_pixels(l);
-}
-
-/* Of an array of errors: the most that one of its layers needs; 0: no layer has it. */
-static uint64_t errors_bytes(const qn__worker *w, uint32_t array) {
-    uint64_t bytes = 0;
-    for (uint32_t l = 0; l < w->program->layers; ++l) {
-        const uint64_t own = outputs_bytes(w, &w->program->layer[l]);
-        bytes = w->layer[l].errors == array && own > bytes ? own : bytes;
-    }
-    return bytes;
-}
-
 /* Buffers that do not depend on the number of layers; returns how many. */
 static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
     const uint64_t parameters = w->model.padded * sizeof(float), items = w->capacity;
@@ -124,7 +78,7 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
     const qn__shape last = w->program->layer[w->program->layers - 1].to;
     const uint64_t lines = w->program->answers ? items * last.height : 0;
     const uint64_t pixels = lines * last.width;
-    const piece all[FIXED_PIECES - QN__GPU_ERRORS] = {
+    const piece all[FIXED_PIECES] = {
         {&w->step, sizeof(qn_step)},
         {&w->reports.status, sizeof(qn_status_words)},
         {&w->model.parameters, parameters},
@@ -151,11 +105,8 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->feeds.sent_rows, items * sizeof(uint64_t)},
         {&w->feeds.sent_values, items * inputs * sizeof(float)},
     };
-    for (uint32_t i = 0; i < FIXED_PIECES - QN__GPU_ERRORS; ++i)
+    for (uint32_t i = 0; i < FIXED_PIECES; ++i)
         pieces[i] = all[i];
-    for (uint32_t i = 0; i < QN__GPU_ERRORS; ++i)
-        pieces[FIXED_PIECES - QN__GPU_ERRORS + i] =
-            (piece){&w->batch.errors[i], errors_bytes(w, i)};
     return FIXED_PIECES;
 }
 
@@ -236,13 +187,9 @@ static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECE
     qn__gpu_layer *l = &w->layer[layer];
     const uint64_t in = qn__layer_is_integer(l->layer) ? l->layer->depth : 0,
                    out = in ? l->layer->to.channels : 0;
-    const uint64_t bytes = outputs_bytes(w, l->layer);
-    pieces[0] = (piece){&l->output, bytes};
-    pieces[1] = (piece){&l->dropped, l->layer->drop_threshold ? bytes : 0};
-    pieces[2] = (piece){&l->by_output, words_bytes(w, out, qn__gpu_words(in))};
-    pieces[4] = (piece){&l->moments, l->kind->moments ? l->kind->moments(w, l->layer) : 0};
-    pieces[3] = (piece){&l->by_input, l->source >= 0 ? words_by_input(w, l) : 0};
-    pieces[5] = (piece){&l->slope, qn__keeps_slope(l->layer->activation) ? bytes : 0};
+    pieces[0] = (piece){&l->by_output, words_bytes(w, out, qn__gpu_words(in))};
+    pieces[1] = (piece){&l->by_input, l->source >= 0 ? words_by_input(w, l) : 0};
+    pieces[2] = (piece){&l->moments, l->kind->moments ? l->kind->moments(w, l->layer) : 0};
 }
 
 /* Calls `each` for all buffers; stops at the first failure. */
@@ -255,6 +202,10 @@ static qn_status walk(qn__worker *w, qn_status (*each)(qn__worker *, piece, void
     qn_status status = QN_OK;
     for (uint32_t i = 0; status == QN_OK && i < count; ++i)
         status = each(w, pieces[i], context, err);
+    for (uint32_t i = 0; status == QN_OK && i < w->shared.count; ++i) {
+        qn__gpu_buffer *own = &w->shared.buffer[i];
+        status = each(w, (piece){&own->memory, own->bytes}, context, err);
+    }
     for (uint32_t l = 0; status == QN_OK && l < w->program->layers; ++l) {
         layer_pieces(w, l, pieces);
         for (uint32_t i = 0; status == QN_OK && i < LAYER_PIECES; ++i)
@@ -351,7 +302,10 @@ qn_status qn__gpu_allocate(qn__worker *w, qn_error *err) {
     w->stage.partner = qn__alloc(w->program->mix ? item : 1, 1, err);
     if (!w->stage.memory || !w->stage.augment_space || !w->stage.partner)
         return QN_MEMORY;
-    return walk(w, allocate_piece, NULL, err);
+    const qn_status status = walk(w, allocate_piece, NULL, err);
+    if (status == QN_OK)
+        qn__gpu_connect_arrays(w);
+    return status;
 }
 
 void qn__gpu_drop(qn__worker *w, qn__gpu_memory *memory) {

@@ -121,4 +121,5 @@ const qn__gpu_kind qn__gpu_batchnorm = {.forward = forward,
                                         .gradient = gradient,
                                         .run_on = run_on,
                                         .moments = moments,
-                                        .chains = chains};
+                                        .chains = chains,
+                                        .reads_input = 1};

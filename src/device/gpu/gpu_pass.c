@@ -135,11 +135,19 @@ void qn__gpu_launch_update(qn__gpu_pass *pass) {
     qn__gpu_launch_weights(pass);
 }
 
+/* The outputs that the layer and those before it read in the backward pass. */
+static void launch_again(qn__gpu_pass *pass, uint32_t layer) {
+    const qn__worker *w = pass->worker;
+    for (uint32_t i = layer - w->layer[layer].recomputes; i < layer; ++i)
+        w->layer[i].kind->forward(pass, i);
+}
+
 void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
     /* A GPU has groups enough for each kernel; a CPU gains by what stays in its caches. */
     const int fused = update && pass->worker->facts->vectors && !pass->worker->bits;
     for (uint32_t i = pass->worker->program->layers; i-- > pass->worker->program->frozen;) {
         const qn__gpu_kind *kind = pass->worker->layer[i].kind;
+        launch_again(pass, i);
         kind->errors(pass, i);
         if (fused && kind->learn && kind->learn(pass, i))
             continue;

@@ -37,8 +37,9 @@ static void errors(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_finish_errors(pass, i);
 }
 
-#define POOL                                                                                       \
-    { .forward = forward, .errors = errors }
+#define POOL(PICKS)                                                                                \
+    { .forward = forward, .errors = errors, .reads_input = PICKS }
 
-const qn__gpu_kind qn__gpu_maxpool = POOL, qn__gpu_avgpool = POOL, qn__gpu_globalpool = POOL,
-                   qn__gpu_upsample = POOL;
+/* A max pool finds the greatest once more. */
+const qn__gpu_kind qn__gpu_maxpool = POOL(1), qn__gpu_avgpool = POOL(0),
+                   qn__gpu_globalpool = POOL(0), qn__gpu_upsample = POOL(0);

@@ -69,13 +69,6 @@ static qn_status open_for_kernels(qn__worker *w, uint32_t index, const qn_comput
     return QN_OK;
 }
 
-static qn_status refuse_recompute(qn_error *err) {
-    qn__fail(err, QN_UNSUPPORTED, "GPUs keep all outputs for the backward pass");
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "leave out `compute.recompute` or the device; `compute.parts` saves memory "
-                      "on GPUs, too");
-}
-
 qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
                        const qn__program *program, qn__worker **out, qn_error *err) {
     *out = NULL;
@@ -85,10 +78,6 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     w->driver = driver;
     if (!program)
         return open_for_kernels(w, index, compute, out, err);
-    if (program->recompute) {
-        qn__free(w);
-        return refuse_recompute(err);
-    }
     w->program = program;
     w->slots = qn__program_slots(program);
     w->bits = (uint32_t)qn__arith_bits(program->arith);
@@ -98,12 +87,14 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     if (part > w->capacity)
         w->capacity = part;
     w->layer = qn__alloc(program->layers, sizeof *w->layer, err);
-    qn_status status = w->layer ? QN_OK : QN_MEMORY;
+    w->shared.buffer = qn__alloc(4 * (size_t)program->layers, sizeof *w->shared.buffer, err);
+    qn_status status = w->layer && w->shared.buffer ? QN_OK : QN_MEMORY;
     if (status == QN_OK)
         status = driver->open(index, products_of(program), compute, &w->gpu, err);
     if (status == QN_OK) {
         begin_counting(w);
         qn__gpu_place(w);
+        qn__gpu_place_arrays(w);
         status = qn__gpu_allocate(w, err);
     }
     if (status == QN_OK)
@@ -129,6 +120,7 @@ void qn__gpu_close(qn__worker *w) {
     qn__free(w->stage.memory);
     qn__free(w->stage.augment_space);
     qn__free(w->stage.partner);
+    qn__free(w->shared.buffer);
     qn__free(w->layer);
     qn__free(w);
 }

@@ -4,6 +4,7 @@
 
 #include "device/gpu/gpu.h"
 #include "device/gpu/gpu_call.h"
+#include "device/places.h"
 
 enum {
     QN__GPU_FEEDS = 4,       /* sets of items known at the same time */
@@ -12,12 +13,13 @@ enum {
     QN__GPU_STAGE = 4 << 20  /* bytes of the buffer on the host in which arrays are rearranged */
 };
 
-/* The most arrays of errors. In the shortcut of a block those of the end of the main path and of
- * the block's input wait, and of each block around it: two for each of eight blocks. Two more are
- * of a layer and of the layer that it reads. */
-enum { QN__GPU_ERRORS = 20 };
-
 typedef struct qn__gpu_kind qn__gpu_kind; /* gpu_kinds.h */
+
+/* The arrays of a layer that share memory with those of others (gpu_windows.c): `at` is a buffer.
+ */
+typedef struct qn__gpu_places {
+    qn__place output, dropped, slope, errors;
+} qn__gpu_places;
 
 /* One layer: its offset in the device's arrays of parameters, and its arrays of a batch. */
 typedef struct qn__gpu_layer {
@@ -28,13 +30,18 @@ typedef struct qn__gpu_layer {
     qn__gpu_memory dropped;   /* after it; no bytes without dropout */
     qn__gpu_memory moments;   /* batchnorm: of the grains of the last pass of training */
     qn__gpu_memory slope;     /* of activations that keep it; no bytes for others */
+    qn__gpu_memory errors;    /* of its outputs, if it trains */
+    qn__gpu_places place;     /* of output, dropped, slope and errors, which are parts of buffers */
+    /* Before this layer's errors go back the outputs of so many layers before it are computed
+     * again.
+     */
+    uint32_t recomputes;
     /* For integer products (docs/exactness.md 15): weights as words along the inputs and, except in
      * the first layer, along the outputs; the offset in absmax_outputs. */
     qn__gpu_memory by_output, by_input;
     uint32_t output_place;
     int32_t source, other; /* layers whose outputs it reads, -1: the inputs; `other` of an add */
     uint32_t readers[2];   /* the first and the last layer that read its output */
-    uint32_t errors;       /* the array that has its errors */
 } qn__gpu_layer;
 
 /* A set of items that was trained on, which does not change while the worker is open. */
@@ -86,13 +93,22 @@ typedef struct qn__gpu_model {
 
 /* Arrays of the items of a pass. */
 typedef struct qn__gpu_batch {
-    qn__gpu_memory unit, mean, inverse;    /* for FETCH: bytes as floats; numbers of each feature */
-    qn__gpu_memory inputs;                 /* [items][ld(features)] */
-    qn__gpu_memory errors[QN__GPU_ERRORS]; /* each has the bytes that its layers need */
+    qn__gpu_memory unit, mean, inverse; /* for FETCH: bytes as floats; numbers of each feature */
+    qn__gpu_memory inputs;              /* [items][ld(features)] */
     qn__gpu_memory numbers, targets, weight, loss, classes, scores, finite; /* of each item */
     /* Of several answers: the targets of each item; losses and states of ANSWERS and its sums. */
     qn__gpu_memory answers, pixel_loss, pixel_state, line_loss, line_state;
 } qn__gpu_batch;
+
+/* Buffers that arrays of layers have in turn; `bytes` is known before the memory is allocated. */
+typedef struct qn__gpu_buffer {
+    qn__gpu_memory memory;
+    size_t bytes;
+} qn__gpu_buffer;
+typedef struct qn__gpu_shared {
+    qn__gpu_buffer *buffer; /* space for four of each layer */
+    uint32_t count;
+} qn__gpu_shared;
 
 /* For layers with pixels (gpu_pixels.c). A product reads rows, but a window is not a row of an
  * array. So a chunk of rows is unfolded first:
@@ -153,6 +169,7 @@ struct qn__worker {
     qn__gpu_memory step; /* the numbers of a step, for all its kernels */
     qn__gpu_model model;
     qn__gpu_batch batch;
+    qn__gpu_shared shared;
     qn__gpu_unfolding pixels;
     qn__gpu_integers integers;
     qn__gpu_feeds feeds;
@@ -219,6 +236,10 @@ static inline uint64_t qn__gpu_sixteens(uint64_t rows, uint64_t columns) {
 
 /* Assigns the offsets of the layers' parameters; sets `padded`. */
 void qn__gpu_place(qn__worker *worker);
+/* gpu_windows.c: chooses the layers that are computed again, and the buffer of each array that
+ * shares memory; sets `shared`. After the allocation: the arrays are parts of the buffers. */
+void qn__gpu_place_arrays(qn__worker *worker);
+void qn__gpu_connect_arrays(qn__worker *worker);
 /* Bytes that the worker allocates; *largest receives those of the largest buffer. */
 uint64_t qn__gpu_needs(const qn__worker *worker, uint64_t *largest);
 /* Allocates all memory of a step. QN_DEVICE with sizes and a remedy when the device is too small,
@@ -257,8 +278,7 @@ qn_status qn__gpu_send_step(qn__worker *worker, const qn__batch *batch,
 const qn__gpu_memory *qn__gpu_output_of(const qn__gpu_pass *pass, int32_t layer);
 /* The input of layer `layer`. */
 const qn__gpu_memory *qn__gpu_input_of(const qn__gpu_pass *pass, uint32_t layer);
-/* The errors of a layer. A few arrays alternate: those of a layer are no longer needed when the
- * layers that it reads have their own. */
+/* The errors of a layer. */
 const qn__gpu_memory *qn__gpu_errors_of(const qn__worker *worker, uint32_t layer);
 /* The estimated time of a product's variant with `tiles` tiles. */
 uint64_t qn__gpu_cost(const qn__worker *worker, qn__kernel kernel, uint64_t tiles);

@@ -206,7 +206,7 @@ static size_t most_run_blocks(const qn__worker *w) {
 }
 
 /* Sets *to to the array, if it has bytes. */
-static void settle(char *begin, const qn__cpu_place *place, float **to) {
+static void settle(char *begin, const qn__place *place, float **to) {
     if (place->bytes)
         *to = (float *)(void *)(begin + place->at);
 }

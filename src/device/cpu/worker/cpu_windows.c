@@ -11,24 +11,18 @@
 #include "device/cpu/worker/cpu_kinds.h"
 #include "layer/layer.h"
 
-/* A pass uses its windows in order. */
-static void use(qn__cpu_place *place, uint32_t window) {
-    place->first = window < place->first ? window : place->first;
-    place->last = window > place->last ? window : place->last;
-}
-
 static void use_errors(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
-    use(&w->layer[l->error_of].error_place, window);
+    qn__place_use(&w->layer[l->error_of].error_place, window);
 }
 
 /* All that a layer makes in the forward pass; NULL: the inputs. */
 static void use_output(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     qn__cpu_layer *own = l && l->norm.add ? l->norm.add : l;
-    use(own ? &own->output_place : &w->fetch.place, window);
+    qn__place_use(own ? &own->output_place : &w->fetch.place, window);
     if (own && own->dropped_place.bytes)
-        use(&own->dropped_place, window);
+        qn__place_use(&own->dropped_place, window);
     if (own && own->slope_place.bytes)
-        use(&own->slope_place, window);
+        qn__place_use(&own->slope_place, window);
 }
 
 static void use_sources(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
@@ -41,7 +35,7 @@ static void use_sources(qn__worker *w, const qn__cpu_layer *l, uint32_t window) 
 static void use_layer(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     use_errors(w, l, window);
     if (l->sparse_place.bytes)
-        use(&l->sparse_place, window);
+        qn__place_use(&l->sparse_place, window);
     if (l->kind->reads_input)
         use_sources(w, l, window);
     if (l->kind->reads_output)
@@ -58,7 +52,7 @@ static void use_finished(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
         const int reads = qn__layer_joins(other->layer) ? other->other == l && !other->layer->skip
                                                         : other->below == l;
         if (reads && other->branch_place.bytes)
-            use(&other->branch_place, window);
+            qn__place_use(&other->branch_place, window);
         else if (other->other == l && !other->layer->skip)
             use_errors(w, other, window);
     }
@@ -66,7 +60,7 @@ static void use_finished(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
 
 static void use_passed(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     if (l->branch_place.bytes)
-        use(&l->branch_place, window);
+        qn__place_use(&l->branch_place, window);
     if (!l->branch_place.bytes || qn__layer_joins(l->layer))
         use_finished(w, l->below, window);
     if (l->layer->skip && l->other)
@@ -75,7 +69,7 @@ static void use_passed(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
 
 /* Window i is that of layer i, and in a prediction also that of the layers which follow it. */
 static void find_forward_windows(qn__worker *w) {
-    use(&w->fetch.place, 0);
+    qn__place_use(&w->fetch.place, 0);
     for (uint32_t i = 0, target; i < w->program->layers; ++i) {
         for (target = i; w->layer[target].followed; ++target)
             ;
@@ -90,27 +84,19 @@ int qn__cpu_is_recomputed(const qn__worker *w, uint32_t layer, uint32_t end) {
     return !qn__cpu_is_added(w, layer) && l->norm.add != &w->layer[end];
 }
 
-static void make_again(qn__cpu_place *place, uint32_t window) {
-    if (!place->bytes || place->again)
-        return;
-    place->gone = place->last;
-    place->again = window;
-    use(place, window);
-}
-
 /* The windows before the backward pass of layer `end` in which outputs before it are computed
  * again, and the inputs fetched if they are needed. Returns the next window. */
 static uint32_t find_segment_windows(qn__worker *w, uint32_t end, uint32_t window) {
     const uint32_t begin = end - w->layer[end].recomputes;
     if (begin == 0 && w->fetch.place.bytes)
-        make_again(&w->fetch.place, window++);
+        qn__place_again(&w->fetch.place, window++);
     for (uint32_t i = begin; i < end; ++i) {
         qn__cpu_layer *l = &w->layer[i], *own = l->norm.add ? l->norm.add : l;
         if (!qn__cpu_is_recomputed(w, i, end))
             continue;
-        make_again(&own->output_place, window);
-        make_again(&own->dropped_place, window);
-        make_again(&own->slope_place, window);
+        qn__place_again(&own->output_place, window);
+        qn__place_again(&own->dropped_place, window);
+        qn__place_again(&own->slope_place, window);
         use_sources(w, l, window);
         use_output(w, l, window++);
     }
@@ -137,46 +123,34 @@ static void find_windows(qn__worker *w) {
     }
 }
 
-/* Whether a place is used in one of these windows. */
-static int is_used(const qn__cpu_place *place, uint32_t first, uint32_t last) {
-    const uint32_t gone = place->again ? place->gone : place->last;
-    return (place->first <= last && first <= gone) ||
-           (place->again && place->again <= last && first <= place->last);
-}
-
-static int meet(const qn__cpu_place *a, const qn__cpu_place *b) {
-    return b->bytes && (is_used(b, a->first, a->again ? a->gone : a->last) ||
-                        (a->again && is_used(b, a->again, a->last)));
-}
-
 static size_t end_of(size_t at, size_t bytes) {
     size_t end;
     return __builtin_add_overflow(at, bytes, &end) ? SIZE_MAX : end;
 }
 
 /* Where `place` ends, if it is placed, meets `own` and covers bytes at .. end - 1; else 0. */
-static size_t covers(const qn__cpu_place *place, const qn__cpu_place *own, size_t at, size_t end) {
+static size_t covers(const qn__place *place, const qn__place *own, size_t at, size_t end) {
     const int placed = place->at != SIZE_MAX;
     const size_t last = end_of(place->at, place->bytes);
-    return placed && meet(own, place) && place->at < end && at < last ? last : 0;
+    return placed && qn__places_meet(own, place) && place->at < end && at < last ? last : 0;
 }
 
 enum { PLACES = 6 }; /* of each layer; the last place is that of the inputs */
 
 static uint32_t places(const qn__worker *w) { return PLACES * w->program->layers + 1; }
 
-static qn__cpu_place *place_of(qn__worker *w, uint32_t i) {
+static qn__place *place_of(qn__worker *w, uint32_t i) {
     if (i == places(w) - 1)
         return &w->fetch.place;
     qn__cpu_layer *l = &w->layer[i / PLACES];
-    qn__cpu_place *const all[PLACES] = {&l->error_place,   &l->branch_place, &l->sparse_place,
-                                        &l->dropped_place, &l->slope_place,  &l->output_place};
+    qn__place *const all[PLACES] = {&l->error_place,   &l->branch_place, &l->sparse_place,
+                                    &l->dropped_place, &l->slope_place,  &l->output_place};
     return all[i % PLACES];
 }
 
 /* The lowest place for an array beside those that are placed. Where gradients wait, no array shares
  * memory. */
-static void put(qn__worker *w, qn__cpu_place *own) {
+static void put(qn__worker *w, qn__place *own) {
     const int wait = qn__cpu_gradients_wait(w);
     size_t at = wait ? w->memory.shared_bytes : 0, taken = !wait;
     while (taken > 0) {
@@ -192,10 +166,10 @@ static void put(qn__worker *w, qn__cpu_place *own) {
 }
 
 /* The largest array that is not placed; NULL: none. */
-static qn__cpu_place *largest(qn__worker *w) {
-    qn__cpu_place *most = NULL;
+static qn__place *largest(qn__worker *w) {
+    qn__place *most = NULL;
     for (uint32_t i = 0; i < places(w); ++i) {
-        qn__cpu_place *own = place_of(w, i);
+        qn__place *own = place_of(w, i);
         if (own->bytes && own->at == SIZE_MAX && (!most || own->bytes > most->bytes))
             most = own;
     }
@@ -203,12 +177,29 @@ static qn__cpu_place *largest(qn__worker *w) {
 }
 
 void qn__cpu_place_arrays(qn__worker *w) {
-    for (uint32_t i = 0; i < places(w); ++i) {
-        qn__cpu_place *own = place_of(w, i);
-        *own = (qn__cpu_place){.bytes = own->bytes, .at = SIZE_MAX, .first = UINT32_MAX};
-    }
+    for (uint32_t i = 0; i < places(w); ++i)
+        qn__place_forget(place_of(w, i));
     w->memory.shared_bytes = 0;
     find_windows(w);
-    for (qn__cpu_place *next = largest(w); next; next = largest(w))
+    for (qn__place *next = largest(w); next; next = largest(w))
         put(w, next);
+}
+
+/* For qn__find_segments. */
+static size_t place_segments(void *context, const uint32_t *again) {
+    qn__worker *w = context;
+    for (uint32_t i = 0; i < w->program->layers; ++i)
+        w->layer[i].recomputes = again[i];
+    qn__cpu_place_arrays(w);
+    return w->memory.shared_bytes;
+}
+
+void qn__cpu_place_segments(qn__worker *w) {
+    size_t kept[QN__MAX_LAYERS];
+    const qn__segments segments = {w->program, kept, place_segments, w};
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__cpu_layer *l = &w->layer[i];
+        kept[i] = l->output_place.bytes + l->dropped_place.bytes + l->slope_place.bytes;
+    }
+    qn__find_segments(&segments);
 }

@@ -23,6 +23,7 @@
 #include "device/cpu/worker/cpu_walk.h"
 #include "device/cpu/worker/cpu_zeros.h"
 #include "device/device.h"
+#include "device/places.h"
 #include <stdatomic.h>
 
 enum {
@@ -67,14 +68,6 @@ typedef struct qn__cpu_norm {
     size_t sums_at;
     int summed;
 } qn__cpu_norm;
-
-/* Where an array of a batch is in the memory that these arrays share: its size, its offset, and the
- * first and the last window of a pass that use it (cpu_windows.c). What is computed again in the
- * backward pass is used from window `again` on, and before that up to `gone`; again 0: not. */
-typedef struct qn__cpu_place {
-    size_t bytes, at;
-    uint32_t first, last, gone, again;
-} qn__cpu_place;
 
 /* One layer's arrays, all in panels (cpu_kernels.h). Rows of batch arrays are (pixel, item), items
  * fastest; features have one pixel. Rows of a panel of weights are (tap, input): each tap begins a
@@ -153,9 +146,9 @@ typedef struct qn__cpu_layer {
     float *bias_partials;
     int summed;
     /* Of a layer with norm.add, the add has the outputs. */
-    qn__cpu_place error_place, branch_place, output_place, dropped_place, slope_place;
+    qn__place error_place, branch_place, output_place, dropped_place, slope_place;
     qn__cpu_sparse sparse; /* lists of its errors, in memory that others share, too */
-    qn__cpu_place sparse_place;
+    qn__place sparse_place;
     /* Completed tasks of the gradient for each group of panels, then those of the biases. Counted
      * only when an outlet reports progress. */
     atomic_uint *done;
@@ -242,7 +235,7 @@ typedef struct qn__cpu_fetching {
     qn__cpu_zeros zeros[2];     /* in float32 */
     qn__cpu_rows rows[2];       /* the same inputs as operands, in integer arithmetic */
     size_t *input_blocks[2];    /* where the panels begin */
-    qn__cpu_place place;        /* of both, if they are one array; no bytes: memory of their own */
+    qn__place place;            /* of both, if they are one array; no bytes: memory of their own */
     int current;                /* which of the two the step uses */
     qn__batch ahead;            /* the batch in inputs[1 - current]; items 0: none */
     float *mean, *inverse;      /* padded with zeros */
@@ -601,7 +594,7 @@ int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
 /* Places the arrays of a pass that share memory, whose bytes are known: sets `at` of each and
  * worker->memory.shared_bytes. */
 void qn__cpu_place_arrays(qn__worker *worker);
-/* The same, after it chose the layers whose outputs are computed again (cpu_segments.c). */
+/* The same, after it chose the layers whose outputs are computed again. */
 void qn__cpu_place_segments(qn__worker *worker);
 /* Whether a layer's outputs are computed when those of a segment are computed again: all but those
  * of the last layers that others have computed at once. */

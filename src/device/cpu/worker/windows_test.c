@@ -37,7 +37,7 @@ static void chain(net *n, uint32_t layers) {
     }
 }
 
-static int apart(const qn__cpu_place *a, const qn__cpu_place *b) {
+static int apart(const qn__place *a, const qn__place *b) {
     return a->at + a->bytes <= b->at || b->at + b->bytes <= a->at;
 }
 
@@ -187,10 +187,10 @@ static void test_frozen(void **state) {
     }
 }
 
-static int are_used_at_once(const qn__cpu_place *a, const qn__cpu_place *b) {
+static int are_used_at_once(const qn__place *a, const qn__place *b) {
     int both = 0;
     for (uint32_t window = 0; window < 8 * MOST; ++window) {
-        const qn__cpu_place *of[2] = {a, b};
+        const qn__place *of[2] = {a, b};
         int used = 2;
         for (int i = 0; i < 2; ++i) {
             const uint32_t gone = of[i]->again ? of[i]->gone : of[i]->last;
@@ -220,7 +220,7 @@ static void test_segments(void **state) {
     assert_int_equal(n.own[MOST - 1].recomputes, 0);
     for (uint32_t end = 0; end < MOST; ++end)
         for (uint32_t i = end - n.own[end].recomputes; i < end; ++i, ++again) {
-            const qn__cpu_place *place = &n.own[i].output_place;
+            const qn__place *place = &n.own[i].output_place;
             assert_int_equal(n.own[end].output_place.again, 0);
             assert_int_equal(place->gone, i + 1);
             assert_true(place->again >= MOST && place->last >= n.own[i].error_place.first);
@@ -230,8 +230,8 @@ static void test_segments(void **state) {
     assert_true(again > 0 && n.w.fetch.place.again < n.own[0].output_place.again);
     for (uint32_t i = 0; i < MOST; ++i)
         for (uint32_t j = 0; j < MOST; ++j) {
-            const qn__cpu_place *a = &n.own[i].output_place, *b = &n.own[j].output_place;
-            const qn__cpu_place *error = &n.own[j].error_place;
+            const qn__place *a = &n.own[i].output_place, *b = &n.own[j].output_place;
+            const qn__place *error = &n.own[j].error_place;
             assert_true(i == j || !are_used_at_once(a, b) || apart(a, b));
             assert_true(!are_used_at_once(a, error) || apart(a, error));
             assert_true(!are_used_at_once(a, &n.w.fetch.place) || apart(a, &n.w.fetch.place));
