@@ -42,12 +42,6 @@ uint64_t qn__gpu_grain_words(const qn__program *p) {
     return qn__gpu_pieces(qn__program_part(p), p->grain) * qn__gpu_words_of_grain(p->grain);
 }
 
-static void clear(qn__gpu_pass *pass, const qn__gpu_memory *memory) {
-    const qn__worker *w = pass->worker;
-    if (pass->status == QN_OK)
-        pass->status = w->driver->clear(w->gpu, memory, 0, memory->bytes, pass->err);
-}
-
 /* A variant of a product, and the number of its tiles, which are in one direction of the grid. */
 typedef struct product {
     qn__kernel kernel;
@@ -136,7 +130,8 @@ static void launch_words(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const uint32_t in = l->layer->depth, out = l->layer->to.channels;
-    const int dense = !qn__gpu_is_conv(l), both = dense && l->source >= 0;
+    const int passes = qn__gpu_takes_errors(w, l->source);
+    const int dense = !qn__gpu_is_conv(l), both = dense && passes;
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, &w->model.parameters, &w->integers.absmax_outputs, &l->by_output,
                     both ? &l->by_input : &l->by_output);
@@ -144,16 +139,19 @@ static void launch_words(qn__gpu_pass *pass, uint32_t i) {
     QN__PUSH_NUMBERS(&c, in, out, l->output_place, w->bits, both ? QN_QUANTIZE_BY_INPUT : 0);
     qn__gpu_launch_over(pass, QN__K_QUANTIZE_WEIGHTS,
                         qn__gpu_pieces(out, 32) * qn__gpu_pieces(in, 32), &c);
-    if (!dense && l->source >= 0)
+    if (!dense && passes)
         launch_turned(pass, i);
 }
 
-void qn__gpu_launch_weights(qn__gpu_pass *pass) {
+void qn__gpu_launch_weights(qn__gpu_pass *pass, uint32_t first) {
     const qn__worker *w = pass->worker;
+    const qn__gpu_memory *absmax = &w->integers.absmax_outputs;
+    const size_t kept = w->layer[first].output_place * sizeof(uint32_t);
     if (!w->bits)
         return;
-    clear(pass, &w->integers.absmax_outputs);
-    for (uint32_t i = 0; i < w->program->layers; ++i)
+    if (pass->status == QN_OK)
+        pass->status = w->driver->clear(w->gpu, absmax, kept, absmax->bytes - kept, pass->err);
+    for (uint32_t i = first; i < w->program->layers; ++i)
         if (qn__layer_is_integer(w->layer[i].layer)) {
             launch_absmax(pass, i);
             launch_words(pass, i);
@@ -199,8 +197,10 @@ void qn__gpu_launch_intgemm_chains(qn__gpu_pass *pass, uint32_t i, const qn__gpu
 }
 
 void qn__gpu_launch_intgemm_begin(qn__gpu_pass *pass) {
-    if (pass->worker->bits && pass->training)
-        clear(pass, &pass->worker->integers.absmax_grains);
+    const qn__worker *w = pass->worker;
+    const qn__gpu_memory *grains = &w->integers.absmax_grains;
+    if (w->bits && pass->training && pass->status == QN_OK)
+        pass->status = w->driver->clear(w->gpu, grains, 0, grains->bytes, pass->err);
 }
 
 /* The items of the pass as rows. */
@@ -218,7 +218,7 @@ void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_call c = {0};
     quantize_items(pass, i, qn__gpu_input_of(pass, i), l->layer->in, qn__gpu_inputs_place(pass, i),
                    QN_QUANTIZE_WORDS | QN_QUANTIZE_INPUTS |
-                       (pass->training ? QN_QUANTIZE_GRAINS : 0));
+                       (qn__gpu_learns(pass, i) ? QN_QUANTIZE_GRAINS : 0));
     push_forward(pass, i, &rows, &l->output, drops ? &l->dropped : &w->step, &c);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);

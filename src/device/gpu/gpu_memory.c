@@ -188,7 +188,8 @@ static void layer_pieces(qn__worker *w, uint32_t layer, piece pieces[LAYER_PIECE
     const uint64_t in = qn__layer_is_integer(l->layer) ? l->layer->depth : 0,
                    out = in ? l->layer->to.channels : 0;
     pieces[0] = (piece){&l->by_output, words_bytes(w, out, qn__gpu_words(in))};
-    pieces[1] = (piece){&l->by_input, l->source >= 0 ? words_by_input(w, l) : 0};
+    pieces[1] =
+        (piece){&l->by_input, qn__gpu_takes_errors(w, l->source) ? words_by_input(w, l) : 0};
     pieces[2] = (piece){&l->moments, l->kind->moments ? l->kind->moments(w, l->layer) : 0};
 }
 

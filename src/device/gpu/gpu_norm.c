@@ -69,7 +69,7 @@ void qn__gpu_norm_errors(qn__gpu_pass *pass, qn__kernel kernel, uint32_t i, uint
 /* Outside training, and in a layer that does not train, the running averages stand for the moments.
  */
 static void forward(qn__gpu_pass *pass, uint32_t i) {
-    const int measures = pass->training && i >= pass->worker->program->frozen;
+    const int measures = qn__gpu_learns(pass, i);
     if (measures)
         launch_moments(pass, i, 0);
     qn__gpu_norm_outputs(pass, QN__K_NORM_FORWARD, i,

@@ -132,7 +132,7 @@ void qn__gpu_launch_update(qn__gpu_pass *pass) {
         for (uint32_t i = w->program->frozen; i < w->program->layers; ++i)
             launch_update_layer(pass, i);
     launch_average(pass);
-    qn__gpu_launch_weights(pass);
+    qn__gpu_launch_weights(pass, w->program->frozen);
 }
 
 /* The outputs that the layer and those before it read in the backward pass. */

@@ -36,7 +36,7 @@ static void absmax_of_inputs(qn__gpu_pass *pass, uint32_t i) {
     const int planar = pass->worker->layer[i].source < 0;
     absmax(pass, i, qn__gpu_input_of(pass, i), planar ? l->in : l->from.channels,
            planar ? 1 : qn__gpu_from_pixels(l), qn__gpu_inputs_place(pass, i),
-           QN_QUANTIZE_INPUTS | (pass->training ? QN_QUANTIZE_GRAINS : 0));
+           QN_QUANTIZE_INPUTS | (qn__gpu_learns(pass, i) ? QN_QUANTIZE_GRAINS : 0));
 }
 
 void qn__gpu_launch_pixels_intgemm_forward(qn__gpu_pass *pass, uint32_t i) {

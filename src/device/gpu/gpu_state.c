@@ -85,7 +85,7 @@ qn_status qn__gpu_load(qn__worker *w, const qn__state *state, qn_error *err) {
     for (uint32_t s = 0; status == QN_OK && s < w->slots && state->slot[s]; ++s)
         status = move(w, &w->model.slot[s], state->slot[s], NULL, err);
     qn__gpu_pass pass = {.worker = w, .status = status, .err = err};
-    qn__gpu_launch_weights(&pass);
+    qn__gpu_launch_weights(&pass, 0);
     w->model.sums_count = 0;
     w->reports.tally = (qn__tally){0};
     return pass.status;

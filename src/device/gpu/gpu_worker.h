@@ -207,6 +207,11 @@ static inline int qn__gpu_takes_errors(const qn__worker *w, int32_t source) {
     return source >= 0 && (uint32_t)source >= w->program->frozen;
 }
 
+/* Whether the pass computes the gradient of a layer. */
+static inline int qn__gpu_learns(const qn__gpu_pass *pass, uint32_t layer) {
+    return pass->training && layer >= pass->worker->program->frozen;
+}
+
 /* Whether a layer that reads the output of `source` is the first of the step that gives it errors:
  * errors are computed from the last layer to the first. */
 static inline int qn__gpu_gives_first(const qn__worker *w, uint32_t layer, int32_t source) {
@@ -377,8 +382,9 @@ void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags);
 void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel);
 
 /* gpu_intgemm.c: the same for integer products; layer by layer. */
-void qn__gpu_launch_weights(
-    qn__gpu_pass *pass); /* the words of all layers; after every change of the weights */
+/* The words of the layers from `first` on, after their weights have changed: those of layers that
+ * do not train stay as they are between two loads. */
+void qn__gpu_launch_weights(qn__gpu_pass *pass, uint32_t first);
 /* Before the layers of a pass. */
 void qn__gpu_launch_intgemm_begin(qn__gpu_pass *pass);
 void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass, uint32_t layer);
