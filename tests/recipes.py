@@ -525,6 +525,12 @@ EIGHTH = {
     "augment-cutmix": pixels("conv 4 5x5 stride 5 relu", "--shape 4x14x14 --cutmix 1")
                       + " --augment 'jitter brightness 0.4 contrast 0.5; rotate 20 bilinear fill 9; pad 2; crop;"
                         " resizedcrop scale 0.3 1; blur 5'",
+    # 24.34: after a warm-up, and in stages
+    "exponential": SMALL + "--model 'dense 10 softmax' --data {decimals} --label last --scale standard --loss cross-entropy"
+                   " --momentum 0.9 --schedule exponential --lr 0.001 --lr-gamma 1.3 --warmup 2",
+    "exponential-stages": "--seed 3 --batch 64 --model 'dense 10 softmax' --data {decimals} --label last --scale standard"
+                          " --loss cross-entropy --optimizer sgd --stages 'epochs 2 lr 0.01 schedule exponential lr-gamma 1.3"
+                          " warmup 3; epochs 1 lr 0.1 schedule exponential lr-gamma 0.75'",
     # 24.57
     "mixup": SMALL + "--model 'dense 10 softmax' --data {decimals} --label last --scale standard --loss cross-entropy"
              " --optimizer sgd --lr 0.05 --mixup 0.4 --smoothing 0.1",

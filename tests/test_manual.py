@@ -15,7 +15,7 @@ COMMANDS = ["train", "predict", "replay", "submit", "jobs", "data info", "data s
             "model list", "model show", "model export", "model import", "devices", "plan", "runs export", "version", "help"]
 # What other sources say a recipe can name (docs/exactness.md), not what the help prints.
 WORDS = {"loss": ["cross-entropy", "mse", "mae", "huber", "binary"], "optimizer": ["sgd", "momentum", "adam", "adamw", "lbfgs"],
-         "init": ["auto", "glorot", "he", "lecun"], "schedule": ["constant", "step", "cosine"],
+         "init": ["auto", "glorot", "he", "lecun"], "schedule": ["constant", "step", "cosine", "exponential"],
          "scale": ["none", "unit", "fraction", "standard", "channel", "imagenet", "minmax", "robust"], "arith": ["f32", "i7", "i14", "i21"],
          "missing": ["error", "mean", "median", "zero", "drop"]}
 ACTIVATIONS = ["none", "relu", "tanh", "sigmoid", "softmax", "leaky_relu", "gelu", "silu", "relu6",

@@ -122,7 +122,8 @@ typedef struct qn_train_options {
                               deviations of channels, of values from 0 to 1:
                               "0.5,0.5,0.5/0.25,0.25,0.25"; NULL: by what the data holds and by
                               `arith` */
-    const char *schedule;  /* of the learning rate: "constant", "step", "cosine"; NULL: "constant";
+    const char *schedule;  /* of the learning rate: "constant", "step", "cosine",
+                              "exponential"; NULL: "constant";
                               of a table with its own optimiser "cosine" */
     float learning_rate;   /* above 0; QN_BY_OPTIMIZER: the default of the optimiser */
     float momentum;        /* 0 to below 1, for "momentum"; QN_BY_OPTIMIZER: the same */
@@ -133,7 +134,8 @@ typedef struct qn_train_options {
     float delta;           /* loss "huber": where it goes from squares to absolute values, above 0,
                               for real labels in their standard deviations; 1 */
     uint32_t lr_step;      /* schedule "step": epochs between two reductions, at least 1; 10 */
-    float lr_gamma;        /* schedule "step": factor of a reduction, above 0, at most 1; 0.1 */
+    float lr_gamma;        /* schedule "step": factor of a reduction, above 0, at most 1; schedule
+                              "exponential": factor of every step, 0.5 to 10; 0.1 */
     uint32_t warmup;       /* steps in which the learning rate rises to its full value; 0 */
     float valid_fraction;  /* part of the items that is set apart for validation, 0 to below 1; 0:
                               none; not with a validation set */

@@ -233,7 +233,7 @@ class Classifier(ClassifierMixin, _Network):
         How features are scaled: "standard", "minmax", "robust", "none", "unit", "fraction", and
         for images "channel".
     schedule : str, optional
-        "constant", "step", "cosine". Default: that of the optimizer.
+        "constant", "step", "cosine", "exponential". Default: that of the optimizer.
     weight_decay : float, optional
         Weight decay of the weights. Default: that of the optimizer.
     valid : float, optional

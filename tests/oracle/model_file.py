@@ -106,7 +106,7 @@ def recipe_text(recipe):
     later = recipe["scale"] in ("channel", "minmax", "robust")
     is_sixth = sixth or words or later or integer_pixels
     last = recipe["model"].split(";")[-1].strip()
-    is_eighth = more["task"] in ("segment", "multilabel") or last.startswith("conv ") or augment.is_eighth(recipe.get("augment", "")) or EIGHTH_WORDS.search(recipe["model"]) or len(re.findall("[;|}]", recipe["model"])) + 1 > 255
+    is_eighth = "exponential" in recipe["schedule"] + recipe.get("stages", "") or more["task"] in ("segment", "multilabel") or last.startswith("conv ") or augment.is_eighth(recipe.get("augment", "")) or EIGHTH_WORDS.search(recipe["model"]) or len(re.findall("[;|}]", recipe["model"])) + 1 > 255
     recipe = {**recipe, "contract": 8 if eighth or is_eighth else 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]

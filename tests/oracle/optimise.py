@@ -108,6 +108,11 @@ class Schedule:
             factor = ONE
             for _ in range(epoch // self.every):
                 factor = factor * self.gamma
+        elif self.kind == "exponential":  # 24.34
+            factor, power, times = ONE, self.gamma, t - self.warmup
+            while times:
+                factor = factor * power if times % 2 else factor
+                power, times = power * power, times // 2
         else:
             part = integer(t - self.warmup) / integer(self.steps - self.warmup)
             factor = F(0.5) * (ONE + elementary.cospi(part))

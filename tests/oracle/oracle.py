@@ -73,7 +73,7 @@ def arguments():
     p.add_argument("--no-intercept", action="store_true")
     p.add_argument("--tolerance", type=number, default=from_text("1e-4"))
     p.add_argument("--lr", type=number, default=ZERO)
-    p.add_argument("--schedule", choices=("constant", "step", "cosine"), default="constant")
+    p.add_argument("--schedule", choices=("constant", "step", "cosine", "exponential"), default="constant")
     p.add_argument("--lr-step", type=int, default=0)
     p.add_argument("--lr-gamma", type=number, default=ZERO)
     p.add_argument("--warmup", type=int, default=0)
@@ -153,7 +153,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "lr": args.lr,
         "schedule": args.schedule,
         "lr_step": args.lr_step if args.schedule == "step" else 0,
-        "lr_gamma": args.lr_gamma if args.schedule == "step" else ZERO,
+        "lr_gamma": args.lr_gamma if args.schedule in ("step", "exponential") else ZERO,
         "warmup": args.warmup,
         "batch": args.batch,
         "grain": args.grain,

@@ -25,7 +25,9 @@ def canonical(text):
         if s["schedule"] != "constant":
             part += f" schedule {s['schedule']}"
         if s["schedule"] == "step":
-            part += f" lr-step {s['every']} lr-gamma {to_text(s['gamma'])}"
+            part += f" lr-step {s['every']}"
+        if s["schedule"] in ("step", "exponential"):
+            part += f" lr-gamma {to_text(s['gamma'])}"
         parts.append(part + (f" warmup {s['warmup']}" if s["warmup"] else ""))
     return "; ".join(parts)
 

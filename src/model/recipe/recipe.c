@@ -84,6 +84,12 @@ static int is_wide(const qn__recipe *r) {
     return 0;
 }
 
+/* As a stage, too: qn__stages_add_text writes its word. */
+static int is_exponential(const qn__recipe *r) {
+    return r->schedule == QN__SCHEDULE_EXPONENTIAL ||
+           (r->stages && strstr(r->stages, "schedule exponential"));
+}
+
 /* Whether images were resized by a filter; an invalid text is refused later. */
 static int has_filter(const qn__recipe *r) {
     qn__resize resize;
@@ -98,7 +104,7 @@ static int makes_bytes(const qn__recipe *r) {
 
 static int uses_contract_8(const qn__recipe *r) {
     return qn__network_contract(&r->network) >= 8 || is_wide(r) || has_filter(r) ||
-           makes_bytes(r) || r->task > QN__TASK_REGRESS || has_key_of(r, 8);
+           is_exponential(r) || makes_bytes(r) || r->task > QN__TASK_REGRESS || has_key_of(r, 8);
 }
 
 int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {

@@ -18,7 +18,8 @@ typedef enum qn__init {
 typedef enum qn__schedule {
     QN__SCHEDULE_CONSTANT,
     QN__SCHEDULE_STEP,
-    QN__SCHEDULE_COSINE
+    QN__SCHEDULE_COSINE,
+    QN__SCHEDULE_EXPONENTIAL /* contract 8 */
 } qn__schedule;
 
 typedef enum qn__task {

@@ -6,6 +6,7 @@
 #include "model/recipe/depth.h"
 #include "model/recipe/freeze.h"
 #include "model/recipe/option_rows.h"
+#include "model/recipe/tables.h"
 #include "model/recipe/several_targets.h"
 #include "model/recipe/stages.h"
 #include "num/intgemm_reference.h"
@@ -110,12 +111,23 @@ static qn_status check_rules(const qn__recipe *r, qn_error *err) {
     return qn__remedy(err, QN_USAGE, "the recipe was changed: make it again with quern train");
 }
 
+static qn_status check_gamma(const qn__recipe *r, qn_error *err) {
+    if (!qn__table_takes(&qn__schedules, (int)r->schedule, "lr_gamma") ||
+        qn__gamma_fits((int)r->schedule, r->lr_gamma))
+        return QN_OK;
+    return qn__recipe_refuse(
+        err, "`train.lr_gamma`", QN__GAMMA_REMEDY,
+        qn__fail(err, QN_USAGE, "the factor of a reduction is %g", (double)r->lr_gamma));
+}
+
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     qn_status status = qn__recipe_check_items(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_table(recipe, err);
     if (status == QN_OK)
         status = qn__options_check(recipe, err);
+    if (status == QN_OK)
+        status = check_gamma(recipe, err);
     if (status == QN_OK)
         status = check_count_of_steps(recipe, err);
     if (status == QN_OK)

@@ -132,6 +132,13 @@ static void test_ranges(void **state) {
 static void test_schedule(void **state) {
     (void)state;
     qn__recipe r = example();
+    r.schedule = QN__SCHEDULE_EXPONENTIAL;
+    r.lr_gamma = 0.1f; /* the default of `step` */
+    check_refused(&r, "the factor of a reduction is 0.1", "`train.lr_gamma`");
+    r.lr_gamma = 1.25f;
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+    r.lr_gamma = 0.5f;
+    r.schedule = QN__SCHEDULE_STEP;
     r.lr_step = 0;
     check_refused(&r, "the number of epochs between two reductions is 0", "`train.lr_step`");
     r.schedule = QN__SCHEDULE_COSINE;

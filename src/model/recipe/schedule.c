@@ -15,6 +15,15 @@ static float power_of(float gamma, uint64_t times) {
     return f;
 }
 
+/* The same for many steps: the product of those gamma^(2^k) that the bits of `times` name. */
+static float power_by_bits(float gamma, uint64_t times) {
+    float f = 1.0f;
+    for (; times > 0; times >>= 1, gamma *= gamma)
+        if (times & 1)
+            f *= gamma;
+    return f;
+}
+
 /* The factor of the schedule after the warm-up; step >= warmup. */
 static float factor_at(const qn__stage *s, uint64_t step, uint64_t steps_per_epoch) {
     switch (s->schedule) {
@@ -27,6 +36,8 @@ static float factor_at(const qn__stage *s, uint64_t step, uint64_t steps_per_epo
         const float t = (float)(step - s->warmup) / (float)(all - s->warmup);
         return 0.5f * (1.0f + qn__cospi(t));
     }
+    case QN__SCHEDULE_EXPONENTIAL:
+        return power_by_bits(s->lr_gamma, step - s->warmup);
     }
     return 1.0f;
 }

@@ -62,6 +62,23 @@ static void test_cosine(void **state) {
     check(&recipe, points, 8);
 }
 
+/* The factors of docs/exactness.md 24.34; binary powers, so that late steps cost little. */
+static void test_exponential(void **state) {
+    (void)state;
+    qn__recipe recipe = {.learning_rate = 0x1p-20f,
+                         .schedule = QN__SCHEDULE_EXPONENTIAL,
+                         .lr_gamma = 1.3f,
+                         .warmup = 2,
+                         .epochs = 3};
+    const float two = 1.3f * 1.3f, four = two * two;
+    assert_true(rate_at(&recipe, 1, 7) == 0x1p-20f && rate_at(&recipe, 2, 7) == 0x1p-20f);
+    assert_true(rate_at(&recipe, 3, 7) == 0x1p-20f * 1.3f);
+    assert_true(rate_at(&recipe, 2 + 7, 7) == 0x1p-20f * (1.3f * two * four));
+    recipe.lr_gamma = 0.999999940395355225f; /* the float below 1 */
+    recipe.epochs = UINT32_MAX;
+    assert_true(rate_at(&recipe, 7 * (uint64_t)UINT32_MAX - 1, 7) == 0.0f);
+}
+
 /* Very many reductions of the rate end in the fixed point of their rounding, and quickly. */
 static void test_many_cuts(void **state) {
     (void)state;
@@ -93,7 +110,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constant),    cmocka_unit_test(test_step),
         cmocka_unit_test(test_cosine),      cmocka_unit_test(test_many_cuts),
-        cmocka_unit_test(test_long_warmup),
+        cmocka_unit_test(test_long_warmup), cmocka_unit_test(test_exponential),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,9 @@ static const struct {
 } words[WORDS] = {
     [EPOCHS] = {"epochs", NULL, "give the number of epochs of the stage, such as 5"},
     [RATE] = {"lr", "learning_rate", "give a number greater than 0, such as 0.01"},
-    [SCHEDULE] = {"schedule", NULL, "give a schedule: constant, step or cosine"},
+    [SCHEDULE] = {"schedule", NULL, "give a schedule: constant, step, cosine or exponential"},
     [STEP] = {"lr-step", "lr_step", "give the number of epochs between two reductions"},
-    [GAMMA] = {"lr-gamma", "lr_gamma", "give a number greater than 0, at most 1, such as 0.5"},
+    [GAMMA] = {"lr-gamma", "lr_gamma", QN__GAMMA_REMEDY},
     [WARMUP] = {"warmup", NULL, "give a number of steps"},
 };
 
@@ -86,7 +86,7 @@ static int read_value(const qn__tokens *t, word w, qn__stage *stage) {
     case STEP:
         return read_count(t, 1, &stage->lr_step);
     case GAMMA:
-        return read_number(t, 1.0f, &stage->lr_gamma);
+        return read_number(t, 10.0f, &stage->lr_gamma);
     case WARMUP:
         return read_count(t, 0, &stage->warmup);
     case WORDS:
@@ -123,15 +123,19 @@ static qn_status read_stage(qn__tokens *t, qn__stage *stage) {
         status = read_pair(t, &seen, stage);
     while (status == QN_OK && !qn__tokens_ended(t));
     const int steps = qn__table_takes(&qn__schedules, (int)stage->schedule, "lr_step");
+    const int factor = qn__table_takes(&qn__schedules, (int)stage->schedule, "lr_gamma");
     if (status == QN_OK && !(seen >> EPOCHS & 1))
         return qn__tokens_fail(t, at, "a stage does not say its epochs", EXAMPLE);
-    if (status == QN_OK && !steps && seen >> STEP & 3)
+    if (status == QN_OK && ((!steps && seen >> STEP & 1) || (!factor && seen >> GAMMA & 1)))
         return qn__tokens_fail(t, at, "lr-step and lr-gamma belong to the schedule \"step\"",
                                "write \"schedule step\" in the stage, or leave them out");
-    if (!steps) {
+    if (status == QN_OK && factor && !qn__gamma_fits((int)stage->schedule, stage->lr_gamma))
+        return qn__tokens_fail(t, at, "lr-gamma does not fit the schedule of the stage",
+                               QN__GAMMA_REMEDY);
+    if (!steps)
         stage->lr_step = 0;
+    if (!factor)
         stage->lr_gamma = 0;
-    }
     return status;
 }
 
@@ -171,10 +175,10 @@ void qn__stages_add_text(const qn__stages *stages, qn__text *text) {
         add_number(text, "lr", s->learning_rate);
         if (s->schedule != QN__SCHEDULE_CONSTANT)
             qn__text_add(text, " schedule %s", qn__table_name(&qn__schedules, (int)s->schedule));
-        if (s->lr_step > 0) {
+        if (s->lr_step > 0)
             qn__text_add(text, " lr-step %u", s->lr_step);
+        if (s->lr_gamma > 0)
             add_number(text, "lr-gamma", s->lr_gamma);
-        }
         if (s->warmup > 0)
             qn__text_add(text, " warmup %u", s->warmup);
     }

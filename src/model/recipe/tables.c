@@ -78,11 +78,18 @@ const qn__table qn__arithmetics = {"arithmetic", "`train.arith`", ROWS(arithmeti
 static const qn__choice schedules[] = {
     {"constant", QN__SCHEDULE_CONSTANT, "the same learning rate throughout", "none fixed off"},
     {"step", QN__SCHEDULE_STEP, "multiplied by a factor every few epochs",
-     "steplr multistep multisteplr exponential exponentiallr"},
+     "steplr multistep multisteplr exponentiallr"},
     {"cosine", QN__SCHEDULE_COSINE, "falls to 0 along half a cosine wave",
      "cosineannealing cosineannealinglr cosinedecay cosinelr"},
+    {"exponential", QN__SCHEDULE_EXPONENTIAL, "multiplied by a factor after every step",
+     "exponentialdecay geometric"},
 };
 const qn__table qn__schedules = {"schedule", "`train.schedule`", ROWS(schedules)};
+
+int qn__gamma_fits(int schedule, float gamma) {
+    return schedule == QN__SCHEDULE_EXPONENTIAL ? gamma >= 0.5f && gamma <= 10.0f
+                                                : gamma > 0.0f && gamma <= 1.0f;
+}
 
 static const qn__choice tasks[] = {
     {"classify", QN__TASK_CLASSIFY, "a label is one of some classes", "classification classifier"},

@@ -21,4 +21,11 @@ extern const qn__table qn__init_scales;     /* qn__init_scale of model/recipe/re
  * rows do. */
 int qn__table_takes(const qn__table *table, int value, const char *member);
 
+/* Whether `lr_gamma` may have this value with a qn__schedule that takes it. */
+#define QN__GAMMA_REMEDY                                                                           \
+    "give a number greater than 0, at most 1, such as 0.5; with the schedule exponential one "     \
+    "from "                                                                                        \
+    "0.5 to 10, such as 0.999"
+int qn__gamma_fits(int schedule, float gamma);
+
 #endif

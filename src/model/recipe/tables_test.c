@@ -42,9 +42,10 @@ static void test_every_row_is_found(void **state) {
 
 static void test_values_are_all_there(void **state) {
     (void)state;
-    const size_t counts[TABLES] = {
-        QN__ACT_HARDSIGMOID + 1, QN__LOSS_BINARY + 1,     QN__OPT_ADAMW + 2, QN__INIT_LECUN + 1,
-        QN__SCALE_ROBUST + 2,    QN__SCHEDULE_COSINE + 1, QN__ARITH_I21 + 1};
+    const size_t counts[TABLES] = {QN__ACT_HARDSIGMOID + 1, QN__LOSS_BINARY + 1,
+                                   QN__OPT_ADAMW + 2,       QN__INIT_LECUN + 1,
+                                   QN__SCALE_ROBUST + 2,    QN__SCHEDULE_EXPONENTIAL + 1,
+                                   QN__ARITH_I21 + 1};
     for (size_t t = 0; t < TABLES; ++t) {
         assert_int_equal(all[t]->count, counts[t]);
         for (size_t v = 0; v < counts[t]; ++v) {
@@ -77,7 +78,7 @@ static void test_failures_give_advice(void **state) {
     check_failure(&qn__optimizers, "ADMA", "unknown optimizer \"ADMA\"", "`train.optimizer`",
                   "did you mean \"adam\"? there are: sgd, momentum, adam, adamw, lbfgs");
     check_failure(&qn__schedules, "", "unknown schedule \"\"", "`train.schedule`",
-                  "there are: constant, step, cosine");
+                  "there are: constant, step, cosine, exponential");
     check_failure(&qn__scalings, NULL, "unknown scaling \"\"", "`train.scale`",
                   "there are: none, unit, fraction, standard, channel, imagenet, minmax, robust");
     check_failure(&qn__initialisations, "zeros", "unknown initialisation \"zeros\"", "`train.init`",
