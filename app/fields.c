@@ -33,6 +33,8 @@ static const struct {
     {"data.query", "query"},
     {"data.resize", "resize"},
     {"data.shape", "shape"},
+    {"search.low", "lr-range"},
+    {"search.steps", "lr-range"},
     {"train.shape", "shape"},
     {"data.skip_broken", "skip-broken"},
     {"data.task", "task"},

@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "format.h"
+#include "lr_range.h"
 #include "message.h"
 #include "model_text.h"
 #include "ranks.h"
@@ -17,7 +18,7 @@
 
 typedef struct search_flags {
     train_flags train; /* of a line of train, as it is written there */
-    const char *grid, *by, *run_dir;
+    const char *grid, *by, *run_dir, *lr_range;
     uint64_t folds;
     int quiet, json;
 } search_flags;
@@ -42,10 +43,13 @@ static const option search_options[] = {
          "by", by, "NAME",
          "metric that orders the settings: accuracy, f1, auc, log_loss, loss, rmse, mae or r2"),
      .fallback = "accuracy; real labels: rmse"},
+    {ROW_TEXT("lr-range", lr_range, "LOW,HIGH[,STEPS]",
+              "in place of all that: look for a learning rate in one short training, in which the "
+              "rate grows from LOW to HIGH, 1e-6,10,100 with auto")},
     {ROW_TEXT(
         "run-dir", run_dir, "DIR",
         "keep the results of all runs in DIR/search.csv; an interrupted search continues from "
-        "there")},
+        "there; with --lr-range DIR/lr-range.csv and a picture")},
     {ROW_FLAG("quiet", quiet, "print no progress")},
     {ROW_JSON(json, "all numbers as one JSON object")},
     {.heading = "Data",
@@ -94,7 +98,8 @@ static int is_option(const char *word, const char *name) {
 /* The words of the command line that are options of train and decide what it makes. Returns how
  * many. */
 static int train_words(int argc, char **argv, char **to) {
-    static const char *const own[] = {"grid", "folds", "by", "run-dir", "threads", "devices"};
+    static const char *const own[] = {"grid",    "folds",   "by",      "run-dir",
+                                      "threads", "devices", "lr-range"};
     static const char *const flags[] = {"json", "quiet", "alone", "data-from-rank0"};
     int count = 0;
     for (int i = 2; i < argc; i++) {
@@ -282,22 +287,43 @@ static int choose_metric(search *s) {
 
 /* ----------------------------------------------------------------------------- the command */
 
+/* What a range of learning rates decides itself. */
+static int check_range(const search_flags *f, const command *self, const arguments *given) {
+    static const char *const own[] = {"grid", "folds", "by"};
+    static const char *const others[] = {"lr",       "schedule",       "lr-step",
+                                         "lr-gamma", "warmup",         "stages",
+                                         "epochs",   "early-stopping", "keep"};
+    const arguments of_train = {.given = given->like};
+    static const char text[] = "--%s does nothing with --lr-range, which is one short training";
+    if (!f->lr_range)
+        return -1;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (options_given(self, given, own[i]))
+            return message_usage("leave one of them out", text, own[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (options_given(&train_command, &of_train, others[i]))
+            return message_usage("leave it out", text, others[i]);
+    return lr_range_check(f->lr_range);
+}
+
 /* Options of train that a search has no use for. */
-static int check_flags(const search_flags *f, const arguments *given) {
+static int check_flags(const search_flags *f, const command *self, const arguments *given) {
     static const char *const others[] = {
         "output", "test",        "test-labels", "test-query", "valid",    "valid-labels",
         "shares", "valid-query", "checkpoint",  "trace",      "report",   "plots",
         "runs",   "run-name",    "predictions", "resume",     "init-from"};
     const arguments of_train = {.given = given->like};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (options_given(&train_command, &of_train, others[i]))
+        if (options_given(&train_command, &of_train, others[i]) &&
+            !(f->lr_range && strcmp(others[i], "init-from") == 0))
             return message_usage(
                 "leave it out; the line that is printed at the end trains the best setting",
                 "--%s does nothing in a search, whose folds are validation sets", others[i]);
     if (f->by && search_metric_named(f->by) < 0)
         return message_usage("write accuracy, f1, auc, log_loss, loss, rmse, mae or r2",
                              "--by cannot be \"%s\"", f->by);
-    return sources_check(&f->train.from);
+    const int code = check_range(f, self, given);
+    return code < 0 ? sources_check(&f->train.from) : code;
 }
 
 /* Each rank reads its own command line; then all compare. */
@@ -308,7 +334,7 @@ static int read_command_line(const command *self, int argc, char **argv, search_
     int code = options_read(self, argc - 2, argv + 2, f, &given);
     if (code < 0) {
         message_setup(self->name, f->quiet, f->json);
-        code = check_flags(f, &given);
+        code = check_flags(f, self, &given);
     }
     if (code < 0)
         code = compute_check(&f->train.compute);
@@ -322,6 +348,17 @@ static int read_command_line(const command *self, int argc, char **argv, search_
     return ranks_agree(code, same, SOURCES_AGREED, 1);
 }
 
+static int find_range(const search *s) {
+    const search_flags *f = s->f;
+    const lr_range_job job = {.train = &s->flags[0],
+                              .compute = &f->train.compute,
+                              .range = f->lr_range,
+                              .folder = f->run_dir,
+                              .command = s->command[0],
+                              .json = f->json};
+    return lr_range_find(&job);
+}
+
 static int run(const command *self, int argc, char **argv) {
     search_flags f = {.train = train_flags_default(), .folds = 5};
     search s = {.f = &f};
@@ -329,6 +366,8 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     code = read_command_line(self, argc, argv, &f, &s);
+    if (code < 0 && f.lr_range && s.command)
+        code = find_range(&s);
     if (code < 0)
         code = sources_open(&f.train.from, f.train.compute.threads, NULL, &s.from);
     if (code < 0) {
@@ -353,12 +392,16 @@ const command search_command = {
         "given, too.\n\n"
         "Each core, device and, under mpirun or srun, each rank (process) takes whole runs. The "
         "numbers do not depend on this: every run gives the same bytes everywhere. If a rank "
-        "fails, another one repeats its runs. The folds follow from --seed.",
+        "fails, another one repeats its runs. The folds follow from --seed.\n\n"
+        "--lr-range is another search: one training in which the learning rate grows after every "
+        "step, until the loss diverges. It suggests a rate, for all options of train but those of "
+        "rates and epochs, and with --init-from and --freeze, too.",
     .options = search_options,
     .like = &train_command,
     .like_place = offsetof(search_flags, train),
     .examples = "quern search --data train.csv --folds 5\n"
                 "quern search --data train.csv --grid \"lr 0.01,0.1 batch 64,128\" --epochs 5\n"
+                "quern search --data train.csv --lr-range auto --run-dir rates\n"
                 "mpirun -n 4 quern search --data train.csv --grid \"batch 32,64,128,256\"\n"
                 "quern search --data train.csv --run-dir tries \\\n"
                 "      --grid \"model 'dense 8 relu; dense 3 softmax','dense 3 softmax'\"",

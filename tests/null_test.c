@@ -249,6 +249,15 @@ static void test_models(void **state) {
     REFUSED(qn_search_get, "search", NULL, 0, 0, &result);
     REFUSED(qn_search_mean_get, "search", NULL, 0, &mean);
     REFUSED(qn_search_order, "search", NULL, QN_SEARCH_LOSS, &order);
+    qn_lr_range *range;
+    qn_lr_range_options ranged;
+    qn_lr_range_options_init(NULL);
+    qn_lr_range_options_init(&ranged);
+    REFUSED(qn_lr_range_find, "options", NULL, have.data, &range);
+    REFUSED(qn_lr_range_find, "data", &ranged, NULL, &range);
+    REFUSED(qn_lr_range_find, "out", &ranged, have.data, NULL);
+    REFUSED(qn_lr_range_find, "options->train", &ranged, have.data, &range);
+    qn_lr_range_free(NULL);
     assert_null(qn_search_metric_name(QN_SEARCH_METRICS));
     assert_int_equal(qn_search_done(NULL), 0);
     qn_search_stop(NULL);

@@ -150,6 +150,65 @@ QN_API qn_status qn_search_order(const qn_search *search, qn_search_metric metri
 /* Frees the search and releases its folder. Accepts NULL. Not during qn_search_run. */
 QN_API void qn_search_close(qn_search *search);
 
+/* ---------------------------------------------------------------- the range of learning rates
+ *
+ * One short training in which the rate grows by the same factor after every step, from `low` to
+ * `high` (Smith 2017). It ends where the loss diverges. docs/exactness.md 24.35 says how the
+ * numbers follow from the losses. */
+
+/* Why it ended. */
+typedef enum qn_lr_end {
+    QN_LR_END_HIGH,      /* the highest rate was reached */
+    QN_LR_END_DIVERGED,  /* the smoothed loss was more than four times the lowest one */
+    QN_LR_END_NOT_FINITE /* numbers left the range of float32 */
+} qn_lr_end;
+
+/* What to try. Fill with qn_lr_range_options_init, then change members. */
+typedef struct qn_lr_range_options {
+    size_t size;                   /* sizeof(qn_lr_range_options) */
+    const qn_train_options *train; /* its recipe, `init_from` and `compute` are used: devices and
+                                      ranks share the steps of the one training. Rates, `schedule`,
+                                      `warmup`, `stages`, `epochs`, `keep` and `patience` are those
+                                      of the range; no files and no validation */
+    float low, high;               /* rates, above 0; 1e-6 and 10 */
+    uint32_t steps;                /* from low to high, 10 to 100000; 100 */
+    const char *folder; /* for the files lr-range.csv and lr-range.svg, made if missing; NULL: none.
+                           Where the first is there, the same range must give the same bytes: it is
+                           the record of a replay */
+} qn_lr_range_options;
+
+/* Sets `size` and the defaults, every other member to 0 or NULL. */
+QN_API void qn_lr_range_options_init(qn_lr_range_options *options);
+
+/* What was found. */
+typedef struct qn_lr_range {
+    size_t size;            /* sizeof(qn_lr_range) */
+    uint32_t points;        /* steps that were done, at least 1 */
+    uint32_t lowest;        /* the step with the lowest smoothed loss */
+    uint32_t steepest;      /* the step before it where the smoothed loss falls most */
+    float suggestion;       /* the rate of `steepest`; 0: the loss did not fall */
+    float cautious;         /* a tenth of the rate of `lowest` */
+    qn_lr_end end;          /* why it ended */
+    const float *rate;      /* of each step, `points` */
+    const double *loss;     /* of each step's items, before its update */
+    const double *smoothed; /* the same with less noise */
+    const char *csv, *svg;  /* the contents of both files */
+    const char *recipe;     /* of the training, as JSON */
+    int identical;          /* 1: the folder had a record of the same bytes */
+} qn_lr_range;
+
+/* Tries the rates on the training items. On success *out is owned by the caller, for
+ * qn_lr_range_free. Among ranks all call this together; one of them writes the files.
+ *
+ * A loss that diverges or leaves the range of float32 is a result, after the first step. Fails as
+ * qn_train_open and qn_train_run do, with QN_USAGE (a range; an optimiser without a rate), and with
+ * QN_MISMATCH (the folder has a record of another range, which stays). */
+QN_API qn_status qn_lr_range_find(const qn_lr_range_options *options, const qn_data *data,
+                                  qn_lr_range **out, qn_error *err);
+
+/* Accepts NULL. */
+QN_API void qn_lr_range_free(qn_lr_range *range);
+
 #ifdef __cplusplus
 }
 #endif

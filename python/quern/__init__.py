@@ -9,8 +9,8 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 ``weight_decay=``. docs/python.md describes everything.
 """
 
-__all__ = ["Classifier", "Data", "Epoch", "Kernel", "KMeans", "Lasso", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search",
-           "StandardScaler", "build_info", "devices", "digits", "evaluate", "import_state", "load", "open", "options", "ranks", "replay",
+__all__ = ["Classifier", "Data", "Epoch", "Kernel", "KMeans", "Lasso", "LearningRates", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search",
+           "StandardScaler", "build_info", "devices", "digits", "evaluate", "import_state", "load", "lr_range", "open", "options", "ranks", "replay",
            "report", "runs", "search", "train",
            "version",
            "QuernError", "UsageError", "InputError", "FileError", "OutOfMemory", "FormatError",
@@ -24,7 +24,8 @@ _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegressi
           "Data": "data", "digits": "data", "open": "data",
           "evaluate": "evaluation", "Model": "model", "import_state": "importing", "load": "model",
           "Epoch": "training", "Score": "training", "options": "training", "train": "training",
-          "replay": "training", "report": "records", "runs": "records", "Search": "searching", "search": "searching",
+          "replay": "training", "report": "records", "runs": "records", "Search": "searching",
+          "LearningRates": "searching", "lr_range": "searching", "search": "searching",
           "build_info": "device", "devices": "device", "version": "device"}
 
 

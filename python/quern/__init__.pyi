@@ -184,6 +184,21 @@ def search(data: Optional[Items] = None, labels: Any = None, *,
            init_from: Union[Model, Path, None] = None,
            on_run: Optional[Callable[[Any], Any]] = None, progress: Optional[bool] = None,
            **options: Any) -> Search: ...
+class LearningRates:
+    rates: list[float]
+    losses: list[float]
+    smoothed: list[float]
+    suggestion: Optional[float]
+    cautious: float
+    end: str
+    identical: bool
+    svg: str
+    csv: str
+    recipe: str
+
+def lr_range(data: Optional[Items] = None, labels: Any = None, *, low: float = 1e-6, high: float = 10.0,
+             steps: int = 100, run_dir: Optional[Path] = None,
+             init_from: Union[Model, Path, None] = None, **options: Any) -> LearningRates: ...
 def evaluate(labels: Any, predictions: Any, *, weights: Any = None,
              probabilities: Optional[bool] = None) -> dict[str, Any]: ...
 def runs(path: Path) -> list[dict[str, Any]]: ...

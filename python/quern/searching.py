@@ -9,7 +9,7 @@ import threading
 from typing import NamedTuple
 
 from . import _abi, ranks
-from ._library import call, library, new, owned, said, sized, text
+from ._library import assign, call, library, new, owned, said, sized, text
 from ._options import FILE, _COMPUTE, _RECIPE, _fill, _set, _unknown, fill_compute
 from ._progress import Line
 from .data import data_of, shape_of, shape_text
@@ -194,6 +194,105 @@ def _option(data, setting, shape, init_from):
     return o, (kept, _start(o, init_from))
 
 
+class LearningRates:
+    """What `lr_range` found. A notebook shows the picture.
+
+    Attributes
+    ----------
+    rates, losses, smoothed : list of float
+        Of each step: its rate, the loss before its update, and the loss with less noise.
+    suggestion : float or None
+        The rate where the loss falls most; None: it did not fall.
+    cautious : float
+        A tenth of the rate with the lowest loss.
+    end : str
+        Why it ended: "high", "diverged" or "range" (of float32).
+    identical : bool
+        Whether ``run_dir`` had a record of the same bytes.
+    svg, csv, recipe : str
+    """
+
+    def __init__(self, found):
+        count = found.points
+        self.rates, self.losses, self.smoothed = (list(at[:count]) for at in (found.rate, found.loss, found.smoothed))
+        self.suggestion, self.cautious = found.suggestion or None, found.cautious
+        self.end = ("high", "diverged", "range")[found.end]
+        self.identical = bool(found.identical)
+        self.svg, self.csv, self.recipe = said(found.svg), said(found.csv), said(found.recipe)
+
+    def __repr__(self):
+        return f"<quern.LearningRates: {len(self.rates)} steps, suggested {self.suggestion}>"
+
+    def _repr_svg_(self):
+        return self.svg
+
+
+# Options of a training that a range of learning rates decides itself.
+_OF_RANGE = _FILES | {"lr", "schedule", "lr_step", "lr_gamma", "warmup", "stages", "epochs", "patience", "early_stopping", "keep"}
+
+
+def lr_range(data=None, labels=None, *, low=1e-6, high=10.0, steps=100, run_dir=None, init_from=None, **options):
+    """A learning rate from one short training, in which it grows by the same factor after every step,
+    as ``quern search --lr-range`` has it. It ends where the loss diverges.
+
+    Parameters
+    ----------
+    data, labels
+        As for `train`.
+    low, high : float
+        The first and the last rate.
+    steps : int
+        From low to high, 10 to 100000.
+    run_dir : str or path, optional
+        A folder for ``lr-range.csv`` and ``lr-range.svg``. A record that is there must be the same.
+    init_from : Model or path, optional
+        As for `train`, also with ``freeze``.
+    **options
+        Those of `train`, but for its files, sets, rates and epochs.
+
+    Returns
+    -------
+    LearningRates
+    """
+    useless = sorted(_OF_RANGE & set(options))
+    if useless:
+        raise UsageError(f"{useless[0]} does nothing in a range of learning rates, which is one short training", "",
+                         "leave it out")
+    data, shape, compute, options = _data(data, labels, options)
+    made, kept = _option(data, options, shape, init_from)
+    kept = (kept, fill_compute(made.compute, compute))
+    made.compute.cluster = ranks.current()
+    o = _abi.qn_lr_range_options()
+    library().qn_lr_range_options_init(o)
+    o.train = C.pointer(made)
+    for member, value in (("low", low), ("high", high), ("steps", steps)):
+        try:
+            assign(o, member, value)
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(f"{member} cannot be {value!r}", "", "give a number") from None
+    o.folder = text(run_dir)
+    found = C.POINTER(_abi.qn_lr_range)()
+    call("qn_lr_range_find", o, data._address, C.byref(found))
+    try:
+        return LearningRates(found.contents)
+    finally:
+        library().qn_lr_range_free(found)
+        del kept
+
+
+def _data(data, labels, options):
+    """The table, the shape of its items, and the words of `options` for devices and all others."""
+    columns = {word: options.pop(word) for word in list(options) if word in FILE - {"shape"}}
+    shape = shape_text(options.pop("shape", None))
+    compute = {word: options.pop(word) for word in list(options) if word in _COMPUTE}
+    if data is None:
+        from .data import digits
+
+        data = digits(20000)
+    data = data_of(data, labels, **columns)
+    return data, shape_of(data, shape), compute, options
+
+
 def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None, init_from=None,
            on_run=None, progress=None, **options):
     """Cross validation: each setting of a grid is trained once without each fold of the data, and
@@ -248,15 +347,7 @@ def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None,
     twice = sorted(set(settings[0]) & set(options))
     if twice:
         raise UsageError(f"{twice[0]} is in the grid and an option, too", "", "give it once")
-    columns = {word: options.pop(word) for word in list(options) if word in FILE - {"shape"}}
-    shape = shape_text(options.pop("shape", None))
-    compute = {word: options.pop(word) for word in list(options) if word in _COMPUTE}
-    if data is None:
-        from .data import digits
-
-        data = digits(20000)
-    data = data_of(data, labels, **columns)
-    shape = shape_of(data, shape)
+    data, shape, compute, options = _data(data, labels, options)
     metrics, by = _choose(by, data)
     made = [_option(data, {**options, **setting}, shape, init_from) for setting in settings]
     o = _abi.qn_search_options()

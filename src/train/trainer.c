@@ -119,6 +119,28 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
     return status == QN_OK ? qn__train_best_judge(t, t->scores.valid_loss, err) : status;
 }
 
+void qn__train_each_step(qn_train *t, qn__step_fn *take, void *user) {
+    t->each = (qn__train_each){.take = take, .user = user};
+}
+
+const char *qn__train_recipe(const qn_train *t) { return t->job.recipe_json; }
+
+static qn_status tell_step(qn_train *t, qn_error *err) {
+    qn__train_job *job = &t->job;
+    const qn_status status = t->failed = qn__train_job_flush(job, err);
+    if (status != QN_OK)
+        return status;
+    const int first = (job->step - 1) % job->steps_per_epoch == 0; /* of its epoch */
+    const qn__tally before = first ? (qn__tally){0} : t->each.before;
+    const qn__tally own = {.loss = job->running.loss - before.loss,
+                           .items = job->running.items - before.items};
+    t->each.before = job->running;
+    if (!t->each.take(t->each.user, job->learning_rate, qn__score_of(&own).loss))
+        job->steps = job->step;
+    qn__float_state_set();
+    return QN_OK;
+}
+
 static qn_status one_step(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
     const uint64_t before = job->step % job->steps_per_epoch ? job->running.items : 0;
@@ -127,6 +149,8 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     t->trace.epoch_begun = t->trace.epoch_begun > 0 ? t->trace.epoch_begun : begun;
     qn__train_request_save(t, begun);
     qn_status status = t->failed = qn__train_job_step(job, err);
+    if (status == QN_OK && t->each.take && job->step > at)
+        status = tell_step(t, err);
     if (status != QN_OK || job->step == at) /* nothing was left to do */
         return status;
     const double now = qn__now();

@@ -12,6 +12,7 @@
 #include "team/rank_reports.h"
 #include "team/together.h"
 #include "train/checkpoint.h"
+#include "train/trainer.h"
 #include <quern/train.h>
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -126,6 +127,13 @@ typedef struct qn__train_scores {
                             classes or with real labels */
 } qn__train_scores;
 
+/* Who is told of each step (qn__train_each_step). */
+typedef struct qn__train_each {
+    qn__step_fn *take; /* NULL: nobody */
+    void *user;
+    qn__tally before; /* of the epoch before the step */
+} qn__train_each;
+
 struct qn_train {
     pid_t process;            /* that opened it */
     atomic_int in_use;        /* 1: a call that runs or writes has not returned */
@@ -148,6 +156,7 @@ struct qn_train {
     qn__train_recent recent;
     qn__train_done done;
     qn__train_scores scores;
+    qn__train_each each;
     struct {
         qn_rounding shares; /* bits 0: unknown */
         uint64_t step;      /* after which it was computed */
