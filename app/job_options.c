@@ -239,7 +239,8 @@ static int take_all(const job *j, const toml_file *file) {
     return code;
 }
 
-/* The bytes of a file of at most LONGEST, which the caller frees. Returns -1 or an exit code. */
+/* The bytes of a file of at most LONGEST, which the caller frees. Returns -1, or an exit code and
+ * no text. */
 static int read_file(const char *path, char **text, size_t *size) {
     char what[200] = "the job file has more than 1 MiB";
     errno = 0;
@@ -254,6 +255,7 @@ static int read_file(const char *path, char **text, size_t *size) {
     if (!failed && *size <= LONGEST)
         return -1;
     free(*text);
+    *text = NULL;
     return message_fail(QN_IO, what, path, "name a text file; docs/kernels.md describes it");
 }
 
@@ -265,7 +267,7 @@ int job_options_read(const command *self, const char *path, const option *early,
     size_t size;
     const job j = {self, path, early, values, given, kept, *given};
     const int failed = read_file(path, &text, &size);
-    if (failed >= 0)
+    if (!text)
         return failed;
     const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     const qn_status status = toml_read(text + mark, size - mark, path, &file, &err);

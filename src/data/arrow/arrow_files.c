@@ -74,9 +74,9 @@ static qn_status open_file(chain *c, size_t i) {
         return status;
     status = c->open(o->source, c->pool, &o->file, c->base.err);
     if (status != QN_OK) {
-        status = qn__part_files_close(o->source, status, c->base.err);
+        const qn_status closed = qn__part_files_close(o->source, status, c->base.err);
         *o = (opened){0};
-        return status;
+        return closed == QN_OK ? status : closed;
     }
     o->is_open = 1;
     o->file.source.stream = &o->file.stream;

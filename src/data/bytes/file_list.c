@@ -63,7 +63,7 @@ static qn_status reserve(finding *f, qn_error *err) {
 
 static qn_status add(finding *f, const char *path, size_t below, qn_error *err) {
     qn__file_list *list = f->list;
-    if (list->count == list->capacity && reserve(f, err) != QN_OK)
+    if ((!f->below || list->count == list->capacity) && reserve(f, err) != QN_OK)
         return QN_MEMORY;
     char *copy = qn__copy_text(path, err);
     if (!copy)
@@ -378,7 +378,7 @@ qn_status qn__file_list_make(const char *const *paths, size_t count, int images,
         return qn__remedy(err, QN_USAGE, "name at least one");
     }
     qn_status status = find_all(&f, paths, count, err);
-    if (status == QN_OK) {
+    if (status == QN_OK && f.below) {
         begin_keys(&f);
         status = read_keys(&f, err);
     }

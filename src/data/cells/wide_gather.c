@@ -175,7 +175,7 @@ qn_status qn__wide_gather_doubles(qn__wide_gather *gather, qn_error *err) {
     for (uint32_t k = 0; k < gather->features; k++)
         if (gather->column[k].real)
             bytes += (double)data->items * sizeof(double);
-    gather->doubles = bytes > 0 && !data->in_file && bytes <= (double)(qn__available_memory() / 2);
+    gather->doubles = bytes > 0 && !data->in_file && bytes <= (double)qn__available_memory() / 2;
     if (bytes == 0 || gather->doubles)
         return QN_OK;
     return qn__data_add_note(

@@ -143,7 +143,7 @@ static void place_rows(picture *p, uint32_t *wide) {
 /* A shortcut stands on the right of all that the main path has; its first box stands beside the
  * block's first one. */
 static void place(picture *p) {
-    uint32_t wide[QN__MAX_LAYERS];
+    uint32_t wide[QN__MAX_LAYERS] = {0};
     place_rows(p, wide);
     for (uint32_t l = p->layers; l-- > 0;) {
         const qn_layer_info info = info_of(p, l);

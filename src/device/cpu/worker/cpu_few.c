@@ -217,19 +217,25 @@ static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
                        out, l->out_stride, l->bias + panel * QN__PANEL, panels);
 }
 
+/* How many pieces of `each` hold n, at least 1. */
+static uint32_t pieces(uint32_t n, uint32_t each) {
+    return each > 0 && n > each ? 1 + (n - 1) / each : 1;
+}
+
 void qn__cpu_few_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const uint32_t height = l->outputs.axis[0].size, threads = (uint32_t)w->threads;
     const uint32_t pixels = l->outputs.axis[1].size * pass->batch->items;
     const uint32_t most = most_rows(l, pass->batch->items), least = w->kernels->panels;
-    const uint32_t pairs = (l->out_panels + least - 1) / least;
-    const uint32_t groups = pairs < threads ? pairs : threads;
-    const uint32_t width = (pairs + groups - 1) / groups * least;
-    const uint32_t fit = (height + most - 1) / most,
-                   enough = threads > 1 ? 2 * threads / groups : 1;
-    const uint32_t want = fit > enough ? fit : enough, bands = want < height ? want : height;
-    const qn__cpu_grid grid = {bands, (l->out_panels + width - 1) / width, 1};
+    const uint32_t pairs = pieces(l->out_panels, least);
+    const uint32_t groups = pairs < threads || threads == 0 ? pairs : threads;
+    const uint32_t width = pieces(pairs, groups) * least;
+    const uint32_t fit = pieces(height, most),
+                   enough = threads > 1 ? pieces(2 * threads, groups) : 1;
+    const uint32_t want = fit > enough ? fit : enough,
+                   bands = want < height || height == 0 ? want : height;
+    const qn__cpu_grid grid = {bands, pieces(l->out_panels, width), 1};
     float *output = qn__cpu_target(pass, l)->output;
     for (uint32_t band, group; qn__cpu_take(w, thread, phase, grid, &band, &group);) {
         const uint32_t y = height * band / bands, rows = height * (band + 1) / bands - y;

@@ -39,7 +39,7 @@ void qn__cpu_join_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
         const target *t = &to[second];
         const uint32_t first = (second ? index - to[0].tasks : index) * t->each;
         const uint32_t rows = t->rows - first < t->each ? t->rows - first : t->each;
-        if (panel >= t->of->out_panels)
+        if (!t->of || panel >= t->of->out_panels)
             continue;
         l->kind->part_back(pass, l, second, panel, first, rows,
                            t->errors + panel * t->of->out_stride + (size_t)first * QN__PANEL);
