@@ -170,6 +170,8 @@ static const char *loss_of(const char *text, const likeness *like) {
         return "mse";
     if (strstr(layer, " softmax"))
         return "cross-entropy";
+    if (strncmp(layer, "conv ", 5) == 0) /* the library knows those for pixels */
+        return NULL;
     return strncmp(layer, "dense 1 sigmoid", 15) == 0 ? "binary" : "mse";
 }
 

@@ -3,6 +3,7 @@ what the package asks of it stands in its place."""
 
 import json
 import pickle
+import subprocess
 import sys
 import types
 
@@ -12,6 +13,7 @@ import pytest
 import python_package
 import test_import_config
 import test_state_dict
+from onnx_reader import Graph, conv
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +135,35 @@ def test_config_and_labels(q, tmp_path):
     model = q.import_state(tmp_path / "s", "dense 3 softmax", 192)
     with pytest.raises(q.UnsupportedError, match="these are known"):
         model.save_state(tmp_path / "b")
+
+
+def test_networks_that_end_with_a_convolution(q, quern, tmp_path):
+    """Probabilities of pixels are those of NumPy, and the classes have the names that were given."""
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 256, (3, 2, 6, 8)).astype(np.uint8)
+    state = {"0.weight": rng.normal(size=(5, 2, 3, 3)), "0.bias": rng.normal(size=5), "2.weight": rng.normal(size=(3, 5, 1, 1)),
+             "2.bias": rng.normal(size=3)}
+    shape = {"dilations": (1, 1), "group": 1, "strides": (1, 1)}
+    z = np.maximum(conv(x / 255, state["0.weight"], state["0.bias"], kernel_shape=(3, 3), pads=(1, 1, 1, 1), **shape), 0)
+    z = conv(z, state["2.weight"], state["2.bias"], kernel_shape=(1, 1), pads=(0, 0, 0, 0), **shape).transpose(0, 2, 3, 1)
+    wanted = np.exp(z) / np.exp(z).sum(axis=3, keepdims=True)
+    test_state_dict.write(tmp_path / "s", state)
+    text = "conv 5 3x3 relu; conv 3 1x1 softmax"
+    model = q.import_state(tmp_path / "s", text, (2, 6, 8), scale="unit", classes=["sky", "road", "car"])
+    assert model.recipe["task"] == "segment" and model.classes == ["sky", "road", "car"]
+    assert np.abs(model.predict(x, outputs=True) - wanted).max() < 1e-6
+    assert (model.predict(x) == z.argmax(axis=3)).all()
+    assert model.evaluate(x, z.argmax(axis=3))["by_class"]["name"] == model.classes
+    done = subprocess.run([quern, "model", "import", tmp_path / "s", "--model", text, "--input", "2x6x8", "--scale", "unit",
+                           "--classes", "sky,road,car", "-o", tmp_path / "m", "--quiet"], capture_output=True, text=True)
+    assert done.stdout.split()[0] == model.digest, done.stderr
+    model.save_onnx(tmp_path / "m.onnx")
+    assert np.abs(Graph((tmp_path / "m.onnx").read_bytes()).run(x)["output"].transpose(0, 2, 3, 1) - wanted).max() < 1e-6
+    test_state_dict.write(tmp_path / "s", {**state, "2.weight": state["2.weight"][:1], "2.bias": state["2.bias"][:1]})
+    model = q.import_state(tmp_path / "s", "conv 5 3x3 relu; conv 1 1x1 sigmoid", (2, 6, 8), scale="unit")
+    assert np.abs(model.predict(x, outputs=True)[..., 0] - 1 / (1 + np.exp(-z[..., 0]))).max() < 1e-6
+    with pytest.raises(q.UsageError, match="each pixel has a class"):
+        q.import_state(tmp_path / "s", "conv 5 3x3 relu; conv 1 1x1", (2, 6, 8), scale="unit")
+    test_state_dict.write(tmp_path / "s", {"fc.weight": rng.normal(size=(2, 4)), "fc.bias": np.zeros(2)})
+    model = q.import_state(tmp_path / "s", "dense 2 sigmoid", 4, loss="binary", classes=["old", "big"])
+    assert model.classes == ["old", "big"] and model.predict(np.eye(4)).shape == (4, 2)

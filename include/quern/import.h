@@ -21,7 +21,10 @@ typedef void (*qn_import_told)(void *user, const char *tensor, const char *from)
  * Of `job` it reads `model` (the network, as for qn_train_open), `shape`, `loss` and `scale`, which
  * is "none", "unit", "fraction", "imagenet" or numbers of channels. `like` is a data set like those
  * that the model is for. Only its features, its shape, how images were resized, its rules, and the
- * names of its columns and classes are used, not its values.
+ * names of its columns and classes are used, not its values. A network that ends with a convolution
+ * gives the class of each pixel; one that ends with a dense sigmoid layer of several outputs, with
+ * the loss "binary", gives several labels. The names are then those of the pixels' classes or of
+ * the labels.
  *
  * Where the modules have the names that a network of torchvision or timm gives them, and `model`
  * has as many layers with parameters, names say which module a layer takes. Else each layer with

@@ -105,7 +105,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     options.category = "1,last";
     options.label_column = "2";
     open_one(path, &options);
-    options.category = options.label_column = NULL;
+    options.category = NULL;
+    options.header = NULL;
+    options.label_column = "last,1-2";
+    open_one(path, &options);
+    options.expected_label = options.label_column = "b,a";
+    open_one(path, &options);
+    options.expected_label = options.label_column = NULL;
     options.expected_categories = "\"a\",2,\"\"";
     open_one(path, &options);
     options.expected_categories = NULL;

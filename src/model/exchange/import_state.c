@@ -11,10 +11,12 @@
 #include "base/text/text.h"
 #include "device/notes.h"
 #include "layer/product.h"
+#include "model/exchange/answers_like.h"
 #include "model/exchange/architectures.h"
 #include "model/exchange/state_dict.h"
 #include "model/formats/recipe_options.h"
 #include "model/recipe/scale_numbers.h"
+#include "model/recipe/several_targets.h"
 #include <quern/import.h>
 #include <stdio.h>
 #include <string.h>
@@ -377,12 +379,19 @@ static qn_status map_layers(import *i, qn_error *err) {
 }
 
 /* The recipe of a training that never was (docs/exactness.md 12.4). */
-static qn_status make_recipe(import *i, const qn_train_options *job, const qn_data *like,
+static qn_status make_recipe(import *i, const qn_train_options *job, const qn_data *given,
                              qn_error *err) {
     uint8_t digest[32];
     qn_train_options own = *job;
-    qn__default_of_images(qn_data_targets(like) ? QN__TASK_REGRESS : QN__TASK_CLASSIFY, &own);
-    qn_status status = qn__recipe_from_options(&own, like, &i->recipe, err);
+    qn__answered answered = {0};
+    qn_status status = qn__answers_like(job, given, &answered, err);
+    if (status == QN_OK) {
+        const qn_data *like = answered.data ? answered.data : given;
+        own.loss = own.loss ? own.loss : answered.loss;
+        qn__default_of_images(qn__task_of(like), &own);
+        status = qn__recipe_from_options(&own, like, &i->recipe, err);
+    }
+    qn__answered_release(&answered);
     if (status != QN_OK)
         return status;
     memset(i->recipe.data, '0', sizeof i->recipe.data - 1);
