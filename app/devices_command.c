@@ -26,7 +26,7 @@ typedef struct devices_flags {
     char *layers; /* the model's text without names of files, for free() */
     uint64_t features, batch, grain, ranks;
     source_flags from;
-    const char *optimizer, *arith;
+    const char *optimizer, *arith, *freeze;
     float seconds;
     int json, costs;
 } devices_flags;
@@ -76,6 +76,10 @@ static const option devices_options[] = {
      .fallback = "1"},
     {ROW_COUNT("grain", grain, 1, UINT32_MAX, "items of one grain"), .field = "train.grain"},
     {ROW_AS_IN_TRAIN("optimizer", optimizer, QN_CHOICE_OPTIMIZER)},
+    {ROW_TEXT("freeze", freeze, "LAYERS", "first layers that do not train, as in train: 0..14")},
+    {ROW_FLAG("cache-features", compute.cache_features,
+              "with --freeze: without these layers, whose outputs are kept")},
+    {ROW_FLAG("recompute", compute.recompute, "outputs inside blocks are computed again")},
     {ROW_DATA(from.data, "items to measure with; zeros among them make a difference"),
      .fallback = "random bytes"},
     {ROW_FILES("labels", from.labels, "FILE", "IDX, NPY: file of the labels")},
@@ -388,6 +392,9 @@ static void cost_event(const devices_flags *f, const qn_plan_cost *c, uint64_t f
     json_count("grain", c->grain);
     json_text("optimizer", f->optimizer);
     json_text("arith", f->arith);
+    json_text("freeze", f->freeze ? f->freeze : "");
+    json_count("recompute", (uint64_t)(f->compute.recompute != 0));
+    json_count("cache_features", (uint64_t)(f->compute.cache_features != 0));
     json_open("grains", '[');
     for (uint32_t i = 0; i < c->calls; i++)
         json_count(NULL, c->grains[i]);
@@ -434,6 +441,7 @@ static int costs_job(devices_flags *f, const qn_data *data, qn_train_options *ou
     usual[strcspn(usual, ";")] = '\0';
     f->batch = job.batch != QN_BY_DATA ? job.batch : train_options_number("train.batch");
     f->optimizer = job.optimizer ? job.optimizer : usual;
+    job.freeze = f->freeze; /* no default depends on it */
     *out = job;
     return -1;
 }
@@ -475,8 +483,9 @@ static int report_costs(devices_flags *f) {
 static int check_flags(const devices_flags *f, const arguments *given) {
     static const char *const theirs[] = {"features", "shape", "batch", "arith",
                                          "seconds",  "costs", "shares"};
-    static const char *const of_costs[] = {"ranks",  "grain",  "optimizer",   "data",
-                                           "labels", "resize", "skip-broken", "no-cache"};
+    static const char *const of_costs[] = {"ranks",  "grain",          "optimizer",   "data",
+                                           "labels", "resize",         "skip-broken", "no-cache",
+                                           "freeze", "cache-features", "recompute"};
     int code = compute_check(&f->compute);
     if (code >= 0)
         return code;

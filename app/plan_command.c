@@ -59,6 +59,8 @@ static const option plan_options[] = {
     {ROW_COUNT32("grain", train.recipe.grain, 1, UINT32_MAX,
                  "items of one grain, the unit of work that devices share"),
      .field = "train.grain"},
+    {ROW_TEXT("freeze", train.recipe.freeze, "LAYERS",
+              "first layers that do not train, as in train: 0..14")},
 
     {.heading = "Output", ROW_JSON(train.json, "one JSON object a line: rank, more, plan")},
     {.name = NULL}};
@@ -274,6 +276,9 @@ static int check_flags(plan_flags *f, const arguments *given) {
     if (f->train.recipe.stages)
         return message_usage("write --epochs with the sum of their epochs",
                              "--stages do not belong to a plan: they change no time of a step");
+    if (f->train.init_from && !f->train.recipe.model)
+        return message_usage("write its layers with --model; \"quern model show\" prints them",
+                             "--init-from tells a plan no layers: it opens no model");
     int code = train_options_check(&f->train, &of_train);
     if (code < 0)
         code = read_features(f);
@@ -295,6 +300,7 @@ static void fill_job(const plan_flags *f, qn_train_options *job) {
     job->batch = f->train.recipe.batch;
     job->grain = f->train.recipe.grain;
     job->epochs = f->train.recipe.epochs;
+    job->freeze = f->train.recipe.freeze;
     job->compute.threads = (int)f->train.compute.threads;
     job->compute.parts = (int)f->train.compute.parts;
     job->compute.recompute = f->train.compute.recompute;
@@ -308,6 +314,7 @@ static int take_defaults(plan_flags *f, const qn_data *data) {
     qn_error err;
     char *text = NULL;
     fill_job(f, &job);
+    job.freeze = NULL; /* no default depends on it, and a training would need a model */
     const int code =
         job.model ? model_read(&job, f->features, f->real ? 0 : f->classes, &text) : -1;
     if (code >= 0)
@@ -424,8 +431,10 @@ const command plan_command = {
         "A host can also be a measured machine: host(a.json), or --team\ta.json.\n\n"
         "Only training is simulated: no validation, no checkpoints, no reading of data. "
         "A line of \"quern\ttrain\" can be copied: its other options are accepted. Of these, "
-        "--valid\tFRACTION, --loss, --momentum, --scale, --augment, --threads, --task, --header, "
-        "--drop and --category count as there. The others do not change the prediction.\n\n"
+        "--valid\tFRACTION, --loss, --momentum, --scale, --augment, --threads, --parts, "
+        "--recompute, "
+        "--cache-features, --task, --header, --drop and --category count as there. The others do "
+        "not change the prediction.\n\n"
         "docs/cluster.md describes the model and how it was checked.",
     .options = plan_options,
     .like = &train_command,

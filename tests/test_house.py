@@ -665,7 +665,7 @@ def test_a_file_of_two_commands_is_found(tmp_path):
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # Command lines that a message quotes whole, and options of compilers.
-QUOTED = re.compile(r"mpirun |quern devices |^--(grain|shape|features) %u|^ --arith $|--fmad|--gpu-architecture")
+QUOTED = re.compile(r"mpirun |quern devices |^--(grain|shape|features) %u|^ --(arith|freeze) $|^ --(cache-features|recompute)$|--fmad|--gpu-architecture")
 
 
 def wrong_spellings(root):

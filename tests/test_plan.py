@@ -232,3 +232,28 @@ def test_files_that_are_none(run_quern, tmp_path, text, complaint):
     for team in (str(file), f"2*host({file})"):
         done = run_quern("plan", "--team", team, status=1)
         assert complaint in done.stderr, done.stderr
+
+
+def test_layers_that_do_not_train(run_quern, tmp_path):
+    """They are not in the sums, take less memory, and a machine is measured without them."""
+    job = ["--model", "dense 400 relu; dense 90 tanh; dense 10 softmax", "--batch", 64]
+    team = ["--team", "2*host(cpu 60k); net 10us 10MB/s"]
+    whole, frozen = (events(run_quern("plan", "--json", *job, *more, *team).stdout)[-1]
+                     for more in ([], ["--freeze", "0", "--init-from", tmp_path / "not read"]))
+    assert frozen["parameters"] == whole["parameters"] and frozen["memory_bytes"] < whole["memory_bytes"]
+    assert frozen["exchange_s"] < 0.2 * whole["exchange_s"] and frozen["seconds"] < whole["seconds"]
+    file = tmp_path / "m.json"
+    for more, step in ((["--freeze", "0,1", "--cache-features"], 0), (["--freeze", "all-but-last"], 1)):
+        costs = run_quern("devices", "--json", "--costs", "--devices", "cpu", "--seconds", "0.1", *job, *more).stdout
+        file.write_text(costs)
+        again = ["--freeze", "0..1", *more[2:]]
+        assert events(run_quern("plan", "--json", *job, *again, "--team", file).stdout)[-1]["seconds"] > 0
+    said = run_quern("plan", *job, "--team", file, status=1).stderr
+    assert "measured with freeze 0..1, the plan is for none" in said
+    said = run_quern("plan", *job, *again, "--cache-features", "--team", file, status=1).stderr
+    assert "measured with cache_features 0" in said and "--freeze 0..1 --cache-features > " in said
+    for more, words in ((["--freeze", "0..2"], "the last one must train"), (["--cache-features"], "all layers do"),
+                        (["--freeze", "5"], "layers 0 to 2")):
+        assert words in run_quern("plan", *job, *more, *team, status=2).stderr
+    said = run_quern("plan", "--init-from", "m", *team, status=2).stderr
+    assert "opens no model" in said and "quern model show" in said

@@ -24,8 +24,9 @@
  *     4*host(cpu 60k) 2*host(cpu 80k + gpu 400k start 50us | gpu 400k start 50us);
  *     slow 2 at 10s x0.5; die 3 at 20s; net 10us 1GB/s
  *
- * The plan is of the training alone, without validation, checkpoints and the reading of data. An
- * epoch counts as items / batch steps. T is the time of the whole training in seconds. */
+ * The plan is of the training alone, without validation, checkpoints, the reading of data and the
+ * first pass of `compute.cache_features`. Layers that do not train (`freeze`) need no `init_from`.
+ * An epoch counts as items / batch steps. T is the time of the whole training in seconds. */
 #ifndef QUERN_PLAN_H
 #define QUERN_PLAN_H
 

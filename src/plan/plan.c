@@ -7,8 +7,10 @@
 #include "base/system/float_state.h"
 #include "job/memory_need.h"
 #include "model/formats/recipe_options.h"
+#include "model/recipe/freeze.h"
 #include "model/recipe/model_source.h"
 #include "model/recipe/tables.h"
+#include "plan/plan_recipe.h"
 #include "plan/plan_run.h"
 #include "train/random_items.h"
 #include <math.h>
@@ -20,7 +22,7 @@ struct qn_plan {
     qn__plan_team team;
     qn__plan_subject subject;
     qn__plan_job job;
-    double memory;
+    double memory, parameters;
     qn__text model; /* canonical */
     qn_plan_report report;
     qn_plan_rank *rank;
@@ -65,9 +67,7 @@ static qn_status recipe_of(const qn_plan_options *o, qn__recipe *recipe, qn_erro
     if (status == QN_OK)
         status = qn__items_of(o->job, network, 1, o->features, values, &data, err);
     if (status == QN_OK)
-        status = qn__recipe_from_options(o->job, data, recipe, err);
-    if (status == QN_OK)
-        status = qn__recipe_check_steps(recipe, err);
+        status = qn__plan_recipe(o->job, data, recipe, err);
     qn_data_close(data);
     qn__free(values);
     qn__free(network);
@@ -76,6 +76,7 @@ static qn_status recipe_of(const qn_plan_options *o, qn__recipe *recipe, qn_erro
 
 /* Of the job what the scheduler counts with, and what a measured file must agree with. */
 static void take_job(const qn__recipe *recipe, const qn_plan_options *o, qn_plan *p) {
+    const qn_compute *compute = &o->job->compute;
     const uint32_t batch = o->items < recipe->batch ? (uint32_t)o->items : recipe->batch;
     p->job.grain = recipe->grain;
     p->job.units = (uint32_t)(((uint64_t)batch + recipe->grain - 1) / recipe->grain);
@@ -88,7 +89,11 @@ static void take_job(const qn__recipe *recipe, const qn_plan_options *o, qn_plan
                            .features = o->features,
                            .batch = recipe->batch,
                            .grain = recipe->grain,
-                           .shape = recipe->shape};
+                           .shape = recipe->shape,
+                           .freeze = recipe->freeze ? recipe->freeze : "",
+                           .layers = recipe->network.layers,
+                           .recompute = compute->recompute != 0,
+                           .cache_features = compute->cache_features != 0};
 }
 
 /* The memory of one CPU with the threads of the options. */
@@ -108,11 +113,17 @@ static qn_status find_memory(const qn__recipe *recipe, const qn_plan_options *o,
 
 static qn_status read_job(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
+    qn__program program = {.layer = layer};
     qn__recipe recipe = {0};
     qn_status status = recipe_of(o, &recipe, err);
     if (status == QN_OK)
         status = qn__network_program(&recipe.network, qn__recipe_input(&recipe), layer,
-                                     &p->job.parameters, err);
+                                     &program.parameters, err);
+    if (status == QN_OK) { /* sums and updates are of those that train */
+        qn__recipe_freeze(&recipe, layer, &program);
+        p->parameters = (double)program.parameters;
+        p->job.parameters = program.parameters - program.frozen_parameters;
+    }
     if (status == QN_OK) {
         qn__network_text(&recipe.network, &p->model);
         status = p->model.failed ? qn__fail_memory(err, 1, QN__MAX_LAYERS) : QN_OK;
@@ -206,7 +217,7 @@ static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_er
     r->deaths = run->team->deaths;
     r->events = p->team.events;
     r->late = late_events(&p->team, run->seconds);
-    r->parameters = (double)p->job.parameters;
+    r->parameters = p->parameters;
     r->memory = p->memory;
     r->grain = p->job.grain;
     r->items_again = run->team->chunks_again * p->job.grain;

@@ -13,6 +13,7 @@
 #include "model/recipe/defaults.h"
 #include "model/recipe/model_source.h"
 #include "num/philox.h"
+#include "plan/plan_recipe.h"
 #include "team/members.h"
 #include "team/speed.h"
 #include "train/random_items.h"
@@ -53,6 +54,11 @@ typedef struct measuring {
     one_rank *rank;
 } measuring;
 
+/* What is computed in each step: all layers, or those after the outputs that are kept. */
+static const qn__program *program_of(const measuring *m) {
+    return m->job.features ? &m->job.features->second : &m->job.program;
+}
+
 /* ------------------------------------------------------------------------------ a single device */
 
 typedef struct bench {
@@ -66,7 +72,7 @@ typedef struct bench {
 } bench;
 
 static qn__batch next_batch(bench *b) {
-    const qn__program *p = &b->all->job.program;
+    const qn__program *p = program_of(b->all);
     const qn__feed *feed = &b->all->job.feed;
     const uint64_t in_data = feed->items / p->batch;
     return (qn__batch){.feed = feed,
@@ -78,7 +84,7 @@ static qn__batch next_batch(bench *b) {
 /* A share as a rank computes it. A device that is the only one writes the sums in place; otherwise
  * it clears sums, computes grains, and the sums are fetched. */
 static double one_share(bench *b, uint32_t grains) {
-    const uint64_t n = b->all->job.program.parameters;
+    const uint64_t n = program_of(b->all)->parameters;
     const qn__batch batch = next_batch(b);
     qn__tally tally = {0};
     const double begun = qn__now();
@@ -96,7 +102,7 @@ static double one_share(bench *b, uint32_t grains) {
 }
 
 static qn__update small_update(bench *b) {
-    const qn__program *p = &b->all->job.program;
+    const qn__program *p = program_of(b->all);
     qn__update update;
     qn__update_begin(p, 1e-6f, p->batch, &b->powers, &update);
     update.step = 1;
@@ -130,7 +136,7 @@ static double one_step(bench *b, uint32_t unused) {
 
 /* Adds one array to another, as ranks do: bytes per second. */
 static double one_adding(bench *b, uint32_t unused) {
-    const uint64_t n = b->all->job.program.parameters;
+    const uint64_t n = program_of(b->all)->parameters;
     int64_t *sums = b->rank->sums;
     const int64_t *part = b->rank->part;
     (void)unused;
@@ -172,7 +178,7 @@ static uint32_t sizes_of(uint32_t units, uint32_t *size) {
 /* Every rank makes the same measurements in the same order. A rank that failed or has fewer devices
  * takes part in the barriers only. */
 static void measure_device(bench *b, qn_plan_cost *c) {
-    const qn__program *p = &b->all->job.program;
+    const qn__program *p = program_of(b->all);
     const uint32_t units = (p->batch + p->grain - 1) / p->grain;
     uint32_t size[QN_PLAN_CALLS];
     const uint32_t count = sizes_of(units, size);
@@ -199,9 +205,10 @@ static void open_bench(bench *b, const qn__member *m) {
     qn_compute compute = *b->all->compute;
     compute.threads = m->threads ? m->threads : b->rank->threads;
     b->device = m->device;
-    b->device->open(m->index, &compute, &b->all->job.program, &b->worker, &b->rank->error);
+    b->device->open(m->index, &compute, program_of(b->all), &b->worker, &b->rank->error);
+    const qn__state state = qn__features_state(b->all->job.features, &b->all->job.state);
     if (b->worker)
-        b->device->load(b->worker, &b->all->job.state, &b->rank->error);
+        b->device->load(b->worker, &state, &b->rank->error);
 }
 
 static void *rank_body(void *argument) {
@@ -226,13 +233,13 @@ static qn_status leave_out(const measuring *m, qn__member *member, uint32_t *mem
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *members; ++i) {
         qn_device_info info = {.size = sizeof(qn_device_info), .id = "the device"};
-        if (member[i].device->supports(&m->job.program)) {
+        if (member[i].device->supports(program_of(m))) {
             member[kept++] = member[i];
             continue;
         }
         member[i].device->describe(member[i].index, &info, NULL);
         if (!member[i].optional)
-            return qn__member_lacks(info.id, member[i].device, &m->job.program, err);
+            return qn__member_lacks(info.id, member[i].device, program_of(m), err);
     }
     *members = kept;
     return QN_OK;
@@ -278,7 +285,7 @@ static qn_status make_ranks(measuring *m, qn_error *err) {
     m->rank = qn__alloc(m->ranks, sizeof *m->rank, err);
     if (!m->rank)
         return QN_MEMORY;
-    const uint64_t n = m->job.program.parameters;
+    const uint64_t n = program_of(m)->parameters;
     for (uint32_t r = 0; r < m->ranks; ++r) {
         m->rank[r].all = m;
         m->rank[r].rank = r;
@@ -333,19 +340,20 @@ static void tell(const measuring *m, qn_plan_cost *cost, uint32_t capacity, uint
 static qn_status make_job(measuring *m, const qn_train_options *o, const qn_data *data,
                           qn_error *err) {
     const qn__member cheap = {.device = qn__device_find("cpu"), .threads = 1};
-    const qn_compute alone = {.size = sizeof(qn_compute), .threads = 1};
+    const qn_compute alone = {.size = sizeof(qn_compute),
+                              .threads = 1,
+                              .recompute = o->compute.recompute,
+                              .cache_features = o->compute.cache_features};
     const qn__encoding_notes unheard = {.what = "the data"};
+    const qn_data *const none[2] = {NULL, NULL};
     qn__recipe recipe;
-    qn_status status = qn__recipe_from_options(o, data, &recipe, err);
+    qn_status status = qn__plan_recipe(o, data, &recipe, err);
     if (status != QN_OK)
         return status;
-    status = qn__recipe_check_steps(&recipe, err);
-    if (status != QN_OK) {
-        qn__recipe_release(&recipe);
-        return status;
-    }
     status = qn__train_job_create(&m->job, &recipe, data, NULL, &unheard, &alone, &cheap, 1,
                                   UINT64_MAX, err);
+    if (status == QN_OK && alone.cache_features)
+        status = qn__train_job_cut(&m->job, none, &alone, &cheap, 1, err);
     if (status == QN_OK)
         qn__permutation_begin(&m->order, m->job.feed.items, recipe.seed, QN__PURPOSE_ORDER, 0);
     qn__recipe_release(&recipe);

@@ -4,8 +4,10 @@
 #include "plan/plan_team.h"
 
 #include "base/files/file.h"
+#include "base/memory.h"
 #include "base/text/json.h"
 #include "model/network/network.h"
+#include "model/recipe/freeze.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -39,10 +41,12 @@ static qn_status measure_again(const reader *r, qn_status status) {
         snprintf(item, sizeof item, "--features %u", s->features);
     return qn__remedy(r->err, status,
                       "measure it with: quern devices --json --costs --model %s%s%s %s --batch %u "
-                      "--grain %u --optimizer %s%s%s > %s",
+                      "--grain %u --optimizer %s%s%s%s%s%s%s > %s",
                       shown ? "\"" : "", shown ? s->model : "MODEL", shown ? "\"" : "", item,
                       s->batch, s->grain, s->optimizer, integers ? " --arith " : "",
-                      integers ? s->arith : "", r->name);
+                      integers ? s->arith : "", *s->freeze ? " --freeze " : "", s->freeze,
+                      s->cache_features ? " --cache-features" : "",
+                      s->recompute ? " --recompute" : "", r->name);
 }
 
 static qn_status bad(const reader *r, const char *what) {
@@ -88,6 +92,25 @@ static qn_status same_count(const reader *r, const qn__json_node *o, const char 
     return differs(r, key, first, second);
 }
 
+/* Of files written before there were such layers: all train. */
+static qn_status same_freeze(const reader *r, const qn__json_node *o) {
+    const char *theirs = qn__json_string(qn__json_get(o, "freeze")), *ours = r->subject->freeze;
+    char *form = NULL;
+    if (qn__freeze_tidy(theirs, r->subject->layers, &form, NULL) != QN_OK)
+        return bad(r, "the line names layers that do not train, which the model does not have");
+    const int same = strcmp(form ? form : "", ours) == 0;
+    const qn_status status =
+        same ? QN_OK : differs(r, "freeze", form ? form : "none", *ours ? ours : "none");
+    qn__free(form);
+    return status;
+}
+
+/* A file that does not name it was measured without. */
+static qn_status same_flag(const reader *r, const qn__json_node *o, const char *key,
+                           uint32_t ours) {
+    return qn__json_get(o, key) || ours ? same_count(r, o, key, ours) : QN_OK;
+}
+
 /* Compares canonical texts: networks may be equal and differ in spaces. */
 static qn_status same_model(const reader *r, const qn__json_node *o) {
     const char *theirs = qn__json_string(qn__json_get(o, "model"));
@@ -116,7 +139,11 @@ static qn_status same_job(const reader *r, const qn__json_node *o) {
         status = same_count(r, o, "batch", s->batch);
     if (status == QN_OK)
         status = same_count(r, o, "grain", s->grain);
-    return status;
+    if (status == QN_OK)
+        status = same_freeze(r, o);
+    if (status == QN_OK)
+        status = same_flag(r, o, "cache_features", s->cache_features);
+    return status == QN_OK ? same_flag(r, o, "recompute", s->recompute) : status;
 }
 
 /* Sizes of calls, ascending, and their times. */

@@ -51,7 +51,9 @@ typedef struct qn__plan_subject {
     const char *model; /* canonical text */
     const char *optimizer, *arith;
     uint32_t features, batch, grain;
-    qn__shape shape; /* of an item, where the network needs it; else 0 */
+    qn__shape shape;    /* of an item, where the network needs it; else 0 */
+    const char *freeze; /* as in a recipe; "": all layers train */
+    uint32_t layers, recompute, cache_features;
 } qn__plan_subject;
 
 typedef struct qn__plan_team {

@@ -309,7 +309,9 @@ static const qn__plan_subject subject = {.model = network,
                                          .arith = "f32",
                                          .features = 784,
                                          .batch = 128,
-                                         .grain = 32};
+                                         .grain = 32,
+                                         .freeze = "",
+                                         .layers = 1};
 
 static qn_status parse(const char *text, qn__plan_team *team, qn_error *err) {
     assert_int_equal(qn__plan_team_create(team, NULL), QN_OK);

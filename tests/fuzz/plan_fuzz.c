@@ -8,7 +8,9 @@ static const qn__plan_subject subject = {.model = "dense 10 softmax",
                                          .arith = "f32",
                                          .features = 784,
                                          .batch = 64,
-                                         .grain = 32};
+                                         .grain = 32,
+                                         .freeze = "",
+                                         .layers = 1};
 
 static void check_team(const qn__plan_team *team) {
     uint64_t ranks = 0;

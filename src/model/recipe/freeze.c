@@ -60,6 +60,8 @@ qn_status qn__freeze_parse(const char *text, uint32_t layers, uint32_t *count, q
         uint32_t first, last;
         if (!read_range(&at, &first, &last) || (*at && *at != ','))
             return refuse(text, err);
+        if (last >= layers)
+            return check_count(last + 1, layers, err);
         if (first > *count)
             return refuse_hole(first, *count, err);
         *count = last + 1 > *count ? last + 1 : *count;
