@@ -200,15 +200,32 @@ static int may_judge(const qn_model *model, const qn_data *data) {
                : qn_model_predicts(model) == QN_PREDICTS_CLUSTERS;
 }
 
+/* Data without labels cannot be judged. */
+static int refuse_unlabelled(const predict_flags *f, const qn_model *model, const qn_data *data) {
+    static const char what[] = "the data has no labels to compare with";
+    const char *labels = qn_model_label_name(model);
+    char remedy[400];
+    if (is_of_images(data))
+        return message_fail(QN_INPUT, what, f->from.data,
+                            qn_model_answers(model, NULL, NULL)
+                                ? "name a folder with a mask for each image with --masks"
+                                : "name a folder that holds a folder of images for each class");
+    if (!qn_model_answers(model, NULL, NULL) || !labels)
+        return message_fail(QN_INPUT, what, f->from.data,
+                            "name the column of the labels with --label, or their file with "
+                            "--labels");
+    snprintf(remedy, sizeof remedy,
+             "give data with a column for each label of the model: %.240s; where it has no header, "
+             "name the columns with --label",
+             labels);
+    return message_fail(QN_INPUT, what, f->from.data, remedy);
+}
+
 /* What must be right before the ranks begin. */
 static int check_data(const predict_flags *f, const char *model_path, const qn_model *model,
                       const qn_data *data) {
     if (f->evaluate && qn_model_predicts(model) == QN_PREDICTS_LABELS && !is_labelled(data))
-        return message_fail(QN_INPUT, "the data has no labels to compare with", f->from.data,
-                            is_of_images(data)
-                                ? "name a folder that holds a folder of images for each class"
-                                : "name the column of the labels with --label, or their file "
-                                  "with --labels");
+        return refuse_unlabelled(f, model, data);
     return check_shape(f, model_path, model, data);
 }
 

@@ -96,10 +96,14 @@ def test_names_travel(quern, table, model, tmp_path):
         tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "<h3>Labels" in page and ">happy<" in page
+    bare = tmp_path / "bare.csv"
+    bare.write_text("".join((folder / "t.csv").read_text().splitlines(True)[1:]))
+    assert run(quern, "evaluate", model, "--data", bare, "--label", "3,5,6") == said
     assert "identical" in run(quern, "replay", model, "--data", folder / "t.csv")
     without = write(tmp_path / "without.csv", x.tolist(), ["w", "x", "y"])
     assert run(quern, "predict", model, "--data", without).splitlines() == lines
-    assert "no labels to compare" in run(quern, "evaluate", model, "--data", without, status=1)
+    told = run(quern, "evaluate", model, "--data", without, status=1)
+    assert "no labels to compare" in told and f"a column for each label of the model: {LABELS}" in told
     # A column has one of the two texts alone, and the columns are in another order.
     rows = [["True", *row, 1, "no"] for row in x[:4].tolist()]
     json_of = json.loads(run(quern, "evaluate", model, "--json", "--data", write(

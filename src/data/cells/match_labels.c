@@ -7,6 +7,17 @@ static int has_names(const qn__schema *schema) {
     return schema && schema->target == QN__TARGET_SEVERAL && schema->classes > 0;
 }
 
+/* Whether the labels are called by the numbers of their columns, in a file without names. */
+static int are_numbered(const qn__schema *schema) {
+    for (uint32_t k = 0; k < schema->features; k++)
+        if (schema->feature[k].name)
+            return 0;
+    for (uint32_t k = 0; k < schema->classes; k++)
+        if (strspn(schema->class_name[k], "0123456789") != strlen(schema->class_name[k]))
+            return 0;
+    return 1;
+}
+
 static qn_status refuse_lacking(const qn__fitting *to, const char *name, qn_error *err) {
     qn__fail(err, QN_MISMATCH, "%s has no label \"%.80s\", which the model has", to->what, name);
     return qn__remedy(err, QN_MISMATCH,
@@ -59,8 +70,9 @@ static qn_status match_label(const qn__fitting *to, const qn_data *data, uint32_
                              qn__label_place *place, qn_error *err) {
     const qn__schema *has = data->schema;
     const char *name = to->schema->class_name[label];
+    const int by_place = are_numbered(has) || are_numbered(to->schema);
     place->label = label; /* most likely */
-    if (label >= has->classes || strcmp(has->class_name[label], name) != 0)
+    if (!by_place && (label >= has->classes || strcmp(has->class_name[label], name) != 0))
         for (place->label = 0; place->label < has->classes; place->label++)
             if (strcmp(has->class_name[place->label], name) == 0)
                 break;
