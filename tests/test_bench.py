@@ -52,7 +52,7 @@ def images(tmp_path_factory):
 def reached(script, images, *words):
     """The rows of all contenders of one table of a benchmark; none may be skipped."""
     builds.ready("release")
-    env = {**os.environ, "QUERN_MNIST": str(images), "PYTHONPATH": str(builds.ROOT / "tests/stand_ins")}
+    env = {**os.environ, "QUERN_MNIST": str(images), "QUERN_CIFAR10": str(images), "PYTHONPATH": str(builds.ROOT / "tests/stand_ins")}
     told = images / f"{script}.json"
     done = subprocess.run([sys.executable, BENCH / script, *words, "--json", told], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -102,6 +102,13 @@ def test_peers_of_photographs(images):
                    "--rounds", "1", "--threads", "1", "--cases", "last")
     assert list(rows) == ["quern", "torch", "torch-bf16"]
     assert all(row["peak_bytes"] > 1 << 20 for row in rows.values())
+
+
+def test_peers_of_fine_tuning(images):
+    """The last layer alone, and all layers at rates that rise from the first to the last one."""
+    rows = reached("fine_tuning.py", images, "--network", "resnet8", "--seeds", "1", "--first-items", "4", "--items", "4",
+                   "--first-epochs", "1", "--epochs", "1", "--threads", "1")
+    assert list(rows) == ["quern", "torch"] and all(0 <= row["chunks"][0] <= 100 for row in rows.values())
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ what the networks of train_cnn.py and photographs.py use is understood; anything
 
 import sys
 
+import numpy as np
 import peerlib
 
 ACTIVATIONS = ("relu", "relu6", "tanh", "sigmoid", "none", "softmax")
@@ -84,6 +85,17 @@ def after(layer, image):
     sides = [(size + 2 * pad - kernel) // stride + 1
              for size, pad, kernel, stride in zip(image[1:], layer["pad"], layer["kernel"], layer["stride"])]
     return (layer.get("out", image[0]), *sides)
+
+
+def augmented(images, random):
+    """Padded by 4 zeros at each side, cut at a random place, and half of them mirrored."""
+    count, channels, height, width = images.shape
+    padded = np.pad(images, ((0, 0), (0, 0), (4, 4), (4, 4)))
+    top, left = random.integers(0, 9, (2, count, 1, 1, 1))
+    column = np.broadcast_to(np.arange(width), (count, 1, 1, width))
+    column = np.where(random.random((count, 1, 1, 1)) < 0.5, column[..., ::-1], column) + left
+    row = np.arange(height).reshape(1, 1, height, 1) + top
+    return padded[np.arange(count).reshape(-1, 1, 1, 1), np.arange(channels).reshape(1, -1, 1, 1), row, column]
 
 
 class Cnn(peerlib.Peer):

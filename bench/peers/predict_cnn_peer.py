@@ -29,8 +29,9 @@ def tensors(path):
             for start, end in [told["data_offsets"]]}
 
 
-def network(options):
-    """The network in PyTorch, with the weights of the file. Layers with weights have the same order."""
+def network(options, last=True):
+    """The network in PyTorch, with the weights of the file; without `last` the last layer keeps its first
+    ones. Layers with weights have the same order."""
     import torch
     import torch_cnn
 
@@ -43,7 +44,7 @@ def network(options):
     layers = [m for m in module.modules() if isinstance(m, (torch.nn.Conv2d, torch.nn.Linear, torch.nn.BatchNorm2d))]
     if len(numbers) != len(layers):
         sys.exit(f"{len(numbers)} layers in the file, {len(layers)} in the network")
-    for number, layer in zip(numbers, layers):
+    for number, layer in list(zip(numbers, layers))[:None if last else -1]:
         for word in ("weight", "bias", "running_mean", "running_var"):
             value = found.get(f"layer{number}.{word}")
             if value is not None:

@@ -13,6 +13,7 @@ import math
 import sys
 import time
 
+import cnnlib
 import numpy as np
 import torch_cnn
 
@@ -36,21 +37,11 @@ def read(path):
         return torch.from_numpy(file["images"]), torch.from_numpy(file["labels"].astype(np.int64))
 
 
-def augmented(images):
-    """Padded by 4 zeros at each side, cut at a random place, and half of them mirrored."""
-    count, _, height, width = images.shape
-    padded = torch.nn.functional.pad(images, (4, 4, 4, 4))
-    top, left = torch.randint(0, 9, (count, 1, 1, 1)), torch.randint(0, 9, (count, 1, 1, 1))
-    column = torch.arange(width).view(1, 1, 1, width).expand(count, 1, 1, width)
-    column = torch.where(torch.rand(count, 1, 1, 1) < 0.5, column.flip(-1), column) + left
-    row = torch.arange(height).view(1, 1, height, 1) + top
-    return padded[torch.arange(count).view(-1, 1, 1, 1), torch.arange(images.shape[1]).view(1, -1, 1, 1), row, column]
-
-
 class Training:
     def __init__(self, options):
         self.options = options
         torch.manual_seed(options.seed)
+        self.random = np.random.default_rng(options.seed)
         torch.set_num_threads(options.threads)
         self.images, self.labels = read(options.train)
         self.test = read(options.test)
@@ -85,7 +76,7 @@ class Training:
             for group in self.optimiser.param_groups:
                 group["lr"] = self.rate()
             self.optimiser.zero_grad(set_to_none=True)
-            outputs = self.model(self.scaled(augmented(self.images[part])))
+            outputs = self.model(self.scaled(torch.from_numpy(cnnlib.augmented(self.images[part].numpy(), self.random))))
             loss = torch.nn.functional.cross_entropy(outputs, self.labels[part])
             loss.backward()
             self.optimiser.step()

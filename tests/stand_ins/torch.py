@@ -11,6 +11,7 @@ import types
 import numpy as np
 
 STEPS = []
+WITH_WEIGHTS = "Conv2d", "Linear", "BatchNorm2d"
 
 
 class Tensor(np.ndarray):
@@ -40,6 +41,9 @@ class Parameter:
     def copy_(self, values):
         pass
 
+    def dim(self):
+        return 2
+
     def detach(self):
         return self
 
@@ -54,17 +58,22 @@ class Module:
     def __call__(self, x):
         return x.reshape(len(x), -1)[:, :10]
 
-    def parameters(self):
-        return [self.weight, self.bias]
+    def children(self):
+        return [part for part in [*self.parts, *vars(self).values()] if isinstance(part, Module)]
 
     def modules(self):
-        return [self, *(m for part in self.parts if isinstance(part, Module) for m in part.modules())]
+        return [self, *(m for part in self.children() for m in part.modules())]
+
+    def parameters(self):
+        return [p for m in self.modules() if type(m).__name__ in WITH_WEIGHTS for p in (m.weight, m.bias)]
 
     def to(self, device, memory_format=None):
         return self
 
     def eval(self):
         return self
+
+    train = eval
 
     def state_dict(self):
         return {}
@@ -81,7 +90,9 @@ class CrossEntropyLoss:
 
 class Sgd:
     def __init__(self, parameters, rate, momentum, fused):
-        self.state = {parameter: {"momentum_buffer": Parameter()} for parameter in parameters}
+        groups = [g if isinstance(g, dict) else {"params": [g]} for g in parameters]
+        self.param_groups = [{"lr": rate, **group} for group in groups]
+        self.state = {p: {"momentum_buffer": Parameter()} for group in groups for p in group["params"]}
 
     def zero_grad(self, set_to_none):
         pass
