@@ -8,10 +8,12 @@
 
 enum {
     BLOCK = QN__PANEL * QN__PANEL,
-    SLOTS = 8,
+    SLOTS = 9, /* the taps of a 3x3 window */
     SLOT = QN__RUN_ROWS * QN__PANEL,
     MOST_BLOCKS = 32
 };
+
+_Static_assert(SLOTS *SLOT <= 3 * QN__WALK_CELLS, "gathered values fit between the sums");
 
 /* Factors of some chains that run together: slots of values, and of weights or sums. */
 typedef struct slots {
@@ -197,6 +199,13 @@ static void flush_sums(const qn__worker *w, slots *s, uint32_t items, const floa
     s->count = 0;
 }
 
+/* Rows of items that the next pixel needs: between two pixels are those of other grains, so that
+ * the hardware prefetcher does not find them. */
+static void prefetch(const float *rows, uint32_t items) {
+    for (size_t i = 0; i < items; ++i)
+        __builtin_prefetch(rows + i * QN__PANEL, 0, 3);
+}
+
 /* One output pixel, some items of a grain. */
 static void add_pixel(const qn__worker *w, const task *t, uint32_t y, uint32_t x, uint32_t item,
                       uint32_t items, slots *s, float *partial) {
@@ -207,6 +216,9 @@ static void add_pixel(const qn__worker *w, const task *t, uint32_t y, uint32_t x
     const float *values = direct ? l->input + t->panel * l->in_stride : s->values;
     const float *d = l->error + t->panel * l->out_stride +
                      (((size_t)y * axis[1].size + x) * t->items + item) * QN__PANEL;
+    const size_t pixel = (size_t)t->items * QN__PANEL;
+    const uint32_t ahead = x + 1 < axis[1].size && items < t->items ? items : 0;
+    prefetch(d + pixel, ahead);
     for (uint32_t k = t->first; k < t->end; ++k) {
         const int64_t iy = qn__cpu_reads(&axis[0], y, k / reads / axis[1].kernel);
         const int64_t ix = qn__cpu_reads(&axis[1], x, k / reads % axis[1].kernel);
@@ -218,6 +230,8 @@ static void add_pixel(const qn__worker *w, const task *t, uint32_t y, uint32_t x
         if (!direct)
             gather_inputs(l, l->input + row, t->panel, k % reads, items,
                           s->values + s->a[s->count]);
+        else if (k % axis[1].kernel + axis[1].stride >= axis[1].kernel)
+            prefetch(values + row + axis[1].stride * pixel, ahead); /* a column that is new there */
         if (++s->count == SLOTS)
             flush_sums(w, s, items, values, d, partial);
     }
