@@ -186,6 +186,14 @@ def test_frozen_layers(data, quern, run_quern, tmp_path):
                         ("all", "does not name"), ("0,", "does not name")):
         assert words in run_quern(*frozen, "--freeze", what, "-o", twin, status=2).stderr
     assert "need a model" in run_quern(*common, "--freeze", "0..1", "-o", twin, status=2).stderr
+    for network, shape, words in (
+            ("dense 9 relu; dense 10 softmax", "1x28x28", "leave out --model, so that the layers are those of that model"),
+            ("conv 2 3x3; globalpool; dense 10 softmax", "1x14x56", "give images of 28x28 pixels")):
+        if network.startswith("conv"):
+            run_quern(*common[:3], "--model", network, "--shape", "1x28x28", "--batch", 500, "--epochs", 1, "-o", start)
+        done = run_quern(*common[:3], "--model", network, "--shape", shape, "--init-from", start, "-o", twin, status=1)
+        assert words in done.stderr and "at --init-from" in done.stderr, done.stderr
+    assert "layers 0 to 5, and" in run_quern(*frozen, "--freeze", "99", "-o", twin, status=2).stderr
 
 
 def little_memory():

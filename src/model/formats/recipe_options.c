@@ -314,7 +314,16 @@ static qn_status help_start(const qn_model *model, const qn__recipe *r, uint32_t
         return qn__remedy(err, QN_MISMATCH,
                           "make the images as large as those of that model: `data.resize` \"%s\"",
                           resize);
-    return qn__remedy(err, QN_MISMATCH, "give `train.model` and the columns of that model");
+    const qn__shape size = from->layer[0].from;
+    if (other_size)
+        return qn__remedy(
+            err, QN_MISMATCH,
+            "give images of %ux%u pixels, as that model was trained on (`train.shape`, "
+            "`data.resize`)",
+            size.height, size.width);
+    return qn__remedy(err, QN_MISMATCH,
+                      "leave out `train.model`, so that the layers are those of that model, and "
+                      "give its columns");
 }
 
 /* The parameters of `model` must be those of the recipe's network; with a new last layer those
