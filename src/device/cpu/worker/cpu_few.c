@@ -138,11 +138,13 @@ static uint32_t set_blocks(const qn__cpu_layer *l, uint32_t items, size_t row, s
     return count;
 }
 
-/* Whether the kernel that slides can compute so many rows of output pixels. */
+/* Whether the kernel that slides computes so many rows of output pixels. With several panels of
+ * outputs a product of matrices is as fast, and computes no row twice. */
 static int slides(const qn__worker *w, const qn__cpu_layer *l, uint32_t rows) {
     const qn__cpu_axis *axis = &l->outputs.axis[1];
-    return w->kernels->slide && rows >= w->kernels->slide_rows && axis->kernel == 3 &&
-           axis->stride == 1 && axis->dilation == 1 && axis->size > 1;
+    const uint32_t height = w->kernels->slide_rows;
+    return w->kernels->slide && rows >= height && (l->out_panels == 1 || rows % height == 0) &&
+           axis->kernel == 3 && axis->stride == 1 && axis->dilation == 1 && axis->size > 1;
 }
 
 /* The same product by the kernel that slides, for each item by itself. */
@@ -222,20 +224,34 @@ static uint32_t pieces(uint32_t n, uint32_t each) {
     return each > 0 && n > each ? 1 + (n - 1) / each : 1;
 }
 
+/* Bands of rows of output pixels and groups of panels of outputs: a task has one of each, and the
+ * panels of a group are `width`. Each band reads all weights, and each group copies the picture. So
+ * there are more groups where the weights are larger, such as in the last layers of a network. */
+static qn__cpu_grid grid_of(const qn__worker *w, const qn__cpu_layer *l, uint32_t items,
+                            uint32_t *width) {
+    const uint32_t height = l->outputs.axis[0].size, threads = (uint32_t)w->threads;
+    const uint32_t most = most_rows(l, items), least = w->kernels->panels;
+    const uint32_t pairs = pieces(l->out_panels, least);
+    const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL;
+    const int heavy = weights > 2 * (size_t)l->in_pixels * items * l->in_panels;
+    const uint32_t wanted = threads > 1 && heavy ? 2 * threads : threads;
+    const uint32_t groups = pairs < wanted || wanted == 0 ? pairs : wanted;
+    const uint32_t fit = pieces(height, most);
+    const uint32_t enough = threads > 1 ? pieces(2 * threads, groups) : 1;
+    const uint32_t bands = fit > enough ? fit : enough;
+    *width = pieces(pairs, groups) * least;
+    return (qn__cpu_grid){bands < height || height == 0 ? bands : height,
+                          pieces(l->out_panels, *width), 1};
+}
+
 void qn__cpu_few_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const uint32_t height = l->outputs.axis[0].size, threads = (uint32_t)w->threads;
+    const uint32_t height = l->outputs.axis[0].size;
     const uint32_t pixels = l->outputs.axis[1].size * pass->batch->items;
-    const uint32_t most = most_rows(l, pass->batch->items), least = w->kernels->panels;
-    const uint32_t pairs = pieces(l->out_panels, least);
-    const uint32_t groups = pairs < threads || threads == 0 ? pairs : threads;
-    const uint32_t width = pieces(pairs, groups) * least;
-    const uint32_t fit = pieces(height, most),
-                   enough = threads > 1 ? pieces(2 * threads, groups) : 1;
-    const uint32_t want = fit > enough ? fit : enough,
-                   bands = want < height || height == 0 ? want : height;
-    const qn__cpu_grid grid = {bands, pieces(l->out_panels, width), 1};
+    uint32_t width;
+    const qn__cpu_grid grid = grid_of(w, l, pass->batch->items, &width);
+    const uint32_t bands = grid.columns;
     float *output = qn__cpu_target(pass, l)->output;
     for (uint32_t band, group; qn__cpu_take(w, thread, phase, grid, &band, &group);) {
         const uint32_t y = height * band / bands, rows = height * (band + 1) / bands - y;

@@ -102,6 +102,19 @@ static void unfold_rows(const qn__cpu_segments *s, const float *pixel, size_t ri
         memcpy(to + p * next + s->end, zeros, sizeof zeros);
 }
 
+/* The same of one picture whose rows follow one another. So a row has all its segments before the
+ * next row overwrites what was too much. */
+static void unfold_picture(const qn__cpu_segments *s, const float *pixel, size_t right,
+                           uint32_t pixels, float *to) {
+    for (; pixels > 1; --pixels, pixel += right, to += QN__PANEL) {
+        for (size_t k = 0; k < s->count; ++k)
+            memcpy(to + s->to[k], pixel + s->from[k], QN__PANEL * sizeof *to);
+        if (s->end < QN__PANEL)
+            memset(to + s->end, 0, QN__PANEL * sizeof *to);
+    }
+    unfold_row(s, pixel, to);
+}
+
 /* Neighbouring pixels of a row, from padded pixel `pixel` on. */
 static void unfold_pixels(const qn__cpu_segments *s, const qn__cpu_unfolding *u, const float *pixel,
                           size_t space, size_t right, uint32_t pixels, float *to) {
@@ -109,6 +122,8 @@ static void unfold_pixels(const qn__cpu_segments *s, const qn__cpu_unfolding *u,
         for (size_t p = 0; p < u->panels; ++p)
             if (i + 1 < u->count)
                 unfold_rows(s + p, pixel, right, pixels, u->next, to + p * u->stride);
+            else if (u->count == 1 && u->next == QN__PANEL)
+                unfold_picture(s + p, pixel, right, pixels, to + p * u->stride);
             else
                 for (size_t k = 0; k < pixels; ++k)
                     unfold_row(s + p, pixel + k * right, to + p * u->stride + k * u->next);
