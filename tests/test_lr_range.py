@@ -44,7 +44,7 @@ def test_the_numbers_of_the_contract(run_quern, items, tmp_path):
         own.append(mean / (1 - power))
     assert own == list(smoothed)
     lowest = int(np.argmin(own))
-    steepest = 1 + int(np.argmin([own[t + 1] - own[t - 1] for t in range(1, lowest)]))
+    steepest = 10 + int(np.argmin([own[t + 1] - own[t - 1] for t in range(10, lowest)]))
     assert np.float32(told["suggestion"]) == rate[steepest] and told["end"] == "high"
     assert np.float32(told["cautious"]) == rate[lowest] / np.float32(10)
     trained = run_quern("train", *items, *NET, "--schedule", "exponential", "--lr", "1e-3", "--lr-gamma",

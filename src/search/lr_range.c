@@ -125,7 +125,8 @@ static int take(void *user, float rate, double loss) {
 static void conclude(qn_lr_range *r) {
     lowest_of(r, &r->lowest);
     double most = INFINITY;
-    for (uint32_t i = 1; i < r->lowest; ++i) {
+    /* The smoothed loss of the first steps is one of few. */
+    for (uint32_t i = LEAST_STEPS; i < r->lowest; ++i) {
         const double change = r->smoothed[i + 1] - r->smoothed[i - 1];
         if (change < most) {
             most = change;
