@@ -146,17 +146,13 @@ static int find(const lr_range_job *job, const sources *from, const qn_model *st
 }
 
 int lr_range_find(const lr_range_job *job) {
-    source_flags flags = job->train->from;
     qn_model *start = NULL;
     qn_error err;
     sources from;
     if (job->train->init_from && qn_model_share(ranks_cluster(), ranks_data_from_first(),
                                                 job->train->init_from, &start, &err) != QN_OK)
         return ranks_failed(&err);
-    char *categories = start ? source_categories_of_model(start) : NULL;
-    flags.categories = categories;
-    int code = sources_open(&flags, job->compute->threads, qn_model_label_name(start), &from);
-    free(categories);
+    int code = sources_open_to_start(&job->train->from, job->compute->threads, start, &from);
     if (code < 0) {
         ranks_hold();
         code = find(job, &from, start);

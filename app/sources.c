@@ -505,6 +505,22 @@ int sources_open(const source_flags *flags, uint64_t threads, const char *label,
     return code;
 }
 
+int sources_open_to_start(const source_flags *flags, uint64_t threads, const qn_model *start,
+                          sources *out) {
+    source_flags own = *flags;
+    char *categories = start ? source_categories_of_model(start) : NULL;
+    own.categories = categories;
+    own.expected_resize = flags->resize ? NULL : qn_model_resize(start);
+    const int code = sources_open(&own, threads, qn_model_label_name(start), out);
+    free(categories);
+    if (code < 0 && own.expected_resize && ranks_is_writer() &&
+        qn_data_image_channels(out->train) > 0)
+        message_note(
+            "note: images are resized as those of the model to start from: --resize \"%s\"",
+            own.expected_resize);
+    return code;
+}
+
 void sources_close(sources *from) {
     qn_data_close(from->train);
     qn_data_close(from->valid);

@@ -83,6 +83,11 @@ void sources_agreed(const source_flags *flags, const char *what, qn_agreement *i
  * message; then no file is open. `label`: the name of the label column of a model, or NULL; other
  * sets expect that of the training data. */
 int sources_open(const source_flags *flags, uint64_t threads, const char *label, sources *out);
+
+/* The same for a training that starts from a model, or NULL: its label and its categories are
+ * taken, and images are resized as it says, with a note, unless --resize says otherwise. */
+int sources_open_to_start(const source_flags *flags, uint64_t threads, const qn_model *start,
+                          sources *out);
 void sources_close(sources *from);
 
 /* The files of one data set, and those of its labels. */

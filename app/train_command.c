@@ -298,13 +298,6 @@ int train_check_paths(const train_flags *f, const char *hostfile, int writes) {
     return paths_check(&files, writes);
 }
 
-static void tell_resize(const source_flags *flags, const sources *from) {
-    if (flags->expected_resize && qn_data_image_channels(from->train) > 0 && ranks_is_writer())
-        message_note(
-            "note: images are resized as those of the model to start from: --resize \"%s\"",
-            flags->expected_resize);
-}
-
 /* The model to start from; *out is NULL where none was named. All ranks call this together. */
 static int open_start(const train_flags *f, qn_model **out) {
     qn_error err;
@@ -320,17 +313,9 @@ static int open_and_train(const train_flags *f, int argc, char **argv) {
     char run_name[128];
     sources from;
     qn_model *start;
-    source_flags flags = f->from;
     int code = open_start(f, &start);
-    char *categories = code < 0 && start ? source_categories_of_model(start) : NULL;
-    flags.categories = categories;
-    if (start && !flags.resize)
-        flags.expected_resize = qn_model_resize(start);
     if (code < 0)
-        code = sources_open(&flags, f->compute.threads, qn_model_label_name(start), &from);
-    if (code < 0)
-        tell_resize(&flags, &from);
-    free(categories);
+        code = sources_open_to_start(&f->from, f->compute.threads, start, &from);
     if (code >= 0) {
         qn_model_free(start);
         return code;
