@@ -164,7 +164,7 @@ def test_changed_images(sources, cache, info, tmp_path):
 
 
 @pytest.mark.parametrize("place, byte", [("head", 30), ("values", 5000), ("names", -10), ("cut", 0),
-                                         ("empty", 0)])
+                                         ("empty", 0), ("version", 21)])
 def test_damage(sources, cache, info, place, byte):
     want = info(sources / "all.tar")
     (name, number), = entries(cache).items()
@@ -173,11 +173,14 @@ def test_damage(sources, cache, info, place, byte):
         content = content[:-1]
     elif place == "empty":
         content = b""
+    elif place == "version":
+        content[byte] -= 1
     else:
         content[byte] ^= 1
     (cache / name).write_bytes(content)
     told = info(sources / "all.tar")
-    assert "cached images" in told["note"] and "decoded again" in told["note"]
+    assert place == "version" or "cached images" in told["note"] and "decoded again" in told["note"]
+    assert place != "version" or "cached images" not in told.get("note", "")
     assert told["digest"] == want["digest"] == digest()
     assert entries(cache)[name] != number
     assert info(sources / "all.tar") == want, "it was replaced"

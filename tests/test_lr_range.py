@@ -43,7 +43,7 @@ def test_the_numbers_of_the_contract(run_quern, items, tmp_path):
         mean, power = mean * 0.9 + value * 0.1, power * 0.9
         own.append(mean / (1 - power))
     assert own == list(smoothed)
-    lowest = int(np.argmin(own))
+    lowest = 10 + int(np.argmin(own[10:]))
     steepest = 10 + int(np.argmin([own[t + 1] - own[t - 1] for t in range(10, lowest)]))
     assert np.float32(told["suggestion"]) == rate[steepest] and told["end"] == "high"
     assert np.float32(told["cautious"]) == rate[lowest] / np.float32(10)

@@ -96,12 +96,13 @@ static qn_train_options training_of(const qn_lr_range_options *o, const qn_train
 
 /* ---------------------------------------------------------------------------------- the losses */
 
-static double lowest_of(const qn_lr_range *r, uint32_t *at) {
-    *at = 0;
-    for (uint32_t i = 1; i < r->points; ++i)
-        if (r->smoothed[i] < r->smoothed[*at])
-            *at = i;
-    return r->smoothed[*at];
+/* The step from `first` on. */
+static uint32_t lowest_of(const qn_lr_range *r, uint32_t first) {
+    uint32_t at = first;
+    for (uint32_t i = first + 1; i < r->points; ++i)
+        if (r->smoothed[i] < r->smoothed[at])
+            at = i;
+    return at;
 }
 
 /* A step: 0 ends the training. */
@@ -109,13 +110,12 @@ static int take(void *user, float rate, double loss) {
     qn__lr_run *run = user;
     qn_lr_range *r = &run->found;
     const uint32_t i = r->points++;
-    uint32_t lowest;
     run->mean = run->mean * KEPT + loss * TAKEN;
     run->weight = run->weight * KEPT;
     run->rate[i] = rate;
     run->loss[i] = loss;
     run->smoothed[i] = run->mean / (1.0 - run->weight);
-    if (i >= LEAST_STEPS && run->smoothed[i] > TOO_MUCH * lowest_of(r, &lowest)) {
+    if (i >= LEAST_STEPS && run->smoothed[i] > TOO_MUCH * run->smoothed[lowest_of(r, 0)]) {
         r->end = QN_LR_END_DIVERGED;
         return 0;
     }
@@ -123,9 +123,9 @@ static int take(void *user, float rate, double loss) {
 }
 
 static void conclude(qn_lr_range *r) {
-    lowest_of(r, &r->lowest);
     double most = INFINITY;
     /* The smoothed loss of the first steps is one of few. */
+    r->lowest = lowest_of(r, r->points > LEAST_STEPS ? LEAST_STEPS : 0);
     for (uint32_t i = LEAST_STEPS; i < r->lowest; ++i) {
         const double change = r->smoothed[i + 1] - r->smoothed[i - 1];
         if (change < most) {

@@ -154,7 +154,15 @@ static uint64_t count_good(const qn__image_entry *e) {
     return good;
 }
 
-/* 1: it is the entry. 0: it is of images that have changed since, or damaged. */
+/* Of an earlier version of Quern, which wrote a smaller number. */
+static int is_older(const uint8_t *bytes) {
+    const size_t number = sizeof "quern decoded images " - 1;
+    return memcmp(bytes, magic, number) == 0 && bytes[number] >= '0' &&
+           bytes[number] < (uint8_t)magic[number];
+}
+
+/* 1: it is the entry. 0: it is of images that have changed since, of an earlier version, or
+ * damaged. */
 static int is_right(const qn__image_cache *cache, qn__pool *pool, const qn__mapped_file *file,
                     qn__image_entry *out, int *damaged) {
     const uint8_t *bytes = qn__mapped_file_bytes(file);
@@ -162,7 +170,7 @@ static int is_right(const qn__image_cache *cache, qn__pool *pool, const qn__mapp
     uint8_t digest[32];
     size_t at = 0;
     head h;
-    *damaged = 1;
+    *damaged = size < sizeof h || !is_older(bytes);
     if (size < sizeof h)
         return 0;
     memcpy(&h, bytes, sizeof h);
