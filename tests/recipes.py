@@ -546,6 +546,10 @@ EIGHTH = {
     "segment": "--data {small} --labels {masks} --scale unit --shape 1x7x7 --model 'conv 2 3x3 stride 2 relu; upsample 2;"
                " conv 3 2x2 pad none tanh dropout 0.1; conv 18 1x1 softmax' --loss cross-entropy --smoothing 0.1 --seed 3"
                " --lr 0.5 --valid 0.2 --keep best --grain 20 --epochs 2 --batch 120",
+    # 24.22, 24.23: a window, a turn with pixels from outside, and a box of the partner
+    "segment-augment": "--data {small} --labels {masks} --scale unit --shape 1x7x7 --model 'conv 2 3x3 relu; conv 18 1x1"
+                       " softmax' --loss cross-entropy --seed 3 --lr 0.5 --epochs 1 --batch 120 --grain 20 --augment 'rotate 30"
+                       " bilinear; flip; resizedcrop ratio 0.4 1.4; pad 1; crop; cutout 2' --cutmix 0.5",
     "i14-segment": SMALL + "--data {small} --labels {halves} --scale fraction --shape 1x7x7 --model 'conv 5 3x3 relu;"
                    " conv 1 1x1 sigmoid' --loss binary --lr 0.5 --arith i14",
     "multilabel": SMALL + "--data {small} --labels {flags} --scale standard --model 'dense 9 tanh dropout 0.2; dense 17"

@@ -385,7 +385,7 @@ SLOW_IN_PYTHON = ["pixels-gelu", "batch-1", "best", "best-file", "early-stopping
                   "from-csv", "from-csv-gz", "from-idx-gz", "i14-bytes-none", "unit-30", "relu-last", "sgd-decay",
                   "tanh-last", "scale-none", "step", "augment-conv", "channel-conv", "batchnorm-silu", "residual-gelu",
                   "tanh-cross-entropy-sgd", "momentum", "none", "deep", "channel-dense", "augment-dense", "minmax-i14",
-                  "lbfgs-hidden", "augment-cutmix", "mixup", "droppath", "bilinear", "segment",
+                  "lbfgs-hidden", "augment-cutmix", "mixup", "droppath", "bilinear", "segment", "segment-augment",
                   *INTEGER_WINDOWS, *BLOCKS,
                   *(name for name in NORMS if name != "groupnorm-layernorm")]
 

@@ -421,6 +421,29 @@ static inline void recompute_some(test_case *c) {
 
 static uint32_t answers_each; /* of the case */
 
+/* Whether a network may end after the layer, with an answer for each pixel of the pictures. */
+static inline int keeps_size(const test_case *c, uint32_t l) {
+    const qn__shape *from = &c->layer[0].from, *to = &c->layer[l].to;
+    return c->layer[l].kind == QN__LAYER_CONV && to->height * to->width > 1 &&
+           to->height == from->height && to->width == from->width && may_freeze(c, l + 1);
+}
+
+/* Classes of pixels move with their pictures where these have as many; else nothing is mixed. */
+static inline void move_answers(test_case *c, const qn__layer *last) {
+    qn__program *p = &c->program;
+    const qn__shape *picture = p->augment ? &p->augment->shape : &c->layer[0].from;
+    const int fits = last->to.height == picture->height && last->to.width == picture->width;
+    if (!fits || p->answers != last->to.height * last->to.width || p->answers < 2) {
+        p->mix = NULL;
+        return;
+    }
+    if (!p->mix && c->seed % 3) {
+        c->mix = (qn__mix){0.5f, 1, *picture};
+        p->mix = &c->mix;
+    }
+    p->moves_answers = p->mix || (p->augment && qn__augment_moves(p->augment));
+}
+
 /* The network of one case in four gives several answers (24.70), of pixels where its last layer but
  * one is a convolution: then that is the last one. Call it after the case is made. */
 static inline void answer_some(test_case *c) {
@@ -431,13 +454,15 @@ static inline void answer_some(test_case *c) {
         return;
     if (p->layers > 1 && c->layer[p->layers - 2].kind == QN__LAYER_CONV)
         --p->layers;
+    for (uint32_t l = 0; l < p->layers && c->seed % 3; ++l)
+        if (keeps_size(c, l))
+            p->layers = l + 1;
     qn__layer *last = &c->layer[p->layers - 1];
     last->activation = QN__ACT_NONE;
     last->drop_threshold = 0;
     last->drop_keep = 1.0f;
     p->parameters = qn__layer_end(last);
     p->real = 0;
-    p->mix = NULL;
     p->loss = c->seed % 8 < 4 && last->to.channels > 1 && last->to.channels < QN__IGNORED
                   ? QN__LOSS_CROSS_ENTROPY
                   : QN__LOSS_BINARY;
@@ -451,6 +476,7 @@ static inline void answer_some(test_case *c) {
     c->feed.labels = NULL;
     c->feed.answers = answers;
     c->feed.answer_rows = below(c, 2) ? row : NULL;
+    move_answers(c, last);
     snprintf(c->text + at, sizeof c->text - at, "; %u answers of %s", p->answers,
              p->loss == QN__LOSS_BINARY ? "binary" : "cross-entropy");
 }

@@ -18,10 +18,12 @@
 
 #include "base/error.h"
 #include "device/item_buffer.h"
+#include "layer/answers.h"
 #include "num/element.h"
 #include "num/mix.h"
 #include "num/permutation.h"
 #include "num/program.h"
+#include "num/shown.h"
 #include <quern/device.h>
 #include <stdint.h>
 
@@ -96,6 +98,21 @@ static inline uint64_t qn__batch_partner(const qn__batch *batch, uint32_t place,
     const uint64_t items = batch->order ? batch->order->n : batch->feed->items;
     *position = qn__mix_position(batch->first + place, items);
     return batch->order ? qn__permutation_at(batch->order, *position) : *position;
+}
+
+/* The targets of the item `item` at first + place as a training sees them, where
+ * program->moves_answers: to `to`. Returns the item's share (24.72). `space` as for qn__shown. */
+static inline float qn__batch_show(const qn__batch *batch, const qn__program *program,
+                                   uint32_t place, uint64_t item, uint8_t *to, void *space) {
+    const qn__feed *feed = batch->feed;
+    qn__masked own = {item, qn__feed_answers(feed, program, item)}, partner = own;
+    uint64_t position;
+    if (program->mix) {
+        partner.item = qn__batch_partner(batch, place, &position);
+        partner.classes = qn__feed_answers(feed, program, partner.item);
+    }
+    const uint64_t count = qn__shown(program, batch->epoch, own, partner, to, space);
+    return qn__answers_share(feed->weights ? feed->weights[item] : 1.0f, count);
 }
 
 /* The largest number of items of one APPLY call: 1024, or a grain if grains are larger. */

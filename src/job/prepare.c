@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "job/weights.h"
+#include "model/recipe/several_targets.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,7 +110,7 @@ static qn_status weigh(const qn__recipe *recipe, qn__training_items *out, qn_err
 /* The shares of the items of both sets, which stay what they are when columns become inputs. */
 static qn_status share(const qn__recipe *recipe, qn__training_items *out, qn_error *err) {
     qn_status status = weigh(recipe, out, err);
-    if (status == QN_OK)
+    if (status == QN_OK && !qn__recipe_moves_targets(recipe))
         status = qn__weights_of_targets(out->train, &out->shares, err);
     if (status == QN_OK && out->valid)
         status = qn__weights_of_targets(out->valid, &out->valid_shares, err);

@@ -18,7 +18,9 @@ typedef struct qn__training_items {
     float *fill;                  /* recipe->features, where qn__recipe_fills; else NULL */
     qn__offset *offset;           /* qn__recipe_offsets; NULL if that is 0 */
     float *weights;               /* of the training items, as given; NULL: none */
-    float *shares, *valid_shares; /* of the items of both sets: 7.7, 24.72; NULL: all are 1 */
+    /* Of the items of both sets: 7.7, 24.72; NULL: all are 1. Where the targets of training move
+     * (24.22), its shares are not divided by their number. */
+    float *shares, *valid_shares;
     qn__prepared all;
     qn_data *split[2]; /* the views that are train and valid, or NULL */
 } qn__training_items;

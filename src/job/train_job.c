@@ -60,6 +60,7 @@ static qn_status make_program(qn__train_job *job, const qn_compute *compute, qn_
     job->mix = (qn__mix){r->mixup + r->cutmix, r->cutmix > 0.0f,
                          r->shape.channels ? r->shape : p->layer[0].from};
     p->mix = job->mix.alpha > 0.0f ? &job->mix : NULL;
+    p->moves_answers = qn__recipe_moves_targets(r);
     if (qn__augment_makes_bytes(&job->augment) && job->items.train->type != QN_U8)
         return refuse_floats(err);
     const int full = r->optimizer == QN__OPT_LBFGS;
@@ -205,6 +206,7 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
                                const qn_compute *compute, const qn__member *members, uint32_t count,
                                uint64_t later, qn_error *err) {
     memset(job, 0, sizeof *job);
+    job->threads = threads_of(compute);
     qn_status status = qn__recipe_copy(recipe, &job->recipe, err);
     if (status == QN_OK)
         status = qn__recipe_json(recipe, &job->recipe_json, err);

@@ -55,6 +55,7 @@ typedef struct qn__train_job {
                                first part of the network, without parameters */
     uint64_t steps_per_epoch, steps; /* of the whole run */
     uint64_t step;                   /* done */
+    int threads;                     /* of this process */
     qn__tally running; /* of the current epoch; kept after its end until the next step */
     qn__adam_powers powers;
     qn__permutation order; /* of the epoch under way */

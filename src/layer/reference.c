@@ -11,6 +11,7 @@
 #include "num/elementary.h"
 #include "num/intgemm_reference.h"
 #include "num/philox.h"
+#include "num/shown.h"
 #include "num/sums.h"
 #include <math.h>
 #include <string.h>
@@ -39,6 +40,8 @@ struct qn__reference {
     char *partner;      /* values of an item that is mixed with it */
     uint32_t *other;    /* the partner's label of each state */
     qn__mixing *mixing; /* of each state */
+    uint8_t *answers;   /* of each state, where the program moves them; and working memory */
+    void *shown_space;
     /* The state of the current item. Where a layer goes over whole grains (17.8) each item of a
      * grain has one, and the layers are computed at the end of the grain. */
     float *x; /* in[0]: the scaled input */
@@ -135,11 +138,14 @@ static qn_status make(const qn__program *p, int gradients, qn__reference **out, 
     r->other = qn__alloc(r->states, sizeof *r->other, err);
     r->mixing = qn__alloc(r->states, sizeof *r->mixing, err);
     r->augment_space = qn__alloc(p->augment ? qn__augment_space(p->augment) + 1 : 1, 1, err);
+    r->answers = qn__alloc(p->moves_answers ? r->states * p->answers : 1, 1, err);
+    r->shown_space = qn__alloc(qn__shown_space(p) + 1, 1, err);
     r->e = qn__alloc(widest(p), sizeof *r->e, err);
     r->f = qn__alloc(widest(p), sizeof *r->f, err);
     r->sums = qn__alloc(widest(p), sizeof *r->sums, err);
     int whole = r->values && r->partner && r->other && r->mixing && r->augment_space && r->all_x &&
-                r->all_made && r->item && r->weight && r->e && r->f && r->sums;
+                r->all_made && r->item && r->weight && r->answers && r->shown_space && r->e &&
+                r->f && r->sums;
     if (whole && gradients) {
         r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
         r->units = qn__alloc(p->parameters, sizeof *r->units, err);
@@ -182,6 +188,8 @@ void qn__reference_destroy(qn__reference *r) {
     qn__free(r->partner);
     qn__free(r->other);
     qn__free(r->mixing);
+    qn__free(r->answers);
+    qn__free(r->shown_space);
     qn__free(r->e);
     qn__free(r->f);
     qn__free(r->sums);
@@ -575,10 +583,10 @@ static void part_forward(qn__reference *r, const float *parameters, uint32_t lay
         finish_layer(r, layer, &r->item[i], r->epoch);
         if (layer + 1 < r->program->layers)
             continue;
+        const int mixed = r->program->mix && !r->program->answers;
         const float lost = qn__reference_loss(r, &r->item[i]);
-        r->loss =
-            r->loss + (r->program->mix ? qn__mix_two(&r->mixing[i], lost, own_loss(r, r->other[i]))
-                                       : lost); /* 7.4, 24.57 */
+        r->loss = r->loss + (mixed ? qn__mix_two(&r->mixing[i], lost, own_loss(r, r->other[i]))
+                                   : lost); /* 7.4, 24.57 */
         r->correct += qn__reference_right(r, &r->item[i]);
         last_error(r, &r->item[i], i);
     }
@@ -643,6 +651,19 @@ static void mix(qn__reference *r, const qn__reference_item *item, const qn__refe
                    r->partner);
 }
 
+/* 24.22, 24.23: the item of a state has targets, and a share, of its own. */
+static void show_answers(qn__reference *r, const qn__reference_item *partner, uint32_t epoch,
+                         uint64_t state) {
+    const qn__program *p = r->program;
+    qn__reference_item *item = &r->item[state];
+    uint8_t *to = r->answers + state * p->answers;
+    const qn__masked own = {item->number, item->answers};
+    const qn__masked other = partner ? (qn__masked){partner->number, partner->answers} : own;
+    const uint64_t count = qn__shown(p, epoch, own, other, to, r->shown_space);
+    item->answers = to;
+    r->weight[state] = qn__answers_share(r->weight[state], count);
+}
+
 void qn__reference_grain_pair(qn__reference *r, const float *parameters,
                               const qn__reference_item *item, const qn__reference_item *partner,
                               uint32_t epoch) {
@@ -659,6 +680,8 @@ void qn__reference_grain_pair(qn__reference *r, const float *parameters,
     r->weight[state] = weight_of(item);
     r->item[state] = *item;
     r->item[state].weight = &r->weight[state];
+    if (r->program->moves_answers)
+        show_answers(r, partner, epoch, state);
     r->parameters = parameters;
     r->epoch = epoch;
     if (!r->over_grains)

@@ -100,21 +100,22 @@ static void mirror(size_t size, const void *last, size_t count, void *to) {
             memcpy(out + 4 * i, from - 4 * i, 4);
 }
 
-static void show(const qn__augment *augment, const qn__augment_view *view, size_t size,
+/* `fill`: the byte of pixels outside of the picture. */
+static void show(qn__shape shape, const qn__augment_view *view, size_t size, int fill,
                  const void *from, void *to) {
-    const int64_t height = augment->shape.height, width = augment->shape.width;
+    const int64_t height = shape.height, width = shape.width;
     const size_t line = (size_t)width * size;
     int64_t at[2];
     shown(view, width, at);
     const size_t count = at[1] > at[0] ? (size_t)(at[1] - at[0]) : 0;
     const size_t cut = view->cut[1][1] - view->cut[1][0];
     char *out = to;
-    for (uint32_t c = 0; c < augment->shape.channels; ++c) {
+    for (uint32_t c = 0; c < shape.channels; ++c) {
         const char *plane = (const char *)from + (size_t)c * (size_t)height * line;
         for (int64_t y = 0; y < height; ++y, out += line) {
             const int64_t row = view->top + y;
             if (count < (size_t)width || row < 0 || row >= height)
-                memset(out, 0, line);
+                memset(out, fill, line);
             if (count > 0 && row >= 0 && row < height) {
                 const int64_t first = view->mirrored ? view->left - at[0] : view->left + at[0];
                 const char *source = plane + (size_t)row * line + (size_t)first * size;
@@ -179,7 +180,55 @@ void qn__augment_item(const qn__augment *a, uint64_t seed, uint32_t epoch, uint6
             word[a->word[i].kind](&picture, &a->word[i], from, next);
         } else {
             const qn__augment_view view = qn__augment_view_of(a, i, end, seed, epoch, item);
-            show(a, &view, size, from, next);
+            show(a->shape, &view, size, 0, from, next);
+        }
+        from = next;
+    }
+}
+
+/* By kind: how a word that makes new bytes moves a mask; NULL: it moves no pixels. */
+typedef void mask_mover(const qn__augment_picture *, const qn__augment_word *, const uint8_t *,
+                        uint8_t *);
+static mask_mover *const mask_movers[QN__AUGMENT_KINDS] = {
+    [QN__AUGMENT_RESIZED_CROP] = qn__augment_resized_crop_mask,
+    [QN__AUGMENT_ROTATE] = qn__augment_rotate_mask,
+};
+
+/* A square of zeros moves nothing. */
+static int moves(qn__augment_kind kind) {
+    return kind < QN__AUGMENT_VIEWS ? kind != QN__AUGMENT_CUTOUT : mask_movers[kind] != NULL;
+}
+
+int qn__augment_moves(const qn__augment *a) {
+    for (uint32_t i = 0; i < a->words; ++i)
+        if (moves(a->word[i].kind))
+            return 1;
+    return 0;
+}
+
+/* Of the runs of words, those that move pixels make copies, which alternate as those of a picture.
+ */
+void qn__augment_mask(const qn__augment *a, uint64_t seed, uint32_t epoch, uint64_t item,
+                      const uint8_t *from, uint8_t *to, void *space) {
+    const qn__shape shape = {1, a->shape.height, a->shape.width, QN__PICTURE};
+    const qn__augment_picture picture = {shape, epoch, seed, item, space};
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < a->words; i = end_of_run(a, i))
+        left += a->word[i].kind < QN__AUGMENT_VIEWS || moves(a->word[i].kind);
+    if (left == 0)
+        memcpy(to, from, qn__shape_volume(shape));
+    for (uint32_t i = 0, end; i < a->words; i = end) {
+        const qn__augment_word *word = &a->word[i];
+        end = end_of_run(a, i);
+        if (word->kind >= QN__AUGMENT_VIEWS && !moves(word->kind))
+            continue;
+        uint8_t *next = --left % 2 ? (uint8_t *)space + qn__augment_lines(a->shape) : to;
+        if (word->kind >= QN__AUGMENT_VIEWS) {
+            mask_movers[word->kind](&picture, word, from, next);
+        } else {
+            qn__augment_view view = qn__augment_view_of(a, i, end, seed, epoch, item);
+            memset(view.cut, 0, sizeof view.cut);
+            show(shape, &view, 1, QN__IGNORED, from, next);
         }
         from = next;
     }

@@ -1,6 +1,6 @@
 /* Augmentation: what happens to the values of a picture when it is fetched for training. It is a
  * function of seed, epoch and item, in integers, so that every device gets the same values.
- * docs/exactness.md 17.10 and 24.52 to 24.56. */
+ * docs/exactness.md 17.10, 24.22 and 24.52 to 24.56. */
 #ifndef QN_NUM_AUGMENT_H
 #define QN_NUM_AUGMENT_H
 
@@ -65,6 +65,9 @@ qn__augment_view qn__augment_view_of(const qn__augment *augment, uint32_t begin,
 /* Whether a word makes new bytes: items must be bytes then. */
 int qn__augment_makes_bytes(const qn__augment *augment);
 
+/* Whether a word moves pixels: where masks have a class for each, they move, too (24.22). */
+int qn__augment_moves(const qn__augment *augment);
+
 /* Bytes of working memory that qn__augment_item needs, aligned as those of qn__alloc; 0: none. */
 size_t qn__augment_space(const qn__augment *augment);
 
@@ -72,5 +75,10 @@ size_t qn__augment_space(const qn__augment *augment);
  * bytes. Both arrays have a value for each of augment->shape and do not overlap. item < 2^48. */
 void qn__augment_item(const qn__augment *augment, uint64_t seed, uint32_t epoch, uint64_t item,
                       size_t size, const void *from, void *to, void *space);
+
+/* to = the mask of an item, a class for each pixel of augment->shape, moved as the words move the
+ * item. Pixels from outside of the picture become QN__IGNORED. Else as qn__augment_item. */
+void qn__augment_mask(const qn__augment *augment, uint64_t seed, uint32_t epoch, uint64_t item,
+                      const uint8_t *from, uint8_t *to, void *space);
 
 #endif

@@ -136,6 +136,22 @@ void qn__augment_resized_crop(const qn__augment_picture *p, const qn__augment_wo
     }
 }
 
+/* Each pixel of the result takes the one of the window in which its middle lies. */
+void qn__augment_resized_crop_mask(const qn__augment_picture *p, const qn__augment_word *word,
+                                   const uint8_t *from, uint8_t *to) {
+    const size_t width = p->shape.width, height = p->shape.height;
+    const window w = draw_window(p, word->number + QN__CROP_SCALE, word->number + QN__CROP_RATIO);
+    uint32_t *at = p->lines;
+    for (size_t x = 0; x < width; ++x)
+        at[x] = (uint32_t)(w.first[1] + (int64_t)(2 * x + 1) * w.side[1] / (int64_t)(2 * width));
+    for (size_t y = 0; y < height; ++y, to += width) {
+        const int64_t row = w.first[0] + (int64_t)(2 * y + 1) * w.side[0] / (int64_t)(2 * height);
+        const uint8_t *line = from + (size_t)row * width;
+        for (size_t x = 0; x < width; ++x)
+            to[x] = line[at[x]];
+    }
+}
+
 /* Where the pixels of a row of the result are read: X and Y of column 0, in units of 2^-17, and
  * what a column adds. */
 typedef struct turned {
@@ -209,17 +225,15 @@ static void draw_turn(const qn__augment_picture *p, float degrees, int64_t *cosi
         *sine = -*sine;
 }
 
-void qn__augment_rotate(const qn__augment_picture *p, const qn__augment_word *word,
-                        const uint8_t *from, uint8_t *to) {
+static void turn(const qn__augment_picture *p, float degrees, int bilinear, uint8_t fill,
+                 const uint8_t *from, uint8_t *to) {
     const int64_t width = p->shape.width, height = p->shape.height;
     const size_t line = p->shape.width, plane = line * p->shape.height;
-    const int bilinear = word->number[QN__ROTATE_BILINEAR] != 0.0f;
-    const uint8_t fill = (uint8_t)word->number[QN__ROTATE_FILL];
     uint32_t *lines = p->lines;
     const readings r = {
         lines, lines + line, lines + 2 * line, {lines + 3 * line, lines + 4 * line}};
     int64_t cosine, sine;
-    draw_turn(p, word->number[QN__ROTATE_DEGREES], &cosine, &sine);
+    draw_turn(p, degrees, &cosine, &sine);
     for (int64_t y = 0; y < height; ++y, to += line) {
         const int64_t dx = 1 - width, dy = 2 * y + 1 - height;
         const turned t = {cosine * dx - sine * dy + 0x10000 * width,
@@ -229,6 +243,17 @@ void qn__augment_rotate(const qn__augment_picture *p, const qn__augment_word *wo
             (bilinear ? read_bilinear : read_nearest)(line, &r, fill, from + c * plane,
                                                       to + c * plane);
     }
+}
+
+void qn__augment_rotate(const qn__augment_picture *p, const qn__augment_word *word,
+                        const uint8_t *from, uint8_t *to) {
+    turn(p, word->number[QN__ROTATE_DEGREES], word->number[QN__ROTATE_BILINEAR] != 0.0f,
+         (uint8_t)word->number[QN__ROTATE_FILL], from, to);
+}
+
+void qn__augment_rotate_mask(const qn__augment_picture *p, const qn__augment_word *word,
+                             const uint8_t *from, uint8_t *to) {
+    turn(p, word->number[QN__ROTATE_DEGREES], 0, QN__IGNORED, from, to);
 }
 
 /* The weights of the taps at the distances 0 to size / 2: with those of both sides 2^16. */

@@ -28,4 +28,10 @@ void qn__augment_rotate(const qn__augment_picture *p, const qn__augment_word *wo
 void qn__augment_blur(const qn__augment_picture *p, const qn__augment_word *word,
                       const uint8_t *from, uint8_t *to);
 
+/* The same for a mask, whose classes are not averaged (24.22). */
+void qn__augment_resized_crop_mask(const qn__augment_picture *p, const qn__augment_word *word,
+                                   const uint8_t *from, uint8_t *to);
+void qn__augment_rotate_mask(const qn__augment_picture *p, const qn__augment_word *word,
+                             const uint8_t *from, uint8_t *to);
+
 #endif

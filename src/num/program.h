@@ -264,6 +264,9 @@ typedef struct qn__program {
     /* Targets of an item where it has several (24.70): the loss then is cross-entropy or binary,
      * and applies softmax or sigmoid to the last layer, which has no activation here. 0: one. */
     uint32_t answers;
+    /* 1: they are classes of pixels, and training sees them moved and cut as the item's picture
+     * (num/shown.h). The weights of what is trained on are then not yet divided (24.72). */
+    int moves_answers;
     qn__optimizer optimizer;
     union {
         qn__numbers numbers;

@@ -1,5 +1,6 @@
 #include "predict/score.h"
 
+#include "job/shown_targets.h"
 #include <math.h>
 
 qn_score qn__score_of(const qn__tally *tally) {
@@ -12,19 +13,14 @@ qn_score qn__score_of(const qn__tally *tally) {
                       .r2 = (double)NAN};
 }
 
-static uint64_t targets_of_epoch(const qn__train_job *job) {
-    const qn_data *train = job->items.train;
-    uint64_t count = 0;
-    if (job->running.items == train->items)
-        return qn__several_count_all(train);
-    for (uint64_t i = 0; i < job->running.items; ++i)
-        count += qn__several_count(train, qn__permutation_at(&job->order, i));
-    return count;
-}
-
-void qn__score_targets(qn_score *score, const qn__train_job *job, const qn_data *set) {
-    if (job->program.answers)
-        score->items = set ? qn__several_count_all(set) : targets_of_epoch(job);
+qn_status qn__score_targets(qn_score *score, const qn__train_job *job, const qn_data *set,
+                            qn_error *err) {
+    if (!job->program.answers)
+        return QN_OK;
+    if (!set)
+        return qn__shown_targets(job, &score->items, err);
+    score->items = qn__several_count_all(set);
+    return QN_OK;
 }
 
 void qn__score_errors(qn_score *score, const qn__target_errors *errors) {

@@ -10,8 +10,9 @@ qn_score qn__score_of(const qn__tally *tally);
 
 /* Of networks with several answers to an item: `items` becomes the targets that count, so that the
  * accuracy is a share of them. Of `set`; NULL: of the items that an epoch trained on so far. Does
- * nothing for others. */
-void qn__score_targets(qn_score *score, const qn__train_job *job, const qn_data *set);
+ * nothing for others. Fails with QN_MEMORY. */
+qn_status qn__score_targets(qn_score *score, const qn__train_job *job, const qn_data *set,
+                            qn_error *err);
 
 void qn__score_errors(qn_score *score, const qn__target_errors *errors);
 

@@ -24,7 +24,7 @@ static qn_status evaluate(qn_train *t, const qn_data *set, uint64_t *confusion, 
     if (status == QN_OK)
         *score = qn__score_of(&tally);
     if (status == QN_OK && set)
-        qn__score_targets(score, &t->job, set);
+        status = qn__score_targets(score, &t->job, set, err);
     if (status == QN_OK && set && real)
         qn__score_errors(score, &errors);
     if (status == QN_OK && set == t->sets.valid)
@@ -40,11 +40,11 @@ qn_status qn__train_score(qn_train *t, qn_error *err) {
     const size_t outputs = qn__program_classes(&t->job.program);
     t->scores.train = qn__score_of(&t->job.running);
     qn__score_running(&t->scores.train, &t->job);
-    qn__score_targets(&t->scores.train, &t->job, NULL);
-    if (t->scores.step == t->job.step)
-        return QN_OK;
+    qn_status status = qn__score_targets(&t->scores.train, &t->job, NULL, err);
+    if (status != QN_OK || t->scores.step == t->job.step)
+        return status;
     const int shows = t->sets.valid || t->sets.test;
-    qn_status status = shows ? qn__train_job_show(&t->job, err) : QN_OK;
+    status = shows ? qn__train_job_show(&t->job, err) : QN_OK;
     if (status != QN_OK)
         return status;
     status = evaluate(t, t->sets.valid, NULL, &t->scores.valid, err);

@@ -67,6 +67,36 @@ def of_item(words, picture, seed, epoch, item):
     return picture
 
 
+# 24.22: a square of zeros, and words that change colours, leave masks as they are
+STILL = ("cutout", "jitter", "blur")
+
+
+def of_mask(words, mask, seed, epoch, item):
+    """The classes (H, W) in the place of others."""
+    high, wide = mask.shape
+    drawn = [int(w) for w in word(seed, AUGMENT, 0, epoch, item, np.arange(44))]
+    for name, number in words:
+        rows, columns = mask.shape
+        if name in STILL:
+            continue
+        if name == "pad":
+            mask = np.pad(mask, number, constant_values=255)
+        elif name == "crop":
+            top, left = drawn[0] * (rows - high + 1) >> 32, drawn[1] * (columns - wide + 1) >> 32
+            mask = mask[top:top + high, left:left + wide]
+        elif name == "flip":
+            mask = mask[:, ::-1] if drawn[2] >> 31 else mask
+        else:
+            mask = augment_words.act_on_mask(name, number, mask, drawn)
+    return mask
+
+
+def masks(text, table, seed, epoch, items):
+    """The classes (items, H, W) that stand for those of the items of the table."""
+    words = parse(text)
+    return np.stack([of_mask(words, table[i], seed, epoch, int(i)) for i in items])
+
+
 def values(text, table, shape, seed, epoch, items):
     """The values (items, F) that stand for those of the items of the table."""
     words = parse(text)

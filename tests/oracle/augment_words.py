@@ -168,6 +168,16 @@ def blur(v, draws, size, sigma):
     return v
 
 
+def act_on_mask(name, said, mask, words):
+    """24.22: of `resizedcrop` and `rotate`."""
+    values, draws, (high, wide) = {**PARAMETERS[name], **said}, Draws(words), mask.shape
+    if name == "rotate":
+        return rotate(mask[None].astype(np.int64), draws, values[""][0], False, 255)[0].astype(np.uint8)
+    top, left, h, w = window(draws, values["scale"], values["ratio"], high, wide)
+    rows, columns = ((np.arange(many) * 2 + 1) * few // (2 * many) for many, few in ((high, h), (wide, w)))
+    return mask[np.ix_(top + rows, left + columns)]
+
+
 def act(name, said, v, words):
     """A picture of bytes in the place of another; `words` are those that the item draws."""
     values = {**PARAMETERS[name], **said}

@@ -67,5 +67,13 @@ class Mix:
         return first[:, None] * own + second[:, None] * other
 
 
+    def masks(self, own, other, epoch, items):
+        """24.23: the classes of the items, as they were moved, with the boxes of their partners."""
+        made = own.copy()
+        for i, (rows, columns) in enumerate(self.shares(epoch, items)[2]):
+            made[i, rows, columns] = other[i, rows, columns]
+        return made
+
+
 def partners(positions, n):
     return (np.asarray(positions) - 1) % n

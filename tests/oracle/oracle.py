@@ -202,13 +202,12 @@ def held_loss(args, layers, product, held, n):
     return network.loss_units(values, min(args.grain, args.batch or n, n))
 
 
-def train(args, layers, settings, fetch, labels, shares, held):
+def train(args, layers, settings, fetch, targets, n, held):
     """Sections 4 and 6 to 10: trains the layers in place.
 
-    `fetch` takes items and an epoch, and gives the inputs of these items in it. `shares` are the weights of 7.7, or None. `held` are inputs, labels and shares of the
-    validation items, or None.
+    `fetch` takes items and an epoch, and gives the inputs of these items in it; `targets` gives their labels, and the
+    weights of 7.7 or None. `held` are inputs, labels and shares of the validation items, or None.
     """
-    n = len(labels)
     batch = args.batch or n
     steps = ceil(n / batch)
     schedule = stages.schedule(args.stages, steps) if args.stages else Schedule(
@@ -225,7 +224,7 @@ def train(args, layers, settings, fetch, labels, shares, held):
     if args.init_from:
         start_from(args.init_from, layers, args.new_last)
     if args.optimizer == "lbfgs":
-        return minimise(args, layers, fetch, labels, shares, held, product)
+        return minimise(args, layers, fetch, *targets(np.arange(n), 0), held, product)
     best = None  # 7.5: the loss, the epoch from 1, the parameters
     optimiser = Optimiser(settings, parameters_of(layers))
     rules = [rule for layer in weighted(layers) for rule in layer.rules]
@@ -243,16 +242,16 @@ def train(args, layers, settings, fetch, labels, shares, held):
             others = order[mix.partners(range(s * args.batch, s * args.batch + len(items)), n)]
             shown = fetch(items, epoch, others, mixes) if mixes else fetch(items, epoch)
             passes = network.forward(layers, shown, args.seed, epoch, items, product, args.grain, frozen)
-            values = network.losses(args.loss, passes, labels[items], args.delta)
-            if mixes:  # 24.57
+            labels, own = targets(items, epoch, others, mixes)
+            values = network.losses(args.loss, passes, labels, args.delta)
+            if mixes and not several.is_several(labels):  # 24.57
                 first, second, _ = mixes.shares(epoch, items)
-                mixed = labels[others], first, second
-                values = first * values + second * network.losses(args.loss, passes, labels[others])
-            own = None if shares is None else shares[items]
+                mixed = targets(others, epoch)[0], first, second
+                values = first * values + second * network.losses(args.loss, passes, mixed[0])
             values = values if own is None else values * own
             loss += network.loss_units(values, args.grain)
-            right += int((found(args.loss, passes, labels[items]) == labels[items]).sum())
-            deltas = network.deltas(args.loss, layers, passes, labels[items], args.unit, product,
+            right += int((found(args.loss, passes, labels) == labels).sum())
+            deltas = network.deltas(args.loss, layers, passes, labels, args.unit, product,
                                     args.delta, own, args.smoothing, args.grain, mixed)
             sums = network.sums(layers, passes, deltas, args.grain, limit, product)
             flat = [total * trains for pair, trains in zip(sums, trained) for total in pair]
@@ -482,6 +481,7 @@ def main():
     chosen = data.training_items(args.seed, len(table), args.valid)
     others = np.setdiff1d(np.arange(len(table)), chosen)
     own, shares = weighing.of_items(own, args.class_weight, classes, labels, chosen, others)
+    weights = shares
     if several.is_several(labels):
         shares = several.shares(shares, labels)
     kept = tensors_in(args.init_from) if args.init_scale == "keep" else None
@@ -529,8 +529,16 @@ def main():
             own = mixes.values(own, changed(others, epoch), epoch, items)
         return from_data(scale.inputs(own, args.scale, stats), layers[0].shape)
 
-    train(args, layers, settings, fetch, labels[chosen],
-          None if shares is None else shares[chosen], held)
+    def targets(items, epoch, others=None, mixes=None):
+        own, divided = labels[chosen][items], None if shares is None else shares[chosen][items]
+        if labels.ndim < 3 or not (args.augment or mixes):
+            return own, divided
+        moved = [augment.masks(args.augment, labels[chosen], args.seed, epoch, some)
+                 for some in ([items, others] if mixes else [items])]
+        own = mixes.masks(*moved, epoch, items) if mixes else moved[0]
+        return own, several.shares(None if weights is None else weights[chosen][items], own)
+
+    train(args, layers, settings, fetch, targets, len(chosen), held)
 
     if not all(np.isfinite(array).all() for array in parameters_of(layers)):
         raise SystemExit("oracle: a parameter is not finite")  # 8.7

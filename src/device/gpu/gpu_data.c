@@ -317,6 +317,27 @@ qn_status qn__gpu_send_partners(qn__worker *w, const qn__batch *batch, qn_error 
     return status;
 }
 
+qn_status qn__gpu_send_shown(qn__worker *w, const qn__batch *batch, qn_error *err) {
+    const qn__program *p = w->program;
+    const size_t each = p->answers;
+    const uint32_t most = (uint32_t)(w->stage.bytes / (each + sizeof(float)));
+    float *share = (float *)(void *)w->stage.memory;
+    uint8_t *answers = (uint8_t *)(share + most);
+    qn_status status = QN_OK;
+    for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
+        next = batch->items - first < most ? batch->items : first + most;
+        for (uint32_t i = first; i < next; ++i)
+            share[i - first] = qn__batch_show(batch, p, i, item_at(batch, i),
+                                              answers + (i - first) * each, w->stage.shown_space);
+        status = w->driver->write(w->gpu, &w->batch.answers, first * each, answers,
+                                  (next - first) * each, err);
+        if (status == QN_OK)
+            status = w->driver->write(w->gpu, &w->batch.weight, first * sizeof *share, share,
+                                      (next - first) * sizeof *share, err);
+    }
+    return status;
+}
+
 /* The targets of the batch's items, each of which has several. */
 static qn_status send_answers(qn__worker *w, const qn__batch *batch, qn_error *err) {
     const size_t each = w->program->answers;
@@ -354,7 +375,8 @@ qn_status qn__gpu_send_step(qn__worker *w, const qn__batch *batch, const qn__gpu
         step.average = update->average;
     }
     qn_status status = w->driver->write(w->gpu, &w->step, 0, &step, sizeof step, err);
-    if (status == QN_OK && w->program->answers && batch->feed && batch->feed->answers)
+    const int shown = w->program->moves_answers && !source->by_place; /* sent later */
+    if (status == QN_OK && !shown && w->program->answers && batch->feed && batch->feed->answers)
         status = send_answers(w, batch, err);
     if (status == QN_OK && w->reports.stale && w->launches.flights == 0) {
         status = w->driver->clear(w->gpu, &w->reports.status, 0, sizeof(qn_status_words), err);

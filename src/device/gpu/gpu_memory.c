@@ -295,13 +295,15 @@ qn_status qn__gpu_allocate(qn__worker *w, qn_error *err) {
         w->stage.bytes = (size_t)row;
     if (item > w->stage.bytes)
         w->stage.bytes = (size_t)item;
-    if (w->program->answers > w->stage.bytes)
-        w->stage.bytes = w->program->answers;
+    const size_t answers = w->program->answers + sizeof(float); /* and a share */
+    if (answers > w->stage.bytes)
+        w->stage.bytes = answers;
     w->stage.memory = qn__alloc(w->stage.bytes, 1, err);
     w->stage.augment_space =
         qn__alloc(w->program->augment ? qn__augment_space(w->program->augment) + 1 : 1, 1, err);
+    w->stage.shown_space = qn__alloc(qn__shown_space(w->program) + 1, 1, err);
     w->stage.partner = qn__alloc(w->program->mix ? item : 1, 1, err);
-    if (!w->stage.memory || !w->stage.augment_space || !w->stage.partner)
+    if (!w->stage.memory || !w->stage.augment_space || !w->stage.shown_space || !w->stage.partner)
         return QN_MEMORY;
     const qn_status status = walk(w, allocate_piece, NULL, err);
     if (status == QN_OK)

@@ -75,10 +75,13 @@ static qn_status judge(const qn__worker *w, const qn_status_words *words, qn__ta
 
 /* Enqueues the inputs of the pass's items. */
 static void fetch_items(qn__gpu_pass *pass, const qn__batch *batch) {
+    const qn__program *p = pass->worker->program;
     qn__gpu_launch_fetch(pass);
-    if (pass->source->sent && pass->status == QN_OK)
+    if (p->moves_answers && pass->status == QN_OK)
+        pass->status = qn__gpu_send_shown(pass->worker, batch, pass->err);
+    else if (pass->source->sent && pass->status == QN_OK)
         pass->status = qn__gpu_send_targets(pass->worker, batch, pass->err);
-    if (pass->worker->program->mix && pass->status == QN_OK)
+    if (p->mix && !p->answers && pass->status == QN_OK)
         pass->status = qn__gpu_send_partners(pass->worker, batch, pass->err);
 }
 

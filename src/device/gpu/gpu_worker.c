@@ -119,6 +119,7 @@ void qn__gpu_close(qn__worker *w) {
     }
     qn__free(w->stage.memory);
     qn__free(w->stage.augment_space);
+    qn__free(w->stage.shown_space);
     qn__free(w->stage.partner);
     qn__free(w->shared.buffer);
     qn__free(w->layer);

@@ -183,6 +183,7 @@ struct qn__worker {
         char *memory;
         size_t bytes;
         void *augment_space; /* of qn__augment_space bytes */
+        void *shown_space;   /* of qn__shown_space bytes */
         char *partner;       /* the values of an item that is mixed into another */
     } stage;                 /* on the host, where arrays are rearranged */
 };
@@ -272,6 +273,9 @@ qn_status qn__gpu_source_once(qn__worker *worker, const qn__batch *batch, qn__gp
 /* 24.57: the labels of the partners of the batch's items, and the shares of their own labels. */
 qn_status qn__gpu_send_partners(qn__worker *worker, const qn__batch *batch, qn_error *err);
 qn_status qn__gpu_send_targets(qn__worker *worker, const qn__batch *batch, qn_error *err);
+/* 24.22: the targets of the batch's items, each of which has several, as a training sees them, and
+ * the items' shares. */
+qn_status qn__gpu_send_shown(qn__worker *worker, const qn__batch *batch, qn_error *err);
 /* Sends the qn_step of a pass to the device, and clears the status words if needed. `update` may be
  * NULL. */
 qn_status qn__gpu_send_step(qn__worker *worker, const qn__batch *batch,

@@ -70,13 +70,37 @@ qn_status qn__recipe_check_last(const qn__recipe *r, qn_error *err) {
 static const char *unfit(const qn__recipe *r) {
     if (r->mixup > 0.0f)
         return "`train.mixup`";
-    if (r->cutmix > 0.0f)
+    if (r->cutmix > 0.0f && r->task != QN__TASK_SEGMENT)
         return "`train.cutmix`";
     if (r->class_weight)
         return "`train.class_weight`";
-    if (r->augment && r->task == QN__TASK_SEGMENT)
-        return "`train.augment`";
     return NULL;
+}
+
+int qn__recipe_moves_targets(const qn__recipe *r) {
+    const qn__augment augment = qn__recipe_augment(r);
+    return r->task == QN__TASK_SEGMENT && (qn__augment_moves(&augment) || r->cutmix > 0.0f);
+}
+
+/* Pixels of a mask move as those of the picture, and so are as many. */
+static qn_status check_moved(const qn__recipe *r, qn_error *err) {
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    if (!qn__recipe_moves_targets(r))
+        return QN_OK;
+    const qn_status status =
+        qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
+    const qn__shape *to = &layer[r->network.layers - 1].to;
+    if (status != QN_OK || (to->height == r->shape.height && to->width == r->shape.width))
+        return status;
+    qn__fail(err, QN_USAGE,
+             "the masks have %ux%u pixels, and the pictures %ux%u, so they cannot move with them",
+             to->height, to->width, r->shape.height, r->shape.width);
+    return qn__recipe_refuse(err, r->cutmix > 0.0f ? "`train.cutmix`" : "`train.augment`",
+                             "give the model an \"upsample\" or \"convtranspose\" at its end and "
+                             "masks of the pictures' size, or leave it out; jitter, blur and "
+                             "cutout change no masks",
+                             QN_USAGE);
 }
 
 qn_status qn__recipe_check_several(const qn__recipe *r, qn_error *err) {
@@ -86,10 +110,15 @@ qn_status qn__recipe_check_several(const qn__recipe *r, qn_error *err) {
         return qn__recipe_refuse(err, "`train.optimizer`", "use another, such as adam", QN_USAGE);
     }
     if (!option)
-        return QN_OK;
+        return check_moved(r, err);
     qn__fail(err, QN_USAGE, "it is for items with one label, and here %s",
              r->task == QN__TASK_SEGMENT ? "each pixel has a class" : "an item has several labels");
-    return qn__recipe_refuse(err, option, "leave it out", QN_USAGE);
+    const int mixes = r->task == QN__TASK_SEGMENT && r->mixup > 0.0f;
+    return qn__recipe_refuse(err, option,
+                             mixes ? "leave it out, or take `train.cutmix`, which copies a part of "
+                                     "a picture with its mask"
+                                   : "leave it out",
+                             QN_USAGE);
 }
 
 static uint32_t answers_of(const qn__recipe *r, const qn__layer *last) {

@@ -20,6 +20,10 @@ uint32_t qn__width_for(const qn_data *data);
 qn_status qn__recipe_check_last(const qn__recipe *recipe, qn_error *err);
 qn_status qn__recipe_check_several(const qn__recipe *recipe, qn_error *err);
 
+/* Whether training sees the targets moved, or cut, with the pictures (24.22, 24.23). Of a recipe
+ * whose texts were checked. */
+int qn__recipe_moves_targets(const qn__recipe *recipe);
+
 /* Checks that several targets of the data are those of the last layer; `what` names the data in
  * messages. Fails with QN_MISMATCH. */
 qn_status qn__recipe_check_targets(const qn__recipe *recipe, const qn_data *data, const char *what,

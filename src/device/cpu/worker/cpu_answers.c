@@ -16,9 +16,22 @@ typedef struct rows_of_task {
     int32_t right[QN__LANES];
 } rows_of_task;
 
-static void find_targets(const qn__cpu_pass *pass, rows_of_task *of) {
+/* The targets of the item at a place of the pass; *share: what it counts. */
+static const uint8_t *targets_at(const qn__cpu_pass *pass, uint32_t place, float *share) {
     const qn__worker *w = pass->worker;
     const qn__feed *feed = pass->batch->feed;
+    const qn__cpu_fetching *f = &w->fetch;
+    const uint64_t item = f->item[f->current][place];
+    if (pass->training && w->program->moves_answers) {
+        *share = f->share[f->current][place];
+        return f->answers[f->current] + (size_t)place * w->program->answers;
+    }
+    *share = feed->weights ? feed->weights[item] : 1.0f;
+    return qn__feed_answers(feed, w->program, item);
+}
+
+static void find_targets(const qn__cpu_pass *pass, rows_of_task *of) {
+    const qn__worker *w = pass->worker;
     const uint32_t items = pass->batch->items, each = qn__answers_of_pixel(w->program);
     const float scale = ldexpf(1.0f, (int)w->program->gradient_scale);
     for (uint32_t i = 0; i < QN__LANES; ++i) {
@@ -26,11 +39,11 @@ static void find_targets(const qn__cpu_pass *pass, rows_of_task *of) {
         of->target[i] = NULL;
         of->factor[i] = of->loss[i] = 0.0f;
         of->right[i] = 0;
-        if (i >= of->count || !feed->answers)
+        if (i >= of->count || !pass->batch->feed->answers)
             continue;
-        const uint64_t item = w->fetch.item[w->fetch.current][row % items];
-        of->target[i] = qn__feed_answers(feed, w->program, item) + (size_t)(row / items) * each;
-        of->factor[i] = (feed->weights ? feed->weights[item] : 1.0f) * scale;
+        float share;
+        of->target[i] = targets_at(pass, row % items, &share) + (size_t)(row / items) * each;
+        of->factor[i] = share * scale;
     }
 }
 
@@ -166,8 +179,6 @@ void qn__cpu_answers(const qn__cpu_pass *pass, int thread, uint32_t phase) {
 static void add_pixels(const qn__cpu_pass *pass, uint32_t first, uint32_t items) {
     const qn__worker *w = pass->worker;
     const qn__shape to = w->program->layer[w->program->layers - 1].to;
-    const qn__feed *feed = pass->batch->feed;
-    const uint64_t *number = w->fetch.item[w->fetch.current];
     float loss[QN__LANES] = {0.0f};
     uint64_t right[QN__LANES] = {0};
     size_t row = first;
@@ -182,8 +193,9 @@ static void add_pixels(const qn__cpu_pass *pass, uint32_t first, uint32_t items)
             loss[i] = loss[i] + line[i];
     }
     for (uint32_t i = 0; i < items; ++i) {
-        w->losses.item_loss[first + i] =
-            loss[i] * (feed->weights ? feed->weights[number[first + i]] : 1.0f);
+        float share;
+        targets_at(pass, first + i, &share);
+        w->losses.item_loss[first + i] = loss[i] * share;
         w->losses.item_right[first + i] = right[i];
     }
 }

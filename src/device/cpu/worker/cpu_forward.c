@@ -100,6 +100,8 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
         row[i] = prefetch_item(batch, at.first + i, item[i]);
     if (pass->training && (w->program->augment || w->program->mix))
         qn__cpu_augment(w, batch, core, at, item, row);
+    if (pass->training && w->program->moves_answers)
+        qn__cpu_show_answers(w, batch, core, at, into);
     if (qn__cpu_from_bytes(w, batch->feed)) {
         qn__cpu_bytes_fetched(w, at.first, at.items, (const uint8_t *const *)row,
                               &w->fetch.rows[into]);

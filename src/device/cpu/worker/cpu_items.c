@@ -54,6 +54,15 @@ void qn__cpu_augment(const qn__worker *w, const qn__batch *batch, const qn__cpu_
     }
 }
 
+void qn__cpu_show_answers(qn__worker *w, const qn__batch *batch, const qn__cpu_core *core,
+                          qn__cpu_tile at, int into) {
+    const qn__program *p = w->program;
+    for (uint32_t place = at.first; place < at.first + at.items; ++place)
+        w->fetch.share[into][place] =
+            qn__batch_show(batch, p, place, w->fetch.item[into][place],
+                           w->fetch.answers[into] + (size_t)place * p->answers, core->shown_space);
+}
+
 /* 24.33: rows of items that are dropped, or scaled, as a whole. Those of an item are `items` rows
  * apart, so each item needs its random word once. */
 static void drop_items(const qn__cpu_pass *pass, uint32_t layer, uint32_t first, uint32_t rows,

@@ -246,6 +246,8 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         if (!w->fetch.place.bytes)
             w->fetch.inputs[i] = qn__cpu_carve(a, capacity, inputs * sizeof(float));
         w->fetch.item[i] = qn__cpu_carve(a, w->capacity, sizeof(uint64_t));
+        w->fetch.answers[i] = qn__cpu_carve(a, p->moves_answers ? w->capacity : 0, p->answers);
+        w->fetch.share[i] = qn__cpu_carve(a, p->moves_answers ? w->capacity : 0, sizeof(float));
         w->fetch.input_blocks[i] = qn__cpu_carve(a, w->layer[0].in_panels, sizeof(size_t));
         if (w->bits) {
             carve_rows(a, w, w->layer[0].walks ? 0 : w->layer[0].layer->in, &w->fetch.rows[i]);
@@ -283,6 +285,7 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
                 ? qn__cpu_carve(a, (size_t)w->layer[0].layer->in * (QN__PANEL + 1), sizeof(float))
                 : NULL;
         core.augment_space = qn__cpu_carve(a, p->augment ? qn__augment_space(p->augment) : 0, 1);
+        core.shown_space = qn__cpu_carve(a, qn__shown_space(p), 1);
         core.picture = qn__cpu_carve(a, qn__cpu_few_space(w), sizeof(float));
         core.unfolded = w->layer[0].pictures
                             ? qn__cpu_carve(a, w->layer[0].in_panels, QN__UNFOLDED * sizeof(float))

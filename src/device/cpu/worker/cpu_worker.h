@@ -170,6 +170,7 @@ typedef struct qn__cpu_core {
     const float **taps;          /* of a window, `run_blocks` */
     char *augmented;             /* values of QN__PANEL items and a partner; or NULL */
     uint64_t *augment_space;     /* of qn__augment_space bytes */
+    uint64_t *shown_space;       /* of qn__shown_space bytes */
     float *picture;              /* part of a picture with its padding: cpu_few.c */
     float *unfolded;             /* a run of the first layer, if it has pictures: cpu_unfold.c */
     float *gradient;             /* sums of a task of a convolution's gradient */
@@ -230,8 +231,10 @@ typedef struct qn__cpu_segments {
 /* The items of two batches: while a step computes with one of them, its last phase fetches the
  * items of the next step. */
 typedef struct qn__cpu_fetching {
-    float *inputs[2];           /* in panels */
-    uint64_t *item[2];          /* the numbers of the items */
+    float *inputs[2];    /* in panels */
+    uint64_t *item[2];   /* the numbers of the items */
+    uint8_t *answers[2]; /* where the program moves them: targets of each item, and its share */
+    float *share[2];
     qn__cpu_zeros zeros[2];     /* in float32 */
     qn__cpu_rows rows[2];       /* the same inputs as operands, in integer arithmetic */
     size_t *input_blocks[2];    /* where the panels begin */
@@ -480,6 +483,11 @@ void qn__cpu_fetch(const qn__cpu_pass *pass, const qn__batch *batch, int into, i
                    uint32_t phase, uint32_t *absmax);
 void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
+/* Targets of the batch's items at.first to before at.first + at.items, as a training sees them, and
+ * shares: to place `into` of the fetch. */
+void qn__cpu_show_answers(qn__worker *worker, const qn__batch *batch, const qn__cpu_core *core,
+                          qn__cpu_tile at, int into);
+
 /* After the forward pass of the last layer, where there are several answers (cpu_answers.c). */
 void qn__cpu_answers(const qn__cpu_pass *pass, int thread, uint32_t phase);
 /* After all threads' qn__cpu_answers: losses and right answers of this thread's share of the items,
