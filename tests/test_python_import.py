@@ -12,6 +12,7 @@ import pytest
 
 import python_package
 import test_import_config
+import test_pictures
 import test_state_dict
 from onnx_reader import Graph, conv
 
@@ -167,3 +168,19 @@ def test_networks_that_end_with_a_convolution(q, quern, tmp_path):
     test_state_dict.write(tmp_path / "s", {"fc.weight": rng.normal(size=(2, 4)), "fc.bias": np.zeros(2)})
     model = q.import_state(tmp_path / "s", "dense 2 sigmoid", 4, loss="binary", classes=["old", "big"])
     assert model.classes == ["old", "big"] and model.predict(np.eye(4)).shape == (4, 2)
+
+
+def test_a_training_takes_layers_sizes_and_scale_of_its_start(q, tmp_path):
+    draw = np.random.default_rng(7).normal
+    test_state_dict.write(tmp_path / "s", {"a.weight": draw(size=(2, 3, 3, 3)), "a.bias": draw(size=2),
+                                           "b.weight": draw(size=(9, 2)), "b.bias": draw(size=9)})
+    start = q.import_state(tmp_path / "s", "conv 2 3x3 relu; globalpool; dense 9 softmax", (3, 8, 8),
+                           scale="imagenet", resize="8x8 bilinear")
+    photos = test_pictures.folder(tmp_path / "d", {
+        f"{k}/{i}.png": test_pictures.packed(test_pictures.photograph(9 * k + i, 9 + i, 10)) for k in (0, 1)
+        for i in range(3)})
+    with pytest.raises(q.QuernError, match="9 outputs, and the data 2 classes"):
+        q.train(photos, init_from=start, epochs=1)
+    recipe = q.train(photos, init_from=start, new_last=True, epochs=1).recipe
+    assert recipe["resize"] == "8x8 bilinear" and "0.485" in recipe["scale_numbers"]
+    assert recipe["model"] == "conv 2 3x3 relu; globalpool; dense 2 softmax"
