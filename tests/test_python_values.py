@@ -29,13 +29,14 @@ def pandas():
 
 @pytest.mark.parametrize("labels, words", [
     ([0], "1 labels for 2 items"), ([0, 1, 0], "3 labels for 2 items"), ([0, 0.5], "whole number"),
-    (["x", "y"], "indices"), ([0, 2**32], "beyond 32 bits"), ([0, None], "missing"),
-    ([[0, 1], [1, 0]], "one label for each item")])
+    (["x", "y"], "indices"), ([0, 2**32], "beyond 32 bits"), ([0, None], "missing")])
 def test_indices_into_classes_are_checked(q, labels, words):
     with pytest.raises(q.InputError, match=words):
         q.Data(TWO, labels, classes=["x", "y"])
     good = q.Data(TWO, [False, True], classes=["x", "y"])
     assert good.labels.tolist() == [0, 1] and good.class_names == ["x", "y"]
+    several = q.Data(TWO, [[0, 1], [1, 0]], classes=["x", "y"])
+    assert several.class_names == ["x", "y"] and several.labels is None
 
 
 @pytest.mark.parametrize("kind", ["<f4", ">f8", "i2", object])

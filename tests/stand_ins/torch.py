@@ -118,8 +118,15 @@ def from_numpy(array):
     return array.view(Tensor)
 
 
-def arange(count, device=None):
+def arange(count, device=None, generator=None):
     return from_numpy(np.arange(count))
+
+
+class Generator:
+    """Of random numbers, of which randperm takes none here."""
+
+    def manual_seed(self, seed):
+        return self
 
 
 def save(state, path):
