@@ -32,14 +32,12 @@ typedef struct qn__gpu_layer {
     qn__gpu_memory slope;     /* of activations that keep it; no bytes for others */
     qn__gpu_memory errors;    /* of its outputs, if it trains */
     qn__gpu_places place;     /* of output, dropped, slope and errors, which are parts of buffers */
-    /* Before this layer's errors go back the outputs of so many layers before it are computed
-     * again.
-     */
-    uint32_t recomputes;
     /* For integer products (docs/exactness.md 15): weights as words along the inputs and, except in
      * the first layer, along the outputs; the offset in absmax_outputs. */
     qn__gpu_memory by_output, by_input;
     uint32_t output_place;
+    uint32_t recomputes;   /* before its errors go back: outputs of so many layers before it are
+                              computed again */
     int32_t source, other; /* layers whose outputs it reads, -1: the inputs; `other` of an add */
     uint32_t readers[2];   /* the first and the last layer that read its output */
 } qn__gpu_layer;

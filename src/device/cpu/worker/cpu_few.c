@@ -143,8 +143,9 @@ static uint32_t set_blocks(const qn__cpu_layer *l, uint32_t items, size_t row, s
 static int slides(const qn__worker *w, const qn__cpu_layer *l, uint32_t rows) {
     const qn__cpu_axis *axis = &l->outputs.axis[1];
     const uint32_t height = w->kernels->slide_rows;
-    return w->kernels->slide && rows >= height && (l->out_panels == 1 || rows % height == 0) &&
-           axis->kernel == 3 && axis->stride == 1 && axis->dilation == 1 && axis->size > 1;
+    return w->kernels->slide && height > 0 && rows >= height &&
+           (l->out_panels == 1 || rows % height == 0) && axis->kernel == 3 && axis->stride == 1 &&
+           axis->dilation == 1 && axis->size > 1;
 }
 
 /* The same product by the kernel that slides, for each item by itself. */
