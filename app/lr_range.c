@@ -28,7 +28,7 @@ static int read_range(const char *text, qn_lr_range_options *o) {
     const int parts = sscanf(text, "%39[^,],%39[^,],%11[0-9]%c", low, high, steps, &rest);
     if (parts < 2 || parts > 3 || !read_float(low, &o->low) || !read_float(high, &o->high))
         return 0;
-    if (parts == 2 && text[strlen(text) - 1] == ',')
+    if (parts == 2 && strlen(low) + 1 + strlen(high) != strlen(text))
         return 0;
     if (parts == 3)
         count = strtoull(steps, NULL, 10);

@@ -44,8 +44,8 @@ static const option search_options[] = {
          "metric that orders the settings: accuracy, f1, auc, log_loss, loss, rmse, mae or r2"),
      .fallback = "accuracy; real labels: rmse"},
     {ROW_TEXT("lr-range", lr_range, "LOW,HIGH[,STEPS]",
-              "in place of all that: look for a learning rate in one short training, in which the "
-              "rate grows from LOW to HIGH, 1e-6,10,100 with auto")},
+              "instead of a grid and folds: look for a learning rate in one short training, in "
+              "which the rate grows from LOW to HIGH in STEPS steps; auto: 1e-6,10,100")},
     {ROW_TEXT(
         "run-dir", run_dir, "DIR",
         "keep the results of all runs in DIR/search.csv; an interrupted search continues from "

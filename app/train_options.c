@@ -51,7 +51,7 @@ const option train_options[] = {
     {ROW_TEXT(
         "init-from", init_from, "MODEL",
         "start from the parameters of this model; without --model also with its layers, without "
-        "--resize its images are resized as it says")},
+        "--resize images are resized as it says, without --scale an imported one's is kept")},
 
     {.heading = "Output", ROW_OUTPUT(out, "FILE", "model file to write (safetensors); required")},
     {ROW_TEXT("predictions", predictions, "DIR",

@@ -171,3 +171,18 @@ def test_other_options(quern, table, tmp_path):
     assert about["features"] == 2 and about["class_names"] == ["news", "happy"]
     assert "3 labels, and the last layer has 4 outputs" in run(
         quern, "train", "--data", path, "--label", LABELS, "--model", "dense 4 sigmoid", "-o", tmp_path / "m", status=2)
+
+
+def test_one_text_alone_in_data_for_a_model(quern, tmp_path):
+    """It is one of the model's two, also where it is one of a usual pair; a training refuses it."""
+    rows = [[i % 7, "fm"[i % 2], ("low", "top")[i // 2 % 2]] for i in range(24)]
+    train = ["train", "--label", "sex,grade", "--model", "dense 2 sigmoid", "--loss", "binary", "--epochs", "1"]
+    run(quern, *train, "--data", write(tmp_path / "t.csv", rows, ["x", "sex", "grade"]), "-o", tmp_path / "m")
+    few = write(tmp_path / "few.csv", [[1, "f", "top"], [2, "f", "top"]], ["x", "sex", "grade"])
+    for data in (few, few):  # the second time from the cache
+        told = run(quern, "evaluate", tmp_path / "m", "--data", data)
+        assert [line.split()[:2] for line in told.splitlines() if line[:3] in ("sex", "gra")] == [["sex", "0"], ["grade", "2"]], told
+    said = run(quern, *train, "--data", few, "--init-from", tmp_path / "m", "--new-last", "-o", tmp_path / "n", status=1)
+    assert 'the only text' in said and not (tmp_path / "n").exists(), said
+    for steps in ("-5", "abc", " 50", ""):
+        assert "cannot be" in run(quern, "search", "--lr-range", f"1e-6,10,{steps}", status=2)

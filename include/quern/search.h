@@ -169,7 +169,7 @@ typedef struct qn_lr_range_options {
     const qn_train_options *train; /* its recipe, `init_from` and `compute` are used: devices and
                                       ranks share the steps of the one training. Rates, `schedule`,
                                       `warmup`, `stages`, `epochs`, `keep` and `patience` are those
-                                      of the range; no files and no validation */
+                                      of the range; no files; all items train */
     float low, high;               /* rates, above 0; 1e-6 and 10 */
     uint32_t steps;                /* from low to high, 10 to 100000; 100 */
     const char *folder; /* for the files lr-range.csv and lr-range.svg, made if missing; NULL: none.
@@ -184,7 +184,8 @@ QN_API void qn_lr_range_options_init(qn_lr_range_options *options);
 typedef struct qn_lr_range {
     size_t size;            /* sizeof(qn_lr_range) */
     uint32_t points;        /* steps that were done, at least 1 */
-    uint32_t lowest;        /* the step with the lowest smoothed loss */
+    uint32_t lowest;        /* the step with the lowest smoothed loss, of those after the first ten
+                               where there are some */
     uint32_t steepest;      /* the step before it where the smoothed loss falls most */
     float suggestion;       /* the rate of `steepest`; 0: the loss did not fall */
     float cautious;         /* a tenth of the rate of `lowest` */
@@ -194,7 +195,7 @@ typedef struct qn_lr_range {
     const double *smoothed; /* the same with less noise */
     const char *csv, *svg;  /* the contents of both files */
     const char *recipe;     /* of the training, as JSON */
-    int identical;          /* 1: the folder had a record of the same bytes */
+    int identical;          /* on the rank that writes, 1: the folder had the same record */
 } qn_lr_range;
 
 /* Tries the rates on the training items. On success *out is owned by the caller, for

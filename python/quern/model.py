@@ -164,7 +164,7 @@ class Model:
         if self._answers and not flips:  # which the library refuses for these
             found = self._several(data, choice, outputs)
             return _several.originals(data, found, outputs) if original_size else found
-        if original_size:
+        if original_size and not self._answers:
             raise UsageError("original_size is for models that predict masks", "", "leave it out")
         outputs = outputs or library().qn_model_predicts(self._address) == _abi.QN_PREDICTS_COMPONENTS
         floats = outputs or self.real

@@ -14,7 +14,7 @@ from ._options import FILE, _COMPUTE, _RECIPE, _fill, _set, _unknown, fill_compu
 from ._progress import Line
 from .data import data_of, shape_of, shape_text
 from .errors import UsageError, of
-from .training import _start
+from .training import _sizes, _start
 
 # The metrics and their places in an array of numbers.
 _NUMBER = {library().qn_search_metric_name(at).decode(): at for at in range(_abi.QN_SEARCH_METRICS)}
@@ -258,8 +258,9 @@ def lr_range(data=None, labels=None, *, low=1e-6, high=10.0, steps=100, run_dir=
     if useless:
         raise UsageError(f"{useless[0]} does nothing in a range of learning rates, which is one short training", "",
                          "leave it out")
-    data, shape, compute, options = _data(data, labels, options)
-    made, kept = _option(data, options, shape, init_from)
+    start = _start(_abi.qn_train_options(), init_from)
+    data, shape, compute, options = _data(data, labels, options, start)
+    made, kept = _option(data, options, shape, start)
     kept = (kept, fill_compute(made.compute, compute))
     made.compute.cluster = ranks.current()
     o = _abi.qn_lr_range_options()
@@ -280,9 +281,10 @@ def lr_range(data=None, labels=None, *, low=1e-6, high=10.0, steps=100, run_dir=
         del kept
 
 
-def _data(data, labels, options):
+def _data(data, labels, options, start=None):
     """The table, the shape of its items, and the words of `options` for devices and all others."""
     columns = {word: options.pop(word) for word in list(options) if word in FILE - {"shape"}}
+    columns.update(_sizes(start, data, columns))
     shape = shape_text(options.pop("shape", None))
     compute = {word: options.pop(word) for word in list(options) if word in _COMPUTE}
     if data is None:
@@ -347,9 +349,10 @@ def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None,
     twice = sorted(set(settings[0]) & set(options))
     if twice:
         raise UsageError(f"{twice[0]} is in the grid and an option, too", "", "give it once")
-    data, shape, compute, options = _data(data, labels, options)
+    start = _start(_abi.qn_train_options(), init_from)
+    data, shape, compute, options = _data(data, labels, options, start)
     metrics, by = _choose(by, data)
-    made = [_option(data, {**options, **setting}, shape, init_from) for setting in settings]
+    made = [_option(data, {**options, **setting}, shape, start) for setting in settings]
     o = _abi.qn_search_options()
     library().qn_search_options_init(o)
     kept = fill_compute(o.compute, compute)

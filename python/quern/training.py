@@ -295,7 +295,8 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
         Validation set, or the fraction of the training data to set aside.
     init_from : Model or path, optional
         A model whose parameters the training starts from. Without ``model`` its layers are taken,
-        and images in files are resized as it says unless ``resize`` is given.
+        and images in files are resized as it says unless ``resize`` is given, and an imported model's
+        means and deviations are kept unless ``scale`` is given.
     output : str or path, optional
         Model file to write. Among ranks any of them can write it.
     on_epoch : callable, optional
@@ -333,9 +334,7 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
     shape = shape_text(options.pop("shape", None))
     kept = _fill(o, options)
     start = _start(o, init_from)
-    resize = start and said(library().qn_model_resize(start._address))
-    if resize and is_paths(data) and not columns.get("resize"):
-        columns["expected_resize"] = resize
+    columns.update(_sizes(start, data, columns))
     sets = _sets(data, labels, valid, test, columns)
     shape = shape_of(sets[0], shape)
     for other in sets[1:]:
@@ -373,6 +372,12 @@ def _start(o, init_from):
         init_from = init_from if isinstance(init_from, Model) else load(init_from)
         o.init_from = init_from._address
     return init_from
+
+
+def _sizes(start, data, columns):
+    """How images in files are resized for a model to start from, where `columns` does not say it."""
+    resize = start and said(library().qn_model_resize(start._address))
+    return {"expected_resize": resize} if resize and is_paths(data) and not columns.get("resize") else {}
 
 
 def _sets(data, labels, valid, test, columns):

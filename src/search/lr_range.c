@@ -87,6 +87,7 @@ static qn_train_options training_of(const qn_lr_range_options *o, const qn_train
     own.epochs = o->steps; /* one has at least one step; the range ends before */
     own.keep = NULL;
     own.patience = 0;
+    own.valid_fraction = 0.0f;
     own.checkpoint_dir = own.run_dir = own.trace = own.report = own.plots = own.runs = NULL;
     own.resume = 0;
     own.on_step = NULL;

@@ -48,6 +48,11 @@ static const char *const *pair_of(const char *text) {
     return NULL;
 }
 
+int qn__label_text_value(const char *text) {
+    const char *const *pair = pair_of(text);
+    return pair ? strcmp(text, pair[1]) == 0 : -1;
+}
+
 static qn_status refuse_texts(const taking *t, const qn__feature *f, qn_error *err) {
     char shown[64];
     qn__cell_show_text(f->category[f->categories == 1 ? 0 : 2], shown);
@@ -71,7 +76,7 @@ static qn_status refuse_texts(const taking *t, const qn__feature *f, qn_error *e
  * NULL. */
 static qn_status take_texts(const taking *t, const qn__feature *f, qn_error *err) {
     char **to = t->data->schema->label_value + 2 * (size_t)t->label;
-    const char *const *pair = f->categories == 1 ? pair_of(f->category[0]) : NULL;
+    const char *const *pair = f->categories == 1 && !t->known ? pair_of(f->category[0]) : NULL;
     if (f->categories > 2 || (f->categories == 1 && !pair && !t->known))
         return refuse_texts(t, f, err);
     const char *zero = pair ? pair[0] : f->category[0];
@@ -92,8 +97,7 @@ static qn_status refuse_value(const taking *t, uint64_t item, double value, qn_e
 static qn_status take_values(taking *t, const qn__feature *f, qn_error *err) {
     qn__several *several = t->data->several;
     uint8_t *to = several->target + t->label;
-    const int ones = f->categories == 1 && pair_of(f->category[0]) &&
-                     strcmp(f->category[0], pair_of(f->category[0])[1]) == 0;
+    const int ones = f->categories == 1 && !t->known && qn__label_text_value(f->category[0]) == 1;
     for (uint64_t i = 0; i < t->data->items; i++, to += several->each) {
         const double value = qn__data_number(t->data, i, t->feature);
         if (qn__is_missing((float)value)) {

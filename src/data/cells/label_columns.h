@@ -11,6 +11,9 @@
 qn_status qn__label_columns_take(qn_data *data, const qn_data_options *options, const char *path,
                                  qn_error *err);
 
+/* 0 or 1 where the text is the first or the second of a pair such as "no" and "yes", else -1. */
+int qn__label_text_value(const char *text);
+
 /* The names as one text, a list in which each can be found (qn_model_label_name), for qn__free.
  * NULL if out of memory. */
 char *qn__label_list(char *const *name, uint32_t count, qn_error *err);

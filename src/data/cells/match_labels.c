@@ -1,5 +1,6 @@
 #include "data/cells/match_labels.h"
 
+#include "data/cells/label_columns.h"
 #include "base/memory.h"
 #include <string.h>
 
@@ -50,10 +51,16 @@ static qn_status match_texts(const qn__fitting *to, const qn_data *data, uint32_
     char *const *known = values_of(to->schema, label);
     char *const *has = values_of(data->schema, place->label);
     const char *name = to->schema->class_name[label];
+    if (known && !known[1])
+        known = NULL; /* a damaged model */
     if (!has || (!known && has[1]))
         return QN_OK; /* numbers 0 and 1, or two texts in their order */
-    if (!known)
+    if (!known && qn__label_text_value(has[0]) < 0)
         return refuse_text(to, name, has[0], NULL, err);
+    if (!known) {
+        place->ones = qn__label_text_value(has[0]);
+        return QN_OK;
+    }
     if (!has[1]) { /* one text, which may be either */
         place->ones = strcmp(has[0], known[1]) == 0;
         return place->ones || strcmp(has[0], known[0]) == 0

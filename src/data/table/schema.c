@@ -400,8 +400,9 @@ static qn_status read_label_values(const qn__json_node *node, qn__schema *schema
         char **to = schema->label_value + 2 * (size_t)k;
         const char *zero = qn__json_string(qn__json_at(pair, 0));
         const char *one = qn__json_string(qn__json_at(pair, 1));
+        const int alone = qn__json_is_null(qn__json_at(pair, 1)); /* of data that a model reads */
         if (!qn__json_is_array(pair) || qn__json_count(pair) > 2 ||
-            (qn__json_count(pair) > 0 && (!zero || !one || strcmp(zero, one) >= 0)))
+            (qn__json_count(pair) > 0 && (!zero || (!alone && (!one || strcmp(zero, one) >= 0)))))
             return malformed(err, "the values of a label are not two texts in ascending order");
         if (!copy_text(&to[0], zero, err) || !copy_text(&to[1], one, err))
             return QN_MEMORY;

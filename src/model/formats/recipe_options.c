@@ -391,13 +391,25 @@ static qn_status check_categories(const qn_data *data, qn_error *err) {
     return QN_OK;
 }
 
+/* Labels of data that is read for a model may have one text alone; a new model needs both. */
+static qn_status check_label_texts(const qn__schema *table, qn_error *err) {
+    for (uint32_t k = 0; table->label_value && k < table->classes; ++k)
+        if (table->label_value[2 * k] && !table->label_value[2 * k + 1]) {
+            qn__fail(err, QN_INPUT, "the only text of the label \"%.80s\" is \"%.60s\"",
+                     table->class_name[k], table->label_value[2 * k]);
+            return qn__remedy(err, QN_INPUT,
+                              "write 0 and 1, or leave the column out of the labels");
+        }
+    return QN_OK;
+}
+
 /* The names, where a model has any to remember. */
 static qn_status find_table(const qn_train_options *o, const qn_data *data, qn__recipe *r,
                             qn_error *err) {
     const qn__schema *table = o->table_of ? qn__model_recipe_of(o->table_of)->table : data->schema;
     if (qn__schema_is_trivial(table))
         return QN_OK;
-    if (check_categories(data, err) != QN_OK)
+    if (check_categories(data, err) != QN_OK || check_label_texts(table, err) != QN_OK)
         return QN_INPUT;
     r->table = qn__schema_copy(table, err);
     for (uint32_t k = 0; r->table && k < r->table->features; ++k)
