@@ -83,8 +83,12 @@ def test_a_loss_that_leaves_its_range_ends_it(run_quern, items, tmp_path):
     words = ["search", *items, "--model", "dense 9 relu; dense 9 relu; dense 10 none", "--loss", "mse", "--batch", 50]
     told = json.loads(run_quern(*words, "--lr-range", "1,1e12,20", "--json").stdout)
     assert told["end"] in ("range", "diverged") and 0 < len(told["steps"]) < 20
-    said = run_quern(*words, "--lr-range", "1e3,1e12,20").stdout
-    assert "none is suggested: the loss did not fall" in said or "suggested learning rate" in said
+    short = [*words, "--lr-range", "1e3,1e12,20"]
+    told = json.loads(run_quern(*short, "--json").stdout)
+    assert told["suggestion"] is None and len(told["steps"]) <= 11
+    assert "none is suggested: the first ten steps are too noisy" in run_quern(*short).stdout
+    (tmp_path / "lr-range.csv").mkdir()  # a record that cannot be read is not replaced
+    assert "lr-range.csv" in run_quern(*short, "--run-dir", tmp_path, status=1).stderr
 
 
 @pytest.mark.parametrize("more, words", [

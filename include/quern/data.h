@@ -368,8 +368,8 @@ QN_API const char *qn_data_digest(const qn_data *data);
  * and `columns` may be NULL. */
 QN_API void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns);
 /* Height and width that the image of item `item` had before qn_data_options.resize, as it is to be
- * seen; those of the item where it was not resized. Both are 0 where items are not images, and when
- * there is no such item. Both pointers may be NULL. */
+ * seen; those of the item where it was not resized. Both are 0 where items are not images, and for
+ * an `item` that the data does not have. Both pointers may be NULL. */
 QN_API void qn_data_original_size(const qn_data *data, uint64_t item, uint32_t *rows,
                                   uint32_t *columns);
 /* Brings classes of pixels to the size of the original image (docs/exactness.md 24.16): `mask` has

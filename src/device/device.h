@@ -27,8 +27,9 @@
 #include <quern/device.h>
 #include <stdint.h>
 
-/* Version of this table's layout; a backend of another version is not registered. */
-enum { QN__DEVICE_VERSION = 7 };
+/* Version of the layouts of this table and of qn__program; a backend of another version is not
+ * registered. */
+enum { QN__DEVICE_VERSION = 8 };
 
 /* Items to read from; owned by the caller. A feed that is trained on, and all that it points to,
  * must not change while the worker is open: it may be kept on a device. A feed that is applied need

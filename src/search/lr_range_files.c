@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const ends[] = {[QN_LR_END_HIGH] = "the highest rate was reached",
                                    [QN_LR_END_DIVERGED] = "the loss diverged",
@@ -80,21 +81,24 @@ static qn_status write_file(const char *folder, const char *name, const char *co
     return status;
 }
 
+static qn_status refuse_other(const char *path, qn_error *err) {
+    qn__fail(err, QN_MISMATCH, "the folder has the record of another range");
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_MISMATCH,
+                      "its first line has its recipe; name another folder, or remove the file");
+}
+
 /* Compares with the record that is there; *same stays 0 where there is none. */
 static qn_status compare(const qn__lr_run *run, int *same, qn_error *err) {
     char *path = NULL;
     qn__bytes old = {0};
-    qn_error missing;
     qn_status status = qn__folder_path(run->folder, "lr-range.csv", &path, err);
-    if (status == QN_OK && qn__file_read(path, &old, &missing) == QN_OK) {
+    const int there = status == QN_OK && access(path, F_OK) == 0;
+    if (there)
+        status = qn__file_read(path, &old, err);
+    if (there && status == QN_OK) {
         *same = old.size == strlen(run->csv) && memcmp(old.data, run->csv, old.size) == 0;
-        if (!*same) {
-            qn__fail(err, QN_MISMATCH, "the folder has the record of another range");
-            qn__at(err, "%s", path);
-            status = qn__remedy(err, QN_MISMATCH,
-                                "its first line has its recipe; name another folder, or remove "
-                                "the file");
-        }
+        status = *same ? QN_OK : refuse_other(path, err);
     }
     qn__bytes_release(&old);
     qn__free(path);

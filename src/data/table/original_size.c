@@ -28,7 +28,7 @@ qn_status qn_data_original_mask(const qn_data *data, uint64_t item, const uint8_
     qn_data_original_size(data, item, &height, &width);
     if (rows == 0 || columns == 0 || height == 0)
         return qn__fail(err, QN_USAGE, "qn_data_original_mask: %s",
-                        height ? "the mask has no pixels" : "there is no such image");
+                        height ? "the mask has no pixels" : "the data has no image of this number");
     const qn__resize none = {0};
     const int resized = data->names && data->names->seen;
     return qn__resize_undo(resized ? &data->resize : &none, mask, rows, columns, height, width, to,

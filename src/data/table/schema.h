@@ -53,7 +53,7 @@ typedef struct qn__schema {
     uint32_t features;
     qn__feature *feature;
     char *label; /* the label column's name, SEVERAL: a list of them (qn_model_label_name); NULL: it
-                    has none, or there are no labels */
+                    has none, or the table has no labels */
     qn__target target;
     uint32_t classes;   /* QN__TARGET_CLASS: how many; SEVERAL: labels with names; else 0 */
     char **class_name;  /* numbers ascending by value, then texts ascending bytewise. SEVERAL: the
