@@ -333,7 +333,7 @@ def test_the_first_node_of_several_goes(slurm, script, wanted, tmp_path, until_c
         assert ended["Restarts"] in (("1", "2") if how == "lost" else ("1",))
         assert ended["BatchHost"] != node and went_on(tmp_path)
         assert digest(tmp_path / "digits.safetensors") == wanted(job=SEVERAL)
-        assert f"node {node} has failed; requeued" in log_of(tmp_path)
+        assert f"node {node} has failed; requeuing" in log_of(tmp_path)
     finally:
         if how == "lost":
             slurm.mend_node(node)
