@@ -17,7 +17,8 @@
 typedef struct info_flags {
     source_flags from;
     uint64_t show;
-    const char *sheet, *augment;
+    const char *sheet;
+    qn_sheet_options drawn;
     int json;
 } info_flags;
 
@@ -34,9 +35,11 @@ static const option info_options[] = {
      .fallback = "0"},
     {ROW_TEXT("sheet", sheet, "FILE.png",
               "write a contact sheet: the first images of each class in a row")},
-    {ROW_TEXT("augment", augment, "TEXT",
+    {ROW_TEXT("augment", drawn.augment, "TEXT",
               "with --sheet: a row is the first image of a class, and how training with this "
               "--augment sees it in 15 epochs")},
+    {ROW_FLOAT("mixup", drawn.mixup, "with --sheet: the same with this --mixup")},
+    {ROW_FLOAT("cutmix", drawn.cutmix, "with --sheet: the same with this --cutmix")},
     {ROW_JSON(json, "print one JSON object instead")},
     {.name = NULL}};
 
@@ -359,12 +362,22 @@ static int show(const qn_data *data, const summary *s, uint64_t count) {
 
 static int write_sheet(const qn_data *data, const info_flags *f) {
     qn_error err;
-    return qn_data_write_sheet(data, f->augment, f->sheet, &err) == QN_OK ? -1
-                                                                          : message_error(&err);
+    return qn_data_write_sheet(data, &f->drawn, f->sheet, &err) == QN_OK ? -1 : message_error(&err);
+}
+
+/* Options that say what a sheet shows. */
+static int check_drawn(const command *self, const info_flags *f, const arguments *given) {
+    static const char *const names[] = {"augment", "mixup", "cutmix"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!f->sheet && options_given(self, given, names[i]))
+            return message_usage("name the file of the sheet, as --sheet sheet.png",
+                                 "--%s does nothing without --sheet", names[i]);
+    return -1;
 }
 
 static int run(const command *self, int argc, char **argv) {
     info_flags f = {0};
+    qn_sheet_options_init(&f.drawn);
     arguments given;
     qn_data *data = NULL;
     summary s = {0};
@@ -374,9 +387,9 @@ static int run(const command *self, int argc, char **argv) {
     message_setup(self->name, 0, f.json);
     if (f.json && options_given(self, &given, "show"))
         return message_usage("leave one of them out", "--show does nothing with --json");
-    if (f.augment && !f.sheet)
-        return message_usage("name the file of the sheet, as --sheet sheet.png",
-                             "--augment does nothing without --sheet");
+    code = check_drawn(self, &f, &given);
+    if (code >= 0)
+        return code;
     paths files = {.count = 0};
     source_take_operands(&f.from, &given);
     paths_add_files(&files, "FILE", "--labels", source_data(&f.from));
@@ -421,5 +434,6 @@ const command data_info_command = {
     .options = info_options,
     .examples = "quern data info train.csv\n"
                 "quern data info images.idx.gz --labels labels.idx.gz --show 3\n"
-                "quern data info photos --skip-broken --sheet sheet.png",
+                "quern data info photos --skip-broken --sheet sheet.png\n"
+                "quern data info photos --sheet sheet.png --augment \"flip; rotate 15\" --cutmix 1",
     .run = run};

@@ -59,12 +59,7 @@ static const option devices_options[] = {
     {ROW_COUNT("batch", batch, 1, 1 << 24, "items of one step (batch size)"),
      .field = "train.batch"},
     {ROW_AS_IN_TRAIN("arith", arith, QN_CHOICE_ARITH)},
-    {.name = "seconds",
-     .kind = OPTION_FLOAT,
-     AT(seconds),
-     .value = "X",
-     .help = "how long to try",
-     .fallback = "2"},
+    {ROW_FLOAT("seconds", seconds, "how long to try"), .fallback = "2"},
 
     {.heading = "Devices", .more = compute_options, AT(compute)},
     {.heading = "Advanced devices", .more = compute_expert_options, AT(compute)},

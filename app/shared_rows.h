@@ -21,6 +21,8 @@
 #define ROW_COUNT32(word, member, least, most, text)                                               \
     .name = (word), .kind = OPTION_COUNT32, AT(member), .value = "N", .low = (least),              \
     .high = (most), .help = (text)
+#define ROW_FLOAT(word, member, text)                                                              \
+    .name = (word), .kind = OPTION_FLOAT, AT(member), .value = "X", .help = (text)
 /* Needs AGAIN(member): the further files of a table. */
 #define ROW_FILES(word, member, shown, text)                                                       \
     ROW_TEXT(word, member, shown, text), AGAIN(member##_more)

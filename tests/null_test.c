@@ -130,6 +130,7 @@ static void test_data(void **state) {
     REFUSED(qn_data_write_csv, "path", have.data, NULL);
     REFUSED(qn_data_write_sheet, "data", NULL, NULL, "a.png");
     REFUSED(qn_data_write_sheet, "path", have.data, NULL, NULL);
+    qn_sheet_options_init(NULL);
     REFUSED(qn_data_write_tar, "data", NULL, "a.tar");
     REFUSED(qn_data_write_tar, "path", have.data, NULL);
 }

@@ -388,6 +388,10 @@ def test_images(q, tmp_path):
     assert sheet.shape == (2 + 2 * 6, 2 + 16 * 8, 3) and np.array_equal(sheet[2:6, 2:8], pixels[0])
     with pytest.raises(q.UsageError, match="turn"):
         data.write_sheet(tmp_path / "sheet.png", augment="turn")
+    data.write_sheet(tmp_path / "sheet.png", mixup=0.5)
+    assert image.open(tmp_path / "sheet.png").size == (2 + 16 * 98, 2 + 2 * (4 * 16 + 22))
+    with pytest.raises(q.UsageError, match="one way only"):
+        data.write_sheet(tmp_path / "sheet.png", mixup=0.5, cutmix=1)
 
 
 def test_a_callback_may_say_false_in_numpy(q):

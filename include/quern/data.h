@@ -505,14 +505,24 @@ QN_API qn_status qn_data_write_idx(const qn_data *data, const char *images_path,
  * classes are written with their names, and a missing value as an empty cell. Floats have the
  * digits that give the same float32 when read. */
 QN_API qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err);
+/* What a contact sheet shows. Fill with qn_sheet_options_init, then change members. */
+typedef struct qn_sheet_options {
+    size_t size;         /* sizeof(qn_sheet_options) */
+    const char *augment; /* as in qn_train_options; NULL: none */
+    float mixup, cutmix; /* the same; 0: items are not mixed */
+} qn_sheet_options;
+/* Fills *options with the defaults: nothing changes an item. Ignores NULL. */
+QN_API void qn_sheet_options_init(qn_sheet_options *options);
 /* Writes a contact sheet as PNG: the first 16 images of each class in a row, for the first 40
- * classes; without labels the first 640 images. With `augment`, as in qn_train_options, a row has
- * the first image of a class (without labels any image), and how a training with seed 1 and without
- * a part for validation sees it in epochs 1 to 15; NULL: none. Images of more than 96 pixels a side
- * are made smaller. Also fails with QN_INPUT when the items are not images of bytes, and with
- * QN_USAGE when `augment` is refused. */
-QN_API qn_status qn_data_write_sheet(const qn_data *data, const char *augment, const char *path,
-                                     qn_error *err);
+ * classes; without labels the first 640 images. Where `options` change items, a row has the first
+ * image of a class (without labels any image), and how a training with seed 1 and without a part
+ * for validation sees it in epochs 1 to 15. Below a mixture are its two classes with their shares;
+ * without labels the numbers of the items, from 0. An image with a mask has it to the right, and a
+ * row half as many. Images of more than 96 pixels a side are made smaller. `options` may be NULL.
+ * Also fails with QN_INPUT when the items are not images of bytes, and with QN_USAGE when an option
+ * is refused, as a training refuses it. */
+QN_API qn_status qn_data_write_sheet(const qn_data *data, const qn_sheet_options *options,
+                                     const char *path, qn_error *err);
 /* Writes the images as PNG in a tar archive, as qn_data_open reads it: a folder for each class,
  * CLASS/NUMBER.png with the number of the item, from 0; without labels NUMBER.png. Also fails with
  * QN_INPUT when the items are not images of bytes with 1 or 3 channels, or the name of a class

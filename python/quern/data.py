@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from . import _abi, _several, ranks
-from ._library import assign, call, library, new, owned, said, text
+from ._library import assign, call, library, new, owned, said, sized, text
 from .errors import InputError, UsageError, spelled
 
 
@@ -378,18 +378,24 @@ class Data:
         return [os.fsdecode(library().qn_data_item_name(self._address, i))
                 for i in range(self.items)]
 
-    def write_sheet(self, path, augment=None):
+    def write_sheet(self, path, augment=None, mixup=None, cutmix=None):
         """Writes a contact sheet as PNG: the first 16 images of each class in a row.
+
+        An image with a mask has it to the right.
 
         Parameters
         ----------
         path : str or path
             The file.
-        augment : str, optional
-            As `train` takes it. A row is then the first image of a class, and how a training with
-            seed 1 and all items sees it in epochs 1 to 15.
+        augment, mixup, cutmix : optional
+            As `train` takes them. A row is then the first image of a class, and how a training with
+            seed 1 and all items sees it in epochs 1 to 15. Below a mixture are its classes and shares.
         """
-        call("qn_data_write_sheet", self._address, text(augment), text(path))
+        options = sized(_abi.qn_sheet_options)
+        kept = [assign(options, name, value) for name, value in
+                (("augment", augment), ("mixup", mixup), ("cutmix", cutmix)) if value is not None]
+        call("qn_data_write_sheet", self._address, C.byref(options), text(path))
+        del kept
 
     def write(self, path, format=None, labels=None):
         """Writes the data set to a file that `open` reads, with the same digest.

@@ -27,6 +27,9 @@ qn_status qn__resize_undo(const qn__resize *resize, const uint8_t *mask, uint32_
                           uint32_t columns, uint32_t height, uint32_t width, uint8_t *to,
                           qn_error *err);
 
+/* The colour of class `number` < 256: red, green and blue. */
+void qn__mask_colour(uint32_t number, uint8_t colour[3]);
+
 /* A PNG file of indices into a palette of 256 colours, which tell classes apart; else as
  * qn__png_encode. */
 qn_status qn__mask_encode(const uint8_t *pixels, uint32_t height, uint32_t width, uint8_t **file,

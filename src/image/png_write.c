@@ -59,12 +59,17 @@ static void put_stored(output *o, const uint8_t *bytes, size_t size) {
 
 /* Colours that tell the numbers from 0 apart: the bits of a number are those of its channels, the
  * lowest three the highest of red, green and blue. */
+void qn__mask_colour(uint32_t number, uint8_t colour[3]) {
+    memset(colour, 0, 3);
+    for (uint32_t bit = 0; bit < 8; bit++)
+        colour[bit % 3] |= (uint8_t)((number >> bit & 1) << (7 - bit / 3));
+}
+
 static void put_palette(output *o) {
     begin_chunk(o, 3 * 256, "PLTE");
     for (uint32_t i = 0; i < 256; i++) {
-        uint8_t colour[3] = {0};
-        for (uint32_t bit = 0; bit < 8; bit++)
-            colour[bit % 3] |= (uint8_t)((i >> bit & 1) << (7 - bit / 3));
+        uint8_t colour[3];
+        qn__mask_colour(i, colour);
         put(o, colour, sizeof colour);
     }
     end_chunk(o);
