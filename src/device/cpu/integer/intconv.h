@@ -35,6 +35,21 @@ typedef struct qn__conv_depths {
     size_t row; /* bytes from one channel to the next: of a left operand only */
 } qn__conv_depths;
 
+/* Some pixels as a part of such an operand of any channel, from woven pictures (qn__cpu_weave): the
+ * values of 16 items of a pixel are one vector, `pixel` floats after that of the pixel before;
+ * `block` floats after it come those of the next 16 items. Items after the last one are zeros
+ * there. Pixel i becomes `span` bytes at to + i * span. Where pixels share a step, `to` has space
+ * for whole steps. */
+typedef struct qn__conv_woven {
+    int bits;
+    uint32_t items, span, pixels;
+    const float *from;
+    size_t pixel, block;
+    float inverse; /* of all values */
+    char *to;      /* planes are `plane` bytes apart */
+    size_t plane;
+} qn__conv_woven;
+
 /* Products of `rows` left operands, each of 16 channels, with `panels` right ones, added to sums:
  * those of row r, panel p and plane c are 16 x 16 integers from ((r * panels + p) * planes + c) *
  * 256 on. Step s of a left operand begins at offset[s]. */
@@ -98,6 +113,7 @@ typedef struct qn__intconv {
      * one tile a step. */
     void (*left_depths)(const qn__conv_depths *depths);
     void (*right_depths)(const qn__conv_depths *depths);
+    void (*woven_depths)(const qn__conv_woven *woven);
     void (*add_depths)(const qn__conv_sum *sum);
     /* Adds the integers of `tiles` tiles of sums to `exact`, 256 each, and sets the sums to 0. */
     void (*flush)(uint32_t planes, uint32_t tiles, int32_t *sums, int64_t *exact);

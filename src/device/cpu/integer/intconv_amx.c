@@ -338,6 +338,69 @@ INLINE void pack_depths(const int bits, const int left, const int whole, const q
 DEPTHS(qn_cpu_left_depths_amx, 1)
 DEPTHS(qn_cpu_right_depths_amx, 0)
 
+/* Sixteen items of a pixel, or zeros. */
+INLINE __m512i woven_vector(const int bits, const qn__conv_woven *w, uint32_t pixel,
+                            uint32_t block) {
+    const __mmask16 mask = pixel < w->pixels && block * WIDE < w->items ? 0xffff : 0;
+    const float *from = w->from + (mask ? pixel * w->pixel + block * w->block : 0);
+    return quantized(bits, _mm512_maskz_loadu_ps(mask, from), _mm512_set1_ps(w->inverse));
+}
+
+INLINE __m512i low_halves(__m512i a, __m512i b) { return _mm512_shuffle_i64x2(a, b, 0x44); }
+INLINE __m512i high_halves(__m512i a, __m512i b) { return _mm512_shuffle_i64x2(a, b, 0xee); }
+
+/* The quarters of a step from pixel `pixel` on, in the order of depth_rows. */
+INLINE void woven_step(const int bits, const uint32_t span, const qn__conv_woven *w, uint32_t pixel,
+                       uint32_t block, __m512i u[4]) {
+    __m512i v[4];
+    for (uint32_t i = 0; i < 4; ++i)
+        v[i] = span == 16   ? woven_vector(bits, w, pixel + i, 0)
+               : span == 32 ? woven_vector(bits, w, pixel + i % 2, i / 2)
+                            : woven_vector(bits, w, pixel, block * 4 + i);
+    for (int i = 0; i < 4; i += 2) {
+        u[i] = span > 32 ? v[i] : low_halves(v[i], v[i + 1]);
+        u[i + 1] = span > 32 ? v[i + 1] : high_halves(v[i], v[i + 1]);
+    }
+    if (span != 16)
+        return;
+    /* Now u[0] has the first two quarters of the items of pixels 0 and 1, u[2] of pixels 2 and 3,
+     * u[1] and u[3] the others. */
+    const __m512i first = u[0], last = u[1];
+    u[0] = _mm512_shuffle_i64x2(first, u[2], 0x88);
+    u[1] = _mm512_shuffle_i64x2(first, u[2], 0xdd);
+    const __m512i others = u[3];
+    u[2] = _mm512_shuffle_i64x2(last, others, 0x88);
+    u[3] = _mm512_shuffle_i64x2(last, others, 0xdd);
+}
+
+INLINE void pack_woven(const int bits, const uint32_t span, const qn__conv_woven *w) {
+    const uint32_t each = span < STEP ? STEP / span : 1, blocks = span < STEP ? 1 : w->span / STEP;
+    char *to = w->to;
+    for (uint32_t p = 0; p < w->pixels; p += each)
+        for (uint32_t b = 0; b < blocks; ++b, to += STEP) {
+            __m512i u[4], row[3];
+            woven_step(bits, span, w, p, b, u);
+            to_digits(bits, u, row);
+            put_planes(bits, row, to, w->plane);
+        }
+}
+
+INLINE void pack_woven_by(const int bits, const qn__conv_woven *w) {
+    if (w->span == 16)
+        pack_woven(bits, 16, w);
+    else if (w->span == 32)
+        pack_woven(bits, 32, w);
+    else
+        pack_woven(bits, STEP, w);
+}
+
+static void qn_cpu_woven_depths_amx(const qn__conv_woven *w) {
+    if (w->bits == 7)
+        pack_woven_by(7, w);
+    else
+        pack_woven_by(14, w);
+}
+
 static void qn_cpu_add_depths_amx(const qn__conv_sum *s) {
     begin_tiles();
     for (uint32_t c = 0; c < s->planes; ++c)
@@ -395,6 +458,7 @@ const qn__intconv qn__intconv_amx = {
     .product = qn_cpu_product_amx,
     .left_depths = qn_cpu_left_depths_amx,
     .right_depths = qn_cpu_right_depths_amx,
+    .woven_depths = qn_cpu_woven_depths_amx,
     .add_depths = qn_cpu_add_depths_amx,
     .flush = qn_cpu_flush_amx,
 };

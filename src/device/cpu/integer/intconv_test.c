@@ -74,6 +74,26 @@ static void check_sums(const image *in, const image *out, uint32_t panels, int64
                                  times * sum_of(in, out, shift, panel, i / P, i % P));
 }
 
+/* Woven pictures have the values of the image's channel r: their bytes must be row r of `left`. */
+static void check_woven(const qn__intconv *conv, int bits, uint32_t span, const image *m,
+                        const char *left, size_t plane, size_t row) {
+    const uint32_t blocks = (m->items + P - 1) / P, planes = qn__planes(bits);
+    float *v = buffer((size_t)blocks * m->pixels * P * sizeof *v);
+    char *to = buffer(planes * row);
+    for (uint32_t r = 0; r < P; ++r) {
+        for (uint32_t p = 0; p < m->pixels; ++p)
+            for (uint32_t i = 0; i < blocks * P; ++i)
+                v[((size_t)i / P * m->pixels + p) * P + i % P] =
+                    i < m->items ? at(m, 0, p, i, r) : 0.0f;
+        conv->woven_depths(&(qn__conv_woven){bits, m->items, span, m->pixels, v, P,
+                                             (size_t)m->pixels * P, 1, to, row});
+        for (uint32_t c = 0; c < planes; ++c)
+            assert_memory_equal(to + c * row, left + c * plane + r * row, row);
+    }
+    free(v);
+    free(to);
+}
+
 /* The inputs have one pixel more than the taps read, so that they fill steps. */
 static void gradient(const qn__intconv *conv, int bits, uint32_t items, uint32_t span,
                      uint32_t panels) {
@@ -93,6 +113,7 @@ static void gradient(const qn__intconv *conv, int bits, uint32_t items, uint32_t
     for (uint32_t s = 0; s < SHIFTS; ++s)
         tap[s] = left + s * span;
     put_depths(conv, bits, span, &in, 0, left, row * P, row);
+    check_woven(conv, bits, span, &in, left, row * P, row);
     for (uint32_t p = 0; p < panels; ++p)
         put_depths(conv, bits, span, &out, p, right + p * planes * plane, plane, 0);
     const qn__conv_sum sum = {planes,  steps, SHIFTS, panels, offset,         tap,

@@ -71,6 +71,11 @@ typedef struct qn__intgemm {
     void (*left)(int bits, uint32_t rows, uint32_t k, const float *from, const size_t *blocks,
                  const float *times, const float *inverse, void *to);
 
+    /* The same of 16 rows, from an array with a depth to a row: element (r, t) is from[list[t] * 16
+     * + r], t < k. Values of rows that are not used may be anything. */
+    void (*left_across)(int bits, uint32_t k, const uint32_t *list, const float *from,
+                        const float inverse[QN__PANEL], void *to);
+
     /* One panel of a right operand, from one panel of an array: element (t, c) is from[t * 16 + c],
      * t < k, with inverse[c] of its column. */
     void (*right)(int bits, uint32_t k, const float *from, const float inverse[QN__PANEL],

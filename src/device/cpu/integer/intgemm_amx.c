@@ -540,6 +540,15 @@ static void qn_cpu_left_int_amx(int bits, uint32_t rows, uint32_t k, const float
         EACH_WIDTH(bits, pack_left, rows, k, from, blocks, times, inverse, to);
 }
 
+static void qn_cpu_left_across_int_amx(int bits, uint32_t k, const uint32_t *list,
+                                       const float *from, const float inverse[QN__PANEL],
+                                       void *to) {
+    if (is_shallow(bits, k))
+        qn__intgemm_vnni.left_across(bits, k, list, from, inverse, to);
+    else
+        EACH_WIDTH(bits, pack_left_across, k, list, from, inverse, to);
+}
+
 static void qn_cpu_right_int_amx(int bits, uint32_t k, const float *from,
                                  const float inverse[QN__PANEL], void *to) {
     if (is_shallow(bits, k))
@@ -701,6 +710,7 @@ const qn__intgemm qn__intgemm_amx = {
     .size = qn_cpu_size_int_amx,
     .absmax = qn_cpu_absmax_int_amx,
     .left = qn_cpu_left_int_amx,
+    .left_across = qn_cpu_left_across_int_amx,
     .right = qn_cpu_right_int_amx,
     .right_part = qn_cpu_right_part_int_amx,
     .right_transposed = qn_cpu_right_transposed_int_amx,

@@ -40,6 +40,16 @@ static void qn_cpu_left_int_scalar(int bits, uint32_t rows, uint32_t k, const fl
         }
 }
 
+static void qn_cpu_left_across_int_scalar(int bits, uint32_t k, const uint32_t *list,
+                                          const float *from, const float inverse[QN__PANEL],
+                                          void *to) {
+    int32_t *q = to;
+    (void)bits;
+    for (uint32_t t = 0; t < k; ++t, q += P)
+        for (uint32_t r = 0; r < P; ++r)
+            q[r] = qn__quantize(from[(size_t)list[t] * P + r], inverse[r]);
+}
+
 static void qn_cpu_right_int_scalar(int bits, uint32_t k, const float *from,
                                     const float inverse[QN__PANEL], void *to) {
     int32_t *q = to;
@@ -144,6 +154,7 @@ const qn__intgemm qn__intgemm_scalar = {
     .size = qn_cpu_size_int_scalar,
     .absmax = qn_cpu_absmax_int_scalar,
     .left = qn_cpu_left_int_scalar,
+    .left_across = qn_cpu_left_across_int_scalar,
     .right = qn_cpu_right_int_scalar,
     .right_transposed = qn_cpu_right_transposed_int_scalar,
     .left_items = qn_cpu_items_int_scalar,

@@ -145,6 +145,28 @@ static int32_t weight(const bench *b, uint32_t t, uint32_t column) {
     return qn__quantize(v, b->right_inverse[column]);
 }
 
+/* Packs each block of b->left again, from an array with a depth to a row, the last depth first.
+ * Rows after the last one are not used. */
+static void pack_left_across(bench *b) {
+    float *v = buffer((size_t)b->k * P * sizeof *v);
+    uint32_t *list = buffer(b->k * sizeof *list);
+    for (uint32_t r = 0; r < b->rows; r += P) {
+        float inverse[P] = {0};
+        for (uint32_t i = 0; i < P && r + i < b->rows; ++i)
+            inverse[i] = b->left_inverse[r + i];
+        for (uint32_t t = 0; t < b->k; ++t) {
+            list[t] = b->k - 1 - t;
+            for (uint32_t i = 0; i < P; ++i)
+                v[(size_t)list[t] * P + i] =
+                    at(b->left, b->left_blocks, r + i < b->rows ? r + i : r, t);
+        }
+        b->table->left_across(b->bits, b->k, list, v, inverse,
+                              (char *)b->packed_left + r / P * b->table->size(b->bits, b->k));
+    }
+    free(v);
+    free(list);
+}
+
 /* A panel packed in parts, the last first, is the same panel. */
 static void right_parts(const bench *b) {
     const qn__intgemm *table = b->table;
@@ -203,6 +225,8 @@ static void forward_case(const qn__intgemm *table, int bits, uint32_t rows, uint
         block_of(&b, qn__absmax(k, b.right + (size_t)j / P * k * P + j % P, P), b.column + j,
                  b.right_inverse + j);
     pack_left(&b, NULL);
+    if (panels % 2 == 0)
+        pack_left_across(&b);
     for (uint32_t p = 0; p < panels; ++p)
         table->right(bits, k, b.right + (size_t)p * k * P, b.right_inverse + (size_t)p * P,
                      (char *)b.packed_right + p * table->size(bits, k));

@@ -340,6 +340,21 @@ INLINE void pack_items(const int bits, uint32_t count, const uint32_t *items, co
     }
 }
 
+/* A left operand of 16 rows whose depths are rows of a panel. */
+INLINE void pack_left_across(const int bits, uint32_t k, const uint32_t *depths, const float *from,
+                             const float *inverse, char *to) {
+    const __m512 across = _mm512_loadu_ps(inverse);
+    const uint32_t steps = steps_of(k);
+    filled *list = filled_of(bits, steps, to);
+    list->count = 0;
+    for (uint32_t i = 0; i < steps; ++i, to += step_size(bits)) {
+        const __m512i any =
+            pack_across(bits, 0, i * STEP, k, depths, NULL, &across, NULL, from, to);
+        transpose_tiles(bits, to);
+        note(list, i, any);
+    }
+}
+
 /* The largest of the bits of |v| in each of `rows` rows. */
 INLINE void absmax_of(uint32_t rows, uint32_t k, const float *from, const size_t *blocks,
                       const float *times, uint32_t *absmax) {

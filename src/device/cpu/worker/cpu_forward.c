@@ -86,6 +86,19 @@ static void fetch_pictures(const qn__worker *w, const qn__batch *batch, const vo
     }
 }
 
+/* The same, woven: at.first is a multiple of 16. */
+static void fetch_woven(const qn__worker *w, const qn__feed *feed, const void *const *row,
+                        qn__cpu_tile at, float *scratch, float *inputs, uint32_t *absmax,
+                        uint32_t *items) {
+    const qn__cpu_layer *l = &w->layer[0];
+    const size_t stride = qn__cpu_woven_stride(feed->features);
+    for (size_t i = 0; i < at.items; ++i) {
+        fetch_one(w, feed, row[i], scratch + i * stride, QN__PANEL, absmax);
+        items[at.first + i] = qn__absmax(feed->features, scratch + i * stride, 1);
+    }
+    qn__cpu_weave(l, at.items, scratch, stride, inputs + qn__cpu_woven_floats(l, at.first));
+}
+
 /* Fetches items at.first .. of a batch, with their zeros or as operands. */
 static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int into, uint32_t tile,
                        qn__cpu_tile at, const qn__cpu_core *core, uint32_t *absmax) {
@@ -109,6 +122,11 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     }
     if (l->pictures) {
         fetch_padded(w, batch->feed, row, at, core->scratch, inputs, absmax);
+        return;
+    }
+    if (l->woven) {
+        fetch_woven(w, batch->feed, row, at, core->scratch, inputs, absmax,
+                    w->fetch.rows[into].absmax);
         return;
     }
     if (l->walks) {

@@ -132,9 +132,11 @@ static size_t transposed_panels(const qn__worker *w) {
         return most;
     /* Or an item's features, and then padded pictures, before they are unfolded. */
     const qn__cpu_layer *first = &w->layer[0];
-    const size_t pictures =
-        first->pictures ? 0 : qn__cpu_unfold_items(first) * qn__cpu_unfold_space(first);
-    const size_t floats = first->layer->in + 2 * QN__PANEL + pictures;
+    const size_t pictures = first->pictures || first->woven
+                                ? 0
+                                : qn__cpu_unfold_items(first) * qn__cpu_unfold_space(first);
+    const size_t floats = first->woven ? QN__PANEL * qn__cpu_woven_stride(first->layer->in)
+                                       : first->layer->in + 2 * QN__PANEL + pictures;
     const size_t fetched = floats / (QN__PANEL * QN__PANEL) + 1;
     return fetched > most ? fetched : most;
 }
@@ -263,6 +265,8 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
     w->fetch.segments = w->layer[0].walks
                             ? qn__cpu_carve(a, w->layer[0].in_panels, sizeof(qn__cpu_segments))
                             : NULL;
+    w->fetch.woven =
+        qn__cpu_carve(a, w->layer[0].woven ? w->layer[0].channels : 0, sizeof(uint32_t));
     w->weight_blocks = qn__cpu_carve(a, most_panels(w), sizeof(size_t));
     const size_t features = ((size_t)w->layer[0].layer->in + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
     w->fetch.mean = qn__cpu_carve(a, features, sizeof(float));
@@ -341,6 +345,8 @@ static void connect(qn__worker *w) {
     const qn__program *p = w->program;
     if (w->layer[0].walks)
         qn__cpu_unfold_begin(&w->layer[0], w->fetch.segments);
+    if (w->layer[0].woven)
+        qn__cpu_weave_begin(&w->layer[0], w->fetch.woven);
     for (size_t i = 0; i < most_panels(w); ++i)
         w->weight_blocks[i] = i * QN__PANEL * QN__PANEL;
     for (uint32_t l = 0; l < p->layers; ++l)
@@ -453,8 +459,9 @@ static void size_lists(qn__worker *w, qn__cpu_layer *l) {
 static size_t bytes_of_pictures(const qn__worker *w) {
     size_t bytes;
     const size_t each = qn__cpu_unfold_space(&w->layer[0]) * sizeof(float);
-    return __builtin_mul_overflow(w->capacity, each, &bytes) || bytes > SIZE_MAX - 64 ? SIZE_MAX
-                                                                                      : bytes + 64;
+    const size_t items = (w->capacity + QN__PANEL - 1) / QN__PANEL * QN__PANEL; /* if woven */
+    return __builtin_mul_overflow(items, each, &bytes) || bytes > SIZE_MAX - 64 ? SIZE_MAX
+                                                                                : bytes + 64;
 }
 
 /* Whose errors a layer has, and the bytes of the arrays that share memory. */
@@ -482,7 +489,7 @@ static void size_shared(qn__worker *w) {
         l->slope_place.bytes = qn__keeps_slope(l->layer->activation) ? bytes : 0;
         size_lists(w, l);
     }
-    if (w->layer[0].pictures)
+    if (w->layer[0].pictures || w->layer[0].woven)
         w->fetch.place.bytes = bytes_of_pictures(w);
     else if (qn__cpu_one_input(w))
         w->fetch.place.bytes = bytes_of(w, w->layer[0].in_pixels, w->layer[0].in_panels);
@@ -503,6 +510,11 @@ static uint32_t blocks_of_task(const qn__cpu_layer *l, int threads) {
 }
 
 static void divide_gradient(qn__cpu_layer *l, int bits, int threads) {
+    if (l->woven) {
+        l->task_taps = qn__cpu_blocks(l);
+        l->tasks = qn__cpu_woven_tasks(l, threads);
+        return;
+    }
     if (l->tiles.span) {
         l->task_taps = qn__cpu_tiles_taps(l, threads);
         l->tasks = l->in_panels * ((l->taps + l->task_taps - 1) / l->task_taps);

@@ -430,9 +430,12 @@ static int slides(const qn__worker *w, const qn__cpu_layer *l, const qn__cpu_wal
 /* Divides the rows of a walk: where windows slide, a run is as long as its row of pixels. */
 static void begin_walk(const qn__worker *w, const qn__cpu_layer *l, qn__cpu_walk *walk,
                        uint32_t panels, uint32_t depth, uint32_t items) {
+    const uint32_t most = run_rows(w, l, depth);
     walk->slides = slides(w, l, walk, panels, items);
-    qn__cpu_walk_begin(walk, items,
-                       walk->slides ? items * walk->axis[1].size : run_rows(w, l, depth));
+    /* Of woven pictures a run has whole vectors of items, of several pixels or of one. */
+    walk->whole = l->woven ? QN__PANEL : 0;
+    const int one = l->woven && items < most && items % QN__PANEL != 0;
+    qn__cpu_walk_begin(walk, items, walk->slides ? items * walk->axis[1].size : one ? items : most);
 }
 
 /* Sets the rows, strides, chains and walks of all layers. */

@@ -38,7 +38,10 @@ typedef struct qn__cpu_tiled {
     /* Gradient: depths of a pixel (qn__conv_depths); 0: not by tiles. Output pixels of a row that
      * are multiplied at once, and pixels of the inputs that they read. */
     uint32_t span, pixels, positions;
-    size_t row, slot;   /* bytes of a channel of these inputs, and of all their planes */
+    uint32_t task_panels; /* woven: panels of outputs of a task */
+    size_t row, slot;     /* bytes of a channel of these inputs, and of all their planes */
+    /* Woven: bytes of a plane of a picture, and of a row of a channel. */
+    size_t picture, picture_row;
     qn__cpu_way way[2]; /* forward and backward */
 } qn__cpu_tiled;
 
@@ -46,6 +49,7 @@ typedef struct qn__cpu_tiled {
 typedef struct qn__cpu_tiles_space {
     int32_t *sums;
     char *left, *right; /* rows of inputs, and of errors */
+    char *picture;      /* of a grain, if they are woven */
     const float **pixel;
     size_t *offset; /* of each step of a row */
     /* Forward and backward: rows of operands, the row of pixels in each (-1: none), steps of a
@@ -66,6 +70,8 @@ typedef struct qn__cpu_tiles_task {
 
 /* Decides whether a layer computes by tiles, and how. */
 void qn__cpu_tiles_shape(const struct qn__worker *worker, struct qn__cpu_layer *layer);
+/* Tasks of the gradient of a layer with woven pictures, for a group of panels of outputs. */
+uint32_t qn__cpu_woven_tasks(struct qn__cpu_layer *layer, int threads);
 /* Taps of one task of its gradient. */
 uint32_t qn__cpu_tiles_taps(const struct qn__cpu_layer *layer, int threads);
 void qn__cpu_tiles_carve(qn__cpu_arena *arena, const struct qn__worker *worker,

@@ -13,8 +13,13 @@
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
-enum { BLOCK = QN__PANEL * QN__PANEL };
+enum {
+    BLOCK = QN__PANEL * QN__PANEL,
+    MOST_WOVEN = 2, /* panels of inputs: more of them have tiles forward, if they are unfolded */
+    MOST_PICTURE = 3 << 18
+};
 
+static uint32_t parts_of(uint32_t count, uint32_t size) { return (count + size - 1) / size; }
 static uint32_t up_to(uint32_t count, uint32_t multiple) {
     return (count + multiple - 1) / multiple * multiple;
 }
@@ -37,6 +42,25 @@ static int is_plain(const qn__cpu_axis *axis) {
     return axis->dilation == 1 && axis->spread == 1 && !axis->fitted;
 }
 
+/* Whether the pictures of a first layer are woven. Their vectors have 16 items, so that grains must
+ * begin with one; and the integers of a grain must fit the L2 cache. */
+static void shape_woven(const qn__worker *w, qn__cpu_layer *l) {
+    const uint32_t part = (uint32_t)qn__program_part(w->program), grain = w->program->grain;
+    const qn__cpu_weft weft = qn__cpu_weft_of(l);
+    qn__cpu_tiled *t = &l->tiles;
+    if (!l->unfolds || l->in_panels > MOST_WOVEN || (grain % QN__PANEL != 0 && grain < part))
+        return;
+    t->picture_row = (size_t)up_to(weft.width, pixels_of_step(t)) * t->span;
+    t->picture = t->picture_row * weft.height * weft.channels;
+    if (t->picture * qn__planes(w->bits) > MOST_PICTURE)
+        return;
+    l->woven = 1;
+    if (weft.across < t->pixels) { /* whole rows */
+        t->pixels -= t->pixels % weft.across;
+        t->positions = up_to(t->pixels, pixels_of_step(t));
+    }
+}
+
 void qn__cpu_tiles_shape(const qn__worker *w, qn__cpu_layer *l) {
     const uint32_t part = (uint32_t)qn__program_part(w->program), grain = w->program->grain;
     const qn__cpu_axis *axis = l->outputs.axis;
@@ -56,6 +80,16 @@ void qn__cpu_tiles_shape(const qn__worker *w, qn__cpu_layer *l) {
     t->row = (size_t)t->positions * t->span;
     t->row += t->row % 256 == 0 ? QN__STEP_DEPTHS : 0; /* not all rows in few sets of the cache */
     t->slot = t->row * QN__PANEL * qn__planes(w->bits);
+    shape_woven(w, l);
+}
+
+uint32_t qn__cpu_woven_tasks(qn__cpu_layer *l, int threads) {
+    const uint32_t panels = l->out_panels < QN__OUT_GROUP ? l->out_panels : QN__OUT_GROUP;
+    uint32_t each = panels;
+    while (each > 1 && qn__cpu_groups(l) * parts_of(panels, each) < (uint32_t)threads)
+        each = (each + 1) / 2;
+    l->tiles.task_panels = each;
+    return parts_of(panels, each);
 }
 
 /* Whole rows of taps, as in qn__cpu_walk_taps. */
@@ -72,13 +106,14 @@ uint32_t qn__cpu_tiles_taps(const qn__cpu_layer *l, int threads) {
 
 void qn__cpu_tiles_carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_tiles_space *space) {
     const uint32_t planes = qn__planes(w->bits);
-    size_t left = 0, steps = 0, pixels = 0, sums = 0;
+    size_t left = 0, steps = 0, pixels = 0, sums = 0, picture = 0;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
         const qn__cpu_tiled *t = &l->tiles;
         if (!t->span)
             continue;
         const size_t slots = l->task_taps / l->outputs.axis[1].kernel;
+        picture = l->woven ? t->picture * planes : picture;
         const size_t own = steps_of(t, t->pixels), read = t->positions;
         const uint32_t panels = l->out_panels < QN__OUT_GROUP ? l->out_panels : QN__OUT_GROUP;
         left = slots * t->slot > left ? slots * t->slot : left;
@@ -90,6 +125,7 @@ void qn__cpu_tiles_carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_tiles_sp
         return;
     space->sums = qn__cpu_carve(a, sums * planes * BLOCK, sizeof(int32_t));
     space->left = qn__cpu_carve(a, left, 1);
+    space->picture = qn__cpu_carve(a, picture, 1);
     space->right = qn__cpu_carve(a, QN__OUT_GROUP * planes * steps, QN__TILE_BYTES);
     space->pixel = qn__cpu_carve(a, pixels, sizeof *space->pixel);
     space->offset = qn__cpu_carve(a, steps, sizeof *space->offset);
@@ -103,7 +139,8 @@ typedef struct work {
     const qn__cpu_tiles_space *space;
     uint32_t items; /* of the batch */
     uint32_t x, pixels, steps;
-    uint32_t ky, kys;                 /* rows of taps */
+    uint32_t ky, kys;                 /* rows of taps; panels of factors, if woven */
+    size_t left_plane;                /* bytes of a plane of a left operand */
     int64_t slot[QN__TILES_TAPS];     /* the row of inputs in each slot, or -1 */
     const char *left[QN__TILES_TAPS]; /* where each tap begins */
 } work;
@@ -129,6 +166,68 @@ static void pack_inputs(const work *k, uint32_t y, char *to) {
                                                         .to = to,
                                                         .plane = t->row * QN__PANEL,
                                                         .row = t->row});
+}
+
+/* The integers of a grain's pictures. */
+static void weave_grain(const work *k) {
+    const qn__cpu_layer *l = k->l;
+    const qn__cpu_tiled *t = &l->tiles;
+    const qn__cpu_weft weft = qn__cpu_weft_of(l);
+    const size_t block = qn__cpu_woven_floats(l, QN__PANEL);
+    qn__conv_woven woven = {.bits = k->w->bits,
+                            .items = k->task->items,
+                            .span = t->span,
+                            .pixels = weft.width,
+                            .pixel = (size_t)weft.channels * QN__PANEL,
+                            .block = block,
+                            .inverse = k->task->input,
+                            .to = k->space->picture,
+                            .plane = t->picture};
+    for (uint32_t c = 0; c < weft.channels; ++c)
+        for (uint32_t y = 0; y < weft.height; ++y, woven.to += t->picture_row) {
+            woven.from = l->input + k->task->item / QN__PANEL * block +
+                         ((size_t)y * weft.width * weft.channels + c) * QN__PANEL;
+            k->w->intgemm->conv->woven_depths(&woven);
+        }
+}
+
+/* Output pixels x, x + 1, ... of a row of factor `factor`: each `apart` pixels of the picture after
+ * the one before. */
+static void copy_pixels(const work *k, const char *from, uint32_t apart, uint32_t pixels,
+                        char *to) {
+    const uint32_t span = k->l->tiles.span;
+    if (apart == 1) {
+        memcpy(to, from, (size_t)pixels * span);
+        return;
+    }
+    for (uint32_t p = 0; p < pixels; ++p, to += span, from += (size_t)apart * span)
+        memcpy(to, from, span);
+}
+
+/* A left operand of all factors of the part: those of a pixel are at fixed places from it in the
+ * grain's pictures. Rows after the last factor may have anything. */
+static void unfold_woven(work *k) {
+    const qn__cpu_layer *l = k->l;
+    const qn__cpu_tiled *t = &l->tiles;
+    const qn__cpu_weft weft = qn__cpu_weft_of(l);
+    const uint32_t planes = qn__planes(k->w->bits), end = k->x + k->pixels;
+    for (uint32_t plane = 0; plane < planes; ++plane)
+        for (uint32_t f = 0; f < l->channels; ++f) {
+            char *to = k->space->left + plane * k->left_plane + f * t->row;
+            for (uint32_t x = k->x, pixels; x < end; x += pixels, to += (size_t)pixels * t->span) {
+                const uint32_t left = weft.across - x % weft.across;
+                const size_t place = qn__cpu_weft_at(&weft, x) + k->w->fetch.woven[f];
+                const size_t pixel = place / weft.channels, c = place % weft.channels;
+                pixels = left < end - x ? left : end - x;
+                copy_pixels(k,
+                            k->space->picture + plane * t->picture +
+                                (c * weft.height + pixel / weft.width) * t->picture_row +
+                                pixel % weft.width * t->span,
+                            weft.right, pixels, to);
+            }
+        }
+    for (uint32_t b = 0; b < k->kys; ++b)
+        k->left[b] = k->space->left + b * QN__PANEL * t->row;
 }
 
 /* The errors of the part of row y. */
@@ -175,11 +274,15 @@ static int find_inputs(work *k, uint32_t y, uint32_t ky) {
 static int add_row(work *k, uint32_t y) {
     const qn__cpu_tiled *t = &k->l->tiles;
     const uint32_t planes = qn__planes(k->w->bits), width = k->l->outputs.axis[1].kernel;
-    uint32_t first = 0, end;
-    while (first < k->kys && !find_inputs(k, y, first))
-        ++first;
-    for (end = first; end < k->kys && find_inputs(k, y, end);)
-        ++end;
+    uint32_t first = 0, end = k->kys;
+    if (k->l->woven) {
+        unfold_woven(k);
+    } else {
+        while (first < k->kys && !find_inputs(k, y, first))
+            ++first;
+        for (end = first; end < k->kys && find_inputs(k, y, end);)
+            ++end;
+    }
     if (first == end)
         return 0;
     pack_errors(k, y);
@@ -190,7 +293,7 @@ static int add_row(work *k, uint32_t y) {
         .panels = k->task->panels,
         .offset = k->space->offset,
         .left = k->left + first * width,
-        .left_plane = t->row * QN__PANEL,
+        .left_plane = k->left_plane,
         .left_row = t->row,
         .right = k->space->right,
         .right_plane = (size_t)k->steps * QN__TILE_BYTES,
@@ -219,10 +322,13 @@ void qn__cpu_tiles_gradient(const qn__cpu_pass *pass, qn__cpu_core *core, const 
               .space = &core->tiles,
               .items = pass->batch->items,
               .ky = task->tap / axis[1].kernel,
-              .kys = task->taps / axis[1].kernel};
+              .kys = task->taps / axis[1].kernel,
+              .left_plane = l->tiles.row * QN__PANEL * (l->woven ? l->in_panels : 1)};
     uint32_t held = 0; /* steps in the sums of 32 bits */
     memset(core->tiles.sums, 0, (size_t)tiles * planes * BLOCK * sizeof *core->tiles.sums);
-    for (k.x = 0; k.x < axis[1].size; k.x += k.pixels) {
+    if (l->woven && task->panels > 0)
+        weave_grain(&k);
+    for (k.x = 0; k.x < axis[1].size && task->panels > 0; k.x += k.pixels) {
         const uint32_t left = axis[1].size - k.x;
         k.pixels = left < l->tiles.pixels ? left : l->tiles.pixels;
         k.steps = steps_of(&l->tiles, k.pixels);

@@ -6,7 +6,9 @@
  *
  * Unfolded inputs are many times as large as the pictures: 7x7 pixels of 3 channels at stride 2 are
  * 160 floats for each 12. So in float32 a convolution keeps the padded pictures, and its phases
- * unfold each run in a core's memory. Others unfold pictures when they are fetched. */
+ * unfold each run in a core's memory. A convolution of integers by tiles keeps them woven: the
+ * values of 16 items at a place are one vector, so that integers of a factor are made at once for
+ * 16 rows. Others unfold pictures when they are fetched. */
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
@@ -60,6 +62,55 @@ enum { MOST_FLOATS = 1 << 17 };
 uint32_t qn__cpu_unfold_items(const qn__cpu_layer *l) {
     const size_t fit = MOST_FLOATS / qn__cpu_unfold_space(l);
     return fit < 1 ? 1 : fit < QN__TILE_ROWS ? (uint32_t)fit : QN__TILE_ROWS;
+}
+
+size_t qn__cpu_woven_floats(const qn__cpu_layer *l, size_t items) {
+    return (items + QN__PANEL - 1) / QN__PANEL * QN__PANEL * qn__cpu_unfold_space(l);
+}
+
+void qn__cpu_weave_begin(const qn__cpu_layer *l, uint32_t *place) {
+    for (uint32_t t = 0; t < l->channels; ++t)
+        place[t] = (uint32_t)place_of(l, t);
+}
+
+/* Places of a padded picture in a row of pixels, and from a pixel to that below it. */
+qn__cpu_weft qn__cpu_weft_of(const qn__cpu_layer *l) {
+    const qn__window w = window_of(l);
+    const uint32_t channels = l->layer->from.channels;
+    return (qn__cpu_weft){.channels = channels,
+                          .height = (uint32_t)extent(l, 0),
+                          .width = (uint32_t)extent(l, 1),
+                          .across = shape_of(l).width,
+                          .down = w.stride[0],
+                          .right = w.stride[1]};
+}
+
+/* A row of pixels of a channel: value x of item i goes to to[x * next + i]. */
+static void weave_row(uint32_t items, size_t stride, const float *from, size_t width, size_t next,
+                      float *to) {
+    for (size_t x = 0; x < width; ++x, ++from, to += next)
+        for (uint32_t i = 0; i < items; ++i)
+            to[i] = from[i * stride];
+}
+
+void qn__cpu_weave(const qn__cpu_layer *l, uint32_t items, const float *from, size_t stride,
+                   float *to) {
+    const size_t height = extent(l, 0), width = extent(l, 1);
+    const qn__shape shape = l->layer->from;
+    const qn__window w = window_of(l);
+    const size_t left = w.pad[1] < width ? w.pad[1] : width;
+    const size_t inside = width - left < shape.width ? width - left : shape.width;
+    memset(to, 0, qn__cpu_woven_floats(l, QN__PANEL) * sizeof *to);
+    for (size_t y = w.pad[0]; y < height && y - w.pad[0] < shape.height; ++y)
+        for (uint32_t c = 0; c < shape.channels; ++c) {
+            const float *row = from + ((size_t)c * shape.height + y - w.pad[0]) * shape.width;
+            float *pixel = to + ((y * width + left) * shape.channels + c) * QN__PANEL;
+            const size_t next = (size_t)shape.channels * QN__PANEL;
+            if (items == QN__PANEL)
+                weave_row(QN__PANEL, stride, row, inside, next, pixel);
+            else
+                weave_row(items, stride, row, inside, next, pixel);
+        }
 }
 
 void qn__cpu_pad(const qn__cpu_layer *l, const float *from, float *to) {

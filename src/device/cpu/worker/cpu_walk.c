@@ -79,7 +79,9 @@ void qn__cpu_walk_begin(qn__cpu_walk *walk, uint32_t items, uint32_t most) {
         return;
     walk->items = items;
     walk->most = most;
-    walk->parts = (items + most - 1) / most;
+    /* With rounding down, a part has up to whole - 1 items more than others. */
+    const uint32_t each = walk->whole && items > most ? most - walk->whole + 1 : most;
+    walk->parts = (items + each - 1) / each;
     walk->pieces = 0;
     for (uint32_t x = 0; x < axis->size; ++x)
         if (x == 0 || x - first >= pixels || (!walk->any && !alike(axis, x - 1)))
@@ -87,11 +89,16 @@ void qn__cpu_walk_begin(qn__cpu_walk *walk, uint32_t items, uint32_t most) {
     walk->begin[walk->pieces] = axis->size;
 }
 
+/* The first item of a part. */
+static uint32_t begin_of(const qn__cpu_walk *walk, uint32_t part) {
+    const uint32_t item = (uint32_t)((uint64_t)walk->items * part / walk->parts);
+    return walk->whole && part < walk->parts ? item / walk->whole * walk->whole : item;
+}
+
 qn__cpu_walk_run qn__cpu_run_at(const qn__cpu_walk *walk, uint32_t index) {
     const uint32_t part = index % walk->parts, piece = index / walk->parts % walk->pieces;
     const uint32_t y = index / walk->parts / walk->pieces;
-    const uint32_t first = (uint32_t)((uint64_t)walk->items * part / walk->parts);
-    const uint32_t end = (uint32_t)((uint64_t)walk->items * (part + 1) / walk->parts);
+    const uint32_t first = begin_of(walk, part), end = begin_of(walk, part + 1);
     const uint32_t x = walk->begin[piece], pixels = walk->begin[piece + 1] - x;
     return (qn__cpu_walk_run){.y = y,
                               .x = x,

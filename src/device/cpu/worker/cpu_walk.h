@@ -32,9 +32,10 @@ typedef struct qn__cpu_walk {
     uint32_t panels;               /* of a pixel that is read */
     uint32_t *begin;               /* of each piece of a row of pixels, then the row's width */
     uint32_t pieces, parts, items; /* pieces of a row; parts of the items; items of a pixel */
-    int any;       /* 1: neighbours form a run even if they read different taps (pools) */
-    uint32_t most; /* the argument `most` of the last qn__cpu_walk_begin */
-    int slides;    /* 1: runs that read all taps use the kernel `slide` (cpu_kernels.h) */
+    int any;        /* 1: neighbours form a run even if they read different taps (pools) */
+    uint32_t most;  /* the argument `most` of the last qn__cpu_walk_begin */
+    uint32_t whole; /* parts begin at multiples of so many items; 0: anywhere */
+    int slides;     /* 1: runs that read all taps use the kernel `slide` (cpu_kernels.h) */
 } qn__cpu_walk;
 
 /* Rows that one product computes: all items of `pixels` neighbouring pixels, or some items of one

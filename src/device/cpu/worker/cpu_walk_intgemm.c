@@ -176,6 +176,27 @@ static void pack_run(const qn__worker *w, qn__cpu_core *core, const qn__cpu_walk
     }
 }
 
+/* The same of woven pictures: all rows of a block have one pixel. */
+static void pack_woven(const qn__worker *w, qn__cpu_core *core, const qn__cpu_layer *l,
+                       const qn__cpu_walk_run *run, const uint32_t *absmax) {
+    const uint32_t k = qn__cpu_depth(l), items = run->rows / run->pixels;
+    const size_t size = w->intgemm->size(w->bits, k);
+    const qn__cpu_weft weft = qn__cpu_weft_of(l);
+    char *to = core->operand;
+    uint32_t row = 0;
+    for (uint32_t p = run->x; p < run->x + run->pixels; ++p)
+        for (uint32_t i = 0, n; i < items; i += n, row += n, to += size) {
+            const size_t block = qn__cpu_woven_floats(l, run->item + i);
+            float inverse[QN__PANEL] = {0};
+            n = items - i < QN__PANEL ? items - i : QN__PANEL;
+            qn__cpu_block_scales(w->bits, n, absmax + run->item + i, core->buffer.factor + row,
+                                 inverse);
+            w->intgemm->left_across(w->bits, k, w->fetch.woven,
+                                    l->input + block + qn__cpu_weft_at(&weft, p) * QN__PANEL,
+                                    inverse, to);
+        }
+}
+
 void qn__cpu_walk_product(const qn__cpu_pass *pass, int thread, uint32_t layer,
                           const qn__cpu_walk_run *run, uint32_t panel, uint32_t panels) {
     const qn__worker *w = pass->worker;
@@ -184,8 +205,11 @@ void qn__cpu_walk_product(const qn__cpu_pass *pass, int thread, uint32_t layer,
     qn__cpu_core *core = &w->core[thread];
     const size_t column = (size_t)panel * QN__PANEL;
     float *c = l->output + panel * l->out_stride + run->row * QN__PANEL;
-    pack_run(w, core, &l->outputs, run, qn__cpu_depth(l), qn__cpu_input(pass, l), l->in_stride,
-             NULL, packed->input.absmax);
+    if (l->woven)
+        pack_woven(w, core, l, run, packed->input.absmax);
+    else
+        pack_run(w, core, &l->outputs, run, qn__cpu_depth(l), qn__cpu_input(pass, l), l->in_stride,
+                 NULL, packed->input.absmax);
     w->intgemm->product(w->bits, run->rows, qn__cpu_depth(l), core->operand, panels,
                         (const char *)packed->right + panel * packed->right_size,
                         core->buffer.factor, packed->factor + column, l->bias + column, c,

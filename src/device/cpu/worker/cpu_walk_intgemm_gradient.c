@@ -202,6 +202,15 @@ static task task_of(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_
               .plan = &core->plan,
               .out = own->out,
               .panels = own->panels};
+    if (l->woven) {
+        const uint32_t skip = own->row * l->tiles.task_panels;
+        const uint32_t more = own->panels > skip ? own->panels - skip : 0;
+        t.out = own->out + skip;
+        t.panels = more < l->tiles.task_panels ? more : l->tiles.task_panels;
+        t.blocks = l->task_taps;
+        t.apart = 1;
+        return t;
+    }
     const uint32_t part = l->tiles.span ? own->row / l->in_panels : own->row;
     const uint32_t all = l->tiles.span ? l->taps : qn__cpu_blocks(l);
     const uint32_t first = part * l->task_taps, left = all - first;

@@ -91,6 +91,7 @@ typedef struct qn__cpu_layer {
     int walks;              /* the layer computes run by run (cpu_walk.h), not as one matrix */
     int unfolds;            /* its inputs are pictures that are unfolded (cpu_unfold.c) */
     int pictures;           /* 1: by its phases, piece by piece; 0: when they are fetched */
+    int woven;              /* the same, of pictures that are woven: in integer arithmetic */
     int clears;             /* columns after the last output must be 0: a layer above reads them */
     int noted;              /* integer arithmetic: a convolution reads the outputs */
     int few;                /* with few items it is computed by qn__cpu_few_forward */
@@ -243,6 +244,7 @@ typedef struct qn__cpu_fetching {
     qn__batch ahead;            /* the batch in inputs[1 - current]; items 0: none */
     float *mean, *inverse;      /* padded with zeros */
     qn__cpu_segments *segments; /* of each panel, where layer 0 walks: cpu_unfold.c */
+    uint32_t *woven;            /* of each factor, where layer 0 is woven: qn__cpu_weave_begin */
     qn__cpu_digits *digits;     /* integers for each byte, in integer arithmetic */
 } qn__cpu_fetching;
 
@@ -658,6 +660,35 @@ void qn__cpu_unfold_begin(const qn__cpu_layer *layer, qn__cpu_segments *segments
 void qn__cpu_pad(const qn__cpu_layer *layer, const float *from, float *to);
 void qn__cpu_unfold(const qn__cpu_layer *layer, const qn__cpu_segments *segments,
                     const qn__cpu_unfolding *what, const float *padded, float *to);
+
+/* Woven pictures, in integer arithmetic: [16 items][padded pixel][channel][item], others 0. Floats
+ * of so many items. qn__cpu_weave weaves 16 items, of which `items` are there: item i has its
+ * features at from + i * stride. qn__cpu_weave_begin: where the factors of an output pixel are,
+ * from its first one on, in units of 16 floats. */
+typedef struct qn__cpu_weft {
+    uint32_t channels, height, width; /* of a padded picture */
+    uint32_t across;                  /* output pixels of a row */
+    uint32_t down, right;             /* pixels from an output pixel to the next one */
+} qn__cpu_weft;
+size_t qn__cpu_woven_floats(const qn__cpu_layer *layer, size_t items);
+void qn__cpu_weave_begin(const qn__cpu_layer *layer, uint32_t *place);
+qn__cpu_weft qn__cpu_weft_of(const qn__cpu_layer *layer);
+void qn__cpu_weave(const qn__cpu_layer *layer, uint32_t items, const float *from, size_t stride,
+                   float *to);
+
+/* Floats between two items before they are woven: those of 16 items lie in different sets of a
+ * cache. */
+static inline size_t qn__cpu_woven_stride(size_t features) {
+    return features / QN__PANEL * QN__PANEL + 2 * QN__PANEL +
+           (features / QN__PANEL % 2) * QN__PANEL;
+}
+
+/* Where output pixel `pixel` begins in a picture. */
+static inline size_t qn__cpu_weft_at(const qn__cpu_weft *w, uint32_t pixel) {
+    const size_t y = (size_t)(pixel / w->across) * w->down,
+                 x = (size_t)(pixel % w->across) * w->right;
+    return (y * w->width + x) * w->channels;
+}
 
 /* Sixteen parameters after the weights, or fewer at the end: where they are in l->bias and in the
  * canonical array. */
