@@ -29,15 +29,17 @@ static const option head_options[] = {
     SOURCE_FILE_OPTIONS(offsetof(head_flags, from)),
     {.name = NULL}};
 
-/* Features that fit a line, about. */
-enum { MOST_FEATURES = 8, CELL_CAPACITY = 40 };
+/* Features, and labels, that fit a line, about. */
+enum { MOST_FEATURES = 8, MOST_LABELS = 8, CELL_CAPACITY = 40 };
 
-/* What is shown: the label, the features that fit, the weights. */
+/* What is shown: the labels, the features that fit, the weights. A mask is not a column. */
 typedef struct table {
     const qn_data *data;
     const column *columns;
     uint64_t items;
-    uint32_t features; /* of them */
+    qn_several several; /* each is 0: an item has one label, or none */
+    uint32_t labels;    /* that are shown */
+    uint32_t features;  /* of them */
 } table;
 
 /* A number as the shortest text that gives the same float32. */
@@ -50,7 +52,15 @@ static const char *number(float value, char buffer[CELL_CAPACITY]) {
     return buffer;
 }
 
-static const char *label_text(const qn_data *data, uint64_t item, char buffer[CELL_CAPACITY]) {
+/* Label `c` of an item. NULL: it is missing. */
+static const char *label_text(const table *t, uint64_t item, uint32_t c,
+                              char buffer[CELL_CAPACITY]) {
+    const qn_data *data = t->data;
+    if (t->several.each > 0) {
+        const uint8_t target = t->several.target[item * t->several.each + c];
+        snprintf(buffer, CELL_CAPACITY, "%u", (unsigned)target);
+        return target == 255 ? NULL : buffer;
+    }
     if (qn_data_targets(data))
         return number(qn_data_targets(data)[item], buffer);
     const int32_t label = qn_data_labels(data)[item];
@@ -82,29 +92,36 @@ static const char *value_text(const qn_data *data, uint64_t item, uint32_t k,
                                        : number(value, buffer);
 }
 
-/* Columns of the table: 0 the label, where there is one, then the features, then the weights. */
+/* Columns of the table: the labels, where there are any, then the features, then the weights. */
 static uint32_t count_columns(const table *t) {
-    return (qn_data_target(t->data) != QN_TARGET_NONE) + t->features +
-           (qn_data_weights(t->data) != NULL);
+    return t->labels + t->features + (qn_data_weights(t->data) != NULL);
+}
+
+static const char *label_name(const table *t, uint32_t c) {
+    return t->several.each > 0 ? qn_data_class_name(t->data, c) : qn_data_label_name(t->data);
 }
 
 /* Line 0 has the names, line 1 the types; the items follow. */
 static const char *cell(const table *t, uint64_t line, uint32_t c, char buffer[CELL_CAPACITY]) {
     const qn_data *data = t->data;
-    const uint32_t labelled = qn_data_target(data) != QN_TARGET_NONE, k = c - labelled;
-    const char *name = c < labelled      ? qn_data_label_name(data)
+    const uint32_t labelled = t->labels, k = c - labelled;
+    const char *name = c < labelled      ? label_name(t, c)
                        : k < t->features ? qn_data_feature_name(data, k)
                                          : qn_data_weight_name(data);
     if (line == 0 && c >= labelled && k < t->features)
         snprintf(buffer, CELL_CAPACITY, "f%" PRIu32, k);
+    else if (c < labelled && t->several.each > 0)
+        snprintf(buffer, CELL_CAPACITY, "label%" PRIu32, c);
     else
         strcpy(buffer, c < labelled ? "label" : "weight");
     if (line == 0)
         return name ? name : buffer;
+    if (c < labelled && line > 1) {
+        const char *label = label_text(t, line - 2, c, buffer);
+        return label ? label : "-";
+    }
     if (c < labelled)
-        return line > 1                ? label_text(data, line - 2, buffer)
-               : qn_data_targets(data) ? "real label"
-                                       : "class";
+        return qn_data_targets(data) ? "real label" : t->several.each > 0 ? "0 or 1" : "class";
     if (k >= t->features)
         return line == 1 ? "weight" : number(qn_data_weights(data)[line - 2], buffer);
     if (line == 1)
@@ -116,7 +133,8 @@ static const char *cell(const table *t, uint64_t line, uint32_t c, char buffer[C
 static void print(const table *t) {
     char buffer[CELL_CAPACITY], *to = buffer;
     const uint32_t count = count_columns(t), rest = qn_data_features(t->data) - t->features;
-    int width[MOST_FEATURES + 2] = {0};
+    const uint32_t labels = t->labels < t->several.each ? t->several.each - t->labels : 0;
+    int width[MOST_LABELS + MOST_FEATURES + 1] = {0};
     for (uint64_t line = 0; line < t->items + 2; line++)
         for (uint32_t c = 0; c < count; c++) {
             const int needed = columns_width(cell(t, line, c, to));
@@ -128,6 +146,11 @@ static void print(const table *t) {
         }
         putchar('\n');
     }
+    if (labels && t->several.rows == 0)
+        printf("and %" PRIu32 " more labels\n", labels);
+    if (t->several.rows > 0)
+        printf("and a mask of %" PRIu32 "x%" PRIu32 " pixels\n", t->several.rows,
+               t->several.columns);
     if (rest)
         printf("and %" PRIu32 " more features\n", rest);
 }
@@ -136,9 +159,10 @@ static void print(const table *t) {
 static void print_json_value(const table *t, uint64_t item, uint32_t c) {
     char buffer[CELL_CAPACITY];
     const qn_data *data = t->data;
-    const uint32_t labelled = qn_data_target(data) != QN_TARGET_NONE, k = c - labelled;
-    const char *text = c >= labelled && k < t->features ? value_text(data, item, k, buffer)
-                                                        : cell(t, item + 2, c, buffer);
+    const uint32_t labelled = t->labels, k = c - labelled;
+    const char *text = c < labelled      ? label_text(t, item, c, buffer)
+                       : k < t->features ? value_text(data, item, k, buffer)
+                                         : cell(t, item + 2, c, buffer);
     const int is_feature = c >= labelled && k < t->features;
     const int is_date = is_feature && qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE;
     char exact[CELL_CAPACITY] = "";
@@ -185,6 +209,24 @@ static column *find_columns(const qn_data *data) {
     return columns;
 }
 
+/* 8 labels and features, or with `all` all. */
+static table table_of(const qn_data *data, const column *columns, uint64_t items, int all) {
+    const uint32_t features = qn_data_features(data);
+    qn_error err;
+    table t = {.data = data,
+               .columns = columns,
+               .items = items < qn_data_items(data) ? items : qn_data_items(data),
+               .several.size = sizeof t.several,
+               .features = all || features < MOST_FEATURES ? features : MOST_FEATURES};
+    qn_data_several(data, &t.several, &err);
+    t.labels = t.several.rows > 0   ? 0
+               : t.several.each > 0 ? t.several.each
+                                    : qn_data_target(data) != QN_TARGET_NONE;
+    if (!all && t.labels > MOST_LABELS)
+        t.labels = MOST_LABELS;
+    return t;
+}
+
 static int run(const command *self, int argc, char **argv) {
     head_flags f = {.items = 5, .from = {.keep_doubles = 1}};
     arguments given;
@@ -202,11 +244,7 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     column *columns = find_columns(data);
-    const uint32_t features = qn_data_features(data);
-    const table t = {.data = data,
-                     .columns = columns,
-                     .items = f.items < qn_data_items(data) ? f.items : qn_data_items(data),
-                     .features = f.json || features < MOST_FEATURES ? features : MOST_FEATURES};
+    const table t = table_of(data, columns, f.items, f.json);
     if (!columns)
         code = message_fail(QN_MEMORY, "out of memory", "", "");
     else if (f.json)
@@ -224,8 +262,9 @@ const command data_head_command = {
     .usage = "quern data head FILE... [-n N] [options]",
     .about = "Reads what \"quern data info\" reads; - is the standard input. Prints the names of "
              "the columns, what they hold, and the first items, as a table: "
-             "the label first, then the features. A missing value is a dash. The first 8 features "
-             "are shown; --json has all of them, and null for a missing value.",
+             "the label first, then the features. A missing value is a dash. Of several labels "
+             "and of the features the first 8 are shown; --json has all of them, and null for a "
+             "missing value.",
     .operand = "FILE",
     .most_operands = MOST_FILES + 1,
     .options = head_options,

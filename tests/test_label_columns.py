@@ -186,3 +186,95 @@ def test_one_text_alone_in_data_for_a_model(quern, tmp_path):
     assert 'the only text' in said and not (tmp_path / "n").exists(), said
     for steps in ("-5", "abc", " 50", ""):
         assert "cannot be" in run(quern, "search", "--lr-range", f"1e-6,10,{steps}", status=2)
+
+
+def test_files_that_are_written(quern, table, tmp_path):
+    """Each format that holds several labels gives the same data, whole and in parts; labels are its first columns."""
+    folder, x, targets = table
+    about = info(quern, folder / "t.csv", "--label", LABELS)
+    for name, read in (("t.csv", ["--label", LABELS]), ("t.parquet", ["--label", LABELS]), ("t.arrow", ["--label", LABELS]),
+                       ("t.json", ["--label", LABELS]), ("t.npz", []), ("t.npy", ["--labels", tmp_path / "y.npy"])):
+        apart = ["--output-labels", tmp_path / "y.npy"] if name == "t.npy" else []
+        told = json.loads(run(quern, "data", "convert", folder / "t.csv", "--label", LABELS, "-o", tmp_path / name, *apart, "--json"))
+        assert told["digest"] == about["digest"] and info(quern, tmp_path / name, *read)["digest"] == about["digest"]
+        assert str(told["note"]) in ("None", "read it with --label 'news,happy,\"is, new\"'", "read it with --labels FILE")
+    assert (np.load(tmp_path / "t.npz")["y"] == targets).all() and (np.load(tmp_path / "y.npy") == targets).all()
+    with open(folder / "t.csv", newline="") as one, open(tmp_path / "t.csv", newline="") as other:
+        rows = [[row[k] for k in (2, 4, 5, 0, 1, 3)] for row in csv.reader(one)]
+        assert list(csv.reader(other)) == rows
+    run(quern, "data", "split", folder / "t.csv", "--label", LABELS, "--parts", "a=0.4,b=0.6", "-o", tmp_path / "p-%.csv", "--quiet")
+    parts = [list(csv.reader(open(tmp_path / f"p-{part}.csv", newline=""))) for part in "ab"]
+    assert [len(part) for part in parts] == [25, 37] and sorted(parts[0][1:] + parts[1][1:]) == sorted(rows[1:])
+    for name, said in (("t.libsvm", "LIBSVM cannot hold several labels"), ("t.tar", "cannot hold several labels")):
+        assert said in run(quern, "data", "convert", folder / "t.csv", "--label", LABELS, "-o", tmp_path / name, status=1)
+    said = run(quern, "data", "split", folder / "t.csv", "--label", LABELS, "--parts", "a=0.4,b=0.6", "--stratify",
+               "-o", tmp_path / "q-%.csv", status=2)
+    assert "items have several labels" in said and "--stratify" in said
+    np.save(tmp_path / "masks.npy", np.arange(60 * 3, dtype=np.uint8).reshape(60, 1, 3) % 5)
+    np.save(tmp_path / "x.npy", x)
+    masked = ["data", "convert", tmp_path / "x.npy", "--labels", tmp_path / "masks.npy", "-o"]
+    run(quern, *masked, tmp_path / "m.npz", "--quiet")
+    assert info(quern, tmp_path / "m.npz")["digest"] == info(quern, *masked[2:-1])["digest"]
+    assert "write it as NPY or NPZ" in run(quern, *masked, tmp_path / "m.csv", status=1)
+
+
+def test_what_a_reader_of_a_part_is_told(quern, tmp_path):
+    """Numbers that are categories, names that are numbers, and a text that is alone in its part."""
+    rows = [[i, "cat" if i == 7 else "dog", 1 + i % 2, i % 2] for i in range(12)]
+    file = write(tmp_path / "t.csv", rows, ["x", "3", "kind", "pair"])
+    given = ["--label", "3,pair", "--category", "kind"]
+    told = json.loads(run(quern, "data", "convert", file, *given, "-o", tmp_path / "o.csv", "--json"))
+    assert told["note"] == "read it with --label '3,pair' --category 4"
+    assert info(quern, tmp_path / "o.csv", "--label", "3,pair", "--category", "4")["digest"] == told["digest"]
+    told = run(quern, "data", "split", file, *given, "--parts", "a=0.5,b=0.5", "-o", tmp_path / "p-%.csv", "--json")
+    notes = [json.loads(line)["note"] for line in told.splitlines()]
+    assert sorted("one of its two texts alone" in note for note in notes) == [False, True]
+    (tmp_path / "t.json").write_text("".join(json.dumps({"x": i, "a": str(1 + i % 2), "b": i % 2}) + "\n" for i in range(6)))
+    given = ["data", "convert", tmp_path / "t.json", "--label", "a,b", "-o"]
+    assert 'text of a label "1" cannot be written as CSV: there it means a number' in run(quern, *given, tmp_path / "q.csv", status=1)
+    run(quern, *given, tmp_path / "q.parquet", "--quiet")
+    assert len({info(quern, tmp_path / name, "--label", "a,b")["digest"] for name in ("t.json", "q.parquet")}) == 1
+
+
+def test_one_column_with_the_name_of_a_list(quern, tmp_path):
+    """The name goes first, which a note says; names in quotes are a list."""
+    file = write(tmp_path / "t.csv", [[i % 2, i // 2 % 2, i // 4 % 2, i] for i in range(8)], ["a,b", "a", "b", "x"])
+    one, several = info(quern, file, "--label", "a,b"), info(quern, file, "--label", '"a","b"')
+    assert one["label"] == "a,b" and one["target"] == "index" and 'one column "a,b"' in one["note"] and one["features"] == 3
+    assert several["class_names"] == ["a", "b"] and not several["note"]
+    assert not info(quern, file, "--label", '"a,b"')["note"]
+    told = json.loads(run(quern, "data", "convert", file, "--label", '"a","b"', "-o", tmp_path / "o.csv", "--json"))
+    assert told["note"] == "read it with --label '\"a\",\"b\"'"
+    run(quern, "train", "--data", file, "--label", '"a","b"', "--drop", '"a,b"', "--model", "dense 2 sigmoid", "--epochs", "1", "-o", tmp_path / "m")
+    said = run(quern, "evaluate", tmp_path / "m", "--data", file, status=2)
+    assert "the model has several" in said and "--label" in said
+    assert "exact match" in run(quern, "evaluate", tmp_path / "m", "--data", file, "--label", '"a","b"')
+
+
+def test_one_text_alone_in_memory(tmp_path):
+    python_package.folder()
+    import quern
+    pandas = pytest.importorskip("pandas")
+
+    frame = pandas.DataFrame([[i % 7, "fm"[i % 2], ("low", "top")[i // 2 % 2]] for i in range(24)], columns=["x", "sex", "grade"])
+    few = frame[frame.sex.eq("f") & frame.grade.eq("top")]
+    model = quern.train(frame, label=["sex", "grade"], valid=few, model="dense 2 sigmoid", loss="binary", epochs=1)
+    for more in ({}, {"label": ["sex", "grade"]}):
+        assert model.evaluate(few, **more)["by_label"]["items"] == [0, len(few)]
+    with pytest.raises(quern.InputError, match='only text in the column of a label is "top"'):
+        quern.Data(few, label=["sex", "grade"])
+
+
+def test_head_shows_several_labels(quern, tmp_path):
+    file = write(tmp_path / "t.csv", [[i, *(int(j < i) for j in range(9)), ["no", "yes", ""][i % 3]] for i in range(4)],
+                 ["x", *(f"l{j}" for j in range(9)), "w"])
+    given = ["data", "head", file, "--label", "w,2-10", "-n", "3"]
+    lines = run(quern, *given).splitlines()
+    assert lines[0].split() == ["w", *(f"l{j}" for j in range(7)), "x"] and lines[-1] == "and 2 more labels"
+    assert [line.split()[0] for line in lines[2:5]] == ["0", "1", "-"] and lines[4].split()[1:4] == ["1", "1", "0"]
+    told = json.loads(run(quern, *given, "--json"))
+    assert [c["name"] for c in told["columns"]] == ["w", *(f"l{j}" for j in range(9)), "x"]
+    assert [row[0] for row in told["items"]] == [0, 1, None] and told["items"][2][1:4] == [1, 1, 0]
+    np.save(tmp_path / "x.npy", np.zeros((2, 4), np.uint8))
+    np.save(tmp_path / "m.npy", np.zeros((2, 3, 2), np.uint8))
+    assert "and a mask of 3x2 pixels" in run(quern, "data", "head", tmp_path / "x.npy", "--labels", tmp_path / "m.npy")

@@ -90,7 +90,8 @@ class Data:
             if column is not None and array is not None:
                 raise UsageError(f"{word}s and a column of {word}s were both given")
         if label is not None and weights is None:
-            self._take(stream.read(task=task, expected_rules=rules, **columns))
+            self._take(stream.read(task=task, expected_rules=rules,
+                                   expected_label=dict(expected).get("label_column"), **columns))
             return
         if stream is not None and labels is None and weights is None and names is None:
             self._take(stream.read(unlabelled=1, expected_rules=rules, **columns))

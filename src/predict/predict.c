@@ -493,6 +493,12 @@ static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, 
     }
     if (p->kind->predicted == QN_PREDICTS_CLUSTERS)
         return QN_OK;
+    if (p->several && (data->labels || data->targets)) {
+        qn__fail(err, QN_USAGE, "the data has one label for each item, and the model has several");
+        return qn__remedy(err, QN_USAGE,
+                          "name all their columns with `data.label_column`, each in quotes: "
+                          "'\"x\",\"y\"'");
+    }
     if (p->several ? !p->counts.of : p->real ? !data->targets : !data->labels) {
         qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the data has no labels");
         return qn__remedy(err, QN_USAGE, "evaluate predictions of labelled data");

@@ -321,6 +321,8 @@ static qn_status fill(filling *f, const qn_data_options *options, qn_error *err)
     if (status == QN_OK)
         status = note_index(&f->header, f->data, err);
     qn__columns_give_labels(&f->header, f->data);
+    if (status == QN_OK)
+        status = qn__columns_note(&f->header, f->data, err);
     if (status == QN_OK && f->source->want)
         status = tell_wanted(f->source, &f->header, err);
     if (status == QN_OK)

@@ -34,6 +34,23 @@ void qn__columns_give_labels(qn__columns *table, qn_data *data) {
     table->labels = NULL;
 }
 
+qn_status qn__columns_note(const qn__columns *table, qn_data *data, qn_error *err) {
+    qn__text text = {0};
+    if (!table->whole)
+        return QN_OK;
+    char shown[64];
+    qn__cell_show_text(table->names[table->shape.label], shown);
+    qn__text_add(
+        &text,
+        "the label is the one column \"%s\"; for several columns write each name in quotes, "
+        "as `data.label_column` '\"x\",\"y\"'",
+        shown);
+    const qn_status status =
+        text.failed ? qn__fail_memory(err, 256, 1) : qn__data_add_note(data, text.data, err);
+    qn__text_release(&text);
+    return status;
+}
+
 void qn__columns_at(const qn__columns *table, uint64_t column, qn_error *err) {
     char shown[64];
     qn__cell_show_text(table->names ? table->names[column] : "", shown);
@@ -215,6 +232,12 @@ static int is_list(qn__columns *table, const char *word) {
            (strchr(word, ',') || find_range(table, word, &first, &last));
 }
 
+/* Whether a text that names one column is also a list whose words all name others. */
+static int could_be_list(qn__columns *table, const char *word) {
+    const list l = {table, "data.label_column", NULL, NULL, need_name};
+    return table->names && strchr(word, ',') && mark_columns(&l, word, NULL) == QN_OK;
+}
+
 /* The column of weights. Where it is only expected, it is marked in `left_out`, and what it holds
  * does not matter. */
 static qn_status choose_weight(qn__columns *table, const qn_data_options *options,
@@ -300,8 +323,10 @@ static qn_status choose_label(qn__columns *table, const qn_data_options *options
         shape->label = shape->columns;
     else if (word && is_list(table, word))
         return choose_labels(table, options, word, err);
-    else if (word)
+    else if (word) {
+        table->whole = could_be_list(table, word) && *word != '"';
         return find_one(table, "label column", "data.label_column", word, &shape->label, err);
+    }
     return QN_OK;
 }
 

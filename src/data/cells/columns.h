@@ -58,6 +58,7 @@ typedef struct qn__columns {
     int left_index;       /* 1: the index changed which columns are read */
     qn__label_columns *labels; /* columns that are labels together, and are read as features; NULL:
                                   not several are */
+    int whole;                 /* 1: the text that names the label could also be a list of labels */
 } qn__columns;
 
 /* Fills shape.label, shape.weight, shape.features, shape.dates and the list of special columns from
@@ -67,6 +68,8 @@ qn_status qn__columns_choose(qn__columns *columns, const qn_data_options *option
 void qn__columns_release(qn__columns *columns);
 /* The name of a column moves to *to; NULL when it has none. */
 void qn__columns_take_name(const qn__columns *columns, uint64_t column, char **to);
+/* Notes in `data` what was decided in doubt. Fails with QN_MEMORY. */
+qn_status qn__columns_note(const qn__columns *columns, qn_data *data, qn_error *err);
 /* The columns that are labels together move to `data`. */
 void qn__columns_give_labels(qn__columns *columns, qn_data *data);
 /* Says in `where` which column is meant. */

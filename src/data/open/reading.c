@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "base/text/text.h"
+#include "data/cells/label_columns.h"
 #include "data/cells/text_set.h"
 #include "data/write/formats.h"
 #include <math.h>
@@ -86,7 +87,7 @@ static int all_whole(const qn_data *data) {
 
 static const char *task_of(const qn__format *f, const qn_data *data) {
     int whole;
-    if (!f->counts)
+    if (!f->counts || data->several)
         return NULL;
     if (data->targets)
         return all_whole(data) ? "regress" : NULL;
@@ -98,6 +99,11 @@ static const char *task_of(const qn__format *f, const qn_data *data) {
 static int shows_header(const qn_data *data) {
     const float *first = qn__data_item(data, 0);
     const char *label = qn_data_label_name(data);
+    char made[QN__LABEL_NAME];
+    for (uint32_t k = 0; data->several && k < data->several->each; k++)
+        if (qn__written_label_texts(data, k) == 0 && qn__several_of(data, 0)[k] != QN__NO_TARGET &&
+            qn__text_content(qn__written_label_name(data, k, made)) == QN__CONTENT_TEXT)
+            return 1;
     if ((data->targets || qn__data_target(data) == QN__TARGET_INDEX) &&
         (!label || qn__text_content(label) == QN__CONTENT_TEXT))
         return 1;
@@ -117,14 +123,16 @@ static int is_name(const qn_data *data, uint32_t number) {
     for (uint32_t k = 0; k < data->features; k++)
         if (qn_data_feature_name(data, k) && strcmp(qn_data_feature_name(data, k), digits) == 0)
             return 1;
-    const char *const others[] = {qn_data_label_name(data), data->weight_name};
-    return (others[0] && strcmp(others[0], digits) == 0) ||
-           (others[1] && strcmp(others[1], digits) == 0);
+    char made[QN__LABEL_NAME];
+    for (uint32_t k = 0; k < qn__written_labels(data); k++)
+        if (strcmp(qn__written_label_name(data, k, made), digits) == 0)
+            return 1;
+    return data->weight_name && strcmp(data->weight_name, digits) == 0;
 }
 
 /* The columns whose texts may be taken for numbers or missing ones, by their places in the file. */
 static void add_categories(const qn_data *data, qn__text *text) {
-    const uint32_t before = data->labels || data->targets ? 2 : 1;
+    const uint32_t before = 1 + qn__written_labels(data);
     const char *between = "`data.category` ";
     for (uint32_t k = 0; k < data->features; k++) {
         uint32_t i = 0;
@@ -158,6 +166,41 @@ static void add_option(qn__text *text, const char *option, const char *value) {
         add_word(text, value);
 }
 
+/* Several labels, by their names. */
+static void add_label_list(const qn_data *data, qn__text *text) {
+    qn__text list = {0};
+    char made[QN__LABEL_NAME];
+    const char *named = qn_data_label_name(data);
+    int whole = 0; /* a column has the whole list for a name */
+    for (uint32_t k = 0; named && k < data->features; k++)
+        whole |= qn_data_feature_name(data, k) && strcmp(qn_data_feature_name(data, k), named) == 0;
+    for (uint32_t k = 0; k < qn__written_labels(data) && (whole || !named); k++)
+        qn__text_add(&list, whole ? "%s\"%s\"" : "%s%s", k ? "," : "",
+                     qn__written_label_name(data, k, made));
+    named = whole ? list.data : named;
+    add_option(text, "data.label_column", named ? named : list.data ? list.data : "");
+    qn__text_release(&list);
+}
+
+/* 1 when one of several labels has texts, and only one of them is here: which of the two it is
+ * cannot be seen, unless it is one of a known pair. */
+static int has_text_alone(const qn__format *f, const qn_data *data) {
+    for (uint32_t k = 0; f->categories && data->several && k < qn__written_labels(data); k++) {
+        uint64_t count[2] = {0, 0};
+        if (qn__written_label_texts(data, k) == 0 ||
+            qn__label_text_value(qn__written_label_text(data, k, 0)) >= 0)
+            continue;
+        for (uint64_t i = 0; i < data->items; i++) {
+            const uint8_t target = qn__several_of(data, i)[k];
+            if (target != QN__NO_TARGET)
+                count[target]++;
+        }
+        if ((count[0] == 0) != (count[1] == 0))
+            return 1;
+    }
+    return 0;
+}
+
 /* 1 when a text loses what float32 does not hold of some column: numbers with a fraction do so, and
  * all that LIBSVM has. */
 static int loses(const qn__format *f, const qn_data *data) {
@@ -176,12 +219,13 @@ void qn_data_reading(const qn_data *data, const char *name, char *text, size_t c
     if (!data || !f || !text || capacity == 0)
         return;
     const char *task = task_of(f, data);
-    const int labelled = data->labels || data->targets, table = f->categories,
-              csv = table && !f->typed;
+    const int labelled = qn__data_labelled(data), table = f->categories, csv = table && !f->typed;
     if (!labelled && table)
         add_option(&options, "data.unlabelled", "");
     if (labelled && f->labels_apart)
         add_option(&options, "data.labels_path", "FILE");
+    if (data->several && table)
+        add_label_list(data, &options);
     if (data->weights && f->weights)
         add_option(&options, "data.weight",
                    table && data->weight_name ? data->weight_name : "weight");
@@ -196,6 +240,9 @@ void qn_data_reading(const qn_data *data, const char *name, char *text, size_t c
                          : renumbers(f, data)
                              ? "its classes get other numbers when it is read, so its digest is "
                                "another"
+                         : has_text_alone(f, data)
+                             ? "a label has one of its two texts alone, so only a model that knows "
+                               "both can read it"
                              : "";
     snprintf(text, capacity, "%s%s%s%s", options.size ? "read it with " : "",
              options.size ? options.data : "", options.size && *others ? "; " : "", others);

@@ -36,7 +36,9 @@ static qn_status check(cut *c, int stratify, qn_error *err) {
     }
     if (!stratify || c->data->labels)
         return QN_OK;
-    qn__fail(err, QN_USAGE, "there are no classes, and each class was to be cut by itself");
+    qn__fail(err, QN_USAGE,
+             c->data->several ? "items have several labels, and each class was to be cut by itself"
+                              : "there are no classes, and each class was to be cut by itself");
     return qn__remedy(err, QN_USAGE, "leave `split.stratify` out");
 }
 

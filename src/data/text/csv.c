@@ -533,6 +533,8 @@ static qn_status read_items(table *t, qn__csv_header *header, const qn_data_opti
     qn_status status = fill(t, options, data, err);
     qn__columns_give_labels(&header->table, data);
     if (status == QN_OK)
+        status = qn__columns_note(&header->table, data, err);
+    if (status == QN_OK)
         status = make_schema(t, header, data, err);
     if (status == QN_OK)
         note_bytes(t, qn__pool_threads(t->pool), data);

@@ -16,7 +16,8 @@ typedef struct qn__format {
     int labels_apart; /* 1: labels are a second file */
     int classes;      /* 1: labels are classes, not real numbers */
     int categories, weights;
-    int typed;  /* 1: its columns have names and types of their own */
+    int several, masks; /* 1: it holds several labels of an item; a class of each pixel */
+    int typed;          /* 1: its columns have names and types of their own */
     int texts;  /* 1: it holds texts of numbers, so that names of classes may be taken for them */
     int counts; /* 1: labels mean what numbers and texts of a CSV file mean */
     /* Fails for data that the format cannot hold, beyond what the members above say. NULL: there is
@@ -41,8 +42,20 @@ qn__content qn__text_content(const char *text);
  * must then be written with a point. */
 int qn__looks_like_bytes(const qn_data *data);
 
-/* Fails with QN_UNSUPPORTED where an item has several labels. */
-qn_status qn__written_labels_check(const qn_data *data, qn_error *err);
+/* Fails with QN_UNSUPPORTED where an item has several labels, or a mask, which the format does not
+ * hold. */
+qn_status qn__written_labels_check(const qn__format *format, const qn_data *data, qn_error *err);
+
+/* Columns of labels: 0, 1 or several. */
+uint32_t qn__written_labels(const qn_data *data);
+
+/* The name of column `k` of them. `made` has space for one, where the data has none. */
+enum { QN__LABEL_NAME = 32 };
+const char *qn__written_label_name(const qn_data *data, uint32_t k, char made[QN__LABEL_NAME]);
+
+/* How many texts label `k` of several has, 0 to 2, and text 0 or 1 of it. */
+uint32_t qn__written_label_texts(const qn_data *data, uint32_t k);
+const char *qn__written_label_text(const qn_data *data, uint32_t k, uint32_t value);
 
 /* Fails with QN_USAGE when both paths name one file. */
 qn_status qn__paths_apart(const char *path, const char *labels_path, qn_error *err);

@@ -161,8 +161,6 @@ static qn_status flush(lines *out, qn_error *err) {
     return qn__writer_add(out->writer, out->text, size, err);
 }
 
-static int has_label(const qn_data *data) { return data->labels || data->targets; }
-
 /* Makes space for a cell of at most 48 bytes. */
 static qn_status reserve(lines *out, qn_error *err) {
     return out->size + 48 > sizeof out->text ? flush(out, err) : QN_OK;
@@ -202,12 +200,16 @@ static qn_status add_name(const qn_data *data, uint32_t i, lines *out, qn_error 
 /* "label,f0,f1,..." or, for images, "label,r0c0,r0c1,...", or names that are known; weights stand
  * last, so that the label is the first column when the file is read. */
 static qn_status add_names(const qn_data *data, lines *out, qn_error *err) {
-    const char *label = qn_data_label_name(data);
+    const uint32_t labels = qn__written_labels(data);
+    char made[QN__LABEL_NAME];
     qn_status status = QN_OK;
-    if (has_label(data))
-        status = add_text(out, label ? label : "label", err);
+    for (uint32_t k = 0; k < labels && status == QN_OK; k++) {
+        if (k > 0)
+            out->text[out->size++] = ',';
+        status = add_text(out, qn__written_label_name(data, k, made), err);
+    }
     for (uint32_t i = 0; i < data->features && status == QN_OK; i++) {
-        if (i > 0 || has_label(data))
+        if (i > 0 || labels > 0)
             out->text[out->size++] = ',';
         status = add_name(data, i, out, err);
     }
@@ -243,6 +245,23 @@ static qn_status add_label(const qn_data *data, uint64_t item, lines *out, qn_er
     return QN_OK;
 }
 
+/* Each of several labels in its cell, which is empty where it does not count. */
+static qn_status add_labels_of(const qn_data *data, uint64_t item, lines *out, qn_error *err) {
+    const uint8_t *target = qn__several_of(data, item);
+    qn_status status = QN_OK;
+    for (uint32_t k = 0; k < data->several->each && status == QN_OK; k++) {
+        if (k > 0)
+            out->text[out->size++] = ',';
+        if (target[k] != QN__NO_TARGET && qn__written_label_texts(data, k) > 0)
+            status = add_text(out, qn__written_label_text(data, k, target[k]), err);
+        else if (target[k] != QN__NO_TARGET)
+            out->text[out->size++] = (char)('0' + target[k]);
+        if (status == QN_OK)
+            status = reserve(out, err);
+    }
+    return status;
+}
+
 static int is_wide(const qn_data *data, uint32_t k) {
     return data->wide && data->schema->feature[k].exact != QN__EXACT_NONE;
 }
@@ -259,8 +278,9 @@ static qn_status add_float(const qn_data *data, uint64_t item, uint32_t k, float
                            qn_error *err) {
     const uint32_t categories = qn_data_categories(data, k);
     if (value != value)
-        return data->features == 1 && !has_label(data) && !data->weights ? add_text(out, "", err)
-                                                                         : QN_OK;
+        return data->features == 1 && !qn__data_labelled(data) && !data->weights
+                   ? add_text(out, "", err)
+                   : QN_OK;
     if (categories)
         return add_text(out, qn_data_category(data, k, (uint32_t)value), err);
     char *to = out->text + out->size;
@@ -282,10 +302,13 @@ static qn_status add_float(const qn_data *data, uint64_t item, uint32_t k, float
 static qn_status add_row(const qn_data *data, uint64_t item, lines *out, qn_error *err) {
     const uint8_t *bytes = qn__data_item(data, item);
     const float *floats = qn__data_item(data, item);
-    qn_status status = has_label(data) ? add_label(data, item, out, err) : QN_OK;
+    const int labelled = qn__data_labelled(data);
+    qn_status status = data->several ? add_labels_of(data, item, out, err)
+                       : labelled    ? add_label(data, item, out, err)
+                                     : QN_OK;
     for (uint32_t i = 0; i < data->features && status == QN_OK; i++) {
         status = reserve(out, err);
-        if (i > 0 || has_label(data))
+        if (i > 0 || labelled)
             out->text[out->size++] = ',';
         if (status == QN_OK && data->type == QN_U8)
             out->size = (size_t)(put_number(out->text + out->size, bytes[i]) - out->text);
@@ -334,15 +357,6 @@ static qn_status write_csv(const qn_data *data, const char *path, const char *la
     return status;
 }
 
-qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED(data, err);
-    QN__NEED(path, err);
-    if (qn__written_labels_check(data, err) != QN_OK)
-        return QN_UNSUPPORTED;
-    return write_csv(data, path, NULL, NULL, err);
-}
-
 const qn__format qn__idx_format = {.name = "idx",
                                    .shown = "IDX",
                                    .about = "bytes; the labels are a second file",
@@ -351,14 +365,16 @@ const qn__format qn__idx_format = {.name = "idx",
                                    .classes = 1,
                                    .write = write_idx};
 
-/* A text that CSV would read as another one. */
-static qn_status check_cell(const char *text, const char *what, int label, qn_error *err) {
+/* A text that CSV would read as another one. `number`: also a number. */
+static qn_status check_cell(const char *text, const char *what, int label, int number,
+                            qn_error *err) {
     const qn__cell cell = {.text = text, .size = strlen(text)};
     const qn__content content = qn__cell_content(&cell);
     const char *why = strchr(text, '\n') ? "holds a line end"
                       : content == QN__CONTENT_GAP || (!label && qn__cell_is_mark(&cell))
                           ? "means a missing value"
                       : label && content == QN__CONTENT_INFINITE ? "means an infinity"
+                      : number && content == QN__CONTENT_NUMBER  ? "means a number"
                                                                  : NULL;
     char shown[64];
     if (!why)
@@ -375,9 +391,12 @@ static qn_status check_csv(const qn_data *data, qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t k = 0; k < data->features; k++)
         for (uint32_t i = 0; i < qn_data_categories(data, k) && status == QN_OK; i++)
-            status = check_cell(qn_data_category(data, k, i), "category", 0, err);
-    for (uint32_t k = 0; qn_data_class_name(data, k) && status == QN_OK; k++)
-        status = check_cell(qn_data_class_name(data, k), "class", 1, err);
+            status = check_cell(qn_data_category(data, k, i), "category", 0, 0, err);
+    for (uint32_t k = 0; !data->several && qn_data_class_name(data, k) && status == QN_OK; k++)
+        status = check_cell(qn_data_class_name(data, k), "class", 1, 0, err);
+    for (uint32_t k = 0; data->several && k < data->several->each && status == QN_OK; k++)
+        for (uint32_t i = 0; i < qn__written_label_texts(data, k) && status == QN_OK; i++)
+            status = check_cell(qn__written_label_text(data, k, i), "text of a label", 1, 1, err);
     return status;
 }
 
@@ -387,7 +406,17 @@ const qn__format qn__csv_format = {.name = "csv",
                                    .endings = {".csv"},
                                    .categories = 1,
                                    .weights = 1,
+                                   .several = 1,
                                    .texts = 1,
                                    .counts = 1,
                                    .check = check_csv,
                                    .write = write_csv};
+
+qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(path, err);
+    if (qn__written_labels_check(&qn__csv_format, data, err) != QN_OK)
+        return QN_UNSUPPORTED;
+    return write_csv(data, path, NULL, NULL, err);
+}

@@ -172,7 +172,25 @@ static qn_status put_texts(const qn_data *data, sink *to, qn_error *err) {
     return status;
 }
 
+/* Items x labels, or items x rows x columns: bytes, of which 255 does not count. */
+static qn_status put_several(const qn_data *data, sink *to, qn_error *err) {
+    const qn__several *several = data->several;
+    const unsigned long long items = data->items;
+    char shape[64];
+    if (several->height)
+        snprintf(shape, sizeof shape, "%llu, %u, %u", items, (unsigned)several->height,
+                 (unsigned)several->width);
+    else
+        snprintf(shape, sizeof shape, "%llu, %u", items, (unsigned)several->each);
+    qn_status status = put_header("|u1", shape, to, err);
+    for (uint64_t i = 0; i < data->items && status == QN_OK; i++)
+        status = put(to, qn__several_of(data, i), several->each, err);
+    return status;
+}
+
 static qn_status put_labels(const qn_data *data, sink *to, qn_error *err) {
+    if (data->several)
+        return put_several(data, to, err);
     if (data->targets)
         return put_numbers(data->targets, "<f4", data->items, to, err);
     if (qn__data_target(data) == QN__TARGET_CLASS)
@@ -285,7 +303,7 @@ static qn_status write_npz(const qn_data *data, const char *path, const char *la
     (void)labels_path;
     entry entries[3] = {{.name = "x.npy", .part = put_values}};
     uint32_t count = 1;
-    if (data->labels || data->targets)
+    if (qn__data_labelled(data))
         entries[count++] = (entry){.name = "y.npy", .part = put_labels};
     if (data->weights)
         entries[count++] = (entry){.name = "weight.npy", .part = put_weights};
@@ -307,6 +325,8 @@ const qn__format qn__npy_format = {.name = "npy",
                                    .about = "an array of NumPy; the labels are a second one",
                                    .endings = {".npy"},
                                    .labels_apart = 1,
+                                   .several = 1,
+                                   .masks = 1,
                                    .counts = 1,
                                    .write = write_npy};
 
@@ -315,5 +335,7 @@ const qn__format qn__npz_format = {.name = "npz",
                                    .about = "the arrays x, y (labels) and weight in one file",
                                    .endings = {".npz"},
                                    .weights = 1,
+                                   .several = 1,
+                                   .masks = 1,
                                    .counts = 1,
                                    .write = write_npz};

@@ -48,10 +48,12 @@ static void set_feature(qn__written_column *c, int bytes) {
 
 static void set_label(qn__written_column *c) {
     const qn__target target = qn__data_target(c->data);
-    c->texts = target == QN__TARGET_CLASS ? c->data->schema->classes : 0;
-    c->type = target == QN__TARGET_REAL    ? QN__WRITTEN_F32
-              : target == QN__TARGET_CLASS ? QN__WRITTEN_TEXT
-                                           : QN__WRITTEN_I32;
+    c->texts = target == QN__TARGET_CLASS     ? c->data->schema->classes
+               : target == QN__TARGET_SEVERAL ? qn__written_label_texts(c->data, c->feature)
+                                              : 0;
+    c->type = target == QN__TARGET_REAL ? QN__WRITTEN_F32
+              : c->texts > 0            ? QN__WRITTEN_TEXT
+                                        : QN__WRITTEN_I32;
 }
 
 /* ------------------------------------------------------------------ the list */
@@ -59,17 +61,18 @@ static void set_label(qn__written_column *c) {
 static void set_name(qn__written_column *c) {
     const qn_data *data = c->data;
     const uint32_t k = c->feature;
-    c->name = c->use == QN__WRITTEN_LABEL    ? qn_data_label_name(data)
+    c->name = c->use == QN__WRITTEN_LABEL    ? qn__written_label_name(data, k, c->made)
               : c->use == QN__WRITTEN_WEIGHT ? data->weight_name
                                              : qn_data_feature_name(data, k);
+    if (c->name)
+        return;
     if (c->use == QN__WRITTEN_FEATURE && data->channels == 1)
         snprintf(c->made, sizeof c->made, "r%uc%u", k / data->columns, k % data->columns);
     else if (c->use == QN__WRITTEN_FEATURE)
         snprintf(c->made, sizeof c->made, "f%u", k);
     else
-        snprintf(c->made, sizeof c->made, c->use == QN__WRITTEN_LABEL ? "label" : "weight");
-    if (!c->name)
-        c->name = c->made;
+        snprintf(c->made, sizeof c->made, "weight");
+    c->name = c->made;
 }
 
 static void add(qn__written_columns *out, const qn_data *data, qn__written_use use, uint32_t k,
@@ -86,13 +89,14 @@ static void add(qn__written_columns *out, const qn_data *data, qn__written_use u
 /* The caller releases *out with qn__free(out->column). */
 static qn_status columns_of(const qn_data *data, qn__written_columns *out, qn_error *err) {
     const int bytes = qn__looks_like_bytes(data);
+    const uint32_t labels = qn__written_labels(data);
     uint64_t width = 1;
     *out = (qn__written_columns){.rows = data->items};
-    out->column = qn__alloc((uint64_t)data->features + 2, sizeof *out->column, err);
+    out->column = qn__alloc((uint64_t)data->features + labels + 1, sizeof *out->column, err);
     if (!out->column)
         return QN_MEMORY;
-    if (data->labels || data->targets)
-        add(out, data, QN__WRITTEN_LABEL, 0, 0);
+    for (uint32_t k = 0; k < labels; k++)
+        add(out, data, QN__WRITTEN_LABEL, k, 0);
     for (uint32_t k = 0; k < data->features; k++)
         add(out, data, QN__WRITTEN_FEATURE, k, bytes);
     if (data->weights)
@@ -115,9 +119,10 @@ qn_status qn__written_columns_give(const qn_data *data, qn__columns_writer *writ
 }
 
 const char *qn__written_text(const qn__written_column *column, uint32_t number) {
-    return column->use == QN__WRITTEN_LABEL
-               ? qn_data_class_name(column->data, number)
-               : qn_data_category(column->data, column->feature, number);
+    if (column->use == QN__WRITTEN_FEATURE)
+        return qn_data_category(column->data, column->feature, number);
+    return column->data->several ? qn__written_label_text(column->data, column->feature, number)
+                                 : qn_data_class_name(column->data, number);
 }
 
 /* ------------------------------------------------------------------ values */
@@ -169,9 +174,18 @@ static int take_feature(const qn__written_column *c, uint64_t item, value *out) 
     return 1;
 }
 
+/* One of several labels; a target that does not count is missing. */
+static int take_label(const qn__written_column *c, uint64_t item, value *out) {
+    const uint8_t target = qn__several_of(c->data, item)[c->feature];
+    out->i32 = target;
+    return target != QN__NO_TARGET;
+}
+
 static int take(const qn__written_column *c, uint64_t item, value *out) {
     if (c->use == QN__WRITTEN_FEATURE)
         return take_feature(c, item, out);
+    if (c->use == QN__WRITTEN_LABEL && c->data->several)
+        return take_label(c, item, out);
     if (c->use == QN__WRITTEN_WEIGHT)
         out->f32 = c->data->weights[item];
     else if (c->type == QN__WRITTEN_F32)

@@ -31,7 +31,7 @@ typedef enum qn__written_use {
 typedef struct qn__written_column {
     const qn_data *data;
     qn__written_use use;
-    uint32_t feature; /* of a FEATURE */
+    uint32_t feature; /* of a FEATURE; of a LABEL its number among several */
     const char *name;
     char made[32]; /* the name, where the column has none of its own */
     qn__written_type type;

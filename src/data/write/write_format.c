@@ -91,7 +91,7 @@ static qn_status check_columns(const qn__format *f, const qn_data *data, qn_erro
 
 static qn_status check_labels(const qn__format *f, const qn_data *data, const char *labels_path,
                               qn_error *err) {
-    if ((labels_path || !f->labels_apart) && qn__written_labels_check(data, err) != QN_OK)
+    if ((labels_path || !f->labels_apart) && qn__written_labels_check(f, data, err) != QN_OK)
         return QN_UNSUPPORTED;
     if (!labels_path)
         return QN_OK;
@@ -99,7 +99,7 @@ static qn_status check_labels(const qn__format *f, const qn_data *data, const ch
         qn__fail(err, QN_USAGE, "%s holds the labels itself", f->shown);
         return qn__remedy(err, QN_USAGE, "leave `write.labels_path` out");
     }
-    if (!data->labels && !(data->targets && !f->classes)) {
+    if (!data->labels && !data->several && !(data->targets && !f->classes)) {
         qn__fail(err, QN_INPUT,
                  data->targets ? "labels in IDX are classes, and these are real"
                                : "there are no labels to write");

@@ -345,6 +345,7 @@ const qn__format qn__ipc_format = {.name = "arrow",
                                    .endings = {".arrow", ".feather"},
                                    .categories = 1,
                                    .weights = 1,
+                                   .several = 1,
                                    .typed = 1,
                                    .counts = 1,
                                    .columns = write_file};

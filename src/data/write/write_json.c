@@ -156,6 +156,7 @@ const qn__format qn__json_format = {.name = "json",
                                     .endings = {".jsonl", ".ndjson", ".json"},
                                     .categories = 1,
                                     .weights = 1,
+                                    .several = 1,
                                     .typed = 1,
                                     .counts = 1,
                                     .columns = write_file};

@@ -449,6 +449,7 @@ const qn__format qn__parquet_format = {.name = "parquet",
                                        .endings = {".parquet"},
                                        .categories = 1,
                                        .weights = 1,
+                                       .several = 1,
                                        .typed = 1,
                                        .counts = 1,
                                        .columns = write_file};

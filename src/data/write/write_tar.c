@@ -97,18 +97,18 @@ static qn_status write_tar(const qn_data *data, const char *path, const char *la
     return qn__writer_finish(writer, batch, status, err);
 }
 
-qn_status qn_data_write_tar(const qn_data *data, const char *path, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED(data, err);
-    QN__NEED(path, err);
-    if (qn__written_labels_check(data, err) != QN_OK)
-        return QN_UNSUPPORTED;
-    return write_tar(data, path, NULL, NULL, err);
-}
-
 const qn__format qn__tar_format = {.name = "tar",
                                    .shown = "an archive of images",
                                    .about = "images as PNG, in a folder for each class",
                                    .endings = {".tar"},
                                    .counts = 0,
                                    .write = write_tar};
+
+qn_status qn_data_write_tar(const qn_data *data, const char *path, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    QN__NEED(path, err);
+    if (qn__written_labels_check(&qn__tar_format, data, err) != QN_OK)
+        return QN_UNSUPPORTED;
+    return write_tar(data, path, NULL, NULL, err);
+}
