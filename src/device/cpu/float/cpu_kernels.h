@@ -66,6 +66,15 @@ typedef struct qn__cpu_span {
     size_t a_column, a_row, d_column, d_row, a_ahead, d_ahead;
 } qn__cpu_span;
 
+/* A sum over items for the factors of a strip, which follow one another in a picture: `items` rows
+ * of each of `columns` pixels. The other members but `panels` are distances in floats: of items,
+ * pixels and panels of both operands and of the sums. Values `a_ahead` and `d_ahead` floats ahead
+ * are prefetched into the L2 cache. */
+typedef struct qn__cpu_strip {
+    uint32_t items, columns, factors, panels;
+    size_t a_item, a_column, a_ahead, d_column, d_panel, d_ahead, sums_panel;
+} qn__cpu_strip;
+
 /* Inputs of consecutive items: input c of item i is at[i * row + c / 16 * panel + c % 16]. Up to 15
  * floats after the last input can be read. */
 typedef struct qn__cpu_items {
@@ -121,6 +130,11 @@ typedef struct qn__cpu_kernels {
      * the sign of a zero, which integers do not have. */
     void (*outer)(const qn__cpu_span *span, const float *a, const uint16_t *some, const float *d,
                   size_t d_stride, const float *start, qn__partial how, void *out, uint32_t panels);
+
+    /* The same for inputs that are not in panels, without rounding. sums[p * sums_panel + f * 16 +
+     * o] goes on with the chain, over the columns x and within each over the items i, of fma(a[x *
+     * a_column + i * a_item + f], d[p * d_panel + x * d_column + i * 16 + o]). */
+    void (*strip)(const qn__cpu_strip *strip, const float *a, const float *d, float *sums);
 
     /* Rows of a span for which `outer` is fastest if its panels are neighbouring taps. */
     uint32_t piece;
@@ -178,7 +192,9 @@ typedef struct qn__cpu_kernels {
      *
      * add_scaled: e = e + d * c, rounded twice.
      *
-     * add_first: where x is not below y, and earlier[j] is below y for all j < n, e = e + d. */
+     * pick: of each of y, the first tap t at which x[a[t] + i] is not below y[i] gets d[i] if it is
+     * one of `from` <= t < end: e[a[t] + i] = e[a[t] + i] + d[i]; others get e + 0. Pixels of d as
+     * those of y, of e as those of x, in their order. */
     void (*pool)(uint32_t pixels, size_t count, uint32_t taps, const size_t *a, size_t step,
                  const float *x, float c, float *y);
     void (*add)(size_t count, const float *x, float *y);
@@ -187,8 +203,8 @@ typedef struct qn__cpu_kernels {
     void (*average)(size_t count, float share, const float *x, float *y);
     void (*scale)(size_t count, float c, float *y);
     void (*add_scaled)(size_t count, float c, const float *d, float *e);
-    void (*add_first)(size_t count, uint32_t n, const float *const *earlier, const float *x,
-                      const float *y, const float *d, float *e);
+    void (*pick)(uint32_t pixels, size_t count, uint32_t from, uint32_t end, const size_t *a,
+                 size_t step, const float *x, const float *y, const float *d, float *e);
     /* Convolutions with groups: chains of each of 16 lanes by itself. lanes: y[i][o] = chain over t
      * < count of fma(x[a[t] + i * 16 + o], w[b[t] + o]) from start[i * apart + o], + 0; start may
      * be y. lane_sums: sums[to[t] + o] goes on with the chain over the items i of fma(d[i * 16 +

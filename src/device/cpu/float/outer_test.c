@@ -138,6 +138,49 @@ static void check_bias(const qn__cpu_kernels *k, uint32_t items, uint32_t grain)
     release();
 }
 
+/* Sums that go on; items, pixels and panels of all arrays are apart. */
+static void check_strip(const qn__cpu_kernels *k, uint32_t items, uint32_t columns,
+                        uint32_t factors, uint32_t panels) {
+    const qn__cpu_strip s = {.items = items,
+                             .columns = columns,
+                             .factors = factors,
+                             .panels = panels,
+                             .a_item = factors + columns * 3u,
+                             .a_column = 3,
+                             .a_ahead = columns * 3u,
+                             .d_column = (items + 1) * 16u,
+                             .d_panel = columns * (items + 1) * 16u,
+                             .d_ahead = 16,
+                             .sums_panel = (factors + 2) * 16u};
+    const float *a = guarded_numbers((items - 1) * s.a_item + (columns - 1) * 3 + factors, 0);
+    const float *d = guarded_numbers(panels * s.d_panel, 0);
+    const size_t count = panels * s.sums_panel;
+    float *got = guarded_numbers(count, 0), *want = copy_of(got, count);
+    for (uint32_t p = 0; p < panels; ++p)
+        for (uint32_t f = 0; f < factors * 16; ++f) {
+            float *sum = want + p * s.sums_panel + f;
+            for (uint32_t x = 0; x < columns; ++x)
+                for (uint32_t i = 0; i < items; ++i)
+                    *sum = fmaf(a[x * s.a_column + i * s.a_item + f / 16],
+                                d[p * s.d_panel + x * s.d_column + i * 16 + f % 16], *sum);
+        }
+    snprintf(how, sizeof how, "%u items, %u pixels, %u factors, %u panels", items, columns, factors,
+             panels);
+    k->strip(&s, a, d, got);
+    same(k, "strip", got, want, count);
+    release();
+}
+
+static void strip_body(const qn__cpu_kernels *k) {
+    for (uint32_t factors = 1; factors < 30; ++factors)
+        check_strip(k, 1 + factors % 5, 1 + factors % 4, factors, 1 + factors % 3);
+}
+
+static void test_strip(void **state) {
+    (void)state;
+    every_isa(strip_body);
+}
+
 static void bias_body(const qn__cpu_kernels *k) {
     for (uint32_t items = 1; items <= 35; ++items) {
         check_bias(k, items, 35);
@@ -146,32 +189,11 @@ static void bias_body(const qn__cpu_kernels *k) {
     }
 }
 
-/* Pooling: equal numbers and zeros of both signs are frequent. */
+/* Sums and products of pools and gates. */
 static void pool_body(const qn__cpu_kernels *k) {
-    enum { COUNT = 64, EARLIER = 4 };
-    const float *x = guarded_numbers(COUNT, 0), *d = guarded_numbers(COUNT, 0), *earlier[EARLIER];
-    float *got = guard(COUNT * sizeof *got), want[COUNT], *y = guard(COUNT * sizeof *y);
-    for (uint32_t n = 0; n <= EARLIER; ++n) {
-        if (n > 0)
-            earlier[n - 1] = guarded_numbers(COUNT, 0);
-        for (uint32_t i = 0; i < COUNT; ++i) {
-            int first = i % 3 > 0;
-            y[i] = first ? x[i] : fabsf(x[i]) + 1;
-            for (uint32_t j = 0; j < n; ++j) {
-                if (i % 7 == j)
-                    ((float *)(uintptr_t)earlier[j])[i] = y[i];
-                y[i] = earlier[j][i] > y[i] ? earlier[j][i] : y[i];
-            }
-            first = !(x[i] < y[i]);
-            for (uint32_t j = 0; j < n; ++j)
-                first = first && earlier[j][i] < y[i];
-            got[i] = (float)i - 7;
-            want[i] = got[i] + (first ? d[i] : 0.0f);
-        }
-        snprintf(how, sizeof how, "%u earlier", n);
-        k->add_first(COUNT, n, earlier, x, y, d, got);
-        same(k, "add_first", got, want, COUNT);
-    }
+    enum { COUNT = 64 };
+    const float *x = guarded_numbers(COUNT, 0), *d = guarded_numbers(COUNT, 0);
+    float *got = guarded_numbers(COUNT, 0), want[COUNT];
     for (uint32_t i = 0; i < COUNT; ++i) {
         volatile float product = d[i] * 0.3f, sum = (got[i] + x[i]) * 0.7f, gated;
         gated = (sum + product) * d[i];
@@ -184,6 +206,40 @@ static void pool_body(const qn__cpu_kernels *k) {
     k->multiply_add(COUNT, x, d, got);
     same(k, "add, scale, add_scaled, multiply and multiply_add", got, want, COUNT);
     release();
+}
+
+/* The first tap that is not below y gets d, if it is one of `from` .. end - 1. Windows overlap, so
+ * the order in which they add counts. Some y are above all taps, or NaN. */
+static void check_pick(const qn__cpu_kernels *k, uint32_t pixels, size_t count, uint32_t from,
+                       uint32_t end) {
+    enum { TAPS = 5 };
+    const size_t step = 2 * count, size = (pixels - 1) * step + TAPS * count;
+    const size_t a[TAPS] = {0, count, 2 * count, 3 * count, 4 * count};
+    float *x = guarded_numbers(size, 1), *y = guarded_numbers(pixels * count, 1);
+    const float *d = guarded_numbers(pixels * count, 0);
+    float *got = guarded_numbers(size, 0), *want = copy_of(got, size);
+    for (size_t p = 0; p < pixels; ++p)
+        for (size_t i = 0; i < count; ++i) {
+            int first = 1;
+            for (uint32_t t = 0; word() % 8 > 0 && t < TAPS; ++t)
+                if (t == 0 || x[p * step + a[t] + i] > y[p * count + i])
+                    y[p * count + i] = x[p * step + a[t] + i];
+            for (uint32_t t = 0; t < TAPS; ++t) {
+                const int gets = first && !(x[p * step + a[t] + i] < y[p * count + i]);
+                first = first && !gets;
+                if (t >= from && t < end)
+                    want[p * step + a[t] + i] += gets ? d[p * count + i] : 0.0f;
+            }
+        }
+    snprintf(how, sizeof how, "%u pixels of %zu, taps %u to %u", pixels, count, from, end);
+    k->pick(pixels, count, from, end, a, step, x, y, d, got);
+    same(k, "pick", got, want, size);
+    release();
+}
+
+static void pick_body(const qn__cpu_kernels *k) {
+    for (uint32_t i = 0; i < 20; ++i)
+        check_pick(k, 1 + i % 4, 16 * (1 + i % 3), i % 5, i % 5 + 1 + i % (5 - i % 5));
 }
 
 /* Windows of three taps, two pixels apart; `c` 0: the greatest. */
@@ -220,6 +276,7 @@ static void windows_body(const qn__cpu_kernels *k) {
 static void test_pool(void **state) {
     (void)state;
     every_isa(windows_body);
+    every_isa(pick_body);
     every_isa(pool_body);
 }
 
@@ -267,6 +324,7 @@ int main(void) {
         cmocka_unit_test(test_outer),      cmocka_unit_test(test_outer_some),
         cmocka_unit_test(test_outer_span), cmocka_unit_test(test_bias_partials),
         cmocka_unit_test(test_flush),      cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_strip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -283,7 +283,6 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         core.scratch =
             qn__cpu_carve(a, transposed_panels(w) * QN__PANEL * QN__PANEL, sizeof(float));
         core.blocks = qn__cpu_carve(a, 2 * w->run_blocks, sizeof(size_t));
-        core.taps = qn__cpu_carve(a, w->run_blocks, sizeof *core.taps);
         core.augmented =
             p->augment || p->mix
                 ? qn__cpu_carve(a, (size_t)w->layer[0].layer->in * (QN__PANEL + 1), sizeof(float))

@@ -1,12 +1,13 @@
 /* Pools: docs/exactness.md 16.5 to 16.7. Forward, an output is the greatest value or the mean of
- * its window. Backward, each pixel of the input gathers from the windows that read it:
+ * its window. Backward, each pixel of the input gets errors of the windows that read it:
  *
  *     input      a b c d e f      window 0: a b c, window 1: d e f (stride 3)
  *     maxpool    error of b = error of window 0, if b is the first greatest of a, b, c; else 0
  *     avgpool    error of b = error of window 0 / 3
  *
- * Gathering needs no lock, and a pixel adds its windows in ascending order whoever computes it. The
- * pass over the pixels is that of convolutions (cpu_walk_phases.c). */
+ * A pixel adds its windows in ascending order whoever computes it. An average gathers, in the pass
+ * over the pixels that convolutions have (cpu_walk_phases.c). A maximum is searched for once in
+ * each window, and each task adds the errors of its rows of pixels. So neither needs a lock. */
 #include "device/cpu/worker/cpu_kinds.h"
 #include "layer/pooling.h"
 #include "num/blend.h"
@@ -39,6 +40,17 @@ static uint32_t alike(const qn__cpu_axis *axis, uint32_t x, uint32_t pixels, uin
     return count;
 }
 
+/* The taps of a window of those pixels: offsets from its first one on. */
+static uint32_t set_taps(const qn__cpu_layer *l, qn__cover rows, qn__cover columns, size_t pixel,
+                         size_t *tap) {
+    const size_t row = l->outputs.axis[1].limit * pixel;
+    uint32_t taps = 0;
+    for (uint32_t y = 0; y < rows.end - rows.begin; ++y)
+        for (uint32_t x = 0; x < columns.end - columns.begin; ++x)
+            tap[taps++] = y * row + x * pixel;
+    return taps;
+}
+
 /* Pixels from x on, whose windows are alike. */
 static void run_alike(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
                       const qn__cpu_walk_run *run, uint32_t x, uint32_t pixels, uint32_t step,
@@ -47,11 +59,8 @@ static void run_alike(const qn__cpu_pass *pass, int thread, const qn__cpu_layer 
     const size_t pixel = (size_t)pass->batch->items * QN__PANEL, row = axis[1].limit * pixel;
     const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
     const qn__cover rows = inside(&axis[0], run->y), columns = inside(&axis[1], x);
-    uint32_t taps = 0;
     size_t *tap = pass->worker->core[thread].blocks;
-    for (uint32_t y = 0; y < rows.end - rows.begin; ++y)
-        for (uint32_t i = 0; i < columns.end - columns.begin; ++i)
-            tap[taps++] = y * row + i * pixel;
+    const uint32_t taps = set_taps(l, rows, columns, pixel, tap);
     const float *from =
         a + rows.begin * row + columns.begin * pixel + (size_t)run->item * QN__PANEL;
     pass->worker->kernels->pool(pixels, count, taps, tap, step * pixel, from,
@@ -77,28 +86,10 @@ static qn__cover readers(const qn__cpu_axis *axis, uint32_t at) {
                        end < axis->size ? end : axis->size};
 }
 
-/* The error that the window (y, x) passes to the pixel (own_y, own_x) of its picture. */
-static void unpool_one(const qn__cpu_pass *pass, const qn__cpu_layer *l,
-                       const qn__cpu_walk_run *run, uint32_t panel, uint32_t own_y, uint32_t own_x,
-                       uint32_t y, uint32_t x, const float **earlier, float *error) {
-    const qn__cpu_kernels *k = pass->worker->kernels;
-    const qn__cpu_axis *axis = l->outputs.axis;
-    const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
-    const size_t item = (size_t)run->item * QN__PANEL, pixel = pass->batch->items * QN__PANEL;
-    const size_t at = ((size_t)y * axis[1].size + x) * pixel + item + panel * l->out_stride;
-    const float *input = l->input + panel * l->in_stride + item;
-    const qn__cover rows = inside(&axis[0], y), columns = inside(&axis[1], x);
-    uint32_t taps = 0; /* up to the pixel's own */
-    for (uint32_t iy = rows.begin; iy <= own_y; ++iy)
-        for (uint32_t ix = columns.begin; ix < (iy < own_y ? columns.end : own_x + 1); ++ix)
-            earlier[taps++] = input + ((size_t)iy * axis[1].limit + ix) * pixel;
-    k->add_first(count, taps - 1, earlier, earlier[taps - 1], l->output + at, l->error + at, error);
-}
-
-/* The errors of a run, one panel: windows in ascending order. */
+/* The errors of a run of an average, one panel: windows in ascending order. */
 static void run_back(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
                      const qn__cpu_walk_run *run, uint32_t panel, float *error) {
-    const qn__cpu_kernels *k = pass->worker->kernels;
+    (void)thread;
     const size_t count = (size_t)run->rows / run->pixels * QN__PANEL;
     const size_t pixel = (size_t)pass->batch->items * QN__PANEL;
     const uint32_t across = l->outputs.axis[1].size;
@@ -109,12 +100,93 @@ static void run_back(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *
         memset(error, 0, count * sizeof *error);
         for (uint32_t y = rows.begin; y < rows.end; ++y)
             for (uint32_t x = columns.begin; x < columns.end; ++x)
-                if (l->kind->picks)
-                    unpool_one(pass, l, run, panel, run->y, own, y, x,
-                               pass->worker->core[thread].taps, error);
-                else
-                    k->add_scaled(count, qn__pool_share(l->layer, y, x),
-                                  delta + ((size_t)y * across + x) * pixel, error);
+                pass->worker->kernels->add_scaled(count, qn__pool_share(l->layer, y, x),
+                                                  delta + ((size_t)y * across + x) * pixel, error);
+    }
+}
+
+/* Some rows of the inputs of a max pool, one panel, all items. */
+typedef struct band {
+    const qn__cpu_pass *pass;
+    int thread;
+    uint32_t layer, panel;
+    qn__cover rows;
+} band;
+
+/* The errors that row y of windows passes to the band, which has rows.begin .. rows.end - 1 of it.
+ * Pixels above them are only compared: the first greatest one may be there. */
+static void pick_row(const band *b, uint32_t y, qn__cover rows, float *error) {
+    const qn__worker *w = b->pass->worker;
+    const qn__cpu_layer *l = &w->layer[b->layer];
+    const qn__cpu_axis *axis = l->outputs.axis;
+    const size_t pixel = (size_t)b->pass->batch->items * QN__PANEL;
+    const qn__cover all = inside(&axis[0], y);
+    size_t *tap = w->core[b->thread].blocks;
+    for (uint32_t x = 0, windows, step; x < axis[1].size; x += windows) {
+        windows = alike(&axis[1], x, axis[1].size - x, &step);
+        const qn__cover columns = inside(&axis[1], x);
+        const uint32_t width = columns.end - columns.begin;
+        const size_t from = ((size_t)all.begin * axis[1].limit + columns.begin) * pixel;
+        const size_t at = ((size_t)y * axis[1].size + x) * pixel + b->panel * l->out_stride;
+        set_taps(l, all, columns, pixel, tap);
+        w->kernels->pick(windows, pixel, (rows.begin - all.begin) * width,
+                         (rows.end - all.begin) * width, tap, step * pixel,
+                         l->input + b->panel * l->in_stride + from, l->output + at, l->error + at,
+                         error + from);
+    }
+}
+
+/* Rows `first` .. `end` - 1 have the errors of all windows. */
+static void finish_rows(const band *b, uint32_t first, uint32_t end) {
+    const qn__worker *w = b->pass->worker;
+    const size_t row = (size_t)w->layer[b->layer].outputs.axis[1].limit * b->pass->batch->items;
+    const uint32_t rows = (uint32_t)((end - first) * row);
+    if (rows == 0)
+        return;
+    qn__cpu_after_errors(b->pass, &w->core[b->thread], b->layer, b->panel, (uint32_t)(first * row),
+                         rows);
+    if (w->bits)
+        qn__cpu_note_passed(b->pass, b->layer, first * row, rows, b->panel, 1);
+}
+
+/* Windows in ascending order, so that a pixel gets their errors in this order. A row is cleared
+ * before its first window, and complete after its last one. */
+static void pick_band(const band *b) {
+    const qn__worker *w = b->pass->worker;
+    const qn__cpu_layer *l = &w->layer[b->layer];
+    const qn__cpu_axis *axis = l->outputs.axis;
+    const size_t row = (size_t)axis[1].limit * b->pass->batch->items * QN__PANEL;
+    float *error = qn__cpu_passes(l) + b->panel * l->below->out_stride;
+    const uint32_t end = readers(&axis[0], b->rows.end - 1).end;
+    uint32_t clear = b->rows.begin, done = clear;
+    for (uint32_t y = readers(&axis[0], clear).begin; done < b->rows.end; ++y) {
+        qn__cover rows = {b->rows.end, b->rows.end};
+        if (y < end)
+            rows = inside(&axis[0], y);
+        rows.begin = rows.begin > done ? rows.begin : done;
+        rows.end = rows.end < b->rows.end ? rows.end : b->rows.end;
+        if (rows.end > clear)
+            memset(error + clear * row, 0, (rows.end - clear) * row * sizeof *error);
+        clear = rows.end > clear ? rows.end : clear;
+        finish_rows(b, done, rows.begin);
+        done = rows.begin;
+        if (y < end)
+            pick_row(b, y, rows, error);
+    }
+}
+
+/* A task is a band of rows. At its borders it compares windows that the next band compares, too. */
+static void maxpool_back(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    enum { TASKS = 8 }; /* of each thread */
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const uint32_t height = l->outputs.axis[0].limit;
+    const uint32_t enough = (TASKS * (uint32_t)w->threads - 1) / l->in_panels + 1;
+    const qn__cpu_grid grid = {enough < height ? enough : height, l->in_panels, 0};
+    for (uint32_t at, panel; qn__cpu_take(w, thread, phase, grid, &at, &panel);) {
+        const uint32_t begin = (uint32_t)((uint64_t)height * at / grid.columns);
+        const uint32_t end = (uint32_t)((uint64_t)height * (at + 1) / grid.columns);
+        pick_band(&(band){pass, thread, layer, panel, {begin, end}});
     }
 }
 
@@ -165,14 +237,20 @@ static void enlarge_back(const qn__cpu_pass *pass, int thread, const qn__cpu_lay
         run_back(pass, thread, l, run, panel, error);
 }
 
-#define POOL(PICKS, FORWARD, BACK)                                                                 \
+#define POOL(FORWARD, BACK)                                                                        \
     {                                                                                              \
         .forward = qn__cpu_walk_forward, .backward = qn__cpu_walk_backward, .run = FORWARD,        \
-        .run_back = BACK, .leads = 1, .reads_input = PICKS, .reads_output = PICKS, .picks = PICKS, \
-        .whole_rows = 1                                                                            \
+        .run_back = BACK, .leads = 1, .whole_rows = 1                                              \
     }
 
-const qn__cpu_kind qn__cpu_maxpool = POOL(1, run_forward, run_back),
-                   qn__cpu_avgpool = POOL(0, run_forward, run_back),
-                   qn__cpu_globalpool = POOL(0, run_forward, run_back),
-                   qn__cpu_upsample = POOL(0, enlarge, enlarge_back);
+const qn__cpu_kind qn__cpu_maxpool = {.forward = qn__cpu_walk_forward,
+                                      .backward = maxpool_back,
+                                      .run = run_forward,
+                                      .leads = 1,
+                                      .reads_input = 1,
+                                      .reads_output = 1,
+                                      .picks = 1,
+                                      .whole_rows = 1},
+                   qn__cpu_avgpool = POOL(run_forward, run_back),
+                   qn__cpu_globalpool = POOL(run_forward, run_back),
+                   qn__cpu_upsample = POOL(enlarge, enlarge_back);

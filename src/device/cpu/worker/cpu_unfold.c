@@ -42,6 +42,19 @@ static size_t place_of(const qn__cpu_layer *l, size_t factor) {
     return (ky * w.dilation[0] * extent(l, 1) + kx * w.dilation[1]) * channels + factor % channels;
 }
 
+size_t qn__cpu_picture_at(const qn__cpu_layer *l, uint32_t y, uint32_t x) {
+    const qn__window w = window_of(l);
+    return (y * w.stride[0] * extent(l, 1) + x * w.stride[1]) * l->layer->from.channels;
+}
+
+uint32_t qn__cpu_picture_strip(const qn__cpu_layer *l, size_t factor, size_t end, size_t *at) {
+    const qn__window w = window_of(l);
+    const size_t most = (w.dilation[1] == 1 ? w.kernel[1] : 1) * (size_t)l->layer->from.channels;
+    const size_t left = most - factor % most;
+    *at = place_of(l, factor);
+    return (uint32_t)(left < end - factor ? left : end - factor);
+}
+
 void qn__cpu_unfold_begin(const qn__cpu_layer *l, qn__cpu_segments *panel) {
     for (size_t first = 0; first < l->channels; first += QN__PANEL, ++panel) {
         const size_t left = l->channels - first;

@@ -25,8 +25,11 @@ typedef struct task {
 } task;
 
 /* Where the sums of a tap by a panel of outputs are, in blocks. The kernel's panels follow one
- * another: those of outputs, or taps of a row, the last one first. */
+ * another: those of outputs, or taps of a row, the last one first. Of pictures all factors of a
+ * panel of outputs follow one another. */
 static size_t place(const task *t, uint32_t panel, uint32_t tap) {
+    if (t->l->pictures)
+        return (size_t)panel * t->taps + (tap - t->tap);
     return t->by_rows ? (size_t)panel * t->taps + (t->tap + t->taps - 1 - tap)
                       : (size_t)(tap - t->tap) * t->panels + panel;
 }
@@ -158,48 +161,47 @@ static void add_grain_by_rows(const qn__worker *w, const task *t, uint32_t item,
         }
 }
 
-/* Adds some output pixels of some items of a grain to the partials of all blocks. Their inputs are
- * unfolded first. */
-static void add_unfolded(const qn__worker *w, int thread, const task *t, uint32_t pixel,
-                         uint32_t pixels, uint32_t item, uint32_t items, float *partial) {
+/* Adds neighbouring output pixels of a row, all items of a grain, to the partials of all blocks:
+ * strip by strip. */
+static void add_strips(const qn__worker *w, const task *t, uint32_t y, uint32_t x, uint32_t pixels,
+                       uint32_t item, uint32_t items, float *partial) {
     const qn__cpu_layer *l = t->l;
-    float *rows = w->core[thread].unfolded;
-    const qn__cpu_unfolding u = {.first = pixel,
-                                 .pixels = pixels,
-                                 .panel = t->tap,
-                                 .panels = t->taps,
-                                 .count = items,
-                                 .next = (size_t)items * QN__PANEL,
-                                 .stride = QN__UNFOLDED};
-    const size_t apart = (size_t)t->items * QN__PANEL;
-    qn__cpu_span span = {items, pixels, 1, u.next, 0, apart, 0, 0, pixels * apart};
-    const float *d = l->error + t->out * l->out_stride + pixel * apart + (size_t)item * QN__PANEL;
-    if (items == t->items) { /* neighbours are consecutive rows */
-        span.items *= pixels;
-        span.columns = 1;
-    }
-    qn__cpu_unfold(l, w->fetch.segments, &u, l->input + item * qn__cpu_unfold_space(l), rows);
-    for (uint32_t k = 0; k < t->taps; ++k, span.d_ahead = 0) {
-        float *own = partial + (size_t)k * t->panels * BLOCK;
-        w->kernels->outer(&span, rows + k * u.stride, NULL, d, l->out_stride, own, QN__PARTIAL_RAW,
-                          own, t->panels);
+    const size_t apart = (size_t)t->items * QN__PANEL, first = (size_t)t->tap * QN__PANEL;
+    const size_t made = (size_t)y * l->layer->to.width + x, space = qn__cpu_unfold_space(l);
+    const size_t column = qn__cpu_picture_at(l, 0, 1), last = first + (size_t)t->taps * QN__PANEL;
+    const size_t end = last < l->channels ? last : l->channels;
+    const float *a = l->input + item * space + qn__cpu_picture_at(l, y, x);
+    const float *d = l->error + t->out * l->out_stride + made * apart + (size_t)item * QN__PANEL;
+    qn__cpu_strip s = {.items = items,
+                       .columns = pixels,
+                       .panels = t->panels,
+                       .a_item = space,
+                       .a_column = column,
+                       .a_ahead = pixels * column,
+                       .d_column = apart,
+                       .d_panel = l->out_stride,
+                       .d_ahead = pixels * apart,
+                       .sums_panel = (size_t)t->taps * BLOCK};
+    for (size_t f = first, at; f < end; f += s.factors, s.d_ahead = 0) {
+        s.factors = qn__cpu_picture_strip(l, f, end, &at);
+        w->kernels->strip(&s, a + at, d, partial + (f - first) * QN__PANEL);
     }
 }
 
 /* The partials of one grain of a first layer with pictures. */
-static void add_pictures(const qn__worker *w, int thread, const task *t, uint32_t item,
-                         uint32_t items, float *partial) {
-    const uint32_t all = t->l->out_pixels, most = QN__RUN_ROWS;
-    for (uint32_t p = 0, pixels; p < all; p += pixels) {
-        pixels = t->pixels < all - p ? t->pixels : all - p;
-        for (uint32_t i = 0; i < items; i += most)
-            add_unfolded(w, thread, t, p, pixels, item + i, items - i < most ? items - i : most,
-                         partial);
-    }
+static void add_pictures(const qn__worker *w, const task *t, uint32_t item, uint32_t items,
+                         float *partial) {
+    const qn__shape to = t->l->layer->to;
+    const uint32_t pieces = (to.width - 1) / t->pixels + 1;
+    for (uint32_t y = 0; y < to.height; ++y)
+        for (uint32_t p = 0, x = 0, end; p < pieces; ++p, x = end) {
+            end = (uint32_t)((uint64_t)to.width * (p + 1) / pieces);
+            add_strips(w, t, y, x, end - x, item, items, partial);
+        }
 }
 
 /* The partials of one grain: see `place`. */
-static void add_grain(const qn__worker *w, int thread, const task *t, uint32_t item, uint32_t items,
+static void add_grain(const qn__worker *w, const task *t, uint32_t item, uint32_t items,
                       float *partial) {
     const qn__cpu_axis *axis = t->l->outputs.axis;
     const uint32_t height = axis[0].size, width = axis[1].size;
@@ -207,7 +209,7 @@ static void add_grain(const qn__worker *w, int thread, const task *t, uint32_t i
     const uint32_t rows = t->pixels / width > 1 ? t->pixels / width : 1;
     memset(partial, 0, (size_t)t->taps * t->panels * BLOCK * sizeof *partial);
     if (t->l->pictures) {
-        add_pictures(w, thread, t, item, items, partial);
+        add_pictures(w, t, item, items, partial);
         return;
     }
     if (t->by_rows) {
@@ -274,7 +276,7 @@ static int sum_all(const qn__cpu_pass *pass, int thread, const task *t, float *p
                 &(qn__cpu_sparse_task){t->in, t->tap, t->taps, t->out, t->panels}, item / grain,
                 partial);
         else
-            add_grain(w, thread, t, item, left < grain ? left : grain, partial);
+            add_grain(w, t, item, left < grain ? left : grain, partial);
         bad |= keep(w, t, partial, &held, s);
     }
     if (t->how->narrow && s->kind == QN__SUMS_INT64)

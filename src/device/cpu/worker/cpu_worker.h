@@ -168,7 +168,6 @@ typedef struct qn__cpu_core {
     _Alignas(64) float *scratch; /* one transposed panel of weights; all panels of the last layer
                                     where the phase of the loss also computes the errors below it */
     size_t *blocks;              /* of the chain of a run, twice `run_blocks` */
-    const float **taps;          /* of a window, `run_blocks` */
     char *augmented;             /* values of QN__PANEL items and a partner; or NULL */
     uint64_t *augment_space;     /* of qn__augment_space bytes */
     uint64_t *shown_space;       /* of qn__shown_space bytes */
@@ -655,6 +654,11 @@ typedef struct qn__cpu_unfolding {
     size_t next, stride;    /* floats between two pixels and between two panels of the rows */
 } qn__cpu_unfolding;
 size_t qn__cpu_unfold_space(const qn__cpu_layer *layer);
+/* Where the first factor of output pixel (y, x) is in a padded picture. qn__cpu_picture_strip: how
+ * many factors of an output pixel from `factor` on follow one another there, up to `end`; *at:
+ * where they begin, from that pixel's first factor on. */
+size_t qn__cpu_picture_at(const qn__cpu_layer *layer, uint32_t y, uint32_t x);
+uint32_t qn__cpu_picture_strip(const qn__cpu_layer *layer, size_t factor, size_t end, size_t *at);
 uint32_t qn__cpu_unfold_items(const qn__cpu_layer *layer);
 void qn__cpu_unfold_begin(const qn__cpu_layer *layer, qn__cpu_segments *segments);
 void qn__cpu_pad(const qn__cpu_layer *layer, const float *from, float *to);
