@@ -376,8 +376,8 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     paths files = {.count = 0};
     paths_add(&files, QN_FILE_READ, "MODEL", model_path);
     paths_add_sources(&files, &f->from, &f->ranks);
-    /* Masks go to files of a folder. */
-    paths_add(&files, QN_FILE_WRITE, "-o", to_stdout(f) || is_folder(f->out) ? NULL : f->out);
+    paths_add(&files, !to_stdout(f) && is_folder(f->out) ? QN_FOLDER_WRITE : QN_FILE_WRITE, "-o",
+              to_stdout(f) ? NULL : f->out);
     return code < 0 ? paths_check(&files, ranks_is_writer()) : code;
 }
 

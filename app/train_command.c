@@ -292,6 +292,7 @@ int train_check_paths(const train_flags *f, const char *hostfile, int writes) {
     paths_add(&files, QN_FILE_WRITE, "--trace", f->trace);
     paths_add(&files, QN_FILE_WRITE, "--report", f->report);
     paths_add(&files, QN_FILE_READ, "--runs", f->runs);
+    paths_add(&files, QN_FOLDER_WRITE, "--predictions", f->predictions);
     paths_add(&files, QN_FOLDER_RUN, "--run-dir", f->run_dir);
     paths_add(&files, QN_FOLDER_CHECKPOINTS, f->checkpoint ? "--checkpoint" : "an interrupted run",
               folder);

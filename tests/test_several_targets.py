@@ -269,3 +269,27 @@ def test_masks_in_files(quern, photos, tmp_path):
     for words, status, told in ((["--ignore", "256"], 2, "--ignore"), (["--unlabelled"], 2, "masks are the labels")):
         assert told in run(quern, "data", "info", *given[1:], *words, status=status)
     assert "have no masks" in run(quern, "data", "info", __file__, "--masks", bad, status=1)
+
+
+def test_predicted_masks_replace_no_picture(quern, photos, tmp_path):
+    """Neither a picture nor a mask that was given, however they are named; a folder beside them is right."""
+    folder = tmp_path / "data"
+    shutil.copytree(photos[0], folder)
+    (folder / "links").mkdir()
+    (folder / "links" / "6.png").symlink_to("../photos/6.png")
+    model, given = tmp_path / "m.st", ["--data", folder / "photos", "--masks", folder / "masks"]
+    train = ["train", *given, *MASKS[:2], "--epochs", "1", "--quiet"]
+    run(quern, *train, "-o", model)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    all_data, overwrite = "whose files are all data", "could overwrite one of --data"
+    for words, out, told in ((given[:2], "photos", all_data), (given[:2], "photos/new", all_data), (given, "masks", all_data),
+                             ([folder / "photos" / "1.png"], "photos", overwrite), ([folder / "photos" / "*.png"], "", overwrite),
+                             ([folder / "links" / "6.png"], "links", overwrite), (given[:2], "photos/1.png", all_data)):
+        assert told in run(quern, "predict", model, *words, "-o", folder / out, status=2), (words, out)
+    for words in (["-o", folder / "masks" / "m.st"], ["-o", model, "--test", folder / "photos", "--test-labels", folder / "masks",
+                                                    "--predictions", folder / "photos"]):
+        assert all_data in run(quern, *train, *words, status=2), words
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for words, out in ((given[:2], folder), ([folder / "photos" / "b" / "3.jpg"], folder / "photos"), (given[:2], folder)):
+        run(quern, "predict", model, *words, "-o", out, "--quiet")
+    assert all(path.read_bytes() == content for path, content in before.items())

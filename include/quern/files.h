@@ -18,8 +18,11 @@ typedef enum qn_file_use {
     QN_FILE_STREAM,        /* a file that is open for writing, such as the standard output */
     QN_FOLDER_RUN,         /* qn_train_options.run_dir */
     QN_FOLDER_CHECKPOINTS, /* qn_train_options.checkpoint_dir */
-    QN_FILES_READ          /* what is read as qn_data_open_files has it: a file, a folder, a pattern
+    QN_FILES_READ,         /* what is read as qn_data_open_files has it: a file, a folder, a pattern
                               or a list of files */
+    QN_FOLDER_WRITE        /* a folder for files with the names of items, as of
+                              qn_predictions_write for masks: PNG files of QN_FILES_READ must not
+                              lie in it */
 } qn_file_use;
 
 /* One path of a run. The texts are read during the call only. */

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 static int is_folder(const qn_file *f) {
-    return f->use == QN_FOLDER_RUN || f->use == QN_FOLDER_CHECKPOINTS;
+    return f->use == QN_FOLDER_RUN || f->use == QN_FOLDER_CHECKPOINTS || f->use == QN_FOLDER_WRITE;
 }
 
 /* ------------------------------------------------------------------------------ identical files */
@@ -37,6 +37,8 @@ static const char *kept_name(const qn_file *folder, const qn__place *folder_plac
     char path[PATH_MAX];
     qn__place kept;
     const char *name = qn__place_within(folder_place, other);
+    if (folder->use == QN_FOLDER_WRITE)
+        return NULL;
     if (folder->use == QN_FOLDER_CHECKPOINTS)
         return name && qn__checkpoints_own(name) ? name : NULL;
     for (const char *const *own = qn__record_files; *own; own++) {
@@ -88,6 +90,16 @@ static qn_status refuse_same(const qn_file *out, const qn_file *other, qn_error 
     return other_file(other->use == QN_FILE_STREAM ? other : out, "", "", err);
 }
 
+/* The part of a path before its last component, including the '/'. */
+static int folder_above(const char *path, char *folder) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    return snprintf(folder, PATH_MAX, "%.*s", (int)length, path) < PATH_MAX;
+}
+
 /* Whether a path lies in an existing folder, at any depth. */
 static int lies_in(const char *folder, const char *path) {
     char top[PATH_MAX], above[PATH_MAX], real[PATH_MAX];
@@ -119,17 +131,30 @@ static qn_status compare_images(const qn_file *data, const qn__place *place, con
     return other_file(out, ", in another folder than ", data->name, err);
 }
 
+/* Masks are PNG files with the names of their images: in a folder around these they could take
+ * their place. A link counts by its own place, too: the file behind it is what is written. */
+static qn_status compare_pictures(const qn_file *data, const qn_file *out, qn_error *err) {
+    char folder[PATH_MAX];
+    const char *point = strrchr(data->path, '.');
+    if (data->use != QN_FILE_READ || out->use != QN_FOLDER_WRITE || !point ||
+        strcmp(point, ".png") != 0 || !folder_above(data->path, folder) ||
+        (!lies_in(out->path, data->path) && !lies_in(out->path, *folder ? folder : ".")))
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "a file in the folder of %s could overwrite one of %s", out->name,
+             data->name);
+    qn__at(err, "%s", data->path);
+    return qn__remedy(err, QN_USAGE, "name another folder with %s", out->name);
+}
+
 static qn_status compare_two(const qn_file *a, const qn__place *at_a, const qn_file *b,
                              const qn__place *at_b, qn_error *err) {
-    qn_status status = QN_OK;
-    if (is_folder(a))
+    qn_status status = compare_images(a, at_a, b, err);
+    if (status == QN_OK)
+        status = compare_images(b, at_b, a, err);
+    if (status == QN_OK && is_folder(a))
         status = compare_folder(a, at_a, b, at_b, err);
     if (status == QN_OK && is_folder(b))
         status = compare_folder(b, at_b, a, at_a, err);
-    if (status == QN_OK)
-        status = compare_images(a, at_a, b, err);
-    if (status == QN_OK)
-        status = compare_images(b, at_b, a, err);
     if (status != QN_OK || is_folder(a) || is_folder(b) || !qn__place_same(at_a, at_b))
         return status;
     if (a->use == b->use && a->use != QN_FILE_WRITE)
@@ -158,9 +183,9 @@ static int is_output(const qn_file *f) {
     return f->path && f->use != QN_FILE_READ && f->use != QN_FILES_READ;
 }
 
-/* Compares a file of `data` with all outputs. */
+/* Compares a file of `data` with all outputs. Names of items begin in a folder that was named. */
 static qn_status compare_read(const elements *all, const qn_file *data, const char *path,
-                              qn_error *err) {
+                              int in_folder, qn_error *err) {
     char whole[PATH_MAX];
     qn__place place;
     const char *part = qn__source_part_in(path);
@@ -173,8 +198,12 @@ static qn_status compare_read(const elements *all, const qn_file *data, const ch
         .size = sizeof read, .path = whole, .name = data->name, .use = QN_FILE_READ};
     qn__place_of(whole, &place);
     for (uint32_t k = 0; k < all->count && status == QN_OK; k++)
-        if (is_output(&all->file[k]))
-            status = compare_two(&read, &place, &all->file[k], &all->place[k], err);
+        if (is_output(&all->file[k])) {
+            if (!in_folder)
+                status = compare_pictures(&read, &all->file[k], err);
+            if (status == QN_OK)
+                status = compare_two(&read, &place, &all->file[k], &all->place[k], err);
+        }
     return status;
 }
 
@@ -187,11 +216,13 @@ static qn_status compare_listed(const elements *all, const qn_file *data, qn_err
         outputs += is_output(&all->file[k]) ? 1u : 0u;
     if (outputs == 0 || strcmp(data->path, QN__STANDARD_INPUT) == 0 || qn__is_server(data->path))
         return QN_OK;
-    qn_status status = compare_read(all, data, data->path + (*data->path == '@'), err);
+    struct stat there;
+    const int in_folder = stat(data->path, &there) == 0 && S_ISDIR(there.st_mode);
+    qn_status status = compare_read(all, data, data->path + (*data->path == '@'), in_folder, err);
     if (status != QN_OK || qn__file_list_make(&data->path, 1, 0, &list, NULL) != QN_OK)
         return status;
     for (size_t i = 0; i < list.count && status == QN_OK; i++)
-        status = compare_read(all, data, list.file[i].path, err);
+        status = compare_read(all, data, list.file[i].path, in_folder, err);
     qn__file_list_release(&list);
     return status;
 }
@@ -260,16 +291,6 @@ static qn_status try_folder(const qn_file *f, const char *folder, qn_error *err)
         return refuse_errno(f, why, err);
     qn__leftovers_remove(*folder ? folder : ".");
     return QN_OK;
-}
-
-/* The part of a path before its last component, including the '/'. */
-static int folder_above(const char *path, char *folder) {
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    while (length > 0 && path[length - 1] != '/')
-        length--;
-    return snprintf(folder, PATH_MAX, "%.*s", (int)length, path) < PATH_MAX;
 }
 
 static qn_status check_folder(const qn_file *f, qn_error *err) {
