@@ -148,7 +148,7 @@ def test_the_command_line(quern, arrays, tmp_path):
     assert not list((tmp_path / "folder").iterdir())
     assert "labels of the data are several labels" in run(
         quern, "evaluate", tmp_path / "masks", "--data", folder / "x.npy", "--labels", folder / "labels.npy", status=1)
-    assert "cannot be written" in run(quern, "data", "convert", folder / "x.npy", "--labels", folder / "masks.npy", "-o",
+    assert "CSV cannot hold masks" in run(quern, "data", "convert", folder / "x.npy", "--labels", folder / "masks.npy", "-o",
                                       tmp_path / "x.csv", status=1)
 
 
