@@ -46,6 +46,9 @@ typedef struct qn__cpu_chain {
      * them follow one another. */
     uint32_t segment;
     size_t gap;
+    /* NULL, or the part of the chain that the rows of each such segment have: from first[s] to
+     * end[s] - 1, at least one step, both multiples of 16. */
+    const uint32_t *first, *end;
 } qn__cpu_chain;
 
 /* A convolution by windows of three columns, stride and dilation 1: `rows` (at least `slide_rows`)

@@ -6,12 +6,13 @@
  * Then a tap of a whole row of output pixels is one run, and all rows of pixels have one chain.
  *
  * Taps in the zeros are left out of the exact chain. A product with zero changes only the sign of
- * an accumulator that is zero, if the weight is finite, and +0 at the end removes that sign. */
+ * an accumulator that is zero, if the weight is finite, and +0 at the end removes that sign. So
+ * columns of zeros are multiplied. Rows of windows in the zeros are left out. */
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
-/* Items, at most, and floats of a core's copy. */
-enum { FEW = 8, ROOM = 1 << 16 };
+/* Items, at most; floats of a core's copy; rows of output pixels of a task, at most. */
+enum { FEW = 8, ROOM = 1 << 16, ROWS = 256 };
 
 size_t qn__cpu_few_space(const qn__worker *w) {
     for (uint32_t l = 0; l < w->program->layers; ++l)
@@ -58,8 +59,9 @@ static uint32_t most_rows(const qn__cpu_layer *l, uint32_t items) {
     const size_t fit = ROOM / row, least = span(vertical, 1);
     if (fit < least)
         return 0;
-    const size_t most = (fit - least) / vertical->stride + 1;
-    return most < vertical->size ? (uint32_t)most : vertical->size;
+    const size_t capacity = (fit - least) / vertical->stride + 1;
+    const uint32_t most = capacity < ROWS ? (uint32_t)capacity : ROWS;
+    return most < vertical->size ? most : vertical->size;
 }
 
 int qn__cpu_is_few(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
@@ -73,6 +75,12 @@ static int is_read(const qn__cpu_axis *axis, size_t q) {
         if ((size_t)k * axis->dilation % axis->stride == q % axis->stride)
             return 1;
     return 0;
+}
+
+/* A pixel of one panel. Each vector by itself: memcpy of a known length is no call. */
+static void copy_pixel(uint32_t items, const float *from, float *to) {
+    for (size_t i = 0; i < (size_t)items * QN__PANEL; i += QN__PANEL)
+        memcpy(to + i, from + i, QN__PANEL * sizeof *to);
 }
 
 /* A row of pixels, one panel, with its zeros. `from` NULL: it is outside the picture. */
@@ -97,14 +105,14 @@ static void copy_row(const qn__cpu_axis *axis, uint32_t items, const float *from
             if (q < axis->pad || q - axis->pad >= axis->limit)
                 memset(at, 0, bytes);
             else
-                memcpy(at, from + (q - axis->pad) * pixel, bytes);
+                copy_pixel(items, from + (q - axis->pad) * pixel, at);
     }
 }
 
 /* The rows of pixels that `rows` rows of output pixels from y on read, `row` floats each, of panels
- * from `first` on. Returns the floats of a panel. */
-static size_t copy(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first, uint32_t y,
-                   uint32_t rows, size_t row, float *to) {
+ * from `first` on. */
+static void copy(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first, uint32_t y,
+                 uint32_t rows, size_t row, float *to) {
     const qn__cpu_axis *vertical = &l->outputs.axis[0], *horizontal = &l->outputs.axis[1];
     const uint32_t items = pass->batch->items;
     const size_t height = span(vertical, rows);
@@ -117,7 +125,6 @@ static size_t copy(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t fi
                 copy_row(horizontal, items, at < vertical->limit ? from + at * pixels : NULL, to);
         }
     }
-    return height * row;
 }
 
 /* The blocks of all taps in a copy. Returns how many there are. */
@@ -136,6 +143,28 @@ static uint32_t set_blocks(const qn__cpu_layer *l, uint32_t items, size_t row, s
             }
         }
     return count;
+}
+
+/* The rows of windows inside the picture, as the steps `first` to `end` - 1 of each row of output
+ * pixels, of `steps` for a row of windows. Returns 0 if all rows have all steps, or if one has
+ * none.
+ */
+static int leaves_out(const qn__cpu_axis *axis, uint32_t y, uint32_t rows, uint32_t steps,
+                      uint32_t *first, uint32_t *end) {
+    int some = 0;
+    for (uint32_t r = 0; r < rows; ++r) {
+        uint32_t from = 0, to = axis->kernel;
+        while (from < to && qn__cpu_reads(axis, y + r, from) < 0)
+            ++from;
+        while (from < to && qn__cpu_reads(axis, y + r, to - 1) < 0)
+            --to;
+        if (from == to)
+            return 0;
+        some |= to - from < axis->kernel;
+        first[r] = from * steps;
+        end[r] = to * steps;
+    }
+    return some;
 }
 
 /* Whether the kernel that slides computes so many rows of output pixels. With several panels of
@@ -178,10 +207,11 @@ static void lanes(const qn__cpu_pass *pass, const qn__cpu_core *core, const qn__
     const qn__worker *w = pass->worker;
     const uint32_t items = pass->batch->items, pixels = l->outputs.axis[1].size * items;
     const size_t row = row_of(&l->outputs.axis[1], items);
-    const size_t apart = copy(pass, l, panel, y, rows, row, core->picture);
+    const size_t apart = span(&l->outputs.axis[0], rows) * row;
     const float *weights = l->weights + (size_t)panel * qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
     size_t *a = core->blocks, *b = core->blocks + w->run_blocks;
     const uint32_t taps = set_blocks(l, items, row, apart, a, b);
+    copy(pass, l, panel, y, rows, row, core->picture);
     for (uint32_t t = 0; t < taps; ++t)
         b[t] = (size_t)t * QN__PANEL;
     for (uint32_t r = 0; r < rows; ++r)
@@ -190,9 +220,10 @@ static void lanes(const qn__cpu_pass *pass, const qn__cpu_core *core, const qn__
                           out + (size_t)r * pixels * QN__PANEL);
 }
 
-/* The product of a task: `rows` rows of output pixels from y on, some panels of outputs. */
+/* The product of a task: `rows` rows of output pixels from y on, some panels of outputs.
+ * `has_copy`: the core's last task made the copy for these rows. */
 static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, uint32_t y,
-                    uint32_t rows, uint32_t panel, uint32_t panels, float *out) {
+                    uint32_t rows, int has_copy, uint32_t panel, uint32_t panels, float *out) {
     const qn__worker *w = pass->worker;
     const qn__cpu_core *core = &w->core[thread];
     const uint32_t items = pass->batch->items, pixels = l->outputs.axis[1].size * items;
@@ -202,7 +233,9 @@ static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
         lanes(pass, core, l, y, rows, panel + p, out + p * l->out_stride);
     if (l->layer->conv_groups)
         return;
-    const size_t apart = copy(pass, l, 0, y, rows, row, core->picture);
+    const size_t apart = span(&l->outputs.axis[0], rows) * row;
+    if (!has_copy)
+        copy(pass, l, 0, y, rows, row, core->picture);
     if (slides(w, l, rows)) {
         slide(pass, core, l, rows, row, apart, panel, panels, out);
         return;
@@ -212,10 +245,16 @@ static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
                            .positive = 1,
                            .segment = pixels,
                            .gap = l->outputs.axis[0].stride * row - (size_t)pixels * QN__PANEL};
+    uint32_t first[ROWS], end[ROWS];
     chain.k =
         set_blocks(l, items, row, apart, core->blocks, core->blocks + w->run_blocks) * QN__PANEL;
     if (l->taps == 1)
         chain.k = l->channels;
+    else if (leaves_out(&l->outputs.axis[0], y, rows, chain.k / l->outputs.axis[0].kernel, first,
+                        end)) {
+        chain.first = first;
+        chain.end = end;
+    }
     w->kernels->matmul(rows * pixels, &chain, core->picture, l->weights + panel * weights, weights,
                        out, l->out_stride, l->bias + panel * QN__PANEL, panels);
 }
@@ -226,8 +265,8 @@ static uint32_t pieces(uint32_t n, uint32_t each) {
 }
 
 /* Bands of rows of output pixels and groups of panels of outputs: a task has one of each, and the
- * panels of a group are `width`. Each band reads all weights, and each group copies the picture. So
- * there are more groups where the weights are larger, such as in the last layers of a network. */
+ * panels of a group are `width`. Each band reads all weights. So there are more groups where the
+ * weights are larger, such as in the last layers of a network. */
 static qn__cpu_grid grid_of(const qn__worker *w, const qn__cpu_layer *l, uint32_t items,
                             uint32_t *width) {
     const uint32_t height = l->outputs.axis[0].size, threads = (uint32_t)w->threads;
@@ -254,12 +293,14 @@ void qn__cpu_few_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, u
     const qn__cpu_grid grid = grid_of(w, l, pass->batch->items, &width);
     const uint32_t bands = grid.columns;
     float *output = qn__cpu_target(pass, l)->output;
+    uint32_t last = UINT32_MAX; /* the band of this core's last task */
     for (uint32_t band, group; qn__cpu_take(w, thread, phase, grid, &band, &group);) {
         const uint32_t y = height * band / bands, rows = height * (band + 1) / bands - y;
         const uint32_t panel = group * width, left = l->out_panels - panel;
         const uint32_t panels = left < width ? left : width, first = y * pixels;
         float *out = output + panel * l->out_stride + (size_t)first * QN__PANEL;
-        product(pass, thread, l, y, rows, panel, panels, out);
+        product(pass, thread, l, y, rows, band == last, panel, panels, out);
+        last = band;
         for (uint32_t p = 0; p < panels; ++p)
             qn__cpu_follow(pass, thread, layer, panel + p, first, rows * pixels,
                            out + p * l->out_stride);
