@@ -64,6 +64,50 @@ static void check_matmul(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth
     release();
 }
 
+/* Segments of `height` rows with `gap` floats between them. Segment s has the steps from 16 * (s %
+ * 3) on; each second one lacks the last 16. What it lacks is NaN in a, which must not be used. */
+static void check_segments(const qn__cpu_kernels *k, uint32_t height, uint32_t depth,
+                           uint32_t panels, size_t gap) {
+    enum { SEGMENTS = 5 };
+    const uint32_t rows = SEGMENTS * height;
+    const size_t apart = height * 16 + gap, a_stride = SEGMENTS * apart, b_stride = depth * 16;
+    uint32_t first[SEGMENTS], end[SEGMENTS];
+    const qn__cpu_chain chain = {.k = depth,
+                                 .a = blocks_of(depth, a_stride, 0),
+                                 .b = blocks_of(depth, 256, 0),
+                                 .positive = 1,
+                                 .segment = height,
+                                 .gap = gap,
+                                 .first = first,
+                                 .end = end};
+    float *a = guarded_numbers(depth / 16 * a_stride, 0);
+    const float *b = guarded_numbers(panels * b_stride, 0);
+    const float *start = guarded_numbers(panels * 16, 0);
+    float *c = guarded_numbers((size_t)panels * rows * 16, 0);
+    float *want = copy_of(c, (size_t)panels * rows * 16);
+    snprintf(how, sizeof how, "segments of %u, k %u, panels %u", height, depth, panels);
+    for (uint32_t s = 0; s < SEGMENTS; ++s) {
+        first[s] = s % 3 * 16;
+        end[s] = depth - s % 2 * 16;
+        for (uint32_t t = 0; t < depth; ++t)
+            for (uint32_t i = 0; i < height && (t < first[s] || t >= end[s]); ++i)
+                a[t / 16 * a_stride + s * apart + i * 16 + t % 16] = NAN;
+    }
+    for (uint32_t p = 0; p < panels; ++p)
+        for (uint32_t i = 0; i < rows; ++i)
+            for (uint32_t o = 0; o < 16; ++o) {
+                const uint32_t s = i / height;
+                float acc = start[p * 16 + o];
+                for (uint32_t t = first[s]; t < end[s]; ++t)
+                    acc = fmaf(a[t / 16 * a_stride + s * apart + i % height * 16 + t % 16],
+                               b[p * b_stride + t * 16 + o], acc);
+                want[((size_t)p * rows + i) * 16 + o] = acc + 0.0f;
+            }
+    k->matmul(rows, &chain, a, b, b_stride, c, (size_t)rows * 16, start, panels);
+    same(k, "matmul", c, want, (size_t)panels * rows * 16);
+    release();
+}
+
 static void matmul_body(const qn__cpu_kernels *k) {
     static const uint32_t depths[] = {1, 2, 15, 16, 17, 31, 33, 70, 143, 144, 145, 289};
     const uint32_t kinds = sizeof depths / sizeof *depths;
@@ -73,6 +117,9 @@ static void matmul_body(const qn__cpu_kernels *k) {
     for (uint32_t i = 0; i < kinds; ++i)
         for (uint32_t panels = 1; panels <= 5; ++panels)
             check_matmul(k, 1 + word() % 14, depths[i], panels, (int)(i % 2), panels % 2 ? 0 : 48);
+    for (uint32_t panels = 1; panels <= 3; ++panels)
+        for (uint32_t depth = 64; depth <= 448; depth += 48)
+            check_segments(k, 1 + word() % 14, depth, panels, panels * 32);
 }
 
 static void test_matmul(void **state) {
