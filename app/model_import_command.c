@@ -14,7 +14,7 @@
 #include <string.h>
 
 typedef struct import_flags {
-    const char *model, *input, *classes, *scale, *resize, *config, *out;
+    const char *model, *input, *classes, *loss, *scale, *resize, *config, *out;
     int quiet, json;
     /* Of a network that the library knows by its names. */
     qn_import_found found;
@@ -40,6 +40,8 @@ static const option import_options[] = {
               "one name a line; labels.json: a list, or an object of numbers and names; or their "
               "number, 0 for a network that predicts a real number"),
      .fallback = "as many as the network has outputs"},
+    {ROW_AS_IN_TRAIN("loss", loss, QN_CHOICE_LOSS),
+     .fallback = "by the last layer: softmax one class, sigmoid several labels or two classes"},
     {ROW_TEXT(
          "scale", scale, "NAME",
          "what is done to values before the network: none, unit (bytes divided by 255, as "
@@ -162,22 +164,9 @@ static int read_classes(const import_flags *f, uint32_t outputs, likeness *like)
     return like->names ? cut_names(like) : message_fail(QN_MEMORY, "out of memory", "", "");
 }
 
-/* The loss that suits the last layer; the labels of a training would say it. */
-static const char *loss_of(const char *text, const likeness *like) {
-    const char *last = strrchr(text, ';');
-    const char *layer = last ? last + 2 : text;
-    if (like->real)
-        return "mse";
-    if (strstr(layer, " softmax"))
-        return "cross-entropy";
-    if (strncmp(layer, "conv ", 5) == 0) /* the library knows those for pixels */
-        return NULL;
-    return strncmp(layer, "dense 1 sigmoid", 15) == 0 ? "binary" : "mse";
-}
-
 static qn_status open_like(const import_flags *f, const likeness *like, qn_data **out,
                            qn_error *err) {
-    static const int32_t label[1] = {0};
+    const int32_t label[1] = {like->classes ? (int32_t)like->classes - 1 : 0};
     static const float target[1] = {0};
     qn_data_arrays arrays;
     qn_data_arrays_init(&arrays);
@@ -255,7 +244,7 @@ static int import_model(const import_flags *f, const char *path, const likeness 
     qn_error err;
     qn_train_options_init(&job);
     job.model = text;
-    job.loss = loss_of(text, like);
+    job.loss = f->loss;
     job.scale = f->scale ? f->scale : "none";
     job.shape = like->pixels ? f->input : NULL;
     qn_status status = open_like(f, like, &data, &err);
@@ -355,15 +344,26 @@ static int recognise(import_flags *f, const char *path, likeness *like) {
     return -1;
 }
 
+/* A ready model of one output tells two classes apart; with the loss "binary" others give a label
+ * for each class. */
+static int read_text(const import_flags *f, const likeness *like, char **text) {
+    const int labels = f->loss && strcmp(f->loss, "binary") == 0 && like->classes > 1;
+    qn_train_options job;
+    qn_train_options_init(&job);
+    job.model = f->model;
+    job.loss = f->loss;
+    if (!labels || f->found.classes == 1)
+        return model_read(&job, 0, like->classes, text);
+    *text = strdup(f->model);
+    return *text ? -1 : message_fail(QN_MEMORY, "out of memory", "", "");
+}
+
 static int read_and_import(import_flags *f, const char *path, likeness *like) {
     char *text = NULL;
     uint32_t outputs = 0;
-    qn_train_options job;
-    qn_train_options_init(&job);
     int code = read_config(f, like);
     if (code < 0)
         code = f->model ? check_scale(f, like) : recognise(f, path, like);
-    job.model = f->model;
     if (code < 0)
         code = model_outputs(f->model, &outputs);
     if (code < 0 && f->found.classes)
@@ -373,7 +373,7 @@ static int read_and_import(import_flags *f, const char *path, likeness *like) {
     if (code < 0)
         code = check_classes(like, outputs);
     if (code < 0)
-        code = model_read(&job, 0, like->classes, &text);
+        code = read_text(f, like, &text);
     if (code < 0)
         code = import_model(f, path, like, text);
     free(text);

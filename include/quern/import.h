@@ -23,8 +23,9 @@ typedef void (*qn_import_told)(void *user, const char *tensor, const char *from)
  * that the model is for. Only its features, its shape, how images were resized, its rules, and the
  * names of its columns and classes are used, not its values. A network that ends with a convolution
  * gives the class of each pixel; one that ends with a dense sigmoid layer of several outputs, with
- * the loss "binary", gives several labels. The names are then those of the pixels' classes or of
- * the labels.
+ * the loss "binary" or none, gives several labels, and so does a ready model with the loss "binary"
+ * and several classes. The names are then those of the pixels' classes or of the labels. Without a
+ * loss a softmax has "cross-entropy", a sigmoid "binary", another last layer "mse".
  *
  * Where the modules have the names that a network of torchvision or timm gives them, and `model`
  * has as many layers with parameters, names say which module a layer takes. Else each layer with

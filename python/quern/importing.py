@@ -42,7 +42,9 @@ def import_state(path, model=None, inputs=None, *, classes=None, loss=None, scal
         Number of classes or their names, in the order of the outputs; 0 for a real number; or a
         file of names, as for ``quern model import``.
     loss : str, optional
-        What the last layer is for: by default "cross-entropy", or "mse" where `classes` is 0.
+        What the last layer is for. By default it decides: a softmax gives classes, a sigmoid several
+        labels (or two classes), and "mse" is taken where `classes` is 0. With "binary" a network that
+        was found by its names gives a label for each output.
     scale : str, optional
         "none", "unit" (bytes divided by 255, as ToTensor does), "fraction", "imagenet" or numbers of
         channels. By default that of `config`, else "none", or "imagenet" where the network was found.

@@ -387,7 +387,7 @@ static qn_status make_recipe(import *i, const qn_train_options *job, const qn_da
     qn_status status = qn__answers_like(job, given, &answered, err);
     if (status == QN_OK) {
         const qn_data *like = answered.data ? answered.data : given;
-        own.loss = own.loss ? own.loss : answered.loss;
+        own.loss = answered.loss;
         qn__default_of_images(qn__task_of(like), &own);
         status = qn__recipe_from_options(&own, like, &i->recipe, err);
     }
