@@ -553,6 +553,8 @@ BROKEN = {
     "cut png": (GOOD[:-40], "the PNG file is broken"),
     "changed png": (GOOD[:200] + bytes([GOOD[200] ^ 4]) + GOOD[201:], "the PNG file is broken"),
     "head of png": (GOOD[:20], "cut off in its head"),
+    **{f"{size} bytes of png": (GOOD[:size], "the PNG file is cut off in its first 8 bytes") for size in (1, 4, 7)},
+    "nearly png": (b"\x89PNX", "not an image"),
     "cut jpeg": (packed(photograph(1), "JPEG")[:-60], "the JPEG file is broken"),
     "head of jpeg": (packed(photograph(1), "JPEG")[:100], "cut off in its head"),
     "two frames": (two_frames(), "the JPEG file is broken"),

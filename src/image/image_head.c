@@ -46,8 +46,12 @@ static void read_exif(const uint8_t *b, size_t size, qn__image_head *head) {
     head->partial = 1;
 }
 
+enum { SIGNATURE = 8 };
+
 /* ISO/IEC 15948, 11.2.2: the signature, then the chunk IHDR. Bit 1 of the colour type: colours. */
 static qn_status read_png(const uint8_t *b, size_t size, qn__image_head *head, qn_error *err) {
+    if (size < SIGNATURE)
+        return qn__image_broken(err, "the PNG file is cut off in its first 8 bytes");
     if (size < 29)
         return qn__image_broken(err, "the PNG file is cut off in its head");
     if (memcmp(b + 8, "\0\0\0\15IHDR", 8) != 0)
@@ -126,8 +130,9 @@ static int is_jpeg(const uint8_t *b, size_t size) {
     return size >= 3 && memcmp(b, "\xFF\xD8\xFF", 3) == 0;
 }
 
+/* Also the begin of a signature alone: no other format begins with its first byte. */
 static int is_png(const uint8_t *b, size_t size) {
-    return size >= 8 && memcmp(b, "\x89PNG\r\n\x1A\n", 8) == 0;
+    return size > 0 && memcmp(b, "\x89PNG\r\n\x1A\n", size < SIGNATURE ? size : SIGNATURE) == 0;
 }
 
 static const struct {
