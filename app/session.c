@@ -214,6 +214,8 @@ static void start_event(const session *s, const qn_train_options *o, const facts
     json_count("memory_bytes", f->memory.all);
     json_count("memory_batch_bytes", f->memory.batch);
     json_count("memory_parameters_bytes", f->memory.parameters);
+    if (f->memory.kept)
+        json_count("memory_kept_bytes", f->memory.kept);
     json_open("workers", '[');
     for (uint32_t i = 0; i < f->workers; i++)
         if (is_there(f->worker[i]))
@@ -380,7 +382,7 @@ static void model_line(const session *s, const facts *f, char line[MODEL_TITLE])
 }
 
 static void announce(const session *s, const qn_train_options *o, const facts *f) {
-    char model[MODEL_TITLE], number[32], how[160], all[24], batch[24], parameters[24];
+    char model[MODEL_TITLE], number[32], how[160], all[24], batch[24], parameters[24], kept[24];
     model_line(s, f, model);
     announce_data(s, f);
     message_note("model   %s (%s parameters)", model,
@@ -391,10 +393,12 @@ static void announce(const session *s, const qn_train_options *o, const facts *f
                  integers ? o->arith : "", o->class_weight ? ", class weights " : "",
                  o->class_weight ? o->class_weight : "", o->augment ? ", augment " : "",
                  o->augment ? o->augment : "");
-    message_note("memory  about %s beside the data: %s for a %s, %s for the parameters",
+    message_note("memory  about %s beside the data: %s for a %s, %s for the parameters%s%s%s",
                  format_bytes(f->memory.all, all), format_bytes(f->memory.batch, batch),
                  f->memory.parts > 1 ? "part of a batch" : "batch",
-                 format_bytes(f->memory.parameters, parameters));
+                 format_bytes(f->memory.parameters, parameters), f->memory.kept ? ", " : "",
+                 f->memory.kept ? format_bytes(f->memory.kept, kept) : "",
+                 f->memory.kept ? " for the outputs that are kept" : "");
     if (o->stages)
         message_note("stages  %.400s", o->stages);
     announce_ranks();

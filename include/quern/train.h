@@ -487,6 +487,8 @@ typedef struct qn_memory {
     uint64_t parameters; /* weights and biases, the optimiser's state, sums, copies */
     uint64_t program;    /* the program itself */
     uint64_t parts;      /* of a batch, computed one after the other (qn_compute.parts); 1: whole */
+    uint64_t kept;       /* outputs of the training items that are kept (qn_compute.cache_features);
+                            part of `all`; 0 where they are in a file */
 } qn_memory;
 
 /* Fills *memory, whose size is set before. Fails with QN_USAGE. */

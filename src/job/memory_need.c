@@ -26,6 +26,8 @@ typedef struct subject {
     qn__memory_ranks ranks;
     qn__program program;
     const qn__features *features; /* NULL: outputs are not kept */
+    uint64_t items;
+    uint64_t available;
 } subject;
 
 static uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
@@ -85,6 +87,14 @@ static void add_member(const subject *s, const qn__device_table *device, const q
     need->batch = sum(need->batch, batch);
 }
 
+/* Outputs of the training items that are kept. Where they take more than half of the memory, they
+ * are in a file (qn__table_space_make). */
+static uint64_t kept_of(const subject *s) {
+    const uint64_t each = s->features ? s->features->second.layer[0].in * sizeof(float) : 0;
+    const uint64_t bytes = times(each, s->items);
+    return bytes > s->available / 2 ? 0 : bytes;
+}
+
 static qn__memory_need need_of(const subject *s) {
     const uint64_t words = qn__program_sums(&s->program);
     const uint32_t part = qn__program_part_of(&s->program, (uint32_t)s->parts);
@@ -103,7 +113,8 @@ static qn__memory_need need_of(const subject *s) {
     }
     if (s->program.arith != QN__ARITH_F32) /* for the report of rounding */
         need.batch = sum(need.batch, qn__reference_bytes(&s->program, qn__lost_items(&s->program)));
-    need.all = sum(sum(need.batch, need.parameters), need.program);
+    need.kept = kept_of(s);
+    need.all = sum(sum(need.batch, need.parameters), sum(need.program, need.kept));
     return need;
 }
 
@@ -131,6 +142,7 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
                                  .recompute = job->compute->recompute,
                                  .scale = r->scale,
                                  .grain = r->grain}};
+    out->items = job->items;
     out->ranks = ranks_of(job);
     const qn_status status =
         qn__network_program(&r->network, qn__recipe_input(r), layer, &out->program.parameters, err);
@@ -153,7 +165,7 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
 /* Bytes that the ranks of this machine take now: the programs are there already, and a step's items
  * are divided among the ranks. */
 static uint64_t of_ranks(const qn__memory_need *need, uint32_t ranks) {
-    const uint64_t own = times(need->parameters - need->shared, ranks);
+    const uint64_t own = times(sum(need->parameters - need->shared, need->kept), ranks);
     return sum(sum(need->batch, need->shared), own);
 }
 
@@ -172,17 +184,22 @@ static const char *show(uint64_t bytes, char text[24]) {
 
 static void say(const subject *s, uint64_t available, const qn__memory_need *need, qn_error *err) {
     char all[24], batch[24], parameters[24], left[24], ranks[48] = "the training takes";
+    char kept[24], outputs[80] = "";
     const uint32_t here = s->ranks.here;
+    const uint64_t of_kept = times(need->kept, here);
+    if (of_kept)
+        snprintf(outputs, sizeof outputs, ", %s for the outputs that are kept",
+                 show(of_kept, kept));
     if (here > 1)
         snprintf(ranks, sizeof ranks, "the %u ranks on this machine take", here);
     qn__fail(err, QN_MEMORY,
              "%s about %s of memory beside the data (%s for a %s of %u items, %s for the "
-             "parameters%s), and %s are available",
+             "parameters%s%s), and %s are available",
              ranks, show(of_ranks(need, here), all), show(need->batch, batch),
              need->parts > 1 ? "part" : "batch",
              qn__program_part_of(&s->program, (uint32_t)need->parts),
-             show(of_ranks(need, here) - need->batch, parameters),
-             here > 1 ? " of all of them" : "", show(available, left));
+             show(of_ranks(need, here) - need->batch - of_kept, parameters),
+             here > 1 ? " of all of them" : "", outputs, show(available, left));
 }
 
 /* The fewest parts with which it fits, of 2, 4 and so on; 0: it fits with none. */
@@ -254,6 +271,7 @@ qn_status qn__memory_need_check(const qn__memory_job *job, uint64_t available, q
         status = qn__features_cut(&s.program, job->items, &features, err);
         s.features = &features;
     }
+    s.available = available;
     if (status == QN_OK)
         status = judge(job, &s, available, out, err);
     qn__features_release(&features);

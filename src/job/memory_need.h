@@ -11,7 +11,8 @@ typedef struct qn__memory_need {
     uint64_t parameters; /* weights and biases, optimiser's state, sums, copies, messages of sums */
     uint64_t shared;  /* the part of `parameters` that all ranks of this machine have in common */
     uint64_t program; /* the program and its libraries, without those of GPUs */
-    uint64_t all;     /* the sum of batch, parameters and program */
+    uint64_t kept;    /* outputs of layers that do not train, of all items; 0: in a file */
+    uint64_t all;     /* the sum of batch, parameters, program and kept */
     uint32_t untold;  /* number of members whose device does not report its memory */
     int parts;        /* qn_compute.parts that these numbers are for; 1: whole batches */
 } qn__memory_need;

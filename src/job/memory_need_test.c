@@ -118,6 +118,29 @@ static void test_remedies(void **state) {
     leave(&p);
 }
 
+/* The outputs of 64 channels that the first two layers give for each item; in a file, where they
+ * take more than half of the memory. */
+static void test_kept_outputs(void **state) {
+    (void)state;
+    place p;
+    qn_error err;
+    qn__memory_need need, before;
+    take(&p, "conv 64 3x3 relu; globalpool; dense 50 relu; dense 10 softmax", 32, "f32");
+    char frozen[] = "0..1", *before_it = p.recipe.freeze;
+    p.recipe.freeze = frozen;
+    assert_int_equal(qn__memory_need_of(&p.job, &before, NULL), QN_OK);
+    assert_int_equal(before.kept, 0);
+    p.compute.cache_features = 1;
+    p.job.items = 1000000;
+    assert_int_equal(qn__memory_need_of(&p.job, &need, NULL), QN_OK);
+    assert_int_equal(need.kept, 256000000);
+    assert_int_equal(need.all, need.batch + need.parameters + need.program + need.kept);
+    assert_int_equal(qn__memory_need_check(&p.job, 511999999, &need, &err), QN_OK);
+    assert_int_equal(need.kept, 0);
+    p.recipe.freeze = before_it;
+    leave(&p);
+}
+
 /* A batch of 8 grains in parts of whole grains, which need sums beside the parameters: as few as
  * fit, unless it is said how many. */
 static void test_parts(void **state) {
@@ -186,6 +209,7 @@ int main(void) {
         cmocka_unit_test(test_dense),        cmocka_unit_test(test_what_it_follows),
         cmocka_unit_test(test_errors_share), cmocka_unit_test(test_remedies),
         cmocka_unit_test(test_parts),        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_kept_outputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,7 +53,8 @@ qn_status qn_train_memory(const qn_train *train, qn_memory *memory, qn_error *er
                            .batch = need->batch,
                            .parameters = need->parameters,
                            .program = need->program,
-                           .parts = (uint64_t)need->parts};
+                           .parts = (uint64_t)need->parts,
+                           .kept = need->kept};
     qn__sized_give(QN__SIZED("memory", qn_memory), &own, memory, memory->size);
     return QN_OK;
 }
