@@ -303,6 +303,7 @@ static int replay(const replay_flags *f, const char *path) {
         flags.weight = weight;
     flags.expected_resize = code < 0 ? qn_model_resize(model) : NULL;
     flags.expected_rules = code < 0 ? qn_model_rules(model) : NULL;
+    flags.expected_features = code < 0 ? qn_model_inputs(model) : 0;
     if (code < 0 && !flags.date_format)
         flags.date_format = qn_model_date_format(model);
     if (code < 0 && !qn_model_class_name(model, 0)) /* class numbers, whatever gaps they have */

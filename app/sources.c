@@ -511,6 +511,7 @@ int sources_open_to_start(const source_flags *flags, uint64_t threads, const qn_
     char *categories = start ? source_categories_of_model(start) : NULL;
     own.categories = categories;
     own.expected_resize = flags->resize ? NULL : qn_model_resize(start);
+    own.expected_features = start ? qn_model_inputs(start) : 0;
     const int code = sources_open(&own, threads, qn_model_label_name(start), out);
     free(categories);
     if (code < 0 && own.expected_resize && ranks_is_writer() &&

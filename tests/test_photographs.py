@@ -185,6 +185,21 @@ def test_a_start_from_a_model_of_other_images(tmp_path, run_quern):
     assert (tmp_path / "n.st").read_bytes() == copy
 
 
+def test_grey_photographs_for_a_model_of_colours(tmp_path, run_quern):
+    """They get three equal channels, as for a prediction: X-rays for a network of torchvision."""
+    pixels = {f"{k}/{i}.png": photograph(9 * k + i, 6, 6) for k in (0, 1) for i in range(4)}
+    grey = folder(tmp_path / "grey", {name: packed(array[:, :, 0]) for name, array in pixels.items()})
+    equal = folder(tmp_path / "equal", {name: packed(array[:, :, [0, 0, 0]]) for name, array in pixels.items()})
+    colours = folder(tmp_path / "colours", {name: packed(array) for name, array in pixels.items()})
+    run_quern("train", "--data", colours, "--model", "conv 2 3x3 relu; globalpool; dense 2 softmax", "--epochs", 1,
+              "-o", tmp_path / "m")
+    for data in grey, equal:
+        run_quern("train", "--data", data, "--init-from", tmp_path / "m", "--epochs", 1, "-o", tmp_path / f"{data.name}.st")
+    assert (tmp_path / "grey.st").read_bytes() == (tmp_path / "equal.st").read_bytes()
+    run_quern("replay", tmp_path / "grey.st", "--data", grey, "--init-from", tmp_path / "m")
+    run_quern("search", "--data", grey, "--init-from", tmp_path / "m", "--lr-range", "1e-3,1,10")
+
+
 def test_an_imported_network_keeps_its_scale_and_says_that_classes_differ(tmp_path, run_quern):
     """As --scale with its numbers does. Fewer classes than outputs are refused."""
     draw = np.random.default_rng(5).normal

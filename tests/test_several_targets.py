@@ -293,3 +293,15 @@ def test_predicted_masks_replace_no_picture(quern, photos, tmp_path):
     for words, out in ((given[:2], folder), ([folder / "photos" / "b" / "3.jpg"], folder / "photos"), (given[:2], folder)):
         run(quern, "predict", model, *words, "-o", out, "--quiet")
     assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def test_sets_without_a_target_that_counts(quern, arrays, tmp_path):
+    """Nothing could be learned from one, and any epoch would be the best by the other."""
+    folder, x, masks, labels = arrays
+    for name, array, words, told in (("masks", masks, MASKS, "no pixel in the masks"), ("labels", labels, LABELS, "no label of")):
+        np.save(tmp_path / name, np.full_like(array, 255))
+        given, empty = ["--labels", folder / f"{name}.npy"], ["--labels", tmp_path / f"{name}.npy"]
+        job = ["train", "--data", folder / "x.npy", *words, "--quiet", "-o", tmp_path / "m"]
+        for more, which in ((empty, "the training data"), ([*given, "--valid", folder / "x.npy", "--valid-labels", empty[1]], "validation")):
+            said = run(quern, *job, *more, status=1)
+            assert told in said and which in said, said

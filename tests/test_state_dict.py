@@ -213,6 +213,19 @@ numpy.savez(sys.argv[1], x=x.numpy()[:, 0].astype("u1"), outputs=outputs,
 """
 
 
+def test_a_state_dict_is_no_model(quern, tmp_path):
+    """Its tensors of whole numbers are no damage; a part of a known network is that of its name, with any prefix."""
+    state = tmp_path / "state"
+    write(state, modules(np.random.default_rng(3)))
+    for words in (["predict", state, "--data", __file__], ["train", "--init-from", state, "-o", tmp_path / "m"], ["model", "show", state]):
+        said = run(quern, *words).stderr
+        assert "the file is not a Quern model" in said and "quern model import" in said, said
+    for prefix in ("", "module.", "features."):
+        write(state, {f"{prefix}features.{k}.{part}": np.ones(2) for k in (0, 3, 6, 8, 11, 13, 16, 18) for part in ("weight", "bias")})
+        said = run(quern, "model", "import", state, "-o", tmp_path / "m").stderr
+        assert "vgg11 of torchvision" in said and 'no module "classifier.0"' in said, said
+
+
 @machine.LONG
 def test_torch_computes_the_same(quern, tmp_path):
     if not PEER.exists() or subprocess.run([PEER, "-c", "import torch"], capture_output=True).returncode:

@@ -375,9 +375,12 @@ def _start(o, init_from):
 
 
 def _sizes(start, data, columns):
-    """How images in files are resized for a model to start from, where `columns` does not say it."""
-    resize = start and said(library().qn_model_resize(start._address))
-    return {"expected_resize": resize} if resize and is_paths(data) and not columns.get("resize") else {}
+    """What images in files become for a model to start from: channels, and where `columns` does not say it, the size."""
+    if not start or not is_paths(data):
+        return {}
+    resize = said(library().qn_model_resize(start._address))
+    sized = {"expected_resize": resize} if resize and not columns.get("resize") else {}
+    return {"expected_features": start.inputs, **sized}
 
 
 def _sets(data, labels, valid, test, columns):

@@ -528,7 +528,7 @@ static qn_status check_labels(const qn__train_job *job, const qn_data *set, cons
                               qn_error *err) {
     const int real = job->recipe.task == QN__TASK_REGRESS;
     if (set->several || (qn__recipe_is_several(&job->recipe) && qn__data_labelled(set)))
-        return qn__recipe_check_targets(&job->recipe, set, what, err);
+        return qn__recipe_check_set(&job->recipe, set, what, err);
     if (real ? set->targets != NULL : set->labels != NULL)
         return QN_OK;
     if (!set->labels && !set->targets) {

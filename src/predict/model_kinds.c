@@ -42,10 +42,7 @@ static size_t family(const char *format) { return (size_t)(strrchr(format, '-') 
 
 static qn_status find_kind(const qn__tensors *file, const char *path, const qn__model_kind **out,
                            qn_error *err) {
-    const char *format = qn__tensors_note(file, "format");
-    if (format == NULL || strncmp(format, "quern-", 6) != 0)
-        return qn__model_refuse_file(err, path, "the file is not a Quern model",
-                                     "name a model that quern train has written");
+    const char *format = qn__tensors_note(file, "format"); /* it begins with "quern-" */
     for (size_t i = 0; i < ROWS; ++i) {
         const char *ours = rows[i].kind->format;
         *out = rows[i].kind;

@@ -160,16 +160,34 @@ static size_t prefix_of(const qn__state_dict *state) {
     return size;
 }
 
+enum { LONGEST_PREFIX = 400 };
+
+/* The prefix with which the file has the first module of the names. Where only a part of a network
+ * is in the file, the prefix that its modules share is longer. */
+static size_t prefix_before(const qn__state_dict *state, const char *first_name) {
+    char name[LONGEST_PREFIX + QN__MODULE_NAME];
+    const size_t longest = prefix_of(state), shared = longest < LONGEST_PREFIX ? longest : 0;
+    const char *first = state->modules ? qn__module_any(&state->module[0])->name : "";
+    for (size_t size = shared;;) {
+        snprintf(name, sizeof name, "%.*s%s", (int)size, first, first_name);
+        if (qn__module_find(state, name))
+            return size;
+        if (size == 0)
+            return shared;
+        do
+            --size;
+        while (size > 0 && first[size - 1] != '.');
+    }
+}
+
 void qn__architecture_compare(const qn__state_dict *state, const qn__module_names *names,
                               qn__module **of, qn__architecture_match *match) {
-    enum { LONGEST_PREFIX = 400 };
     char name[LONGEST_PREFIX + QN__MODULE_NAME];
-    const size_t prefix = prefix_of(state);
+    const size_t prefix = prefix_before(state, names->name[0]);
     const char *first = state->modules ? qn__module_any(&state->module[0])->name : "";
     *match = (qn__architecture_match){.more = state->modules};
     for (uint32_t i = 0; i < names->count; ++i) {
-        snprintf(name, sizeof name, "%.*s%s", (int)(prefix < LONGEST_PREFIX ? prefix : 0), first,
-                 names->name[i]);
+        snprintf(name, sizeof name, "%.*s%s", (int)prefix, first, names->name[i]);
         qn__module *found = qn__module_find(state, name);
         if (!found && match->missing++ == 0)
             snprintf(match->lacks, sizeof match->lacks, "%s", names->name[i]);

@@ -532,7 +532,7 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     if (status == QN_OK)
         status = check_scale(r, data, err);
     if (status == QN_OK)
-        status = qn__recipe_check_targets(r, data, "the training data", err);
+        status = qn__recipe_check_set(r, data, "the training data", err);
     if (status == QN_OK)
         status = qn__recipe_check_classes(r, qn_data_classes(data), err);
     return status;

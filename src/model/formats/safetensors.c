@@ -170,10 +170,24 @@ static qn_status read_notes(const checker *c, const qn__json_node *notes) {
     return QN_OK;
 }
 
+/* Models say what they are, before their tensors are looked at: PyTorch's have other types. */
+static qn_status check_format(const checker *c, const qn__json_node *root) {
+    const qn__json_node *notes = qn__json_get(root, "__metadata__");
+    const char *format = notes ? qn__json_string(qn__json_get(notes, "format")) : NULL;
+    if (!c->reals || (notes && !qn__json_is_object(notes)) ||
+        (format && strncmp(format, "quern-", 6) == 0))
+        return QN_OK;
+    qn__fail(c->err, QN_FORMAT, "the file is not a Quern model");
+    qn__at(c->err, "%s", c->path);
+    return qn__remedy(c->err, QN_FORMAT,
+                      "name a model that quern train has written; quern model import makes one of "
+                      "parameters from PyTorch");
+}
+
 /* Fills `spans`, at most one for each member of the header, and counts them. */
 static qn_status read_members(const checker *c, qn__tensors *t, span *spans) {
     const qn__json_node *root = qn__json_root(t->header);
-    qn_status status = QN_OK;
+    qn_status status = check_format(c, root);
     for (size_t i = 0; i < qn__json_count(root) && status == QN_OK; ++i) {
         const qn__json_node *node = qn__json_at(root, i);
         if (strcmp(qn__json_key(node), "__metadata__") == 0) {

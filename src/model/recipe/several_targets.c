@@ -189,3 +189,17 @@ qn_status qn__recipe_check_targets(const qn__recipe *r, const qn_data *data, con
              what, several->each, last->out);
     return qn__remedy(err, QN_MISMATCH, "end the model with \"dense %u sigmoid\"", several->each);
 }
+
+qn_status qn__recipe_check_set(const qn__recipe *r, const qn_data *data, const char *what,
+                               qn_error *err) {
+    const qn_status status = qn__recipe_check_targets(r, data, what, err);
+    if (status != QN_OK || !data->several || qn__several_count_all(data) > 0)
+        return status;
+    const int pixels = data->several->height > 0;
+    qn__fail(err, QN_INPUT,
+             pixels ? "no pixel in the masks of %s counts" : "no label of %s is known", what);
+    return qn__remedy(err, QN_INPUT,
+                      pixels ? "pixels of the value 255, and of `data.ignore`, do not count: give "
+                               "others the number of their class"
+                             : "give labels that are 0 or 1");
+}

@@ -28,6 +28,9 @@ int qn__recipe_moves_targets(const qn__recipe *recipe);
  * messages. Fails with QN_MISMATCH. */
 qn_status qn__recipe_check_targets(const qn__recipe *recipe, const qn_data *data, const char *what,
                                    qn_error *err);
+/* The same of a set of a training, in which a target must count. Fails with QN_INPUT too. */
+qn_status qn__recipe_check_set(const qn__recipe *recipe, const qn_data *data, const char *what,
+                               qn_error *err);
 
 /* Tells a program of the recipe, and its last layer, how many answers an item has. */
 void qn__recipe_several(const qn__recipe *recipe, qn__layer *layer, qn__program *program);
