@@ -13,10 +13,27 @@
  *     buffer 1      output 1 ................... errors 2
  */
 #include "device/gpu/gpu_kinds.h"
+#include "base/memory.h"
 #include "layer/layer.h"
-#include <string.h>
+#include <stdlib.h>
 
-enum { ARRAYS = 4, MOST_ARRAYS = ARRAYS * QN__MAX_LAYERS };
+enum { ARRAYS = QN__GPU_ARRAYS };
+
+qn_status qn__gpu_shared_create(uint32_t layers, qn__gpu_shared *out, qn_error *err) {
+    const uint64_t arrays = ARRAYS * (uint64_t)layers;
+    *out = (qn__gpu_shared){.buffer = qn__alloc(arrays, sizeof *out->buffer, err),
+                            .ranked = qn__alloc(arrays, sizeof *out->ranked, err)};
+    if (!out->buffer || !out->ranked)
+        return QN_MEMORY;
+    /* forward, the loss, backward, and each layer computed again once at most */
+    return qn__gpu_turns_create((uint32_t)arrays, 3 * layers + 2, &out->turns, err);
+}
+
+void qn__gpu_shared_free(qn__gpu_shared *shared) {
+    qn__free(shared->buffer);
+    qn__free(shared->ranked);
+    qn__gpu_turns_free(&shared->turns);
+}
 
 static qn__place *place_of(const qn__worker *w, uint32_t array) {
     qn__gpu_places *own = &w->layer[array / ARRAYS].place;
@@ -92,42 +109,43 @@ static void find_windows(const qn__worker *w) {
 
 /* Gives an array the last buffer that is free whenever it is used; of these, the smallest. */
 static void put(qn__worker *w, qn__place *own) {
-    char taken[MOST_ARRAYS] = {0};
-    uint32_t found = w->shared.count;
-    for (uint32_t i = 0; i < ARRAYS * w->program->layers; ++i) {
-        const qn__place *other = place_of(w, i);
-        if (other->at != SIZE_MAX && qn__places_meet(own, other))
-            taken[other->at] = 1;
+    const int used = own->first <= own->last;
+    uint32_t buffer = used              ? qn__gpu_turns_find(&w->shared.turns, own)
+                      : w->shared.count ? w->shared.count - 1
+                                        : UINT32_MAX;
+    if (buffer == UINT32_MAX) {
+        buffer = w->shared.count++;
+        w->shared.buffer[buffer].bytes = own->bytes;
+        qn__gpu_turns_add(&w->shared.turns, buffer);
     }
-    while (found > 0 && taken[found - 1])
-        --found;
-    if (found == 0) {
-        w->shared.buffer[w->shared.count].bytes = own->bytes;
-        found = ++w->shared.count;
-    }
-    own->at = found - 1;
+    if (used)
+        qn__gpu_turns_take(&w->shared.turns, buffer, own);
+    own->at = buffer;
 }
 
-/* The largest array that has no buffer; NULL: none. */
-static qn__place *largest(const qn__worker *w) {
-    qn__place *most = NULL;
-    for (uint32_t i = 0; i < ARRAYS * w->program->layers; ++i) {
-        qn__place *own = place_of(w, i);
-        if (own->bytes && own->at == SIZE_MAX && (!most || own->bytes > most->bytes))
-            most = own;
-    }
-    return most;
+/* The larger one first; of two of one size that of the earlier layer. */
+static int by_bytes(const void *a, const void *b) {
+    const qn__gpu_ranked *one = a, *other = b;
+    if (one->bytes != other->bytes)
+        return one->bytes < other->bytes ? 1 : -1;
+    return one->array < other->array ? -1 : 1;
 }
 
 /* Returns the bytes of all buffers. */
 static size_t place_arrays(qn__worker *w) {
     size_t bytes = 0;
+    uint32_t arrays = 0;
     w->shared.count = 0;
+    qn__gpu_turns_forget(&w->shared.turns);
     for (uint32_t i = 0; i < ARRAYS * w->program->layers; ++i)
         qn__place_forget(place_of(w, i));
     find_windows(w);
-    for (qn__place *next = largest(w); next; next = largest(w))
-        put(w, next);
+    for (uint32_t i = 0; i < ARRAYS * w->program->layers; ++i)
+        if (place_of(w, i)->bytes)
+            w->shared.ranked[arrays++] = (qn__gpu_ranked){place_of(w, i)->bytes, i};
+    qsort(w->shared.ranked, arrays, sizeof *w->shared.ranked, by_bytes);
+    for (uint32_t i = 0; i < arrays; ++i)
+        put(w, place_of(w, w->shared.ranked[i].array));
     for (uint32_t i = 0; i < w->shared.count; ++i)
         bytes += w->shared.buffer[i].bytes;
     return bytes;

@@ -87,8 +87,8 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     if (part > w->capacity)
         w->capacity = part;
     w->layer = qn__alloc(program->layers, sizeof *w->layer, err);
-    w->shared.buffer = qn__alloc(4 * (size_t)program->layers, sizeof *w->shared.buffer, err);
-    qn_status status = w->layer && w->shared.buffer ? QN_OK : QN_MEMORY;
+    qn_status status =
+        w->layer ? qn__gpu_shared_create(program->layers, &w->shared, err) : QN_MEMORY;
     if (status == QN_OK)
         status = driver->open(index, products_of(program), compute, &w->gpu, err);
     if (status == QN_OK) {
@@ -121,7 +121,7 @@ void qn__gpu_close(qn__worker *w) {
     qn__free(w->stage.augment_space);
     qn__free(w->stage.shown_space);
     qn__free(w->stage.partner);
-    qn__free(w->shared.buffer);
+    qn__gpu_shared_free(&w->shared);
     qn__free(w->layer);
     qn__free(w);
 }

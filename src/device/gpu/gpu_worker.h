@@ -4,6 +4,7 @@
 
 #include "device/gpu/gpu.h"
 #include "device/gpu/gpu_call.h"
+#include "device/gpu/gpu_turns.h"
 #include "device/places.h"
 
 enum {
@@ -103,10 +104,22 @@ typedef struct qn__gpu_buffer {
     qn__gpu_memory memory;
     size_t bytes;
 } qn__gpu_buffer;
+/* An array in the order of sizes: gpu_windows.c. */
+typedef struct qn__gpu_ranked {
+    size_t bytes;
+    uint32_t array;
+} qn__gpu_ranked;
+enum { QN__GPU_ARRAYS = 4 }; /* of each layer that may share a buffer */
 typedef struct qn__gpu_shared {
-    qn__gpu_buffer *buffer; /* space for four of each layer */
-    uint32_t count;
+    qn__gpu_buffer *buffer; /* space for QN__GPU_ARRAYS of each layer */
+    qn__gpu_ranked *ranked; /* the same */
+    qn__gpu_turns turns;
+    uint32_t count; /* of buffers */
 } qn__gpu_shared;
+
+/* Space for the arrays of a network. Fails with QN_MEMORY; freed in any case. */
+qn_status qn__gpu_shared_create(uint32_t layers, qn__gpu_shared *out, qn_error *err);
+void qn__gpu_shared_free(qn__gpu_shared *shared);
 
 /* For layers with pixels (gpu_pixels.c). A product reads rows, but a window is not a row of an
  * array. So a chunk of rows is unfolded first:
