@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from test_pictures import GOOD, digest, folder, packed, photograph, pillow
+from test_pictures import GOOD, digest, folder, packed, photograph, pillow, recipe_of
 from test_report import pixels, read, section
 from test_state_dict import write
 
@@ -183,6 +183,19 @@ def test_a_start_from_a_model_of_other_images(tmp_path, run_quern):
     copy = (tmp_path / "n.st").read_bytes()
     run_quern("train", "--data", two, *job[:-1], "--new-last")  # layers and size of that model
     assert (tmp_path / "n.st").read_bytes() == copy
+
+
+def test_dark_photographs_are_images(tmp_path, run_quern):
+    """Whatever their values: a scale for each pixel would destroy what a convolution looks for."""
+    dark = {f"{k}/{i}.png": photograph(9 * k + i, 6, 6)[:, :, 0] // 3 for k in (0, 1) for i in range(4)}
+    data = folder(tmp_path / "dark", {name: packed(array) for name, array in dark.items()})
+    np.savez(tmp_path / "a.npz", x=np.stack([dark[name] for name in sorted(dark)]), y=[0] * 4 + [1] * 4)
+    model = ["--model", "conv 2 3x3 relu; globalpool; dense 2 softmax", "--epochs", 1, "--quiet"]
+    for files, scale in ((data, "unit"), (tmp_path / "a.npz", "standard")):
+        run_quern("train", "--data", files, *model, "-o", tmp_path / f"{scale}.st")
+        assert recipe_of(tmp_path / f"{scale}.st")["scale"] == scale
+    run_quern("train", "--data", tmp_path / "a.npz", "--scale", "unit", *model, "-o", tmp_path / "same.st")
+    assert (tmp_path / "same.st").read_bytes() == (tmp_path / "unit.st").read_bytes()
 
 
 def test_grey_photographs_for_a_model_of_colours(tmp_path, run_quern):

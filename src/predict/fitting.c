@@ -1,7 +1,7 @@
 #include "predict/fitting.h"
 
+#include "data/table/picture.h"
 #include "layer/axes.h"
-#include <string.h>
 
 qn__fitting qn__fitting_of(const qn__recipe *recipe, const char *what) {
     return (qn__fitting){.schema = recipe->table,
@@ -15,7 +15,7 @@ qn_status qn__shape_check(const qn__recipe *recipe, const qn_data *data, const c
                           qn_error *err) {
     const qn__shape *s = &recipe->shape;
     char shape[QN__SHAPE_TEXT];
-    const int files = strncmp(data->format, "images", 6) == 0;
+    const int files = qn__of_image_files(data);
     if (data->channels == 0 ||
         (s->channels == 0 && (!files || data->features == recipe->features)) ||
         (data->channels == s->channels && data->rows == s->height && data->columns == s->width))

@@ -1,5 +1,6 @@
 #include "data/table/picture.h"
 #include "base/memory.h"
+#include <string.h>
 
 /* The middle of the range of a byte, and items between two looks at how things stand. */
 enum { BRIGHT = 128, LOOK = 256 };
@@ -19,8 +20,14 @@ static void look(const qn_data *data, uint64_t from, uint64_t to, uint8_t *great
     }
 }
 
+int qn__of_image_files(const qn_data *data) {
+    return data->format && strncmp(data->format, "images", 6) == 0;
+}
+
 int qn__is_picture(const qn_data *data, qn_error *err) {
     uint32_t used = 0, bright = 0;
+    if (qn__of_image_files(data)) /* dark ones, too */
+        return 1;
     if (data->type != QN_U8 || has_categories(data))
         return 0;
     uint8_t *greatest = qn__alloc(data->features, 1, err);
