@@ -61,13 +61,14 @@ def test_every_instruction_set_in_one_run(name, quern, files, tmp_path):
     assert [r["items"] > 0 for r in end["ranks"]] == [True] * len(sets)
 
 
-WIDE = ("conv 34 3x3 relu; conv 70 2x3 stride 2 pad 1 relu dropout 0.3; conv 40 3x3 tanh; "
+WIDE = ("conv 12 3x3 relu; conv 20 3x2 pad 1 relu; conv 34 3x3 relu; conv 70 2x3 stride 2 pad 1 relu dropout 0.3; conv 40 3x3 tanh; "
         "globalpool; dense 3 softmax")
 
 
 @pytest.mark.parametrize("arith, grain", [("i7", 5), ("i14", 16)])
 def test_wide_convolutions(arith, grain, run_quern, tmp_path):
-    """Enough channels and items for convolutions by tiles, which only AMX has: every set has their bytes.
+    """Enough items for convolutions by tiles, which only AMX has, of few and of many channels: every set
+    has their bytes.
     The last batch has three items."""
     random = np.random.default_rng(1)
     np.save(tmp_path / "x.npy", random.integers(0, 256, (41, 42), np.uint8))

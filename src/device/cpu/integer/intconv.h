@@ -65,14 +65,15 @@ typedef struct qn__conv_sum {
 
 /* One panel of a pixel's items as bytes: 16 of an item, channel by channel. Element (i, c) is the
  * integer of from[16 i + c] * times[c] (times NULL: of the value itself). Items are `row` bytes
- * apart, planes `plane` bytes. */
+ * apart, planes `plane` bytes. So many copies follow, each `apart` bytes after the one before. */
 typedef struct qn__conv_rows {
     int bits;
-    uint32_t items;
+    uint32_t items, copies;
     const float *from, *times;
     const float *inverse; /* of each item */
     char *to;
     size_t row, plane;
+    ptrdiff_t apart;
 } qn__conv_rows;
 
 /* A tile of rows of a product, at most 16, with their factors and results. */

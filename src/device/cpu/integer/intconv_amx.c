@@ -134,16 +134,21 @@ INLINE void pack_rows(const int bits, const int scaled, const qn__conv_rows *r) 
         if (scaled)
             v = _mm512_mul_ps(v, times);
         const __m512i u = quantized(bits, v, _mm512_set1_ps(r->inverse[i]));
+        char *at = to;
         if (bits == 7) {
-            _mm_storeu_si128((void *)to, _mm512_cvtepi32_epi8(u));
+            const __m128i all = _mm512_cvtepi32_epi8(u);
+            for (uint32_t c = 0; c <= r->copies; ++c, at += r->apart)
+                _mm_storeu_si128((void *)at, all);
             continue;
         }
         const __m128i high = _mm512_cvtepi32_epi8(_mm512_srli_epi32(u, 7));
         const __m128i digit = _mm_and_si128(_mm512_cvtepi32_epi8(u), _mm_set1_epi8(127));
-        const __m128i low = _mm_sub_epi8(digit, _mm_set1_epi8(64));
-        _mm_storeu_si128((void *)to, high);
-        _mm_storeu_si128((void *)(to + r->plane), _mm_add_epi8(high, low));
-        _mm_storeu_si128((void *)(to + 2 * r->plane), low);
+        const __m128i low = _mm_sub_epi8(digit, _mm_set1_epi8(64)), both = _mm_add_epi8(high, low);
+        for (uint32_t c = 0; c <= r->copies; ++c, at += r->apart) {
+            _mm_storeu_si128((void *)at, high);
+            _mm_storeu_si128((void *)(at + r->plane), both);
+            _mm_storeu_si128((void *)(at + 2 * r->plane), low);
+        }
     }
 }
 
@@ -284,11 +289,12 @@ static void qn_cpu_product_amx(const qn__conv_product *p) {
  * items apart, at most 16. So the items of a pixel are neighbours in a row. `block`: of the 64
  * depths in a pixel. */
 INLINE void depth_rows(const int bits, const int whole, const qn__conv_depths *d,
-                       const float *const *pixel, uint32_t block, __m512i to[3][WIDE]) {
+                       const float *const *pixel, size_t ahead, uint32_t block, char *to,
+                       size_t plane) {
     const uint32_t span = d->span < STEP ? d->span : STEP, quarter = span / 4;
     const __m512 inverse = _mm512_set1_ps(d->inverse);
     for (uint32_t j = 0, within = 0; j < WIDE; ++j) {
-        const float *from = *pixel;
+        const float *from = *pixel, *next = pixel[ahead];
         const uint32_t first = block * STEP + within;
         __m512i u[4], row[3];
         if (++within == quarter) {
@@ -297,30 +303,37 @@ INLINE void depth_rows(const int bits, const int whole, const qn__conv_depths *d
         }
         for (uint32_t i = 0; i < 4; ++i) {
             const uint32_t item = first + i * quarter;
+            _mm_prefetch((const char *)(next + (size_t)item * WIDE), _MM_HINT_T0);
             const __mmask16 mask = whole || item < d->items ? 0xffff : 0;
             u[i] =
                 quantized(bits, _mm512_maskz_loadu_ps(mask, from + (size_t)item * WIDE), inverse);
         }
         to_digits(bits, u, row);
-        put_planes(bits, row, (char *)&to[0][j], sizeof to[0]);
+        put_planes(bits, row, to + (size_t)j * 64, plane);
     }
 }
 
+/* The pixels of the next step are prefetched: only the items of a grain follow one another. */
 INLINE void pack_depths(const int bits, const int left, const int whole, const qn__conv_depths *d) {
     const uint32_t each = d->span < STEP ? STEP / d->span : 1; /* pixels of a step */
     const uint32_t blocks = d->span < STEP ? 1 : d->span / STEP;
     char *to = d->to;
-    for (uint32_t p = 0; p < d->pixels; p += each)
+    for (uint32_t p = 0; p < d->pixels; p += each) {
+        const size_t ahead = p + 2 * each <= d->pixels ? each : 0;
         for (uint32_t b = 0; b < blocks; ++b, to += left ? STEP : TILE) {
             _Alignas(64) __m512i rows[3][WIDE];
-            depth_rows(bits, whole, d, d->pixel + p, b, rows);
+            if (!left) {
+                depth_rows(bits, whole, d, d->pixel + p, ahead, b, to, d->plane);
+                continue;
+            }
+            depth_rows(bits, whole, d, d->pixel + p, ahead, b, (char *)rows, sizeof rows[0]);
             for (uint32_t c = 0; c < (bits == 7 ? 1u : 3u); ++c) {
-                if (left)
-                    transpose_tile((char *)rows[c]);
+                transpose_tile((char *)rows[c]);
                 for (uint32_t j = 0; j < WIDE; ++j)
-                    _mm512_storeu_si512(to + c * d->plane + j * (left ? d->row : 64), rows[c][j]);
+                    _mm512_storeu_si512(to + c * d->plane + j * d->row, rows[c][j]);
             }
         }
+    }
 }
 
 #define DEPTHS(name, left)                                                                         \

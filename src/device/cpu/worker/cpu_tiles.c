@@ -13,9 +13,12 @@
  * Pixels outside are zeros, so that all outputs of a row are alike. Errors are a convolution too,
  * if the stride is 1: the taps come in the reverse order.
  *
- * With 16 or 32 channels a line would be half empty, or begin at any 16 bytes. Tiles whose rows
- * cross lines take four times as long to load. So pixels of few channels are packed for each tap
- * (cpu_walk_intgemm.c). */
+ * Tiles whose rows cross lines take four times as long to load, so every pixel begins a line. With
+ * 16 or 32 channels the line goes on with those of the next pixels, and a step has several taps:
+ *
+ *     32 channels    line of pixel 0: pixel 0, pixel 1 | of pixel 1: pixel 1, pixel 2 | ...
+ *     steps of a window of 3: taps 0 and 1 | tap 2, and weights of zeros
+ */
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
@@ -86,6 +89,8 @@ static void make_row(const conv *k, const part *p, uint32_t y, char *to) {
                             : k->pass->worker->nothing;
             r.times = k->times ? k->times + (size_t)panel * QN__PANEL : NULL;
             r.to = to + panel * QN__PANEL;
+            r.copies = least(i, k->way->joined - 1);
+            r.apart = (ptrdiff_t)(k->walk->panels * QN__PANEL) - (ptrdiff_t)k->way->pixel;
             k->pass->worker->intgemm->conv->rows(&r);
         }
     }
@@ -109,8 +114,8 @@ static uint32_t find_rows(const conv *k, const part *p, uint32_t y, int64_t *slo
             make_row(k, p, (uint32_t)from, k->space->rows + at);
         slot[own] = from;
         first = least(first, ky);
-        for (uint32_t q = 0; q < k->walk->axis[1].kernel * k->way->chunks; ++q)
-            k->space->step[(*steps)++] = at + (size_t)q * QN__STEP_DEPTHS;
+        for (uint32_t q = 0; q < k->way->row_steps; ++q)
+            k->space->step[(*steps)++] = at + (size_t)q * k->way->joined * QN__STEP_DEPTHS;
     }
     return *steps > 0 ? first : 0;
 }
@@ -134,7 +139,7 @@ static uint32_t list_tiles(const conv *k, const part *p, uint32_t y) {
 static void compute_row(const conv *k, const part *p, uint32_t y, int64_t *slot) {
     qn__conv_product product = k->product;
     const uint32_t ky = find_rows(k, p, y, slot, &product.steps);
-    product.right += (size_t)ky * k->walk->axis[1].kernel * k->way->chunks * QN__TILE_BYTES;
+    product.right += (size_t)ky * k->way->row_steps * QN__TILE_BYTES;
     product.tiles = list_tiles(k, p, y);
     k->pass->worker->intgemm->conv->product(&product);
 }

@@ -20,10 +20,11 @@ enum {
     QN__TILES_DEPTHS = 1024 /* of a row of pixels that is multiplied at once, or one pixel */
 };
 
-/* Forward, or the errors of the layer below: steps of a product (0: not by tiles) and of a pixel;
- * outputs of a row that are computed at once, and pixels that they read. */
+/* Forward, or the errors of the layer below: steps of a product (0: not by tiles), of a row of the
+ * window and of a pixel; neighbouring pixels whose channels share a step; outputs of a row that are
+ * computed at once, and pixels that they read. */
 typedef struct qn__cpu_way {
-    uint32_t steps, chunks, pixels, positions;
+    uint32_t steps, row_steps, chunks, joined, pixels, positions;
     uint32_t pixel; /* bytes of a pixel of an item in a plane */
     size_t row;     /* of all its pixels of a row */
 } qn__cpu_way;

@@ -5,7 +5,7 @@
 enum {
     BLOCK = QN__PANEL * QN__PANEL,
     GROUPS = QN__STEP_DEPTHS / QN__PANEL, /* panels of a step */
-    LEAST_PANELS = 3,                     /* of a pixel */
+    LEAST_PANELS = 3,                     /* of a pixel that has steps for itself */
     MOST_BYTES = 3 << 18                  /* of rows of operands, if a pixel is small enough */
 };
 
@@ -21,12 +21,16 @@ static int is_plain(const qn__cpu_axis *axis) {
 static void shape_way(qn__cpu_way *way, const qn__cpu_walk *walk, uint32_t planes) {
     const qn__cpu_axis *axis = walk->axis;
     const uint32_t chunks = parts_of(walk->panels, GROUPS);
-    const uint32_t steps = axis[0].kernel * axis[1].kernel * chunks;
-    if (!is_plain(&axis[0]) || !is_plain(&axis[1]) || walk->panels < LEAST_PANELS ||
+    const uint32_t joined = walk->panels < LEAST_PANELS ? GROUPS / walk->panels : 1;
+    const uint32_t row_steps = parts_of(axis[1].kernel, joined) * chunks;
+    const uint32_t steps = axis[0].kernel * row_steps;
+    if (!is_plain(&axis[0]) || !is_plain(&axis[1]) || (joined > 1 && axis[1].kernel == 1) ||
         steps > QN__LONGEST_SUM || axis[0].kernel > QN__TILES_WINDOW)
         return;
     way->steps = steps;
+    way->row_steps = row_steps;
     way->chunks = chunks;
+    way->joined = joined;
     way->pixel = chunks * QN__STEP_DEPTHS;
     const size_t all =
         MOST_BYTES / ((size_t)way->pixel * QN__TILES_ITEMS * planes * axis[0].kernel);
@@ -80,9 +84,11 @@ void qn__cpu_tiles_carve_rows(qn__cpu_arena *a, const qn__worker *w, qn__cpu_til
 /* Tap and panel of the operand of group g of a step; 0 where there is none. */
 static int group_at(const qn__cpu_way *way, const qn__cpu_walk *walk, uint32_t step, uint32_t g,
                     uint32_t *tap, uint32_t *panel) {
-    *tap = step / way->chunks;
-    *panel = step % way->chunks * GROUPS + g;
-    return *panel < walk->panels;
+    const uint32_t width = walk->axis[1].kernel, own = step % way->row_steps;
+    const uint32_t x = own / way->chunks * way->joined + (way->joined > 1 ? g / walk->panels : 0);
+    *tap = step / way->row_steps * width + x;
+    *panel = way->joined > 1 ? g % walk->panels : own % way->chunks * GROUPS + g;
+    return x < width && *panel < walk->panels;
 }
 
 void qn__cpu_tiles_pack(const qn__worker *w, const qn__cpu_layer *l, uint32_t panel) {
