@@ -93,6 +93,13 @@ typedef struct qn__cpu_entry {
     float value;
 } qn__cpu_entry;
 
+/* A batchnorm whose errors are summed: its rows of inputs, the grain's mean, and where the sums of
+ * one pixel go, b and g of 17.8, 16 floats each. */
+typedef struct qn__cpu_slopes {
+    const float *x, *mean;
+    float *sums;
+} qn__cpu_slopes;
+
 typedef struct qn__cpu_kernels {
     const char *name; /* "scalar", "avx2", "avx512", "neon" */
     uint32_t rows;    /* of a tile of matmul and matmul_some, 12 at most */
@@ -179,6 +186,11 @@ typedef struct qn__cpu_kernels {
     void (*slope)(qn__activation activation, size_t count, const float *z, float *slope);
     /* e = e times the derivative at output y (8.5), in place; not softmax. */
     void (*derive)(qn__activation activation, size_t count, const float *y, float *e);
+    /* What follows errors, in rows of 16: e = e + side, unless `side` is NULL; then `derive`.
+     * Returns what absmax gives for e. Of `norms` (at most two) batchnorms the sums are stored, for
+     * which the rows are the items of a grain in one pixel. */
+    uint32_t (*finish)(qn__activation activation, uint32_t rows, const float *side, const float *y,
+                       uint32_t norms, const qn__cpu_slopes norm[2], float *e);
     /* Pooling. A pixel has `count` (a multiple of 16) numbers; those of y follow one another, those
      * of x are `step` floats apart. The others are over `count` numbers.
      *

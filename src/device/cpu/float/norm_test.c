@@ -117,6 +117,59 @@ static void test_rows(void **state) {
     every_isa(rows_body);
 }
 
+enum { NORMS = 2 };
+
+/* What the other kernels give, one after the other. */
+static uint32_t finish_by_parts(const qn__cpu_kernels *k, qn__activation activation, uint32_t rows,
+                                const float *side, const float *y, const qn__cpu_slopes norm[NORMS],
+                                float *e) {
+    const size_t count = (size_t)rows * QN__PANEL;
+    for (size_t i = 0; side && i < count; ++i)
+        e[i] = e[i] + side[i];
+    k->derive(activation, count, y, e);
+    for (uint32_t n = 0; n < NORMS; ++n)
+        sums_of(rows, 1, 0, norm[n].x, norm[n].mean, e, norm[n].sums, norm[n].sums + QN__PANEL);
+    return k->absmax(count, e);
+}
+
+static void check_finish(const qn__cpu_kernels *k, qn__activation activation, uint32_t rows,
+                         int adds) {
+    const size_t count = rows * QN__PANEL;
+    const float *y = guarded_numbers(count, 0), *side = guarded_numbers(count, 0);
+    const float *before = guarded_numbers(count, 0);
+    float *e = guarded_numbers(count, 0), *want = guarded_numbers(count, 0);
+    float *sums = guarded_numbers((size_t)2 * NORMS * QN__PANEL, 0), result[2 * NORMS * QN__PANEL];
+    qn__cpu_slopes norm[NORMS], other[NORMS];
+    for (uint32_t n = 0; n < NORMS; ++n) {
+        norm[n] = (qn__cpu_slopes){guarded_numbers(count, 0), guarded_numbers(QN__PANEL, 0),
+                                   sums + (size_t)n * 2 * QN__PANEL};
+        other[n] = norm[n];
+        other[n].sums = result + (size_t)n * 2 * QN__PANEL;
+    }
+    memcpy(want, before, count * sizeof *want);
+    const uint32_t most = finish_by_parts(k, activation, rows, adds ? side : NULL, y, other, want);
+    for (uint32_t norms = 0; norms <= NORMS; ++norms) {
+        snprintf(how, sizeof how, "activation %d, %u rows, side %d, %u sums", (int)activation, rows,
+                 adds, norms);
+        memcpy(e, before, count * sizeof *e);
+        assert_int_equal(k->finish(activation, rows, adds ? side : NULL, y, norms, norm, e), most);
+        same(k, "finish", e, want, count);
+        same(k, "finish, the sums", sums, result, (size_t)2 * norms * QN__PANEL);
+    }
+    release();
+}
+
+static void finish_body(const qn__cpu_kernels *k) {
+    for (int activation = QN__ACT_NONE; activation <= QN__ACT_HARDSIGMOID; ++activation)
+        for (uint32_t rows = 1; rows <= 5; ++rows)
+            check_finish(k, (qn__activation)activation, rows, rows % 2);
+}
+
+static void test_finish(void **state) {
+    (void)state;
+    every_isa(finish_body);
+}
+
 /* Each item's sums of chains over pixels, as `sums_of`. */
 static void item_sums(uint32_t items, uint32_t pixels, size_t apart, const float *a,
                       const float *shift, const float *b, float *first, float *second) {
@@ -195,8 +248,8 @@ static void test_items(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums), cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_item_sums),
-                                       cmocka_unit_test(test_items)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums), cmocka_unit_test(test_rows), cmocka_unit_test(test_finish),
+        cmocka_unit_test(test_item_sums), cmocka_unit_test(test_items)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

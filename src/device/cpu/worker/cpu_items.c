@@ -110,10 +110,6 @@ static void add_sides(const qn__worker *w, const qn__cpu_layer *l, size_t at, si
                       float *error) {
     const qn__cpu_layer *last = l->sides;
     float sum[16 * QN__PANEL];
-    if (!last->next_side) {
-        w->kernels->add(count, last->gives + at, error);
-        return;
-    }
     for (size_t i = 0, n; i < count; i += n) {
         n = count - i < 16 * QN__PANEL ? count - i : 16 * QN__PANEL;
         memcpy(sum, last->gives + at + i, n * sizeof *sum);
@@ -126,20 +122,24 @@ static void add_sides(const qn__worker *w, const qn__cpu_layer *l, size_t at, si
 void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
                            uint32_t panel, uint32_t first, uint32_t rows) {
     const qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
-    const size_t at = panel * l->out_stride + (size_t)first * QN__PANEL;
-    const size_t count = (size_t)rows * QN__PANEL;
-    float *error = l->error + at;
-    if (l->sides)
-        add_sides(w, l, at, count, error);
+    const qn__cpu_layer *l = &w->layer[layer], *side = l->sides;
+    const float *y = l->slope ? l->slope : l->output;
+    size_t at = panel * l->out_stride + (size_t)first * QN__PANEL;
+    if (side && (side->next_side || l->dropped)) {
+        add_sides(w, l, at, (size_t)rows * QN__PANEL, l->error + at);
+        side = NULL;
+    }
     if (l->dropped)
-        qn__cpu_dropout(pass, layer, panel, first, rows, error, error);
-    w->kernels->derive(l->layer->activation, count, (l->slope ? l->slope : l->output) + at, error);
-    if (w->bits)
-        return;
-    qn__cpu_note_error(core, layer, w->kernels->absmax(count, error));
-    for (int i = 0; i < 2 && l->sums[i]; ++i)
-        qn__cpu_norm_sum(pass, l->sums[i], panel, first, rows);
+        qn__cpu_dropout(pass, layer, panel, first, rows, l->error + at, l->error + at);
+    for (uint32_t n; rows > 0; rows -= n, first += n, at += (size_t)n * QN__PANEL) {
+        qn__cpu_slopes norm[2];
+        const uint32_t norms = qn__cpu_norm_slopes(pass, l, panel, first, rows, &n, norm);
+        const uint32_t bits =
+            w->kernels->finish(l->layer->activation, n, side ? side->gives + at : NULL, y + at,
+                               norms, norm, l->error + at);
+        if (!w->bits)
+            qn__cpu_note_error(core, layer, bits);
+    }
 }
 
 void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,

@@ -61,17 +61,22 @@ float *qn__cpu_norm_sums_of(const qn__cpu_pass *pass, const qn__cpu_layer *l, ui
     return l->norm.sums + (panel * grains + grain) * l->out_pixels * 2 * QN__PANEL;
 }
 
-void qn__cpu_norm_sum(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
-                      uint32_t first, uint32_t rows) {
+uint32_t qn__cpu_norm_slopes(const qn__cpu_pass *pass, const qn__cpu_layer *own, uint32_t panel,
+                             uint32_t first, uint32_t rows, uint32_t *count,
+                             qn__cpu_slopes norm[2]) {
     const uint32_t items = pass->batch->items, size = pass->worker->program->grain;
-    const size_t grains = (items - 1) / size + 1;
-    for (uint32_t n; rows > 0 && l->norm.summed; rows -= n, first += n) {
-        const uint32_t pixel = first / items, item = first % items, grain = item / size;
-        const size_t at = (size_t)first * QN__PANEL;
-        float *sums = qn__cpu_norm_sums_of(pass, l, panel, grain) + (size_t)pixel * 2 * QN__PANEL;
-        n = items - item < size ? items - item : size;
-        pass->worker->kernels->slopes(
-            n, 1, 0, l->error + panel * l->out_stride + at, l->input + panel * l->in_stride + at,
-            l->norm.mean + (panel * grains + grain) * QN__PANEL, sums, sums + QN__PANEL);
+    const uint32_t pixel = first / items, item = first % items, grain = item / size;
+    const size_t grains = (items - 1) / size + 1, at = (size_t)first * QN__PANEL;
+    uint32_t norms = 0;
+    for (int i = 0; i < 2 && own->sums[i]; ++i) {
+        const qn__cpu_layer *l = own->sums[i];
+        if (!l->norm.summed)
+            continue;
+        norm[norms++] = (qn__cpu_slopes){l->input + panel * l->in_stride + at,
+                                         l->norm.mean + (panel * grains + grain) * QN__PANEL,
+                                         qn__cpu_norm_sums_of(pass, l, panel, grain) +
+                                             (size_t)pixel * 2 * QN__PANEL};
     }
+    *count = norms == 0 ? rows : items - item < size ? items - item : size;
+    return norms;
 }

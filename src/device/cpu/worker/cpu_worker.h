@@ -522,9 +522,12 @@ void qn__cpu_norm_finish(const qn__cpu_pass *pass, int thread, uint32_t layer, u
 void qn__cpu_norm_put(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
                       uint32_t vector, const int64_t *sums);
 
-/* The sums of a batchnorm's errors in rows of one panel, which have whole grains. */
-void qn__cpu_norm_sum(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
-                      uint32_t first, uint32_t rows);
+/* The batchnorms that sum the errors of `own` in this pass, for rows of one panel from `first` on:
+ * returns how many, and sets *count to the rows up to the end of the grain in this pixel. Where
+ * there is none, to all `rows`; else these have whole grains. */
+uint32_t qn__cpu_norm_slopes(const qn__cpu_pass *pass, const qn__cpu_layer *own, uint32_t panel,
+                             uint32_t first, uint32_t rows, uint32_t *count,
+                             qn__cpu_slopes norm[2]);
 /* The array of the sums of a grain's errors: see qn__cpu_norm. */
 float *qn__cpu_norm_sums_of(const qn__cpu_pass *pass, const qn__cpu_layer *layer, uint32_t panel,
                             uint32_t grain);
