@@ -7,8 +7,10 @@
  * with the scalar one first. Then the forward pass, the errors below and the weight gradients of
  * each convolution run by themselves over the whole batch. A line has times, GFLOP/s and the part
  * of the peak: the best rate, in between, of a product in the L1 cache. The time is that of the
- * thread, and the least of several rounds. Activations, absmax and updates are part of it.
+ * thread, and the least of several rounds. Activations, absmax and updates are part of it. The last
+ * line has all batchnorms together: forward pass, errors.
  * Errors below a maxpool are products with all their zeros, which a step leaves out. */
+#include "device/cpu/worker/cpu_kinds.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include "layer/layer.h"
@@ -152,6 +154,13 @@ static measured measure(const qn__cpu_pass *pass, uint32_t index) {
     return m;
 }
 
+/* Adds the times of a batchnorm. */
+static void measure_norm(const qn__cpu_pass *pass, uint32_t index, measured *all) {
+    const qn__cpu_kind *kind = pass->worker->layer[index].kind;
+    all->taken[0] += seconds(kind->forward, pass, index);
+    all->taken[1] += seconds(kind->backward, pass, index);
+}
+
 static void print(uint32_t index, const measured *m, double fma) {
     const qn__layer *l = &layer[index];
     printf("%3u %4u -> %-4u %2ux%-2u stride %u at %2ux%-3u", index, l->from.channels,
@@ -175,9 +184,11 @@ static void forget_lists(qn__worker *w) {
 
 static void report(const char *name, const qn__cpu_pass *pass) {
     static measured of[QN__MAX_LAYERS];
-    measured all = {0};
+    measured all = {0}, norms = {0};
     double fma = peak(pass->worker->kernels);
     for (uint32_t l = 0; l < program.layers; ++l) {
+        if (layer[l].kind == QN__LAYER_BATCHNORM)
+            measure_norm(pass, l, &norms);
         if (layer[l].kind != QN__LAYER_CONV || layer[l].conv_groups)
             continue;
         of[l] = measure(pass, l);
@@ -199,7 +210,8 @@ static void report(const char *name, const qn__cpu_pass *pass) {
     for (int i = 0; i < 3; ++i)
         printf("  %6.2f ms %5.1f %3.0f%%", 1e3 * all.taken[i], all.work[i] / all.taken[i],
                100 * all.work[i] / all.taken[i] / fma);
-    printf("\n");
+    printf("\n%-38s  %6.2f ms %10s  %6.2f ms\n", "batchnorms", 1e3 * norms.taken[0], "",
+           1e3 * norms.taken[1]);
 }
 
 int main(int argc, char **argv) {

@@ -237,12 +237,12 @@ typedef struct qn__cpu_kernels {
     void (*slopes)(uint32_t items, uint32_t pixels, size_t apart, const float *delta,
                    const float *x, const float *mean, float *sum, float *products);
     /* Rows of 16, in place when x == y: z = fma(x - mean, factor, bias) + 0, then z + other unless
-     * that is NULL; y = z, or relu of z. Returns what absmax gives for y. normalise_errors:
-     * e = factor * fma(-(x - mean), k, delta - h) + 0. Both prefetch the rows `next` floats after
-     * those of x, other, y, delta and e; 0: none. */
+     * that is NULL; y = z, or relu or relu6 of z. Returns what absmax gives for y.
+     * normalise_errors: e = factor * fma(-(x - mean), k, delta - h) + 0. Both prefetch the rows
+     * `next` floats after those of x, other, y, delta and e; 0: none. */
     uint32_t (*normalise)(uint32_t rows, ptrdiff_t next, const float *x, const float *mean,
-                          const float *factor, const float *bias, const float *other, int relu,
-                          float *y);
+                          const float *factor, const float *bias, const float *other,
+                          qn__activation activation, float *y);
     uint32_t (*normalise_errors)(uint32_t rows, ptrdiff_t next, const float *delta, const float *x,
                                  const float *mean, const float *factor, const float *h,
                                  const float *k, float *sums, float *e);

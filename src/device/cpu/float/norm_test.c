@@ -83,23 +83,27 @@ static void check_rows(const qn__cpu_kernels *k, uint32_t rows) {
                      largest);
     same(k, "normalise_errors, with sums", y, want, count);
     same(k, "normalise_errors, the sums", sums, chain, QN__PANEL);
-    for (int relu = 0; relu < 2; ++relu)
+    static const qn__activation activations[] = {QN__ACT_NONE, QN__ACT_RELU, QN__ACT_RELU6};
+    for (int form = 0; form < 3; ++form)
         for (int adds = 0; adds < 2; ++adds) {
             uint32_t most = 0;
-            snprintf(how, sizeof how, "%u rows, relu %d, sum %d", rows, relu, adds);
+            snprintf(how, sizeof how, "%u rows, activation %d, sum %d", rows,
+                     (int)activations[form], adds);
             for (size_t i = 0; i < count; ++i) {
                 const size_t c = i % QN__PANEL;
                 want[i] = fmaf(x[i] - mean[c], factor[c], bias[c]) + 0.0f;
                 want[i] = adds ? want[i] + delta[i] : want[i];
-                want[i] = relu && want[i] <= 0.0f ? 0.0f : want[i];
+                want[i] = form > 0 && want[i] <= 0.0f ? 0.0f : want[i];
+                want[i] = form > 1 && want[i] > 6.0f ? 6.0f : want[i];
                 const uint32_t bits = bits_of(want[i]) & 0x7fffffffu;
                 most = bits > most ? bits : most;
             }
-            assert_int_equal(
-                k->normalise(rows, 0, x, mean, factor, bias, adds ? delta : NULL, relu, y), most);
+            assert_int_equal(k->normalise(rows, 0, x, mean, factor, bias, adds ? delta : NULL,
+                                          activations[form], y),
+                             most);
             same(k, "normalise", y, want, count);
             memcpy(y, x, count * sizeof *y);
-            k->normalise(rows, 0, y, mean, factor, bias, adds ? delta : NULL, relu, y);
+            k->normalise(rows, 0, y, mean, factor, bias, adds ? delta : NULL, activations[form], y);
             same(k, "normalise in place", y, want, count);
             for (size_t i = 0; i < count; ++i)
                 assert_true(bits_of(y[i]) != 0x80000000u); /* no zero has a sign */

@@ -179,8 +179,9 @@ int qn__cpu_is_plain(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__activation activation = l->layer->activation;
-    return !w->bits && (activation == QN__ACT_RELU || activation == QN__ACT_NONE) &&
-           !(panel + 1 == l->out_panels && padding_matters(w, layer)) &&
+    const int simple =
+        activation == QN__ACT_NONE || activation == QN__ACT_RELU || activation == QN__ACT_RELU6;
+    return !w->bits && simple && !(panel + 1 == l->out_panels && padding_matters(w, layer)) &&
            !(l->dropped && pass->training);
 }
 

@@ -8,7 +8,7 @@ static const float zeros[QN__PANEL];
 static void scale_rows(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                        uint32_t rows, const float *from, float *to) {
     pass->worker->kernels->normalise(rows, 0, from, zeros, l->bias + (size_t)panel * QN__PANEL,
-                                     zeros, NULL, 0, to);
+                                     zeros, NULL, QN__ACT_NONE, to);
 }
 
 static void scale_run(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,

@@ -101,7 +101,7 @@ static void finish_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, ui
     const int plain = qn__cpu_is_plain(pass, target, panel);
     const uint32_t bits =
         w->kernels->normalise(rows, next, input, mean, factor, bias, other,
-                              plain && to->layer->activation == QN__ACT_RELU, to->output + at);
+                              plain ? to->layer->activation : QN__ACT_NONE, to->output + at);
     if (plain)
         qn__cpu_note_absmax(pass, thread, target, bits);
     else
@@ -141,7 +141,7 @@ static uint32_t follow(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel,
     *plain = qn__cpu_is_plain(pass, last, panel);
     w->kernels->normalise(rows, 0, out, w->nothing, l->norm.factor + vector, l->norm.rest + vector,
                           joins ? qn__cpu_beside(pass, l + 1, l) + at : NULL,
-                          *plain && w->layer[last].layer->activation == QN__ACT_RELU, out);
+                          *plain ? w->layer[last].layer->activation : QN__ACT_NONE, out);
     return last;
 }
 
@@ -186,7 +186,7 @@ static int finite_rows(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_
     for (uint32_t i = 0; i < rows && bits < INFINITE; i += APPLY_ROWS)
         bits = pass->worker->kernels->normalise(rows - i < APPLY_ROWS ? rows - i : APPLY_ROWS, 0,
                                                 x + (size_t)i * QN__PANEL, mean, factor, bias, NULL,
-                                                0, y);
+                                                QN__ACT_NONE, y);
     return bits < INFINITE;
 }
 

@@ -569,7 +569,7 @@ void qn__cpu_find_followers(qn__worker *worker);
 void qn__cpu_fold(qn__worker *worker);
 /* In training: those of layers that do not train. */
 void qn__cpu_fold_frozen(qn__worker *worker);
-/* Whether qn__cpu_after_product does no more than `relu` or nothing, and the absmax. */
+/* Whether qn__cpu_after_product does no more than `relu`, `relu6` or nothing, and the absmax. */
 int qn__cpu_is_plain(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel);
 /* Raises the absmax of the outputs that others read. */
 void qn__cpu_note_absmax(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t bits);
