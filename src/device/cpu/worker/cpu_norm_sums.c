@@ -37,7 +37,7 @@ static int come_in_grains(const qn__worker *w, const qn__cpu_layer *own, uint32_
             return 0;
         if (l->below != own || l->branch)
             continue;
-        const int walks = l->kind->whole_rows && !l->layer->conv_groups && l->inputs.panels;
+        const int walks = l->kind->whole_rows && l->inputs.panels;
         if (!(l->norm.sums_at || walks) ||
             (walks && !has_whole_grains(&l->inputs, items, w->program->grain)))
             return 0;
