@@ -139,8 +139,43 @@ EIGHTH_INTEGERS = [name for name in recipes.EIGHTH if name not in EIGHTH]
 EIGHTH_BUILDS = {"release": (EIGHTH, [3]), "debug": (EIGHTH, [2]), "aarch64": (EIGHTH, [2]), "asan": (EIGHTH, [3])}
 EIGHTH_INTEGER_BUILDS = {"release": (EIGHTH_INTEGERS, [3]), "aarch64": (EIGHTH_INTEGERS, [2])}
 
-# Of these instruction sets each has every second recipe by default; a wider one has all.
-HALF = ["scalar", "avx2"]
+# What the processor alone does, whatever computes: to read, to divide the items, to draw first weights,
+# to choose an epoch.
+NOT_ON_DEVICES = re.compile(r"--(data|label|valid|seed|epochs|batch|lr|schedule|warmup|stages|init|keep|early|shape"
+                            r"|missing|drop|date|task|augment|tolerance)")
+
+
+def words_of(name):
+    """The kinds of layers, activations and options of a recipe; an option with its value, when that
+    is a word too."""
+    words, found = shlex.split(recipes.RECIPES[name]), set()
+    for option, value in zip(words, [*words[1:], ""]):
+        if option == "--model":
+            found |= set(re.findall(r"[a-z]{3,}|\|", value))
+        elif option.startswith("--"):
+            found.add(f"{option} {value.split()[0]}" if re.match("[a-z]", value) else option)
+    return found
+
+
+def choice(names, first=(), words=words_of):
+    """`first`, and of `names` those that have a word which none before them has."""
+    chosen, seen = list(first), set().union(*map(words, first))
+    for name in names:
+        if not words(name) <= seen and name not in chosen:
+            chosen.append(name)
+            seen |= words(name)
+    return chosen
+
+
+# Begins with networks whose pixels are few: the emulated CUDA devices take seconds for larger ones.
+DEVICE_FIRST = [*A_FEW, "pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse",
+                "batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first", "groups-first",
+                "groupnorm-conv", "groups-i14-depthwise", "layers-300"]
+ON_DEVICES = WINDOWS + NORMS + BLOCKS + INTEGER_WINDOWS + EIGHTH + EIGHTH_INTEGERS + [n for n in SIXTH if n not in SIXTH_DEVICES]
+EVERY = ALL + SOME_INTEGERS + SIXTH_DEVICES + ON_DEVICES
+BY_DEFAULT = choice(EVERY, DEVICE_FIRST,
+                    lambda name: {word for word in words_of(name) if not NOT_ON_DEVICES.match(word)})
+
 # There each set of those that float32 has takes every third recipe by default: which kernels run does
 # not matter for the rest of the program, and the conformance suite calls all of them in these builds.
 THIRD = ["scalar", "avx2", "avx512"]
@@ -174,9 +209,10 @@ def cases():
                         counts = [counts[0], counts[1 + i // 2 % (len(counts) - 1)]]
                     rare = (build in BY_THIRDS and not LONG and isa in THIRD
                             and isa != THIRD[i % len(THIRD)])
-                    # The widest set has every recipe, each other one has every second. These have the
-                    # same text and the conformance suite of their own.
-                    rare |= build == "release" and not LONG and name not in A_FEW and isa == HALF[i % 2]
+                    # The widest set has every recipe. The scalar kernels, which are slow, have those that
+                    # the devices have, and AVX2 the others. All have a conformance suite of their own.
+                    rare |= (build == "release" and not LONG and name not in A_FEW
+                             and isa == ("avx2" if name in BY_DEFAULT else "scalar"))
                     yield pytest.param(build, isa, name, counts, id=f"{build}-{isa}-{name}",
                                        marks=[machine.LONG] * rare)
 
@@ -252,44 +288,6 @@ def on_kinds(*lists):
     """Every combination on each kind of device, by name: opencl-adamw, cuda-relu-1,5 and so on."""
     return [pytest.param(*case, id="-".join(case))
             for case in itertools.product(devices.KINDS, *lists)]
-
-
-# What the processor alone does, whatever computes: to read, to divide the items, to draw first weights,
-# to choose an epoch.
-NOT_ON_DEVICES = re.compile(r"--(data|label|valid|seed|epochs|batch|lr|schedule|warmup|stages|init|keep|early|shape"
-                            r"|missing|drop|date|task|augment|tolerance)")
-
-
-def words_of(name):
-    """The kinds of layers, activations and options of a recipe; an option with its value, when that
-    is a word too."""
-    words, found = shlex.split(recipes.RECIPES[name]), set()
-    for option, value in zip(words, [*words[1:], ""]):
-        if option == "--model":
-            found |= set(re.findall(r"[a-z]{3,}|\|", value))
-        elif option.startswith("--"):
-            found.add(f"{option} {value.split()[0]}" if re.match("[a-z]", value) else option)
-    return found
-
-
-def choice(names, first=(), words=words_of):
-    """`first`, and of `names` those that have a word which none before them has."""
-    chosen, seen = list(first), set().union(*map(words, first))
-    for name in names:
-        if not words(name) <= seen and name not in chosen:
-            chosen.append(name)
-            seen |= words(name)
-    return chosen
-
-
-# Begins with networks whose pixels are few: the emulated CUDA devices take seconds for larger ones.
-DEVICE_FIRST = [*A_FEW, "pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse",
-                "batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first", "groups-first",
-                "groupnorm-conv", "groups-i14-depthwise", "layers-300"]
-ON_DEVICES = WINDOWS + NORMS + BLOCKS + INTEGER_WINDOWS + EIGHTH + EIGHTH_INTEGERS + [n for n in SIXTH if n not in SIXTH_DEVICES]
-EVERY = ALL + SOME_INTEGERS + SIXTH_DEVICES + ON_DEVICES
-BY_DEFAULT = choice(EVERY, DEVICE_FIRST,
-                    lambda name: {word for word in words_of(name) if not NOT_ON_DEVICES.match(word)})
 
 
 @pytest.mark.parametrize("kind, name", [
