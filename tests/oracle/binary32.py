@@ -19,35 +19,52 @@ ONE = F(1)
 np.seterr(all="ignore")
 
 
+# Of the 53 bits of a float64, a float keeps 24: half way between two of them, the last 29 are these. Results
+# below 2^-126 keep fewer; without its sign, the pattern of 2^-126 in float64 is this.
+LAST = np.uint64(64 - 29), np.uint64(1 << 63)
+SUBNORMAL = np.uint64((1023 - 126) << 53)
+BIT = np.uint64(1)
+
+
 def fma(a, b, c):
     """1.2: RN(a*b + c) for arrays or scalars of float32, broadcast as NumPy does.
 
     The product of two 24-bit significands has at most 48 bits, and its exponent lies well inside
-    the range of float64: `p` is exact. `p + c` is rounded to 53 bits as `s`, and `error` is the
-    exact remainder of that rounding (Knuth's TwoSum; nothing can underflow, since all terms are
-    multiples of 2^-298). Rounding `s` again, to 24 bits, could go wrong only where the first
-    rounding moved the sum onto, or off, a tie of the second. Rounding the first time *to odd*
-    prevents that: when the sum is not a float64, take the one of its two neighbours whose last
-    bit is 1. Such a number is never a float32 and never half way between two (both end in many
-    zeros), and it lies on the same side of all of those as the exact sum does. This holds for
-    subnormal results, which keep even fewer bits, and at the limit of overflow, itself a half way
-    point. An exact sum is left alone, with the sign that float64 addition gives to a zero.
+    the range of float64: `p` is exact. `s` is `p + c`, rounded to 53 bits, and the result is `s` rounded
+    again, to 24 bits. That can go wrong only where `s` is half way between two floats: all such points
+    are float64, and rounding keeps the order of numbers, so anywhere else the exact sum lies on the same side
+    of them as `s`. Where one value may be half way, all are rounded to odd first.
     """
     p = np.multiply(a, b, dtype=np.float64)
-    c = np.asarray(c, dtype=np.float64)
-    s = np.atleast_1d(p + c)
+    s = np.add(p, c, dtype=np.float64)
+    bits = s.view(np.uint64)
+    shift, half = LAST
+    # Zero, whose pattern is 0, becomes the largest number.
+    if np.count_nonzero(bits << shift == half) or np.count_nonzero((bits << BIT) - BIT < SUBNORMAL - BIT):
+        s = to_odd(p, np.asarray(c, dtype=np.float64), s)
+    return s.astype(np.float32)
+
+
+def to_odd(p, c, s):
+    """The exact p + c, of which `s` is the rounded sum, rounded to odd: when it is not a float64, the one of its
+    two neighbours whose last bit is 1.
+
+    Such a number is never a float32 and never half way between two (both end in many zeros), and it lies
+    on the same side of all of those as the exact sum does. This holds for subnormal results, which keep
+    even fewer bits, and at the limit of overflow, itself a half way point. An exact sum is left alone,
+    with the sign that float64 addition gives to a zero.
+    """
     back = s - p
+    # The exact remainder of the rounding (Knuth's TwoSum; nothing can underflow, since all terms are
+    # multiples of 2^-298). It is NaN where the sum is not finite; there the sum stays as it is.
     error = (p - (s - back)) + (c - back)
     bits = s.view(np.int64)
-    # `error` is NaN where the sum is not finite; there the sum stays as it is.
     inexact = np.isfinite(s) & (error != 0)
     even = (bits & 1) == 0
     # One step of the bit pattern is one step in magnitude: up where the remainder points away
     # from zero, down where it points towards it. `s` is not zero here, a zero sum being exact.
     away = (error > 0) == (s > 0)
-    bits += np.where(inexact & even, np.where(away, 1, -1), 0)
-    result = s.astype(np.float32)
-    return result if np.ndim(p + c) else result[0]
+    return (bits + np.where(inexact & even, np.where(away, 1, -1), 0)).view(np.float64)
 
 
 def nearest(real):

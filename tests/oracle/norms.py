@@ -1,7 +1,7 @@
 """17.8 and 17.9 of the contract: normalisation over a grain, and over groups of an item's channels.
 
-Values of a grain are arrays (items, H, W, C); `for` walks pixels and items, whose chains are
-ordered, and arrays stand for the channels.
+Values of a grain are arrays (items, H, W, C); `for` walks what a chain has in order, pixels or items,
+and arrays stand for the chains.
 """
 
 import re
@@ -40,10 +40,6 @@ class BatchNorm:
         one, zero = np.ones(self.shape[0], np.float32), np.zeros(self.shape[0], np.float32)
         return [one, zero, zero.copy(), one.copy()]
 
-    def walk(self, a):
-        """The values of all pixels, each (items, C), row after row."""
-        return (a[:, y, x] for y in range(self.shape[1]) for x in range(self.shape[2]))
-
     def measure(self, a):
         """(m, mean, w, r) of a grain."""
         n, m = integer(len(a)), integer(len(a) * self.shape[1] * self.shape[2])
@@ -51,12 +47,13 @@ class BatchNorm:
         for x in a[:, 0, 0]:
             f = f + x
         s = f / n
-        for pixel in self.walk(a):
-            t, q = np.zeros_like(f), np.zeros_like(f)
-            for x in pixel:
-                d = x - s
-                t, q = t + d, fma(d, d, q)
-            total, squares = total + t, squares + q
+        # A pixel's chains over the items have nothing to do with those of another.
+        t, q = np.zeros_like(a[0]), np.zeros_like(a[0])
+        for x in a:
+            d = x - s
+            t, q = t + d, fma(d, d, q)
+        for pixel in np.ndindex(*self.shape[1:]):
+            total, squares = total + t[pixel], squares + q[pixel]
         u = total / m
         w = fma(-u, total, squares)
         w = np.where(w <= 0, ZERO, w)
@@ -65,11 +62,11 @@ class BatchNorm:
     def slopes(self, a, delta, mean):
         """B and G of a grain."""
         total, products = (np.zeros(self.shape[0], np.float32) for _ in range(2))
-        for pixel, errors in zip(self.walk(a), self.walk(delta)):
-            b, g = np.zeros_like(total), np.zeros_like(total)
-            for x, e in zip(pixel, errors):
-                b, g = b + e, fma(e, x - mean, g)
-            total, products = total + b, products + g
+        b, g = np.zeros_like(a[0]), np.zeros_like(a[0])
+        for x, e in zip(a, delta):
+            b, g = b + e, fma(e, x - mean, g)
+        for pixel in np.ndindex(*self.shape[1:]):
+            total, products = total + b[pixel], products + g[pixel]
         return total, products
 
     def forward(self, a, layer, grain):
@@ -236,13 +233,11 @@ class LayerScale:
         return delta * layer.weight + ZERO
 
     def gradient(self, delta, a, limit):
-        total = np.zeros(self.shape[0], np.float32)
-        for y in range(self.shape[1]):
-            for x in range(self.shape[2]):
-                g = np.zeros_like(total)
-                for item in range(len(a)):
-                    g = fma(delta[item, y, x], a[item, y, x], g)
-                total = total + g
+        total, g = np.zeros(self.shape[0], np.float32), np.zeros(a.shape[1:], np.float32)
+        for x, e in zip(a, delta):
+            g = fma(e, x, g)
+        for pixel in np.ndindex(*self.shape[1:]):
+            total = total + g[pixel]
         return [units_of(total, limit)]
 
 

@@ -258,15 +258,19 @@ class Window:
         weight = np.zeros((self.out[0], *self.size, self.reads), dtype=np.float32)
         own = np.stack([self.channels(c) for c in range(self.reads)], axis=1)
         bias = np.zeros(self.out[0], dtype=np.float32)
-        reads = [(i, j, *self.read(a, i, j)) for i, j in self.taps()]
+        # (items, H', W', taps, C), and which taps are inside there; what one item adds to the taps at a pixel
+        # belongs to different chains.
+        reads = [self.read(a, i, j) for i, j in self.taps()]
+        values = np.stack([value for value, _ in reads], axis=3)
+        chains = weight.reshape(self.out[0], len(reads), self.reads)
         for y in range(self.out[1]):
             for x in range(self.out[2]):
+                here = np.flatnonzero([inside[y, x, 0] for _, inside in reads])
                 for item in range(len(a)):
                     d = delta[item, y, x]
                     bias = bias + d
-                    for i, j, value, inside in reads:
-                        if inside[y, x, 0]:
-                            weight[:, i, j] = fma(d[:, None], value[item, y, x][own], weight[:, i, j])
+                    value = values[item, y, x][here[:, None], own[:, None]]
+                    chains[:, here] = fma(d[:, None, None], value, chains[:, here])
         return units_of(weight, limit), units_of(bias, limit)
 
 
