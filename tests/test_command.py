@@ -612,7 +612,7 @@ def console_blocks(path):
 
 def what_must_agree(text):
     """The digests, accuracies and notes in a text: the same on every machine. Times are not."""
-    told = re.findall(r"accuracy [\d.]+ % \(\d+ of \d+\)|^note: with --arith.*|^\"accuracy.*|^macro F1 .*|^MAE .*|^equal$"
+    told = re.findall(r"accuracy [\d.]+ % \(\d+ of \d+\)|^note: with --arith.*|^\"accuracy.*|^macro F1 .*|^mean IoU .*|^MAE .*|^equal$"
                       r"|^\d+,.*\.png,.*|^0, 1, .*", text, re.M)
     return HEX.findall(text) + told
 
