@@ -91,3 +91,6 @@ def test_a_ready_model_with_a_label_for_each_output(quern, tmp_path):
     assert recipe["table"]["classes"] == ["dog", "outside", "night"]
     run(quern, *given, "--classes", "3")
     assert show(quern, tmp_path / "m")["model"].endswith("; dense 3 softmax")
+    python_package.folder()
+    from quern import importing
+    assert importing._two_classes("resnet8").endswith("; dense 1 sigmoid")

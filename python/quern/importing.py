@@ -70,6 +70,8 @@ def import_state(path, model=None, inputs=None, *, classes=None, loss=None, scal
             found = sized(_abi.qn_import_found)
             call("qn_model_recognise", text(state), found)
             model = said(found.model)
+            if found.classes == 1 and loss == "binary":
+                model = _two_classes(model)
         shape = asked or _shape(about and said(about.shape)) or _shape(found and _ready_shape(model))
         if shape is None:
             raise UsageError("the shape of an item is not known", remedy="give inputs=(3, 224, 224)")
@@ -118,6 +120,18 @@ def _ready_shape(name):
         if said(ready.name) == name:
             return said(ready.shape)
     return None
+
+
+def _two_classes(name):
+    """The text of a ready model whose only output tells two classes apart."""
+    job = _abi.qn_train_options()
+    library().qn_train_options_init(job)
+    job.model, job.loss = text(name), b"binary"
+    network = new("qn_network_open", job, 0, 2)
+    try:
+        return said(library().qn_network_text(network))
+    finally:
+        library().qn_network_free(network)
 
 
 def _names(about):
