@@ -294,6 +294,8 @@ static int is_folder(const char *path) {
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+static int names_folder(const char *path) { return ends_with(path, "/") || is_folder(path); }
+
 /* Opens model and data; each rank checks what its own machine has read. */
 static int open_and_predict(const predict_flags *f, const char *model_path) {
     qn_model *model = NULL;
@@ -328,7 +330,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (code < 0 && qn_model_answers(model, &rows, &columns) && rows > 0 && to_stdout(f) &&
         !f->evaluate)
         code = message_usage("add -o FOLDER", "the model gives masks, which need a folder");
-    if (code < 0 && rows == 0 && !f->evaluate && !to_stdout(f) && is_folder(f->out))
+    if (code < 0 && rows == 0 && !f->evaluate && !to_stdout(f) && names_folder(f->out))
         code = message_fail(QN_IO, "the predictions need a file, and this is a folder", f->out,
                             "name a file in it");
     if (code < 0)
@@ -376,7 +378,7 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     paths files = {.count = 0};
     paths_add(&files, QN_FILE_READ, "MODEL", model_path);
     paths_add_sources(&files, &f->from, &f->ranks);
-    paths_add(&files, !to_stdout(f) && is_folder(f->out) ? QN_FOLDER_WRITE : QN_FILE_WRITE, "-o",
+    paths_add(&files, !to_stdout(f) && names_folder(f->out) ? QN_FOLDER_WRITE : QN_FILE_WRITE, "-o",
               to_stdout(f) ? NULL : f->out);
     return code < 0 ? paths_check(&files, ranks_is_writer()) : code;
 }

@@ -15,6 +15,7 @@ np = pytest.importorskip("numpy")
 
 MASKS = ["--model", "conv 3 3x3 relu; conv 3 1x1 softmax", "--scale", "unit", "--shape", "1x6x6", "--loss",
          "cross-entropy", "--lr", "0.5", "--batch", "8", "--grain", "4", "--epochs", "2", "--seed", "5"]
+DARK = [*MASKS[:2], "--scale", "standard"]  # the photographs below, which have no bright pixels
 LABELS = ["--model", "dense 5 tanh; dense 4 sigmoid", "--scale", "standard", "--loss", "binary", "--lr", "0.5",
           "--batch", "8", "--grain", "4", "--epochs", "2", "--seed", "5", "--optimizer", "sgd"]
 
@@ -200,7 +201,7 @@ def test_masks_in_the_size_of_the_image(quern, photos, tmp_path, resize, short, 
     names = {"1.png": (10, 14), "b/3.jpg": (10, 14), "tall.png": (31, 7)}
     Image.fromarray(np.random.default_rng(3).integers(0, 256, (31, 7, 3)).astype(np.uint8)).save(tmp_path / "photos" / "tall.png")
     model, out = tmp_path / "m.st", tmp_path / "out"
-    run(quern, "train", "--data", folder / "photos", "--masks", folder / "masks", "--resize", resize, *MASKS[:2], "--optimizer",
+    run(quern, "train", "--data", folder / "photos", "--masks", folder / "masks", "--resize", resize, *DARK, "--optimizer",
         "adam", "--lr", "0.1", "--epochs", "5", "--quiet", "-o", model)
     run(quern, "predict", model, tmp_path / "photos", "-o", out, "--quiet")
     run(quern, "predict", model, tmp_path / "photos", "-o", tmp_path / "network", "--network-size", "--quiet")
@@ -241,7 +242,7 @@ def test_masks_in_files(quern, photos, tmp_path):
 
     model = tmp_path / "m.st"
     given = ["--data", folder / "photos", "--masks", folder / "masks"]
-    run(quern, "train", *given, *MASKS[:2], "--optimizer", "adam", "--lr", "0.1", "--epochs", "5", "--test", folder / "photos",
+    run(quern, "train", *given, *DARK, "--optimizer", "adam", "--lr", "0.1", "--epochs", "5", "--test", folder / "photos",
         "--test-labels", folder / "masks", "--quiet", "-o", model, "--predictions", tmp_path / "stages")
     assert [path.name for path in (tmp_path / "stages").iterdir()] == ["stage1-test"]
     run(quern, "predict", model, "--data", folder / "photos", "-o", tmp_path / "out", "--quiet")
@@ -252,7 +253,9 @@ def test_masks_in_files(quern, photos, tmp_path):
             assert png.mode == "P" and (np.asarray(png) == answers[i]).all()
             assert png.getpalette()[:9] == [0, 0, 0, 128, 0, 0, 0, 128, 0]
     assert "mean IoU" in run(quern, "evaluate", model, *given)
-    run(quern, "predict", model, folder / "photos" / "1.png", "-o", tmp_path / "one", "--quiet")
+    (tmp_path / "file").touch()
+    assert "a file has this name" in run(quern, "predict", model, folder / "photos" / "1.png", "-o", tmp_path / "file", status=1)
+    run(quern, "predict", model, folder / "photos" / "1.png", "-o", f"{tmp_path / 'one'}/", "--quiet")
     assert [path.name for path in (tmp_path / "one").iterdir()] == ["1.png"]
 
     bad = tmp_path / "bad"
@@ -263,7 +266,8 @@ def test_masks_in_files(quern, photos, tmp_path):
         told = run(quern, "data", "info", folder / "photos", "--masks", bad, status=1)
         assert said in told and "bad/1.png" in told, told
     (bad / "1.png").write_bytes((folder / "masks" / "1.png").read_bytes()[:-20])
-    assert "broken" in run(quern, "data", "info", folder / "photos", "--masks", bad, status=1)
+    said = run(quern, "data", "info", folder / "photos", "--masks", bad, "--skip-broken", status=1)
+    assert "broken" in said and "--skip-broken is for images" in said, said
     (bad / "1.png").unlink()
     assert "name of its image" in run(quern, "data", "info", folder / "photos", "--masks", bad, status=1)
     for words, status, told in ((["--ignore", "256"], 2, "--ignore"), (["--unlabelled"], 2, "masks are the labels")):

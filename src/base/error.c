@@ -158,6 +158,7 @@ static const char *remedy_of(int error) {
     } remedies[] = {
         {ENOENT, "check the path: the file, or a folder on the way to it, is not there"},
         {ENOTDIR, "check the path: a part of it before the last is a file, not a folder"},
+        {EEXIST, "a file has this name: use another one"},
         {EISDIR, "name a file, not a folder"},
         {EACCES, "change the permissions of the file and its folder, or use another folder"},
         {EPERM, "change the permissions of the file and its folder, or use another folder"},

@@ -500,33 +500,9 @@ static qn_status take_sets(qn_train *t, qn_error *err) {
     return status == QN_OK ? take_labels(t, err) : status;
 }
 
-static void note_frozen(const qn_train *t) {
-    const qn__program *p = &t->job.program;
-    char text[160];
-    if (p->frozen == 0 || !qn__train_is_writer(t))
-        return;
-    snprintf(text, sizeof text,
-             "layers 0 to %u do not train: %llu of %llu parameters are those of the model",
-             p->frozen - 1, (unsigned long long)p->frozen_parameters,
-             (unsigned long long)p->parameters);
-    qn__train_note(t, text);
-}
-
-static void note_new_last(const qn_train *t) {
-    const qn__network *network = &t->job.recipe.network;
-    qn__text text = {0};
-    if (!t->job.recipe.new_last || !qn__train_is_writer(t))
-        return;
-    qn__text_add(&text, "the last layer, \"");
-    qn__network_layer_text(&network->layer[network->layers - 1], &text);
-    qn__text_add(&text, "\", begins with new weights; the others are those of the model");
-    if (!text.failed)
-        qn__train_note(t, text.data);
-    free(text.data);
-}
-
 /* The parameters of another model, whose shapes were checked, instead of random ones. */
-static qn_status start_from(qn_train *t, const qn_model *model, qn_error *err) {
+static qn_status start_from(qn_train *t, const qn_train_options *options, qn_error *err) {
+    const qn_model *model = options->init_from;
     if (!model)
         return QN_OK;
     const qn__program *program = &t->job.program;
@@ -535,8 +511,7 @@ static qn_status start_from(qn_train *t, const qn_model *model, qn_error *err) {
                              : state_bytes(t);
     memcpy(t->job.state.parameters, qn__model_parameters(model), bytes);
     qn__train_job_averages(&t->job);
-    note_new_last(t);
-    note_frozen(t);
+    qn__train_note_start(t, options);
     return qn__train_job_push(&t->job, err);
 }
 
@@ -621,7 +596,7 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
     if (status == QN_OK)
         status = qn__train_best_open(t, err);
     if (status == QN_OK)
-        status = start_from(t, options->init_from, err);
+        status = start_from(t, options, err);
     if (status == QN_OK && t->job.features)
         status = keep_features(t, &compute, members, count, err);
     if (status == QN_OK)

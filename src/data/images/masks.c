@@ -66,15 +66,24 @@ static qn_status place(const reading *r, uint64_t item, const qn__image_head *he
     return status;
 }
 
+/* The remedy of a broken image would leave it out. */
+static qn_status refuse_broken(qn_status status, qn_error *err) {
+    return status != QN_INPUT ? status
+                              : qn__remedy(err, QN_INPUT,
+                                           "write the mask again, or remove its image too; "
+                                           "`data.skip_broken` is for images");
+}
+
 static qn_status take_file(const reading *r, uint64_t item, const qn__bytes *file, qn_error *err) {
     qn__image_head head;
-    qn_status status = qn__image_head_read(file->data, file->size, &head, err);
+    qn_status status = refuse_broken(qn__image_head_read(file->data, file->size, &head, err), err);
     if (status == QN_OK)
         status = qn__mask_check(file->data, file->size, &head, err);
     if (status != QN_OK)
         return status;
     uint8_t *pixels = qn__alloc(head.height, head.width, err);
     status = pixels ? qn__mask_decode(file->data, file->size, &head, pixels, err) : QN_MEMORY;
+    status = refuse_broken(status, err);
     if (status == QN_OK)
         status = place(r, item, &head, pixels, err);
     qn__free(pixels);

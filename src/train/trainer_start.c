@@ -1,0 +1,74 @@
+/* What a training tells about the model that it starts from. */
+#include "model/recipe/tables.h"
+#include "train/trainer_state.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void note_frozen(const qn_train *t) {
+    const qn__program *p = &t->job.program;
+    char text[160];
+    if (p->frozen == 0)
+        return;
+    snprintf(text, sizeof text,
+             "layers 0 to %u do not train: %llu of %llu parameters are those of the model",
+             p->frozen - 1, (unsigned long long)p->frozen_parameters,
+             (unsigned long long)p->parameters);
+    qn__train_note(t, text);
+}
+
+static void note_new_last(const qn_train *t) {
+    const qn__network *network = &t->job.recipe.network;
+    qn__text text = {0};
+    if (!t->job.recipe.new_last)
+        return;
+    qn__text_add(&text, "the last layer, \"");
+    qn__network_layer_text(&network->layer[network->layers - 1], &text);
+    qn__text_add(&text, "\", begins with new weights; the others are those of the model");
+    if (!text.failed)
+        qn__train_note(t, text.data);
+    free(text.data);
+}
+
+/* The numbers that the old last layer began with are those that the other layers were trained for:
+ * the new one would not be a random one to them. */
+static void note_seed(const qn_train *t, const qn_train_options *options) {
+    const qn__recipe *before = qn__model_recipe_of(options->init_from), *now = &t->job.recipe;
+    const int imported = strspn(before->data, "0") == strlen(before->data); /* 12.4: not trained */
+    char text[240];
+    if (!now->new_last || imported || before->seed != now->seed)
+        return;
+    snprintf(
+        text, sizeof text,
+        "the model to start from has the seed %llu, too, so its last layer began with the same "
+        "random numbers as the new one, and layers before it may favour some classes; another "
+        "`train.seed` avoids it",
+        (unsigned long long)now->seed);
+    qn__train_note(t, text);
+}
+
+/* Layers that come from inputs of another kind tell little about these, and without a note nobody
+ * sees why. Who names a scale knows it. */
+static void note_scale(const qn_train *t, const qn_train_options *options) {
+    const qn__recipe *before = qn__model_recipe_of(options->init_from), *now = &t->job.recipe;
+    const char *name = qn__table_name(&qn__scalings, (int)before->scale);
+    char text[240];
+    if (options->scale || before->scale == now->scale ||
+        (qn__recipe_needs_bytes(before) && qn__recipe_needs_bytes(now)))
+        return;
+    snprintf(text, sizeof text,
+             "the model to start from was trained with `train.scale` %s, and this training has %s: "
+             "its weights suit other inputs; `train.scale` %s, or `train.init_scale` keep, goes on "
+             "with what it knows",
+             name, qn__table_name(&qn__scalings, (int)now->scale), name);
+    qn__train_note(t, text);
+}
+
+void qn__train_note_start(const qn_train *t, const qn_train_options *options) {
+    if (!qn__train_is_writer(t))
+        return;
+    note_new_last(t);
+    note_frozen(t);
+    note_scale(t, options);
+    note_seed(t, options);
+}
