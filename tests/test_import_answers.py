@@ -91,6 +91,22 @@ def test_a_ready_model_with_a_label_for_each_output(quern, tmp_path):
     assert recipe["table"]["classes"] == ["dog", "outside", "night"]
     run(quern, *given, "--classes", "3")
     assert show(quern, tmp_path / "m")["model"].endswith("; dense 3 softmax")
+
+
+def test_a_found_network_of_one_output(quern, tmp_path):
+    """It tells two classes apart, or predicts a number; which of the two must be said."""
+    shapes = {**test_state_dict.resnet(*test_state_dict.TORCHVISION["resnet18"][:3]), "fc": (1, 512)}
+    tensors = {f"{name}.weight": np.zeros(shape) for name, shape in shapes.items()}
+    for name, shape in shapes.items():
+        if len(shape) == 1:
+            tensors |= {f"{name}.{part}": np.ones(shape) for part in ("bias", "running_mean", "running_var")}
+    test_state_dict.write(tmp_path / "s", {**tensors, "fc.bias": np.ones(1)}, "BF16")
     python_package.folder()
-    from quern import importing
-    assert importing._two_classes("resnet8").endswith("; dense 1 sigmoid")
+    import quern as package
+    with pytest.raises(package.UsageError, match="one output"):
+        package.import_state(tmp_path / "s")
+    assert package.import_state(tmp_path / "s", classes=0).recipe["task"] == "regress"
+    model = package.import_state(tmp_path / "s", loss="binary", classes=["no", "yes"])
+    assert model.recipe["model"].endswith("; dense 1 sigmoid") and model.classes == ["no", "yes"]
+    run(quern, "model", "import", tmp_path / "s", "--loss", "binary", "--classes", "no,yes", "--quiet", "-o", tmp_path / "m")
+    assert model.digest == package.load(tmp_path / "m").digest

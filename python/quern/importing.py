@@ -70,8 +70,6 @@ def import_state(path, model=None, inputs=None, *, classes=None, loss=None, scal
             found = sized(_abi.qn_import_found)
             call("qn_model_recognise", text(state), found)
             model = said(found.model)
-            if found.classes == 1 and loss == "binary":
-                model = _two_classes(model)
         shape = asked or _shape(about and said(about.shape)) or _shape(found and _ready_shape(model))
         if shape is None:
             raise UsageError("the shape of an item is not known", remedy="give inputs=(3, 224, 224)")
@@ -82,7 +80,8 @@ def import_state(path, model=None, inputs=None, *, classes=None, loss=None, scal
         like = _like(shape, resize, _classes(classes, about, outputs, until))
         job = _abi.qn_train_options()
         library().qn_train_options_init(job)
-        job.model, job.scale = text(model), text(scale)
+        two = found is not None and found.classes == 1 and loss == "binary"
+        job.model, job.scale = text(_two_classes(model) if two else model), text(scale)
         job.loss = text(loss) if loss else None
         job.shape = text("x".join(map(str, shape))) if len(shape) > 1 else None
         return Model(new("qn_model_import", text(state), job, like.address, _abi.qn_import_told(), None))
