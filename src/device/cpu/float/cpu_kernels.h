@@ -35,6 +35,16 @@ typedef enum qn__partial {
     QN__PARTIAL_ADD    /* double: rounded to an integer and added */
 } qn__partial;
 
+/* What is done with each result z of a product while it is in the L1 cache: fma(z, factor, rest) +
+ * 0, then + other unless that is NULL, then relu, relu6 or neither. factor and rest have 16 numbers
+ * for each panel; other has the rows and panels of the results, which are as far apart. factor
+ * NULL: nothing.
+ */
+typedef struct qn__cpu_after {
+    const float *factor, *rest, *other;
+    qn__activation activation;
+} qn__cpu_after;
+
 /* The chains of a product: all its elements run over the same k, in blocks of 16 of which the last
  * may be shorter. a[t / 16] and b[t / 16] are where the block of t begins in the left operand and
  * in the weights, in floats. So a block is any panel of a layer's inputs at any offset of rows. */
@@ -49,6 +59,7 @@ typedef struct qn__cpu_chain {
     /* NULL, or the part of the chain that the rows of each such segment have: from first[s] to
      * end[s] - 1, at least one step, both multiples of 16. */
     const uint32_t *first, *end;
+    qn__cpu_after after;
 } qn__cpu_chain;
 
 /* A convolution by windows of three columns, stride and dilation 1: `rows` (at least `slide_rows`)

@@ -64,10 +64,11 @@ static void check_matmul(const qn__cpu_kernels *k, uint32_t rows, uint32_t depth
     release();
 }
 
-/* Segments of `height` rows with `gap` floats between them. Segment s has the steps from 16 * (s %
- * 3) on; each second one lacks the last 16. What it lacks is NaN in a, which must not be used. */
+/* Segments of `height` rows with `gap` floats between them. Segment s has the steps from 80 * (s %
+ * 3) on; each second one lacks the last 160. What it lacks is NaN in a, which must not be used.
+ * `after`: what is done with the results. */
 static void check_segments(const qn__cpu_kernels *k, uint32_t height, uint32_t depth,
-                           uint32_t panels, size_t gap) {
+                           uint32_t panels, size_t gap, qn__cpu_after after) {
     enum { SEGMENTS = 5 };
     const uint32_t rows = SEGMENTS * height;
     const size_t apart = height * 16 + gap, a_stride = SEGMENTS * apart, b_stride = depth * 16;
@@ -79,16 +80,18 @@ static void check_segments(const qn__cpu_kernels *k, uint32_t height, uint32_t d
                                  .segment = height,
                                  .gap = gap,
                                  .first = first,
-                                 .end = end};
+                                 .end = end,
+                                 .after = after};
     float *a = guarded_numbers(depth / 16 * a_stride, 0);
     const float *b = guarded_numbers(panels * b_stride, 0);
     const float *start = guarded_numbers(panels * 16, 0);
     float *c = guarded_numbers((size_t)panels * rows * 16, 0);
     float *want = copy_of(c, (size_t)panels * rows * 16);
-    snprintf(how, sizeof how, "segments of %u, k %u, panels %u", height, depth, panels);
+    snprintf(how, sizeof how, "segments of %u, k %u, panels %u, after %d%d%d", height, depth,
+             panels, after.factor != NULL, after.other != NULL, (int)after.activation);
     for (uint32_t s = 0; s < SEGMENTS; ++s) {
-        first[s] = s % 3 * 16;
-        end[s] = depth - s % 2 * 16;
+        first[s] = s % 3 * 80;
+        end[s] = depth - s % 2 * 160;
         for (uint32_t t = 0; t < depth; ++t)
             for (uint32_t i = 0; i < height && (t < first[s] || t >= end[s]); ++i)
                 a[t / 16 * a_stride + s * apart + i * 16 + t % 16] = NAN;
@@ -96,15 +99,32 @@ static void check_segments(const qn__cpu_kernels *k, uint32_t height, uint32_t d
     for (uint32_t p = 0; p < panels; ++p)
         for (uint32_t i = 0; i < rows; ++i)
             for (uint32_t o = 0; o < 16; ++o) {
-                const uint32_t s = i / height;
-                float acc = start[p * 16 + o];
+                const uint32_t s = i / height, at = (p * rows + i) * 16 + o;
+                float z = start[p * 16 + o];
                 for (uint32_t t = first[s]; t < end[s]; ++t)
-                    acc = fmaf(a[t / 16 * a_stride + s * apart + i % height * 16 + t % 16],
-                               b[p * b_stride + t * 16 + o], acc);
-                want[((size_t)p * rows + i) * 16 + o] = acc + 0.0f;
+                    z = fmaf(a[t / 16 * a_stride + s * apart + i % height * 16 + t % 16],
+                             b[p * b_stride + t * 16 + o], z);
+                z = z + 0.0f;
+                if (after.factor)
+                    z = fmaf(z, after.factor[p * 16 + o], after.rest[p * 16 + o]) + 0.0f;
+                z = after.other ? z + after.other[at] : z;
+                z = after.activation != QN__ACT_NONE && z <= 0.0f ? 0.0f : z;
+                want[at] = after.activation == QN__ACT_RELU6 && z > 6.0f ? 6.0f : z;
             }
     k->matmul(rows, &chain, a, b, b_stride, c, (size_t)rows * 16, start, panels);
     same(k, "matmul", c, want, (size_t)panels * rows * 16);
+}
+
+static void check_after(const qn__cpu_kernels *k, uint32_t height, uint32_t depth, uint32_t panels,
+                        int kind) {
+    static const qn__activation activations[] = {QN__ACT_NONE, QN__ACT_RELU, QN__ACT_NONE,
+                                                 QN__ACT_RELU, QN__ACT_RELU6};
+    const qn__cpu_after after = {
+        .factor = kind > 0 ? guarded_numbers(panels * 16, 0) : NULL,
+        .rest = kind > 0 ? guarded_numbers(panels * 16, 0) : NULL,
+        .other = kind > 1 ? guarded_numbers((size_t)panels * 5 * height * 16, 0) : NULL,
+        .activation = activations[kind]};
+    check_segments(k, height, depth, panels, panels * 32, after);
     release();
 }
 
@@ -118,8 +138,8 @@ static void matmul_body(const qn__cpu_kernels *k) {
         for (uint32_t panels = 1; panels <= 5; ++panels)
             check_matmul(k, 1 + word() % 14, depths[i], panels, (int)(i % 2), panels % 2 ? 0 : 48);
     for (uint32_t panels = 1; panels <= 3; ++panels)
-        for (uint32_t depth = 64; depth <= 448; depth += 48)
-            check_segments(k, 1 + word() % 14, depth, panels, panels * 32);
+        for (uint32_t depth = 336; depth <= 624; depth += 48)
+            check_after(k, 1 + word() % 14, depth, panels, (int)(depth / 48 % 5));
 }
 
 static void test_matmul(void **state) {

@@ -221,9 +221,10 @@ static void lanes(const qn__cpu_pass *pass, const qn__cpu_core *core, const qn__
 }
 
 /* The product of a task: `rows` rows of output pixels from y on, some panels of outputs.
- * `has_copy`: the core's last task made the copy for these rows. */
-static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, uint32_t y,
-                    uint32_t rows, int has_copy, uint32_t panel, uint32_t panels, float *out) {
+ * `has_copy`: the core's last task made the copy for these rows. Returns the last layer that is
+ * complete. */
+static uint32_t product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, uint32_t y,
+                        uint32_t rows, int has_copy, uint32_t panel, uint32_t panels, float *out) {
     const qn__worker *w = pass->worker;
     const qn__cpu_core *core = &w->core[thread];
     const uint32_t items = pass->batch->items, pixels = l->outputs.axis[1].size * items;
@@ -231,14 +232,15 @@ static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
     const size_t weights = (size_t)qn__cpu_blocks(l) * QN__PANEL * QN__PANEL;
     for (uint32_t p = 0; l->layer->conv_groups && p < panels; ++p)
         lanes(pass, core, l, y, rows, panel + p, out + p * l->out_stride);
+    const uint32_t layer = (uint32_t)(l - w->layer);
     if (l->layer->conv_groups)
-        return;
+        return layer;
     const size_t apart = span(&l->outputs.axis[0], rows) * row;
     if (!has_copy)
         copy(pass, l, 0, y, rows, row, core->picture);
     if (slides(w, l, rows)) {
         slide(pass, core, l, rows, row, apart, panel, panels, out);
-        return;
+        return layer;
     }
     qn__cpu_chain chain = {.a = core->blocks,
                            .b = core->blocks + w->run_blocks,
@@ -255,8 +257,10 @@ static void product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
         chain.first = first;
         chain.end = end;
     }
+    const uint32_t last = qn__cpu_lead(pass, layer, panel, panels, y * pixels, &chain.after);
     w->kernels->matmul(rows * pixels, &chain, core->picture, l->weights + panel * weights, weights,
                        out, l->out_stride, l->bias + panel * QN__PANEL, panels);
+    return last;
 }
 
 /* How many pieces of `each` hold n, at least 1. */
@@ -299,10 +303,10 @@ void qn__cpu_few_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, u
         const uint32_t panel = group * width, left = l->out_panels - panel;
         const uint32_t panels = left < width ? left : width, first = y * pixels;
         float *out = output + panel * l->out_stride + (size_t)first * QN__PANEL;
-        product(pass, thread, l, y, rows, band == last, panel, panels, out);
+        const uint32_t done = product(pass, thread, l, y, rows, band == last, panel, panels, out);
         last = band;
         for (uint32_t p = 0; p < panels; ++p)
-            qn__cpu_follow(pass, thread, layer, panel + p, first, rows * pixels,
-                           out + p * l->out_stride);
+            qn__cpu_follow_from(pass, thread, layer, done, panel + p, first, rows * pixels,
+                                out + p * l->out_stride);
     }
 }

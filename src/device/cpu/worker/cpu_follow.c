@@ -29,17 +29,41 @@ void qn__cpu_find_followers(qn__worker *w) {
     }
 }
 
-void qn__cpu_follow(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
-                    uint32_t first, uint32_t rows, float *out) {
+uint32_t qn__cpu_lead(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t panels,
+                      uint32_t first, qn__cpu_after *after) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const uint32_t end = panel + panels - 1;
+    const size_t at = panel * l->out_stride + (size_t)first * QN__PANEL;
+    int plain = 0;
+    *after = (qn__cpu_after){0};
+    if (!qn__cpu_is_followed(pass, l) || !l[1].kind->after ||
+        l->layer->activation != QN__ACT_NONE || !qn__cpu_is_plain(pass, layer, end))
+        return layer;
+    const uint32_t last = l[1].kind->after(pass, layer + 1, panel, at, &plain, after);
+    if (plain && qn__cpu_is_plain(pass, last, end))
+        return last;
+    *after = (qn__cpu_after){0};
+    return layer;
+}
+
+void qn__cpu_follow_from(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t done,
+                         uint32_t panel, uint32_t first, uint32_t rows, float *out) {
     const qn__worker *w = pass->worker;
     const size_t at = panel * w->layer[layer].out_stride + (size_t)first * QN__PANEL;
-    qn__cpu_after_product(pass, thread, layer, panel, first, rows, out);
-    while (qn__cpu_is_followed(pass, &w->layer[layer])) {
+    if (done == layer)
+        qn__cpu_after_product(pass, thread, layer, panel, first, rows, out);
+    while (qn__cpu_is_followed(pass, &w->layer[done])) {
         int plain;
-        layer = w->layer[layer + 1].kind->follow(pass, layer + 1, panel, at, rows, &plain, out);
+        done = w->layer[done + 1].kind->follow(pass, done + 1, panel, at, rows, &plain, out);
         if (!plain)
-            qn__cpu_after_product(pass, thread, layer, panel, first, rows, out);
+            qn__cpu_after_product(pass, thread, done, panel, first, rows, out);
     }
+}
+
+void qn__cpu_follow(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
+                    uint32_t first, uint32_t rows, float *out) {
+    qn__cpu_follow_from(pass, thread, layer, layer, panel, first, rows, out);
 }
 
 static int all_finite(size_t count, const float *x) {

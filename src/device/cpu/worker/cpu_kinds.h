@@ -52,10 +52,13 @@ struct qn__cpu_kind {
     /* Predictions. `fold` computes what depends on the parameters alone, after they have changed.
      * `follow` replaces the outputs of the layer before by those of `layer`, for rows of one panel
      * from `at` on (cpu_follow.c). It returns the last layer that is computed in this way, and sets
-     * *plain if its activation is done too. NULL: the kind does not follow. */
+     * *plain if its activation is done too. NULL: the kind does not follow. `after`, where not
+     * NULL, tells a product to do the same with its results, and returns the same. */
     void (*fold)(const qn__cpu_layer *layer);
     uint32_t (*follow)(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, size_t at,
                        uint32_t rows, int *plain, float *out);
+    uint32_t (*after)(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, size_t at,
+                      int *plain, qn__cpu_after *after);
 
     unsigned one_matrix : 1;   /* all rows are one product: features */
     unsigned leads : 1;        /* its forward pass ends with qn__cpu_follow */

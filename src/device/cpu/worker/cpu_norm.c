@@ -131,17 +131,28 @@ static void fold(const qn__cpu_layer *l) {
 }
 
 /* And the add after it where nothing is between them. */
-static uint32_t follow(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, size_t at,
-                       uint32_t rows, int *plain, float *out) {
+static uint32_t after(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, size_t at,
+                      int *plain, qn__cpu_after *to) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const int joins = l->norm.add == l + 1 && qn__cpu_is_followed(pass, l);
     const uint32_t last = layer + (uint32_t)joins;
     const size_t vector = (size_t)panel * QN__PANEL;
     *plain = qn__cpu_is_plain(pass, last, panel);
-    w->kernels->normalise(rows, 0, out, w->nothing, l->norm.factor + vector, l->norm.rest + vector,
-                          joins ? qn__cpu_beside(pass, l + 1, l) + at : NULL,
-                          *plain ? w->layer[last].layer->activation : QN__ACT_NONE, out);
+    *to = (qn__cpu_after){.factor = l->norm.factor + vector,
+                          .rest = l->norm.rest + vector,
+                          .other = joins ? qn__cpu_beside(pass, l + 1, l) + at : NULL,
+                          .activation = *plain ? w->layer[last].layer->activation : QN__ACT_NONE};
+    return last;
+}
+
+static uint32_t follow(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, size_t at,
+                       uint32_t rows, int *plain, float *out) {
+    const qn__worker *w = pass->worker;
+    qn__cpu_after to;
+    const uint32_t last = after(pass, layer, panel, at, plain, &to);
+    w->kernels->normalise(rows, 0, out, w->nothing, to.factor, to.rest, to.other, to.activation,
+                          out);
     return last;
 }
 
@@ -365,5 +376,6 @@ const qn__cpu_kind qn__cpu_batchnorm = {.forward = forward,
                                         .size = qn__cpu_norm_size,
                                         .fold = fold,
                                         .follow = follow,
+                                        .after = after,
                                         .reads_input = 1,
                                         .adds = 1};

@@ -66,26 +66,28 @@ static int slide(const qn__worker *w, const qn__cpu_walk *walk, const qn__cpu_wa
     return 1;
 }
 
-/* Products of a run: `panels` panels of c from `panel` on. `weights` floats in a panel of b. */
-static void run_product(const qn__cpu_pass *pass, int thread, const qn__cpu_walk *walk,
-                        const qn__cpu_walk_run *run, uint32_t most, const float *a, size_t a_stride,
-                        const float *b, size_t weights, float *c, size_t c_stride,
-                        const float *start, uint32_t panels) {
+/* Products of a run: `panels` panels of c from `panel` on. `weights` floats in a panel of b.
+ * Returns 0 if it did not do what is to be done `after`. */
+static int run_product(const qn__cpu_pass *pass, int thread, const qn__cpu_walk *walk,
+                       const qn__cpu_walk_run *run, uint32_t most, const float *a, size_t a_stride,
+                       const float *b, size_t weights, float *c, size_t c_stride,
+                       const float *start, uint32_t panels, qn__cpu_after after) {
     const qn__worker *w = pass->worker;
     if (slide(w, walk, run, a, a_stride, b, c, start))
-        return;
+        return 0;
     size_t *blocks = w->core[thread].blocks;
-    qn__cpu_chain chain = {.a = blocks, .b = blocks + w->run_blocks, .positive = 1};
+    qn__cpu_chain chain = {.a = blocks, .b = blocks + w->run_blocks, .positive = 1, .after = after};
     chain.k = qn__cpu_run_blocks(walk, run, a_stride, blocks, blocks + w->run_blocks) * QN__PANEL;
     chain.k = chain.k < most ? chain.k : most;
     w->kernels->matmul(run->rows, &chain, a, b, weights, c + run->row * QN__PANEL, c_stride, start,
                        panels);
+    return 1;
 }
 
 /* The same of a first layer with pictures, whose run is unfolded first. */
 static void picture_product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
                             const qn__cpu_walk_run *run, const float *b, size_t weights, float *c,
-                            const float *start, uint32_t panels) {
+                            const float *start, uint32_t panels, qn__cpu_after after) {
     const qn__worker *w = pass->worker;
     float *rows = w->core[thread].unfolded;
     size_t *blocks = w->core[thread].blocks;
@@ -97,7 +99,7 @@ static void picture_product(const qn__cpu_pass *pass, int thread, const qn__cpu_
                                  .next = (size_t)items * QN__PANEL,
                                  .stride = QN__UNFOLDED};
     const qn__cpu_chain chain = {
-        .k = l->channels, .a = blocks, .b = w->weight_blocks, .positive = 1};
+        .k = l->channels, .a = blocks, .b = w->weight_blocks, .positive = 1, .after = after};
     for (size_t p = 0; p < l->in_panels; ++p)
         blocks[p] = p * u.stride;
     qn__cpu_unfold(l, w->fetch.segments, &u, l->input + run->item * qn__cpu_unfold_space(l), rows);
@@ -119,20 +121,25 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
         const uint32_t panel = group * width, left = l->out_panels - panel;
         const uint32_t panels = left < width ? left : width;
         float *out = output + panel * l->out_stride;
+        qn__cpu_after after = {0};
+        uint32_t done = layer;
+        if (l->taps)
+            done = qn__cpu_lead(pass, layer, panel, panels, (uint32_t)run.row, &after);
         if (l->taps && w->bits)
             qn__cpu_walk_product(pass, thread, layer, &run, panel, panels);
         else if (l->pictures)
             picture_product(pass, thread, l, &run, l->weights + panel * weights, weights, out,
-                            l->bias + panel * QN__PANEL, panels);
-        else if (l->taps)
-            run_product(pass, thread, &l->outputs, &run, most, input, l->in_stride,
-                        l->weights + panel * weights, weights, out, l->out_stride,
-                        l->bias + panel * QN__PANEL, panels);
+                            l->bias + panel * QN__PANEL, panels, after);
+        else if (l->taps && !run_product(pass, thread, &l->outputs, &run, most, input, l->in_stride,
+                                         l->weights + panel * weights, weights, out, l->out_stride,
+                                         l->bias + panel * QN__PANEL, panels, after))
+            done = layer;
         for (uint32_t p = 0; p < panels; ++p) {
             float *to = out + p * l->out_stride + run.row * QN__PANEL;
             if (l->kind->run)
                 l->kind->run(pass, thread, l, &run, panel + p, to);
-            qn__cpu_follow(pass, thread, layer, panel + p, (uint32_t)run.row, run.rows, to);
+            qn__cpu_follow_from(pass, thread, layer, done, panel + p, (uint32_t)run.row, run.rows,
+                                to);
         }
         if (w->bits)
             qn__cpu_note_outputs(pass, layer, run.row, run.rows, panel, panels);
@@ -180,7 +187,7 @@ void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer,
         else if (l->taps)
             run_product(pass, thread, &l->inputs, &run, UINT32_MAX, l->error, l->out_stride,
                         l->transposed + panel * weights, weights, error, below->out_stride, NULL,
-                        panels);
+                        panels, (qn__cpu_after){0});
         for (uint32_t p = 0; p < panels; ++p) {
             if (l->kind->run_back)
                 l->kind->run_back(pass, thread, l, &run, panel + p,

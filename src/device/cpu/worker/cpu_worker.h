@@ -563,6 +563,14 @@ void qn__cpu_after_product(const qn__cpu_pass *pass, int thread, uint32_t layer,
 /* The same, and then computes in place all layers that follow this one (qn__cpu_is_followed). */
 void qn__cpu_follow(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t panel,
                     uint32_t first, uint32_t rows, float *out);
+/* The same after a product that did what qn__cpu_lead gave it, where layers up to `done` are
+ * complete. */
+void qn__cpu_follow_from(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t done,
+                         uint32_t panel, uint32_t first, uint32_t rows, float *out);
+/* What the product of a layer can do after its chains, for some panels from row `first` on. Returns
+ * the last layer that is complete then: the layer itself where it can do nothing. */
+uint32_t qn__cpu_lead(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, uint32_t panels,
+                      uint32_t first, qn__cpu_after *after);
 /* Finds the layers that are `followed`. */
 void qn__cpu_find_followers(qn__worker *worker);
 /* Outside training: the factors of normalisations, after parameters have changed. */
