@@ -383,7 +383,20 @@ static int read_and_import(import_flags *f, const char *path, likeness *like) {
     return code;
 }
 
+/* The files of a state in several parts, which lie beside its index: "model-00001-of-00003" and so
+ * on. `pattern` holds the text that is added. */
+static void add_parts(paths *files, const char *state, char pattern[4096]) {
+    const char *slash = strrchr(state, '/');
+    int size = (int)strlen(state);
+    if (ends_with(state, ".json"))
+        size = slash ? (int)(slash + 1 - state) : 0;
+    snprintf(pattern, 4096, "%.*s%s*-of-*.safetensors", size, state,
+             ends_with(state, ".json") ? "" : "/");
+    paths_add(files, QN_FILES_READ, "STATE", pattern);
+}
+
 static int run(const command *self, int argc, char **argv) {
+    char parts[4096];
     import_flags f = {.model = NULL};
     likeness *like = calloc(1, sizeof *like);
     arguments given;
@@ -395,6 +408,7 @@ static int run(const command *self, int argc, char **argv) {
     }
     if (code < 0) {
         paths_add(&files, QN_FILE_READ, "STATE", given.operand[0]);
+        add_parts(&files, given.operand[0], parts);
         paths_add(&files, QN_FILE_READ, "--model", model_file(f.model));
         paths_add(&files, QN_FILE_READ, "--classes", classes_file(f.classes));
         paths_add(&files, QN_FILE_READ, "--config", f.config);

@@ -275,6 +275,11 @@ def test_shards(quern, tmp_path):
     files = sorted(folder.glob("*.safetensors"))
     whole = hashlib.sha256(b"".join(hashlib.sha256(f.read_bytes()).digest() for f in files)).hexdigest()
     assert digests[1] == digests[2] == whole != digests[0]
+    for path in folder, folder / "model.safetensors.index.json":
+        done = imported(quern, path, files[1])
+        assert done.returncode == 2 and "would overwrite the file of STATE" in done.stderr, done.stderr
+    for _ in range(2):
+        assert imported(quern, folder, folder / "m.safetensors").returncode == 0
 
 
 FOREIGN = {
