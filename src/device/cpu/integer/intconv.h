@@ -63,17 +63,16 @@ typedef struct qn__conv_sum {
     int32_t *sums;
 } qn__conv_sum;
 
-/* One panel of a pixel's items as bytes: 16 of an item, channel by channel. Element (i, c) is the
- * integer of from[16 i + c] * times[c] (times NULL: of the value itself). Items are `row` bytes
- * apart, planes `plane` bytes. So many copies follow, each `apart` bytes after the one before. */
+/* Lines of some items: 64 depths of each as bytes. Depth 16 g + c is the integer of from[g][16 i +
+ * c] * times[g][c] (times[0] NULL: of the value itself). Items are `row` bytes apart, planes
+ * `plane` bytes. The order of the bytes is that of weights. */
 typedef struct qn__conv_rows {
     int bits;
-    uint32_t items, copies;
-    const float *from, *times;
+    uint32_t items;
+    const float *from[4], *times[4];
     const float *inverse; /* of each item */
     char *to;
     size_t row, plane;
-    ptrdiff_t apart;
 } qn__conv_rows;
 
 /* A tile of rows of a product, at most 16, with their factors and results. */

@@ -126,54 +126,42 @@ INLINE void put_planes(const int bits, const __m512i row[3], char *to, size_t pl
 
 static const float one[1] = {1};
 
+/* A dword of a line has a depth of each group of 16, in the order of `to_digits`. */
 INLINE void pack_rows(const int bits, const int scaled, const qn__conv_rows *r) {
-    const __m512 times = scaled ? _mm512_loadu_ps(r->times) : _mm512_setzero_ps();
+    __m512 times[4];
     char *to = r->to;
+    for (int g = 0; g < 4; ++g)
+        times[g] = scaled ? _mm512_loadu_ps(r->times[g]) : _mm512_setzero_ps();
     for (uint32_t i = 0; i < r->items; ++i, to += r->row) {
-        __m512 v = _mm512_loadu_ps(r->from + (size_t)i * WIDE);
-        if (scaled)
-            v = _mm512_mul_ps(v, times);
-        const __m512i u = quantized(bits, v, _mm512_set1_ps(r->inverse[i]));
-        char *at = to;
-        if (bits == 7) {
-            const __m128i all = _mm512_cvtepi32_epi8(u);
-            for (uint32_t c = 0; c <= r->copies; ++c, at += r->apart)
-                _mm_storeu_si128((void *)at, all);
-            continue;
+        const __m512 inverse = _mm512_set1_ps(r->inverse[i]);
+        __m512i u[4], row[3];
+        for (int g = 0; g < 4; ++g) {
+            const __m512 v = _mm512_loadu_ps(r->from[g] + (size_t)i * WIDE);
+            u[g] = quantized(bits, scaled ? _mm512_mul_ps(v, times[g]) : v, inverse);
         }
-        const __m128i high = _mm512_cvtepi32_epi8(_mm512_srli_epi32(u, 7));
-        const __m128i digit = _mm_and_si128(_mm512_cvtepi32_epi8(u), _mm_set1_epi8(127));
-        const __m128i low = _mm_sub_epi8(digit, _mm_set1_epi8(64)), both = _mm_add_epi8(high, low);
-        for (uint32_t c = 0; c <= r->copies; ++c, at += r->apart) {
-            _mm_storeu_si128((void *)at, high);
-            _mm_storeu_si128((void *)(at + r->plane), both);
-            _mm_storeu_si128((void *)(at + 2 * r->plane), low);
-        }
+        to_digits(bits, u, row);
+        put_planes(bits, row, to, r->plane);
     }
 }
 
 static void qn_cpu_rows_amx(const qn__conv_rows *r) {
-    if (r->bits == 7 && r->times)
+    if (r->bits == 7 && r->times[0])
         pack_rows(7, 1, r);
     else if (r->bits == 7)
         pack_rows(7, 0, r);
-    else if (r->times)
+    else if (r->times[0])
         pack_rows(14, 1, r);
     else
         pack_rows(14, 0, r);
 }
 
-/* The depths of a row of bytes are in their order. `to_digits` makes bytes 0, 2, 1 and 3 of a
- * dword. */
 INLINE void pack_weights(const int bits, const float *const group[4], const float *inverse,
                          char *to, size_t plane) {
-    static const uint32_t order[4] = {0, 2, 1, 3};
-    for (uint32_t j = 0; j < WIDE; ++j, to += STEP) {
-        const float *from = group[j / 4] + (size_t)(j % 4 * 4) * WIDE;
+    const __m512 columns = _mm512_loadu_ps(inverse);
+    for (size_t j = 0; j < WIDE; ++j, to += STEP) {
         __m512i u[4], row[3];
-        for (int i = 0; i < 4; ++i)
-            u[i] =
-                quantized(bits, _mm512_loadu_ps(from + order[i] * WIDE), _mm512_loadu_ps(inverse));
+        for (int g = 0; g < 4; ++g)
+            u[g] = quantized(bits, _mm512_loadu_ps(group[g] + j * WIDE), columns);
         to_digits(bits, u, row);
         put_planes(bits, row, to, plane);
     }
@@ -190,18 +178,16 @@ static void qn_cpu_weights_amx(int bits, const float *const group[4], const floa
 /* Rows of depths, as of a left operand, then transposed. */
 static void qn_cpu_weights_back_amx(int bits, const float *const group[4],
                                     const float *const inverse[4], char *to, size_t plane) {
-    for (size_t g = 0; g < 4; ++g)
-        for (size_t r = 0; r < WIDE; ++r) {
-            /* Each depth has its own inverse, which is a power of two: so is its product with 1. */
-            const qn__conv_rows row = {.bits = bits,
-                                       .items = 1,
-                                       .from = group[g] + r * WIDE,
-                                       .times = inverse[g],
-                                       .inverse = one,
-                                       .to = to + r * STEP + g * WIDE,
-                                       .plane = plane};
-            qn_cpu_rows_amx(&row);
+    for (size_t r = 0; r < WIDE; ++r) {
+        /* Each depth has its own inverse, which is a power of two: so is its product with 1. */
+        qn__conv_rows row = {
+            .bits = bits, .items = 1, .inverse = one, .to = to + r * STEP, .plane = plane};
+        for (int g = 0; g < 4; ++g) {
+            row.from[g] = group[g] + r * WIDE;
+            row.times[g] = inverse[g];
         }
+        qn_cpu_rows_amx(&row);
+    }
     for (size_t c = 0; c < qn__planes(bits); ++c)
         transpose_tile(to + c * plane);
 }

@@ -171,16 +171,19 @@ static int64_t dot(const line *l, uint32_t x, uint32_t item, uint32_t panel, uin
 
 static void pack_line(const qn__intconv *conv, const line *l, int back) {
     const float ones[P] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    for (uint32_t x = 0; x < WIDTH; ++x)
-        for (uint32_t g = 0; g < GROUPS; ++g)
-            conv->rows(&(qn__conv_rows){.bits = l->bits,
-                                        .items = l->items,
-                                        .from = l->in.v + ((size_t)g * WIDTH + x) * l->items * P,
-                                        .times = l->scales + MOST + g * P,
-                                        .inverse = l->scales,
-                                        .to = l->left + x * DEPTH + g * P,
-                                        .row = l->row,
-                                        .plane = l->plane});
+    for (uint32_t x = 0; x < WIDTH; ++x) {
+        qn__conv_rows rows = {.bits = l->bits,
+                              .items = l->items,
+                              .inverse = l->scales,
+                              .to = l->left + x * DEPTH,
+                              .row = l->row,
+                              .plane = l->plane};
+        for (uint32_t g = 0; g < GROUPS; ++g) {
+            rows.from[g] = l->in.v + ((size_t)g * WIDTH + x) * l->items * P;
+            rows.times[g] = l->scales + MOST + g * P;
+        }
+        conv->rows(&rows);
+    }
     for (uint32_t s = 0; s < TAPS * l->panels; ++s) {
         const uint32_t panel = s / TAPS, tap = s % TAPS;
         const float *group[GROUPS], *inverse[GROUPS] = {ones, ones, ones, ones};
@@ -252,26 +255,6 @@ static void products(const qn__intconv *conv, int bits, uint32_t items, uint32_t
     free(l.right);
 }
 
-/* Each copy of a pixel has its bytes. */
-static void copies(const qn__intconv *conv, int bits) {
-    enum { ITEMS = 3, COPIES = 3, APART = -48, ROW = 256, PLANE = ITEMS * ROW };
-    const float ones[ITEMS] = {1, 1, 1};
-    float *v = integers(bits, ITEMS * P);
-    char *to = buffer(QN__MOST_PLANES * PLANE), *first = to + COPIES * -APART;
-    memset(to, 0, QN__MOST_PLANES * PLANE);
-    conv->rows(&(qn__conv_rows){bits, ITEMS, COPIES, v, NULL, ones, first, ROW, PLANE, APART});
-    for (int i = 0; i < ITEMS * (int)P; ++i) {
-        const char *high = first + i / (int)P * ROW + i % (int)P, *low = high + 2 * PLANE;
-        const int32_t q = bits == 7 ? *high : *high * 128 + *low;
-        assert_int_equal(q, (int32_t)v[i]);
-        for (int c = 1; c <= COPIES; ++c)
-            for (int p = 0; p < (int)qn__planes(bits); ++p)
-                assert_int_equal(high[p * PLANE + c * APART], high[p * PLANE]);
-    }
-    free(v);
-    free(to);
-}
-
 static void each_table(void **unused) {
     const qn__cpu_isa *isa;
     (void)unused;
@@ -279,7 +262,6 @@ static void each_table(void **unused) {
         if (isa->intgemm && isa->here() && isa->intgemm->conv) {
             for (int bits = 7; bits <= 14; bits += 7) {
                 gradients(isa->intgemm->conv, bits);
-                copies(isa->intgemm->conv, bits);
                 products(isa->intgemm->conv, bits, 16, 1);
                 products(isa->intgemm->conv, bits, 19, 2);
                 products(isa->intgemm->conv, bits, 32, 3);

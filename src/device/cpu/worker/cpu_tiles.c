@@ -22,7 +22,10 @@
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
-enum { TASKS = 4 }; /* for each core */
+enum {
+    TASKS = 4, /* for each core */
+    GROUPS = QN__STEP_DEPTHS / QN__PANEL
+};
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static uint32_t parts_of(uint32_t count, uint32_t size) { return (count + size - 1) / size; }
@@ -70,29 +73,35 @@ static part part_of(const conv *k, uint32_t bands, uint32_t index) {
     return p;
 }
 
-/* Makes the operands of row y of the pixels that are read. Channels after the last panel have
- * weights of zeros. */
-static void make_row(const conv *k, const part *p, uint32_t y, char *to) {
+/* A panel of pixel x of a row; zeros where there is none. */
+static const float *values_at(const conv *k, const part *p, uint32_t y, int64_t x, uint32_t panel) {
     const qn__cpu_axis *axis = &k->walk->axis[1];
-    const int64_t first = (int64_t)p->x * axis->stride - k->pad[1];
+    const size_t pixel = (size_t)y * axis->limit + (size_t)x;
+    if (x < 0 || x >= axis->limit || panel >= k->walk->panels)
+        return k->pass->worker->nothing;
+    return k->from + panel * k->stride + (pixel * k->items + p->item) * QN__PANEL;
+}
+
+/* Makes the operands of row y of the pixels that are read. Channels after the last panel, and those
+ * of pixels that the window does not reach, have weights of zeros. */
+static void make_row(const conv *k, const part *p, uint32_t y, char *to) {
+    const qn__cpu_way *way = k->way;
+    const uint32_t panels = k->walk->panels;
+    const int64_t first = (int64_t)p->x * k->walk->axis[1].stride - k->pad[1];
     qn__conv_rows r = {.bits = k->pass->worker->bits,
                        .items = p->items,
                        .inverse = k->space->inverse,
-                       .row = k->way->row,
-                       .plane = qn__cpu_way_plane(k->way)};
-    for (uint32_t i = 0; i < k->way->positions; ++i, to += k->way->pixel) {
-        const int64_t x = first + i;
-        const size_t pixel = (size_t)y * axis->limit + (size_t)x;
-        const int inside = x >= 0 && x < axis->limit;
-        for (uint32_t panel = 0; panel < k->walk->panels; ++panel) {
-            r.from = inside ? k->from + panel * k->stride + (pixel * k->items + p->item) * QN__PANEL
-                            : k->pass->worker->nothing;
-            r.times = k->times ? k->times + (size_t)panel * QN__PANEL : NULL;
-            r.to = to + panel * QN__PANEL;
-            r.copies = least(i, k->way->joined - 1);
-            r.apart = (ptrdiff_t)(k->walk->panels * QN__PANEL) - (ptrdiff_t)k->way->pixel;
-            k->pass->worker->intgemm->conv->rows(&r);
+                       .row = way->row,
+                       .plane = qn__cpu_way_plane(way)};
+    for (uint32_t i = 0; i < way->positions * way->chunks; ++i, to += QN__STEP_DEPTHS) {
+        for (uint32_t g = 0; g < GROUPS; ++g) {
+            const uint32_t beside = way->joined > 1 ? g / panels : 0;
+            const uint32_t panel = way->joined > 1 ? g % panels : i % way->chunks * GROUPS + g;
+            r.from[g] = values_at(k, p, y, first + i / way->chunks + beside, panel);
+            r.times[g] = k->times ? k->times + (size_t)least(panel, panels - 1) * QN__PANEL : NULL;
         }
+        r.to = to;
+        k->pass->worker->intgemm->conv->rows(&r);
     }
 }
 
