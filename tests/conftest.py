@@ -7,6 +7,7 @@ by QUERN as well.
 
 import contextlib
 import fcntl
+import gc
 import os
 import re
 import shutil
@@ -91,6 +92,7 @@ def pytest_sessionfinish(session, exitstatus):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    gc.disable()
     place_folders(config)
     begin_signals()
     # Worker processes inherit these, so all of them agree which builds are of this session.
@@ -115,6 +117,14 @@ def pytest_collection_modifyitems(config, items):
         if item.module.__name__ not in NO_PROGRAM and "quern" not in item.fixturenames:
             item.fixturenames.insert(0, "quern")
     items[:] = in_order(items)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    """The tests and the modules that they need stay to the end: Python need not look through them for
+    garbage again and again."""
+    gc.freeze()
+    gc.enable()
 
 
 def long_variants(config, items):
