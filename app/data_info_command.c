@@ -435,5 +435,5 @@ const command data_info_command = {
     .examples = "quern data info train.csv\n"
                 "quern data info images.idx.gz --labels labels.idx.gz --show 3\n"
                 "quern data info photos --skip-broken --sheet sheet.png\n"
-                "quern data info photos --sheet sheet.png --augment \"flip; rotate 15\" --cutmix 1",
+                "quern data info photos --sheet s.png --augment \"flip; rotate 15\" --cutmix 1",
     .run = run};
