@@ -48,7 +48,7 @@ def test_a_stage_that_ends_early_has_predictions(run_quern, sets):
 
 def test_predictions_into_a_file(run_quern, sets):
     done = train(run_quern, sets, "no", "--test", sets / "test.csv", "--predictions", sets / "test.csv", status=1)
-    assert "Not a directory" in done.stderr and not (sets / "no").exists()
+    assert "this is not a folder" in done.stderr and "--predictions" in done.stderr and not (sets / "no").exists()
 
 
 def test_one_stage_is_none(run_quern, sets):
