@@ -51,6 +51,18 @@ def test_predictions_into_a_file(run_quern, sets):
     assert "this is not a folder" in done.stderr and "--predictions" in done.stderr and not (sets / "no").exists()
 
 
+@pytest.mark.parametrize("name", ["stage1-test.csv", "stage12-valid.csv"])
+def test_predictions_replace_no_data(run_quern, sets, name):
+    """Nor the model: files that a training may write itself are named before it begins."""
+    folder = sets / "of-stages"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes((sets / "test.csv").read_bytes())
+    for test, out, said in ((folder / name, "no", f"--test is {name} in the folder of --predictions"),
+                            (sets / "test.csv", folder / name, f"-o is {name} in the folder")):
+        assert said in train(run_quern, sets, out, "--test", test, "--predictions", folder, status=2).stderr
+    assert (folder / name).read_bytes() == (sets / "test.csv").read_bytes()
+
+
 def test_one_stage_is_none(run_quern, sets):
     train(run_quern, sets, "one", "--stages", "Epochs 3 LR 0.2;", "--schedule", "step", "--lr-step", 2)
     train(run_quern, sets, "plain", "--epochs", 3, "--lr", 0.2, "--schedule", "step", "--lr-step", 2)

@@ -21,8 +21,9 @@ typedef enum qn_file_use {
     QN_FILES_READ,         /* what is read as qn_data_open_files has it: a file, a folder, a pattern
                               or a list of files */
     QN_FOLDER_WRITE        /* a folder for files with the names of items, as of
-                              qn_predictions_write for masks: PNG files of QN_FILES_READ must not
-                              lie in it */
+                              qn_predictions_write for masks, or for predictions after each stage
+                              of a training (stage1-test.csv): PNG files of QN_FILES_READ and
+                              files with such names must not lie in it */
 } qn_file_use;
 
 /* One path of a run. The texts are read during the call only. */

@@ -30,6 +30,14 @@ static int is_folder(const qn_file *f) {
 
 /* ------------------------------------------------------------------------------ identical files */
 
+/* Predictions after a stage of a training: stage1-test.csv, stage2-valid.csv and so on. */
+static int is_of_stage(const char *name) {
+    if (strncmp(name, "stage", 5) != 0 || name[5] < '0' || name[5] > '9')
+        return 0;
+    name += 5 + strspn(name + 5, "0123456789");
+    return strcmp(name, "-test.csv") == 0 || strcmp(name, "-valid.csv") == 0;
+}
+
 /* Whether the other file is one that the run itself keeps in its folder. Their names are fixed by
  * the run; links in the folder may lead outside. */
 static const char *kept_name(const qn_file *folder, const qn__place *folder_place,
@@ -38,7 +46,7 @@ static const char *kept_name(const qn_file *folder, const qn__place *folder_plac
     qn__place kept;
     const char *name = qn__place_within(folder_place, other);
     if (folder->use == QN_FOLDER_WRITE)
-        return NULL;
+        return name && is_of_stage(name) ? name : NULL;
     if (folder->use == QN_FOLDER_CHECKPOINTS)
         return name && qn__checkpoints_own(name) ? name : NULL;
     for (const char *const *own = qn__record_files; *own; own++) {
