@@ -75,6 +75,12 @@ def test_other_losses(quern, state):
                              ("dense 5 sigmoid", ["--classes", "a,b"], ["2 classes", "5 outputs"])):
         told = imported(quern, folder, last, *more, status=2)
         assert all(word in told for word in said), told
+    python_package.folder()
+    import quern as package
+    for last in ("dense 5 sigmoid", "dense 5 softmax", "dense 5"):
+        for classes in (2, ["a", "b"]):  # as the command, the package gives no output without a name
+            with pytest.raises(package.UsageError, match="2 (classes|labels), and the last layer has 5 outputs"):
+                package.import_state(folder / "s", f"dense 6 relu; {last}", 4, classes=classes)
 
 
 def test_a_ready_model_with_a_label_for_each_output(quern, tmp_path):

@@ -77,14 +77,17 @@ def import_state(path, model=None, inputs=None, *, classes=None, loss=None, scal
         resize = resize or (about and said(about.resize)) or ("short 256 crop 224 bilinear" if usual else None)
         scale = scale or (about and said(about.scale)) or ("imagenet" if found else "none")
         outputs = found.classes if found is not None else None
-        like = _like(shape, resize, _classes(classes, about, outputs, until))
+        named = _classes(classes, about, outputs, until)
+        like = _like(shape, resize, named)
         job = _abi.qn_train_options()
         library().qn_train_options_init(job)
         two = found is not None and found.classes == 1 and loss == "binary"
         job.model, job.scale = text(_two_classes(model) if two else model), text(scale)
         job.loss = text(loss) if loss else None
         job.shape = text("x".join(map(str, shape))) if len(shape) > 1 else None
-        return Model(new("qn_model_import", text(state), job, like.address, _abi.qn_import_told(), None))
+        made = Model(new("qn_model_import", text(state), job, like.address, _abi.qn_import_told(), None))
+        _check_classes(named, made.recipe["model"])
+        return made
 
 
 # ---------------------------------------------------------------- what other files say
@@ -145,6 +148,15 @@ def _classes(classes, about, outputs, until):
         return classes if isinstance(classes, int) else list(classes)
     names = _names(about) if about is not None else None
     return names if names and (outputs is None or len(names) == outputs) else outputs
+
+
+def _check_classes(named, model):
+    """Each output has a class; one alone tells two apart, or is a real number."""
+    outputs = int(re.search(r"\d+", model.split("; ")[-1]).group())
+    count = named if isinstance(named, int) else len(named) if named is not None else outputs
+    if count not in ((0, 1, 2) if outputs == 1 else (outputs,)):
+        raise UsageError(f"`classes` has {count} classes, and the last layer has {outputs} outputs",
+                         remedy="give one class for each output, in their order")
 
 
 # ---------------------------------------------------------------- an item of the kind
