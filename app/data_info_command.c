@@ -34,7 +34,7 @@ static const option info_options[] = {
     {ROW_COUNT("show", show, 0, 1000, "draw the first N items, if they are images"),
      .fallback = "0"},
     {ROW_TEXT("sheet", sheet, "FILE.png",
-              "write a contact sheet: the first images of each class in a row")},
+              "write a contact sheet: the first images of each class in a row, masks beside them")},
     {ROW_TEXT("augment", drawn.augment, "TEXT",
               "with --sheet: a row is the first image of a class, and how training with this "
               "--augment sees it in 15 epochs")},
