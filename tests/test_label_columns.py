@@ -247,7 +247,7 @@ def test_one_column_with_the_name_of_a_list(quern, tmp_path):
     assert told["note"] == "read it with --label '\"a\",\"b\"'"
     run(quern, "train", "--data", file, "--label", '"a","b"', "--drop", '"a,b"', "--model", "dense 2 sigmoid", "--epochs", "1", "-o", tmp_path / "m")
     said = run(quern, "evaluate", tmp_path / "m", "--data", file, status=2)
-    assert "the model has several" in said and "--label" in said
+    assert "the model has several" in said and "--label" in said and "an array needs a column for each" in said
     assert "exact match" in run(quern, "evaluate", tmp_path / "m", "--data", file, "--label", '"a","b"')
 
 

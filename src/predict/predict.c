@@ -497,7 +497,7 @@ static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, 
         qn__fail(err, QN_USAGE, "the data has one label for each item, and the model has several");
         return qn__remedy(err, QN_USAGE,
                           "name all their columns with `data.label_column`, each in quotes: "
-                          "'\"x\",\"y\"'");
+                          "'\"x\",\"y\"'; an array needs a column for each");
     }
     if (p->several ? !p->counts.of : p->real ? !data->targets : !data->labels) {
         qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the data has no labels");
