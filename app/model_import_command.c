@@ -256,9 +256,11 @@ static int import_model(const import_flags *f, const char *path, const likeness 
         report(f, model);
     qn_model_free(model);
     qn_data_close(data);
+    if (status == QN_OK)
+        return EXIT_DONE;
     spell(err.where);
     spell(err.remedy);
-    return status == QN_OK ? EXIT_DONE : message_error(&err);
+    return message_error(&err);
 }
 
 static int check_flags(const import_flags *f, likeness *like) {
