@@ -691,11 +691,10 @@ qn__cpu_weft qn__cpu_weft_of(const qn__cpu_layer *layer);
 void qn__cpu_weave(const qn__cpu_layer *layer, uint32_t items, const float *from, size_t stride,
                    float *to);
 
-/* Floats between two items before they are woven: those of 16 items lie in different sets of a
- * cache. */
+/* Floats between two items before they are woven: an odd number of cache lines, so that those of
+ * 16 items lie in different sets of a cache. */
 static inline size_t qn__cpu_woven_stride(size_t features) {
-    return features / QN__PANEL * QN__PANEL + 2 * QN__PANEL +
-           (features / QN__PANEL % 2) * QN__PANEL;
+    return ((features / QN__PANEL + 2) | 1) * QN__PANEL;
 }
 
 /* Where output pixel `pixel` begins in a picture. */
