@@ -95,7 +95,7 @@ def test_a_loss_that_leaves_its_range_ends_it(run_quern, items, tmp_path):
     (["--lr-range", "10,1e-6"], ["cannot go from 10 to 1e-06", "--lr-range", "the lowest rate first"]),
     (["--lr-range", "1e-6"], ['cannot be "1e-6"', "1e-6,10"]),
     (["--lr-range", "1,2,3,4"], ["cannot be", "1e-6,10,200"]),
-    (["--lr-range", "0,1"], ["cannot go from 0 to 1"]),
+    (["--lr-range", "0,1"], ["cannot go from 0 to 1", "above 0"]),
     (["--lr-range", "1e-6,10,5"], ["cannot have 5 steps", "10 to 100000"]),
     (["--lr-range", "1e-30,10,10"], ["more than tenfold", "more steps"]),
     (["--lr-range", "auto", "--batch", None, "--optimizer", "lbfgs"], ["lbfgs has no learning rate", "such as adam"]),

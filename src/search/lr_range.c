@@ -58,7 +58,8 @@ static float factor_of(const qn_lr_range_options *o) {
 static qn_status check_range(const qn_lr_range_options *o, const qn_train_options *train,
                              qn_error *err) {
     if (!(o->low > 0.0f) || !(o->high > o->low) || isinf(o->high))
-        return refuse(err, "`search.low`", "give the lowest rate first, such as 1e-6,10",
+        return refuse(err, "`search.low`",
+                      "give rates above 0, the lowest rate first, such as 1e-6,10",
                       qn__fail(err, QN_USAGE, "learning rates cannot go from %g to %g",
                                (double)o->low, (double)o->high));
     if (o->steps < LEAST_STEPS || o->steps > MOST_STEPS)

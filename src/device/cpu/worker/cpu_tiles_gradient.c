@@ -16,7 +16,7 @@
 enum {
     BLOCK = QN__PANEL * QN__PANEL,
     MOST_WOVEN = 2, /* panels of inputs: more of them have tiles forward, if they are unfolded */
-    MOST_PICTURE = 3 << 18
+    MOST_PICTURE = 3 << 18 /* bytes of a grain's pictures: they stay in the L2 cache */
 };
 
 static uint32_t parts_of(uint32_t count, uint32_t size) { return (count + size - 1) / size; }
