@@ -41,7 +41,7 @@ static void check_outer(const qn__cpu_kernels *k, uint32_t items, uint32_t panel
     const float *d = guarded_numbers((panels - 1) * d_stride + items * 16, 0);
     float *floats = doubles ? NULL : guard(count * sizeof *floats);
     double *sums = doubles ? guard(count * sizeof *sums) : NULL;
-    double before[5 * 256];
+    double before[5 * 256] = {0};
     thin_out(a, items, density);
     const uint16_t *some = with_some ? masks_of(a, items) : NULL;
     for (size_t i = 0; doubles && i < count; ++i)
