@@ -214,7 +214,7 @@ numpy.savez(sys.argv[1], x=x.numpy()[:, 0].astype("u1"), outputs=outputs,
 
 
 def test_a_state_dict_is_no_model(quern, tmp_path):
-    """Its tensors of whole numbers are no damage; a part of a known network is that of its name, with any prefix."""
+    """Tensors of whole numbers do not count as damage; a part of a known network has its name, with any prefix."""
     state = tmp_path / "state"
     write(state, modules(np.random.default_rng(3)))
     for words in (["predict", state, "--data", __file__], ["train", "--init-from", state, "-o", tmp_path / "m"], ["model", "show", state]):

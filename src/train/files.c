@@ -140,7 +140,7 @@ static qn_status compare_images(const qn_file *data, const qn__place *place, con
 }
 
 /* Masks are PNG files with the names of their images: in a folder around these they could take
- * their place. A link counts by its own place, too: the file behind it is what is written. */
+ * their place. A link counts by its own place, too: writing to it changes the file it leads to. */
 static qn_status compare_pictures(const qn_file *data, const qn_file *out, qn_error *err) {
     char folder[PATH_MAX];
     const char *point = strrchr(data->path, '.');

@@ -119,7 +119,7 @@ static void draw_mask(const sheet *s, uint8_t *cell) {
         }
 }
 
-/* " 73% cat": the class of an item, or its number where there are no classes. */
+/* " 73% cat": the name of an item's class, or the number of the class. */
 static void draw_label(const sheet *s, uint8_t *cell, uint32_t line, uint64_t item, float share) {
     const int32_t *labels = s->data->labels;
     const char *name = labels ? qn_data_class_name(s->data, (uint32_t)labels[item]) : NULL;

@@ -37,8 +37,8 @@ static qn_status check(cut *c, int stratify, qn_error *err) {
     if (!stratify || c->data->labels)
         return QN_OK;
     qn__fail(err, QN_USAGE,
-             c->data->several ? "items have several labels, and each class was to be cut by itself"
-                              : "there are no classes, and each class was to be cut by itself");
+             c->data->several ? "items have several labels, so classes cannot be cut one by one"
+                              : "the data has no classes, so classes cannot be cut one by one");
     return qn__remedy(err, QN_USAGE, "leave `split.stratify` out");
 }
 

@@ -77,7 +77,7 @@ static int is_read(const qn__cpu_axis *axis, size_t q) {
     return 0;
 }
 
-/* A pixel of one panel. Each vector by itself: memcpy of a known length is no call. */
+/* A pixel of one panel, vector by vector: a memcpy of known length is compiled without a call. */
 static void copy_pixel(uint32_t items, const float *from, float *to) {
     for (size_t i = 0; i < (size_t)items * QN__PANEL; i += QN__PANEL)
         memcpy(to + i, from + i, QN__PANEL * sizeof *to);

@@ -5,9 +5,10 @@
  *     maxpool    error of b = error of window 0, if b is the first greatest of a, b, c; else 0
  *     avgpool    error of b = error of window 0 / 3
  *
- * A pixel adds its windows in ascending order whoever computes it. An average gathers, in the pass
- * over the pixels that convolutions have (cpu_walk_phases.c). A maximum is searched for once in
- * each window, and each task adds the errors of its rows of pixels. So neither needs a lock. */
+ * A pixel adds its windows in ascending order, whichever thread computes it. An average gathers, in
+ * the pass over the pixels that convolutions have (cpu_walk_phases.c). A maximum is searched for
+ * once in each window, and each task adds the errors of its rows of pixels. So neither needs a
+ * lock. */
 #include "device/cpu/worker/cpu_kinds.h"
 #include "layer/pooling.h"
 #include "num/blend.h"

@@ -28,7 +28,6 @@ enum {
 };
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
-static uint32_t parts_of(uint32_t count, uint32_t size) { return (count + size - 1) / size; }
 
 /* A convolution: what it reads, and where its results go. */
 typedef struct conv {
@@ -55,15 +54,16 @@ typedef struct part {
 static qn__cpu_grid grid_of(const conv *k, uint32_t *bands) {
     const qn__cpu_axis *axis = k->walk->axis;
     const uint32_t tasks =
-        parts_of(k->items, QN__TILES_ITEMS) * parts_of(axis[1].size, k->way->pixels);
-    *bands = least(axis[0].size, parts_of(TASKS * (uint32_t)k->pass->worker->threads, tasks));
+        qn__tiles_parts(k->items, QN__TILES_ITEMS) * qn__tiles_parts(axis[1].size, k->way->pixels);
+    *bands =
+        least(axis[0].size, qn__tiles_parts(TASKS * (uint32_t)k->pass->worker->threads, tasks));
     return (qn__cpu_grid){tasks * *bands, 1, 1};
 }
 
 static part part_of(const conv *k, uint32_t bands, uint32_t index) {
     const qn__cpu_axis *axis = k->walk->axis;
-    const uint32_t parts = parts_of(k->items, QN__TILES_ITEMS), item = index % parts;
-    const uint32_t columns = parts_of(axis[1].size, k->way->pixels);
+    const uint32_t parts = qn__tiles_parts(k->items, QN__TILES_ITEMS), item = index % parts;
+    const uint32_t columns = qn__tiles_parts(axis[1].size, k->way->pixels);
     const uint32_t column = index / parts % columns, band = index / parts / columns;
     part p = {.item = item * QN__TILES_ITEMS, .x = column * k->way->pixels};
     p.items = least(QN__TILES_ITEMS, k->items - p.item);

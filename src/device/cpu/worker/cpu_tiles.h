@@ -20,6 +20,11 @@ enum {
     QN__TILES_DEPTHS = 1024 /* of a row of pixels that is multiplied at once, or one pixel */
 };
 
+/* How many parts of `size` hold `count`. */
+static inline uint32_t qn__tiles_parts(uint32_t count, uint32_t size) {
+    return (count + size - 1) / size;
+}
+
 /* Forward, or the errors of the layer below: steps of a product (0: not by tiles), of a row of the
  * window and of a pixel; neighbouring pixels whose channels share a step; outputs of a row that are
  * computed at once, and pixels that they read. */

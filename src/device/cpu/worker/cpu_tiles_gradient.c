@@ -19,7 +19,6 @@ enum {
     MOST_PICTURE = 3 << 18 /* bytes of a grain's pictures: they stay in the L2 cache */
 };
 
-static uint32_t parts_of(uint32_t count, uint32_t size) { return (count + size - 1) / size; }
 static uint32_t up_to(uint32_t count, uint32_t multiple) {
     return (count + multiple - 1) / multiple * multiple;
 }
@@ -86,10 +85,10 @@ void qn__cpu_tiles_shape(const qn__worker *w, qn__cpu_layer *l) {
 uint32_t qn__cpu_woven_tasks(qn__cpu_layer *l, int threads) {
     const uint32_t panels = l->out_panels < QN__OUT_GROUP ? l->out_panels : QN__OUT_GROUP;
     uint32_t each = panels;
-    while (each > 1 && qn__cpu_groups(l) * parts_of(panels, each) < (uint32_t)threads)
+    while (each > 1 && qn__cpu_groups(l) * qn__tiles_parts(panels, each) < (uint32_t)threads)
         each = (each + 1) / 2;
     l->tiles.task_panels = each;
-    return parts_of(panels, each);
+    return qn__tiles_parts(panels, each);
 }
 
 /* Whole rows of taps, as in qn__cpu_walk_taps. */

@@ -10,7 +10,6 @@ enum {
 };
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
-static uint32_t parts_of(uint32_t count, uint32_t size) { return (count + size - 1) / size; }
 
 static int is_plain(const qn__cpu_axis *axis) {
     return axis->dilation == 1 && axis->spread == 1 && !axis->fitted &&
@@ -20,9 +19,9 @@ static int is_plain(const qn__cpu_axis *axis) {
 /* Panels of a pixel to the steps of a product. */
 static void shape_way(qn__cpu_way *way, const qn__cpu_walk *walk, uint32_t planes) {
     const qn__cpu_axis *axis = walk->axis;
-    const uint32_t chunks = parts_of(walk->panels, GROUPS);
+    const uint32_t chunks = qn__tiles_parts(walk->panels, GROUPS);
     const uint32_t joined = walk->panels < LEAST_PANELS ? GROUPS / walk->panels : 1;
-    const uint32_t row_steps = parts_of(axis[1].kernel, joined) * chunks;
+    const uint32_t row_steps = qn__tiles_parts(axis[1].kernel, joined) * chunks;
     const uint32_t steps = axis[0].kernel * row_steps;
     if (!is_plain(&axis[0]) || !is_plain(&axis[1]) || (joined > 1 && axis[1].kernel == 1) ||
         steps > QN__LONGEST_SUM || axis[0].kernel > QN__TILES_WINDOW)
