@@ -222,7 +222,7 @@ def test_options_may_be_written_either_way(run_quern, digits, tmp_path):
 
 def test_version_and_devices(run_quern):
     version = run_quern("version").stdout
-    assert re.match(r"quern \d+\.\d+\.\d+\nexactness contract: 8\n", version)
+    assert re.match(r"quern \d+\.\d+\.\d+\nexactness contract: 9\n", version)
     assert "compiler" in version
     devices = events(run_quern("devices", "--json").stdout)
     assert devices[0]["kind"] == "cpu"

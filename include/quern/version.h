@@ -14,7 +14,7 @@ extern "C" {
 
 /* The version of docs/exactness.md that this library implements. A recipe names the lowest version
  * that has all it uses. */
-#define QN_CONTRACT 8
+#define QN_CONTRACT 9
 
 /* The version of the library in use, such as "0.1.0". The text is static. */
 QN_API const char *qn_version(void);

@@ -34,6 +34,9 @@ EIGHTH_WORDS = re.compile("|".join((
     r"{[^}]*{",  # a block in a block
     r"\b(product|concat|upsample|convtranspose)\b",
 )))
+# 25.1: those of contract 9, and its words.
+NINTH = {}
+NINTH_WORDS = re.compile(r"(?!)")  # none yet
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8
@@ -99,7 +102,8 @@ def recipe_text(recipe):
     sixth = {key: recipe[key] for key, default in SIXTH.items() if recipe.get(key, default) != default}
     seventh = {key: recipe[key] for key, default in SEVENTH.items() if recipe.get(key, default) != default}
     eighth = {key: recipe[key] for key, default in EIGHTH.items() if recipe.get(key, default) != default}
-    assert (set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH - set(SIXTH) - set(SEVENTH) - set(EIGHTH)
+    ninth = {key: recipe[key] for key, default in NINTH.items() if recipe.get(key, default) != default}
+    assert (set(recipe) - set(MORE) - set(THIRD) - set(FOURTH) - FIFTH - set(SIXTH) - set(SEVENTH) - set(EIGHTH) - set(NINTH)
             == set(KEYS) - {"contract"})
     integer_pixels = "shape" in recipe and recipe["arith"] != "f32"
     words = SIXTH_WORDS.search(recipe["model"])
@@ -107,7 +111,7 @@ def recipe_text(recipe):
     is_sixth = sixth or words or later or integer_pixels
     last = recipe["model"].split(";")[-1].strip()
     is_eighth = "exponential" in recipe["schedule"] + recipe.get("stages", "") or more["task"] in ("segment", "multilabel") or last.startswith("conv ") or augment.is_eighth(recipe.get("augment", "")) or EIGHTH_WORDS.search(recipe["model"]) or len(re.findall("[;|}]", recipe["model"])) + 1 > 255
-    recipe = {**recipe, "contract": 8 if eighth or is_eighth else 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
+    recipe = {**recipe, "contract": 9 if ninth or NINTH_WORDS.search(recipe["model"]) else 8 if eighth or is_eighth else 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
     if recipe["contract"] >= 2:
@@ -122,6 +126,7 @@ def recipe_text(recipe):
     pairs += [f'"{key}":{json_value(value)}' for key, value in sixth.items()]
     pairs += [f'"{key}":{names_text(value)}' for key, value in seventh.items()]
     pairs += [f'"{key}":{json_value(value)}' for key, value in eighth.items()]
+    pairs += [f'"{key}":{json_value(value)}' for key, value in ninth.items()]
     return "{" + ",".join(pairs) + "}"
 
 

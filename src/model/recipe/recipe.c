@@ -107,6 +107,10 @@ static int uses_contract_8(const qn__recipe *r) {
            is_exponential(r) || makes_bytes(r) || r->task > QN__TASK_REGRESS || has_key_of(r, 8);
 }
 
+static int uses_contract_9(const qn__recipe *r) {
+    return qn__network_contract(&r->network) >= 9 || has_key_of(r, 9);
+}
+
 int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {
     return qn__table_takes(&qn__optimizers, (int)r->optimizer, member);
 }
@@ -130,7 +134,8 @@ void qn__recipe_tidy(qn__recipe *r) {
         tidy_number(o, r);
     if (!qn__recipe_needs_shape(r))
         r->shape = (qn__shape){0};
-    r->contract = uses_contract_8(r)   ? 8
+    r->contract = uses_contract_9(r)   ? 9
+                  : uses_contract_8(r) ? 8
                   : has_key_of(r, 7)   ? 7
                   : uses_contract_6(r) ? 6
                   : uses_contract_5(r) ? 5

@@ -10,8 +10,9 @@
 
 static void test_other_versions(void **state) {
     (void)state;
-    check_unreadable("\"contract\":1", "\"contract\":9",
-                     "keeps version 9 of the contract; this is version 8", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":10",
+                     "keeps version 10 of the contract; this is version 9", "contract", "newer");
+    check_unreadable("\"contract\":1", "\"contract\":9", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":8", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":7", "the key is missing", "task", "changed");
     check_unreadable("\"contract\":1", "\"contract\":6", "the key is missing", "task", "changed");
