@@ -537,6 +537,8 @@ EIGHTH = {
     # 24.61: a batchnorm before a block that trains, and the whole block
     "frozen": FROM_START.replace("--epochs 1", "--epochs 2") + "--freeze 0..1 --lr-depth 0.5 --ema 0.75 --weight-decay 0.01"
               " --clip 0.5 --valid 0.5 --grain 20",
+    # 24.83: the start has this seed, too
+    "new-last": START.replace("--epochs 1", "--epochs 2") + " --init-from {start} --new-last --keep last",
     "i14-frozen": FROM_START + "--freeze 0..5 --arith i14 --momentum 0.9 --grain 20",
     # 24.62, 24.63: averages decide the best epoch; a block is a part, and running averages have averages, too
     "lr-depth-ema": pixels("conv 6 3x3 stride 7 relu; batchnorm; residual { conv 6 1x1 tanh; conv 6 3x3 }; globalpool;"

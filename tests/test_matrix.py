@@ -142,7 +142,7 @@ EIGHTH_INTEGER_BUILDS = {"release": (EIGHTH_INTEGERS, [3]), "aarch64": (EIGHTH_I
 # What the processor alone does, whatever computes: to read, to divide the items, to draw first weights,
 # to choose an epoch.
 NOT_ON_DEVICES = re.compile(r"--(data|label|valid|seed|epochs|batch|lr|schedule|warmup|stages|init|keep|early|shape"
-                            r"|missing|drop|date|task|augment|tolerance)")
+                            r"|missing|drop|date|task|augment|tolerance|new)")
 
 
 def words_of(name):

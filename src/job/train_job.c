@@ -168,8 +168,7 @@ static qn_status first_state(qn__train_job *job, qn_error *err) {
     for (uint32_t s = 0; s < slots; ++s)
         if (!(job->state.slot[s] = qn__alloc(job->program.parameters, sizeof(float), err)))
             return QN_MEMORY;
-    qn__initial_parameters(job->layer, job->program.layers, qn__recipe_init(&job->recipe),
-                           job->recipe.seed, job->state.parameters);
+    qn__initial_parameters(job->layer, job->program.layers, &job->recipe, job->state.parameters);
     qn__train_job_averages(job);
     job->powers = (qn__adam_powers){1.0f, 1.0f};
     const uint64_t batch = job->recipe.batch ? job->recipe.batch : job->feed.items;

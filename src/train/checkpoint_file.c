@@ -181,6 +181,16 @@ static qn_status check_recipe(const char *path, const char *theirs, const char *
     const qn__continuing how = qn__recipe_continues(theirs, ours);
     if (qn__recipe_differences(theirs, ours, text, sizeof text) == 0 || how == QN__CONTINUES)
         return QN_OK;
+    if (how == QN__CONTINUES_NOT_BY_RULE) {
+        qn__fail(err, QN_MISMATCH,
+                 "the checkpoint is of an older version of Quern (there and here): %s", text);
+        qn__at(err, "%s", path);
+        return qn__remedy(
+            err, QN_MISMATCH,
+            "finish that training with the older version, or start again with another "
+            "folder (`train.checkpoint_dir`): a new last layer has other random "
+            "numbers now");
+    }
     const int cosine = how == QN__CONTINUES_NOT_BY_COSINE;
     qn__fail(err, QN_MISMATCH, "the checkpoint is of another run (there and here): %s%s", text,
              cosine ? "; with the schedule cosine, all learning rates depend on that number" : "");

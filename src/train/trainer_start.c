@@ -30,23 +30,6 @@ static void note_new_last(const qn_train *t) {
     free(text.data);
 }
 
-/* The numbers that the old last layer began with are those that the other layers were trained for:
- * the new one would not be a random one to them. */
-static void note_seed(const qn_train *t, const qn_train_options *options) {
-    const qn__recipe *before = qn__model_recipe_of(options->init_from), *now = &t->job.recipe;
-    const int imported = strspn(before->data, "0") == strlen(before->data); /* 12.4: not trained */
-    char text[240];
-    if (!now->new_last || imported || before->seed != now->seed)
-        return;
-    snprintf(
-        text, sizeof text,
-        "the model to start from has the seed %llu, too, so its last layer began with the same "
-        "random numbers as the new one, and layers before it may favour some classes; another "
-        "`train.seed` avoids it",
-        (unsigned long long)now->seed);
-    qn__train_note(t, text);
-}
-
 /* Layers that come from inputs of another kind tell little about these, and without a note nobody
  * sees why. Who names a scale knows it. */
 static void note_scale(const qn_train *t, const qn_train_options *options) {
@@ -70,5 +53,4 @@ void qn__train_note_start(const qn_train *t, const qn_train_options *options) {
     note_new_last(t);
     note_frozen(t);
     note_scale(t, options);
-    note_seed(t, options);
 }

@@ -18,7 +18,7 @@ import norms
 import several
 from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
 from order import grains
-from philox import DROPOUT, WEIGHTS, word
+from philox import DROPOUT, NEW_LAST, WEIGHTS, word
 from pixels import Join, image, parse
 from products import Chains, units_of
 
@@ -210,8 +210,9 @@ def model_text(layers):
     return text
 
 
-def initialise(layers, seed, rule):
-    """6.2 and 16.7: weights and biases before the first step."""
+def initialise(layers, seed, rule, start=None):
+    """6.2 and 16.7: weights and biases before the first step; with `start`, the `d` of 24.83, by those words."""
+    purpose, epoch = (WEIGHTS, 0) if start is None else (NEW_LAST, start)
     for l, layer in enumerate(layers):
         if layer.normalises:
             layer.arrays = layer.window.initial()
@@ -236,7 +237,7 @@ def initialise(layers, seed, rule):
             limit = np.sqrt(F(3) / integer(fan_in))
         o = np.arange(rows)[:, None]
         k = np.arange(depth)[None, :]
-        top = (word(seed, WEIGHTS, l, 0, o, k) >> np.uint64(8)).astype(np.int64)
+        top = (word(seed, purpose, l, epoch, o, k) >> np.uint64(8)).astype(np.int64)
         m = (2 * top + 1 - 2**24).astype(np.float32) / F(2**24)  # both exact
         layer.weight = m * limit
         if layer.window:

@@ -89,7 +89,7 @@ def arguments():
     p.add_argument("--keep", choices=("last", "best"))
     p.add_argument("--init-from")
     p.add_argument("--freeze", default="")
-    p.add_argument("--new-last", action="store_true")
+    p.add_argument("--new-last", type=int, nargs="?", const=2, default=0)  # 1: 24.60, 2: 24.83
     p.add_argument("--lr-depth", type=number, default=ZERO)
     p.add_argument("--ema", type=number, default=ZERO)
     p.add_argument("--init-scale", choices=("fit", "keep"), default="fit")
@@ -172,7 +172,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "class_weight": args.class_weight,
         "init_scale": args.init_scale,
         "freeze": args.freeze,
-        "new_last": int(args.new_last),
+        "new_last": args.new_last,
         "lr_depth": args.lr_depth,
         "mixup": args.mixup,
         "cutmix": args.cutmix,
@@ -218,7 +218,8 @@ def train(args, layers, settings, fetch, targets, n, held):
     limit = np.float32(2.0 ** (62 - max(h, 1)))
 
     product = products.of(args.arith)
-    network.initialise(layers, args.seed, args.init)
+    start = int(digest_of(args.init_from)[:8], 16) if args.new_last == 2 else None
+    network.initialise(layers, args.seed, args.init, start)
     if args.optimizer == "lbfgs" and args.init == "auto" and len(layers) == 1:
         layers[0].weight = np.zeros_like(layers[0].weight)
     if args.init_from:

@@ -6,7 +6,7 @@ MASK = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 
 # Purposes of 3.2.
-WEIGHTS, ORDER, DROPOUT, SPLIT = 1, 2, 3, 4
+WEIGHTS, ORDER, DROPOUT, SPLIT, NEW_LAST = 1, 2, 3, 4, 11
 
 
 def philox4x32(counter, key):

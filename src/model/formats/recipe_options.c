@@ -468,6 +468,13 @@ static qn_status find_date_format(const qn_train_options *o, const qn_data *data
     return r->date_format || !format ? QN_OK : QN_MEMORY;
 }
 
+/* A replay draws the random numbers of the recipe; a new training those of today's rule. */
+static void keep_new_last(const qn_train_options *o, qn__recipe *r) {
+    const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
+    if (r->new_last && same && qn__model_recipe_of(same)->new_last)
+        r->new_last = qn__model_recipe_of(same)->new_last;
+}
+
 /* The stages say how many epochs there are. */
 static qn_status check_epochs(const qn_train_options *o, const qn__recipe *r, qn_error *err) {
     qn_train_options usual;
@@ -514,6 +521,7 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     if (status != QN_OK)
         return status;
     find_unit(r);
+    keep_new_last(options, r);
     status = qn__stages_take(options->stages, r, err);
     if (status == QN_OK)
         status = check_epochs(options, r, err);

@@ -2,6 +2,8 @@
 
 #include "num/philox.h"
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Whether it passes positive sums on and stops negative ones, more or less (6.2, 17.2, 24.10). */
@@ -39,19 +41,35 @@ static float weight_of(uint32_t word, float limit) {
     return m * limit;
 }
 
+/* The words of a layer. */
+typedef struct draw {
+    uint64_t seed;
+    uint32_t purpose, layer, epoch;
+} draw;
+
+/* Words that no earlier layer began with, however many models with one seed start from each other
+ * (24.83): the layers of a start were trained for the numbers that its last layer began with. */
+static draw draw_of(const qn__recipe *r, uint32_t l, uint32_t layers) {
+    char first[9];
+    if (r->new_last != QN__NEW_LAST_BY_START || l + 1 < layers)
+        return (draw){r->seed, QN__PURPOSE_INIT, l, 0};
+    snprintf(first, sizeof first, "%.8s", r->init_from);
+    return (draw){r->seed, QN__PURPOSE_NEW_LAST, l, (uint32_t)strtoul(first, NULL, 16)};
+}
+
 /* One output's row of weights: `depth` floats, four from each block of random words. */
-static void fill_row(float *row, uint32_t depth, uint32_t l, uint32_t o, uint64_t seed,
-                     float limit) {
+static void fill_row(float *row, uint32_t depth, const draw *d, uint32_t o, float limit) {
     for (uint32_t k = 0; k < depth;) {
         uint32_t word[4];
-        qn__words(seed, QN__PURPOSE_INIT, l, 0, o, k / 4, word);
+        qn__words(d->seed, d->purpose, d->layer, d->epoch, o, k / 4, word);
         for (uint32_t j = 0; j < 4 && k < depth; ++j, ++k)
             row[k] = weight_of(word[j], limit);
     }
 }
 
-void qn__initial_parameters(const qn__layer *layer, uint32_t layers, qn__init init, uint64_t seed,
+void qn__initial_parameters(const qn__layer *layer, uint32_t layers, const qn__recipe *recipe,
                             float *parameter) {
+    const qn__init init = qn__recipe_init(recipe);
     for (uint32_t l = 0; l < layers; ++l) {
         if (layer[l].vectors)
             qn__layer_ops_of(layer[l].kind)->begin(&layer[l], parameter);
@@ -63,9 +81,10 @@ void qn__initial_parameters(const qn__layer *layer, uint32_t layers, qn__init in
             continue;
         }
         const float limit = limit_of(&layer[l], init);
+        const draw words = draw_of(recipe, l, layers);
         for (uint32_t o = 0; o < layer[l].to.channels; ++o)
-            fill_row(parameter + layer[l].weights + (uint64_t)o * layer[l].depth, layer[l].depth, l,
-                     o, seed, limit);
+            fill_row(parameter + layer[l].weights + (uint64_t)o * layer[l].depth, layer[l].depth,
+                     &words, o, limit);
         memset(parameter + layer[l].biases, 0,
                (size_t)qn__layer_biases(&layer[l]) * sizeof *parameter);
     }

@@ -33,7 +33,8 @@ static void initialise(qn__init init, float *parameter) {
     assert_int_equal(parameters, ALL);
     for (int i = 0; i < ALL; ++i)
         parameter[i] = NAN;
-    qn__initial_parameters(layer, 2, init, 0x123456789abcdef0u, parameter);
+    const qn__recipe r = {.init = init, .seed = 0x123456789abcdef0u};
+    qn__initial_parameters(layer, 2, &r, parameter);
 }
 
 static void test_against_the_oracle(void **state) {
@@ -103,7 +104,8 @@ static void test_spread(void **state) {
     qn__layer layer = qn__layer_flat(301, 67, QN__ACT_NONE, 0);
     float *parameter = malloc((301 * 67 + 67) * sizeof *parameter);
     assert_non_null(parameter);
-    qn__initial_parameters(&layer, 1, QN__INIT_LECUN, 1, parameter);
+    const qn__recipe r = {.init = QN__INIT_LECUN, .seed = 1};
+    qn__initial_parameters(&layer, 1, &r, parameter);
     const float limit = sqrtf(3.0f / 301.0f);
     double sum = 0, squares = 0;
     for (int i = 0; i < 301 * 67; ++i) {

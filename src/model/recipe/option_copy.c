@@ -59,6 +59,8 @@ static qn_status take(const qn__option *o, const void *from, void *to, qn_error 
     if (o->open.type == QN_OPTION_NAME)
         return take_name(o, *(const char *const *)from, to, err);
     copy_number(o, from, to);
+    if (o->latest && *(const uint32_t *)to)
+        *(uint32_t *)to = o->latest;
     return QN_OK;
 }
 

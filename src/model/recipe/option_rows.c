@@ -248,6 +248,7 @@ const qn__option qn__options[] = {
      .open.fallback = "none", CHECK("the layers that do not train", NULL),
      ALSO("frozen freezelayers freezebackbone freezeencoder freezeat")},
     {KEY("new_last", 8, FLAG, new_last), OPTION(new_last, "new-last", FLAG),
+     .latest = QN__NEW_LAST_BY_START,
      HELP(TRAINING, 18, NULL,
           "with `train.init_from`: the last layer begins with new weights, for other classes; "
           "without `train.model` it gets as many outputs as there are"),

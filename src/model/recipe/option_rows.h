@@ -48,6 +48,8 @@ typedef struct qn__option {
     int ruled;          /* 1: the recipe's maker has a rule for it: it is not just copied */
     const char *takers; /* the names of kind `open.only` that take it, separated by blanks */
     int dropped; /* where no name takes it: 1: the recipe has 0 (11.3); 0: a set value is refused */
+    uint32_t latest; /* of a flag whose rule changed: what new recipes have; older ones may have
+                        each value from 1 to it. 0: the rule never changed */
 
     /* The check of its value. `what` is NULL where there is none: "the learning rate". */
     const char *what, *remedy;

@@ -15,6 +15,10 @@ typedef enum qn__init {
     QN__INIT_ZERO /* what `auto` means for lbfgs with one layer; no recipe names it */
 } qn__init;
 
+/* The random numbers that a new last layer begins with: those of a layer without a start, of 24.60,
+ * or others, of 24.83. */
+typedef enum qn__new_last { QN__NEW_LAST_AS_FIRST = 1, QN__NEW_LAST_BY_START = 2 } qn__new_last;
+
 typedef enum qn__schedule {
     QN__SCHEDULE_CONSTANT,
     QN__SCHEDULE_STEP,
@@ -90,8 +94,8 @@ typedef struct qn__recipe {
     /* From here on contract 8. */
     char *scale_numbers; /* as qn__scale_numbers_text writes them; NULL: they are fitted */
     char *freeze; /* the layers that do not train, as qn__freeze_tidy writes them; NULL: none */
-    uint32_t new_last;   /* 1: of init_from it has all layers but the last one */
-    float lr_depth;      /* the factor of the learning rate from part to part (24.62); 0: 1 */
+    uint32_t new_last; /* not 0: of init_from it has all layers but the last one: a qn__new_last */
+    float lr_depth;    /* the factor of the learning rate from part to part (24.62); 0: 1 */
     float mixup, cutmix; /* of the beta distribution; 0: items are not mixed */
 } qn__recipe;
 
@@ -195,12 +199,14 @@ qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_er
 size_t qn__recipe_differences(const char *one, const char *other, char *text, size_t size);
 
 /* Whether two recipes, as JSON, differ only in the number of epochs and have the same steps in the
- * epochs of both. They have not if the learning rates depend on the number of epochs. */
+ * epochs of both. They have not if the learning rates depend on the number of epochs, or a rule of
+ * the contract is a later one. */
 typedef enum qn__continuing {
     QN__CONTINUES_NOT,
     QN__CONTINUES,
     QN__CONTINUES_NOT_BY_COSINE, /* its schedule is why not */
-    QN__CONTINUES_NOT_BY_STAGES
+    QN__CONTINUES_NOT_BY_STAGES,
+    QN__CONTINUES_NOT_BY_RULE
 } qn__continuing;
 qn__continuing qn__recipe_continues(const char *one, const char *other);
 

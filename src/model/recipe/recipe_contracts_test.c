@@ -380,6 +380,36 @@ static void test_contract_7(void **state) {
     assert_int_equal(qn__recipe_check(&r, NULL), QN_USAGE);
 }
 
+/* 24.83: a later value of a key; both are read. A run by the former does not go on by the later. */
+static void test_new_last(void **state) {
+    (void)state;
+    qn__recipe r = example(), back;
+    char *json, *later;
+    qn_error err = {0};
+    snprintf(r.init_from, sizeof r.init_from, "%064d", 7);
+    r.new_last = QN__NEW_LAST_AS_FIRST;
+    qn__recipe_tidy(&r);
+    assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
+    r.new_last = QN__NEW_LAST_BY_START;
+    r.epochs += 1;
+    assert_int_equal(qn__recipe_json(&r, &later, NULL), QN_OK);
+    assert_int_equal(qn__recipe_continues(json, json), QN__CONTINUES);
+    assert_int_equal(qn__recipe_continues(later, later), QN__CONTINUES);
+    assert_int_equal(qn__recipe_continues(json, later), QN__CONTINUES_NOT_BY_RULE);
+    assert_int_equal(qn__recipe_continues(TEXT, later), QN__CONTINUES_NOT);
+    char *number = json + strlen(json) - strlen("1}");
+    for (uint32_t value = 1; value <= 2; ++value) {
+        *number = (char)('0' + value);
+        assert_int_equal(qn__recipe_parse(json, strlen(json), &back, &err), QN_OK);
+        assert_int_equal(back.new_last, value);
+        qn__recipe_release(&back);
+    }
+    *number = '3';
+    assert_int_equal(qn__recipe_parse(json, strlen(json), &back, &err), QN_FORMAT);
+    qn__free(json);
+    qn__free(later);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
@@ -392,6 +422,7 @@ int main(void) {
         cmocka_unit_test(test_contract_5),
         cmocka_unit_test(test_contract_6),
         cmocka_unit_test(test_contract_7),
+        cmocka_unit_test(test_new_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,11 +139,11 @@ static void read_shape(reader *r, const char *key, qn__shape *to) {
 
 static void read_value(reader *r, const qn__option *o, void *to) {
     const int none = qn__json_is_null(qn__json_get(r->object, o->key));
+    const uint32_t most = o->form != QN__FORM_FLAG ? UINT32_MAX : o->latest ? o->latest : 1;
     switch (o->form) {
     case QN__FORM_COUNT:
     case QN__FORM_FLAG:
-        *(uint32_t *)to =
-            (uint32_t)read_count(r, o->key, o->form == QN__FORM_FLAG ? 1 : UINT32_MAX);
+        *(uint32_t *)to = (uint32_t)read_count(r, o->key, most);
         break;
     case QN__FORM_LONG:
         *(uint64_t *)to = read_count(r, o->key, UINT64_MAX);
@@ -365,13 +365,17 @@ size_t qn__recipe_differences(const char *one, const char *other, char *text, si
 qn__continuing qn__recipe_continues(const char *one, const char *other) {
     qn__recipe a = {0}, b = {0};
     char *text = NULL;
-    int same = 0;
+    int same = 0, same_rule = 1;
     if (qn__recipe_parse(one, strlen(one), &a, NULL) == QN_OK &&
         qn__recipe_parse(other, strlen(other), &b, NULL) == QN_OK) {
         a.epochs = b.epochs;
+        same_rule = !a.new_last || !b.new_last || a.new_last == b.new_last;
+        if (!same_rule)
+            a.new_last = b.new_last;
         same = qn__recipe_json(&a, &text, NULL) == QN_OK && strcmp(text, other) == 0;
     }
     const qn__continuing how = !same                       ? QN__CONTINUES_NOT
+                               : !same_rule                ? QN__CONTINUES_NOT_BY_RULE
                                : !qn__rate_looks_ahead(&a) ? QN__CONTINUES
                                : a.stages                  ? QN__CONTINUES_NOT_BY_STAGES
                                                            : QN__CONTINUES_NOT_BY_COSINE;
