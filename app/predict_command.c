@@ -333,6 +333,11 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (code < 0 && rows == 0 && !f->evaluate && !to_stdout(f) && names_folder(f->out))
         code = message_fail(QN_IO, "the predictions need a file, and this is a folder", f->out,
                             "name a file in it");
+    if (code < 0 && rows > 0 && !f->evaluate) {
+        const int refused =
+            ranks_is_writer() && qn_predictions_check(model, data, f->out, &err) != QN_OK;
+        code = ranks_agree(refused ? message_error(&err) : -1, NULL, 0, 0);
+    }
     if (code < 0)
         code = predict(f, model_path, model, data);
     free(categories);

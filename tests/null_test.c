@@ -406,6 +406,9 @@ static void test_prediction(void **state) {
     REFUSED(qn_predictions_make_flipped, "out", have.model, have.data, NULL, 0, NULL);
     REFUSED(qn_predictions_columns, "predictions", NULL, 0, 1);
     REFUSED(qn_predictions_mask_size, "predictions", NULL, 0);
+    REFUSED(qn_predictions_check, "model", NULL, have.data, "a");
+    REFUSED(qn_predictions_check, "data", have.model, NULL, "a");
+    REFUSED(qn_predictions_check, "path", have.model, have.data, NULL);
     REFUSED(qn_predictions_write, "predictions", NULL, "a");
     REFUSED(qn_predictions_write, "path", have.predictions, NULL);
     REFUSED(qn_predict_csv, "model", NULL, have.data, NULL, "a", 0, NULL);

@@ -297,6 +297,15 @@ def test_predicted_masks_replace_no_picture(quern, photos, tmp_path):
     for words, out in ((given[:2], folder), ([folder / "photos" / "b" / "3.jpg"], folder / "photos"), (given[:2], folder)):
         run(quern, "predict", model, *words, "-o", out, "--quiet")
     assert all(path.read_bytes() == content for path, content in before.items())
+    # Masks that were drawn, whose folder nothing else names, and one that was corrected.
+    for drawn in (folder / "masks" / "1.png", folder / "1.png"):
+        kept = {path: path.read_bytes() for path in drawn.parent.rglob("*") if path.is_file()}
+        if drawn.parent == folder:
+            kept[drawn] = kept[drawn].replace(b"IDAT", b"IDAT\0", 1)
+            drawn.write_bytes(kept[drawn])
+        said = run(quern, "predict", model, *given[:2], "-o", drawn.parent, status=1)
+        assert "replace a file that Quern did not write" in said and "name another folder" in said, said
+        assert kept == {path: path.read_bytes() for path in drawn.parent.rglob("*") if path.is_file()}
 
 
 def test_sets_without_a_target_that_counts(quern, arrays, tmp_path):

@@ -84,8 +84,16 @@ QN_API qn_status qn_predictions_make_flipped(const qn_model *model, const qn_dat
  * Among ranks only the writer (qn_cluster_is_writer) calls this. Right before the renaming it asks
  * all other ranks whether they still count this one as alive, and fails with QN_CLUSTER when they
  * do not. Also fails with QN_IO or QN_MEMORY. After a failure the old file is as before, and the
- * results can be written again. */
+ * results can be written again. A PNG file that is there is replaced where this function wrote it
+ * and nobody changed it; else nothing is written: QN_INPUT. */
 QN_API qn_status qn_predictions_write(const qn_predictions *predictions, const char *path,
+                                      qn_error *err);
+
+/* Whether qn_predictions_write would replace a file in the folder `path` that it did not write, for
+ * all items of `data`: to be asked before the prediction. Fails with QN_INPUT (it would, or two
+ * images would have one mask), QN_USAGE (NULL), QN_IO or QN_MEMORY. QN_OK for a model that does not
+ * predict masks. */
+QN_API qn_status qn_predictions_check(const qn_model *model, const qn_data *data, const char *path,
                                       qn_error *err);
 
 /* What qn_predictions_write writes of results that were made with `all_outputs` 1: with

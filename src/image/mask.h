@@ -31,8 +31,11 @@ qn_status qn__resize_undo(const qn__resize *resize, const uint8_t *mask, uint32_
 void qn__mask_colour(uint32_t number, uint8_t colour[3]);
 
 /* A PNG file of indices into a palette of 256 colours, which tell classes apart; else as
- * qn__png_encode. */
+ * qn__png_encode. A chunk in it marks it (24.79). */
 qn_status qn__mask_encode(const uint8_t *pixels, uint32_t height, uint32_t width, uint8_t **file,
                           size_t *size, qn_error *err);
+
+/* Whether these are the bytes of a file that qn__mask_encode made, and nobody changed. */
+int qn__mask_is_made(const uint8_t *bytes, size_t size);
 
 #endif

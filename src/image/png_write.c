@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { STORED_MAX = 65535, HEAD_BYTES = 13, ADLER = 65521 };
+/* Bytes of the mark's chunk, and of the chunk after it, which is the last one. */
+enum { MARK_BYTES = 16, END_BYTES = 12 };
 
 /* A file as it grows; the check sum is that of the chunk being written. */
 typedef struct output {
@@ -75,10 +77,19 @@ static void put_palette(output *o) {
     end_chunk(o);
 }
 
+/* The check sum of all bytes before it. Upper and lower case of the name say: private, and to be
+ * dropped by programs that change the pixels. */
+static void put_mark(output *o, uint32_t sum) {
+    begin_chunk(o, 4, "quRN");
+    put_word(o, sum);
+    end_chunk(o);
+}
+
 static void put_file(output *o, const uint8_t *rows, size_t size, uint32_t height, uint32_t width,
                      uint32_t channels, int palette) {
     const size_t packed = 2 + size + (size + STORED_MAX - 1) / STORED_MAX * 5 + 4;
     const uint8_t kind[] = {8, palette ? 3 : channels == 1 ? 0 : channels == 3 ? 2 : 6, 0, 0, 0};
+    const uint8_t *first = o->at;
     put(o, "\x89PNG\r\n\x1a\n", 8);
     begin_chunk(o, HEAD_BYTES, "IHDR");
     put_word(o, width);
@@ -90,6 +101,8 @@ static void put_file(output *o, const uint8_t *rows, size_t size, uint32_t heigh
     begin_chunk(o, packed, "IDAT");
     put_stored(o, rows, size);
     end_chunk(o);
+    if (palette)
+        put_mark(o, qn__crc32(0, first, (size_t)(o->at - first)));
     begin_chunk(o, 0, "IEND");
     end_chunk(o);
 }
@@ -126,6 +139,16 @@ qn_status qn__png_encode(const uint8_t *pixels, uint32_t height, uint32_t width,
 qn_status qn__mask_encode(const uint8_t *pixels, uint32_t height, uint32_t width, uint8_t **file,
                           size_t *size, qn_error *err) {
     return encode(pixels, height, width, 1, 1, file, size, err);
+}
+
+int qn__mask_is_made(const uint8_t *bytes, size_t size) {
+    uint8_t mark[MARK_BYTES];
+    output o = {.at = mark};
+    if (size < sizeof mark + END_BYTES)
+        return 0;
+    const size_t before = size - sizeof mark - END_BYTES;
+    put_mark(&o, qn__crc32(0, bytes, before));
+    return memcmp(bytes + before, mark, sizeof mark) == 0;
 }
 
 qn_status qn__png_write(const char *path, const uint8_t *pixels, uint32_t height, uint32_t width,

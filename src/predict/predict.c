@@ -319,6 +319,17 @@ static qn_status write_masks(const qn_predictions *p, const char *folder, qn_err
     return qn__predicted_masks_write(&masks, folder, err);
 }
 
+qn_status qn_predictions_check(const qn_model *model, const qn_data *data, const char *path,
+                               qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    QN__NEED(path, err);
+    uint32_t rows = 0;
+    qn_model_answers(model, &rows, NULL);
+    return rows > 0 ? qn__predicted_masks_check(data, path, err) : QN_OK;
+}
+
 static qn_status end_writing(const qn_predictions *p, qn_status status, qn_error *err) {
     return status == QN_BUSY && p->cluster ? qn__cluster_refuse(p->cluster, err) : status;
 }

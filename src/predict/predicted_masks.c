@@ -7,6 +7,7 @@
 #include "image/mask.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Whether a part of a path is "..", or the path begins at the root: such a name may lead out of the
  * folder. */
@@ -130,19 +131,79 @@ static qn_status write_mask(const qn__predicted_masks *m, const char *folder, co
     return status;
 }
 
-qn_status qn__predicted_masks_write(const qn__predicted_masks *m, const char *folder,
-                                    qn_error *err) {
-    const uint64_t items = m->data->items;
-    char **name = qn__alloc(items, sizeof *name, err);
-    qn_status status = name ? qn__folder_make(folder, err) : QN_MEMORY;
-    for (uint64_t i = 0; status == QN_OK && i < items; ++i)
-        status = (name[i] = name_of(m->data, i, err)) ? QN_OK : QN_MEMORY;
-    if (status == QN_OK)
-        status = check_names(name, items, err);
-    for (uint64_t i = 0; status == QN_OK && i < items; ++i)
-        status = write_mask(m, folder, name[i], i, err);
+static void free_names(char **name, uint64_t items) {
     for (uint64_t i = 0; name && i < items; ++i)
         qn__free(name[i]);
     qn__free(name);
+}
+
+/* On success *out is the caller's, for free_names. */
+static qn_status find_names(const qn_data *data, char ***out, qn_error *err) {
+    char **name = qn__alloc(data->items, sizeof *name, err);
+    qn_status status = name ? QN_OK : QN_MEMORY;
+    for (uint64_t i = 0; status == QN_OK && i < data->items; ++i)
+        status = (name[i] = name_of(data, i, err)) ? QN_OK : QN_MEMORY;
+    if (status == QN_OK)
+        status = check_names(name, data->items, err);
+    if (status == QN_OK)
+        *out = name;
+    else
+        free_names(name, data->items);
+    return status;
+}
+
+/* A file with the name of a mask may be one that someone drew, or corrected. */
+static qn_status check_file(const char *path, qn_error *err) {
+    struct stat about;
+    qn__bytes file;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode))
+        return QN_OK; /* the writer tells */
+    qn_status status = qn__file_read(path, &file, err);
+    if (status != QN_OK)
+        return status;
+    if (!qn__mask_is_made(file.data, file.size)) {
+        qn__fail(err, QN_INPUT,
+                 "a predicted mask would replace a file that Quern did not write, or that was "
+                 "changed");
+        qn__at(err, "%s", path);
+        status = qn__remedy(err, QN_INPUT, "name another folder, or remove the file");
+    }
+    qn__bytes_release(&file);
+    return status;
+}
+
+static qn_status check_files(char *const *name, uint64_t items, const char *folder, qn_error *err) {
+    qn_status status = QN_OK;
+    for (uint64_t i = 0; status == QN_OK && i < items; ++i) {
+        qn__text text = {0};
+        qn__text_add(&text, "%s/%s", folder, name[i]);
+        char *path = qn__text_take(&text, err);
+        status = path ? check_file(path, err) : QN_MEMORY;
+        qn__free(path);
+    }
+    return status;
+}
+
+qn_status qn__predicted_masks_check(const qn_data *data, const char *folder, qn_error *err) {
+    char **name = NULL;
+    qn_status status = find_names(data, &name, err);
+    if (status == QN_OK)
+        status = check_files(name, data->items, folder, err);
+    free_names(name, data->items);
+    return status;
+}
+
+qn_status qn__predicted_masks_write(const qn__predicted_masks *m, const char *folder,
+                                    qn_error *err) {
+    const uint64_t items = m->data->items;
+    char **name = NULL;
+    qn_status status = find_names(m->data, &name, err);
+    if (status == QN_OK)
+        status = check_files(name, items, folder, err);
+    if (status == QN_OK)
+        status = qn__folder_make(folder, err);
+    for (uint64_t i = 0; status == QN_OK && i < items; ++i)
+        status = write_mask(m, folder, name[i], i, err);
+    free_names(name, items);
     return status;
 }

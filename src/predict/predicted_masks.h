@@ -16,8 +16,13 @@ typedef struct qn__predicted_masks {
     void *user;
 } qn__predicted_masks;
 
-/* Writes a file for each into `folder`, which is made where it is missing. Fails with QN_INPUT (two
- * items would have one file), QN_IO, QN_BUSY or QN_MEMORY. */
+/* Whether qn__predicted_masks_write may write files with the names of all items into `folder`:
+ * those that are there must be such files, which nobody changed. Fails with QN_INPUT (one is not;
+ * two items would have one file), QN_IO or QN_MEMORY. */
+qn_status qn__predicted_masks_check(const qn_data *data, const char *folder, qn_error *err);
+
+/* Writes a file for each into `folder`, which is made where it is missing. Fails as
+ * qn__predicted_masks_check does, then before anything is written, and with QN_BUSY. */
 qn_status qn__predicted_masks_write(const qn__predicted_masks *masks, const char *folder,
                                     qn_error *err);
 
