@@ -661,25 +661,53 @@ static void test_kernels(void **state) {
     qn_kernel_free(k);
 }
 
+static void test_tokenizers(void **state) {
+    (void)state;
+    qn_tokenizer *out, *bytes;
+    qn_tokens *tokens;
+    size_t size = 1;
+    const uint32_t number = 0;
+    REFUSED(qn_tokenizer_open, "which", NULL, NULL, 0, 1, &out);
+    REFUSED(qn_tokenizer_open, "out", "bytes", NULL, 0, 1, NULL);
+    REFUSED(qn_tokenizer_learn, "which", NULL, "a", 1, 1, &out);
+    REFUSED(qn_tokenizer_learn, "corpus", "chars", NULL, 1, 1, &out);
+    REFUSED(qn_tokenizer_learn, "out", "bytes", NULL, 0, 1, NULL);
+    REFUSED(qn_tokenizer_from_json, "json", NULL, 0, &out);
+    REFUSED(qn_tokenizer_from_json, "out", "{}", 2, NULL);
+    assert_int_equal(qn_tokenizer_open("bytes", NULL, 0, 1, &bytes, NULL), QN_OK);
+    REFUSED(qn_tokenizer_encode, "tokenizer", NULL, "a", 1, 1, &tokens);
+    REFUSED(qn_tokenizer_encode, "text", bytes, NULL, 1, 1, &tokens);
+    REFUSED(qn_tokenizer_encode, "out", bytes, "a", 1, 1, NULL);
+    REFUSED(qn_tokenizer_decode, "tokenizer", NULL, &number, 1, NULL, 0, &size);
+    REFUSED(qn_tokenizer_decode, "tokens", bytes, NULL, 1, NULL, 0, &size);
+    REFUSED(qn_tokenizer_decode, "text", bytes, &number, 1, NULL, 1, &size);
+    REFUSED(qn_tokenizer_decode, "size", bytes, &number, 1, NULL, 0, NULL);
+    assert_int_equal(qn_tokenizer_encode(bytes, NULL, 0, 1, &tokens, NULL), QN_OK);
+    assert_int_equal(qn_tokens_count(tokens), 0);
+    qn_tokens_free(tokens);
+    qn_tokens_free(NULL);
+    qn_tokenizer_free(bytes);
+    qn_tokenizer_free(NULL);
+    assert_string_equal(qn_tokenizer_kind(NULL), "");
+    assert_string_equal(qn_tokenizer_digest(NULL), "");
+    assert_string_equal(qn_tokenizer_json(NULL, &size), "");
+    assert_int_equal(size, 0);
+    assert_int_equal(qn_tokenizer_size(NULL) + qn_tokenizer_unknown(NULL), 0);
+    assert_int_equal(qn_tokens_count(NULL), 0);
+    assert_null(qn_tokens_numbers(NULL));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_data),
-        cmocka_unit_test(test_questions_of_data),
-        cmocka_unit_test(test_models),
-        cmocka_unit_test(test_questions_of_models),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_training),
-        cmocka_unit_test(test_texts_of_options),
-        cmocka_unit_test(test_prediction),
-        cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_clusters),
-        cmocka_unit_test(test_networks),
-        cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_evaluations),
-        cmocka_unit_test(test_linear),
-        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_kernels),    cmocka_unit_test(test_data),
+        cmocka_unit_test(test_tokenizers), cmocka_unit_test(test_questions_of_data),
+        cmocka_unit_test(test_models),     cmocka_unit_test(test_questions_of_models),
+        cmocka_unit_test(test_files),      cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_training),   cmocka_unit_test(test_texts_of_options),
+        cmocka_unit_test(test_prediction), cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_clusters),   cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_statistics), cmocka_unit_test(test_evaluations),
+        cmocka_unit_test(test_linear),     cmocka_unit_test(test_fits),
         cmocka_unit_test(test_structure),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

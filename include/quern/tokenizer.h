@@ -1,0 +1,90 @@
+/* Tokenizers: from the bytes of a text to the numbers of its tokens, and back (docs/tokens.md).
+ *
+ * A tokenizer never changes after it was made, and any number of threads may use it. What it gives
+ * does not depend on the number of threads. docs/exactness.md 25.50 defines each kind. */
+#ifndef QUERN_TOKENIZER_H
+#define QUERN_TOKENIZER_H
+
+#include <quern/status.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qn_tokenizer qn_tokenizer;
+typedef struct qn_tokens qn_tokens; /* the numbers of a text's tokens */
+
+/* Makes a tokenizer from a text:
+ *
+ *   "bytes"     a token is a byte; 256 tokens
+ *   "chars"     a token is a character; those of the corpus, and one for all others
+ *   "words"     a token is a word or another character; those of the corpus, and one for all others
+ *   "words:N"   the same with the N - 1 most frequent of them; N from 2 to 16777216
+ *
+ * `paths` are the `count` files of the corpus, plain or compressed, in this order; "-" is the
+ * standard input. The kinds that do not learn do not read them, and `paths` may then be NULL.
+ * `threads`: 0: one for each core; at most 4096.
+ *
+ * On success *out is owned by the caller, for qn_tokenizer_free; after a failure it is NULL. Fails
+ * with QN_USAGE (the text, `threads`), QN_INPUT (a kind that learns, without a corpus; a file that
+ * is missing or empty; more than 16777216 tokens), QN_IO or QN_MEMORY. */
+QN_API qn_status qn_tokenizer_open(const char *which, const char *const *paths, uint32_t count,
+                                   uint32_t threads, qn_tokenizer **out, qn_error *err);
+
+/* The same with a corpus of `size` bytes in memory; `corpus` may be NULL if `size` is 0. */
+QN_API qn_status qn_tokenizer_learn(const char *which, const void *corpus, size_t size,
+                                    uint32_t threads, qn_tokenizer **out, qn_error *err);
+
+/* Makes a tokenizer from the text that qn_tokenizer_json gave; its `size` bytes may come from
+ * anywhere. On success *out is owned by the caller, for qn_tokenizer_free; after a failure it is
+ * NULL. Fails with QN_FORMAT or QN_MEMORY. */
+QN_API qn_status qn_tokenizer_from_json(const char *json, size_t size, qn_tokenizer **out,
+                                        qn_error *err);
+
+/* Accepts NULL. */
+QN_API void qn_tokenizer_free(qn_tokenizer *tokenizer);
+
+/* The kind: "bytes", "chars" and so on; "" for NULL. Static. */
+QN_API const char *qn_tokenizer_kind(const qn_tokenizer *tokenizer);
+
+/* How many tokens its vocabulary has: numbers are below it. 0 for NULL. */
+QN_API uint32_t qn_tokenizer_size(const qn_tokenizer *tokenizer);
+
+/* The number of the token that stands for all that the vocabulary lacks; qn_tokenizer_size where
+ * the kind has none, because it can encode every text. */
+QN_API uint32_t qn_tokenizer_unknown(const qn_tokenizer *tokenizer);
+
+/* The tokenizer as JSON, from which it can be made again: equal tokenizers have equal texts. *size,
+ * which may be NULL, is its length. "" for NULL. Valid until qn_tokenizer_free. */
+QN_API const char *qn_tokenizer_json(const qn_tokenizer *tokenizer, size_t *size);
+
+/* The SHA-256 of that text as 64 hexadecimal digits; "" for NULL. Valid until qn_tokenizer_free. */
+QN_API const char *qn_tokenizer_digest(const qn_tokenizer *tokenizer);
+
+/* Encodes `size` bytes at `text`, of which any may be there. `text` may be NULL if `size` is 0.
+ * `threads`: as above. On success *out is owned by the caller, for qn_tokens_free; after a failure
+ * it is NULL. Fails with QN_USAGE (`threads`) or QN_MEMORY. */
+QN_API qn_status qn_tokenizer_encode(const qn_tokenizer *tokenizer, const void *text, size_t size,
+                                     uint32_t threads, qn_tokens **out, qn_error *err);
+
+/* How many there are, and the numbers; 0 and NULL for NULL. Valid until qn_tokens_free. */
+QN_API uint64_t qn_tokens_count(const qn_tokens *tokens);
+QN_API const uint32_t *qn_tokens_numbers(const qn_tokens *tokens);
+/* Accepts NULL. */
+QN_API void qn_tokens_free(qn_tokens *tokens);
+
+/* The bytes of `count` tokens. At most `capacity` of them are written to `text`, which may be NULL
+ * if `capacity` is 0; *size is the length of the whole. So a first call with 0 tells how much
+ * memory is needed. Fails with QN_INPUT where a number is not below qn_tokenizer_size; *size is
+ * then 0. */
+QN_API qn_status qn_tokenizer_decode(const qn_tokenizer *tokenizer, const uint32_t *tokens,
+                                     uint64_t count, void *text, size_t capacity, size_t *size,
+                                     qn_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,21 @@
+/* The files of a corpus as texts in memory. */
+#ifndef QN_DATA_TOKENS_CORPUS_H
+#define QN_DATA_TOKENS_CORPUS_H
+
+#include "data/bytes/source.h"
+#include "data/tokens/token_kind.h"
+
+typedef struct qn__corpus {
+    qn__token_text *text; /* one a file */
+    size_t count;
+    struct qn__corpus_file *file;
+} qn__corpus;
+
+/* Reads files, plain or compressed; "-" is the standard input. Plain files are mapped. After a
+ * failure nothing has to be released. */
+qn_status qn__corpus_open(const char *const *paths, size_t count, qn__corpus *out, qn_error *err);
+/* Fails with QN_INPUT where a file has changed since it was opened; else returns `status`. */
+qn_status qn__corpus_end(const qn__corpus *corpus, qn_status status, qn_error *err);
+void qn__corpus_close(qn__corpus *corpus);
+
+#endif

@@ -1,0 +1,24 @@
+#include "data/tokens/token_ids.h"
+
+#include <stdlib.h>
+
+qn_status qn__token_ids_reserve(qn__token_ids *ids, size_t more, qn_error *err) {
+    if (more <= ids->capacity - ids->count)
+        return QN_OK;
+    size_t capacity = ids->capacity + ids->capacity / 2;
+    if (more > SIZE_MAX / sizeof(uint32_t) - ids->count)
+        return qn__fail_memory(err, more, sizeof(uint32_t));
+    if (capacity < ids->count + more)
+        capacity = ids->count + more;
+    uint32_t *number = realloc(ids->number, capacity * sizeof *number);
+    if (!number)
+        return qn__fail_memory(err, capacity, sizeof *number);
+    ids->number = number;
+    ids->capacity = capacity;
+    return QN_OK;
+}
+
+void qn__token_ids_release(qn__token_ids *ids) {
+    free(ids->number);
+    *ids = (qn__token_ids){0};
+}

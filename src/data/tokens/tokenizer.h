@@ -1,0 +1,27 @@
+/* The inside of a qn_tokenizer. */
+#ifndef QN_DATA_TOKENS_TOKENIZER_H
+#define QN_DATA_TOKENS_TOKENIZER_H
+
+#include "data/tokens/token_kind.h"
+
+struct qn_tokenizer {
+    const qn__token_kind *kind;
+    void *state;
+    char *json;
+    size_t json_size;
+    char digest[65];
+};
+
+struct qn_tokens {
+    qn__token_ids ids;
+};
+
+/* Threads from an argument of a public function: 0 becomes the number of cores. QN_USAGE: there
+ * are too many. */
+qn_status qn__token_threads(uint32_t threads, uint32_t *out, qn_error *err);
+
+/* Appends the tokens of a text, on several threads. */
+qn_status qn__token_encode(const qn_tokenizer *tokenizer, const uint8_t *text, size_t size,
+                           uint32_t threads, qn__token_ids *ids, qn_error *err);
+
+#endif
