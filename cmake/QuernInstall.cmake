@@ -2,6 +2,9 @@
 # pages and completions: QuernManual.cmake.
 
 include(CMakePackageConfigHelpers)
+if(QUERN_AMX)
+    install(CODE "message(FATAL_ERROR \"QUERN_AMX is ${QUERN_AMX}: such a build is for tests and profiles, not to be installed\")")
+endif()
 set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/quern")
 
 install(TARGETS quern EXPORT quernTargets

@@ -10,6 +10,17 @@ set(QUERN_FLAGS_avx2 -mavx2 -mfma)
 set(QUERN_FLAGS_avx512 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma)
 set(QUERN_FLAGS_vnni ${QUERN_FLAGS_avx512} -mavx512vnni)
 set(QUERN_FLAGS_amx ${QUERN_FLAGS_avx512} -mavx512vbmi -mamx-tile -mamx-int8)
+if(QUERN_AMX)
+    if(NOT QUERN_AMX MATCHES "^(emulated|idle)$")
+        message(FATAL_ERROR "QUERN_AMX is ${QUERN_AMX}: it can be emulated, idle or empty")
+    endif()
+    string(TOUPPER "QN_AMX_${QUERN_AMX}=1" _amx)
+    set_property(SOURCE "${PROJECT_SOURCE_DIR}/src/device/cpu/cpu_isa.c"
+        "${PROJECT_SOURCE_DIR}/src/device/cpu/integer/intgemm_trust.c"
+        APPEND PROPERTY COMPILE_DEFINITIONS ${_amx})
+    list(APPEND QUERN_FLAGS_amx "-D${_amx}" -include
+        "${PROJECT_SOURCE_DIR}/tests/amx_emulated/tiles_stand_in.h")
+endif()
 set(QUERN_FLAGS_neon "")
 set(QUERN_FLAGS_dotprod -march=armv8.2-a+dotprod)
 # GCC's address sanitizer moves the locals of a function to a "fake stack" when use after return is

@@ -10,8 +10,10 @@ set(QUERN_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thre
 set(QUERN_PLAIN_FLAGS "" CACHE STRING "Last flags of the sources that compute nothing of a result")
 set(QUERN_GROUPS "" CACHE FILEPATH "Sources to be compiled together, a group a line")
 set(QUERN_OBJECTS "" CACHE PATH "A build tree whose objects are used for sources that compute nothing of a result")
+set(QUERN_AMX "" CACHE STRING "Tiles of AMX: of the processor (empty), emulated, or idle: for times only")
 set(QUERN_ZLIB AUTO CACHE STRING "Read .gz through zlib: AUTO, ON or OFF")
 set_property(CACHE QUERN_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")
+set_property(CACHE QUERN_AMX PROPERTY STRINGS "" emulated idle)
 set_property(CACHE QUERN_ZLIB PROPERTY STRINGS AUTO ON OFF)
 
 get_property(_multi GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)

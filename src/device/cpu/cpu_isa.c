@@ -87,6 +87,12 @@ INTEGERS(dotprod);
 #else
 #define AMX NO_TABLES
 #endif
+/* In all reports, so that nobody takes the results of such a build for right (CONTRIBUTING.md). */
+#if defined(QN_AMX_IDLE)
+#define AMX_NAME "amx-idle"
+#else
+#define AMX_NAME "amx"
+#endif
 #if defined(QN_HAVE_VNNI)
 #define VNNI X86(avx512, vnni)
 #else
@@ -102,7 +108,7 @@ INTEGERS(dotprod);
 static const qn__cpu_isa isas[] = {
     {"dotprod", "NEON with dot products of bytes", has_dotprod, DOTPROD},
     {"neon", "Arm with NEON", has_neon, ARM(neon, neon)},
-    {"amx", "AVX-512 with matrix units", has_amx, AMX},
+    {AMX_NAME, "AVX-512 with matrix units", has_amx, AMX},
     {"vnni", "AVX-512 with dot products of bytes", has_vnni, VNNI},
     {"avx512", "x86 with AVX-512", has_avx512, X86(avx512, avx512)},
     {"avx2", "x86 with AVX2", has_avx2, X86(avx2, avx2)},

