@@ -85,8 +85,9 @@ typedef struct qn_data_options {
      * not read as a feature. Ignored where the file has no such column, and where `weight` is set.
      * NULL: none. */
     const char *expected_weight;
-    /* Folders and archives of images: 1: files that are broken, or are not images, are left out,
-     * and qn_data_note names them; 0: the first one is an error. Other files: QN_INPUT. */
+    /* Folders and archives of images: 1: files that are broken, are not images or cannot be opened
+     * are left out, and qn_data_note names them; 0: the first one is an error. Other files:
+     * QN_INPUT. */
     int skip_broken;
     /* Folders and archives of images: what to make of each. "32x48": this height and width. "short
      * 36 crop 32" (or "32x32"): the shorter side becomes 36, the other in proportion, and the
