@@ -168,6 +168,9 @@ NAMED = [
     (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS", "git lfs pull"),
     (b"@RELATION iris\n", "ARFF", "loadarff"), (b"7z\xbc\xaf\x27\x1c" + BINARY, "7z", "7z x"),
     (b"1,2\n\0\0", "not text", "CSV"),
+    *((data, name, "convert it to PNG or JPEG; WebP, GIF") for data, name in (
+        (b"P6\n2 2\n255\nabcdefghijkl", "PPM"), (b"P2\n# a\n# b\n2 1 255\n1 2\n", "PGM"), (b"P7\nWIDTH 1\n", "PAM"),
+        (b"\0\0\1\0\1\0" + BINARY, "icon"), (b"<?xml version='1.0'?>\n<svg/>", "SVG"))),
 ]
 
 
@@ -180,7 +183,7 @@ def test_named_formats(tmp_path, info, refused):
     (tmp_path / "file").write_bytes(gzip.compress(b"RDX3\nX\n" + BINARY))
     assert "(.RData)" in refused(tmp_path / "file")
     # words that are as good as any name of a column
-    for word in "ORCID", "GIF8", "a,b,c,dWEBP", "BZh9", "$FL2":
+    for word in "ORCID", "GIF8", "P6", "a,b,c,dWEBP", "BZh9", "$FL2":
         (tmp_path / "file").write_text(f"y,{word}\n0,1\n1,2\n" if "," not in word else f"{word}\n0,1,2,3\n1,2,3,4\n")
         assert info(tmp_path / "file")["items"] == 2
         (tmp_path / "file").write_text(f"{word},z\n0,1\n1,2\n" if "," not in word else f"{word}\n0,1,2,3\n1,2,3,4\n")

@@ -6,7 +6,7 @@
 
 #define PANDAS(function) "convert it: pandas." function "(FILE).to_csv(NAME, index=False)"
 #define AGAIN "unpack it once more by hand"
-#define IMAGE "convert it to PNG or JPEG"
+#define IMAGE "convert it to PNG or JPEG; WebP, GIF, TIFF and BMP are read, too"
 #define OTHER "convert it to CSV in UTF-8, to Parquet or to NPY"
 #define MODEL "this is a model; `model import` reads safetensors with a state dict"
 #define PICKLE "write it again as CSV, Parquet or NPZ; Python code in a file is never run"
@@ -88,6 +88,32 @@ static const char *image_name(const char *first, size_t size) {
     return head.kind == QN__IMAGE_OTHER ? qn__image_other_name(head.other, 0) : NULL;
 }
 
+/* PNM: "P1" to "P7", perhaps comments, then width and height on a line. A column of a table with
+ * this name has a number on each line. */
+static int is_pnm(const char *b, size_t size) {
+    const char *end = b + size;
+    if (size < 3 || b[0] != 'P' || b[1] < '1' || b[1] > '7' || (b[2] != '\n' && b[2] != ' '))
+        return 0;
+    for (b += 3; b < end && *b == '#'; ++b) {
+        const char *line = memchr(b, '\n', (size_t)(end - b));
+        b = line ? line : end - 1;
+    }
+    int numbers = 0;
+    while (b < end && *b >= '0' && *b <= '9') {
+        while (b < end && *b >= '0' && *b <= '9')
+            ++b;
+        ++numbers;
+        while (b < end && *b == ' ')
+            ++b;
+    }
+    return numbers >= 2 || (end - b >= 6 && memcmp(b, "WIDTH ", 6) == 0);
+}
+
+/* An image that is text, or begins so. */
+static int is_text_image(const char *first, size_t size, const char *name) {
+    return name && (is_pnm(first, size) || strstr(name, "SVG"));
+}
+
 /* Stata before version 13: its version, the order of bytes, and 1. */
 static int is_old_stata(const char *first, size_t size) {
     return size >= 4 && (first[0] == 0x71 || first[0] == 0x72 || first[0] == 0x73) &&
@@ -109,6 +135,9 @@ static qn_status refuse(const char *path, const char *what, const char *remedy, 
 }
 
 static qn_status check_texts(const char *first, size_t size, const char *path, qn_error *err) {
+    const char *image = image_name(first, size);
+    if (is_text_image(first, size, image))
+        return refuse(path, image, IMAGE, err);
     if (size >= 3 && memcmp(first, "\xEF\xBB\xBF", 3) == 0) {
         first += 3;
         size -= 3;

@@ -384,14 +384,16 @@ static qn_status read_labels(qn__part_files *labels, qn__part_files *files,
     return status;
 }
 
-/* Films and HEIC images begin with zeros too, and with a type that IDX does not have. */
+/* Films, HEIC images, icons and cursors begin with zeros too, and with a type that IDX does not
+ * have. */
 static int probe(const uint8_t *first, size_t size, const char *path) {
     (void)path;
     /* Neither a type of elements nor a dimension: zeros begin other files too, such as SAS's. */
     const int empty = size >= 4 && first[2] == 0 && first[3] == 0;
     const int film = size >= 8 && first[2] == 0 && memcmp(first + 4, "ftyp", 4) == 0;
-    return size >= 2 && first[0] == 0 && first[1] == 0 && !film && !empty ? QN__PROBE_MAGIC
-                                                                          : QN__PROBE_NO;
+    const int icon = size >= 4 && (first[2] == 1 || first[2] == 2) && first[3] == 0;
+    return size >= 2 && first[0] == 0 && first[1] == 0 && !film && !empty && !icon ? QN__PROBE_MAGIC
+                                                                                   : QN__PROBE_NO;
 }
 
 const qn__reader qn__idx_reader = {
