@@ -392,6 +392,16 @@ def test_images(q, tmp_path):
     assert image.open(tmp_path / "sheet.png").size == (2 + 16 * 98, 2 + 2 * (4 * 16 + 22))
     with pytest.raises(q.UsageError, match="one way only"):
         data.write_sheet(tmp_path / "sheet.png", mixup=0.5, cutmix=1)
+    # The same images as arrays: with their shape, flat, with channels last, and as numbers of another type.
+    data.write_sheet(tmp_path / "sheet.png")
+    first, flat = pixels.transpose(0, 3, 1, 2), data.values
+    for i, (array, shape) in enumerate(((first, None), (first, "3x4x6"), (flat, (3, 4, 6)))):
+        q.Data(array, [0, 1]).write_sheet(tmp_path / f"{i}.png", shape=shape)
+        assert (tmp_path / f"{i}.png").read_bytes() == (tmp_path / "sheet.png").read_bytes()
+    for array, words in ((flat, "shape"), (pixels, "channels come first"), (first / 2, "whole numbers from 0 to 255"),
+                         (first[:, :2], "channels come first")):
+        with pytest.raises(q.InputError, match=words):
+            q.Data(array, [0, 1]).write_sheet(tmp_path / "none.png")
 
 
 def test_a_callback_may_say_false_in_numpy(q):

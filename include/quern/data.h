@@ -511,6 +511,7 @@ typedef struct qn_sheet_options {
     size_t size;         /* sizeof(qn_sheet_options) */
     const char *augment; /* as in qn_train_options; NULL: none */
     float mixup, cutmix; /* the same; 0: items are not mixed */
+    const char *shape;   /* what image an item is, as in qn_data_options; NULL: as the data knows */
 } qn_sheet_options;
 /* Fills *options with the defaults: nothing changes an item. Ignores NULL. */
 QN_API void qn_sheet_options_init(qn_sheet_options *options);
@@ -520,8 +521,8 @@ QN_API void qn_sheet_options_init(qn_sheet_options *options);
  * for validation sees it in epochs 1 to 15. Below a mixture are its two classes with their shares;
  * without labels the numbers of the items, from 0. An image with a mask has it to the right, and a
  * row half as many. Images of more than 96 pixels a side are made smaller. `options` may be NULL.
- * Also fails with QN_INPUT when the items are not images of bytes, and with QN_USAGE when an option
- * is refused, as a training refuses it. */
+ * Also fails with QN_INPUT when the items are not images of bytes with 1 or 3 channels, and with
+ * QN_USAGE when an option is refused, as a training refuses it. */
 QN_API qn_status qn_data_write_sheet(const qn_data *data, const qn_sheet_options *options,
                                      const char *path, qn_error *err);
 /* Writes the images as PNG in a tar archive, as qn_data_open reads it: a folder for each class,

@@ -379,7 +379,7 @@ class Data:
         return [os.fsdecode(library().qn_data_item_name(self._address, i))
                 for i in range(self.items)]
 
-    def write_sheet(self, path, augment=None, mixup=None, cutmix=None):
+    def write_sheet(self, path, augment=None, mixup=None, cutmix=None, shape=None):
         """Writes a contact sheet as PNG: the first 16 images of each class in a row.
 
         An image with a mask has it to the right.
@@ -391,10 +391,12 @@ class Data:
         augment, mixup, cutmix : optional
             As `train` takes them. A row is then the first image of a class, and how a training with
             seed 1 and all items sees it in epochs 1 to 15. Below a mixture are its classes and shares.
+        shape : str or tuple of int, optional
+            The image that a flat row of pixels is: "28x28", (3, 32, 32).
         """
-        options = sized(_abi.qn_sheet_options)
-        kept = [assign(options, name, value) for name, value in
-                (("augment", augment), ("mixup", mixup), ("cutmix", cutmix)) if value is not None]
+        options, shape = sized(_abi.qn_sheet_options), shape_of(self, shape_text(shape))
+        given = {"augment": augment, "mixup": mixup, "cutmix": cutmix, "shape": shape}
+        kept = [assign(options, name, value) for name, value in given.items() if value is not None]
         call("qn_data_write_sheet", self._address, C.byref(options), text(path))
         del kept
 

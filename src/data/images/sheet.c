@@ -7,6 +7,7 @@
 #include "base/system/float_state.h"
 #include "data/images/drawn.h"
 #include "data/images/sheet_shown.h"
+#include "data/table/shape.h"
 #include "image/glyphs.h"
 #include "image/mask.h"
 #include "image/png_write.h"
@@ -191,13 +192,18 @@ qn_status qn_data_write_sheet(const qn_data *data, const qn_sheet_options *optio
     QN__NEED(data, err);
     QN__NEED(path, err);
     qn_sheet_options own = {.size = sizeof own};
-    qn_status status = qn__drawn_check(data, err);
-    if (status == QN_OK && options)
+    qn_data shaped = *data;
+    qn_status status = QN_OK;
+    if (options)
         status = qn__sized_take(QN__SIZED("options", qn_sheet_options), options, &own, err);
+    if (status == QN_OK && own.shape)
+        status = qn__shape_set(&shaped, own.shape, "the items of the sheet", err);
+    if (status == QN_OK)
+        status = qn__drawn_check(&shaped, err);
     if (status != QN_OK)
         return status;
-    sheet s = {.data = data};
-    status = qn__sheet_shown_begin(&s.shown, data, &own, err);
+    sheet s = {.data = &shaped};
+    status = qn__sheet_shown_begin(&s.shown, &shaped, &own, err);
     if (status == QN_OK) {
         find_sizes(&s);
         status = reserve(&s, err);
