@@ -48,17 +48,30 @@ static void add_value(column *c, uint64_t item, double v) {
     }
 }
 
+double columns_value(const qn_data *data, uint64_t item, uint32_t k) {
+    const void *values = qn_data_item(data, item);
+    switch (qn_data_type_of(data)) {
+    case QN_U8:
+        return ((const uint8_t *)values)[k];
+    case QN_TOKENS16:
+        return ((const uint16_t *)values)[k];
+    case QN_TOKENS32:
+        return ((const uint32_t *)values)[k];
+    case QN_F32:
+        break;
+    }
+    return (double)((const float *)values)[k];
+}
+
 column *columns_find(const qn_data *data) {
     const uint32_t features = qn_data_features(data);
     const uint64_t items = qn_data_items(data);
-    const uint8_t *byte = qn_data_values(data);
-    const float *number = qn_data_values(data);
     column *columns = malloc(features * sizeof *columns);
     for (uint32_t k = 0; columns && k < features; k++)
         columns[k] = (column){.least = HUGE_VAL, .greatest = -HUGE_VAL, .whole = 1};
     for (uint64_t i = 0; columns && i < items; i++)
         for (uint32_t k = 0; k < features; k++)
-            add_value(&columns[k], i, qn_data_type_of(data) == QN_U8 ? *byte++ : (double)*number++);
+            add_value(&columns[k], i, columns_value(data, i, k));
     for (uint32_t k = 0; columns && k < features; k++)
         if (columns[k].missing == items)
             columns[k].least = columns[k].greatest = 0;

@@ -12,6 +12,9 @@ typedef struct column {
     int whole; /* every value that is there is a whole number */
 } column;
 
+/* Value `k` of an item as a number. */
+double columns_value(const qn_data *data, uint64_t item, uint32_t k);
+
 /* One for each feature, for free(); NULL when memory is short. */
 column *columns_find(const qn_data *data);
 

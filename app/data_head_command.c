@@ -72,13 +72,11 @@ static const char *label_text(const table *t, uint64_t item, uint32_t c,
 /* NULL: the value is missing. */
 static const char *value_text(const qn_data *data, uint64_t item, uint32_t k,
                               char buffer[CELL_CAPACITY]) {
-    const uint64_t at = item * qn_data_features(data) + k;
-    if (qn_data_type_of(data) == QN_U8) {
-        snprintf(buffer, CELL_CAPACITY, "%u",
-                 (unsigned)((const uint8_t *)qn_data_values(data))[at]);
+    if (qn_data_type_of(data) != QN_F32) {
+        snprintf(buffer, CELL_CAPACITY, "%.0f", columns_value(data, item, k));
         return buffer;
     }
-    const float value = ((const float *)qn_data_values(data))[at];
+    const float value = (float)columns_value(data, item, k);
     if (value != value)
         return NULL;
     if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE) {
@@ -201,7 +199,7 @@ static void print_json(const table *t, const char *path) {
 
 /* What the types follow from. Bytes are whole numbers, and none is missing. */
 static column *find_columns(const qn_data *data) {
-    if (qn_data_type_of(data) != QN_U8)
+    if (qn_data_type_of(data) == QN_F32)
         return columns_find(data);
     column *columns = calloc(qn_data_features(data), sizeof *columns);
     for (uint32_t k = 0; columns && k < qn_data_features(data); k++)

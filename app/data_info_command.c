@@ -29,6 +29,7 @@ static const option info_options[] = {
     {.more = source_weight_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
+    {.more = source_token_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
     {ROW_COUNT("show", show, 0, 1000, "draw the first N items, if they are images"),
@@ -50,7 +51,14 @@ typedef struct summary {
     column *column;   /* of each feature; NULL for images of bytes */
     uint32_t classes, rows, columns;
     uint64_t ignored; /* of several targets, those that do not count */
+    uint64_t padding; /* values that are not tokens, where others are */
 } summary;
+
+/* In JSON, and for people. */
+static const char *const types[][2] = {[QN_U8] = {"u8", "bytes"},
+                                       [QN_F32] = {"f32", "32-bit floats"},
+                                       [QN_TOKENS16] = {"t16", "numbers of 16 bits"},
+                                       [QN_TOKENS32] = {"t32", "numbers of 32 bits"}};
 
 enum { MOST_PRINTED = 40, MOST_COUNTED = 1 << 20 };
 
@@ -60,12 +68,6 @@ static const char *const targets[] = {[QN_TARGET_NONE] = "none",
                                       [QN_TARGET_REAL] = "real",
                                       [QN_TARGET_SEVERAL] = "several"};
 
-static double value_at(const qn_data *data, uint64_t index) {
-    if (qn_data_type_of(data) == QN_U8)
-        return ((const unsigned char *)qn_data_values(data))[index];
-    return (double)((const float *)qn_data_values(data))[index];
-}
-
 /* Without a given size, images are square if the number of features is a square. */
 static void find_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
     qn_data_image_size(data, rows, columns);
@@ -73,6 +75,22 @@ static void find_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
     if (*rows == 0 && side >= 4 && side <= 256 && side * side == n &&
         qn_data_type_of(data) == QN_U8)
         *rows = *columns = side;
+}
+
+/* Of tokens. The greatest number of their type is not a token. */
+static void find_vocabulary(const qn_data *data, summary *s) {
+    const double none = qn_data_type_of(data) == QN_TOKENS16 ? UINT16_MAX : UINT32_MAX;
+    for (uint64_t i = 0; i < qn_data_items(data); i++)
+        for (uint32_t k = 0; k < qn_data_features(data); k++) {
+            const double token = columns_value(data, i, k);
+            s->padding += token == none;
+            if (token == none)
+                continue;
+            s->least = token < s->least ? token : s->least;
+            s->greatest = token > s->greatest ? token : s->greatest;
+        }
+    if (s->least > s->greatest) /* nothing is a token */
+        s->least = s->greatest = 0;
 }
 
 /* Images of bytes are many, and nobody asks for the range of a pixel's place. */
@@ -129,6 +147,8 @@ static int summarise(const qn_data *data, summary *s) {
     find_size(data, &s->rows, &s->columns);
     if (s->rows > 0 && qn_data_type_of(data) == QN_U8)
         find_range_of_bytes(data, s);
+    else if (qn_data_tokens(data))
+        find_vocabulary(data, s);
     else if ((s->column = columns_find(data)))
         find_range(data, s);
     else
@@ -150,7 +170,12 @@ static void print_json(const char *path, const qn_data *data, const summary *s) 
     json_begin("data");
     json_text("file", path);
     json_text("format", qn_data_format(data));
-    json_text("type", qn_data_type_of(data) == QN_U8 ? "u8" : "f32");
+    json_text("type", types[qn_data_type_of(data)][0]);
+    if (qn_data_tokens(data)) {
+        json_text("tokens", qn_data_tokens(data));
+        json_count("vocabulary", (uint64_t)s->greatest + 1);
+        json_count("padding", s->padding);
+    }
     json_count("items", qn_data_items(data));
     json_count("features", qn_data_features(data));
     json_count("classes", s->classes);
@@ -173,7 +198,7 @@ static void print_json(const char *path, const qn_data *data, const summary *s) 
     json_count("rows", s->rows);
     json_count("columns", s->columns);
     json_count("channels", qn_data_image_channels(data));
-    if (s->rows == 0)
+    if (s->column && s->rows == 0)
         columns_print_json(data, s->column);
     char rules[QN_RULES_TEXT];
     qn_data_rules(data, rules, sizeof rules);
@@ -310,18 +335,34 @@ static void print_range(const qn_data *data, const summary *s) {
     putchar('\n');
 }
 
+static void print_tokens(const qn_data *data, const summary *s) {
+    char number[32];
+    printf("tokens    %s: %" PRIu32 " of each item, %s\n",
+           format_count(qn_data_items(data) * qn_data_features(data), number),
+           qn_data_features(data), types[qn_data_type_of(data)][1]);
+    printf("numbers   from %.0f to %.0f: a vocabulary of %s or more\n", s->least, s->greatest,
+           format_count((uint64_t)s->greatest + 1, number));
+    if (s->padding > 0)
+        printf("          %s are the greatest of their type: not tokens\n",
+               format_count(s->padding, number));
+}
+
 static void print_text(const char *path, const qn_data *data, const summary *s) {
     char number[32];
     printf("file      %s (%s)\n", path, qn_data_format(data));
     printf("items     %s\n", format_count(qn_data_items(data), number));
-    printf("features  %" PRIu32, qn_data_features(data));
-    if (s->rows > 0)
-        print_size(data, s);
-    printf(", %s", qn_data_type_of(data) == QN_U8 ? "bytes" : "32-bit floats");
-    print_range(data, s);
+    if (qn_data_tokens(data)) {
+        print_tokens(data, s);
+    } else {
+        printf("features  %" PRIu32, qn_data_features(data));
+        if (s->rows > 0)
+            print_size(data, s);
+        printf(", %s", types[qn_data_type_of(data)][1]);
+        print_range(data, s);
+    }
     print_label(data, s);
     print_weights(data);
-    if (s->rows == 0)
+    if (s->column && s->rows == 0)
         columns_print(data, s->column, MOST_PRINTED);
     printf("digest    %s\n", qn_data_digest(data));
 }
@@ -330,7 +371,6 @@ static void print_text(const char *path, const qn_data *data, const summary *s) 
 static void draw_item(const qn_data *data, const summary *s, uint64_t item) {
     static const char shades[] = " .:-=+*#%@";
     double span = s->greatest > s->least ? s->greatest - s->least : 1;
-    uint64_t base = item * qn_data_features(data);
     printf("\nitem %" PRIu64, item);
     if (qn_data_labels(data))
         printf(", label %" PRId32, qn_data_labels(data)[item]);
@@ -339,10 +379,10 @@ static void draw_item(const qn_data *data, const summary *s, uint64_t item) {
         char line[1025];
         uint32_t c = 0;
         for (; c < s->columns && c < 1024; c++) {
-            uint64_t at = base + (uint64_t)r * s->columns + c;
-            double v = value_at(data, at);
+            const uint32_t at = r * s->columns + c;
+            double v = columns_value(data, item, at);
             if (r + 1 < s->rows)
-                v = 0.5 * (v + value_at(data, at + s->columns));
+                v = 0.5 * (v + columns_value(data, item, at + s->columns));
             line[c] = shades[(int)(9.999 * (v - s->least) / span)];
         }
         while (c > 0 && line[c - 1] == ' ')

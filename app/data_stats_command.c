@@ -37,6 +37,7 @@ static const option stats_options[] = {
     {.heading = "Data", .more = source_label_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
+    {.more = source_token_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
     {.heading = "Devices (they do not change the numbers)", .more = compute_options, AT(compute)},

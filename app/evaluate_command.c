@@ -13,6 +13,7 @@ static const option evaluate_options[] = {
     {.more = source_label_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
+    {.more = source_token_options, AT(from)},
     {.more = source_image_options, AT(from)},
 
     {.heading = "Output",

@@ -38,6 +38,7 @@ static const struct {
     {"train.shape", "shape"},
     {"data.skip_broken", "skip-broken"},
     {"data.task", "task"},
+    {"data.tokens", "tokens"},
     {"data.unlabelled", "unlabelled"},
     {"data.weight", "weight"},
     {"data.no_cache", "no-cache"},

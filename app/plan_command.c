@@ -41,6 +41,7 @@ static const option plan_options[] = {
      .fallback = "20,000 built-in digits"},
     {.more = source_label_options, AT(train.from)},
     {.more = source_weight_options, AT(train.from)},
+    {.more = source_token_options, AT(train.from)},
     {.more = source_image_options, AT(train.from)},
     {ROW_COUNT("items", items, 1, UINT32_MAX, "instead of --data: items of an epoch"),
      .fallback = "20000"},

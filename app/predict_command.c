@@ -31,6 +31,7 @@ static const option predict_options[] = {
     {.more = source_label_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
+    {.more = source_token_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
 
@@ -318,6 +319,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     from.expected_weight = weight && *weight ? weight : NULL;
     from.expected_resize = code < 0 ? qn_model_resize(model) : NULL;
     from.expected_rules = code < 0 ? qn_model_rules(model) : NULL;
+    from.expected_tokens = code < 0 ? qn_model_tokens(model) : NULL;
     if (code < 0 && !from.date_format)
         from.date_format = qn_model_date_format(model);
     from.expected_features = code < 0 ? qn_model_inputs(model) : 0;

@@ -36,6 +36,7 @@ static const option replay_options[] = {
     {.more = source_weight_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
+    {.more = source_token_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_test_options, AT(from)},
     {ROW_FILES("valid", from.valid, "FILE",
@@ -303,6 +304,7 @@ static int replay(const replay_flags *f, const char *path) {
         flags.weight = weight;
     flags.expected_resize = code < 0 ? qn_model_resize(model) : NULL;
     flags.expected_rules = code < 0 ? qn_model_rules(model) : NULL;
+    flags.expected_tokens = code < 0 ? qn_model_tokens(model) : NULL;
     flags.expected_features = code < 0 ? qn_model_inputs(model) : 0;
     if (code < 0 && !flags.date_format)
         flags.date_format = qn_model_date_format(model);

@@ -48,6 +48,7 @@ static const option report_options[] = {
     {.more = source_label_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
+    {.more = source_token_options, AT(from)},
     {.more = source_image_options, AT(from)},
 
     {.heading = "Devices (they do not change the report)", .more = compute_options, AT(compute)},
@@ -86,6 +87,7 @@ static int open_items(const report_flags *f, const qn_model *model, qn_data **da
     from.expected_weight = weight && *weight ? weight : NULL;
     from.expected_resize = qn_model_resize(model);
     from.expected_rules = qn_model_rules(model);
+    from.expected_tokens = qn_model_tokens(model);
     if (!from.date_format)
         from.date_format = qn_model_date_format(model);
     from.expected_features = qn_model_inputs(model);

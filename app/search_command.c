@@ -59,6 +59,7 @@ static const option search_options[] = {
     {.more = source_weight_options, AT(train.from)},
     {.more = source_task_options, AT(train.from)},
     {.more = source_column_options, AT(train.from)},
+    {.more = source_token_options, AT(train.from)},
     {.more = source_image_options, AT(train.from)},
     {.heading = "Devices (they do not change the numbers)",
      ROW_COUNT("threads", train.compute.threads, 1, 4096,

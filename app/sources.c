@@ -69,6 +69,14 @@ const option source_column_options[] = {
      .fallback = "ISO 8601: 2026-11-28, 2026-11-28T13:30:00"},
     {.name = NULL}};
 
+static const option_word token_kinds[] = {
+    {"ids", "the elements are tokens: numbers of a vocabulary, items x positions"}, {NULL, NULL}};
+
+const option source_token_options[] = {
+    {ROW_CHOICE("tokens", tokens, "HOW", "NPY, NPZ: what the whole numbers are"),
+     .words = token_kinds, .fallback = "numbers, or as the model says"},
+    {.name = NULL}};
+
 const option source_unlabelled_options[] = {
     {ROW_FLAG("unlabelled", unlabelled,
               "tables: no column is a label; images: folders are not classes")},
@@ -200,6 +208,8 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
     r.options.resize = flags->resize;
     r.options.expected_resize = flags->expected_resize;
     r.options.expected_rules = flags->expected_rules;
+    r.options.tokens = flags->tokens;
+    r.options.expected_tokens = flags->expected_tokens;
     r.options.no_cache = flags->no_cache;
     r.options.keep_doubles = flags->keep_doubles;
     r.options.expected_features = flags->expected_features;
@@ -475,6 +485,8 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
     qn_data_rules(out->train, rules, sizeof rules);
     if (code < 0 && f->data)
         others.expected_rules = rules;
+    if (code < 0 && f->data)
+        others.expected_tokens = qn_data_tokens(out->train);
     others.query = f->test_query;
     if (code < 0 && f->test)
         code = source_open(source_test(f), &others, threads, label, &out->test);

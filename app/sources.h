@@ -34,6 +34,8 @@ typedef struct source_flags {
     const char *expected_weight; /* no option: the same of qn_data_options */
     const char *expected_resize; /* no option: the same */
     const char *expected_rules;  /* no option: the same */
+    const char *tokens;          /* as in qn_data_options */
+    const char *expected_tokens; /* no option: the same */
 } source_flags;
 
 /* Rows for the tables of several commands; they fill a source_flags. */
@@ -42,6 +44,7 @@ extern const option source_weight_options[];     /* --weight */
 extern const option source_task_options[];       /* --task */
 extern const option source_column_options[];     /* --header, --features, --drop,
                                                      --category */
+extern const option source_token_options[];      /* --tokens */
 extern const option source_unlabelled_options[]; /* --unlabelled */
 extern const option source_image_options[];      /* --shape, --resize, --skip-broken,
                                                      --no-cache */
@@ -53,6 +56,7 @@ extern const option source_test_options[];       /* --test, --test-labels, --tes
         {.more = source_weight_options, .place = (at)},                                            \
         {.more = source_task_options, .place = (at)},                                              \
         {.more = source_column_options, .place = (at)},                                            \
+        {.more = source_token_options, .place = (at)},                                             \
         {.more = source_image_options, .place = (at)}, {                                           \
         .more = source_unlabelled_options, .place = (at)                                           \
     }

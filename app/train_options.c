@@ -33,6 +33,7 @@ const option train_options[] = {
     {.more = source_weight_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
+    {.more = source_token_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_test_options, AT(from)},
     {.name = "valid",

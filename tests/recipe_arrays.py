@@ -3,9 +3,9 @@
 import struct
 
 
-def write_npy(path, shape, values):
-    """An array of bytes."""
-    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {tuple(shape)}}}"
+def write_npy(path, shape, values, kind="|u1"):
+    """An array of bytes, or of the type `kind`."""
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {tuple(shape)}}}"
     header += " " * (-(len(header) + 11) % 64) + "\n"
     path.write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + bytes(values))
 
@@ -20,3 +20,13 @@ def write(files, pixels):
     write_npy(files["halves"], shape, [255 if (i, k) in none else value > 99 for i, k, value in where])
     write_npy(files["flags"], (len(small), 17), [255 if (i, k) in none else value > 60 + 9 * k
                                                  for i, k, value in where if k < 17])
+
+
+def write_tokens(files, pixels, kinds):
+    """25.40: numbers of tokens of 16 bits, up to the largest, and of 32 bits; and a class for each item."""
+    rows = [[row[k] % 61 if k % 5 else (row[k] * 257 + k) % 65536 for k in range(3, 784, 23)] for row in pixels]
+    far = [[value + 2**24 * (value % 7 == 3) for value in row] for row in rows]
+    for name, kind, form, table in ("ids", "<u2", "H", rows), ("ids32", ">u4", "I", far):
+        flat = [value for row in table for value in row]
+        write_npy(files[name], (len(table), len(table[0])), struct.pack(f"{kind[0]}{len(flat)}{form}", *flat), kind)
+    write_npy(files["ids_labels"], (len(rows),), kinds)

@@ -563,7 +563,15 @@ EIGHTH = {
                                 "relu; concat { dense 3 tanh }", "--arith i14 --scale fraction"),
 }
 
-RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS | EIGHTH
+IDS = SMALL + "--optimizer sgd --scale none --tokens ids --labels {ids_labels} --lr 1e-3 "
+# Contract 9.
+NINTH = {
+    # 25.40: a dense first layer takes them as numbers; the second table has numbers that float32 rounds
+    "tokens": IDS + "--data {ids} --loss cross-entropy --model 'dense 24 tanh; dense 10 softmax' --valid 0.2",
+    "tokens-32": IDS + "--data {ids32} --loss mse --model 'dense 24 sigmoid; dense 10 tanh'",
+}
+
+RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS | EIGHTH | NINTH
 # Recipes of tables name the optimiser: the one that a table has by default is tuned to its size.
 for _name in """early-stopping-file decimals-standard decimals-none hard-standard tiny-standard binary
              names-texts missing-mean missing-median missing-zero missing-drop weights weights-best
@@ -615,7 +623,8 @@ def make_data(command, folder):
     files = {name: folder / f"digits.{name.replace('_', '.')}"
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
                           "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed",
-                          "weighed", "weighed_real", "wide", "dates", "small", "masks", "halves", "flags")}
+                          "weighed", "weighed_real", "wide", "dates", "small", "masks", "halves", "flags",
+                          "ids", "ids32", "ids_labels")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)
@@ -686,6 +695,7 @@ def make_data(command, folder):
     recipe_tables.write_real(files, pixels, kinds[8:])
     recipe_tables.write_weighed(files, pixels, kinds[8:], CLASS_NAMES)
     recipe_arrays.write(files, pixels)
+    recipe_arrays.write_tokens(files, pixels, kinds[8:])
     # Numbers and texts as classes, two of them the same number.
     with open(files["mixed"], "w", newline="") as out:
         writer = csv.writer(out)

@@ -1,7 +1,7 @@
 /* Data sets: tables of items, read from files or given as arrays.
  *
  * A data set is a matrix of items x features, stored item after item without gaps. The elements are
- * bytes (QN_U8) or float32 (QN_F32). It may have one label for each item, a whole number from 0 to
+ * bytes (QN_U8), float32 (QN_F32) or tokens (QN_TOKENS16, QN_TOKENS32). It may have one label for each item, a whole number from 0 to
  * 2^31 - 1. It has at least one item and one feature, and at most 2^48 items and 2^32 - 1 features.
  *
  * A data set never changes after it was made, and any number of threads may read it. It holds its
@@ -21,10 +21,13 @@ extern "C" {
 
 typedef struct qn_data qn_data;
 
-/* The type of the elements. The file decides it, or the caller of qn_data_from_arrays. */
+/* The type of the elements. The file decides it, or the caller of qn_data_from_arrays. A token is a
+ * number of a vocabulary: networks take it as it is, without scaling. */
 typedef enum qn_data_type {
-    QN_U8 = 1, /* uint8_t, 0..255 */
-    QN_F32 = 2 /* float, finite, or NaN: missing (CSV, NPY) */
+    QN_U8 = 1,       /* uint8_t, 0..255 */
+    QN_F32 = 2,      /* float, finite, or NaN: missing (CSV, NPY) */
+    QN_TOKENS16 = 3, /* uint16_t: tokens */
+    QN_TOKENS32 = 4  /* uint32_t: tokens */
 } qn_data_type;
 
 /* Reports progress: `done` of `all` images are decoded. `user` is qn_data_options.decoded_user. */
@@ -85,9 +88,8 @@ typedef struct qn_data_options {
      * not read as a feature. Ignored where the file has no such column, and where `weight` is set.
      * NULL: none. */
     const char *expected_weight;
-    /* Folders and archives of images: 1: files that are broken, are not images or cannot be opened
-     * are left out, and qn_data_note names them; 0: the first one is an error. Other files:
-     * QN_INPUT. */
+    /* Folders and archives of images: 1: files that are broken, or are not images, are left out,
+     * and qn_data_note names them; 0: the first one is an error. Other files: QN_INPUT. */
     int skip_broken;
     /* Folders and archives of images: what to make of each. "32x48": this height and width. "short
      * 36 crop 32" (or "32x32"): the shorter side becomes 36, the other in proportion, and the
@@ -143,6 +145,12 @@ typedef struct qn_data_options {
     const char *masks;
     /* With `masks`: the number of pixels that do not count, "0" to "255", beside 255. NULL: 255. */
     const char *ignore;
+    /* "ids": NPY, NPZ: the elements are numbers of tokens, items x positions. Integers of at most
+     * 16 bits become QN_TOKENS16, others QN_TOKENS32. Other files: QN_INPUT. NULL: numbers. */
+    const char *tokens;
+    /* What `tokens` was for the data of a model (qn_model_tokens). These are read in the same way.
+     * QN_USAGE where `tokens` differs. NULL: unknown, or not at all. */
+    const char *expected_tokens;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -352,9 +360,14 @@ QN_API uint32_t qn_data_features(const qn_data *data);
 QN_API uint32_t qn_data_inputs(const qn_data *data);
 /* The type of the values; 0 for NULL. */
 QN_API qn_data_type qn_data_type_of(const qn_data *data);
-/* The values, items x features, item after item: uint8_t or float by the type. Owned by the data
- * set. */
+/* The values, items x features, item after item: uint8_t, float, uint16_t or uint32_t by the type.
+ * Owned by the data set. */
 QN_API const void *qn_data_values(const qn_data *data);
+/* The values of item `item`, counted from 0, as there. NULL where there is no such item. */
+QN_API const void *qn_data_item(const qn_data *data, uint64_t item);
+/* How the tokens were made, for qn_data_options.expected_tokens: "ids". NULL where the values are
+ * not tokens, and for NULL. Owned by the data set. */
+QN_API const char *qn_data_tokens(const qn_data *data);
 /* One label for each item; NULL when there are none. Owned by the data set. */
 QN_API const int32_t *qn_data_labels(const qn_data *data);
 /* The greatest label plus 1; 0 without labels. */

@@ -143,6 +143,9 @@ QN_API const char *qn_model_rules(const qn_model *model);
 /* How the dates of its training data were written, for qn_data_options.date_format; NULL: as ISO
  * 8601 has it, and for NULL. Owned by the model. */
 QN_API const char *qn_model_date_format(const qn_model *model);
+/* How the tokens of its training data were made, for qn_data_options.expected_tokens; NULL where
+ * the data was not tokens, and for NULL. Owned by the model. */
+QN_API const char *qn_model_tokens(const qn_model *model);
 /* The name of class k, or of label k of several, counted from 0; NULL where they are numbers, and
  * for k out of range. */
 QN_API const char *qn_model_class_name(const qn_model *model, uint32_t k);

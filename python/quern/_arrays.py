@@ -5,8 +5,9 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
+from . import _abi
 from ._arrow import COMPLEX_REMEDY, is_missing, need_texts, text_of
-from .errors import InputError, OutOfMemory
+from .errors import InputError, OutOfMemory, UsageError
 
 # What holds memory that NumPy can read in place, by DLPack's numbers: CPU, and pinned or managed
 # memory of a GPU.
@@ -18,7 +19,8 @@ _DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 14: "on
 class Table(NamedTuple):
     """Values as the library stores them, and what their columns are."""
 
-    values: np.ndarray  # items x features, uint8 in C order, or float32 or float64; NaN: missing
+    values: np.ndarray  # items x features, uint8, uint16 or uint32 (tokens) in C order, or float32 or
+    # float64; NaN: missing
     names: Optional[list]  # of the columns, or None
     categories: Optional[list]  # of each column: None, or its texts; None: all are numbers
     bytes: Optional[list] = None  # of each column of float32: whether it holds whole numbers from 0
@@ -115,6 +117,31 @@ def exact_of(values):
         return None
     columns = range(values.shape[1])
     return {k: values[:, k].astype(np.int64) for k in columns if values[:, k].max() < 2**63} or None
+
+
+# Of the library, for the element types that are not floats.
+TYPES = {"uint8": _abi.QN_U8, "uint16": _abi.QN_TOKENS16, "uint32": _abi.QN_TOKENS32}
+
+
+def are_integers(given):
+    """Whether a user gave an array of integers."""
+    try:
+        return array_of(given).dtype.kind in "iu"
+    except (InputError, TypeError, ValueError):
+        return False
+
+
+def tokens_of(values, how):
+    """The array as uint16 where its elements have at most 16 bits, else as uint32."""
+    if how != "ids":
+        raise UsageError(f"{how!r} does not say how tokens are made", "", "tokens is \"ids\", for arrays of them")
+    if values.dtype.kind not in "iu":
+        raise InputError(f"an array of {values.dtype} does not hold integers, and tokens are such", "X",
+                         "give items x positions of uint16 or uint32")
+    if values.size and (values.min() < 0 or values.max() >= 2**32):
+        wrong = values[(values < 0) | (values >= 2**32)][0]
+        raise InputError(f"{wrong} is not the number of a token", "X", "tokens are whole numbers from 0 to 4294967295")
+    return np.ascontiguousarray(values, np.uint16 if values.dtype.itemsize <= 2 else np.uint32)
 
 
 def numbers(values):

@@ -2,11 +2,10 @@
 
 import ctypes as C
 import numbers
-import os
-from collections.abc import Iterator
 
 from . import _abi, _several, ranks
 from ._library import assign, call, library, new, owned, said, sized, text
+from ._paths import is_paths, paths_of
 from .errors import InputError, UsageError, spelled
 
 
@@ -49,6 +48,8 @@ class Data:
     task : str, optional
         "classify" or "regress". By default texts and whole numbers are classes, other numbers real
         labels.
+    tokens : str, optional
+        "ids": the whole numbers of an array are tokens, kept as uint16 or uint32 and never scaled.
 
     Raises
     ------
@@ -62,9 +63,9 @@ class Data:
 
     def __init__(self, values, labels=None, *, label=None, features=None, drop=None, category=None,
                  weights=None, weight=None, names=None, label_name=None, classes=None, task=None,
-                 dates=None):
+                 dates=None, tokens=None):
         columns = {"label_column": label, "features": features, "drop": drop, "category": category,
-                   "weight": weight, "dates": dates}
+                   "weight": weight, "dates": dates, "tokens": tokens}
         self._make(values, labels, columns, weights, names=names, label_name=label_name,
                    classes=classes, task=task)
 
@@ -83,7 +84,12 @@ class Data:
                 columns[word] = _several.column_text(values, columns[word], _abi.OPTIONS[f"data.{word}"])
         stream = _arrow.stream_of(values, chosen=bool(columns))
         label = columns.get("label_column")
-        if stream is None and set(columns) - {"dates"}:
+        expected = columns.pop("expected_tokens", None)
+        if expected and stream is None and _arrays.are_integers(values):
+            columns.setdefault("tokens", expected)
+        if stream is not None and "tokens" in columns:
+            raise TypeError("tokens: only for files and arrays")
+        if stream is None and set(columns) - {"dates", "tokens"}:
             words = ", ".join(_abi.OPTIONS[f"data.{word}"] for word in columns)
             raise TypeError(f"{words}: only for files and tables with named columns")
         for word, column, array in (("label", label, labels), ("weight", columns.get("weight"), weights)):
@@ -127,10 +133,12 @@ class Data:
     def _lend(self, table, labels=None, label_name=None, classes=None, task=None, weights=None):
         import numpy as np
 
+        from . import _arrays
+
         values = table.values
         arrays = _abi.qn_data_arrays()
         library().qn_data_arrays_init(arrays)
-        arrays.type = _abi.QN_U8 if values.dtype == np.uint8 else _abi.QN_F32
+        arrays.type = _arrays.TYPES.get(values.dtype.name, _abi.QN_F32)
         arrays.items, arrays.features = values.shape
         arrays.values, arrays.missing = values.ctypes.data, 1
         arrays.rules, arrays.expected_rules = text(table.rules), text(table.expected)
@@ -231,8 +239,9 @@ class Data:
 
     @property
     def values(self):
-        """The values, items x features, uint8 or float32: a view that cannot be written."""
-        kind = "|u1" if library().qn_data_type_of(self._address) == _abi.QN_U8 else "=f4"
+        """The values, items x features, uint8, float32, or tokens in uint16 or uint32: a view that cannot
+        be written."""
+        kind = (None, "|u1", "=f4", "=u2", "=u4")[library().qn_data_type_of(self._address)]
         return _view(self, library().qn_data_values(self._address), (self.items, self.features),
                      kind)
 
@@ -575,6 +584,8 @@ def _table(values, stream, columns):
         if values.dtype.kind in "biuf":
             if "dates" in columns:
                 raise TypeError("dates: only for files, tables with named columns, and arrays of dates or objects")
+            if "tokens" in columns:
+                return _arrays.Table(_arrays.tokens_of(values, columns["tokens"]), names, None), None
             return _arrays.table_of(values, names), None
         stream = _arrow.objects(values, names)
     read = Data._of(stream.read(unlabelled=1, **columns))
@@ -649,7 +660,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
         ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), ``weight``, ``query``,
-        ``dates``, ``date_format``, ``resize``, ``masks``, ``ignore`` and ``shape``, ``skip_broken``, ``no_cache``.
+        ``dates``, ``date_format``, ``tokens``, ``resize``, ``masks``, ``ignore`` and ``shape``, ``skip_broken``, ``no_cache``.
 
     Returns
     -------
@@ -661,7 +672,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     options = _abi.qn_data_options()
     library().qn_data_options_init(options)
     if labels is not None:
-        first, *others = [text(one) for one in _paths(labels)]
+        first, *others = [text(one) for one in paths_of(labels)]
         options.labels_path, options.labels_more_count = first, len(others)
         options.labels_more = (C.c_char_p * len(others))(*others)
     options.label_column = text(_several.column_text(None, label, "label")) if label is not None else None
@@ -677,7 +688,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
                 assign(options, name, value)
         except (TypeError, ValueError, OverflowError):
             raise UsageError(f"{name} cannot be {value!r}") from None
-    paths = [text(one) for one in _paths(path)]
+    paths = [text(one) for one in paths_of(path)]
     count, paths = len(paths), (C.c_char_p * len(paths))(*paths)
     cluster = ranks.current()
     if not cluster:
@@ -685,29 +696,6 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     read = _abi.qn_data_opener(
         lambda _, out, error: library().qn_data_open_files(paths, count, options, out, error))
     return Data._of(new("qn_data_share", cluster, 0, read, None))
-
-
-def _paths(given):
-    """The paths of one table. An iterator has no order of its own: that of Path.glob is arbitrary."""
-    if isinstance(given, (str, bytes, os.PathLike)):
-        return [given]
-    paths = list(given)
-    if not paths:
-        raise InputError("the list of files is empty", "", "give at least one path")
-    return paths if isinstance(given, (list, tuple)) else sorted(paths, key=os.fsencode)
-
-
-def is_paths(given):
-    """Whether a user gave a path, or several that are one table."""
-    return isinstance(given, (str, os.PathLike)) or _are_paths(given)
-
-
-def _are_paths(given):
-    """A list of paths, or the iterator of Path.glob."""
-    if isinstance(given, Iterator):
-        return True
-    return isinstance(given, (list, tuple)) and len(given) > 0 and \
-        all(isinstance(one, (str, os.PathLike)) for one in given)
 
 
 def digits(items, seed=1, first=0):
@@ -759,7 +747,8 @@ def data_of(given, labels=None, **columns):
     members = {"label_column": columns.pop("label", None), "features": columns.pop("features", None),
                "drop": columns.pop("drop", None), "category": columns.pop("category", None),
                "weight": columns.pop("weight", None), "dates": columns.pop("dates", None),
-               "date_format": columns.pop("date_format", None)}
+               "date_format": columns.pop("date_format", None), "tokens": columns.pop("tokens", None),
+               "expected_tokens": columns.pop("expected_tokens", None)}
     if columns:
         raise TypeError(f"{', '.join(sorted(columns))}: only for files")
     if not _arrow.is_table(given):
@@ -770,17 +759,19 @@ def data_of(given, labels=None, **columns):
 
 
 def as_in(columns, real, label, categories, classes=0, weight=None, resize=None,
-          features=0, rules="", date_format=None):
+          features=0, rules="", date_format=None, tokens=None):
     """The options with which other data is read as the training data was.
 
     `categories`: for each feature its name, or None, and how many categories it has. `weight`: the
     column of weights, or None. Other data has none. `resize`: how images were resized, or None.
     `features`: how many the training data has. `rules`: of reading, as a recipe names them.
-    `date_format`: of dates in text, or None."""
+    `date_format`: of dates in text, or None. `tokens`: how they were made, or None."""
     known = {"task": "regress"} if real else {"expected_task": "classify"}
     known["expected_rules"] = rules
     if date_format:
         known["date_format"] = date_format
+    if tokens:
+        known["expected_tokens"] = tokens
     if label is not None:
         known["expected_label"] = label
     named = any(name is not None for name, _ in categories)

@@ -260,7 +260,8 @@ class Model:
                      said(library().qn_model_resize(self._address)),
                      library().qn_model_inputs(self._address),
                      said(library().qn_model_rules(self._address)),
-                     said(library().qn_model_date_format(self._address)))
+                     said(library().qn_model_date_format(self._address)),
+                     said(library().qn_model_tokens(self._address)))
 
     def _without_others(self, data, columns):
         """Leaves out columns of a table that the model does not have, such as dates and labels."""

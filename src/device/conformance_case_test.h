@@ -369,6 +369,27 @@ static void augment_some(test_case *c) {
              picture.channels, picture.height, picture.width, a->words);
 }
 
+/* Plain floats of half of the cases become numbers of tokens, most of them small. Call it after the
+ * case is augmented and mixed. */
+static inline void tokens_some(test_case *c) {
+    const size_t at = strlen(c->text);
+    const size_t count = (size_t)(c->feed.items + 3) * c->feed.features;
+    if (c->seed % 2 || c->feed.type != QN__ELEMENT_F32 || c->program.scale != QN__SCALE_NONE ||
+        c->program.augment || c->program.mix)
+        return;
+    const float *values = c->feed.values;
+    const int wide = c->seed % 4 == 0;
+    uint16_t *narrow = cut(c, count, sizeof *narrow);
+    uint32_t *word = cut(c, count, sizeof *word);
+    for (size_t i = 0; i < count; ++i) {
+        word[i] = i % 61 ? (uint32_t)fminf(fabsf(values[i]) * 3.0f, 60.0f) : wide ? 90001 : 65535;
+        narrow[i] = (uint16_t)word[i];
+    }
+    c->feed.type = wide ? QN__ELEMENT_TOKEN32 : QN__ELEMENT_TOKEN16;
+    c->feed.values = wide ? (const void *)word : narrow;
+    snprintf(c->text + at, sizeof c->text - at, "; tokens of %d bits", wide ? 32 : 16);
+}
+
 /* One case in three has a rate for each layer. Call it after the case is made. */
 static inline void fine_tune_some(test_case *c) {
     const size_t at = strlen(c->text);

@@ -109,6 +109,7 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
         augment_some(&c);
         fine_tune_some(&c);
         mix_some(&c);
+        tokens_some(&c);
         answer_some(&c);
         freeze_some(&c);
         recompute_some(&c);
@@ -143,6 +144,7 @@ static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
         augment_some(&c);
         fine_tune_some(&c);
         mix_some(&c);
+        tokens_some(&c);
         answer_some(&c);
         freeze_some(&c);
         recompute_some(&c);
@@ -281,6 +283,7 @@ static void test_integers_give_the_reference_bytes(void **state) {
         augment_some(&c);
         fine_tune_some(&c);
         mix_some(&c);
+        tokens_some(&c);
         answer_some(&c);
         freeze_some(&c);
         recompute_some(&c);

@@ -40,7 +40,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
 /* The kernels, each with its arguments: M buffer, u uint32, U uint64, f float.
  *
  * FETCH: step M, values M, rows M, labels M, weights M, unit M, mean M, inverse M, X M, numbers M,
- * targets M, weight M, features u, bytes u, scale u, flags u
+ * targets M, weight M, features u, type u (QN_VALUES_), scale u, flags u
  *     One group for each item of the batch. Computes the number of the item by the permutation of
  *     the step, its row through `rows` (uint64) with QN_FETCH_ROWS in flags, and its label with
  *     QN_FETCH_LABELS. With QN_FETCH_GATHERED the row is the item's place in the batch instead.

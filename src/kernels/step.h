@@ -84,6 +84,11 @@ typedef struct qn_taps {
 /* The largest number of terms of a sum by matrix instructions (kernels/training/matrix.cl). */
 #define QN_MATRIX_DEPTH 131072u
 
+/* What values are, in the order of qn__fetch. */
+#define QN_VALUES_BYTES 0u
+#define QN_VALUES_FLOATS 1u
+#define QN_VALUES_TOKENS16 2u
+#define QN_VALUES_TOKENS32 3u
 #define QN_FETCH_ROWS 1u
 #define QN_FETCH_GATHERED 2u
 #define QN_FETCH_LABELS 4u

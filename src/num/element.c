@@ -81,7 +81,7 @@ static void float_floats(const void *values, size_t count, float *to) {
 
 const qn__element qn__elements[QN__ELEMENT_TOKEN32 + 1] = {
     [QN__ELEMENT_U8] =
-        {"u8", NULL, {NULL, NULL}, 1, 256, QN__FETCH_BYTES, 1, no_byte, byte_number, byte_floats},
+        {"u8", NULL, {NULL, NULL}, 1, 256, QN__FETCH_BYTES, no_byte, byte_number, byte_floats},
     [QN__ELEMENT_F32] = {"f32",
                          "a value is not a finite number",
                          {"leave out or replace NaN and infinite values",
@@ -89,7 +89,6 @@ const qn__element qn__elements[QN__ELEMENT_TOKEN32 + 1] = {
                          sizeof(float),
                          0,
                          QN__FETCH_FLOATS,
-                         1,
                          wrong_float,
                          float_number,
                          float_floats},
@@ -98,8 +97,7 @@ const qn__element qn__elements[QN__ELEMENT_TOKEN32 + 1] = {
                              {VOCABULARY, VOCABULARY},
                              sizeof(uint16_t),
                              0,
-                             QN__FETCH_TOKENS,
-                             0,
+                             QN__FETCH_TOKENS16,
                              wrong_token16,
                              token16_number,
                              token16_floats},
@@ -108,8 +106,7 @@ const qn__element qn__elements[QN__ELEMENT_TOKEN32 + 1] = {
                              {VOCABULARY, VOCABULARY},
                              sizeof(uint32_t),
                              0,
-                             QN__FETCH_TOKENS,
-                             0,
+                             QN__FETCH_TOKENS32,
                              wrong_token32,
                              token32_number,
                              token32_floats},

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first two are QN_U8 and QN_F32 of quern/data.h. No reader makes tables of the others yet. */
+/* Those of qn_data_type (quern/data.h). */
 typedef enum qn__element_type {
     QN__ELEMENT_U8 = 1,
     QN__ELEMENT_F32 = 2,
@@ -14,14 +14,14 @@ typedef enum qn__element_type {
     QN__ELEMENT_TOKEN32 = 4  /* uint32_t */
 } qn__element_type;
 
-/* How the first layer takes the values. Numbers are scaled (docs/exactness.md 5.1). A worker has a
- * function for each of the kinds before QN__FETCHES; numbers of tokens are for a layer that looks
- * them up. */
+/* How a worker takes the values: it has a function for each. The first two are scaled
+ * (docs/exactness.md 5.1), numbers of tokens never. */
 typedef enum qn__fetch {
     QN__FETCH_BYTES,
     QN__FETCH_FLOATS,
-    QN__FETCHES,
-    QN__FETCH_TOKENS = QN__FETCHES
+    QN__FETCH_TOKENS16,
+    QN__FETCH_TOKENS32,
+    QN__FETCHES
 } qn__fetch;
 
 typedef struct qn__element {
@@ -31,7 +31,6 @@ typedef struct qn__element {
     uint32_t size;         /* bytes */
     uint32_t values;       /* how many different ones there are, from 0; 0: they are not counted */
     qn__fetch fetch;
-    int is_read; /* 1: readers and callers make tables of them */
 
     /* The index of the first of `count` values that may not be: a float that is not finite, or the
      * number of a token that is not below `limit`. `count`: there is none. Unless `missing` is
@@ -56,9 +55,12 @@ static inline double qn__element_number(unsigned type, const void *values, size_
                                     : qn__elements[type].number(values, k);
 }
 
-/* Whether tables of a user may have this type; any number may be asked for. */
-static inline int qn__element_is_read(unsigned type) {
-    return type <= QN__ELEMENT_TOKEN32 && qn__elements[type].is_read;
+/* Whether this is a type; any number may be asked for. */
+static inline int qn__element_is_type(unsigned type) {
+    return type >= QN__ELEMENT_U8 && type <= QN__ELEMENT_TOKEN32;
 }
+
+/* Whether the values are numbers of tokens. */
+static inline int qn__element_is_token(unsigned type) { return type >= QN__ELEMENT_TOKEN16; }
 
 #endif

@@ -23,8 +23,10 @@ static void test_sizes(void **state) {
     }
     assert_int_equal(QN__ELEMENT_U8, QN_U8);
     assert_int_equal(QN__ELEMENT_F32, QN_F32);
+    assert_int_equal(QN__ELEMENT_TOKEN16, QN_TOKENS16);
+    assert_int_equal(QN__ELEMENT_TOKEN32, QN_TOKENS32);
     for (unsigned type = 0; type < 9; type++) /* the numbers that a caller may give */
-        assert_int_equal(qn__element_is_read(type), type == QN_U8 || type == QN_F32);
+        assert_int_equal(qn__element_is_type(type), type >= QN_U8 && type <= QN_TOKENS32);
 }
 
 /* Tokens of the type stand after one byte, at an address that is not aligned. */
@@ -42,7 +44,8 @@ static void check_tokens(qn__element_type type, uint64_t vocabulary) {
     assert_int_equal(element->wrong(values, COUNT, vocabulary, NULL), COUNT);
     assert_int_equal(element->wrong(values, COUNT, vocabulary - 1, NULL) <= PLACE, 1);
     assert_int_equal(element->wrong(values + (size_t)PLACE * element->size, 1, last, NULL), 0);
-    assert_int_equal(element->fetch, QN__FETCH_TOKENS);
+    assert_int_equal(element->fetch,
+                     element->size == 2 ? QN__FETCH_TOKENS16 : QN__FETCH_TOKENS32);
 }
 
 static void test_tokens(void **state) {

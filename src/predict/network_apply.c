@@ -26,7 +26,7 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
         qn__fail(err, QN_MISMATCH, "the model was trained on bytes, the data holds other numbers");
         return qn__remedy(err, QN_MISMATCH, "give whole numbers from 0 to 255");
     }
-    return QN_OK;
+    return qn__recipe_check_tokens(recipe, data, "the data", err);
 }
 
 /* Which results a call requests, for ranks to compare. */

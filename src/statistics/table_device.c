@@ -14,7 +14,8 @@ qn_status qn__table_device_make(const qn_data *data, const uint64_t *order, qn__
                               .bytes = data->type == QN_U8 && !data->targets,
                               .rows = data->items,
                               .columns = qn__columns_of(data)};
-    if (!order && !data->index && !data->targets)
+    const int gathers = data->targets || qn__element_is_token(data->type);
+    if (!order && !data->index && !gathers)
         return QN_OK;
     out->copy = qn__alloc(data->items, (uint64_t)out->columns * size_of(out), err);
     out->values = out->copy;
@@ -22,7 +23,7 @@ qn_status qn__table_device_make(const qn_data *data, const uint64_t *order, qn__
         return QN_MEMORY;
     for (uint64_t i = 0; i < data->items; i++) {
         const uint64_t item = order ? order[i] : i;
-        if (data->targets)
+        if (gathers)
             qn__columns_gather(data, &item, 0, 1, 0, out->columns,
                                (float *)out->copy + i * out->columns, 1);
         else

@@ -44,7 +44,7 @@ def read_weights(path, word):
     return tables.weights(read_bytes(path), word)
 
 
-def read(path, labels_path=None, label="1", task="auto", weight=None, **more):
+def read(path, labels_path=None, label="1", task="auto", weight=None, tokens="", **more):
     """2.1: (table, labels, names); the names are those of 11.6, or None."""
     content = read_bytes(path)
     if is_idx(content):
@@ -55,8 +55,15 @@ def read(path, labels_path=None, label="1", task="auto", weight=None, **more):
         values = several.read_npy(content)
         labels = several.read_npy(read_bytes(labels_path))
         labels = labels.astype(np.uint8 if labels.ndim > 1 else np.uint32)
-        return values.reshape(len(values), -1), labels, None
+        return tokens_of(values) if tokens else values.reshape(len(values), -1), labels, None
     return tables.read(content, label, task, weight=weight, **more)
+
+
+def tokens_of(values):
+    """25.40: numbers of tokens."""
+    if values.ndim != 2 or values.dtype.kind not in "iu" or values.min() < 0 or values.max() >= 2**32:
+        raise SystemExit("oracle: the array does not hold numbers of tokens")
+    return values.astype(np.uint16 if values.dtype.itemsize <= 2 else np.uint32)
 
 
 def block_digest(content):
@@ -71,15 +78,15 @@ def digest(table, labels, weights=None, exact=None, times=None):
     import wide  # it needs block_digest
 
     n, features = table.shape
-    u8 = table.dtype == np.uint8
     text = b"quern data 2\n" if exact or times else b"quern data 1\n"
-    text += bytes([1 if u8 else 2])
+    kinds = {"uint8": 1, "float32": 2, "uint16": 3, "uint32": 4}  # 25.40
+    text += bytes([kinds[table.dtype.name]])
     text += n.to_bytes(8, "little") + features.to_bytes(8, "little")
     real = labels.dtype == np.float32
     # There are labels: nothing can be trained without.
     kind = 3 if several.is_several(labels) else 2 if real else 1
     text += bytes([kind + (0 if weights is None else 4)])
-    text += block_digest(table.tobytes() if u8 else table.astype("<f4").tobytes())
+    text += block_digest(table.astype(table.dtype.newbyteorder("<")).tobytes())
     if several.is_several(labels):  # 24.75
         text += several.digest_part(labels)
     else:

@@ -35,7 +35,7 @@ EIGHTH_WORDS = re.compile("|".join((
     r"\b(product|concat|upsample|convtranspose)\b",
 )))
 # 25.1: those of contract 9, and its words.
-NINTH = {}
+NINTH = {"tokens": ""}
 NINTH_WORDS = re.compile(r"(?!)")  # none yet
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")

@@ -43,6 +43,7 @@ def arguments():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     p.add_argument("--data", required=True)
     p.add_argument("--labels")
+    p.add_argument("--tokens", choices=("ids",), default="")
     p.add_argument("--label", default="1")
     p.add_argument("--valid")
     p.add_argument("--valid-labels")
@@ -173,6 +174,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "init_scale": args.init_scale,
         "freeze": args.freeze,
         "new_last": args.new_last,
+        "tokens": args.tokens,
         "lr_depth": args.lr_depth,
         "mixup": args.mixup,
         "cutmix": args.cutmix,
@@ -437,7 +439,8 @@ def validation_items(args, kinds, fill, stats, target, offsets, table, labels, w
 def main():
     args = arguments()
     table, labels, names = data.read(args.data, args.labels, args.label, args.task, args.weight,
-                                     category=args.category, drop=args.drop, parts=args.dates, form=args.date_format)
+                                     category=args.category, drop=args.drop, parts=args.dates, form=args.date_format,
+                                     **({"tokens": args.tokens} if args.tokens else {}))
     own = data.read_weights(args.data, args.weight) if args.weight else (None, None)
     if len(table) != len(labels):
         raise SystemExit("oracle: there are not as many labels as items")

@@ -132,7 +132,7 @@ static qn_status check_arrays(const qn_data_arrays *a, qn_error *err) {
     }
     if (qn__arrays_differ(a))
         return qn__fail(err, QN_USAGE, "batches hold neither doubles nor values with steps");
-    if (qn__element_is_read(a->type))
+    if (qn__element_is_type(a->type))
         return QN_OK;
     return qn__fail(err, QN_USAGE, "%d is not a type of values", (int)a->type);
 }

@@ -153,7 +153,7 @@ static qn_status take_folder(finding *f, const char *path, qn_error *err) {
     const size_t before = f->list->count;
     f->folder = path;
     f->pictures = f->images;
-    const qn_status status = f->images ? QN_OK : qn__folder_list(path, take_file, NULL, f, err);
+    const qn_status status = f->images ? QN_OK : qn__folder_list(path, take_file, f, err);
     if (status != QN_OK && !f->pictures)
         return status;
     if (!f->pictures && f->list->count > before)

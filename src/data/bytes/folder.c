@@ -14,7 +14,7 @@ enum { DEEPEST = 32 };
 
 typedef struct walk {
     const char *root;
-    qn__folder_file each, bad;
+    qn__folder_file each;
     void *user;
     struct stat above[DEEPEST + 1]; /* of the folders on the way to it */
     size_t below;                   /* where the path below the folder begins in `path` */
@@ -31,10 +31,7 @@ static int holds_itself(const walk *w, const struct stat *info, int depth) {
     return 0;
 }
 
-/* What is not a file: `info` is its own. */
-static qn_status refuse(const walk *w, const struct stat *info, const char *what, qn_error *err) {
-    if (w->bad)
-        return w->bad(w->user, w->path + w->below, info, err);
+static qn_status refuse(const walk *w, const char *what, qn_error *err) {
     qn__fail(err, QN_INPUT, "%s", what);
     qn__at(err, "%s", w->path);
     return qn__remedy(err, QN_INPUT, "remove it from the folder");
@@ -44,8 +41,8 @@ static qn_status take_entry(walk *w, size_t length, int depth, qn_error *err) {
     struct stat info, link;
     if (stat(w->path, &info) != 0) {
         const int why = errno;
-        if ((why == ENOENT || why == ELOOP) && lstat(w->path, &link) == 0 && S_ISLNK(link.st_mode))
-            return refuse(w, &link, "a link leads to nothing", err);
+        if (why == ENOENT && lstat(w->path, &link) == 0 && S_ISLNK(link.st_mode))
+            return refuse(w, "a link leads to nothing", err);
         errno = why;
         return qn__fail_errno(err, "read", w->path);
     }
@@ -56,7 +53,7 @@ static qn_status take_entry(walk *w, size_t length, int depth, qn_error *err) {
     }
     if (S_ISREG(info.st_mode))
         return w->each(w->user, w->path + w->below, &info, err);
-    return refuse(w, &info,
+    return refuse(w,
                   circle                  ? "a link leads to a folder in which it lies"
                   : S_ISDIR(info.st_mode) ? "folders are nested too deeply"
                                           : "this is not a regular file",
@@ -91,13 +88,12 @@ static qn_status walk_folder(walk *w, size_t length, int depth, qn_error *err) {
     return status;
 }
 
-qn_status qn__folder_list(const char *path, qn__folder_file each, qn__folder_file bad, void *user,
-                          qn_error *err) {
+qn_status qn__folder_list(const char *path, qn__folder_file each, void *user, qn_error *err) {
     walk *w = qn__alloc(1, sizeof *w, err);
     if (!w)
         return QN_MEMORY;
     const int length = snprintf(w->path, sizeof w->path, "%s", path);
-    *w = (walk){.root = path, .each = each, .bad = bad, .user = user};
+    *w = (walk){.root = path, .each = each, .user = user};
     qn_status status = QN_INPUT;
     if (length > 0 && (size_t)length < sizeof w->path) {
         memcpy(w->path, path, (size_t)length + 1);
@@ -116,15 +112,8 @@ qn_status qn__folder_read(const char *path, const char *name, void *bytes, size_
     char whole[PATH_MAX];
     snprintf(whole, sizeof whole, "%s/%s", path, name); /* the list has checked its length */
     const int file = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) {
-        const int denied = errno == EACCES || errno == EPERM;
-        const qn_status status = qn__fail_errno(err, "open", whole);
-        if (!denied || stat(whole, after) != 0)
-            return status;
-        if (err)
-            err->status = QN_INPUT;
-        return QN_INPUT;
-    }
+    if (file < 0)
+        return qn__fail_errno(err, "open", whole);
     qn_status status = qn__descriptor_read_at(file, whole, 0, bytes, size, err);
     if (fstat(file, after) != 0)
         status = qn__fail_errno(err, "look at", whole);

@@ -12,14 +12,11 @@ typedef qn_status (*qn__folder_file)(void *user, const char *name, const struct 
 
 /* Calls `each` for every file whose path has no part that begins with a dot, in any order. Links
  * are followed, and `info` is that of the file itself. Fails with QN_INPUT (a link to
- * nothing, a device or a pipe, folders nested too deeply) or QN_IO. With `bad` not NULL it does not
- * fail with QN_INPUT for these, but calls `bad`, with `info` of a link itself. */
-qn_status qn__folder_list(const char *path, qn__folder_file each, qn__folder_file bad, void *user,
-                          qn_error *err);
+ * nothing, a device or a pipe, folders nested too deeply) or QN_IO. */
+qn_status qn__folder_list(const char *path, qn__folder_file each, void *user, qn_error *err);
 
 /* Reads the first `size` bytes of the file `name` below the folder, and sets *after to the state of
- * the file after that. Fails with QN_IO, and with QN_INPUT when it has become shorter, or this
- * program may not read it. */
+ * the file after that. Fails with QN_IO, and with QN_INPUT when it has become shorter. */
 qn_status qn__folder_read(const char *path, const char *name, void *bytes, size_t size,
                           struct stat *after, qn_error *err);
 

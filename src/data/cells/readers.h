@@ -39,6 +39,7 @@ typedef struct qn__reader {
     int addresses;  /* 1: it takes addresses of servers */
     int fallback;   /* 1: it reads files that no other reader recognises */
     int text;       /* 1: numbers are text, so that reading the table from the cache is faster */
+    int tokens;     /* 1: its values may be numbers of tokens (qn_data_options.tokens) */
     int quantities; /* 1: labels may be quantities, so that many different ones are ambiguous */
     /* Where to find labels, as a remedy for `data.label_column` in a format without columns or for
      * `data.labels_path` in one without read_labels. */

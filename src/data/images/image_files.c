@@ -60,21 +60,13 @@ static qn_status add(void *user, const char *name, uint64_t begin, uint64_t size
         return QN_MEMORY;
     if (!f->named)
         tidy_name(own);
-    f->file[f->count++] = (qn__image_file){own, begin, size, 0};
+    f->file[f->count++] = (qn__image_file){own, begin, size};
     return QN_OK;
 }
 
 static qn_status add_listed(void *user, const char *name, const struct stat *info, qn_error *err) {
     qn__image_files *f = user;
     return add(f, name, qn__files_stamp_of(info, &f->stamp), (uint64_t)info->st_size, err);
-}
-
-static qn_status add_unread(void *user, const char *name, const struct stat *info, qn_error *err) {
-    qn__image_files *f = user;
-    const qn_status status = add(f, name, qn__files_stamp_of(info, &f->stamp), 0, err);
-    if (status == QN_OK)
-        f->file[f->count - 1].unread = 1;
-    return status;
 }
 
 static qn_status check_size(const qn__image_files *f, uint64_t i, qn_error *err) {
@@ -136,14 +128,14 @@ static qn_status sort(qn__image_files *f, qn_error *err) {
     return QN_OK;
 }
 
-qn_status qn__image_files_open(qn__source *source, int skip, qn__image_files *out, qn_error *err) {
+qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_error *err) {
     uint8_t first[4] = {0};
     size_t got = 0;
     *out =
         (qn__image_files){.path = qn__source_path(source), .folder = qn__source_is_folder(source)};
     qn_status status = QN_OK;
     if (out->folder) {
-        status = qn__folder_list(out->path, add_listed, skip ? add_unread : NULL, out, err);
+        status = qn__folder_list(out->path, add_listed, out, err);
     } else {
         status = qn__source_peek(source, first, sizeof first, &got, err);
         if (status == QN_OK)
@@ -247,7 +239,6 @@ static qn_status read_listed(const qn__image_files *f, const qn__image_file *fil
     qn__files_stamp none = {0};
     const qn_status status =
         qn__folder_read(f->path, file->name, bytes->data, bytes->size, &after, err);
-    bytes->denied = status == QN_INPUT; /* one that became shorter has another stamp */
     if ((status != QN_OK && status != QN_INPUT) || qn__files_stamp_of(&after, &none) == file->begin)
         return status;
     snprintf(path, sizeof path, "%s/%s", f->path, file->name);
@@ -273,8 +264,6 @@ qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t 
                                qn__image_bytes *bytes, qn_error *err) {
     const qn__image_file *file = &files->file[i];
     const uint64_t size = file->size < most ? file->size : most;
-    if (file->unread)
-        return qn__fail(err, QN_INPUT, "this is not a file");
     if (size > FILE_MAX)
         return check_size(files, i, err);
     if (qn__image_bytes_space(bytes, (size_t)size + 1, err) != QN_OK)

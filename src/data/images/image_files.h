@@ -17,7 +17,6 @@ typedef struct qn__image_file {
     char *name;
     uint64_t begin, size; /* tar: where the bytes are; ZIP: begin is the number of the entry;
                              folder: begin is qn__files_stamp_of */
-    int unread;           /* 1: a link to nothing, or what is not a file */
 } qn__image_file;
 
 typedef struct qn__image_files {
@@ -34,8 +33,8 @@ typedef struct qn__image_files {
 
 /* Lists the files; `source` must outlive *out, which is released in any case. Fails with QN_INPUT
  * (no files, one name twice, a malformed archive, what is not a regular file), QN_IO or QN_MEMORY.
- * With `skip` 1 what is not a regular file is listed, too; reading it fails with QN_INPUT. */
-qn_status qn__image_files_open(qn__source *source, int skip, qn__image_files *out, qn_error *err);
+ */
+qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_error *err);
 /* The same of files that a caller named, which must outlive *out. */
 qn_status qn__image_files_open_named(qn__part_files *named, qn__image_files *out, qn_error *err);
 void qn__image_files_release(qn__image_files *files);
@@ -50,7 +49,6 @@ qn_status qn__image_files_known(const qn__source *source, const char *text, size
 typedef struct qn__image_bytes {
     uint8_t *data;
     size_t size, capacity;
-    int denied; /* 1: reading failed because this program may not read the file */
 } qn__image_bytes;
 /* Reads the first `most` bytes of file i (SIZE_MAX: all). Any number of threads may, each into its
  * own bytes. Fails with QN_INPUT, QN_IO or QN_MEMORY, with a place. */

@@ -49,7 +49,6 @@ typedef struct reading {
     int skip;              /* broken files are left out */
     int turns;             /* orientations are followed: QN__RULE_ORIENTATION */
     int later;             /* formats of contract 7 are left out as broken: QN__RULE_FILES */
-    _Atomic int denied;    /* files were left out that another user may be able to read */
     qn__resize resize;
     uint32_t expected;       /* qn_data_options.expected_features */
     qn_data_decoded decoded; /* the same */
@@ -142,8 +141,6 @@ static qn_status read_head(reading *r, uint64_t i, scratch *own, qn_error *err) 
     qn__image_head *head = &r->head[i];
     for (size_t most = HEAD_BYTES;; most = SIZE_MAX) {
         status = qn__image_files_read(r->files, i, most, &own->bytes, err);
-        if (own->bytes.denied)
-            atomic_store(&r->denied, 1);
         if (status != QN_OK)
             return status;
         status = qn__image_head_read(own->bytes.data, own->bytes.size, head, err);
@@ -346,7 +343,7 @@ static qn_status reserve(reading *r, qn_error *err) {
                                  .files = r->files->count};
     for (uint64_t i = 0; i < r->files->count; i++)
         r->entry.text += strlen(r->files->file[i].name) + 1;
-    r->cache.off |= r->denied || !is_worth_caching(r);
+    r->cache.off |= !is_worth_caching(r);
     if (!qn__image_cache_make(&r->cache, &r->entry))
         return take_memory(r, features, err);
     r->values = r->entry.values;
@@ -497,7 +494,7 @@ static qn_status read_files(reading *r, const qn_data_options *options, qn__pool
 static qn_status list_files(reading *r, qn__source *source, qn__pool *pool, qn__image_files *files,
                             qn_error *err) {
     const int folder = qn__source_is_folder(source);
-    qn_status status = folder ? qn__image_files_open(source, r->skip, files, err) : QN_OK;
+    qn_status status = folder ? qn__image_files_open(source, files, err) : QN_OK;
     if (status != QN_OK)
         return status;
     qn__image_cache_begin(&r->cache, source, folder ? files : NULL, &r->resize, r->skip, r->turns,
@@ -505,7 +502,7 @@ static qn_status list_files(reading *r, qn__source *source, qn__pool *pool, qn__
     if (find_entry(r, pool) && !folder)
         return qn__image_files_known(source, r->entry.names, (size_t)r->entry.text, r->entry.files,
                                      files, err);
-    return folder ? QN_OK : qn__image_files_open(source, r->skip, files, err);
+    return folder ? QN_OK : qn__image_files_open(source, files, err);
 }
 
 /* `named` NULL: all files of the source. */

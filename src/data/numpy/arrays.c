@@ -14,6 +14,7 @@
 #include "data/table/missing.h"
 #include "data/table/rules.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -399,6 +400,8 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, const qn_data_arra
     data->items = a->items;
     data->features = a->features;
     data->format = "array";
+    if (qn__element_is_token(a->type))
+        snprintf(data->tokens, sizeof data->tokens, "%s", QN__TOKENS_IDS);
     qn_status status = a->rules ? qn__rules_parse(a->rules, &data->rules, err) : QN_OK;
     if (status == QN_OK)
         status = take_resize(data, a, err);

@@ -6,7 +6,9 @@
 #include "data/numpy/npy_arrays.h"
 #include "data/table/missing.h"
 #include "data/table/table_space.h"
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Elements that are converted at once. */
@@ -142,6 +144,39 @@ static qn_status put_integers(filling *f, uint64_t to, uint64_t step, size_t cou
     return QN_OK;
 }
 
+/* Integers of at most 16 bits, or others. */
+static qn_data_type token_type(const qn__npy *a) {
+    return a->size <= 2 ? QN_TOKENS16 : QN_TOKENS32;
+}
+
+static qn_status refuse_token(const filling *f, uint64_t element, uint64_t to, int64_t value,
+                              qn_error *err) {
+    const int is_signed = f->array->kind == QN__NPY_INT;
+    char text[24];
+    snprintf(text, sizeof text, is_signed ? "%" PRId64 : "%" PRIu64, value);
+    qn__fail(err, QN_INPUT,
+             "item %" PRIu64 ", position %" PRIu64 " (both from 0) is %s, and not the "
+             "number of a token",
+             (to - f->before) / f->data->features, to % f->data->features, text);
+    return qn__npy_refuse(f->in, f->array->begin + element * f->array->size,
+                          "tokens are whole numbers from 0 to 4294967295", err);
+}
+
+static qn_status put_tokens(filling *f, uint64_t first, uint64_t to, uint64_t step, size_t count,
+                            const int64_t *from, qn_error *err) {
+    uint16_t *narrow = qn__table_space_values(f->data);
+    uint32_t *wide = qn__table_space_values(f->data);
+    for (size_t i = 0; i < count; i++) {
+        if (from[i] < 0 || from[i] > UINT32_MAX)
+            return refuse_token(f, first + i, to + i * step, from[i], err);
+        if (f->data->type == QN_TOKENS16)
+            narrow[to + i * step] = (uint16_t)from[i];
+        else
+            wide[to + i * step] = (uint32_t)from[i];
+    }
+    return QN_OK;
+}
+
 static qn_status refuse_value(const filling *f, uint64_t element, uint64_t to, double value,
                               qn_error *err) {
     qn__fail(err, QN_INPUT,
@@ -206,7 +241,7 @@ static qn_status gather_values(filling *f, uint64_t to, uint64_t step, size_t co
                                const uint8_t *from, qn_error *err) {
     const uint64_t features = f->data->features;
     qn_status status = QN_OK;
-    if (f->data->type == QN_U8)
+    if (f->data->type != QN_F32)
         return QN_OK;
     for (size_t i = 0; status == QN_OK && i < count && f->gather.live > 0; i++) {
         const uint64_t at = to + i * step;
@@ -228,7 +263,9 @@ static qn_status take_values(void *user, uint64_t first, size_t count, const voi
             f->before + (a->fortran ? item * a->features + feature_of(a, at / a->items) : at);
         const uint64_t step = a->fortran ? a->features : 1;
         now = left < count - done ? (size_t)left : count - done;
-        if (a->kind == QN__NPY_FLOAT)
+        if (qn__element_is_token(f->data->type))
+            status = put_tokens(f, at, to, step, now, (const int64_t *)numbers + done, err);
+        else if (a->kind == QN__NPY_FLOAT)
             status = put_floats(f, at, to, step, now, (const double *)numbers + done, err);
         else
             status = put_integers(f, to, step, now, (const int64_t *)numbers + done, err);
@@ -242,7 +279,8 @@ static qn_status take_values(void *user, uint64_t first, size_t count, const voi
 static qn_status begin_gather(filling *f, const qn_data_options *options, qn_error *err) {
     const qn__npy *a = f->array;
     const int real = a->kind == QN__NPY_FLOAT;
-    const uint32_t columns = a->size == 8 || (a->size == 4 && !real) ? f->data->features : 0;
+    const int wide = !options->tokens && (a->size == 8 || (a->size == 4 && !real));
+    const uint32_t columns = wide ? f->data->features : 0;
     const qn_status status =
         qn__wide_gather_begin(&f->gather, f->data, columns, options->expected_rules, err);
     for (uint32_t k = 0; status == QN_OK && k < f->gather.features; k++)
@@ -269,10 +307,31 @@ static qn_status take_array(void *user, const qn__npy_bytes *in, const qn__npy *
     return qn__npy_each(in, array, take_values, f, err);
 }
 
-static qn_status make_table(const qn__npy_joined *j, qn_data *data, qn_error *err) {
+static qn_status check_tokens(const qn__npy_joined *j, qn_error *err) {
+    const qn__npy *a = &j->first;
+    const int whole = a->kind == QN__NPY_INT || a->kind == QN__NPY_UINT;
+    if (whole && a->dimensions == 2)
+        return QN_OK;
+    if (!whole)
+        qn__fail(err, QN_INPUT, "the array does not hold integers, and tokens are such");
+    else
+        qn__fail(err, QN_INPUT, "the array has %u dimension%s, and one of tokens has two",
+                 (unsigned)a->dimensions, a->dimensions == 1 ? "" : "s");
+    qn__at(err, "%s", j->arrays->list->file[0].path);
+    return qn__remedy(err, QN_INPUT,
+                      "write items x positions of uint16 or uint32, or leave `data.tokens` out");
+}
+
+static qn_status make_table(const qn__npy_joined *j, const qn_data_options *options, qn_data *data,
+                            qn_error *err) {
     const qn__npy *first = &j->first;
     data->items = j->items;
     data->features = (uint32_t)first->features;
+    if (options->tokens) {
+        data->type = token_type(first);
+        snprintf(data->tokens, sizeof data->tokens, "%s", options->tokens);
+        return qn__table_space_make(data, err);
+    }
     if (first->dimensions == 3 || (first->dimensions == 4 && first->shape[3] == 1)) {
         data->channels = 1;
         data->rows = (uint32_t)first->shape[1];
@@ -289,7 +348,9 @@ qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const qn_data_option
     if (status != QN_OK)
         return status;
     filling f = {.array = &j.first, .data = data};
-    status = make_table(&j, data, err);
+    status = options->tokens ? check_tokens(&j, err) : QN_OK;
+    if (status == QN_OK)
+        status = make_table(&j, options, data, err);
     if (status == QN_OK)
         status = begin_gather(&f, options, err);
     if (status == QN_OK)

@@ -209,6 +209,7 @@ const qn__reader qn__npy_reader = {
     .name = QN__PACKED_NAMES("npy"),
     .about = "an array of NumPy",
     .quantities = 1,
+    .tokens = 1,
     .labels_remedy = "give the array of labels with `data.labels_path`",
     .probe = probe_npy,
     .read_parts = read_npy,
@@ -219,6 +220,7 @@ const qn__reader qn__npz_reader = {
     .name = QN__PLAIN_NAME("npz"),
     .about = "arrays of NumPy in one file: x, y, weight",
     .quantities = 1,
+    .tokens = 1,
     .weights = 1,
     .labels_remedy = "name the arrays as docs/formats.md says, or give the labels with "
                      "`data.labels_path`",

@@ -36,6 +36,7 @@ typedef struct head {
     char format[16];
     char digest[72];
     char date_format[QN__DATE_FORMAT];
+    char tokens[QN__TOKENS_TEXT];
 } head;
 
 /* Offsets of the parts. */
@@ -141,6 +142,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
     strncpy(h.format, table->format, sizeof h.format - 1);
     memcpy(h.digest, qn_data_digest(table), sizeof table->digest);
     memcpy(h.date_format, table->date_format, sizeof h.date_format);
+    memcpy(h.tokens, table->tokens, sizeof h.tokens);
     return h;
 }
 
@@ -203,14 +205,16 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
         return 0;
     memcpy(h, snapshot, sizeof *h);
     h->format[sizeof h->format - 1] = h->digest[sizeof h->digest - 1] = '\0';
-    h->date_format[sizeof h->date_format - 1] = '\0';
-    return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && qn__element_is_read(h->type) &&
+    h->date_format[sizeof h->date_format - 1] = h->tokens[sizeof h->tokens - 1] = '\0';
+    return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && qn__element_is_type(h->type) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 3 &&
            is_several(h) && h->weighted <= 2 && h->wide <= h->features &&
            h->doubt <= QN__DOUBT_COMMA && h->names <= h->text && h->sizes <= h->text - h->names &&
            (h->names > 0 || h->sizes == 0) && (h->rows == 0) == (h->columns == 0) &&
            (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
            qn__format_name(h->format) && is_digest(h->digest) &&
+           (h->tokens[0] != '\0') == qn__element_is_token(h->type) &&
+           (h->tokens[0] == '\0' || qn__tokens_are_known(h->tokens)) &&
            (h->date_format[0] == '\0' || qn__date_format_check(h->date_format, NULL) == QN_OK) &&
            place(h, p) && p->bytes == bytes;
 }
@@ -333,6 +337,7 @@ static void take_head(qn_data *data, const head *h) {
     data->mapped = 1;
     memcpy(data->digest, h->digest, sizeof data->digest);
     memcpy(data->date_format, h->date_format, sizeof data->date_format);
+    memcpy(data->tokens, h->tokens, sizeof data->tokens);
 }
 
 /* The wide columns of the schema, whose values are in the snapshot. */

@@ -51,6 +51,13 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
         return refuse_option(source, err,
                              "leave `data.weight` out, or give the arrays in an NPZ file");
     }
+    if (o->tokens && !reader->tokens) {
+        qn__fail(err, QN_INPUT, "a file of the format %s holds no numbers of tokens",
+                 reader->name[0]);
+        return refuse_option(source, err,
+                             "leave `data.tokens` out, or give an array of whole numbers, items x "
+                             "positions, written with numpy.save");
+    }
     if (o->skip_broken && !reader->files) {
         qn__fail(err, QN_INPUT, "an item of the format %s is not a file, so none can be broken",
                  reader->name[0]);

@@ -229,6 +229,8 @@ void qn_data_reading(const qn_data *data, const char *name, char *text, size_t c
     if (data->weights && f->weights)
         add_option(&options, "data.weight",
                    table && data->weight_name ? data->weight_name : "weight");
+    if (f->tokens && *data->tokens)
+        add_option(&options, "data.tokens", QN__TOKENS_IDS);
     if (task)
         add_option(&options, "data.task", task);
     if (csv && !shows_header(data))

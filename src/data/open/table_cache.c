@@ -19,7 +19,7 @@ enum { MOST_PLAIN = 2, MOST_PACKED = 16 };
 /* A file: the head, the key with its NUL, and the snapshot from a multiple of 4096 bytes on.
  * Numbers have the byte order of the machine; a file of another one has a wrong `order`. */
 enum { PAGE = 4096, ORDER = 0x01020304 };
-static const char magic[24] = "quern table from text 2";
+static const char magic[24] = "quern table from text 3";
 
 typedef struct head {
     char magic[24];
@@ -53,6 +53,7 @@ static void add_options(qn__text *key, const qn_data_options *o) {
     add_text(key, "expected rules", o->expected_rules);
     add_text(key, "dates", o->dates);
     add_text(key, "date format", o->date_format);
+    add_text(key, "tokens", o->tokens);
     qn__text_add(key, "%d %u %u\n", o->unlabelled, (unsigned)o->classes,
                  (unsigned)o->expected_features);
 }
@@ -132,7 +133,7 @@ static void digest_rest(const head *h, const char *key, const qn_data *table, ui
     for (uint32_t k = 0; table->schema && k < table->features; k++)
         qn__sha256_add(&hash, &(char){table->schema->feature[k].bytes != 0}, 1);
     const char *const texts[] = {qn_data_digest(table), table->format,
-                                 table->note ? table->note : "",
+                                 table->note ? table->note : "", table->tokens,
                                  table->weight_name ? table->weight_name : ""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         qn__sha256_add(&hash, texts[i], strlen(texts[i]) + 1);

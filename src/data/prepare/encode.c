@@ -78,6 +78,8 @@ static qn_status copy_labels(const qn_data *data, const found *f, qn_data *made,
 /* The type of the table that these columns alone make: others have no influence. */
 static qn_data_type type_of(const qn_data *data, const uint32_t *column, uint32_t features) {
     uint32_t bytes = 0;
+    if (qn__element_is_token(data->type))
+        return data->type;
     if (data->type == QN_F32)
         while (bytes < features && data->schema->feature[column[bytes]].bytes)
             ++bytes;
@@ -93,7 +95,11 @@ static void copy_item(const qn_data *data, uint64_t i, const uint32_t *column, q
                       uint32_t features, void *item) {
     const void *from = qn__data_item(data, i);
     for (uint32_t k = 0; k < features; ++k)
-        if (type == QN_F32)
+        if (qn__element_is_token(type))
+            memcpy((char *)item + k * qn__element_of(type)->size,
+                   (const char *)from + column[k] * qn__element_of(type)->size,
+                   qn__element_of(type)->size);
+        else if (type == QN_F32)
             ((float *)item)[k] = ((const float *)from)[column[k]];
         else if (data->type == QN_F32)
             ((uint8_t *)item)[k] = byte_of(((const float *)from)[column[k]]);

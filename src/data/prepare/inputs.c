@@ -464,6 +464,11 @@ qn_status qn__make_inputs(const qn__encoding *how, const qn_data *raw,
     }
     if (is_plain(how, raw))
         return QN_OK;
+    if (qn__element_is_token(raw->type)) {
+        qn__fail(err, QN_MISMATCH, "the data holds numbers of tokens, and the model takes columns");
+        qn__at(err, "%s", notes->what);
+        return qn__remedy(err, QN_MISMATCH, "leave `data.tokens` out");
+    }
     if (inputs > UINT32_MAX)
         return qn__fail(err, QN_INPUT,
                         "the categories of all columns give %" PRIu64 " inputs, which are too many",

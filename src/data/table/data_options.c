@@ -3,6 +3,7 @@
 #include "data/table/date_parts.h"
 #include "data/table/dates.h"
 #include "data/table/rules.h"
+#include "data/table/token_names.h"
 #include "image/resize.h"
 #include <string.h>
 
@@ -73,6 +74,9 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
     if (check_resize(options, err) != QN_OK ||
         qn__rules_parse(options->expected_rules, &rules, err) != QN_OK ||
         check_dates(options, err) != QN_OK)
+        return QN_USAGE;
+    if (qn__tokens_choose(options->tokens, options->expected_tokens, &options->tokens, err) !=
+        QN_OK)
         return QN_USAGE;
     if (options->features && options->drop) {
         qn__fail(err, QN_USAGE, "columns to keep and columns to leave out were both given");

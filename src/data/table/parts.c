@@ -160,6 +160,7 @@ static qn_status make_part(const cut *c, uint32_t j, qn_data **out, qn_error *er
                       .rules = data->rules,
                       .comma = data->comma};
     memcpy(part->date_format, data->date_format, sizeof part->date_format);
+    memcpy(part->tokens, data->tokens, sizeof part->tokens);
     for (uint64_t i = 0; i < data->items; i++)
         part->items += c->part[i] == j;
     uint64_t *item = qn__alloc(part->items, sizeof *item, err), at = 0;

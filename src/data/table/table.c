@@ -48,8 +48,8 @@ qn_status qn__data_add_note(qn_data *data, const char *line, qn_error *err) {
 
 qn_status qn__data_check_arrays(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, const int32_t *labels, qn_error *err) {
-    if (!qn__element_is_read(type))
-        return qn__fail(err, QN_USAGE, "%d is not a data type; QN_U8 and QN_F32 are", (int)type);
+    if (!qn__element_is_type(type))
+        return qn__fail(err, QN_USAGE, "%d is not a data type", (int)type);
     if (items == 0 || features == 0 || !values)
         return qn__fail(err, QN_INPUT, "a data set needs at least one item and one feature");
     if (items > QN__ITEMS_MAX || items > SIZE_MAX / sizeof(float) / features)
@@ -172,6 +172,16 @@ qn_data_type qn_data_type_of(const qn_data *data) { return data ? data->type : (
 const void *qn_data_values(const qn_data *data) { return data ? data->values : NULL; }
 
 const int32_t *qn_data_labels(const qn_data *data) { return data ? data->labels : NULL; }
+
+const void *qn_data_item(const qn_data *data, uint64_t item) {
+    QN__OWN_FLOATS;
+    return data && item < data->items ? qn__data_item(data, item) : NULL;
+}
+
+const char *qn_data_tokens(const qn_data *data) {
+    QN__OWN_FLOATS;
+    return data && *data->tokens ? data->tokens : NULL;
+}
 
 uint32_t qn_data_classes(const qn_data *data) { return data ? data->classes : 0; }
 

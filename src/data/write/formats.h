@@ -16,6 +16,7 @@ typedef struct qn__format {
     int labels_apart; /* 1: labels are a second file */
     int classes;      /* 1: labels are classes, not real numbers */
     int categories, weights;
+    int tokens;         /* 1: it holds numbers of tokens */
     int several, masks; /* 1: it holds several labels of an item; a class of each pixel */
     int typed;          /* 1: its columns have names and types of their own */
     int texts;  /* 1: it holds texts of numbers, so that names of classes may be taken for them */
@@ -45,6 +46,9 @@ int qn__looks_like_bytes(const qn_data *data);
 /* Fails with QN_UNSUPPORTED where an item has several labels, or a mask, which the format does not
  * hold. */
 qn_status qn__written_labels_check(const qn__format *format, const qn_data *data, qn_error *err);
+
+/* Fails with QN_INPUT where the values are tokens, which the format does not hold. */
+qn_status qn__written_tokens_check(const qn__format *format, const qn_data *data, qn_error *err);
 
 /* Columns of labels: 0, 1 or several. */
 uint32_t qn__written_labels(const qn_data *data);

@@ -34,7 +34,11 @@ static size_t idx_header(const qn_data *data, int labels, uint8_t header[20]) {
     return 4 + 4 * (size_t)dimensions;
 }
 
+extern const qn__format qn__idx_format; /* below */
+
 static qn_status check_idx(const qn_data *data, const char *labels_path, qn_error *err) {
+    if (qn__written_tokens_check(&qn__idx_format, data, err) != QN_OK)
+        return QN_INPUT;
     if (data->type != QN_U8) {
         qn__fail(err, QN_INPUT, "IDX is written for bytes, and this data is float32");
         return qn__remedy(err, QN_INPUT, "write it as CSV");
@@ -418,5 +422,7 @@ qn_status qn_data_write_csv(const qn_data *data, const char *path, qn_error *err
     QN__NEED(path, err);
     if (qn__written_labels_check(&qn__csv_format, data, err) != QN_OK)
         return QN_UNSUPPORTED;
+    if (qn__written_tokens_check(&qn__csv_format, data, err) != QN_OK)
+        return QN_INPUT;
     return write_csv(data, path, NULL, NULL, err);
 }

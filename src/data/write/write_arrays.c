@@ -116,10 +116,11 @@ static qn_status put_values(const qn_data *data, sink *to, qn_error *err) {
     else
         snprintf(shape, sizeof shape, "%llu, %u", items, (unsigned)data->features);
     const int exact = has_exact(data), integers = exact && needs_integers(data);
-    qn_status status = put_header(data->type == QN_U8 ? "|u1"
-                                  : integers          ? "<i8"
-                                  : exact             ? "<f8"
-                                                      : "<f4",
+    static const char *const types[] = {
+        [QN_U8] = "|u1", [QN_F32] = "<f4", [QN_TOKENS16] = "<u2", [QN_TOKENS32] = "<u4"};
+    qn_status status = put_header(integers ? "<i8"
+                                  : exact  ? "<f8"
+                                           : types[data->type],
                                   shape, to, err);
     if (status == QN_OK && exact)
         return put_wide(data, integers, to, err);
@@ -325,6 +326,7 @@ const qn__format qn__npy_format = {.name = "npy",
                                    .about = "an array of NumPy; the labels are a second one",
                                    .endings = {".npy"},
                                    .labels_apart = 1,
+                                   .tokens = 1,
                                    .several = 1,
                                    .masks = 1,
                                    .counts = 1,
@@ -335,6 +337,7 @@ const qn__format qn__npz_format = {.name = "npz",
                                    .about = "the arrays x, y (labels) and weight in one file",
                                    .endings = {".npz"},
                                    .weights = 1,
+                                   .tokens = 1,
                                    .several = 1,
                                    .masks = 1,
                                    .counts = 1,

@@ -83,6 +83,8 @@ static qn_status check_columns(const qn__format *f, const qn_data *data, qn_erro
         return qn__remedy(err, QN_INPUT,
                           "write it as CSV or Parquet, or leave the column out with `data.drop`");
     }
+    if (qn__written_tokens_check(f, data, err) != QN_OK)
+        return QN_INPUT;
     if (!data->weights || f->weights)
         return QN_OK;
     qn__fail(err, QN_INPUT, "%s holds no weights of items", f->shown);

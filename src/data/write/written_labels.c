@@ -35,3 +35,10 @@ uint32_t qn__written_label_texts(const qn_data *data, uint32_t k) {
 const char *qn__written_label_text(const qn_data *data, uint32_t k, uint32_t value) {
     return data->schema->label_value[2 * (size_t)k + value];
 }
+
+qn_status qn__written_tokens_check(const qn__format *f, const qn_data *data, qn_error *err) {
+    if (f->tokens || !qn__element_is_token(data->type))
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "%s holds values, and these are numbers of tokens", f->shown);
+    return qn__remedy(err, QN_INPUT, "write them as NPY or NPZ");
+}

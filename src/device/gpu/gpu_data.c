@@ -11,8 +11,14 @@
 #include "num/mix.h"
 #include <string.h>
 
-static uint32_t are_bytes(const qn__feed *feed) {
-    return qn__element_of(feed->type)->fetch == QN__FETCH_BYTES;
+_Static_assert((int)QN__FETCH_BYTES == QN_VALUES_BYTES &&
+                   (int)QN__FETCH_FLOATS == QN_VALUES_FLOATS &&
+                   (int)QN__FETCH_TOKENS16 == QN_VALUES_TOKENS16 &&
+                   (int)QN__FETCH_TOKENS32 == QN_VALUES_TOKENS32,
+               "one order");
+
+static uint32_t type_of(const qn__feed *feed) {
+    return (uint32_t)qn__element_of(feed->type)->fetch;
 }
 
 static int same_feed(const qn__feed *a, const qn__feed *b) {
@@ -204,7 +210,7 @@ static qn_status send_items(qn__worker *w, const qn__batch *batch, int changed,
                                .labels = &w->step,
                                .weights = &w->step,
                                .flags = QN_FETCH_GATHERED,
-                               .bytes = are_bytes(batch->feed),
+                               .type = type_of(batch->feed),
                                .sent = 1};
     return send_values(w, batch, changed, err);
 }
@@ -214,7 +220,7 @@ static void source_held(const qn__worker *w, const qn__gpu_feed *f, qn__gpu_sour
                                .rows = f->rows.bytes ? &f->rows : &w->step,
                                .labels = f->labels.bytes ? &f->labels : &w->step,
                                .weights = f->weights.bytes ? &f->weights : &w->step,
-                               .bytes = are_bytes(&f->key),
+                               .type = type_of(&f->key),
                                .id = f->id};
     source->flags = (f->rows.bytes ? QN_FETCH_ROWS : 0u) |
                     (f->labels.bytes ? QN_FETCH_LABELS : 0u) |

@@ -4,7 +4,7 @@
 
 /* 5.1: what a scaling reads beside the value. */
 typedef struct qn_scaling {
-    qn_u32 bytes;
+    qn_u32 type; /* QN_VALUES_ */
     QN_GLOBAL const float *unit, *mean, *inverse;
 } qn_scaling;
 
@@ -17,7 +17,7 @@ QN_FN float qn_scale_none(const qn_scaling *scaling, float v, qn_u32 k) {
 
 QN_FN float qn_scale_unit(const qn_scaling *scaling, float v, qn_u32 k) {
     (void)k;
-    return scaling->bytes != 0u ? scaling->unit[(qn_u32)v] : qn_div(v, 255.0f);
+    return scaling->type == QN_VALUES_BYTES ? scaling->unit[(qn_u32)v] : qn_div(v, 255.0f);
 }
 
 QN_FN float qn_scale_standard(const qn_scaling *scaling, float v, qn_u32 k) {
@@ -40,16 +40,27 @@ QN_FN float qn_scaled(const qn_scaling *scaling, qn_u32 scale, float v, qn_u32 k
     return qn_as_float(0x7fc00000);
 }
 
+/* Value `at` as a float. */
+QN_FN float qn_value(QN_GLOBAL const void *values, qn_u32 type, qn_u64 at) {
+    if (type == QN_VALUES_BYTES)
+        return (float)((QN_GLOBAL const qn_u8 *)values)[at];
+    if (type == QN_VALUES_TOKENS16)
+        return (float)((QN_GLOBAL const unsigned short *)values)[at];
+    if (type == QN_VALUES_TOKENS32)
+        return (float)((QN_GLOBAL const qn_u32 *)values)[at];
+    return ((QN_GLOBAL const float *)values)[at];
+}
+
 QN_KERNEL(128)
 qn_fetch(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values, QN_GLOBAL const qn_u64 *rows,
          QN_GLOBAL const qn_i32 *labels, QN_GLOBAL const float *weights,
          QN_GLOBAL const float *unit, QN_GLOBAL const float *mean, QN_GLOBAL const float *inverse,
          QN_GLOBAL float *QN_RESTRICT X, QN_GLOBAL qn_u64 *QN_RESTRICT numbers,
          QN_GLOBAL qn_i32 *QN_RESTRICT targets, QN_GLOBAL float *QN_RESTRICT weight,
-         qn_u32 features, qn_u32 bytes, qn_u32 scale, qn_u32 flags) {
+         qn_u32 features, qn_u32 type, qn_u32 scale, qn_u32 flags) {
     QN_LOCAL qn_u64 row[1];
     const qn_u32 ld = qn_ld(features);
-    const qn_scaling scaling = {bytes, unit, mean, inverse};
+    const qn_scaling scaling = {type, unit, mean, inverse};
     for (qn_u32 place = qn_group(0); place < step->items; place += qn_groups(0)) {
         if (qn_lane() == 0u) {
             const qn_u64 number = qn_item_at(step, step->first + place);
@@ -64,13 +75,11 @@ qn_fetch(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values, QN_GLOBAL 
         }
         qn_barrier();
         const qn_u64 from = row[0] * features;
-        QN_GLOBAL const qn_u8 *small = (QN_GLOBAL const qn_u8 *)values + from;
-        QN_GLOBAL const float *wide = (QN_GLOBAL const float *)values + (bytes != 0u ? 0u : from);
         QN_GLOBAL float *x = X + (qn_u64)place * ld;
         for (qn_u32 k = qn_lane(); k < ld; k += 128u) {
             float v = 0.0f;
             if (k < features)
-                v = qn_scaled(&scaling, scale, bytes != 0u ? (float)small[k] : wide[k], k);
+                v = qn_scaled(&scaling, scale, qn_value(values, type, from + k), k);
             x[k] = v;
         }
         /* The first lane overwrites row[0] for the next item only after all lanes have read it. */

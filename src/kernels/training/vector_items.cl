@@ -15,7 +15,7 @@ QN_INLINE vf qn_unit_lanes(vf v) {
 QN_INLINE vf qn_scale_none_lanes(const qn_scaling *scaling, vf v, qn_u32 k) { return v; }
 
 QN_INLINE vf qn_scale_unit_lanes(const qn_scaling *scaling, vf v, qn_u32 k) {
-    return scaling->bytes != 0u ? qn_unit_lanes(v) : qn_div_lanes(v, v_set(255.0f));
+    return scaling->type == QN_VALUES_BYTES ? qn_unit_lanes(v) : qn_div_lanes(v, v_set(255.0f));
 }
 
 QN_INLINE vf qn_scale_standard_lanes(const qn_scaling *scaling, vf v, qn_u32 k) {
@@ -37,14 +37,14 @@ QN_INLINE vf qn_scaled_lanes(const qn_scaling *scaling, qn_u32 scale, vf v, qn_u
 
 /* Columns k .. k+15 of a row as floats. Nothing after the end of the row is read. */
 QN_INLINE vf qn_row_lanes(QN_GLOBAL const void *values, qn_u64 from, qn_u32 k, qn_u32 features,
-                          qn_u32 bytes) {
-    QN_GLOBAL const qn_u8 *small = (QN_GLOBAL const qn_u8 *)values + from + k;
-    QN_GLOBAL const float *wide = (QN_GLOBAL const float *)values + from + k;
-    if (features - k >= 16u)
-        return bytes != 0u ? convert_float16(vload16(0, small)) : vload16(0, wide);
+                          qn_u32 type) {
+    if (features - k >= 16u && type == QN_VALUES_BYTES)
+        return convert_float16(vload16(0, (QN_GLOBAL const qn_u8 *)values + from + k));
+    if (features - k >= 16u && type == QN_VALUES_FLOATS)
+        return vload16(0, (QN_GLOBAL const float *)values + from + k);
     float last[16] = {0.0f};
-    for (qn_u32 i = 0u; k + i < features; ++i)
-        last[i] = bytes != 0u ? (float)small[i] : wide[i];
+    for (qn_u32 i = 0u; i < 16u && k + i < features; ++i)
+        last[i] = qn_value(values, type, from + k + i);
     return vload16(0, last);
 }
 
@@ -54,9 +54,9 @@ qn_fetch_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values,
                 QN_GLOBAL const float *weights, QN_GLOBAL const float *unit,
                 QN_GLOBAL const float *mean, QN_GLOBAL const float *inverse, QN_GLOBAL float *X,
                 QN_GLOBAL qn_u64 *numbers, QN_GLOBAL qn_i32 *targets, QN_GLOBAL float *weight,
-                qn_u32 features, qn_u32 bytes, qn_u32 scale, qn_u32 flags) {
+                qn_u32 features, qn_u32 type, qn_u32 scale, qn_u32 flags) {
     const qn_u32 ld = qn_ld(features), first = qn_group(0) * QN_FETCH_SHARE;
-    const qn_scaling scaling = {bytes, unit, mean, inverse};
+    const qn_scaling scaling = {type, unit, mean, inverse};
     const qn_u32 end = first + QN_FETCH_SHARE < step->items ? first + QN_FETCH_SHARE : step->items;
     for (qn_u32 place = first; place < end; ++place) {
         const qn_u64 number = qn_item_at(step, step->first + place);
@@ -68,7 +68,7 @@ qn_fetch_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const void *values,
         if ((flags & QN_FETCH_GATHERED) != 0u)
             row = place;
         for (qn_u32 k = 0u; k < ld; k += 16u) {
-            vf v = qn_row_lanes(values, row * features, k, features, bytes);
+            vf v = qn_row_lanes(values, row * features, k, features, type);
             if (features - k >= 16u || scale != QN_SCALE_STANDARD) {
                 v = qn_scaled_lanes(&scaling, scale, v, k);
             } else {

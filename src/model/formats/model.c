@@ -268,6 +268,12 @@ const char *qn_model_date_format(const qn_model *model) {
     return model ? model->date_format : NULL;
 }
 
+const char *qn_model_tokens(const qn_model *model) {
+    QN__OWN_FLOATS;
+
+    return model ? model->tokens : NULL;
+}
+
 const char *qn_model_rules(const qn_model *model) {
     QN__OWN_FLOATS;
 

@@ -73,7 +73,7 @@ static qn_status find_scale(const qn_train_options *o, int picture, qn__recipe *
     }
     if (numbers_of_start(o))
         return find_scale_numbers(numbers_of_start(o), r, err);
-    r->scale = qn__default_scale(picture, r->arith);
+    r->scale = r->tokens ? QN__SCALE_NONE : qn__default_scale(picture, r->arith);
     return QN_OK;
 }
 
@@ -241,7 +241,7 @@ static qn_status find_network(const qn_train_options *o, const qn_data *data, qn
 
 static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error *err) {
     if (!qn__recipe_needs_bytes(r) || qn_data_type_of(data) == QN_U8)
-        return QN_OK;
+        return qn__recipe_check_tokens(r, data, "the training data", err);
     qn__fail(err, QN_USAGE,
              "the scaling \"%s\" is for bytes; the data's values are not all whole "
              "numbers from 0 to 255",
@@ -475,6 +475,15 @@ static void keep_new_last(const qn_train_options *o, qn__recipe *r) {
         r->new_last = qn__model_recipe_of(same)->new_last;
 }
 
+/* How tokens were made; a replay keeps what the recipe says. */
+static qn_status find_tokens(const qn_train_options *o, const qn_data *data, qn__recipe *r,
+                             qn_error *err) {
+    const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
+    const char *tokens = same ? qn__model_recipe_of(same)->tokens : qn_data_tokens(data);
+    r->tokens = tokens ? qn__copy_text(tokens, err) : NULL;
+    return r->tokens || !tokens ? QN_OK : QN_MEMORY;
+}
+
 /* The stages say how many epochs there are. */
 static qn_status check_epochs(const qn_train_options *o, const qn__recipe *r, qn_error *err) {
     qn_train_options usual;
@@ -496,6 +505,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         return QN_MEMORY;
     qn__default_case of = {r->task, !picture, r->items};
     qn_status status = qn__options_take(options, r, err);
+    if (status == QN_OK)
+        status = find_tokens(options, data, r, err);
     if (status == QN_OK)
         status = find_names(options, picture, r, err);
     if (status == QN_OK)

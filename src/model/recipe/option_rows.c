@@ -284,6 +284,8 @@ const qn__option qn__options[] = {
      CHECK("the share that an average keeps", "give a number from 0 to below 1, such as 0.999"),
      .range = BELOW_ONE,
      ALSO("emadecay modelema weightaveraging averagedecay movingaverage polyak")},
+
+    {KEY("tokens", 9, TEXT, tokens)},
     {.key = NULL},
 };
 

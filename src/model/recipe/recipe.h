@@ -97,6 +97,8 @@ typedef struct qn__recipe {
     uint32_t new_last; /* not 0: of init_from it has all layers but the last one: a qn__new_last */
     float lr_depth;    /* the factor of the learning rate from part to part (24.62); 0: 1 */
     float mixup, cutmix; /* of the beta distribution; 0: items are not mixed */
+    /* From here on contract 9. */
+    char *tokens; /* how they were made, as qn_data_tokens tells it; NULL: the data is not tokens */
 } qn__recipe;
 
 /* The distribution of the initial weights, `auto` only where it depends on the layer. */
@@ -176,6 +178,11 @@ qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill,
 
 /* Whether the outputs of its network are probabilities of the classes. */
 int qn__recipe_gives_probabilities(const qn__recipe *recipe);
+
+/* Checks that its network takes the values of `data` as they are, where they are tokens. Fails with
+ * QN_MISMATCH; `what` names the data. */
+qn_status qn__recipe_check_tokens(const qn__recipe *recipe, const qn_data *data, const char *what,
+                                  qn_error *err);
 
 /* Whether its scaling is for data of bytes only. */
 int qn__recipe_needs_bytes(const qn__recipe *recipe);

@@ -101,6 +101,28 @@ static qn_status check_mix(const qn__recipe *r, qn_error *err) {
 }
 
 /* The rule of wide columns is named where there are some, and nowhere else. */
+/* Numbers of tokens are names: what makes other values of them has no meaning. */
+static qn_status check_tokens(const qn__recipe *r, qn_error *err) {
+    if (!qn__tokens_are_known(r->tokens))
+        return qn__recipe_refuse(
+            err, "`data.tokens`", "give ids, for arrays of numbers of tokens",
+            qn__fail(err, QN_USAGE, "\"%.40s\" does not say how tokens are made", r->tokens));
+    if (r->scale != QN__SCALE_NONE)
+        return qn__recipe_refuse(
+            err, "`train.scale`", "use `train.scale` none, or leave it out",
+            qn__fail(err, QN_USAGE, "the values are numbers of tokens, which are not scaled"));
+    if (r->augment || r->mixup > 0.0f || r->cutmix > 0.0f)
+        return qn__recipe_refuse(
+            err,
+            r->augment        ? "`train.augment`"
+            : r->mixup > 0.0f ? "`train.mixup`"
+                              : "`train.cutmix`",
+            "leave it out",
+            qn__fail(err, QN_USAGE,
+                     "the values are numbers of tokens, which cannot be mixed or moved"));
+    return QN_OK;
+}
+
 static qn_status check_rules(const qn__recipe *r, qn_error *err) {
     uint32_t rules = 0;
     const qn_status status = r->rules ? qn__rules_parse(r->rules, &rules, err) : QN_OK;
@@ -164,6 +186,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_rules(recipe, err);
     if (status == QN_OK && recipe->date_format)
         status = qn__date_format_check(recipe->date_format, err);
+    if (status == QN_OK && recipe->tokens)
+        status = check_tokens(recipe, err);
     return status;
 }
 

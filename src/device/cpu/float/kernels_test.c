@@ -475,7 +475,32 @@ static void check_input(const qn__cpu_kernels *k, qn__scale scale, int bytes, ui
     release();
 }
 
+/* Numbers of tokens, which nothing scales. */
+static void check_tokens(const qn__cpu_kernels *k, int wide, uint32_t features) {
+    const uint32_t panels = (features + 15) / 16;
+    const size_t stride = 48, count = (panels - 1) * stride + 16;
+    uint8_t *v = guard(features * (wide ? 4 : 2));
+    float *x = guarded_numbers(count, 0), *want = copy_of(x, count);
+    for (uint32_t c = 0; c < panels * 16; ++c) {
+        const uint32_t token =
+            wide ? c % 3 ? c * 77777u : UINT32_MAX - c : (uint16_t)(65535 - c * 991u);
+        const uint16_t narrow = (uint16_t)token;
+        if (c < features)
+            memcpy(v + c * (wide ? 4 : 2), wide ? (const void *)&token : &narrow, wide ? 4 : 2);
+        want[c / 16 * stride + c % 16] = c < features ? (float)token : 0.0f;
+    }
+    k->input[wide ? QN__FETCH_TOKENS32 : QN__FETCH_TOKENS16](QN__SCALE_NONE, NULL, NULL, features,
+                                                             v, x, stride);
+    snprintf(how, sizeof how, "tokens of %d bits, %u features", wide ? 32 : 16, features);
+    same(k, "input", x, want, count);
+    release();
+}
+
 static void input_body(const qn__cpu_kernels *k) {
+    for (uint32_t features = 1; features <= 70; ++features) {
+        check_tokens(k, 0, features);
+        check_tokens(k, 1, features);
+    }
     for (uint32_t features = 1; features <= 70; ++features)
         for (int bytes = 0; bytes < 2; ++bytes)
             for (int scale = QN__SCALE_NONE; scale <= QN__SCALE_FRACTION; ++scale)

@@ -1,0 +1,21 @@
+/* How the tokens of a table were made: the word of qn_data_options.tokens, which recipes name. */
+#ifndef QN_DATA_TABLE_TOKEN_NAMES_H
+#define QN_DATA_TABLE_TOKEN_NAMES_H
+
+#include "base/error.h"
+
+/* The longest such text, with its NUL. */
+enum { QN__TOKENS_TEXT = 96 };
+
+/* Numbers that were tokens before they came here. */
+#define QN__TOKENS_IDS "ids"
+
+/* Whether this is a text that a table may have. */
+int qn__tokens_are_known(const char *text);
+
+/* Checks `tokens` and `expected_tokens` of qn_data_options. *out is that one of them which holds;
+ * NULL: the values are not tokens. Fails with QN_USAGE. */
+qn_status qn__tokens_choose(const char *given, const char *expected, const char **out,
+                            qn_error *err);
+
+#endif
