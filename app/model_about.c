@@ -8,8 +8,10 @@
 #include <quern/model.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { COLUMNS = 40, WIDEST = 60 };
+/* Columns and elements of a list that are shown, and of a list that is not shortened. */
+enum { COLUMNS = 40, SHORT = 4, WIDEST = 60 };
 
 static void print_layers(const qn_model *model) {
     char text[256];
@@ -33,6 +35,58 @@ static void print_columns(const qn_model *model) {
         printf("  %-10s and %" PRIu32 " more\n", "", count - COLUMNS);
 }
 
+/* Where the string that begins at `at` ends. */
+static const char *string_end(const char *at) {
+    for (++at; *at && *at != '"'; ++at)
+        at += *at == '\\' && at[1];
+    return *at ? at + 1 : at;
+}
+
+/* Where the element of a list that begins at `at` ends: at the comma or bracket after it. */
+static const char *element_end(const char *at) {
+    int depth = 0;
+    while (*at && (depth > 0 || (*at != ',' && *at != ']'))) {
+        depth += (*at == '[' || *at == '{') - (*at == ']' || *at == '}');
+        at = *at == '"' ? string_end(at) : at + 1;
+    }
+    return at;
+}
+
+/* Prints the list at `at`, a long one in short, and returns its end. */
+static const char *print_list(const char *at) {
+    const char *end = at + 1, *shown = end;
+    uint32_t count = 0, nulls = 0;
+    while (*end && *end != ']') {
+        nulls += strncmp(end, "null", 4) == 0;
+        end = element_end(end);
+        shown = count < COLUMNS ? end : shown;
+        count++;
+        end += *end == ',';
+    }
+    end += *end == ']';
+    if (count > SHORT && nulls == count)
+        printf("[%" PRIu32 " x null]", count);
+    else
+        plain_print(stdout, at, (size_t)((count > COLUMNS ? shown : end) - at), INT32_MAX);
+    if (count > COLUMNS && nulls < count)
+        printf(", and %" PRIu32 " more]", count - COLUMNS);
+    return end;
+}
+
+/* Images have as many columns without a name as pixels: nobody reads them. --json has all. */
+static void print_recipe(const char *recipe) {
+    const char *from = recipe, *at = from;
+    while (*at) {
+        if (*at == '[') {
+            plain_print(stdout, from, (size_t)(at - from), INT32_MAX);
+            from = at = print_list(at);
+        } else {
+            at = *at == '"' ? string_end(at) : at + 1;
+        }
+    }
+    plain_print(stdout, from, SIZE_MAX, INT32_MAX);
+}
+
 static void print_model(const qn_model *model) {
     char number[32];
     printf("%s\n", qn_model_title(model));
@@ -48,7 +102,7 @@ static void print_model(const qn_model *model) {
     print_columns(model);
     printf("  %-10s %s\n", "digest", qn_model_digest(model));
     printf("  %-10s ", "recipe");
-    plain_print(stdout, qn_model_recipe(model), SIZE_MAX, INT32_MAX);
+    print_recipe(qn_model_recipe(model));
     fputc('\n', stdout);
 }
 

@@ -162,6 +162,23 @@ def test_blocks_are_shown(quern, tmp_path):
     assert "at model, line 7, layer 5" in done.stderr
 
 
+def test_the_recipe_of_many_columns_is_short(quern, tmp_path):
+    """Columns of images have no names, and a table may have thousands. --json has the whole recipe."""
+    names = [f'a[{k}], "b"' for k in range(41)]
+    quoted = [name.replace('"', '""') for name in names]
+    (tmp_path / "t.csv").write_text(",".join(f'"{name}"' for name in [*quoted, "y"]) + "\n"
+                                    + "".join("1," * 41 + f"{k}\n" for k in "abab"))
+    (tmp_path / "n.csv").write_text("".join(f"{k}{',2' * 784}\n" for k in "abab"))
+    for data, label, listed in (("t.csv", "y", json.dumps(names[:40], separators=(",", ":"))[:-1] + ", and 1 more]"),
+                                ("n.csv", 1, "[784 x null]")):
+        run(quern, "train", "--data", tmp_path / data, "--label", label, "--model", "dense 2 softmax", "--epochs", 1, "-o",
+            tmp_path / "m")
+        recipe = json.loads(run(quern, "model", "show", tmp_path / "m", "--json").stdout)["recipe"]
+        shown = run(quern, "model", "show", tmp_path / "m").stdout.splitlines()[-1]
+        head, features = recipe.split('"features":[')
+        assert shown == f'  recipe     {head}"features":{listed}{features[features.index("]}") + 1:]}', shown
+
+
 def test_a_network_is_drawn(quern, tmp_path):
     """A box for each layer below the other, with its text inside; numbers beside it; two schemes of colours."""
     done = run(quern, "model", "show", "lenet", "--svg", tmp_path / "net.svg")
