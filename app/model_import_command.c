@@ -263,10 +263,26 @@ static int import_model(const import_flags *f, const char *path, const likeness 
     return message_error(&err);
 }
 
-static int check_flags(const import_flags *f, likeness *like) {
-    if (f->model && !f->input && !f->config)
+/* What --resize makes is what an item is. */
+static int require_input(const import_flags *f) {
+    const char *crop = f->resize ? strstr(f->resize, "crop ") : NULL;
+    const char *size = crop ? crop + strlen("crop ") : f->resize ? f->resize : "";
+    char remedy[160];
+    unsigned height = 0, width = 0;
+    const int sides = sscanf(size, "%9ux%9u", &height, &width);
+    width = sides == 1 ? height : width;
+    if (sides < 1)
         return message_usage("add --input 3x32x32, or the number of features: --input 784",
                              "--input SHAPE is required");
+    snprintf(remedy, sizeof remedy,
+             "add --input 3x%ux%u, as --resize makes photographs, or 1x%ux%u where they are grey",
+             height, width, height, width);
+    return message_usage(remedy, "--input SHAPE is required");
+}
+
+static int check_flags(const import_flags *f, likeness *like) {
+    if (f->model && !f->input && !f->config)
+        return require_input(f);
     if (!f->out)
         return message_usage("add -o model.safetensors", "-o FILE is required");
     like->features = f->input ? volume(f->input, &like->pixels) : 1;

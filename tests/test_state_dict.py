@@ -177,6 +177,8 @@ def test_other_files_and_orders_in_doubt(quern, tmp_path):
     assert done.returncode == 1 and "torch.save" in done.stderr and "save_file" in done.stderr
     for more, said in ((["--input", "1x3x1"], "--scale is required"), (["--input", "0x3"], "cannot be 0x3"),
                        (["--input", 3, "--scale", "standard"], "--scale none"),
+                       (["--input", 3, "--scale", "bogus"], '"bogus"\n  at --scale\n  use --scale none, unit, fraction or imagenet, or'),
+                       (["--resize", "96x128"], "--input 3x96x128"), (["--resize", "short 9 crop 8"], "--input 3x8x8, as --resize"),
                        (["--input", 3, "--classes", "a,,b"], "empty name"), ([], "--input SHAPE is required"),
                        (["--input", 3, "--classes", 4], "4 classes, and the last layer has 3 outputs"),
                        (["--input", 3, "--classes", "a,b"], "2 classes"), (["--input", "99999999x99999999"], "cannot be")):

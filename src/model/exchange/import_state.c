@@ -17,6 +17,7 @@
 #include "model/formats/recipe_options.h"
 #include "model/recipe/scale_numbers.h"
 #include "model/recipe/several_targets.h"
+#include "model/recipe/tables.h"
 #include <quern/import.h>
 #include <stdio.h>
 #include <string.h>
@@ -378,13 +379,32 @@ static qn_status map_layers(import *i, qn_error *err) {
     return refuse_unused(i, err);
 }
 
+static qn_status refuse_scale(const char *unknown, qn_error *err) {
+    if (unknown)
+        qn__fail(err, QN_USAGE, "unknown scaling \"%.60s\"", unknown);
+    else
+        qn__fail(err, QN_USAGE, "the file has no means and deviations of inputs");
+    qn__at(err, "`train.scale`");
+    return qn__remedy(err, QN_USAGE,
+                      "use `train.scale` none, unit, fraction or imagenet, or give the numbers");
+}
+
+/* A training says of a wrong name which there are: most of them need data. Numbers have a slash. */
+static qn_status check_scale(const char *scale, qn_error *err) {
+    if (!scale || qn__table_row(&qn__scalings, scale, strlen(scale)) || strchr(scale, '/'))
+        return QN_OK;
+    return refuse_scale(scale, err);
+}
+
 /* The recipe of a training that never was (docs/exactness.md 12.4). */
 static qn_status make_recipe(import *i, const qn_train_options *job, const qn_data *given,
                              qn_error *err) {
     uint8_t digest[32];
     qn_train_options own = *job;
     qn__answered answered = {0};
-    qn_status status = qn__answers_like(job, given, &answered, err);
+    qn_status status = check_scale(job->scale, err);
+    if (status == QN_OK)
+        status = qn__answers_like(job, given, &answered, err);
     if (status == QN_OK) {
         const qn_data *like = answered.data ? answered.data : given;
         own.loss = answered.loss;
@@ -403,10 +423,7 @@ static qn_status make_recipe(import *i, const qn_train_options *job, const qn_da
         !qn__recipe_fills(&i->recipe))
         return qn__network_program(&i->recipe.network, qn__recipe_input(&i->recipe), i->layer,
                                    &i->parameters, err);
-    qn__fail(err, QN_USAGE, "the file has no means and deviations of inputs");
-    qn__at(err, "`train.scale`");
-    return qn__remedy(err, QN_USAGE,
-                      "use `train.scale` none, unit, fraction or imagenet, or give the numbers");
+    return refuse_scale(NULL, err);
 }
 
 static qn_status make_model(import *i, const qn_train_options *job, const qn_data *like,
