@@ -1,8 +1,9 @@
 /* Data sets: tables of items, read from files or given as arrays.
  *
  * A data set is a matrix of items x features, stored item after item without gaps. The elements are
- * bytes (QN_U8), float32 (QN_F32) or tokens (QN_TOKENS16, QN_TOKENS32). It may have one label for each item, a whole number from 0 to
- * 2^31 - 1. It has at least one item and one feature, and at most 2^48 items and 2^32 - 1 features.
+ * bytes (QN_U8), float32 (QN_F32) or tokens (QN_TOKENS16, QN_TOKENS32). It may have one label for
+ * each item, a whole number from 0 to 2^31 - 1. It has at least one item and one feature, and at
+ * most 2^48 items and 2^32 - 1 features.
  *
  * A data set never changes after it was made, and any number of threads may read it. It holds its
  * own copy of the values, unless qn_data_lend made it: the file or the arrays that it came from may

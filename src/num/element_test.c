@@ -44,8 +44,7 @@ static void check_tokens(qn__element_type type, uint64_t vocabulary) {
     assert_int_equal(element->wrong(values, COUNT, vocabulary, NULL), COUNT);
     assert_int_equal(element->wrong(values, COUNT, vocabulary - 1, NULL) <= PLACE, 1);
     assert_int_equal(element->wrong(values + (size_t)PLACE * element->size, 1, last, NULL), 0);
-    assert_int_equal(element->fetch,
-                     element->size == 2 ? QN__FETCH_TOKENS16 : QN__FETCH_TOKENS32);
+    assert_int_equal(element->fetch, element->size == 2 ? QN__FETCH_TOKENS16 : QN__FETCH_TOKENS32);
 }
 
 static void test_tokens(void **state) {

@@ -12,8 +12,8 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
                     &w->batch.unit, w->batch.mean.bytes ? &w->batch.mean : &w->step,
                     w->batch.inverse.bytes ? &w->batch.inverse : &w->step, &w->batch.inputs,
                     &w->batch.numbers, &w->batch.targets, &w->batch.weight);
-    QN__PUSH_NUMBERS(&c, w->program->layer[0].in, source->type,
-                     qn__kernel_scale(w->program->scale), source->flags);
+    QN__PUSH_NUMBERS(&c, w->program->layer[0].in, source->type, qn__kernel_scale(w->program->scale),
+                     source->flags);
     qn__gpu_launch_over(pass, QN__K_FETCH, pass->items, &c);
 }
 

@@ -56,7 +56,7 @@ typedef struct qn__gpu_feed {
 typedef struct qn__gpu_source {
     const qn__gpu_memory *values, *rows, *labels, *weights;
     uint32_t flags; /* QN_FETCH_... */
-    uint32_t type; /* what values are: QN_VALUES_ of kernels/step.h */
+    uint32_t type;  /* what values are: QN_VALUES_ of kernels/step.h */
     int sent;       /* 1: sent for this pass only; labels and weights are written to `targets` and
                        `weight` after FETCH */
     int by_place;   /* 1: items are numbered by their positions in the batch */

@@ -118,8 +118,9 @@ qn_status qn__recipe_check_tokens(const qn__recipe *r, const qn_data *data, cons
     if (!qn__element_is_token(data->type) || r->scale == QN__SCALE_NONE)
         return QN_OK;
     qn__fail(err, QN_MISMATCH, "%s holds numbers of tokens, and the model scales its inputs", what);
-    return qn__remedy(err, QN_MISMATCH,
-                      "leave `data.tokens` out, so that they are read as numbers, or train with it");
+    return qn__remedy(
+        err, QN_MISMATCH,
+        "leave `data.tokens` out, so that they are read as numbers, or train with it");
 }
 
 qn_status qn__recipe_check_items(const qn__recipe *r, qn_error *err) {
