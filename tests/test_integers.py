@@ -64,19 +64,24 @@ def test_every_instruction_set_in_one_run(name, quern, files, tmp_path):
 WIDE = ("conv 12 3x3 relu; conv 20 3x2 pad 1 relu; conv 34 3x3 relu; conv 70 2x3 stride 2 pad 1 relu dropout 0.3; conv 40 3x3 tanh; "
         "globalpool; dense 3 softmax")
 
+# Pools whose windows do not overlap, which are computed with the convolution before them.
+POOLED = ("conv 20 3x3 relu; maxpool 2; conv 40 1x1 relu; maxpool 1x2; conv 36 3x3; maxpool 3x2; conv 33 3x3 relu dropout 0.3; "
+          "dense 3 softmax")
 
-@pytest.mark.parametrize("arith, grain", [("i7", 5), ("i14", 16)])
-def test_wide_convolutions(arith, grain, run_quern, tmp_path):
+
+@pytest.mark.parametrize("arith, grain, model", [("i7", 5, WIDE), ("i14", 16, WIDE), ("i14", 16, POOLED)])
+def test_wide_convolutions(arith, grain, model, run_quern, tmp_path):
     """Enough items for convolutions by tiles, which only AMX has, of few and of many channels: every set
     has their bytes.
     The last batch has three items."""
     random = np.random.default_rng(1)
-    np.save(tmp_path / "x.npy", random.integers(0, 256, (41, 42), np.uint8))
+    shape = (6, 7) if model == WIDE else (12, 8)
+    np.save(tmp_path / "x.npy", random.integers(0, 256, (41, shape[0] * shape[1]), np.uint8))
     np.save(tmp_path / "y.npy", np.arange(41, dtype=np.uint8) % 3)
     made = set()
     for isa in processor.here(integers=True):
-        run_quern("train", "--data", tmp_path / "x.npy", "--labels", tmp_path / "y.npy", "--shape", "1x6x7",
-                  "--model", WIDE, "--loss", "cross-entropy", "--batch", "19", "--grain", str(grain), "--epochs",
+        run_quern("train", "--data", tmp_path / "x.npy", "--labels", tmp_path / "y.npy", "--shape",
+                  "1x{}x{}".format(*shape), "--model", model, "--loss", "cross-entropy", "--batch", "19", "--grain", str(grain), "--epochs",
                   "2", "--lr", "0.1", "--arith", arith, "--isa", isa, "--quiet", "-o", tmp_path / isa)
         made.add(recipes.sha256(tmp_path / isa))
     assert len(made) == 1

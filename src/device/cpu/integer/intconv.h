@@ -19,18 +19,21 @@ enum {
     QN__STEP_DEPTHS = 64,
     QN__TILE_BYTES = 1024,
     QN__MOST_PLANES = 3,
+    QN__PICKED_TAPS = 16,  /* of a window of a pool, at most */
     QN__LONGEST_SUM = 1024 /* steps that 32 bits hold: 128 * 128 * 64 * 1024 < 2^31 */
 };
 
 /* Pixels of one panel as an operand of a sum over pixels and items. Depths are the items of a
  * pixel, `span` to a pixel: 16, 32 or a multiple of 64, at least `items`; those without an item are
- * 0. Pixel p begins at pixel[p], 16 floats an item; the pixels fill whole steps. */
+ * 0. Pixel p begins at pixel[p], 16 floats an item; the pixels fill whole steps. Where `mask` is
+ * given, a float c of item i whose bit c of mask[p][i] is 0 counts as 0. */
 typedef struct qn__conv_depths {
     int bits;
     uint32_t items, span, pixels;
     const float *const *pixel;
-    float inverse; /* of all values */
-    char *to;      /* planes are `plane` bytes apart */
+    const uint16_t *const *mask; /* of a right operand only; or NULL */
+    float inverse;               /* of all values */
+    char *to;                    /* planes are `plane` bytes apart */
     size_t plane;
     size_t row; /* bytes from one channel to the next: of a left operand only */
 } qn__conv_depths;
@@ -64,12 +67,14 @@ typedef struct qn__conv_sum {
 } qn__conv_sum;
 
 /* Lines of some items: 64 depths of each as bytes. Depth 16 g + c is the integer of from[g][16 i +
- * c] * times[g][c] (times[0] NULL: of the value itself). Items are `row` bytes apart, planes
+ * c] * times[g][c] (times[0] NULL: of the value itself), or 0 where mask[0] is given and bit c of
+ * mask[g][i] is 0. Items are `row` bytes apart, planes
  * `plane` bytes. The order of the bytes is that of weights. */
 typedef struct qn__conv_rows {
     int bits;
     uint32_t items;
     const float *from[4], *times[4];
+    const uint16_t *mask[4];
     const float *inverse; /* of each item */
     char *to;
     size_t row, plane;
@@ -98,6 +103,27 @@ typedef struct qn__conv_product {
     size_t c_stride;
 } qn__conv_product;
 
+/* A max pool of a panel, `rows` rows of one window: value c of y[i] is what qn__cpu_kernels.pool
+ * gives of x[t][i] + 0, the taps t in their order, after relu if `relu`. Bit c of mask[t][i] is 1
+ * where tap t passes the error of y[i][c] on: it is the first that is not below y (`pick`), and the
+ * derivative of relu is 1. */
+typedef struct qn__conv_pool {
+    uint32_t rows, taps;
+    int relu;
+    const float *x[QN__PICKED_TAPS];
+    float *y;
+    uint16_t *mask[QN__PICKED_TAPS];
+} qn__conv_pool;
+
+/* Errors of such windows, one panel: value c of an output pixel's error of item i is that of its
+ * window where bit c of the pixel's mask is 1, else 0. A window has `across` x `down` of the
+ * `width` x `height` pixels; a pixel has `items` rows of errors and masks. */
+typedef struct qn__conv_picked {
+    uint32_t width, height, across, down, items;
+    const float *error;
+    const uint16_t *mask;
+} qn__conv_picked;
+
 typedef struct qn__intconv {
     void (*rows)(const qn__conv_rows *rows);
     /* A step of weights of 16 outputs: depth 16 g + r is row r of 16 floats at group[g], with
@@ -115,6 +141,10 @@ typedef struct qn__intconv {
     void (*right_depths)(const qn__conv_depths *depths);
     void (*woven_depths)(const qn__conv_woven *woven);
     void (*add_depths)(const qn__conv_sum *sum);
+    void (*pool)(const qn__conv_pool *pool);
+    /* qn__cpu_kernels.bias_partials of `count` of the items. */
+    void (*picked_partials)(const qn__conv_picked *picked, uint32_t count, uint32_t grain,
+                            float *partial);
     /* Adds the integers of `tiles` tiles of sums to `exact`, 256 each, and sets the sums to 0. */
     void (*flush)(uint32_t planes, uint32_t tiles, int32_t *sums, int64_t *exact);
 } qn__intconv;

@@ -127,7 +127,7 @@ INLINE void put_planes(const int bits, const __m512i row[3], char *to, size_t pl
 static const float one[1] = {1};
 
 /* A dword of a line has a depth of each group of 16, in the order of `to_digits`. */
-INLINE void pack_rows(const int bits, const int scaled, const qn__conv_rows *r) {
+INLINE void pack_rows(const int bits, const int scaled, const int masked, const qn__conv_rows *r) {
     __m512 times[4];
     char *to = r->to;
     for (int g = 0; g < 4; ++g)
@@ -136,7 +136,8 @@ INLINE void pack_rows(const int bits, const int scaled, const qn__conv_rows *r) 
         const __m512 inverse = _mm512_set1_ps(r->inverse[i]);
         __m512i u[4], row[3];
         for (int g = 0; g < 4; ++g) {
-            const __m512 v = _mm512_loadu_ps(r->from[g] + (size_t)i * WIDE);
+            const __mmask16 mask = masked ? r->mask[g][i] : 0xffff;
+            const __m512 v = _mm512_maskz_loadu_ps(mask, r->from[g] + (size_t)i * WIDE);
             u[g] = quantized(bits, scaled ? _mm512_mul_ps(v, times[g]) : v, inverse);
         }
         to_digits(bits, u, row);
@@ -144,15 +145,22 @@ INLINE void pack_rows(const int bits, const int scaled, const qn__conv_rows *r) 
     }
 }
 
-static void qn_cpu_rows_amx(const qn__conv_rows *r) {
-    if (r->bits == 7 && r->times[0])
-        pack_rows(7, 1, r);
-    else if (r->bits == 7)
-        pack_rows(7, 0, r);
+INLINE void pack_rows_of(const int bits, const qn__conv_rows *r) {
+    if (r->times[0] && r->mask[0])
+        pack_rows(bits, 1, 1, r);
     else if (r->times[0])
-        pack_rows(14, 1, r);
+        pack_rows(bits, 1, 0, r);
+    else if (r->mask[0])
+        pack_rows(bits, 0, 1, r);
     else
-        pack_rows(14, 0, r);
+        pack_rows(bits, 0, 0, r);
+}
+
+static void qn_cpu_rows_amx(const qn__conv_rows *r) {
+    if (r->bits == 7)
+        pack_rows_of(7, r);
+    else
+        pack_rows_of(14, r);
 }
 
 INLINE void pack_weights(const int bits, const float *const group[4], const float *inverse,
@@ -274,23 +282,24 @@ static void qn_cpu_product_amx(const qn__conv_product *p) {
 /* The rows of a tile: dword j of a row has the four depths that are whole quarters of a pixel's
  * items apart, at most 16. So the items of a pixel are neighbours in a row. `block`: of the 64
  * depths in a pixel. */
-INLINE void depth_rows(const int bits, const int whole, const qn__conv_depths *d,
-                       const float *const *pixel, size_t ahead, uint32_t block, char *to,
-                       size_t plane) {
+INLINE void depth_rows(const int bits, const int whole, const int masked, const qn__conv_depths *d,
+                       uint32_t p, size_t ahead, uint32_t block, char *to, size_t plane) {
     const uint32_t span = d->span < STEP ? d->span : STEP, quarter = span / 4;
     const __m512 inverse = _mm512_set1_ps(d->inverse);
     for (uint32_t j = 0, within = 0; j < WIDE; ++j) {
-        const float *from = *pixel, *next = pixel[ahead];
+        const float *from = d->pixel[p], *next = d->pixel[p + ahead];
+        const uint16_t *bits_of = masked ? d->mask[p] : NULL;
         const uint32_t first = block * STEP + within;
         __m512i u[4], row[3];
         if (++within == quarter) {
             within = 0;
-            ++pixel;
+            ++p;
         }
         for (uint32_t i = 0; i < 4; ++i) {
             const uint32_t item = first + i * quarter;
             _mm_prefetch((const char *)(next + (size_t)item * WIDE), _MM_HINT_T0);
-            const __mmask16 mask = whole || item < d->items ? 0xffff : 0;
+            const int there = whole || item < d->items;
+            const __mmask16 mask = !there ? 0 : masked ? bits_of[item] : 0xffff;
             u[i] =
                 quantized(bits, _mm512_maskz_loadu_ps(mask, from + (size_t)item * WIDE), inverse);
         }
@@ -300,7 +309,8 @@ INLINE void depth_rows(const int bits, const int whole, const qn__conv_depths *d
 }
 
 /* The pixels of the next step are prefetched: only the items of a grain follow one another. */
-INLINE void pack_depths(const int bits, const int left, const int whole, const qn__conv_depths *d) {
+INLINE void pack_depths(const int bits, const int left, const int whole, const int masked,
+                        const qn__conv_depths *d) {
     const uint32_t each = d->span < STEP ? STEP / d->span : 1; /* pixels of a step */
     const uint32_t blocks = d->span < STEP ? 1 : d->span / STEP;
     char *to = d->to;
@@ -309,10 +319,10 @@ INLINE void pack_depths(const int bits, const int left, const int whole, const q
         for (uint32_t b = 0; b < blocks; ++b, to += left ? STEP : TILE) {
             _Alignas(64) __m512i rows[3][WIDE];
             if (!left) {
-                depth_rows(bits, whole, d, d->pixel + p, ahead, b, to, d->plane);
+                depth_rows(bits, whole, masked, d, p, ahead, b, to, d->plane);
                 continue;
             }
-            depth_rows(bits, whole, d, d->pixel + p, ahead, b, (char *)rows, sizeof rows[0]);
+            depth_rows(bits, whole, 0, d, p, ahead, b, (char *)rows, sizeof rows[0]);
             for (uint32_t c = 0; c < (bits == 7 ? 1u : 3u); ++c) {
                 transpose_tile((char *)rows[c]);
                 for (uint32_t j = 0; j < WIDE; ++j)
@@ -322,20 +332,26 @@ INLINE void pack_depths(const int bits, const int left, const int whole, const q
     }
 }
 
-#define DEPTHS(name, left)                                                                         \
-    static void name(const qn__conv_depths *d) {                                                   \
-        const int whole = d->items == d->span;                                                     \
-        if (d->bits == 7 && whole)                                                                 \
-            pack_depths(7, left, 1, d);                                                            \
-        else if (d->bits == 7)                                                                     \
-            pack_depths(7, left, 0, d);                                                            \
-        else if (whole)                                                                            \
-            pack_depths(14, left, 1, d);                                                           \
-        else                                                                                       \
-            pack_depths(14, left, 0, d);                                                           \
-    }
-DEPTHS(qn_cpu_left_depths_amx, 1)
-DEPTHS(qn_cpu_right_depths_amx, 0)
+INLINE void pack_depths_of(const int left, const int masked, const qn__conv_depths *d) {
+    const int whole = d->items == d->span;
+    if (d->bits == 7 && whole)
+        pack_depths(7, left, 1, masked, d);
+    else if (d->bits == 7)
+        pack_depths(7, left, 0, masked, d);
+    else if (whole)
+        pack_depths(14, left, 1, masked, d);
+    else
+        pack_depths(14, left, 0, masked, d);
+}
+
+static void qn_cpu_left_depths_amx(const qn__conv_depths *d) { pack_depths_of(1, 0, d); }
+
+static void qn_cpu_right_depths_amx(const qn__conv_depths *d) {
+    if (d->mask)
+        pack_depths_of(0, 1, d);
+    else
+        pack_depths_of(0, 0, d);
+}
 
 /* Sixteen items of a pixel, or zeros. */
 INLINE __m512i woven_vector(const int bits, const qn__conv_woven *w, uint32_t pixel,
@@ -423,6 +439,72 @@ static void qn_cpu_add_depths_amx(const qn__conv_sum *s) {
     end_tiles();
 }
 
+/* -------------------------------------------------------------------------------------- pools */
+
+INLINE void pool_of(const int relu, const uint32_t taps, const qn__conv_pool *p) {
+    for (size_t i = 0; i < p->rows; ++i) {
+        __m512 z = _mm512_add_ps(_mm512_setzero_ps(), _mm512_loadu_ps(p->x[0] + i * WIDE));
+        for (uint32_t t = 1; t < taps; ++t) /* of two numbers the second, if they are not ordered */
+            z = _mm512_max_ps(_mm512_loadu_ps(p->x[t] + i * WIDE), z);
+        const __mmask16 above = _mm512_cmp_ps_mask(z, _mm512_setzero_ps(), _CMP_NLE_UQ);
+        z = relu ? _mm512_maskz_mov_ps(above, z) : _mm512_add_ps(z, _mm512_setzero_ps());
+        _mm512_storeu_ps(p->y + i * WIDE, z);
+        __mmask16 left = relu ? _mm512_cmp_ps_mask(_mm512_setzero_ps(), z, _CMP_LT_OQ) : 0xffff;
+        for (uint32_t t = 0; t < taps; ++t) {
+            const __m512 own = _mm512_loadu_ps(p->x[t] + i * WIDE);
+            const __mmask16 below = _mm512_cmp_ps_mask(own, z, _CMP_LT_OQ);
+            const __mmask16 equal = _mm512_cmp_ps_mask(own, z, relu ? _CMP_GE_OQ : _CMP_NLT_UQ);
+            p->mask[t][i] = (uint16_t)(left & equal);
+            left = (__mmask16)(left & below);
+        }
+    }
+}
+
+static void qn_cpu_pool_amx(const qn__conv_pool *p) {
+    if (p->relu && p->taps == 4)
+        pool_of(1, 4, p);
+    else if (p->relu)
+        pool_of(1, p->taps, p);
+    else
+        pool_of(0, p->taps, p);
+}
+
+enum { CHAINS = 4 }; /* of additions at a time */
+
+/* The chains of `chains` grains of `grain` items, the first at item `first`. */
+INLINE void picked_chains(const uint32_t chains, uint32_t grain, const qn__conv_picked *p,
+                          uint32_t first, float *partial) {
+    const uint32_t windows = p->width / p->across;
+    __m512 sum[CHAINS];
+    for (uint32_t g = 0; g < chains; ++g)
+        sum[g] = _mm512_setzero_ps();
+    const uint16_t *mask = p->mask + first;
+    for (uint32_t y = 0; y < p->height; ++y)
+        for (uint32_t x = 0; x < p->width; ++x, mask += p->items) {
+            const size_t window = (size_t)(y / p->down) * windows + x / p->across;
+            const float *d = p->error + (window * p->items + first) * WIDE;
+            for (uint32_t i = 0; i < grain; ++i)
+                for (uint32_t g = 0; g < chains; ++g) {
+                    const size_t item = g * grain + i;
+                    sum[g] =
+                        _mm512_add_ps(sum[g], _mm512_maskz_loadu_ps(mask[item], d + item * WIDE));
+                }
+        }
+    for (uint32_t g = 0; g < chains; ++g)
+        _mm512_storeu_ps(partial + g * WIDE, sum[g]);
+}
+
+static void qn_cpu_picked_partials_amx(const qn__conv_picked *p, uint32_t count, uint32_t grain,
+                                       float *partial) {
+    uint32_t first = 0;
+    for (; (count - first) / CHAINS >= grain; first += CHAINS * grain, partial += CHAINS * WIDE)
+        picked_chains(CHAINS, grain, p, first, partial);
+    for (; first < count; first += grain, partial += WIDE)
+        picked_chains(1, count - first < grain ? count - first : grain, p, first, partial);
+}
+
+/* --------------------------------------------------------------------------------------- sums */
+
 INLINE void flush_eight(const int planes, size_t at, int32_t *held, int64_t *exact) {
     const __m256i none = _mm256_setzero_si256();
     const __m256i high = _mm256_loadu_si256((const void *)(held + at));
@@ -459,5 +541,7 @@ const qn__intconv qn__intconv_amx = {
     .right_depths = qn_cpu_right_depths_amx,
     .woven_depths = qn_cpu_woven_depths_amx,
     .add_depths = qn_cpu_add_depths_amx,
+    .pool = qn_cpu_pool_amx,
+    .picked_partials = qn_cpu_picked_partials_amx,
     .flush = qn_cpu_flush_amx,
 };

@@ -28,26 +28,41 @@ static float *integers(int bits, size_t count) {
     return v;
 }
 
-/* Pixels of panels of 16 channels: [panel][pixel][item][16]. */
+/* Pixels of panels of 16 channels: [panel][pixel][item][16], and the bits of those that are not 0
+ * ([panel][pixel][item]) or NULL. */
 typedef struct image {
     uint32_t items, pixels;
     float *v;
+    uint16_t *bits;
 } image;
 
 static float at(const image *m, uint32_t panel, uint32_t pixel, uint32_t item, uint32_t channel) {
-    return m->v[(((size_t)panel * m->pixels + pixel) * m->items + item) * P + channel];
+    const size_t row = ((size_t)panel * m->pixels + pixel) * m->items + item;
+    return m->bits && !(m->bits[row] >> channel & 1) ? 0.0f : m->v[row * P + channel];
+}
+
+static uint16_t *random_bits(size_t count) {
+    uint16_t *bits = buffer(count * sizeof *bits);
+    for (size_t i = 0; i < count; ++i)
+        bits[i] = (uint16_t)draw();
+    return bits;
 }
 
 static void put_depths(const qn__intconv *conv, int bits, uint32_t span, const image *m,
                        uint32_t panel, char *to, size_t plane, size_t row) {
     const float *pixel[PIXELS + SHIFTS + 1];
-    for (uint32_t p = 0; p < m->pixels; ++p)
-        pixel[p] = m->v + ((size_t)panel * m->pixels + p) * m->items * P;
+    const uint16_t *bits_of[PIXELS + SHIFTS + 1];
+    for (uint32_t p = 0; p < m->pixels; ++p) {
+        const size_t first = ((size_t)panel * m->pixels + p) * m->items;
+        pixel[p] = m->v + first * P;
+        bits_of[p] = m->bits ? m->bits + first : NULL;
+    }
     const qn__conv_depths d = {.bits = bits,
                                .items = m->items,
                                .span = span,
                                .pixels = m->pixels,
                                .pixel = pixel,
+                               .mask = m->bits ? bits_of : NULL,
                                .inverse = 1,
                                .to = to,
                                .plane = plane,
@@ -96,13 +111,15 @@ static void check_woven(const qn__intconv *conv, int bits, uint32_t span, const 
 
 /* The inputs have one pixel more than the taps read, so that they fill steps. */
 static void gradient(const qn__intconv *conv, int bits, uint32_t items, uint32_t span,
-                     uint32_t panels) {
+                     uint32_t panels, int masked) {
     const uint32_t planes = qn__planes(bits), wide = PIXELS + SHIFTS + 1;
     const uint32_t steps = PIXELS * span / QN__STEP_DEPTHS;
     const size_t row = (size_t)wide * span, plane = (size_t)steps * QN__TILE_BYTES;
     const size_t tiles = (size_t)SHIFTS * panels * CELLS;
-    const image in = {items, wide, integers(bits, (size_t)wide * items * P)};
-    const image out = {items, PIXELS, integers(bits, (size_t)panels * PIXELS * items * P)};
+    const size_t errors = (size_t)panels * PIXELS * items;
+    const image in = {items, wide, integers(bits, (size_t)wide * items * P), NULL};
+    const image out = {items, PIXELS, integers(bits, errors * P),
+                       masked ? random_bits(errors) : NULL};
     char *left = buffer(planes * row * P), *right = buffer(panels * planes * plane);
     int32_t *sums = buffer(tiles * planes * sizeof *sums);
     int64_t *exact = buffer(tiles * sizeof *exact);
@@ -128,6 +145,7 @@ static void gradient(const qn__intconv *conv, int bits, uint32_t items, uint32_t
     check_sums(&in, &out, panels, 3, exact);
     free(in.v);
     free(out.v);
+    free(out.bits);
     free(left);
     free(right);
     free(sums);
@@ -138,7 +156,8 @@ static void gradients(const qn__intconv *conv, int bits) {
     static const uint32_t items[][2] = {{16, 16}, {11, 16}, {32, 32}, {17, 32},
                                         {64, 64}, {33, 64}, {99, 128}};
     for (size_t i = 0; i < sizeof items / sizeof *items; ++i)
-        gradient(conv, bits, items[i][0], items[i][1], 1 + (uint32_t)i % PANELS);
+        for (int masked = 0; masked < 2; ++masked)
+            gradient(conv, bits, items[i][0], items[i][1], 1 + (uint32_t)i % PANELS, masked);
 }
 
 enum { TAPS = 3, GROUPS = 4, DEPTH = GROUPS * P, WIDTH = 11, OUTPUTS = WIDTH - TAPS + 1 };
@@ -179,7 +198,9 @@ static void pack_line(const qn__intconv *conv, const line *l, int back) {
                               .row = l->row,
                               .plane = l->plane};
         for (uint32_t g = 0; g < GROUPS; ++g) {
-            rows.from[g] = l->in.v + ((size_t)g * WIDTH + x) * l->items * P;
+            const size_t first = ((size_t)g * WIDTH + x) * l->items;
+            rows.from[g] = l->in.v + first * P;
+            rows.mask[g] = l->in.bits ? l->in.bits + first : NULL;
             rows.times[g] = l->scales + MOST + g * P;
         }
         conv->rows(&rows);
@@ -237,7 +258,7 @@ static void products(const qn__intconv *conv, int bits, uint32_t items, uint32_t
     line l = {.bits = bits, .items = items, .panels = panels, .row = WIDTH * DEPTH + 64};
     l.plane = (items + P - 1) / P * P * l.row;
     l.panel = planes * TAPS * (size_t)QN__TILE_BYTES;
-    l.in = (image){items, WIDTH, integers(bits, (size_t)GROUPS * WIDTH * items * P)};
+    l.in = (image){items, WIDTH, integers(bits, (size_t)GROUPS * WIDTH * items * P), NULL};
     l.weights = integers(bits, (size_t)panels * TAPS * DEPTH * P);
     l.scales = buffer((MOST + DEPTH) * sizeof *l.scales);
     l.left = buffer(planes * l.plane);
@@ -245,14 +266,86 @@ static void products(const qn__intconv *conv, int bits, uint32_t items, uint32_t
     for (uint32_t i = 0; i < MOST + DEPTH; ++i)
         l.scales[i] = i < MOST || i % 3 ? 1.0f : -1.0f;
     for (int back = 0; back < 2; ++back) {
+        l.in.bits = back ? random_bits((size_t)GROUPS * WIDTH * items) : NULL;
         pack_line(conv, &l, back);
         check_line(conv, &l, back);
     }
     free(l.in.v);
+    free(l.in.bits);
     free(l.weights);
     free(l.scales);
     free(l.left);
     free(l.right);
+}
+
+enum { WINDOW = 4, ROWS = 5, MOST_GRAINS = 8 };
+
+/* Outputs of a convolution, few values so that many are alike: what the kernels of the two layers
+ * make of them, plain C. An error of 1 shows which tap gets it. */
+static void check_pool(const qn__intconv *conv, int relu, uint32_t taps) {
+    enum { FLOATS = ROWS * P };
+    const qn__cpu_kernels *plain = &qn__cpu_kernels_scalar;
+    const qn__activation activation = relu ? QN__ACT_RELU : QN__ACT_NONE;
+    float x[WINDOW * FLOATS], after[WINDOW * FLOATS], y[FLOATS], wanted[FLOATS], d[FLOATS];
+    float e[WINDOW * FLOATS] = {0};
+    uint16_t bits[WINDOW * ROWS];
+    size_t tap[WINDOW];
+    qn__conv_pool p = {.rows = ROWS, .taps = taps, .relu = relu, .y = y};
+    for (uint32_t i = 0; i < WINDOW * FLOATS; ++i) {
+        x[i] = draw() % 8 ? (float)(draw() % 5) - 3 : draw() % 2 ? -0.0f : NAN;
+        after[i] = x[i] + 0.0f;
+    }
+    for (uint32_t i = 0; i < FLOATS; ++i)
+        d[i] = 1;
+    for (uint32_t t = 0; t < taps; ++t) {
+        tap[t] = (size_t)t * FLOATS;
+        p.x[t] = x + tap[t];
+        p.mask[t] = bits + (size_t)t * ROWS;
+    }
+    conv->pool(&p);
+    plain->activate(activation, taps * (size_t)FLOATS, after);
+    plain->pool(1, FLOATS, taps, tap, 0, after, 0, wanted);
+    plain->pick(1, FLOATS, 0, taps, tap, 0, after, wanted, d, e);
+    plain->derive(activation, taps * (size_t)FLOATS, after, e);
+    for (uint32_t i = 0; i < FLOATS; ++i)
+        assert_true(memcmp(y + i, wanted + i, sizeof *y) == 0 || (isnan(y[i]) && isnan(wanted[i])));
+    for (uint32_t i = 0; i < taps * (uint32_t)FLOATS; ++i)
+        assert_int_equal(bits[i / P] >> i % P & 1, e[i] != 0);
+}
+
+/* Chains of additions over all pixels, of errors that are written out. */
+static void check_partials(const qn__intconv *conv, uint32_t items, uint32_t grain) {
+    const qn__conv_picked shape = {.width = 6, .height = 4, .across = 3, .down = 2, .items = items};
+    const uint32_t pixels = shape.width * shape.height, windows = pixels / 6;
+    float *v = integers(14, (size_t)windows * items * P), found[MOST_GRAINS * P];
+    float *all = buffer((size_t)pixels * items * P * sizeof *all), wanted[MOST_GRAINS * P];
+    uint16_t *bits = random_bits((size_t)pixels * items);
+    qn__conv_picked p = shape;
+    p.error = v;
+    p.mask = bits;
+    for (uint32_t i = 0; i < pixels * items * P; ++i) {
+        const uint32_t row = i / P, pixel = row / items;
+        const uint32_t window = pixel / shape.width / 2 * 2 + pixel % shape.width / 3;
+        const float own = v[((size_t)window * items + row % items) * P + i % P] / 3;
+        all[i] = bits[row] >> i % P & 1 ? own : 0.0f;
+    }
+    for (uint32_t i = 0; i < windows * items * P; ++i)
+        v[i] /= 3;
+    conv->picked_partials(&p, items, grain, found);
+    qn__cpu_kernels_scalar.bias_partials(items, grain, pixels, (size_t)items * P, all, wanted);
+    assert_memory_equal(found, wanted, ((items - 1) / grain + 1) * P * sizeof *found);
+    free(v);
+    free(all);
+    free(bits);
+}
+
+static void pools(const qn__intconv *conv) {
+    for (uint32_t taps = 1; taps <= WINDOW; ++taps)
+        for (int relu = 0; relu < 2; ++relu)
+            check_pool(conv, relu, taps);
+    check_partials(conv, 1, 1);
+    check_partials(conv, 37, 5);
+    check_partials(conv, 19, 16);
 }
 
 static void each_table(void **unused) {
@@ -260,6 +353,7 @@ static void each_table(void **unused) {
     (void)unused;
     for (uint32_t i = 0; (isa = qn__cpu_isa_at(i)) != NULL; ++i)
         if (isa->intgemm && isa->here() && isa->intgemm->conv) {
+            pools(isa->intgemm->conv);
             for (int bits = 7; bits <= 14; bits += 7) {
                 gradients(isa->intgemm->conv, bits);
                 products(isa->intgemm->conv, bits, 16, 1);

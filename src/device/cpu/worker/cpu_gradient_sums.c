@@ -1,5 +1,6 @@
 /* Sums of partials that are checked one by one, and where a task's sums are written. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
+#include "device/cpu/worker/cpu_picked.h"
 #include "num/sums.h"
 #include <math.h>
 #include <string.h>
@@ -99,13 +100,24 @@ static void put_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_
            sum, (left < QN__PANEL ? left : QN__PANEL) * sizeof *sum);
 }
 
+/* Of `count` items from `first` on. */
+static void bias_partials(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t out,
+                          uint32_t first, uint32_t count, float *partial) {
+    const qn__worker *w = pass->worker;
+    if (l->pool)
+        qn__cpu_picked_partials(pass, l, out, first, count, partial);
+    else
+        w->kernels->bias_partials(
+            count, w->program->grain, l->out_pixels, (size_t)pass->batch->items * QN__PANEL,
+            l->error + out * l->out_stride + (size_t)first * QN__PANEL, partial);
+}
+
 int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
     const qn__worker *w = pass->worker;
     const uint32_t grain = w->program->grain;
     const uint64_t most =
         (uint64_t)grain * (QN__OUT_GROUP * QN__PANEL); /* the capacity of the buffer */
     const qn__cpu_layer *l = &w->layer[layer];
-    const float *d = l->error + out * l->out_stride;
     const uint32_t items = pass->batch->items;
     qn__cpu_sums_space buffer;
     qn__cpu_sums s = {.narrow = buffer.narrow, .wide = buffer.wide, .partial = buffer.partial};
@@ -123,8 +135,7 @@ int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
                                    l->bias_partials + (size_t)out * grains * QN__PANEL, s.wide);
     for (uint64_t i = 0; i < items && !l->summed; i += most) {
         const uint32_t n = (uint32_t)(items - i < most ? items - i : most);
-        w->kernels->bias_partials(n, grain, l->out_pixels, (size_t)items * QN__PANEL,
-                                  d + i * QN__PANEL, s.partial);
+        bias_partials(pass, l, out, (uint32_t)i, n, s.partial);
         bad |= qn__cpu_add_partials(w, (n - 1) / grain + 1, QN__PANEL, s.partial, s.wide);
     }
     if (!bad && pass->outlet)

@@ -142,6 +142,11 @@ uint32_t qn__cpu_run_rows(const qn__worker *worker, uint32_t k);
 void qn__cpu_walk_pack(const struct qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_walk_pack_transposed(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                                   uint32_t phase);
+/* The products of a run forward; a sum of 0 may be -0. Results of panel `panel` of the run's rows
+ * begin at c. */
+void qn__cpu_walk_run_product(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
+                              const struct qn__cpu_walk_run *run, uint32_t panel, uint32_t panels,
+                              float *c, size_t c_stride);
 /* Products of a run: forward, and errors of the layer below before 8.5. */
 void qn__cpu_walk_product(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                           const struct qn__cpu_walk_run *run, uint32_t panel, uint32_t panels);

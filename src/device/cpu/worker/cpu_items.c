@@ -124,6 +124,7 @@ void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer], *side = l->sides;
     const float *y = l->slope ? l->slope : l->output;
+    const qn__layer *derived = (l->pools ? l->pools : l)->layer;
     size_t at = panel * l->out_stride + (size_t)first * QN__PANEL;
     if (side && (side->next_side || l->dropped)) {
         add_sides(w, l, at, (size_t)rows * QN__PANEL, l->error + at);
@@ -135,7 +136,7 @@ void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
         qn__cpu_slopes norm[2];
         const uint32_t norms = qn__cpu_norm_slopes(pass, l, panel, first, rows, &n, norm);
         const uint32_t bits =
-            w->kernels->finish(l->layer->activation, n, side ? side->gives + at : NULL, y + at,
+            w->kernels->finish(derived->activation, n, side ? side->gives + at : NULL, y + at,
                                norms, norm, l->error + at);
         if (!w->bits)
             qn__cpu_note_error(core, layer, bits);

@@ -9,6 +9,7 @@
  *                 cpu_tiles.c                           cpu_tiles_gradient.c
  */
 #include "device/cpu/worker/cpu_kinds.h"
+#include "device/cpu/worker/cpu_picked.h"
 
 /* Behind a picture, errors go back pixel by pixel. */
 static void dense_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
@@ -27,10 +28,11 @@ const qn__cpu_kind qn__cpu_dense = {.forward = qn__cpu_forward,
 
 static void conv_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
-    (qn__cpu_is_few(pass, l) ? qn__cpu_few_forward
-     : l->layer->conv_groups ? qn__cpu_group_forward
-     : l->tiles.way[0].steps ? qn__cpu_tiles_forward
-                             : qn__cpu_walk_forward)(pass, thread, layer, phase);
+    (qn__cpu_is_few(pass, l)                  ? qn__cpu_few_forward
+     : l->layer->conv_groups                  ? qn__cpu_group_forward
+     : qn__cpu_is_pooled(pass, l) && l->woven ? qn__cpu_picked_forward
+     : l->tiles.way[0].steps                  ? qn__cpu_tiles_forward
+                                              : qn__cpu_walk_forward)(pass, thread, layer, phase);
 }
 
 static void conv_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {

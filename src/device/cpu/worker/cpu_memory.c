@@ -10,6 +10,7 @@
  * (cpu_windows.c). The shapes come first: `shape_layer` decides how a layer is computed. */
 #include "base/memory.h"
 #include "device/cpu/worker/cpu_kinds.h"
+#include "device/cpu/worker/cpu_picked.h"
 #include "layer/layer.h"
 #include "num/augment.h"
 #include <string.h>
@@ -108,6 +109,7 @@ static void carve_layer(qn__cpu_arena *a, qn__worker *w, uint32_t index) {
     }
     if (l->kind->carve)
         l->kind->carve(a, w, l);
+    qn__cpu_picked_carve(a, w, l);
     if (w->bits)
         carve_intgemm(a, w, index);
     l->blocks = qn__cpu_carve(a, (size_t)qn__cpu_blocks(l) + l->out_panels, sizeof(size_t));
@@ -304,6 +306,7 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
             carve_lists(a, w, &core);
         qn__cpu_tiles_carve(a, w, &core.tiles);
         qn__cpu_tiles_carve_rows(a, w, &core.tiles);
+        qn__cpu_picked_carve_results(a, w, &core.tiles);
         if (a->base)
             w->core[t] = core;
     }
@@ -482,7 +485,7 @@ static void size_shared(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         const size_t bytes = bytes_of(w, l->out_pixels, l->out_panels);
-        l->error_place.bytes = l->error_of == i ? bytes : 0;
+        l->error_place.bytes = l->error_of == i && !l->pool ? bytes : 0;
         l->output_place.bytes = l->norm.add ? 0 : bytes;
         l->dropped_place.bytes = l->layer->drop_threshold ? bytes : 0;
         l->slope_place.bytes = qn__keeps_slope(l->layer->activation) ? bytes : 0;
@@ -575,6 +578,7 @@ static size_t shape_layers(qn__worker *w) {
         done += qn__cpu_groups(&w->layer[l]) + 1;
     }
     qn__cpu_find_followers(w);
+    qn__cpu_picked_shape(w);
     size_shared(w);
     return done;
 }

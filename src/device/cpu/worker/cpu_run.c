@@ -313,7 +313,8 @@ static void phases(void *context, int thread) {
             qn__cpu_pack_transposed(pass, thread, last, phase++);
         if (pass->training && w->layer[l].transposed && qn__cpu_passes_errors(w, &w->layer[l]))
             qn__cpu_walk_transpose(pass, thread, l, phase++);
-        if (qn__cpu_is_added(w, l) || (l > 0 && qn__cpu_is_followed(pass, &w->layer[l - 1])))
+        if (qn__cpu_is_added(w, l) || (l > 0 && qn__cpu_is_followed(pass, &w->layer[l - 1])) ||
+            (pass->training && w->layer[l].pools))
             continue;
         w->layer[l].kind->forward(pass, thread, l, phase++);
         barrier(w, thread);

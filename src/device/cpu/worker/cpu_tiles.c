@@ -19,6 +19,7 @@
  *     32 channels    line of pixel 0: pixel 0, pixel 1 | of pixel 1: pixel 1, pixel 2 | ...
  *     steps of a window of 3: taps 0 and 1 | tap 2, and weights of zeros
  */
+#include "device/cpu/worker/cpu_picked.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
@@ -33,7 +34,8 @@ static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 typedef struct conv {
     const qn__cpu_pass *pass;
     const qn__cpu_layer *l;
-    int back; /* it is that of errors */
+    int back;   /* it is that of errors */
+    int pooled; /* rows of windows are pooled in the core's memory */
     const qn__cpu_way *way;
     const qn__cpu_walk *walk;
     const qn__cpu_tiles_space *space;
@@ -51,12 +53,17 @@ typedef struct part {
     uint32_t item, items, x, pixels, y, end;
 } part;
 
+/* Rows that are computed together: of a window of a pool, or one. */
+static uint32_t height_of(const conv *k) {
+    return k->pooled ? k->l->pool->outputs.axis[0].kernel : 1;
+}
+
 static qn__cpu_grid grid_of(const conv *k, uint32_t *bands) {
     const qn__cpu_axis *axis = k->walk->axis;
     const uint32_t tasks =
         qn__tiles_parts(k->items, QN__TILES_ITEMS) * qn__tiles_parts(axis[1].size, k->way->pixels);
-    *bands =
-        least(axis[0].size, qn__tiles_parts(TASKS * (uint32_t)k->pass->worker->threads, tasks));
+    *bands = least(axis[0].size / height_of(k),
+                   qn__tiles_parts(TASKS * (uint32_t)k->pass->worker->threads, tasks));
     return (qn__cpu_grid){tasks * *bands, 1, 1};
 }
 
@@ -68,17 +75,25 @@ static part part_of(const conv *k, uint32_t bands, uint32_t index) {
     part p = {.item = item * QN__TILES_ITEMS, .x = column * k->way->pixels};
     p.items = least(QN__TILES_ITEMS, k->items - p.item);
     p.pixels = least(k->way->pixels, axis[1].size - p.x);
-    p.y = (uint32_t)((uint64_t)axis[0].size * band / bands);
-    p.end = (uint32_t)((uint64_t)axis[0].size * (band + 1) / bands);
+    const uint64_t rows = axis[0].size / height_of(k);
+    p.y = (uint32_t)(rows * band / bands) * height_of(k);
+    p.end = (uint32_t)(rows * (band + 1) / bands) * height_of(k);
     return p;
 }
 
-/* A panel of pixel x of a row; zeros where there is none. */
-static const float *values_at(const conv *k, const part *p, uint32_t y, int64_t x, uint32_t panel) {
+/* A panel of pixel x of a row, and its bits if these are the errors of a pool; zeros where there is
+ * none. */
+static const float *values_at(const conv *k, const part *p, uint32_t y, int64_t x, uint32_t panel,
+                              const uint16_t **bits) {
     const qn__cpu_axis *axis = &k->walk->axis[1];
     const size_t pixel = (size_t)y * axis->limit + (size_t)x;
+    const float *nothing = k->pass->worker->nothing;
+    const int picked = k->back && k->l->pool;
+    *bits = picked ? (const uint16_t *)(const void *)nothing : NULL;
     if (x < 0 || x >= axis->limit || panel >= k->walk->panels)
-        return k->pass->worker->nothing;
+        return nothing;
+    if (picked)
+        return qn__cpu_picked_at(k->pass, k->l, panel, pixel, p->item, bits);
     return k->from + panel * k->stride + (pixel * k->items + p->item) * QN__PANEL;
 }
 
@@ -97,7 +112,7 @@ static void make_row(const conv *k, const part *p, uint32_t y, char *to) {
         for (uint32_t g = 0; g < GROUPS; ++g) {
             const uint32_t beside = way->joined > 1 ? g / panels : 0;
             const uint32_t panel = way->joined > 1 ? g % panels : i % way->chunks * GROUPS + g;
-            r.from[g] = values_at(k, p, y, first + i / way->chunks + beside, panel);
+            r.from[g] = values_at(k, p, y, first + i / way->chunks + beside, panel, &r.mask[g]);
             r.times[g] = k->times ? k->times + (size_t)least(panel, panels - 1) * QN__PANEL : NULL;
         }
         r.to = to;
@@ -129,27 +144,27 @@ static uint32_t find_rows(const conv *k, const part *p, uint32_t y, int64_t *slo
     return *steps > 0 ? first : 0;
 }
 
-/* The tiles of row y of the outputs. Returns their number. */
-static uint32_t list_tiles(const conv *k, const part *p, uint32_t y) {
-    const qn__cpu_axis *axis = &k->walk->axis[1];
+/* The tiles of row y of the outputs, whose results of pixel x and the part's items begin at to + x
+ * * pixel. Returns their number. */
+static uint32_t list_tiles(const conv *k, const part *p, float *to, size_t pixel) {
     uint32_t count = 0;
-    for (uint32_t x = 0; x < p->pixels; ++x)
-        for (uint32_t i = 0; i < p->items; i += QN__PANEL) {
-            const size_t pixel = (size_t)y * axis->size + p->x + x;
+    for (uint32_t x = 0; x < p->pixels; ++x, to += pixel)
+        for (uint32_t i = 0; i < p->items; i += QN__PANEL)
             k->space->tile[count++] = (qn__conv_tile){
-                k->space->rows + (size_t)x * axis->stride * k->way->pixel + i * k->way->row,
-                k->space->factor + i, k->to + (pixel * k->items + p->item + i) * QN__PANEL,
-                least(QN__PANEL, p->items - i)};
-        }
+                k->space->rows + (size_t)x * k->walk->axis[1].stride * k->way->pixel +
+                    i * k->way->row,
+                k->space->factor + i, to + (size_t)i * QN__PANEL, least(QN__PANEL, p->items - i)};
     return count;
 }
 
-/* Computes row y of a part. */
-static void compute_row(const conv *k, const part *p, uint32_t y, int64_t *slot) {
+/* Computes row y of a part, to `to`. */
+static void compute_row(const conv *k, const part *p, uint32_t y, float *to, size_t pixel,
+                        size_t panel, int64_t *slot) {
     qn__conv_product product = k->product;
     const uint32_t ky = find_rows(k, p, y, slot, &product.steps);
     product.right += (size_t)ky * k->way->row_steps * QN__TILE_BYTES;
-    product.tiles = list_tiles(k, p, y);
+    product.tiles = list_tiles(k, p, to, pixel);
+    product.c_stride = panel;
     k->pass->worker->intgemm->conv->product(&product);
 }
 
@@ -172,6 +187,7 @@ static conv conv_of(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
     conv k = {.pass = pass,
               .l = l,
               .back = back,
+              .pooled = !back && qn__cpu_is_pooled(pass, l),
               .way = way,
               .walk = back ? &l->inputs : &l->outputs,
               .space = &w->core[thread].tiles,
@@ -195,8 +211,7 @@ static conv conv_of(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l
                                    .plane = (size_t)way->steps * QN__TILE_BYTES,
                                    .panel = qn__cpu_tiles_weights(w, l, back),
                                    .column = back ? NULL : packed->factor,
-                                   .start = back ? NULL : l->bias,
-                                   .c_stride = back ? l->below->out_stride : l->out_stride};
+                                   .start = back ? NULL : l->bias};
     return k;
 }
 
@@ -216,6 +231,28 @@ static void finish_pixel(const conv *k, int thread, uint32_t layer, uint32_t row
         qn__cpu_note_outputs(pass, layer, row, items, 0, k->product.panels);
 }
 
+/* Row y of a part, and what follows its results. */
+static void whole_row(const conv *k, const part *p, int thread, uint32_t layer, uint32_t y,
+                      int64_t *slot) {
+    const size_t row = row_at(k, p, y, 0);
+    compute_row(k, p, y, k->to + row * QN__PANEL, (size_t)k->items * QN__PANEL,
+                (k->back ? k->l->below : k->l)->out_stride, slot);
+    for (uint32_t x = 0; x < p->pixels; ++x)
+        finish_pixel(k, thread, layer, row_at(k, p, y, x), p->items);
+}
+
+/* Rows of a window from y on, which are pooled. */
+static void pooled_rows(const conv *k, const part *p, int thread, uint32_t layer, uint32_t y,
+                        int64_t *slot) {
+    qn__cpu_unpooled u = qn__cpu_unpooled_at(k->l, k->space, p->pixels, p->items);
+    u.y = y;
+    u.x = p->x;
+    u.item = p->item;
+    for (uint32_t i = 0; i < u.height; ++i)
+        compute_row(k, p, y + i, k->space->results + i * u.row, u.pixel, u.panel, slot);
+    qn__cpu_pool_results(k->pass, thread, layer, &u);
+}
+
 static void convolve(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase,
                      int back) {
     qn__worker *w = pass->worker;
@@ -226,11 +263,8 @@ static void convolve(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
     for (uint32_t index, none; qn__cpu_take(w, thread, phase, grid, &index, &none);) {
         const part own = part_of(&k, bands, index);
         begin_part(&k, &own, slot);
-        for (uint32_t y = own.y; y < own.end; ++y) {
-            compute_row(&k, &own, y, slot);
-            for (uint32_t x = 0; x < own.pixels; ++x)
-                finish_pixel(&k, thread, layer, row_at(&k, &own, y, x), own.items);
-        }
+        for (uint32_t y = own.y; y < own.end; y += height_of(&k))
+            (k.pooled ? pooled_rows : whole_row)(&k, &own, thread, layer, y, slot);
     }
 }
 

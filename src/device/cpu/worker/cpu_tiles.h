@@ -57,6 +57,7 @@ typedef struct qn__cpu_tiles_space {
     char *left, *right; /* rows of inputs, and of errors */
     char *picture;      /* of a grain, if they are woven */
     const float **pixel;
+    const uint16_t **mask;
     size_t *offset; /* of each step of a row */
     /* Forward and backward: rows of operands, the row of pixels in each (-1: none), steps of a
      * product, its tiles, and 2^t and 2^-t of the items. */
@@ -65,6 +66,7 @@ typedef struct qn__cpu_tiles_space {
     size_t *step;
     qn__conv_tile *tile;
     float *factor, *inverse;
+    float *results; /* before they are pooled: cpu_picked.h */
 } qn__cpu_tiles_space;
 
 /* A grain's part in the gradient of some taps of a panel of inputs by panels of outputs. */
@@ -87,6 +89,9 @@ void qn__cpu_tiles_carve(qn__cpu_arena *arena, const struct qn__worker *worker,
 void qn__cpu_tiles_ways(const struct qn__worker *worker, struct qn__cpu_layer *layer);
 void qn__cpu_tiles_carve_rows(qn__cpu_arena *arena, const struct qn__worker *worker,
                               qn__cpu_tiles_space *space);
+
+/* Forward, parts of rows have whole windows of so many pixels, not more than they have now. */
+void qn__cpu_tiles_whole(struct qn__cpu_layer *layer, uint32_t across);
 
 /* Bytes of a panel of weights forward or backward. Packs one of outputs, or of inputs. */
 size_t qn__cpu_tiles_weights(const struct qn__worker *worker, const struct qn__cpu_layer *layer,

@@ -10,6 +10,7 @@
  *     tap 1               |<- step 0 ->|<- step 1 ->|
  *
  * Sums of 32 bits go on from row to row, until they are full or the grain ends. */
+#include "device/cpu/worker/cpu_picked.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
@@ -127,11 +128,13 @@ void qn__cpu_tiles_carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_tiles_sp
     space->picture = qn__cpu_carve(a, picture, 1);
     space->right = qn__cpu_carve(a, QN__OUT_GROUP * planes * steps, QN__TILE_BYTES);
     space->pixel = qn__cpu_carve(a, pixels, sizeof *space->pixel);
+    space->mask = qn__cpu_carve(a, pixels, sizeof *space->mask);
     space->offset = qn__cpu_carve(a, steps, sizeof *space->offset);
 }
 
 /* One task at work on a grain: a part of the rows from column x on, `pixels` wide. */
 typedef struct work {
+    const qn__cpu_pass *pass;
     const qn__worker *w;
     const qn__cpu_layer *l;
     const qn__cpu_tiles_task *task;
@@ -229,23 +232,38 @@ static void unfold_woven(work *k) {
         k->left[b] = k->space->left + b * QN__PANEL * t->row;
 }
 
+/* Where the errors of some output pixels are, those after the part's last one zeros. */
+static void list_errors(const work *k, uint32_t panel, uint32_t first, uint32_t pixels) {
+    const qn__cpu_layer *l = k->l;
+    for (uint32_t i = 0; i < pixels; ++i) {
+        const size_t pixel = first + i;
+        k->space->pixel[i] = k->w->nothing;
+        k->space->mask[i] = (const uint16_t *)(const void *)k->w->nothing;
+        if (i >= k->pixels)
+            continue;
+        if (l->pool)
+            k->space->pixel[i] =
+                qn__cpu_picked_at(k->pass, l, panel, pixel, k->task->item, &k->space->mask[i]);
+        else
+            k->space->pixel[i] =
+                l->error + panel * l->out_stride + (pixel * k->items + k->task->item) * QN__PANEL;
+    }
+}
+
 /* The errors of the part of row y. */
 static void pack_errors(const work *k, uint32_t y) {
     const qn__cpu_tiled *t = &k->l->tiles;
     const uint32_t pixels = up_to(k->pixels, pixels_of_step(t));
-    const size_t plane = (size_t)k->steps * QN__TILE_BYTES, row = (size_t)k->items * QN__PANEL;
-    const size_t first = ((size_t)y * k->l->outputs.axis[1].size + k->x) * row;
+    const size_t plane = (size_t)k->steps * QN__TILE_BYTES;
     for (uint32_t p = 0; p < k->task->panels; ++p) {
-        const float *from = k->l->error + (k->task->out + p) * k->l->out_stride + first +
-                            (size_t)k->task->item * QN__PANEL;
-        for (uint32_t i = 0; i < pixels; ++i)
-            k->space->pixel[i] = i < k->pixels ? from + i * row : k->w->nothing;
+        list_errors(k, k->task->out + p, y * k->l->outputs.axis[1].size + k->x, pixels);
         k->w->intgemm->conv->right_depths(
             &(qn__conv_depths){.bits = k->w->bits,
                                .items = k->task->items,
                                .span = t->span,
                                .pixels = pixels,
                                .pixel = k->space->pixel,
+                               .mask = k->l->pool ? k->space->mask : NULL,
                                .inverse = k->task->error,
                                .to = k->space->right + p * qn__planes(k->w->bits) * plane,
                                .plane = plane});
@@ -315,7 +333,8 @@ void qn__cpu_tiles_gradient(const qn__cpu_pass *pass, qn__cpu_core *core, const 
                             const qn__cpu_tiles_task *task, int64_t *exact) {
     const qn__cpu_axis *axis = l->outputs.axis;
     const uint32_t planes = qn__planes(pass->worker->bits), tiles = task->taps * task->panels;
-    work k = {.w = pass->worker,
+    work k = {.pass = pass,
+              .w = pass->worker,
               .l = l,
               .task = task,
               .space = &core->tiles,

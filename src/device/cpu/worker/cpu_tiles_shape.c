@@ -16,6 +16,13 @@ static int is_plain(const qn__cpu_axis *axis) {
            (!axis->back || axis->stride == 1);
 }
 
+static void set_pixels(qn__cpu_way *way, const qn__cpu_axis *axis, uint32_t pixels) {
+    way->pixels = pixels;
+    way->positions = (pixels - 1) * axis->stride + axis->kernel;
+    way->row = (size_t)way->positions * way->pixel;
+    way->row += way->row % 256 == 0 ? QN__STEP_DEPTHS : 0; /* as for qn__cpu_tiled.row */
+}
+
 /* Panels of a pixel to the steps of a product. */
 static void shape_way(qn__cpu_way *way, const qn__cpu_walk *walk, uint32_t planes) {
     const qn__cpu_axis *axis = walk->axis;
@@ -35,10 +42,13 @@ static void shape_way(qn__cpu_way *way, const qn__cpu_walk *walk, uint32_t plane
         MOST_BYTES / ((size_t)way->pixel * QN__TILES_ITEMS * planes * axis[0].kernel);
     const uint32_t read = axis[1].kernel;
     way->pixels = all > read ? (uint32_t)(all - read) / axis[1].stride + 1 : 1;
-    way->pixels = least(way->pixels, axis[1].size);
-    way->positions = (way->pixels - 1) * axis[1].stride + read;
-    way->row = (size_t)way->positions * way->pixel;
-    way->row += way->row % 256 == 0 ? QN__STEP_DEPTHS : 0; /* as for qn__cpu_tiled.row */
+    set_pixels(way, &axis[1], least(way->pixels, axis[1].size));
+}
+
+void qn__cpu_tiles_whole(qn__cpu_layer *l, uint32_t across) {
+    qn__cpu_way *way = &l->tiles.way[0];
+    if (way->steps)
+        set_pixels(way, &l->outputs.axis[1], way->pixels / across * across);
 }
 
 /* With fewer items a tile would have few rows. */

@@ -76,16 +76,17 @@ void qn__cpu_note_outputs(const qn__cpu_pass *pass, uint32_t layer, size_t first
 void qn__cpu_note_errors(const qn__cpu_pass *pass, uint32_t layer, size_t first, uint32_t rows,
                          uint32_t panel, uint32_t panels) {
     const qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer];
+    const qn__cpu_layer *l = &w->layer[layer], *own = l->pools ? l->pools : l;
     const uint32_t items = pass->batch->items, columns = columns_of(l, panel, panels);
     const float *error = l->error + panel * l->out_stride + first * QN__PANEL;
-    if (!qn__cpu_walks_integers(l))
+    if (!qn__cpu_walks_integers(own))
         return;
     qn__cpu_note_rows(w, items, first, rows, columns, error, l->out_stride, NULL,
-                      l->intgemm.error.absmax);
-    if (l->below)
+                      own->intgemm.error.absmax);
+    if (own->below)
         qn__cpu_note_rows(w, items, first, rows, columns, error, l->out_stride,
-                          l->intgemm.factor + (size_t)panel * QN__PANEL, l->intgemm.scaled_absmax);
+                          own->intgemm.factor + (size_t)panel * QN__PANEL,
+                          own->intgemm.scaled_absmax);
 }
 
 void qn__cpu_note_passed(const qn__cpu_pass *pass, uint32_t layer, size_t first, uint32_t rows,
@@ -197,14 +198,14 @@ static void pack_woven(const qn__worker *w, qn__cpu_core *core, const qn__cpu_la
         }
 }
 
-void qn__cpu_walk_product(const qn__cpu_pass *pass, int thread, uint32_t layer,
-                          const qn__cpu_walk_run *run, uint32_t panel, uint32_t panels) {
+void qn__cpu_walk_run_product(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                              const qn__cpu_walk_run *run, uint32_t panel, uint32_t panels,
+                              float *c, size_t c_stride) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_intgemm *packed = &l->intgemm;
     qn__cpu_core *core = &w->core[thread];
     const size_t column = (size_t)panel * QN__PANEL;
-    float *c = l->output + panel * l->out_stride + run->row * QN__PANEL;
     if (l->woven)
         pack_woven(w, core, l, run, packed->input.absmax);
     else
@@ -213,7 +214,15 @@ void qn__cpu_walk_product(const qn__cpu_pass *pass, int thread, uint32_t layer,
     w->intgemm->product(w->bits, run->rows, qn__cpu_depth(l), core->operand, panels,
                         (const char *)packed->right + panel * packed->right_size,
                         core->buffer.factor, packed->factor + column, l->bias + column, c,
-                        l->out_stride);
+                        c_stride);
+}
+
+void qn__cpu_walk_product(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                          const qn__cpu_walk_run *run, uint32_t panel, uint32_t panels) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    float *c = l->output + panel * l->out_stride + run->row * QN__PANEL;
+    qn__cpu_walk_run_product(pass, thread, layer, run, panel, panels, c, l->out_stride);
     for (uint32_t p = 0; p < panels; ++p)
         qn__cpu_plain_zeros(w, (size_t)run->rows * QN__PANEL, c + p * l->out_stride);
 }

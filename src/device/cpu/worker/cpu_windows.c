@@ -33,10 +33,10 @@ static void use_sources(qn__worker *w, const qn__cpu_layer *l, uint32_t window) 
 
 /* A layer goes back, or its gradient is computed. */
 static void use_layer(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
-    use_errors(w, l, window);
+    use_errors(w, l->pool ? l->pool : l, window);
     if (l->sparse_place.bytes)
         qn__place_use(&l->sparse_place, window);
-    if (l->kind->reads_input)
+    if (l->kind->reads_input && !l->pools)
         use_sources(w, l, window);
     if (l->kind->reads_output)
         use_output(w, l, window);
@@ -76,6 +76,8 @@ static void find_forward_windows(qn__worker *w) {
         use_sources(w, &w->layer[i], i);
         use_output(w, &w->layer[i], i);
         use_output(w, &w->layer[target], i);
+        if (w->layer[i].pool)
+            use_output(w, w->layer[i].pool, i);
     }
 }
 

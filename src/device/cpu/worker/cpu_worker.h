@@ -130,6 +130,11 @@ typedef struct qn__cpu_layer {
      * error_of is the number of the add, else its own. So a backward pass only reads it. */
     float *error;
     uint32_t error_of;
+    /* A convolution of integers whose max pool training computes with it, and of that pool the
+     * convolution; NULL: none. Then the pool's errors, where these bits are 1, are those of the
+     * convolution, which has no array of them: [out panel][row] (cpu_picked.h). */
+    struct qn__cpu_layer *pool, *pools;
+    uint16_t *picked;
     /* Blocks. The first layer of a shortcut passes its errors to `branch`, others pass them to
      * below->error. The end of a block has `branch` for those of the block's input, unless they are
      * its own. Of an output that several layers read, the first reader passes its errors in
@@ -409,9 +414,10 @@ static inline int qn__cpu_is_fused(const qn__worker *w) {
 }
 
 /* Whether a separate phase computes the errors that a layer passes to the layer below. 0 for the
- * lowest layer that trains, and where the task of the loss computes them. */
+ * lowest layer that trains, where the task of the loss computes them, and for a pool whose own are
+ * those of the layer below (cpu_picked.h). */
 static inline int qn__cpu_goes_back(const qn__worker *w, uint32_t layer) {
-    return qn__cpu_passes_errors(w, &w->layer[layer]) &&
+    return qn__cpu_passes_errors(w, &w->layer[layer]) && !w->layer[layer].pools &&
            !(layer + 1 == w->program->layers && qn__cpu_is_fused(w));
 }
 
