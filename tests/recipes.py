@@ -564,11 +564,17 @@ EIGHTH = {
 }
 
 IDS = SMALL + "--optimizer sgd --scale none --tokens ids --labels {ids_labels} --lr 1e-3 "
+TOKENS = SMALL + "--data {tokens} --label kind --scale none --loss cross-entropy --optimizer "
 # Contract 9.
 NINTH = {
     # 25.40: a dense first layer takes them as numbers; the second table has numbers that float32 rounds
     "tokens": IDS + "--data {ids} --loss cross-entropy --model 'dense 24 tanh; dense 10 softmax' --valid 0.2",
     "tokens-32": IDS + "--data {ids32} --loss mse --model 'dense 24 sigmoid; dense 10 tanh'",
+    # 25.10: tokens that occur several times in an item and in a grain; channels of more than a panel
+    "embedding": TOKENS + "momentum --momentum 0.9 --lr 0.1 --grain 20 --model 'embedding 300 20 dropout 0.2; conv 6 1x3 relu;"
+                 " layernorm channels; globalpool; dense 10 softmax'",
+    "embedding-adamw": TOKENS + "adamw --weight-decay 0.1 --lr 0.01 --model 'embedding 300 3 tanh; dense 10 softmax'"
+                       " --clip 0.5 --ema 0.75 --lr-depth 0.5 --valid 0.3",
 }
 
 RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS | EIGHTH | NINTH
@@ -623,7 +629,7 @@ def make_data(command, folder):
     files = {name: folder / f"digits.{name.replace('_', '.')}"
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
                           "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed",
-                          "weighed", "weighed_real", "wide", "dates", "small", "masks", "halves", "flags",
+                          "weighed", "weighed_real", "wide", "dates", "small", "masks", "halves", "flags", "tokens",
                           "ids", "ids32", "ids_labels")}
 
     with open(files["csv"], "w", newline="") as out:
@@ -636,6 +642,12 @@ def make_data(command, folder):
         writer.writerow([f"f{k}" for k in range(size // 16)] + ["label"])
         writer.writerows([*(f"{(row[k] - 80) / 10:.2f}" if k % 3 else f"{row[k] / 7:.6e}"
                             for k in range(0, size, 16)), kind]
+                         for kind, row in zip(kinds[8:], pixels))
+    # Numbers of 300 tokens.
+    with open(files["tokens"], "w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["kind", *(f"t{k}" for k in range(11))])
+        writer.writerows([kind, *((row[180 + 37 * k] * 7 + k // 4) % 300 for k in range(11))]
                          for kind, row in zip(kinds[8:], pixels))
     # The same in sizes from 1e-7 to 1e5, and a feature that is tiny.
     with open(files["sizes"], "w", newline="") as out:

@@ -11,6 +11,7 @@
 
 #include "device/conformance_intgemm_test.h"
 #include "device/conformance_picture_test.h"
+#include "device/conformance_sequence_test.h"
 #include "device/conformance_settings_test.h"
 #include "device/conformance_subject_test.h"
 #include "device/conformance_zeros_test.h"
@@ -163,7 +164,34 @@ static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
     for (int k = 0;
          nets == NETS_BLOCKS && cases >= 50 && !getenv("QN_TEST_SECONDS") && k < QN__LAYER_KINDS;
          ++k)
-        assert_true(kinds[k] > cases / 30);
+        assert_true(kinds[k] > cases / 30 || k == QN__LAYER_EMBEDDING);
+}
+
+/* Layers of tokens, which test_pictures does not have. */
+static void test_sequences_give_the_reference_bytes(void **state) {
+    (void)state;
+    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 60);
+    const qn__fake_plan one_fake = {.count = 1};
+    static test_case c;
+    static expected e;
+    uint32_t failing = 0;
+    qn__fake_set(&one_fake);
+    time_begins();
+    for (uint64_t seed = first; seed < first + cases && !time_is_over(); ++seed) {
+        sequences_begin(&c, seed);
+        fine_tune_some(&c);
+        answer_some(&c);
+        freeze_some(&c);
+        recompute_some(&c);
+        assert_true(expect(&c, &e));
+        failing += e.step[e.steps - 1].fails != 0;
+        for (int i = 0; qn__devices[i]; ++i)
+            if (qn__devices[i]->supports(&c.program))
+                check_device(qn__devices[i], &c, &e, 0);
+    }
+    case_end(&c);
+    qn__fake_set(NULL);
+    print_message("%u cases that leave the range\n", failing);
 }
 
 static void test_pictures_give_the_reference_bytes(void **state) {
@@ -406,6 +434,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_padding_does_not_decide),
         cmocka_unit_test(test_pictures_give_the_reference_bytes),
+        cmocka_unit_test(test_sequences_give_the_reference_bytes),
         cmocka_unit_test(test_pools_give_the_reference_bytes),
         cmocka_unit_test(test_taps_outside_are_left_out),
         cmocka_unit_test(test_pictures_of_integers_give_the_reference_bytes),

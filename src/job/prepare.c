@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/system/float_state.h"
+#include "job/token_check.h"
 #include "job/weights.h"
 #include "model/recipe/several_targets.h"
 #include <inttypes.h>
@@ -45,7 +46,11 @@ static qn_status narrow(const qn__encoding *how, const qn__encoding_notes *notes
 
 static qn_status encode(const qn__encoding *how, const qn__encoding_notes *notes, qn__prepared *out,
                         qn_error *err) {
-    const qn_status status = qn__make_inputs(how, out->inputs, notes, &out->encoded, err);
+    qn_status status = QN_OK;
+    if (how->vocabulary)
+        status = qn__check_tokens(out->inputs, how->vocabulary, notes->what, err);
+    if (status == QN_OK)
+        status = qn__make_inputs(how, out->inputs, notes, &out->encoded, err);
     if (!out->encoded)
         return status;
     out->inputs = out->encoded;

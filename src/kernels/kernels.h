@@ -215,6 +215,16 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * limit f, k_blocks u, flags u
  *     GRADIENT of the factors.
  *
+ * EMBEDDING_FORWARD: step M, A M, parameters M, Y M, D M, numbers M, weights U, tokens u, positions
+ * u, channels u, layer u, activation u, threshold u, keep f, seed U
+ *     The outputs, as FORWARD: the rows of `parameters` that A[items][ld(positions)] numbers.
+ *
+ * EMBEDDING_LINKS: step M, A M, links M, tokens u, positions u
+ *     links = the next position with the same token in a grain, and which ones are the first.
+ *
+ * EMBEDDING_GRADIENT: step M, A M, links M, E M, sums M, status M, weights U, tokens u, positions
+ * u, channels u, layer u, limit f, k_blocks u Adds the GRADIENT of the rows to the sums.
+ *
  * Convolutions with groups (17.6), without UNFOLD, TRANSPOSE_WEIGHTS and products:
  *
  * GROUPED_FORWARD: step M, taps M, A M, parameters M, Y M, D M, numbers M, weights U, biases U,
@@ -295,7 +305,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     QN_LOSS_REAL, the number of right answers; and the first item whose outputs are not finite.
  *
  * SUMS_OUT: sums M, canonical M, weights U, in u, out u, offset U, biases u
- *     canonical[offset ..] (int64, W[out][in], then biases, if `biases`) = the sums of the layer.
+ *     canonical[offset ..] (int64, W[out][in], then `biases` rows of [out]) = the sums of the
+ * layer.
  *
  * SUMS_IN: the same
  *     The sums of the layer = canonical[offset ..].
@@ -326,11 +337,12 @@ typedef struct qn__kernel_shape {
      * LOSS), numbers with their padding (GATE), outputs (BIAS), parameters (UPDATE, AVERAGE:
      * `count`), vectors of four columns in 16 rows (UNFOLD), 16 columns of a row
      * (TRANSPOSE_WEIGHTS, PIXELS_*, POOL_*, ADD_FORWARD, MULTIPLY_*, CONCAT_*, GROUPED_*, and of
-     * NORM_* and ITEM_NORM_* all but the next), groups of channels of an item (ITEM_NORM_MOMENTS),
-     * channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT, LAYERSCALE_GRADIENT), words
+     * NORM_* and ITEM_NORM_* all but the next, EMBEDDING_FORWARD), groups of channels of an item
+     * (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT,
+     * LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of tokens (EMBEDDING_LINKS), words
      * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), items (PIXELS_ABSMAX), weights and biases with their
-     * padding (SUMS_*: (in + 1) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do
-     * nothing. */
+     * padding (SUMS_*: (in + biases) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's
+     * end do nothing. */
     uint32_t share;
     int opencl_only;   /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it

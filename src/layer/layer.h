@@ -31,6 +31,7 @@ typedef struct qn__layer_text {
     float epsilon;        /* normalisations, 0: the usual one */
     float rate;           /* batchnorm: of running averages, 0: the usual one */
     float factor;         /* layerscale: as in qn__layer */
+    uint32_t vocabulary;  /* embedding: the tokens, 1 .. 2^24 */
     int ceil;             /* pools: 1: the last windows may reach beyond the padding (24.20) */
     int uncounted;        /* avgpool: 1: padding does not count in the mean */
     int no_biases;        /* dense, conv: as in qn__layer */
@@ -54,8 +55,10 @@ typedef struct qn__layer_ops {
     int contract;       /* the version of the contract from which on the kind exists */
     /* The version that the words of this layer need, where it may be a later one; NULL: never. */
     int (*contract_of)(const qn__layer_text *layer);
-    uint32_t takes; /* a bit for each of qn__axes that an input may have; 0: all */
-    int block;      /* 1: the layers of a block follow the first word; the kind is its end */
+    uint32_t takes;     /* a bit for each of qn__axes that an input may have; 0: all */
+    int reads_features; /* 1: as the first layer it takes an item without its shape: it is dense, or
+                           can be a first layer only */
+    int block;          /* 1: the layers of a block follow the first word; the kind is its end */
 
     /* Reads the words between the first and the activation. Fails with QN_USAGE. NULL where there
      * are none, and so is `write`; of a block see model/network/network.h. */
@@ -118,6 +121,8 @@ typedef struct qn__layer_ops {
     /* Only of a kind with `vectors`: its initial parameters, and the name of each array in a model
      * file. */
     void (*begin)(const qn__layer *layer, float *parameters);
+    /* Instead of `begin`, where they are drawn as those of 6.2: the bound of the numbers. */
+    float (*bound)(const qn__layer *layer);
     const char *const *names;
 } qn__layer_ops;
 

@@ -81,7 +81,8 @@ enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 *
     KIND(CONCAT, concat)     /* of a concat block */                                               \
     KIND(UPSAMPLE, upsample)                                                                       \
     KIND(CONVTRANSPOSE, convtranspose)                                                             \
-    KIND(LAYERSCALE, layerscale)
+    KIND(LAYERSCALE, layerscale)                                                                   \
+    KIND(EMBEDDING, embedding)
 
 #define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,
 #define QN__LAYER_ONE(KIND, NAME) +1
@@ -135,7 +136,8 @@ typedef struct qn__layer {
      * [to.channels][kernel height][kernel width][qn__layer_reads], then biases [to.channels]. */
     uint64_t weights, biases;
     /* A normalisation has no weights of products. At `biases` it has so many arrays of `vector`
-     * parameters: weight, bias, and for batchnorm the running mean and variance. */
+     * parameters: weight, bias, and for batchnorm the running mean and variance. An embedding has
+     * one array, whose rows are the channels of each token. */
     uint32_t vectors, vector;
     uint32_t norm_groups; /* groupnorm, layernorm: the number of groups of channels, each normalised
                              separately */
@@ -174,7 +176,7 @@ static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
            a->norm_groups == b->norm_groups && a->conv_groups == b->conv_groups &&
            a->partial == b->partial && a->no_biases == b->no_biases && a->fitted == b->fitted &&
            memcmp(a->spread, b->spread, sizeof a->spread) == 0 && a->norm_alone == b->norm_alone &&
-           memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
+           a->vector == b->vector && memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
            memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
            memcmp(&a->window, &b->window, sizeof a->window) == 0;
 }

@@ -199,6 +199,15 @@ static void layerscale_gradient(void *const *a) {
     qn_layerscale_gradient(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), f(9), u(10),
                            u(11));
 }
+static void embedding_forward(void *const *a) {
+    qn_embedding_forward(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), u(11),
+                         u(12), f(13), U(14));
+}
+static void embedding_links(void *const *a) { qn_embedding_links(M(0), M(1), M(2), u(3), u(4)); }
+static void embedding_gradient(void *const *a) {
+    qn_embedding_gradient(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), f(11),
+                          u(12));
+}
 static void grouped_forward(void *const *a) {
     qn_grouped_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), U(8), u(9), u(10), u(11),
                        u(12), u(13), u(14), f(15), U(16));
@@ -281,6 +290,9 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_layerscale_forward", "MMMMMMMUuuuufU", layerscale_forward},
     {"qn_layerscale_errors", "MMMMMUuu", layerscale_errors},
     {"qn_layerscale_gradient", "MMMMMMUuufuu", layerscale_gradient},
+    {"qn_embedding_forward", "MMMMMMUuuuuuufU", embedding_forward},
+    {"qn_embedding_links", "MMMuu", embedding_links},
+    {"qn_embedding_gradient", "MMMMMMUuuuufu", embedding_gradient},
     {"qn_grouped_forward", "MMMMMMMUUuuuuuufU", grouped_forward},
     {"qn_grouped_errors", "MMMMMMMUuuuuuuufU", grouped_errors},
     {"qn_grouped_gradient", "MMMMMMUuuuuufuu", grouped_gradient},

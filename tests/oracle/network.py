@@ -15,6 +15,7 @@ import numpy as np
 
 import elementary
 import norms
+import sequences
 import several
 from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
 from order import grains
@@ -61,11 +62,11 @@ class Layer:
 
     @property
     def has_parameters(self):
-        return not self.window or self.window.kind in ("conv", "convtranspose", *norms.KINDS)
+        return not self.window or self.normalises or self.window.kind in ("conv", "convtranspose")
 
     @property
     def normalises(self):
-        return self.window is not None and self.window.kind in norms.KINDS
+        return self.window is not None and self.window.kind in (*norms.KINDS, *sequences.KINDS)
 
     @property
     def arrays(self):
@@ -174,6 +175,8 @@ def parse_model(text, shape):
             window, rest = parse(part, shape)
             if not window:
                 window, rest = norms.parse(part, shape)
+            if not window:
+                window, rest = sequences.parse(part, shape)
         found = re.fullmatch(
             ("" if window else r"\s*dense\s+(?P<outputs>\d+)")
             + r"(?P<bare>\s*nobias\b)?"
@@ -191,7 +194,7 @@ def parse_model(text, shape):
         layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window, source, other,
                             opens, beside,
                             drops_path=found["drop"] == "droppath",
-                            biased=not found["bare"] and getattr(window, "kind", "") != "layerscale"))
+                            biased=not found["bare"] and getattr(window, "kind", "") not in ("layerscale", "embedding")))
         at, opens, beside = len(layers) - 1, (), False
     return layers
 
@@ -215,7 +218,7 @@ def initialise(layers, seed, rule, start=None):
     purpose, epoch = (WEIGHTS, 0) if start is None else (NEW_LAST, start)
     for l, layer in enumerate(layers):
         if layer.normalises:
-            layer.arrays = layer.window.initial()
+            layer.arrays = layer.window.initial(seed, l) if layer.window.kind in sequences.KINDS else layer.window.initial()
         if not layer.has_parameters or layer.normalises:
             continue
         rows, depth, reached, fan_in = layer.outputs, layer.inputs, layer.outputs, None

@@ -463,7 +463,7 @@ def main():
     recipe = recipe_of(args, table, labels, names, layers, settings, own)
     shaped = args.augment or args.cutmix or args.scale == "channel"
     if any(layer.window for layer in layers) or shaped:
-        pixels = layers[0].window or shaped
+        pixels = getattr(layers[0].window, "kind", "embedding") != "embedding" or shaped
         recipe["shape"] = "x".join(map(str, args.shape)) if pixels else ""
     own = own[0]
     beside = None

@@ -16,8 +16,9 @@ typedef struct qn__encoding {
     qn__missing missing;
     const float *fill; /* of the rules mean and median: a number for each column; else NULL */
     const struct qn__offset *offset; /* of each wide column of `table` (offsets.h); NULL: none */
-    int by_value; /* 1: a number that is not a category may be one by its value (2.7); 0 for
-                     training data */
+    int by_value;        /* 1: a number that is not a category may be one by its value (2.7); 0 for
+                            training data */
+    uint32_t vocabulary; /* values are numbers of tokens of a vocabulary of this size; 0: numbers */
 } qn__encoding;
 
 /* How notes about the encoding of a table are reported: one line for each column, and one line for

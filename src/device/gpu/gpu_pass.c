@@ -93,8 +93,8 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
     const uint64_t biases = qn__layer_biases(l->layer) ? ld : 0;
     const float factor = qn__layer_rate(l->layer);
     if (l->layer->vectors) {
-        const uint32_t running = l->layer->running / l->layer->vector;
-        launch_update_of(pass, l->weights, (l->layer->vectors - running) * ld, 0.0f, factor);
+        const uint64_t rows = qn__gpu_vectors(l->layer) - l->layer->running / l->layer->to.channels;
+        launch_update_of(pass, l->weights, rows * ld, 0.0f, factor);
         if (l->kind->run_on)
             l->kind->run_on(pass, i);
         return;
@@ -177,15 +177,15 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
     for (uint32_t i = w->program->frozen; i < w->program->layers; ++i) {
         const qn__gpu_layer *l = &w->layer[i];
         const uint32_t out = l->layer->to.channels;
-        for (uint32_t v = 0; v < qn__gpu_vectors(l->layer); ++v) {
-            const uint32_t depth = l->layer->depth;
-            qn__gpu_call c = {0};
-            QN__PUSH_MEMORY(&c, &w->model.sums, &w->model.canonical);
-            QN__PUSH_WIDE(&c, l->weights + v * qn__gpu_ld(out));
-            QN__PUSH_NUMBERS(&c, depth, out);
-            QN__PUSH_WIDE(&c, qn__program_sum(w->program, l->layer->weights) + (uint64_t)v * out);
-            QN__PUSH_NUMBERS(&c, !l->layer->no_biases);
-            qn__gpu_launch_over(pass, kernel, (depth + (uint64_t)1) * qn__gpu_ld(out), &c);
-        }
+        const uint32_t depth = l->layer->depth, rows = qn__gpu_vectors(l->layer);
+        qn__gpu_call c = {0};
+        if (depth + rows == 0)
+            continue;
+        QN__PUSH_MEMORY(&c, &w->model.sums, &w->model.canonical);
+        QN__PUSH_WIDE(&c, l->weights);
+        QN__PUSH_NUMBERS(&c, depth, out);
+        QN__PUSH_WIDE(&c, qn__program_sum(w->program, l->layer->weights));
+        QN__PUSH_NUMBERS(&c, l->layer->no_biases ? 0 : rows);
+        qn__gpu_launch_over(pass, kernel, (depth + (uint64_t)rows) * qn__gpu_ld(out), &c);
     }
 }

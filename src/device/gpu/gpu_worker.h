@@ -239,8 +239,11 @@ static inline int qn__gpu_shares_source(const qn__worker *w, uint32_t layer) {
     return source >= 0 && w->layer[source].readers[0] != w->layer[source].readers[1];
 }
 
-/* Rows of ld(channels) after the weights of a layer: its biases, or what a normalisation has. */
-static inline uint32_t qn__gpu_vectors(const qn__layer *l) { return l->depth ? 1 : l->vectors; }
+/* Rows of ld(channels) after the weights of a layer: its biases, or what a normalisation or an
+ * embedding has. */
+static inline uint32_t qn__gpu_vectors(const qn__layer *l) {
+    return l->depth ? 1 : l->vectors * (l->vector / l->to.channels);
+}
 
 static inline uint64_t qn__gpu_ld(uint64_t n) { return (n + QN_LD - 1) / QN_LD * QN_LD; }
 

@@ -89,6 +89,9 @@
     ROW(LAYERSCALE_FORWARD, layerscale_forward, "MMMMMMMUuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)   \
     ROW(LAYERSCALE_ERRORS, layerscale_errors, "MMMMMUuu", 128, 0, 0, 8, QN__WITH_PIXELS)           \
     ROW(LAYERSCALE_GRADIENT, layerscale_gradient, "MMMMMMUuufuu", 128, 0, 0, 128, QN__WITH_PIXELS) \
+    ROW(EMBEDDING_FORWARD, embedding_forward, "MMMMMMUuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)    \
+    ROW(EMBEDDING_LINKS, embedding_links, "MMMuu", 128, 0, 0, 128, QN__WITH_PIXELS)                \
+    ROW(EMBEDDING_GRADIENT, embedding_gradient, "MMMMMMUuuuufu", 128, 0, 0, 128, QN__WITH_PIXELS)  \
     ROW(GROUPED_FORWARD, grouped_forward, "MMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)      \
     ROW(GROUPED_ERRORS, grouped_errors, "MMMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)        \
     ROW(GROUPED_GRADIENT, grouped_gradient, "MMMMMMUuuuuufuu", 128, 0, 0, 8, QN__WITH_PIXELS)      \

@@ -54,6 +54,7 @@
 #include "kernels/training/norm.cl"
 #include "kernels/training/item_norm.cl"
 #include "kernels/training/layerscale.cl"
+#include "kernels/training/embedding.cl"
 #include "kernels/training/grouped.cl"
 #if QN_PRODUCTS & QN_WITH_INTGEMM
 #include "kernels/training/quantize_pixels.cl"

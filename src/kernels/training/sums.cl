@@ -62,12 +62,14 @@ QN_FN void qn_move_sums(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_
         qn_barrier();
     }
     QN_GLOBAL qn_i64 *mine = sums + (qn_u64)in * ld, *theirs = canonical + (qn_u64)in * out;
-    const qn_u64 lanes = (qn_u64)qn_groups(0) * 256u;
-    for (qn_u64 o = (qn_u64)qn_group(0) * 256u + qn_lane(); biases != 0u && o < ld; o += lanes) {
+    const qn_u64 pieces = (qn_u64)across * biases; /* of sixteen: a group has as many at a time */
+    for (qn_u64 i = (qn_u64)qn_group(0) * 16u + y; i < pieces; i += (qn_u64)qn_groups(0) * 16u) {
+        const qn_u32 row = (qn_u32)(i / across), o = (qn_u32)(i - (qn_u64)row * across) * 16u + x;
+        const qn_u64 own = (qn_u64)row * ld + o, other = (qn_u64)row * out + o;
         if (inwards != 0u)
-            mine[o] = o < out ? theirs[o] : 0;
+            mine[own] = o < out ? theirs[other] : 0;
         else if (o < out)
-            theirs[o] = mine[o];
+            theirs[other] = mine[own];
     }
 }
 

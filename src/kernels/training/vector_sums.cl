@@ -1,6 +1,6 @@
 /* SUMS_OUT and SUMS_IN for CPU devices, the vector variants of those of sums.cl. Blocks of 16 x 16
  * integers are transposed, so that both layouts are accessed in runs of 16. Groups process blocks
- * with the stride of the grid; the first group also copies the biases. */
+ * with the stride of the grid, and so they copy the rows after the weights. */
 QN_INLINE void qn_transpose_out(QN_GLOBAL const qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u32 k,
                                 qn_u32 o, qn_u32 in, qn_u32 out) {
     const qn_u32 rows = in - k < 16u ? in - k : 16u, columns = out - o < 16u ? out - o : 16u;
@@ -37,8 +37,9 @@ qn_sums_out_vector(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u64 w
     QN_GLOBAL qn_i64 *to = canonical + offset;
     for (qn_u64 n = qn_group(0); n < blocks; n += qn_groups(0))
         qn_transpose_out(from, to, (qn_u32)(n / across) * 16u, (qn_u32)(n % across) * 16u, in, out);
-    for (qn_u32 o = 0u; qn_group(0) == 0u && biases != 0u && o < out; ++o)
-        to[(qn_u64)in * out + o] = from[(qn_u64)in * qn_ld(out) + o];
+    for (qn_u64 row = qn_group(0); row < biases; row += qn_groups(0))
+        for (qn_u32 o = 0u; o < out; ++o)
+            to[(in + row) * out + o] = from[(in + row) * qn_ld(out) + o];
 }
 
 QN_KERNEL(1)
@@ -50,6 +51,7 @@ qn_sums_in_vector(QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_i64 *canonical, qn_u64 we
     QN_GLOBAL const qn_i64 *from = canonical + offset;
     for (qn_u64 n = qn_group(0); n < blocks; n += qn_groups(0))
         qn_transpose_in(to, from, (qn_u32)(n / across) * 16u, (qn_u32)(n % across) * 16u, in, out);
-    for (qn_u32 o = 0u; qn_group(0) == 0u && biases != 0u && o < qn_ld(out); ++o)
-        to[(qn_u64)in * qn_ld(out) + o] = o < out ? from[(qn_u64)in * out + o] : 0;
+    for (qn_u64 row = qn_group(0); row < biases; row += qn_groups(0))
+        for (qn_u32 o = 0u; o < qn_ld(out); ++o)
+            to[(in + row) * qn_ld(out) + o] = o < out ? from[(in + row) * out + o] : 0;
 }

@@ -201,7 +201,7 @@ static qn_status add_inputs(qn__onnx_graph *g, const qn__recipe *r, qn_error *er
         status = encode(g, r, err);
     if (status == QN_OK)
         status = add_scaling(g, r, err);
-    if (r->network.layer[0].kind == QN__LAYER_DENSE)
+    if (qn__network_reads_features(&r->network))
         qn__onnx_flatten(g);
     return status;
 }

@@ -1,5 +1,6 @@
 #include "model/exchange/onnx_layers.h"
 
+#include "layer/embedding.h"
 #include "model/exchange/onnx_pools.h"
 #include <stdio.h>
 
@@ -154,6 +155,25 @@ static void add_factors(qn__onnx_graph *g, const qn__layer *l) {
     qn__onnx_step(g, "Mul", name, "scaled", QN__ONNX_NONE);
 }
 
+/* The rows of the weights, with the channels before the positions. */
+static void add_embedding(qn__onnx_graph *g, const qn__layer *l) {
+    const qn__onnx_attribute whole[] = {{.name = "to", .value = {QN__ONNX_INT64}}, {.name = NULL}};
+    const qn__onnx_attribute order[] = {
+        {.name = "perm", .form = QN__ONNX_INTS, .value = {0, 2, 1}, .count = 3}, {.name = NULL}};
+    const int64_t sides[4] = {0, l->to.channels, 1, l->to.width};
+    char name[QN__ONNX_NAME];
+    qn__onnx_step(g, "Cast", "", "tokens", whole);
+    const qn__onnx_value tokens = g->at;
+    add_tensor(g, "weight", (const uint64_t[]){qn__layer_tokens(l), l->to.channels, 0}, name);
+    snprintf(g->at.name, sizeof g->at.name, "%s", name);
+    qn__onnx_step(g, "Gather", tokens.name, "rows", QN__ONNX_NONE);
+    qn__onnx_step(g, "Transpose", "", "positions", order);
+    snprintf(name, sizeof name, "%.31s.sides", g->part);
+    qn__onnx_integers(g, name, sides, 4);
+    qn__onnx_step(g, "Reshape", name, "sequence", QN__ONNX_NONE);
+    g->at.flat = 0;
+}
+
 /* Makes both values of the end of a block flat, or both not: one of them may be, with one pixel. */
 static void make_alike(qn__onnx_graph *g, const qn__layer *l, qn__onnx_value *other) {
     const qn__onnx_value first = g->at;
@@ -305,6 +325,9 @@ static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index
         break;
     case QN__LAYER_LAYERSCALE:
         add_factors(g, l);
+        break;
+    case QN__LAYER_EMBEDDING:
+        add_embedding(g, l);
         break;
     case QN__LAYER_ADD:
     case QN__LAYER_MULTIPLY:

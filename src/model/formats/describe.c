@@ -47,7 +47,7 @@ static qn_status find_input(const qn_train_options *job, uint32_t features, qn__
 
 static qn_status check_pixels(const qn_network *n, const qn_train_options *job, qn_error *err) {
     const qn__layer_kind first = n->network.layer[0].kind;
-    if (job->shape || first == QN__LAYER_DENSE)
+    if (job->shape || qn__network_reads_features(&n->network))
         return QN_OK;
     qn__fail(err, QN_USAGE, "the first layer is \"%s\", and an item has no pixels",
              qn__layer_ops_of(first)->word);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/system/float_state.h"
+#include "layer/embedding.h"
 #include "layer/product.h"
 #include "model/formats/safetensors.h"
 #include "model/recipe/several_targets.h"
@@ -92,7 +93,11 @@ static void list_vectors(network_model *m, uint32_t l) {
     const char *const *names = qn__layer_ops_of(layer->kind)->names;
     for (uint32_t v = 0; v < layer->vectors; ++v) {
         snprintf(m->name[m->open.tensors], NAME_SIZE, "layer%u.%s", l, names[v]);
-        add_tensor(m, layer->vector, 0, m->filed + layer->biases + (uint64_t)v * layer->vector);
+        const float *from = m->filed + layer->biases + (uint64_t)v * layer->vector;
+        if (layer->kind == QN__LAYER_EMBEDDING)
+            add_tensor(m, qn__layer_tokens(layer), layer->to.channels, from);
+        else
+            add_tensor(m, layer->vector, 0, from);
     }
 }
 

@@ -511,6 +511,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = find_names(options, picture, r, err);
     if (status == QN_OK)
         status = find_network(options, data, &of, r, source, err);
+    if (status == QN_OK && !options->scale && qn__recipe_vocabulary(r))
+        r->scale = QN__SCALE_NONE;
     if (status == QN_OK)
         status = find_augment(options, r, err);
     if (status == QN_OK)

@@ -420,12 +420,32 @@ static qn_status join_shapes(qn__layer *layer, uint32_t index, qn__shape input, 
     return qn__remedy(err, QN_USAGE, "%s", ops->fit);
 }
 
+int qn__network_reads_features(const qn__network *network) {
+    return qn__layer_ops_of(network->layer[0].kind)->reads_features;
+}
+
+/* A layer of tokens stands before all others, and is the only one that reads the items. */
+static qn_status check_first(const qn__network *network, uint32_t l, qn_error *err) {
+    const qn__layer_kind kind = network->layer[l].kind;
+    const qn__layer_ops *ops = qn__layer_ops_of(kind);
+    const int reads = source_of(network, l) < 0 ||
+                      (ops->block && (int32_t)l - 1 - (int32_t)network->layer[l].other < 0);
+    if (l == 0 ||
+        !(kind == QN__LAYER_EMBEDDING || (reads && network->layer[0].kind == QN__LAYER_EMBEDDING)))
+        return QN_OK;
+    qn__fail(err, QN_USAGE,
+             kind == QN__LAYER_EMBEDDING ? "\"%s\" stands after another layer"
+                                         : "\"%s\" reads the numbers of tokens",
+             ops->word);
+    return qn__remedy(err, QN_USAGE, "begin the model with \"embedding\", before the first block");
+}
+
 qn_status qn__network_program(const qn__network *network, qn__shape input, qn__layer *layer,
                               uint64_t *parameters, qn_error *err) {
     /* 1,023 layers of at most 2^24 x 2^28 weights are below 2^64, so the sum cannot overflow. */
     uint64_t at = 0;
     qn__shape shape = input;
-    if (network->layer[0].kind == QN__LAYER_DENSE)
+    if (qn__network_reads_features(network))
         shape = (qn__shape){qn__shape_volume(input), 1, 1, QN__PICTURE};
     input = shape;
     for (uint32_t l = 0; l < network->layers; ++l) {
@@ -435,7 +455,9 @@ qn_status qn__network_program(const qn__network *network, qn__shape input, qn__l
             const int64_t source = (int64_t)l - 1 - from->skip;
             shape = source < 0 ? input : layer[source].to;
         }
-        qn_status status = qn__layer_make(ops, from, shape, at, &layer[l], err);
+        qn_status status = check_first(network, l, err);
+        if (status == QN_OK)
+            status = qn__layer_make(ops, from, shape, at, &layer[l], err);
         layer[l].skip = from->skip;
         layer[l].other = from->other;
         if (status == QN_OK && ops->join)

@@ -30,17 +30,22 @@ void qn__network_text(const qn__network *network, qn__text *text);
 /* The same for one layer. */
 void qn__network_layer_text(const qn__layer_text *layer, qn__text *text);
 
-/* Whether some layer is not dense. Such a network is of contract 5 or later; if the first layer is
- * not dense, the input must have pixels. */
+/* Whether some layer is not dense. Such a network is of contract 5 or later; if the first
+ * layer does not read features, the input must have pixels. */
 int qn__network_has_pixels(const qn__network *network);
+
+/* Whether the first layer takes an item's values without their shape: it is dense, or an embedding.
+ */
+int qn__network_reads_features(const qn__network *network);
 
 /* The lowest version of the contract that has all words of the text. */
 int qn__network_contract(const qn__network *network);
 
 /* Fills layer[0 .. network->layers-1] for a network with this input, and the total number of
- * parameters. A first layer that is dense takes the input's values as features. The order of
- * parameters in the flat array is that of num/program.h: layer by layer, weights before biases.
- * Fails with QN_USAGE if a window does not fit or the parameters exceed the address space. */
+ * parameters. A first layer that is dense, or an embedding, takes the input's values as features.
+ * The order of parameters in the flat array is that of num/program.h: layer by layer, weights
+ * before biases. Fails with QN_USAGE if a window does not fit or the parameters exceed the address
+ * space. */
 qn_status qn__network_program(const qn__network *network, qn__shape input, qn__layer *layer,
                               uint64_t *parameters, qn_error *err);
 

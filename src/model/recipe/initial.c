@@ -67,12 +67,27 @@ static void fill_row(float *row, uint32_t depth, const draw *d, uint32_t o, floa
     }
 }
 
+/* The arrays of a layer without products; rows of channels are drawn as those of weights. */
+static void fill_vectors(const qn__layer *layer, qn__init init, const draw *words, float *first,
+                         float *parameter) {
+    const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
+    const uint32_t channels = layer->to.channels;
+    if (!ops->bound)
+        ops->begin(layer, parameter);
+    else if (init == QN__INIT_ZERO)
+        memset(first, 0, layer->vector * sizeof *first);
+    for (uint32_t row = 0; ops->bound && init != QN__INIT_ZERO && row < layer->vector / channels;
+         ++row)
+        fill_row(first + (size_t)row * channels, channels, words, row, ops->bound(layer));
+}
+
 void qn__initial_parameters(const qn__layer *layer, uint32_t layers, const qn__recipe *recipe,
                             float *parameter) {
     const qn__init init = qn__recipe_init(recipe);
     for (uint32_t l = 0; l < layers; ++l) {
+        const draw words = draw_of(recipe, l, layers);
         if (layer[l].vectors)
-            qn__layer_ops_of(layer[l].kind)->begin(&layer[l], parameter);
+            fill_vectors(&layer[l], init, &words, parameter + layer[l].biases, parameter);
         if (layer[l].depth == 0)
             continue;
         if (init == QN__INIT_ZERO) {
@@ -81,7 +96,6 @@ void qn__initial_parameters(const qn__layer *layer, uint32_t layers, const qn__r
             continue;
         }
         const float limit = limit_of(&layer[l], init);
-        const draw words = draw_of(recipe, l, layers);
         for (uint32_t o = 0; o < layer[l].to.channels; ++o)
             fill_row(parameter + layer[l].weights + (uint64_t)o * layer[l].depth, layer[l].depth,
                      &words, o, limit);

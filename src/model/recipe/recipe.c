@@ -162,8 +162,13 @@ uint32_t qn__recipe_classes(const qn__recipe *recipe) {
 }
 
 int qn__recipe_needs_shape(const qn__recipe *r) {
-    return r->network.layer[0].kind != QN__LAYER_DENSE || r->augment || r->cutmix > 0.0f ||
+    return !qn__network_reads_features(&r->network) || r->augment || r->cutmix > 0.0f ||
            r->scale == QN__SCALE_CHANNEL;
+}
+
+uint32_t qn__recipe_vocabulary(const qn__recipe *recipe) {
+    const qn__layer_text *first = &recipe->network.layer[0];
+    return first->kind == QN__LAYER_EMBEDDING ? first->vocabulary : 0;
 }
 
 qn__augment qn__recipe_augment(const qn__recipe *recipe) {
@@ -176,7 +181,7 @@ qn__augment qn__recipe_augment(const qn__recipe *recipe) {
 
 /* A dense layer takes features, whatever shape they have. */
 qn__shape qn__recipe_input(const qn__recipe *recipe) {
-    const int pixels = recipe->network.layer[0].kind != QN__LAYER_DENSE && recipe->shape.channels;
+    const int pixels = !qn__network_reads_features(&recipe->network) && recipe->shape.channels;
     return pixels ? recipe->shape : (qn__shape){qn__recipe_inputs(recipe), 1, 1, QN__PICTURE};
 }
 
@@ -199,6 +204,7 @@ qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill,
                           .missing = recipe->missing,
                           .fill = fill,
                           .offset = offset,
+                          .vocabulary = qn__recipe_vocabulary(recipe),
                           .by_value = 1};
 }
 

@@ -159,6 +159,10 @@ uint32_t qn__recipe_inputs(const qn__recipe *recipe);
 /* Whether the shape of images matters: to the first layer, or to augmentation. */
 int qn__recipe_needs_shape(const qn__recipe *recipe);
 
+/* The size of the vocabulary of which its items are tokens (docs/exactness.md 25.10); 0: they are
+ * numbers. */
+uint32_t qn__recipe_vocabulary(const qn__recipe *recipe);
+
 /* How training items are augmented; without words if they are not. `recipe` was checked. */
 qn__augment qn__recipe_augment(const qn__recipe *recipe);
 

@@ -50,7 +50,7 @@ static qn_status check_task(const qn__recipe *r, qn_error *err) {
 
 /* Items without pixels, where something needs them. */
 static qn_status refuse_features(const qn__recipe *r, qn_error *err) {
-    if (r->network.layer[0].kind != QN__LAYER_DENSE)
+    if (!qn__network_reads_features(&r->network))
         return qn__recipe_refuse(
             err, "`train.model`",
             "give images, or their shape (`train.shape`), or begin the model with a dense "
@@ -89,6 +89,30 @@ static qn_status check_shape(const qn__recipe *r, qn_error *err) {
     return QN_OK;
 }
 
+/* What would change the numbers of tokens. */
+static qn_status check_tokens(const qn__recipe *r, qn_error *err) {
+    const char *option = r->scale != QN__SCALE_NONE ? "`train.scale`"
+                         : r->augment               ? "`train.augment`"
+                         : r->mixup > 0.0f          ? "`train.mixup`"
+                         : r->cutmix > 0.0f         ? "`train.cutmix`"
+                                                    : NULL;
+    if (!qn__recipe_vocabulary(r))
+        return QN_OK;
+    if (option)
+        return qn__recipe_refuse(
+            err, option, "leave it out",
+            qn__fail(err, QN_USAGE,
+                     "the numbers of tokens, which \"embedding\" reads, are not "
+                     "changed"));
+    if (qn__recipe_inputs(r) == r->features)
+        return QN_OK;
+    return qn__recipe_refuse(err, "`data.path`",
+                             "leave the column out (`data.drop`), or give tokens in its place",
+                             qn__fail(err, QN_USAGE,
+                                      "a column of texts is not the number of a token, which "
+                                      "\"embedding\" reads"));
+}
+
 qn_status qn__recipe_check_network(const qn__recipe *r, qn_error *err) {
     const qn__activation last = r->network.layer[r->network.layers - 1].activation;
     qn_status status = check_task(r, err);
@@ -106,6 +130,8 @@ qn_status qn__recipe_check_network(const qn__recipe *r, qn_error *err) {
                      qn__table_name(&qn__activations, (int)last)),
             err);
     status = check_shape(r, err);
+    if (status == QN_OK)
+        status = check_tokens(r, err);
     if (status != QN_OK)
         return status;
     qn__layer layer[QN__MAX_LAYERS];

@@ -20,14 +20,23 @@ qn__cpu_piece qn__cpu_piece_at(const qn__cpu_layer *l, uint32_t panel, uint32_t 
                            .running = l->layer->biases + canonical >= qn__layer_running(l->layer)};
 }
 
+void qn__cpu_update_pieces(const qn__worker *w, const qn__update *update, const qn__cpu_layer *l,
+                           size_t at, size_t count, const int64_t *sums) {
+    const qn__update own = qn__update_of(update, l->layer);
+    w->kernels->update(w->program, &own, 0, count, QN__SUMS_INT64, sums, l->bias + at,
+                       w->slots > 0 ? l->bias_slot[0] + at : NULL,
+                       w->slots > 1 ? l->bias_slot[1] + at : NULL, NULL);
+    qn__cpu_average(w, &own, count, l->bias + at, l->bias_slot, at);
+}
+
 void qn__cpu_update_piece(const qn__worker *w, const qn__update *update, const qn__cpu_layer *l,
                           const qn__cpu_piece *p, const int64_t *sums) {
+    if (!p->running) {
+        qn__cpu_update_pieces(w, update, l, p->at, QN__PANEL, sums);
+        return;
+    }
     const qn__update own = qn__update_of(update, l->layer);
-    for (uint32_t o = 0; p->running && o < p->columns; ++o)
+    for (uint32_t o = 0; o < p->columns; ++o)
         qn__update_running(update, l->layer->running_rate, sums[o], l->bias + p->at + o);
-    if (!p->running)
-        w->kernels->update(w->program, &own, 0, QN__PANEL, QN__SUMS_INT64, sums, l->bias + p->at,
-                           w->slots > 0 ? l->bias_slot[0] + p->at : NULL,
-                           w->slots > 1 ? l->bias_slot[1] + p->at : NULL, NULL);
     qn__cpu_average(w, &own, QN__PANEL, l->bias + p->at, l->bias_slot, p->at);
 }

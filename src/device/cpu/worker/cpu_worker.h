@@ -69,6 +69,13 @@ typedef struct qn__cpu_norm {
     int summed;
 } qn__cpu_norm;
 
+/* An embedding: the rows of a batch, sorted by their token (cpu_embedding.c). Those of token v are
+ * row[begin[v]] .. row[begin[v + 1] - 1]. `grain`: while they are sorted, the last grain of each
+ * token. */
+typedef struct qn__cpu_tokens {
+    uint32_t *begin, *grain, *row;
+} qn__cpu_tokens;
+
 /* One layer's arrays, all in panels (cpu_kernels.h). Rows of batch arrays are (pixel, item), items
  * fastest; features have one pixel. Rows of a panel of weights are (tap, input): each tap begins a
  * new block of 16. */
@@ -117,7 +124,8 @@ typedef struct qn__cpu_layer {
     float *bias;
     uint32_t vectors, vector_pixels;
     size_t vector;
-    qn__cpu_norm norm; /* of a normalisation only */
+    qn__cpu_norm norm;     /* of a normalisation only */
+    qn__cpu_tokens tokens; /* of an embedding only */
     float *weight_slot[QN__SLOTS], *bias_slot[QN__SLOTS];
     int64_t *weight_sums, *bias_sums; /* allocated for the first grains */
     const float *input;  /* in_panels x rows x 16: in training the outputs of the layer below after
@@ -725,12 +733,16 @@ static inline uint32_t qn__cpu_pieces(const qn__cpu_layer *layer) {
 }
 qn__cpu_piece qn__cpu_piece_at(const qn__cpu_layer *layer, uint32_t panel, uint32_t index);
 
-/* The update of one piece by its sums; `s` must be of 16 integers. */
 /* Moves the averages of parameters x after their update, if the program has any: those of `slot`
  * from `at` on. */
 void qn__cpu_average(const qn__worker *worker, const qn__update *update, size_t count,
                      const float *x, float *const *slot, size_t at);
 
+/* The update of `count` parameters from l->bias + at on, none of them a running average, by their
+ * sums; and of one piece, by 16 integers. */
+void qn__cpu_update_pieces(const qn__worker *worker, const qn__update *update,
+                           const qn__cpu_layer *layer, size_t at, size_t count,
+                           const int64_t *sums);
 void qn__cpu_update_piece(const qn__worker *worker, const qn__update *update,
                           const qn__cpu_layer *layer, const qn__cpu_piece *piece,
                           const int64_t *sums);

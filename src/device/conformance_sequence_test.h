@@ -1,0 +1,93 @@
+/* Random cases of sequences: tokens that a first layer looks up, and layers over positions. Static
+ * functions for the conformance suite. */
+#ifndef QN_DEVICE_CONFORMANCE_SEQUENCE_TEST_H
+#define QN_DEVICE_CONFORMANCE_SEQUENCE_TEST_H
+
+#include "device/conformance_picture_test.h"
+#include "layer/embedding.h"
+
+/* Few tokens, which occur often, or many; positions that are many or one. */
+static qn__shape draw_embedding(test_case *c, qn__layer *l) {
+    static const uint32_t vocabularies[] = {1, 2, 7, 64, 65, 300};
+    const qn__layer_text text = {.kind = QN__LAYER_EMBEDDING,
+                                 .vocabulary = one_of(c, vocabularies, 6),
+                                 .out = below(c, 3) ? 1 + below(c, 40) : 16 * (1 + below(c, 3)),
+                                 .activation =
+                                     below(c, 2) ? QN__ACT_NONE : (qn__activation)below(c, 4)};
+    const qn__shape from = {below(c, 4) ? 1 + below(c, 20) : 1, 1, 1, QN__PICTURE};
+    qn__layer_ops_of(text.kind)->make(&text, from, 0, l, NULL);
+    if (below(c, 4) == 0) {
+        l->drop_threshold = 0x4ccccccdu;
+        l->drop_keep = 1.0f / 0.7f;
+        l->drop_path = c->seed % 3 == 1;
+    }
+    return l->to;
+}
+
+static void draw_sequence(test_case *c) {
+    static const qn__layer_kind kinds[] = {QN__LAYER_CONV, QN__LAYER_CONV, QN__LAYER_AVGPOOL,
+                                           QN__LAYER_GLOBALPOOL};
+    qn__program *p = &c->program;
+    p->layers = 2 + below(c, CASE_MOST - 2);
+    p->layer = c->layer;
+    qn__shape from = draw_embedding(c, &c->layer[0]);
+    p->parameters = qn__layer_end(&c->layer[0]);
+    from.axes = QN__PICTURE; /* windows may make rows of it */
+    for (uint32_t i = 1; i + 1 < p->layers; ++i) {
+        if (below(c, 3) == 0)
+            draw_norm(c, &c->layer[i], from);
+        else
+            draw_layer(c, &c->layer[i], kinds[below(c, 4)], from);
+        from = c->layer[i].to;
+    }
+    c->layer[p->layers - 1] =
+        qn__layer_dense(from, width(c), (qn__activation)below(c, 5), p->parameters);
+    p->parameters = qn__layer_end(&c->layer[p->layers - 1]);
+    draw_loss(c);
+}
+
+/* Tokens in the place of the values: as floats, or as bytes where there are few. */
+static void draw_tokens(test_case *c) {
+    const uint32_t tokens = qn__layer_tokens(&c->layer[0]);
+    const size_t values = (size_t)(c->feed.items + 3) * c->feed.features;
+    float *numbers = cut(c, values, sizeof *numbers);
+    uint8_t *bytes = cut(c, values, 1);
+    for (size_t i = 0; i < values; ++i) {
+        const uint32_t token = below(c, tokens);
+        numbers[i] = (float)token;
+        bytes[i] = (uint8_t)token;
+    }
+    c->feed.type = tokens <= 256 && below(c, 2) ? QN__ELEMENT_U8 : QN__ELEMENT_F32;
+    c->feed.values = c->feed.type == QN__ELEMENT_U8 ? (void *)bytes : (void *)numbers;
+    c->program.scale = QN__SCALE_NONE;
+}
+
+static void sequences_begin(test_case *c, uint64_t seed) {
+    static const uint32_t grains[] = {1, 2, 3, 7, 32};
+    enum { ROOM = 4 * CASE_CAPACITY };
+    char *buffer = c->buffer ? c->buffer : qn__alloc(ROOM, 1, NULL);
+    *c = (test_case){.seed = seed, .random = seed, .buffer = buffer, .size = ROOM};
+    c->kind = (flavour)below(c, 2 * FLAVOURS);
+    c->kind = c->kind >= FLAVOURS ? PLAIN : c->kind;
+    qn__program *p = &c->program;
+    do {
+        draw_sequence(c);
+        p->batch = below(c, 5) == 0 ? 90 + below(c, 160) : 1 + below(c, 20);
+    } while (work_of(p) * p->batch > 400000 || p->parameters > 40000);
+    p->grain = one_of(c, grains, sizeof grains / sizeof *grains);
+    if (p->grain > p->batch)
+        p->grain = p->batch;
+    draw_numbers(c);
+    draw_data(c);
+    draw_tokens(c);
+    draw_state(c);
+    clear_signs(c);
+    draw_batches(c);
+    c->apply_items = (uint32_t)c->feed.items - 1; /* more than a batch */
+    if (c->apply_items > qn__apply_space(p))
+        c->apply_items = qn__apply_space(p);
+    describe_case(c);
+    describe_pictures(c);
+}
+
+#endif

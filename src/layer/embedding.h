@@ -1,0 +1,21 @@
+/* What all devices do with numbers of tokens. */
+#ifndef QN_LAYER_EMBEDDING_H
+#define QN_LAYER_EMBEDDING_H
+
+#include "num/program.h"
+
+/* The bound of initial weights: RN(0.02 * sqrt(3)). */
+#define QN__EMBEDDING_BOUND 0x1.1bc77ap-5f
+
+/* The size of the vocabulary: the rows of the layer's weights. */
+static inline uint32_t qn__layer_tokens(const qn__layer *layer) {
+    return layer->vector / layer->to.channels;
+}
+
+/* The row of a value. Data is checked before, so that a value is a whole number below `tokens`;
+ * whatever else it may be, no memory outside the weights is read. */
+static inline uint32_t qn__token_of(float value, uint32_t tokens) {
+    return value >= 0.0f && value < (float)tokens ? (uint32_t)value : 0;
+}
+
+#endif

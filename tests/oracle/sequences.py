@@ -1,0 +1,51 @@
+"""Section 25 of the contract: layers of sequences. Images are (items, 1, positions, channels)."""
+
+import re
+
+import numpy as np
+
+from binary32 import F
+from philox import WEIGHTS, word
+from products import units_of
+
+BOUND = F(float.fromhex("0x1.1bc77ap-5"))  # 25.11
+
+
+class Embedding:
+    """25.10: a row of weights for each token."""
+
+    kind = "embedding"
+
+    def __init__(self, shape, tokens, channels):
+        self.shape = (int(np.prod(shape)), 1, 1)
+        self.out = (channels, 1, self.shape[0])
+        self.tokens = tokens
+
+    def text(self):
+        return f"embedding {self.tokens} {self.out[0]}"
+
+    def initial(self, seed, l):
+        """25.11"""
+        words = word(seed, WEIGHTS, l, 0, np.arange(self.tokens)[:, None], np.arange(self.out[0])[None, :])
+        m = (2 * (words >> np.uint64(8)).astype(np.int64) + 1 - 2**24).astype(np.float32) / F(2**24)
+        return [m * BOUND]
+
+    def forward(self, a, layer, _):
+        return layer.weight[a.reshape(len(a), -1).astype(np.int64)]
+
+    def gradient(self, delta, a, limit):
+        partial = np.zeros((self.tokens, self.out[0]), np.float32)
+        for tokens, errors in zip(a.reshape(len(a), -1).astype(np.int64), delta.reshape(len(a), -1, self.out[0])):
+            for token, error in zip(tokens, errors):
+                partial[token] = partial[token] + error
+        return [units_of(partial, limit)]
+
+
+KINDS = ("embedding",)
+
+
+def parse(text, shape):
+    """A layer of sequences of the text's beginning, and the rest of the text; None for others."""
+    if found := re.match(r"\s*embedding\s+(\d+)\s+(\d+)\b\s*", text):
+        return Embedding(shape, int(found[1]), int(found[2])), text[found.end():]
+    return None, text

@@ -1,0 +1,58 @@
+"""Tokens and sequences for a user: what is refused, and what predictions depend on."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+MODEL = "embedding 300 8; conv 4 1x1 relu; globalpool; dense 2 softmax"
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory):
+    """60 items of 6 tokens: the class is whether 299 is among them."""
+    folder = tmp_path_factory.mktemp("sequences")
+    values = np.random.default_rng(3).integers(0, 299, (60, 6)).astype(np.float32)
+    values[::2, 2] = 299
+    np.save(folder / "x.npy", values)
+    np.save(folder / "y.npy", (np.arange(60) % 2).astype(np.uint8))
+    return folder, values
+
+
+def run(quern, *words):
+    return subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=60)
+
+
+def train(quern, folder, *more, model=MODEL, data="x.npy"):
+    return run(quern, "train", "--data", folder / data, "--labels", folder / "y.npy", "--model", model,
+               "--epochs", 1, "-o", folder / "m.st", *more)
+
+
+@pytest.mark.parametrize("value, said", [(300, "300"), (2.5, "2.5"), (-1, "-1")])
+def test_a_value_that_is_no_token_is_named(quern, tokens, value, said):
+    folder, values = tokens
+    wrong = values.copy()
+    wrong[41, 3] = value
+    np.save(folder / "wrong.npy", wrong)
+    done = train(quern, folder, data="wrong.npy")
+    assert done.returncode != 0 and f"{said} is not the number of a token below 300" in done.stderr
+    assert "item 41, value 3" in done.stderr and "0 to 299" in done.stderr
+    assert train(quern, folder).returncode == 0
+    done = run(quern, "predict", folder / "m.st", "--data", folder / "wrong.npy")
+    assert done.returncode != 0 and "item 41, value 3" in done.stderr
+
+
+@pytest.mark.parametrize("model, more, said", [
+    (MODEL, ["--arith", "i14"], "f32"),
+    (MODEL, ["--scale", "standard"], "`--scale`"),
+    (MODEL, ["--mixup", "0.2"], "mixup"),
+    ("conv 2 1x1; " + MODEL, ["--shape", "1x1x6"], "stands after another layer"),
+    ("residual { " + MODEL.replace("; globalpool", " | conv 4 1x1 }; globalpool"), [], "reads the numbers of tokens"),
+    ("embedding 300; dense 2 softmax", [], "width"),
+    ("embedding 20000000 4; dense 2 softmax", [], "16777216"),
+    ("embedding 16777216 4096; dense 2 softmax", [], "68719476736 parameters"),
+])
+def test_what_does_not_fit_is_refused(quern, tokens, model, more, said):
+    done = train(quern, tokens[0], *more, model=model)
+    assert done.returncode != 0 and said.strip("`") in done.stderr, done.stderr
