@@ -10,7 +10,7 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 """
 
 __all__ = ["Classifier", "Data", "Epoch", "Kernel", "KMeans", "Lasso", "LearningRates", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search",
-           "StandardScaler", "build_info", "devices", "digits", "evaluate", "import_state", "load", "lr_range", "open", "options", "ranks", "replay",
+           "StandardScaler", "Tokenizer", "build_info", "devices", "digits", "evaluate", "import_state", "load", "lr_range", "open", "options", "ranks", "replay",
            "report", "runs", "search", "train",
            "version",
            "QuernError", "UsageError", "InputError", "FileError", "OutOfMemory", "FormatError",
@@ -25,7 +25,7 @@ _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegressi
           "evaluate": "evaluation", "Model": "model", "import_state": "importing", "load": "model",
           "Epoch": "training", "Score": "training", "options": "training", "train": "training",
           "replay": "training", "report": "records", "runs": "records", "Search": "searching",
-          "LearningRates": "searching", "lr_range": "searching", "search": "searching",
+          "Tokenizer": "tokenizing", "LearningRates": "searching", "lr_range": "searching", "search": "searching",
           "build_info": "device", "devices": "device", "version": "device"}
 
 

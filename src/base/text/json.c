@@ -9,7 +9,7 @@
 
 enum { DEPTH_MAX = 32 };
 
-typedef enum kind { NOTHING, LITERAL, NUMBER, STRING, ARRAY, OBJECT } kind;
+typedef enum kind { NOTHING, TRUTH, FALSEHOOD, NUMBER, STRING, ARRAY, OBJECT } kind;
 
 struct qn__json_node {
     kind kind;
@@ -175,11 +175,12 @@ static qn_status read_number(reader *r, qn__json_node *node) {
 
 static qn_status read_literal(reader *r, qn__json_node *node) {
     static const char *const words[] = {"true", "false", "null"};
+    static const kind kinds[] = {TRUTH, FALSEHOOD, NOTHING};
     for (size_t i = 0; i < 3; i++) {
         const size_t length = strlen(words[i]);
         if (r->size - r->at >= length && memcmp(r->text + r->at, words[i], length) == 0) {
             r->at += length;
-            node->kind = words[i][0] == 'n' ? NOTHING : LITERAL;
+            node->kind = kinds[i];
             return QN_OK;
         }
     }
@@ -349,6 +350,8 @@ int qn__json_is_object(const qn__json_node *node) { return node && node->kind ==
 int qn__json_is_array(const qn__json_node *node) { return node && node->kind == ARRAY; }
 
 int qn__json_is_null(const qn__json_node *node) { return node && node->kind == NOTHING; }
+
+int qn__json_is_true(const qn__json_node *node) { return node && node->kind == TRUTH; }
 
 size_t qn__json_count(const qn__json_node *node) { return node ? node->count : 0; }
 

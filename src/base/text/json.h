@@ -25,6 +25,7 @@ const qn__json_node *qn__json_root(const qn__json *json);
 int qn__json_is_object(const qn__json_node *node);
 int qn__json_is_array(const qn__json_node *node);
 int qn__json_is_null(const qn__json_node *node);
+int qn__json_is_true(const qn__json_node *node);
 /* Members and elements in the order of the text; key is NULL for an array's elements. */
 size_t qn__json_count(const qn__json_node *node);
 const qn__json_node *qn__json_at(const qn__json_node *node, size_t index);

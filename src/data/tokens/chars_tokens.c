@@ -106,8 +106,9 @@ static size_t cut(const void *state, const uint8_t *text, size_t size, size_t at
     return qn__character_cut(text, size, at);
 }
 
-static qn_status encode(const void *state, const uint8_t *text, size_t size, qn__token_ids *ids,
-                        qn_error *err) {
+static qn_status encode(const void *state, void *worker, const uint8_t *text, size_t size,
+                        qn__token_ids *ids, qn_error *err) {
+    (void)worker;
     const chars_state *s = state;
     const qn_status status = qn__token_ids_reserve(ids, size, err);
     for (size_t at = 0, length; status == QN_OK && at < size; at += length)

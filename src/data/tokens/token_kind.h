@@ -27,11 +27,13 @@ void qn__token_write(qn__token_output *output, const char *bytes, size_t size);
 /* What a tokenizer knows is `state`, a struct of its kind. */
 typedef struct qn__token_kind {
     const char *name;  /* in JSON, and the text before a colon */
+    const char *model; /* the type of its model in a tokenizer.json; NULL: its text is none */
     const char *takes; /* what may stand after the colon, for messages; NULL: nothing */
     int learns;        /* 1: from a corpus */
+    int is_file;       /* 1: what stands after the colon is a file with its text */
 
     /* Makes the state from a corpus. `after` is the text after the colon, NULL where there is none.
-     * After a failure the caller frees what *state is then. */
+     * After a failure the caller frees what *state is then. NULL with `is_file`. */
     qn_status (*learn)(const char *after, const qn__token_text *corpus, size_t count,
                        uint32_t threads, void **state, qn_error *err);
     /* Makes it from the root of a JSON text, of which everything is checked. */
@@ -45,15 +47,20 @@ typedef struct qn__token_kind {
     /* A place from `at` on where the text may be cut, so that its parts, encoded alone, give the
      * tokens of the whole; `size` where there is none. Any number of threads may call it. */
     size_t (*cut)(const void *state, const uint8_t *text, size_t size, size_t at);
-    /* Appends the tokens of a text. Any number of threads may call it. */
-    qn_status (*encode)(const void *state, const uint8_t *text, size_t size, qn__token_ids *ids,
-                        qn_error *err);
+    /* What one thread needs for `encode`, such as the words that came before. NULL with a message;
+     * the function is NULL where nothing is needed. */
+    void *(*worker)(const void *state, qn_error *err);
+    void (*worker_free)(const void *state, void *worker); /* accepts NULL */
+    /* Appends the tokens of a text. Any number of threads may call it, each with its worker. */
+    qn_status (*encode)(const void *state, void *worker, const uint8_t *text, size_t size,
+                        qn__token_ids *ids, qn_error *err);
     /* All numbers are in the vocabulary. */
     void (*decode)(const void *state, const uint32_t *tokens, uint64_t count,
                    qn__token_output *output);
 } qn__token_kind;
 
-extern const qn__token_kind qn__token_bytes_kind, qn__token_chars_kind, qn__token_words_kind;
+extern const qn__token_kind qn__token_bytes_kind, qn__token_chars_kind, qn__token_words_kind,
+    qn__token_bpe_kind;
 
 /* The rows; the last is NULL. */
 extern const qn__token_kind *const qn__token_kinds[];

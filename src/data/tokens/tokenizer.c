@@ -3,6 +3,7 @@
 
 #include "base/argument.h"
 #include "base/digest/sha256.h"
+#include "base/files/file.h"
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
@@ -22,7 +23,9 @@ static qn_status unknown_kind(const char *which, const char *const *names, qn_er
     qn__fail(err, QN_USAGE, "\"%s\" is not a tokenizer", which);
     if (near)
         return qn__remedy(err, QN_USAGE, "did you mean %s?", near);
-    return qn__remedy(err, QN_USAGE, "write bytes, chars, words or words:20000");
+    return qn__remedy(err, QN_USAGE,
+                      "write bytes, chars, words, words:20000 or "
+                      "bpe:tokenizer.json");
 }
 
 /* The kind that a text names, and what stands after its colon. */
@@ -64,15 +67,90 @@ static qn_status complete(qn_tokenizer *t, qn_status status, qn_tokenizer **out,
     return QN_OK;
 }
 
+static qn_tokenizer *make(const qn__token_kind *kind, qn_error *err) {
+    qn_tokenizer *t = qn__alloc(1, sizeof *t, err);
+    if (t) {
+        t->self = t;
+        t->kind = kind;
+        pthread_mutex_init(&t->lock, NULL);
+    }
+    return t;
+}
+
 static qn_status learn(const qn__token_kind *kind, const char *after, const qn__corpus *corpus,
                        uint32_t threads, qn_tokenizer **out, qn_error *err) {
-    qn_tokenizer *t = qn__alloc(1, sizeof *t, err);
+    qn_tokenizer *t = make(kind, err);
     if (!t)
         return QN_MEMORY;
-    t->kind = kind;
     const qn_status status =
         kind->learn(after, corpus->text, corpus->count, threads, &t->state, err);
     return complete(t, status, out, err);
+}
+
+/* The kind that a text is of; NULL: of none. */
+static const qn__token_kind *kind_of_json(const qn__json_node *root) {
+    const char *name = qn__json_string(qn__json_get(root, "kind"));
+    const char *model = qn__json_string(qn__json_get(qn__json_get(root, "model"), "type"));
+    for (size_t k = 0; qn__token_kinds[k]; k++) {
+        const qn__token_kind *kind = qn__token_kinds[k];
+        if (kind->model ? model && strcmp(kind->model, model) == 0
+                        : name && strcmp(kind->name, name) == 0)
+            return kind;
+    }
+    return NULL;
+}
+
+static qn_status refuse_kind(const qn__json_node *root, qn_error *err) {
+    const char *model = qn__json_string(qn__json_get(qn__json_get(root, "model"), "type"));
+    if (!model)
+        return qn__fail(err, QN_FORMAT, "this is not the text of a tokenizer");
+    return qn__fail(err, QN_UNSUPPORTED, "the tokenizer has a model of the type %s", model);
+}
+
+/* A tokenizer of a text; `wanted`: of this kind, NULL: of any. */
+static qn_status read_text(const char *json, size_t size, const qn__token_kind *wanted,
+                           qn_tokenizer **out, qn_error *err) {
+    qn__json *document = NULL;
+    qn_status status = qn__json_parse(json, size, &document, err);
+    if (status != QN_OK)
+        return qn__remedy(err, status, "the file is damaged or cut: copy or save it again");
+    const qn__json_node *root = qn__json_root(document);
+    const qn__token_kind *kind = kind_of_json(root);
+    qn_tokenizer *t = NULL;
+    if (!kind)
+        status = refuse_kind(root, err);
+    else if (wanted && kind != wanted)
+        status = qn__fail(err, QN_FORMAT, "this is a tokenizer of %s, not of %s", kind->name,
+                          wanted->name);
+    else {
+        t = make(kind, err);
+        status = t ? kind->read(root, &t->state, err) : QN_MEMORY;
+    }
+    qn__json_free(document);
+    if (t)
+        status = complete(t, status, out, err);
+    if (status == QN_FORMAT && err && !*err->remedy)
+        qn__remedy(err, status, "use a tokenizer.json as the package tokenizers saves it");
+    if (status == QN_UNSUPPORTED && err && !*err->remedy)
+        qn__remedy(err, status, "docs/tokens.md lists what is supported");
+    return status;
+}
+
+static qn_status read_file(const char *path, const qn__token_kind *kind, qn_tokenizer **out,
+                           qn_error *err) {
+    if (!path || !*path) {
+        qn__fail(err, QN_USAGE, "%s needs a file", kind->name);
+        return qn__remedy(err, QN_USAGE, "write %s:tokenizer.json", kind->name);
+    }
+    qn__bytes bytes = {0};
+    qn_status status = qn__file_read(path, &bytes, err);
+    if (status == QN_OK) {
+        status = read_text((const char *)bytes.data, bytes.size, kind, out, err);
+        if (status != QN_OK && status != QN_MEMORY)
+            qn__at(err, "%s", path);
+    }
+    qn__bytes_release(&bytes);
+    return status;
 }
 
 static qn_status need_corpus(const char *which, int given, const qn__token_kind *kind,
@@ -100,7 +178,8 @@ qn_status qn_tokenizer_open(const char *which, const char *const *paths, uint32_
     if (status == QN_OK && kind->learns)
         status = qn__corpus_open(paths, count, &corpus, err);
     if (status == QN_OK)
-        status = learn(kind, after, &corpus, threads, out, err);
+        status = kind->is_file ? read_file(after, kind, out, err)
+                               : learn(kind, after, &corpus, threads, out, err);
     status = qn__corpus_end(&corpus, status, err);
     if (status != QN_OK) {
         qn_tokenizer_free(*out);
@@ -126,40 +205,26 @@ qn_status qn_tokenizer_learn(const char *which, const void *corpus, size_t size,
         status = qn__token_threads(threads, &threads, err);
     if (status == QN_OK)
         status = need_corpus(which, size != 0, kind, err);
-    return status == QN_OK ? learn(kind, after, &one, threads, out, err) : status;
-}
-
-static const qn__token_kind *kind_of_json(const qn__json_node *root) {
-    const char *name = qn__json_string(qn__json_get(root, "kind"));
-    for (size_t k = 0; name && qn__token_kinds[k]; k++)
-        if (strcmp(qn__token_kinds[k]->name, name) == 0)
-            return qn__token_kinds[k];
-    return NULL;
+    if (status != QN_OK)
+        return status;
+    return kind->is_file ? read_file(after, kind, out, err)
+                         : learn(kind, after, &one, threads, out, err);
 }
 
 qn_status qn_tokenizer_from_json(const char *json, size_t size, qn_tokenizer **out, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_OUT(out, err);
     QN__NEED(json, err);
-    qn__json *document = NULL;
-    qn_status status = qn__json_parse(json, size, &document, err);
-    qn_tokenizer *t = status == QN_OK ? qn__alloc(1, sizeof *t, err) : NULL;
-    if (t) {
-        const qn__json_node *root = qn__json_root(document);
-        t->kind = kind_of_json(root);
-        status = t->kind ? t->kind->read(root, &t->state, err)
-                         : qn__token_json_wrong(err, "\"kind\" is not that of a tokenizer");
-        status = complete(t, status, out, err);
-    } else if (status == QN_OK)
-        status = QN_MEMORY;
-    qn__json_free(document);
-    return status;
+    return read_text(json, size, NULL, out, err);
 }
 
 void qn_tokenizer_free(qn_tokenizer *tokenizer) {
     if (!tokenizer)
         return;
-    if (tokenizer->kind && tokenizer->kind->release)
+    for (uint32_t k = 0; k < tokenizer->idle_count; k++)
+        tokenizer->kind->worker_free(tokenizer->state, tokenizer->idle[k]);
+    pthread_mutex_destroy(&tokenizer->lock);
+    if (tokenizer->kind->release)
         tokenizer->kind->release(tokenizer->state);
     qn__free(tokenizer->json);
     qn__free(tokenizer);

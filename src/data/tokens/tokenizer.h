@@ -3,13 +3,21 @@
 #define QN_DATA_TOKENS_TOKENIZER_H
 
 #include "data/tokens/token_kind.h"
+#include <pthread.h>
+
+/* Workers that a tokenizer keeps for its next text, at most. */
+enum { QN__IDLE_WORKERS = 64 };
 
 struct qn_tokenizer {
+    qn_tokenizer *self; /* for what changes although the tokenizer is the same */
     const qn__token_kind *kind;
     void *state;
     char *json;
     size_t json_size;
     char digest[65];
+    pthread_mutex_t lock; /* of the workers that no thread uses */
+    void *idle[QN__IDLE_WORKERS];
+    uint32_t idle_count;
 };
 
 struct qn_tokens {

@@ -19,7 +19,7 @@ typedef struct piece {
 
 /* Pieces of a text, encoded by several threads in any order and joined in theirs. */
 typedef struct pieces {
-    const qn_tokenizer *tokenizer;
+    qn_tokenizer *tokenizer; /* its workers come and go, under its lock */
     const uint8_t *text;
     piece *piece;
     size_t count;
@@ -29,23 +29,56 @@ typedef struct pieces {
     qn_error error; /* of the thread that failed first */
 } pieces;
 
+/* A worker for a thread, and back. */
+static qn_status take_worker(qn_tokenizer *t, void **worker, qn_error *err) {
+    *worker = NULL;
+    if (!t->kind->worker)
+        return QN_OK;
+    pthread_mutex_lock(&t->lock);
+    if (t->idle_count)
+        *worker = t->idle[--t->idle_count];
+    pthread_mutex_unlock(&t->lock);
+    if (!*worker)
+        *worker = t->kind->worker(t->state, err);
+    return *worker ? QN_OK : QN_MEMORY;
+}
+
+static void leave_worker(qn_tokenizer *t, void *worker) {
+    if (!worker)
+        return;
+    pthread_mutex_lock(&t->lock);
+    const int kept = t->idle_count < QN__IDLE_WORKERS;
+    if (kept)
+        t->idle[t->idle_count++] = worker;
+    pthread_mutex_unlock(&t->lock);
+    if (!kept)
+        t->kind->worker_free(t->state, worker);
+}
+
+static void fail(pieces *all, qn_status status, const qn_error *error) {
+    if (atomic_exchange(&all->failed, 1))
+        return;
+    all->status = status;
+    all->error = *error;
+}
+
 static void encode_pieces(void *context, int thread) {
     (void)thread;
     pieces *all = context;
+    qn_tokenizer *t = all->tokenizer;
+    void *worker;
+    qn_error error = {0};
     qn__float_state_set();
-    while (!atomic_load(&all->failed)) {
-        const size_t k = atomic_fetch_add(&all->next, 1);
-        if (k >= all->count)
-            return;
+    qn_status status = take_worker(t, &worker, &error);
+    for (size_t k; status == QN_OK && !atomic_load(&all->failed) &&
+                   (k = atomic_fetch_add(&all->next, 1)) < all->count;) {
         piece *p = &all->piece[k];
-        qn_error error;
-        const qn_status status = all->tokenizer->kind->encode(
-            all->tokenizer->state, all->text + p->begin, p->end - p->begin, &p->ids, &error);
-        if (status != QN_OK && !atomic_exchange(&all->failed, 1)) {
-            all->status = status;
-            all->error = error;
-        }
+        status = t->kind->encode(t->state, worker, all->text + p->begin, p->end - p->begin, &p->ids,
+                                 &error);
     }
+    leave_worker(t, worker);
+    if (status != QN_OK)
+        fail(all, status, &error);
 }
 
 static void cut_pieces(pieces *all, size_t size) {
@@ -89,10 +122,21 @@ static qn_status encode_on(pieces *all, uint32_t threads, qn__token_ids *ids, qn
     return all->status;
 }
 
-qn_status qn__token_encode(const qn_tokenizer *t, const uint8_t *text, size_t size,
+static qn_status encode_small(qn_tokenizer *t, const uint8_t *text, size_t size, qn__token_ids *ids,
+                              qn_error *err) {
+    void *worker;
+    qn_status status = take_worker(t, &worker, err);
+    if (status == QN_OK)
+        status = t->kind->encode(t->state, worker, text, size, ids, err);
+    leave_worker(t, worker);
+    return status;
+}
+
+qn_status qn__token_encode(const qn_tokenizer *tokenizer, const uint8_t *text, size_t size,
                            uint32_t threads, qn__token_ids *ids, qn_error *err) {
+    qn_tokenizer *t = tokenizer->self;
     if (size <= PIECE || threads == 1)
-        return t->kind->encode(t->state, text, size, ids, err);
+        return encode_small(t, text, size, ids, err);
     pieces all = {.tokenizer = t, .text = text};
     all.piece = qn__alloc(size / PIECE + 1, sizeof *all.piece, err);
     if (!all.piece)

@@ -179,8 +179,9 @@ static size_t cut(const void *state, const uint8_t *text, size_t size, size_t at
     return found ? (size_t)(found - text) : size;
 }
 
-static qn_status encode(const void *state, const uint8_t *text, size_t size, qn__token_ids *ids,
-                        qn_error *err) {
+static qn_status encode(const void *state, void *worker, const uint8_t *text, size_t size,
+                        qn__token_ids *ids, qn_error *err) {
+    (void)worker;
     const words_state *s = state;
     qn_status status = QN_OK;
     int word;

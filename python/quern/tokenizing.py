@@ -1,0 +1,129 @@
+"""Tokenizers: texts as numbers, and back."""
+
+import ctypes as C
+import os
+
+from ._library import call, library, new, owned, text
+
+
+class Tokenizer:
+    """From texts to the numbers of their tokens, and back. It never changes, and what it gives does
+    not depend on the number of threads.
+
+    Parameters
+    ----------
+    which : str
+        ``"bytes"``, ``"chars"``, ``"words"``, ``"words:20000"`` or ``"bpe:tokenizer.json"``
+        (docs/tokens.md).
+    corpus : bytes or str, path, or list of paths, optional
+        From which ``chars`` and ``words`` learn their vocabulary: bytes are a text, a str or a path
+        is the name of a file.
+    threads : int, optional
+        Cores of the CPU. They do not change the result.
+
+    Examples
+    --------
+    >>> from quern import Tokenizer
+    >>> t = Tokenizer("chars", b"hello")
+    >>> t.encode("hole")
+    array([1, 3, 2, 0], dtype=uint32)
+    >>> t.decode([1, 0, 2, 2, 3])
+    'hello'
+    """
+
+    def __init__(self, which, corpus=None, *, threads=None):
+        if isinstance(corpus, (bytes, bytearray, memoryview)):
+            corpus = bytes(corpus)
+            address = new("qn_tokenizer_learn", text(which), corpus, len(corpus), threads or 0)
+        else:
+            paths = [corpus] if isinstance(corpus, (str, os.PathLike)) else list(corpus or [])
+            names = (C.c_char_p * max(len(paths), 1))(*map(text, paths))
+            address = new("qn_tokenizer_open", text(which), names, len(paths), threads or 0)
+        self._take(address, threads)
+
+    def _take(self, address, threads=None):
+        self._address = address
+        self._threads = threads or 0
+        self._release = owned(self, "qn_tokenizer_free", address)
+
+    @classmethod
+    def from_json(cls, json):
+        """A tokenizer from the text that `json` gave, or from that of a tokenizer.json."""
+        made = cls.__new__(cls)
+        whole = text(json)
+        made._take(new("qn_tokenizer_from_json", whole, len(whole)))
+        return made
+
+    @property
+    def kind(self):
+        """The kind: "bytes", "chars" and so on."""
+        return library().qn_tokenizer_kind(self._address).decode()
+
+    @property
+    def size(self):
+        """How many tokens its vocabulary has."""
+        return library().qn_tokenizer_size(self._address)
+
+    def __len__(self):
+        return self.size
+
+    @property
+    def unknown(self):
+        """The number of the token for all that the vocabulary lacks; None where every text can be
+        encoded."""
+        number = library().qn_tokenizer_unknown(self._address)
+        return None if number == self.size else number
+
+    @property
+    def json(self):
+        """Its text, from which `from_json` makes it again. Of ``bpe`` it is a tokenizer.json."""
+        return library().qn_tokenizer_json(self._address, None).decode()
+
+    @property
+    def digest(self):
+        """The SHA-256 of that text."""
+        return library().qn_tokenizer_digest(self._address).decode()
+
+    def encode(self, text):
+        """The numbers of a text's tokens, as an array of uint32.
+
+        Parameters
+        ----------
+        text : str or bytes
+            A str is encoded as UTF-8; bytes may be anything.
+        """
+        import numpy as np
+
+        whole = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+        tokens = new("qn_tokenizer_encode", self._address, whole, len(whole), self._threads)
+        try:
+            count = library().qn_tokens_count(tokens)
+            if not count:
+                return np.zeros(0, np.uint32)
+            return np.ctypeslib.as_array(library().qn_tokens_numbers(tokens), (count,)).copy()
+        finally:
+            library().qn_tokens_free(tokens)
+
+    def decode_bytes(self, tokens):
+        """The bytes of tokens, in any array or list of whole numbers."""
+        import numpy as np
+
+        given = np.asarray(tokens)
+        if given.size and given.dtype.kind not in "ui":
+            raise TypeError(f"tokens are whole numbers, and not {given.dtype}")
+        if given.size and (given.min() < 0 or given.max() >= 1 << 32):
+            raise ValueError("a token is below 0 or above 2^32")
+        numbers = np.ascontiguousarray(given.reshape(-1), np.uint32)
+        address = numbers.ctypes.data_as(C.POINTER(C.c_uint32))
+        size = C.c_size_t()
+        call("qn_tokenizer_decode", self._address, address, len(numbers), None, 0, size)
+        made = C.create_string_buffer(size.value + 1)
+        call("qn_tokenizer_decode", self._address, address, len(numbers), made, size.value, size)
+        return made.raw[:size.value]
+
+    def decode(self, tokens):
+        """The text of tokens. Bytes that are not UTF-8 become U+FFFD; `decode_bytes` keeps them."""
+        return self.decode_bytes(tokens).decode("utf-8", "replace")
+
+    def __repr__(self):
+        return f"<quern.Tokenizer {self.kind}, {self.size} tokens>"

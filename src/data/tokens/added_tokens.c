@@ -1,0 +1,174 @@
+#include "data/tokens/added_tokens.h"
+
+#include "base/memory.h"
+#include "data/tokens/character.h"
+#include "data/tokens/character_class.h"
+#include "data/tokens/scanner.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int is_true(const qn__json_node *object, const char *key) {
+    return qn__json_is_true(qn__json_get(object, key));
+}
+
+static qn_status read_token(qn__added_token *token, char **text, const qn__json_node *node,
+                            qn__vocabulary *vocabulary, qn_error *err) {
+    const char *content = qn__json_string(qn__json_get(node, "content"));
+    uint64_t number;
+    if (!content || !*content || !qn__json_u64(qn__json_get(node, "id"), &number))
+        return qn__fail(err, QN_FORMAT, "an added token has no \"content\" or no \"id\"");
+    if (is_true(node, "single_word"))
+        return qn__fail(err, QN_UNSUPPORTED,
+                        "the added token \"%s\" is for single words, which is not supported",
+                        content);
+    *text = qn__copy_text(content, err);
+    if (!*text)
+        return QN_MEMORY;
+    *token = (qn__added_token){.text = *text,
+                               .size = strlen(*text),
+                               .number = (uint32_t)number,
+                               .left = is_true(node, "lstrip"),
+                               .right = is_true(node, "rstrip"),
+                               .normalized = is_true(node, "normalized"),
+                               .special = is_true(node, "special")};
+    return qn__vocabulary_add(vocabulary, token->text, token->size, number, err);
+}
+
+static int by_first_byte(const void *a, const void *b) {
+    const qn__added_token *x = a, *y = b;
+    const uint8_t first = (uint8_t)*x->text, other = (uint8_t)*y->text;
+    if (first != other)
+        return first < other ? -1 : 1;
+    if (x->size != y->size)
+        return x->size > y->size ? -1 : 1;
+    return memcmp(x->text, y->text, x->size);
+}
+
+static int is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
+
+static int is_cuttable(const qn__added_token *t) {
+    return qn__scanner_cut((const uint8_t *)t->text, t->size, 0) == t->size &&
+           !(t->text[0] == ' ' || (t->left && is_letter(t->text[0]))) &&
+           !(t->text[t->size - 1] == ' ' || (t->right && is_letter(t->text[t->size - 1])));
+}
+
+static qn_status index_tokens(qn__added_tokens *added, qn_error *err) {
+    qsort(added->token, added->count, sizeof *added->token, by_first_byte);
+    added->cuttable = 1;
+    for (uint32_t k = 0; k < added->count; k++) {
+        const qn__added_token *t = &added->token[k];
+        if (k && by_first_byte(t - 1, t) == 0)
+            return qn__fail(err, QN_FORMAT, "the token \"%s\" is added twice", t->text);
+        added->first[(uint8_t)*t->text + 1] = k + 1;
+        added->cuttable &= is_cuttable(t);
+    }
+    for (size_t k = 1; k < 257; k++)
+        if (added->first[k] < added->first[k - 1])
+            added->first[k] = added->first[k - 1];
+    return QN_OK;
+}
+
+qn_status qn__added_tokens_read(qn__added_tokens *added, const qn__json_node *array,
+                                qn__vocabulary *vocabulary, qn_error *err) {
+    if (array && !qn__json_is_null(array) && !qn__json_is_array(array))
+        return qn__fail(err, QN_FORMAT, "\"added_tokens\" is not a list");
+    const size_t count = qn__json_is_array(array) ? qn__json_count(array) : 0;
+    added->token = qn__alloc(count, sizeof *added->token, err);
+    added->texts = added->token ? qn__alloc(count, sizeof *added->texts, err) : NULL;
+    qn_status status = added->texts ? QN_OK : QN_MEMORY;
+    for (size_t k = 0; status == QN_OK && k < count; k++) {
+        added->count++;
+        status =
+            read_token(&added->token[k], &added->texts[k], qn__json_at(array, k), vocabulary, err);
+    }
+    return status == QN_OK ? index_tokens(added, err) : status;
+}
+
+static const char *word_of(int value) { return value ? "true" : "false"; }
+
+static int by_number(const void *a, const void *b) {
+    const qn__added_token *x = a, *y = b;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+void qn__added_tokens_write(const qn__added_tokens *added, qn__text *json) {
+    qn__added_token *sorted = qn__alloc(added->count, sizeof *sorted, NULL);
+    if (!sorted) {
+        json->failed = 1;
+        return;
+    }
+    memcpy(sorted, added->token, added->count * sizeof *sorted);
+    qsort(sorted, added->count, sizeof *sorted, by_number);
+    qn__text_add(json, "[");
+    for (uint32_t k = 0; k < added->count; k++) {
+        const qn__added_token *t = &sorted[k];
+        qn__text_add(json, "%s{\"id\": %u, \"content\": ", k ? ", " : "", (unsigned)t->number);
+        qn__text_add_json(json, t->text);
+        qn__text_add(json,
+                     ", \"single_word\": false, \"lstrip\": %s, \"rstrip\": %s, "
+                     "\"normalized\": %s, \"special\": %s}",
+                     word_of(t->left), word_of(t->right), word_of(t->normalized),
+                     word_of(t->special));
+    }
+    qn__text_add(json, "]");
+    qn__free(sorted);
+}
+
+void qn__added_tokens_release(qn__added_tokens *added) {
+    for (uint32_t k = 0; added->texts && k < added->count; k++)
+        qn__free(added->texts[k]);
+    qn__free(added->texts);
+    qn__free(added->token);
+    *added = (qn__added_tokens){0};
+}
+
+static int is_space(uint32_t character) {
+    return character < QN__CHARACTER_BROKEN &&
+           qn__character_classes()[character] == QN__CLASS_SPACE;
+}
+
+/* White space before `begin`, not before `from`, and after `end`. */
+static size_t space_before(const uint8_t *text, size_t from, size_t begin) {
+    while (begin > from) {
+        size_t at = begin - 1, length;
+        while (at > from && (text[at] & 0xC0) == 0x80)
+            at--;
+        if (!is_space(qn__character(text + at, begin - at, &length)) || at + length != begin)
+            return begin;
+        begin = at;
+    }
+    return begin;
+}
+
+static size_t space_after(const uint8_t *text, size_t size, size_t end) {
+    size_t length;
+    while (end < size && is_space(qn__character(text + end, size - end, &length)))
+        end += length;
+    return end;
+}
+
+static const qn__added_token *token_at(const qn__added_tokens *added, int normalized,
+                                       const uint8_t *text, size_t size) {
+    for (uint32_t k = added->first[text[0]]; k < added->first[text[0] + 1]; k++) {
+        const qn__added_token *t = &added->token[k];
+        if (t->normalized == normalized && t->size <= size && memcmp(t->text, text, t->size) == 0)
+            return t;
+    }
+    return NULL;
+}
+
+const qn__added_token *qn__added_tokens_find(const qn__added_tokens *added, int normalized,
+                                             const uint8_t *text, size_t size, size_t at,
+                                             size_t *begin, size_t *end) {
+    for (size_t place = at; added->count && place < size; place++) {
+        if (added->first[text[place]] == added->first[text[place] + 1])
+            continue;
+        const qn__added_token *t = token_at(added, normalized, text + place, size - place);
+        if (!t)
+            continue;
+        *begin = t->left ? space_before(text, at, place) : place;
+        *end = t->right ? space_after(text, size, place + t->size) : place + t->size;
+        return t;
+    }
+    return NULL;
+}

@@ -1,0 +1,47 @@
+#include "data/tokens/bpe.h"
+
+#include "data/tokens/pre_tokenizer.h"
+
+static void add_token(const qn__bpe *b, uint32_t token, qn__text *json) {
+    size_t size;
+    const char *text = qn__vocabulary_text(&b->vocabulary, token, &size);
+    qn__token_text_json(json, text, size);
+}
+
+static const char *word_of(int value) { return value ? "true" : "false"; }
+
+static void write_model(const qn__bpe *b, qn__text *json) {
+    qn__text_add(json, "\"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": ");
+    if (b->unknown == QN__WORD_NONE)
+        qn__text_add(json, "null");
+    else
+        add_token(b, b->unknown, json);
+    qn__text_add(json,
+                 ", \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, "
+                 "\"fuse_unk\": %s, \"byte_fallback\": false, \"ignore_merges\": %s, \"vocab\": ",
+                 word_of(b->fuse_unknown), word_of(b->whole_words));
+    qn__vocabulary_write(&b->vocabulary, b->not_model, json);
+    qn__text_add(json, ", \"merges\": [");
+    for (uint32_t k = 0; k < b->merges.count; k++) {
+        qn__text_add(json, "%s[", k ? ", " : "");
+        add_token(b, b->merges.merge[k].left, json);
+        qn__text_add(json, ", ");
+        add_token(b, b->merges.merge[k].right, json);
+        qn__text_add(json, "]");
+    }
+    qn__text_add(json, "]}");
+}
+
+void qn__bpe_write(const void *bpe, qn__text *json) {
+    const qn__bpe *b = bpe;
+    qn__text_add(json, "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null, "
+                       "\"added_tokens\": ");
+    qn__added_tokens_write(&b->added, json);
+    qn__text_add(json, ", \"normalizer\": null, \"pre_tokenizer\": ");
+    qn__pre_tokenizer_write(&b->splitter, b->prefix_space, json);
+    qn__text_add(json,
+                 ", \"post_processor\": null, \"decoder\": {\"type\": \"ByteLevel\", "
+                 "\"add_prefix_space\": true, \"trim_offsets\": true, \"use_regex\": true}, ");
+    write_model(b, json);
+    qn__text_add(json, "}");
+}

@@ -1,0 +1,16 @@
+/* The pre-tokeniser of a tokenizer.json. */
+#ifndef QN_DATA_TOKENS_PRE_TOKENIZER_H
+#define QN_DATA_TOKENS_PRE_TOKENIZER_H
+
+#include "base/text/json.h"
+#include "base/text/text.h"
+#include "data/tokens/splitter.h"
+
+/* Reads `pre_tokenizer` of a byte-level tokenizer. *prefix_space: a space is put before a text
+ * that does not begin with one. Fails with QN_FORMAT, QN_UNSUPPORTED, by name, or QN_MEMORY. */
+qn_status qn__pre_tokenizer_read(const qn__json_node *node, qn__splitter *splitter,
+                                 int *prefix_space, qn_error *err);
+/* Writes it in its canonical form. */
+void qn__pre_tokenizer_write(const qn__splitter *splitter, int prefix_space, qn__text *json);
+
+#endif

@@ -1,0 +1,158 @@
+"""Tokenizers beside the oracle, and beside numbers that the package `tokenizers` gave."""
+
+import json
+import random
+import unicodedata
+
+import numpy as np
+import pytest
+
+import builds
+import test_oracle  # adds the oracle's folder to the path
+import tokens as oracle
+from python_package import folder
+
+ROOT = builds.ROOT
+FILES = {name: ROOT / "tests" / "fuzz" / "corpus" / "tokenizer" / f"{name}.json"
+         for name in ("gpt2", "llama", "prefix", "expression")}
+
+
+@pytest.fixture(scope="module")
+def q():
+    folder()
+    import quern
+
+    return quern
+
+
+def random_text(seed, size):
+    generator = random.Random(seed)
+    parts = ["the", "cat", "Ünïcode", "x_1", "Привет", " ", " ", " ", "  ", "\n", ",", "...", "日本", "\0",
+             b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80", "€", "😀", "\u00a0", "\u2028", "e\u0301", "'s"]
+    chosen = (generator.choice(parts) for _ in range(size))
+    return b"".join(part if isinstance(part, bytes) else part.encode() for part in chosen)
+
+
+# ---------------------------------------------------------------- bytes, characters, words
+
+@pytest.mark.parametrize("which", ["chars", "words", "words:9"])
+def test_characters_and_words_are_those_of_the_oracle(q, which, tmp_path):
+    texts = [random_text(seed, 400) for seed in (1, 2)]
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path, text in zip(paths, texts):
+        path.write_bytes(text)
+    most = int(which.partition(":")[2] or 0)
+    wanted = oracle.Chars(texts) if which == "chars" else oracle.Words(texts, most)
+    t = q.Tokenizer(which, paths)
+    assert (t.json, t.size, t.unknown) == (wanted.json, wanted.size, wanted.size - 1)
+    assert t.digest == oracle.digest(wanted.json) == q.Tokenizer.from_json(t.json).digest
+    for text in (*texts, random_text(3, 300), "other: Ω no\t".encode(), b""):
+        numbers = t.encode(text)
+        assert numbers.tolist() == wanted.encode(text)
+        assert t.decode_bytes(numbers) == wanted.decode(numbers.tolist())
+    if which != "words:9":
+        assert t.decode_bytes(t.encode(texts[0])) == texts[0]
+
+
+def test_each_character_is_of_a_word_or_not(q):
+    """A run of two is one token where it is of a word."""
+    values = [*range(1, 0xD800), *range(0xE000, 0x32000, 7), 0xE0001, 0x10FFFF]
+    text = "\n".join(chr(value) * 2 for value in values if value != 10).encode()
+    t = q.Tokenizer("words", text)
+    counts = [1 if oracle.of_word(value) else 2 for value in values if value != 10]
+    assert len(t.encode(text)) == sum(counts) + len(counts) - 1
+    assert t.decode_bytes(t.encode(text)) == text
+
+
+# ---------------------------------------------------------------- a tokenizer.json
+
+@pytest.mark.parametrize("name", FILES)
+def test_tokens_are_those_of_the_package(q, name):
+    """tests/tokenizers has what `tokenizers` 0.23 gave."""
+    t = q.Tokenizer(f"bpe:{FILES[name]}")
+    again = q.Tokenizer.from_json(t.json)
+    assert again.json == t.json
+    for text, wanted in json.loads((ROOT / "tests" / "tokenizers" / f"{name}.json").read_text()):
+        assert t.encode(text).tolist() == again.encode(text).tolist() == wanted, text
+        if name != "prefix" and "mask" not in text:
+            assert t.decode(wanted) == text
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_any_bytes_come_back_and_threads_do_not_matter(q, name):
+    t = q.Tokenizer(f"bpe:{FILES[name]}", threads=3)
+    one = q.Tokenizer(f"bpe:{FILES[name]}", threads=1)
+    text = b"".join(random_text(seed, 300) for seed in range(40)) * 60
+    assert len(text) > 3 << 19
+    numbers = t.encode(text)
+    assert np.array_equal(numbers, one.encode(text))
+    assert t.decode_bytes(numbers) == text
+
+
+def test_letters_and_numbers_are_those_of_unicode(q):
+    """Where Python's version of Unicode has the character: a letter, a number or neither between two others."""
+    t = q.Tokenizer(f"bpe:{FILES['llama']}")
+    source = (ROOT / "src" / "data" / "tokens" / "character_ranges.c").read_text()
+    for name, first in (("letters", "L"), ("numbers", "N")):
+        body = source[source.index(f"qn__character_{name}[]"):].split(";")[0]
+        there = set()
+        for part in body.split("{")[2:]:
+            low, high = (int(word, 16) for word in part.split("}")[0].split(","))
+            there.update(range(low, high + 1))
+        for value in range(1, 0x110000):
+            category = unicodedata.category(chr(value))
+            assert category == "Cn" or (value in there) == (category[0] == first), hex(value)
+    assert t.encode("a\u0e01b").size >= 1
+
+
+BAD = {
+    "cut": ('{"model": {"type": "BPE"', "was expected here"),
+    "other": ('{"model": {"type": "Unigram"}}', "of the type Unigram"),
+    "none": ("{}", "not the text of a tokenizer"),
+    "no vocabulary": ('{"model": {"type": "BPE"}}', '"model.vocab" is not an object'),
+    "two numbers": ('{"model": {"type": "BPE", "vocab": {"a": 0, "b": 0}}}', "two tokens have the number 0"),
+    "far": ('{"model": {"type": "BPE", "vocab": {"a": 16777215}}}', "their numbers go to 16777215"),
+    "too far": ('{"model": {"type": "BPE", "vocab": {"a": 16777216}}}', "the most is 16777215"),
+    "no merges": ('{"model": {"type": "BPE", "vocab": {"a": 0}}}', '"model.merges" is not a list'),
+    "missing": ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}', 'the token "b"'),
+    "made": ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [["a", "a"]]}}', 'the token "aa"'),
+    "circle": ('{"model": {"type": "BPE", "vocab": {"a": 0, "": 1}, "merges": [["a", ""]]}}', "not a pair"),
+    "twice": ('{"model": {"type": "BPE", "vocab": {"a": 0, "aa": 1}, "merges": ["a a", "a a"]}}', "there before"),
+    "dropout": ('{"model": {"type": "BPE", "dropout": 0.1}}', "draws tokens at random"),
+    "fallback": ('{"model": {"type": "BPE", "byte_fallback": true}}', "byte_fallback"),
+    "suffix": ('{"model": {"type": "BPE", "end_of_word_suffix": "</w>"}}', "end_of_word_suffix"),
+    "step": ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "pre_tokenizer": {"type": "Metaspace"}}',
+             "Metaspace is not supported"),
+    "pattern": ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "pre_tokenizer": {"type": "Sequence", '
+                '"pretokenizers": [{"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"}]}}',
+                "the expression of the pre-tokeniser is wrong"),
+    "normalizer": ('{"normalizer": {"type": "Lowercase"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}',
+                   "the normaliser Lowercase is not supported"),
+    "added": ('{"added_tokens": [{"id": 5, "content": "a"}], "model": {"type": "BPE", "vocab": {"a": 0}}}',
+              "has two numbers"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_says_what_is_wrong(q, name, tmp_path):
+    text, said = BAD[name]
+    path = tmp_path / "t.json"
+    path.write_text(text)
+    with pytest.raises(q.QuernError) as caught:
+        q.Tokenizer(f"bpe:{path}")
+    assert said in str(caught.value) and "t.json" in str(caught.value), caught.value
+
+
+def test_arguments_of_a_tokenizer(q):
+    with pytest.raises(q.UsageError, match="is not a tokenizer"):
+        q.Tokenizer("letters")
+    with pytest.raises(q.InputError, match="none was given"):
+        q.Tokenizer("words")
+    t = q.Tokenizer("bytes")
+    with pytest.raises(q.InputError, match="has the number 256"):
+        t.decode([0, 256])
+    with pytest.raises(TypeError, match="whole numbers"):
+        t.decode([0.5])
+    with pytest.raises(ValueError):
+        t.decode([-1])
+    assert (t.decode([]), t.encode("").dtype, len(t), t.kind) == ("", np.uint32, 256, "bytes")
