@@ -175,6 +175,7 @@ static void print_json(const char *path, const qn_data *data, const summary *s) 
         json_text("tokens", qn_data_tokens(data));
         json_count("vocabulary", (uint64_t)s->greatest + 1);
         json_count("padding", s->padding);
+        json_count("context", qn_data_context(data));
     }
     json_count("items", qn_data_items(data));
     json_count("features", qn_data_features(data));
@@ -337,9 +338,15 @@ static void print_range(const qn_data *data, const summary *s) {
 
 static void print_tokens(const qn_data *data, const summary *s) {
     char number[32];
-    printf("tokens    %s: %" PRIu32 " of each item, %s\n",
-           format_count(qn_data_items(data) * qn_data_features(data), number),
-           qn_data_features(data), types[qn_data_type_of(data)][1]);
+    const uint32_t context = qn_data_context(data);
+    const uint64_t all =
+        context ? qn_data_items(data) * context + 1 : qn_data_items(data) * qn_data_features(data);
+    printf("tokens    %s, %s\n", format_count(all, number), types[qn_data_type_of(data)][1]);
+    if (context > 0)
+        printf("context   %" PRIu32 ": an item is so many tokens and the one after them\n",
+               context);
+    else
+        printf("positions %" PRIu32 " of each item\n", qn_data_features(data));
     printf("numbers   from %.0f to %.0f: a vocabulary of %s or more\n", s->least, s->greatest,
            format_count((uint64_t)s->greatest + 1, number));
     if (s->padding > 0)

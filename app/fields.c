@@ -20,6 +20,7 @@ static const struct {
     {"compute.shares", "shares"},
     {"compute.threads", "threads"},
     {"data.category", "category"},
+    {"data.context", "context"},
     {"data.date_format", "date-format"},
     {"data.dates", "dates"},
     {"data.drop", "drop"},

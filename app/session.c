@@ -157,7 +157,9 @@ static uint64_t complete_items(const qn_data *data) {
 
 /* The split of docs/exactness.md 2.3; a float times a count below 2^29 is exact as a double. */
 static uint64_t items_left(const session *s, uint64_t n) {
-    return n - (uint64_t)floor((double)s->from->valid_fraction * (double)n + 0.5);
+    const uint64_t valid = (uint64_t)floor((double)s->from->valid_fraction * (double)n + 0.5);
+    const int between = valid > 0 && qn_data_context(s->from->train) > 0; /* in neither part */
+    return n - valid - (uint64_t)between;
 }
 
 static void gather(const session *s, const qn_train_options *o, facts *f) {

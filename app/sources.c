@@ -73,8 +73,13 @@ static const option_word token_kinds[] = {
     {"ids", "the elements are tokens: numbers of a vocabulary, items x positions"}, {NULL, NULL}};
 
 const option source_token_options[] = {
-    {ROW_CHOICE("tokens", tokens, "HOW", "NPY, NPZ: what the whole numbers are"),
+    {ROW_CHOICE("tokens", tokens, "HOW", "NPY, NPZ, BIN: what the whole numbers are"),
      .words = token_kinds, .fallback = "numbers, or as the model says"},
+    {ROW_COUNT32(
+         "context", context, 1, 1u << 24,
+         "one row of tokens: an item has N of them and the next one, and begins N after the "
+         "item before"),
+     .fallback = "as the model says"},
     {.name = NULL}};
 
 const option source_unlabelled_options[] = {
@@ -210,6 +215,8 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
     r.options.expected_rules = flags->expected_rules;
     r.options.tokens = flags->tokens;
     r.options.expected_tokens = flags->expected_tokens;
+    r.options.context = flags->context;
+    r.options.expected_context = flags->expected_context;
     r.options.no_cache = flags->no_cache;
     r.options.keep_doubles = flags->keep_doubles;
     r.options.expected_features = flags->expected_features;
@@ -487,6 +494,7 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
         others.expected_rules = rules;
     if (code < 0 && f->data)
         others.expected_tokens = qn_data_tokens(out->train);
+    others.expected_context = code < 0 ? qn_data_context(out->train) : 0;
     others.query = f->test_query;
     if (code < 0 && f->test)
         code = source_open(source_test(f), &others, threads, label, &out->test);

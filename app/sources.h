@@ -36,6 +36,8 @@ typedef struct source_flags {
     const char *expected_rules;  /* no option: the same */
     const char *tokens;          /* as in qn_data_options */
     const char *expected_tokens; /* no option: the same */
+    uint32_t context;            /* as in qn_data_options */
+    uint32_t expected_context;   /* no option: the same */
 } source_flags;
 
 /* Rows for the tables of several commands; they fill a source_flags. */

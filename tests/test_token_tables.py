@@ -1,6 +1,9 @@
 """Tables of tokens (docs/exactness.md 25.40): whole numbers that a network takes without scaling."""
 
+import gzip
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +11,9 @@ import pytest
 import data_vectors
 import python_package
 import ranks
+
+sys.path.insert(0, str(Path(__file__).parent / "oracle"))
+import data as oracle  # noqa: E402
 
 MODEL = "dense 12 tanh; dense 2 softmax"
 
@@ -153,3 +159,74 @@ def test_python(tmp_path, q, ids):
         q.Data(x.astype(np.float32), tokens="ids")
     with pytest.raises(q.UsageError, match="how tokens are made"):
         q.Data(x, tokens="words")
+
+
+# ---------------------------------------------------------------- corpora
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """One row of tokens, as an array, as a file of numbers, and cut into items by hand (25.42)."""
+    row = np.random.default_rng(7).integers(0, 300, 5003).astype(np.uint16)
+    np.save(tmp_path / "row.npy", row)
+    row.astype("<u2").tofile(tmp_path / "row.bin")
+    (tmp_path / "row.bin.gz").write_bytes(gzip.compress((tmp_path / "row.bin").read_bytes()))
+    row[:2000].tofile(tmp_path / "a.bin")
+    row[2000:].tofile(tmp_path / "b.bin")
+    return row, oracle.corpus(row, 64)
+
+
+def test_a_row_is_cut(tmp_path, info, corpus):
+    row, items = corpus
+    want = oracle.digest(items, None)
+    assert len(items) == 78 and items.shape[1] == 65 and want == digest(items)
+    for name in (["row.npy"], ["row.bin"], ["row.bin.gz"], ["a.bin", "b.bin"]):
+        told = info(*(tmp_path / one for one in name), "--tokens", "ids", "--context", 64)
+        assert (told["items"], told["features"], told["context"], told["digest"]) == (78, 65, 64, want), name
+        assert "the last 10 of 5003 tokens do not fill an item" in told["note"]
+    np.save(tmp_path / "items.npy", items)
+    assert info(tmp_path / "items.npy", "--tokens", "ids")["digest"] == want
+
+
+def test_blocks_of_a_digest_end_inside_items(tmp_path, info):
+    """2.2 cuts the values after each MiB, wherever an item is."""
+    row = np.random.default_rng(2).integers(0, 2**32, 700_001, np.uint32)
+    np.save(tmp_path / "row.npy", row)
+    assert info(tmp_path / "row.npy", "--tokens", "ids", "--context", 999)["digest"] == digest(oracle.corpus(row, 999))
+
+
+@pytest.mark.parametrize("words, what", [
+    (["row.npy", "--tokens", "ids"], "say how many an item has with --context"),
+    (["row.npy", "--context", "8"], "say with --tokens how they are made"),
+    (["row.npy", "--tokens", "ids", "--context", "6000"], "there are 5003"),
+    (["items.npy", "--tokens", "ids", "--context", "8"], "has items, and --context cuts one row"),
+    (["odd.bin", "--tokens", "ids", "--context", "8"], "3 bytes are not numbers of two bytes"),
+    (["row.npy", "--labels", "row.npy", "--tokens", "ids", "--context", "8"], "neither labels nor weights"),
+    (["row.npz", "--tokens", "ids", "--context", "8"], "neither labels nor weights"),
+])
+def test_what_cannot_be_cut(tmp_path, run_quern, corpus, words, what):
+    np.save(tmp_path / "items.npy", corpus[1])
+    np.savez(tmp_path / "row.npz", x=corpus[0], y=corpus[0])
+    (tmp_path / "odd.bin").write_bytes(b"abc")
+    told = run_quern("data", "info", *words, status=None, cwd=tmp_path)
+    assert told.returncode in (1, 2) and what in told.stderr, told.stderr
+
+
+def test_rows_in_python(tmp_path, q, corpus):
+    row, items = corpus
+    made = q.Data(row, tokens="ids", context=64)
+    assert np.shares_memory(made.values, row)  # used where it is
+    assert (made.values == items).all() and made.digest == oracle.digest(items, None)
+    assert q.Data(row.astype(np.int64), tokens="ids", context=64).values.dtype == np.uint32
+    read = q.open(str(tmp_path / "row.bin"), tokens="ids", context=64)
+    assert read.digest == made.digest and (read.values == items).all()
+    assert (q.Data(row[:66], tokens="ids", context=64).values == row[None, :65]).all()
+    with pytest.raises(q.UsageError, match="one row of 5003 tokens"):
+        q.Data(row, tokens="ids")
+    with pytest.raises(q.InputError, match="the context is 6000"):
+        q.Data(row, tokens="ids", context=6000)
+
+
+def test_the_last_items_judge():
+    """25.43, beside the C test of the program's split."""
+    assert oracle.training_items(1, 100, 0.1, 64).tolist() == list(range(89))

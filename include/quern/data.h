@@ -146,12 +146,18 @@ typedef struct qn_data_options {
     const char *masks;
     /* With `masks`: the number of pixels that do not count, "0" to "255", beside 255. NULL: 255. */
     const char *ignore;
-    /* "ids": NPY, NPZ: the elements are numbers of tokens, items x positions. Integers of at most
-     * 16 bits become QN_TOKENS16, others QN_TOKENS32. Other files: QN_INPUT. NULL: numbers. */
+    /* "ids": NPY, NPZ: the elements are numbers of tokens: items x positions, or one row of them, a
+     * corpus. Integers of at most 16 bits become QN_TOKENS16, others QN_TOKENS32. A file whose name
+     * ends in ".bin" is a corpus of numbers of 16 bits, little-endian. Other files: QN_INPUT. NULL:
+     * numbers. */
     const char *tokens;
     /* What `tokens` was for the data of a model (qn_model_tokens). These are read in the same way.
      * QN_USAGE where `tokens` differs. NULL: unknown, or not at all. */
     const char *expected_tokens;
+    /* A corpus: an item has so many tokens and the next one, with which the next item begins.
+     * Tokens at the end that do not fill an item are left out. 0: `expected_context`. */
+    uint32_t context;
+    uint32_t expected_context; /* that of the data of a model (qn_model_context); 0: unknown */
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -366,6 +372,9 @@ QN_API qn_data_type qn_data_type_of(const qn_data *data);
 QN_API const void *qn_data_values(const qn_data *data);
 /* The values of item `item`, counted from 0, as there. NULL where there is no such item. */
 QN_API const void *qn_data_item(const qn_data *data, uint64_t item);
+/* Of a corpus how many tokens there are from one item to the next; an item has one more. So
+ * qn_data_values has items x context + 1 tokens. 0 where items share no values, and for NULL. */
+QN_API uint32_t qn_data_context(const qn_data *data);
 /* How the tokens were made, for qn_data_options.expected_tokens: "ids". NULL where the values are
  * not tokens, and for NULL. Owned by the data set. */
 QN_API const char *qn_data_tokens(const qn_data *data);

@@ -146,6 +146,9 @@ QN_API const char *qn_model_date_format(const qn_model *model);
 /* How the tokens of its training data were made, for qn_data_options.expected_tokens; NULL where
  * the data was not tokens, and for NULL. Owned by the model. */
 QN_API const char *qn_model_tokens(const qn_model *model);
+/* Where its training data was a corpus: how many tokens there are from one item to the next, for
+ * qn_data_options.expected_context. 0 for others, and for NULL. */
+QN_API uint32_t qn_model_context(const qn_model *model);
 /* The name of class k, or of label k of several, counted from 0; NULL where they are numbers, and
  * for k out of range. */
 QN_API const char *qn_model_class_name(const qn_model *model, uint32_t k);

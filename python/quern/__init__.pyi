@@ -49,7 +49,8 @@ class Data:
                  weights: Any = None, weight: Union[str, int, None] = None,
                  names: Optional[Sequence[str]] = None, label_name: Optional[str] = None,
                  classes: Optional[Sequence[str]] = None, task: Optional[str] = None,
-                 dates: Columns = None, tokens: Optional[str] = None) -> None: ...
+                 dates: Columns = None, tokens: Optional[str] = None,
+                 context: Optional[int] = None) -> None: ...
     @classmethod
     def from_batches(cls, batches: Iterable[Any], *, names: Optional[Sequence[str]] = None,
                      label_name: Optional[str] = None, classes: Optional[Sequence[str]] = None,

@@ -66,7 +66,7 @@ def unmasked(given):
     return np.where(np.ma.getmaskarray(given), None, given.data.astype(object))
 
 
-def values_of(given):
+def values_of(given, row=False):
     """The array of a table: items x features, of any type of numbers, of dates or of objects."""
     if hasattr(given, "tocsr"):
         return dense(given)
@@ -77,6 +77,8 @@ def values_of(given):
         kind = type(given).__name__
         remedy = "give an array, a DataFrame or an Arrow table of items x features"
         raise InputError(f"the values are not a table, but of the type {kind}", "X", remedy)
+    if values.ndim == 1 and row:  # of tokens
+        return values
     if values.ndim != 2:
         raise InputError(f"a table has two dimensions, and this has {values.ndim}", "X",
                          "use .reshape(-1, 1) for one column, .reshape(1, -1) for one item")
@@ -131,7 +133,18 @@ def are_integers(given):
         return False
 
 
-def tokens_of(values, how):
+def as_trained(values, columns, is_stream):
+    """The options of an array that is read as the data of a model was."""
+    columns = dict(columns)
+    tokens, context = columns.pop("expected_tokens", None), columns.pop("expected_context", None)
+    if tokens and not is_stream and are_integers(values):
+        columns.setdefault("tokens", tokens)
+        if context and np.ndim(values) == 1:
+            columns.setdefault("context", context)
+    return columns
+
+
+def tokens_of(values, how, context=None):
     """The array as uint16 where its elements have at most 16 bits, else as uint32."""
     if how != "ids":
         raise UsageError(f"{how!r} does not say how tokens are made", "", "tokens is \"ids\", for arrays of them")
@@ -141,7 +154,23 @@ def tokens_of(values, how):
     if values.size and (values.min() < 0 or values.max() >= 2**32):
         wrong = values[(values < 0) | (values >= 2**32)][0]
         raise InputError(f"{wrong} is not the number of a token", "X", "tokens are whole numbers from 0 to 4294967295")
-    return np.ascontiguousarray(values, np.uint16 if values.dtype.itemsize <= 2 else np.uint32)
+    values = np.ascontiguousarray(values, np.uint16 if values.dtype.itemsize <= 2 else np.uint32)
+    if values.ndim == 1 and not context:
+        raise UsageError(f"the array is one row of {len(values)} tokens", "X",
+                         "say with context how many an item has, such as 256")
+    if values.ndim > 1 and context:
+        raise UsageError("the array has items, and a context cuts one row of tokens", "X", "leave it out")
+    return items_of(values, context) if context else values
+
+
+def items_of(tokens, context):
+    """A view of one row of tokens: each item begins with the last token of the one before it."""
+    items = (len(tokens) - 1) // context if context > 0 else 0
+    if items < 1:
+        raise InputError(f"the context is {context}, and there are {len(tokens)} tokens", "X",
+                         "give a smaller context, or a longer text")
+    size = tokens.itemsize
+    return np.lib.stride_tricks.as_strided(tokens, (items, context + 1), (context * size, size), writeable=False)
 
 
 def numbers(values):

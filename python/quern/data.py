@@ -50,6 +50,8 @@ class Data:
         labels.
     tokens : str, optional
         "ids": the whole numbers of an array are tokens, kept as uint16 or uint32 and never scaled.
+    context : int, optional
+        Of one row of tokens: an item has so many and the next one, with which the next item begins.
 
     Raises
     ------
@@ -63,9 +65,9 @@ class Data:
 
     def __init__(self, values, labels=None, *, label=None, features=None, drop=None, category=None,
                  weights=None, weight=None, names=None, label_name=None, classes=None, task=None,
-                 dates=None, tokens=None):
+                 dates=None, tokens=None, context=None):
         columns = {"label_column": label, "features": features, "drop": drop, "category": category,
-                   "weight": weight, "dates": dates, "tokens": tokens}
+                   "weight": weight, "dates": dates, "tokens": tokens, "context": context}
         self._make(values, labels, columns, weights, names=names, label_name=label_name,
                    classes=classes, task=task)
 
@@ -84,12 +86,10 @@ class Data:
                 columns[word] = _several.column_text(values, columns[word], _abi.OPTIONS[f"data.{word}"])
         stream = _arrow.stream_of(values, chosen=bool(columns))
         label = columns.get("label_column")
-        expected = columns.pop("expected_tokens", None)
-        if expected and stream is None and _arrays.are_integers(values):
-            columns.setdefault("tokens", expected)
+        columns = _arrays.as_trained(values, columns, stream is not None)
         if stream is not None and "tokens" in columns:
             raise TypeError("tokens: only for files and arrays")
-        if stream is None and set(columns) - {"dates", "tokens"}:
+        if stream is None and set(columns) - {"dates", "tokens", "context"}:
             words = ", ".join(_abi.OPTIONS[f"data.{word}"] for word in columns)
             raise TypeError(f"{words}: only for files and tables with named columns")
         for word, column, array in (("label", label, labels), ("weight", columns.get("weight"), weights)):
@@ -149,8 +149,9 @@ class Data:
             kinds = bytes(_DATE_KINDS.index(of and of[1]) for of in table.dates)
             arrays.date_kinds = C.cast(C.c_char_p(kinds), C.POINTER(C.c_uint8))
             arrays.date_format = text(table.date_format)
+        shared = values.strides[0] < values.shape[1] * values.itemsize  # items of a corpus
         copied = values.dtype == np.float64 or not values.flags.c_contiguous
-        if copied:
+        if copied or shared:
             size = values.dtype.itemsize
             arrays.doubles = int(size == 8)
             arrays.item_step, arrays.feature_step = (step // size for step in values.strides)
@@ -181,7 +182,7 @@ class Data:
                   for texts in table.categories))
         self._lent = values  # its memory outlives what the library makes of it
         self._take(new("qn_data_lend", arrays))
-        if copied:
+        if copied and not shared:
             self._lent = None
 
     @classmethod
@@ -242,8 +243,9 @@ class Data:
         """The values, items x features, uint8, float32, or tokens in uint16 or uint32: a view that cannot
         be written."""
         kind = (None, "|u1", "=f4", "=u2", "=u4")[library().qn_data_type_of(self._address)]
-        return _view(self, library().qn_data_values(self._address), (self.items, self.features),
-                     kind)
+        context = library().qn_data_context(self._address)
+        return _view(self, library().qn_data_values(self._address), (self.items, self.features), kind,
+                     context and (context * int(kind[2]), int(kind[2])))
 
     @property
     def labels(self):
@@ -580,12 +582,12 @@ def _table(values, stream, columns):
 
     if stream is None:
         names = _arrow.column_names(values)
-        values = _arrays.values_of(values)
+        values = _arrays.values_of(values, "tokens" in columns)
         if values.dtype.kind in "biuf":
             if "dates" in columns:
                 raise TypeError("dates: only for files, tables with named columns, and arrays of dates or objects")
             if "tokens" in columns:
-                return _arrays.Table(_arrays.tokens_of(values, columns["tokens"]), names, None), None
+                return _arrays.Table(_arrays.tokens_of(values, columns["tokens"], columns.get("context")), names, None), None
             return _arrays.table_of(values, names), None
         stream = _arrow.objects(values, names)
     read = Data._of(stream.read(unlabelled=1, **columns))
@@ -616,20 +618,20 @@ def _texts(names):
 
 
 class _Memory:
-    def __init__(self, owner, address, shape, kind):
+    def __init__(self, owner, address, shape, kind, strides):
         import sys
 
         order = "<" if sys.byteorder == "little" else ">"
         self.owner = owner
         self.__array_interface__ = {"version": 3, "shape": shape, "data": (address, True),
-                                    "typestr": kind.replace("=", order)}
+                                    "typestr": kind.replace("=", order), "strides": strides or None}
 
 
-def _view(owner, address, shape, kind):
+def _view(owner, address, shape, kind, strides=None):
     """A NumPy array over memory of the library that keeps its owner alive."""
     import numpy as np
 
-    return np.asarray(_Memory(owner, address, shape, kind))
+    return np.asarray(_Memory(owner, address, shape, kind, strides))
 
 
 def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
@@ -660,7 +662,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
         ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), ``weight``, ``query``,
-        ``dates``, ``date_format``, ``tokens``, ``resize``, ``masks``, ``ignore`` and ``shape``, ``skip_broken``, ``no_cache``.
+        ``dates``, ``date_format``, ``tokens`` (with ``context``), ``resize``, ``masks``, ``ignore`` and ``shape``, ``skip_broken``, ``no_cache``.
 
     Returns
     -------
@@ -747,8 +749,8 @@ def data_of(given, labels=None, **columns):
     members = {"label_column": columns.pop("label", None), "features": columns.pop("features", None),
                "drop": columns.pop("drop", None), "category": columns.pop("category", None),
                "weight": columns.pop("weight", None), "dates": columns.pop("dates", None),
-               "date_format": columns.pop("date_format", None), "tokens": columns.pop("tokens", None),
-               "expected_tokens": columns.pop("expected_tokens", None)}
+               "date_format": columns.pop("date_format", None), **{word: columns.pop(word, None)
+               for word in ("tokens", "context", "expected_tokens", "expected_context")}}
     if columns:
         raise TypeError(f"{', '.join(sorted(columns))}: only for files")
     if not _arrow.is_table(given):
@@ -759,19 +761,21 @@ def data_of(given, labels=None, **columns):
 
 
 def as_in(columns, real, label, categories, classes=0, weight=None, resize=None,
-          features=0, rules="", date_format=None, tokens=None):
+          features=0, rules="", date_format=None, tokens=None, context=0):
     """The options with which other data is read as the training data was.
 
     `categories`: for each feature its name, or None, and how many categories it has. `weight`: the
     column of weights, or None. Other data has none. `resize`: how images were resized, or None.
     `features`: how many the training data has. `rules`: of reading, as a recipe names them.
-    `date_format`: of dates in text, or None. `tokens`: how they were made, or None."""
+    `date_format`: of dates in text, or None. `tokens`: how they were made, or None. `context`: of a corpus, else 0."""
     known = {"task": "regress"} if real else {"expected_task": "classify"}
     known["expected_rules"] = rules
     if date_format:
         known["date_format"] = date_format
     if tokens:
         known["expected_tokens"] = tokens
+    if context:
+        known["expected_context"] = context
     if label is not None:
         known["expected_label"] = label
     named = any(name is not None for name, _ in categories)

@@ -387,7 +387,9 @@ static inline void tokens_some(test_case *c) {
     }
     c->feed.type = wide ? QN__ELEMENT_TOKEN32 : QN__ELEMENT_TOKEN16;
     c->feed.values = wide ? (const void *)word : narrow;
-    snprintf(c->text + at, sizeof c->text - at, "; tokens of %d bits", wide ? 32 : 16);
+    c->feed.step = c->seed % 3 ? 0 : c->feed.features - 1; /* rows share values */
+    snprintf(c->text + at, sizeof c->text - at, "; tokens of %d bits%s", wide ? 32 : 16,
+             c->feed.step ? " that rows share" : "");
 }
 
 /* One case in three has a rate for each layer. Call it after the case is made. */

@@ -41,7 +41,7 @@ static qn__reference_item item_of(const qn__batch *batch, uint32_t index) {
     const uint64_t item = batch->order ? qn__permutation_at(batch->order, position) : position;
     const uint64_t row = feed->rows ? feed->rows[item] : item;
     return (qn__reference_item){.type = feed->type,
-                                .values = (const char *)feed->values + row * qn__feed_stride(feed),
+                                .values = (const char *)feed->values + row * qn__feed_step(feed),
                                 .number = item,
                                 .label = feed->labels ? (uint32_t)feed->labels[item] : 0,
                                 .answers = feed->answers ? answers_of(batch, item) : NULL,

@@ -37,6 +37,7 @@ enum { QN__DEVICE_VERSION = 8 };
 typedef struct qn__feed {
     qn__element_type type; /* of the values */
     uint32_t features;
+    uint32_t step; /* values from one row to the next, where rows share some; 0: `features` */
     uint64_t items;
     const void *values;   /* rows of `features` values */
     const uint64_t *rows; /* item -> row of values; NULL: the item itself */
@@ -67,6 +68,12 @@ static inline size_t qn__feed_stride(const qn__feed *feed) {
     return (size_t)feed->features * qn__element_of(feed->type)->size;
 }
 
+/* Bytes from one row to the next. */
+static inline size_t qn__feed_step(const qn__feed *feed) {
+    return feed->step ? (size_t)feed->step * qn__element_of(feed->type)->size
+                      : qn__feed_stride(feed);
+}
+
 /* Whether its items have targets. */
 static inline int qn__feed_labelled(const qn__feed *feed) { return feed->labels || feed->answers; }
 
@@ -85,7 +92,7 @@ static inline const void *qn__batch_values_at(const qn__batch *batch, uint64_t p
                            ? qn__buffered_item(feed->buffer, batch->epoch, position)
                            : NULL;
     const uint64_t row = feed->rows ? feed->rows[item] : item;
-    return copy ? copy : (const char *)feed->values + (size_t)row * qn__feed_stride(feed);
+    return copy ? copy : (const char *)feed->values + (size_t)row * qn__feed_step(feed);
 }
 
 /* The same at a position of the batch, first + place. */

@@ -24,6 +24,7 @@ uint32_t qn__apply_batch(const qn__program *p, uint64_t items) {
 qn__feed qn__feed_of(const qn_data *data) {
     return (qn__feed){.type = (qn__element_type)data->type,
                       .features = data->features,
+                      .step = data->context,
                       .items = data->items,
                       .values = data->values,
                       .rows = data->index,

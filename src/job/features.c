@@ -162,6 +162,8 @@ qn_status qn__features_make(qn__features *f, qn__team *team, const qn_data *set,
     own->of = set;
     own->made = *set;
     own->made.type = QN_F32;
+    own->made.context = 0;
+    own->made.tokens[0] = '\0';
     own->made.features = qn__shape_volume(to);
     own->made.channels = own->made.rows = own->made.columns = 0;
     own->made.values = own->made.values_digest = NULL;

@@ -66,6 +66,12 @@ def tokens_of(values):
     return values.astype(np.uint16 if values.dtype.itemsize <= 2 else np.uint32)
 
 
+def corpus(tokens, context):
+    """25.42: the items of one row of tokens."""
+    n = (len(tokens) - 1) // context
+    return np.stack([tokens[i * context:i * context + context + 1] for i in range(n)])
+
+
 def block_digest(content):
     """2.2: D(b)."""
     blocks = [content[i : i + BLOCK] for i in range(0, len(content), BLOCK)]
@@ -82,26 +88,28 @@ def digest(table, labels, weights=None, exact=None, times=None):
     kinds = {"uint8": 1, "float32": 2, "uint16": 3, "uint32": 4}  # 25.40
     text += bytes([kinds[table.dtype.name]])
     text += n.to_bytes(8, "little") + features.to_bytes(8, "little")
-    real = labels.dtype == np.float32
-    # There are labels: nothing can be trained without.
-    kind = 3 if several.is_several(labels) else 2 if real else 1
+    real = labels is not None and labels.dtype == np.float32
+    # 25.42: a corpus has no labels.
+    kind = 0 if labels is None else 3 if several.is_several(labels) else 2 if real else 1
     text += bytes([kind + (0 if weights is None else 4)])
     text += block_digest(table.astype(table.dtype.newbyteorder("<")).tobytes())
-    if several.is_several(labels):  # 24.75
+    if labels is not None and several.is_several(labels):  # 24.75
         text += several.digest_part(labels)
-    else:
+    elif labels is not None:
         text += block_digest(labels.astype("<f4" if real else "<u4").tobytes())
     if weights is not None:
         text += block_digest(weights.astype("<f4").tobytes())
     return hashlib.sha256(text + (wide.digest_end(exact or {}, times or {}) if exact or times else b"")).hexdigest()
 
 
-def training_items(seed, n, fraction):
+def training_items(seed, n, fraction, context=0):
     """2.3: the indices of the training items, ascending; fraction None or a float."""
     if fraction is None:
         return np.arange(n)
     v = floor(Fraction(float(fraction)) * n + Fraction(1, 2))
     if not 0 < v < n:
         raise SystemExit("oracle: the fraction leaves one of the two parts without items")
+    if context:  # 25.43
+        return np.arange(n - v - 1)
     held_back = permutation(seed, n, SPLIT, 0)[:v]
     return np.setdiff1d(np.arange(n), held_back)

@@ -48,6 +48,7 @@ struct qn__item_scan {
     const qn_data *data;
     uint64_t seed, last;  /* places of the run */
     uint64_t rows, items; /* of a piece, at most */
+    size_t step;          /* bytes from one item to the next in the file */
     uint64_t pieces;
     uint64_t cycle, first; /* places; the first reading gives the cycle that begins at `first` */
     uint64_t reserved;
@@ -196,7 +197,7 @@ static void copy_items(const reader *r, const uint8_t *bytes, uint64_t row, uint
     const qn__item_scan *s = r->scan;
     const size_t size = s->buffer.size;
     for (uint64_t i = 0; i < count; i++) {
-        const uint8_t *from = bytes + (size_t)(row_of(s->data, r->found[i].item) - row) * size;
+        const uint8_t *from = bytes + (size_t)(row_of(s->data, r->found[i].item) - row) * s->step;
         memcpy(s->memory + (size_t)r->slot[i] * size, from, size);
     }
 }
@@ -235,9 +236,9 @@ static void visit(reader *r) {
         pthread_mutex_unlock(&s->lock);
         const uint64_t rows = row_of(s->data, end - 1) + 1 - row;
         const uint8_t *bytes =
-            qn__file_piece_read(&r->piece, row * s->buffer.size, (size_t)rows * s->buffer.size);
-        good = bytes &&
-               is_right(r, first, bytes + (size_t)(row_of(s->data, first) - row) * s->buffer.size);
+            qn__file_piece_read(&r->piece, row * s->step, qn__data_bytes_of(s->data, rows));
+        good =
+            bytes && is_right(r, first, bytes + (size_t)(row_of(s->data, first) - row) * s->step);
         if (good)
             copy_items(r, bytes, row, count);
         pthread_mutex_lock(&s->lock);
@@ -393,6 +394,7 @@ static int plan(qn__item_scan *s, uint64_t memory) {
     const qn_data *data = s->data;
     const uint64_t stride = qn__data_stride(data);
     const uint64_t rows = row_of(data, data->items - 1) + 1, bytes = rows * stride;
+    s->step = qn__data_step(data);
     s->rows = stride < PIECE ? PIECE / stride : 1;
     s->pieces = (rows + s->rows - 1) / s->rows;
     s->items = least(s->rows, data->items);

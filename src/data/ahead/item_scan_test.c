@@ -103,21 +103,24 @@ static void test_a_run(void **state) {
 }
 
 /* The file's bytes as numbers of tokens: the scan keeps whole items of them, and a worker finds the
- * copies. */
+ * copies. Those of a corpus share tokens. */
 static void test_tokens(void **state) {
     (void)state;
-    for (unsigned type = QN__ELEMENT_TOKEN16; type <= QN__ELEMENT_TOKEN32; type++) {
+    for (unsigned i = 0; i < 3; i++) {
+        const unsigned type = i ? QN__ELEMENT_TOKEN16 : QN__ELEMENT_TOKEN32;
         qn_data data;
         uint64_t copies = 0;
         qn__permutation order;
         assert_true(open_table("/tmp", 5, &data));
         data.type = (qn_data_type)type;
         data.features = type == QN__ELEMENT_TOKEN16 ? FEATURES / 2 : FEATURES / 4;
+        data.context = i == 2 ? data.features - 1 : 0;
         qn__item_scan *scan = qn__item_scan_create(&data, SEED, data.items, MEMORY);
         assert_non_null(scan);
         assert_true(follow(&data, scan, 0, data.items - STEP) > data.items / 100 * 95);
         const qn__feed feed = {.type = (qn__element_type)data.type,
                                .features = data.features,
+                               .step = data.context,
                                .items = data.items,
                                .values = data.values,
                                .rows = data.index,
@@ -125,9 +128,9 @@ static void test_tokens(void **state) {
         qn__permutation_begin(&order, data.items, SEED, QN__PURPOSE_ORDER, 0);
         const qn__batch batch = {
             .feed = &feed, .order = &order, .first = data.items - STEP, .items = STEP};
-        for (uint32_t i = 0; i < STEP; i++) {
-            const uint64_t item = qn__permutation_at(&order, batch.first + i);
-            const void *values = qn__batch_values(&batch, i, item);
+        for (uint32_t k = 0; k < STEP; k++) {
+            const uint64_t item = qn__permutation_at(&order, batch.first + k);
+            const void *values = qn__batch_values(&batch, k, item);
             assert_memory_equal(values, qn__data_item(&data, item), FEATURES);
             copies += values != qn__data_item(&data, item);
         }

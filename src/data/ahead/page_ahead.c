@@ -45,7 +45,7 @@ void qn__page_order(const qn_data *data, int random) {
     const uint64_t rows = data->index ? data->index[data->items - 1] + 1 : data->items;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
                     begin = (uintptr_t)data->values / page * page,
-                    end = (uintptr_t)data->values + (size_t)rows * qn__data_stride(data);
+                    end = (uintptr_t)data->values + qn__data_bytes_of(data, rows);
     (void)madvise((void *)begin, end - begin, random ? MADV_RANDOM : MADV_NORMAL); /* a hint */
 }
 

@@ -40,6 +40,9 @@ typedef struct qn__reader {
     int fallback;   /* 1: it reads files that no other reader recognises */
     int text;       /* 1: numbers are text, so that reading the table from the cache is faster */
     int tokens;     /* 1: its values may be numbers of tokens (qn_data_options.tokens) */
+    /* How the names of its files end, after a dot and before that of a packing, where nothing in
+     * them tells what they are: they are its files with qn_data_options.tokens alone. Else NULL. */
+    const char *token_ending;
     int quantities; /* 1: labels may be quantities, so that many different ones are ambiguous */
     /* Where to find labels, as a remedy for `data.label_column` in a format without columns or for
      * `data.labels_path` in one without read_labels. */
@@ -67,6 +70,9 @@ extern const qn__reader *const qn__readers[];
 /* The reader that takes folders, or addresses. */
 const qn__reader *qn__reader_of_folders(void);
 const qn__reader *qn__reader_of_addresses(void);
+
+/* The reader of tokens for a file with this name; NULL: its content decides. */
+const qn__reader *qn__reader_of_tokens(const char *path);
 
 /* The reader for a file that begins with these bytes. Never NULL: the fallback
  * takes what no other does. */

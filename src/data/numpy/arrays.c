@@ -54,7 +54,7 @@ static void make_missing_plain(const qn_data *data, float *values) {
  * last one. In the same page these are readable, whoever owns them; the page after may not be. */
 static int is_usable(const qn_data *data, const void *values) {
     const uintptr_t first = (uintptr_t)values;
-    const uintptr_t end = first + (size_t)data->items * qn__data_stride(data);
+    const uintptr_t end = first + qn__data_bytes_of(data, data->items);
     const long page = sysconf(_SC_PAGESIZE);
     const uintptr_t aligned = first % qn__element_of(data->type)->size;
     return aligned == 0 && page > 0 && end % (uintptr_t)page != 0 &&
@@ -70,7 +70,7 @@ typedef enum holding {
 } holding;
 
 static qn_status take_values(qn_data *data, const qn_data_arrays *a, holding how, qn_error *err) {
-    const size_t items = (size_t)data->items, stride = qn__data_stride(data);
+    const size_t bytes = qn__data_bytes_of(data, data->items);
     if (how == TAKE) {
         data->release = qn__free;
         data->memory = (void *)(uintptr_t)a->values;
@@ -79,11 +79,11 @@ static qn_status take_values(qn_data *data, const qn_data_arrays *a, holding how
         return QN_OK;
     }
     if (how == COPY || !is_usable(data, a->values)) {
-        data->memory = qn__alloc(items, stride, err);
+        data->memory = qn__alloc(bytes, 1, err);
         if (!data->memory)
             return QN_MEMORY;
         data->release = qn__free;
-        data->values = memcpy(data->memory, a->values, items * stride);
+        data->values = memcpy(data->memory, a->values, bytes);
         make_missing_plain(data, data->memory);
         return QN_OK;
     }
@@ -393,6 +393,12 @@ static qn_status take_resize(qn_data *data, const qn_data_arrays *a, qn_error *e
     return qn__remedy(err, QN_USAGE, "give the pixels as QN_U8, or leave `data.resize` out");
 }
 
+/* Items of tokens that share one with the next. */
+static int is_corpus(const qn_data_arrays *a) {
+    return qn__element_is_token(a->type) && a->feature_step == 1 && !a->doubles &&
+           a->item_step + 1 == a->features;
+}
+
 /* `given`: the arrays as the caller has them, of which `a` are the floats. */
 static qn_status fill(qn_data *data, const qn_data_arrays *a, const qn_data_arrays *given,
                       holding how, qn_error *err) {
@@ -400,6 +406,8 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, const qn_data_arra
     data->items = a->items;
     data->features = a->features;
     data->format = "array";
+    if (is_corpus(a))
+        data->context = (uint32_t)a->item_step;
     if (qn__element_is_token(a->type))
         snprintf(data->tokens, sizeof data->tokens, "%s", QN__TOKENS_IDS);
     qn_status status = a->rules ? qn__rules_parse(a->rules, &data->rules, err) : QN_OK;
@@ -501,7 +509,8 @@ qn_status qn_data_lend(const qn_data_arrays *arrays, qn_data **out, qn_error *er
         return status;
     if (!a.values)
         return qn__fail_null(err, __func__, "arrays->values");
-    return qn__arrays_differ(&a) ? make_copy(&a, out, err) : make(&a, &a, LEND, 0, out, err);
+    return qn__arrays_differ(&a) && !is_corpus(&a) ? make_copy(&a, out, err)
+                                                   : make(&a, &a, LEND, 0, out, err);
 }
 
 qn_status qn__data_take(const qn_data_arrays *arrays, qn_data **out, qn_error *err) {

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "data/cells/wide_gather.h"
 #include "data/numpy/npy_arrays.h"
+#include "data/table/token_row.h"
 #include "data/table/missing.h"
 #include "data/table/table_space.h"
 #include <inttypes.h>
@@ -307,19 +308,25 @@ static qn_status take_array(void *user, const qn__npy_bytes *in, const qn__npy *
     return qn__npy_each(in, array, take_values, f, err);
 }
 
-static qn_status check_tokens(const qn__npy_joined *j, qn_error *err) {
+static qn_status check_tokens(const qn__npy_joined *j, const qn_data_options *options,
+                              qn_error *err) {
     const qn__npy *a = &j->first;
     const int whole = a->kind == QN__NPY_INT || a->kind == QN__NPY_UINT;
-    if (whole && a->dimensions == 2)
+    if (whole && (a->dimensions == 1 || (a->dimensions == 2 && !options->context)))
         return QN_OK;
     if (!whole)
         qn__fail(err, QN_INPUT, "the array does not hold integers, and tokens are such");
+    else if (a->dimensions == 2)
+        qn__fail(err, QN_INPUT, "the array has items, and `data.context` cuts one row of tokens");
     else
-        qn__fail(err, QN_INPUT, "the array has %u dimension%s, and one of tokens has two",
-                 (unsigned)a->dimensions, a->dimensions == 1 ? "" : "s");
+        qn__fail(err, QN_INPUT, "the array has %u dimensions, and one of tokens has one or two",
+                 (unsigned)a->dimensions);
     qn__at(err, "%s", j->arrays->list->file[0].path);
-    return qn__remedy(err, QN_INPUT,
-                      "write items x positions of uint16 or uint32, or leave `data.tokens` out");
+    return qn__remedy(
+        err, QN_INPUT,
+        a->dimensions == 2 && whole
+            ? "leave it out"
+            : "write items x positions of uint16 or uint32, or leave `data.tokens` out");
 }
 
 static qn_status make_table(const qn__npy_joined *j, const qn_data_options *options, qn_data *data,
@@ -348,7 +355,7 @@ qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const qn_data_option
     if (status != QN_OK)
         return status;
     filling f = {.array = &j.first, .data = data};
-    status = options->tokens ? check_tokens(&j, err) : QN_OK;
+    status = options->tokens ? check_tokens(&j, options, err) : QN_OK;
     if (status == QN_OK)
         status = make_table(&j, options, data, err);
     if (status == QN_OK)
@@ -359,5 +366,11 @@ qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const qn_data_option
         status = qn__wide_gather_end(&f.gather, err);
     qn__wide_gather_release(&f.gather);
     qn__npy_joined_end(&j);
+    const int row = options->tokens && j.first.dimensions == 1;
+    if (status == QN_OK && row && (options->labels_path || options->weight))
+        status = qn__token_row_refuse_labels(arrays->list->file[0].path, err);
+    if (status == QN_OK && row)
+        status = qn__token_row_cut(data, qn__token_row_context(options), arrays->list->file[0].path,
+                                   err);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "data/cells/readers.h"
 #include "data/numpy/npy_arrays.h"
 #include "data/numpy/npz.h"
+#include "data/table/token_row.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -190,6 +191,8 @@ static qn_status read_npz(qn__part_files *files, const qn_data_options *options,
     if (status == QN_OK && !options->unlabelled && !options->labels_path)
         status = has_labels(&r, &labels, err);
     const qn__npy_arrays arrays = arrays_of(&r, OWN_LABELS, files);
+    if (status == QN_OK && labels && data->context)
+        status = qn__token_row_refuse_labels(files->list->file[0].path, err);
     if (status == QN_OK && labels)
         status = qn__npy_read_labels(&arrays, options->task, data, err);
     if (status == QN_OK && options->weight)

@@ -21,6 +21,7 @@ typedef struct head {
     char magic[24];
     uint32_t type, features, rows, columns;
     uint64_t items;
+    uint32_t context, reserved;
     uint32_t labelled; /* 0: no labels; 1: labels; 2: targets; 3: several targets an item */
     uint32_t doubt, missing, comma;
     uint32_t weighted; /* 0: no weights; 1: weights; 2: weights with a name */
@@ -57,9 +58,10 @@ static uint64_t label_bytes(const head *h) {
 
 /* 0 if the sizes cannot be addressed. */
 static int place(const head *h, places *p) {
-    const uint64_t stride = (uint64_t)h->features * qn__element_of(h->type)->size;
+    const uint64_t size = qn__element_of(h->type)->size, stride = h->features * size;
+    const uint64_t step = h->context ? h->context * size : stride;
     uint64_t values, labels, weights, wide;
-    if (__builtin_mul_overflow(stride, h->items, &values) ||
+    if (__builtin_mul_overflow(step, h->items - 1, &values) || !add(&values, stride) ||
         __builtin_mul_overflow(label_bytes(h), h->items, &labels) ||
         __builtin_mul_overflow(h->weighted ? sizeof(float) : 0, h->items, &weights) ||
         __builtin_mul_overflow(h->wide, sizeof(qn__wide_value), &wide) ||
@@ -124,6 +126,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .rows = table->rows,
               .columns = table->columns,
               .items = table->items,
+              .context = table->context,
               .labelled = table->several   ? 3
                           : table->targets ? 2
                                            : table->labels != NULL,
@@ -163,7 +166,7 @@ void qn__data_snapshot_write(const qn_data *table, void *snapshot) {
     if (!text.failed && place(&h, &p)) {
         memcpy(to, &h, sizeof h);
         if (to + p.values != table->values)
-            memcpy(to + p.values, table->values, (size_t)table->items * qn__data_stride(table));
+            memcpy(to + p.values, table->values, qn__data_bytes_of(table, table->items));
         if (table->several)
             memcpy(to + p.labels, table->several->target,
                    (size_t)table->items * table->several->each);
@@ -213,6 +216,7 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
            (h->names > 0 || h->sizes == 0) && (h->rows == 0) == (h->columns == 0) &&
            (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
            qn__format_name(h->format) && is_digest(h->digest) &&
+           (h->context == 0 || (h->context == h->features - 1 && h->tokens[0] != '\0')) &&
            (h->tokens[0] != '\0') == qn__element_is_token(h->type) &&
            (h->tokens[0] == '\0' || qn__tokens_are_known(h->tokens)) &&
            (h->date_format[0] == '\0' || qn__date_format_check(h->date_format, NULL) == QN_OK) &&
@@ -323,6 +327,7 @@ static int are_weights(const qn_data *data) {
 static void take_head(qn_data *data, const head *h) {
     data->type = (qn_data_type)h->type;
     data->items = h->items;
+    data->context = h->context;
     data->features = h->features;
     data->channels = h->channels;
     data->resize = h->resize;

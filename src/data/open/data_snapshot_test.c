@@ -21,13 +21,14 @@ static void check_equal(const qn_data *a, const qn_data *b) {
     assert_int_equal(qn_data_classes(a), qn_data_classes(b));
     assert_string_equal(qn_data_digest(a), qn_data_digest(b));
     assert_string_equal(qn_data_format(a), qn_data_format(b));
+    assert_int_equal(qn_data_context(a), qn_data_context(b));
     qn_data_image_size(a, &rows[0], &columns[0]);
     qn_data_image_size(b, &rows[1], &columns[1]);
     assert_int_equal(rows[0], rows[1]);
     assert_int_equal(columns[0], columns[1]);
     assert_int_equal(qn_data_image_channels(a), qn_data_image_channels(b));
     assert_memory_equal(qn_data_values(a), qn_data_values(b),
-                        (size_t)qn_data_items(a) * qn__data_stride(a));
+                        qn__data_bytes_of(a, qn_data_items(a)));
     assert_int_equal(qn_data_labels(a) == NULL, qn_data_labels(b) == NULL);
     if (qn_data_labels(a))
         assert_memory_equal(qn_data_labels(a), qn_data_labels(b),
@@ -114,6 +115,19 @@ static void test_round_trips(void **state) {
     assert_int_equal(qn_data_from_arrays(QN_F32, 3, 2, values, labels, &data, NULL), QN_OK);
     check_round_trip(data);
     assert_int_equal(qn_data_from_arrays(QN_F32, 2, 3, values, NULL, &data, NULL), QN_OK);
+    check_round_trip(data);
+    uint32_t tokens[31];
+    for (uint32_t i = 0; i < 31; i++)
+        tokens[i] = UINT32_MAX - i;
+    qn_data_arrays corpus;
+    qn_data_arrays_init(&corpus);
+    corpus.type = QN_TOKENS32;
+    corpus.items = 10;
+    corpus.features = 4;
+    corpus.item_step = 3;
+    corpus.feature_step = 1;
+    corpus.values = tokens;
+    assert_int_equal(qn_data_lend(&corpus, &data, NULL), QN_OK);
     check_round_trip(data);
 }
 

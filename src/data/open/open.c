@@ -55,8 +55,8 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
         qn__fail(err, QN_INPUT, "a file of the format %s holds no numbers of tokens",
                  reader->name[0]);
         return refuse_option(source, err,
-                             "leave `data.tokens` out, or give an array of whole numbers, items x "
-                             "positions, written with numpy.save");
+                             "leave `data.tokens` out, or give an array of whole numbers that "
+                             "numpy.save wrote, or numbers of 16 bits in a file FILE.bin");
     }
     if (o->skip_broken && !reader->files) {
         qn__fail(err, QN_INPUT, "an item of the format %s is not a file, so none can be broken",
@@ -163,7 +163,8 @@ static qn_status read_with(const qn__reader *reader, qn__part_files *files,
 }
 
 /* A folder and an address tell their reader without being read. */
-static qn_status find_reader(qn__source *source, const qn__reader **reader, qn_error *err) {
+static qn_status find_reader(qn__source *source, const qn_data_options *options,
+                             const qn__reader **reader, qn_error *err) {
     uint8_t first[QN__PROBE_BYTES];
     size_t got = 0;
     *reader = qn__source_address(source) ? qn__reader_of_addresses() : qn__reader_of_folders();
@@ -176,7 +177,9 @@ static qn_status find_reader(qn__source *source, const qn__reader **reader, qn_e
         qn__fail(err, QN_INPUT, "the file is empty once unpacked");
         return refuse_option(source, err, "give a file with at least one item");
     }
-    *reader = qn__reader_for(first, got, qn__source_path(source));
+    *reader = options->tokens ? qn__reader_of_tokens(qn__source_path(source)) : NULL;
+    if (!*reader)
+        *reader = qn__reader_for(first, got, qn__source_path(source));
     return QN_OK;
 }
 
@@ -209,7 +212,7 @@ static qn_status check_part(const qn__reader *reader, qn__part_files *files, siz
     qn_status status = qn__part_files_open(files, i, &source, err);
     if (status != QN_OK)
         return status;
-    status = find_reader(source, &own, err);
+    status = find_reader(source, options, &own, err);
     if (status == QN_OK && own != reader && own->fallback)
         status = check_known(source, err);
     if (status == QN_OK && own != reader && !(own->fallback && reader->text)) {
@@ -298,7 +301,7 @@ static qn_status read_into(qn__part_files *files, const qn_data_options *options
                            qn_error *err) {
     const qn__reader *reader = NULL;
     uint64_t bytes = 0;
-    qn_status status = find_reader(files->first, &reader, err);
+    qn_status status = find_reader(files->first, options, &reader, err);
     if (status == QN_OK)
         status = check_files(reader, files, options, &bytes, err);
     if (status != QN_OK)

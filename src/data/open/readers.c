@@ -1,12 +1,13 @@
 /* The table of readers, and which of them takes a file. */
+#include "base/text/text.h"
 #include "data/bytes/zip_file.h"
 #include "data/cells/readers.h"
 #include <string.h>
 
 /* Each NAME has a row qn__NAME_reader in a file of its own. */
 #define READERS(each)                                                                              \
-    each(csv) each(parquet) each(ipc) each(idx) each(npy) each(npz) each(image) each(libsvm)       \
-        each(json) each(sqlite) each(postgres)
+    each(csv) each(parquet) each(ipc) each(idx) each(npy) each(npz) each(bin) each(image)          \
+        each(libsvm) each(json) each(sqlite) each(postgres)
 #define DECLARE(name) extern const qn__reader qn__##name##_reader;
 #define ADDRESS(name) &qn__##name##_reader,
 READERS(DECLARE)
@@ -25,6 +26,23 @@ const qn__reader *qn__reader_of_addresses(void) {
     while (!(*at)->addresses)
         at++;
     return *at;
+}
+
+const qn__reader *qn__reader_of_tokens(const char *path) {
+    static const char *const packed[] = {"gz", "zst", "bz2", "xz", "zip", NULL};
+    const char *end = path + strlen(path);
+    if (qn__ends_with_one_of(path, packed))
+        end = strrchr(path, '.');
+    const char *dot = end;
+    while (dot > path && dot[-1] != '.' && dot[-1] != '/')
+        --dot;
+    for (const qn__reader *const *at = qn__readers; *at; ++at) {
+        const char *ending = (*at)->token_ending;
+        if (ending && dot > path && dot[-1] == '.' &&
+            qn__same_word(ending, dot, (size_t)(end - dot)))
+            return *at;
+    }
+    return NULL;
 }
 
 const qn__reader *qn__reader_for(const uint8_t *first, size_t size, const char *path) {

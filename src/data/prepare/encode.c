@@ -112,6 +112,7 @@ static qn_status copy_columns(const qn__fitting *to, const qn_data *data, const 
                               qn_data *made, qn_error *err) {
     const uint32_t features = to->features;
     made->features = features;
+    made->context = 0;
     made->type = type_of(data, column, features);
     made->channels = made->rows = made->columns = 0;
     const size_t stride = qn__data_stride(made), items = (size_t)data->items;

@@ -77,6 +77,29 @@ qn_data *qn__data_view(const qn_data *all, const uint64_t *marks, uint64_t mark,
     return view;
 }
 
+/* 25.43: of a corpus the last items, and the one before them in neither part: it shares a token
+ * with the first of them. */
+static qn_status split_corpus(const qn_data *all, float fraction, uint64_t count, qn_data **train,
+                              qn_data **valid, qn_error *err) {
+    if (count + 1 >= all->items)
+        return refuse(err, fraction, all->items);
+    const uint64_t first = all->items - count;
+    uint64_t *marks = qn__alloc(all->items / 64 + 1, sizeof *marks, err);
+    if (!marks)
+        return QN_MEMORY;
+    for (uint64_t i = first - 1; i < all->items; i++)
+        marks[i / 64] |= (uint64_t)1 << i % 64;
+    *train = qn__data_view(all, marks, 0, first - 1, err);
+    marks[(first - 1) / 64] &= ~((uint64_t)1 << (first - 1) % 64);
+    *valid = *train ? qn__data_view(all, marks, 1, count, err) : NULL;
+    qn__free(marks);
+    if (*valid)
+        return QN_OK;
+    qn_data_close(*train);
+    *train = NULL;
+    return QN_MEMORY;
+}
+
 qn_status qn__data_split(const qn_data *all, float fraction, uint64_t seed, qn_data **train,
                          qn_data **valid, qn_error *err) {
     *train = NULL;
@@ -86,6 +109,8 @@ qn_status qn__data_split(const qn_data *all, float fraction, uint64_t seed, qn_d
     uint64_t count = part_of(fraction, all->items);
     if (count == 0 || count >= all->items)
         return refuse(err, fraction, all->items);
+    if (all->context)
+        return split_corpus(all, fraction, count, train, valid, err);
     uint64_t *marks = mark_items(all->items, count, seed, err);
     if (!marks)
         return QN_MEMORY;

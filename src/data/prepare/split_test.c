@@ -50,6 +50,37 @@ static void test_parts(void **state) {
     qn_data_close(all);
 }
 
+/* 25.43: the last items of a corpus, and the one before them nowhere. */
+static void test_corpus(void **state) {
+    (void)state;
+    enum { CONTEXT = 5, TOKENS = 4 * CONTEXT + 1 };
+    uint16_t tokens[TOKENS];
+    qn_data_arrays arrays;
+    qn_data *all, *train, *valid;
+    for (uint16_t i = 0; i < TOKENS; i++)
+        tokens[i] = i;
+    qn_data_arrays_init(&arrays);
+    arrays.type = QN_TOKENS16;
+    arrays.features = CONTEXT + 1;
+    arrays.items = 4;
+    arrays.item_step = CONTEXT;
+    arrays.feature_step = 1;
+    arrays.values = tokens;
+    assert_int_equal(qn_data_lend(&arrays, &all, NULL), QN_OK);
+    assert_int_equal(qn_data_context(all), CONTEXT);
+    assert_int_equal(qn__data_split(all, 0.25f, 42, &train, &valid, NULL), QN_OK);
+    assert_int_equal(qn_data_items(train), 2);
+    assert_int_equal(qn_data_items(valid), 1);
+    for (uint32_t k = 0; k <= CONTEXT; k++) {
+        assert_true(qn__data_number(train, 1, k) == CONTEXT + k);
+        assert_true(qn__data_number(valid, 0, k) == 3 * CONTEXT + k);
+    }
+    qn_data_close(train);
+    qn_data_close(valid);
+    assert_int_equal(qn__data_split(all, 0.75f, 42, &train, &valid, NULL), QN_USAGE);
+    qn_data_close(all);
+}
+
 /* floor(f * n + 1/2), and fractions that leave a set empty. */
 static void test_counts(void **state) {
     (void)state;
@@ -155,8 +186,8 @@ static void test_small(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),  cmocka_unit_test(test_counts), cmocka_unit_test(test_scale),
-        cmocka_unit_test(test_groups), cmocka_unit_test(test_small),
+        cmocka_unit_test(test_corpus), cmocka_unit_test(test_parts),  cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_scale),  cmocka_unit_test(test_groups), cmocka_unit_test(test_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,9 @@ struct qn_data {
     qn_data_type type; /* a row of num/element.h */
     uint64_t items;
     uint32_t features;
-    uint32_t classes;                 /* largest label + 1, 0 without labels */
+    uint32_t context; /* of a corpus: values from one item to the next, features - 1, so that items
+                         share one; else 0 */
+    uint32_t classes; /* largest label + 1, 0 without labels */
     uint32_t channels, rows, columns; /* of an image, `[channel][row][column]`; else all are 0 */
     qn__resize resize;                /* how images were made equal; all 0: they were not */
     const char *format;               /* a constant text */
@@ -101,9 +103,20 @@ static inline size_t qn__data_stride(const qn_data *data) {
     return (size_t)data->features * qn__element_of(data->type)->size;
 }
 
+/* Bytes from one item to the next. */
+static inline size_t qn__data_step(const qn_data *data) {
+    return data->context ? (size_t)data->context * qn__element_of(data->type)->size
+                         : qn__data_stride(data);
+}
+
+/* Bytes of the values of `rows` > 0 items of a table. */
+static inline size_t qn__data_bytes_of(const qn_data *data, uint64_t rows) {
+    return (size_t)(rows - 1) * qn__data_step(data) + qn__data_stride(data);
+}
+
 /* The values of item i < items: `features` elements. */
 static inline const void *qn__data_item(const qn_data *data, uint64_t i) {
-    return data->values + (size_t)(data->index ? data->index[i] : i) * qn__data_stride(data);
+    return data->values + (size_t)(data->index ? data->index[i] : i) * qn__data_step(data);
 }
 
 /* Value `feature` of item i as a number. */

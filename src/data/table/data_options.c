@@ -78,6 +78,10 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
     if (qn__tokens_choose(options->tokens, options->expected_tokens, &options->tokens, err) !=
         QN_OK)
         return QN_USAGE;
+    if (options->context && !options->tokens) {
+        qn__fail(err, QN_USAGE, "a context is that of tokens");
+        return qn__remedy(err, QN_USAGE, "say with `data.tokens` how they are made");
+    }
     if (options->features && options->drop) {
         qn__fail(err, QN_USAGE, "columns to keep and columns to leave out were both given");
         return qn__remedy(err, QN_USAGE, "give `data.features` or `data.drop`, not both");

@@ -24,7 +24,8 @@ enum { AT_ONCE = 256 };
 typedef struct blocks {
     const uint8_t *bytes;
     size_t size, first, end;
-    int width; /* bytes of a number; 1: its order of bytes needs no care */
+    size_t item, step; /* bytes of an item, and from one to the next; 0: they follow one another */
+    int width;         /* bytes of a number; 1: its order of bytes needs no care */
     uint8_t digests[AT_ONCE][32];
     atomic_size_t next;
 } blocks;
@@ -58,6 +59,15 @@ static void add_numbers(qn__sha256 *hash, const uint8_t *from, size_t count) {
     }
 }
 
+/* Bytes of items that share some: `size` of them from `at` on, if they followed one another. */
+static void add_items(qn__sha256 *hash, const blocks *work, size_t at, size_t size) {
+    for (size_t now; size > 0; at += now, size -= now) {
+        const size_t within = at % work->item;
+        now = work->item - within < size ? work->item - within : size;
+        qn__sha256_add(hash, work->bytes + at / work->item * work->step + within, now);
+    }
+}
+
 static void hash_blocks(void *context, int thread) {
     (void)thread;
     blocks *work = context;
@@ -66,7 +76,9 @@ static void hash_blocks(void *context, int thread) {
         const size_t left = work->size - i * BLOCK, size = left < BLOCK ? left : BLOCK;
         qn__sha256 hash;
         qn__sha256_begin(&hash);
-        if (work->width == 4)
+        if (work->step)
+            add_items(&hash, work, i * BLOCK, size);
+        else if (work->width == 4)
             qn__sha256_add_little(&hash, work->bytes + i * BLOCK, size / 4);
         else if (work->width == 8)
             add_numbers(&hash, work->bytes + i * BLOCK, size / 8);
@@ -77,27 +89,35 @@ static void hash_blocks(void *context, int thread) {
 }
 
 /* D(bytes) of docs/exactness.md 2.2. */
-static void hash_in_blocks(const void *bytes, size_t size, int width, qn__pool *pool,
-                           uint8_t digest[32]) {
-    const size_t all = size / BLOCK + (size % BLOCK != 0);
-    blocks work = {.bytes = bytes, .size = size, .width = width};
+static void hash_all(blocks *work, qn__pool *pool, uint8_t digest[32]) {
+    const size_t all = work->size / BLOCK + (work->size % BLOCK != 0);
     qn__sha256 whole;
     qn__sha256_begin(&whole);
-    for (; work.first < all; work.first = work.end) {
-        work.end = all - work.first < AT_ONCE ? all : work.first + AT_ONCE;
-        atomic_store(&work.next, work.first);
-        if (pool && work.end - work.first > 1)
-            qn__pool_run(pool, hash_blocks, &work);
+    for (; work->first < all; work->first = work->end) {
+        work->end = all - work->first < AT_ONCE ? all : work->first + AT_ONCE;
+        atomic_store(&work->next, work->first);
+        if (pool && work->end - work->first > 1)
+            qn__pool_run(pool, hash_blocks, work);
         else
-            hash_blocks(&work, 0);
-        qn__sha256_add(&whole, work.digests, (work.end - work.first) * sizeof *work.digests);
+            hash_blocks(work, 0);
+        qn__sha256_add(&whole, work->digests, (work->end - work->first) * sizeof *work->digests);
     }
     qn__sha256_end(&whole, digest);
 }
 
+static void hash_in_blocks(const void *bytes, size_t size, int width, qn__pool *pool,
+                           uint8_t digest[32]) {
+    blocks work = {.bytes = bytes, .size = size, .width = width};
+    hash_all(&work, pool, digest);
+}
+
 void qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32]) {
-    hash_in_blocks(table->values, (size_t)table->items * qn__data_stride(table),
-                   (int)qn__element_of(table->type)->size, pool, digest);
+    blocks work = {.bytes = table->values,
+                   .size = (size_t)table->items * qn__data_stride(table),
+                   .width = (int)qn__element_of(table->type)->size,
+                   .item = qn__data_stride(table),
+                   .step = table->context ? qn__data_step(table) : 0};
+    hash_all(&work, pool, digest);
 }
 
 /* The exact values of wide columns: docs/exactness.md 23.5. */

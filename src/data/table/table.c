@@ -121,7 +121,9 @@ static int are_all_right(const qn__element *element, const void *values, size_t 
 qn_status qn__data_check_values(qn_data_type type, uint64_t items, uint32_t features,
                                 const void *values, int *missing, qn_error *err) {
     const qn__element *element = qn__element_of(type);
-    const size_t count = element->refused ? (size_t)items * features : 0;
+    /* Any number may be that of a token, as long as nobody says which there are. */
+    const int any = !element->refused || qn__element_is_token(type);
+    const size_t count = any ? 0 : (size_t)items * features;
     int found = 0;
     if (!are_all_right(element, values, count)) {
         const size_t i = element->wrong(values, count, UINT64_MAX, missing ? &found : NULL);
@@ -177,6 +179,8 @@ const void *qn_data_item(const qn_data *data, uint64_t item) {
     QN__OWN_FLOATS;
     return data && item < data->items ? qn__data_item(data, item) : NULL;
 }
+
+uint32_t qn_data_context(const qn_data *data) { return data ? data->context : 0; }
 
 const char *qn_data_tokens(const qn_data *data) {
     QN__OWN_FLOATS;

@@ -22,9 +22,9 @@ static uint32_t type_of(const qn__feed *feed) {
 }
 
 static int same_feed(const qn__feed *a, const qn__feed *b) {
-    return a->items == b->items && a->features == b->features && a->type == b->type &&
-           a->values == b->values && a->rows == b->rows && a->labels == b->labels &&
-           a->weights == b->weights;
+    return a->items == b->items && a->features == b->features && a->step == b->step &&
+           a->type == b->type && a->values == b->values && a->rows == b->rows &&
+           a->labels == b->labels && a->weights == b->weights;
 }
 
 static uint64_t item_at(const qn__batch *batch, uint32_t place) {
@@ -100,7 +100,8 @@ static qn_status upload_feed(qn__worker *w, qn__gpu_feed *f, qn_error *err) {
     const uint64_t labels = feed->labels ? feed->items * sizeof(int32_t) : 0;
     const uint64_t weights = feed->weights ? feed->items * sizeof(float) : 0;
     uint64_t values, bytes;
-    int capacity = !__builtin_mul_overflow(held, item, &values) &&
+    /* The kernels want rows that share nothing: others are sent, a step's at a time. */
+    int capacity = !feed->step && !__builtin_mul_overflow(held, item, &values) &&
                    !__builtin_add_overflow(values, rows + labels + weights, &bytes) &&
                    reserve(w, bytes, values > rows ? values : rows);
     qn_status status = QN_OK;
@@ -191,7 +192,7 @@ static qn_status send_values(qn__worker *w, const qn__batch *batch, int changed,
     const uint32_t most = (uint32_t)(w->stage.bytes / item);
     const char *values = feed->values;
     qn_status status = QN_OK;
-    if (!feed->rows && !batch->order && !changed)
+    if (!feed->rows && !batch->order && !changed && !feed->step)
         return w->driver->write(w->gpu, &w->feeds.sent_values, 0, values + batch->first * item,
                                 batch->items * item, err);
     for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {

@@ -274,6 +274,8 @@ const char *qn_model_tokens(const qn_model *model) {
     return model ? model->tokens : NULL;
 }
 
+uint32_t qn_model_context(const qn_model *model) { return model ? model->context : 0; }
+
 const char *qn_model_rules(const qn_model *model) {
     QN__OWN_FLOATS;
 

@@ -182,6 +182,7 @@ static void describe(network_model *m) {
     m->open.rules = r->rules;
     m->open.date_format = r->date_format;
     m->open.tokens = r->tokens;
+    m->open.context = r->context;
     m->open.probabilities = qn__recipe_gives_probabilities(r);
     m->open.drops = r->missing == QN__MISSING_DROP;
     m->open.tensor = m->tensor;

@@ -481,6 +481,13 @@ static qn_status find_tokens(const qn_train_options *o, const qn_data *data, qn_
     const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
     const char *tokens = same ? qn__model_recipe_of(same)->tokens : qn_data_tokens(data);
     r->tokens = tokens ? qn__copy_text(tokens, err) : NULL;
+    r->context = same ? qn__model_recipe_of(same)->context : qn_data_context(data);
+    if (r->context != qn_data_context(data)) {
+        qn__fail(err, QN_MISMATCH,
+                 r->context ? "the model was trained on a corpus, and this is none"
+                            : "the model was not trained on a corpus");
+        return qn__remedy(err, QN_MISMATCH, "give the data that it was trained on");
+    }
     return r->tokens || !tokens ? QN_OK : QN_MEMORY;
 }
 

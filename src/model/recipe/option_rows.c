@@ -286,6 +286,7 @@ const qn__option qn__options[] = {
      ALSO("emadecay modelema weightaveraging averagedecay movingaverage polyak")},
 
     {KEY("tokens", 9, TEXT, tokens)},
+    {KEY("context", 9, COUNT, context)},
     {.key = NULL},
 };
 

@@ -192,6 +192,9 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = qn__date_format_check(recipe->date_format, err);
     if (status == QN_OK && recipe->tokens)
         status = check_tokens(recipe, err);
+    if (status == QN_OK && recipe->context &&
+        (!recipe->tokens || recipe->context != recipe->features - 1))
+        status = qn__fail(err, QN_USAGE, "items of a corpus have one token more than its context");
     return status;
 }
 

@@ -1,0 +1,39 @@
+#include "data/table/token_row.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+qn_status qn__token_row_cut(qn_data *data, uint32_t context, const char *path, qn_error *err) {
+    const uint64_t tokens = data->items;
+    char note[160];
+    if (context == 0) {
+        qn__fail(err, QN_INPUT, "the file is one row of %" PRIu64 " tokens", tokens);
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_INPUT,
+                          "say how many an item has with `data.context`, such as 256");
+    }
+    if (tokens <= context) {
+        qn__fail(err, QN_INPUT,
+                 "an item of the context %" PRIu32 " has %" PRIu64
+                 " tokens, and there are %" PRIu64,
+                 context, (uint64_t)context + 1, tokens);
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_INPUT, "give a smaller `data.context`, or a longer text");
+    }
+    data->items = (tokens - 1) / context;
+    data->features = context + 1;
+    data->context = context;
+    const uint64_t left = tokens - 1 - data->items * context;
+    if (left == 0)
+        return QN_OK;
+    snprintf(note, sizeof note,
+             "the last %" PRIu64 " of %" PRIu64 " tokens do not fill an item, and are left out",
+             left, tokens);
+    return qn__data_add_note(data, note, err);
+}
+
+qn_status qn__token_row_refuse_labels(const char *path, qn_error *err) {
+    qn__fail(err, QN_INPUT, "one row of tokens has neither labels nor weights");
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_INPUT,
+                      "give an array of items x positions, or leave labels and weights out");
+}

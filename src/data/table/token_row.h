@@ -1,0 +1,20 @@
+/* A corpus: one row of tokens, cut into items that share one token (docs/exactness.md 25.42). */
+#ifndef QN_DATA_TABLE_TOKEN_ROW_H
+#define QN_DATA_TABLE_TOKEN_ROW_H
+
+#include "data/table/data.h"
+
+/* Makes items of context + 1 tokens of a table of items of one token, where they lie. `path` is for
+ * messages. A note says how many tokens at the end are left out. Fails with QN_INPUT where there
+ * is no item, or without a context (0). */
+qn_status qn__token_row_cut(qn_data *data, uint32_t context, const char *path, qn_error *err);
+
+/* Fails with QN_INPUT: items of a corpus have neither labels nor weights. */
+qn_status qn__token_row_refuse_labels(const char *path, qn_error *err);
+
+/* The given context, or that of a model. */
+static inline uint32_t qn__token_row_context(const qn_data_options *options) {
+    return options->context ? options->context : options->expected_context;
+}
+
+#endif
