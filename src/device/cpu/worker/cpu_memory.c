@@ -518,8 +518,9 @@ static void divide_gradient(qn__cpu_layer *l, int bits, int threads) {
         return;
     }
     if (l->tiles.span) {
-        l->task_taps = qn__cpu_tiles_taps(l, threads);
-        l->tasks = l->in_panels * ((l->taps + l->task_taps - 1) / l->task_taps);
+        l->task_taps = qn__cpu_tiles_taps(l, (int)qn__planes(bits), threads);
+        l->tasks = qn__tiles_parts(l->in_panels, l->tiles.task_inputs) *
+                   qn__tiles_parts(l->taps, l->task_taps);
         return;
     }
     const int one = bits || l->pictures; /* a task may have any blocks */

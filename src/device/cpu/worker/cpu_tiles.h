@@ -16,7 +16,8 @@ struct qn__worker;
 enum {
     QN__TILES_ITEMS = 32,   /* of a task forward or backward, at most */
     QN__TILES_WINDOW = 32,  /* rows of a window, at most */
-    QN__TILES_TAPS = 25,    /* of a task of a gradient, at most */
+    QN__TILES_TAPS = 25,    /* of a window of a gradient's task, at most */
+    QN__TILES_BLOCKS = 36,  /* taps times panels of inputs of such a task, at most */
     QN__TILES_DEPTHS = 1024 /* of a row of pixels that is multiplied at once, or one pixel */
 };
 
@@ -45,6 +46,7 @@ typedef struct qn__cpu_tiled {
      * are multiplied at once, and pixels of the inputs that they read. */
     uint32_t span, pixels, positions;
     uint32_t task_panels; /* woven: panels of outputs of a task */
+    uint32_t task_inputs; /* others: its panels of inputs */
     size_t row, slot;     /* bytes of a channel of these inputs, and of all their planes */
     /* Woven: bytes of a plane of a picture, and of a row of a channel. */
     size_t picture, picture_row;
@@ -69,9 +71,9 @@ typedef struct qn__cpu_tiles_space {
     float *results; /* before they are pooled: cpu_picked.h */
 } qn__cpu_tiles_space;
 
-/* A grain's part in the gradient of some taps of a panel of inputs by panels of outputs. */
+/* A grain's part in the gradient of some taps of panels of inputs by panels of outputs. */
 typedef struct qn__cpu_tiles_task {
-    uint32_t in, tap, taps, out, panels;
+    uint32_t in, inputs, tap, taps, out, panels;
     uint32_t item, items;
     float input, error; /* 2^-t of its blocks */
 } qn__cpu_tiles_task;
@@ -80,8 +82,8 @@ typedef struct qn__cpu_tiles_task {
 void qn__cpu_tiles_shape(const struct qn__worker *worker, struct qn__cpu_layer *layer);
 /* Tasks of the gradient of a layer with woven pictures, for a group of panels of outputs. */
 uint32_t qn__cpu_woven_tasks(struct qn__cpu_layer *layer, int threads);
-/* Taps of one task of its gradient. */
-uint32_t qn__cpu_tiles_taps(const struct qn__cpu_layer *layer, int threads);
+/* Taps of one task of the gradient of others; sets tiles.task_inputs. */
+uint32_t qn__cpu_tiles_taps(struct qn__cpu_layer *layer, int planes, int threads);
 void qn__cpu_tiles_carve(qn__cpu_arena *arena, const struct qn__worker *worker,
                          qn__cpu_tiles_space *space);
 
@@ -107,7 +109,8 @@ void qn__cpu_tiles_forward(const struct qn__cpu_pass *pass, int thread, uint32_t
 void qn__cpu_tiles_backward(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                             uint32_t phase);
 
-/* Adds the exact integers of a grain: for each tap and each panel of outputs 16 x 16. */
+/* Adds the exact integers of a grain: for each panel of inputs, tap and panel of outputs 16 x 16.
+ */
 void qn__cpu_tiles_gradient(const struct qn__cpu_pass *pass, struct qn__cpu_core *core,
                             const struct qn__cpu_layer *layer, const qn__cpu_tiles_task *task,
                             int64_t *exact);

@@ -17,7 +17,8 @@
 enum {
     BLOCK = QN__PANEL * QN__PANEL,
     MOST_WOVEN = 2, /* panels of inputs: more of them have tiles forward, if they are unfolded */
-    MOST_PICTURE = 3 << 18 /* bytes of a grain's pictures: they stay in the L2 cache */
+    MOST_PICTURE = 3 << 18, /* bytes of a grain's pictures: they stay in the L2 cache */
+    MOST_TASK = 3 << 18     /* the same of a task with several panels of inputs */
 };
 
 static uint32_t up_to(uint32_t count, uint32_t multiple) {
@@ -92,8 +93,16 @@ uint32_t qn__cpu_woven_tasks(qn__cpu_layer *l, int threads) {
     return qn__tiles_parts(panels, each);
 }
 
-/* Whole rows of taps, as in qn__cpu_walk_taps. */
-uint32_t qn__cpu_tiles_taps(const qn__cpu_layer *l, int threads) {
+/* Bytes of a task for each of its panels of inputs: rows of them, and sums. */
+static size_t bytes_of_inputs(const qn__cpu_layer *l, uint32_t taps, uint32_t panels,
+                              uint32_t planes) {
+    return taps / l->outputs.axis[1].kernel * l->tiles.slot +
+           (size_t)taps * panels * planes * QN__TILE_BYTES;
+}
+
+/* Whole rows of taps, as in qn__cpu_walk_taps. If these are all taps, as many panels of inputs as
+ * leave the task in the L2 cache: the errors are packed once for all of them. */
+uint32_t qn__cpu_tiles_taps(qn__cpu_layer *l, int planes, int threads) {
     const uint32_t width = l->outputs.axis[1].kernel;
     const uint32_t panels = l->out_panels < QN__OUT_GROUP ? l->out_panels : QN__OUT_GROUP;
     const uint64_t all = (uint64_t)qn__cpu_blocks(l) * l->out_panels * (l->below ? 2 : 1);
@@ -101,6 +110,16 @@ uint32_t qn__cpu_tiles_taps(const qn__cpu_layer *l, int threads) {
     taps -= taps % width;
     while (taps > width && (uint64_t)taps * panels * (uint32_t)threads > all)
         taps -= width;
+    const size_t right =
+        (size_t)panels * (uint32_t)planes * steps_of(&l->tiles, l->tiles.pixels) * QN__TILE_BYTES;
+    uint32_t inputs = 1;
+    for (uint32_t more = 2; taps == l->taps && more <= l->in_panels; ++more)
+        if (more * taps <= QN__TILES_BLOCKS &&
+            (uint64_t)more * taps * panels * (uint32_t)threads <= all &&
+            right + more * bytes_of_inputs(l, taps, panels, (uint32_t)planes) <= MOST_TASK)
+            inputs = more;
+    l->tiles.task_inputs =
+        qn__tiles_parts(l->in_panels, qn__tiles_parts(l->in_panels, inputs)); /* evenly */
     return taps;
 }
 
@@ -112,14 +131,16 @@ void qn__cpu_tiles_carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_tiles_sp
         const qn__cpu_tiled *t = &l->tiles;
         if (!t->span)
             continue;
-        const size_t slots = l->task_taps / l->outputs.axis[1].kernel;
+        const uint32_t inputs = l->woven ? 1 : t->task_inputs;
+        const size_t slots = l->task_taps / l->outputs.axis[1].kernel * inputs;
+        const size_t blocks = (size_t)l->task_taps * inputs;
         picture = l->woven ? t->picture * planes : picture;
         const size_t own = steps_of(t, t->pixels), read = t->positions;
         const uint32_t panels = l->out_panels < QN__OUT_GROUP ? l->out_panels : QN__OUT_GROUP;
         left = slots * t->slot > left ? slots * t->slot : left;
         steps = own > steps ? own : steps;
         pixels = read > pixels ? read : pixels;
-        sums = (size_t)l->task_taps * panels > sums ? (size_t)l->task_taps * panels : sums;
+        sums = blocks * panels > sums ? blocks * panels : sums;
     }
     if (!sums)
         return;
@@ -141,18 +162,18 @@ typedef struct work {
     const qn__cpu_tiles_space *space;
     uint32_t items; /* of the batch */
     uint32_t x, pixels, steps;
-    uint32_t ky, kys;                 /* rows of taps; panels of factors, if woven */
-    size_t left_plane;                /* bytes of a plane of a left operand */
-    int64_t slot[QN__TILES_TAPS];     /* the row of inputs in each slot, or -1 */
-    const char *left[QN__TILES_TAPS]; /* where each tap begins */
+    uint32_t ky, kys;                   /* rows of taps; panels of factors, if woven */
+    size_t left_plane;                  /* bytes of a plane of a left operand */
+    int64_t slot[QN__TILES_TAPS];       /* the row of inputs in each slot, or -1 */
+    const char *left[QN__TILES_BLOCKS]; /* where each tap begins */
 } work;
 
-/* The inputs of row y that the part reads. */
-static void pack_inputs(const work *k, uint32_t y, char *to) {
+/* A panel of the inputs of row y that the part reads. */
+static void pack_inputs(const work *k, uint32_t panel, uint32_t y, char *to) {
     const qn__cpu_tiled *t = &k->l->tiles;
     const qn__cpu_axis *axis = &k->l->outputs.axis[1];
     const int64_t first = (int64_t)k->x * axis->stride - axis->pad;
-    const float *from = k->l->input + k->task->in * k->l->in_stride + k->task->item * QN__PANEL;
+    const float *from = k->l->input + panel * k->l->in_stride + k->task->item * QN__PANEL;
     for (uint32_t i = 0; i < t->positions; ++i) {
         const int64_t x = first + i;
         const size_t pixel = (size_t)y * axis->limit + (size_t)x;
@@ -270,7 +291,8 @@ static void pack_errors(const work *k, uint32_t y) {
     }
 }
 
-/* The inputs of the taps of row `ky` for row y of the outputs. Returns 0 where they are outside. */
+/* The inputs of the taps of row `ky` for row y of the outputs, of all panels. Returns 0 where they
+ * are outside. */
 static int find_inputs(work *k, uint32_t y, uint32_t ky) {
     const qn__cpu_tiled *t = &k->l->tiles;
     const qn__cpu_axis *axis = k->l->outputs.axis;
@@ -279,11 +301,13 @@ static int find_inputs(work *k, uint32_t y, uint32_t ky) {
         return 0;
     const uint32_t slot = (uint32_t)from % k->kys;
     char *to = k->space->left + slot * t->slot;
-    if (k->slot[slot] != from)
-        pack_inputs(k, (uint32_t)from, to);
+    for (uint32_t i = 0; i < k->task->inputs; ++i, to += k->kys * t->slot) {
+        if (k->slot[slot] != from)
+            pack_inputs(k, k->task->in + i, (uint32_t)from, to);
+        for (uint32_t kx = 0; kx < axis[1].kernel; ++kx)
+            k->left[i * k->task->taps + ky * axis[1].kernel + kx] = to + (size_t)kx * t->span;
+    }
     k->slot[slot] = from;
-    for (uint32_t kx = 0; kx < axis[1].kernel; ++kx)
-        k->left[ky * axis[1].kernel + kx] = to + (size_t)kx * t->span;
     return 1;
 }
 
@@ -303,19 +327,22 @@ static int add_row(work *k, uint32_t y) {
     if (first == end)
         return 0;
     pack_errors(k, y);
-    k->w->intgemm->conv->add_depths(&(qn__conv_sum){
-        .planes = planes,
-        .steps = k->steps,
-        .rows = (end - first) * width,
-        .panels = k->task->panels,
-        .offset = k->space->offset,
-        .left = k->left + first * width,
-        .left_plane = k->left_plane,
-        .left_row = t->row,
-        .right = k->space->right,
-        .right_plane = (size_t)k->steps * QN__TILE_BYTES,
-        .right_panel = (size_t)k->steps * planes * QN__TILE_BYTES,
-        .sums = k->space->sums + (size_t)first * width * k->task->panels * planes * BLOCK});
+    for (uint32_t i = 0; i < k->task->inputs; ++i) {
+        const uint32_t tap = i * k->task->taps + first * width;
+        k->w->intgemm->conv->add_depths(&(qn__conv_sum){
+            .planes = planes,
+            .steps = k->steps,
+            .rows = (end - first) * width,
+            .panels = k->task->panels,
+            .offset = k->space->offset,
+            .left = k->left + tap,
+            .left_plane = k->left_plane,
+            .left_row = t->row,
+            .right = k->space->right,
+            .right_plane = (size_t)k->steps * QN__TILE_BYTES,
+            .right_panel = (size_t)k->steps * planes * QN__TILE_BYTES,
+            .sums = k->space->sums + (size_t)tap * k->task->panels * planes * BLOCK});
+    }
     return 1;
 }
 
@@ -332,7 +359,8 @@ static void set_offsets(const work *k) {
 void qn__cpu_tiles_gradient(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_layer *l,
                             const qn__cpu_tiles_task *task, int64_t *exact) {
     const qn__cpu_axis *axis = l->outputs.axis;
-    const uint32_t planes = qn__planes(pass->worker->bits), tiles = task->taps * task->panels;
+    const uint32_t planes = qn__planes(pass->worker->bits),
+                   tiles = task->inputs * task->taps * task->panels;
     work k = {.pass = pass,
               .w = pass->worker,
               .l = l,

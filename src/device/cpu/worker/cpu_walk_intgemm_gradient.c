@@ -17,9 +17,14 @@ typedef struct task {
     const qn__cpu_layer *l;
     const qn__cpu_plan *plan;
     uint32_t first, blocks; /* of weights */
-    uint32_t apart;         /* from a block to the next: all blocks, or the taps of a panel */
+    uint32_t taps, apart;   /* the first `taps` are `apart` blocks from each other */
     uint32_t out, panels;   /* panels of outputs */
 } task;
+
+/* The number of the task's block b: after the taps of a panel of inputs come those of the next. */
+static uint32_t block_of(const task *t, uint32_t b) {
+    return t->first + b % t->taps * t->apart + b / t->taps;
+}
 
 /* A grain, and `count` of its depths from `from` on. */
 typedef struct chunk {
@@ -92,7 +97,8 @@ static void multiply_tiles(const task *t, uint32_t item, uint32_t items, const q
     const double factor = ldexp(1.0, grain->exponent - t->plan->shift);
     const qn__cpu_tiles_task own = {.in = t->first % t->l->in_panels,
                                     .tap = t->first / t->l->in_panels,
-                                    .taps = t->blocks,
+                                    .inputs = t->blocks / t->taps,
+                                    .taps = t->taps,
                                     .out = t->out,
                                     .panels = t->panels,
                                     .item = item,
@@ -134,7 +140,7 @@ static int add_units(const task *t, const qn__cpu_grain *grain, const int64_t *e
     const size_t cells = (size_t)t->panels * BLOCK;
     int bad = 0;
     for (uint32_t b = 0; b < t->blocks; ++b) {
-        const size_t rows = (size_t)qn__cpu_rows_of(t->l, t->first + b * t->apart) * QN__PANEL;
+        const size_t rows = (size_t)qn__cpu_rows_of(t->l, block_of(t, b)) * QN__PANEL;
         for (size_t i = 0; i < cells; ++i) {
             int64_t units;
             if (i % BLOCK >= rows)
@@ -186,14 +192,14 @@ static int gradient_task(const task *t, const qn__update *update) {
         return 1;
     for (uint32_t b = 0; b < t->blocks; ++b)
         for (uint32_t p = 0; p < t->panels; ++p) {
-            const uint32_t block = t->first + b * t->apart, rows = qn__cpu_rows_of(l, block);
+            const uint32_t block = block_of(t, b), rows = qn__cpu_rows_of(l, block);
             const size_t from = ((size_t)b * t->panels + p) * BLOCK;
             qn__cpu_keep_weights(pass, l, block, rows, t->out + p, &s, from);
         }
     return 0;
 }
 
-/* By tiles a task has taps of one panel of inputs, otherwise some blocks. */
+/* By tiles a task has taps of some panels of inputs, otherwise some blocks. */
 static task task_of(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_layer *l,
                     const qn__cpu_walk_task *own) {
     task t = {.pass = pass,
@@ -207,16 +213,19 @@ static task task_of(const qn__cpu_pass *pass, qn__cpu_core *core, const qn__cpu_
         const uint32_t more = own->panels > skip ? own->panels - skip : 0;
         t.out = own->out + skip;
         t.panels = more < l->tiles.task_panels ? more : l->tiles.task_panels;
-        t.blocks = l->task_taps;
+        t.blocks = t.taps = l->task_taps;
         t.apart = 1;
         return t;
     }
-    const uint32_t part = l->tiles.span ? own->row / l->in_panels : own->row;
+    const uint32_t inputs = l->tiles.span ? l->tiles.task_inputs : l->in_panels;
+    const uint32_t columns = qn__tiles_parts(l->in_panels, inputs);
     const uint32_t all = l->tiles.span ? l->taps : qn__cpu_blocks(l);
-    const uint32_t first = part * l->task_taps, left = all - first;
-    t.blocks = left < l->task_taps ? left : l->task_taps;
+    const uint32_t first = own->row / columns * l->task_taps, left = all - first;
+    const uint32_t in = own->row % columns * inputs, more = l->in_panels - in;
+    t.taps = left < l->task_taps ? left : l->task_taps;
+    t.blocks = l->tiles.span ? t.taps * (more < inputs ? more : inputs) : t.taps;
     t.apart = l->tiles.span ? l->in_panels : 1;
-    t.first = l->tiles.span ? first * l->in_panels + own->row % l->in_panels : first;
+    t.first = l->tiles.span ? first * l->in_panels + in : first;
     return t;
 }
 

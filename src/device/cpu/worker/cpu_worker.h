@@ -35,7 +35,7 @@ enum {
     QN__WALK_GRADIENT = QN__WALK_CELLS * (2 * sizeof(float) + sizeof(double) + sizeof(int64_t)),
     /* The same in integer arithmetic, where a task may have all taps of a window of 5 x 5: a
      * grain's integers, sums in doubles and in integers. */
-    QN__INT_CELLS = QN__TILES_TAPS * QN__OUT_GROUP * QN__PANEL * QN__PANEL,
+    QN__INT_CELLS = QN__TILES_BLOCKS * QN__OUT_GROUP * QN__PANEL * QN__PANEL,
     QN__INT_GRADIENT = QN__INT_CELLS * (sizeof(double) + 2 * sizeof(int64_t)),
     QN__FUSE_OUTPUTS =
         64 /* the task of the loss also computes the errors below last layers up to this width */
