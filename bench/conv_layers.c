@@ -3,17 +3,18 @@
  *
  *     conv_layers [MODEL [BATCH [ISA]]]      (resnet20 128 auto)
  *
- * A step of training on made-up images gives all layers their values; one of two items is compared
- * with the scalar one first. Then the forward pass, the errors below and the weight gradients of
- * each convolution run by themselves over the whole batch. A line has times, GFLOP/s and the part
- * of the peak: the best rate, in between, of a product in the L1 cache. The time is that of the
- * thread, and the least of several rounds. Activations, absmax and updates are part of it. The last
- * line has all batchnorms together: forward pass, errors.
- * Errors below a maxpool are products with all their zeros, which a step leaves out. */
+ * A step of training on made-up images, in the grains of `quern train`, gives all layers their
+ * values; one of two items is compared with the scalar one first. Then the forward pass, the errors
+ * below and the weight gradients of each convolution run by themselves over the whole batch. A line
+ * has times, GFLOP/s and the part of the peak: the best rate, in between, of a product in the L1
+ * cache. The time is that of the thread, and the least of several rounds. Activations, absmax and
+ * updates are part of it. The last line has all batchnorms together: forward pass, errors. Errors
+ * below a maxpool are products with all their zeros, which a step leaves out. */
 #include "device/cpu/worker/cpu_kinds.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include "layer/layer.h"
+#include "model/recipe/defaults.h"
 #include "model/recipe/initial.h"
 #include "model/network/network.h"
 #include "model/recipe/ready_text.h"
@@ -23,7 +24,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ROUNDS = 7, THREADS = 2, CLASSES = 10, GRAIN = 32, SCALE = 20 };
+enum { ROUNDS = 7, THREADS = 2, CLASSES = 10, SCALE = 20 };
 
 static qn__layer layer[QN__MAX_LAYERS];
 static qn__program program = {.layer = layer,
@@ -82,8 +83,9 @@ static qn__worker *train(const char *isa, uint32_t items, const qn__feed *feed, 
     qn__tally tally = {0};
     qn_error err;
     program.batch = items;
-    program.grain = items < GRAIN ? items : GRAIN;
-    program.partial_limit = qn__partial_limit((items + GRAIN - 1) / GRAIN);
+    const uint32_t grain = qn__default_grain((uint64_t)layer[0].from.height * layer[0].from.width);
+    program.grain = items < grain ? items : grain;
+    program.partial_limit = qn__partial_limit((items + grain - 1) / grain);
     qn__initial_parameters(layer, program.layers, QN__INIT_AUTO, 1, parameters);
     check(qn__cpu_open(0, &compute, &program, &w, &err), &err);
     check(qn__cpu_load(w, &state, &err), &err);

@@ -80,6 +80,19 @@ typedef struct qn__cpu_span {
     size_t a_column, a_row, d_column, d_row, a_ahead, d_ahead;
 } qn__cpu_span;
 
+/* A sum over items for neighbouring taps of a row of windows: `items` rows of each of columns x to
+ * x_end - 1 of `rows` rows of inputs. Panel p pairs column c of the inputs with column c + lead +
+ * p * dilation of the errors, if that is one of `outputs`; so the last tap is the first panel.
+ * column, a_row and d_row are distances in floats: of columns of both operands, and of rows. The
+ * items `a_ahead` and `d_ahead` floats ahead of each column are prefetched into the L2 cache: a
+ * part of them, that of turn a_turn of a_turns, and d_turn of d_turns. */
+typedef struct qn__cpu_taps {
+    uint32_t items, x, x_end, rows, panels, dilation, outputs, a_turn, a_turns, d_turn, d_turns;
+    int64_t lead;
+    size_t column, a_row, d_row;
+    ptrdiff_t a_ahead, d_ahead;
+} qn__cpu_taps;
+
 /* A sum over items for the factors of a strip, which follow one another in a picture: `items` rows
  * of each of `columns` pixels. The other members but `panels` are distances in floats: of items,
  * pixels and panels of both operands and of the sums. Values `a_ahead` and `d_ahead` floats ahead
@@ -152,12 +165,17 @@ typedef struct qn__cpu_kernels {
     void (*outer)(const qn__cpu_span *span, const float *a, const uint16_t *some, const float *d,
                   size_t d_stride, const float *start, qn__partial how, void *out, uint32_t panels);
 
+    /* The same for the taps of a row of windows, without rounding: sums[p][k][o] goes on with the
+     * chain over the rows, in each over the columns of the inputs that panel p reads, and items. a
+     * and d are the first rows, of which columns 0 are at the beginning. */
+    void (*taps)(const qn__cpu_taps *taps, const float *a, const float *d, float *sums);
+
     /* The same for inputs that are not in panels, without rounding. sums[p * sums_panel + f * 16 +
      * o] goes on with the chain, over the columns x and within each over the items i, of fma(a[x *
      * a_column + i * a_item + f], d[p * d_panel + x * d_column + i * 16 + o]). */
     void (*strip)(const qn__cpu_strip *strip, const float *a, const float *d, float *sums);
 
-    /* Rows of a span for which `outer` is fastest if its panels are neighbouring taps. */
+    /* Items in all pixels of a call for which `taps` is fastest. */
     uint32_t piece;
 
     /* The same for biases, of all grains of `items` items; the last grain may be shorter. partial[g

@@ -14,7 +14,7 @@
 #define OUT_ROWS 8
 #define OUT_PANELS 3
 #define OUT_ALONE 16
-#define OUT_PIECE 320
+#define OUT_PIECE 1024
 #define SPARSE_ROWS 4
 #define SPARSE_PANELS 2
 

@@ -102,6 +102,57 @@ static void test_outer_span(void **state) {
     every_isa(span_body);
 }
 
+/* Windows of any dilation and border; some panels read none of the columns. */
+static void check_taps(const qn__cpu_kernels *k, qn__cpu_taps t, uint32_t width) {
+    const size_t a_count = t.rows * t.a_row, d_count = t.rows * t.d_row, count = t.panels * 256u;
+    const float *a = guarded_numbers(a_count, 0), *d = guarded_numbers(d_count, 0);
+    float *got = guarded_numbers(count, 0), *want = copy_of(got, count);
+    for (size_t at = 0; at < count; ++at)
+        for (uint32_t y = 0; y < t.rows; ++y)
+            for (uint32_t x = t.x; x < t.x_end; ++x) {
+                const int64_t made = x + t.lead + (int64_t)(at / 256) * t.dilation;
+                for (size_t i = 0; made >= 0 && made < t.outputs && i < t.items; ++i)
+                    want[at] =
+                        fmaf(d[y * t.d_row + (size_t)made * t.column + i * 16 + at % 16],
+                             a[y * t.a_row + x * t.column + i * 16 + at / 16 % 16], want[at]);
+            }
+    k->taps(&t, a, d, got);
+    snprintf(how, sizeof how, "%u items, columns %u to %u of %u, lead %d, dilation %u, %u outputs",
+             t.items, t.x, t.x_end, width, (int)t.lead, t.dilation, t.outputs);
+    same(k, "taps", got, want, count);
+    release();
+}
+
+static void taps_body(const qn__cpu_kernels *k) {
+    for (uint32_t n = 0; n < 150; ++n) {
+        const uint32_t items = 1 + n % 6, width = 1 + word() % 9, outputs = 1 + word() % 9;
+        const size_t column = items * 16u + (n % 3 > 0 ? 16u : 0u);
+        const uint32_t x = n % 4 == 0 ? word() % width : 0;
+        check_taps(k,
+                   (qn__cpu_taps){.items = items,
+                                  .x = x,
+                                  .x_end = n % 4 == 1 ? x + 1 : width,
+                                  .rows = 1 + n % 3,
+                                  .panels = 1 + n % 7,
+                                  .dilation = 1 + n / 2 % 3,
+                                  .outputs = outputs,
+                                  .a_turn = n % 2,
+                                  .a_turns = 2,
+                                  .d_turns = 1 + n % 20,
+                                  .lead = (int64_t)(word() % 10) - 6,
+                                  .column = column,
+                                  .a_row = width * column,
+                                  .d_row = outputs * column,
+                                  .d_ahead = -16},
+                   width);
+    }
+}
+
+static void test_taps(void **state) {
+    (void)state;
+    every_isa(taps_body);
+}
+
 static void outer_body(const qn__cpu_kernels *k) {
     static const qn__partial kinds[] = {QN__PARTIAL_RAW, QN__PARTIAL_ONLY, QN__PARTIAL_FIRST,
                                         QN__PARTIAL_ADD};
@@ -324,7 +375,7 @@ int main(void) {
         cmocka_unit_test(test_outer),      cmocka_unit_test(test_outer_some),
         cmocka_unit_test(test_outer_span), cmocka_unit_test(test_bias_partials),
         cmocka_unit_test(test_flush),      cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_strip),
+        cmocka_unit_test(test_strip),      cmocka_unit_test(test_taps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,15 @@
  *
  * The chain of a weight runs over the output pixels of a grain and, within each, over its items. A
  * task has one panel of inputs, some taps and a group of panels of outputs. It goes through the
- * pixels of a grain in pieces that stay in the L1 cache, and through all its taps for each piece:
- * the taps read nearly the same inputs and the same errors. Between two pieces the sums are stored,
- * so each chain keeps its order. */
+ * pixels in pieces that stay in a cache, and through all its taps for each piece: the taps read
+ * nearly the same inputs and the same errors. Between two pieces the sums are stored, so each chain
+ * keeps its order. A pixel has the items of all grains, one grain after the other. So some grains
+ * take turns in each piece: one alone would use a part of each page, and of the sets of a cache. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include <string.h>
 
 /* A piece has one panel of inputs and all panels of outputs of a task. By rows, each call reads one
- * panel of each, and the kernels choose the length. */
+ * panel of each, and the kernels choose the length, `piece`. */
 enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96 };
 
 typedef struct task {
@@ -23,6 +24,25 @@ typedef struct task {
     int by_rows;          /* neighbouring taps in one call of the kernel */
     int sparse;           /* by lists of errors: cpu_sparse.c */
 } task;
+
+/* Grains that are summed together: the items item .. end - 1 of a batch, with QN__WALK_CELLS
+ * partials for each grain. */
+typedef struct stretch {
+    uint32_t item, end, grain;
+    float *partial;
+} stretch;
+
+/* A grain of them. */
+typedef struct portion {
+    uint32_t item, items;
+    float *partial;
+} portion;
+
+static portion portion_of(const stretch *s, uint32_t item) {
+    const uint32_t left = s->end - item;
+    return (portion){item, left < s->grain ? left : s->grain,
+                     s->partial + (size_t)((item - s->item) / s->grain) * QN__WALK_CELLS};
+}
 
 /* Where the sums of a tap by a panel of outputs are, in blocks. The kernel's panels follow one
  * another: those of outputs, or taps of a row, the last one first. Of pictures all factors of a
@@ -42,10 +62,9 @@ static uint32_t block_of(const task *t, uint32_t k) {
 /* Pixels of a piece of that many rows. */
 static uint32_t piece_of(uint32_t rows, uint32_t items) { return items < rows ? rows / items : 1; }
 
-/* Whether neighbouring outputs read neighbouring inputs, and pieces are not of several rows. */
-static int goes_by_rows(const qn__cpu_axis *axis, uint32_t items) {
-    return axis->stride == 1 && axis->spread == 1 && axis->kernel > 1 &&
-           piece_of(PIECE_ROWS, items) < 2 * axis->size;
+/* Whether neighbouring outputs read neighbouring inputs. */
+static int goes_by_rows(const qn__cpu_axis *axis) {
+    return axis->stride == 1 && axis->spread == 1 && axis->kernel > 1;
 }
 
 /* Narrows the positions *from .. *to - 1 to those that read an input at tap k. */
@@ -58,7 +77,8 @@ static void narrow_to(const qn__cpu_axis *axis, uint32_t k, uint32_t *from, uint
 
 /* Adds the output pixels rows y .. y_end - 1, columns x .. x_end - 1 to the partials of a tap. */
 static void add_piece(const qn__worker *w, const task *t, uint32_t tap, uint32_t y, uint32_t y_end,
-                      uint32_t x, uint32_t x_end, uint32_t item, uint32_t items, float *partial) {
+                      uint32_t x, uint32_t x_end, const portion *of) {
+    float *partial = of->partial + place(t, 0, tap) * BLOCK;
     const qn__cpu_layer *l = t->l;
     const qn__cpu_axis *axis = l->outputs.axis;
     const uint32_t ky = tap / axis[1].kernel, kx = tap % axis[1].kernel;
@@ -67,7 +87,7 @@ static void add_piece(const qn__worker *w, const task *t, uint32_t tap, uint32_t
     narrow_to(&axis[1], kx, &x, &x_end);
     if (y >= y_end || x >= x_end)
         return;
-    qn__cpu_span span = {items,
+    qn__cpu_span span = {of->items,
                          (x_end - x - 1) / axis[1].spread + 1, /* every spread-th reads one */
                          (y_end - y - 1) / axis[0].spread + 1,
                          axis[1].stride * pixel,
@@ -76,103 +96,122 @@ static void add_piece(const qn__worker *w, const task *t, uint32_t tap, uint32_t
                          axis[0].spread * axis[1].size * pixel,
                          axis[1].stride * t->pixels * pixel,
                          tap == t->tap ? t->pixels * pixel : 0};
-    if (items == t->items && axis[1].stride == 1 &&
+    if (of->items == t->items && axis[1].stride == 1 &&
         axis[1].spread == 1) { /* neighbours are consecutive rows */
         span.items *= span.columns;
         span.columns = 1;
     }
     const size_t from = (size_t)qn__cpu_reads(&axis[0], y, ky) * axis[1].limit +
                         (size_t)qn__cpu_reads(&axis[1], x, kx);
-    const float *a = l->input + t->in * l->in_stride + from * pixel + item * row;
+    const float *a = l->input + t->in * l->in_stride + from * pixel + of->item * row;
     const float *d =
-        l->error + t->out * l->out_stride + ((size_t)y * axis[1].size + x) * pixel + item * row;
+        l->error + t->out * l->out_stride + ((size_t)y * axis[1].size + x) * pixel + of->item * row;
     w->kernels->outer(&span, a, NULL, d, l->out_stride, partial, QN__PARTIAL_RAW, partial,
                       t->panels);
 }
 
-/* Adds products of `columns` neighbouring pixels to the partials of `taps` neighbours. The kernel
- * takes them for panels of errors: input x by tap k belongs to the output at x + pad - k *
- * dilation. So it loads each input once for all of them. */
-static void add_row(const qn__worker *w, const task *t, const float *a, const float *d,
-                    uint32_t items, uint32_t columns, uint32_t taps, size_t apart, size_t a_ahead,
-                    size_t d_ahead, float *partial) {
-    const size_t pixel = t->items * (size_t)QN__PANEL;
-    qn__cpu_span span = {items, columns, 1, pixel, 0, pixel, 0, a_ahead, d_ahead};
-    if (items == t->items) { /* neighbours are consecutive rows */
-        span.items *= columns;
-        span.columns = 1;
-    }
-    w->kernels->outer(&span, a, NULL, d, apart, partial, QN__PARTIAL_RAW, partial, taps);
+/* Output rows y .. y_end - 1, and columns x .. x_end - 1 of the inputs. */
+typedef struct area {
+    uint32_t y, y_end, x, x_end;
+} area;
+
+/* What the calls for an area prefetch, each a part: inputs of the next area, and errors of the next
+ * panel, after the last one those of the next area. */
+static void look_ahead(const task *t, uint32_t panel, uint32_t ky, const area *at,
+                       qn__cpu_taps *s) {
+    const qn__cpu_axis *axis = t->l->outputs.axis;
+    const uint32_t width = axis[1].kernel, top = t->tap / width;
+    const uint32_t bottom = (t->tap + t->taps - 1) / width, rows = at->y_end - at->y;
+    const int whole = at->x_end - at->x == axis[1].limit;
+    const size_t piece = (size_t)(at->x_end - at->x) * s->column;
+    const ptrdiff_t panels = (ptrdiff_t)((size_t)panel * t->l->out_stride);
+    s->d_turns = bottom - top + 1;
+    s->d_turn = ky - top;
+    s->a_turns = t->panels * s->d_turns;
+    s->a_turn = panel * s->d_turns + s->d_turn;
+    s->a_ahead = (ptrdiff_t)(whole ? (rows + (bottom - ky) * axis[0].dilation) * s->a_row : piece);
+    s->d_ahead = panel + 1 < t->panels ? (ptrdiff_t)t->l->out_stride
+                                       : (ptrdiff_t)(whole ? rows * s->d_row : piece) - panels;
 }
 
-/* The taps of a row that read column `x` of the inputs: *from .. *to - 1. */
-static void taps_at(const qn__cpu_axis *axis, uint32_t x, uint32_t *from, uint32_t *to) {
-    const int64_t at = (int64_t)x + axis->pad, d = axis->dilation, most = (int64_t)axis->size - 1;
-    const int64_t least = at > most ? (at - most + d - 1) / d : 0, last = at / d;
-    *from = least < axis->kernel ? (uint32_t)least : axis->kernel;
-    *to = last + 1 < axis->kernel ? (uint32_t)last + 1 : axis->kernel;
-    *to = *to < *from ? *from : *to;
-}
-
-/* Adds columns x .. x_end - 1 of the inputs for output row y. Taps `from` .. `to` - 1 of each row
- * of taps read all of them. */
-static void add_columns(const qn__worker *w, const task *t, uint32_t y, uint32_t x, uint32_t x_end,
-                        uint32_t from, uint32_t to, uint32_t item, uint32_t items, float *partial) {
+/* Adds an area for the taps of the row of windows `ky` and a panel of outputs. The kernel takes
+ * taps for panels of errors: input x by tap k belongs to the output at x + pad - k * dilation. So
+ * it loads each input once for all of them. */
+static void add_taps(const qn__worker *w, const task *t, uint32_t panel, uint32_t ky,
+                     const area *at, const portion *of) {
     const qn__cpu_layer *l = t->l;
     const qn__cpu_axis *axis = l->outputs.axis;
-    const uint32_t width = axis[1].kernel;
-    const size_t row = QN__PANEL, pixel = t->items * row, apart = axis[1].dilation * pixel;
-    const size_t ahead = t->pixels * pixel; /* the next piece, by the first call that reads it */
-    for (uint32_t p = 0; p < t->panels; ++p)
-        for (uint32_t ky = t->tap / width; ky * width < t->tap + t->taps; ++ky) {
-            const int64_t iy = qn__cpu_reads(&axis[0], y, ky);
-            const uint32_t first = ky * width + from > t->tap ? ky * width + from : t->tap;
-            const uint32_t own = t->tap + t->taps, last = ky * width + to;
-            const uint32_t end = last < own ? last : own;
-            if (iy < 0 || first >= end)
-                continue;
-            const size_t kx = end - 1 - ky * width;
-            const size_t read = (size_t)iy * axis[1].limit + x;
-            const size_t column = x + axis[1].pad - kx * axis[1].dilation;
-            const size_t made = (size_t)y * axis[1].size + column;
-            add_row(w, t, l->input + t->in * l->in_stride + read * pixel + item * row,
-                    l->error + (t->out + p) * l->out_stride + made * pixel + item * row, items,
-                    x_end - x, end - first, apart, p == 0 ? ahead : 0,
-                    ky == t->tap / width ? ahead : 0, partial + place(t, p, end - 1) * BLOCK);
-        }
+    const uint32_t width = axis[1].kernel, own = t->tap + t->taps;
+    const uint32_t first = ky * width > t->tap ? ky * width : t->tap;
+    const uint32_t end = (ky + 1) * width < own ? (ky + 1) * width : own;
+    const size_t row = QN__PANEL, pixel = t->items * row;
+    uint32_t y = at->y, y_end = at->y_end;
+    narrow_to(&axis[0], ky, &y, &y_end);
+    if (y >= y_end)
+        return;
+    const size_t read = (size_t)qn__cpu_reads(&axis[0], y, ky) * axis[1].limit;
+    const size_t made = (size_t)y * axis[1].size;
+    qn__cpu_taps s = {.items = of->items,
+                      .x = at->x,
+                      .x_end = at->x_end,
+                      .rows = y_end - y,
+                      .panels = end - first,
+                      .dilation = axis[1].dilation,
+                      .outputs = axis[1].size,
+                      .lead =
+                          (int64_t)axis[1].pad - (int64_t)(end - 1 - ky * width) * axis[1].dilation,
+                      .column = pixel,
+                      .a_row = axis[1].limit * pixel,
+                      .d_row = axis[1].size * pixel};
+    look_ahead(t, panel, ky, at, &s);
+    w->kernels->taps(&s, l->input + t->in * l->in_stride + read * pixel + of->item * row,
+                     l->error + (t->out + panel) * l->out_stride + made * pixel + of->item * row,
+                     of->partial + place(t, panel, end - 1) * BLOCK);
 }
 
-/* The partials of one grain, where the task goes by rows: through the inputs of each output row in
- * pieces. So each tap meets its outputs in their order. */
-static void add_grain_by_rows(const qn__worker *w, const task *t, uint32_t item, uint32_t items,
-                              float *partial) {
+/* The same for all rows of windows. */
+static void add_area(const qn__worker *w, const task *t, uint32_t panel, const area *at,
+                     const portion *of) {
+    const uint32_t width = t->l->outputs.axis[1].kernel, last = t->tap + t->taps - 1;
+    for (uint32_t ky = t->tap / width; ky <= last / width; ++ky)
+        add_taps(w, t, panel, ky, at, of);
+}
+
+/* The partials of some grains, where the task goes by rows: through the inputs of some output
+ * rows, or of pieces of one. So each tap meets its outputs in their order. */
+static void add_by_rows(const qn__worker *w, const task *t, const stretch *s) {
     const qn__cpu_axis *axis = t->l->outputs.axis;
-    for (uint32_t y = 0; y < axis[0].size; ++y)
-        for (uint32_t x = 0, end; x < axis[1].limit; x = end) {
-            uint32_t from, to, next_from, next_to;
-            taps_at(&axis[1], x, &from, &to);
-            for (end = x + 1; end < axis[1].limit && end - x < t->pixels; ++end) {
-                taps_at(&axis[1], end, &next_from, &next_to);
-                if (next_from != from || next_to != to)
-                    break;
-            }
-            if (from < to)
-                add_columns(w, t, y, x, end, from, to, item, items, partial);
+    const uint32_t height = axis[0].size, width = axis[1].limit;
+    const uint32_t rows = t->pixels > width ? t->pixels / width : 1;
+    const uint32_t pieces = (width - 1) / t->pixels + 1;
+    area at = {.y = 0};
+    for (; at.y < height; at.y += rows) {
+        at.y_end = at.y + rows < height ? at.y + rows : height;
+        at.x = 0;
+        for (uint32_t q = 0; q < pieces; ++q, at.x = at.x_end) {
+            at.x_end = (uint32_t)((uint64_t)width * (q + 1) / pieces);
+            for (uint32_t p = 0; p < t->panels; ++p)
+                for (uint32_t i = s->item; i < s->end; i += s->grain) {
+                    const portion of = portion_of(s, i);
+                    add_area(w, t, p, &at, &of);
+                }
         }
+    }
 }
 
 /* Adds neighbouring output pixels of a row, all items of a grain, to the partials of all blocks:
  * strip by strip. */
 static void add_strips(const qn__worker *w, const task *t, uint32_t y, uint32_t x, uint32_t pixels,
-                       uint32_t item, uint32_t items, float *partial) {
+                       const portion *of) {
     const qn__cpu_layer *l = t->l;
     const size_t apart = (size_t)t->items * QN__PANEL, first = (size_t)t->tap * QN__PANEL;
     const size_t made = (size_t)y * l->layer->to.width + x, space = qn__cpu_unfold_space(l);
     const size_t column = qn__cpu_picture_at(l, 0, 1), last = first + (size_t)t->taps * QN__PANEL;
     const size_t end = last < l->channels ? last : l->channels;
-    const float *a = l->input + item * space + qn__cpu_picture_at(l, y, x);
-    const float *d = l->error + t->out * l->out_stride + made * apart + (size_t)item * QN__PANEL;
-    qn__cpu_strip s = {.items = items,
+    const float *a = l->input + of->item * space + qn__cpu_picture_at(l, y, x);
+    const float *d =
+        l->error + t->out * l->out_stride + made * apart + (size_t)of->item * QN__PANEL;
+    qn__cpu_strip s = {.items = of->items,
                        .columns = pixels,
                        .panels = t->panels,
                        .a_item = space,
@@ -184,44 +223,60 @@ static void add_strips(const qn__worker *w, const task *t, uint32_t y, uint32_t 
                        .sums_panel = (size_t)t->taps * BLOCK};
     for (size_t f = first, at; f < end; f += s.factors, s.d_ahead = 0) {
         s.factors = qn__cpu_picture_strip(l, f, end, &at);
-        w->kernels->strip(&s, a + at, d, partial + (f - first) * QN__PANEL);
+        w->kernels->strip(&s, a + at, d, of->partial + (f - first) * QN__PANEL);
     }
 }
 
-/* The partials of one grain of a first layer with pictures. */
-static void add_pictures(const qn__worker *w, const task *t, uint32_t item, uint32_t items,
-                         float *partial) {
+/* The partials of some grains of a first layer with pictures. */
+static void add_pictures(const qn__worker *w, const task *t, const stretch *s) {
     const qn__shape to = t->l->layer->to;
     const uint32_t pieces = (to.width - 1) / t->pixels + 1;
     for (uint32_t y = 0; y < to.height; ++y)
         for (uint32_t p = 0, x = 0, end; p < pieces; ++p, x = end) {
             end = (uint32_t)((uint64_t)to.width * (p + 1) / pieces);
-            add_strips(w, t, y, x, end - x, item, items, partial);
+            for (uint32_t i = s->item; i < s->end; i += s->grain) {
+                const portion of = portion_of(s, i);
+                add_strips(w, t, y, x, end - x, &of);
+            }
         }
 }
 
-/* The partials of one grain: see `place`. */
-static void add_grain(const qn__worker *w, const task *t, uint32_t item, uint32_t items,
-                      float *partial) {
+/* The same of other layers, tap by tap. */
+static void add_by_taps(const qn__worker *w, const task *t, const stretch *s) {
     const qn__cpu_axis *axis = t->l->outputs.axis;
     const uint32_t height = axis[0].size, width = axis[1].size;
     const uint32_t columns = t->pixels < width ? t->pixels : width;
     const uint32_t rows = t->pixels / width > 1 ? t->pixels / width : 1;
-    memset(partial, 0, (size_t)t->taps * t->panels * BLOCK * sizeof *partial);
-    if (t->l->pictures) {
-        add_pictures(w, t, item, items, partial);
-        return;
-    }
-    if (t->by_rows) {
-        add_grain_by_rows(w, t, item, items, partial);
-        return;
-    }
     for (uint32_t y = 0; y < height; y += rows)
         for (uint32_t x = 0; x < width; x += columns)
-            for (uint32_t k = 0; k < t->taps; ++k)
-                add_piece(w, t, t->tap + k, y, y + rows < height ? y + rows : height, x,
-                          x + columns < width ? x + columns : width, item, items,
-                          partial + place(t, 0, t->tap + k) * BLOCK);
+            for (uint32_t i = s->item; i < s->end; i += s->grain) {
+                const portion of = portion_of(s, i);
+                for (uint32_t k = 0; k < t->taps; ++k)
+                    add_piece(w, t, t->tap + k, y, y + rows < height ? y + rows : height, x,
+                              x + columns < width ? x + columns : width, &of);
+            }
+}
+
+static void add_sparse(const qn__cpu_pass *pass, int thread, const task *t, const stretch *s) {
+    const qn__cpu_sparse_task own = {t->in, t->tap, t->taps, t->out, t->panels};
+    for (uint32_t i = s->item; i < s->end; i += s->grain)
+        qn__cpu_sparse_gradient(pass, thread, t->l, &own, i / s->grain, portion_of(s, i).partial);
+}
+
+/* The partials of some grains: see `place`. */
+static void add_grains(const qn__cpu_pass *pass, int thread, const task *t, const stretch *s) {
+    const qn__worker *w = pass->worker;
+    const size_t bytes = (size_t)t->taps * t->panels * BLOCK * sizeof *s->partial;
+    for (uint32_t i = s->item; i < s->end && !t->sparse; i += s->grain)
+        memset(portion_of(s, i).partial, 0, bytes);
+    if (t->sparse)
+        add_sparse(pass, thread, t, s);
+    else if (t->l->pictures)
+        add_pictures(w, t, s);
+    else if (t->by_rows)
+        add_by_rows(w, t, s);
+    else
+        add_by_taps(w, t, s);
 }
 
 /* Adds the partials of a grain to the sums, as sum_narrow and sum_wide of cpu_gradient.c. */
@@ -268,16 +323,13 @@ static int sum_all(const qn__cpu_pass *pass, int thread, const task *t, float *p
         s->kind = QN__SUMS_INT64;
         memset(s->wide, 0, count * sizeof *s->wide);
     }
-    for (uint32_t item = 0; item < t->items; item += grain) {
+    for (uint32_t item = 0, n; item < t->items; item += n) {
         const uint32_t left = t->items - item;
-        if (t->sparse)
-            qn__cpu_sparse_gradient(
-                pass, thread, t->l,
-                &(qn__cpu_sparse_task){t->in, t->tap, t->taps, t->out, t->panels}, item / grain,
-                partial);
-        else
-            add_grain(w, t, item, left < grain ? left : grain, partial);
-        bad |= keep(w, t, partial, &held, s);
+        n = left / QN__WALK_GRAINS < grain ? left : QN__WALK_GRAINS * grain;
+        const stretch own = {item, item + n, grain, partial};
+        add_grains(pass, thread, t, &own);
+        for (uint32_t i = item; i < own.end; i += grain)
+            bad |= keep(w, t, portion_of(&own, i).partial, &held, s);
     }
     if (t->how->narrow && s->kind == QN__SUMS_INT64)
         w->kernels->flush(count, s->narrow, s->wide);
@@ -288,7 +340,8 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, const task *t) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = t->l;
     float *partial = w->core[thread].gradient;
-    qn__cpu_sums s = {.partial = partial + QN__WALK_CELLS, .update = pass->update};
+    qn__cpu_sums s = {.partial = partial + (size_t)QN__WALK_GRAINS * QN__WALK_CELLS,
+                      .update = pass->update};
     s.narrow = (double *)(void *)(s.partial + QN__WALK_CELLS);
     s.wide = (int64_t *)(void *)(s.narrow + QN__WALK_CELLS);
     if (sum_all(pass, thread, t, partial, &s))
@@ -324,7 +377,7 @@ void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
     const uint32_t taps = l->task_taps, grain = w->program->grain;
     const uint32_t items = pass->batch->items < grain ? pass->batch->items : grain;
     const int sparse = qn__cpu_is_sparse(l) && how.finite;
-    const int by_rows = !sparse && goes_by_rows(&l->outputs.axis[1], items);
+    const int by_rows = !sparse && goes_by_rows(&l->outputs.axis[1]);
     for (qn__cpu_walk_task own; qn__cpu_take_walk(pass, thread, layer, phase, &own);) {
         const uint32_t tap = (l->pictures ? own.row : own.row / l->in_panels) * taps;
         const uint32_t left = (l->pictures ? l->in_panels : l->taps) - tap;

@@ -28,11 +28,13 @@
 
 enum {
     QN__OUT_GROUP = 4, /* panels of outputs in one task of the gradient phase */
-    /* Taps of one task of a convolution's gradient; its memory: partials, sums in floats, doubles
-     * and integers. */
+    /* Taps of one task of a convolution's gradient, and grains that it sums together; its memory:
+     * their partials, sums in floats, doubles and integers. */
     QN__WALK_TAPS = 9,
+    QN__WALK_GRAINS = 4,
     QN__WALK_CELLS = QN__WALK_TAPS * QN__OUT_GROUP * QN__PANEL * QN__PANEL,
-    QN__WALK_GRADIENT = QN__WALK_CELLS * (2 * sizeof(float) + sizeof(double) + sizeof(int64_t)),
+    QN__WALK_GRADIENT =
+        QN__WALK_CELLS * ((QN__WALK_GRAINS + 1) * sizeof(float) + sizeof(double) + sizeof(int64_t)),
     /* The same in integer arithmetic, where a task may have all taps of a window of 5 x 5: a
      * grain's integers, sums in doubles and in integers. */
     QN__INT_CELLS = QN__TILES_BLOCKS * QN__OUT_GROUP * QN__PANEL * QN__PANEL,
