@@ -15,6 +15,7 @@
 typedef struct qn__place {
     size_t bytes, at;
     uint32_t first, last, gone, again;
+    struct qn__place *next; /* of a list */
 } qn__place;
 
 /* Forgets the windows, and where it is: `at` is SIZE_MAX. */
@@ -26,6 +27,12 @@ void qn__place_use(qn__place *place, uint32_t window);
 void qn__place_again(qn__place *place, uint32_t window);
 /* Whether a window uses both; 0 if `b` has no bytes. */
 int qn__places_meet(const qn__place *a, const qn__place *b);
+
+/* Places the arrays of a list in one memory: the larger ones first, of two of one size the earlier
+ * one in the list, each as low as those before it let it. With `apart` 1 none shares memory.
+ * Returns the bytes of that memory, SIZE_MAX where they are more. The list is in another order
+ * then. */
+size_t qn__places_pack(qn__place *list, int apart);
 
 /* For qn__find_segments: the layers, and the bytes that each leaves for the backward pass. */
 typedef struct qn__segments {

@@ -125,18 +125,6 @@ static void find_windows(qn__worker *w) {
     }
 }
 
-static size_t end_of(size_t at, size_t bytes) {
-    size_t end;
-    return __builtin_add_overflow(at, bytes, &end) ? SIZE_MAX : end;
-}
-
-/* Where `place` ends, if it is placed, meets `own` and covers bytes at .. end - 1; else 0. */
-static size_t covers(const qn__place *place, const qn__place *own, size_t at, size_t end) {
-    const int placed = place->at != SIZE_MAX;
-    const size_t last = end_of(place->at, place->bytes);
-    return placed && qn__places_meet(own, place) && place->at < end && at < last ? last : 0;
-}
-
 enum { PLACES = 6 }; /* of each layer; the last place is that of the inputs */
 
 static uint32_t places(const qn__worker *w) { return PLACES * w->program->layers + 1; }
@@ -150,41 +138,18 @@ static qn__place *place_of(qn__worker *w, uint32_t i) {
     return all[i % PLACES];
 }
 
-/* The lowest place for an array beside those that are placed. Where gradients wait, no array shares
- * memory. */
-static void put(qn__worker *w, qn__place *own) {
-    const int wait = qn__cpu_gradients_wait(w);
-    size_t at = wait ? w->memory.shared_bytes : 0, taken = !wait;
-    while (taken > 0) {
-        const size_t end = end_of(at, own->bytes);
-        taken = 0;
-        for (uint32_t i = 0; i < places(w) && taken == 0; ++i)
-            taken = covers(place_of(w, i), own, at, end);
-        at = taken > 0 ? taken : at;
-    }
-    const size_t end = end_of(at, own->bytes);
-    own->at = at < SIZE_MAX ? at : SIZE_MAX - 1; /* placed, where no memory is */
-    w->memory.shared_bytes = end > w->memory.shared_bytes ? end : w->memory.shared_bytes;
-}
-
-/* The largest array that is not placed; NULL: none. */
-static qn__place *largest(qn__worker *w) {
-    qn__place *most = NULL;
+void qn__cpu_place_arrays(qn__worker *w) {
+    qn__place *list = NULL, **to = &list;
     for (uint32_t i = 0; i < places(w); ++i) {
         qn__place *own = place_of(w, i);
-        if (own->bytes && own->at == SIZE_MAX && (!most || own->bytes > most->bytes))
-            most = own;
+        qn__place_forget(own);
+        if (!own->bytes)
+            continue;
+        *to = own;
+        to = &own->next;
     }
-    return most;
-}
-
-void qn__cpu_place_arrays(qn__worker *w) {
-    for (uint32_t i = 0; i < places(w); ++i)
-        qn__place_forget(place_of(w, i));
-    w->memory.shared_bytes = 0;
     find_windows(w);
-    for (qn__place *next = largest(w); next; next = largest(w))
-        put(w, next);
+    w->memory.shared_bytes = qn__places_pack(list, qn__cpu_gradients_wait(w));
 }
 
 /* For qn__find_segments. */
