@@ -36,6 +36,7 @@ extern const command data_stats_command;
 extern const command data_head_command;
 extern const command data_convert_command;
 extern const command data_split_command;
+extern const command data_tokenize_command;
 extern const command data_synth_digits_command;
 extern const command train_command;
 extern const command fit_command;

@@ -687,6 +687,18 @@ static void test_tokenizers(void **state) {
     REFUSED(qn_tokenizer_decode, "tokens", bytes, NULL, 1, NULL, 0, &size);
     REFUSED(qn_tokenizer_decode, "text", bytes, &number, 1, NULL, 1, &size);
     REFUSED(qn_tokenizer_decode, "size", bytes, &number, 1, NULL, 0, NULL);
+    uint64_t count;
+    const char *const path = "a";
+    REFUSED(qn_tokenizer_save, "tokenizer", NULL, "a");
+    REFUSED(qn_tokenizer_save, "path", bytes, NULL);
+    REFUSED(qn_tokenizer_write, "tokenizer", NULL, &path, 1, 1, "a.npy", &count);
+    REFUSED(qn_tokenizer_write, "paths", bytes, NULL, 1, 1, "a.npy", &count);
+    REFUSED(qn_tokenizer_write, "path", bytes, &path, 1, 1, NULL, &count);
+    REFUSED(qn_tokenizer_write, "tokens", bytes, &path, 1, 1, "a.npy", NULL);
+    REFUSED(qn_tokenizer_write_text, "tokenizer", NULL, "a.npy", "a", &count);
+    REFUSED(qn_tokenizer_write_text, "tokens_path", bytes, NULL, "a", &count);
+    REFUSED(qn_tokenizer_write_text, "path", bytes, "a.npy", NULL, &count);
+    REFUSED(qn_tokenizer_write_text, "bytes", bytes, "a.npy", "a", NULL);
     assert_int_equal(qn_tokenizer_encode(bytes, NULL, 0, 1, &tokens, NULL), QN_OK);
     assert_int_equal(qn_tokens_count(tokens), 0);
     qn_tokens_free(tokens);

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-COMMANDS = ["train", "predict", "replay", "submit", "jobs", "data info", "data stats", "data head", "data convert", "data split", "data synth digits",
+COMMANDS = ["train", "predict", "replay", "submit", "jobs", "data info", "data stats", "data head", "data convert", "data split", "data tokenize", "data synth digits",
             "model list", "model show", "model export", "model import", "devices", "plan", "runs export", "version", "help"]
 # What other sources say a recipe can name (docs/exactness.md), not what the help prints.
 WORDS = {"loss": ["cross-entropy", "mse", "mae", "huber", "binary"], "optimizer": ["sgd", "momentum", "adam", "adamw", "lbfgs"],

@@ -1,5 +1,6 @@
 """Tokenizers beside the oracle, and beside numbers that the package `tokenizers` gave."""
 
+import gzip
 import json
 import random
 import unicodedata
@@ -68,11 +69,11 @@ def test_each_character_is_of_a_word_or_not(q):
 
 @pytest.mark.parametrize("name", FILES)
 def test_tokens_are_those_of_the_package(q, name):
-    """tests/tokenizers has what `tokenizers` 0.23 gave."""
+    """tests/token_numbers has what `tokenizers` 0.23 gave."""
     t = q.Tokenizer(f"bpe:{FILES[name]}")
     again = q.Tokenizer.from_json(t.json)
     assert again.json == t.json
-    for text, wanted in json.loads((ROOT / "tests" / "tokenizers" / f"{name}.json").read_text()):
+    for text, wanted in json.loads((ROOT / "tests" / "token_numbers" / f"{name}.json").read_text()):
         assert t.encode(text).tolist() == again.encode(text).tolist() == wanted, text
         if name != "prefix" and "mask" not in text:
             assert t.decode(wanted) == text
@@ -103,6 +104,86 @@ def test_letters_and_numbers_are_those_of_unicode(q):
             category = unicodedata.category(chr(value))
             assert category == "Cn" or (value in there) == (category[0] == first), hex(value)
     assert t.encode("a\u0e01b").size >= 1
+
+
+# ---------------------------------------------------------------- learning
+
+def test_learned_tokens_are_those_of_the_oracle(q, tmp_path):
+    texts = ["the cat's hat, that cat sat. " * 3 + "aaaa aaa aaaaaaa abababab bcbcbc aabb x10 x10\n\n\n  do\n  do\n" * 4,
+             (ROOT / "docs" / "tutorial.md").read_text().encode("ascii", "ignore").decode()[:6000]]
+    paths = [tmp_path / f"{k}.txt" for k in range(2)]
+    for path, text in zip(paths, texts):
+        path.write_text(text)
+    for wanted in (257, 300, 420, 5000):
+        tokens, merges = oracle.learn_bpe(texts, wanted)
+        t = q.Tokenizer.train_bpe(paths, wanted, threads=1)
+        assert t.size == len(tokens) and q.Tokenizer(f"bpe:{wanted}", paths, threads=3).json == t.json
+        assert [t.decode_bytes([k]) for k in range(t.size)] == tokens
+        model, letter = json.loads(t.json)["model"], oracle.letters()
+        spelled = ["".join(map(letter.get, token)) for token in tokens]
+        assert model["merges"] == [[spelled[left], spelled[right]] for left, right in merges]
+        assert t.decode_bytes(t.encode(texts[1])) == texts[1].encode()
+    assert t.encode("a<|endoftext|>b").tolist()[1] == 0
+
+
+def test_the_package_reads_what_was_learned(q):
+    tokenizers = pytest.importorskip("tokenizers")
+    text = (ROOT / "docs" / "tables.md").read_text()
+    t = q.Tokenizer.train_bpe(text.encode(), 1000)
+    there = tokenizers.Tokenizer.from_str(t.json)
+    assert there.encode(text + " <|endoftext|> ünï").ids == t.encode(text + " <|endoftext|> ünï").tolist()
+
+
+# ---------------------------------------------------------------- the command, and files of tokens
+
+def test_the_command_writes_what_python_gives(q, run_quern, tmp_path):
+    texts = [random_text(seed, 2000) for seed in (5, 6)]
+    (tmp_path / "a.txt").write_bytes(texts[0])
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(texts[1]))
+    corpus = [tmp_path / "a.txt", tmp_path / "b.txt.gz"]
+    made = run_quern("data", "tokenize", *corpus, "--train-bpe", 400, "-o", tmp_path / "t.json").stdout
+    t = q.Tokenizer(f"bpe:{tmp_path / 't.json'}")
+    assert t.json == q.Tokenizer.train_bpe(corpus, 400).json and made.startswith(f"{t.size} tokens in ")
+    wanted = np.concatenate([t.encode(text) for text in texts])
+    for threads, name in ((1, "n.npy"), (3, "n.bin")):
+        run_quern("data", "tokenize", *corpus, "--tokens", f"bpe:{tmp_path / 't.json'}", "-o", tmp_path / name,
+                  "--threads", threads)
+        numbers = np.load(tmp_path / name) if name.endswith("npy") else np.fromfile(tmp_path / name, "<u2")
+        assert numbers.dtype == np.uint16 and np.array_equal(numbers, wanted)
+        run_quern("data", "tokenize", tmp_path / name, "--decode", "--tokens", f"file:{tmp_path / 't.json'}",
+                  "-o", tmp_path / "back")
+        assert (tmp_path / "back").read_bytes() == b"".join(texts)
+    said = run_quern("data", "tokenize", "-", "--tokens", "words", "-o", tmp_path / "w.npy", "--json",
+                     "--save-tokenizer", tmp_path / "w.json", input="a piped text\n" * 3).stdout
+    words = q.Tokenizer(f"file:{tmp_path / 'w.json'}")
+    assert json.loads(said) == {"tokens": 12, "vocabulary": 5, "tokenizer": "words", "digest": words.digest}
+    assert words.decode(np.load(tmp_path / "w.npy")) == "a piped text\n" * 3
+    assert t.write(corpus, tmp_path / "p.npy") == len(wanted)
+    assert (tmp_path / "p.npy").read_bytes() == (tmp_path / "n.npy").read_bytes()
+
+
+def test_many_tokens_take_32_bits(q, tmp_path):
+    text = "".join(map(chr, range(0x4E00, 0x4E00 + 20000))) + "".join(map(chr, range(0x20000, 0x20000 + 50000)))
+    (tmp_path / "a.txt").write_text(text)
+    t = q.Tokenizer("chars", tmp_path / "a.txt")
+    assert t.write(tmp_path / "a.txt", tmp_path / "a.bin") == 70000
+    assert np.array_equal(np.fromfile(tmp_path / "a.bin", "<u4"), np.arange(70000))
+
+
+@pytest.mark.parametrize("words, said", [
+    ([], "CORPUS is missing"), (["a.txt"], "-o FILE is required"), (["a.txt", "-o", "a.npy"], "--tokens WHICH is required"),
+    (["a.txt", "-o", "a.txt.npy", "--tokens", "chars", "--train-bpe", 300], "two different tasks"),
+    (["a.txt", "-o", "a.json", "--train-bpe", 300, "--decode"], "--decode does nothing"),
+    (["a.txt", "-o", "a.csv", "--tokens", "bytes"], "neither in .npy nor in .bin"),
+    (["a.txt", "-o", "b", "--tokens", "chars", "--decode"], "is learned from a corpus"),
+    (["a.txt", "-o", "b", "--tokens", "file:t.json", "--decode"], "the file has 3 bytes"),
+    (["none.txt", "-o", "a.npy", "--tokens", "bytes"], "there is no such file")])
+def test_the_command_says_what_is_wrong(run_quern, tmp_path, words, said):
+    (tmp_path / "a.txt").write_text("abc")
+    (tmp_path / "t.json").write_text('{"kind": "bytes"}')
+    done = run_quern("data", "tokenize", *words, cwd=tmp_path, status=None)
+    assert done.returncode in (1, 2) and said in done.stderr, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "t.json"]
 
 
 BAD = {

@@ -29,6 +29,7 @@
 #include <quern/statistics.h>
 #include <quern/status.h>
 #include <quern/structure.h>
+#include <quern/tokenizer.h>
 #include <quern/train.h>
 #include <quern/version.h>
 

@@ -22,14 +22,18 @@ typedef struct qn_tokens qn_tokens; /* the numbers of a text's tokens */
  *   "chars"     a token is a character; those of the corpus, and one for all others
  *   "words"     a token is a word or another character; those of the corpus, and one for all others
  *   "words:N"   the same with the N - 1 most frequent of them; N from 2 to 16777216
+ *   "bpe:FILE"  the tokenizer.json of the package tokenizers with byte-level BPE
+ *   "bpe:N"     such a tokenizer that is learned from the corpus, with N tokens at most, from 257
+ *   "file:FILE" any tokenizer that qn_tokenizer_save wrote, or a tokenizer.json
  *
  * `paths` are the `count` files of the corpus, plain or compressed, in this order; "-" is the
- * standard input. The kinds that do not learn do not read them, and `paths` may then be NULL.
+ * standard input. What does not learn does not read them, and `paths` may then be NULL.
  * `threads`: 0: one for each core; at most 4096.
  *
  * On success *out is owned by the caller, for qn_tokenizer_free; after a failure it is NULL. Fails
  * with QN_USAGE (the text, `threads`), QN_INPUT (a kind that learns, without a corpus; a file that
- * is missing or empty; more than 16777216 tokens), QN_IO or QN_MEMORY. */
+ * is missing or empty; more than 16777216 tokens), QN_IO, QN_MEMORY, or for a FILE also with
+ * QN_FORMAT (it is no such file) or QN_UNSUPPORTED (docs/tokens.md says what is supported). */
 QN_API qn_status qn_tokenizer_open(const char *which, const char *const *paths, uint32_t count,
                                    uint32_t threads, qn_tokenizer **out, qn_error *err);
 
@@ -39,7 +43,8 @@ QN_API qn_status qn_tokenizer_learn(const char *which, const void *corpus, size_
 
 /* Makes a tokenizer from the text that qn_tokenizer_json gave; its `size` bytes may come from
  * anywhere. On success *out is owned by the caller, for qn_tokenizer_free; after a failure it is
- * NULL. Fails with QN_FORMAT or QN_MEMORY. */
+ * NULL. It may also be the text of a tokenizer.json. Fails with QN_FORMAT, QN_UNSUPPORTED or
+ * QN_MEMORY. */
 QN_API qn_status qn_tokenizer_from_json(const char *json, size_t size, qn_tokenizer **out,
                                         qn_error *err);
 
@@ -82,6 +87,24 @@ QN_API void qn_tokens_free(qn_tokens *tokens);
 QN_API qn_status qn_tokenizer_decode(const qn_tokenizer *tokenizer, const uint32_t *tokens,
                                      uint64_t count, void *text, size_t capacity, size_t *size,
                                      qn_error *err);
+
+/* Writes the text of the tokenizer to a file, as qn_model_save writes. Fails with QN_IO or
+ * QN_MEMORY; an old file is then as before. */
+QN_API qn_status qn_tokenizer_save(const qn_tokenizer *tokenizer, const char *path, qn_error *err);
+
+/* Encodes the `count` files of a corpus (as qn_tokenizer_open has them), each by itself, and writes
+ * the numbers one after the other to a file: an array of one dimension where `path` ends in .npy,
+ * plain little-endian numbers where it ends in .bin. Numbers have 16 bits where the vocabulary has
+ * at most 65536 tokens, else 32. *tokens is how many there are. Fails as qn_tokenizer_open and
+ * qn_tokenizer_save do, and with QN_USAGE for another ending. */
+QN_API qn_status qn_tokenizer_write(const qn_tokenizer *tokenizer, const char *const *paths,
+                                    uint32_t count, uint32_t threads, const char *path,
+                                    uint64_t *tokens, qn_error *err);
+
+/* Decodes a file of tokens, NPY of whole numbers or plain as above, and writes the text to a file.
+ * *bytes is its length. Fails with QN_INPUT (the file has other numbers), QN_IO or QN_MEMORY. */
+QN_API qn_status qn_tokenizer_write_text(const qn_tokenizer *tokenizer, const char *tokens_path,
+                                         const char *path, uint64_t *bytes, qn_error *err);
 
 #ifdef __cplusplus
 }

@@ -13,11 +13,11 @@ class Tokenizer:
     Parameters
     ----------
     which : str
-        ``"bytes"``, ``"chars"``, ``"words"``, ``"words:20000"`` or ``"bpe:tokenizer.json"``
-        (docs/tokens.md).
+        ``"bytes"``, ``"chars"``, ``"words"``, ``"words:20000"``, ``"bpe:8000"``,
+        ``"bpe:tokenizer.json"`` or ``"file:saved.json"`` (docs/tokens.md).
     corpus : bytes or str, path, or list of paths, optional
-        From which ``chars`` and ``words`` learn their vocabulary: bytes are a text, a str or a path
-        is the name of a file.
+        From which ``chars``, ``words`` and ``bpe:N`` learn their vocabulary: bytes are a text, a
+        str or a path is the name of a file.
     threads : int, optional
         Cores of the CPU. They do not change the result.
 
@@ -124,6 +124,30 @@ class Tokenizer:
     def decode(self, tokens):
         """The text of tokens. Bytes that are not UTF-8 become U+FFFD; `decode_bytes` keeps them."""
         return self.decode_bytes(tokens).decode("utf-8", "replace")
+
+    def save(self, path):
+        """Writes its text to a file. Of ``bpe`` the package `tokenizers` reads it, too."""
+        call("qn_tokenizer_save", self._address, text(path))
+
+    def write(self, corpus, output):
+        """Encodes files, each by itself, to a file of numbers that ends in .npy or .bin.
+
+        Returns
+        -------
+        int
+            How many tokens it has. NumPy reads it: ``numpy.load(output, mmap_mode="r")``, or
+            ``numpy.memmap(output, numpy.uint16)`` for .bin.
+        """
+        paths = [corpus] if isinstance(corpus, (str, os.PathLike)) else list(corpus)
+        names = (C.c_char_p * max(len(paths), 1))(*map(text, paths))
+        count = C.c_uint64()
+        call("qn_tokenizer_write", self._address, names, len(paths), self._threads, text(output), count)
+        return count.value
+
+    @classmethod
+    def train_bpe(cls, corpus, size=8000, *, threads=None):
+        """Learns a byte-level BPE with `size` tokens from bytes or files, as ``"bpe:8000"`` does."""
+        return cls(f"bpe:{int(size)}", corpus, threads=threads)
 
     def __repr__(self):
         return f"<quern.Tokenizer {self.kind}, {self.size} tokens>"

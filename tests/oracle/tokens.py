@@ -1,5 +1,5 @@
-"""Tokenizers from docs/exactness.md 25.50 to 25.52: characters and words. The ranges of characters are read from the
-contract itself."""
+"""Tokenizers from docs/exactness.md 25.50 to 25.52 and 25.55: characters, words, and learning a byte-level BPE. The
+ranges of characters are read from the contract itself."""
 
 import hashlib
 import pathlib
@@ -92,6 +92,48 @@ class Words:
             text += (b" " if before and word else b"") + token
             before = word
         return text
+
+
+def letters():
+    """The character that stands for each byte in a tokenizer.json."""
+    seen = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(256) if byte not in seen]
+    return {**{byte: chr(byte) for byte in seen}, **{byte: chr(0x100 + k) for k, byte in enumerate(hidden)}}
+
+
+def pieces_of_ascii(text):
+    """The words of the expression of GPT-2, of a text of ASCII."""
+    return re.findall(r"'s|'t|'re|'ve|'m|'ll|'d| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+", text, re.A)
+
+
+def learn_bpe(files, wanted):
+    """Tokens as bytes, and merges as pairs of their numbers: recounted in each step."""
+    order = sorted(letters().items(), key=lambda item: item[1])
+    tokens = [b"<|endoftext|>", *(bytes([byte]) for byte, _ in order)]
+    number = {token: k for k, token in enumerate(tokens)}
+    counts = Counter(word for text in files for word in pieces_of_ascii(text))
+    spelled = [([number[bytes([byte])] for byte in word.encode()], times) for word, times in counts.items()]
+    merges = []
+    while len(tokens) < wanted:
+        pairs = Counter()
+        for word, times in spelled:
+            for pair in zip(word, word[1:]):
+                pairs[pair] += times
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
+        if best is None or pairs[best] < 2:
+            break
+        both = tokens[best[0]] + tokens[best[1]]
+        if both not in number:
+            number[both] = len(tokens)
+            tokens.append(both)
+        merges.append(best)
+        for word, _ in spelled:
+            k = 0
+            while k + 1 < len(word):
+                if (word[k], word[k + 1]) == best:
+                    word[k:k + 2] = [number[both]]
+                k += 1
+    return tokens, merges
 
 
 def digest(json):

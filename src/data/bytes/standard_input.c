@@ -60,6 +60,18 @@ static qn_status copy(int file, qn_error *err) {
                                          : qn__fail_errno(err, "read", QN__STANDARD_INPUT_SHOWN);
 }
 
+/* The pipe has ended. A later call finds the copy in its place, with a position that nobody moves.
+ */
+static void put_in_place(int file) {
+    char path[32];
+    snprintf(path, sizeof path, "/dev/fd/%d", file);
+    const int again = open(path, O_RDONLY | O_CLOEXEC);
+    if (again < 0)
+        return;
+    (void)dup2(again, STDIN_FILENO);
+    close(again);
+}
+
 qn_status qn__standard_input_open(int *file, qn_error *err) {
     struct stat info;
     *file = -1;
@@ -80,9 +92,11 @@ qn_status qn__standard_input_open(int *file, qn_error *err) {
         return qn__remedy(err, QN_IO, "set TMPDIR to a folder that can be written, or name a file");
     }
     const qn_status status = copy(*file, err);
-    if (status != QN_OK) {
-        close(*file);
-        *file = -1;
+    if (status == QN_OK) {
+        put_in_place(*file);
+        return QN_OK;
     }
+    close(*file);
+    *file = -1;
     return status;
 }

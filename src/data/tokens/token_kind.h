@@ -30,10 +30,10 @@ typedef struct qn__token_kind {
     const char *model; /* the type of its model in a tokenizer.json; NULL: its text is none */
     const char *takes; /* what may stand after the colon, for messages; NULL: nothing */
     int learns;        /* 1: from a corpus */
-    int is_file;       /* 1: what stands after the colon is a file with its text */
+    int is_file;       /* 1: a file with its text stands after the colon, unless it is a number */
 
     /* Makes the state from a corpus. `after` is the text after the colon, NULL where there is none.
-     * After a failure the caller frees what *state is then. NULL with `is_file`. */
+     * After a failure the caller frees what *state is then. */
     qn_status (*learn)(const char *after, const qn__token_text *corpus, size_t count,
                        uint32_t threads, void **state, qn_error *err);
     /* Makes it from the root of a JSON text, of which everything is checked. */

@@ -28,12 +28,15 @@ static qn_status unknown_kind(const char *which, const char *const *names, qn_er
                       "bpe:tokenizer.json");
 }
 
-/* The kind that a text names, and what stands after its colon. */
+/* The kind that a text names, and what stands after its colon. NULL: file:FILE, of any kind. */
 static qn_status find_kind(const char *which, const qn__token_kind **kind, const char **after,
                            qn_error *err) {
     const char *names[16] = {0};
     const size_t size = strcspn(which, ":");
     *after = which[size] ? which + size + 1 : NULL;
+    *kind = NULL;
+    if (*after && qn__same_word("file", which, size))
+        return QN_OK;
     for (size_t k = 0; qn__token_kinds[k]; k++) {
         *kind = qn__token_kinds[k];
         names[k] = (*kind)->name;
@@ -139,8 +142,9 @@ static qn_status read_text(const char *json, size_t size, const qn__token_kind *
 static qn_status read_file(const char *path, const qn__token_kind *kind, qn_tokenizer **out,
                            qn_error *err) {
     if (!path || !*path) {
-        qn__fail(err, QN_USAGE, "%s needs a file", kind->name);
-        return qn__remedy(err, QN_USAGE, "write %s:tokenizer.json", kind->name);
+        const char *name = kind ? kind->name : "file";
+        qn__fail(err, QN_USAGE, "%s needs a file", name);
+        return qn__remedy(err, QN_USAGE, "write %s:tokenizer.json", name);
     }
     qn__bytes bytes = {0};
     qn_status status = qn__file_read(path, &bytes, err);
@@ -153,9 +157,19 @@ static qn_status read_file(const char *path, const qn__token_kind *kind, qn_toke
     return status;
 }
 
-static qn_status need_corpus(const char *which, int given, const qn__token_kind *kind,
-                             qn_error *err) {
-    if (given || !kind->learns)
+/* Whether a text asks for a vocabulary that is learned: not where it names a file. */
+static int is_learned(const qn__token_kind *kind, const char *after) {
+    return kind && kind->learns &&
+           (!kind->is_file || (after && *after && !after[strspn(after, "0123456789")]));
+}
+
+/* Whether it names a file with a tokenizer. */
+static int is_read(const qn__token_kind *kind, const char *after) {
+    return !kind || (kind->is_file && !is_learned(kind, after));
+}
+
+static qn_status need_corpus(const char *which, int given, int learned, qn_error *err) {
+    if (given || !learned)
         return QN_OK;
     qn__fail(err, QN_INPUT, "\"%s\" learns its vocabulary from a corpus, and none was given",
              which);
@@ -173,13 +187,13 @@ qn_status qn_tokenizer_open(const char *which, const char *const *paths, uint32_
     if (status == QN_OK)
         status = qn__token_threads(threads, &threads, err);
     if (status == QN_OK)
-        status = need_corpus(which, paths && count, kind, err);
+        status = need_corpus(which, paths && count, is_learned(kind, after), err);
     qn__corpus corpus = {0};
-    if (status == QN_OK && kind->learns)
+    if (status == QN_OK && is_learned(kind, after))
         status = qn__corpus_open(paths, count, &corpus, err);
     if (status == QN_OK)
-        status = kind->is_file ? read_file(after, kind, out, err)
-                               : learn(kind, after, &corpus, threads, out, err);
+        status = is_read(kind, after) ? read_file(after, kind, out, err)
+                                      : learn(kind, after, &corpus, threads, out, err);
     status = qn__corpus_end(&corpus, status, err);
     if (status != QN_OK) {
         qn_tokenizer_free(*out);
@@ -199,16 +213,16 @@ qn_status qn_tokenizer_learn(const char *which, const void *corpus, size_t size,
     qn__token_text text = {corpus, size};
     const qn__corpus one = {.text = &text, .count = size != 0};
     qn_status status = find_kind(which, &kind, &after, err);
-    if (status == QN_OK && kind->learns && size)
+    if (status == QN_OK && is_learned(kind, after) && size)
         QN__NEED(corpus, err);
     if (status == QN_OK)
         status = qn__token_threads(threads, &threads, err);
     if (status == QN_OK)
-        status = need_corpus(which, size != 0, kind, err);
+        status = need_corpus(which, size != 0, is_learned(kind, after), err);
     if (status != QN_OK)
         return status;
-    return kind->is_file ? read_file(after, kind, out, err)
-                         : learn(kind, after, &one, threads, out, err);
+    return is_read(kind, after) ? read_file(after, kind, out, err)
+                                : learn(kind, after, &one, threads, out, err);
 }
 
 qn_status qn_tokenizer_from_json(const char *json, size_t size, qn_tokenizer **out, qn_error *err) {
