@@ -575,6 +575,14 @@ NINTH = {
                  " layernorm channels; globalpool; dense 10 softmax'",
     "embedding-adamw": TOKENS + "adamw --weight-decay 0.1 --lr 0.01 --model 'embedding 300 3 tanh; dense 10 softmax'"
                        " --clip 0.5 --ema 0.75 --lr-depth 0.5 --valid 0.3",
+    # 25.20: of all positions, and heads that are no multiples of a vector; after dropout
+    "attention": pixels("conv 36 4x4 stride 4 tanh dropout 0.2; attention 2; conv 30 1x1 nobias; attention 3 causal kv 1"
+                        " window 20; conv 12 1x1 tanh", "--batch 50 --grain 20 --momentum 0.9"),
+    # as the first layer, with two readers, a head of more than four vectors, and of one position
+    "attention-blocks": SMALL + "--data {decimals} --label last --shape 7x1x7 --scale standard --loss cross-entropy --lr 0.05"
+                        " --model 'attention 5 kv 1 causal; conv 210 1x2 stride 2; residual {{ attention 1 causal; conv 210"
+                        " 1x1 }}; residual {{ layernorm channels; conv 48 1x1; attention 4 kv 2 causal window 2; conv 210 1x1"
+                        " }}; globalpool; attention 10 kv 10; dense 10 softmax'",
 }
 
 RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS | EIGHTH | NINTH

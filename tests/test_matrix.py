@@ -141,7 +141,7 @@ EIGHTH_INTEGER_BUILDS = {"release": (EIGHTH_INTEGERS, [3]), "aarch64": (EIGHTH_I
 
 # Contract 9.
 NINTH = list(recipes.NINTH)
-NINTH_BUILDS = {"release": (NINTH, [3]), "debug": (NINTH, [2]), "aarch64": (NINTH, [2]), "asan": (NINTH, [3])}
+NINTH_BUILDS = {"release": (NINTH, [1, 3]), "debug": (NINTH, [2]), "aarch64": (NINTH, [2]), "asan": (NINTH, [3])}
 
 # What the processor alone does, whatever computes: to read, to divide the items, to draw first weights,
 # to choose an epoch.
@@ -389,6 +389,7 @@ SLOW_IN_PYTHON = ["pixels-gelu", "batch-1", "best", "best-file", "early-stopping
                   "tanh-last", "scale-none", "step", "augment-conv", "channel-conv", "batchnorm-silu", "residual-gelu",
                   "tanh-cross-entropy-sgd", "momentum", "none", "deep", "channel-dense", "augment-dense", "minmax-i14",
                   "lbfgs-hidden", "augment-cutmix", "mixup", "droppath", "bilinear", "segment", "segment-augment",
+                  "attention",
                   *INTEGER_WINDOWS, *BLOCKS,
                   *(name for name in NORMS if name != "groupnorm-layernorm")]
 

@@ -32,6 +32,22 @@ JOBS = {
             "--lr": "0.3",
         },
     ),
+    # 25.20: heads that share keys, a window, all positions, one position; two readers of its input
+    "attention": (
+        "idx",
+        {
+            "--shape": "1x7x6",
+            "--scale": "unit",
+            "--model": "conv 36 3x3 stride 2 tanh dropout 0.2; residual { attention 4 kv 1 causal window 5; conv 36 1x1 }; "
+                       "layernorm channels; attention 3; attention 2 kv 2; conv 30 1x1 relu; globalpool; attention 1; "
+                       "dense 10 softmax",
+            "--loss": "cross-entropy",
+            "--optimizer": "adam",
+            "--lr": "0.02",
+            "--batch": 19,
+            "--grain": 5,
+        },
+    ),
     "pool-first": (
         "idx",
         {

@@ -223,6 +223,32 @@ static uint32_t draw_block(test_case *c, uint32_t i, qn__shape from) {
     return end;
 }
 
+/* It has no integer arithmetic. */
+static int has_attention(const test_case *c) {
+    int has = 0;
+    for (uint32_t l = 0; l < c->program.layers; ++l)
+        has |= c->layer[l].kind == QN__LAYER_ATTENTION;
+    return has;
+}
+
+/* A convolution, and attention over its pixels. */
+static void draw_attention(test_case *c, qn__layer *l, qn__shape from) {
+    static const uint32_t widths[] = {1, 3, 4, 8, 16, 17, 66};
+    qn__layer_text text = {
+        .kind = QN__LAYER_ATTENTION, .heads = 1 + below(c, 4), .causal = (int)below(c, 3) > 0};
+    text.kv_heads = text.heads % 2 || below(c, 2) ? 0 : text.heads / (1 + below(c, 2));
+    text.span = text.causal ? below(c, 2) * (1 + below(c, 50)) : 0;
+    draw_layer(c, l, QN__LAYER_CONV, from);
+    const uint32_t shared = text.kv_heads ? text.kv_heads : text.heads;
+    l->conv_groups = 0;
+    l->to.channels = (text.heads + 2 * shared) * one_of(c, widths, 7);
+    l->out = qn__shape_volume(l->to);
+    l->depth = l->window.kernel[0] * l->window.kernel[1] * from.channels;
+    l->biases = l->weights + (uint64_t)l->depth * l->to.channels;
+    c->program.parameters = qn__layer_end(l);
+    qn__layer_ops_of(text.kind)->make(&text, l->to, c->program.parameters, l + 1, NULL);
+}
+
 /* One to five layers of any kind, then the dense one of the loss. `blocks`: some end residual
  * blocks. The first is not a dense layer: its input would be features. */
 static void draw_pictures(test_case *c, int blocks) {
@@ -239,6 +265,11 @@ static void draw_pictures(test_case *c, int blocks) {
     for (uint32_t i = 0; i + 1 < p->layers; ++i) {
         if (i + 3 < p->layers && blocks && below(c, 2)) {
             i = draw_block(c, i, from) - 1;
+            from = c->layer[i].to;
+            continue;
+        }
+        if (i + 2 < p->layers && c->seed % 5 == 2) {
+            draw_attention(c, &c->layer[i++], from);
             from = c->layer[i].to;
             continue;
         }

@@ -225,6 +225,18 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * EMBEDDING_GRADIENT: step M, A M, links M, E M, sums M, status M, weights U, tokens u, positions
  * u, channels u, layer u, limit f, k_blocks u Adds the GRADIENT of the rows to the sums.
  *
+ * ATTENTION_FORWARD: step M, taps M, A M, Y M, moments M, index u, heads u, groups u, span u,
+ * causal u
+ *     The outputs, and m and r of each query, in `moments`
+ * [QN_ATTEND_ARRAYS][items][heads][pixels].
+ *
+ * ATTENTION_MEANS: step M, taps M, Y M, E M, moments M, index u, heads u, groups u
+ *     D of each query.
+ *
+ * ATTENTION_QUERIES, ATTENTION_KEYS: step M, taps M, A M, E M, moments M, B M, index u, heads u,
+ * groups u, span u, causal u, flags u
+ *     As NORM_ERRORS, of the queries; of the keys and values.
+ *
  * Convolutions with groups (17.6), without UNFOLD, TRANSPOSE_WEIGHTS and products:
  *
  * GROUPED_FORWARD: step M, taps M, A M, parameters M, Y M, D M, numbers M, weights U, biases U,
@@ -340,7 +352,8 @@ typedef struct qn__kernel_shape {
      * NORM_* and ITEM_NORM_* all but the next, EMBEDDING_FORWARD), groups of channels of an item
      * (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT,
      * LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of tokens (EMBEDDING_LINKS), words
-     * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), items (PIXELS_ABSMAX), weights and biases with their
+     * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), items (PIXELS_ABSMAX), queries (ATTENTION_MEANS),
+     * 16 queries or keys and 64 channels of a head (ATTENTION_*), weights and biases with their
      * padding (SUMS_*: (in + biases) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's
      * end do nothing. */
     uint32_t share;

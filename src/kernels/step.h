@@ -126,6 +126,8 @@ typedef struct qn_taps {
 #define QN_ITEM_H 2u
 #define QN_ITEM_K 3u
 #define QN_ITEM_ARRAYS 4u
+/* Arrays of the moments of attention: m, r and D of 25.22 and 25.23. */
+#define QN_ATTEND_ARRAYS 3u
 #define QN_QUANTIZE_WEIGHED 1u
 #define QN_QUANTIZE_GRAINS 2u
 #define QN_QUANTIZE_WORDS 4u

@@ -32,11 +32,14 @@ typedef struct qn__layer_text {
     float rate;           /* batchnorm: of running averages, 0: the usual one */
     float factor;         /* layerscale: as in qn__layer */
     uint32_t vocabulary;  /* embedding: the tokens, 1 .. 2^24 */
-    int ceil;             /* pools: 1: the last windows may reach beyond the padding (24.20) */
-    int uncounted;        /* avgpool: 1: padding does not count in the mean */
-    int no_biases;        /* dense, conv: as in qn__layer */
-    int fitted;           /* pools: 1: `window.kernel` is the size of the output (24.40); upsample:
-                             QN__BLENDS: bilinear (24.43) */
+    uint32_t heads, span; /* attention: as in qn__layer */
+    uint32_t kv_heads;    /* the same; 0: `heads` */
+    int causal;
+    int ceil;      /* pools: 1: the last windows may reach beyond the padding (24.20) */
+    int uncounted; /* avgpool: 1: padding does not count in the mean */
+    int no_biases; /* dense, conv: as in qn__layer */
+    int fitted;    /* pools: 1: `window.kernel` is the size of the output (24.40); upsample:
+                      QN__BLENDS: bilinear (24.43) */
     qn__activation activation;
     float dropout; /* probability, 0: none */
     int drop_path; /* 1: the word is "droppath" (24.33) */
@@ -52,6 +55,7 @@ typedef struct qn__layer_ops {
     const char *also;   /* names of the kind in other tools, as in qn__choice; NULL: none */
     const char *syntax; /* all of them, for messages */
     int bare;           /* 1: neither activation nor dropout follow */
+    int floats;         /* 1: a network with it has no integer arithmetic */
     int contract;       /* the version of the contract from which on the kind exists */
     /* The version that the words of this layer need, where it may be a later one; NULL: never. */
     int (*contract_of)(const qn__layer_text *layer);

@@ -82,7 +82,8 @@ enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 *
     KIND(UPSAMPLE, upsample)                                                                       \
     KIND(CONVTRANSPOSE, convtranspose)                                                             \
     KIND(LAYERSCALE, layerscale)                                                                   \
-    KIND(EMBEDDING, embedding)
+    KIND(EMBEDDING, embedding)                                                                     \
+    KIND(ATTENTION, attention)
 
 #define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,
 #define QN__LAYER_ONE(KIND, NAME) +1
@@ -152,6 +153,10 @@ typedef struct qn__layer {
     float rate_factor; /* of the learning rate (24.62); 0: 1 */
     float factor;      /* layerscale: where its parameters start */
     qn__shape second;  /* of the second output that the end of a block reads */
+    /* attention (25.20): heads of queries, and of keys and values; the positions before and with
+     * its own that a position sees, 0: all; 1: none after its own. */
+    uint32_t heads, kv_heads, span;
+    int causal;
 } qn__layer;
 
 /* The number of biases of a layer that multiplies weights. */
@@ -175,8 +180,10 @@ static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
     return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
            a->norm_groups == b->norm_groups && a->conv_groups == b->conv_groups &&
            a->partial == b->partial && a->no_biases == b->no_biases && a->fitted == b->fitted &&
-           memcmp(a->spread, b->spread, sizeof a->spread) == 0 && a->norm_alone == b->norm_alone &&
-           a->vector == b->vector && memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
+           a->heads == b->heads && a->kv_heads == b->kv_heads && a->span == b->span &&
+           a->causal == b->causal && memcmp(a->spread, b->spread, sizeof a->spread) == 0 &&
+           a->norm_alone == b->norm_alone && a->vector == b->vector &&
+           memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
            memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
            memcmp(&a->window, &b->window, sizeof a->window) == 0;
 }

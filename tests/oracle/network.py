@@ -13,6 +13,7 @@ from math import floor, prod
 
 import numpy as np
 
+import attention
 import elementary
 import norms
 import sequences
@@ -177,6 +178,8 @@ def parse_model(text, shape):
                 window, rest = norms.parse(part, shape)
             if not window:
                 window, rest = sequences.parse(part, shape)
+            if not window:
+                window, rest = attention.parse(part, shape)
         found = re.fullmatch(
             ("" if window else r"\s*dense\s+(?P<outputs>\d+)")
             + r"(?P<bare>\s*nobias\b)?"

@@ -92,6 +92,10 @@
     ROW(EMBEDDING_FORWARD, embedding_forward, "MMMMMMUuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)    \
     ROW(EMBEDDING_LINKS, embedding_links, "MMMuu", 128, 0, 0, 128, QN__WITH_PIXELS)                \
     ROW(EMBEDDING_GRADIENT, embedding_gradient, "MMMMMMUuuuufu", 128, 0, 0, 128, QN__WITH_PIXELS)  \
+    ROW(ATTENTION_FORWARD, attention_forward, "MMMMMuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)         \
+    ROW(ATTENTION_MEANS, attention_means, "MMMMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)             \
+    ROW(ATTENTION_QUERIES, attention_queries, "MMMMMMuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)       \
+    ROW(ATTENTION_KEYS, attention_keys, "MMMMMMuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)             \
     ROW(GROUPED_FORWARD, grouped_forward, "MMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)      \
     ROW(GROUPED_ERRORS, grouped_errors, "MMMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)        \
     ROW(GROUPED_GRADIENT, grouped_gradient, "MMMMMMUuuuuufuu", 128, 0, 0, 8, QN__WITH_PIXELS)      \

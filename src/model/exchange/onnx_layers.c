@@ -1,6 +1,7 @@
 #include "model/exchange/onnx_layers.h"
 
 #include "layer/embedding.h"
+#include "model/exchange/onnx_attention.h"
 #include "model/exchange/onnx_pools.h"
 #include <stdio.h>
 
@@ -328,6 +329,9 @@ static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index
         break;
     case QN__LAYER_EMBEDDING:
         add_embedding(g, l);
+        break;
+    case QN__LAYER_ATTENTION:
+        qn__onnx_attention(g, l);
         break;
     case QN__LAYER_ADD:
     case QN__LAYER_MULTIPLY:

@@ -50,6 +50,16 @@ static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, 
     return QN_OK;
 }
 
+static qn_status check_floats(const qn__layer *layer, uint32_t l, qn_error *err) {
+    const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
+    if (!ops->floats)
+        return QN_OK;
+    return qn__recipe_refuse(
+        err, "`train.arith`", "leave it out: such a network computes with float32",
+        qn__fail(err, QN_USAGE, "layer %u is \"%s\", which has no integer arithmetic", l,
+                 ops->word));
+}
+
 static qn_status check_arith(const qn__recipe *r, qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t grain = r->batch == 0 || r->grain < r->batch ? r->grain : r->batch, parameters;
@@ -69,6 +79,8 @@ static qn_status check_arith(const qn__recipe *r, qn_error *err) {
             qn__fail(err, QN_USAGE, "integer arithmetic has no layers of sequences yet"));
     qn_status status =
         qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
+    for (uint32_t l = 0; status == QN_OK && l < r->network.layers; ++l)
+        status = check_floats(&layer[l], l, err);
     for (uint32_t l = 0; status == QN_OK && l < r->network.layers; ++l)
         status = check_sums(&layer[l], l, grain, err);
     return status;

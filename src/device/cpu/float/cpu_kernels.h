@@ -289,6 +289,22 @@ typedef struct qn__cpu_kernels {
     void (*item_errors)(uint32_t items, const float *delta, const float *x, const float *mean,
                         const float *inverse, const float *weight, const float *h, const float *k,
                         float *e);
+    /* attention, tiles of at most 48 rows: value (row, column) is at [column / 16 * stride + row *
+     * 16 + column % 16] for columns in `panels` panels; g and z have a stride like it.
+     *
+     * attend_scores: s = s * scale, and greatest[row]; returns what absmax gives for s.
+     * attend_weights: s = exp(s * scale - greatest[row]), or +0 where that is not above 2^-41; sums
+     * the units of a row, unless `sums` is NULL (25.22).
+     * attend_errors: x = p * (x - mean[row]); returns what absmax gives for x.
+     * attend_means: mean[row] = the chain of fma(g, z) over `width` columns from +0. */
+    uint32_t (*attend_scores)(uint32_t rows, uint32_t panels, size_t stride, float scale, float *s,
+                              float *greatest);
+    void (*attend_weights)(uint32_t rows, uint32_t panels, size_t stride, float scale,
+                           const float *greatest, float *s, int64_t *sums);
+    uint32_t (*attend_errors)(uint32_t rows, uint32_t panels, size_t stride, const float *mean,
+                              const float *p, float *x);
+    void (*attend_means)(uint32_t rows, uint32_t width, size_t stride, const float *g,
+                         const float *z, float *mean);
     /* Errors as lists of those that are not zero. masks: bit o of mask[i]: x[i * 16 + o] is not a
      * zero of either sign. sparse_errors: for each row and panel, c[p * c_stride + r * 16 + k] is
      * the chain of fma(value, w[p * w_stride + at + k]) over the `count[r]` entries of list[r],

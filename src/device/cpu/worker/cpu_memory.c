@@ -296,6 +296,7 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
                             ? qn__cpu_carve(a, w->layer[0].in_panels, QN__UNFOLDED * sizeof(float))
                             : NULL;
         core.sparse = qn__cpu_carve(a, qn__cpu_sparse_space(w), sizeof(float));
+        core.attention = qn__cpu_carve(a, qn__cpu_attention_space(w), sizeof(float));
         core.gradient = w->run_blocks
                             ? qn__cpu_carve(a, w->bits ? QN__INT_GRADIENT : QN__WALK_GRADIENT, 1)
                             : NULL;

@@ -128,6 +128,10 @@ typedef struct qn__cpu_layer {
     size_t vector;
     qn__cpu_norm norm;     /* of a normalisation only */
     qn__cpu_tokens tokens; /* of an embedding only */
+    /* attention: of each query what its forward pass keeps, [item][head][position]; and which
+     * groups of heads are to be computed again, [item][group]. */
+    struct qn__attention_query *queries;
+    atomic_uchar *odd;
     float *weight_slot[QN__SLOTS], *bias_slot[QN__SLOTS];
     int64_t *weight_sums, *bias_sums; /* allocated for the first grains */
     const float *input;  /* in_panels x rows x 16: in training the outputs of the layer below after
@@ -190,6 +194,7 @@ typedef struct qn__cpu_core {
     float *unfolded;             /* a run of the first layer, if it has pictures: cpu_unfold.c */
     float *gradient;             /* sums of a task of a convolution's gradient */
     float *sparse;               /* inputs or masks: cpu_sparse.c */
+    float *attention;            /* a group of heads of an item: cpu_attention.c */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
     /* Bits of the largest |value| of the step: of the inputs, then of each layer's outputs; and of
      * each layer's errors. */
@@ -520,6 +525,8 @@ void qn__cpu_few_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, u
 int qn__cpu_is_few(const qn__cpu_pass *pass, const qn__cpu_layer *layer);
 int qn__cpu_shape_few(const qn__cpu_layer *layer);
 size_t qn__cpu_few_space(const qn__worker *worker);
+/* Floats of a core for attention; 0 without. */
+size_t qn__cpu_attention_space(const qn__worker *worker);
 /* A convolution with groups (cpu_group.c). */
 void qn__cpu_group_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_group_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);

@@ -1,0 +1,589 @@
+/* attention: docs/exactness.md 25.20 to 25.23.
+ *
+ *     scores  = queries x keys        12 rows of queries at a time, by all keys that they see
+ *     weights = exp(scores - greatest)
+ *     outputs = weights x values / sum
+ *
+ * So no matrix of all queries by all keys is ever there. A task has an item and a group of heads,
+ * whose keys and values it packs once; where these are few, it has some queries or keys of them.
+ * The products are those of dense layers. A tile has scores of keys that a query does not see: they
+ * become weights of +0, which change no sum of finite numbers. Where numbers are not finite, the
+ * item's group is computed once more, by the reference. */
+#include "device/cpu/worker/cpu_kinds.h"
+#include "layer/attention.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    MOST_ROWS = 48, /* of a tile, and so many for at most LONG keys */
+    LONG_ROWS = 24,
+    LONG = 1024,
+    TASKS = 4,         /* of each thread, at least */
+    LEAST_QUERIES = 32 /* of a task */
+};
+
+/* A score of a key that a query does not see: its weight is +0 beside any usual one. */
+#define UNSEEN (-0x1p100f)
+#define LEAST (-0x1p80f)
+
+/* Sizes of an item's group, in floats: `rows` of a tile, panels of a head's channels and of keys,
+ * an array of keys or values, one of them in panels of channels, and a tile. */
+typedef struct sizes {
+    uint32_t width, rows, wide, panels;
+    size_t keys, panel, block, tile;
+} sizes;
+
+static uint32_t positions_of(const qn__layer *l) { return l->from.height * l->from.width; }
+
+static sizes sizes_of(const qn__layer *l) {
+    const uint32_t width = qn__attention_width(l), all = positions_of(l);
+    const uint32_t wide = (width + QN__PANEL - 1) / QN__PANEL;
+    const uint32_t panels = (all + QN__PANEL - 1) / QN__PANEL;
+    const uint32_t most = all > LONG ? LONG_ROWS : MOST_ROWS, rows = all < most ? all : most;
+    return (sizes){width,
+                   rows,
+                   wide,
+                   panels,
+                   (size_t)panels * wide * QN__PANEL * QN__PANEL,
+                   ((size_t)panels * QN__PANEL + 1) * QN__PANEL,
+                   (size_t)wide * rows * QN__PANEL,
+                   (size_t)panels * rows * QN__PANEL};
+}
+
+/* Memory of a core: see `space`. */
+size_t qn__cpu_attention_space(const qn__worker *w) {
+    size_t most = 0;
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
+        const qn__layer *l = &w->program->layer[i];
+        if (l->kind != QN__LAYER_ATTENTION)
+            continue;
+        const sizes s = sizes_of(l);
+        const size_t steps = 2 * (size_t)(s.panels + s.wide) * (sizeof(size_t) / sizeof(float));
+        const size_t all =
+            4 * s.keys + s.wide * s.panel + 3 * s.block + 2 * s.tile + steps + 16 * QN__PANEL;
+        most = all > most ? all : most;
+    }
+    return most;
+}
+
+/* A task, and a core's memory for it. */
+typedef struct task {
+    const qn__cpu_pass *pass;
+    const qn__cpu_layer *l;
+    uint32_t item, group;
+    qn__cover queries, keys; /* of the errors: some of them, or none */
+    float scale;
+    sizes s;
+    float *across[2];              /* keys and values: [panel of them][channel][16] */
+    float *along;                  /* values, or backward keys: [panel of channels][position][16] */
+    float *sums[2];                /* errors of keys and values: [panel of them][panel][16][16] */
+    float *query, *error, *output; /* [panel of channels][row][16] */
+    float *weights, *slopes;       /* tiles */
+    size_t *steps, *blocks;        /* distances of panels of a tile, of blocks of 16 x 16 */
+    uint32_t largest;              /* bits of the largest result */
+    int odd;                       /* a number was not finite */
+} task;
+
+static void carve_task(task *t, float *at) {
+    const sizes *s = &t->s;
+    float **const array[] = {&t->across[0], &t->across[1], &t->sums[0], &t->sums[1], &t->along,
+                             &t->query,     &t->error,     &t->output,  &t->weights, &t->slopes};
+    const size_t size[] = {s->keys,  s->keys,  s->keys,  s->keys, s->wide * s->panel,
+                           s->block, s->block, s->block, s->tile, s->tile};
+    for (size_t i = 0; i < sizeof array / sizeof *array; ++i) {
+        *array[i] = at;
+        at += size[i];
+    }
+    t->steps = (size_t *)(void *)at;
+    t->blocks = t->steps + s->panels + s->wide;
+    for (size_t i = 0; i < s->panels + s->wide; ++i) {
+        t->steps[i] = i * s->rows * QN__PANEL;
+        t->blocks[i] = i * QN__PANEL * QN__PANEL;
+    }
+}
+
+/* Sixteen channels of a row, `count` of them, from `channel` on; the others are 0. */
+static void take(const float *from, size_t panel, uint32_t channel, uint32_t count, float *to) {
+    const uint32_t lane = channel % QN__PANEL;
+    from += channel / QN__PANEL * panel;
+    if (lane == 0 && count == QN__PANEL) {
+        memcpy(to, from, QN__PANEL * sizeof *to);
+        return;
+    }
+    memset(to, 0, QN__PANEL * sizeof *to);
+    const uint32_t first = count < QN__PANEL - lane ? count : QN__PANEL - lane;
+    memcpy(to, from + lane, first * sizeof *to);
+    memcpy(to + first, from + panel, (count - first) * sizeof *to);
+}
+
+/* The other way: to = x * factor + 0; raises *largest. */
+static void put(const float *x, float factor, size_t panel, uint32_t channel, uint32_t count,
+                float *to, uint32_t *largest) {
+    const uint32_t lane = channel % QN__PANEL;
+    float own[QN__PANEL];
+    uint32_t bits[QN__PANEL];
+    for (uint32_t i = 0; i < QN__PANEL; ++i) {
+        own[i] = x[i] * factor;
+        own[i] = own[i] + 0.0f;
+    }
+    memcpy(bits, own, sizeof bits);
+    for (uint32_t i = 0; i < count; ++i)
+        *largest = (bits[i] & 0x7fffffffu) > *largest ? bits[i] & 0x7fffffffu : *largest;
+    to += channel / QN__PANEL * panel;
+    const uint32_t first = count < QN__PANEL - lane ? count : QN__PANEL - lane;
+    memcpy(to + lane, own, first * sizeof *to);
+    memcpy(to + panel, own + first, (count - first) * sizeof *to);
+}
+
+/* A row of a batch array: a position of the task's item. */
+static size_t row_of(const task *t, uint32_t position) {
+    return ((size_t)position * t->pass->batch->items + t->item) * QN__PANEL;
+}
+
+static uint32_t channels_of(const task *t, uint32_t panel) {
+    const uint32_t left = t->s.width - panel * QN__PANEL;
+    return left < QN__PANEL ? left : QN__PANEL;
+}
+
+/* Rows first .. first + rows - 1 of a head's channels, as a block. */
+static void take_block(const task *t, const float *from, size_t panel, uint32_t channel,
+                       uint32_t first, uint32_t rows, float *to) {
+    for (uint32_t p = 0; p < t->s.wide; ++p)
+        for (uint32_t i = 0; i < rows; ++i)
+            take(from + row_of(t, first + i), panel, channel + p * QN__PANEL, channels_of(t, p),
+                 to + (p * t->s.rows + i) * QN__PANEL);
+}
+
+static void put_block(task *t, const float *x, const float *factor, size_t panel, uint32_t channel,
+                      uint32_t first, uint32_t rows, float *to) {
+    for (uint32_t p = 0; p < t->s.wide; ++p)
+        for (uint32_t i = 0; i < rows; ++i)
+            put(x + (p * t->s.rows + i) * QN__PANEL, factor ? factor[i] : t->scale, panel,
+                channel + p * QN__PANEL, channels_of(t, p), to + row_of(t, first + i), &t->largest);
+}
+
+/* Positions `all` of a head's channels from `channel` on, in both orders; NULL: not in this one. */
+static void take_keys(const task *t, qn__cover all, uint32_t channel, float *across, float *along) {
+    const float *from = qn__cpu_input(t->pass, t->l);
+    const uint32_t end = positions_of(t->l->layer);
+    for (uint32_t u = all.begin / QN__PANEL * QN__PANEL; u < all.end; u += QN__PANEL)
+        for (uint32_t p = 0; p < t->s.wide; ++p) {
+            float block[QN__PANEL][QN__PANEL];
+            for (uint32_t i = 0; i < QN__PANEL; ++i)
+                if (u + i < end)
+                    take(from + row_of(t, u + i), t->l->in_stride, channel + p * QN__PANEL,
+                         channels_of(t, p), block[i]);
+                else
+                    memset(block[i], 0, sizeof block[i]);
+            if (along)
+                memcpy(along + p * t->s.panel + (size_t)u * QN__PANEL, block, sizeof block);
+            float *to =
+                across ? across + ((size_t)u * t->s.wide + p * QN__PANEL) * QN__PANEL : NULL;
+            for (uint32_t c = 0; across && c < QN__PANEL; ++c)
+                for (uint32_t i = 0; i < QN__PANEL; ++i)
+                    to[c * QN__PANEL + i] = block[i][c];
+        }
+}
+
+/* Some queries of a block: their rows, the first position, and the panels of keys that they see. */
+typedef struct piece {
+    uint32_t row, rows, first, panel, panels, end; /* end: the first key that none sees */
+} piece;
+
+static piece piece_of(const task *t, uint32_t block, uint32_t row, uint32_t rows) {
+    const qn__layer *l = t->l->layer;
+    const uint32_t first = block + row, begin = qn__attention_sees(l, first).begin;
+    const uint32_t end = qn__attention_sees(l, first + rows - 1).end;
+    const uint32_t from = begin > t->keys.begin ? begin : t->keys.begin;
+    const uint32_t to = end < t->keys.end ? end : t->keys.end, panel = from / QN__PANEL;
+    const uint32_t panels = to > from ? (to + QN__PANEL - 1) / QN__PANEL - panel : 0;
+    return (piece){row, rows, first, panel, panels, to};
+}
+
+/* Where the scores of a piece are in a tile, whose columns begin with panel `origin`. */
+static float *scores_at(const task *t, float *tile, uint32_t origin, const piece *p) {
+    return tile + ((size_t)(p->panel - origin) * t->s.rows + p->row) * QN__PANEL;
+}
+
+/* A tile of queries, or of errors, by keys or values. */
+static void multiply(const task *t, const piece *p, const float *rows, const float *across,
+                     float *to) {
+    const size_t panel = (size_t)t->s.wide * QN__PANEL * QN__PANEL;
+    const qn__cpu_chain chain = {.k = t->s.width, .a = t->steps, .b = t->blocks};
+    t->pass->worker->kernels->matmul(p->rows, &chain, rows + p->row * QN__PANEL,
+                                     across + p->panel * panel, panel, to,
+                                     (size_t)t->s.rows * QN__PANEL, NULL, p->panels);
+}
+
+/* Its rows by the keys or values themselves, to a block. */
+static void gather(const task *t, const piece *p, const float *tile, float *to) {
+    const qn__cpu_chain chain = {.k = p->end - p->panel * QN__PANEL, .a = t->steps, .b = t->blocks};
+    t->pass->worker->kernels->matmul(
+        p->rows, &chain, tile, t->along + (size_t)p->panel * QN__PANEL * QN__PANEL, t->s.panel,
+        to + p->row * QN__PANEL, (size_t)t->s.rows * QN__PANEL, NULL, t->s.wide);
+}
+
+static void hide(const task *t, const piece *p, float *s) {
+    const uint32_t begin = p->panel * QN__PANEL, end = begin + p->panels * QN__PANEL;
+    for (uint32_t i = 0; i < p->rows; ++i) {
+        const qn__cover sees = qn__attention_sees(t->l->layer, p->first + i);
+        float *row = s + (size_t)i * QN__PANEL;
+        for (uint32_t u = begin; u < sees.begin && u < end; ++u)
+            row[(u - begin) / QN__PANEL * t->s.rows * QN__PANEL + u % QN__PANEL] = UNSEEN;
+        for (uint32_t u = sees.end > begin ? sees.end : begin; u < end; ++u)
+            row[(u - begin) / QN__PANEL * t->s.rows * QN__PANEL + u % QN__PANEL] = UNSEEN;
+    }
+}
+
+static qn__attention_query *queries_of(const task *t, uint32_t head) {
+    const qn__layer *l = t->l->layer;
+    return t->l->queries + ((size_t)t->item * l->heads + head) * positions_of(l);
+}
+
+static uint32_t heads_of_group(const qn__layer *l) { return l->heads / l->kv_heads; }
+
+/* --------------------------------------------------------------------------------------- forward
+ */
+
+static int is_usual(float greatest, float share) {
+    return greatest >= LEAST && greatest <= 0x1p100f && isfinite(share);
+}
+
+static void forward_piece(task *t, uint32_t head, const piece *p, float *share) {
+    const qn__cpu_kernels *kernels = t->pass->worker->kernels;
+    const size_t stride = (size_t)t->s.rows * QN__PANEL;
+    qn__attention_query *query = queries_of(t, head) + p->first;
+    float greatest[MOST_ROWS];
+    int64_t units[MOST_ROWS];
+    float *s = scores_at(t, t->weights, p->panel, p);
+    multiply(t, p, t->query, t->across[0], s);
+    hide(t, p, s);
+    const uint32_t bits = kernels->attend_scores(p->rows, p->panels, stride, t->scale, s, greatest);
+    kernels->attend_weights(p->rows, p->panels, stride, 1.0f, greatest, s, units);
+    gather(t, p, s, t->output);
+    t->odd |= bits > 0x71800000u; /* 2^100 */
+    for (uint32_t i = 0; i < p->rows; ++i) {
+        share[i] = qn__attention_share(units[i]);
+        query[i] = (qn__attention_query){greatest[i], share[i]};
+        t->odd |= !is_usual(greatest[i], share[i]);
+    }
+}
+
+static int all_finite(size_t count, const float *x) {
+    uint32_t bits, most = 0;
+    for (size_t i = 0; i < count; ++i) {
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= 0x7f800000u;
+        most = bits > most ? bits : most;
+    }
+    return most < 0x7f800000u;
+}
+
+/* Lanes after the last channel of a batch array are 0. */
+static void clear_lanes(const task *t, uint32_t channels, size_t panel, uint32_t first,
+                        uint32_t rows, float *to) {
+    const uint32_t used = channels % QN__PANEL;
+    for (uint32_t i = 0; used && i < rows; ++i)
+        memset(to + channels / QN__PANEL * panel + row_of(t, first + i) + used, 0,
+               (QN__PANEL - used) * sizeof *to);
+}
+
+static void forward_head(task *t, uint32_t head) {
+    const qn__cpu_layer *l = t->l;
+    const uint32_t piece_rows = t->pass->worker->kernels->rows, channel = head * t->s.width;
+    for (uint32_t first = t->queries.begin, rows; first < t->queries.end; first += rows) {
+        float share[MOST_ROWS];
+        const uint32_t left = t->queries.end - first;
+        rows = left < t->s.rows ? left : t->s.rows;
+        take_block(t, qn__cpu_input(t->pass, l), l->in_stride, channel, first, rows, t->query);
+        for (uint32_t row = 0, some; row < rows; row += some) {
+            some = rows - row < piece_rows ? rows - row : piece_rows;
+            const piece p = piece_of(t, first, row, some);
+            forward_piece(t, head, &p, share + row);
+        }
+        put_block(t, t->output, share, l->out_stride, channel, first, rows, l->output);
+        if (head + 1 == l->layer->heads)
+            clear_lanes(t, l->layer->to.channels, l->out_stride, first, rows, l->output);
+    }
+}
+
+static void forward_task(task *t) {
+    const qn__layer *l = t->l->layer;
+    const uint32_t key = qn__attention_keys(l, t->group), share = heads_of_group(l);
+    t->keys = (qn__cover){qn__attention_sees(l, t->queries.begin).begin,
+                          qn__attention_sees(l, t->queries.end - 1).end};
+    take_keys(t, t->keys, key, t->across[0], NULL);
+    take_keys(t, t->keys, key + l->kv_heads * t->s.width, NULL, t->along);
+    for (uint32_t p = 0; p < t->s.wide; ++p)
+        t->odd |= !all_finite((size_t)(t->keys.end - t->keys.begin) * QN__PANEL,
+                              t->along + p * t->s.panel + (size_t)t->keys.begin * QN__PANEL);
+    for (uint32_t h = t->group * share; h < (t->group + 1) * share; ++h)
+        forward_head(t, h);
+}
+
+/* -------------------------------------------------------------------------------------- backward
+ */
+
+/* Rows of a block of queries: what its forward pass kept, g and D of 25.23. */
+typedef struct kept {
+    float greatest[MOST_ROWS], share[MOST_ROWS], mean[MOST_ROWS];
+} kept;
+
+static void take_errors(task *t, uint32_t head, uint32_t first, uint32_t rows, kept *k) {
+    const qn__cpu_layer *l = t->l;
+    const qn__attention_query *query = queries_of(t, head) + first;
+    const uint32_t channel = head * t->s.width;
+    const size_t stride = (size_t)t->s.rows * QN__PANEL;
+    for (uint32_t i = 0; i < rows; ++i) {
+        k->greatest[i] = query[i].greatest;
+        k->share[i] = query[i].share;
+        t->odd |= !is_usual(query[i].greatest, query[i].share);
+    }
+    take_block(t, l->input, l->in_stride, channel, first, rows, t->query);
+    take_block(t, l->error, l->out_stride, channel, first, rows, t->error);
+    take_block(t, l->output, l->out_stride, channel, first, rows, t->output);
+    for (uint32_t p = 0; p < t->s.wide; ++p)
+        for (uint32_t i = 0; i < rows; ++i) {
+            float *g = t->error + p * stride + i * QN__PANEL;
+            for (uint32_t c = 0; c < QN__PANEL; ++c)
+                g[c] = g[c] * k->share[i];
+        }
+    t->pass->worker->kernels->attend_means(rows, t->s.width, stride, t->error, t->output, k->mean);
+}
+
+static void backward_piece(task *t, const piece *p, uint32_t origin, const kept *k) {
+    const qn__cpu_kernels *kernels = t->pass->worker->kernels;
+    const size_t stride = (size_t)t->s.rows * QN__PANEL;
+    float *s = scores_at(t, t->weights, origin, p), *x = scores_at(t, t->slopes, origin, p);
+    if (p->panels == 0)
+        return;
+    multiply(t, p, t->query, t->across[0], s);
+    hide(t, p, s);
+    kernels->attend_weights(p->rows, p->panels, stride, t->scale, k->greatest + p->row, s, NULL);
+    multiply(t, p, t->error, t->across[1], x);
+    t->odd |=
+        kernels->attend_errors(p->rows, p->panels, stride, k->mean + p->row, s, x) >= 0x7f800000u;
+    if (t->queries.begin < t->queries.end)
+        gather(t, p, x, t->output);
+}
+
+/* A block's part of the errors of keys and values: panel by panel of them, of the rows that see it.
+ */
+static void add_sums(const task *t, uint32_t first, uint32_t rows, uint32_t origin, uint32_t end) {
+    const qn__layer *l = t->l->layer;
+    const size_t stride = (size_t)t->s.rows * QN__PANEL;
+    for (uint32_t panel = origin; panel < end; ++panel) {
+        const uint32_t last = panel * QN__PANEL + QN__PANEL - 1, all = positions_of(l);
+        const uint32_t from = qn__attention_seen(l, panel * QN__PANEL).begin;
+        const uint32_t to = qn__attention_seen(l, last < all ? last : all - 1).end;
+        const uint32_t begin = from > first ? from - first : 0;
+        const uint32_t stop = to < first + rows ? to - first : rows;
+        if (to <= first || begin >= stop)
+            continue;
+        const qn__cpu_span span = {.items = stop - begin, .columns = 1, .rows = 1};
+        const size_t at = ((size_t)(panel - origin) * t->s.rows + begin) * QN__PANEL;
+        const size_t sum = (size_t)panel * t->s.wide * QN__PANEL * QN__PANEL;
+        const float *const tile[2] = {t->slopes, t->weights};
+        const float *const block[2] = {t->query, t->error};
+        for (int i = 0; i < 2; ++i)
+            t->pass->worker->kernels->outer(
+                &span, tile[i] + at, NULL, block[i] + (size_t)begin * QN__PANEL, stride,
+                t->sums[i] + sum, QN__PARTIAL_RAW, t->sums[i] + sum, t->s.wide);
+    }
+}
+
+/* The errors that queries of a head pass, from `all` of them. */
+static void backward_head(task *t, uint32_t head, qn__cover all, int sums) {
+    const qn__cpu_layer *l = t->l;
+    const uint32_t piece_rows = t->pass->worker->kernels->rows;
+    for (uint32_t first = all.begin, rows; first < all.end; first += rows) {
+        kept k;
+        rows = all.end - first < t->s.rows ? all.end - first : t->s.rows;
+        const piece whole = piece_of(t, first, 0, rows);
+        if (whole.panels == 0)
+            continue;
+        take_errors(t, head, first, rows, &k);
+        for (uint32_t row = 0, some; row < rows; row += some) {
+            some = rows - row < piece_rows ? rows - row : piece_rows;
+            const piece p = piece_of(t, first, row, some);
+            backward_piece(t, &p, whole.panel, &k);
+        }
+        if (t->queries.begin < t->queries.end)
+            put_block(t, t->output, NULL, l->below->out_stride, head * t->s.width, first, rows,
+                      qn__cpu_passes(l));
+        if (sums)
+            add_sums(t, first, rows, whole.panel, whole.panel + whole.panels);
+    }
+}
+
+/* The errors of the task's keys (0) or values (1). */
+static void put_sums(task *t, int which) {
+    const qn__cpu_layer *l = t->l;
+    const uint32_t channel =
+        qn__attention_keys(l->layer, t->group) + (which ? l->layer->kv_heads * t->s.width : 0);
+    float *to = qn__cpu_passes(l);
+    for (uint32_t u = t->keys.begin; u < t->keys.end; ++u)
+        for (uint32_t p = 0; p < t->s.wide; ++p)
+            put(t->sums[which] +
+                    (((size_t)u / QN__PANEL * t->s.wide + p) * QN__PANEL + u % QN__PANEL) *
+                        QN__PANEL,
+                which ? 1.0f : t->scale, l->below->out_stride, channel + p * QN__PANEL,
+                channels_of(t, p), to + row_of(t, u), &t->largest);
+}
+
+static void backward_task(task *t, int sums) {
+    const qn__layer *l = t->l->layer;
+    const uint32_t key = qn__attention_keys(l, t->group), share = heads_of_group(l);
+    const uint32_t value = key + l->kv_heads * t->s.width;
+    const qn__cover queries = t->queries.begin < t->queries.end
+                                  ? t->queries
+                                  : (qn__cover){qn__attention_seen(l, t->keys.begin).begin,
+                                                qn__attention_seen(l, t->keys.end - 1).end};
+    const qn__cover keys = {t->keys.begin / QN__PANEL * QN__PANEL, t->keys.end};
+    take_keys(t, keys, key, t->across[0], t->along);
+    take_keys(t, keys, value, t->across[1], NULL);
+    for (int i = 0; i < 2 && sums; ++i)
+        memset(t->sums[i] + (size_t)keys.begin * t->s.wide * QN__PANEL, 0,
+               (size_t)((keys.end - keys.begin + QN__PANEL - 1) / QN__PANEL) * t->s.wide *
+                   QN__PANEL * QN__PANEL * sizeof(float));
+    for (uint32_t h = t->group * share; h < (t->group + 1) * share; ++h)
+        backward_head(t, h, queries, sums);
+    for (int i = 0; i < 2 && sums; ++i)
+        put_sums(t, i);
+    if (sums && t->group + 1 == l->kv_heads)
+        clear_lanes(t, l->from.channels, t->l->below->out_stride, t->keys.begin,
+                    t->keys.end - t->keys.begin, qn__cpu_passes(t->l));
+}
+
+/* ----------------------------------------------------------------------------------------- tasks
+ */
+
+/* How many parts the queries, or the keys, of a group are divided into. */
+static uint32_t parts_of(const qn__cpu_pass *pass, const qn__layer *l) {
+    const uint32_t tasks = pass->batch->items * l->kv_heads;
+    const uint32_t enough = (TASKS * (uint32_t)pass->worker->threads + tasks - 1) / tasks;
+    const uint32_t most = positions_of(l) / LEAST_QUERIES;
+    return enough < most ? enough : most > 0 ? most : 1;
+}
+
+/* Part `i`; keys are divided between panels. */
+static qn__cover part_of(const qn__layer *l, uint32_t i, uint32_t parts) {
+    const uint32_t all = positions_of(l), panels = (all + QN__PANEL - 1) / QN__PANEL;
+    const uint32_t end = (uint32_t)((uint64_t)panels * (i + 1) / parts) * QN__PANEL;
+    return (qn__cover){(uint32_t)((uint64_t)panels * i / parts) * QN__PANEL, end < all ? end : all};
+}
+
+static task task_of(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t index) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    task t = {.pass = pass,
+              .l = l,
+              .item = index / l->layer->kv_heads,
+              .group = index % l->layer->kv_heads,
+              .scale = qn__attention_scale(l->layer),
+              .s = sizes_of(l->layer)};
+    carve_task(&t, w->core[thread].attention);
+    return t;
+}
+
+/* Notes that a group has to be computed again. */
+static void note_odd(const task *t) {
+    if (t->odd)
+        atomic_store_explicit(&t->l->odd[t->item * t->l->layer->kv_heads + t->group], 1,
+                              memory_order_relaxed);
+}
+
+/* An item's place in the batch arrays. */
+static qn__attended order_of(const qn__cpu_pass *pass, size_t panel) {
+    return (qn__attended){panel, (size_t)pass->batch->items * QN__PANEL};
+}
+
+static void repeat_group(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t item,
+                         uint32_t group, int back) {
+    const qn__layer *own = l->layer;
+    const size_t at = (size_t)item * QN__PANEL;
+    const qn__attended in = order_of(pass, l->in_stride), out = order_of(pass, l->out_stride);
+    const uint32_t share = heads_of_group(own);
+    if (back) {
+        qn__attention_group_errors(own, group, l->input + at, in, l->output + at, l->error + at,
+                                   out, qn__cpu_passes(l) + at,
+                                   order_of(pass, l->below->out_stride));
+        return;
+    }
+    for (uint32_t h = group * share; h < (group + 1) * share; ++h)
+        qn__attention_head(own, h, qn__cpu_input(pass, l) + at, in, l->output + at, out,
+                           l->queries + ((size_t)item * own->heads + h) * positions_of(own));
+}
+
+/* After all tasks: computes the groups again that had numbers which are not finite. */
+static void repeat_odd(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, int back) {
+    qn__worker *w = pass->worker;
+    const uint32_t groups = l->layer->kv_heads, all = pass->batch->items * groups;
+    w->core[thread].waited += qn__pool_barrier(w->pool, thread);
+    for (uint32_t i = (uint32_t)thread; i < all; i += (uint32_t)w->threads)
+        if (atomic_exchange_explicit(&l->odd[i], 0, memory_order_relaxed))
+            repeat_group(pass, l, i / groups, i % groups, back);
+}
+
+static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const uint32_t parts = parts_of(pass, l->layer);
+    const qn__cpu_grid grid = {pass->batch->items * l->layer->kv_heads, parts, 1};
+    for (uint32_t index, part; qn__cpu_take(w, thread, phase, grid, &index, &part);) {
+        task t = task_of(pass, thread, layer, index);
+        t.queries = part_of(l->layer, parts - 1 - part, parts); /* long ones first */
+        forward_task(&t);
+        note_odd(&t);
+        qn__cpu_note_absmax(pass, thread, layer, t.odd ? 0x7f800000u : t.largest);
+    }
+    repeat_odd(pass, thread, l, 0);
+}
+
+/* Errors of queries need the products of scores, slopes and keys, those of keys and values need
+ * four. Together these are five, but then a group is not divided. */
+static int divides(const qn__cpu_pass *pass, const qn__layer *l) {
+    const uint64_t tasks = (uint64_t)pass->batch->items * l->kv_heads;
+    const uint64_t threads = (uint64_t)pass->worker->threads;
+    return parts_of(pass, l) > 1 && 7 * tasks < 5 * threads * ((tasks + threads - 1) / threads);
+}
+
+static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const uint32_t below = (uint32_t)(l->below - w->layer);
+    const uint32_t parts = divides(pass, l->layer) ? parts_of(pass, l->layer) : 0;
+    const qn__cover all = {0, positions_of(l->layer)};
+    const qn__cpu_grid grid = {pass->batch->items * l->layer->kv_heads, parts ? 2 * parts : 1, 1};
+    for (uint32_t index, part; qn__cpu_take(w, thread, phase, grid, &index, &part);) {
+        task t = task_of(pass, thread, layer, index);
+        const int sums = part >= parts;
+        t.queries = t.keys = all;
+        if (parts && sums) {
+            t.queries = (qn__cover){0, 0};
+            t.keys = part_of(l->layer, part - parts, parts);
+        } else if (parts) {
+            t.queries = part_of(l->layer, part, parts);
+        }
+        backward_task(&t, sums);
+        note_odd(&t);
+        if (qn__cpu_norm_passes_all(w, l))
+            qn__cpu_note_error(&w->core[thread], below, t.odd ? 0x7f800000u : t.largest);
+    }
+    repeat_odd(pass, thread, l, 1);
+    if (qn__cpu_norm_passes_all(w, l))
+        return;
+    w->core[thread].waited += qn__pool_barrier(w->pool, thread);
+    for (uint32_t p = (uint32_t)thread; p < l->in_panels; p += (uint32_t)w->threads)
+        qn__cpu_after_errors(pass, &w->core[thread], layer, p, 0, l->in_rows);
+}
+
+static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
+    const size_t groups = w->capacity * l->layer->kv_heads;
+    l->queries = qn__cpu_carve(a, w->capacity * l->layer->heads,
+                               positions_of(l->layer) * sizeof *l->queries);
+    l->odd = qn__cpu_carve(a, groups, sizeof *l->odd);
+}
+
+const qn__cpu_kind qn__cpu_attention = {
+    .forward = forward, .backward = backward, .carve = carve, .reads_input = 1, .reads_output = 1};

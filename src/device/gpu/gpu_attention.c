@@ -1,0 +1,71 @@
+/* attention (docs/exactness.md 25.20 to 25.23): a group of lanes has 16 queries, or 16 keys, of a
+ * head, and some of its channels. Scores are computed again in each kernel. */
+#include "device/gpu/gpu_call.h"
+#include "device/gpu/gpu_kinds.h"
+#include "kernels/step.h"
+
+enum { BLOCK = 16, CHANNELS = 64 }; /* of a group of lanes */
+
+static uint64_t groups_of(const qn__gpu_pass *pass, const qn__layer *l, uint32_t heads) {
+    const uint32_t width = l->to.channels / l->heads;
+    return (uint64_t)pass->items * heads * qn__gpu_pieces(qn__gpu_pixels(l), BLOCK) *
+           qn__gpu_pieces(width, CHANNELS);
+}
+
+static void push_words(const qn__layer *l, uint32_t index, qn__gpu_call *c) {
+    QN__PUSH_NUMBERS(c, index * QN__GPU_TAPS, l->heads, l->kv_heads, l->span, (uint32_t)l->causal);
+}
+
+static void push_source(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call *c) {
+    QN__PUSH_MEMORY(c, &pass->worker->step, &pass->worker->pixels.taps, qn__gpu_input_of(pass, i));
+}
+
+static void forward(qn__gpu_pass *pass, uint32_t i) {
+    const qn__gpu_layer *l = &pass->worker->layer[i];
+    qn__gpu_call c = {0};
+    push_source(pass, i, &c);
+    QN__PUSH_MEMORY(&c, &l->output, &l->moments);
+    push_words(l->layer, i, &c);
+    qn__gpu_launch_over(pass, QN__K_ATTENTION_FORWARD, groups_of(pass, l->layer, l->layer->heads),
+                        &c);
+}
+
+static void launch_means(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    qn__gpu_call c = {0};
+    QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, &l->output, qn__gpu_errors_of(w, i),
+                    &l->moments);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, l->layer->heads, l->layer->kv_heads);
+    qn__gpu_launch_over(pass, QN__K_ATTENTION_MEANS,
+                        (uint64_t)pass->items * l->layer->heads * qn__gpu_pixels(l->layer), &c);
+}
+
+static void launch_errors(qn__gpu_pass *pass, uint32_t i, qn__kernel kernel, uint32_t heads) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    qn__gpu_call c = {0};
+    push_source(pass, i, &c);
+    QN__PUSH_MEMORY(&c, qn__gpu_errors_of(w, i), &l->moments,
+                    qn__gpu_errors_of(w, (uint32_t)l->source));
+    push_words(l->layer, i, &c);
+    QN__PUSH_NUMBERS(&c, qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
+    qn__gpu_launch_over(pass, kernel, groups_of(pass, l->layer, heads), &c);
+}
+
+static void errors(qn__gpu_pass *pass, uint32_t i) {
+    const qn__layer *l = pass->worker->layer[i].layer;
+    if (!qn__gpu_takes_errors(pass->worker, pass->worker->layer[i].source))
+        return;
+    launch_means(pass, i);
+    launch_errors(pass, i, QN__K_ATTENTION_QUERIES, l->heads);
+    launch_errors(pass, i, QN__K_ATTENTION_KEYS, l->kv_heads);
+    qn__gpu_finish_errors(pass, i);
+}
+
+static uint64_t moments(const qn__worker *w, const qn__layer *l) {
+    return (uint64_t)QN_ATTEND_ARRAYS * w->capacity * l->heads * qn__gpu_pixels(l) * sizeof(float);
+}
+
+const qn__gpu_kind qn__gpu_attention = {
+    .forward = forward, .errors = errors, .moments = moments, .reads_input = 1};

@@ -1,0 +1,59 @@
+/* attention as docs/exactness.md 25.20 to 25.23 writes it, head by head, for values in any order.
+ * The CPU worker uses it for values that are not finite. */
+#ifndef QN_LAYER_ATTENTION_H
+#define QN_LAYER_ATTENTION_H
+
+#include "num/program.h"
+
+/* Where the values of an item are: that of channel c at a position is number c / 16 * panel +
+ * position * row + c % 16. */
+typedef struct qn__attended {
+    size_t panel, row;
+} qn__attended;
+
+/* A query: m of 25.22, and r, which is a NaN where a score is not finite. */
+typedef struct qn__attention_query {
+    float greatest, share;
+} qn__attention_query;
+
+/* The positions begin .. end - 1 that position t sees. */
+static inline qn__cover qn__attention_sees(const qn__layer *l, uint32_t t) {
+    const uint32_t all = l->from.height * l->from.width;
+    return (qn__cover){l->span && t >= l->span ? t - l->span + 1 : 0, l->causal ? t + 1 : all};
+}
+
+/* Those that see position u. */
+static inline qn__cover qn__attention_seen(const qn__layer *l, uint32_t u) {
+    const uint32_t all = l->from.height * l->from.width;
+    return (qn__cover){l->causal ? u : 0, l->span && all - u > l->span ? u + l->span : all};
+}
+
+/* Channels of a head. */
+static inline uint32_t qn__attention_width(const qn__layer *l) { return l->to.channels / l->heads; }
+
+/* The first channel of the keys of a group; its values are `kv_heads` heads further on. */
+static inline uint32_t qn__attention_keys(const qn__layer *l, uint32_t group) {
+    return (l->heads + group) * qn__attention_width(l);
+}
+
+/* 25.22: the factor of scores. */
+float qn__attention_scale(const qn__layer *layer);
+
+/* r of a sum of units. */
+float qn__attention_share(int64_t units);
+
+/* The weight of a score below the greatest one by -x. */
+static inline float qn__attention_cut(float weight) { return weight > 0x1p-41f ? weight : 0.0f; }
+
+/* The outputs z of a head at all positions, from the inputs a; of query t returns the numbers in
+ * query[t], unless that is NULL. */
+void qn__attention_head(const qn__layer *layer, uint32_t head, const float *a, qn__attended in,
+                        float *z, qn__attended out, qn__attention_query *query);
+
+/* The errors e of the queries, keys and values of a group, from the outputs z and their errors
+ * delta. */
+void qn__attention_group_errors(const qn__layer *layer, uint32_t group, const float *a,
+                                qn__attended in, const float *z, const float *delta,
+                                qn__attended out, float *e, qn__attended to);
+
+#endif

@@ -1,0 +1,118 @@
+"""25.20 to 25.23 of the contract: attention. An item is an array (positions, channels); arrays stand for
+what the text leaves without an order, and `for` walks the index of a chain."""
+
+import re
+
+import numpy as np
+
+import elementary
+from binary32 import F, ONE, ZERO, fma, integer
+
+UNIT = F(2.0**-40)
+HALF = F(2.0**-41)
+
+
+def chains(a, b):
+    """The chain of fma(a[..., c], b[..., c]) over c from +0."""
+    acc = np.zeros(np.broadcast_shapes(a.shape, b.shape)[:-1], np.float32)
+    for c in range(a.shape[-1]):
+        acc = fma(a[..., c], b[..., c], acc)
+    return acc
+
+
+class Attention:
+    kind = "attention"
+    multiplies = False
+    groups = 1
+
+    def __init__(self, shape, heads, causal, pairs, window):
+        self.shape = shape
+        self.heads, self.causal, self.pairs, self.window = heads, causal, pairs or heads, window
+        if shape[0] % (heads + 2 * self.pairs) or heads % self.pairs:
+            raise SystemExit("oracle: the heads of attention do not divide its channels")
+        self.width = shape[0] // (heads + 2 * self.pairs)
+        self.out = (heads * self.width, *shape[1:])
+        t = np.arange(shape[1] * shape[2])
+        self.sees = np.ones((len(t), len(t)), bool)  # [t][u]
+        if causal:
+            self.sees &= t[None, :] <= t[:, None]
+        if window:
+            self.sees &= t[None, :] > t[:, None] - window
+        self.scale = ONE / np.sqrt(integer(np.array(self.width)))
+
+    def text(self):
+        return (f"attention {self.heads}" + " causal" * self.causal
+                + f" kv {self.pairs}" * (self.pairs != self.heads) + (f" window {self.window}" if self.window else ""))
+
+    def heads_of(self, a):
+        """(items, positions, channels) as (items, heads, positions, d)"""
+        return a.reshape(*a.shape[:2], -1, self.width).transpose(0, 2, 1, 3)
+
+    def parts(self, a):
+        """Queries, and for each head its keys and values."""
+        heads = self.heads_of(a)
+        h, g = self.heads, self.pairs
+        own = np.arange(h) // (h // g)
+        return heads[:, :h], heads[:, h:h + g][:, own], heads[:, h + g:][:, own]
+
+    def weights(self, q, k):
+        """p and r of 25.22: (items, heads, t, u) and (items, heads, t)."""
+        s = chains(q[:, :, :, None], k[:, :, None, :]) * self.scale
+        m = np.where(self.sees, s, -np.inf).max(axis=3)
+        p = elementary.exp(s - m[..., None])
+        p = np.where(self.sees & (p > HALF), p, ZERO)
+        n = np.rint(p.astype(np.float64) * 2.0**40).astype(np.int64).sum(axis=3)
+        return p, ONE / (integer(n) * UNIT)
+
+    def mixed(self, p, v):
+        """The chains of fma(p[t][u], v[u][c]) over the u that t sees."""
+        acc = np.zeros(v.shape, np.float32)
+        for u in range(v.shape[2]):
+            t = np.flatnonzero(self.sees[:, u])
+            acc[:, :, t] = fma(p[:, :, t, u][..., None], v[:, :, u, None], acc[:, :, t])
+        return acc
+
+    def added(self, p, v):
+        """Those of fma(p[t][u], v[t][c]) over the heads of a group, and for each over the t that see u."""
+        acc = np.zeros((len(v), self.pairs, *v.shape[2:]), np.float32)
+        for h in range(self.heads):
+            own = acc[:, h // (self.heads // self.pairs)]
+            for t in range(v.shape[2]):
+                u = np.flatnonzero(self.sees[t])
+                own[:, u] = fma(p[:, h, t, u][..., None], v[:, h, t, None], own[:, u])
+        return acc
+
+    def joined(self, heads):
+        return heads.transpose(0, 2, 1, 3).reshape(len(heads), heads.shape[2], -1)
+
+    def outputs(self, a):
+        q, k, v = self.parts(a)
+        p, r = self.weights(q, k)
+        return p, r, self.mixed(p, v) * r[..., None] + ZERO
+
+    def lines(self, image):
+        return image.reshape(len(image), -1, image.shape[-1])
+
+    def forward(self, a, weight, bias):
+        return self.joined(self.outputs(self.lines(a))[2]).reshape(len(a), *self.out[1:], self.out[0])
+
+    def backward(self, a, weight, delta):
+        a, shape = self.lines(a), a.shape
+        q, k, v = self.parts(a)
+        p, r, z = self.outputs(a)
+        g = self.heads_of(self.lines(delta)) * r[..., None]
+        x = p * (chains(g[:, :, :, None], v[:, :, None, :]) - chains(g, z)[..., None])
+        errors = self.mixed(x, k) * self.scale, self.added(x, q) * self.scale, self.added(p, g)
+        return self.joined(np.concatenate(errors, axis=1) + ZERO).reshape(shape)
+
+
+def parse(text, shape):
+    """25.20: attention at the text's beginning, and the rest of the text; None for other layers."""
+    found = re.match(r"\s*attention\s+(\d+)\s*", text)
+    if not found:
+        return None, text
+    rest, words = text[found.end():], {}
+    while more := re.match(r"(causal\b|(kv|window)\s+(\d+))\s*", rest):
+        words[more[2] or "causal"] = int(more[3] or 1)
+        rest = rest[more.end():]
+    return Attention(shape, int(found[1]), "causal" in words, words.get("kv"), words.get("window")), rest
