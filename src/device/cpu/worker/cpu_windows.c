@@ -5,9 +5,11 @@
  * window that computes it to the one with the gradient of its layer. An array of outputs is used
  * from the window of its layer on, to the last window that reads it: in the forward pass, for the
  * derivatives when its errors come, for the gradient of a layer that reads it, or to find the
- * greatest of a pool. Arrays whose windows differ may have the same memory: so errors of the first
- * layers stand where outputs of the last ones were, and the outputs of layers that do not train
- * take turns. The order of the windows is that of `phases` and `back` in cpu_run.c. */
+ * greatest of a pool. In training readers get what dropout has left of it, and the derivatives may
+ * be an array of their own: so nothing may read it in the backward pass. Arrays whose windows
+ * differ may have the same memory: so errors of the first layers stand where outputs of the last
+ * ones were, and the outputs of layers that do not train take turns. The order of the windows is
+ * that of `phases` and `back` in cpu_run.c. */
 #include "device/cpu/worker/cpu_kinds.h"
 #include "layer/layer.h"
 
@@ -15,20 +17,39 @@ static void use_errors(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
     qn__place_use(&w->layer[l->error_of].error_place, window);
 }
 
-/* All that a layer makes in the forward pass; NULL: the inputs. */
-static void use_output(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
-    qn__cpu_layer *own = l && l->norm.add ? l->norm.add : l;
-    qn__place_use(own ? &own->output_place : &w->fetch.place, window);
-    if (own && own->dropped_place.bytes)
+/* All that a layer makes in the forward pass. */
+static void use_output(qn__cpu_layer *l, uint32_t window) {
+    qn__cpu_layer *own = l->norm.add ? l->norm.add : l;
+    qn__place_use(&own->output_place, window);
+    if (own->dropped_place.bytes)
         qn__place_use(&own->dropped_place, window);
-    if (own && own->slope_place.bytes)
+    if (own->slope_place.bytes)
         qn__place_use(&own->slope_place, window);
 }
 
-static void use_sources(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
-    use_output(w, l->below, window);
+/* What a reader gets of a layer, NULL of the inputs. `applies`: in a prediction, too. */
+static void use_source(qn__worker *w, qn__cpu_layer *l, int applies, uint32_t window) {
+    qn__cpu_layer *own = l && l->norm.add ? l->norm.add : l;
+    if (own && own->dropped_place.bytes)
+        qn__place_use(&own->dropped_place, window);
+    if (!own || !own->dropped_place.bytes || applies)
+        qn__place_use(own ? &own->output_place : &w->fetch.place, window);
+}
+
+static void use_sources(qn__worker *w, const qn__cpu_layer *l, int applies, uint32_t window) {
+    use_source(w, l->below, applies, window);
     if (qn__layer_joins(l->layer))
-        use_output(w, l->other, window);
+        use_source(w, l->other, applies, window);
+}
+
+/* What the derivatives of a layer's activation are computed from. */
+static void use_derivatives(qn__cpu_layer *l, uint32_t window) {
+    if (l->pool || l->pools || l->norm.add)
+        use_output(l, window); /* they are computed with other layers */
+    else if (l->slope_place.bytes)
+        qn__place_use(&l->slope_place, window);
+    else if (l->layer->activation != QN__ACT_NONE)
+        qn__place_use(&l->output_place, window);
 }
 
 /* A layer goes back, or its gradient is computed. */
@@ -37,16 +58,16 @@ static void use_layer(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     if (l->sparse_place.bytes)
         qn__place_use(&l->sparse_place, window);
     if (l->kind->reads_input && !l->pools)
-        use_sources(w, l, window);
+        use_sources(w, l, 0, window);
     if (l->kind->reads_output)
-        use_output(w, l, window);
+        use_output(l, window);
 }
 
 /* Errors that come to the outputs of a layer: of an output that two layers read, the shortcut's are
  * added. */
 static void use_finished(qn__worker *w, qn__cpu_layer *l, uint32_t window) {
     use_errors(w, l, window);
-    use_output(w, l, window);
+    use_derivatives(l, window);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *other = &w->layer[i];
         const int reads = qn__layer_joins(other->layer) ? other->other == l && !other->layer->skip
@@ -73,11 +94,11 @@ static void find_forward_windows(qn__worker *w) {
     for (uint32_t i = 0, target; i < w->program->layers; ++i) {
         for (target = i; w->layer[target].followed; ++target)
             ;
-        use_sources(w, &w->layer[i], i);
-        use_output(w, &w->layer[i], i);
-        use_output(w, &w->layer[target], i);
+        use_sources(w, &w->layer[i], 1, i);
+        use_output(&w->layer[i], i);
+        use_output(&w->layer[target], i);
         if (w->layer[i].pool)
-            use_output(w, w->layer[i].pool, i);
+            use_output(w->layer[i].pool, i);
     }
 }
 
@@ -99,8 +120,8 @@ static uint32_t find_segment_windows(qn__worker *w, uint32_t end, uint32_t windo
         qn__place_again(&own->output_place, window);
         qn__place_again(&own->dropped_place, window);
         qn__place_again(&own->slope_place, window);
-        use_sources(w, l, window);
-        use_output(w, l, window++);
+        use_sources(w, l, 0, window);
+        use_output(l, window++);
     }
     return window;
 }

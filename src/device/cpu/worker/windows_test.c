@@ -76,6 +76,7 @@ static void block(net *n, int has_shortcut) {
     n->own[2].error_place.bytes = 0;
     n->own[add].vectors = 0;
     n->own[add].below = &n->own[2];
+    n->layer[2].activation = n->layer[3].activation = QN__ACT_RELU;
     n->own[add].other = &n->own[has_shortcut ? 3 : 0];
     if (has_shortcut) {
         n->layer[add].skip = 1;
@@ -158,6 +159,36 @@ static void test_outputs(void **state) {
     assert_int_equal(n.own[3].output_place.last, passed);
 }
 
+/* An output before dropout is needed for the derivatives alone, and not where these are kept or are
+ * all 1; the one before a sum is not without them. In a prediction the next layer reads it. */
+static void test_outputs_that_nothing_reads(void **state) {
+    (void)state;
+    static const qn__activation activation[] = {QN__ACT_NONE, QN__ACT_RELU, QN__ACT_GELU};
+    for (int a = 0; a < 3; ++a) {
+        net n;
+        chain(&n, MOST);
+        for (uint32_t i = 0; i < MOST; ++i) {
+            n.layer[i].activation = activation[a];
+            n.own[i].output_place.bytes = n.own[i].dropped_place.bytes = 100;
+            n.own[i].slope_place.bytes = activation[a] == QN__ACT_GELU ? 100 : 0;
+        }
+        qn__cpu_place_arrays(&n.w);
+        for (uint32_t i = 0; i + 1 < MOST; ++i) {
+            const qn__place *output = &n.own[i].output_place, *errors = &n.own[i].error_place;
+            const int reads = activation[a] == QN__ACT_RELU;
+            assert_int_equal(output->last, reads ? errors->first : i + 1);
+            assert_int_equal(n.own[i].dropped_place.last, n.own[i + 1].error_place.last);
+            if (n.own[i].slope_place.bytes)
+                assert_int_equal(n.own[i].slope_place.last, errors->first);
+        }
+    }
+    net n;
+    block(&n, 1);
+    n.layer[2].activation = QN__ACT_NONE;
+    qn__cpu_place_arrays(&n.w);
+    assert_int_equal(n.own[2].output_place.last, 4); /* the sum */
+}
+
 /* Outputs of layers that do not train are needed up to the next layer only, and so are the inputs.
  * Those of the last of them are also needed for the gradient above. */
 static void test_frozen(void **state) {
@@ -174,7 +205,8 @@ static void test_frozen(void **state) {
         n.own[0].followed = n.own[1].followed = follows; /* 0 writes outputs of 2 at once */
         qn__cpu_place_arrays(&n.w);
         assert_int_equal(n.w.fetch.place.last, 0);
-        assert_int_equal(n.own[0].slope_place.last, 1);
+        assert_int_equal(n.own[0].slope_place.last, 0);
+        assert_int_equal(n.own[0].dropped_place.last, 1);
         assert_int_equal(n.own[2].output_place.first, follows ? 0 : 2);
         for (uint32_t i = 0; i + 1 < frozen; ++i) {
             assert_int_equal(n.own[i].output_place.last, i + 1);
@@ -259,8 +291,8 @@ int main(void) {
         cmocka_unit_test(test_chain),    cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_shortcut), cmocka_unit_test(test_branch),
         cmocka_unit_test(test_integers), cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_frozen),   cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_frozen),   cmocka_unit_test(test_outputs_that_nothing_reads),
+        cmocka_unit_test(test_overflow), cmocka_unit_test(test_segments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
