@@ -321,6 +321,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     from.expected_rules = code < 0 ? qn_model_rules(model) : NULL;
     from.expected_tokens = code < 0 ? qn_model_tokens(model) : NULL;
     from.expected_context = code < 0 ? qn_model_context(model) : 0;
+    from.expected_tokenizer = code < 0 ? qn_model_tokenizer(model) : NULL;
     if (code < 0 && !from.date_format)
         from.date_format = qn_model_date_format(model);
     from.expected_features = code < 0 ? qn_model_inputs(model) : 0;

@@ -306,6 +306,7 @@ static int replay(const replay_flags *f, const char *path) {
     flags.expected_rules = code < 0 ? qn_model_rules(model) : NULL;
     flags.expected_tokens = code < 0 ? qn_model_tokens(model) : NULL;
     flags.expected_context = code < 0 ? qn_model_context(model) : 0;
+    flags.expected_tokenizer = code < 0 ? qn_model_tokenizer(model) : NULL;
     flags.expected_features = code < 0 ? qn_model_inputs(model) : 0;
     if (code < 0 && !flags.date_format)
         flags.date_format = qn_model_date_format(model);

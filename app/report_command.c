@@ -89,6 +89,7 @@ static int open_items(const report_flags *f, const qn_model *model, qn_data **da
     from.expected_rules = qn_model_rules(model);
     from.expected_tokens = qn_model_tokens(model);
     from.expected_context = qn_model_context(model);
+    from.expected_tokenizer = qn_model_tokenizer(model);
     if (!from.date_format)
         from.date_format = qn_model_date_format(model);
     from.expected_features = qn_model_inputs(model);

@@ -69,12 +69,11 @@ const option source_column_options[] = {
      .fallback = "ISO 8601: 2026-11-28, 2026-11-28T13:30:00"},
     {.name = NULL}};
 
-static const option_word token_kinds[] = {
-    {"ids", "the elements are tokens: numbers of a vocabulary, items x positions"}, {NULL, NULL}};
-
 const option source_token_options[] = {
-    {ROW_CHOICE("tokens", tokens, "HOW", "NPY, NPZ, BIN: what the whole numbers are"),
-     .words = token_kinds, .fallback = "numbers, or as the model says"},
+    {ROW_TEXT("tokens", tokens, "HOW",
+              "texts: how they become tokens: bytes, chars, words, words:20000, "
+              "bpe:8000 or bpe:tokenizer.json; NPY, NPZ, BIN: ids: the whole numbers are tokens"),
+     .fallback = "as the model says; without one, files hold other values"},
     {ROW_COUNT32(
          "context", context, 1, 1u << 24,
          "one row of tokens: an item has N of them and the next one, and begins N after the "
@@ -215,6 +214,7 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
     r.options.expected_rules = flags->expected_rules;
     r.options.tokens = flags->tokens;
     r.options.expected_tokens = flags->expected_tokens;
+    r.options.expected_tokenizer = flags->expected_tokenizer;
     r.options.context = flags->context;
     r.options.expected_context = flags->expected_context;
     r.options.no_cache = flags->no_cache;
@@ -495,6 +495,7 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
     if (code < 0 && f->data)
         others.expected_tokens = qn_data_tokens(out->train);
     others.expected_context = code < 0 ? qn_data_context(out->train) : 0;
+    others.expected_tokenizer = code < 0 ? qn_data_tokenizer(out->train) : NULL;
     others.query = f->test_query;
     if (code < 0 && f->test)
         code = source_open(source_test(f), &others, threads, label, &out->test);

@@ -30,14 +30,15 @@ typedef struct source_flags {
     uint32_t expected_features; /* no option: the same of qn_data_options */
     int keep_doubles;           /* no option: the same */
     const char *query, *test_query, *valid_query; /* databases: the rows to read */
-    const char *categories;      /* no option: qn_data_options.expected_categories */
-    const char *expected_weight; /* no option: the same of qn_data_options */
-    const char *expected_resize; /* no option: the same */
-    const char *expected_rules;  /* no option: the same */
-    const char *tokens;          /* as in qn_data_options */
-    const char *expected_tokens; /* no option: the same */
-    uint32_t context;            /* as in qn_data_options */
-    uint32_t expected_context;   /* no option: the same */
+    const char *categories;         /* no option: qn_data_options.expected_categories */
+    const char *expected_weight;    /* no option: the same of qn_data_options */
+    const char *expected_resize;    /* no option: the same */
+    const char *expected_rules;     /* no option: the same */
+    const char *tokens;             /* as in qn_data_options */
+    const char *expected_tokens;    /* no option: the same */
+    const char *expected_tokenizer; /* no option: the same */
+    uint32_t context;               /* as in qn_data_options */
+    uint32_t expected_context;      /* no option: the same */
 } source_flags;
 
 /* Rows for the tables of several commands; they fill a source_flags. */

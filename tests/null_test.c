@@ -173,6 +173,7 @@ static void test_questions_of_data(void **state) {
     assert_int_equal(qn_data_dates(have.data, 0, NULL, 0), QN_DATE_NONE);
     assert_null(qn_data_date_format(NULL));
     assert_null(qn_data_tokens(NULL));
+    assert_null(qn_data_tokenizer(NULL));
     assert_int_equal(qn_data_context(NULL), 0);
     assert_null(qn_data_item(NULL, 0));
     assert_null(qn_data_moments(NULL, 0));
@@ -308,6 +309,7 @@ static void test_questions_of_models(void **state) {
     assert_string_equal(qn_model_rules(NULL), "");
     assert_null(qn_model_date_format(NULL));
     assert_null(qn_model_tokens(NULL));
+    assert_null(qn_model_tokenizer(NULL));
     assert_int_equal(qn_model_context(NULL), 0);
     qn_model_layer_text(NULL, 0, text, sizeof text);
     assert_string_equal(text, "");

@@ -230,3 +230,53 @@ def test_rows_in_python(tmp_path, q, corpus):
 def test_the_last_items_judge():
     """25.43, beside the C test of the program's split."""
     assert oracle.training_items(1, 100, 0.1, 64).tolist() == list(range(89))
+
+
+# ---------------------------------------------------------------- texts
+
+TEXT = "Ünder the näive fox, a dog works.\nthe the fox\n" * 40
+
+
+@pytest.fixture
+def text(tmp_path):
+    (tmp_path / "t.txt").write_text(TEXT)
+    (tmp_path / "t.any.gz").write_bytes(gzip.compress(TEXT.encode()))
+    (tmp_path / "a.txt").write_text(TEXT[:700])
+    (tmp_path / "b.txt").write_text(TEXT[700:])
+    return TEXT
+
+
+@pytest.mark.parametrize("kind, numbers", [
+    ("bytes", lambda text: list(text.encode())),
+    ("chars", lambda text: [sorted(set(text)).index(c) for c in text]),
+])
+def test_texts_become_tokens(tmp_path, info, text, kind, numbers):
+    """Files follow one another; their names do not matter."""
+    want = oracle.digest(oracle.corpus(np.array(numbers(text), np.uint16), 16), None)
+    for names in (["t.txt"], ["t.any.gz"], ["a.txt", "b.txt"]):
+        told = info(*(tmp_path / name for name in names), "--tokens", kind, "--context", 16)
+        assert (told["type"], told["context"], told["digest"]) == ("t16", 16, want), names
+        assert told["tokens"].split()[0] == kind and len(told["tokens"].split()[1]) == 64
+
+
+def test_texts_in_python(tmp_path, q, text):
+    made = q.open(str(tmp_path / "t.txt"), tokens="words:6", context=8)
+    tokenizer = q.Tokenizer("words:6", str(tmp_path / "t.txt"))
+    ids = np.concatenate([made.values[:, :-1].ravel(), made.values[-1:, -1]])
+    assert (ids == tokenizer.encode(text)[:len(ids)]).all() and len(tokenizer.encode(text)) - len(ids) < 8
+    assert made.values.max() == 5
+
+
+@pytest.mark.parametrize("words, what", [
+    (["t.txt", "--tokens", "letters", "--context", "8"], "is not a tokenizer"),
+    (["t.txt", "--tokens", "chars"], "say how many an item has with --context"),
+    (["t.txt", "--tokens", "chars", "--context", "8", "--label", "1"], "has no columns"),
+    (["row.npy", "--tokens", "chars", "--context", "8"], "set --tokens to ids"),
+    (["row.parquet", "--tokens", "chars", "--context", "8"], "not a text"),
+])
+def test_what_is_no_text(tmp_path, run_quern, text, words, what):
+    np.save(tmp_path / "row.npy", np.arange(100))
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    run_quern("data", "convert", tmp_path / "t.csv", "-o", tmp_path / "row.parquet")
+    told = run_quern("data", "info", *words, status=None, cwd=tmp_path)
+    assert told.returncode in (1, 2) and what in told.stderr, told.stderr

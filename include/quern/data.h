@@ -148,8 +148,9 @@ typedef struct qn_data_options {
     const char *ignore;
     /* "ids": NPY, NPZ: the elements are numbers of tokens: items x positions, or one row of them, a
      * corpus. Integers of at most 16 bits become QN_TOKENS16, others QN_TOKENS32. A file whose name
-     * ends in ".bin" is a corpus of numbers of 16 bits, little-endian. Other files: QN_INPUT. NULL:
-     * numbers. */
+     * ends in ".bin" is a corpus of numbers of 16 bits, little-endian. Other files: QN_INPUT. The
+     * text of a tokenizer, as for qn_tokenizer_open: the files are texts, of which it makes a
+     * corpus; what it learns, it learns from them. NULL: numbers. */
     const char *tokens;
     /* What `tokens` was for the data of a model (qn_model_tokens). These are read in the same way.
      * QN_USAGE where `tokens` differs. NULL: unknown, or not at all. */
@@ -158,6 +159,9 @@ typedef struct qn_data_options {
      * Tokens at the end that do not fill an item are left out. 0: `expected_context`. */
     uint32_t context;
     uint32_t expected_context; /* that of the data of a model (qn_model_context); 0: unknown */
+    /* The tokenizer of a model (qn_model_tokenizer), which makes the tokens of these texts, too.
+     * NULL: unknown, or none. */
+    const char *expected_tokenizer;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -375,9 +379,14 @@ QN_API const void *qn_data_item(const qn_data *data, uint64_t item);
 /* Of a corpus how many tokens there are from one item to the next; an item has one more. So
  * qn_data_values has items x context + 1 tokens. 0 where items share no values, and for NULL. */
 QN_API uint32_t qn_data_context(const qn_data *data);
-/* How the tokens were made, for qn_data_options.expected_tokens: "ids". NULL where the values are
- * not tokens, and for NULL. Owned by the data set. */
+/* How the tokens were made, for qn_data_options.expected_tokens: "ids", or the kind of the
+ * tokenizer and its digest, "chars 4f1a...". NULL where the values are not tokens, and for NULL.
+ * Owned by the data set. */
 QN_API const char *qn_data_tokens(const qn_data *data);
+/* The tokenizer of a text as JSON, for qn_tokenizer_from_json and
+ * qn_data_options.expected_tokenizer; NULL where there is none, and for NULL. Owned by the data
+ * set. */
+QN_API const char *qn_data_tokenizer(const qn_data *data);
 /* One label for each item; NULL when there are none. Owned by the data set. */
 QN_API const int32_t *qn_data_labels(const qn_data *data);
 /* The greatest label plus 1; 0 without labels. */

@@ -146,6 +146,10 @@ QN_API const char *qn_model_date_format(const qn_model *model);
 /* How the tokens of its training data were made, for qn_data_options.expected_tokens; NULL where
  * the data was not tokens, and for NULL. Owned by the model. */
 QN_API const char *qn_model_tokens(const qn_model *model);
+/* The tokenizer of its training data as JSON, for qn_tokenizer_from_json and
+ * qn_data_options.expected_tokenizer; NULL where there was none, and for NULL. Owned by the model.
+ */
+QN_API const char *qn_model_tokenizer(const qn_model *model);
 /* Where its training data was a corpus: how many tokens there are from one item to the next, for
  * qn_data_options.expected_context. 0 for others, and for NULL. */
 QN_API uint32_t qn_model_context(const qn_model *model);

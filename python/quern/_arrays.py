@@ -137,8 +137,9 @@ def as_trained(values, columns, is_stream):
     """The options of an array that is read as the data of a model was."""
     columns = dict(columns)
     tokens, context = columns.pop("expected_tokens", None), columns.pop("expected_context", None)
+    columns.pop("expected_tokenizer", None)  # of texts alone
     if tokens and not is_stream and are_integers(values):
-        columns.setdefault("tokens", tokens)
+        columns.setdefault("tokens", "ids")
         if context and np.ndim(values) == 1:
             columns.setdefault("context", context)
     return columns

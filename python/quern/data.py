@@ -750,7 +750,7 @@ def data_of(given, labels=None, **columns):
                "drop": columns.pop("drop", None), "category": columns.pop("category", None),
                "weight": columns.pop("weight", None), "dates": columns.pop("dates", None),
                "date_format": columns.pop("date_format", None), **{word: columns.pop(word, None)
-               for word in ("tokens", "context", "expected_tokens", "expected_context")}}
+               for word in ("tokens", "context", "expected_tokens", "expected_context", "expected_tokenizer")}}
     if columns:
         raise TypeError(f"{', '.join(sorted(columns))}: only for files")
     if not _arrow.is_table(given):
@@ -761,13 +761,14 @@ def data_of(given, labels=None, **columns):
 
 
 def as_in(columns, real, label, categories, classes=0, weight=None, resize=None,
-          features=0, rules="", date_format=None, tokens=None, context=0):
+          features=0, rules="", date_format=None, tokens=None, context=0, tokenizer=None):
     """The options with which other data is read as the training data was.
 
     `categories`: for each feature its name, or None, and how many categories it has. `weight`: the
     column of weights, or None. Other data has none. `resize`: how images were resized, or None.
     `features`: how many the training data has. `rules`: of reading, as a recipe names them.
-    `date_format`: of dates in text, or None. `tokens`: how they were made, or None. `context`: of a corpus, else 0."""
+    `date_format`: of dates in text, or None. `tokens`: how they were made, or None. `context`: of a corpus, else 0. `tokenizer`: its
+    text, or None."""
     known = {"task": "regress"} if real else {"expected_task": "classify"}
     known["expected_rules"] = rules
     if date_format:
@@ -776,6 +777,8 @@ def as_in(columns, real, label, categories, classes=0, weight=None, resize=None,
         known["expected_tokens"] = tokens
     if context:
         known["expected_context"] = context
+    if tokenizer:
+        known["expected_tokenizer"] = tokenizer
     if label is not None:
         known["expected_label"] = label
     named = any(name is not None for name, _ in categories)

@@ -262,7 +262,8 @@ class Model:
                      said(library().qn_model_rules(self._address)),
                      said(library().qn_model_date_format(self._address)),
                      said(library().qn_model_tokens(self._address)),
-                     library().qn_model_context(self._address))
+                     library().qn_model_context(self._address),
+                     said(library().qn_model_tokenizer(self._address)))
 
     def _without_others(self, data, columns):
         """Leaves out columns of a table that the model does not have, such as dates and labels."""

@@ -399,7 +399,8 @@ def _sets(data, labels, valid, test, columns):
                     weight=weight, features=first.features, rules=first._rules,
                     date_format=said(library().qn_data_date_format(first._address)),
                     tokens=said(library().qn_data_tokens(first._address)),
-                    context=library().qn_data_context(first._address))
+                    context=library().qn_data_context(first._address),
+                    tokenizer=said(library().qn_data_tokenizer(first._address)))
     chosen = ("label", "features", "drop", "category")
     rest = {word: value for word, value in columns.items() if word not in chosen}
     return (first, *(data_of(other, **(columns if is_paths(other) or not isinstance(other, (Data, tuple))

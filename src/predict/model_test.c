@@ -78,6 +78,49 @@ static void test_digest_is_that_of_the_file(void **state) {
     unlink(PATH);
 }
 
+/* 25.45: the text of a tokenizer stands in the file, and the recipe has its digest. */
+static void test_tokenizer(void **state) {
+    (void)state;
+    static char text[] = "{\"kind\": \"chars\", \"vocabulary\": [10, 97]}";
+    qn__recipe r = example();
+    float parameter[11];
+    const qn__fitted fitted = {.parameter = parameter};
+    uint8_t hash[32];
+    char hex[65], tokens[96];
+    qn_model *m, *back;
+    qn__bytes bytes;
+    qn_error err = {0};
+    qn__sha256_of(text, sizeof text - 1, hash);
+    qn__hex(hash, hex);
+    snprintf(tokens, sizeof tokens, "chars %s", hex);
+    r.contract = 9;
+    r.scale = QN__SCALE_NONE;
+    r.tokens = tokens;
+    r.tokenizer = text;
+    r.context = 2;
+    fill(parameter);
+    assert_int_equal(qn__model_create(&r, &fitted, &m, NULL), QN_OK);
+    assert_int_equal(qn_model_save(m, PATH, NULL), QN_OK);
+    assert_int_equal(qn_model_load(PATH, &back, &err), QN_OK);
+    assert_string_equal(qn_model_tokenizer(back), text);
+    assert_string_equal(qn_model_tokens(back), tokens);
+    assert_int_equal(qn_model_context(back), 2);
+    assert_string_equal(qn_model_digest(back), qn_model_digest(m));
+    qn_model_free(back);
+    assert_int_equal(qn__file_read(PATH, &bytes, NULL), QN_OK);
+    for (size_t i = 0; i + 2 < bytes.size; i++) /* another vocabulary */
+        if (memcmp(bytes.data + i, "97]", 3) == 0)
+            ((uint8_t *)(uintptr_t)bytes.data)[i] = '8';
+    FILE *file = fopen(PATH, "wb");
+    assert_int_equal(fwrite(bytes.data, 1, bytes.size, file), bytes.size);
+    fclose(file);
+    assert_int_equal(qn_model_load(PATH, &back, &err), QN_FORMAT);
+    assert_non_null(strstr(err.what, "the tokenizer is not that of the recipe"));
+    qn__bytes_release(&bytes);
+    qn_model_free(m);
+    unlink(PATH);
+}
+
 static void check_answers(const qn_model *m) {
     char text[64];
     uint64_t rows, columns;
@@ -391,6 +434,7 @@ static void test_missing_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tokenizer),
         cmocka_unit_test(test_digest_is_that_of_the_file),
         cmocka_unit_test(test_saved_and_loaded),
         cmocka_unit_test(test_windows_have_the_order_of_the_file),

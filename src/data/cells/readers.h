@@ -67,12 +67,16 @@ typedef struct qn__reader {
 /* All readers; the last is NULL. */
 extern const qn__reader *const qn__readers[];
 
+/* The one of texts to be tokenised. */
+extern const qn__reader qn__txt_reader;
+
 /* The reader that takes folders, or addresses. */
 const qn__reader *qn__reader_of_folders(void);
 const qn__reader *qn__reader_of_addresses(void);
 
-/* The reader of tokens for a file with this name; NULL: its content decides. */
-const qn__reader *qn__reader_of_tokens(const char *path);
+/* The same where the options say that the values are tokens: a text is then one to be tokenised. */
+const qn__reader *qn__reader_of_tokens(const qn_data_options *options, const uint8_t *first,
+                                       size_t size, const char *path);
 
 /* The reader for a file that begins with these bytes. Never NULL: the fallback
  * takes what no other does. */

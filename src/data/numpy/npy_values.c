@@ -336,7 +336,7 @@ static qn_status make_table(const qn__npy_joined *j, const qn_data_options *opti
     data->features = (uint32_t)first->features;
     if (options->tokens) {
         data->type = token_type(first);
-        snprintf(data->tokens, sizeof data->tokens, "%s", options->tokens);
+        snprintf(data->tokens, sizeof data->tokens, "%s", QN__TOKENS_IDS);
         return qn__table_space_make(data, err);
     }
     if (first->dimensions == 3 || (first->dimensions == 4 && first->shape[3] == 1)) {

@@ -68,7 +68,7 @@ static qn_status read_raw(qn__part_files *files, const qn_data_options *options,
     (void)pool;
     data->type = QN_TOKENS16;
     data->features = 1;
-    snprintf(data->tokens, sizeof data->tokens, "%s", options->tokens);
+    snprintf(data->tokens, sizeof data->tokens, "%s", QN__TOKENS_IDS);
     for (size_t i = 0; status == QN_OK && i < files->list->count; i++)
         status = count_file(files, i, &data->items, err);
     if (status == QN_OK && data->items > QN__ITEMS_MAX)

@@ -1,10 +1,9 @@
 /* The snapshot: a head, the values with their margin, the labels or targets with theirs, the
- * weights with theirs, the exact values of wide columns with theirs, and four texts that end in
- * NUL: the schema as JSON, the note, the name of the weights, and a digit for each column of a
- * schema: whether it holds bytes. After them stand the names of all items, where they have some,
- * and the sizes of images before they were resized.
- * Each part begins at a multiple of 64 bytes. Numbers are little-endian, as everywhere in memory
- * here (digest.c). */
+ * weights with theirs, the exact values of wide columns with theirs, and five texts that end in
+ * NUL: the schema as JSON, the note, the name of the weights, the tokenizer, and a digit for each
+ * column of a schema: whether it holds bytes. After them stand the names of all items, where they
+ * have some, and the sizes of images before they were resized. Each part begins at a multiple of 64
+ * bytes. Numbers are little-endian, as everywhere in memory here (digest.c). */
 #include "data/open/data_snapshot.h"
 #include "base/memory.h"
 #include "base/text/text.h"
@@ -107,6 +106,7 @@ static qn__text texts_of(const qn_data *table) {
     qn__schema_add_json(table->schema, &text);
     qn__text_add(&text, "%c%s%c", '\0', table->note ? table->note : "", '\0');
     qn__text_add(&text, "%s%c", table->weight_name ? table->weight_name : "", '\0');
+    qn__text_add(&text, "%s%c", table->tokenizer ? table->tokenizer : "", '\0');
     for (uint32_t k = 0; table->schema && k < table->features; k++)
         qn__text_add(&text, "%c", mark_of(&table->schema->feature[k]));
     qn__text_add(&text, "%c", '\0');
@@ -297,7 +297,8 @@ static qn_status read_texts(const char *text, size_t size, int named, qn_data *d
     size_t left = end ? size - (size_t)(end + 1 - text) : 0;
     const char *note = end ? next_text(&after, &left) : NULL;
     const char *name = note ? next_text(&after, &left) : NULL;
-    const char *bytes = name ? next_text(&after, &left) : NULL;
+    const char *tokenizer = name ? next_text(&after, &left) : NULL;
+    const char *bytes = tokenizer ? next_text(&after, &left) : NULL;
     if (!bytes || left != 0)
         return refuse(err, "what was shared with the data is not text");
     qn__json *document;
@@ -308,6 +309,8 @@ static qn_status read_texts(const char *text, size_t size, int named, qn_data *d
     }
     if (status == QN_OK && *note)
         status = copy_text(note, &data->note, err);
+    if (status == QN_OK && *tokenizer)
+        status = copy_text(tokenizer, &data->tokenizer, err);
     if (status == QN_OK && named)
         status = copy_text(name, &data->weight_name, err);
     if (status == QN_OK && !(take_marks(bytes, data) && is_fitting(data)))

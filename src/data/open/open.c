@@ -51,12 +51,22 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
         return refuse_option(source, err,
                              "leave `data.weight` out, or give the arrays in an NPZ file");
     }
+    const int tokenises =
+        o->tokens && o->tokens != o->expected_tokens && strcmp(o->tokens, QN__TOKENS_IDS) != 0;
+    if (tokenises && reader != &qn__txt_reader) {
+        qn__fail(err, QN_INPUT, "a file of the format %s is not a text that could become tokens",
+                 reader->name[0]);
+        return refuse_option(source, err,
+                             reader->tokens ? "set `data.tokens` to ids if its numbers are tokens"
+                                            : "give texts, or leave `data.tokens` out");
+    }
     if (o->tokens && !reader->tokens) {
         qn__fail(err, QN_INPUT, "a file of the format %s holds no numbers of tokens",
                  reader->name[0]);
         return refuse_option(source, err,
                              "leave `data.tokens` out, or give an array of whole numbers that "
-                             "numpy.save wrote, or numbers of 16 bits in a file FILE.bin");
+                             "numpy.save wrote, numbers of 16 bits in a file FILE.bin, or a "
+                             "text");
     }
     if (o->skip_broken && !reader->files) {
         qn__fail(err, QN_INPUT, "an item of the format %s is not a file, so none can be broken",
@@ -177,9 +187,8 @@ static qn_status find_reader(qn__source *source, const qn_data_options *options,
         qn__fail(err, QN_INPUT, "the file is empty once unpacked");
         return refuse_option(source, err, "give a file with at least one item");
     }
-    *reader = options->tokens ? qn__reader_of_tokens(qn__source_path(source)) : NULL;
-    if (!*reader)
-        *reader = qn__reader_for(first, got, qn__source_path(source));
+    *reader = options->tokens ? qn__reader_of_tokens(options, first, got, qn__source_path(source))
+                              : qn__reader_for(first, got, qn__source_path(source));
     return QN_OK;
 }
 

@@ -6,8 +6,8 @@
 
 /* Each NAME has a row qn__NAME_reader in a file of its own. */
 #define READERS(each)                                                                              \
-    each(csv) each(parquet) each(ipc) each(idx) each(npy) each(npz) each(bin) each(image)          \
-        each(libsvm) each(json) each(sqlite) each(postgres)
+    each(csv) each(parquet) each(ipc) each(idx) each(npy) each(npz) each(bin) each(txt)            \
+        each(image) each(libsvm) each(json) each(sqlite) each(postgres)
 #define DECLARE(name) extern const qn__reader qn__##name##_reader;
 #define ADDRESS(name) &qn__##name##_reader,
 READERS(DECLARE)
@@ -28,7 +28,7 @@ const qn__reader *qn__reader_of_addresses(void) {
     return *at;
 }
 
-const qn__reader *qn__reader_of_tokens(const char *path) {
+static const qn__reader *named(const char *path) {
     static const char *const packed[] = {"gz", "zst", "bz2", "xz", "zip", NULL};
     const char *end = path + strlen(path);
     if (qn__ends_with_one_of(path, packed))
@@ -56,6 +56,15 @@ const qn__reader *qn__reader_for(const uint8_t *first, size_t size, const char *
         }
     }
     return best;
+}
+
+const qn__reader *qn__reader_of_tokens(const qn_data_options *options, const uint8_t *first,
+                                       size_t size, const char *path) {
+    const qn__reader *own = named(path), *found = own ? own : qn__reader_for(first, size, path);
+    const int ids = strcmp(options->tokens, QN__TOKENS_IDS) == 0;
+    if (ids || (options->tokens == options->expected_tokens && found->tokens))
+        return found; /* numbers for a model that knows their tokenizer */
+    return found->fallback || found->text ? &qn__txt_reader : found;
 }
 
 int qn__names_table(const char *name) {

@@ -19,6 +19,7 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     made->targets = NULL;
     made->weights = NULL;
     made->weight_name = NULL;
+    made->tokenizer = NULL;
     made->note = NULL;
     made->names = NULL;
     made->wide = NULL;

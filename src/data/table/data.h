@@ -66,6 +66,7 @@ struct qn_data {
     uint32_t rules;        /* of reading, those that changed something: data/table/rules.h */
     uint32_t comma;        /* 1 + a column that may hold numbers with a decimal comma; 0: none */
     char date_format[QN__DATE_FORMAT]; /* of its dates, where a caller said it; else "" */
+    char *tokenizer;                   /* its text, or NULL; a view has its table's */
     char tokens[QN__TOKENS_TEXT];      /* how they were made, as qn_data_tokens; else "" */
     char *note;            /* what a reader decided in doubt, for people; NULL: nothing */
     qn__item_names *names; /* of files; NULL: items have none. A view has its table's */

@@ -106,10 +106,11 @@ static qn_status reserve(const qn_data *data, qn_data *out, qn_error *err) {
     out->targets = data->targets ? qn__alloc(out->items, sizeof *out->targets, err) : NULL;
     out->weights = data->weights ? qn__alloc(out->items, sizeof *out->weights, err) : NULL;
     out->weight_name = data->weight_name ? qn__copy_text(data->weight_name, err) : NULL;
+    out->tokenizer = data->tokenizer ? qn__copy_text(data->tokenizer, err) : NULL;
     out->schema = qn__schema_copy(data->schema, err);
     return out->memory && !out->labels == !data->labels && !out->targets == !data->targets &&
                    !out->weights == !data->weights && !out->weight_name == !data->weight_name &&
-                   !out->schema == !data->schema
+                   !out->tokenizer == !data->tokenizer && !out->schema == !data->schema
                ? QN_OK
                : QN_MEMORY;
 }

@@ -147,6 +147,7 @@ void qn_data_close(qn_data *data) {
         qn__free(data->note);
         qn__item_names_free(data->names);
         qn__free(data->weight_name);
+        qn__free(data->tokenizer);
         qn__schema_free(data->schema);
         qn__late_digest_free(data->late);
         qn__wide_free(data->wide);
@@ -178,6 +179,11 @@ const int32_t *qn_data_labels(const qn_data *data) { return data ? data->labels 
 const void *qn_data_item(const qn_data *data, uint64_t item) {
     QN__OWN_FLOATS;
     return data && item < data->items ? qn__data_item(data, item) : NULL;
+}
+
+const char *qn_data_tokenizer(const qn_data *data) {
+    QN__OWN_FLOATS;
+    return data ? data->tokenizer : NULL;
 }
 
 uint32_t qn_data_context(const qn_data *data) { return data ? data->context : 0; }

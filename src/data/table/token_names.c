@@ -1,18 +1,46 @@
 #include "data/table/token_names.h"
+
+#include "base/digest/sha256.h"
 #include <string.h>
 
-int qn__tokens_are_known(const char *text) { return strcmp(text, QN__TOKENS_IDS) == 0; }
+static int is_ids(const char *text) { return strcmp(text, QN__TOKENS_IDS) == 0; }
+
+const char *qn__tokens_digest(const char *text) {
+    const char *space = text ? strchr(text, ' ') : NULL;
+    return space && strspn(space + 1, "0123456789abcdef") == 64 && space[65] == '\0' ? space + 1
+                                                                                     : NULL;
+}
+
+int qn__tokens_are_known(const char *text) {
+    const char *digest = qn__tokens_digest(text);
+    const size_t kind = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+    return is_ids(text) || (digest && kind > 0 && kind <= 16 && text + kind + 1 == digest);
+}
+
+int qn__tokens_are_of(const char *text, const char *tokenizer) {
+    const char *digest = qn__tokens_digest(text);
+    uint8_t own[32];
+    char shown[65];
+    qn__sha256_of(tokenizer, strlen(tokenizer), own);
+    qn__hex(own, shown);
+    return digest && strcmp(digest, shown) == 0;
+}
+
+/* Whether a tokenizer that a user names is of the kind of the model's. */
+static int is_of_kind(const char *given, const char *expected) {
+    const size_t size = strcspn(given, ":");
+    return strncmp(given, expected, size) == 0 &&
+           (expected[size] == ' ' || (expected[size] == '\0' && given[size] == '\0'));
+}
 
 qn_status qn__tokens_choose(const char *given, const char *expected, const char **out,
                             qn_error *err) {
     *out = given ? given : expected;
-    if (*out && !qn__tokens_are_known(*out)) {
-        qn__fail(err, QN_USAGE, "\"%.40s\" does not say how tokens are made", *out);
-        return qn__remedy(err, QN_USAGE, "`data.tokens` is ids, for arrays of numbers of tokens");
-    }
-    if (!given || !expected || strcmp(given, expected) == 0)
+    if (!given || !expected || is_of_kind(given, expected) || is_ids(given))
         return QN_OK;
-    qn__fail(err, QN_USAGE, "the model was trained on tokens \"%s\", and \"%s\" is asked for",
-             expected, given);
+    qn__fail(err, QN_USAGE,
+             "the model was trained on tokens of the kind %.*s, and \"%.60s\" is "
+             "asked for",
+             (int)strcspn(expected, " "), expected, given);
     return qn__remedy(err, QN_USAGE, "leave `data.tokens` out: it is known from the model");
 }

@@ -1,4 +1,5 @@
-/* How the tokens of a table were made: the word of qn_data_options.tokens, which recipes name. */
+/* How the tokens of a table were made, as recipes name it: "ids", or the kind of a tokenizer, a
+ * space and its digest. */
 #ifndef QN_DATA_TABLE_TOKEN_NAMES_H
 #define QN_DATA_TABLE_TOKEN_NAMES_H
 
@@ -12,6 +13,12 @@ enum { QN__TOKENS_TEXT = 96 };
 
 /* Whether this is a text that a table may have. */
 int qn__tokens_are_known(const char *text);
+
+/* The digest in it; NULL: it has none, or is NULL. */
+const char *qn__tokens_digest(const char *text);
+
+/* Whether `tokenizer`, the text of one, has that digest. */
+int qn__tokens_are_of(const char *text, const char *tokenizer);
 
 /* Checks `tokens` and `expected_tokens` of qn_data_options. *out is that one of them which holds;
  * NULL: the values are not tokens. Fails with QN_USAGE. */

@@ -101,14 +101,16 @@ qn_status qn__model_need_network(const qn_model *model, const char *what, qn_err
 /* ---------------------------------------------------------------------------------------- writing
  */
 
-static qn__tensor_list list_of(const qn_model *m, qn__tensor_note note[2]) {
+static qn__tensor_list list_of(const qn_model *m, qn__tensor_note note[3]) {
     note[0] = (qn__tensor_note){"format", m->kind->format};
     note[1] = (qn__tensor_note){"recipe", m->recipe};
-    return (qn__tensor_list){.notes = 2, .note = note, .tensors = m->tensors, .tensor = m->tensor};
+    note[2] = (qn__tensor_note){"tokenizer", m->tokenizer};
+    return (qn__tensor_list){
+        .notes = m->tokenizer ? 3 : 2, .note = note, .tensors = m->tensors, .tensor = m->tensor};
 }
 
 qn_status qn__model_seal(qn_model *model, qn_error *err) {
-    qn__tensor_note note[2];
+    qn__tensor_note note[3];
     uint8_t digest[32];
     const qn__tensor_list list = list_of(model, note);
     const qn_status status = qn__tensors_digest(&list, digest, err);
@@ -126,7 +128,7 @@ qn_status qn_model_save(const qn_model *model, const char *path, qn_error *err) 
 
 qn_status qn__model_save_asking(const qn_model *model, const char *path, int (*may)(void *user),
                                 void *user, qn_error *err) {
-    qn__tensor_note note[2];
+    qn__tensor_note note[3];
     qn__tensor_list list = list_of(model, note);
     list.may = may;
     list.user = user;
@@ -272,6 +274,12 @@ const char *qn_model_tokens(const qn_model *model) {
     QN__OWN_FLOATS;
 
     return model ? model->tokens : NULL;
+}
+
+const char *qn_model_tokenizer(const qn_model *model) {
+    QN__OWN_FLOATS;
+
+    return model ? model->tokenizer : NULL;
 }
 
 uint32_t qn_model_context(const qn_model *model) { return model ? model->context : 0; }

@@ -58,7 +58,7 @@ struct qn_model {
     uint64_t parameters;
     const qn__schema *table; /* NULL: `features` unnamed columns of numbers */
     const char *weight, *resize, *rules, *date_format; /* as qn_model_weight_name and so on */
-    const char *tokens;
+    const char *tokens, *tokenizer;
     uint32_t context;                  /* of a corpus */
     const char *data, *parameter_text; /* of `fit`: the digest of its data, and what it took */
     int probabilities;                 /* 1: the outputs are */

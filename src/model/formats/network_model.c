@@ -182,6 +182,7 @@ static void describe(network_model *m) {
     m->open.rules = r->rules;
     m->open.date_format = r->date_format;
     m->open.tokens = r->tokens;
+    m->open.tokenizer = r->tokenizer;
     m->open.context = r->context;
     m->open.probabilities = qn__recipe_gives_probabilities(r);
     m->open.drops = r->missing == QN__MISSING_DROP;
@@ -283,6 +284,19 @@ static qn_status read_recipe(const qn__tensors *file, const char *path, qn__reci
     return status;
 }
 
+/* 25.45: the recipe has the digest of the text. */
+static qn_status read_tokenizer(const qn__tensors *file, const char *path, qn__recipe *recipe,
+                                qn_error *err) {
+    const char *text = qn__tensors_note(file, "tokenizer");
+    if (!text && qn__tokens_digest(recipe->tokens) == NULL)
+        return QN_OK;
+    if (!text || !qn__tokens_are_of(recipe->tokens, text))
+        return qn__model_refuse_file(err, path, "the tokenizer is not that of the recipe",
+                                     "the file was changed or damaged: copy or make it again");
+    recipe->tokenizer = qn__copy_text(text, err);
+    return recipe->tokenizer ? QN_OK : QN_MEMORY;
+}
+
 /* The file must contain the tensors of the recipe's network, each of its shape, and no others. This
  * is checked before any allocation, so that a recipe alone cannot cause a large one. */
 static qn_status check_tensors(const qn__tensors *file, const char *path, const qn__recipe *recipe,
@@ -352,6 +366,8 @@ static qn_status read_file(const qn__model_kind *kind, const qn__tensors *file, 
     qn__recipe recipe = {0};
     network_model *m = NULL;
     qn_status status = read_recipe(file, path, &recipe, err);
+    if (status == QN_OK)
+        status = read_tokenizer(file, path, &recipe, err);
     if (status == QN_OK)
         status = check_tensors(file, path, &recipe, err);
     if (status == QN_OK)

@@ -488,7 +488,9 @@ static qn_status find_tokens(const qn_train_options *o, const qn_data *data, qn_
                             : "the model was not trained on a corpus");
         return qn__remedy(err, QN_MISMATCH, "give the data that it was trained on");
     }
-    return r->tokens || !tokens ? QN_OK : QN_MEMORY;
+    const char *text = same ? qn__model_recipe_of(same)->tokenizer : qn_data_tokenizer(data);
+    r->tokenizer = text ? qn__copy_text(text, err) : NULL;
+    return (r->tokens || !tokens) && (r->tokenizer || !text) ? QN_OK : QN_MEMORY;
 }
 
 /* The stages say how many epochs there are. */

@@ -29,6 +29,8 @@ qn_status qn__recipe_copy(const qn__recipe *from, qn__recipe *to, qn_error *err)
             *text = NULL;
             whole = whole && copy_text(*(char *const *)qn__option_in(o, from), text, err);
         }
+    to->tokenizer = NULL;
+    whole = whole && copy_text(from->tokenizer, &to->tokenizer, err);
     to->table = qn__schema_copy(from->table, err);
     if (whole && (to->table || !from->table))
         return QN_OK;
@@ -38,6 +40,7 @@ qn_status qn__recipe_copy(const qn__recipe *from, qn__recipe *to, qn_error *err)
 
 void qn__recipe_release(qn__recipe *recipe) {
     qn__schema_free(recipe->table);
+    qn__free(recipe->tokenizer);
     for (const qn__option *o = qn__options; o->key; ++o)
         if (is_text(o))
             qn__free(*(char **)qn__option_to(o, recipe));

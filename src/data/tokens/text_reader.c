@@ -1,0 +1,137 @@
+/* The reader of texts whose tokens are a corpus (docs/exactness.md 25.44). */
+#include "base/memory.h"
+#include "data/cells/readers.h"
+#include "data/table/token_row.h"
+#include "data/tokens/corpus.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Tokens of a text of bytes that are made at a time take four times its size. */
+enum { LEAST_CAPACITY = 1 << 16 };
+
+/* The tokenizer of a model, or the one that the options name. */
+static qn_status open_tokenizer(const qn__part_files *files, const qn_data_options *o,
+                                qn_tokenizer **out, qn_error *err) {
+    const char *known = o->expected_tokenizer, *after = strchr(o->tokens, ':');
+    /* A file that the user names is compared with the model's; what would be learned is not. */
+    const int is_file = o->tokens != o->expected_tokens && after &&
+                        strspn(after + 1, "0123456789") < strlen(after + 1);
+    const int is_new = !known || is_file;
+    const size_t count = files->list->count;
+    if (!is_new)
+        return qn_tokenizer_from_json(known, strlen(known), out, err);
+    const char **paths = (const char **)qn__alloc(count, sizeof *paths, err);
+    for (size_t i = 0; paths && i < count; i++)
+        paths[i] = files->list->file[i].path;
+    const qn_status status =
+        paths ? qn_tokenizer_open(o->tokens, paths, (uint32_t)count, (uint32_t)o->threads, out, err)
+              : QN_MEMORY;
+    qn__free((void *)paths);
+    return status;
+}
+
+static qn_status check_tokenizer(const qn_tokenizer *t, const qn_data_options *o, qn_data *data,
+                                 qn_error *err) {
+    snprintf(data->tokens, sizeof data->tokens, "%.16s %s", qn_tokenizer_kind(t),
+             qn_tokenizer_digest(t));
+    if (o->expected_tokenizer && o->expected_tokens &&
+        strcmp(o->expected_tokens, data->tokens) != 0) {
+        qn__fail(err, QN_USAGE, "the tokenizer is not that of the model");
+        return qn__remedy(err, QN_USAGE, "leave `data.tokens` out: the model has its tokenizer");
+    }
+    data->tokenizer = qn__copy_text(qn_tokenizer_json(t, NULL), err);
+    return data->tokenizer ? QN_OK : QN_MEMORY;
+}
+
+/* Makes space for `more` tokens after data->items of them. */
+static qn_status reserve(qn_data *data, uint64_t more, uint64_t *capacity, qn_error *err) {
+    const size_t size = qn__element_of(data->type)->size;
+    if (data->items + more <= *capacity)
+        return QN_OK;
+    uint64_t wanted = data->items + more;
+    if (wanted < *capacity + *capacity / 2) /* several files: it grows by half */
+        wanted = *capacity + *capacity / 2;
+    wanted = wanted < LEAST_CAPACITY ? LEAST_CAPACITY : wanted;
+    void *longer = qn__alloc(wanted, size, err);
+    if (!longer)
+        return QN_MEMORY;
+    if (data->items > 0)
+        memcpy(longer, data->memory, (size_t)data->items * size);
+    qn__free(data->memory);
+    data->memory = longer;
+    data->values = longer;
+    data->release = qn__free;
+    *capacity = wanted;
+    return QN_OK;
+}
+
+static qn_status add_text(qn_data *data, const qn_tokenizer *t, const qn__token_text *text,
+                          uint64_t *capacity, int threads, qn_error *err) {
+    qn_tokens *tokens = NULL;
+    qn_status status =
+        qn_tokenizer_encode(t, text->bytes, text->size, (uint32_t)threads, &tokens, err);
+    const uint64_t count = qn_tokens_count(tokens);
+    const uint32_t *numbers = qn_tokens_numbers(tokens);
+    if (status == QN_OK)
+        status = reserve(data, count, capacity, err);
+    uint16_t *narrow = data->memory;
+    uint32_t *wide = data->memory;
+    for (uint64_t i = 0; status == QN_OK && i < count; i++)
+        if (data->type == QN_TOKENS16)
+            narrow[data->items + i] = (uint16_t)numbers[i];
+        else
+            wide[data->items + i] = numbers[i];
+    data->items += status == QN_OK ? count : 0;
+    qn_tokens_free(tokens);
+    return status;
+}
+
+static qn_status add_texts(qn__part_files *files, const qn_data_options *o, const qn_tokenizer *t,
+                           qn_data *data, qn_error *err) {
+    uint64_t capacity = 0;
+    qn_status status = QN_OK;
+    for (size_t i = 0; status == QN_OK && i < files->list->count; i++) {
+        const char *path = files->list->file[i].path;
+        qn__corpus corpus;
+        status = qn__corpus_open(&path, 1, &corpus, err);
+        if (status != QN_OK)
+            return status;
+        status = add_text(data, t, &corpus.text[0], &capacity, o->threads, err);
+        status = qn__corpus_end(&corpus, status, err);
+        qn__corpus_close(&corpus);
+    }
+    return status;
+}
+
+static qn_status read_text(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
+                           qn_data *data, qn_error *err) {
+    qn_tokenizer *t = NULL;
+    (void)pool;
+    qn_status status = open_tokenizer(files, options, &t, err);
+    if (status == QN_OK)
+        status = check_tokenizer(t, options, data, err);
+    /* The largest number is not a token. */
+    data->type = qn_tokenizer_size(t) <= UINT16_MAX ? QN_TOKENS16 : QN_TOKENS32;
+    data->features = 1;
+    if (status == QN_OK)
+        status = add_texts(files, options, t, data, err);
+    qn_tokenizer_free(t);
+    return status == QN_OK
+               ? qn__token_row_cut(data, qn__token_row_context(options), files->name, err)
+               : status;
+}
+
+/* Any text may be one: only the options tell. */
+static int probe(const uint8_t *first, size_t size, const char *path) {
+    (void)first, (void)size, (void)path;
+    return QN__PROBE_NO;
+}
+
+const qn__reader qn__txt_reader = {
+    .name = QN__PACKED_NAMES("txt"),
+    .about = "a text to be tokenised, if the user says so",
+    .tokens = 1,
+    .labels_remedy = "a row of tokens has no labels",
+    .probe = probe,
+    .read_parts = read_text,
+};
