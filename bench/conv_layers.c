@@ -77,6 +77,7 @@ static void make_program(const char *name, qn__shape *input) {
 static qn__worker *train(const char *isa, uint32_t items, const qn__feed *feed, float *parameters) {
     const qn_compute compute = {.size = sizeof compute, .threads = THREADS, .isa = isa};
     const qn__batch batch = {.feed = feed, .items = items};
+    const qn__recipe recipe = {.seed = 1};
     const qn__update update = {.rate = 0.01f, .gradient = 0x1p-20f / (float)items, .step = 1};
     qn__state state = {.parameters = parameters};
     qn__worker *w;
@@ -86,7 +87,7 @@ static qn__worker *train(const char *isa, uint32_t items, const qn__feed *feed, 
     const uint32_t grain = qn__default_grain((uint64_t)layer[0].from.height * layer[0].from.width);
     program.grain = items < grain ? items : grain;
     program.partial_limit = qn__partial_limit((items + grain - 1) / grain);
-    qn__initial_parameters(layer, program.layers, QN__INIT_AUTO, 1, parameters);
+    qn__initial_parameters(layer, program.layers, &recipe, parameters);
     check(qn__cpu_open(0, &compute, &program, &w, &err), &err);
     check(qn__cpu_load(w, &state, &err), &err);
     check(qn__cpu_train_step(w, &batch, NULL, &update, &tally, &err), &err);

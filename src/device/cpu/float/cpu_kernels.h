@@ -102,6 +102,15 @@ typedef struct qn__cpu_strip {
     size_t a_item, a_column, a_ahead, d_column, d_panel, d_ahead, sums_panel;
 } qn__cpu_strip;
 
+/* Windows of pictures: `items` of each of `columns` pixels, by `panels` panels of weights. A window
+ * has height x width strips of `factors` that follow one another in a picture. The other members
+ * are distances in floats: of items, windows, rows and strips of the pictures, of panels of the
+ * weights, and of pixels and panels of the results. */
+typedef struct qn__cpu_windows {
+    uint32_t items, columns, height, width, factors, panels;
+    size_t a_item, a_column, a_row, a_tap, b_panel, c_column, c_panel;
+} qn__cpu_windows;
+
 /* Inputs of consecutive items: input c of item i is at[i * row + c / 16 * panel + c % 16]. Up to 15
  * floats after the last input can be read. */
 typedef struct qn__cpu_items {
@@ -174,6 +183,12 @@ typedef struct qn__cpu_kernels {
      * o] goes on with the chain, over the columns x and within each over the items i, of fma(a[x *
      * a_column + i * a_item + f], d[p * d_panel + x * d_column + i * 16 + o]). */
     void (*strip)(const qn__cpu_strip *strip, const float *a, const float *d, float *sums);
+
+    /* Products of windows of pictures: c[p * c_panel + x * c_column + i * 16 + o] = chain over the
+     * factors of the window of pixel x of item i, in their order, from start[p * 16 + o], + 0. b
+     * has 16 weights for each factor. */
+    void (*windows)(const qn__cpu_windows *windows, const float *a, const float *b, float *c,
+                    const float *start);
 
     /* Items in all pixels of a call for which `taps` is fastest. */
     uint32_t piece;

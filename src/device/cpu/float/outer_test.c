@@ -222,6 +222,60 @@ static void check_strip(const qn__cpu_kernels *k, uint32_t items, uint32_t colum
     release();
 }
 
+/* Windows of any number of strips; rows of pictures are apart. */
+static void check_windows_of(const qn__cpu_kernels *k, qn__cpu_windows s) {
+    const size_t in_window = (s.height - 1) * s.a_row + (s.width - 1) * s.a_tap + s.factors;
+    const uint32_t all = s.height * s.width * s.factors;
+    const size_t count = s.panels * s.c_panel;
+    const float *a =
+        guarded_numbers((s.items - 1) * s.a_item + (s.columns - 1) * s.a_column + in_window, 0);
+    const float *b = guarded_numbers((s.panels - 1) * s.b_panel + all * 16, 0);
+    const float *start = guarded_numbers(s.panels * 16, 0);
+    float *got = guarded_numbers(count, 0), *want = copy_of(got, count);
+    for (size_t n = 0; n < s.panels * s.columns * s.items * 16; ++n) {
+        const size_t o = n % 16, i = n / 16 % s.items, x = n / 16 / s.items % s.columns;
+        const size_t p = n / 16 / s.items / s.columns;
+        float sum = start[p * 16 + o];
+        for (size_t t = 0; t < all; ++t) {
+            const size_t strip = t / s.factors;
+            sum = fmaf(a[i * s.a_item + x * s.a_column + strip / s.width * s.a_row +
+                         strip % s.width * s.a_tap + t % s.factors],
+                       b[p * s.b_panel + t * 16 + o], sum);
+        }
+        want[p * s.c_panel + x * s.c_column + i * 16 + o] = sum + 0.0f;
+    }
+    snprintf(how, sizeof how, "%u items, %u pixels, %u x %u strips of %u, %u panels", s.items,
+             s.columns, s.height, s.width, s.factors, s.panels);
+    k->windows(&s, a, b, got, start);
+    same(k, "windows", got, want, count);
+    release();
+}
+
+static void windows_of_body(const qn__cpu_kernels *k) {
+    for (uint32_t columns = 1; columns < 30; ++columns) {
+        const uint32_t items = 1 + columns % 3, factors = 1 + columns % 7;
+        const uint32_t height = 1 + columns % 4, width = 1 + columns % 2;
+        check_windows_of(k, (qn__cpu_windows){.items = items,
+                                              .columns = columns,
+                                              .height = height,
+                                              .width = width,
+                                              .factors = factors,
+                                              .panels = 1 + columns % 5,
+                                              .a_item = 200,
+                                              .a_column = 1 + columns % 6,
+                                              .a_row = 40,
+                                              .a_tap = factors + 2,
+                                              .b_panel = height * width * factors * 16u + 32,
+                                              .c_column = (items + 1) * 16u,
+                                              .c_panel = columns * (items + 1) * 16u});
+    }
+}
+
+static void test_windows(void **state) {
+    (void)state;
+    every_isa(windows_of_body);
+}
+
 static void strip_body(const qn__cpu_kernels *k) {
     for (uint32_t factors = 1; factors < 30; ++factors)
         check_strip(k, 1 + factors % 5, 1 + factors % 4, factors, 1 + factors % 3);
@@ -376,6 +430,7 @@ int main(void) {
         cmocka_unit_test(test_outer_span), cmocka_unit_test(test_bias_partials),
         cmocka_unit_test(test_flush),      cmocka_unit_test(test_pool),
         cmocka_unit_test(test_strip),      cmocka_unit_test(test_taps),
+        cmocka_unit_test(test_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

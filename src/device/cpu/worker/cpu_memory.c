@@ -292,9 +292,6 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         core.augment_space = qn__cpu_carve(a, p->augment ? qn__augment_space(p->augment) : 0, 1);
         core.shown_space = qn__cpu_carve(a, qn__shown_space(p), 1);
         core.picture = qn__cpu_carve(a, qn__cpu_few_space(w), sizeof(float));
-        core.unfolded = w->layer[0].pictures
-                            ? qn__cpu_carve(a, w->layer[0].in_panels, QN__UNFOLDED * sizeof(float))
-                            : NULL;
         core.sparse = qn__cpu_carve(a, qn__cpu_sparse_space(w), sizeof(float));
         core.attention = qn__cpu_carve(a, qn__cpu_attention_space(w), sizeof(float));
         core.gradient = w->run_blocks

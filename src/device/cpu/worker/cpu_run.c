@@ -16,7 +16,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { SLIDE_TASKS = 4 }; /* rows of pixels for each core, at least */
+enum {
+    SLIDE_TASKS = 4,     /* rows of pixels for each core, at least */
+    PICTURE_ROWS = 1024, /* of a run of pictures, and the least number of its pixels */
+    LEAST_PIXELS = 12
+};
 
 static int same_batch(const qn__batch *a, const qn__batch *b) {
     return a->items == b->items && a->first == b->first && a->epoch == b->epoch &&
@@ -428,6 +432,19 @@ static int slides(const qn__worker *w, const qn__cpu_layer *l, const qn__cpu_wal
     return can;
 }
 
+/* Pixels of a run of pictures: an equal part of each row, so that tiles have neighbouring windows,
+ * and few where there are many items. */
+static uint32_t pixels_of_pictures(const qn__cpu_layer *l, uint32_t items) {
+    const uint32_t width = l->layer->to.width, fit = PICTURE_ROWS / items;
+    const uint32_t most = fit < LEAST_PIXELS   ? LEAST_PIXELS
+                          : fit < QN__RUN_ROWS ? fit
+                                               : QN__RUN_ROWS;
+    uint32_t parts = (width - 1) / most + 1;
+    while (width % parts != 0 && width / parts > most / 2)
+        ++parts;
+    return width % parts == 0 ? width / parts : most;
+}
+
 /* Divides the rows of a walk: where windows slide, a run is as long as its row of pixels. */
 static void begin_walk(const qn__worker *w, const qn__cpu_layer *l, qn__cpu_walk *walk,
                        uint32_t panels, uint32_t depth, uint32_t items) {
@@ -436,7 +453,11 @@ static void begin_walk(const qn__worker *w, const qn__cpu_layer *l, qn__cpu_walk
     /* Of woven pictures a run has whole vectors of items, of several pixels or of one. */
     walk->whole = l->woven ? QN__PANEL : 0;
     const int one = l->woven && items < most && items % QN__PANEL != 0;
-    qn__cpu_walk_begin(walk, items, walk->slides ? items * walk->axis[1].size : one ? items : most);
+    qn__cpu_walk_begin(walk, items,
+                       walk->slides                         ? items * walk->axis[1].size
+                       : l->pictures && walk == &l->outputs ? items * pixels_of_pictures(l, items)
+                       : one                                ? items
+                                                            : most);
 }
 
 /* Sets the rows, strides, chains and walks of all layers. */

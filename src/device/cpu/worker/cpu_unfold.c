@@ -6,7 +6,7 @@
  *
  * Unfolded inputs are many times as large as the pictures: 7x7 pixels of 3 channels at stride 2 are
  * 160 floats for each 12. So in float32 a convolution keeps the padded pictures, and its phases
- * unfold each run in a core's memory. A convolution of integers by tiles keeps them woven: the
+ * read rows of windows where they are. A convolution of integers by tiles keeps them woven: the
  * values of 16 items at a place are one vector, so that integers of a factor are made at once for
  * 16 rows. Others unfold pictures when they are fetched. */
 #include "device/cpu/worker/cpu_worker.h"
@@ -45,6 +45,19 @@ static size_t place_of(const qn__cpu_layer *l, size_t factor) {
 size_t qn__cpu_picture_at(const qn__cpu_layer *l, uint32_t y, uint32_t x) {
     const qn__window w = window_of(l);
     return (y * w.stride[0] * extent(l, 1) + x * w.stride[1]) * l->layer->from.channels;
+}
+
+qn__cpu_windows qn__cpu_windows_of(const qn__cpu_layer *l) {
+    const uint32_t channels = l->layer->from.channels;
+    const qn__window w = window_of(l);
+    const int one = w.dilation[1] == 1; /* a row of a window is one strip */
+    return (qn__cpu_windows){.height = w.kernel[0],
+                             .width = one ? 1 : w.kernel[1],
+                             .factors = one ? w.kernel[1] * channels : channels,
+                             .a_item = qn__cpu_unfold_space(l),
+                             .a_column = (size_t)w.stride[1] * channels,
+                             .a_row = w.dilation[0] * extent(l, 1) * channels,
+                             .a_tap = (size_t)w.dilation[1] * channels};
 }
 
 uint32_t qn__cpu_picture_strip(const qn__cpu_layer *l, size_t factor, size_t end, size_t *at) {

@@ -84,27 +84,26 @@ static int run_product(const qn__cpu_pass *pass, int thread, const qn__cpu_walk 
     return 1;
 }
 
-/* The same of a first layer with pictures, whose run is unfolded first. */
-static void picture_product(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
+/* The same of a first layer with pictures, whose windows are read where they are. A run has all
+ * items of pixels that follow one another, row after row, or some items of one. */
+static void picture_product(const qn__cpu_pass *pass, const qn__cpu_layer *l,
                             const qn__cpu_walk_run *run, const float *b, size_t weights, float *c,
-                            const float *start, uint32_t panels, qn__cpu_after after) {
-    const qn__worker *w = pass->worker;
-    float *rows = w->core[thread].unfolded;
-    size_t *blocks = w->core[thread].blocks;
-    const uint32_t items = run->rows / run->pixels;
-    const qn__cpu_unfolding u = {.first = run->x,
-                                 .pixels = run->pixels,
-                                 .panels = l->in_panels,
-                                 .count = items,
-                                 .next = (size_t)items * QN__PANEL,
-                                 .stride = QN__UNFOLDED};
-    const qn__cpu_chain chain = {
-        .k = l->channels, .a = blocks, .b = w->weight_blocks, .positive = 1, .after = after};
-    for (size_t p = 0; p < l->in_panels; ++p)
-        blocks[p] = p * u.stride;
-    qn__cpu_unfold(l, w->fetch.segments, &u, l->input + run->item * qn__cpu_unfold_space(l), rows);
-    w->kernels->matmul(run->rows, &chain, rows, b, weights, c + run->row * QN__PANEL, l->out_stride,
-                       start, panels);
+                            const float *start, uint32_t panels) {
+    const uint32_t across = l->layer->to.width, end = run->x + run->pixels;
+    const size_t apart = (size_t)pass->batch->items * QN__PANEL;
+    qn__cpu_windows s = qn__cpu_windows_of(l);
+    s.items = run->rows / run->pixels;
+    s.panels = panels;
+    s.b_panel = weights;
+    s.c_column = apart;
+    s.c_panel = l->out_stride;
+    for (uint32_t pixel = run->x; pixel < end; pixel += s.columns) {
+        const uint32_t x = pixel % across, left = across - x;
+        s.columns = left < end - pixel ? left : end - pixel;
+        pass->worker->kernels->windows(
+            &s, l->input + run->item * s.a_item + qn__cpu_picture_at(l, pixel / across, x), b,
+            c + pixel * apart + (size_t)run->item * QN__PANEL, start);
+    }
 }
 
 void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
@@ -123,13 +122,13 @@ void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, 
         float *out = output + panel * l->out_stride;
         qn__cpu_after after = {0};
         uint32_t done = layer;
-        if (l->taps)
+        if (l->taps && !l->pictures)
             done = qn__cpu_lead(pass, layer, panel, panels, (uint32_t)run.row, &after);
         if (l->taps && w->bits)
             qn__cpu_walk_product(pass, thread, layer, &run, panel, panels);
         else if (l->pictures)
-            picture_product(pass, thread, l, &run, l->weights + panel * weights, weights, out,
-                            l->bias + panel * QN__PANEL, panels, after);
+            picture_product(pass, l, &run, l->weights + panel * weights, weights, out,
+                            l->bias + panel * QN__PANEL, panels);
         else if (l->taps && !run_product(pass, thread, &l->outputs, &run, most, input, l->in_stride,
                                          l->weights + panel * weights, weights, out, l->out_stride,
                                          l->bias + panel * QN__PANEL, panels, after))

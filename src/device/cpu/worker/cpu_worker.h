@@ -46,9 +46,6 @@ enum {
 /* The largest number of rows of a run: its blocks stay in the L2 cache while all panels of outputs
  * use them. */
 enum { QN__RUN_ROWS = 128 };
-/* Floats between two panels of an unfolded run. At a multiple of 4 KiB equal rows of all panels
- * would share a cache set. */
-enum { QN__UNFOLDED = (QN__RUN_ROWS + 1) * QN__PANEL };
 
 typedef struct qn__cpu_kind qn__cpu_kind; /* cpu_kinds.h */
 
@@ -191,7 +188,6 @@ typedef struct qn__cpu_core {
     uint64_t *augment_space;     /* of qn__augment_space bytes */
     uint64_t *shown_space;       /* of qn__shown_space bytes */
     float *picture;              /* part of a picture with its padding: cpu_few.c */
-    float *unfolded;             /* a run of the first layer, if it has pictures: cpu_unfold.c */
     float *gradient;             /* sums of a task of a convolution's gradient */
     float *sparse;               /* inputs or masks: cpu_sparse.c */
     float *attention;            /* a group of heads of an item: cpu_attention.c */
@@ -693,6 +689,9 @@ size_t qn__cpu_unfold_space(const qn__cpu_layer *layer);
  * where they begin, from that pixel's first factor on. */
 size_t qn__cpu_picture_at(const qn__cpu_layer *layer, uint32_t y, uint32_t x);
 uint32_t qn__cpu_picture_strip(const qn__cpu_layer *layer, size_t factor, size_t end, size_t *at);
+/* The windows of the layer's pictures; the members that tell how many, and distances of weights and
+ * results, are 0. */
+qn__cpu_windows qn__cpu_windows_of(const qn__cpu_layer *layer);
 uint32_t qn__cpu_unfold_items(const qn__cpu_layer *layer);
 void qn__cpu_unfold_begin(const qn__cpu_layer *layer, qn__cpu_segments *segments);
 void qn__cpu_pad(const qn__cpu_layer *layer, const float *from, float *to);
