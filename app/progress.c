@@ -209,7 +209,7 @@ void progress_make_way(void) {
 }
 
 /* Of real labels the error in their units, which the loss of a training does not always tell. */
-static void print_score(const qn_score *s, int real) {
+static void print_score(const qn_score *s, int real, int next) {
     char number[32];
     if (s->items == 0)
         return;
@@ -220,15 +220,17 @@ static void print_score(const qn_score *s, int real) {
         fprintf(stderr, "  %8s", format_quantity(s->rmse, number));
     else
         fprintf(stderr, "  %8s", "-");
+    if (next)
+        fprintf(stderr, "  %10.5g", exp(s->loss));
 }
 
 static void print_heading(const qn_epoch_event *e, int digits) {
-    const char *what = e->real ? "RMSE" : "accuracy";
-    fprintf(stderr, "%*s  %10s  %8s", 5 + 2 * digits + 1, "epoch", "loss", what);
+    const char *what = e->real ? "RMSE" : "accuracy", *more = e->next ? "  perplexity" : "";
+    fprintf(stderr, "%*s  %10s  %8s%s", 5 + 2 * digits + 1, "epoch", "loss", what, more);
     if (e->valid.items > 0)
-        fprintf(stderr, "  %10s  %8s", "valid loss", what);
+        fprintf(stderr, "  %10s  %8s%s", "valid loss", what, more);
     if (e->test.items > 0)
-        fprintf(stderr, "  %10s  %8s", "test loss", what);
+        fprintf(stderr, "  %10s  %8s%s", "test loss", what, more);
     fprintf(stderr, "  %8s  %8s\n", "seconds", "items/s");
 }
 
@@ -242,9 +244,9 @@ void progress_epoch(progress *p, const qn_epoch_event *e) {
         print_heading(e, digits);
     p->headed = 1;
     fprintf(stderr, "%*" PRIu32 "/%" PRIu32, 5 + digits, e->epoch, e->epochs);
-    print_score(&e->train, e->real);
-    print_score(&e->valid, e->real);
-    print_score(&e->test, e->real);
+    print_score(&e->train, e->real, e->next);
+    print_score(&e->valid, e->real, e->next);
+    print_score(&e->test, e->real, e->next);
     fprintf(stderr, "  %8.2f  %8s\n", e->seconds, format_rate(e->items_per_second, rate));
     fflush(stderr);
     p->last_draw = -1;

@@ -37,6 +37,7 @@ static const option_word tasks[] = {
     {"auto", "whole numbers and texts are classes, other numbers are real labels"},
     {"classify", "each different label is a class"},
     {"regress", "labels are real numbers to predict"},
+    {"next", "there are none: after each token of an item comes the next one"},
     {NULL, NULL}};
 static const option_word headers[] = {{"auto", "by the lines below the first"},
                                       {"yes", "the first line holds names"},
@@ -312,9 +313,10 @@ char *source_categories_of_model(const qn_model *model) {
 }
 
 /* Training and testing need labels. */
-static int need_labels(const qn_data *data, const char *path, const char *option_name) {
+static int need_labels(const qn_data *data, const char *task, const char *path,
+                       const char *option_name) {
     char remedy[96];
-    if (qn_data_target(data) != QN_TARGET_NONE)
+    if (qn_data_target(data) != QN_TARGET_NONE || (task && strcmp(task, "next") == 0))
         return -1;
     const char *format = qn_data_format(data);
     const int arrays = strncmp(format, "idx", 3) == 0 || strncmp(format, "np", 2) == 0;
@@ -508,11 +510,11 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
 }
 
 static int check_labels(const source_flags *f, const sources *from) {
-    int code = f->data ? need_labels(from->train, f->data, "labels") : -1;
+    int code = f->data ? need_labels(from->train, f->task, f->data, "labels") : -1;
     if (code < 0 && f->test)
-        code = need_labels(from->test, f->test, "test-labels");
+        code = need_labels(from->test, f->task, f->test, "test-labels");
     if (code < 0 && from->valid)
-        code = need_labels(from->valid, f->valid, "valid-labels");
+        code = need_labels(from->valid, f->task, f->valid, "valid-labels");
     return code;
 }
 

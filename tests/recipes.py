@@ -583,6 +583,10 @@ NINTH = {
                         " --model 'attention 5 kv 1 causal; conv 210 1x2 stride 2; residual {{ attention 1 causal; conv 210"
                         " 1x1 }}; residual {{ layernorm channels; conv 48 1x1; attention 4 kv 2 causal window 2; conv 210 1x1"
                         " }}; globalpool; attention 10 kv 10; dense 10 softmax'",
+    # 25.14: targets that do not count, and inputs that are not tokens
+    "next": SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy --optimizer adam --lr 0.01"
+            " --grain 20 --valid 0.2 --keep best --smoothing 0.1 --model 'embedding 40 20; conv 17 1x1 gelu dropout 0.1;"
+            " residual {{ layernorm channels; conv 17 1x1 }}; conv 40 1x1 softmax'",
 }
 
 RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS | EIGHTH | NINTH
@@ -638,7 +642,7 @@ def make_data(command, folder):
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
                           "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed",
                           "weighed", "weighed_real", "wide", "dates", "small", "masks", "halves", "flags", "tokens",
-                          "ids", "ids32", "ids_labels")}
+                          "ids", "ids32", "ids_labels", "next")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)

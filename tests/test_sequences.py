@@ -56,3 +56,57 @@ def test_a_value_that_is_no_token_is_named(quern, tokens, value, said):
 def test_what_does_not_fit_is_refused(quern, tokens, model, more, said):
     done = train(quern, tokens[0], *more, model=model)
     assert done.returncode != 0 and said.strip("`") in done.stderr, done.stderr
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory):
+    """Items of 9 tokens below 300 that count up, modulo 300; every third ends early."""
+    folder = tmp_path_factory.mktemp("next")
+    values = (np.arange(90)[:, None] * 37 + np.arange(9)) % 300
+    values[::3, 6:] = 65535
+    np.save(folder / "x.npy", values.astype(np.uint16))
+    return folder
+
+
+def learn(quern, folder, *more, model="embedding 300 24; conv 300 1x1 softmax"):
+    return run(quern, "train", "--data", folder / "x.npy", "--tokens", "ids", "--task", "next", "--model", model, "-o",
+               folder / "m.st", "--optimizer", "adam", "--lr", "0.03", "--batch", 30, *more)
+
+
+def test_the_next_token_is_learned(quern, counting):
+    """After each token one other comes, in all items. 65535 is no target."""
+    done = learn(quern, counting, "--epochs", 40, "--test", counting / "x.npy")
+    assert done.returncode == 0, done.stderr
+    last = [line for line in done.stderr.splitlines() if " 40/40 " in line][0].split()
+    assert "perplexity" in done.stderr
+    loss, accuracy, perplexity = float(last[5]), float(last[6]), float(last[8])
+    assert accuracy == 100 and loss < 0.2 and abs(perplexity - np.exp(loss)) < 1e-3
+    told = run(quern, "model", "show", counting / "m.st", "--json").stdout
+    recipe = json.loads(told)["recipe"] if "recipe" in json.loads(told) else json.loads(told)
+    assert "next" in json.dumps(recipe)
+
+
+def test_the_same_bytes_from_any_devices(quern, counting):
+    files = []
+    for more in (["--threads", 1], ["--threads", 3, "--isa", "scalar"]):
+        assert learn(quern, counting, "--epochs", 2, "--grain", 7, *more).returncode == 0
+        files.append((counting / "m.st").read_bytes())
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("model, more, said", [
+    ("embedding 300 8; conv 299 1x1 softmax", [], "comes the next one"),
+    ("embedding 300 8; dense 300 softmax", [], "comes the next one"),
+    ("dense 300 softmax", [], "no labels"),
+    ("embedding 200 8; conv 200 1x1 softmax", [], "is not the number of a token below 200"),
+    ("embedding 300 8; conv 300 1x1 softmax", ["--class-weight", "balanced"], "a token that follows"),
+])
+def test_what_no_next_token_can_have(quern, counting, model, more, said):
+    done = learn(quern, counting, "--epochs", 1, *more, model=model)
+    assert done.returncode != 0 and said in done.stderr, done.stderr
+
+
+def test_such_a_model_is_not_applied(quern, counting):
+    assert learn(quern, counting, "--epochs", 1).returncode == 0
+    done = run(quern, "predict", counting / "m.st", "--data", counting / "x.npy", "--tokens", "ids")
+    assert done.returncode != 0 and "which token comes next" in done.stderr, done.stderr

@@ -72,6 +72,7 @@ typedef struct qn_epoch_event {
     int reports;
     uint32_t stage, stages; /* of the epoch, from 1, and of the run; 1 and 1 without stages */
     int stage_ends;         /* 1: it was the last epoch of its stage */
+    int next; /* 1: answers are tokens that come next; exp(loss) is the perplexity of a set */
 } qn_epoch_event;
 
 /* Epochs that qn_epoch_keep kept. */

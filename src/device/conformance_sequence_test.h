@@ -6,15 +6,20 @@
 #include "device/conformance_picture_test.h"
 #include "layer/embedding.h"
 
+/* Whether the case learns which token comes next; GPUs have cases 1, 11, 21 and so on. */
+static int next_tokens(const test_case *c) { return c->seed % 20 == 1 || c->seed % 3 == 0; }
+
 /* Few tokens, which occur often, or many; positions that are many or one. */
 static qn__shape draw_embedding(test_case *c, qn__layer *l) {
     static const uint32_t vocabularies[] = {1, 2, 7, 64, 65, 300};
     const qn__layer_text text = {.kind = QN__LAYER_EMBEDDING,
                                  .vocabulary = one_of(c, vocabularies, 6),
+                                 .next = next_tokens(c),
                                  .out = below(c, 3) ? 1 + below(c, 40) : 16 * (1 + below(c, 3)),
                                  .activation =
                                      below(c, 2) ? QN__ACT_NONE : (qn__activation)below(c, 4)};
-    const qn__shape from = {below(c, 4) ? 1 + below(c, 20) : 1, 1, 1, QN__PICTURE};
+    const uint32_t positions = below(c, 4) ? 1 + below(c, 20) : 1;
+    const qn__shape from = {positions + (uint32_t)text.next, 1, 1, QN__PICTURE};
     qn__layer_ops_of(text.kind)->make(&text, from, 0, l, NULL);
     if (below(c, 4) == 0) {
         l->drop_threshold = 0x4ccccccdu;
@@ -22,6 +27,22 @@ static qn__shape draw_embedding(test_case *c, qn__layer *l) {
         l->drop_path = c->seed % 3 == 1;
     }
     return l->to;
+}
+
+/* The last layer of a case of next tokens: as many channels as tokens. */
+static void draw_last(test_case *c, qn__shape from) {
+    qn__program *p = &c->program;
+    qn__layer *last = &c->layer[p->layers - 1];
+    const qn__layer_text text = {.kind = QN__LAYER_CONV,
+                                 .out = qn__layer_tokens(&c->layer[0]),
+                                 .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}}};
+    qn__layer_ops_of(text.kind)->make(&text, from, p->parameters, last, NULL);
+    p->parameters = qn__layer_end(last);
+    p->loss = QN__LOSS_CROSS_ENTROPY;
+    p->smoothing = c->seed % 5 < 2 ? 0.1f : 0.0f;
+    p->real = 0;
+    p->answers = last->to.width;
+    p->next = 1;
 }
 
 static void draw_sequence(test_case *c) {
@@ -34,11 +55,15 @@ static void draw_sequence(test_case *c) {
     p->parameters = qn__layer_end(&c->layer[0]);
     from.axes = QN__PICTURE; /* windows may make rows of it */
     for (uint32_t i = 1; i + 1 < p->layers; ++i) {
-        if (below(c, 3) == 0)
+        if (below(c, 3) == 0 || next_tokens(c))
             draw_norm(c, &c->layer[i], from);
         else
             draw_layer(c, &c->layer[i], kinds[below(c, 4)], from);
         from = c->layer[i].to;
+    }
+    if (next_tokens(c)) {
+        draw_last(c, from);
+        return;
     }
     c->layer[p->layers - 1] =
         qn__layer_dense(from, width(c), (qn__activation)below(c, 5), p->parameters);
@@ -54,12 +79,14 @@ static void draw_tokens(test_case *c) {
     uint8_t *bytes = cut(c, values, 1);
     for (size_t i = 0; i < values; ++i) {
         const uint32_t token = below(c, tokens);
-        numbers[i] = (float)token;
+        numbers[i] = c->program.next && below(c, 6) == 0 ? 0x1p32f : (float)token;
         bytes[i] = (uint8_t)token;
     }
     c->feed.type = tokens <= 256 && below(c, 2) ? QN__ELEMENT_U8 : QN__ELEMENT_F32;
     c->feed.values = c->feed.type == QN__ELEMENT_U8 ? (void *)bytes : (void *)numbers;
     c->program.scale = QN__SCALE_NONE;
+    c->feed.next = c->program.next;
+    c->feed.labels = c->program.next ? NULL : c->feed.labels;
 }
 
 static void sequences_begin(test_case *c, uint64_t seed) {

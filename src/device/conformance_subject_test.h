@@ -370,6 +370,7 @@ static void check_apply(subject *s) {
     }
     unlabelled.labels = NULL;
     unlabelled.answers = NULL;
+    unlabelled.next = 0;
     batch.feed = &unlabelled;
     tally = (qn__tally){0};
     memset(got.classes, 0xff, n * sizeof *got.classes);

@@ -180,7 +180,8 @@ static void test_sequences_give_the_reference_bytes(void **state) {
     for (uint64_t seed = first; seed < first + cases && !time_is_over(); ++seed) {
         sequences_begin(&c, seed);
         fine_tune_some(&c);
-        answer_some(&c);
+        if (!c.program.next)
+            answer_some(&c);
         freeze_some(&c);
         recompute_some(&c);
         assert_true(expect(&c, &e));

@@ -47,6 +47,7 @@ typedef struct qn__feed {
     /* Where program->answers: the targets of all items, so many bytes each, and the place of each
      * item's among them (NULL: the item itself). `labels` is then NULL. */
     const uint8_t *answers;
+    int next; /* 1: losses are asked for, of targets that the items have (program->next) */
     const uint64_t *answer_rows;
     const float *weights; /* of each item, in losses and errors (8.1); NULL: all are 1 */
     /* Copies of the values of items that the next steps train on (device/item_buffer.h). It changes
@@ -75,7 +76,9 @@ static inline size_t qn__feed_step(const qn__feed *feed) {
 }
 
 /* Whether its items have targets. */
-static inline int qn__feed_labelled(const qn__feed *feed) { return feed->labels || feed->answers; }
+static inline int qn__feed_labelled(const qn__feed *feed) {
+    return feed->labels || feed->answers || feed->next;
+}
 
 /* The targets of an item that has several. */
 static inline const uint8_t *qn__feed_answers(const qn__feed *feed, const qn__program *program,

@@ -11,7 +11,7 @@ void qn__answers_from(const qn__program *program, const float *outputs, uint8_t 
     const uint32_t channels = program->layer[program->layers - 1].to.channels;
     for (uint32_t at = 0; at < program->answers; at += each, outputs += channels)
         for (uint32_t a = 0; a < each; ++a)
-            answers[at + a] = qn__answers_class(program, outputs, a);
+            answers[at + a] = (uint8_t)qn__answers_class(program, outputs, a);
 }
 
 static void add_label(qn__answer_class *of, int target, int answer) {

@@ -96,6 +96,7 @@ static qn__feed feed_for(const qn__program *program, const qn_data *data,
         feed.labels = NULL;
     if (!learns || !program->answers)
         feed.answers = NULL;
+    feed.next = learns && program->next;
     return feed;
 }
 
@@ -152,8 +153,9 @@ qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_dat
     qn__feed feed = feed_for(program, data, results);
     float *shares = NULL;
     qn_status status = QN_OK;
-    if (feed.answers && !feed.weights)
-        status = qn__weights_of_targets(data, &shares, err);
+    if ((feed.answers || feed.next) && !feed.weights)
+        status = qn__weights_of_targets(data, program->next ? qn__program_classes(program) : 0,
+                                        &shares, err);
     if (shares)
         feed.weights = shares;
     if (status == QN_OK)

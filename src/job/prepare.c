@@ -115,10 +115,11 @@ static qn_status weigh(const qn__recipe *recipe, qn__training_items *out, qn_err
 /* The shares of the items of both sets, which stay what they are when columns become inputs. */
 static qn_status share(const qn__recipe *recipe, qn__training_items *out, qn_error *err) {
     qn_status status = weigh(recipe, out, err);
+    const uint32_t tokens = recipe->task == QN__TASK_NEXT ? qn__recipe_vocabulary(recipe) : 0;
     if (status == QN_OK && !qn__recipe_moves_targets(recipe))
-        status = qn__weights_of_targets(out->train, &out->shares, err);
+        status = qn__weights_of_targets(out->train, tokens, &out->shares, err);
     if (status == QN_OK && out->valid)
-        status = qn__weights_of_targets(out->valid, &out->valid_shares, err);
+        status = qn__weights_of_targets(out->valid, tokens, &out->valid_shares, err);
     return status;
 }
 

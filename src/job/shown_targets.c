@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/system/threads.h"
+#include "job/token_check.h"
 #include "num/philox.h"
 #include <stdatomic.h>
 
@@ -59,6 +60,13 @@ qn_status qn__shown_targets(const qn__train_job *job, uint64_t *count, qn_error 
     const uint32_t epoch = (uint32_t)(step / job->steps_per_epoch);
     qn__permutation order;
     *count = 0;
+    if (job->program.next) {
+        const uint32_t tokens = qn__program_classes(&job->program);
+        qn__permutation_begin(&order, job->feed.items, job->recipe.seed, QN__PURPOSE_ORDER, epoch);
+        for (uint64_t i = 0; i < items; ++i)
+            *count += qn__next_count(job->items.train, qn__permutation_at(&order, i), tokens);
+        return QN_OK;
+    }
     if (items == job->items.train->items && !job->program.moves_answers) {
         *count = qn__several_count_all(job->items.train);
         return QN_OK;

@@ -3,20 +3,40 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* The first of the values of an item that is not the number of a token; their number: all are. */
+/* The number that stands where an item of tokens has none (docs/exactness.md 25.40); -1: of other
+ * types. */
+static double no_token(unsigned type) {
+    return type == QN__ELEMENT_TOKEN16   ? 0xffffp0
+           : type == QN__ELEMENT_TOKEN32 ? 0xffffffffp0
+                                         : -1.0;
+}
+
+static int is_token(double value, uint32_t tokens) {
+    return value >= 0 && value < tokens && value == trunc(value);
+}
+
+/* The first of the values of an item that is neither the number of a token nor says that there is
+ * none; their number: there is none. */
 static size_t find_wrong(const qn_data *data, const void *item, uint32_t tokens) {
     const qn__element *element = qn__element_of(data->type);
+    const double none = no_token(data->type);
     size_t k = 0;
-    if (element->fetch == QN__FETCH_TOKENS16 || element->fetch == QN__FETCH_TOKENS32)
-        return element->wrong(item, data->features, tokens, NULL);
     if (element->values && element->values <= tokens)
         return data->features;
     for (; k < data->features; ++k) {
         const double value = qn__element_number(data->type, item, k);
-        if (!(value >= 0 && value < tokens) || value != trunc(value))
+        if (!is_token(value, tokens) && (none < 0 || value != none))
             break;
     }
     return k;
+}
+
+uint64_t qn__next_count(const qn_data *data, uint64_t i, uint32_t tokens) {
+    const void *item = qn__data_item(data, i);
+    uint64_t count = 0;
+    for (size_t k = 1; k < data->features; ++k)
+        count += (uint64_t)is_token(qn__element_number(data->type, item, k), tokens);
+    return count;
 }
 
 static qn_status refuse(const qn_data *data, uint64_t item, size_t k, uint32_t tokens,

@@ -153,6 +153,7 @@ static qn_status choose_items(qn__train_job *job, const qn_data *data, const qn_
     if (status == QN_OK)
         job->feed = qn__feed_of(job->items.train);
     job->feed.weights = job->items.shares;
+    job->feed.next = job->recipe.task == QN__TASK_NEXT;
     return status;
 }
 
@@ -526,6 +527,8 @@ qn_status qn__train_job_compare(qn__train_job *job, const qn__comparison *with, 
 static qn_status check_labels(const qn__train_job *job, const qn_data *set, const char *what,
                               qn_error *err) {
     const int real = job->recipe.task == QN__TASK_REGRESS;
+    if (job->recipe.task == QN__TASK_NEXT && !qn__data_labelled(set))
+        return QN_OK;
     if (set->several || (qn__recipe_is_several(&job->recipe) && qn__data_labelled(set)))
         return qn__recipe_check_set(&job->recipe, set, what, err);
     if (real ? set->targets != NULL : set->labels != NULL)

@@ -1,6 +1,7 @@
 #include "job/weights.h"
 
 #include "base/memory.h"
+#include "job/token_check.h"
 #include "layer/answers.h"
 #include "model/recipe/class_weight.h"
 #include "num/exact_sum.h"
@@ -83,14 +84,17 @@ void qn__weights_share(float *weights, uint64_t items) {
     qn__exact_shares(&sum, items, weights);
 }
 
-qn_status qn__weights_of_targets(const qn_data *set, float **shares, qn_error *err) {
-    if (!set->several)
+qn_status qn__weights_of_targets(const qn_data *set, uint32_t tokens, float **shares,
+                                 qn_error *err) {
+    if (!set->several && !tokens)
         return QN_OK;
     float *share = *shares ? *shares : qn__alloc(set->items, sizeof *share, err);
     if (!share)
         return QN_MEMORY;
     for (uint64_t i = 0; i < set->items; ++i)
-        share[i] = qn__answers_share(*shares ? share[i] : 1.0f, qn__several_count(set, i));
+        share[i] =
+            qn__answers_share(*shares ? share[i] : 1.0f,
+                              tokens ? qn__next_count(set, i, tokens) : qn__several_count(set, i));
     *shares = share;
     return QN_OK;
 }

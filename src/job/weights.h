@@ -22,8 +22,8 @@ void qn__weights_share(float *weights, uint64_t items);
 
 /* Of items with several targets: *shares, or 1, divided by the number of targets of each item that
  * count (docs/exactness.md 24.72). *shares is replaced; it may be NULL. Does nothing for other
- * items.
- */
-qn_status qn__weights_of_targets(const qn_data *set, float **shares, qn_error *err);
+ * items. `tokens`: not 0 where targets are the next tokens of such a vocabulary. */
+qn_status qn__weights_of_targets(const qn_data *set, uint32_t tokens, float **shares,
+                                 qn_error *err);
 
 #endif

@@ -69,11 +69,11 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     floats. delta is that of huber, or the smoothing of cross-entropy; factor is 2^u. The weight
  *     of an item multiplies its loss and its factor (7.7, 8.1).
  *
- * ANSWERS: step M, Y M, targets M, weight M, loss M, state M, E M, height u, width u, out u, kind
- * u, delta f, factor f, flags u LOSS of networks with several answers to an item (24.70): for each
- * pixel softmax or sigmoid in place, its loss, and its state: the number of right answers, and the
- * highest bit where an output is not finite. targets are bytes, item after item. loss and state are
- * those of items, lines and pixels, in this order.
+ * ANSWERS: step M, Y M, targets M, X M, weight M, loss M, state M, E M, height u, width u, out u,
+ * kind u, inputs u, delta f, factor f, flags u LOSS of networks with several answers to an item
+ * (24.70): for each pixel softmax or sigmoid in place, its loss, and its state: the number of right
+ * answers, and the highest bit where an output is not finite. targets are bytes, item after item.
+ * loss and state are those of items, lines and pixels, in this order.
  *
  * ANSWER_LINES: step M, loss M, state M, line_loss M, line_state M, height u, width u
  *     Their sums over the pixels of each line (24.71).
@@ -215,15 +215,17 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * limit f, k_blocks u, flags u
  *     GRADIENT of the factors.
  *
- * EMBEDDING_FORWARD: step M, A M, parameters M, Y M, D M, numbers M, weights U, tokens u, positions
- * u, channels u, layer u, activation u, threshold u, keep f, seed U
- *     The outputs, as FORWARD: the rows of `parameters` that A[items][ld(positions)] numbers.
+ * EMBEDDING_FORWARD: step M, A M, parameters M, Y M, D M, numbers M, weights U, tokens u, inputs
+ * u, positions u, channels u, layer u, activation u, threshold u, keep f, seed U
+ *     The outputs, as FORWARD: the rows of `parameters` that A[items][ld(inputs)] numbers, of its
+ * first `positions` columns.
  *
- * EMBEDDING_LINKS: step M, A M, links M, tokens u, positions u
+ * EMBEDDING_LINKS: step M, A M, links M, tokens u, inputs u, positions u
  *     links = the next position with the same token in a grain, and which ones are the first.
  *
- * EMBEDDING_GRADIENT: step M, A M, links M, E M, sums M, status M, weights U, tokens u, positions
- * u, channels u, layer u, limit f, k_blocks u Adds the GRADIENT of the rows to the sums.
+ * EMBEDDING_GRADIENT: step M, A M, links M, E M, sums M, status M, weights U, tokens u, inputs
+ * u, positions u, channels u, layer u, limit f, k_blocks u Adds the GRADIENT of the rows to the
+ * sums.
  *
  * ATTENTION_FORWARD: step M, taps M, A M, Y M, moments M, index u, heads u, groups u, span u,
  * causal u

@@ -18,7 +18,7 @@ void qn__answers_outputs(const qn__program *p, const float *z, float *y) {
 }
 
 /* 7.2 of a pixel */
-static float cross_entropy(uint32_t n, const float *z, uint8_t target) {
+static float cross_entropy(uint32_t n, const float *z, uint32_t target) {
     float m = z[0], s;
     for (uint32_t j = 1; j < n; ++j)
         m = z[j] > m ? z[j] : m;
@@ -28,52 +28,57 @@ static float cross_entropy(uint32_t n, const float *z, uint8_t target) {
     return qn__log(s) - (z[target] - m);
 }
 
-/* 24.71: an ignored target gives +0. */
-static float pixel_loss(const qn__program *p, const float *z, const uint8_t *target) {
+/* 24.71: an ignored target gives +0. The targets of the pixel begin at `at`. */
+static float pixel_loss(const qn__program *p, const float *z, const qn__targets *targets,
+                        size_t at) {
     const uint32_t n = last_of(p)->to.channels;
     float loss = 0.0f;
-    if (p->loss == QN__LOSS_CROSS_ENTROPY)
-        return *target == QN__IGNORED ? 0.0f : cross_entropy(n, z, *target);
-    for (uint32_t j = 0; j < n; ++j)
-        loss =
-            loss + (target[j] == QN__IGNORED ? 0.0f : qn__reference_loss_binary(z[j], target[j]));
+    if (p->loss == QN__LOSS_CROSS_ENTROPY) {
+        const uint32_t own = qn__target_at(targets, at);
+        return own == QN__NO_ANSWER ? 0.0f : cross_entropy(n, z, own);
+    }
+    for (uint32_t j = 0; j < n; ++j) {
+        const uint32_t own = qn__target_at(targets, at + j);
+        loss = loss + (own == QN__NO_ANSWER ? 0.0f : qn__reference_loss_binary(z[j], own));
+    }
     return loss;
 }
 
-uint8_t qn__answers_class(const qn__program *p, const float *y, uint32_t at) {
-    uint8_t best = 0;
+uint32_t qn__answers_class(const qn__program *p, const float *y, uint32_t at) {
+    uint32_t best = 0;
     if (p->loss == QN__LOSS_BINARY)
         return y[at] > 0.5f;
     for (uint32_t j = 1; j < last_of(p)->to.channels; ++j)
-        best = y[j] > y[best] ? (uint8_t)j : best;
+        best = y[j] > y[best] ? j : best;
     return best;
 }
 
-float qn__answers_loss(const qn__program *p, const float *z, const float *y, const uint8_t *target,
-                       uint64_t *right) {
+float qn__answers_loss(const qn__program *p, const float *z, const float *y,
+                       const qn__targets *targets, uint64_t *right) {
     const qn__layer *l = last_of(p);
     const uint32_t n = l->to.channels, each = qn__answers_of_pixel(p);
+    size_t at = 0;
     float loss = 0.0f;
     for (uint32_t row = 0; row < l->to.height; ++row) {
         float line = 0.0f;
-        for (uint32_t x = 0; x < l->to.width; ++x, z += n, y += n, target += each) {
-            line = line + pixel_loss(p, z, target);
+        for (uint32_t x = 0; x < l->to.width; ++x, z += n, y += n, at += each) {
+            line = line + pixel_loss(p, z, targets, at);
             for (uint32_t a = 0; a < each; ++a)
-                *right += target[a] == qn__answers_class(p, y, a);
+                *right += qn__target_at(targets, at + a) == qn__answers_class(p, y, a);
         }
         loss = loss + line;
     }
     return loss;
 }
 
-void qn__answers_errors(const qn__program *p, const float *y, const uint8_t *target, float factor,
-                        float *delta) {
+void qn__answers_errors(const qn__program *p, const float *y, const qn__targets *targets,
+                        float factor, float *delta) {
     const uint32_t n = last_of(p)->to.channels;
+    const int binary = p->loss == QN__LOSS_BINARY;
     for (uint32_t j = 0; j < last_of(p)->out; ++j) {
-        const int binary = p->loss == QN__LOSS_BINARY;
-        const uint8_t own = target[binary ? j : j / n];
+        const uint32_t own = qn__target_at(targets, binary ? j : j / n);
         const float wanted = binary ? (float)own : qn__smoothed_target(p, j % n == own);
-        delta[j] = own == QN__IGNORED ? 0.0f : (y[j] - wanted) * factor;
+        delta[j] = own == QN__NO_ANSWER ? 0.0f : (y[j] - wanted) * factor;
     }
 }
 

@@ -20,8 +20,9 @@ static void check(const qn__program *p, const float *z, const uint8_t *target, d
         count += target[i] != QN__IGNORED;
     const float share = qn__answers_share(1.0f, count);
     qn__answers_outputs(p, z, y);
-    const float own = qn__answers_loss(p, z, y, target, &found) * share;
-    qn__answers_errors(p, y, target, share, delta);
+    const qn__targets targets = {.bytes = target};
+    const float own = qn__answers_loss(p, z, y, &targets, &found) * share;
+    qn__answers_errors(p, y, &targets, share, delta);
     assert_true(fabs((double)own - loss) < 2e-7);
     assert_int_equal(found, right);
     for (uint32_t j = 0; j < p->layer[p->layers - 1].out; ++j)
@@ -62,6 +63,31 @@ static void test_labels(void **state) {
     check(&p, z, target, 0.9018534658253119, error, 2);
 }
 
+/* The same pixels as positions, whose targets are the values of the item after the first: the
+ * second has the token 0, the third none. */
+static void test_next_tokens(void **state) {
+    static const float z[] = {0.5f, -1.0f, 2.0f, 0, 0, 1}, values[] = {1, 2, 0};
+    float y[6], delta[6];
+    uint64_t right = 0;
+    const qn__layer last = {.to = {3, 1, 2, QN__SEQUENCE}, .out = 6};
+    const qn__program p = {
+        .layers = 1, .layer = &last, .loss = QN__LOSS_CROSS_ENTROPY, .answers = 2, .next = 1};
+    static const uint8_t bytes[] = {2, 0};
+    float same[6];
+    const qn__targets targets = {.values = values, .tokens = 3}, other = {.bytes = bytes};
+    const qn__targets few = {.values = values, .tokens = 2};
+    (void)state;
+    qn__answers_outputs(&p, z, y);
+    assert_true(qn__answers_loss(&p, z, y, &targets, &right) ==
+                qn__answers_loss(&p, z, y, &other, &right));
+    assert_int_equal(right, 2);
+    qn__answers_errors(&p, y, &targets, 1.0f, delta);
+    qn__answers_errors(&p, y, &other, 1.0f, same);
+    assert_memory_equal(delta, same, sizeof delta);
+    assert_int_equal(qn__target_at(&few, 0), QN__NO_ANSWER);
+    assert_int_equal(qn__target_at(&few, 1), 0);
+}
+
 /* An item without a target that counts has no loss and no errors. */
 static void test_nothing_counts(void **state) {
     static const float z[] = {4.0f, -1.0f, 2.0f};
@@ -80,6 +106,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pixels),
         cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_next_tokens),
         cmocka_unit_test(test_nothing_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

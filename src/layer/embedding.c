@@ -24,7 +24,11 @@ static void write(const qn__layer_text *layer, qn__text *text) {
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
     const uint64_t parameters = (uint64_t)text->vocabulary * text->out;
-    const uint32_t positions = qn__shape_volume(from);
+    const uint32_t values = qn__shape_volume(from), positions = values - (text->next != 0);
+    if (positions == 0) {
+        qn__fail(err, QN_USAGE, "an item has one value, which no other follows");
+        return qn__remedy(err, QN_USAGE, "give items of two values at least");
+    }
     if (parameters > UINT32_MAX) {
         qn__fail(err, QN_USAGE, "an embedding of %u tokens with %u channels has %llu parameters",
                  text->vocabulary, text->out, (unsigned long long)parameters);
@@ -39,7 +43,7 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
                          .from = from,
                          .to = {text->out, 1, positions, QN__SEQUENCE},
                          .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
-                         .in = positions,
+                         .in = values,
                          .out = positions * text->out,
                          .activation = text->activation,
                          .drop_keep = 1.0f,
@@ -62,7 +66,7 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
                     float *z) {
     const uint32_t channels = l->to.channels;
     (void)bits;
-    for (uint32_t t = 0; t < l->in; ++t)
+    for (uint32_t t = 0; t < l->to.width; ++t)
         memcpy(z + (size_t)t * channels, row_of(l, parameters, a[t]), channels * sizeof *z);
 }
 
@@ -70,11 +74,12 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
 static void gradient(const qn__layer *l, uint64_t items, const float *a, const float *delta,
                      float *partial) {
     const uint32_t channels = l->to.channels;
-    for (uint64_t at = 0; at < items * l->in; ++at, delta += channels) {
-        float *to = partial + (size_t)qn__token_of(a[at], qn__layer_tokens(l)) * channels;
-        for (uint32_t c = 0; c < channels; ++c)
-            to[c] = to[c] + delta[c];
-    }
+    for (uint64_t i = 0; i < items; ++i, a += l->in)
+        for (uint32_t t = 0; t < l->to.width; ++t, delta += channels) {
+            float *to = partial + (size_t)qn__token_of(a[t], qn__layer_tokens(l)) * channels;
+            for (uint32_t c = 0; c < channels; ++c)
+                to[c] = to[c] + delta[c];
+        }
 }
 
 /* A uniform distribution with the standard deviation 0.02. */

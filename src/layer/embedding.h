@@ -18,4 +18,9 @@ static inline uint32_t qn__token_of(float value, uint32_t tokens) {
     return value >= 0.0f && value < (float)tokens ? (uint32_t)value : 0;
 }
 
+/* The target that a value is (25.14): a token, or QN__NO_ANSWER. */
+static inline uint32_t qn__next_token(float value, uint32_t tokens) {
+    return value >= 0.0f && value < (float)tokens ? (uint32_t)value : QN__NO_ANSWER;
+}
+
 #endif

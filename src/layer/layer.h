@@ -32,6 +32,7 @@ typedef struct qn__layer_text {
     float rate;           /* batchnorm: of running averages, 0: the usual one */
     float factor;         /* layerscale: as in qn__layer */
     uint32_t vocabulary;  /* embedding: the tokens, 1 .. 2^24 */
+    int next;             /* embedding: 1: it does not read the last value of an item */
     uint32_t heads, span; /* attention: as in qn__layer */
     uint32_t kv_heads;    /* the same; 0: `heads` */
     int causal;

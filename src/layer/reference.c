@@ -408,22 +408,31 @@ static float weight_of(const qn__reference_item *item) {
     return item->weight ? *item->weight : 1.0f;
 }
 
+/* The targets of the current item, where it has several. */
+static qn__targets targets_of(const qn__reference *r, const qn__reference_item *item) {
+    return (qn__targets){.bytes = r->program->next ? NULL : item->answers,
+                         .values = r->x,
+                         .tokens = qn__program_classes(r->program)};
+}
+
 /* 7.7 */
 float qn__reference_loss(const qn__reference *r, const qn__reference_item *item) {
     const made *m = &r->made[r->program->layers - 1];
+    const qn__targets targets = targets_of(r, item);
     uint64_t right = 0;
     const float loss = r->program->answers
-                           ? qn__answers_loss(r->program, m->z, m->y, item->answers, &right)
+                           ? qn__answers_loss(r->program, m->z, m->y, &targets, &right)
                            : own_loss(r, item->label);
     return loss * weight_of(item);
 }
 
 uint64_t qn__reference_right(const qn__reference *r, const qn__reference_item *item) {
     const made *m = &r->made[r->program->layers - 1];
+    const qn__targets targets = targets_of(r, item);
     uint64_t right = 0;
     if (!r->program->answers)
         return !r->program->real && (uint32_t)qn__reference_class(r) == item->label;
-    qn__answers_loss(r->program, m->z, m->y, item->answers, &right);
+    qn__answers_loss(r->program, m->z, m->y, &targets, &right);
     return right;
 }
 
@@ -465,8 +474,9 @@ static void last_error(qn__reference *r, const qn__reference_item *item, uint64_
     const int smooth = p->loss == QN__LOSS_CROSS_ENTROPY;
     const int through = !smooth && p->loss != QN__LOSS_BINARY;
     float *delta = m->delta, c = 0.0f;
+    const qn__targets targets = targets_of(r, item);
     if (p->answers)
-        qn__answers_errors(p, y, item->answers, scale, delta);
+        qn__answers_errors(p, y, &targets, scale, delta);
     for (uint32_t j = 0; j < l->out && !p->answers; ++j) {
         float own = smooth ? qn__smoothed_target(p, j == item->label) /* 17.3 */
                            : target(p, j, item->label);

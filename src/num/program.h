@@ -273,6 +273,9 @@ typedef struct qn__program {
     /* Targets of an item where it has several (24.70): the loss then is cross-entropy or binary,
      * and applies softmax or sigmoid to the last layer, which has no activation here. 0: one. */
     uint32_t answers;
+    /* 1: they are tokens of the item itself: the target of position t is its value t + 1 (25.14).
+     * One that is not a token does not count. */
+    int next;
     /* 1: they are classes of pixels, and training sees them moved and cut as the item's picture
      * (num/shown.h). The weights of what is trained on are then not yet divided (24.72). */
     int moves_answers;
@@ -354,6 +357,7 @@ static inline uint32_t qn__program_classes(const qn__program *program) {
 
 /* A target of several that does not count. */
 enum { QN__IGNORED = 255 };
+#define QN__NO_ANSWER UINT32_MAX /* the same, of any kind of targets */
 
 /* Targets of each pixel of the last layer. */
 static inline uint32_t qn__answers_of_pixel(const qn__program *program) {

@@ -29,6 +29,16 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
     return qn__recipe_check_tokens(recipe, data, "the data", err);
 }
 
+/* A model that tells which token comes next has no answer to an item as a whole. */
+static qn_status check_task(const qn_model *model, qn_error *err) {
+    if (qn__model_recipe_of(model)->task != QN__TASK_NEXT)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED,
+             "the model tells which token comes next, and is not applied to items yet");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "to measure it on other items, name them as the test set of a training");
+}
+
 /* Which results a call requests, for ranks to compare. */
 static const char *wanted(const qn__model_results *results) {
     return results->counts    ? "answers and what is counted of them"
@@ -54,6 +64,8 @@ static qn_status make_inputs(const qn_model *model, const qn_data *data, const q
 static qn_status check(const qn_model *model, const qn_data *data, const qn_compute *compute,
                        const qn__model_results *results, qn__prepared *made, qn_status status,
                        qn_error *err) {
+    if (status == QN_OK)
+        status = check_task(model, err);
     if (status == QN_OK)
         status = check_fit(model, data, err);
     if (status == QN_OK && results->counts)

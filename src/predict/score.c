@@ -1,6 +1,7 @@
 #include "predict/score.h"
 
 #include "job/shown_targets.h"
+#include "job/token_check.h"
 #include <math.h>
 
 qn_score qn__score_of(const qn__tally *tally) {
@@ -19,7 +20,10 @@ qn_status qn__score_targets(qn_score *score, const qn__train_job *job, const qn_
         return QN_OK;
     if (!set)
         return qn__shown_targets(job, &score->items, err);
-    score->items = qn__several_count_all(set);
+    const uint32_t tokens = job->program.next ? qn__program_classes(&job->program) : 0;
+    score->items = tokens ? 0 : qn__several_count_all(set);
+    for (uint64_t i = 0; tokens && i < set->items; ++i)
+        score->items += qn__next_count(set, i, tokens);
     return QN_OK;
 }
 

@@ -104,6 +104,7 @@ static qn_status end_epoch(qn_train *t, qn_error *err) {
                                       seconds > 0 ? (double)t->done.epoch_items / seconds : 0,
                                   .learning_rate = job->learning_rate,
                                   .real = job->recipe.task == QN__TASK_REGRESS,
+                                  .next = job->recipe.task == QN__TASK_NEXT,
                                   .train = t->scores.train,
                                   .valid = t->scores.valid,
                                   .test = t->scores.test,

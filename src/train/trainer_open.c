@@ -427,13 +427,7 @@ static qn_status check_options(const qn_train_options *o, const qn_data *valid, 
 }
 
 static qn_status check_labels(const qn_data *train, qn_error *err) {
-    if (qn__data_labelled(train))
-        return qn__labels_check(train, err);
-    qn__fail(err, QN_INPUT, "the training data has no labels");
-    return qn__remedy(err, QN_INPUT,
-                      "IDX, NPY: give the file of labels too (`data.labels_path`); CSV: "
-                      "`data.label_column` says which column "
-                      "holds them");
+    return qn__data_labelled(train) ? qn__labels_check(train, err) : QN_OK;
 }
 
 /* Allocates the confusions and the ranks' reports now, so that a long run cannot fail for it at its

@@ -64,8 +64,8 @@ static void update(void *const *a) {
 }
 static void average(void *const *a) { qn_average(M(0), M(1), M(2), U(3), U(4)); }
 static void answers(void *const *a) {
-    qn_answers(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), f(11), f(12),
-               u(13));
+    qn_answers(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11), u(12),
+               f(13), f(14), u(15));
 }
 static void answer_lines(void *const *a) {
     qn_answer_lines(M(0), M(1), M(2), M(3), M(4), u(5), u(6));
@@ -213,12 +213,14 @@ static void layerscale_gradient(void *const *a) {
 }
 static void embedding_forward(void *const *a) {
     qn_embedding_forward(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), u(11),
-                         u(12), f(13), U(14));
+                         u(12), u(13), f(14), U(15));
 }
-static void embedding_links(void *const *a) { qn_embedding_links(M(0), M(1), M(2), u(3), u(4)); }
+static void embedding_links(void *const *a) {
+    qn_embedding_links(M(0), M(1), M(2), u(3), u(4), u(5));
+}
 static void embedding_gradient(void *const *a) {
-    qn_embedding_gradient(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), f(11),
-                          u(12));
+    qn_embedding_gradient(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), u(11),
+                          f(12), u(13));
 }
 static void grouped_forward(void *const *a) {
     qn_grouped_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), U(8), u(9), u(10), u(11),
@@ -260,7 +262,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_forward_large", "MMMUUMMMuuuuufU", forward_large},
     {"qn_forward_medium", "MMMUUMMMuuuuufU", forward_medium},
     {"qn_forward_small", "MMMUUMMMuuuuufU", forward_small},
-    {"qn_answers", "MMMMMMMuuuuffu", answers},
+    {"qn_answers", "MMMMMMMMuuuuuffu", answers},
     {"qn_answer_lines", "MMMMMuu", answer_lines},
     {"qn_answer_items", "MMMMMMMMu", answer_items},
     {"qn_gate", "MMMMMuuuuuufU", gate},
@@ -302,9 +304,9 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_layerscale_forward", "MMMMMMMUuuuufU", layerscale_forward},
     {"qn_layerscale_errors", "MMMMMUuu", layerscale_errors},
     {"qn_layerscale_gradient", "MMMMMMUuufuu", layerscale_gradient},
-    {"qn_embedding_forward", "MMMMMMUuuuuuufU", embedding_forward},
-    {"qn_embedding_links", "MMMuu", embedding_links},
-    {"qn_embedding_gradient", "MMMMMMUuuuufu", embedding_gradient},
+    {"qn_embedding_forward", "MMMMMMUuuuuuuufU", embedding_forward},
+    {"qn_embedding_links", "MMMuuu", embedding_links},
+    {"qn_embedding_gradient", "MMMMMMUuuuuufu", embedding_gradient},
     {"qn_grouped_forward", "MMMMMMMUUuuuuuufU", grouped_forward},
     {"qn_grouped_errors", "MMMMMMMUuuuuuuufU", grouped_errors},
     {"qn_grouped_gradient", "MMMMMMUuuuuufuu", grouped_gradient},

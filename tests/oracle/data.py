@@ -53,6 +53,8 @@ def read(path, labels_path=None, label="1", task="auto", weight=None, tokens="",
         return values.reshape(len(values), -1), labels, None
     if content[:6] == b"\x93NUMPY":
         values = several.read_npy(content)
+        if tokens and not labels_path:  # 25.14
+            return tokens_of(values), several.next_tokens(tokens_of(values)), None
         labels = several.read_npy(read_bytes(labels_path))
         labels = labels.astype(np.uint8 if labels.ndim > 1 else np.uint32)
         return tokens_of(values) if tokens else values.reshape(len(values), -1), labels, None
@@ -89,13 +91,13 @@ def digest(table, labels, weights=None, exact=None, times=None):
     text += bytes([kinds[table.dtype.name]])
     text += n.to_bytes(8, "little") + features.to_bytes(8, "little")
     real = labels is not None and labels.dtype == np.float32
-    # 25.42: a corpus has no labels.
-    kind = 0 if labels is None else 3 if several.is_several(labels) else 2 if real else 1
+    unlabelled = labels is None or labels.dtype == np.int64  # 25.14, 25.42
+    kind = 0 if unlabelled else 3 if several.is_several(labels) else 2 if real else 1
     text += bytes([kind + (0 if weights is None else 4)])
     text += block_digest(table.astype(table.dtype.newbyteorder("<")).tobytes())
-    if labels is not None and several.is_several(labels):  # 24.75
+    if not unlabelled and several.is_several(labels):  # 24.75
         text += several.digest_part(labels)
-    elif labels is not None:
+    elif not unlabelled:
         text += block_digest(labels.astype("<f4" if real else "<u4").tobytes())
     if weights is not None:
         text += block_digest(weights.astype("<f4").tobytes())

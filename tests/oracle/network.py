@@ -151,7 +151,7 @@ class Pass:
     after: np.ndarray = None  # (items, out), y after dropout
 
 
-def parse_model(text, shape):
+def parse_model(text, shape, has_next=False):
     """11.2, 16.7, read liberally: layers without parameters. `shape` is that of the input (16.2); a
     dense layer takes it without pixels. A number stands for so many features."""
     shape = shape if isinstance(shape, tuple) else (shape, 1, 1)
@@ -177,7 +177,7 @@ def parse_model(text, shape):
             if not window:
                 window, rest = norms.parse(part, shape)
             if not window:
-                window, rest = sequences.parse(part, shape)
+                window, rest = sequences.parse(part, shape, has_next)
             if not window:
                 window, rest = attention.parse(part, shape)
         found = re.fullmatch(

@@ -60,7 +60,7 @@ def arguments():
     p.add_argument("--init", choices=("auto", "glorot", "he", "lecun"), default="auto")
     p.add_argument("--loss", choices=("mse", "mae", "huber", "binary", "cross-entropy"), required=True)
     p.add_argument("--delta", type=number, default=ONE)
-    p.add_argument("--task", choices=("auto", "classify", "regress"), default="auto")
+    p.add_argument("--task", choices=("auto", "classify", "regress", "next"), default="auto")
     p.add_argument("--optimizer", choices=("sgd", "momentum", "adam", "adamw", "lbfgs"), default="sgd")
     p.add_argument("--momentum", type=number, default=ZERO)
     p.add_argument("--smoothing", type=number, default=ZERO)
@@ -446,12 +446,12 @@ def main():
         raise SystemExit("oracle: there are not as many labels as items")
     kinds = columns.kinds_of(names, table.shape[1])
     width = sum(sum(columns.widths_of(kind)) for kind in kinds)
-    layers = network.parse_model(args.model, args.shape or width)
+    layers = network.parse_model(args.model, args.shape or width, labels.dtype == np.int64)
     real = labels.dtype == np.float32
     known = 2 if args.loss == "binary" else layers[-1].out[0]
     if real and (layers[-1].outputs != 1 or args.loss not in ("mse", "mae", "huber")):
         raise SystemExit("oracle: real labels ask for one output, and for mse, mae or huber")
-    counted = labels[labels != several.IGNORED] if several.is_several(labels) else labels
+    counted = labels[~several.is_ignored(labels)] if several.is_several(labels) else labels
     if not real and counted.max() >= known:
         raise SystemExit("oracle: a label is not less than the number of last outputs")
     if args.loss == "cross-entropy" and layers[-1].activation != "softmax":

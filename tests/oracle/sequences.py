@@ -16,9 +16,9 @@ class Embedding:
 
     kind = "embedding"
 
-    def __init__(self, shape, tokens, channels):
+    def __init__(self, shape, tokens, channels, has_next):
         self.shape = (int(np.prod(shape)), 1, 1)
-        self.out = (channels, 1, self.shape[0])
+        self.out = (channels, 1, self.shape[0] - has_next)
         self.tokens = tokens
 
     def text(self):
@@ -31,11 +31,16 @@ class Embedding:
         return [m * BOUND]
 
     def forward(self, a, layer, _):
-        return layer.weight[a.reshape(len(a), -1).astype(np.int64)]
+        return layer.weight[self.rows(a)]
+
+    def rows(self, a):
+        """What is not a token counts as token 0."""
+        tokens = a.reshape(len(a), -1)[:, :self.out[2]].astype(np.int64)
+        return np.where(tokens < self.tokens, tokens, 0)
 
     def gradient(self, delta, a, limit):
         partial = np.zeros((self.tokens, self.out[0]), np.float32)
-        for tokens, errors in zip(a.reshape(len(a), -1).astype(np.int64), delta.reshape(len(a), -1, self.out[0])):
+        for tokens, errors in zip(self.rows(a), delta.reshape(len(a), -1, self.out[0])):
             for token, error in zip(tokens, errors):
                 partial[token] = partial[token] + error
         return [units_of(partial, limit)]
@@ -44,8 +49,8 @@ class Embedding:
 KINDS = ("embedding",)
 
 
-def parse(text, shape):
+def parse(text, shape, has_next):
     """A layer of sequences of the text's beginning, and the rest of the text; None for others."""
     if found := re.match(r"\s*embedding\s+(\d+)\s+(\d+)\b\s*", text):
-        return Embedding(shape, int(found[1]), int(found[2])), text[found.end():]
+        return Embedding(shape, int(found[1]), int(found[2]), has_next), text[found.end():]
     return None, text

@@ -1,4 +1,5 @@
-"""24.70 to 24.76: several answers to an item. Targets are uint8: items x labels, or items x rows x columns."""
+"""24.70 to 24.76: several answers to an item. Targets are uint8: items x labels, or items x rows x columns.
+Those of 25.14 are int64: items x 1 x positions, -1 where one is ignored."""
 
 import numpy as np
 
@@ -9,7 +10,17 @@ IGNORED = 255
 
 
 def is_several(labels):
-    return labels.dtype == np.uint8
+    return labels.dtype in (np.uint8, np.int64)
+
+
+def is_ignored(targets):
+    return targets == (IGNORED if targets.dtype == np.uint8 else -1)
+
+
+def next_tokens(tokens):
+    """25.14: the targets of items of tokens."""
+    targets = tokens[:, None, 1:].astype(np.int64)
+    return np.where(targets == np.iinfo(tokens.dtype).max, -1, targets)
 
 
 def read_npy(content):
@@ -35,12 +46,12 @@ def digest_part(targets):
 
 def task(targets):
     """24.76."""
-    return "segment" if targets.ndim == 3 else "multilabel"
+    return "next" if targets.dtype == np.int64 else "segment" if targets.ndim == 3 else "multilabel"
 
 
 def shares(shares, targets):
     """24.72."""
-    counts = (targets.reshape(len(targets), -1) != IGNORED).sum(axis=1)
+    counts = (~is_ignored(targets.reshape(len(targets), -1))).sum(axis=1)
     own = np.ones(len(targets), np.float32) if shares is None else shares
     return np.array([s / integer(int(n)) if n else ZERO for s, n in zip(own, counts)], np.float32)
 
@@ -72,13 +83,13 @@ def losses(loss, z, targets):
     if loss == "binary":
         v = np.where(t == 1, -z, z)
         own = np.where(v > 0, v, ZERO) + elementary.log(ONE + elementary.exp(-np.abs(v)))
-        pixels = chain(np.where(t == IGNORED, ZERO, own))
+        pixels = chain(np.where(is_ignored(t), ZERO, own))
     else:
         m = z.max(axis=3, keepdims=True)
         s = chain(elementary.exp(z - m))
-        chosen = np.take_along_axis(z, np.where(t == IGNORED, 0, t).astype(np.int64), axis=3)
+        chosen = np.take_along_axis(z, np.where(is_ignored(t), 0, t).astype(np.int64), axis=3)
         own = elementary.log(s) - (chosen - m)[..., 0]
-        pixels = np.where(t[..., 0] == IGNORED, ZERO, own)
+        pixels = np.where(is_ignored(t[..., 0]), ZERO, own)
     return chain(chain(pixels))
 
 
@@ -86,7 +97,7 @@ def deltas(loss, y, targets, factor, smoothing):
     """24.73."""
     pixels = by_pixel(y, targets)
     t = targets.reshape(*pixels.shape[:3], -1)
-    ignored = t == IGNORED
+    ignored = is_ignored(t)
     wanted = t.astype(np.float32)
     if loss == "cross-entropy":
         outputs = pixels.shape[3]

@@ -62,9 +62,14 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
                  options->label_column);
         return qn__remedy(err, QN_USAGE, "give `data.label_column` or `data.unlabelled`, not both");
     }
-    if (!is_one_of(options->task, "auto", "classify", "regress")) {
+    const int next = options->task && strcmp(options->task, "next") == 0;
+    if (!next && !is_one_of(options->task, "auto", "classify", "regress")) {
         qn__fail(err, QN_USAGE, "\"%s\" is not a task", options->task);
-        return qn__remedy(err, QN_USAGE, "`data.task` is auto, classify or regress");
+        return qn__remedy(err, QN_USAGE, "`data.task` is auto, classify, regress or next");
+    }
+    if (next && (options->labels_path || options->label_column)) {
+        qn__fail(err, QN_USAGE, "each token is the label of those before it, and labels are given");
+        return qn__remedy(err, QN_USAGE, "leave out the labels, or `data.task` next");
     }
     if (!is_one_of(options->header, "auto", "yes", "no")) {
         qn__fail(err, QN_USAGE, "\"%s\" does not say whether there is a header", options->header);

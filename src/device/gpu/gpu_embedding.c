@@ -19,9 +19,10 @@ static void forward(qn__gpu_pass *pass, uint32_t i) {
     QN__PUSH_MEMORY(&c, &w->step, qn__gpu_input_of(pass, i), &w->model.parameters, &l->output,
                     drops ? &l->dropped : &w->step, &w->batch.numbers);
     QN__PUSH_WIDE(&c, l->weights);
-    QN__PUSH_NUMBERS(&c, qn__layer_tokens(own), own->in, own->to.channels);
+    QN__PUSH_NUMBERS(&c, qn__layer_tokens(own), own->in, own->to.width, own->to.channels);
     qn__gpu_push_outputs(w, i, drops, &c);
-    qn__gpu_launch_norm(pass, QN__K_EMBEDDING_FORWARD, (uint64_t)pass->items * own->in, i, &c);
+    qn__gpu_launch_norm(pass, QN__K_EMBEDDING_FORWARD, (uint64_t)pass->items * own->to.width, i,
+                        &c);
     qn__gpu_launch_gate(pass, i);
 }
 
@@ -44,13 +45,13 @@ static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const qn__layer *own = l->layer;
-    const uint64_t count = (uint64_t)pass->items * own->in;
+    const uint64_t count = (uint64_t)pass->items * own->to.width;
     uint32_t groups[3];
     qn__gpu_call c = {0}, d = {0};
     if (!add)
         clear_sums(pass, l);
     QN__PUSH_MEMORY(&c, &w->step, qn__gpu_input_of(pass, i), &w->pixels.chains);
-    QN__PUSH_NUMBERS(&c, qn__layer_tokens(own), own->in);
+    QN__PUSH_NUMBERS(&c, qn__layer_tokens(own), own->in, own->to.width);
     qn__gpu_launch_over(pass, QN__K_EMBEDDING_LINKS, count, &c);
     qn__gpu_grid(QN__K_EMBEDDING_GRADIENT, qn__gpu_ld(own->to.channels), groups);
     if (w->facts->atomics && !w->facts->vectors)
@@ -58,7 +59,7 @@ static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     QN__PUSH_MEMORY(&d, &w->step, qn__gpu_input_of(pass, i), &w->pixels.chains,
                     qn__gpu_errors_of(w, i), &w->model.sums, &w->reports.status);
     QN__PUSH_WIDE(&d, l->weights);
-    QN__PUSH_NUMBERS(&d, qn__layer_tokens(own), own->in, own->to.channels, i);
+    QN__PUSH_NUMBERS(&d, qn__layer_tokens(own), own->in, own->to.width, own->to.channels, i);
     QN__PUSH_FLOATS(&d, w->program->partial_limit);
     QN__PUSH_NUMBERS(&d, groups[2]);
     qn__gpu_launch(pass, QN__K_EMBEDDING_GRADIENT, groups, &d);
@@ -66,7 +67,7 @@ static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
 
 /* The links. */
 static uint64_t chains(const qn__worker *w, const qn__layer *l) {
-    return 2 * (uint64_t)w->capacity * l->in * sizeof(uint32_t);
+    return 2 * (uint64_t)w->capacity * l->to.width * sizeof(uint32_t);
 }
 
 const qn__gpu_kind qn__gpu_embedding = {.forward = forward,

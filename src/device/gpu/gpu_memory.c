@@ -97,7 +97,7 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->batch.classes, items * sizeof(int32_t)},
         {&w->batch.scores, items * sizeof(float)},
         {&w->batch.finite, items * sizeof(uint32_t)},
-        {&w->batch.answers, items * w->program->answers},
+        {&w->batch.answers, w->program->next ? 0 : items * w->program->answers},
         {&w->batch.pixel_loss, pixels * sizeof(float)},
         {&w->batch.pixel_state, pixels * sizeof(uint32_t)},
         {&w->batch.line_loss, lines * sizeof(float)},

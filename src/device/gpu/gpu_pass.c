@@ -43,10 +43,13 @@ static void launch_answers(qn__gpu_pass *pass, uint32_t flags) {
     const uint32_t last = w->program->layers - 1;
     const qn__layer *l = w->layer[last].layer;
     qn__gpu_call c = {0};
-    QN__PUSH_MEMORY(&c, &w->step, &w->layer[last].output, &w->batch.answers, &w->batch.weight,
-                    &w->batch.pixel_loss, &w->batch.pixel_state, qn__gpu_errors_of(w, last));
+    QN__PUSH_MEMORY(&c, &w->step, &w->layer[last].output,
+                    w->batch.answers.bytes ? &w->batch.answers : &w->step, &w->batch.inputs,
+                    &w->batch.weight, &w->batch.pixel_loss, &w->batch.pixel_state,
+                    qn__gpu_errors_of(w, last));
     QN__PUSH_NUMBERS(&c, l->to.height, l->to.width, l->to.channels,
-                     qn__kernel_loss(w->program->loss));
+                     qn__kernel_loss(w->program->loss),
+                     w->program->next ? w->program->layer[0].in : 0);
     QN__PUSH_FLOATS(&c, qn__program_loss_number(w->program),
                     ldexpf(1.0f, (int)w->program->gradient_scale));
     QN__PUSH_NUMBERS(&c, flags);

@@ -3,7 +3,9 @@
  * item. A state has the number of right answers, and QN_ANSWER_BAD where an output is not finite.
  */
 #define QN_ANSWER_BAD 0x80000000u
-#define QN_ANSWER_IGNORED 255u
+#define QN_ANSWER_IGNORED 0xffffffffu
+
+QN_FN qn_u32 qn_answer_byte(qn_u32 target) { return target == 255u ? QN_ANSWER_IGNORED : target; }
 
 /* The loss of a pixel, and how its errors are made. */
 typedef struct qn_answer {
@@ -42,7 +44,7 @@ QN_FN float qn_answer_binary(qn_answer a, QN_GLOBAL float *y, QN_GLOBAL const qn
     qn_u32 bad = 0u, right = 0u;
     for (qn_u32 j = 0u; j < a.out; ++j) {
         const float z = y[j], output = qn_sigmoid(z);
-        const qn_u32 target = labels != 0u ? (qn_u32)targets[j] : QN_ANSWER_IGNORED;
+        const qn_u32 target = labels != 0u ? qn_answer_byte(targets[j]) : QN_ANSWER_IGNORED;
         y[j] = output;
         bad |= qn_answer_bad(output);
         if (target != QN_ANSWER_IGNORED) {
@@ -60,11 +62,16 @@ QN_FN float qn_answer_error(qn_answer a, float y, qn_u32 target, qn_u32 j) {
     return target == QN_ANSWER_IGNORED ? 0.0f : (y - wanted) * a.factor;
 }
 
+/* 25.14: the token that a value is, where it is one. */
+QN_FN qn_u32 qn_next_token(float value, qn_u32 tokens) {
+    return value >= 0.0f && value < (float)tokens ? (qn_u32)value : QN_ANSWER_IGNORED;
+}
+
 QN_KERNEL(64)
 qn_answers(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn_u8 *targets,
-           QN_GLOBAL const float *weight, QN_GLOBAL float *loss, QN_GLOBAL qn_u32 *state,
-           QN_GLOBAL float *E, qn_u32 height, qn_u32 width, qn_u32 out, qn_u32 kind, float delta,
-           float factor, qn_u32 flags) {
+           QN_GLOBAL const float *X, QN_GLOBAL const float *weight, QN_GLOBAL float *loss,
+           QN_GLOBAL qn_u32 *state, QN_GLOBAL float *E, qn_u32 height, qn_u32 width, qn_u32 out,
+           qn_u32 kind, qn_u32 inputs, float delta, float factor, qn_u32 flags) {
     const qn_u32 ld = qn_ld(out), pixels = height * width, rows = step->items * pixels;
     const qn_u32 labels = flags & QN_LOSS_LABELS, train = flags & QN_LOSS_TRAIN;
     qn_answer a;
@@ -77,8 +84,11 @@ qn_answers(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn
         const qn_u32 item = p.begin + p.item, at = item * pixels + p.y * width + p.x;
         QN_GLOBAL const qn_u8 *own = targets + (qn_u64)at * (a.binary != 0u ? out : 1u);
         QN_GLOBAL float *y = Y + (qn_u64)row * ld;
-        const qn_u32 target = labels != 0u && a.binary == 0u ? (qn_u32)own[0] : QN_ANSWER_IGNORED;
-        qn_u32 found = 0u;
+        qn_u32 found = 0u, target = QN_ANSWER_IGNORED;
+        if (labels != 0u && inputs != 0u)
+            target = qn_next_token(X[(qn_u64)item * qn_ld(inputs) + p.x + 1u], out);
+        else if (labels != 0u && a.binary == 0u)
+            target = qn_answer_byte(own[0]);
         float lost = a.binary != 0u ? qn_answer_binary(a, y, own, labels, &found)
                                     : qn_answer_class(a, y, target, &found);
         if (a.binary == 0u && target == QN_ANSWER_IGNORED)
@@ -88,8 +98,9 @@ qn_answers(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn
         state[at] = found;
         for (qn_u32 j = 0u; j < ld && train != 0u; ++j)
             E[(qn_u64)row * ld + j] =
-                j < out ? qn_answer_error(a, y[j], a.binary != 0u ? (qn_u32)own[j] : target, j)
-                        : 0.0f;
+                j < out
+                    ? qn_answer_error(a, y[j], a.binary != 0u ? qn_answer_byte(own[j]) : target, j)
+                    : 0.0f;
     }
 }
 

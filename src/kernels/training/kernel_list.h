@@ -48,7 +48,7 @@
     ROW(GATE, gate, "MMMMMuuuuuufU", 256, 0, 0, 256, QN_WITH_ALL)                                  \
     ROW(LOSS, loss, QN__LOSS_TAKES, 64, 0, 0, 1, QN_WITH_ALL)                                      \
     ROW(LOSS_VECTOR, loss_vector, QN__LOSS_TAKES, 1, 0, 0, 16, QN_WITH_ALL)                        \
-    ROW(ANSWERS, answers, "MMMMMMMuuuuffu", 64, 0, 0, 64, QN__WITH_PIXELS)                         \
+    ROW(ANSWERS, answers, "MMMMMMMMuuuuuffu", 64, 0, 0, 64, QN__WITH_PIXELS)                       \
     ROW(ANSWER_LINES, answer_lines, "MMMMMuu", 64, 0, 0, 64, QN__WITH_PIXELS)                      \
     ROW(ANSWER_ITEMS, answer_items, "MMMMMMMMu", 64, 0, 0, 64, QN__WITH_PIXELS)                    \
     ROW(ERRORS_LARGE, errors_large, QN__ERRORS_TAKES, 256, 128, 128, 0, QN_WITH_F32)               \
@@ -89,9 +89,9 @@
     ROW(LAYERSCALE_FORWARD, layerscale_forward, "MMMMMMMUuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)   \
     ROW(LAYERSCALE_ERRORS, layerscale_errors, "MMMMMUuu", 128, 0, 0, 8, QN__WITH_PIXELS)           \
     ROW(LAYERSCALE_GRADIENT, layerscale_gradient, "MMMMMMUuufuu", 128, 0, 0, 128, QN__WITH_PIXELS) \
-    ROW(EMBEDDING_FORWARD, embedding_forward, "MMMMMMUuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)    \
-    ROW(EMBEDDING_LINKS, embedding_links, "MMMuu", 128, 0, 0, 128, QN__WITH_PIXELS)                \
-    ROW(EMBEDDING_GRADIENT, embedding_gradient, "MMMMMMUuuuufu", 128, 0, 0, 128, QN__WITH_PIXELS)  \
+    ROW(EMBEDDING_FORWARD, embedding_forward, "MMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)   \
+    ROW(EMBEDDING_LINKS, embedding_links, "MMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)               \
+    ROW(EMBEDDING_GRADIENT, embedding_gradient, "MMMMMMUuuuuufu", 128, 0, 0, 128, QN__WITH_PIXELS) \
     ROW(ATTENTION_FORWARD, attention_forward, "MMMMMuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)         \
     ROW(ATTENTION_MEANS, attention_means, "MMMMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)             \
     ROW(ATTENTION_QUERIES, attention_queries, "MMMMMMuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)       \

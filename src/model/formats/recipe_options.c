@@ -140,7 +140,9 @@ static void find_numbers(const qn_train_options *o, const qn__default_case *of, 
         o->epochs == QN_BY_DATA ? qn__default_epochs(of, r->optimizer, r->batch) : o->epochs;
     const uint64_t pixels =
         qn__recipe_needs_shape(r) ? (uint64_t)r->shape.height * r->shape.width : 0;
-    r->grain = o->grain == QN_BY_DATA ? qn__default_grain(pixels) : o->grain;
+    const uint32_t grain = r->task == QN__TASK_NEXT ? qn__default_grain_of_tokens(r->features - 1)
+                                                    : qn__default_grain(pixels);
+    r->grain = o->grain == QN_BY_DATA ? grain : o->grain;
     if (!o->schedule)
         r->schedule = qn__default_schedule(of, given);
 }
@@ -503,6 +505,25 @@ static qn_status check_epochs(const qn_train_options *o, const qn__recipe *r, qn
     return qn__remedy(err, QN_USAGE, "leave it out: each stage says its epochs");
 }
 
+static qn_status refuse_unlabelled(qn_error *err) {
+    qn__fail(err, QN_INPUT, "the training data has no labels");
+    return qn__remedy(err, QN_INPUT,
+                      "IDX, NPY: give the file of labels too (`data.labels_path`); CSV: "
+                      "`data.label_column` says which column holds them; tokens: begin "
+                      "`train.model` with \"embedding\" to learn which token comes next");
+}
+
+/* Tokens are not scaled. Where they have no labels, each is the target of those before it. */
+static void find_task(const qn_train_options *o, const qn_data *data, qn__recipe *r) {
+    if (!qn__recipe_vocabulary(r))
+        return;
+    if (!o->scale)
+        r->scale = QN__SCALE_NONE;
+    if (!qn__data_labelled(data))
+        r->task = QN__TASK_NEXT;
+    r->network.next = r->task == QN__TASK_NEXT;
+}
+
 static qn_status fill(const qn_train_options *options, const qn_data *data, qn__recipe *r,
                       qn__model_source *source, qn_error *err) {
     snprintf(r->data, sizeof r->data, "%s", qn_data_digest(data));
@@ -513,6 +534,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     if (picture < 0)
         return QN_MEMORY;
     qn__default_case of = {r->task, !picture, r->items};
+    if (!qn__data_labelled(data) && !options->model && !options->init_from)
+        return refuse_unlabelled(err);
     qn_status status = qn__options_take(options, r, err);
     if (status == QN_OK)
         status = find_tokens(options, data, r, err);
@@ -520,8 +543,11 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = find_names(options, picture, r, err);
     if (status == QN_OK)
         status = find_network(options, data, &of, r, source, err);
-    if (status == QN_OK && !options->scale && qn__recipe_vocabulary(r))
-        r->scale = QN__SCALE_NONE;
+    if (status == QN_OK)
+        find_task(options, data, r);
+    of.task = r->task;
+    if (status == QN_OK && r->task != QN__TASK_NEXT && !qn__data_labelled(data))
+        return refuse_unlabelled(err);
     if (status == QN_OK)
         status = find_augment(options, r, err);
     if (status == QN_OK)

@@ -449,8 +449,10 @@ qn_status qn__network_program(const qn__network *network, qn__shape input, qn__l
         shape = (qn__shape){qn__shape_volume(input), 1, 1, QN__PICTURE};
     input = shape;
     for (uint32_t l = 0; l < network->layers; ++l) {
-        const qn__layer_text *from = &network->layer[l];
+        qn__layer_text own = network->layer[l];
+        const qn__layer_text *from = &own;
         const qn__layer_ops *ops = qn__layer_ops_of(from->kind);
+        own.next = l == 0 && network->next;
         if (from->skip) {
             const int64_t source = (int64_t)l - 1 - from->skip;
             shape = source < 0 ? input : layer[source].to;

@@ -13,6 +13,7 @@ enum { QN__MAX_DEPTH = 8 };
 typedef struct qn__network {
     uint32_t layers; /* 1 .. QN__MAX_LAYERS */
     qn__layer_text layer[QN__MAX_LAYERS];
+    int next; /* 1: the last value of an item is a target only (docs/exactness.md 25.14) */
 } qn__network;
 
 /* Parses a model text. Words are case-insensitive, white space is free, the activation is optional

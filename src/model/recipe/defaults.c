@@ -42,7 +42,7 @@ void qn_train_options_init(qn_train_options *options) {
 /* The rates of a table's own optimiser, and of real labels, were the best of those tried on tables
  * of 50 to 50,000 items (bench/defaults.py); sgd with 0.1 leaves the range of numbers there. */
 float qn__default_learning_rate(const qn__default_case *of, qn__optimizer optimizer, int given) {
-    if (of->task == QN__TASK_REGRESS || (of->table && !given))
+    if (of->task == QN__TASK_REGRESS || (of->table && !given && of->task != QN__TASK_NEXT))
         return 0.01f;
     switch (optimizer) {
     case QN__OPT_ADAM:
@@ -77,6 +77,13 @@ uint32_t qn__default_batch(const qn__default_case *of) {
            of->items / (2 * batch) >= (batch < BATCH ? FEW_BATCHES : MANY_BATCHES))
         batch *= 2;
     return batch;
+}
+
+/* Positions of a grain of tokens. */
+enum { POSITIONS = 1024 };
+
+uint32_t qn__default_grain_of_tokens(uint32_t positions) {
+    return positions < POSITIONS ? POSITIONS / (positions ? positions : 1) : 1;
 }
 
 /* Of large images a grain of 32 would be the whole batch, which no two devices could share. */
@@ -230,6 +237,7 @@ static void put_grain(output *out) {
     put(out, "%u; images above %dx%d pixels: %u, above %dx%d: %u", qn__default_grain(0),
         SMALL_IMAGE, SMALL_IMAGE, qn__default_grain(MEDIUM_IMAGE * MEDIUM_IMAGE), MEDIUM_IMAGE,
         MEDIUM_IMAGE, qn__default_grain(UINT64_MAX));
+    put(out, "; `data.task` next: the items of %d positions", POSITIONS);
 }
 
 static void put_epochs(output *out) {

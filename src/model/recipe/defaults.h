@@ -42,6 +42,8 @@ uint32_t qn__default_batch(const qn__default_case *of);
 
 /* Items of a grain, of a network that reads items of so many pixels; 0: it takes features. */
 uint32_t qn__default_grain(uint64_t pixels);
+/* Of a training that learns which token comes next. */
+uint32_t qn__default_grain_of_tokens(uint32_t positions);
 
 /* Passes over the items, with steps of `batch` items. */
 uint32_t qn__default_epochs(const qn__default_case *of, qn__optimizer optimizer, uint32_t batch);

@@ -185,7 +185,8 @@ static void test_texts(void **state) {
          "0; tables without `train.optimizer`: 1, from 1000 items 0.3, from 10000 0.1");
     says("train.schedule", "constant; tables without `train.optimizer`: cosine");
     says("train.batch", "64; tables: 8 to 256, by their items");
-    says("train.grain", "32; images above 64x64 pixels: 8, above 256x256: 2");
+    says("train.grain", "32; images above 64x64 pixels: 8, above 256x256: 2; `data.task` next: the "
+                        "items of 1024 positions");
     says("train.epochs",
          "10; tables: as many as give 1000 steps, 10 to 200; `train.optimizer` lbfgs: 100");
     says("train.momentum", "0; `train.optimizer` momentum: 0.9");

@@ -111,7 +111,7 @@ static int uses_contract_8(const qn__recipe *r) {
 }
 
 static int uses_contract_9(const qn__recipe *r) {
-    return qn__network_contract(&r->network) >= 9 || has_key_of(r, 9);
+    return qn__network_contract(&r->network) >= 9 || r->task == QN__TASK_NEXT || has_key_of(r, 9);
 }
 
 int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {

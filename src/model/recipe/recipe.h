@@ -29,8 +29,9 @@ typedef enum qn__schedule {
 typedef enum qn__task {
     QN__TASK_CLASSIFY,
     QN__TASK_REGRESS,
-    QN__TASK_SEGMENT,   /* each pixel has a class (docs/exactness.md 24.76) */
-    QN__TASK_MULTILABEL /* an item has several labels, each 0 or 1 */
+    QN__TASK_SEGMENT,    /* each pixel has a class (docs/exactness.md 24.76) */
+    QN__TASK_MULTILABEL, /* an item has several labels, each 0 or 1 */
+    QN__TASK_NEXT        /* after each token of an item comes the next one (25.14) */
 } qn__task;
 
 typedef enum qn__keep { QN__KEEP_LAST, QN__KEEP_BEST } qn__keep;

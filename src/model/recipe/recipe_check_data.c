@@ -192,8 +192,9 @@ qn_status qn__recipe_check_table(const qn__recipe *r, qn_error *err) {
                                  qn__fail(err, QN_USAGE,
                                           "the table names %u columns, but there are %u",
                                           r->table->features, r->features));
+    const int several = qn__recipe_is_several(r) && r->task != QN__TASK_NEXT;
     if ((r->table->target == QN__TARGET_REAL) != (r->task == QN__TASK_REGRESS) ||
-        (r->table->target == QN__TARGET_SEVERAL) != qn__recipe_is_several(r))
+        (r->table->target == QN__TARGET_SEVERAL) != several)
         return qn__recipe_refuse(
             err, "`data.path`", "make the recipe again",
             qn__fail(err, QN_USAGE, "the table's labels are not those of the task"));

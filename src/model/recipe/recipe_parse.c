@@ -231,6 +231,7 @@ qn_status qn__recipe_parse(const char *json, size_t size, qn__recipe *out, qn_er
         return qn__remedy(err, qn__fail(err, QN_FORMAT, "the recipe is not JSON"), REMADE);
     reader r = {qn__json_root(document), QN_OK, err};
     read_members(&r, &recipe);
+    recipe.network.next = recipe.task == QN__TASK_NEXT;
     qn__json_free(document);
     if (r.status == QN_OK)
         r.status = check_whole(&recipe, json, size, err);

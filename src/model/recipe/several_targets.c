@@ -41,6 +41,17 @@ static qn_status check_segment(const qn__recipe *r, const qn__layer_text *last, 
                        err);
 }
 
+static qn_status check_next(const qn__recipe *r, const qn__layer_text *last, qn_error *err) {
+    const uint32_t tokens = qn__recipe_vocabulary(r);
+    if (tokens && last->kind == QN__LAYER_CONV && r->loss == QN__LOSS_CROSS_ENTROPY &&
+        last->activation == QN__ACT_SOFTMAX && last->out == tokens)
+        return QN_OK;
+    return refuse_last(r, "after each token comes the next one",
+                       "begin the model with \"embedding V N\", where V is the size of the "
+                       "vocabulary, and end it with \"conv V 1x1 softmax\"",
+                       err);
+}
+
 static qn_status check_labels(const qn__recipe *r, const qn__layer_text *last, qn_error *err) {
     if (last->kind == QN__LAYER_DENSE && r->loss == QN__LOSS_BINARY &&
         last->activation == QN__ACT_SIGMOID)
@@ -58,6 +69,8 @@ qn_status qn__recipe_check_last(const qn__recipe *r, qn_error *err) {
         return check_segment(r, last, err);
     if (r->task == QN__TASK_MULTILABEL)
         return check_labels(r, last, err);
+    if (r->task == QN__TASK_NEXT)
+        return check_next(r, last, err);
     if (last->kind == QN__LAYER_DENSE)
         return QN_OK;
     return refuse_last(r, "an item has one label",
@@ -112,7 +125,9 @@ qn_status qn__recipe_check_several(const qn__recipe *r, qn_error *err) {
     if (!option)
         return check_moved(r, err);
     qn__fail(err, QN_USAGE, "it is for items with one label, and here %s",
-             r->task == QN__TASK_SEGMENT ? "each pixel has a class" : "an item has several labels");
+             r->task == QN__TASK_SEGMENT ? "each pixel has a class"
+             : r->task == QN__TASK_NEXT  ? "each position has a token that follows"
+                                         : "an item has several labels");
     const int mixes = r->task == QN__TASK_SEGMENT && r->mixup > 0.0f;
     return qn__recipe_refuse(err, option,
                              mixes ? "leave it out, or take `train.cutmix`, which copies a part of "
@@ -130,6 +145,7 @@ void qn__recipe_several(const qn__recipe *recipe, qn__layer *layer, qn__program 
     if (!qn__recipe_is_several(recipe))
         return;
     program->answers = answers_of(recipe, last);
+    program->next = recipe->task == QN__TASK_NEXT;
     last->activation = QN__ACT_NONE; /* the loss applies it */
 }
 
@@ -138,7 +154,8 @@ static qn_status refuse_kind(const qn__recipe *r, const qn_data *data, const cha
     static const char *const kinds[] = {[QN__TASK_CLASSIFY] = "classes",
                                         [QN__TASK_REGRESS] = "real numbers",
                                         [QN__TASK_SEGMENT] = "masks, a class for each pixel",
-                                        [QN__TASK_MULTILABEL] = "several labels for each item"};
+                                        [QN__TASK_MULTILABEL] = "several labels for each item",
+                                        [QN__TASK_NEXT] = "the tokens themselves"};
     qn__fail(err, QN_MISMATCH, "the labels of %s are %s; those of the training are %s", what,
              kinds[qn__task_of(data)], kinds[r->task]);
     return qn__remedy(err, QN_MISMATCH, "give both sets labels of the same kind");
@@ -168,7 +185,8 @@ qn_status qn__recipe_check_targets(const qn__recipe *r, const qn_data *data, con
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t parameters;
     const qn__several *several = data->several;
-    if (!several && !qn__recipe_is_several(r))
+    if ((!several && !qn__recipe_is_several(r)) ||
+        (r->task == QN__TASK_NEXT && !qn__data_labelled(data)))
         return QN_OK;
     if (qn__task_of(data) != r->task || !several)
         return refuse_kind(r, data, what, err);

@@ -6,7 +6,7 @@
 #include "model/recipe/recipe.h"
 
 static inline int qn__recipe_is_several(const qn__recipe *recipe) {
-    return recipe->task == QN__TASK_SEGMENT || recipe->task == QN__TASK_MULTILABEL;
+    return recipe->task >= QN__TASK_SEGMENT;
 }
 
 /* The task of a table's labels. */

@@ -96,6 +96,7 @@ static const qn__choice tasks[] = {
     {"regress", QN__TASK_REGRESS, "a label is a real number", "regression regressor"},
     {"segment", QN__TASK_SEGMENT, "each pixel has a class", "segmentation"},
     {"multilabel", QN__TASK_MULTILABEL, "an item has several labels, each 0 or 1", NULL},
+    {"next", QN__TASK_NEXT, "after each token of an item comes the next one", "lm causal_lm"},
 };
 const qn__table qn__tasks = {"task", NULL, ROWS(tasks)};
 

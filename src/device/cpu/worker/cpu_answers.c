@@ -3,6 +3,7 @@
  * in each lane of a vector. Losses of rows are added up later, in their order (cpu_loss.c). */
 #include "device/cpu/worker/cpu_lanes.h"
 #include "kernels/step.h"
+#include "layer/embedding.h"
 #include "num/elementary.h"
 #include "num/elementary_scalar.h"
 #include <math.h>
@@ -10,24 +11,37 @@
 /* What a task knows of its rows; lanes without a row have no target. */
 typedef struct rows_of_task {
     uint32_t first, count;
-    const uint8_t *target[QN__LANES]; /* of each row; NULL: it has none */
-    float factor[QN__LANES];          /* of the item, in units (8.1, 24.72) */
+    const uint8_t *target[QN__LANES]; /* of each row; NULL: `own` is its only one */
+    uint32_t own[QN__LANES];
+    float factor[QN__LANES]; /* of the item, in units (8.1, 24.72) */
     float max[QN__LANES], sum[QN__LANES], loss[QN__LANES];
     int32_t right[QN__LANES];
 } rows_of_task;
 
-/* The targets of the item at a place of the pass; *share: what it counts. */
-static const uint8_t *targets_at(const qn__cpu_pass *pass, uint32_t place, float *share) {
+/* The share of the item at a place of the pass; *bytes: its targets, unless they are its values. */
+static float share_at(const qn__cpu_pass *pass, uint32_t place, const uint8_t **bytes) {
     const qn__worker *w = pass->worker;
     const qn__feed *feed = pass->batch->feed;
     const qn__cpu_fetching *f = &w->fetch;
     const uint64_t item = f->item[f->current][place];
+    *bytes = NULL;
     if (pass->training && w->program->moves_answers) {
-        *share = f->share[f->current][place];
-        return f->answers[f->current] + (size_t)place * w->program->answers;
+        *bytes = f->answers[f->current] + (size_t)place * w->program->answers;
+        return f->share[f->current][place];
     }
-    *share = feed->weights ? feed->weights[item] : 1.0f;
-    return qn__feed_answers(feed, w->program, item);
+    if (!w->program->next)
+        *bytes = qn__feed_answers(feed, w->program, item);
+    return feed->weights ? feed->weights[item] : 1.0f;
+}
+
+/* The token of an item at a place of the pass. */
+static uint32_t value_at(const qn__cpu_pass *pass, uint32_t place, uint32_t at) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *first = &w->layer[0];
+    const float *values = w->fetch.inputs[w->fetch.current];
+    return qn__next_token(
+        values[at / QN__PANEL * first->in_stride + (size_t)place * QN__PANEL + at % QN__PANEL],
+        qn__program_classes(w->program));
 }
 
 static void find_targets(const qn__cpu_pass *pass, rows_of_task *of) {
@@ -35,30 +49,38 @@ static void find_targets(const qn__cpu_pass *pass, rows_of_task *of) {
     const uint32_t items = pass->batch->items, each = qn__answers_of_pixel(w->program);
     const float scale = ldexpf(1.0f, (int)w->program->gradient_scale);
     for (uint32_t i = 0; i < QN__LANES; ++i) {
-        const uint32_t row = of->first + i;
-        of->target[i] = NULL;
+        const uint32_t row = of->first + i, item = row % items, at = row / items;
         of->factor[i] = of->loss[i] = 0.0f;
         of->right[i] = 0;
-        if (i >= of->count || !pass->batch->feed->answers)
+        of->target[i] = NULL;
+        of->own[i] = QN__NO_ANSWER;
+        if (i >= of->count || !qn__feed_labelled(pass->batch->feed))
             continue;
-        float share;
-        of->target[i] = targets_at(pass, row % items, &share) + (size_t)(row / items) * each;
-        of->factor[i] = share * scale;
+        of->factor[i] = share_at(pass, item, &of->target[i]) * scale;
+        of->target[i] += of->target[i] ? (size_t)at * each : 0;
+        if (w->program->next)
+            of->own[i] = value_at(pass, item, at + 1);
     }
 }
 
-static uint8_t target_of(const rows_of_task *of, uint32_t lane, uint32_t answer) {
-    return of->target[lane] ? of->target[lane][answer] : QN__IGNORED;
+static uint32_t target_of(const rows_of_task *of, uint32_t lane, uint32_t answer) {
+    const uint8_t *bytes = of->target[lane];
+    return !bytes ? of->own[lane] : bytes[answer] == QN__IGNORED ? QN__NO_ANSWER : bytes[answer];
 }
 
 /* 6.6 */
-static void count_right(uint32_t out, const float *y, rows_of_task *of) {
-    for (uint32_t i = 0; i < of->count; ++i) {
-        uint32_t best = 0;
-        for (uint32_t j = 1; j < out; ++j)
-            best = y[j * QN__LANES + i] > y[best * QN__LANES + i] ? j : best;
-        of->right[i] = target_of(of, i, 0) == best;
-    }
+static void count_right(uint32_t out, const float *y, const uint32_t *own, rows_of_task *of) {
+    uint32_t best[QN__LANES] = {0};
+    float most[QN__LANES];
+    memcpy(most, y, sizeof most);
+    for (uint32_t j = 1; j < out; ++j)
+        for (uint32_t i = 0; i < QN__LANES; ++i) {
+            const float value = y[(size_t)j * QN__LANES + i];
+            best[i] = value > most[i] ? j : best[i];
+            most[i] = value > most[i] ? value : most[i];
+        }
+    for (uint32_t i = 0; i < of->count; ++i)
+        of->right[i] = own[i] == best[i];
 }
 
 /* 7.2, 8.2, 17.3 of a pixel; z at the target. */
@@ -66,17 +88,20 @@ static void cross_entropy(const qn__worker *w, uint32_t out, const float *y, con
                           rows_of_task *of, float *delta) {
     const float on = qn__smoothed_target(w->program, 1), off = qn__smoothed_target(w->program, 0);
     float log_sum[QN__LANES];
+    uint32_t own[QN__LANES];
     w->kernels->log(QN__LANES, of->sum, log_sum);
     for (uint32_t i = 0; i < QN__LANES; ++i) {
-        const uint8_t own = target_of(of, i, 0);
-        for (uint32_t j = 0; j < out; ++j) {
-            const uint32_t at = j * QN__LANES + i;
-            delta[at] = own == QN__IGNORED ? 0.0f : (y[at] - (j == own ? on : off)) * of->factor[i];
-        }
-        if (own != QN__IGNORED)
+        own[i] = target_of(of, i, 0);
+        if (own[i] != QN__NO_ANSWER)
             of->loss[i] = log_sum[i] - (z[i] - of->max[i]);
     }
-    count_right(out, y, of);
+    for (uint32_t j = 0; j < out; ++j)
+        for (uint32_t i = 0; i < QN__LANES; ++i) {
+            const size_t at = (size_t)j * QN__LANES + i;
+            const float error = (y[at] - (j == own[i] ? on : off)) * of->factor[i];
+            delta[at] = own[i] == QN__NO_ANSWER ? 0.0f : error;
+        }
+    count_right(out, y, own, of);
 }
 
 /* 7.6, 8.2 of each output. `delta` may be `z`: an output's z is read before its error is written.
@@ -95,9 +120,9 @@ static void binary(const qn__worker *w, uint32_t out, const float *y, const floa
         w->kernels->log(QN__LANES, tail, tail);
         for (uint32_t i = 0; i < QN__LANES; ++i) {
             const uint32_t at = j * QN__LANES + i;
-            const uint8_t own = target_of(of, i, j);
+            const uint32_t own = target_of(of, i, j);
             delta[at] = 0.0f;
-            if (own == QN__IGNORED)
+            if (own == QN__NO_ANSWER)
                 continue;
             delta[at] = (y[at] - (float)own) * of->factor[i];
             of->loss[i] = of->loss[i] + ((0.0f < v[i] ? v[i] : 0.0f) + tail[i]);
@@ -119,7 +144,7 @@ static void answer(const qn__worker *w, uint32_t out, int targets, float *y, row
         return;
     }
     for (uint32_t i = 0; i < QN__LANES; ++i) {
-        const uint8_t own = target_of(of, i, 0);
+        const uint32_t own = target_of(of, i, 0);
         z[i] = own < out ? y[own * QN__LANES + i] : 0.0f;
     }
     qn__lanes_softmax(QN__LANES, w->kernels, out, y, of->max, of->sum);
@@ -153,7 +178,7 @@ static void answer_rows(const qn__cpu_pass *pass, int thread, uint32_t first, ui
     rows_of_task of = {.first = first, .count = rows};
     find_targets(pass, &of);
     qn__lanes_gather(QN__LANES, l->output + at, l->out_stride, rows, out, y);
-    answer(w, out, pass->batch->feed->answers != NULL, y, &of, delta);
+    answer(w, out, qn__feed_labelled(pass->batch->feed), y, &of, delta);
     memcpy(w->losses.loss + first, of.loss, rows * sizeof *of.loss);
     memcpy(w->losses.chosen + first, of.right, rows * sizeof *of.right);
     if (!pass->training) {
@@ -193,16 +218,15 @@ static void add_pixels(const qn__cpu_pass *pass, uint32_t first, uint32_t items)
             loss[i] = loss[i] + line[i];
     }
     for (uint32_t i = 0; i < items; ++i) {
-        float share;
-        targets_at(pass, first + i, &share);
-        w->losses.item_loss[first + i] = loss[i] * share;
+        const uint8_t *bytes;
+        w->losses.item_loss[first + i] = loss[i] * share_at(pass, first + i, &bytes);
         w->losses.item_right[first + i] = right[i];
     }
 }
 
 void qn__cpu_answer_items(const qn__cpu_pass *pass, int thread) {
     const uint32_t items = pass->batch->items, step = (uint32_t)pass->worker->threads * QN__LANES;
-    if (!pass->batch->feed->answers)
+    if (!qn__feed_labelled(pass->batch->feed))
         return;
     for (uint32_t i = (uint32_t)thread * QN__LANES; i < items; i += step)
         add_pixels(pass, i, items - i < QN__LANES ? items - i : QN__LANES);

@@ -27,7 +27,7 @@ static uint32_t token_at(const qn__cpu_layer *l, const float *input, uint32_t it
 
 /* Sorts the rows of a batch by their token. */
 static void sort_rows(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
-    const uint32_t items = pass->batch->items, positions = l->layer->in;
+    const uint32_t items = pass->batch->items, positions = l->out_pixels;
     const uint32_t tokens = qn__layer_tokens(l->layer), grain = pass->worker->program->grain;
     const qn__cpu_tokens *s = &l->tokens;
     memset(s->begin, 0, (tokens + (size_t)1) * sizeof *s->begin);
@@ -135,7 +135,7 @@ static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const uint32_t tokens = qn__layer_tokens(l->layer);
     l->tokens.begin = qn__cpu_carve(a, tokens + (size_t)1, sizeof *l->tokens.begin);
     l->tokens.grain = qn__cpu_carve(a, tokens, sizeof *l->tokens.grain);
-    l->tokens.row = qn__cpu_carve(a, w->capacity, l->layer->in * sizeof *l->tokens.row);
+    l->tokens.row = qn__cpu_carve(a, w->capacity, l->out_pixels * sizeof *l->tokens.row);
 }
 
 const qn__cpu_kind qn__cpu_embedding = {
