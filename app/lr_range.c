@@ -20,9 +20,6 @@ static const char *const ends[] = {[QN_LR_END_HIGH] = "it reached the highest ra
 static const char *const end_names[] = {
     [QN_LR_END_HIGH] = "high", [QN_LR_END_DIVERGED] = "diverged", [QN_LR_END_NOT_FINITE] = "range"};
 
-/* Steps at the beginning that suggest nothing (docs/exactness.md 24.35). */
-enum { SETTLING = 10 };
-
 static int read_range(const char *text, qn_lr_range_options *o) {
     char low[40], high[40], steps[12] = "", rest;
     uint64_t count = o->steps;
@@ -114,7 +111,7 @@ static int print(void *user) {
                "tenth "
                "of that of the lowest loss\n\ntrain with it:\n%s --lr %.3g\n",
                (double)f->suggestion, (double)f->cautious, r->job->command, (double)f->suggestion);
-    else if (f->lowest <= SETTLING)
+    else if (f->lowest <= QN_LR_SETTLING)
         printf("none is suggested: the first ten steps are too noisy to tell, and the loss did not "
                "fall after them; try more steps, lower rates, or scale the inputs\n");
     else

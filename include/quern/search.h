@@ -180,12 +180,16 @@ typedef struct qn_lr_range_options {
 /* Sets `size` and the defaults, every other member to 0 or NULL. */
 QN_API void qn_lr_range_options_init(qn_lr_range_options *options);
 
+/* Steps at the beginning that suggest nothing: their losses are too noisy
+ * (docs/exactness.md 24.35). */
+#define QN_LR_SETTLING 10
+
 /* What was found. */
 typedef struct qn_lr_range {
     size_t size;            /* sizeof(qn_lr_range) */
     uint32_t points;        /* steps that were done, at least 1 */
-    uint32_t lowest;        /* the step with the lowest smoothed loss, of those after the first ten
-                               where there are some */
+    uint32_t lowest;        /* the step with the lowest smoothed loss, of those after the first
+                               QN_LR_SETTLING where there are some */
     uint32_t steepest;      /* the step before it where the smoothed loss falls most */
     float suggestion;       /* the rate of `steepest`; 0: the loss did not fall */
     float cautious;         /* a tenth of the rate of `lowest` */

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 100, LEAST_STEPS = 10, MOST_STEPS = 100000 };
+enum { STEPS = 100, LEAST_STEPS = QN_LR_SETTLING, MOST_STEPS = 100000 };
 static const float LOW = 1e-6f, HIGH = 10.0f, MOST_FACTOR = 10.0f;
 /* Of the smoothed loss: how much it keeps, and how many times the lowest one is too much. */
 static const double KEPT = 0.9, TAKEN = 0.1, TOO_MUCH = 4.0;
@@ -117,7 +117,7 @@ static int take(void *user, float rate, double loss) {
     run->rate[i] = rate;
     run->loss[i] = loss;
     run->smoothed[i] = run->mean / (1.0 - run->weight);
-    if (i >= LEAST_STEPS && run->smoothed[i] > TOO_MUCH * run->smoothed[lowest_of(r, 0)]) {
+    if (i >= QN_LR_SETTLING && run->smoothed[i] > TOO_MUCH * run->smoothed[lowest_of(r, 0)]) {
         r->end = QN_LR_END_DIVERGED;
         return 0;
     }
@@ -127,8 +127,8 @@ static int take(void *user, float rate, double loss) {
 static void conclude(qn_lr_range *r) {
     double most = INFINITY;
     /* The smoothed loss of the first steps is one of few. */
-    r->lowest = lowest_of(r, r->points > LEAST_STEPS ? LEAST_STEPS : 0);
-    for (uint32_t i = LEAST_STEPS; i < r->lowest; ++i) {
+    r->lowest = lowest_of(r, r->points > QN_LR_SETTLING ? QN_LR_SETTLING : 0);
+    for (uint32_t i = QN_LR_SETTLING; i < r->lowest; ++i) {
         const double change = r->smoothed[i + 1] - r->smoothed[i - 1];
         if (change < most) {
             most = change;

@@ -138,7 +138,7 @@ static void pick_row(const band *b, uint32_t y, qn__cover rows, float *error) {
 }
 
 /* Rows `first` .. `end` - 1 have the errors of all windows. */
-static void finish_rows(const band *b, uint32_t first, uint32_t end) {
+static void finish_picked(const band *b, uint32_t first, uint32_t end) {
     const qn__worker *w = b->pass->worker;
     const size_t row = (size_t)w->layer[b->layer].outputs.axis[1].limit * b->pass->batch->items;
     const uint32_t rows = (uint32_t)((end - first) * row);
@@ -169,7 +169,7 @@ static void pick_band(const band *b) {
         if (rows.end > clear)
             memset(error + clear * row, 0, (rows.end - clear) * row * sizeof *error);
         clear = rows.end > clear ? rows.end : clear;
-        finish_rows(b, done, rows.begin);
+        finish_picked(b, done, rows.begin);
         done = rows.begin;
         if (y < end)
             pick_row(b, y, rows, error);

@@ -39,10 +39,6 @@ static uint32_t span_of(uint32_t items, uint32_t stride) {
     return stride > 1 || items > 32 ? up_to(items, QN__STEP_DEPTHS) : items > 16 ? 32 : 16;
 }
 
-static int is_plain(const qn__cpu_axis *axis) {
-    return axis->dilation == 1 && axis->spread == 1 && !axis->fitted;
-}
-
 /* Whether the pictures of a first layer are woven. Their vectors have 16 items, so that grains must
  * begin with one; and the integers of a grain must fit the L2 cache. */
 static void shape_woven(const qn__worker *w, qn__cpu_layer *l) {
@@ -67,7 +63,8 @@ void qn__cpu_tiles_shape(const qn__worker *w, qn__cpu_layer *l) {
     const qn__cpu_axis *axis = l->outputs.axis;
     qn__cpu_tiled *t = &l->tiles;
     if (!w->bits || !w->intgemm->conv || !qn__planes(w->bits) || !qn__cpu_walks_integers(l) ||
-        !is_plain(&axis[0]) || !is_plain(&axis[1]) || axis[1].kernel > QN__TILES_TAPS)
+        !qn__cpu_axis_is_plain(&axis[0]) || !qn__cpu_axis_is_plain(&axis[1]) ||
+        axis[1].kernel > QN__TILES_TAPS)
         return;
     t->span = span_of(grain < part ? grain : part, axis[1].stride);
     if (t->span > QN__RUN_ROWS) { /* as many zeros stand for a pixel outside */

@@ -11,9 +11,9 @@ enum {
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-static int is_plain(const qn__cpu_axis *axis) {
-    return axis->dilation == 1 && axis->spread == 1 && !axis->fitted &&
-           (!axis->back || axis->stride == 1);
+/* Whether a step backward, too, has the same taps for each position. */
+static int is_even(const qn__cpu_axis *axis) {
+    return qn__cpu_axis_is_plain(axis) && (!axis->back || axis->stride == 1);
 }
 
 static void set_pixels(qn__cpu_way *way, const qn__cpu_axis *axis, uint32_t pixels) {
@@ -30,7 +30,7 @@ static void shape_way(qn__cpu_way *way, const qn__cpu_walk *walk, uint32_t plane
     const uint32_t joined = walk->panels < LEAST_PANELS ? GROUPS / walk->panels : 1;
     const uint32_t row_steps = qn__tiles_parts(axis[1].kernel, joined) * chunks;
     const uint32_t steps = axis[0].kernel * row_steps;
-    if (!is_plain(&axis[0]) || !is_plain(&axis[1]) || (joined > 1 && axis[1].kernel == 1) ||
+    if (!is_even(&axis[0]) || !is_even(&axis[1]) || (joined > 1 && axis[1].kernel == 1) ||
         steps > QN__LONGEST_SUM || axis[0].kernel > QN__TILES_WINDOW)
         return;
     way->steps = steps;

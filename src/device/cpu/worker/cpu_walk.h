@@ -24,6 +24,11 @@ typedef struct qn__cpu_axis {
                         qn__fitted_readers) */
 } qn__cpu_axis;
 
+/* Whether neighbouring taps read neighbouring positions, in a window of one size. */
+static inline int qn__cpu_axis_is_plain(const qn__cpu_axis *axis) {
+    return axis->dilation == 1 && axis->spread == 1 && !axis->fitted;
+}
+
 /* The position that `at` reads at tap k; -1 when there is none. */
 int64_t qn__cpu_reads(const qn__cpu_axis *axis, uint32_t at, uint32_t k);
 
