@@ -22,7 +22,8 @@ static const option tokenize_options[] = {
     {.heading = "Options",
      ROW_TEXT("tokens", tokens, "WHICH",
               "bytes; chars, words or words:20000, which learn their vocabulary from the corpus; "
-              "bpe:FILE, a tokenizer.json; bpe:8000, learned from the corpus")},
+              "bpe:FILE or wordpiece:FILE, a tokenizer.json; bpe:8000, learned from the corpus; "
+              "file:FILE, a saved one")},
     {ROW_COUNT("train-bpe", train, 257, 16777216,
                "learn a byte-level BPE with N tokens and write it with -o, as a tokenizer.json")},
     {ROW_OUTPUT(out, "FILE",

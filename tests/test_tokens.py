@@ -15,7 +15,7 @@ from python_package import folder
 
 ROOT = builds.ROOT
 FILES = {name: ROOT / "tests" / "fuzz" / "corpus" / "tokenizer" / f"{name}.json"
-         for name in ("gpt2", "llama", "prefix", "expression")}
+         for name in ("gpt2", "llama", "prefix", "expression", "uncased", "cased")}
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +70,23 @@ def test_each_character_is_of_a_word_or_not(q):
 @pytest.mark.parametrize("name", FILES)
 def test_tokens_are_those_of_the_package(q, name):
     """tests/token_numbers has what `tokenizers` 0.23 gave."""
-    t = q.Tokenizer(f"bpe:{FILES[name]}")
+    t = q.Tokenizer(f"{'wordpiece' if 'cased' in name else 'bpe'}:{FILES[name]}")
     again = q.Tokenizer.from_json(t.json)
     assert again.json == t.json
     for text, wanted in json.loads((ROOT / "tests" / "token_numbers" / f"{name}.json").read_text()):
         assert t.encode(text).tolist() == again.encode(text).tolist() == wanted, text
-        if name != "prefix" and "mask" not in text:
+        if name in ("gpt2", "llama", "expression") and "mask" not in text:
             assert t.decode(wanted) == text
+
+
+def test_wordpiece_decodes_to_words(q):
+    t = q.Tokenizer(f"wordpiece:{FILES['uncased']}", threads=3)
+    text = "The HEART, the code. " * 60000
+    assert t.decode(t.encode("The heart,  THE code.")) == "the heart , the code ."
+    assert np.array_equal(t.encode(text), q.Tokenizer(f"file:{FILES['uncased']}", threads=1).encode(text))
+    assert t.encode(b"\xff\xfea").tolist() == t.encode("a").tolist()
+    with pytest.raises(q.FormatError, match="a tokenizer of wordpiece, not of bpe"):
+        q.Tokenizer(f"bpe:{FILES['cased']}")
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
@@ -207,6 +217,10 @@ BAD = {
     "pattern": ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "pre_tokenizer": {"type": "Sequence", '
                 '"pretokenizers": [{"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"}]}}',
                 "the expression of the pre-tokeniser is wrong"),
+    "unknown": ('{"model": {"type": "WordPiece", "vocab": {"a": 0}}}', '"model.unk_token" is not'),
+    "words": ('{"model": {"type": "WordPiece", "unk_token": "a", "vocab": {"a": 0}}}', "needs the pre-tokeniser"),
+    "other normalizer": ('{"normalizer": {"type": "NFKC"}, "model": {"type": "WordPiece", "unk_token": "a", '
+                         '"vocab": {"a": 0}}}', "the normaliser NFKC is not supported"),
     "normalizer": ('{"normalizer": {"type": "Lowercase"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}',
                    "the normaliser Lowercase is not supported"),
     "added": ('{"added_tokens": [{"id": 5, "content": "a"}], "model": {"type": "BPE", "vocab": {"a": 0}}}',
@@ -220,7 +234,7 @@ def test_a_bad_file_says_what_is_wrong(q, name, tmp_path):
     path = tmp_path / "t.json"
     path.write_text(text)
     with pytest.raises(q.QuernError) as caught:
-        q.Tokenizer(f"bpe:{path}")
+        q.Tokenizer(f"file:{path}")
     assert said in str(caught.value) and "t.json" in str(caught.value), caught.value
 
 

@@ -24,6 +24,7 @@ typedef struct qn_tokens qn_tokens; /* the numbers of a text's tokens */
  *   "words:N"   the same with the N - 1 most frequent of them; N from 2 to 16777216
  *   "bpe:FILE"  the tokenizer.json of the package tokenizers with byte-level BPE
  *   "bpe:N"     such a tokenizer that is learned from the corpus, with N tokens at most, from 257
+ *   "wordpiece:FILE"  a tokenizer.json with WordPiece, as BERT has it
  *   "file:FILE" any tokenizer that qn_tokenizer_save wrote, or a tokenizer.json
  *
  * `paths` are the `count` files of the corpus, plain or compressed, in this order; "-" is the

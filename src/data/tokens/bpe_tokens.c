@@ -33,7 +33,8 @@ static size_t first_tokens(const qn__bpe *b, const uint8_t *word, size_t size, u
 }
 
 /* The tokens of a word at the end of the array. */
-static qn_status encode_word(worker *w, const uint8_t *word, size_t size, qn_error *err) {
+static qn_status encode_word(void *user, const uint8_t *word, size_t size, qn_error *err) {
+    worker *w = user;
     const qn__bpe *b = w->bpe;
     qn_status status = qn__token_ids_reserve(w->ids, size, err);
     if (status != QN_OK)
@@ -53,28 +54,7 @@ static qn_status encode_word(worker *w, const uint8_t *word, size_t size, qn_err
 
 static qn_status take_word(void *user, const uint8_t *word, size_t size, qn_error *err) {
     worker *w = user;
-    if (size > QN__CACHED_BYTES)
-        return encode_word(w, word, size, err);
-    uint64_t key[4];
-    qn__cached_word *place = qn__word_cache_place(&w->cache, word, size, key);
-    qn__token_ids *ids = w->ids;
-    if (qn__word_cache_has(place, key)) {
-        const qn_status status = qn__token_ids_reserve(ids, QN__CACHED_TOKENS, err);
-        if (status != QN_OK)
-            return status;
-        memcpy(ids->number + ids->count, place->token, sizeof place->token);
-        ids->count += place->count;
-        return QN_OK;
-    }
-    const size_t before = ids->count;
-    const qn_status status = encode_word(w, word, size, err);
-    const size_t count = ids->count - before;
-    if (status == QN_OK && count && count <= QN__CACHED_TOKENS) {
-        memcpy(place->word, key, sizeof place->word);
-        memcpy(place->token, ids->number + before, count * sizeof *place->token);
-        place->count = (uint32_t)count;
-    }
-    return status;
+    return qn__word_cache_encode(&w->cache, w->ids, word, size, encode_word, w, err);
 }
 
 static qn_status take_added(void *user, uint32_t token, qn_error *err) {

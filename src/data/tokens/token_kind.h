@@ -60,7 +60,7 @@ typedef struct qn__token_kind {
 } qn__token_kind;
 
 extern const qn__token_kind qn__token_bytes_kind, qn__token_chars_kind, qn__token_words_kind,
-    qn__token_bpe_kind;
+    qn__token_bpe_kind, qn__token_wordpiece_kind;
 
 /* The rows; the last is NULL. */
 extern const qn__token_kind *const qn__token_kinds[];

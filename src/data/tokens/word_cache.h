@@ -2,7 +2,7 @@
 #ifndef QN_DATA_TOKENS_WORD_CACHE_H
 #define QN_DATA_TOKENS_WORD_CACHE_H
 
-#include "base/error.h"
+#include "data/tokens/token_ids.h"
 #include <string.h>
 
 /* A word that is longer, or has more tokens, is not kept. */
@@ -37,6 +37,35 @@ static inline qn__cached_word *qn__word_cache_place(const qn__word_cache *cache,
 static inline int qn__word_cache_has(const qn__cached_word *place, const uint64_t key[4]) {
     return place->count && place->word[0] == key[0] && place->word[1] == key[1] &&
            place->word[2] == key[2] && place->word[3] == key[3];
+}
+
+/* Appends the tokens of a word: from the cache, or of `encode`, which appends them. */
+static inline qn_status qn__word_cache_encode(const qn__word_cache *cache, qn__token_ids *ids,
+                                              const uint8_t *word, size_t size,
+                                              qn_status (*encode)(void *user, const uint8_t *word,
+                                                                  size_t size, qn_error *err),
+                                              void *user, qn_error *err) {
+    if (size > QN__CACHED_BYTES)
+        return encode(user, word, size, err);
+    uint64_t key[4];
+    qn__cached_word *place = qn__word_cache_place(cache, word, size, key);
+    if (qn__word_cache_has(place, key)) {
+        const qn_status status = qn__token_ids_reserve(ids, QN__CACHED_TOKENS, err);
+        if (status != QN_OK)
+            return status;
+        memcpy(ids->number + ids->count, place->token, sizeof place->token);
+        ids->count += place->count;
+        return QN_OK;
+    }
+    const size_t before = ids->count;
+    const qn_status status = encode(user, word, size, err);
+    const size_t count = ids->count - before;
+    if (status == QN_OK && count && count <= QN__CACHED_TOKENS) {
+        memcpy(place->word, key, sizeof place->word);
+        memcpy(place->token, ids->number + before, count * sizeof *place->token);
+        place->count = (uint32_t)count;
+    }
+    return status;
 }
 
 #endif

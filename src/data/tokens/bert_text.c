@@ -1,0 +1,161 @@
+#include "data/tokens/bert_text.h"
+
+#include "data/tokens/character.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What holds for a code point. */
+enum {
+    REMOVED = 1,
+    MARK = 2,
+    IDEOGRAPH = 4,
+    PUNCTUATION = 8,
+    SPACE = 16,
+    CAPITAL = 32,
+    COMPOSED = 64
+};
+
+enum { HANGUL = 0xAC00, HANGUL_END = 0xD7A4, DOTTED_CAPITAL_I = 0x130, DOT_ABOVE = 0x307 };
+
+static uint8_t flags[0x110000];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void mark(const qn__character_range *range, unsigned flag) {
+    for (; range->last; range++)
+        for (uint32_t c = range->first; c <= range->last; c++)
+            flags[c] = (uint8_t)(flags[c] | flag);
+}
+
+static void mark_all(void) {
+    flags[0] = REMOVED;
+    mark(qn__bert_removed, REMOVED);
+    mark(qn__bert_marks, MARK);
+    mark(qn__bert_ideographs, IDEOGRAPH);
+    mark(qn__bert_punctuation, PUNCTUATION);
+    mark(qn__character_spaces, SPACE);
+    for (const qn__bert_case *k = qn__bert_capitals; k->last; k++)
+        for (uint32_t c = k->first; c <= k->last; c += k->step)
+            flags[c] |= CAPITAL;
+    flags[DOTTED_CAPITAL_I] |= CAPITAL;
+    for (size_t k = 0; k < qn__bert_base_count; k++)
+        flags[qn__bert_bases[2 * k]] |= COMPOSED;
+    for (const qn__bert_parts *b = qn__bert_several; b->character; b++)
+        flags[b->character] |= COMPOSED;
+    for (uint32_t c = HANGUL; c < HANGUL_END; c++)
+        flags[c] |= COMPOSED;
+}
+
+typedef struct maker {
+    const qn__bert_normalizer *normalizer;
+    qn__bert_word *word;
+    const qn__split_taker *taker;
+    qn_error *err;
+} maker;
+
+static qn_status end_word(maker *m) {
+    const size_t size = m->word->size;
+    m->word->size = 0;
+    return size ? m->taker->word(m->taker->user, m->word->bytes, size, m->err) : QN_OK;
+}
+
+static qn_status append(maker *m, uint32_t character) {
+    qn__bert_word *w = m->word;
+    if (w->capacity - w->size < 4) {
+        const size_t capacity = 2 * w->capacity + 256;
+        uint8_t *bytes = realloc(w->bytes, capacity);
+        if (!bytes)
+            return qn__fail_memory(m->err, capacity, 1);
+        w->bytes = bytes;
+        w->capacity = capacity;
+    }
+    w->size += qn__utf8_write(character, (char *)w->bytes + w->size);
+    return QN_OK;
+}
+
+/* A character after the normaliser: white space ends a word, punctuation is one. */
+static qn_status put(maker *m, uint32_t character) {
+    qn_status status = QN_OK;
+    if (flags[character] & (SPACE | PUNCTUATION))
+        status = end_word(m);
+    if (status != QN_OK || (flags[character] & SPACE))
+        return status;
+    status = append(m, character);
+    return status == QN_OK && (flags[character] & PUNCTUATION) ? end_word(m) : status;
+}
+
+static qn_status put_lower(maker *m, uint32_t character) {
+    if (!m->normalizer->lower || !(flags[character] & CAPITAL))
+        return put(m, character);
+    if (character == DOTTED_CAPITAL_I) {
+        const qn_status status = put(m, 'i');
+        return status == QN_OK ? put(m, DOT_ABOVE) : status;
+    }
+    const qn__bert_case *k = qn__bert_capitals;
+    while (character > k->last || character < k->first || (character - k->first) % k->step)
+        k++;
+    return put(m, character + (uint32_t)k->distance);
+}
+
+/* What a composed character is without its marks; returns how many characters. */
+static size_t base_of(uint32_t character, uint32_t base[3]) {
+    if (character >= HANGUL && character < HANGUL_END) {
+        const uint32_t k = character - HANGUL;
+        base[0] = 0x1100 + k / 588;
+        base[1] = 0x1161 + k % 588 / 28;
+        base[2] = 0x11A7 + k % 28;
+        return k % 28 ? 3 : 2;
+    }
+    for (const qn__bert_parts *b = qn__bert_several; b->character; b++)
+        if (b->character == character) {
+            memcpy(base, b->base, sizeof b->base);
+            return base[2] ? 3 : 2;
+        }
+    size_t low = 0, high = qn__bert_base_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (qn__bert_bases[2 * middle] < character)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    base[0] = qn__bert_bases[2 * low + 1];
+    return 1;
+}
+
+static qn_status put_base(maker *m, uint32_t character) {
+    if (!m->normalizer->accents || !(flags[character] & (MARK | COMPOSED)))
+        return put_lower(m, character);
+    if (flags[character] & MARK)
+        return QN_OK;
+    uint32_t base[3];
+    qn_status status = QN_OK;
+    const size_t count = base_of(character, base);
+    for (size_t k = 0; status == QN_OK && k < count; k++)
+        status = put_lower(m, base[k]);
+    return status;
+}
+
+static qn_status put_character(maker *m, uint32_t character) {
+    const int ideograph = m->normalizer->ideographs && (flags[character] & IDEOGRAPH);
+    if (m->normalizer->clean && (flags[character] & REMOVED))
+        return QN_OK;
+    qn_status status = ideograph ? end_word(m) : QN_OK;
+    if (status == QN_OK)
+        status = put_base(m, character);
+    return status == QN_OK && ideograph ? end_word(m) : status;
+}
+
+qn_status qn__bert_words(const qn__bert_normalizer *normalizer, qn__bert_word *word,
+                         const uint8_t *text, size_t size, const qn__split_taker *taker,
+                         qn_error *err) {
+    maker m = {normalizer, word, taker, err};
+    qn_status status = QN_OK;
+    pthread_once(&once, mark_all);
+    word->size = 0;
+    for (size_t at = 0, length; status == QN_OK && at < size; at += length) {
+        const uint32_t character = qn__character(text + at, size - at, &length);
+        status = put_character(&m, character < QN__CHARACTER_BROKEN ? character : 0xFFFD);
+    }
+    return status == QN_OK ? end_word(&m) : status;
+}
