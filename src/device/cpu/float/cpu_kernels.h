@@ -203,6 +203,9 @@ typedef struct qn__cpu_kernels {
      * narrow[i], narrow[i] = 0. */
     void (*flush)(size_t count, double *narrow, int64_t *wide);
 
+    /* sums[i] += x[i] rounded to an integer, ties to even; x is below 2^51 in magnitude. */
+    void (*add_rounded)(size_t count, const float *x, int64_t *sums);
+
     /* to[i] = sums[i] as an integer; doubles are below 2^51 in magnitude. Sums that are integers
      * already are not copied. */
     void (*integers)(size_t count, qn__sums kind, const void *sums, int64_t *to);

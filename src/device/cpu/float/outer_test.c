@@ -398,6 +398,14 @@ static void flush_body(const qn__cpu_kernels *k) {
         }
         k->flush(count, narrow, wide);
         assert_memory_equal(wide, want, count * sizeof *wide);
+        float *partial = guarded_numbers(count, 0);
+        for (size_t i = 0; i < count; ++i) {
+            partial[i] = i < 8 ? (float)edges[i] : partial[i] * 10.0f;
+            partial[i] = i == 8 ? 0.5f : i == 9 ? -1.5f : partial[i];
+            want[i] += (int64_t)rintf(partial[i]);
+        }
+        k->add_rounded(count, partial, wide);
+        assert_memory_equal(wide, want, count * sizeof *wide);
         for (size_t i = 0; i < count; ++i)
             assert_true(narrow[i] == 0.0);
         release();

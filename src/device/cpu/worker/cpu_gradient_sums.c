@@ -5,15 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/* qn__to_units for |x| < 2^51, inlined: the integer is in the low bits of a double. */
-static int64_t nearest(float x) {
-    const double magic = 0x1.8p52, sum = (double)x + magic;
-    int64_t bits, none;
-    memcpy(&bits, &sum, sizeof bits);
-    memcpy(&none, &magic, sizeof none);
-    return bits - none;
-}
-
 int qn__cpu_add_partials(const qn__worker *w, size_t grains, size_t count, const float *partial,
                          int64_t *wide) {
     const float limit = w->program->partial_limit;
@@ -24,8 +15,7 @@ int qn__cpu_add_partials(const qn__worker *w, size_t grains, size_t count, const
     const int usual = absmax < fminf(limit, 0x1p51f);
     for (; grains > 0; --grains, partial += count)
         if (usual) {
-            for (size_t i = 0; i < count; ++i)
-                wide[i] += nearest(partial[i]);
+            w->kernels->add_rounded(count, partial, wide);
         } else {
             for (size_t i = 0; i < count; ++i)
                 if (fabsf(partial[i]) < limit)
