@@ -155,11 +155,15 @@ static uint64_t complete_items(const qn_data *data) {
     return complete;
 }
 
+/* Of a corpus, the item between both parts is in none. */
+static int leaves_one_out(const session *s) {
+    return s->from->valid_fraction > 0 && qn_data_context(s->from->train) > 0;
+}
+
 /* The split of docs/exactness.md 2.3; a float times a count below 2^29 is exact as a double. */
 static uint64_t items_left(const session *s, uint64_t n) {
     const uint64_t valid = (uint64_t)floor((double)s->from->valid_fraction * (double)n + 0.5);
-    const int between = valid > 0 && qn_data_context(s->from->train) > 0; /* in neither part */
-    return n - valid - (uint64_t)between;
+    return n - valid - (uint64_t)leaves_one_out(s);
 }
 
 static void gather(const session *s, const qn_train_options *o, facts *f) {
@@ -245,7 +249,9 @@ static void announce_data(const session *s, const facts *f) {
                  format_count(qn_data_items(s->from->test), items));
     if (s->from->valid_fraction > 0)
         snprintf(more + strlen(more), sizeof more - strlen(more), "; validation set of %s",
-                 format_count(f->complete - f->items, items));
+                 format_count(f->complete - f->items - (uint64_t)leaves_one_out(s), items));
+    if (leaves_one_out(s))
+        snprintf(more + strlen(more), sizeof more - strlen(more), " at the end, one item between");
     format_count(f->items, items);
     if (s->from->embedded)
         message_note("data    no --data: the built-in digits, drawn in memory (seed %d)",

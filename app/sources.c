@@ -316,7 +316,8 @@ char *source_categories_of_model(const qn_model *model) {
 static int need_labels(const qn_data *data, const char *task, const char *path,
                        const char *option_name) {
     char remedy[96];
-    if (qn_data_target(data) != QN_TARGET_NONE || (task && strcmp(task, "next") == 0))
+    const int next = (task && strcmp(task, "next") == 0) || qn_data_context(data) > 0;
+    if (qn_data_target(data) != QN_TARGET_NONE || next)
         return -1;
     const char *format = qn_data_format(data);
     const int arrays = strncmp(format, "idx", 3) == 0 || strncmp(format, "np", 2) == 0;

@@ -267,6 +267,16 @@ def test_texts_in_python(tmp_path, q, text):
     assert made.values.max() == 5
 
 
+def test_documents_end(tmp_path, q, text):
+    """25.44: a token between two files, where the tokenizer has one."""
+    paths = [str(tmp_path / name) for name in ("a.txt", "b.txt")]
+    tokenizer = q.Tokenizer("bpe:280", paths)
+    parts = [tokenizer.encode(text[:700]), tokenizer.encode("<|endoftext|>"), tokenizer.encode(text[700:])]
+    assert list(parts[1]) == [0]
+    row = np.concatenate(parts).astype(np.uint16)
+    assert (q.open(paths, tokens="bpe:280", context=8).values == oracle.corpus(row, 8)).all()
+
+
 @pytest.mark.parametrize("words, what", [
     (["t.txt", "--tokens", "letters", "--context", "8"], "is not a tokenizer"),
     (["t.txt", "--tokens", "chars"], "say how many an item has with --context"),
@@ -280,3 +290,19 @@ def test_what_is_no_text(tmp_path, run_quern, text, words, what):
     run_quern("data", "convert", tmp_path / "t.csv", "-o", tmp_path / "row.parquet")
     told = run_quern("data", "info", *words, status=None, cwd=tmp_path)
     assert told.returncode in (1, 2) and what in told.stderr, told.stderr
+
+
+def test_a_text_trains_a_network(tmp_path, run_quern, text):
+    """The end of the text judges; the model file has the tokenizer, and a replay needs nothing else."""
+    words = ["--tokens", "chars", "--context", "16", "--model", "embedding 32 8; conv 32 1x1 softmax", "--epochs", "1",
+             "--seed", "3"]
+    told = run_quern("train", "--data", tmp_path / "t.txt", "--valid", "0.25", *words, "-o", tmp_path / "m.st")
+    assert "84 items of 17 features" in told.stderr and "validation set of 29 at the end, one item between" in told.stderr
+    header = (tmp_path / "m.st").read_bytes()[:4000]
+    assert b'\\"task\\":\\"next\\"' in header and b'\\"context\\":16' in header
+    assert b'"tokenizer":"{\\"kind\\": \\"chars\\"' in header
+    said = run_quern("replay", tmp_path / "m.st", "--data", tmp_path / "t.any.gz")
+    assert "identical" in said.stdout + said.stderr
+    for kind, status, what in ("words", 2, "of the kind chars"), ("chars", 0, "identical"):
+        said = run_quern("replay", tmp_path / "m.st", "--data", tmp_path / "t.txt", "--tokens", kind, status=None)
+        assert said.returncode == status and what in said.stdout + said.stderr, said.stderr

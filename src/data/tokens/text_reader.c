@@ -43,6 +43,23 @@ static qn_status check_tokenizer(const qn_tokenizer *t, const qn_data_options *o
     return data->tokenizer ? QN_OK : QN_MEMORY;
 }
 
+/* Its token between two documents: one of these texts, of which it makes one token.
+ * QN__TOKENS_MOST: it has none. */
+static qn_status find_end_of_text(const qn_tokenizer *t, uint32_t *end, qn_error *err) {
+    static const char *const texts[] = {"<|endoftext|>", "<|end_of_text|>", "</s>"};
+    qn_status status = QN_OK;
+    *end = QN__TOKENS_MOST;
+    const int has = strcmp(qn_tokenizer_kind(t), "bpe") == 0;
+    for (size_t i = 0; has && status == QN_OK && *end == QN__TOKENS_MOST && i < 3; i++) {
+        qn_tokens *tokens = NULL;
+        status = qn_tokenizer_encode(t, texts[i], strlen(texts[i]), 1, &tokens, err);
+        if (qn_tokens_count(tokens) == 1)
+            *end = qn_tokens_numbers(tokens)[0];
+        qn_tokens_free(tokens);
+    }
+    return status;
+}
+
 /* Makes space for `more` tokens after data->items of them. */
 static qn_status reserve(qn_data *data, uint64_t more, uint64_t *capacity, qn_error *err) {
     const size_t size = qn__element_of(data->type)->size;
@@ -65,15 +82,9 @@ static qn_status reserve(qn_data *data, uint64_t more, uint64_t *capacity, qn_er
     return QN_OK;
 }
 
-static qn_status add_text(qn_data *data, const qn_tokenizer *t, const qn__token_text *text,
-                          uint64_t *capacity, int threads, qn_error *err) {
-    qn_tokens *tokens = NULL;
-    qn_status status =
-        qn_tokenizer_encode(t, text->bytes, text->size, (uint32_t)threads, &tokens, err);
-    const uint64_t count = qn_tokens_count(tokens);
-    const uint32_t *numbers = qn_tokens_numbers(tokens);
-    if (status == QN_OK)
-        status = reserve(data, count, capacity, err);
+static qn_status add_numbers(qn_data *data, const uint32_t *numbers, uint64_t count,
+                             uint64_t *capacity, qn_error *err) {
+    const qn_status status = reserve(data, count, capacity, err);
     uint16_t *narrow = data->memory;
     uint32_t *wide = data->memory;
     for (uint64_t i = 0; status == QN_OK && i < count; i++)
@@ -82,6 +93,17 @@ static qn_status add_text(qn_data *data, const qn_tokenizer *t, const qn__token_
         else
             wide[data->items + i] = numbers[i];
     data->items += status == QN_OK ? count : 0;
+    return status;
+}
+
+static qn_status add_text(qn_data *data, const qn_tokenizer *t, const qn__token_text *text,
+                          uint64_t *capacity, int threads, qn_error *err) {
+    qn_tokens *tokens = NULL;
+    qn_status status =
+        qn_tokenizer_encode(t, text->bytes, text->size, (uint32_t)threads, &tokens, err);
+    if (status == QN_OK)
+        status =
+            add_numbers(data, qn_tokens_numbers(tokens), qn_tokens_count(tokens), capacity, err);
     qn_tokens_free(tokens);
     return status;
 }
@@ -89,11 +111,15 @@ static qn_status add_text(qn_data *data, const qn_tokenizer *t, const qn__token_
 static qn_status add_texts(qn__part_files *files, const qn_data_options *o, const qn_tokenizer *t,
                            qn_data *data, qn_error *err) {
     uint64_t capacity = 0;
-    qn_status status = QN_OK;
+    uint32_t end;
+    qn_status status = find_end_of_text(t, &end, err);
     for (size_t i = 0; status == QN_OK && i < files->list->count; i++) {
         const char *path = files->list->file[i].path;
         qn__corpus corpus;
-        status = qn__corpus_open(&path, 1, &corpus, err);
+        if (i > 0 && end < QN__TOKENS_MOST)
+            status = add_numbers(data, &end, 1, &capacity, err);
+        if (status == QN_OK)
+            status = qn__corpus_open(&path, 1, &corpus, err);
         if (status != QN_OK)
             return status;
         status = add_text(data, t, &corpus.text[0], &capacity, o->threads, err);
