@@ -81,6 +81,8 @@ column *columns_find(const qn_data *data) {
 }
 
 const char *columns_type(const qn_data *data, const column *columns, uint32_t k) {
+    if (qn_data_text_inputs(data, k))
+        return "text";
     if (qn_data_categories(data, k))
         return "category";
     if (columns[k].missing == qn_data_items(data))
@@ -105,6 +107,11 @@ static void describe(const qn_data *data, const column *columns, uint32_t k,
     char least[32], greatest[32];
     size_t used = 0;
     *text = '\0';
+    if (qn_data_text_inputs(data, k)) {
+        snprintf(text, RANGE_CAPACITY + 32, "%s different, %s inputs for their words",
+                 format_count(count, least), format_count(qn_data_text_inputs(data, k), greatest));
+        return;
+    }
     if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE &&
         columns[k].missing < qn_data_items(data)) {
         find_days(data, &columns[k], k, least, greatest);
@@ -227,7 +234,10 @@ void columns_print_json(const qn_data *data, const column *columns) {
         json_text("name", qn_data_feature_name(data, k));
         json_text("type", columns_type(data, columns, k));
         json_count("missing", columns[k].missing);
-        if (categories) {
+        if (qn_data_text_inputs(data, k)) {
+            json_count("texts", categories);
+            json_count("inputs", qn_data_text_inputs(data, k));
+        } else if (categories) {
             json_open("categories", '[');
             for (uint32_t i = 0; i < categories; i++)
                 json_text(NULL, qn_data_category(data, k, i));

@@ -39,6 +39,7 @@ static const struct {
     {"train.shape", "shape"},
     {"data.skip_broken", "skip-broken"},
     {"data.task", "task"},
+    {"data.text", "text"},
     {"data.tokens", "tokens"},
     {"data.unlabelled", "unlabelled"},
     {"data.weight", "weight"},

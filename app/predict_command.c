@@ -315,6 +315,8 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
             !from.label && !from.labels && !from.masks;
     char *categories = code < 0 ? source_categories_of_model(model) : NULL;
     from.categories = categories;
+    char *texts = code < 0 ? source_texts_of_model(model) : NULL;
+    from.texts = texts;
     const char *weight = code < 0 ? qn_model_weight_name(model) : NULL;
     from.expected_weight = weight && *weight ? weight : NULL;
     from.expected_resize = code < 0 ? qn_model_resize(model) : NULL;
@@ -345,6 +347,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (code < 0)
         code = predict(f, model_path, model, data);
     free(categories);
+    free(texts);
     qn_data_close(data);
     qn_model_free(model);
     return code;

@@ -314,11 +314,14 @@ static int replay(const replay_flags *f, const char *path) {
         flags.outputs = qn_model_outputs(model);
     char *categories = code < 0 ? source_categories_of_model(model) : NULL;
     flags.categories = categories;
+    char *texts = code < 0 ? source_texts_of_model(model) : NULL;
+    flags.texts = texts;
     if (code < 0)
         code = sources_open(&flags, f->compute.threads, qn_model_label_name(model), &from);
     if (code < 0)
         code = train_from(f, path, model, start, &from);
     free(categories);
+    free(texts);
     sources_close(&from);
     qn_model_free(model);
     qn_model_free(start);

@@ -83,7 +83,9 @@ static int open_items(const report_flags *f, const qn_model *model, qn_data **da
     char *categories = source_categories_of_model(model);
     const char *weight = qn_model_weight_name(model);
     from.task = qn_model_classes(model) == 0 ? "regress" : "classify";
+    char *texts = source_texts_of_model(model);
     from.categories = categories;
+    from.texts = texts;
     from.expected_weight = weight && *weight ? weight : NULL;
     from.expected_resize = qn_model_resize(model);
     from.expected_rules = qn_model_rules(model);
@@ -96,6 +98,7 @@ static int open_items(const report_flags *f, const qn_model *model, qn_data **da
     const int code = source_open(source_data(&f->from), &from, f->compute.threads,
                                  qn_model_label_name(model), data);
     free(categories);
+    free(texts);
     return code;
 }
 

@@ -61,6 +61,10 @@ const option source_column_options[] = {
          "tables: columns that hold categories although their cells are numbers, such as postal "
          "codes"),
      .fallback = "columns with more texts than numbers"},
+    {ROW_TEXT("text", text, "LIST",
+              "tables: columns of texts, such as reviews, whose words a network gets; none: no "
+              "column"),
+     .fallback = "columns of different texts of several words"},
     {ROW_TEXT("dates", dates, "LIST",
               "tables: what a network gets of dates: year, quarter, month, day, weekday, yearday, "
               "hour, minute, second, days since 1970"),
@@ -204,6 +208,8 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
     r.options.threads = (int)threads;
     r.options.expected_label = label;
     r.options.category = flags->category;
+    r.options.text = flags->text;
+    r.options.expected_text = flags->texts;
     r.options.dates = flags->dates;
     r.options.date_format = flags->date_format;
     r.options.expected_categories = flags->categories;
@@ -264,20 +270,20 @@ static void add_place(char **list, uint32_t place) {
 /* Columns of training data or of a model. */
 typedef struct columns_of {
     uint32_t count;
-    uint32_t (*categories)(const void *from, uint32_t k);
+    uint32_t (*has)(const void *from, uint32_t k);
     const char *(*name)(const void *from, uint32_t k);
     const void *from;
 } columns_of;
 
 /* Names where any column has one, and places among the features, for files without names. */
-static char *list_categories(const columns_of *c) {
+static char *list_columns(const columns_of *c) {
     char *list = NULL;
     int named = 0;
     for (uint32_t k = 0; k < c->count; k++)
         named |= c->name(c->from, k) != NULL;
     for (uint32_t k = 0; k < c->count; k++) {
         const char *name = c->name(c->from, k);
-        if (c->categories(c->from, k) == 0)
+        if (c->has(c->from, k) == 0)
             continue;
         if (named)
             add_name(&list, name ? name : "");
@@ -294,8 +300,15 @@ static const char *name_in_data(const void *data, uint32_t k) {
     return qn_data_feature_name(data, k);
 }
 
+/* A column of texts is read as one of categories. */
 static uint32_t categories_of_model(const void *model, uint32_t k) {
-    return qn_model_categories(model, k);
+    return qn_model_categories(model, k) + qn_model_text_inputs(model, k);
+}
+
+static uint32_t texts_of_data(const void *data, uint32_t k) { return qn_data_text_inputs(data, k); }
+
+static uint32_t texts_of_model(const void *model, uint32_t k) {
+    return qn_model_text_inputs(model, k);
 }
 
 static const char *name_in_model(const void *model, uint32_t k) {
@@ -303,13 +316,22 @@ static const char *name_in_model(const void *model, uint32_t k) {
 }
 
 char *source_categories_of_data(const qn_data *data) {
-    return list_categories(
+    return list_columns(
         &(columns_of){qn_data_features(data), categories_of_data, name_in_data, data});
 }
 
+char *source_texts_of_data(const qn_data *data) {
+    return list_columns(&(columns_of){qn_data_features(data), texts_of_data, name_in_data, data});
+}
+
 char *source_categories_of_model(const qn_model *model) {
-    return list_categories(&(columns_of){qn_model_inputs(model), /* not fewer than columns */
-                                         categories_of_model, name_in_model, model});
+    return list_columns(&(columns_of){qn_model_inputs(model), /* not fewer than columns */
+                                      categories_of_model, name_in_model, model});
+}
+
+char *source_texts_of_model(const qn_model *model) {
+    return list_columns(
+        &(columns_of){qn_model_inputs(model), texts_of_model, name_in_model, model});
 }
 
 /* Training and testing need labels. */
@@ -347,9 +369,10 @@ static int check_reading(const source_flags *flags) {
         int given;
     } reading[] = {{"task", flags->task != NULL},         {"header", flags->header != NULL},
                    {"features", flags->features != NULL}, {"drop", flags->drop != NULL},
-                   {"category", flags->category != NULL}, {"resize", flags->resize != NULL},
-                   {"masks", flags->masks != NULL},       {"ignore", flags->ignore != NULL},
-                   {"skip-broken", flags->skip_broken},   {"no-cache", flags->no_cache}};
+                   {"category", flags->category != NULL}, {"text", flags->text != NULL},
+                   {"resize", flags->resize != NULL},     {"masks", flags->masks != NULL},
+                   {"ignore", flags->ignore != NULL},     {"skip-broken", flags->skip_broken},
+                   {"no-cache", flags->no_cache}};
     for (size_t i = 0; i < sizeof reading / sizeof *reading && !flags->data; i++)
         if (reading[i].given)
             return message_usage("it is about how a file is read: name one, or leave it out",
@@ -490,6 +513,9 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
                                  : f->weight;
     char *categories = code < 0 ? source_categories_of_data(out->train) : NULL;
     others.categories = categories;
+    char *texts = code < 0 ? source_texts_of_data(out->train) : NULL;
+    others.texts = texts;
+    others.text = texts ? NULL : others.text;
     others.expected_features = code < 0 ? qn_data_features(out->train) : 0;
     char rules[QN_RULES_TEXT];
     qn_data_rules(out->train, rules, sizeof rules);
@@ -507,6 +533,7 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
     if (code < 0 && f->valid && !is_number(f->valid))
         code = source_open(source_valid(f), &others, threads, label, &out->valid);
     free(categories);
+    free(texts);
     return code;
 }
 
@@ -534,10 +561,13 @@ int sources_open_to_start(const source_flags *flags, uint64_t threads, const qn_
     source_flags own = *flags;
     char *categories = start ? source_categories_of_model(start) : NULL;
     own.categories = categories;
+    char *texts = start ? source_texts_of_model(start) : NULL;
+    own.texts = texts;
     own.expected_resize = flags->resize ? NULL : qn_model_resize(start);
     own.expected_features = start ? qn_model_inputs(start) : 0;
     const int code = sources_open(&own, threads, qn_model_label_name(start), out);
     free(categories);
+    free(texts);
     if (code < 0 && own.expected_resize && ranks_is_writer() &&
         qn_data_image_channels(out->train) > 0)
         message_note(

@@ -20,7 +20,7 @@ typedef struct source_flags {
     const char *valid, *valid_labels; /* `valid`: a file or a fraction */
     file_list test_more, valid_more, labels_more, test_labels_more, valid_labels_more;
     /* CSV: of every file, as in qn_data_options */
-    const char *task, *header, *features, *drop, *category, *dates, *date_format;
+    const char *task, *header, *features, *drop, *category, *text, *dates, *date_format;
     uint32_t outputs;           /* of the network, where they are known; else 0 */
     int unlabelled;             /* CSV: no column of labels (predict, data info) */
     int skip_broken;            /* images, as in qn_data_options */
@@ -31,6 +31,7 @@ typedef struct source_flags {
     int keep_doubles;           /* no option: the same */
     const char *query, *test_query, *valid_query; /* databases: the rows to read */
     const char *categories;         /* no option: qn_data_options.expected_categories */
+    const char *texts;              /* no option: qn_data_options.expected_text */
     const char *expected_weight;    /* no option: the same of qn_data_options */
     const char *expected_resize;    /* no option: the same */
     const char *expected_rules;     /* no option: the same */
@@ -46,7 +47,7 @@ extern const option source_label_options[];      /* --labels, --label, --query *
 extern const option source_weight_options[];     /* --weight */
 extern const option source_task_options[];       /* --task */
 extern const option source_column_options[];     /* --header, --features, --drop,
-                                                     --category */
+                                                     --category, --text */
 extern const option source_token_options[];      /* --tokens */
 extern const option source_unlabelled_options[]; /* --unlabelled */
 extern const option source_image_options[];      /* --shape, --resize, --skip-broken,
@@ -119,6 +120,9 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
  * for `source_flags.categories`; NULL where none does. For free(). */
 char *source_categories_of_data(const qn_data *data);
 char *source_categories_of_model(const qn_model *model);
+/* The same of texts, for `source_flags.texts`. */
+char *source_texts_of_data(const qn_data *data);
+char *source_texts_of_model(const qn_model *model);
 
 /* Completes shape and number of features of items for a command without data. A given shape decides
  * the number of features; without a shape the items are like the built-in digits. `has_data`: 1

@@ -74,6 +74,8 @@ static void print_members(const qn_statistics *found, const stats_wanted *wanted
         return;
     json_count("count", c.count);
     json_count("missing", c.missing);
+    if (qn_data_text_inputs(wanted->data, column))
+        return;
     if (categories) {
         print_counts("categories", categories, qn_data_categories(wanted->data, column));
         return;
@@ -89,12 +91,13 @@ static void print_members(const qn_statistics *found, const stats_wanted *wanted
 static void print_column(const qn_statistics *found, const stats_wanted *wanted, uint32_t column) {
     const qn_data *data = wanted->data;
     const int label = column == qn_data_features(data);
-    const uint32_t categories = label ? 0 : qn_data_categories(data, column);
+    const int texts = !label && qn_data_text_inputs(data, column) > 0;
+    const uint32_t categories = label || texts ? 0 : qn_data_categories(data, column);
     static const char *const types[] = {"number", "date", "time", "UTC time"}; /* of qn_date_kind */
     const qn_date_kind dates = qn_data_dates(data, column, NULL, 0);
     json_open(NULL, '{');
     json_text("name", label ? qn_data_label_name(data) : qn_data_feature_name(data, column));
-    json_text("type", label ? "label" : categories ? "category" : types[dates]);
+    json_text("type", label ? "label" : texts ? "text" : categories ? "category" : types[dates]);
     print_members(found, wanted, column, QN_ALL_CLASSES);
     print_edges(found, column, dates != QN_DATE_NONE);
     if (categories) {

@@ -206,7 +206,7 @@ static void print_categories(const qn_statistics *found, const stats_wanted *wan
     char buffer[16];
     for (uint32_t k = 0; k < columns; k++) {
         const uint64_t *counts = qn_statistics_categories(found, k, QN_ALL_CLASSES);
-        if (!counts)
+        if (!counts || qn_data_text_inputs(data, k))
             continue;
         qn_column_statistics c = {.size = sizeof c};
         const uint32_t words = qn_data_categories(data, k);

@@ -158,6 +158,7 @@ static void test_questions_of_data(void **state) {
     qn_data_exact(NULL, 0, 0, exact, sizeof exact);
     assert_string_equal(exact, "");
     assert_int_equal(qn_data_categories(NULL, 0), 0);
+    assert_int_equal(qn_data_text_inputs(NULL, 0), 0);
     assert_null(qn_data_category(NULL, 0, 0));
     assert_int_equal(qn_data_target(NULL), QN_TARGET_NONE);
     assert_null(qn_data_targets(NULL));
@@ -302,6 +303,7 @@ static void test_questions_of_models(void **state) {
     assert_int_equal(qn_model_parameters(NULL), 0);
     assert_null(qn_model_feature_name(NULL, 0));
     assert_int_equal(qn_model_categories(NULL, 0), 0);
+    assert_int_equal(qn_model_text_inputs(NULL, 0), 0);
     assert_null(qn_model_class_name(NULL, 0));
     assert_null(qn_model_label_name(NULL));
     assert_null(qn_model_weight_name(NULL));

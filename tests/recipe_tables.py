@@ -84,3 +84,21 @@ def tiny_cells(row):
             *(f"{'-' if row[k + 1] % 2 else ''}{row[k]}.5e-19" for k in range(360, 520, 16)),
             *("-0" if row[k] > 127 else "0" for k in range(520, 560, 16)),
             *(f"{row[k] / 255:.9f}" for k in range(300, 500, 50))]
+
+
+WORDS = """the The a_b 7 don't ZW\u00d6LF Gr\u00f6\u00dfe \u03a9mega \u0401\u043b\u043a\u0430 \u041f\u0418\u0420
+\u65e5\u672c \U0001f600 \u0e44\u0e17 caf\u00e9 caf\u00e9 very very very not good bad \u00abso\u00bb x\u00d7y end. -- (fine)
+""".split()
+
+
+def write_texts(path, pixels, kinds):
+    """Notes of several words, most of them different, beside numbers, a title of few words, and the class; one of
+    eight is missing."""
+    with open(path, "w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        writer.writerow(["note", "size", "kind", "title"])
+        for i, (kind, row) in enumerate(zip(kinds, pixels)):
+            draw = [row[(k * 97 + i % 170 * 31) % 784] + i % 170 * (k + 1) for k in range(8)]
+            note = " ".join([*(WORDS[d % len(WORDS)] for d in draw[: 4 + i % 2]), f"w{kind}"])
+            cells = [note, f"{row[400] / 8:.2f}", kind, f"No. {i % 6}, {WORDS[i % 5]}"]
+            writer.writerow(["" if (i + k) % 8 == 1 and k != 2 else cell for k, cell in enumerate(cells)])

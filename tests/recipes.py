@@ -565,6 +565,7 @@ EIGHTH = {
 
 IDS = SMALL + "--optimizer sgd --scale none --tokens ids --labels {ids_labels} --lr 1e-3 "
 TOKENS = SMALL + "--data {tokens} --label kind --scale none --loss cross-entropy --optimizer "
+TEXTS = "--data {texts} --label kind --loss cross-entropy --seed 3 "
 # Contract 9.
 NINTH = {
     # 25.40: a dense first layer takes them as numbers; the second table has numbers that float32 rounds
@@ -587,6 +588,13 @@ NINTH = {
     "next": SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy --optimizer adam --lr 0.01"
             " --grain 20 --valid 0.2 --keep best --smoothing 0.1 --model 'embedding 40 20; conv 17 1x1 gelu dropout 0.1;"
             " residual {{ layernorm channels; conv 17 1x1 }}; conv 40 1x1 softmax'",
+    # 25.60: lists of inputs, beside numbers and categories; a second column of texts; networks that write all inputs out
+    "texts": TEXTS + "--scale standard --missing mean --model 'dense 10 softmax' --optimizer lbfgs --epochs 4"
+             " --weight-decay 1e-3",
+    "texts-steps": TEXTS + "--scale none --missing zero --text title --drop size --model 'dense 10 softmax' --momentum 0.9"
+                   " --lr 0.5 --batch 64 --epochs 2 --valid 0.2",
+    "texts-hidden": TEXTS + "--scale robust --missing zero --model 'dense 9 tanh dropout 0.2; dense 10 softmax'"
+                    " --optimizer adamw --lr 0.01 --batch 64 --epochs 2",
 }
 
 RECIPES |= SIXTH | BLOCKS | GROUPS | INTEGER_BLOCKS | EIGHTH | NINTH
@@ -641,7 +649,7 @@ def make_data(command, folder):
     files = {name: folder / f"digits.{name.replace('_', '.')}"
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
                           "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed",
-                          "weighed", "weighed_real", "wide", "dates", "small", "masks", "halves", "flags", "tokens",
+                          "weighed", "weighed_real", "wide", "dates", "texts", "small", "masks", "halves", "flags", "tokens",
                           "ids", "ids32", "ids_labels", "next")}
 
     with open(files["csv"], "w", newline="") as out:
@@ -717,6 +725,7 @@ def make_data(command, folder):
         writer.writerow([f"p{k}" for k in range(0, size, 8)] + ["class"])
         writer.writerows([*row[::8], 40 * kind - 100] for kind, row in zip(kinds[8:], pixels))
     recipe_tables.write_real(files, pixels, kinds[8:])
+    recipe_tables.write_texts(files["texts"], pixels, kinds[8:])
     recipe_tables.write_weighed(files, pixels, kinds[8:], CLASS_NAMES)
     recipe_arrays.write(files, pixels)
     recipe_arrays.write_tokens(files, pixels, kinds[8:])

@@ -104,8 +104,10 @@ def test_text_that_is_no_table(run_quern, tmp_path):
     assert "lines of plain text are not a table" in done.stderr
     rows = table(120, lambda i: "ab"[i % 2], said=lambda i, k: f"It was {i} times better than {i * 7 % 31}")
     (tmp_path / "t.csv").write_text("\n".join(",".join(map(str, row)) for row in rows) + "\n")
-    done = run_quern("train", "--data", tmp_path / "t.csv", "--label", "kind", "-o", tmp_path / "m", status=1)
-    assert "free text" in done.stderr and "--drop" in done.stderr
+    words = ["train", "--data", tmp_path / "t.csv", "--label", "kind", "-o", tmp_path / "m"]
+    done = run_quern(*words, "--text", "none", status=1)
+    assert "names and identifiers" in done.stderr and "--drop" in done.stderr and "--text" in done.stderr
+    assert "another text in each item" not in run_quern(*words, "--epochs", "1").stderr
 
 
 def test_cells_that_other_files_may_have(run_quern, tmp_path):

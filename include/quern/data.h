@@ -162,6 +162,13 @@ typedef struct qn_data_options {
     /* The tokenizer of a model (qn_model_tokenizer), which makes the tokens of these texts, too.
      * NULL: unknown, or none. */
     const char *expected_tokenizer;
+    /* Tables: columns of texts, such as reviews: a network gets their words. A list as for
+     * `features`; "none": no column, unless one has that name. NULL: columns that look so, with
+     * different texts of several words (docs/tables.md). */
+    const char *text;
+    /* Tables: the columns of texts of a model (qn_model_text_inputs); no others are. A list as for
+     * `expected_categories`. NULL: unknown. */
+    const char *expected_text;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -279,6 +286,9 @@ typedef struct qn_data_arrays {
      * ignored. */
     const uint8_t *several;
     uint32_t each, mask_rows, mask_columns;
+    /* `features` numbers, 1 for a feature whose categories are texts, of which a network gets the
+     * words. NULL: those that look so (qn_data_options.text). */
+    const uint8_t *texts;
 } qn_data_arrays;
 
 /* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */
@@ -437,6 +447,10 @@ QN_API const char *qn_data_feature_name(const qn_data *data, uint32_t k);
 /* The type of a table that has feature `k` alone: QN_U8 in a table of QN_F32 where others make it
  * so. 0 when `data` is NULL or `k` is too large. */
 QN_API qn_data_type qn_data_feature_type(const qn_data *data, uint32_t k);
+
+/* Inputs of a network for the words of feature `k`, which holds texts: a power of two. 0: it does
+ * not, or `k` is too large. The different texts are its categories (qn_data_category). */
+QN_API uint32_t qn_data_text_inputs(const qn_data *data, uint32_t k);
 
 /* The exact values of feature `k`, one for each item, where float32 does not hold them
  * (docs/exactness.md 23.4): whole numbers, INT64_MIN where one is missing, or doubles, NaN where

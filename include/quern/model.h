@@ -126,6 +126,8 @@ QN_API const double *qn_model_real_tensor(const qn_model *model, const char *nam
 QN_API const char *qn_model_feature_name(const qn_model *model, uint32_t k);
 /* Number of categories of feature k of the training data; 0 for a column of numbers. */
 QN_API uint32_t qn_model_categories(const qn_model *model, uint32_t k);
+/* Inputs for the words of feature k of the training data, which held texts; 0: it did not. */
+QN_API uint32_t qn_model_text_inputs(const qn_model *model, uint32_t k);
 /* The name of the label column of the training data; NULL where there was none. Of several labels
  * with names, a list of these, separated by commas, in double quotes where they hold one:
  * qn_data_options.label_column and expected_label take it. */

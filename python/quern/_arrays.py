@@ -30,6 +30,7 @@ class Table(NamedTuple):
     expected: Optional[str] = None  # qn_data_arrays.expected_rules
     dates: Optional[list] = None  # of each column what Data.dates has
     date_format: Optional[str] = None
+    texts: Optional[list] = None  # of each column whether a network gets its words; None: not known
 
 
 def array_of(given, where="X"):

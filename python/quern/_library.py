@@ -89,7 +89,7 @@ def assign(struct, member, value):
     take a whole number for the address of a text.
     """
     kind = kinds_of(type(struct))[member]
-    if member in ("features", "drop", "category") and isinstance(value, (list, tuple)):
+    if member in ("features", "drop", "category", "text") and isinstance(value, (list, tuple)):
         value = ",".join(map(_quoted, value))
     if member == "dates" and isinstance(value, (list, tuple)):
         value = ",".join(value)

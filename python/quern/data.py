@@ -33,6 +33,8 @@ class Data:
         The columns of such a table to read beside the label, or to leave out: "age,3-7".
     category : str, optional
         Columns of such a table that hold categories although they are numbers.
+    text : str or list of str, optional
+        Columns of such a table whose words a network gets, such as reviews; "none": no column.
     dates : str or list of str, optional
         What a network gets of dates in such a table or an array: "year,month,weekday".
     weights : array_like, optional
@@ -65,9 +67,10 @@ class Data:
 
     def __init__(self, values, labels=None, *, label=None, features=None, drop=None, category=None,
                  weights=None, weight=None, names=None, label_name=None, classes=None, task=None,
-                 dates=None, tokens=None, context=None):
+                 dates=None, tokens=None, context=None, text=None):
         columns = {"label_column": label, "features": features, "drop": drop, "category": category,
-                   "weight": weight, "dates": dates, "tokens": tokens, "context": context}
+                   "weight": weight, "dates": dates, "tokens": tokens, "context": context,
+                   "text": text}
         self._make(values, labels, columns, weights, names=names, label_name=label_name,
                    classes=classes, task=task)
 
@@ -180,6 +183,8 @@ class Data:
             arrays.category = (C.POINTER(C.c_char_p) * len(counts))(
                 *(C.cast(_texts(texts), C.POINTER(C.c_char_p)) if texts else None
                   for texts in table.categories))
+        if table.texts is not None:
+            arrays.texts = (C.c_uint8 * len(table.texts))(*table.texts)
         self._lent = values  # its memory outlives what the library makes of it
         self._take(new("qn_data_lend", arrays))
         if copied and not shared:
@@ -593,10 +598,11 @@ def _table(values, stream, columns):
     read = Data._of(stream.read(unlabelled=1, **columns))
     whole = [library().qn_data_feature_type(read._address, k) == _abi.QN_U8
              for k in range(read.features)]
+    words = [library().qn_data_text_inputs(read._address, k) > 0 for k in range(read.features)]
     exact = {k: column for k in range(read.features) for column in [read._exact(k)] if column is not None}
     return _arrays.Table(read.values, read.names, read.categories, whole, read._rules, exact,
                          dates=read._dates_to_lend(),
-                         date_format=said(library().qn_data_date_format(read._address))), read.weights
+                         date_format=said(library().qn_data_date_format(read._address)), texts=words), read.weights
 
 
 def _columns(table, kind):
@@ -661,7 +667,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
         For reading; 0: every core.
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
-        ("yes", "no"), ``features``, ``drop`` and ``category`` ("age,3-7"), ``weight``, ``query``,
+        ("yes", "no"), ``features``, ``drop``, ``category`` and ``text`` ("age,3-7"), ``weight``, ``query``,
         ``dates``, ``date_format``, ``tokens`` (with ``context``), ``resize``, ``masks``, ``ignore`` and ``shape``, ``skip_broken``, ``no_cache``.
 
     Returns
@@ -748,6 +754,7 @@ def data_of(given, labels=None, **columns):
         given, labels = given
     members = {"label_column": columns.pop("label", None), "features": columns.pop("features", None),
                "drop": columns.pop("drop", None), "category": columns.pop("category", None),
+               "text": columns.pop("text", None), "expected_text": columns.pop("expected_text", None),
                "weight": columns.pop("weight", None), "dates": columns.pop("dates", None),
                "date_format": columns.pop("date_format", None), **{word: columns.pop(word, None)
                for word in ("tokens", "context", "expected_tokens", "expected_context", "expected_tokenizer")}}
@@ -758,41 +765,3 @@ def data_of(given, labels=None, **columns):
     made = Data.__new__(Data)
     made._make(given, labels, members, task=task, expected=expected, rules=rules)
     return made
-
-
-def as_in(columns, real, label, categories, classes=0, weight=None, resize=None,
-          features=0, rules="", date_format=None, tokens=None, context=0, tokenizer=None):
-    """The options with which other data is read as the training data was.
-
-    `categories`: for each feature its name, or None, and how many categories it has. `weight`: the
-    column of weights, or None. Other data has none. `resize`: how images were resized, or None.
-    `features`: how many the training data has. `rules`: of reading, as a recipe names them.
-    `date_format`: of dates in text, or None. `tokens`: how they were made, or None. `context`: of a corpus, else 0. `tokenizer`: its
-    text, or None."""
-    known = {"task": "regress"} if real else {"expected_task": "classify"}
-    known["expected_rules"] = rules
-    if date_format:
-        known["date_format"] = date_format
-    if tokens:
-        known["expected_tokens"] = tokens
-    if context:
-        known["expected_context"] = context
-    if tokenizer:
-        known["expected_tokenizer"] = tokenizer
-    if label is not None:
-        known["expected_label"] = label
-    named = any(name is not None for name, _ in categories)
-    places = [(k, name) for k, (name, count) in enumerate(categories, 1) if count]
-    if places:
-        known["expected_categories"] = ",".join(
-            ('"' + (name or "").replace('"', '""') + '",' if named else "") + str(k)
-            for k, name in places)
-    if classes:
-        known["classes"] = classes
-    if weight:
-        known["expected_weight"] = weight
-    if resize:
-        known["expected_resize"] = resize
-    if features:
-        known["expected_features"] = features
-    return {**known, **columns}

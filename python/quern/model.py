@@ -9,7 +9,8 @@ import tempfile
 from . import _abi, _several, ranks
 from ._library import call, library, new, owned, said, sized, text
 from ._options import FILE, fill_compute
-from .data import as_in, data_of, shape_of
+from ._known import as_in
+from .data import data_of, shape_of
 from .errors import UsageError
 
 
@@ -249,9 +250,9 @@ class Model:
             return {"expected_rules": said(library().qn_model_rules(self._address)),
                     "expected_features": self.inputs, "expected_unlabelled": True, **columns}
         label = said(library().qn_model_label_name(self._address))
+        texts = [library().qn_model_text_inputs(self._address, k) for k in range(self.recipe["features"])]
         categories = [(said(library().qn_model_feature_name(self._address, k)),
-                       library().qn_model_categories(self._address, k))
-                      for k in range(self.recipe["features"])]
+                       library().qn_model_categories(self._address, k) + inputs) for k, inputs in enumerate(texts)]
         if self._answers and label is None:  # folders of images are not its classes
             columns = {"expected_unlabelled": True, **columns}
         return as_in(columns, self.real, label, categories,
@@ -263,7 +264,7 @@ class Model:
                      said(library().qn_model_date_format(self._address)),
                      said(library().qn_model_tokens(self._address)),
                      library().qn_model_context(self._address),
-                     said(library().qn_model_tokenizer(self._address)))
+                     said(library().qn_model_tokenizer(self._address)), texts=texts)
 
     def _without_others(self, data, columns):
         """Leaves out columns of a table that the model does not have, such as dates and labels."""

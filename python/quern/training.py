@@ -14,7 +14,8 @@ from . import _abi, ranks
 from ._library import call, kinds_of, library, new, owned, said, sized, text
 from ._options import FILE, _fill, _set, fill_compute, options
 from ._progress import Line
-from .data import Data, as_in, data_of, is_paths, shape_of, shape_text
+from ._known import as_in
+from .data import Data, data_of, is_paths, shape_of, shape_text
 from .evaluation import read
 from .errors import DiffersError, QuernError, UsageError, of, spelled
 from .model import Model, _fitted_again, load
@@ -400,8 +401,9 @@ def _sets(data, labels, valid, test, columns):
                     date_format=said(library().qn_data_date_format(first._address)),
                     tokens=said(library().qn_data_tokens(first._address)),
                     context=library().qn_data_context(first._address),
-                    tokenizer=said(library().qn_data_tokenizer(first._address)))
-    chosen = ("label", "features", "drop", "category")
+                    tokenizer=said(library().qn_data_tokenizer(first._address)),
+                    texts=[library().qn_data_text_inputs(first._address, k) for k in range(first.features)])
+    chosen = ("label", "features", "drop", "category", "text")
     rest = {word: value for word, value in columns.items() if word not in chosen}
     return (first, *(data_of(other, **(columns if is_paths(other) or not isinstance(other, (Data, tuple))
                                        else rest))

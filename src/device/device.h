@@ -66,6 +66,11 @@ typedef struct qn__batch {
 
 /* Bytes of one item. */
 static inline size_t qn__feed_stride(const qn__feed *feed) {
+    return qn__element_stride(feed->type, feed->features);
+}
+
+/* The same where every value is written out, as a device without lists has them. */
+static inline size_t qn__feed_whole(const qn__feed *feed) {
     return (size_t)feed->features * qn__element_of(feed->type)->size;
 }
 
@@ -126,9 +131,11 @@ static inline float qn__batch_show(const qn__batch *batch, const qn__program *pr
     return qn__answers_share(feed->weights ? feed->weights[item] : 1.0f, count);
 }
 
-/* The largest number of items of one APPLY call: 1024, or a grain if grains are larger. */
+/* The largest number of items of one APPLY call: 1024, fewer of lists, or a grain if grains are
+ * larger. */
 static inline uint32_t qn__apply_space(const qn__program *program) {
-    return program->grain > 1024 ? program->grain : 1024;
+    const uint32_t least = program->lists ? QN__LIST_ITEMS : 1024;
+    return program->grain > least ? program->grain : least;
 }
 
 /* Parameters and optimiser state, program->parameters floats each; slot[i] for i <

@@ -6,15 +6,16 @@
 #include <string.h>
 
 /* Values of a slice that stay in a core's cache, more or less, and the bounds of its items. */
-enum { SLICE_VALUES = 1 << 19, SLICE_LEAST = 64, SLICE_MOST = 1 << 14 };
+enum { SLICE_VALUES = 1 << 19, SLICE_LEAST = 64, SLICE_MOST = 1 << 14, SLICE_LISTS = 256 };
 
-uint32_t qn__full_batch_slice(const qn__layer *layer, uint32_t layers, uint32_t grain,
+uint32_t qn__full_batch_slice(const qn__layer *layer, uint32_t layers, uint32_t grain, int lists,
                               uint64_t items) {
     uint64_t width = layer[0].in;
     for (uint32_t l = 0; l < layers; ++l)
         width += layer[l].out;
+    const uint64_t least = lists && layers == 1 ? SLICE_LISTS : SLICE_LEAST;
     uint64_t most = SLICE_VALUES / width;
-    most = most < SLICE_LEAST ? SLICE_LEAST : most > SLICE_MOST ? SLICE_MOST : most;
+    most = most < least ? least : most > SLICE_MOST ? SLICE_MOST : most;
     most = most / grain * grain;
     most = most > 0 ? most : grain;
     return (uint32_t)(most < items ? most : items);

@@ -6,8 +6,8 @@
 #include "job/train_job.h"
 
 /* The most items that a worker computes at a time, where a gradient is that of `items` items: whole
- * grains. No result depends on it. */
-uint32_t qn__full_batch_slice(const qn__layer *layer, uint32_t layers, uint32_t grain,
+ * grains. `lists`: of items that are lists. No result depends on it. */
+uint32_t qn__full_batch_slice(const qn__layer *layer, uint32_t layers, uint32_t grain, int lists,
                               uint64_t items);
 
 /* The job's `lbfgs`, for a job whose recipe has that optimiser. QN_MEMORY. */

@@ -141,6 +141,7 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
                                  .numbers = r->numbers,
                                  .recompute = job->compute->recompute,
                                  .scale = r->scale,
+                                 .lists = qn__schema_texts(r->table) > 0,
                                  .grain = r->grain}};
     out->items = job->items;
     out->ranks = ranks_of(job);
@@ -152,7 +153,8 @@ static qn_status examine(const qn__memory_job *job, qn__layer *layer, qn__member
     qn__recipe_several(r, layer, &out->program);
     out->full = r->optimizer == QN__OPT_LBFGS;
     out->program.batch = out->full
-                             ? qn__full_batch_slice(layer, r->network.layers, r->grain, job->items)
+                             ? qn__full_batch_slice(layer, r->network.layers, r->grain,
+                                                    qn__schema_texts(r->table) > 0, job->items)
                          : job->items < r->batch ? (uint32_t)job->items
                                                  : r->batch;
     out->parts = job->compute->parts > 1 && !out->full ? job->compute->parts : 1;

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/system/float_state.h"
+#include "data/prepare/lists.h"
 #include "job/token_check.h"
 #include "job/weights.h"
 #include "model/recipe/several_targets.h"
@@ -50,7 +51,7 @@ static qn_status encode(const qn__encoding *how, const qn__encoding_notes *notes
     if (how->vocabulary)
         status = qn__check_tokens(out->inputs, how->vocabulary, notes->what, err);
     if (status == QN_OK)
-        status = qn__make_inputs(how, out->inputs, notes, &out->encoded, err);
+        status = qn__make_lists(how, out->inputs, notes, &out->encoded, err);
     if (!out->encoded)
         return status;
     out->inputs = out->encoded;
@@ -154,7 +155,7 @@ static qn_status fit_offsets(const qn__recipe *recipe, const qn__fitted *kept,
         qn__offsets_keep(kept->table, kept->offset, recipe->table, out->offset);
     else
         qn__offsets_fit(out->train, recipe->table, out->offset);
-    const qn__encoding how = qn__recipe_encoding(recipe, NULL, out->offset);
+    const qn__encoding how = qn__recipe_encoding(recipe, NULL, out->offset, NULL);
     const qn_status status = narrow(&how, notes, &out->all, err);
     return status == QN_OK ? split(recipe, out, err) : status;
 }
@@ -168,6 +169,20 @@ static qn_status fit(const qn__recipe *recipe, const qn__fitted *kept, int threa
     if (!kept)
         return qn__fill_fit(out->train, out->weights, recipe->missing, threads, out->fill, err);
     memcpy(out->fill, kept->fill, recipe->features * sizeof *out->fill);
+    return QN_OK;
+}
+
+/* How rare words are. */
+static qn_status fit_idf(const qn__recipe *recipe, const qn__fitted *kept, qn__training_items *out,
+                         qn_error *err) {
+    const uint64_t inputs = qn__schema_text_inputs(recipe->table);
+    if (inputs == 0)
+        return QN_OK;
+    if (!(out->idf = qn__alloc(inputs, sizeof *out->idf, err)))
+        return QN_MEMORY;
+    if (!kept)
+        return qn__idf_fit(out->train, recipe->table, out->idf, err);
+    memcpy(out->idf, kept->idf, inputs * sizeof *out->idf);
     return QN_OK;
 }
 
@@ -185,7 +200,9 @@ qn_status qn__training_items_make(const qn__recipe *recipe, const qn_data *data,
         status = fit_offsets(recipe, kept, notes, out, err);
     if (status == QN_OK)
         status = fit(recipe, kept, threads, out, err);
-    qn__encoding how = qn__recipe_encoding(recipe, out->fill, NULL);
+    if (status == QN_OK)
+        status = fit_idf(recipe, kept, out, err);
+    qn__encoding how = qn__recipe_encoding(recipe, out->fill, NULL, out->idf);
     how.by_value = 0; /* its categories are the recipe's */
     if (status == QN_OK)
         status = encode(&how, notes, &out->all, err);
@@ -201,6 +218,7 @@ void qn__training_items_release(qn__training_items *items) {
     qn__prepared_release(&items->all);
     qn__free(items->fill);
     qn__free(items->offset);
+    qn__free(items->idf);
     qn__free(items->weights);
     qn__free(items->shares);
     qn__free(items->valid_shares);

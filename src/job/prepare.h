@@ -17,6 +17,7 @@ typedef struct qn__training_items {
     const qn_data *train, *valid; /* valid: NULL without a fraction */
     float *fill;                  /* recipe->features, where qn__recipe_fills; else NULL */
     qn__offset *offset;           /* qn__recipe_offsets; NULL if that is 0 */
+    float *idf;                   /* of each input of texts; NULL: there are none */
     float *weights;               /* of the training items, as given; NULL: none */
     /* Of the items of both sets: 7.7, 24.72; NULL: all are 1. Where the targets of training move
      * (24.22), its shares are not divided by their number. */

@@ -12,6 +12,7 @@
 #include "model/recipe/tables.h"
 #include "num/philox.h"
 #include "num/sums.h"
+#include "data/prepare/lists.h"
 #include "data/prepare/scale.h"
 #include <quern/cluster.h>
 #include <stdio.h>
@@ -55,6 +56,7 @@ static qn_status make_program(qn__train_job *job, const qn_compute *compute, qn_
     p->scale = qn__scale_of_program(r);
     p->mean = job->shift;
     p->inverse = job->inverse;
+    p->lists = qn__schema_texts(r->table) > 0;
     job->augment = qn__recipe_augment(r);
     p->augment = job->augment.words ? &job->augment : NULL;
     job->mix = (qn__mix){r->mixup + r->cutmix, r->cutmix > 0.0f,
@@ -66,7 +68,8 @@ static qn_status make_program(qn__train_job *job, const qn_compute *compute, qn_
     const int full = r->optimizer == QN__OPT_LBFGS;
     const uint64_t step = full || items < r->batch ? items : r->batch;
     p->grain = r->grain < step ? r->grain : (uint32_t)step;
-    p->batch = full ? qn__full_batch_slice(p->layer, p->layers, p->grain, items) : (uint32_t)step;
+    p->batch = full ? qn__full_batch_slice(p->layer, p->layers, p->grain, p->lists, items)
+                    : (uint32_t)step;
     p->part = part_of(job, compute->parts);
     p->recompute = compute->recompute;
     p->seed = r->seed;
@@ -83,6 +86,33 @@ static void take_items(void *context, uint64_t first, uint64_t end) {
     qn__read_ahead_take(context, first, end);
 }
 
+/* Fits `count` numbers to `inputs` inputs of the items. */
+static qn_status fit_items(qn__train_job *job, const qn_data *items, uint32_t inputs,
+                           uint32_t count, const qn_compute *compute, qn_error *err) {
+    const qn__item_listener listener = {take_items, job->ahead};
+    if (job->recipe.scale > QN__SCALE_CHANNEL)
+        return qn__scale_fit_order(job->recipe.scale, items, job->items.weights,
+                                   threads_of(compute), job->mean, job->deviation, err);
+    return qn__scale_fit_groups(items, inputs / count, job->items.weights, threads_of(compute),
+                                job->ahead ? &listener : NULL, job->mean, job->deviation, err);
+}
+
+/* The same; of lists those inputs that are not of texts. */
+static qn_status fit_inputs(qn__train_job *job, uint32_t inputs, uint32_t count,
+                            const qn_compute *compute, qn_error *err) {
+    const uint64_t texts = qn__schema_text_inputs(job->recipe.table);
+    if (texts == 0)
+        return fit_items(job, job->items.train, inputs, count, compute, err);
+    if (texts == inputs)
+        return QN_OK;
+    inputs -= (uint32_t)texts;
+    qn_data *items = qn__lists_begin(job->items.train, inputs, err);
+    const qn_status status =
+        items ? fit_items(job, items, inputs, inputs, compute, err) : QN_MEMORY;
+    qn_data_close(items);
+    return status;
+}
+
 static qn_status fit_scale(qn__train_job *job, const qn__fitted *kept, const qn_compute *compute,
                            qn_error *err) {
     const uint32_t count = qn__scale_count(&job->recipe);
@@ -95,7 +125,6 @@ static qn_status fit_scale(qn__train_job *job, const qn__fitted *kept, const qn_
     job->inverse = qn__alloc(inputs, sizeof(float), err);
     if (!job->mean || !job->deviation || !job->shift || !job->inverse)
         return QN_MEMORY;
-    const qn__item_listener listener = {take_items, job->ahead};
     qn_status status = QN_OK;
     if (kept) {
         memcpy(job->mean, kept->mean, count * sizeof(float));
@@ -106,13 +135,8 @@ static qn_status fit_scale(qn__train_job *job, const qn__fitted *kept, const qn_
         if (status == QN_OK)
             qn__scale_numbers_of_items(&numbers, job->items.train->type == QN_U8, job->mean,
                                        job->deviation);
-    } else if (job->recipe.scale > QN__SCALE_CHANNEL) {
-        status = qn__scale_fit_order(job->recipe.scale, job->items.train, job->items.weights,
-                                     threads_of(compute), job->mean, job->deviation, err);
     } else {
-        status = qn__scale_fit_groups(job->items.train, inputs / count, job->items.weights,
-                                      threads_of(compute), job->ahead ? &listener : NULL, job->mean,
-                                      job->deviation, err);
+        status = fit_inputs(job, inputs, count, compute, err);
     }
     if (status == QN_OK && job->recipe.scale != QN__SCALE_CHANNEL)
         qn__keep_categories(job->recipe.table, job->mean, job->deviation);
@@ -158,7 +182,7 @@ static qn_status choose_items(qn__train_job *job, const qn_data *data, const qn_
 }
 
 qn__encoding qn__train_job_encoding(const qn__train_job *job) {
-    return qn__recipe_encoding(&job->recipe, job->items.fill, job->items.offset);
+    return qn__recipe_encoding(&job->recipe, job->items.fill, job->items.offset, job->items.idf);
 }
 
 static qn_status first_state(qn__train_job *job, qn_error *err) {
@@ -587,6 +611,7 @@ qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err)
                                .deviation = job->deviation,
                                .fill = job->items.fill,
                                .offset = job->items.offset,
+                               .idf = job->items.idf,
                                .target_mean = job->target_mean,
                                .target_deviation = job->target_deviation};
     return qn__model_create(&job->recipe, &fitted, out, err);

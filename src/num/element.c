@@ -76,10 +76,35 @@ static void float_floats(const void *values, size_t count, float *to) {
     memcpy(to, values, count * sizeof *to);
 }
 
+static size_t no_list(const void *values, size_t count, uint64_t limit, int *missing) {
+    (void)values, (void)limit, (void)missing;
+    return count;
+}
+
+static double list_number(const void *values, size_t k) {
+    const qn__list *list = values;
+    size_t low = 0, high = list->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (list->pair[middle].at < k)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < list->count && list->pair[low].at == k ? (double)list->pair[low].value : 0.0;
+}
+
+static void list_floats(const void *values, size_t count, float *to) {
+    const qn__list *list = values;
+    memset(to, 0, count * sizeof *to);
+    for (size_t i = 0; i < list->count; i++)
+        to[list->pair[i].at] = list->pair[i].value;
+}
+
 #define NOT_BELOW "the number of a token is not below the size of the vocabulary"
 #define VOCABULARY "tokenise with the vocabulary of the model"
 
-const qn__element qn__elements[QN__ELEMENT_TOKEN32 + 1] = {
+const qn__element qn__elements[QN__ELEMENT_LIST + 1] = {
     [QN__ELEMENT_U8] =
         {"u8", NULL, {NULL, NULL}, 1, 256, QN__FETCH_BYTES, no_byte, byte_number, byte_floats},
     [QN__ELEMENT_F32] = {"f32",
@@ -110,4 +135,13 @@ const qn__element qn__elements[QN__ELEMENT_TOKEN32 + 1] = {
                              wrong_token32,
                              token32_number,
                              token32_floats},
+    [QN__ELEMENT_LIST] = {"lists",
+                          NULL,
+                          {NULL, NULL},
+                          sizeof(float),
+                          0,
+                          QN__FETCH_LISTS,
+                          no_list,
+                          list_number,
+                          list_floats},
 };

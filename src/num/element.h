@@ -11,24 +11,39 @@ typedef enum qn__element_type {
     QN__ELEMENT_U8 = 1,
     QN__ELEMENT_F32 = 2,
     QN__ELEMENT_TOKEN16 = 3, /* uint16_t: the number of a token in its vocabulary */
-    QN__ELEMENT_TOKEN32 = 4  /* uint32_t */
+    QN__ELEMENT_TOKEN32 = 4, /* uint32_t */
+    QN__ELEMENT_LIST = 5     /* an item is a qn__list of its values that are not 0 */
 } qn__element_type;
 
-/* How a worker takes the values: it has a function for each. The first two are scaled
- * (docs/exactness.md 5.1), numbers of tokens never. */
+/* A value of an item, and its place among them. */
+typedef struct qn__listed {
+    uint32_t at;
+    float value;
+} qn__listed;
+
+/* The values of an item that are not +0, by ascending place; others may be +0, too. */
+typedef struct qn__list {
+    const qn__listed *pair;
+    uint64_t count;
+} qn__list;
+
+/* How a worker takes the values: it has a function for each but lists, which it writes out. The
+ * first two are scaled (docs/exactness.md 5.1), and so are those of lists, numbers of tokens never.
+ */
 typedef enum qn__fetch {
     QN__FETCH_BYTES,
     QN__FETCH_FLOATS,
     QN__FETCH_TOKENS16,
     QN__FETCH_TOKENS32,
-    QN__FETCHES
+    QN__FETCHES,
+    QN__FETCH_LISTS = QN__FETCHES
 } qn__fetch;
 
 typedef struct qn__element {
     const char *name;      /* in JSON and messages */
     const char *refused;   /* what is wrong with a value that `wrong` finds; NULL: none is */
     const char *remedy[2]; /* [1]: where values may be missing */
-    uint32_t size;         /* bytes */
+    uint32_t size;         /* bytes; of lists those of a value that is written out */
     uint32_t values;       /* how many different ones there are, from 0; 0: they are not counted */
     qn__fetch fetch;
 
@@ -43,7 +58,7 @@ typedef struct qn__element {
     void (*floats)(const void *values, size_t count, float *to);
 } qn__element;
 
-extern const qn__element qn__elements[QN__ELEMENT_TOKEN32 + 1];
+extern const qn__element qn__elements[QN__ELEMENT_LIST + 1];
 
 /* `type`: a qn__element_type, or a qn_data_type. */
 static inline const qn__element *qn__element_of(unsigned type) { return &qn__elements[type]; }
@@ -60,7 +75,14 @@ static inline int qn__element_is_type(unsigned type) {
     return type >= QN__ELEMENT_U8 && type <= QN__ELEMENT_TOKEN32;
 }
 
+/* Bytes of an item of `features` values as it lies in memory. */
+static inline size_t qn__element_stride(unsigned type, uint32_t features) {
+    return type == QN__ELEMENT_LIST ? sizeof(qn__list) : (size_t)features * qn__elements[type].size;
+}
+
 /* Whether the values are numbers of tokens. */
-static inline int qn__element_is_token(unsigned type) { return type >= QN__ELEMENT_TOKEN16; }
+static inline int qn__element_is_token(unsigned type) {
+    return type == QN__ELEMENT_TOKEN16 || type == QN__ELEMENT_TOKEN32;
+}
 
 #endif

@@ -290,7 +290,9 @@ typedef struct qn__program {
     const float *mean, *inverse;       /* of each feature, for QN__SCALE_STANDARD */
     const struct qn__augment *augment; /* of the items of training (num/augment.h); NULL: none */
     const struct qn__mix *mix;         /* of two items of training (num/mix.h); NULL: none */
-    uint32_t batch, grain;             /* batch: the largest number of items in one step */
+    /* 1: items are lists of many inputs (QN__ELEMENT_LIST), most of them 0 */
+    int lists;
+    uint32_t batch, grain; /* batch: the largest number of items in one step */
     uint32_t part; /* the largest number of items that a worker trains with at once, whole grains;
                       0: the batch */
     int recompute; /* 1: outputs are computed again in the backward pass instead of being kept */
@@ -306,6 +308,8 @@ typedef struct qn__program {
 } qn__program;
 
 enum { QN__MOST_PARTS = 4096 }; /* of a step */
+/* Items of a program of lists that a device without lists writes out at once. */
+enum { QN__LIST_ITEMS = 64 };
 
 /* The items that a worker trains with at once. */
 static inline uint32_t qn__program_part(const qn__program *program) {

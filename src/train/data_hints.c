@@ -117,7 +117,7 @@ static qn_status tell_labels(const qn_data *data, const teller *to, qn_error *er
 /* A category with a text for each item: a name. */
 static void tell_names(const qn_data *data, const teller *to) {
     for (uint32_t k = 0; data->schema && k < data->features; k++)
-        if (data->schema->feature[k].categories == data->items)
+        if (data->schema->feature[k].categories == data->items && !data->schema->feature[k].text)
             tell_column(
                 data, k,
                 "has another text in each item, so it says nothing about other items: leave "

@@ -57,7 +57,7 @@ static qn_status compare(const qn__recipe *was, const qn__recipe *now, qn_error 
 
 qn_status qn__train_sets_judge(const qn_train_options *options, const qn__train_sets *sets,
                                qn__recipe *recipe, qn_error *err) {
-    const qn__encoding how = qn__recipe_encoding(recipe, NULL, NULL);
+    const qn__encoding how = qn__recipe_encoding(recipe, NULL, NULL, NULL);
     qn_status status = QN_OK;
     if (sets->valid && qn__recipe_judges(recipe))
         status = qn__inputs_digest(&how, sets->valid, recipe->valid_data, err);

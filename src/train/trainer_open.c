@@ -618,7 +618,7 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
 /* What is available beside the matrix of inputs, which is made later. One that does not fit is
  * refused then. */
 static uint64_t available_beside(const qn__recipe *recipe, const qn_data *data) {
-    const qn__encoding how = qn__recipe_encoding(recipe, NULL, NULL);
+    const qn__encoding how = qn__recipe_encoding(recipe, NULL, NULL, NULL);
     const uint64_t available = qn__available_memory();
     const double narrow = qn__recipe_offsets(recipe) ? qn__narrow_bytes(data) : 0;
     const double inputs = qn__inputs_bytes(&how, data) + narrow;

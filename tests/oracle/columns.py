@@ -12,9 +12,10 @@ from binary32 import ONE, ZERO, nearest
 
 
 def kinds_of(names, features):
-    """The kinds that the table of 11.6 tells; without one all columns hold numbers."""
+    """The kinds that the table of 11.6 tells; without one all columns hold numbers. One of texts has no categories: its
+    inputs come after all others."""
     columns = names["features"] if names else [None] * features
-    return [c.get("categories", c.get("dates")) if isinstance(c, dict) else None for c in columns]
+    return [c.get("categories", c.get("dates", [] if "text" in c else None)) if isinstance(c, dict) else None for c in columns]
 
 
 def widths_of(kind):
@@ -71,7 +72,7 @@ def inputs_of(table, kinds, fill, moments):
                            else column)
         else:
             columns += [(column == c).astype(table.dtype) for c in range(len(categories))]
-    return np.stack(columns, axis=1)
+    return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), np.float32)
 
 
 def unscaled_categories(stats, kinds):

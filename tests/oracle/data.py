@@ -80,13 +80,14 @@ def block_digest(content):
     return hashlib.sha256(b"".join(hashlib.sha256(block).digest() for block in blocks)).digest()
 
 
-def digest(table, labels, weights=None, exact=None, times=None):
+def digest(table, labels, weights=None, exact=None, times=None, words=None):
     """2.2, 23.5: the digest of a data set, as hexadecimal digits. `exact`: values of wide columns of numbers;
-    `times`: moments of wide columns of dates."""
+    `times`: moments of wide columns of dates; `words`: texts of columns of texts (25.61)."""
+    import texts
     import wide  # it needs block_digest
 
     n, features = table.shape
-    text = b"quern data 2\n" if exact or times else b"quern data 1\n"
+    text = b"quern data 3\n" if words else b"quern data 2\n" if exact or times else b"quern data 1\n"
     kinds = {"uint8": 1, "float32": 2, "uint16": 3, "uint32": 4}  # 25.40
     text += bytes([kinds[table.dtype.name]])
     text += n.to_bytes(8, "little") + features.to_bytes(8, "little")
@@ -101,7 +102,8 @@ def digest(table, labels, weights=None, exact=None, times=None):
         text += block_digest(labels.astype("<f4" if real else "<u4").tobytes())
     if weights is not None:
         text += block_digest(weights.astype("<f4").tobytes())
-    return hashlib.sha256(text + (wide.digest_end(exact or {}, times or {}) if exact or times else b"")).hexdigest()
+    end = wide.digest_end(exact or {}, times or {}) if exact or times or words else b""
+    return hashlib.sha256(text + end + (texts.digest_end(words) if words else b"")).hexdigest()
 
 
 def training_items(seed, n, fraction, context=0):

@@ -6,6 +6,7 @@ import re
 import numpy as np
 
 import augment
+import texts
 from binary32 import to_text
 
 # 11.1, the keys in their order.
@@ -67,6 +68,8 @@ def names_text(names):
         return f'{{"name":{names_text(names["name"])},"exact":"{names["exact"]}"}}'
     if isinstance(names, dict) and "dates" in names:  # 23.12
         return f'{{"name":{names_text(names["name"])},"dates":{names_text(names["dates"])}}}'
+    if isinstance(names, dict) and "text" in names:  # 25.60
+        return f'{{"name":{names_text(names["name"])},"text":{names["text"]}}}'
     if isinstance(names, dict):  # a category column
         return f'{{"name":{names_text(names["name"])},"categories":{names_text(names["categories"])}}}'
     return "[" + ",".join(names_text(name) for name in names) + "]"
@@ -111,7 +114,7 @@ def recipe_text(recipe):
     is_sixth = sixth or words or later or integer_pixels
     last = recipe["model"].split(";")[-1].strip()
     is_eighth = "exponential" in recipe["schedule"] + recipe.get("stages", "") or more["task"] in ("segment", "multilabel") or last.startswith("conv ") or augment.is_eighth(recipe.get("augment", "")) or EIGHTH_WORDS.search(recipe["model"]) or len(re.findall("[;|}]", recipe["model"])) + 1 > 255
-    recipe = {**recipe, "contract": 9 if ninth or NINTH_WORDS.search(recipe["model"]) else 8 if eighth or is_eighth else 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
+    recipe = {**recipe, "contract": 9 if ninth or texts.columns_of(more["table"]) or NINTH_WORDS.search(recipe["model"]) else 8 if eighth or is_eighth else 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
     if recipe["contract"] >= 2:
@@ -167,7 +170,7 @@ def from_file(layer, array):
     return np.ascontiguousarray(own.transpose(0, 2, 3, 1)).reshape(array.shape)
 
 
-def tensors_of(layers, stats, target=None, fill=None, offsets=None):
+def tensors_of(layers, stats, target=None, fill=None, offsets=None, idf=None):
     """12.2: names and arrays; `stats` is (mean, deviation, inverse) or None, `target` is (mean,
     deviation) of real labels or None, `fill` that of 2.6 or None."""
     tensors = []
@@ -185,6 +188,8 @@ def tensors_of(layers, stats, target=None, fill=None, offsets=None):
         tensors.append(("table.fill", fill))
     if offsets:  # 23.6
         tensors.append(("table.offset", np.array([offsets[k] for k in sorted(offsets)], np.float32)))
+    if idf:  # 25.64
+        tensors.append(("table.idf", np.concatenate(idf)))
     if target is not None:
         tensors.append(("target.mean", target[0]))
         tensors.append(("target.deviation", target[1]))

@@ -23,6 +23,7 @@ import products
 import scale
 import several
 import stages
+import texts
 import validation
 import weights as weighing
 import wide
@@ -51,6 +52,7 @@ def arguments():
     p.add_argument("--dates", type=lambda text: text.split(","))
     p.add_argument("--date-format", default="")
     p.add_argument("--category", type=lambda text: text.split(","), default=[])
+    p.add_argument("--text", type=lambda text: text.split(","))
     p.add_argument("--scale", required=True)
     p.add_argument("--model", required=True)
     p.add_argument("--shape", type=lambda text: tuple(map(int, text.split("x"))))
@@ -136,7 +138,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
     return {
         "arith": args.arith,
         "data": data.digest(table, labels, weights, names and names["exact"],
-                            names and names["times"]),
+                            names and names["times"], names and names.texts),
         "items": table.shape[0],
         "features": table.shape[1],
         "valid": ZERO if args.valid is None else args.valid,
@@ -440,12 +442,13 @@ def main():
     args = arguments()
     table, labels, names = data.read(args.data, args.labels, args.label, args.task, args.weight,
                                      category=args.category, drop=args.drop, parts=args.dates, form=args.date_format,
-                                     **({"tokens": args.tokens} if args.tokens else {}))
+                                     **({"tokens": args.tokens} if args.tokens else {}),
+                                     **({"text": args.text} if args.text else {}))
     own = data.read_weights(args.data, args.weight) if args.weight else (None, None)
     if len(table) != len(labels):
         raise SystemExit("oracle: there are not as many labels as items")
     kinds = columns.kinds_of(names, table.shape[1])
-    width = sum(sum(columns.widths_of(kind)) for kind in kinds)
+    width = sum(sum(columns.widths_of(kind)) for kind in kinds) + sum(2**bits for _, bits in texts.columns_of(names))
     layers = network.parse_model(args.model, args.shape or width, labels.dtype == np.int64)
     real = labels.dtype == np.float32
     known = 2 if args.loss == "binary" else layers[-1].out[0]
@@ -498,6 +501,7 @@ def main():
     fill = columns.fill_of(table[chosen], kinds, args.missing, own)
     if kept and args.missing in ("mean", "median"):
         fill = kept["table.fill"]
+    words, idf = texts.inputs(table, names, chosen)
     table = columns.inputs_of(table, kinds, fill, moments)
     stats = None
     if args.scale in ("standard", "channel", "minmax", "robust") and kept:
@@ -510,6 +514,10 @@ def main():
         stats = columns.unscaled_categories(scale.by_order(table[chosen], args.scale, own), kinds)
     elif args.scale == "standard":
         stats = columns.unscaled_categories(scale.statistics(table[chosen], own), kinds)
+    for own_words in words:  # 25.60
+        table = np.concatenate([table.astype(np.float32), own_words], axis=1)
+        more = [np.full(own_words.shape[1], value, np.float32) for value in (0, 1, 1)]
+        stats = stats and tuple(np.concatenate(pair) for pair in zip(stats, more))
     x = from_data(scale.inputs(table, args.scale, stats), layers[0].shape)
     target = None
     if real:
@@ -548,7 +556,7 @@ def main():
         raise SystemExit("oracle: a parameter is not finite")  # 8.7
     if args.missing not in ("mean", "median"):
         fill = None
-    content = model_bytes(recipe, tensors_of(layers, stats, target, fill, offsets))
+    content = model_bytes(recipe, tensors_of(layers, stats, target, fill, offsets, idf))
     with open(args.output, "wb") as file:
         file.write(content)
     print(f"model {hashlib.sha256(content).hexdigest()}")

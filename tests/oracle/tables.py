@@ -18,7 +18,7 @@ LOOK_BYTES, LOOK_LINES = 1048576, 100
 MISSING = ("nan", "na", "n/a", "null", "#n/a", "<na>", "?")
 MARKS = ("none", "#na", "#n/a n/a", "1.#ind", "1.#qnan", "nat", "\\n", ".", "--", "---", "\u2013",
          "\u2014")  # 23.21
-RULES = frozenset({"dates", "none", "commas"})
+RULES = frozenset({"dates", "none", "commas", "text"})
 
 
 class Refused(SystemExit):
@@ -418,6 +418,7 @@ class Table(dict):
     """The table of 11.6, and the rules of 23.2 that changed something."""
 
     rules = ""
+    texts = {}  # of columns of texts, by their number
 
 
 def weights(content, word, rules=RULES):
@@ -433,7 +434,7 @@ def weights(content, word, rules=RULES):
 
 
 def read(content, word=None, task="auto", header="auto", keep=None, drop=None, outputs=0,
-         weight=None, category=(), known=(set(), set()), alone=(), rules=None, parts=None, form=""):
+         weight=None, category=(), known=(set(), set()), alone=(), rules=None, parts=None, form="", text=None):
     """`word`: of the label; None: the first; "": none. `weight`: of the weights, which are left
     out. `category`: columns that a user calls categories; `known`: names and places of those of a
     model; `alone`: names of all columns of a model, which has no use for others; `rules`: those of
@@ -449,6 +450,9 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
     if len(names) != width:
         refuse("lines have different numbers of cells")
     called = columns_of(category, names)
+    said = set() if text in (None, ["none"]) else columns_of(text, names)
+    finds = "text" in rules and text != ["none"]
+    never, called = called, called | said
     marked = columns_of(keep or drop or [], names)
     weighed = None if weight is None else column_of(weight, names)
     at = next((k for k in range(width) if k not in marked and k != weighed), width - 1)
@@ -463,6 +467,7 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
         called |= {k for place, k in enumerate(chosen) if place in known[1]}
     if any(names) and any(alone) and len(chosen) > len(alone):  # 11.7
         chosen = [k for k in chosen if names[k] in alone]
+    import texts
     import wide  # it needs this module's neighbour, which needs this one
 
     cells_of = {k: [row[k] for row in rows] for k in chosen}
@@ -492,13 +497,20 @@ def read(content, word=None, task="auto", header="auto", keep=None, drop=None, o
         found = wide.whole_of([cell.decode() if kind(cell) == "number" else None for cell, _ in cells_of[k]])
         if found:
             exact[place] = found
-    features = [{"name": names[k], "categories": categories} if categories
+    bits = {place: texts.bits_of(categories, len(values) - int(np.isnan(values).sum()), k in said)
+            for place, (k, (values, categories)) in enumerate(zip(chosen, columns))
+            if categories and (k in said or (finds and k not in never))}
+    bits = {place: b for place, b in bits.items() if b}
+    changed |= {"text"} if bits else set()
+    features = [{"name": names[k], "text": bits[place]} if place in bits
+                else {"name": names[k], "categories": categories} if categories
                 else {"name": names[k], "dates": dates.parts_of(parts, dated[place][0])} if place in dated
                 else {"name": names[k], "exact": "whole"} if place in exact else names[k]
                 for place, (k, (_, categories)) in enumerate(zip(chosen, columns))]
     table = Table({**about, "features": features, "exact": exact,
                    "moments": {place: moments for place, (moments, _) in dated.items()},
                    "times": {place: moments for place, (moments, timed) in dated.items() if timed}})
-    table.rules = " ".join(word for word in ("exact", "dates", "none", "commas")
+    table.rules = " ".join(word for word in ("exact", "dates", "none", "commas", "text")
                            if word in changed or (word == "exact" and exact))
+    table.texts = {place: columns[place][1] for place in bits}
     return values.astype(np.uint8) if u8 else values, labels, table

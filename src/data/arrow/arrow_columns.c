@@ -169,6 +169,7 @@ static qn_status settle_feature(filling *f, qn_error *err) {
     if (!f->order)
         return QN_MEMORY;
     qn__text_column_take(&f->texts, &feature->categories, &feature->category);
+    feature->said = f->category;
     if (!f->category && data->comma == 0 && qn__comma_example(feature))
         data->comma = f->feature + 1;
     return QN_OK;

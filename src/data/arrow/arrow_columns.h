@@ -17,7 +17,7 @@ struct qn__arrow_column {
     uint64_t column;
     qn__arrow_use use;
     uint32_t feature; /* its number, of a FEATURE */
-    int category;     /* 1: an option says that the column holds categories */
+    int category; /* not 0: an option says that the column holds categories or texts (prose.h) */
     qn__arrow_kind kind;
     int scale; /* of a DECIMAL */
     const qn_data_options *options;

@@ -9,6 +9,7 @@
 #include "data/cells/columns.h"
 #include "data/cells/label_columns.h"
 #include "data/cells/labels.h"
+#include "data/cells/prose.h"
 #include "data/cells/row_numbers.h"
 #include "data/table/data_options.h"
 #include "data/table/rules.h"
@@ -106,7 +107,7 @@ static void add_column(filling *f, uint64_t column, qn__arrow_use use) {
                            .column = column,
                            .use = use,
                            .feature = use == QN__ARROW_FEATURE ? data->features++ : 0,
-                           .category = f->header.categories && f->header.categories[column]};
+                           .category = f->header.categories ? f->header.categories[column] : 0};
 }
 
 static qn_status begin_columns(filling *f, const char *task, qn_error *err) {
@@ -386,6 +387,8 @@ static qn_status open_stream(struct ArrowArrayStream *stream, const qn_data_opti
     status = qn__arrow_fill(&source, &options, data, err);
     if (status == QN_OK)
         status = qn__label_columns_take(data, &options, source.name, err);
+    if (status == QN_OK)
+        status = qn__prose_find(data, qn__prose_wanted(&options), source.name, err);
     if (status == QN_OK)
         status = qn__labels_settle(data, &options, 1, source.name, err);
     if (status == QN_OK)

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "data/cells/cell.h"
+#include "data/cells/prose.h"
 #include "data/table/rules.h"
 #include <string.h>
 
@@ -510,10 +511,40 @@ static qn_status mark_known(qn__columns *table, const char *known, qn_error *err
     return status == QN_OK && names == 0 ? mark_columns(&l, known, err) : status;
 }
 
+/* The word that says that no column holds texts. */
+static int is_none(const qn__columns *table, const char *text) {
+    uint64_t column;
+    return strcmp(text, "none") == 0 && find_name(table, text, &column) == 0;
+}
+
+/* Marks the columns of texts, in other data or because a user says so, among those of categories.
+ */
+static qn_status mark_texts(qn__columns *table, const qn_data_options *options, qn_error *err) {
+    qn__columns texts = *table;
+    const int given = options->text && !is_none(table, options->text);
+    if (!given && !options->expected_text)
+        return QN_OK;
+    texts.categories = qn__alloc(table->shape.columns, 1, err);
+    if (!texts.categories)
+        return QN_MEMORY;
+    const list l = {&texts, "data.text", texts.categories, NULL, mark_word};
+    qn_status status = given ? mark_columns(&l, options->text, err) : QN_OK;
+    if (status == QN_OK)
+        status = check_special(table, texts.categories, l.field, err);
+    if (status == QN_OK && options->expected_text)
+        status = mark_known(&texts, options->expected_text, err);
+    for (uint64_t i = 0; i < table->shape.columns; i++)
+        if (texts.categories[i])
+            table->categories[i] = QN__SAID_TEXT;
+    qn__free(texts.categories);
+    return status;
+}
+
 /* Marks the columns that hold categories in other data, or because a user says so. */
 static qn_status mark_categories(qn__columns *table, const qn_data_options *options,
                                  qn_error *err) {
-    if (!options->expected_categories && !options->category)
+    if (!options->expected_categories && !options->category && !options->text &&
+        !options->expected_text)
         return QN_OK;
     table->categories = qn__alloc(table->shape.columns, 1, err);
     if (!table->categories)
@@ -524,6 +555,8 @@ static qn_status mark_categories(qn__columns *table, const qn_data_options *opti
         status = check_special(table, table->categories, l.field, err);
     if (status == QN_OK && options->expected_categories)
         status = mark_known(table, options->expected_categories, err);
+    if (status == QN_OK)
+        status = mark_texts(table, options, err);
     uint64_t column = 0;
     while (column < table->shape.columns && !table->categories[column])
         column++;

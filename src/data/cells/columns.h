@@ -51,11 +51,12 @@ typedef struct qn__columns {
     qn__row_shape shape;
     qn__special *special; /* what shape.special points to: the label and what is left out */
     char **names;         /* of the columns, or NULL when there is no header */
-    uint8_t *categories;  /* columns that are known to hold categories: 1; NULL: none is known */
-    uint8_t *index;       /* 1 for each column that is the index of pandas; NULL: none is. After
-                             qn__columns_choose: 1 for those that are left out for this reason */
-    uint64_t last;        /* the last column that is not an index, from 1 */
-    int left_index;       /* 1: the index changed which columns are read */
+    uint8_t *categories; /* columns that are known to hold categories or texts: QN__SAID_CATEGORY or
+                            QN__SAID_TEXT of prose.h, else 0; NULL: none is known */
+    uint8_t *index;      /* 1 for each column that is the index of pandas; NULL: none is. After
+                            qn__columns_choose: 1 for those that are left out for this reason */
+    uint64_t last;       /* the last column that is not an index, from 1 */
+    int left_index;      /* 1: the index changed which columns are read */
     qn__label_columns *labels; /* columns that are labels together, and are read as features; NULL:
                                   not several are */
     int whole;                 /* 1: the text that names the label could also be a list of labels */

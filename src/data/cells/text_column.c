@@ -1,6 +1,7 @@
 #include "data/cells/text_column.h"
 #include "base/memory.h"
 #include "data/cells/labels.h"
+#include "data/cells/prose.h"
 #include <string.h>
 
 qn_status qn__text_column_add(qn__text_set *set, const char *text, size_t size, int classes,
@@ -17,8 +18,9 @@ qn_status qn__text_column_add(qn__text_set *set, const char *text, size_t size, 
     *number = qn__text_set_find(set, &name);
     if (*number != QN__NO_TEXT)
         return QN_OK;
-    if (set->count == QN__TEXTS_MAX)
-        return qn__fail(err, QN_INPUT, "there are more than %d different texts", QN__TEXTS_MAX);
+    const uint32_t most = classes ? QN__TEXTS_MAX : QN__PROSE_MAX;
+    if (set->count == most)
+        return qn__fail(err, QN_INPUT, "there are more than %u different texts", (unsigned)most);
     *number = set->count;
     return qn__text_set_add(set, &name, err);
 }

@@ -7,6 +7,7 @@
 #include "data/cells/commas.h"
 #include "data/cells/label_columns.h"
 #include "data/cells/labels.h"
+#include "data/cells/prose.h"
 #include "data/cells/wide_gather.h"
 #include "data/numpy/npy_several.h"
 #include "data/numpy/array_dates.h"
@@ -127,6 +128,7 @@ static int copy_names(char ***to, const char *const *from, uint32_t count, uint3
 static int take_column(qn__feature *to, const qn_data_arrays *a, uint32_t k, qn_error *err) {
     const uint32_t count = a->categories ? a->categories[k] : 0;
     to->bytes = a->type == QN_F32 && a->feature_bytes && a->feature_bytes[k];
+    to->said = !a->texts ? QN__SAID_NOTHING : a->texts[k] ? QN__SAID_TEXT : QN__SAID_CATEGORY;
     if (a->feature_name && !copy_name(&to->name, a->feature_name[k], err))
         return 0;
     return count == 0 || copy_names(&to->category, a->category[k], count, &to->categories, err);
@@ -393,6 +395,11 @@ static qn_status take_resize(qn_data *data, const qn_data_arrays *a, qn_error *e
     return qn__remedy(err, QN_USAGE, "give the pixels as QN_U8, or leave `data.resize` out");
 }
 
+static qn_status find_texts(qn_data *data, const qn_data_arrays *a, qn_error *err) {
+    const qn_data_options options = {.expected_rules = a->expected_rules};
+    return qn__prose_find(data, !a->texts && qn__prose_wanted(&options), "", err);
+}
+
 /* Items of tokens that share one with the next. */
 static int is_corpus(const qn_data_arrays *a) {
     return qn__element_is_token(a->type) && a->feature_step == 1 && !a->doubles &&
@@ -430,6 +437,8 @@ static qn_status fill(qn_data *data, const qn_data_arrays *a, const qn_data_arra
         status = qn__array_dates_take(data, a, err);
     if (status == QN_OK)
         status = gather_wide(data, given, err);
+    if (status == QN_OK)
+        status = find_texts(data, a, err);
     if (status == QN_OK)
         status = settle(data, a, err);
     if (status == QN_OK)

@@ -7,6 +7,7 @@
 #include "data/bytes/part_files.h"
 #include "data/cells/label_columns.h"
 #include "data/cells/labels.h"
+#include "data/cells/prose.h"
 #include "data/cells/readers.h"
 #include "data/cells/rounded.h"
 #include "data/open/table_cache.h"
@@ -121,6 +122,7 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
     const char *given = o->features   ? "data.features"
                         : o->drop     ? "data.drop"
                         : o->category ? "data.category"
+                        : o->text     ? "data.text"
                         : o->header   ? "data.header"
                                       : NULL;
     if (!given)
@@ -157,6 +159,8 @@ static qn_status read_with(const qn__reader *reader, qn__part_files *files,
     qn_status status = read_files(reader, files, options, pool, data, err);
     if (status == QN_OK)
         status = qn__label_columns_take(data, options, files->name, err);
+    if (status == QN_OK)
+        status = qn__prose_find(data, qn__prose_wanted(options), files->name, err);
     if (status == QN_OK && options->shape)
         status = qn__shape_set(data, options->shape, files->name, err);
     if (status == QN_OK && options->labels_path)

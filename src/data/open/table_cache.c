@@ -45,10 +45,12 @@ static void add_options(qn__text *key, const qn_data_options *o) {
     add_text(key, "features", o->features);
     add_text(key, "drop", o->drop);
     add_text(key, "category", o->category);
+    add_text(key, "text", o->text);
     add_text(key, "weight", o->weight);
     add_text(key, "shape", o->shape);
     add_text(key, "expected label", o->expected_label);
     add_text(key, "expected categories", o->expected_categories);
+    add_text(key, "expected text", o->expected_text);
     add_text(key, "expected weight", o->expected_weight);
     add_text(key, "expected rules", o->expected_rules);
     add_text(key, "dates", o->dates);

@@ -37,10 +37,11 @@ uint32_t qn_data_inputs(const qn_data *data) {
 }
 
 void qn__keep_categories(const qn__schema *table, float *mean, float *deviation) {
+    const uint64_t texts = qn__schema_text_inputs(table);
     uint64_t at = 0;
     for (uint32_t k = 0; table && k < table->features; ++k) {
         const qn__feature *feature = &table->feature[k];
-        const uint32_t inputs = qn__feature_inputs(feature);
+        const uint32_t inputs = feature->text ? 0 : qn__feature_inputs(feature);
         for (uint32_t i = 0; i < inputs; ++i) {
             if (feature->categories == 0 && !qn__date_is_choice(feature->dates, i))
                 continue;
@@ -48,6 +49,10 @@ void qn__keep_categories(const qn__schema *table, float *mean, float *deviation)
             deviation[at + i] = 1.0f;
         }
         at += inputs;
+    }
+    for (const uint64_t end = at + texts; at < end; ++at) { /* they come last */
+        mean[at] = 0.0f;
+        deviation[at] = 1.0f;
     }
 }
 
@@ -170,6 +175,8 @@ static qn_status prepare_column(encoder *e, uint32_t k, qn_error *err) {
     c->indexed = categories_of(own, k);
     c->fill = e->how->fill ? e->how->fill[k] : 0.0f;
     const int days = dates_of(own, k) && !own->feature[k].time;
+    if (table && table->feature[k].text)
+        return QN_OK; /* lists.h */
     if (!c->dates != !dates_of(own, k) && !(days && c->categories) &&
         (dates_of(own, k) || !is_all_missing(e->raw, k)))
         return refuse_dates(e->raw, k, dates_of(own, k) != 0, e->what, err);
@@ -418,7 +425,9 @@ static double bytes_of(const qn_data *raw, uint64_t inputs) {
 }
 
 double qn__inputs_bytes(const qn__encoding *how, const qn_data *raw) {
-    return is_plain(how, raw) ? 0 : bytes_of(raw, qn__inputs(how->table, how->features));
+    return is_plain(how, raw) ? 0
+                              : bytes_of(raw, qn__inputs(how->table, how->features) -
+                                                  qn__schema_text_inputs(how->table));
 }
 
 static qn_status check_size(const encoder *e, const qn__encoding_notes *notes, qn_error *err) {
@@ -454,11 +463,7 @@ qn_status qn__make_inputs(const qn__encoding *how, const qn_data *raw,
     const uint64_t inputs = qn__inputs(how->table, how->features);
     *out = NULL;
     if (how->missing == QN__MISSING_ERROR || how->missing == QN__MISSING_DROP) {
-        const qn_status status = qn__refuse_missing(
-            raw, notes->what,
-            "train with `train.missing` mean, median, zero or drop, or leave the column "
-            "out with `data.drop`",
-            err);
+        const qn_status status = qn__refuse_missing(raw, notes->what, QN__MISSING_REMEDY, err);
         if (status != QN_OK)
             return status;
     }

@@ -16,6 +16,7 @@ typedef struct qn__encoding {
     qn__missing missing;
     const float *fill; /* of the rules mean and median: a number for each column; else NULL */
     const struct qn__offset *offset; /* of each wide column of `table` (offsets.h); NULL: none */
+    const float *idf;                /* of each input of texts (lists.h); NULL: there are none */
     int by_value;        /* 1: a number that is not a category may be one by its value (2.7); 0 for
                             training data */
     uint32_t vocabulary; /* values are numbers of tokens of a vocabulary of this size; 0: numbers */
@@ -31,6 +32,11 @@ typedef struct qn__encoding_notes {
     void *user;
 } qn__encoding_notes;
 
+/* What to do where a value is missing. */
+#define QN__MISSING_REMEDY                                                                         \
+    "train with `train.missing` mean, median, zero or drop, or leave the column out with "         \
+    "`data.drop`"
+
 /* Inputs of a table with this schema (NULL: `features`), which may be more than a network has. */
 uint64_t qn__inputs(const qn__schema *table, uint32_t features);
 
@@ -45,7 +51,7 @@ uint64_t qn__inputs(const qn__schema *table, uint32_t features);
 qn_status qn__make_inputs(const qn__encoding *how, const qn_data *raw,
                           const qn__encoding_notes *notes, qn_data **out, qn_error *err);
 
-/* Bytes of that matrix; 0 where `raw` is that matrix itself. */
+/* Bytes of that matrix, without inputs of texts; 0 where `raw` is that matrix itself. */
 double qn__inputs_bytes(const qn__encoding *how, const qn_data *raw);
 
 /* The digest of a validation set (docs/exactness.md 2.8): that of `raw`, whose columns and labels
@@ -65,8 +71,8 @@ extern uint64_t qn__inputs_large;
 qn_status qn__refuse_missing(const qn_data *data, const char *what, const char *remedy,
                              qn_error *err);
 
-/* Makes the scaling leave inputs of categories unchanged: mean 0, deviation 1. Both arrays have
- * qn__inputs floats. */
+/* Makes the scaling leave inputs of categories and texts unchanged: mean 0, deviation 1. Both
+ * arrays have qn__inputs floats. */
 void qn__keep_categories(const qn__schema *table, float *mean, float *deviation);
 
 #endif

@@ -101,7 +101,7 @@ static inline int qn__data_labelled(const qn_data *data) {
 
 /* Bytes of one item. */
 static inline size_t qn__data_stride(const qn_data *data) {
-    return (size_t)data->features * qn__element_of(data->type)->size;
+    return qn__element_stride(data->type, data->features);
 }
 
 /* Bytes from one item to the next. */

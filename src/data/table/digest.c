@@ -146,6 +146,20 @@ static void add_several(qn__sha256 *hash, const qn_data *data, qn__pool *pool) {
     qn__sha256_add(hash, targets, sizeof targets);
 }
 
+/* The texts of columns of texts: docs/exactness.md 25.61. */
+static void add_texts(qn__sha256 *hash, const qn__schema *schema) {
+    add_number(hash, qn__schema_texts(schema));
+    for (uint32_t k = 0; k < schema->features; k++) {
+        const qn__feature *feature = &schema->feature[k];
+        if (!feature->text)
+            continue;
+        add_number(hash, k);
+        add_number(hash, feature->categories);
+        for (uint32_t i = 0; i < feature->categories; i++)
+            qn__sha256_add(hash, feature->category[i], strlen(feature->category[i]) + 1);
+    }
+}
+
 static uint8_t parts_of(const qn_data *data) {
     const int kind = data->several ? 3 : data->targets ? 2 : data->labels != NULL;
     return (uint8_t)(kind + (data->weights ? 4 : 0));
@@ -165,7 +179,12 @@ void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
     const uint8_t parts = parts_of(data);
     qn__sha256 hash;
     qn__sha256_begin(&hash);
-    qn__sha256_add(&hash, data->wide ? "quern data 2\n" : "quern data 1\n", 13);
+    const int texts = qn__schema_texts(data->schema) > 0;
+    qn__sha256_add(&hash,
+                   texts        ? "quern data 3\n"
+                   : data->wide ? "quern data 2\n"
+                                : "quern data 1\n",
+                   13);
     qn__sha256_add(&hash, &(uint8_t){(uint8_t)data->type}, 1);
     add_number(&hash, data->items);
     add_number(&hash, data->features);
@@ -179,6 +198,10 @@ void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
         qn__sha256_add(&hash, weights, sizeof weights);
     if (data->wide)
         add_wide(&hash, data, pool);
+    else if (texts)
+        add_number(&hash, 0);
+    if (texts)
+        add_texts(&hash, data->schema);
     qn__sha256_end(&hash, whole);
     qn__hex(whole, text);
 }

@@ -15,6 +15,7 @@ static const struct {
     {"files", QN__RULE_FILES},
     {"none", QN__RULE_NONE},
     {"commas", QN__RULE_COMMAS},
+    {"text", QN__RULE_TEXT},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };

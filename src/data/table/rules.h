@@ -18,7 +18,8 @@ typedef enum qn__rule {
     QN__RULE_INDEX = 1 << 3,       /* the index of pandas is left out: data/arrow/pandas_index.h */
     QN__RULE_FILES = 1 << 4,       /* which files are images, and which count for classes */
     QN__RULE_NONE = 1 << 5,        /* more marks mean a missing value: qn__cell_is_mark */
-    QN__RULE_COMMAS = 1 << 6       /* numbers have a decimal comma: data/cells/commas.h */
+    QN__RULE_COMMAS = 1 << 6,      /* numbers have a decimal comma: data/cells/commas.h */
+    QN__RULE_TEXT = 1 << 7         /* columns of texts are not categories: data/cells/prose.h */
 } qn__rule;
 
 /* The rules of a text as qn__rules_text writes it: words separated by a space, in their order. NULL

@@ -28,6 +28,12 @@ void qn__feature_release(qn__feature *feature) {
     free_texts(feature->category, feature->categories);
 }
 
+void qn__feature_drop_categories(qn__feature *feature) {
+    free_texts(feature->category, feature->categories);
+    feature->category = NULL;
+    feature->categories = 0;
+}
+
 void qn__schema_free(qn__schema *schema) {
     if (!schema)
         return;
@@ -61,6 +67,8 @@ static int copy_feature(qn__feature *to, const qn__feature *from, qn_error *err)
     to->dates = from->dates;
     to->time = from->time;
     to->zone = from->zone;
+    to->text = from->text;
+    to->said = from->said;
     return copy_text(&to->name, from->name, err) &&
            copy_texts(&to->category, from->category, from->categories, err);
 }
@@ -114,7 +122,7 @@ int qn__schema_is_trivial(const qn__schema *schema) {
         return 0;
     for (uint32_t i = 0; i < schema->features; ++i) {
         const qn__feature *feature = &schema->feature[i];
-        if (feature->categories || feature->exact || feature->dates ||
+        if (feature->categories || feature->exact || feature->dates || feature->text ||
             (feature->name && !is_generic(feature->name, i)))
             return 0;
     }
@@ -122,9 +130,25 @@ int qn__schema_is_trivial(const qn__schema *schema) {
 }
 
 uint32_t qn__feature_inputs(const qn__feature *feature) {
-    return feature->dates        ? qn__date_inputs(feature->dates)
+    return feature->text         ? UINT32_C(1) << feature->text
+           : feature->dates      ? qn__date_inputs(feature->dates)
            : feature->categories ? feature->categories
                                  : 1;
+}
+
+uint32_t qn__schema_texts(const qn__schema *schema) {
+    uint32_t texts = 0;
+    for (uint32_t k = 0; schema && k < schema->features; ++k)
+        texts += schema->feature[k].text > 0;
+    return texts;
+}
+
+uint64_t qn__schema_text_inputs(const qn__schema *schema) {
+    uint64_t inputs = 0;
+    for (uint32_t k = 0; schema && k < schema->features; ++k)
+        if (schema->feature[k].text)
+            inputs += qn__feature_inputs(&schema->feature[k]);
+    return inputs;
 }
 
 /* As they are written in recipes; in the order of the enum. */
@@ -189,6 +213,15 @@ static int dates_differ(uint32_t column, const qn__feature *one, const qn__featu
     return one->dates != other->dates;
 }
 
+static int texts_differ(uint32_t column, const qn__feature *one, const qn__feature *other,
+                        char a[128], char b[128]) {
+    snprintf(a, 128, "column %u of %s", column, one->text ? "texts" : "no texts");
+    snprintf(b, 128, "column %u of %s", column, other->text ? "texts" : "no texts");
+    if (one->text && other->text)
+        return counts_differ("inputs of a text", 1u << one->text, 1u << other->text, a, b);
+    return one->text != other->text;
+}
+
 static int features_differ(const qn__schema *one, const qn__schema *other, char a[128],
                            char b[128]) {
     char name[64];
@@ -197,7 +230,7 @@ static int features_differ(const qn__schema *one, const qn__schema *other, char 
         snprintf(name, sizeof name, "column %u", i);
         if (names_differ(name, x->name, y->name, a, b))
             return 1;
-        if (dates_differ(i, x, y, a, b))
+        if (dates_differ(i, x, y, a, b) || texts_differ(i, x, y, a, b))
             return 1;
         snprintf(name, sizeof name, "column %u, category", i);
         if (lists_differ(name, "categories", x->category, x->categories, y->category, y->categories,
@@ -252,7 +285,8 @@ static void add_dates(uint32_t dates, qn__text *text) {
 /* A column of numbers is its name, a wide one and one of categories an object: tables have
  * thousands of numbers. */
 static void add_feature(const qn__feature *feature, qn__text *text) {
-    if (feature->categories == 0 && feature->exact == QN__EXACT_NONE && feature->dates == 0) {
+    if (feature->categories == 0 && feature->exact == QN__EXACT_NONE && feature->dates == 0 &&
+        feature->text == 0) {
         qn__text_add_json(text, feature->name);
         return;
     }
@@ -268,8 +302,12 @@ static void add_feature(const qn__feature *feature, qn__text *text) {
         qn__text_add(text, ",\"exact\":\"%s\"}", exacts[feature->exact]);
         return;
     }
-    qn__text_add(text, ",\"categories\":");
-    add_texts(text, feature->category, feature->categories);
+    if (feature->text)
+        qn__text_add(text, ",\"text\":%u", (unsigned)feature->text);
+    if (feature->categories || !feature->text) {
+        qn__text_add(text, ",\"categories\":");
+        add_texts(text, feature->category, feature->categories);
+    }
     qn__text_add(text, "}");
 }
 
@@ -367,9 +405,28 @@ static qn_status read_dates(const qn__json_node *node, uint32_t *dates, qn_error
     return *dates ? QN_OK : malformed(err, "a column of dates has no part");
 }
 
+/* The inputs of a column of texts, whose texts a table has, and a recipe has not. */
+static qn_status read_text(const qn__json_node *node, qn__feature *feature, qn_error *err) {
+    uint64_t text = 0;
+    const int known = qn__json_u64(qn__json_get(node, "text"), &text) && text >= QN__TEXT_LEAST &&
+                      text <= QN__TEXT_MOST &&
+                      qn__json_count(node) == (qn__json_get(node, "categories") ? 3u : 2u);
+    if (!known)
+        return malformed(err, "the inputs of a column of texts are unknown");
+    feature->text = (uint32_t)text;
+    return qn__json_get(node, "categories")
+               ? read_texts(qn__json_get(node, "categories"), &feature->categories,
+                            &feature->category, 1, err)
+               : QN_OK;
+}
+
 static qn_status read_feature(const qn__json_node *node, qn__feature *feature, qn_error *err) {
     if (!qn__json_is_object(node))
         return read_name(node, &feature->name, err);
+    if (qn__json_get(node, "text")) {
+        const qn_status status = read_name(qn__json_get(node, "name"), &feature->name, err);
+        return status == QN_OK ? read_text(node, feature, err) : status;
+    }
     if (qn__json_count(node) != 2)
         return malformed(err, "a column has a missing or an unknown key");
     qn_status status = read_name(qn__json_get(node, "name"), &feature->name, err);

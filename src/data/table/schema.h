@@ -5,6 +5,7 @@
  *   a column of numbers      the numbers; a missing value is a NaN with the bits 0x7fc00000
  *   a column of categories   the index of the category in `category`; missing: the same NaN
  *   a column of dates        the days since 1970-01-01 (dates.h); missing: the same NaN
+ *   a column of texts        as one of categories: the different texts are its categories
  *
  * A table may have no schema (NULL), as that of an IDX file: then its columns are numbers without
  * names, and its labels are class numbers from 0. Values may be missing with and without one.
@@ -39,7 +40,14 @@ typedef struct qn__feature {
     int bytes;      /* 1: all its values are whole numbers from 0 to 255, although the table is of
                        floats. Set in tables only: recipes do not have it */
     qn__exact exact;
+    /* Of texts, whose words a network gets (data/cells/ngrams.h): log2 of its inputs; else 0. In
+     * a recipe such a column has no categories. */
+    uint32_t text;
+    int said; /* 1: of a table: somebody has said whether the column holds texts */
 } qn__feature;
+
+/* log2 of the inputs of a column of texts. */
+enum { QN__TEXT_LEAST = 10, QN__TEXT_MOST = 18 };
 
 typedef enum qn__target {
     QN__TARGET_NONE,   /* no labels */
@@ -68,6 +76,7 @@ qn__schema *qn__schema_create(uint32_t features, qn_error *err);
 
 /* Frees what a column has. */
 void qn__feature_release(qn__feature *feature);
+void qn__feature_drop_categories(qn__feature *feature);
 
 /* A deep copy; NULL for NULL and when memory is short. */
 qn__schema *qn__schema_copy(const qn__schema *schema, qn_error *err);
@@ -87,8 +96,12 @@ void qn__schema_free(qn__schema *schema); /* accepts NULL */
 int qn__schema_is_trivial(const qn__schema *schema);
 
 /* Inputs of a network for a column: one for a number, one for each category, those of the parts of
- * a date. */
+ * a date, those of the words of texts. */
 uint32_t qn__feature_inputs(const qn__feature *feature);
+
+/* Columns of texts, and their inputs; 0 for NULL. */
+uint32_t qn__schema_texts(const qn__schema *schema);
+uint64_t qn__schema_text_inputs(const qn__schema *schema);
 
 /* The first place at which two schemas differ, for a message: "column 3 "age"" and "column 3
  * "height"". 0, and both texts empty, when they do not. Either may be NULL. */

@@ -233,6 +233,14 @@ uint32_t qn_data_categories(const qn_data *data, uint32_t k) {
     return schema && k < schema->features ? schema->feature[k].categories : 0;
 }
 
+uint32_t qn_data_text_inputs(const qn_data *data, uint32_t k) {
+    QN__OWN_FLOATS;
+    const qn__schema *schema = data ? data->schema : NULL;
+    return schema && k < schema->features && schema->feature[k].text
+               ? qn__feature_inputs(&schema->feature[k])
+               : 0;
+}
+
 const char *qn_data_category(const qn_data *data, uint32_t k, uint32_t i) {
     return i < qn_data_categories(data, k) ? data->schema->feature[k].category[i] : NULL;
 }

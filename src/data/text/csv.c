@@ -449,6 +449,7 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
             qn__text_column_take(special->texts, &schema->classes, &schema->class_name);
         } else if (is_special && special->kind == QN__COLUMN_CATEGORY) {
             qn__text_column_take(special->texts, &feature->categories, &feature->category);
+            feature->said = header->table.categories ? header->table.categories[column] : 0;
         } else if (is_special && special->kind == QN__COLUMN_DATE) {
             feature->dates = special->dates;
             feature->time = special->time;

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "data/cells/commas.h"
 #include "data/cells/labels.h"
+#include "data/cells/prose.h"
 #include "data/table/date_parts.h"
 #include "data/table/dates.h"
 #include "data/table/rules.h"
@@ -341,10 +342,15 @@ qn_status qn__csv_survey_keep_exact(qn__csv_survey *s, qn_data *data, qn_error *
 
 int qn__csv_survey_has_texts(const qn__csv_survey *survey) { return survey->set_count > 0; }
 
+/* Whether a category holds texts is decided when all are known. */
+static uint32_t most_texts(const qn__special *special) {
+    return special->kind == QN__COLUMN_CATEGORY ? QN__PROSE_MAX : QN__TEXTS_MAX;
+}
+
 static qn_status collect_cell(qn__text_set *set, const qn__special *special, const qn__cell *cell) {
     char text[40];
     qn__cell name = *cell;
-    if (cell->broken || set->count > QN__TEXTS_MAX || !qn__cell_is_utf8(cell))
+    if (cell->broken || set->count > most_texts(special) || !qn__cell_is_utf8(cell))
         return QN_OK;
     const qn__content content = qn__cell_content(cell);
     if (content == QN__CONTENT_GAP || (special->marks && qn__cell_is_mark(cell)) ||
@@ -375,7 +381,8 @@ const char *qn__csv_survey_collect(qn__csv_survey *survey, int thread, const cha
 }
 
 static qn_status refuse_texts(const qn__csv_survey *s, const qn__special *special, qn_error *err) {
-    qn__fail(err, QN_INPUT, "the column has more than %d different texts", QN__TEXTS_MAX);
+    qn__fail(err, QN_INPUT, "the column has more than %u different texts",
+             (unsigned)most_texts(special));
     qn__columns_at(&s->header->table, special->column, err);
     if (special->kind == QN__COLUMN_CATEGORY)
         return qn__remedy(err, QN_INPUT, "leave the column out with `data.drop`");
@@ -395,7 +402,7 @@ static qn_status merge(qn__csv_survey *s, const qn__special *special, qn_error *
                 return QN_MEMORY;
         }
     }
-    if (special->texts->count > QN__TEXTS_MAX)
+    if (special->texts->count > most_texts(special))
         return refuse_texts(s, special, err);
     return qn__text_set_sort(special->texts, special->kind == QN__COLUMN_CLASS, err);
 }

@@ -1,7 +1,7 @@
 #include "data/tokens/added_tokens.h"
 
 #include "base/memory.h"
-#include "data/tokens/character.h"
+#include "base/text/character.h"
 #include "data/tokens/character_class.h"
 #include "data/tokens/scanner.h"
 #include <stdlib.h>

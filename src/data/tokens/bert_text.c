@@ -1,6 +1,6 @@
 #include "data/tokens/bert_text.h"
 
-#include "data/tokens/character.h"
+#include "base/text/character.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "data/tokens/bpe_words.h"
 
-#include "data/tokens/character.h"
+#include "base/text/character.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "data/tokens/byte_alphabet.h"
 
-#include "data/tokens/character.h"
+#include "base/text/character.h"
 
 /* Ranges of bytes that stand for other characters, and the first of these. */
 static const struct hidden {

@@ -1,7 +1,7 @@
 /* A token is a character (docs/exactness.md 25.51). */
 
 #include "base/memory.h"
-#include "data/tokens/character.h"
+#include "base/text/character.h"
 #include "data/tokens/token_kind.h"
 
 typedef struct chars_state {

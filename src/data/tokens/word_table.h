@@ -20,7 +20,7 @@ typedef struct qn__word_table {
     uint32_t count, capacity, slots; /* slots: a power of two, more than twice `count` */
 } qn__word_table;
 
-enum { QN__WORD_NONE = UINT32_MAX };
+#define QN__WORD_NONE UINT32_MAX
 
 /* The number of a string; QN__WORD_NONE: it is not there. Any number of threads may look for one
  * while none adds. */

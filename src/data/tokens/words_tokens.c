@@ -1,7 +1,7 @@
 /* A token is a word, or a character that is not of a word (docs/exactness.md 25.52). */
 
 #include "base/memory.h"
-#include "data/tokens/character.h"
+#include "base/text/character.h"
 #include "data/tokens/token_kind.h"
 #include "data/tokens/word_table.h"
 #include <stdio.h>

@@ -17,8 +17,13 @@ _Static_assert((int)QN__FETCH_BYTES == QN_VALUES_BYTES &&
                    (int)QN__FETCH_TOKENS32 == QN_VALUES_TOKENS32,
                "one order");
 
+/* Lists are written out on the way to the device. */
+static int is_list(const qn__feed *feed) {
+    return qn__element_of(feed->type)->fetch == QN__FETCH_LISTS;
+}
+
 static uint32_t type_of(const qn__feed *feed) {
-    return (uint32_t)qn__element_of(feed->type)->fetch;
+    return (uint32_t)(is_list(feed) ? QN__FETCH_FLOATS : qn__element_of(feed->type)->fetch);
 }
 
 static int same_feed(const qn__feed *a, const qn__feed *b) {
@@ -169,13 +174,16 @@ static void mix_in(qn__worker *w, const qn__batch *batch, uint32_t place, const 
  * sees them. They are mixed from the last on, since the one before it is an item's partner. */
 static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t first, uint32_t end,
                          int changed) {
-    const size_t size = qn__feed_stride(batch->feed);
+    const size_t size = qn__feed_whole(batch->feed);
+    const qn__element *element = qn__element_of(batch->feed->type);
     for (uint32_t place = first; place < end; ++place) {
         const uint64_t item = item_at(batch, place);
         const void *from = qn__batch_values(batch, place, item);
         char *to = w->stage.memory + (place - first) * size;
         if (changed)
             show(w, batch, item, from, to);
+        else if (is_list(batch->feed))
+            element->floats(from, batch->feed->features, (float *)(void *)to);
         else
             memcpy(to, from, size);
     }
@@ -188,11 +196,11 @@ static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t first, 
 /* Writes the values of the batch's items, one after the other, to sent_values. */
 static qn_status send_values(qn__worker *w, const qn__batch *batch, int changed, qn_error *err) {
     const qn__feed *feed = batch->feed;
-    const size_t item = qn__feed_stride(feed);
+    const size_t item = qn__feed_whole(feed);
     const uint32_t most = (uint32_t)(w->stage.bytes / item);
     const char *values = feed->values;
     qn_status status = QN_OK;
-    if (!feed->rows && !batch->order && !changed && !feed->step)
+    if (!feed->rows && !batch->order && !changed && !feed->step && !is_list(feed))
         return w->driver->write(w->gpu, &w->feeds.sent_values, 0, values + batch->first * item,
                                 batch->items * item, err);
     for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
@@ -233,6 +241,8 @@ qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_sourc
     qn__gpu_feed *f;
     if (w->program->augment || w->program->mix)
         return send_items(w, batch, 1, source, err);
+    if (is_list(batch->feed))
+        return send_items(w, batch, 0, source, err);
     const qn_status status = feed_entry(w, batch->feed, &f, err);
     if (status != QN_OK)
         return status;

@@ -379,13 +379,16 @@ static qn_status check_columns(const qn__recipe *r, qn_error *err) {
     char name[160];
     uint32_t k = 0;
     while (r->table && k < r->table->features && r->table->feature[k].dates == 0 &&
+           r->table->feature[k].text == 0 &&
            !(offsets && r->table->feature[k].exact != QN__EXACT_NONE))
         ++k;
     if (!r->table || k == r->table->features)
         return QN_OK;
     qn__fail(err, QN_UNSUPPORTED, "%s holds %s, and the input of an ONNX graph is float32",
              qn__column_name(r->table, k, name, sizeof name),
-             r->table->feature[k].dates ? "dates" : "numbers that float32 cannot");
+             r->table->feature[k].text    ? "texts"
+             : r->table->feature[k].dates ? "dates"
+                                          : "numbers that float32 cannot");
     return qn__remedy(err, QN_UNSUPPORTED,
                       "use the model file itself, or train without the column (`data.drop`)");
 }

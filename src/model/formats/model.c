@@ -255,6 +255,14 @@ uint32_t qn_model_categories(const qn_model *model, uint32_t k) {
     return table && k < table->features ? table->feature[k].categories : 0;
 }
 
+uint32_t qn_model_text_inputs(const qn_model *model, uint32_t k) {
+    QN__OWN_FLOATS;
+    const qn__schema *table = table_of(model);
+    return table && k < table->features && table->feature[k].text
+               ? qn__feature_inputs(&table->feature[k])
+               : 0;
+}
+
 const char *qn_model_label_name(const qn_model *model) {
     const qn__schema *table = table_of(model);
     return table ? table->label : NULL;

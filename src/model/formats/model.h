@@ -12,6 +12,7 @@ typedef struct qn__fitted {
     const float *mean, *deviation;       /* qn__scale_count each */
     const float *fill;                   /* recipe->features, where qn__recipe_fills */
     const qn__offset *offset;            /* qn__recipe_offsets; NULL if that is 0 */
+    const float *idf;                    /* qn__schema_text_inputs; NULL if that is 0 */
     const qn__schema *table;             /* whose wide columns have them; NULL: none */
     float target_mean, target_deviation; /* of real labels */
 } qn__fitted;

@@ -14,8 +14,8 @@
 #define FORMAT "quern-model-1"
 
 /* Tensors of a file: four at most for each layer, two for the scaling, one for missing values, one
- * for wide columns, two for real labels. */
-enum { TENSORS_MAX = 4 * QN__MAX_LAYERS + 6, NAME_SIZE = 24 };
+ * for wide columns, one for texts, two for real labels. */
+enum { TENSORS_MAX = 4 * QN__MAX_LAYERS + 7, NAME_SIZE = 24 };
 
 typedef struct network_model {
     qn_model open;
@@ -29,6 +29,7 @@ typedef struct network_model {
     float *shift, *inverse;  /* the same for each input */
     float *fill;        /* features: what stands for missing values; NULL without a fitted rule */
     qn__offset *offset; /* qn__recipe_offsets; NULL if that is 0 */
+    float *idf;         /* qn__schema_text_inputs; NULL if that is 0 */
     float target_mean, target_deviation; /* of real labels */
     qn__tensor tensor[TENSORS_MAX];      /* in the order of the file */
     char name[TENSORS_MAX][NAME_SIZE];
@@ -84,6 +85,10 @@ static void list_fitted(network_model *m) {
     if (m->offset) {
         snprintf(m->name[m->open.tensors], NAME_SIZE, "table.offset");
         add_tensor(m, qn__recipe_offsets(&m->recipe), 2, &m->offset->high);
+    }
+    if (m->idf) {
+        snprintf(m->name[m->open.tensors], NAME_SIZE, "table.idf");
+        add_tensor(m, qn__schema_text_inputs(m->recipe.table), 0, m->idf);
     }
 }
 
@@ -156,6 +161,9 @@ static qn_status allocate_arrays(network_model *m, qn_error *err) {
         return QN_MEMORY;
     const uint32_t offsets = qn__recipe_offsets(&m->recipe);
     if (offsets && !(m->offset = qn__alloc(offsets, sizeof *m->offset, err)))
+        return QN_MEMORY;
+    const uint64_t words = qn__schema_text_inputs(m->recipe.table);
+    if (words && !(m->idf = qn__alloc(words, sizeof *m->idf, err)))
         return QN_MEMORY;
     if (count == 0)
         return QN_OK;
@@ -256,6 +264,8 @@ qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, q
         memcpy(m->fill, fitted->fill, recipe->features * sizeof(float));
     if (m->offset != NULL)
         memcpy(m->offset, fitted->offset, qn__recipe_offsets(recipe) * sizeof *m->offset);
+    if (m->idf != NULL)
+        memcpy(m->idf, fitted->idf, qn__schema_text_inputs(recipe->table) * sizeof *m->idf);
     m->target_mean = fitted->target_mean;
     m->target_deviation = fitted->target_deviation;
     scale_inputs(m);
@@ -306,6 +316,7 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
     const uint64_t scales = qn__scale_count(recipe), scale = scales ? 2 : 0;
     const uint64_t fill = (uint64_t)qn__recipe_fills(recipe);
     const uint64_t offsets = qn__recipe_offsets(recipe), offset = offsets > 0;
+    const uint64_t words = qn__schema_text_inputs(recipe->table);
     const uint64_t target = recipe->task == QN__TASK_REGRESS ? 2 : 0;
     const qn_status status =
         qn__network_program(&recipe->network, qn__recipe_input(recipe), layer, &parameters, err);
@@ -317,8 +328,9 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
     uint64_t weighted = 0;
     for (uint32_t l = 0; l < recipe->network.layers; ++l)
         weighted += layer[l].depth ? 1u + !layer[l].no_biases : layer[l].vectors;
-    if (qn__tensors_count(file) != weighted + scale + fill + offset + target ||
-        floats != parameters + scale * scales + fill * recipe->features + 2 * offsets + target)
+    if (qn__tensors_count(file) != weighted + scale + fill + offset + (words > 0) + target ||
+        floats !=
+            parameters + scale * scales + fill * recipe->features + 2 * offsets + words + target)
         return qn__model_refuse_file(err, path,
                                      "the tensors in the file are not those of the recipe's model",
                                      "the file was changed or damaged: copy or make it again");
@@ -409,6 +421,7 @@ static void release(qn_model *model) {
     qn__free(m->inverse);
     qn__free(m->fill);
     qn__free(m->offset);
+    qn__free(m->idf);
     qn__free(m);
 }
 
@@ -435,7 +448,7 @@ const qn__recipe *qn__model_recipe_of(const qn_model *model) { return &network_o
 
 qn__encoding qn__model_encoding(const qn_model *model) {
     return qn__recipe_encoding(&network_of(model)->recipe, network_of(model)->fill,
-                               network_of(model)->offset);
+                               network_of(model)->offset, network_of(model)->idf);
 }
 
 const char *qn__model_text(const qn_model *model) { return network_of(model)->text; }
@@ -449,6 +462,7 @@ void qn__model_fitted(const qn_model *of, qn__fitted *out) {
                         .deviation = model->deviation,
                         .fill = model->fill,
                         .offset = model->offset,
+                        .idf = model->idf,
                         .table = model->recipe.table,
                         .target_mean = model->target_mean,
                         .target_deviation = model->target_deviation};
@@ -476,6 +490,7 @@ void qn__model_program(const qn_model *of, qn__program *program) {
                              .scale = qn__scale_of_program(r),
                              .mean = model->shift,
                              .inverse = model->inverse,
+                             .lists = qn__schema_texts(r->table) > 0,
                              .batch = r->batch ? r->batch : r->grain,
                              .grain = r->grain,
                              .seed = r->seed,

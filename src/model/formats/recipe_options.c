@@ -57,8 +57,9 @@ static const char *numbers_of_start(const qn_train_options *o) {
 }
 
 /* What is asked for, or what suits the model to start from or the data. `picture`: what
- * qn__is_picture says of it. */
-static qn_status find_scale(const qn_train_options *o, int picture, qn__recipe *r, qn_error *err) {
+ * qn__is_picture says of it; `texts`: it has nothing but texts. */
+static qn_status find_scale(const qn_train_options *o, int picture, int texts, qn__recipe *r,
+                            qn_error *err) {
     int scale;
     if (o->scale != NULL && qn__scale_numbers_meant(o->scale))
         return find_scale_numbers(o->scale, r, err);
@@ -73,7 +74,7 @@ static qn_status find_scale(const qn_train_options *o, int picture, qn__recipe *
     }
     if (numbers_of_start(o))
         return find_scale_numbers(numbers_of_start(o), r, err);
-    r->scale = r->tokens ? QN__SCALE_NONE : qn__default_scale(picture, r->arith);
+    r->scale = r->tokens ? QN__SCALE_NONE : qn__default_scale(picture, texts, r->arith);
     return QN_OK;
 }
 
@@ -96,16 +97,19 @@ static qn_status check_keep(const qn_model *model, const qn__recipe *r, qn_error
     if (r->init_scale == QN__INIT_SCALE_FIT)
         return QN_OK;
     const qn__recipe *from = qn__model_recipe_of(model);
-    const char *what = from->scale != r->scale                       ? "scaling"
-                       : from->missing != r->missing                 ? "rule for missing values"
-                       : from->task != r->task                       ? "task"
-                       : from->features != r->features               ? "number of columns"
+    const char *what = from->scale != r->scale         ? "scaling"
+                       : from->missing != r->missing   ? "rule for missing values"
+                       : from->task != r->task         ? "task"
+                       : from->features != r->features ? "number of columns"
+                       : qn__schema_text_inputs(from->table) != qn__schema_text_inputs(r->table)
+                           ? "number of words"
                        : qn__scale_count(from) != qn__scale_count(r) ? "number of channels"
                                                                      : NULL;
     return what ? refuse_keep(what, err) : QN_OK;
 }
 
-static qn_status find_names(const qn_train_options *o, int picture, qn__recipe *r, qn_error *err) {
+static qn_status find_names(const qn_train_options *o, const qn_data *data, int picture,
+                            qn__recipe *r, qn_error *err) {
     int loss = (int)qn__default_loss(r->task), init_scale;
     int keep = o->patience > 0 ? QN__KEEP_BEST : QN__KEEP_LAST;
     qn_status status = o->loss ? qn__table_find(&qn__losses, o->loss, &loss, err) : QN_OK;
@@ -122,7 +126,7 @@ static qn_status find_names(const qn_train_options *o, int picture, qn__recipe *
         return refuse_keep(NULL, err);
     if (r->init_scale == QN__INIT_SCALE_KEEP && r->missing == QN__MISSING_ERROR)
         r->missing = qn__model_recipe_of(o->init_from)->missing;
-    return find_scale(o, picture, r, err);
+    return find_scale(o, picture, qn__schema_texts(data->schema) == data->features, r, err);
 }
 
 /* The numbers that depend on the optimiser and on the data. */
@@ -238,7 +242,10 @@ static qn_status find_network(const qn_train_options *o, const qn_data *data, qn
         qn__default_model(of, r->loss, qn__width_for(data), model);
     if (status == QN_OK)
         status = qn__model_source_open(o->model != NULL ? o->model : model, &labels, source, err);
-    return status == QN_OK ? qn__model_source_parse(source, &r->network, err) : status;
+    if (status == QN_OK)
+        status = qn__model_source_parse(source, &r->network, err);
+    of->text &= status == QN_OK && r->network.layers == 1;
+    return status;
 }
 
 static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error *err) {
@@ -380,15 +387,16 @@ static qn_status check_categories(const qn_data *data, qn_error *err) {
         return QN_INPUT;
     for (uint32_t k = 0; data->schema && k < data->features; ++k) {
         const uint32_t categories = data->schema->feature[k].categories;
-        if (categories <= CATEGORIES_ALWAYS || categories <= data->items / 2)
+        if (categories <= CATEGORIES_ALWAYS || categories <= data->items / 2 ||
+            data->schema->feature[k].text)
             continue;
         qn__fail(err, QN_INPUT, "%s has %u different texts in %llu items",
                  qn__column_name(data->schema, k, name, sizeof name), categories,
                  (unsigned long long)data->items);
         return qn__remedy(
             err, QN_INPUT,
-            "names, identifiers and free text do not help to predict other items: leave "
-            "the column out with `data.drop`; its words cannot be used as features");
+            "names and identifiers do not help to predict other items: leave the column out with "
+            "`data.drop`; where its words do, name it with `data.text`");
     }
     return QN_OK;
 }
@@ -417,6 +425,9 @@ static qn_status find_table(const qn_train_options *o, const qn_data *data, qn__
     for (uint32_t k = 0; r->table && k < r->table->features; ++k)
         if (r->table->feature[k].exact == QN__EXACT_MOMENT) /* a date is enough to know */
             r->table->feature[k].exact = QN__EXACT_NONE;
+    for (uint32_t k = 0; r->table && k < r->table->features; ++k)
+        if (r->table->feature[k].text) /* its words are enough to know */
+            qn__feature_drop_categories(&r->table->feature[k]);
     return r->table ? QN_OK : QN_MEMORY;
 }
 
@@ -452,8 +463,10 @@ static qn_status find_rules(const qn_train_options *o, const qn_data *data, qn__
                             qn_error *err) {
     char text[QN_RULES_TEXT];
     const qn_model *same = o->table_of != o->init_from ? o->table_of : NULL;
-    const uint32_t others = data->rules & ~(uint32_t)QN__RULE_EXACT;
-    qn__rules_text(others | (qn__wide_features(r->table) ? QN__RULE_EXACT : 0), text);
+    const uint32_t others = data->rules & ~(uint32_t)(QN__RULE_EXACT | QN__RULE_TEXT);
+    qn__rules_text(others | (qn__wide_features(r->table) ? QN__RULE_EXACT : 0u) |
+                       (qn__schema_texts(r->table) ? QN__RULE_TEXT : 0u),
+                   text);
     const char *rules = same ? qn__model_recipe_of(same)->rules : *text ? text : NULL;
     r->rules = rules ? qn__copy_text(rules, err) : NULL;
     return r->rules || !rules ? QN_OK : QN_MEMORY;
@@ -533,14 +546,14 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     const int picture = qn__is_picture(data, err);
     if (picture < 0)
         return QN_MEMORY;
-    qn__default_case of = {r->task, !picture, r->items};
+    qn__default_case of = {r->task, !picture, r->items, qn__schema_texts(data->schema) > 0};
     if (!qn__data_labelled(data) && !options->model && !options->init_from)
         return refuse_unlabelled(err);
     qn_status status = qn__options_take(options, r, err);
     if (status == QN_OK)
         status = find_tokens(options, data, r, err);
     if (status == QN_OK)
-        status = find_names(options, picture, r, err);
+        status = find_names(options, data, picture, r, err);
     if (status == QN_OK)
         status = find_network(options, data, &of, r, source, err);
     if (status == QN_OK)

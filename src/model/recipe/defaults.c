@@ -27,6 +27,9 @@ enum { BATCH = 64, LEAST_BATCH = 8, MOST_BATCH = 256, FEW_BATCHES = 16, MANY_BAT
 enum { EPOCHS = 10, MOST_EPOCHS = 200, STEPS = 1000, ITERATIONS = 100 };
 /* Heights and widths of images, up to which grains have more items. */
 enum { SMALL_IMAGE = 64, MEDIUM_IMAGE = 256 };
+/* The decay of the weights of words, times the number of items: of two outputs, whose weights are
+ * opposite, that of a C of 10 in other programs. */
+#define TEXT_DECAY 0.2f
 /* Items from which a table is decayed less. */
 enum { MEDIUM_TABLE = 1000, LARGE_TABLE = 10000 };
 
@@ -60,11 +63,14 @@ float qn__default_learning_rate(const qn__default_case *of, qn__optimizer optimi
 float qn__default_weight_decay(const qn__default_case *of, int given) {
     if (!of->table || given)
         return 0;
+    if (of->text)
+        return TEXT_DECAY / (float)(of->items ? of->items : 1);
     return of->items < MEDIUM_TABLE ? 1.0f : of->items < LARGE_TABLE ? 0.3f : 0.1f;
 }
 
 qn__schedule qn__default_schedule(const qn__default_case *of, int given) {
-    return of->table && !given ? QN__SCHEDULE_COSINE : (qn__schedule)qn__schedules.row[0].value;
+    return of->table && !of->text && !given ? QN__SCHEDULE_COSINE
+                                            : (qn__schedule)qn__schedules.row[0].value;
 }
 
 /* A small table has smaller batches, so that its steps need fewer passes over it. A large one has
@@ -116,13 +122,15 @@ qn__loss qn__default_loss(qn__task task) {
 qn__optimizer qn__default_optimizer(const qn__default_case *of, float momentum) {
     if (momentum != 0 && momentum != QN_BY_OPTIMIZER)
         return QN__OPT_MOMENTUM;
+    if (of->text)
+        return QN__OPT_LBFGS;
     if (of->table)
         return QN__OPT_ADAMW;
     return of->task == QN__TASK_REGRESS ? QN__OPT_ADAM : (qn__optimizer)qn__optimizers.row[0].value;
 }
 
 void qn__default_of_images(qn__task task, qn_train_options *options) {
-    const qn__default_case of = {task, 0, 0};
+    const qn__default_case of = {task, 0, 0, 0};
     int optimizer = (int)qn__default_optimizer(&of, options->momentum);
     if (options->optimizer && qn__table_find(&qn__optimizers, options->optimizer, &optimizer, NULL))
         return; /* whoever makes the recipe tells the error */
@@ -138,7 +146,9 @@ void qn__default_of_images(qn__task task, qn_train_options *options) {
 }
 
 /* Bytes divided by 256 are exact in the integers that are wider than bytes. */
-qn__scale qn__default_scale(int picture, qn__arith arith) {
+qn__scale qn__default_scale(int picture, int texts, qn__arith arith) {
+    if (texts)
+        return QN__SCALE_NONE;
     if (!picture)
         return QN__SCALE_STANDARD;
     return arith == QN__ARITH_I14 || arith == QN__ARITH_I21 ? QN__SCALE_FRACTION : QN__SCALE_UNIT;
@@ -196,10 +206,12 @@ static void put_by_optimizer(output *out, float (*value)(qn__optimizer)) {
 }
 
 /* The cases that the texts of the defaults name. */
-static const qn__default_case images = {QN__TASK_CLASSIFY, 0, 0}, real = {QN__TASK_REGRESS, 0, 0},
-                              table = {QN__TASK_CLASSIFY, 1, 0},
-                              medium_table = {QN__TASK_CLASSIFY, 1, MEDIUM_TABLE},
-                              large_table = {QN__TASK_CLASSIFY, 1, LARGE_TABLE};
+static const qn__default_case images = {QN__TASK_CLASSIFY, 0, 0, 0},
+                              real = {QN__TASK_REGRESS, 0, 0, 0},
+                              table = {QN__TASK_CLASSIFY, 1, 0, 0},
+                              medium_table = {QN__TASK_CLASSIFY, 1, MEDIUM_TABLE, 0},
+                              large_table = {QN__TASK_CLASSIFY, 1, LARGE_TABLE, 0},
+                              words = {QN__TASK_CLASSIFY, 1, 0, 1};
 static const char OWN_OPTIMIZER[] = "; tables without `train.optimizer`: ";
 
 static float rate_of_classes(qn__optimizer optimizer) {
@@ -222,6 +234,7 @@ static void put_weight_decay(output *out) {
     put_float(out, qn__default_weight_decay(&medium_table, 0));
     put(out, ", from %d ", LARGE_TABLE);
     put_float(out, qn__default_weight_decay(&large_table, 0));
+    put(out, "; with texts: %g / items", (double)TEXT_DECAY);
 }
 
 static void put_schedule(output *out) {
@@ -248,10 +261,11 @@ static void put_epochs(output *out) {
 static void put_momentum(output *out) { put_by_optimizer(out, qn__default_momentum); }
 
 static void put_optimizer(output *out) {
-    put(out, "%s; real labels: %s; tables: %s",
+    put(out, "%s; real labels: %s; tables: %s; with texts: %s",
         qn__table_name(&qn__optimizers, (int)qn__default_optimizer(&images, 0)),
         qn__table_name(&qn__optimizers, (int)qn__default_optimizer(&real, 0)),
-        qn__table_name(&qn__optimizers, (int)qn__default_optimizer(&table, 0)));
+        qn__table_name(&qn__optimizers, (int)qn__default_optimizer(&table, 0)),
+        qn__table_name(&qn__optimizers, (int)qn__default_optimizer(&words, 0)));
 }
 
 static void put_loss(output *out) {
@@ -263,11 +277,11 @@ static void put_loss(output *out) {
 
 static void put_scale(output *out) {
     const qn__table *t = &qn__arithmetics;
-    const qn__scale usual = qn__default_scale(1, (qn__arith)t->row[0].value);
+    const qn__scale usual = qn__default_scale(1, 0, (qn__arith)t->row[0].value);
     qn__scale other = usual;
     put(out, "images: %s", qn__table_name(&qn__scalings, (int)usual));
     for (size_t i = 0; i < t->count; ++i) {
-        const qn__scale own = qn__default_scale(1, (qn__arith)t->row[i].value);
+        const qn__scale own = qn__default_scale(1, 0, (qn__arith)t->row[i].value);
         if (own == usual)
             continue;
         put(out, "%s%s", other == usual ? ", `train.arith` " : ", ", t->row[i].name);
@@ -275,12 +289,15 @@ static void put_scale(output *out) {
     }
     if (other != usual)
         put(out, ": %s", qn__table_name(&qn__scalings, (int)other));
-    put(out, "; other data: %s",
-        qn__table_name(&qn__scalings, (int)qn__default_scale(0, QN__ARITH_F32)));
+    put(out, "; other data: %s; texts alone: %s",
+        qn__table_name(&qn__scalings, (int)qn__default_scale(0, 0, QN__ARITH_F32)),
+        qn__table_name(&qn__scalings, (int)qn__default_scale(0, 1, QN__ARITH_F32)));
 }
 
 static void put_model(output *out) {
-    put(out, "%s; dense CLASSES %s; real labels: %s; %s; tables: %s and the last layer",
+    put(out,
+        "%s; dense CLASSES %s; real labels: %s; %s; tables: %s and the last layer; with texts: the "
+        "last layer",
         HIDDEN_LAYERS, LAST_ACTIVATION, HIDDEN_OF_REAL, LAST_OF_REAL, HIDDEN_OF_TABLE);
 }
 
@@ -356,7 +373,8 @@ void qn__default_model(const qn__default_case *of, qn__loss loss, uint32_t class
                          : of->task == QN__TASK_REGRESS ? HIDDEN_OF_REAL
                                                         : HIDDEN_LAYERS;
     qn__default_last(of->task, loss, classes, last);
-    snprintf(text, QN__DEFAULT_MODEL_CAPACITY, "%s%s%s", *last ? hidden : "", *last ? "; " : "",
+    const int hides = *last && !of->text;
+    snprintf(text, QN__DEFAULT_MODEL_CAPACITY, "%s%s%s", hides ? hidden : "", hides ? "; " : "",
              last);
 }
 

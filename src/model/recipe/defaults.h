@@ -16,6 +16,7 @@ typedef struct qn__default_case {
     qn__task task;
     int table;
     uint64_t items; /* of the whole data set */
+    int text;       /* 1: a table with texts, for a network of one layer */
 } qn__default_case;
 
 /* The network of a task and a loss. `classes`: of the data; not read where the network has one
@@ -52,7 +53,7 @@ uint32_t qn__default_epochs(const qn__default_case *of, qn__optimizer optimizer,
  * without data of their own. */
 void qn__default_of_images(qn__task task, qn_train_options *options);
 
-/* `picture`: what qn__is_picture says of the data. */
-qn__scale qn__default_scale(int picture, qn__arith arith);
+/* `picture`: what qn__is_picture says of the data. `texts`: all its columns are of texts. */
+qn__scale qn__default_scale(int picture, int texts, qn__arith arith);
 
 #endif

@@ -111,7 +111,8 @@ static int uses_contract_8(const qn__recipe *r) {
 }
 
 static int uses_contract_9(const qn__recipe *r) {
-    return qn__network_contract(&r->network) >= 9 || r->task == QN__TASK_NEXT || has_key_of(r, 9);
+    return qn__network_contract(&r->network) >= 9 || r->task == QN__TASK_NEXT ||
+           qn__schema_texts(r->table) > 0 || has_key_of(r, 9);
 }
 
 int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {
@@ -201,13 +202,14 @@ uint32_t qn__recipe_offsets(const qn__recipe *recipe) {
 }
 
 qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill,
-                                 const qn__offset *offset) {
+                                 const qn__offset *offset, const float *idf) {
     return (qn__encoding){.table = recipe->table,
                           .features = recipe->features,
                           .missing = recipe->missing,
                           .fill = fill,
                           .offset = offset,
                           .vocabulary = qn__recipe_vocabulary(recipe),
+                          .idf = idf,
                           .by_value = 1};
 }
 

@@ -181,7 +181,7 @@ uint32_t qn__recipe_offsets(const qn__recipe *recipe);
 /* How its model sees another table than that of its training; `fill` as qn__fill_fit makes it, or
  * NULL; `offset` of qn__recipe_offsets columns, or NULL. The result borrows them. */
 qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill,
-                                 const qn__offset *offset);
+                                 const qn__offset *offset, const float *idf);
 
 /* Whether the outputs of its network are probabilities of the classes. */
 int qn__recipe_gives_probabilities(const qn__recipe *recipe);

@@ -116,7 +116,6 @@ static qn_status check_mix(const qn__recipe *r, qn_error *err) {
     return QN_OK;
 }
 
-/* The rule of wide columns is named where there are some, and nowhere else. */
 /* Numbers of tokens are names: what makes other values of them has no meaning. */
 static qn_status check_tokens(const qn__recipe *r, qn_error *err) {
     if (!qn__tokens_are_known(r->tokens))
@@ -139,10 +138,30 @@ static qn_status check_tokens(const qn__recipe *r, qn_error *err) {
     return QN_OK;
 }
 
+/* Inputs of texts are many, most of them 0, and stand for words. */
+static qn_status check_texts(const qn__recipe *r, qn_error *err) {
+    if (qn__schema_texts(r->table) > 0 && r->network.layer[0].kind != QN__LAYER_DENSE)
+        return qn__recipe_refuse(
+            err, "`train.model`",
+            "begin with a dense layer, or leave out the texts: `data.text` none",
+            qn__fail(err, QN_USAGE, "the data has a column of texts, which a dense layer takes"));
+    if (qn__schema_texts(r->table) == 0 || !(r->augment || r->mixup > 0.0f || r->cutmix > 0.0f))
+        return QN_OK;
+    return qn__recipe_refuse(
+        err,
+        r->augment        ? "`train.augment`"
+        : r->mixup > 0.0f ? "`train.mixup`"
+                          : "`train.cutmix`",
+        "leave it out, or read the texts as categories or not at all: `data.text` none",
+        qn__fail(err, QN_USAGE, "the data has a column of texts, which cannot be mixed or moved"));
+}
+
+/* The rules of wide columns and of texts are named where there are some, and nowhere else. */
 static qn_status check_rules(const qn__recipe *r, qn_error *err) {
     uint32_t rules = 0;
     const qn_status status = r->rules ? qn__rules_parse(r->rules, &rules, err) : QN_OK;
-    if (status != QN_OK || !(rules & QN__RULE_EXACT) == !qn__wide_features(r->table))
+    if (status != QN_OK || (!(rules & QN__RULE_EXACT) == !qn__wide_features(r->table) &&
+                            !(rules & QN__RULE_TEXT) == !qn__schema_texts(r->table)))
         return status;
     qn__fail(err, QN_USAGE, "the rules of reading \"%s\" do not fit the columns of the table",
              r->rules ? r->rules : "");
@@ -186,6 +205,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_init_scale(recipe, err);
     if (status == QN_OK)
         status = check_mix(recipe, err);
+    if (status == QN_OK)
+        status = check_texts(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_several(recipe, err);
     if (status == QN_OK)

@@ -16,9 +16,28 @@ static uint32_t input_bound(qn__scale scale, qn__fetch fetch) {
     return scale == QN__SCALE_NONE && fetch == QN__FETCH_BYTES ? 0x437f0000u /* 255 */ : 0;
 }
 
+/* All inputs of a list. Those that it lacks are not scaled (25.60). */
+static void scale_list(const qn__worker *w, const qn__feed *feed, const qn__list *list, float *to,
+                       size_t stride) {
+    const uint32_t panels = (feed->features + QN__PANEL - 1) / QN__PANEL;
+    const int scales = w->program->scale == QN__SCALE_STANDARD;
+    for (uint32_t p = 0; p < panels; ++p)
+        memset(to + p * stride, 0, QN__PANEL * sizeof *to);
+    for (uint64_t i = 0; i < list->count; ++i) {
+        const uint32_t k = list->pair[i].at;
+        const float value = list->pair[i].value;
+        to[k / QN__PANEL * stride + k % QN__PANEL] =
+            scales ? (value - w->fetch.mean[k]) * w->fetch.inverse[k] : value;
+    }
+}
+
 void qn__cpu_scale_item(const qn__worker *w, const qn__feed *feed, const void *row, float *to,
                         size_t stride) {
     const qn__program *p = w->program;
+    if (qn__element_of(feed->type)->fetch == QN__FETCH_LISTS) {
+        scale_list(w, feed, row, to, stride);
+        return;
+    }
     w->kernels->input[qn__element_of(feed->type)->fetch](p->scale, w->fetch.mean, w->fetch.inverse,
                                                          feed->features, row, to, stride);
 }
@@ -109,6 +128,8 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     const void *row[QN__PANEL];
     uint64_t *item = w->fetch.item[into] + at.first;
     qn__cpu_find_items(batch, at.first, at.items, item);
+    if (w->takes_lists)
+        return;
     for (uint32_t i = 0; i < at.items; ++i)
         row[i] = prefetch_item(batch, at.first + i, item[i]);
     if (pass->training && (w->program->augment || w->program->mix))
@@ -260,6 +281,10 @@ static void product(const qn__cpu_pass *pass, uint32_t layer, int some, uint32_t
         qn__cpu_intgemm_product(pass, layer, item, rows, panel, panels);
         return;
     }
+    if (w->takes_lists) {
+        qn__cpu_lists_product(pass, item, rows, panel, panels);
+        return;
+    }
     if (some) {
         product_some(pass, item / QN__BLOCK_ITEMS, panel, panels);
         return;
@@ -293,7 +318,7 @@ void qn__cpu_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
                 : QN__BLOCK_ITEMS;
     const uint32_t blocks = (l->rows + height - 1) / height;
     const qn__cpu_grid grid = {by_items ? blocks : groups, by_items ? groups : blocks, 0};
-    const int some = layer == 0 && qn__cpu_mostly_zero(pass);
+    const int some = layer == 0 && !w->takes_lists && qn__cpu_mostly_zero(pass);
     for (uint32_t column, row; qn__cpu_take(w, thread, phase, grid, &column, &row);) {
         const uint32_t panel = (by_items ? row : column) * width;
         const uint32_t first = (by_items ? column : row) * height;

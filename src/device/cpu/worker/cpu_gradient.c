@@ -247,6 +247,10 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, uint32_t layer,
 void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
+    if (w->takes_lists) {
+        qn__cpu_lists_gradient(pass, thread, phase);
+        return;
+    }
     const qn__cpu_summing how =
         w->bits ? choose_intgemm(pass, layer) : qn__cpu_choose_sums(pass, layer);
     const uint32_t groups = qn__cpu_groups(l), inputs = inputs_of_task(pass, l);

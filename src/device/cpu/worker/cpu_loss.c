@@ -283,6 +283,8 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase) {
         const uint32_t rows = l->rows - first < block ? l->rows - first : block;
         if (w->bits)
             qn__cpu_intgemm_last(pass, core, first, rows, input);
+        else if (w->takes_lists)
+            qn__cpu_lists_product(pass, first, rows, 0, l->out_panels);
         else
             w->kernels->matmul(rows, &l->forward, input + (size_t)first * QN__PANEL, l->weights,
                                weights, l->output + (size_t)first * QN__PANEL, stride, l->bias,

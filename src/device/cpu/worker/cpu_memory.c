@@ -241,12 +241,13 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
     const uint32_t layers = p->layers;
     const size_t inputs = (size_t)w->layer[0].in_panels * QN__PANEL;
     const size_t outputs = (size_t)w->layer[layers - 1].out_panels * QN__PANEL;
-    const size_t capacity = rows_of(w, w->layer[0].in_pixels);
+    const size_t capacity = w->takes_lists ? 0 : rows_of(w, w->layer[0].in_pixels);
     w->run_blocks = most_run_blocks(w);
     for (uint32_t l = 0; l < layers; ++l)
         carve_layer(a, w, l);
     for (int i = 0; i < 2; ++i) {
-        const size_t tiles = qn__cpu_tiles((uint32_t)w->capacity, w->kernels->rows);
+        const size_t tiles =
+            w->takes_lists ? 0 : qn__cpu_tiles((uint32_t)w->capacity, w->kernels->rows);
         if (!w->fetch.place.bytes)
             w->fetch.inputs[i] = qn__cpu_carve(a, capacity, inputs * sizeof(float));
         w->fetch.item[i] = qn__cpu_carve(a, w->capacity, sizeof(uint64_t));
@@ -259,8 +260,8 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
                                                    (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
             continue;
         }
-        w->fetch.zeros[i].some =
-            qn__cpu_carve(a, w->capacity, w->layer[0].in_panels * sizeof(uint16_t));
+        w->fetch.zeros[i].some = qn__cpu_carve(a, w->takes_lists ? 0 : w->capacity,
+                                               w->layer[0].in_panels * sizeof(uint16_t));
         w->fetch.zeros[i].list = qn__cpu_carve(a, tiles, inputs * sizeof(uint32_t));
         w->fetch.zeros[i].count = qn__cpu_carve(a, tiles, sizeof(uint32_t));
     }

@@ -19,9 +19,10 @@ static uint32_t tile_items(const qn__worker *w) {
 
 int qn__cpu_is_narrow(const qn__worker *w, const qn__batch *batch) {
     const qn__cpu_layer *l = &w->layer[0];
-    return !w->bits && w->program->layers == 1 && !l->walks && l->in_pixels == 1 &&
-           l->layer->out <= MOST_OUTPUTS && l->in_panels <= MOST_PANELS && !w->program->augment &&
-           !w->program->mix && !l->layer->drop_threshold && batch->feed->labels &&
+    return !w->bits && !w->program->lists && w->program->layers == 1 && !l->walks &&
+           l->in_pixels == 1 && l->layer->out <= MOST_OUTPUTS && l->in_panels <= MOST_PANELS &&
+           !w->program->augment && !w->program->mix && !l->layer->drop_threshold &&
+           batch->feed->labels &&
            (uint64_t)tile_items(w) * TASK_TILES * (uint64_t)w->threads <= batch->items;
 }
 

@@ -192,7 +192,9 @@ static void run(qn__cpu_pass *pass) {
 
 qn_status qn__cpu_collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
     qn__cpu_pass pass = {.worker = w, .into = sums};
-    if (w->layer[w->program->layers - 1].weight_sums)
+    if (w->takes_lists)
+        qn__cpu_lists_collect(w, sums);
+    else if (w->layer[w->program->layers - 1].weight_sums)
         run(&pass); /* otherwise no grains were ever trained */
     const int failed = qn__tally_add(tally, &w->losses.tally);
     w->losses.tally = (qn__tally){0};

@@ -20,6 +20,7 @@ static void describe(qn__worker *w, const qn_compute *compute, const qn__program
     w->threads = threads_of(compute);
     w->bits = qn__arith_bits(program->arith);
     w->slots = qn__program_slots(program);
+    w->takes_lists = qn__cpu_takes_lists(program);
 }
 
 /* Of the space for predictions, which may be larger, only what a training uses. */
@@ -82,6 +83,7 @@ void qn__cpu_close(qn__worker *w) {
     if (!w)
         return;
     qn__pool_destroy(w->pool);
+    qn__cpu_lists_free(w);
     for (uint32_t l = 0; w->layer && l < w->program->layers; ++l) {
         qn__free(w->layer[l].weight_sums);
         qn__free(w->layer[l].bias_sums);
@@ -129,6 +131,7 @@ void qn__cpu_unpack(const qn__cpu_layer *l, const float *from, const float *from
 
 static void clear_sums(qn__worker *w) {
     memset(&w->losses.tally, 0, sizeof w->losses.tally);
+    qn__cpu_lists_forget(w);
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
         const size_t outputs = (size_t)l->out_panels * QN__PANEL;
@@ -204,7 +207,7 @@ static qn__batch part_of(const qn__worker *w, const qn__batch *batch, uint32_t f
 }
 
 static qn_status train_grains(qn__worker *w, const qn__batch *part, qn_error *err) {
-    qn_status status = need_sums(w, err);
+    qn_status status = w->takes_lists ? qn__cpu_lists_need(w, err) : need_sums(w, err);
     if (status != QN_OK)
         return status;
     qn__cpu_pass pass = {.worker = w, .batch = part, .training = 1};
@@ -214,15 +217,37 @@ static qn_status train_grains(qn__worker *w, const qn__batch *part, qn_error *er
     return qn__cpu_run(&pass, &w->losses.tally, err);
 }
 
+/* Sums of lists are not in the order of the words before they are complete. */
+static qn_status train_lists(qn__worker *w, const qn__batch *part, int64_t *words, qn__tally *tally,
+                             qn_error *err) {
+    const qn_status status = train_grains(w, part, err);
+    memset(words, 0, (size_t)qn__program_sums(w->program) * sizeof *words);
+    return status == QN_OK ? qn__cpu_collect(w, words, tally, err) : status;
+}
+
 static qn_status train_in_place(qn__worker *w, const qn__batch *part, const qn__outlet *sums,
                                 qn_error *err) {
+    if (w->takes_lists)
+        return train_lists(w, part, sums->words, sums->tally, err);
     qn__cpu_pass pass = {.worker = w, .batch = part, .outlet = sums, .training = 1};
     qn__cpu_begin_progress(w);
     return qn__cpu_run(&pass, sums->tally, err);
 }
 
+static qn_status step_on_lists(qn__worker *w, const qn__batch *batch, const qn__update *update,
+                               qn__tally *tally, qn_error *err) {
+    int64_t *words = qn__alloc(qn__program_sums(w->program), sizeof *words, err);
+    qn_status status = words ? train_lists(w, batch, words, tally, err) : QN_MEMORY;
+    if (status == QN_OK)
+        status = qn__cpu_update(w, update, words, err);
+    qn__free(words);
+    return status;
+}
+
 qn_status qn__cpu_train_step(qn__worker *w, const qn__batch *batch, const qn__batch *next,
                              const qn__update *update, qn__tally *tally, qn_error *err) {
+    if (w->takes_lists)
+        return step_on_lists(w, batch, update, tally, err);
     qn__cpu_pass pass = {
         .worker = w, .batch = batch, .next = next, .update = update, .training = 1};
     return qn__cpu_run(&pass, tally, err);

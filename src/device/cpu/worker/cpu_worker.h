@@ -18,6 +18,7 @@
 #include "base/system/threads.h"
 #include "device/cpu/float/cpu_kernels.h"
 #include "device/cpu/worker/cpu_intgemm.h"
+#include "device/cpu/worker/cpu_lists.h"
 #include "device/cpu/worker/cpu_sparse.h"
 #include "device/cpu/worker/cpu_tiles.h"
 #include "device/cpu/worker/cpu_walk.h"
@@ -311,6 +312,8 @@ struct qn__worker {
     qn__cpu_derived derived;
     qn__cpu_losses losses;
     qn__cpu_reporting progress;
+    int takes_lists;      /* 1: cpu_lists.c computes product and gradient */
+    qn__cpu_lists *lists; /* of each thread, when first used */
     struct {
         void *block; /* the one allocation that holds all arrays */
         size_t size;

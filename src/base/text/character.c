@@ -1,4 +1,4 @@
-#include "data/tokens/character.h"
+#include "base/text/character.h"
 
 #include <stddef.h>
 

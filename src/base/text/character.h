@@ -1,6 +1,6 @@
 /* The characters of a text of any bytes (docs/exactness.md 25.51). */
-#ifndef QN_DATA_TOKENS_CHARACTER_H
-#define QN_DATA_TOKENS_CHARACTER_H
+#ifndef QN_BASE_TEXT_CHARACTER_H
+#define QN_BASE_TEXT_CHARACTER_H
 
 #include "base/encoding.h"
 #include <stdint.h>

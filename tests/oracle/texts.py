@@ -1,0 +1,146 @@
+"""Sections 25.60 to 25.64 of the contract: columns of texts."""
+
+from collections import Counter
+
+import numpy as np
+
+from binary32 import ONE, ZERO, fma
+from elementary import log
+
+NOT_OF_WORDS = """
+0000-002F, 003A-0040, 005B-005E, 0060, 007B-00A9, 00AB-00B1, 00B4, 00B6-00B8, 00BB-00BF, 00D7, 00F7, 02C2-02DF, 037E,
+0387, 055A-055F, 0589-058F, 05BE, 05C0, 05C3, 05F3-05F4, 0600-060F, 061B-061F, 066A-066D, 06D4, 0964-0965, 0E00-0EFF,
+1000-109F, 1680, 1780-17FF, 2000-206F, 20A0-20CF, 2100-2BFF, 2E00-312F, 3190-A4CF, D800-F8FF, F900-FAFF, FE00-FE6F,
+FEFF-FF0F, FF1A-FF20, FF3B-FF40, FF5B-FFFF, 1F000-10FFFF"""  # 25.52
+ALONE = "0E00-0EFF, 1000-109F, 1780-17FF, 2600-27BF, 3040-312F, 3190-A4CF, F900-FAFF, 1F000-10FFFF"  # 25.62
+MASK = 2**64 - 1
+
+
+def ranges(text):
+    return [tuple(int(end, 16) for end in (part.split("-") * 2)[:2]) for part in text.split(",")]
+
+
+def within(c, text, known={}):  # noqa: B006
+    found = known.setdefault(text, ranges(text))
+    return any(low <= ord(c) <= high for low, high in found)
+
+
+def fold(c):
+    """25.62: a small letter for a capital one."""
+    n = ord(c)
+    if 0x41 <= n <= 0x5A or (0xC0 <= n <= 0xDE and n != 0xD7) or 0x391 <= n <= 0x3A9 or 0x410 <= n <= 0x42F:
+        return chr(n + 32)
+    return chr(n + 80) if 0x400 <= n <= 0x40F else c
+
+
+def words(text):
+    found, word = [], ""
+    for c in text:
+        if not within(c, NOT_OF_WORDS):
+            word += fold(c)
+            continue
+        found += [word] * bool(word) + [c] * within(c, ALONE)
+        word = ""
+    return found + [word] * bool(word)
+
+
+def grams(text):
+    own = words(text)
+    return own + [f"{a} {b}" for a, b in zip(own, own[1:])]
+
+
+def siphash(key, message):
+    """SipHash-2-4 (Aumasson and Bernstein, 2012)."""
+    k0, k1 = (int.from_bytes(key[i : i + 8], "little") for i in (0, 8))
+    v = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
+
+    def rotated(x, bits):
+        return (x << bits | x >> (64 - bits)) & MASK
+
+    def rounds(count):
+        for _ in range(count):
+            v[0] = (v[0] + v[1]) & MASK
+            v[2] = (v[2] + v[3]) & MASK
+            v[1] = rotated(v[1], 13) ^ v[0]
+            v[3] = rotated(v[3], 16) ^ v[2]
+            v[0] = rotated(v[0], 32)
+            v[2] = (v[2] + v[1]) & MASK
+            v[0] = (v[0] + v[3]) & MASK
+            v[1] = rotated(v[1], 17) ^ v[2]
+            v[3] = rotated(v[3], 21) ^ v[0]
+            v[2] = rotated(v[2], 32)
+
+    padded = message + bytes(-(len(message) + 1) % 8) + bytes([len(message) % 256])
+    for i in range(0, len(padded), 8):
+        word = int.from_bytes(padded[i : i + 8], "little")
+        v[3] ^= word
+        rounds(2)
+        v[0] ^= word
+    v[2] ^= 0xFF
+    rounds(4)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def buckets(text, bits):
+    """How often each bucket occurs, by ascending bucket."""
+    return sorted(Counter(siphash(bytes(range(16)), gram.encode()) % 2**bits for gram in grams(text)).items())
+
+
+def bits_of(texts, present, said):
+    """25.61: B of a column with these different texts; 0: it is not one of texts."""
+    number = sum(len(grams(text)) for text in texts)
+    d = len(texts)
+    if not said and not (d >= 10 and 2 * d > present and number >= 7 * d):
+        return 0
+    return next((b for b in range(10, 18) if 2**b >= 2 * number), 18)
+
+
+def digest_end(texts):
+    """25.61: what the digest ends with; `texts` has those of each column by its number."""
+    end = len(texts).to_bytes(8, "little")
+    for k, column in sorted(texts.items()):
+        end += k.to_bytes(8, "little") + len(column).to_bytes(8, "little")
+        end += b"".join(text.encode() + b"\0" for text in column)
+    return end
+
+
+def columns_of(names):
+    """The columns of texts: pairs of their number and B."""
+    features = names["features"] if names else []
+    return [(k, c["text"]) for k, c in enumerate(features) if isinstance(c, dict) and "text" in c]
+
+
+def idf_of(items, bits):
+    """25.64: of the texts of training items."""
+    found = np.zeros(2**bits, np.int64)
+    for own in items:
+        for bucket, _ in own:
+            found[bucket] += 1
+    n = np.float32(len(items) + 1)
+    return (log(n / (found + 1).astype(np.float32)) + ONE).astype(np.float32)
+
+
+def values_of(items, idf):
+    """25.63: the inputs of each item."""
+    x = np.zeros((len(items), len(idf)), np.float32)
+    for i, own in enumerate(items):
+        acc = ZERO
+        for bucket, count in own:
+            t = ONE if count == 1 else log(np.array([count], np.float32))[0] + ONE
+            x[i, bucket] = t * idf[bucket]
+            acc = fma(x[i, bucket], x[i, bucket], acc)
+        if own:
+            x[i] = x[i] / np.sqrt(acc)
+    return x
+
+
+def inputs(table, names, chosen):
+    """The inputs of all columns of texts, and their idf; none of either without such columns."""
+    all_values, all_idf = [], []
+    for k, bits in columns_of(names):
+        own = names.texts[k]
+        items = [[] if np.isnan(code) else buckets(own[int(code)], bits) for code in table[:, k]]
+        idf = idf_of([items[i] for i in chosen], bits)
+        all_values.append(values_of(items, idf))
+        all_idf.append(idf)
+    return all_values, all_idf

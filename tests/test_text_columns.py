@@ -1,0 +1,127 @@
+"""Columns of texts: found, said, trained on, and read for a model (docs/exactness.md 25.60)."""
+
+import csv
+import json
+
+import pytest
+
+import python_package
+
+GOOD, BAD = "a warm and funny film", "a dull and empty film"
+
+
+def rows(count=40, first=0):
+    """Reviews of several words, a length and a class."""
+    return [[f"{(GOOD, BAD)[i % 2]} of the year {1900 + i}", 80 + i, "ny"[i % 2]] for i in range(first, first + count)]
+
+
+def write(path, lines, head=("review", "minutes", "kind")):
+    with open(path, "w", newline="") as out:
+        csv.writer(out).writerows([head, *lines])
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write(tmp_path / "t.csv", rows())
+
+
+@pytest.fixture
+def info(run_quern):
+    return lambda *words: json.loads(run_quern("data", "info", *words, "--label", "kind", "--json").stdout)
+
+
+def train(run_quern, path, *words):
+    return run_quern("train", "--data", path, "--label", "kind", *words, "-o", path.parent / "m.st")
+
+
+def predictions(run_quern, path):
+    return [line.split(",")[-2] for line in run_quern("predict", path.parent / "m.st", path).stdout.split()[1:]]
+
+
+def test_found_and_said(run_quern, table, info, tmp_path):
+    found = info(table)
+    assert found["table"][0] == {"name": "review", "type": "text", "missing": 0, "texts": 40, "inputs": 2048}
+    assert found["rules"] == "text"
+    assert "40 different, 2,048 inputs" in run_quern("data", "info", table, "--label", "kind").stdout
+    none = info(table, "--text", "none")
+    assert none["table"][0]["type"] == "category" and none["digest"] != found["digest"]
+    assert info(table, "--category", "review")["digest"] == none["digest"]
+    said = info(write(tmp_path / "s.csv", [["Ulm", 1, "a"], ["Bern", 2, "b"]]), "--text", "review")
+    assert said["table"][0]["inputs"] == 1024
+    # Few words, and few different ones: categories.
+    assert info(write(tmp_path / "f.csv", [[f"item {i}", 1, "a"] for i in range(40)]))["table"][0]["type"] == "category"
+    same = [[f"the same words {i % 20} again", 1, "a"] for i in range(40)]
+    assert info(write(tmp_path / "g.csv", same))["table"][0]["type"] == "category"
+
+
+def test_the_digest_depends_on_the_texts(table, info, tmp_path):
+    """Their numbers are the same: only the words differ."""
+    other = write(tmp_path / "o.csv", [[row[0].replace("film", "filn"), *row[1:]] for row in rows()])
+    assert info(table)["digest"] != info(other)["digest"]
+
+
+def test_by_default_a_linear_model(run_quern, table):
+    done = train(run_quern, table)
+    assert "dense 2 softmax" in done.stderr and "lbfgs" in done.stderr
+    assert predictions(run_quern, table) == [kind for _, _, kind in rows()]
+    unseen = write(table, [[f"{text} 2000", minutes, kind] for text, minutes, kind in rows(2, 90)] + [["", 90, "n"]])
+    refused = run_quern("predict", table.parent / "m.st", unseen, status=1)
+    assert 'column "review" has 1 missing value' in refused.stderr
+    # A file of few items, in which nothing tells that the column holds texts.
+    alone = write(table, [row[:2] for row in rows(2, 90)], ("review", "minutes"))
+    assert [line.split(",")[1] for line in run_quern("predict", table.parent / "m.st", alone).stdout.split()[1:]] == ["n", "y"]
+
+
+def test_missing_texts_are_empty(run_quern, table):
+    write(table, [[text if i % 4 else "", minutes, kind] for i, (text, minutes, kind) in enumerate(rows())])
+    assert "missing" in train_fails(run_quern, table)
+    done = train(run_quern, table, "--missing", "mean")
+    assert "10 texts of column" in done.stderr and "count as empty" in done.stderr
+
+
+def train_fails(run_quern, path, *words):
+    return run_quern("train", "--data", path, "--label", "kind", *words, "-o", path.parent / "m.st", status=1).stderr
+
+
+def test_replay_validation_and_hidden_layers(run_quern, table, tmp_path):
+    valid = write(tmp_path / "v.csv", rows(8, 60))
+    done = train(run_quern, table, "--model", "dense 4 tanh; dense 2 softmax", "--valid", valid, "--early-stopping", "50",
+                 "--epochs", "60")
+    assert "adamw" in done.stderr
+    assert "replay: identical" in run_quern("replay", tmp_path / "m.st", "--data", table, "--valid", valid).stdout
+    assert predictions(run_quern, valid) == [kind for _, _, kind in rows(8, 60)]
+
+
+def test_what_cannot_be(run_quern, table, tmp_path):
+    done = run_quern("train", "--data", table, "--label", "kind", "--optimizer", "adam", "--mixup", "0.2", "-o",
+                     tmp_path / "m.st", status=2)
+    assert "texts, which cannot be mixed" in done.stderr
+    train(run_quern, table, "--epochs", "1")
+    done = run_quern("model", "export", tmp_path / "m.st", "-o", tmp_path / "m.onnx", status=1)
+    assert 'column "review" holds texts' in done.stderr
+
+
+def test_formats_agree(run_quern, table, info, tmp_path):
+    """Written as typed columns and as lines of JSON, it is the same table, with the same columns of texts."""
+    for name in "t.parquet", "t.jsonl", "t.arrow":
+        run_quern("data", "convert", table, "--label", "kind", "-o", tmp_path / name)
+        assert info(tmp_path / name)["digest"] == info(table)["digest"]
+
+
+def test_from_python(run_quern, table, tmp_path):
+    """A table in memory, with labels of its own and in a column, gives the model of the file."""
+    train(run_quern, table)
+    said = python_package.python("""
+import csv, hashlib, sys
+import numpy as np
+import quern
+rows = list(csv.reader(open(sys.argv[1])))[1:]
+columns = {"review": [row[0] for row in rows], "minutes": [int(row[1]) for row in rows]}
+x = np.array([[a, b] for a, b in zip(columns["review"], columns["minutes"])], dtype=object)
+y = [row[2] for row in rows]
+model = quern.Classifier().fit(x, y)
+assert model.score(x, y) == 1
+print(list(model.predict(x[:2])), quern.Data(x, y).digest[:8])
+""", table)
+    assert said.startswith("['n', 'y']") or said.startswith("[np.str_('n'), np.str_('y')]"), said
