@@ -584,6 +584,10 @@ NINTH = {
                         " --model 'attention 5 kv 1 causal; conv 210 1x2 stride 2; residual {{ attention 1 causal; conv 210"
                         " 1x1 }}; residual {{ layernorm channels; conv 48 1x1; attention 4 kv 2 causal window 2; conv 210 1x1"
                         " }}; globalpool; attention 10 kv 10; dense 10 softmax'",
+    # 25.12: after tokens, after pixels of several rows, in a block, of features
+    "position": TOKENS + "sgd --lr 0.1 --grain 20 --model 'embedding 300 20; position learned tanh dropout 0.2; residual {{ conv"
+                " 20 1x1; position learned }}; globalpool; position learned; dense 10 softmax' --weight-decay 0.1",
+    "position-pixels": pixels("conv 5 3x3 stride 7; position learned relu; globalpool", "--momentum 0.9"),
     # 25.14: targets that do not count, and inputs that are not tokens
     "next": SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy --optimizer adam --lr 0.01"
             " --grain 20 --valid 0.2 --keep best --smoothing 0.1 --model 'embedding 40 20; conv 17 1x1 gelu dropout 0.1;"

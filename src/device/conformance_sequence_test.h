@@ -29,6 +29,18 @@ static qn__shape draw_embedding(test_case *c, qn__layer *l) {
     return l->to;
 }
 
+/* Parameters of positions. */
+static void draw_position(test_case *c, qn__layer *l, qn__shape from) {
+    const qn__layer_text text = {.kind = QN__LAYER_POSITION,
+                                 .activation = (qn__activation)below(c, 4)};
+    qn__layer_ops_of(text.kind)->make(&text, from, c->program.parameters, l, NULL);
+    if (below(c, 4) == 0) {
+        l->drop_threshold = 0x4ccccccdu;
+        l->drop_keep = 1.0f / 0.7f;
+    }
+    c->program.parameters = qn__layer_end(l);
+}
+
 /* The last layer of a case of next tokens: as many channels as tokens. */
 static void draw_last(test_case *c, qn__shape from) {
     qn__program *p = &c->program;
@@ -55,7 +67,9 @@ static void draw_sequence(test_case *c) {
     p->parameters = qn__layer_end(&c->layer[0]);
     from.axes = QN__PICTURE; /* windows may make rows of it */
     for (uint32_t i = 1; i + 1 < p->layers; ++i) {
-        if (below(c, 3) == 0 || next_tokens(c))
+        if (below(c, 4) == 0)
+            draw_position(c, &c->layer[i], from);
+        else if (below(c, 3) == 0 || next_tokens(c))
             draw_norm(c, &c->layer[i], from);
         else
             draw_layer(c, &c->layer[i], kinds[below(c, 4)], from);

@@ -239,6 +239,17 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * groups u, span u, causal u, flags u
  *     As NORM_ERRORS, of the queries; of the keys and values.
  *
+ * POSITION_FORWARD: step M, taps M, A M, parameters M, Y M, D M, numbers M, weights U, index u,
+ * layer u, activation u, threshold u, keep f, seed U
+ *     The outputs, as FORWARD.
+ *
+ * POSITION_ERRORS: step M, taps M, E M, B M, index u, flags u
+ *     As NORM_ERRORS.
+ *
+ * POSITION_GRADIENT: step M, E M, sums M, status M, weights U, pixels u, channels u, layer u, limit
+ * f, flags u
+ *     GRADIENT of the parameters.
+ *
  * Convolutions with groups (17.6), without UNFOLD, TRANSPOSE_WEIGHTS and products:
  *
  * GROUPED_FORWARD: step M, taps M, A M, parameters M, Y M, D M, numbers M, weights U, biases U,
@@ -351,8 +362,8 @@ typedef struct qn__kernel_shape {
      * LOSS), numbers with their padding (GATE), outputs (BIAS), parameters (UPDATE, AVERAGE:
      * `count`), vectors of four columns in 16 rows (UNFOLD), 16 columns of a row
      * (TRANSPOSE_WEIGHTS, PIXELS_*, POOL_*, ADD_FORWARD, MULTIPLY_*, CONCAT_*, GROUPED_*, and of
-     * NORM_* and ITEM_NORM_* all but the next, EMBEDDING_FORWARD), groups of channels of an item
-     * (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT,
+     * NORM_* and ITEM_NORM_* all but the next, EMBEDDING_FORWARD, POSITION_*), groups of channels
+     * of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT,
      * LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of tokens (EMBEDDING_LINKS), words
      * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), items (PIXELS_ABSMAX), queries (ATTENTION_MEANS),
      * 16 queries or keys and 64 channels of a head (ATTENTION_*), weights and biases with their

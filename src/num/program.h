@@ -83,6 +83,7 @@ enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 *
     KIND(CONVTRANSPOSE, convtranspose)                                                             \
     KIND(LAYERSCALE, layerscale)                                                                   \
     KIND(EMBEDDING, embedding)                                                                     \
+    KIND(POSITION, position)                                                                       \
     KIND(ATTENTION, attention)
 
 #define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,

@@ -11,6 +11,13 @@ from products import units_of
 BOUND = F(float.fromhex("0x1.1bc77ap-5"))  # 25.11
 
 
+def drawn(seed, l, rows, channels):
+    """25.11"""
+    words = word(seed, WEIGHTS, l, 0, np.arange(rows)[:, None], np.arange(channels)[None, :])
+    m = (2 * (words >> np.uint64(8)).astype(np.int64) + 1 - 2**24).astype(np.float32) / F(2**24)
+    return m * BOUND
+
+
 class Embedding:
     """25.10: a row of weights for each token."""
 
@@ -26,9 +33,7 @@ class Embedding:
 
     def initial(self, seed, l):
         """25.11"""
-        words = word(seed, WEIGHTS, l, 0, np.arange(self.tokens)[:, None], np.arange(self.out[0])[None, :])
-        m = (2 * (words >> np.uint64(8)).astype(np.int64) + 1 - 2**24).astype(np.float32) / F(2**24)
-        return [m * BOUND]
+        return [drawn(seed, l, self.tokens, self.out[0])]
 
     def forward(self, a, layer, _):
         return layer.weight[self.rows(a)]
@@ -46,11 +51,41 @@ class Embedding:
         return [units_of(partial, limit)]
 
 
-KINDS = ("embedding",)
+class Position:
+    """25.12: a parameter of each channel at each position."""
+
+    kind = "position"
+
+    def __init__(self, shape):
+        self.shape = self.out = shape
+
+    def text(self):
+        return "position learned"
+
+    def initial(self, seed, l):
+        """25.11"""
+        return [drawn(seed, l, self.shape[1] * self.shape[2], self.shape[0])]
+
+    def forward(self, a, layer, _):
+        return a + layer.weight.reshape(a.shape[1:])
+
+    def backward(self, a, layer, delta, _):
+        return delta
+
+    def gradient(self, delta, a, limit):
+        partial = np.zeros(delta.shape[1:], np.float32)
+        for own in delta:
+            partial = partial + own
+        return [units_of(partial.reshape(-1, self.shape[0]), limit)]
+
+
+KINDS = ("embedding", "position",)
 
 
 def parse(text, shape, has_next):
     """A layer of sequences of the text's beginning, and the rest of the text; None for others."""
     if found := re.match(r"\s*embedding\s+(\d+)\s+(\d+)\b\s*", text):
         return Embedding(shape, int(found[1]), int(found[2]), has_next), text[found.end():]
+    if found := re.match(r"\s*position\s+learned\b\s*", text):
+        return Position(shape), text[found.end():]
     return None, text

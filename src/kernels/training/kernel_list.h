@@ -96,6 +96,9 @@
     ROW(ATTENTION_MEANS, attention_means, "MMMMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)             \
     ROW(ATTENTION_QUERIES, attention_queries, "MMMMMMuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)       \
     ROW(ATTENTION_KEYS, attention_keys, "MMMMMMuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)             \
+    ROW(POSITION_FORWARD, position_forward, "MMMMMMMUuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)       \
+    ROW(POSITION_ERRORS, position_errors, "MMMMuu", 128, 0, 0, 8, QN__WITH_PIXELS)                 \
+    ROW(POSITION_GRADIENT, position_gradient, "MMMMUuuufu", 128, 0, 0, 8, QN__WITH_PIXELS)         \
     ROW(GROUPED_FORWARD, grouped_forward, "MMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)      \
     ROW(GROUPED_ERRORS, grouped_errors, "MMMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)        \
     ROW(GROUPED_GRADIENT, grouped_gradient, "MMMMMMUuuuuufuu", 128, 0, 0, 8, QN__WITH_PIXELS)      \

@@ -55,6 +55,7 @@
 #include "kernels/training/item_norm.cl"
 #include "kernels/training/layerscale.cl"
 #include "kernels/training/embedding.cl"
+#include "kernels/training/position.cl"
 #include "kernels/training/attention.cl"
 #include "kernels/training/grouped.cl"
 #if QN_PRODUCTS & QN_WITH_INTGEMM

@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "base/system/float_state.h"
-#include "layer/embedding.h"
 #include "layer/product.h"
 #include "model/formats/safetensors.h"
 #include "model/recipe/several_targets.h"
@@ -99,8 +98,8 @@ static void list_vectors(network_model *m, uint32_t l) {
     for (uint32_t v = 0; v < layer->vectors; ++v) {
         snprintf(m->name[m->open.tensors], NAME_SIZE, "layer%u.%s", l, names[v]);
         const float *from = m->filed + layer->biases + (uint64_t)v * layer->vector;
-        if (layer->kind == QN__LAYER_EMBEDDING)
-            add_tensor(m, qn__layer_tokens(layer), layer->to.channels, from);
+        if (qn__layer_ops_of(layer->kind)->bound)
+            add_tensor(m, layer->vector / layer->to.channels, layer->to.channels, from);
         else
             add_tensor(m, layer->vector, 0, from);
     }

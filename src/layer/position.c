@@ -1,0 +1,86 @@
+/* position learned: a parameter of each channel at each position is added, which tells where a
+ * position is. Positions are the pixels of any picture. */
+#include "layer/embedding.h"
+#include "layer/layer.h"
+#include <string.h>
+
+static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
+    static const char *const help = "positions are learned: \"position learned\"";
+    (void)layer;
+    if (qn__tokens_ended(tokens))
+        return qn__tokens_fail(tokens, tokens->at, "the kind of the positions is missing", help);
+    if (!qn__tokens_is(tokens, "learned"))
+        return qn__tokens_invalid(tokens, "invalid kind of positions", help);
+    qn__tokens_next(tokens);
+    return QN_OK;
+}
+
+static void write(const qn__layer_text *layer, qn__text *text) {
+    (void)layer;
+    qn__text_add(text, " learned");
+}
+
+static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
+                      qn_error *err) {
+    const uint32_t values = qn__shape_volume(from);
+    (void)err;
+    *layer = (qn__layer){.kind = text->kind,
+                         .from = from,
+                         .to = from,
+                         .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
+                         .in = values,
+                         .out = values,
+                         .activation = text->activation,
+                         .drop_keep = 1.0f,
+                         .weights = first,
+                         .biases = first,
+                         .vectors = 1,
+                         .vector = values};
+    return QN_OK;
+}
+
+static qn__flops flops(const qn__layer *layer) {
+    return (qn__flops){layer->in, layer->in, layer->in};
+}
+
+static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
+                    float *z) {
+    (void)bits;
+    for (uint32_t k = 0; k < l->in; ++k)
+        z[k] = a[k] + parameters[l->biases + k];
+}
+
+static void backward(const qn__layer *l, int bits, const float *parameters, const float *a,
+                     const float *delta, int64_t *unused, float *e) {
+    (void)bits, (void)parameters, (void)a, (void)unused;
+    memcpy(e, delta, l->in * sizeof *e);
+}
+
+static void gradient(const qn__layer *l, uint64_t items, const float *a, const float *delta,
+                     float *partial) {
+    (void)a;
+    for (uint64_t i = 0; i < items; ++i, delta += l->out)
+        for (uint32_t k = 0; k < l->out; ++k)
+            partial[k] = partial[k] + delta[k];
+}
+
+static float bound(const qn__layer *layer) {
+    (void)layer;
+    return QN__EMBEDDING_BOUND;
+}
+
+static const char *const names[] = {"weight"};
+
+const qn__layer_ops qn__position = {.word = "position",
+                                    .also = "wpe positional pos_embedding",
+                                    .syntax = "position learned [ACTIVATION] [dropout|droppath P]",
+                                    .contract = 9,
+                                    .parse = parse,
+                                    .write = write,
+                                    .make = make,
+                                    .flops = flops,
+                                    .forward = forward,
+                                    .backward = backward,
+                                    .gradient = gradient,
+                                    .bound = bound,
+                                    .names = names};
