@@ -65,8 +65,8 @@ WIDE = ("conv 12 3x3 relu; conv 20 3x2 pad 1 relu; conv 34 3x3 relu; conv 70 2x3
         "globalpool; dense 3 softmax")
 
 # Pools whose windows do not overlap, which are computed with the convolution before them.
-POOLED = ("conv 20 3x3 relu; maxpool 2; conv 40 1x1 relu; maxpool 1x2; conv 36 3x3; maxpool 3x2; conv 33 3x3 relu dropout 0.3; "
-          "dense 3 softmax")
+POOLED = ("conv 20 3x3 relu; maxpool 2; residual { conv 36 3x3 relu; maxpool 2 | conv 36 1x1 stride 2 } relu; "
+          "conv 40 1x1 relu; maxpool 1x2; conv 34 3x1; maxpool 3x1; dense 3 softmax")
 
 
 @pytest.mark.parametrize("arith, grain, model", [("i7", 5, WIDE), ("i14", 16, WIDE), ("i14", 16, POOLED)])

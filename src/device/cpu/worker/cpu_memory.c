@@ -419,9 +419,10 @@ static void shape_layer(const qn__worker *w, qn__cpu_layer *l, const qn__layer *
 }
 
 /* The last layer of a path that passes its errors on unchanged has those of its add, which may be
- * those of another one. In integer arithmetic products have absmax of their own errors. */
+ * those of another one. In integer arithmetic products have absmax of their own errors, and a
+ * pool's are derived for the convolution below (cpu_picked.h). */
 static void share_errors(qn__worker *w, uint32_t add, qn__cpu_layer *path) {
-    if (!(w->bits && path->taps) && path->layer->activation == QN__ACT_NONE &&
+    if (!(w->bits && path->taps) && !path->pools && path->layer->activation == QN__ACT_NONE &&
         !path->layer->drop_threshold)
         path->error_of = w->layer[add].error_of;
 }
