@@ -314,6 +314,7 @@ typedef struct qn__cpu_kernels {
      * attend_weights: s = exp(s * scale - greatest[row]), or +0 where that is not above 2^-41; sums
      * the units of a row, unless `sums` is NULL (25.22).
      * attend_errors: x = p * (x - mean[row]); returns what absmax gives for x.
+     * attend_scale: x = x * factor[row] + 0; returns what absmax gives for x.
      * attend_means: mean[row] = the chain of fma(g, z) over `width` columns from +0. */
     uint32_t (*attend_scores)(uint32_t rows, uint32_t panels, size_t stride, float scale, float *s,
                               float *greatest);
@@ -323,6 +324,8 @@ typedef struct qn__cpu_kernels {
                               const float *p, float *x);
     void (*attend_means)(uint32_t rows, uint32_t width, size_t stride, const float *g,
                          const float *z, float *mean);
+    uint32_t (*attend_scale)(uint32_t rows, uint32_t panels, size_t stride, const float *factor,
+                             float *x);
     /* Errors as lists of those that are not zero. masks: bit o of mask[i]: x[i * 16 + o] is not a
      * zero of either sign. sparse_errors: for each row and panel, c[p * c_stride + r * 16 + k] is
      * the chain of fma(value, w[p * w_stride + at + k]) over the `count[r]` entries of list[r],

@@ -71,8 +71,8 @@ typedef struct task {
     const qn__cpu_pass *pass;
     const qn__cpu_layer *l;
     uint32_t item, group;
-    qn__cover queries, keys; /* of the errors: some of them, or none */
-    float scale;
+    qn__cover queries, keys;        /* of the errors: some of them, or none */
+    float scale, scales[MOST_ROWS]; /* equal ones */
     sizes s;
     float *across[2];              /* keys and values: [panel of them][channel][16] */
     float *along;                  /* values, or backward keys: [panel of channels][position][16] */
@@ -103,7 +103,8 @@ static void carve_task(task *t, float *at) {
 }
 
 /* Sixteen channels of a row, `count` of them, from `channel` on; the others are 0. */
-static void take(const float *from, size_t panel, uint32_t channel, uint32_t count, float *to) {
+static inline void take(const float *from, size_t panel, uint32_t channel, uint32_t count,
+                        float *to) {
     const uint32_t lane = channel % QN__PANEL;
     from += channel / QN__PANEL * panel;
     if (lane == 0 && count == QN__PANEL) {
@@ -116,28 +117,26 @@ static void take(const float *from, size_t panel, uint32_t channel, uint32_t cou
     memcpy(to + first, from + panel, (count - first) * sizeof *to);
 }
 
-/* The other way: to = x * factor + 0; raises *largest. */
-static void put(const float *x, float factor, size_t panel, uint32_t channel, uint32_t count,
-                float *to, uint32_t *largest) {
+/* The other way. */
+static inline void put(const float *x, size_t panel, uint32_t channel, uint32_t count, float *to) {
     const uint32_t lane = channel % QN__PANEL;
-    float own[QN__PANEL];
-    uint32_t bits[QN__PANEL];
-    for (uint32_t i = 0; i < QN__PANEL; ++i) {
-        own[i] = x[i] * factor;
-        own[i] = own[i] + 0.0f;
-    }
-    memcpy(bits, own, sizeof bits);
-    for (uint32_t i = 0; i < count; ++i)
-        *largest = (bits[i] & 0x7fffffffu) > *largest ? bits[i] & 0x7fffffffu : *largest;
     to += channel / QN__PANEL * panel;
+    if (lane == 0 && count == QN__PANEL) {
+        memcpy(to, x, QN__PANEL * sizeof *to);
+        return;
+    }
     const uint32_t first = count < QN__PANEL - lane ? count : QN__PANEL - lane;
-    memcpy(to + lane, own, first * sizeof *to);
-    memcpy(to + panel, own + first, (count - first) * sizeof *to);
+    memcpy(to + lane, x, first * sizeof *to);
+    memcpy(to + panel, x + first, (count - first) * sizeof *to);
 }
 
 /* A row of a batch array: a position of the task's item. */
 static size_t row_of(const task *t, uint32_t position) {
     return ((size_t)position * t->pass->batch->items + t->item) * QN__PANEL;
+}
+
+static void note_largest(task *t, uint32_t bits) {
+    t->largest = bits > t->largest ? bits : t->largest;
 }
 
 static uint32_t channels_of(const task *t, uint32_t panel) {
@@ -148,18 +147,29 @@ static uint32_t channels_of(const task *t, uint32_t panel) {
 /* Rows first .. first + rows - 1 of a head's channels, as a block. */
 static void take_block(const task *t, const float *from, size_t panel, uint32_t channel,
                        uint32_t first, uint32_t rows, float *to) {
-    for (uint32_t p = 0; p < t->s.wide; ++p)
-        for (uint32_t i = 0; i < rows; ++i)
-            take(from + row_of(t, first + i), panel, channel + p * QN__PANEL, channels_of(t, p),
-                 to + (p * t->s.rows + i) * QN__PANEL);
+    const size_t apart = row_of(t, 1) - row_of(t, 0);
+    for (uint32_t p = 0; p < t->s.wide; ++p, channel += QN__PANEL) {
+        const uint32_t count = channels_of(t, p);
+        const float *x = from + row_of(t, first);
+        float *own = to + p * t->s.rows * QN__PANEL;
+        for (uint32_t i = 0; i < rows; ++i, x += apart, own += QN__PANEL)
+            take(x, panel, channel, count, own);
+    }
 }
 
-static void put_block(task *t, const float *x, const float *factor, size_t panel, uint32_t channel,
+/* The other way; times a factor for each row, + 0. */
+static void put_block(task *t, float *x, const float *factor, size_t panel, uint32_t channel,
                       uint32_t first, uint32_t rows, float *to) {
-    for (uint32_t p = 0; p < t->s.wide; ++p)
-        for (uint32_t i = 0; i < rows; ++i)
-            put(x + (p * t->s.rows + i) * QN__PANEL, factor ? factor[i] : t->scale, panel,
-                channel + p * QN__PANEL, channels_of(t, p), to + row_of(t, first + i), &t->largest);
+    const size_t apart = row_of(t, 1) - row_of(t, 0);
+    note_largest(t, t->pass->worker->kernels->attend_scale(
+                        rows, t->s.wide, (size_t)t->s.rows * QN__PANEL, factor, x));
+    for (uint32_t p = 0; p < t->s.wide; ++p, channel += QN__PANEL) {
+        const uint32_t count = channels_of(t, p);
+        const float *own = x + p * t->s.rows * QN__PANEL;
+        float *y = to + row_of(t, first);
+        for (uint32_t i = 0; i < rows; ++i, y += apart, own += QN__PANEL)
+            put(own, panel, channel, count, y);
+    }
 }
 
 /* Positions `all` of a head's channels from `channel` on, in both orders; NULL: not in this one. */
@@ -409,7 +419,7 @@ static void backward_head(task *t, uint32_t head, qn__cover all, int sums) {
             backward_piece(t, &p, whole.panel, &k);
         }
         if (t->queries.begin < t->queries.end)
-            put_block(t, t->output, NULL, l->below->out_stride, head * t->s.width, first, rows,
+            put_block(t, t->output, t->scales, l->below->out_stride, head * t->s.width, first, rows,
                       qn__cpu_passes(l));
         if (sums)
             add_sums(t, first, rows, whole.panel, whole.panel + whole.panels);
@@ -421,14 +431,20 @@ static void put_sums(task *t, int which) {
     const qn__cpu_layer *l = t->l;
     const uint32_t channel =
         qn__attention_keys(l->layer, t->group) + (which ? l->layer->kv_heads * t->s.width : 0);
-    float *to = qn__cpu_passes(l);
-    for (uint32_t u = t->keys.begin; u < t->keys.end; ++u)
+    float *to = qn__cpu_passes(l), factor[QN__PANEL];
+    for (uint32_t i = 0; i < QN__PANEL; ++i)
+        factor[i] = which ? 1.0f : t->scale;
+    for (uint32_t u = t->keys.begin; u < t->keys.end; u += QN__PANEL) {
+        const size_t block = (size_t)QN__PANEL * QN__PANEL;
+        float *x = t->sums[which] + u / QN__PANEL * t->s.wide * block;
+        const uint32_t rows = t->keys.end - u < QN__PANEL ? t->keys.end - u : QN__PANEL;
+        note_largest(
+            t, t->pass->worker->kernels->attend_scale(QN__PANEL, t->s.wide, block, factor, x));
         for (uint32_t p = 0; p < t->s.wide; ++p)
-            put(t->sums[which] +
-                    (((size_t)u / QN__PANEL * t->s.wide + p) * QN__PANEL + u % QN__PANEL) *
-                        QN__PANEL,
-                which ? 1.0f : t->scale, l->below->out_stride, channel + p * QN__PANEL,
-                channels_of(t, p), to + row_of(t, u), &t->largest);
+            for (uint32_t i = 0; i < rows; ++i)
+                put(x + p * block + (size_t)i * QN__PANEL, l->below->out_stride,
+                    channel + p * QN__PANEL, channels_of(t, p), to + row_of(t, u + i));
+    }
 }
 
 static void backward_task(task *t, int sums) {
@@ -482,6 +498,8 @@ static task task_of(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
               .group = index % l->layer->kv_heads,
               .scale = qn__attention_scale(l->layer),
               .s = sizes_of(l->layer)};
+    for (int i = 0; i < MOST_ROWS; ++i)
+        t.scales[i] = t.scale;
     carve_task(&t, w->core[thread].attention);
     return t;
 }
