@@ -18,8 +18,9 @@ enum {
     MOST_ROWS = 48, /* of a tile, and so many for at most LONG keys */
     LONG_ROWS = 24,
     LONG = 1024,
-    TASKS = 4,         /* of each thread, at least */
-    LEAST_QUERIES = 32 /* of a task */
+    TASKS = 4,          /* of each thread, at least */
+    LEAST_QUERIES = 32, /* of a task */
+    AHEAD = 12          /* rows that are fetched before they are copied: they are far apart */
 };
 
 /* A score of a key that a query does not see: its weight is +0 beside any usual one. */
@@ -152,8 +153,10 @@ static void take_block(const task *t, const float *from, size_t panel, uint32_t 
         const uint32_t count = channels_of(t, p);
         const float *x = from + row_of(t, first);
         float *own = to + p * t->s.rows * QN__PANEL;
-        for (uint32_t i = 0; i < rows; ++i, x += apart, own += QN__PANEL)
+        for (uint32_t i = 0; i < rows; ++i, x += apart, own += QN__PANEL) {
+            __builtin_prefetch(x + channel / QN__PANEL * panel + QN__PANEL * apart);
             take(x, panel, channel, count, own);
+        }
     }
 }
 
@@ -176,15 +179,19 @@ static void put_block(task *t, float *x, const float *factor, size_t panel, uint
 static void take_keys(const task *t, qn__cover all, uint32_t channel, float *across, float *along) {
     const float *from = qn__cpu_input(t->pass, t->l);
     const uint32_t end = positions_of(t->l->layer);
+    const size_t apart = row_of(t, 1) - row_of(t, 0);
     for (uint32_t u = all.begin / QN__PANEL * QN__PANEL; u < all.end; u += QN__PANEL)
         for (uint32_t p = 0; p < t->s.wide; ++p) {
             float block[QN__PANEL][QN__PANEL];
-            for (uint32_t i = 0; i < QN__PANEL; ++i)
+            const uint32_t own = channel + p * QN__PANEL, count = channels_of(t, p);
+            const float *x = from + row_of(t, u);
+            for (uint32_t i = 0; i < QN__PANEL; ++i, x += apart) {
+                __builtin_prefetch(x + own / QN__PANEL * t->l->in_stride + QN__PANEL * apart);
                 if (u + i < end)
-                    take(from + row_of(t, u + i), t->l->in_stride, channel + p * QN__PANEL,
-                         channels_of(t, p), block[i]);
+                    take(x, t->l->in_stride, own, count, block[i]);
                 else
                     memset(block[i], 0, sizeof block[i]);
+            }
             if (along)
                 memcpy(along + p * t->s.panel + (size_t)u * QN__PANEL, block, sizeof block);
             float *to =
@@ -279,16 +286,6 @@ static void forward_piece(task *t, uint32_t head, const piece *p, float *share) 
     }
 }
 
-static int all_finite(size_t count, const float *x) {
-    uint32_t bits, most = 0;
-    for (size_t i = 0; i < count; ++i) {
-        memcpy(&bits, x + i, sizeof bits);
-        bits &= 0x7f800000u;
-        most = bits > most ? bits : most;
-    }
-    return most < 0x7f800000u;
-}
-
 /* Lanes after the last channel of a batch array are 0. */
 static void clear_lanes(const task *t, uint32_t channels, size_t panel, uint32_t first,
                         uint32_t rows, float *to) {
@@ -325,8 +322,9 @@ static void forward_task(task *t) {
     take_keys(t, t->keys, key, t->across[0], NULL);
     take_keys(t, t->keys, key + l->kv_heads * t->s.width, NULL, t->along);
     for (uint32_t p = 0; p < t->s.wide; ++p)
-        t->odd |= !all_finite((size_t)(t->keys.end - t->keys.begin) * QN__PANEL,
-                              t->along + p * t->s.panel + (size_t)t->keys.begin * QN__PANEL);
+        t->odd |= t->pass->worker->kernels->absmax(
+                      (size_t)(t->keys.end - t->keys.begin) * QN__PANEL,
+                      t->along + p * t->s.panel + (size_t)t->keys.begin * QN__PANEL) >= 0x7f800000u;
     for (uint32_t h = t->group * share; h < (t->group + 1) * share; ++h)
         forward_head(t, h);
 }
@@ -343,6 +341,7 @@ static void take_errors(task *t, uint32_t head, uint32_t first, uint32_t rows, k
     const qn__cpu_layer *l = t->l;
     const qn__attention_query *query = queries_of(t, head) + first;
     const uint32_t channel = head * t->s.width;
+    const qn__cpu_kernels *kernels = t->pass->worker->kernels;
     const size_t stride = (size_t)t->s.rows * QN__PANEL;
     for (uint32_t i = 0; i < rows; ++i) {
         k->greatest[i] = query[i].greatest;
@@ -352,13 +351,8 @@ static void take_errors(task *t, uint32_t head, uint32_t first, uint32_t rows, k
     take_block(t, l->input, l->in_stride, channel, first, rows, t->query);
     take_block(t, l->error, l->out_stride, channel, first, rows, t->error);
     take_block(t, l->output, l->out_stride, channel, first, rows, t->output);
-    for (uint32_t p = 0; p < t->s.wide; ++p)
-        for (uint32_t i = 0; i < rows; ++i) {
-            float *g = t->error + p * stride + i * QN__PANEL;
-            for (uint32_t c = 0; c < QN__PANEL; ++c)
-                g[c] = g[c] * k->share[i];
-        }
-    t->pass->worker->kernels->attend_means(rows, t->s.width, stride, t->error, t->output, k->mean);
+    kernels->attend_scale(rows, t->s.wide, stride, k->share, t->error);
+    kernels->attend_means(rows, t->s.width, stride, t->error, t->output, k->mean);
 }
 
 static void backward_piece(task *t, const piece *p, uint32_t origin, const kept *k) {
