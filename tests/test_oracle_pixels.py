@@ -12,7 +12,7 @@ JOBS = {
         {
             "--shape": "1x7x6",
             "--scale": "unit",
-            "--model": "conv 5 3x3 relu dropout 0.2; maxpool 2; conv 19 3x2 pad 1 tanh dropout 0.25; "
+            "--model": "conv 5 3x3 relu dropout 0.2; maxpool 2; conv 19 3x2 stride 2x1 pad 1 tanh dropout 0.25; "
                        "dense 10 softmax",
             "--loss": "cross-entropy",
             "--optimizer": "momentum",
@@ -112,7 +112,7 @@ JOBS = {
             "--shape": "1x7x6",
             "--scale": "unit",
             "--arith": "i14",
-            "--model": "conv 5 3x3 relu dropout 0.2; maxpool 2; conv 19 3x2 pad 1 tanh dropout 0.25; "
+            "--model": "conv 5 3x3 relu dropout 0.2; maxpool 2; conv 19 3x2 stride 2x1 pad 1 tanh dropout 0.25; "
                        "dense 10 softmax",
             "--loss": "cross-entropy",
             "--optimizer": "momentum",

@@ -154,15 +154,15 @@ static void add_taps(const qn__worker *w, const task *t, uint32_t panel, uint32_
     qn__cpu_taps s = {.items = of->items,
                       .x = at->x,
                       .x_end = at->x_end,
-                      .rows = y_end - y,
+                      .rows = (y_end - y - 1) / axis[0].spread + 1, /* as in add_piece */
                       .panels = end - first,
                       .dilation = axis[1].dilation,
                       .outputs = axis[1].size,
                       .lead =
                           (int64_t)axis[1].pad - (int64_t)(end - 1 - ky * width) * axis[1].dilation,
                       .column = pixel,
-                      .a_row = axis[1].limit * pixel,
-                      .d_row = axis[1].size * pixel};
+                      .a_row = axis[0].stride * axis[1].limit * pixel,
+                      .d_row = axis[0].spread * axis[1].size * pixel};
     look_ahead(t, panel, ky, at, &s);
     w->kernels->taps(&s, l->input + t->in * l->in_stride + read * pixel + of->item * row,
                      l->error + (t->out + panel) * l->out_stride + made * pixel + of->item * row,
