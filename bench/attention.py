@@ -13,9 +13,6 @@ import statistics
 import subprocess
 import time
 
-import torch
-from torch.nn.functional import scaled_dot_product_attention
-
 
 def measured(call, threads):
     begun = time.process_time()
@@ -24,6 +21,9 @@ def measured(call, threads):
 
 
 def pytorch(positions, items, heads, threads, repeats):
+    import torch
+    from torch.nn.functional import scaled_dot_product_attention
+
     torch.set_num_threads(threads)
     parts = [torch.randn(items, heads, positions, 64, requires_grad=True) for _ in range(3)]
     times = []
