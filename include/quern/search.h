@@ -182,7 +182,7 @@ QN_API void qn_lr_range_options_init(qn_lr_range_options *options);
 
 /* Steps at the beginning that suggest nothing: their losses are too noisy
  * (docs/exactness.md 24.35). */
-#define QN_LR_SETTLING 10
+enum { QN_LR_SETTLING = 10 };
 
 /* What was found. */
 typedef struct qn_lr_range {
