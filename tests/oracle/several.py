@@ -10,7 +10,7 @@ IGNORED = 255
 
 
 def is_several(labels):
-    return labels.dtype in (np.uint8, np.int64)
+    return labels.dtype == np.uint8 or labels.dtype == np.int64 and labels.ndim == 3
 
 
 def is_ignored(targets):
