@@ -740,7 +740,7 @@ def data_of(given, labels=None, **columns):
     expected = {"label_column": columns.pop("expected_label", None),
                 "expected_weight": columns.pop("expected_weight", None)}
     rules = columns.pop("expected_rules", None)
-    for word in ("classes", "expected_categories", "expected_task", "expected_resize",
+    for word in ("classes", "expected_categories", "expected_text", "expected_task", "expected_resize",
                  "expected_features"):  # of files alone
         columns.pop(word, None)
     if isinstance(given, Data):
@@ -754,7 +754,7 @@ def data_of(given, labels=None, **columns):
         given, labels = given
     members = {"label_column": columns.pop("label", None), "features": columns.pop("features", None),
                "drop": columns.pop("drop", None), "category": columns.pop("category", None),
-               "text": columns.pop("text", None), "expected_text": columns.pop("expected_text", None),
+               "text": columns.pop("text", None),
                "weight": columns.pop("weight", None), "dates": columns.pop("dates", None),
                "date_format": columns.pop("date_format", None), **{word: columns.pop(word, None)
                for word in ("tokens", "context", "expected_tokens", "expected_context", "expected_tokenizer")}}
