@@ -112,7 +112,8 @@ static int uses_contract_8(const qn__recipe *r) {
 
 static int uses_contract_9(const qn__recipe *r) {
     return qn__network_contract(&r->network) >= 9 || r->task == QN__TASK_NEXT ||
-           qn__schema_texts(r->table) > 0 || has_key_of(r, 9);
+           r->new_last == QN__NEW_LAST_BY_START || qn__schema_texts(r->table) > 0 ||
+           has_key_of(r, 9);
 }
 
 int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {

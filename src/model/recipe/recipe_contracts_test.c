@@ -392,20 +392,23 @@ static void test_new_last(void **state) {
     assert_int_equal(qn__recipe_json(&r, &json, NULL), QN_OK);
     r.new_last = QN__NEW_LAST_BY_START;
     r.epochs += 1;
+    qn__recipe_tidy(&r);
+    assert_int_equal(r.contract, 9);
     assert_int_equal(qn__recipe_json(&r, &later, NULL), QN_OK);
     assert_int_equal(qn__recipe_continues(json, json), QN__CONTINUES);
     assert_int_equal(qn__recipe_continues(later, later), QN__CONTINUES);
     assert_int_equal(qn__recipe_continues(json, later), QN__CONTINUES_NOT_BY_RULE);
     assert_int_equal(qn__recipe_continues(TEXT, later), QN__CONTINUES_NOT);
-    char *number = json + strlen(json) - strlen("1}");
-    for (uint32_t value = 1; value <= 2; ++value) {
-        *number = (char)('0' + value);
-        assert_int_equal(qn__recipe_parse(json, strlen(json), &back, &err), QN_OK);
-        assert_int_equal(back.new_last, value);
+    const char *const texts[] = {json, later};
+    for (uint32_t k = 0; k < 2; ++k) {
+        assert_int_equal(qn__recipe_parse(texts[k], strlen(texts[k]), &back, &err), QN_OK);
+        assert_int_equal(back.new_last, k + 1);
         qn__recipe_release(&back);
     }
-    *number = '3';
-    assert_int_equal(qn__recipe_parse(json, strlen(json), &back, &err), QN_FORMAT);
+    for (const char *wrong = "23"; *wrong; ++wrong) { /* 2 is a value of contract 9 alone */
+        json[strlen(json) - strlen("1}")] = *wrong;
+        assert_int_equal(qn__recipe_parse(json, strlen(json), &back, &err), QN_FORMAT);
+    }
     qn__free(json);
     qn__free(later);
 }

@@ -371,8 +371,10 @@ qn__continuing qn__recipe_continues(const char *one, const char *other) {
         qn__recipe_parse(other, strlen(other), &b, NULL) == QN_OK) {
         a.epochs = b.epochs;
         same_rule = !a.new_last || !b.new_last || a.new_last == b.new_last;
-        if (!same_rule)
+        if (!same_rule) {
             a.new_last = b.new_last;
+            a.contract = b.contract;
+        }
         same = qn__recipe_json(&a, &text, NULL) == QN_OK && strcmp(text, other) == 0;
     }
     const qn__continuing how = !same                       ? QN__CONTINUES_NOT
