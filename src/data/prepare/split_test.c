@@ -57,8 +57,8 @@ static void test_corpus(void **state) {
     uint16_t tokens[TOKENS];
     qn_data_arrays arrays;
     qn_data *all, *train, *valid;
-    for (uint16_t i = 0; i < TOKENS; i++)
-        tokens[i] = i;
+    for (uint32_t i = 0; i < TOKENS; i++)
+        tokens[i] = (uint16_t)i;
     qn_data_arrays_init(&arrays);
     arrays.type = QN_TOKENS16;
     arrays.features = CONTEXT + 1;

@@ -37,7 +37,7 @@ qn_status qn__corpus_end(const qn__corpus *corpus, qn_status status, qn_error *e
 }
 
 void qn__corpus_close(qn__corpus *corpus) {
-    for (size_t k = 0; k < corpus->count; k++) {
+    for (size_t k = 0; corpus->file && k < corpus->count; k++) {
         qn__contents_release(&corpus->file[k].contents);
         qn__source_close(corpus->file[k].source);
     }

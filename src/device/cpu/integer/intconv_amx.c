@@ -453,7 +453,8 @@ INLINE void pool_of(const int relu, const uint32_t taps, const qn__conv_pool *p)
         for (uint32_t t = 0; t < taps; ++t) {
             const __m512 own = _mm512_loadu_ps(p->x[t] + i * WIDE);
             const __mmask16 below = _mm512_cmp_ps_mask(own, z, _CMP_LT_OQ);
-            const __mmask16 equal = _mm512_cmp_ps_mask(own, z, relu ? _CMP_GE_OQ : _CMP_NLT_UQ);
+            const __mmask16 equal = relu ? _mm512_cmp_ps_mask(own, z, _CMP_GE_OQ)
+                                         : _mm512_cmp_ps_mask(own, z, _CMP_NLT_UQ);
             p->mask[t][i] = (uint16_t)(left & equal);
             left = (__mmask16)(left & below);
         }
