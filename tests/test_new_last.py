@@ -45,3 +45,22 @@ def test_a_model_of_the_former_rule(data, run_quern, tmp_path):
     assert "identical" in run_quern("replay", old, "--data", data, "--init-from", start).stdout
     run_quern("train", *again, "-o", new)
     assert b'"new_last\\":2' in new.read_bytes() and recipes.sha256(new) != recipes.sha256(old)
+
+
+def test_integers_take_it(data, run_quern, tmp_path):
+    """It is of contract 9, as layers of sequences are, which have no integer arithmetic."""
+    run_quern("train", "--data", data, "--model", "dense 8 tanh; dense 10 softmax", "--epochs", 1, "-o", tmp_path / "s")
+    job = ["--data", data, "--init-from", tmp_path / "s"]
+    run_quern("train", *job, "--new-last", "--arith", "i14", "--epochs", 1, "-o", tmp_path / "n")
+    assert b'"contract\\":9' in (tmp_path / "n").read_bytes()
+    assert "identical" in run_quern("replay", tmp_path / "n", *job).stdout
+
+
+@pytest.mark.parametrize("word, model", [
+    ("embedding", "embedding 256 8; dense 10 softmax"),
+    ("position", "conv 4 3x3 relu; position learned; dense 10 softmax"),
+    ("attention", "conv 6 3x3; attention 2; dense 10 softmax")])
+def test_words_of_sequences_have_no_integers(data, run_quern, tmp_path, word, model):
+    done = run_quern("train", "--data", data, "--shape", "1x28x28", "--scale", "none", "--model", model, "--arith", "i14",
+                     "--epochs", 1, "-o", tmp_path / "m", status=2)
+    assert f'is "{word}", which has no integer arithmetic' in done.stderr and "at --arith" in done.stderr, done.stderr

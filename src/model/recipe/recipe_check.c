@@ -73,10 +73,6 @@ static qn_status check_arith(const qn__recipe *r, qn_error *err) {
                      "a grain of %llu items is too large for integer arithmetic, which "
                      "takes at most %u",
                      (unsigned long long)grain, QN__INTGEMM_LONGEST));
-    if (qn__network_contract(&r->network) >= 9)
-        return qn__recipe_refuse(
-            err, "`train.model`, `train.arith`", "use `train.arith` f32",
-            qn__fail(err, QN_USAGE, "integer arithmetic has no layers of sequences yet"));
     qn_status status =
         qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
     for (uint32_t l = 0; status == QN_OK && l < r->network.layers; ++l)
