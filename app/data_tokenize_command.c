@@ -27,8 +27,8 @@ static const option tokenize_options[] = {
     {ROW_COUNT("train-bpe", train, 257, 16777216,
                "learn a byte-level BPE with N tokens and write it with -o, as a tokenizer.json")},
     {ROW_OUTPUT(out, "FILE",
-                "file to write; required. Numbers of 16 or 32 bits: an array if the name ends in "
-                ".npy, plain if it ends in .bin")},
+                "file to write; required. An array of numbers of 16 or 32 bits if the name ends in "
+                ".npy, plain numbers of 16 bits if it ends in .bin")},
     {ROW_TEXT("save-tokenizer", save, "FILE",
               "also write the tokenizer, for bpe:FILE or programs")},
     {ROW_FLAG("decode", decode, "the other way: from a file of tokens to their text")},
@@ -132,7 +132,8 @@ const command data_tokenize_command = {
              "       quern data tokenize CORPUS... --train-bpe N -o tokenizer.json",
     .about = "Encodes text files, which may be compressed (- is the standard input), each by "
              "itself, and writes the numbers one after the other: 16 bits each where the "
-             "vocabulary has at most 65536 tokens, else 32. docs/tokens.md describes the "
+             "vocabulary has at most 65535 tokens, else 32. Between two files stands the token "
+             "of a BPE for the end of a text, if it has one. docs/tokens.md describes the "
              "tokenizers.",
     .operand = "CORPUS",
     .most_operands = MOST_FILES,

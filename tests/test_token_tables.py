@@ -274,7 +274,10 @@ def test_documents_end(tmp_path, q, text):
     parts = [tokenizer.encode(text[:700]), tokenizer.encode("<|endoftext|>"), tokenizer.encode(text[700:])]
     assert list(parts[1]) == [0]
     row = np.concatenate(parts).astype(np.uint16)
-    assert (q.open(paths, tokens="bpe:280", context=8).values == oracle.corpus(row, 8)).all()
+    read = q.open(paths, tokens="bpe:280", context=8)
+    assert (read.values == oracle.corpus(row, 8)).all()
+    tokenizer.write(paths, tmp_path / "row.bin")
+    assert q.open(str(tmp_path / "row.bin"), tokens="ids", context=8).digest == read.digest
 
 
 @pytest.mark.parametrize("words, what", [

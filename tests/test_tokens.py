@@ -154,7 +154,7 @@ def test_the_command_writes_what_python_gives(q, run_quern, tmp_path):
     made = run_quern("data", "tokenize", *corpus, "--train-bpe", 400, "-o", tmp_path / "t.json").stdout
     t = q.Tokenizer(f"bpe:{tmp_path / 't.json'}")
     assert t.json == q.Tokenizer.train_bpe(corpus, 400).json and made.startswith(f"{t.size} tokens in ")
-    wanted = np.concatenate([t.encode(text) for text in texts])
+    wanted = np.concatenate([t.encode(texts[0]), t.encode("<|endoftext|>"), t.encode(texts[1])])
     for threads, name in ((1, "n.npy"), (3, "n.bin")):
         run_quern("data", "tokenize", *corpus, "--tokens", f"bpe:{tmp_path / 't.json'}", "-o", tmp_path / name,
                   "--threads", threads)
@@ -162,7 +162,7 @@ def test_the_command_writes_what_python_gives(q, run_quern, tmp_path):
         assert numbers.dtype == np.uint16 and np.array_equal(numbers, wanted)
         run_quern("data", "tokenize", tmp_path / name, "--decode", "--tokens", f"file:{tmp_path / 't.json'}",
                   "-o", tmp_path / "back")
-        assert (tmp_path / "back").read_bytes() == b"".join(texts)
+        assert (tmp_path / "back").read_bytes() == b"<|endoftext|>".join(texts)
     said = run_quern("data", "tokenize", "-", "--tokens", "words", "-o", tmp_path / "w.npy", "--json",
                      "--save-tokenizer", tmp_path / "w.json", input="a piped text\n" * 3).stdout
     words = q.Tokenizer(f"file:{tmp_path / 'w.json'}")
@@ -173,11 +173,17 @@ def test_the_command_writes_what_python_gives(q, run_quern, tmp_path):
 
 
 def test_many_tokens_take_32_bits(q, tmp_path):
-    text = "".join(map(chr, range(0x4E00, 0x4E00 + 20000))) + "".join(map(chr, range(0x20000, 0x20000 + 50000)))
-    (tmp_path / "a.txt").write_text(text)
-    t = q.Tokenizer("chars", tmp_path / "a.txt")
-    assert t.write(tmp_path / "a.txt", tmp_path / "a.bin") == 70000
-    assert np.array_equal(np.fromfile(tmp_path / "a.bin", "<u4"), np.arange(70000))
+    text = "".join(map(chr, range(0x4E00, 0x4E00 + 20000))) + "".join(map(chr, range(0x20000, 0x20000 + 45535)))
+    for characters, width in (65534, 2), (65535, 4):
+        (tmp_path / "a.txt").write_text(text[:characters])
+        t = q.Tokenizer("chars", tmp_path / "a.txt")
+        assert t.size == characters + 1  # one for other characters
+        assert t.write(tmp_path / "a.txt", tmp_path / "a.npy") == characters
+        numbers = np.load(tmp_path / "a.npy")
+        assert numbers.itemsize == width and np.array_equal(numbers, np.arange(characters))
+    with pytest.raises(q.UsageError, match="16 bits for each, and the vocabulary has 65536 tokens"):
+        t.write(tmp_path / "a.txt", tmp_path / "a.bin")
+    assert not (tmp_path / "a.bin").exists()
 
 
 @pytest.mark.parametrize("words, said", [

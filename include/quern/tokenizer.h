@@ -95,9 +95,11 @@ QN_API qn_status qn_tokenizer_save(const qn_tokenizer *tokenizer, const char *pa
 
 /* Encodes the `count` files of a corpus (as qn_tokenizer_open has them), each by itself, and writes
  * the numbers one after the other to a file: an array of one dimension where `path` ends in .npy,
- * plain little-endian numbers where it ends in .bin. Numbers have 16 bits where the vocabulary has
- * at most 65536 tokens, else 32. *tokens is how many there are. Fails as qn_tokenizer_open and
- * qn_tokenizer_save do, and with QN_USAGE for another ending. */
+ * plain little-endian numbers where it ends in .bin. Between two files stands the token of "bpe"
+ * for the end of a text, if it has one. Numbers have 16 bits where the vocabulary has at most 65535
+ * tokens, else 32, which .bin cannot have. *tokens is how many there are. Fails as
+ * qn_tokenizer_open and qn_tokenizer_save do, with QN_INPUT where the tokenizer cannot encode a
+ * text, and with QN_USAGE for another ending, or for .bin and 32 bits. */
 QN_API qn_status qn_tokenizer_write(const qn_tokenizer *tokenizer, const char *const *paths,
                                     uint32_t count, uint32_t threads, const char *path,
                                     uint64_t *tokens, qn_error *err);

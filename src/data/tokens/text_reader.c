@@ -3,6 +3,7 @@
 #include "data/cells/readers.h"
 #include "data/table/token_row.h"
 #include "data/tokens/corpus.h"
+#include "data/tokens/tokenizer.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -41,23 +42,6 @@ static qn_status check_tokenizer(const qn_tokenizer *t, const qn_data_options *o
     }
     data->tokenizer = qn__copy_text(qn_tokenizer_json(t, NULL), err);
     return data->tokenizer ? QN_OK : QN_MEMORY;
-}
-
-/* Its token between two documents: one of these texts, of which it makes one token.
- * QN__TOKENS_MOST: it has none. */
-static qn_status find_end_of_text(const qn_tokenizer *t, uint32_t *end, qn_error *err) {
-    static const char *const texts[] = {"<|endoftext|>", "<|end_of_text|>", "</s>"};
-    qn_status status = QN_OK;
-    *end = QN__TOKENS_MOST;
-    const int has = strcmp(qn_tokenizer_kind(t), "bpe") == 0;
-    for (size_t i = 0; has && status == QN_OK && *end == QN__TOKENS_MOST && i < 3; i++) {
-        qn_tokens *tokens = NULL;
-        status = qn_tokenizer_encode(t, texts[i], strlen(texts[i]), 1, &tokens, err);
-        if (qn_tokens_count(tokens) == 1)
-            *end = qn_tokens_numbers(tokens)[0];
-        qn_tokens_free(tokens);
-    }
-    return status;
 }
 
 /* Makes space for `more` tokens after data->items of them. */
@@ -111,21 +95,22 @@ static qn_status add_text(qn_data *data, const qn_tokenizer *t, const qn__token_
 static qn_status add_texts(qn__part_files *files, const qn_data_options *o, const qn_tokenizer *t,
                            qn_data *data, qn_error *err) {
     uint64_t capacity = 0;
-    uint32_t end;
-    qn_status status = find_end_of_text(t, &end, err);
+    qn__token_ids end = {0};
+    qn_status status = qn__token_end_of_text(t, &end, err);
     for (size_t i = 0; status == QN_OK && i < files->list->count; i++) {
         const char *path = files->list->file[i].path;
         qn__corpus corpus;
-        if (i > 0 && end < QN__TOKENS_MOST)
-            status = add_numbers(data, &end, 1, &capacity, err);
+        if (i > 0)
+            status = add_numbers(data, end.number, end.count, &capacity, err);
         if (status == QN_OK)
             status = qn__corpus_open(&path, 1, &corpus, err);
         if (status != QN_OK)
-            return status;
+            break;
         status = add_text(data, t, &corpus.text[0], &capacity, o->threads, err);
         status = qn__corpus_end(&corpus, status, err);
         qn__corpus_close(&corpus);
     }
+    qn__token_ids_release(&end);
     return status;
 }
 

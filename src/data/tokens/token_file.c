@@ -14,7 +14,10 @@
 /* Bytes of a text that are encoded before their tokens are written. */
 #define BLOCK ((size_t)64 << 20)
 
-static uint32_t width_of(const qn_tokenizer *t) { return qn_tokenizer_size(t) <= 65536 ? 2 : 4; }
+/* The largest number of 16 bits is not a token: 25.40. */
+static uint32_t width_of(const qn_tokenizer *t) {
+    return qn_tokenizer_size(t) <= UINT16_MAX ? 2 : 4;
+}
 
 static int ends_with(const char *path, const char *ending) {
     const size_t size = strlen(path), own = strlen(ending);
@@ -82,6 +85,15 @@ static qn_status put_text(const qn_tokenizer *t, const qn__token_text *text, uin
     return status;
 }
 
+static qn_status put_end(const qn_tokenizer *t, output *o, qn_error *err) {
+    qn__token_ids ids = {0};
+    qn_status status = qn__token_end_of_text(t, &ids, err);
+    if (status == QN_OK)
+        status = put(o, &ids, err);
+    qn__token_ids_release(&ids);
+    return status;
+}
+
 /* The header of NPY: its length is a multiple of 64. */
 static qn_status put_npy(output *o, qn_error *err) {
     char header[128];
@@ -104,8 +116,12 @@ static qn_status write_corpus(const qn_tokenizer *t, const qn__corpus *corpus, u
                               const char *path, uint64_t *tokens, qn_error *err) {
     output o = {.width = width_of(t), .is_npy = ends_with(path, ".npy")};
     qn_status status = qn__writer_create(path, &o.writer, err);
-    for (size_t k = 0; status == QN_OK && k < corpus->count; k++)
-        status = put_text(t, &corpus->text[k], threads, &o, err);
+    for (size_t k = 0; status == QN_OK && k < corpus->count; k++) {
+        if (k > 0)
+            status = put_end(t, &o, err);
+        if (status == QN_OK)
+            status = put_text(t, &corpus->text[k], threads, &o, err);
+    }
     if (status == QN_OK && o.is_npy)
         status = put_npy(&o, err);
     status = qn__corpus_end(corpus, status, err);
@@ -131,6 +147,13 @@ qn_status qn_tokenizer_write(const qn_tokenizer *tokenizer, const char *const *p
         qn__fail(err, QN_USAGE, "the name of the file of tokens ends neither in .npy nor in .bin");
         qn__at(err, "%s", path);
         return qn__remedy(err, QN_USAGE, "end it in .npy, or in .bin for plain numbers");
+    }
+    if (width_of(tokenizer) > 2 && ends_with(path, ".bin")) {
+        qn__fail(err, QN_USAGE,
+                 "a file of plain numbers has 16 bits for each, and the vocabulary has %u tokens",
+                 (unsigned)qn_tokenizer_size(tokenizer));
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_USAGE, "write an array: end the name in .npy");
     }
     qn_status status = qn__token_threads(threads, &threads, err);
     qn__corpus corpus = {0};

@@ -32,4 +32,8 @@ qn_status qn__token_threads(uint32_t threads, uint32_t *out, qn_error *err);
 qn_status qn__token_encode(const qn_tokenizer *tokenizer, const uint8_t *text, size_t size,
                            uint32_t threads, qn__token_ids *ids, qn_error *err);
 
+/* Appends the token that stands between two documents, such as files: 25.44. Without one nothing
+ * changes. */
+qn_status qn__token_end_of_text(const qn_tokenizer *tokenizer, qn__token_ids *ids, qn_error *err);
+
 #endif

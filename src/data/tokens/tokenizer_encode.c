@@ -149,6 +149,23 @@ qn_status qn__token_encode(const qn_tokenizer *tokenizer, const uint8_t *text, s
     return status;
 }
 
+qn_status qn__token_end_of_text(const qn_tokenizer *tokenizer, qn__token_ids *ids, qn_error *err) {
+    static const char *const texts[] = {"<|endoftext|>", "<|end_of_text|>", "</s>"};
+    qn_status status = QN_OK;
+    qn__token_ids one = {0};
+    for (size_t i = 0; tokenizer->kind->ends && status == QN_OK && one.count != 1 && i < 3; i++) {
+        one.count = 0;
+        status =
+            qn__token_encode(tokenizer, (const uint8_t *)texts[i], strlen(texts[i]), 1, &one, err);
+    }
+    if (status == QN_OK && one.count == 1)
+        status = qn__token_ids_reserve(ids, 1, err);
+    if (status == QN_OK && one.count == 1)
+        qn__token_ids_add(ids, one.number[0]);
+    qn__token_ids_release(&one);
+    return status;
+}
+
 qn_status qn_tokenizer_encode(const qn_tokenizer *tokenizer, const void *text, size_t size,
                               uint32_t threads, qn_tokens **out, qn_error *err) {
     QN__OWN_FLOATS;
