@@ -6,6 +6,10 @@
 
 void qn__copy_little(void *to, const void *from, size_t count) { memcpy(to, from, 4 * count); }
 
+void qn__copy_little_halves(void *to, const void *from, size_t count) {
+    memcpy(to, from, 2 * count);
+}
+
 void qn__copy_little_reals(void *to, const void *from, size_t count) {
     memcpy(to, from, 8 * count);
 }
@@ -16,6 +20,13 @@ qn_status qn__each_little(const void *numbers, size_t count, qn__take_bytes *tak
 }
 
 #else
+
+void qn__copy_little_halves(void *to, const void *from, size_t count) {
+    unsigned char *const out = to;
+    const unsigned char *const in = from;
+    for (size_t i = 0; i < 2 * count; ++i)
+        out[i] = in[i ^ 1];
+}
 
 void qn__copy_little_reals(void *to, const void *from, size_t count) {
     unsigned char *const out = to;

@@ -11,7 +11,8 @@
  * not overlap and need no alignment. */
 void qn__copy_little(void *to, const void *from, size_t count);
 
-/* The same for numbers of 64 bits. */
+/* The same for numbers of 16 and of 64 bits. */
+void qn__copy_little_halves(void *to, const void *from, size_t count);
 void qn__copy_little_reals(void *to, const void *from, size_t count);
 
 /* Adds `count` numbers in memory to a digest. */

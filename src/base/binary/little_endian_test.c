@@ -33,6 +33,13 @@ static void test_copies(void **state) {
     assert_memory_equal(bytes, expected, sizeof bytes);
     qn__copy_little(&back, bytes + 1, 1);
     assert_true(back == one);
+    const uint16_t half[2] = {0x0102, 0xFE03};
+    const unsigned char halves[4] = {2, 1, 3, 0xFE};
+    uint16_t again[2];
+    qn__copy_little_halves(bytes + 1, half, 2);
+    assert_memory_equal(bytes + 1, halves, sizeof halves);
+    qn__copy_little_halves(again, bytes + 1, 2);
+    assert_memory_equal(again, half, sizeof half);
 }
 
 static qn_status append(void *user, const void *bytes, size_t size, qn_error *err) {

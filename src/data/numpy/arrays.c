@@ -403,7 +403,7 @@ static qn_status find_texts(qn_data *data, const qn_data_arrays *a, qn_error *er
 /* Items of tokens that share one with the next. */
 static int is_corpus(const qn_data_arrays *a) {
     return qn__element_is_token(a->type) && a->feature_step == 1 && !a->doubles &&
-           a->item_step + 1 == a->features;
+           a->item_step > 0 && a->item_step + 1 == a->features;
 }
 
 /* `given`: the arrays as the caller has them, of which `a` are the floats. */

@@ -50,6 +50,21 @@ static uint8_t *before_a_guard(size_t page) {
     return pages;
 }
 
+/* A step of 0 is that of items which follow one another: they share no token. */
+static void test_a_corpus_needs_a_step(void **state) {
+    (void)state;
+    const uint16_t tokens[4] = {1, 2, 3, 4};
+    qn_data *items;
+    qn_data_arrays a;
+    qn_data_arrays_init(&a);
+    a.type = QN_TOKENS16;
+    a.items = 4;
+    a.features = 1;
+    a.feature_step = 1;
+    a.values = tokens;
+    assert_int_equal(qn_data_lend(&a, &items, NULL), QN_USAGE);
+}
+
 static void test_values_that_are_copied(void **state) {
     (void)state;
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = 8 * sizeof(float);
@@ -327,6 +342,7 @@ int main(void) {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_categories_and_missing_values),
         cmocka_unit_test(test_features_of_bytes),
+        cmocka_unit_test(test_a_corpus_needs_a_step),
         cmocka_unit_test(test_what_labels_mean),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_many_values),

@@ -1,12 +1,11 @@
 /* The reader of rows of tokens without a header: numbers of 16 bits, little-endian, as nanoGPT and
  * others write them with numpy.ndarray.tofile. Nothing in such a file tells what it is, so it is
  * read only where the user says so. */
-#include "base/memory.h"
+#include "base/binary/little_endian.h"
 #include "data/cells/readers.h"
 #include "data/table/token_row.h"
 #include "data/table/table_space.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { PIECE = 1 << 16 };
 
@@ -30,7 +29,8 @@ static qn_status read_all(qn__source *source, uint8_t *to, uint64_t most, uint64
         if (status != QN_OK)
             return status;
         if (to && *bytes < most)
-            memcpy(to + *bytes, piece, got < most - *bytes ? got : (size_t)(most - *bytes));
+            qn__copy_little_halves(to + *bytes, piece,
+                                   (got < most - *bytes ? got : (size_t)(most - *bytes)) / 2);
     }
     return *bytes % 2 ? refuse_half(source, *bytes, err) : QN_OK;
 }

@@ -46,16 +46,22 @@ static void add_number(qn__sha256 *hash, uint64_t number) {
     qn__sha256_add(hash, bytes, sizeof bytes);
 }
 
-/* 64-bit numbers, little-endian. */
-static void add_numbers(qn__sha256 *hash, const uint8_t *from, size_t count) {
-    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
-        qn__sha256_add(hash, from, 8 * count);
+/* `size` bytes of numbers of 1, 2, 4 or 8 bytes, which are hashed as little-endian ones. */
+static void add_numbers(qn__sha256 *hash, const uint8_t *from, size_t size, int width) {
+    uint8_t piece[4096];
+    if (width == 1 || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+        qn__sha256_add(hash, from, size);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        uint64_t number;
-        memcpy(&number, from + 8 * i, sizeof number);
-        add_number(hash, number);
+    for (size_t now; size > 0; from += now, size -= now) {
+        now = size < sizeof piece ? size : sizeof piece;
+        if (width == 2)
+            qn__copy_little_halves(piece, from, now / 2);
+        else if (width == 4)
+            qn__copy_little(piece, from, now / 4);
+        else
+            qn__copy_little_reals(piece, from, now / 8);
+        qn__sha256_add(hash, piece, now);
     }
 }
 
@@ -64,7 +70,7 @@ static void add_items(qn__sha256 *hash, const blocks *work, size_t at, size_t si
     for (size_t now; size > 0; at += now, size -= now) {
         const size_t within = at % work->item;
         now = work->item - within < size ? work->item - within : size;
-        qn__sha256_add(hash, work->bytes + at / work->item * work->step + within, now);
+        add_numbers(hash, work->bytes + at / work->item * work->step + within, now, work->width);
     }
 }
 
@@ -78,12 +84,8 @@ static void hash_blocks(void *context, int thread) {
         qn__sha256_begin(&hash);
         if (work->step)
             add_items(&hash, work, i * BLOCK, size);
-        else if (work->width == 4)
-            qn__sha256_add_little(&hash, work->bytes + i * BLOCK, size / 4);
-        else if (work->width == 8)
-            add_numbers(&hash, work->bytes + i * BLOCK, size / 8);
         else
-            qn__sha256_add(&hash, work->bytes + i * BLOCK, size);
+            add_numbers(&hash, work->bytes + i * BLOCK, size, work->width);
         qn__sha256_end(&hash, work->digests[i - work->first]);
     }
 }

@@ -117,7 +117,7 @@ static void test_refusals(void **state) {
     assert_int_equal(
         qn_data_from_arrays(QN_U8, UINT64_MAX / 2, UINT32_MAX, values, NULL, &data, &err),
         QN_INPUT);
-    assert_int_equal(qn_data_from_arrays((qn_data_type)3, 2, 2, values, NULL, &data, &err),
+    assert_int_equal(qn_data_from_arrays((qn_data_type)9, 2, 2, values, NULL, &data, &err),
                      QN_USAGE);
 }
 

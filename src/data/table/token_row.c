@@ -11,7 +11,7 @@ qn_status qn__token_row_cut(qn_data *data, uint32_t context, const char *path, q
         return qn__remedy(err, QN_INPUT,
                           "say how many an item has with `data.context`, such as 256");
     }
-    if (tokens <= context) {
+    if (context == UINT32_MAX || tokens <= context) { /* `features` is one more */
         qn__fail(err, QN_INPUT,
                  "an item of the context %" PRIu32 " has %" PRIu64
                  " tokens, and there are %" PRIu64,

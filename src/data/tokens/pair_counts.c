@@ -13,6 +13,8 @@ static uint32_t place_of(const qn__pair_counts *c, uint64_t pair) {
 
 static qn_status grow(qn__pair_counts *c, qn_error *err) {
     const qn__pair_counts old = *c;
+    if (old.slots >= (uint32_t)1 << 31)
+        return qn__fail_memory(err, 2 * (uint64_t)old.slots, sizeof *c->slot);
     c->slots = old.slots ? 2 * old.slots : 1 << 12;
     c->slot = calloc(c->slots, sizeof *c->slot);
     if (!c->slot) {

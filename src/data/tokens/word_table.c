@@ -49,7 +49,7 @@ static void fill_slots(qn__word_table *t) {
 }
 
 static qn_status grow_words(qn__word_table *t, qn_error *err) {
-    if (t->capacity >= (uint32_t)1 << 30)
+    if (t->capacity >= (uint32_t)1 << 29)
         return qn__fail_memory(err, (uint64_t)t->capacity * 2, sizeof *t->word);
     const uint32_t capacity = t->capacity ? 2 * t->capacity : 1024, slots = 4 * capacity;
     qn__word *word = realloc(t->word, capacity * sizeof *word);
