@@ -316,7 +316,18 @@ static void print_size(const qn_data *data, const summary *s) {
         printf(" (%" PRIu32 "x%" PRIu32 ")", s->rows, s->columns);
 }
 
-/* Of all values but the days of dates, which mean nothing to a person. */
+/* Numbers of days and of texts mean nothing to a person. */
+static int has_range(const qn_data *data, uint32_t k) {
+    return qn_data_dates(data, k, NULL, 0) == QN_DATE_NONE && qn_data_text_inputs(data, k) == 0;
+}
+
+static int has_only_texts(const qn_data *data) {
+    for (uint32_t k = 0; k < qn_data_features(data); k++)
+        if (qn_data_text_inputs(data, k) == 0)
+            return 0;
+    return 1;
+}
+
 static void print_range(const qn_data *data, const summary *s) {
     double least = s->least, greatest = s->greatest;
     char from[32], to[32];
@@ -326,7 +337,7 @@ static void print_range(const qn_data *data, const summary *s) {
     }
     for (uint32_t k = 0; s->column && k < qn_data_features(data); k++) {
         const column *c = &s->column[k];
-        if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE || c->missing == qn_data_items(data))
+        if (!has_range(data, k) || c->missing == qn_data_items(data))
             continue;
         least = c->least < least ? c->least : least;
         greatest = c->greatest > greatest ? c->greatest : greatest;
@@ -364,7 +375,7 @@ static void print_text(const char *path, const qn_data *data, const summary *s) 
         printf("features  %" PRIu32, qn_data_features(data));
         if (s->rows > 0)
             print_size(data, s);
-        printf(", %s", types[qn_data_type_of(data)][1]);
+        printf(", %s", has_only_texts(data) ? "texts" : types[qn_data_type_of(data)][1]);
         print_range(data, s);
     }
     print_label(data, s);

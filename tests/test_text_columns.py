@@ -44,6 +44,8 @@ def test_found_and_said(run_quern, table, info, tmp_path):
     assert found["table"][0] == {"name": "review", "type": "text", "missing": 0, "texts": 40, "inputs": 2048}
     assert found["rules"] == "text"
     assert "40 different, 2,048 inputs" in run_quern("data", "info", table, "--label", "kind").stdout
+    assert "features  2, 32-bit floats, from 80 to 119\n" in run_quern("data", "info", table, "--label", "kind").stdout
+    assert "features  1, texts\n" in run_quern("data", "info", table, "--label", "kind", "--drop", "minutes").stdout
     none = info(table, "--text", "none")
     assert none["table"][0]["type"] == "category" and none["digest"] != found["digest"]
     assert info(table, "--category", "review")["digest"] == none["digest"]
