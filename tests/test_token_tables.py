@@ -309,3 +309,14 @@ def test_a_text_trains_a_network(tmp_path, run_quern, text):
     for kind, status, what in ("words", 2, "of the kind chars"), ("chars", 0, "identical"):
         said = run_quern("replay", tmp_path / "m.st", "--data", tmp_path / "t.txt", "--tokens", kind, status=None)
         assert said.returncode == status and what in said.stdout + said.stderr, said.stderr
+
+
+def test_a_model_learns_no_other_tokenizer(tmp_path, run_quern, text):
+    """Its own is used; who asks for another size is told so."""
+    model = tmp_path / "m.st"
+    run_quern("train", "--data", tmp_path / "t.txt", "--tokens", "words:6", "--context", "16", "--model",
+              "embedding 6 4; conv 6 1x1 softmax", "--epochs", "1", "-o", model)
+    for size in 6, 5:
+        said = run_quern("replay", model, "--data", tmp_path / "t.txt", "--tokens", f"words:{size}")
+        assert "identical" in said.stdout + said.stderr
+        assert ('of the model, with 6 tokens: "words:5" learns no other' in said.stderr) == (size == 5), said.stderr

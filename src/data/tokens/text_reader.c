@@ -5,6 +5,7 @@
 #include "data/tokens/corpus.h"
 #include "data/tokens/tokenizer.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Tokens of a text of bytes that are made at a time take four times its size. */
@@ -31,6 +32,21 @@ static qn_status open_tokenizer(const qn__part_files *files, const qn_data_optio
     return status;
 }
 
+/* A number of tokens to learn, where a model has learned them. */
+static qn_status note_size(const qn_tokenizer *t, const qn_data_options *o, qn_data *data,
+                           qn_error *err) {
+    const char *after = o->tokens == o->expected_tokens ? NULL : strchr(o->tokens, ':');
+    const uint32_t size = qn_tokenizer_size(t);
+    char note[160];
+    if (!o->expected_tokenizer || !after || strspn(after + 1, "0123456789") < strlen(after + 1) ||
+        strtoull(after + 1, NULL, 10) == size)
+        return QN_OK;
+    snprintf(note, sizeof note,
+             "the tokenizer is that of the model, with %u tokens: \"%.40s\" learns no other",
+             (unsigned)size, o->tokens);
+    return qn__data_add_note(data, note, err);
+}
+
 static qn_status check_tokenizer(const qn_tokenizer *t, const qn_data_options *o, qn_data *data,
                                  qn_error *err) {
     snprintf(data->tokens, sizeof data->tokens, "%.16s %s", qn_tokenizer_kind(t),
@@ -41,7 +57,7 @@ static qn_status check_tokenizer(const qn_tokenizer *t, const qn_data_options *o
         return qn__remedy(err, QN_USAGE, "leave `data.tokens` out: the model has its tokenizer");
     }
     data->tokenizer = qn__copy_text(qn_tokenizer_json(t, NULL), err);
-    return data->tokenizer ? QN_OK : QN_MEMORY;
+    return data->tokenizer ? note_size(t, o, data, err) : QN_MEMORY;
 }
 
 /* Makes space for `more` tokens after data->items of them. */
