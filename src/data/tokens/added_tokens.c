@@ -44,12 +44,11 @@ static int by_first_byte(const void *a, const void *b) {
     return memcmp(x->text, y->text, x->size);
 }
 
-static int is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
-
 static int is_cuttable(const qn__added_token *t) {
     return qn__scanner_cut((const uint8_t *)t->text, t->size, 0) == t->size &&
-           !(t->text[0] == ' ' || (t->left && is_letter(t->text[0]))) &&
-           !(t->text[t->size - 1] == ' ' || (t->right && is_letter(t->text[t->size - 1])));
+           !(t->text[0] == ' ' || (t->left && qn__is_latin_letter((uint8_t)t->text[0]))) &&
+           !(t->text[t->size - 1] == ' ' ||
+             (t->right && qn__is_latin_letter((uint8_t)t->text[t->size - 1])));
 }
 
 static qn_status index_tokens(qn__added_tokens *added, qn_error *err) {
@@ -84,8 +83,6 @@ qn_status qn__added_tokens_read(qn__added_tokens *added, const qn__json_node *ar
     return status == QN_OK ? index_tokens(added, err) : status;
 }
 
-static const char *word_of(int value) { return value ? "true" : "false"; }
-
 static int by_number(const void *a, const void *b) {
     const qn__added_token *x = a, *y = b;
     return x->number < y->number ? -1 : x->number > y->number;
@@ -107,8 +104,8 @@ void qn__added_tokens_write(const qn__added_tokens *added, qn__text *json) {
         qn__text_add(json,
                      ", \"single_word\": false, \"lstrip\": %s, \"rstrip\": %s, "
                      "\"normalized\": %s, \"special\": %s}",
-                     word_of(t->left), word_of(t->right), word_of(t->normalized),
-                     word_of(t->special));
+                     qn__truth_json(t->left), qn__truth_json(t->right),
+                     qn__truth_json(t->normalized), qn__truth_json(t->special));
     }
     qn__text_add(json, "]");
     qn__free(sorted);

@@ -8,8 +8,6 @@ static void add_token(const qn__bpe *b, uint32_t token, qn__text *json) {
     qn__token_text_json(json, text, size);
 }
 
-static const char *word_of(int value) { return value ? "true" : "false"; }
-
 static void write_model(const qn__bpe *b, qn__text *json) {
     qn__text_add(json, "\"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": ");
     if (b->unknown == QN__WORD_NONE)
@@ -19,7 +17,7 @@ static void write_model(const qn__bpe *b, qn__text *json) {
     qn__text_add(json,
                  ", \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, "
                  "\"fuse_unk\": %s, \"byte_fallback\": false, \"ignore_merges\": %s, \"vocab\": ",
-                 word_of(b->fuse_unknown), word_of(b->whole_words));
+                 qn__truth_json(b->fuse_unknown), qn__truth_json(b->whole_words));
     qn__vocabulary_write(&b->vocabulary, b->not_model, json);
     qn__text_add(json, ", \"merges\": [");
     for (uint32_t k = 0; k < b->merges.count; k++) {

@@ -19,6 +19,11 @@ enum { QN__CLASS_OTHER = 0, QN__CLASS_LETTER = 1, QN__CLASS_NUMBER = 2, QN__CLAS
 /* The class of each code point below 0x110000; made at the first call. Any thread. */
 const uint8_t *qn__character_classes(void);
 
+/* a to z and A to Z, which are letters to every pre-tokeniser. */
+static inline int qn__is_latin_letter(uint8_t byte) {
+    return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
+}
+
 /* The code point that begins at `text`, which is well-formed UTF-8, and its length. */
 static inline uint32_t qn__code_point(const uint8_t *text, size_t *length) {
     const uint32_t a = text[0];

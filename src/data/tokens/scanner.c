@@ -107,11 +107,10 @@ size_t qn__scanner_end(const qn__scanner *scanner, const uint8_t *classes, const
     return space_end(scanner, classes, text, size, at);
 }
 
-static int is_letter(uint8_t byte) { return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z'; }
-
 size_t qn__scanner_cut(const uint8_t *text, size_t size, size_t at) {
     for (at += !at; at + 1 < size; at++)
-        if (text[at] == ' ' && is_letter(text[at - 1]) && is_letter(text[at + 1]))
+        if (text[at] == ' ' && qn__is_latin_letter(text[at - 1]) &&
+            qn__is_latin_letter(text[at + 1]))
             return at;
     return size;
 }

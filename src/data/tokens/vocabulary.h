@@ -33,6 +33,9 @@ void qn__vocabulary_write(const qn__vocabulary *vocabulary, const uint8_t *left_
                           qn__text *json);
 void qn__vocabulary_release(qn__vocabulary *vocabulary);
 
+/* A truth value in JSON. */
+static inline const char *qn__truth_json(int value) { return value ? "true" : "false"; }
+
 /* Adds `size` bytes as a JSON string. */
 void qn__token_text_json(qn__text *json, const char *text, size_t size);
 

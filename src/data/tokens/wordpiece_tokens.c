@@ -139,8 +139,6 @@ static qn_status read(const qn__json_node *root, void **state, qn_error *err) {
 
 /* ---- writing ---- */
 
-static const char *word_of(int value) { return value ? "true" : "false"; }
-
 static void write(const void *state, qn__text *json) {
     const wordpiece *p = state;
     const qn__bert_normalizer *n = &p->normalizer;
@@ -153,7 +151,8 @@ static void write(const void *state, qn__text *json) {
                  "\"handle_chinese_chars\": %s, \"strip_accents\": %s, \"lowercase\": %s}, "
                  "\"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, \"post_processor\": null, "
                  "\"decoder\": {\"type\": \"WordPiece\", \"prefix\": ",
-                 word_of(n->clean), word_of(n->ideographs), word_of(n->accents), word_of(n->lower));
+                 qn__truth_json(n->clean), qn__truth_json(n->ideographs),
+                 qn__truth_json(n->accents), qn__truth_json(n->lower));
     qn__text_add_json(json, p->prefix);
     qn__text_add(json, ", \"cleanup\": false}, \"model\": {\"type\": \"WordPiece\", "
                        "\"unk_token\": ");
