@@ -92,17 +92,27 @@ static qn_status refuse_keep(const char *what, qn_error *err) {
                            : "name it with `train.init_from`");
 }
 
+/* The scaling has a factor for each input: the columns of texts must have as many, each of them. */
+static int has_inputs_of(const qn__schema *a, const qn__schema *b) {
+    const uint32_t features = a && b ? a->features : 0;
+    if (qn__schema_text_inputs(a) != qn__schema_text_inputs(b))
+        return 0;
+    for (uint32_t k = 0; k < features && k < b->features; k++)
+        if (a->feature[k].text != b->feature[k].text)
+            return 0;
+    return 1;
+}
+
 /* What is kept of the model must be what the recipe needs. */
 static qn_status check_keep(const qn_model *model, const qn__recipe *r, qn_error *err) {
     if (r->init_scale == QN__INIT_SCALE_FIT)
         return QN_OK;
     const qn__recipe *from = qn__model_recipe_of(model);
-    const char *what = from->scale != r->scale         ? "scaling"
-                       : from->missing != r->missing   ? "rule for missing values"
-                       : from->task != r->task         ? "task"
-                       : from->features != r->features ? "number of columns"
-                       : qn__schema_text_inputs(from->table) != qn__schema_text_inputs(r->table)
-                           ? "number of words"
+    const char *what = from->scale != r->scale                       ? "scaling"
+                       : from->missing != r->missing                 ? "rule for missing values"
+                       : from->task != r->task                       ? "task"
+                       : from->features != r->features               ? "number of columns"
+                       : !has_inputs_of(from->table, r->table)       ? "number of words"
                        : qn__scale_count(from) != qn__scale_count(r) ? "number of channels"
                                                                      : NULL;
     return what ? refuse_keep(what, err) : QN_OK;
