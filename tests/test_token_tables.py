@@ -320,3 +320,17 @@ def test_a_model_learns_no_other_tokenizer(tmp_path, run_quern, text):
         said = run_quern("replay", model, "--data", tmp_path / "t.txt", "--tokens", f"words:{size}")
         assert "identical" in said.stdout + said.stderr
         assert ('of the model, with 6 tokens: "words:5" learns no other' in said.stderr) == (size == 5), said.stderr
+
+
+def test_a_vocabulary_may_have_all_numbers_of_16_bits(tmp_path, run_quern):
+    """25.40: 65,535 is a token then, as it is among numbers of 32 bits."""
+    tokens = np.random.default_rng(1).integers(0, 65536, (3, 4)).astype(np.uint16)
+    tokens[0, 1] = tokens[1, 2] = tokens[2, 3] = 65535
+    weights = []
+    for kind in np.uint16, np.uint32:
+        np.save(tmp_path / "x.npy", tokens.astype(kind))
+        said = run_quern("train", "--data", tmp_path / "x.npy", "--tokens", "ids", "--task", "next", "--model",
+                         "embedding 65536 1; conv 65536 1x1 softmax", "--epochs", "1", "--seed", "1", "-o", tmp_path / "m.st")
+        assert " of 9)" in said.stdout, said.stdout  # each of them is a target that counts
+        weights.append((tmp_path / "m.st").read_bytes()[-65536 * 4 * 3:])
+    assert weights[0] == weights[1]
