@@ -38,6 +38,13 @@ static const option tokenize_options[] = {
     {ROW_JSON(json, "print one JSON object instead")},
     {.name = NULL}};
 
+/* Whether it is made of a corpus, as words or bpe:8000, not of a file. */
+static int is_learned(const char *tokens) {
+    const char *after = strchr(tokens, ':');
+    return after ? after[1] && after[1 + strspn(after + 1, "0123456789")] == '\0'
+                 : strcmp(tokens, "bytes") != 0;
+}
+
 static int check_flags(const tokenize_flags *f, const arguments *given) {
     if (!f->out)
         return message_usage(f->train ? "add -o tokenizer.json" : "add -o tokens.npy",
@@ -51,7 +58,7 @@ static int check_flags(const tokenize_flags *f, const arguments *given) {
                              f->decode ? "--decode" : "--save-tokenizer");
     if (f->decode && given->operands > 1)
         return message_usage("decode one file at a time", "--decode takes one file of tokens");
-    if (f->decode && !strchr(f->tokens, ':') && strcmp(f->tokens, "bytes") != 0)
+    if (f->decode && is_learned(f->tokens))
         return message_usage("save the tokenizer with --save-tokenizer, and read it with file:FILE",
                              "\"%s\" is learned from a corpus, which --decode does not have",
                              f->tokens);
@@ -129,7 +136,8 @@ const command data_tokenize_command = {
     .name = "data tokenize",
     .summary = "turn texts into numbers of tokens, or learn a tokenizer",
     .usage = "quern data tokenize CORPUS... --tokens WHICH -o FILE\n"
-             "       quern data tokenize CORPUS... --train-bpe N -o tokenizer.json",
+             "       quern data tokenize CORPUS... --train-bpe N -o tokenizer.json\n"
+             "       quern data tokenize TOKENS --decode --tokens WHICH -o FILE",
     .about = "Encodes text files, which may be compressed (- is the standard input), each by "
              "itself, and writes the numbers one after the other: 16 bits each where the "
              "vocabulary has at most 65535 tokens, else 32. Between two files stands the token "
