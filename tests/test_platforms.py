@@ -54,6 +54,15 @@ def test_written_data(other, files, tmp_path):
     assert labels.read_bytes() == files["labels"].read_bytes()
 
 
+def test_tokens(other, quern, tmp_path):
+    """Rows of numbers, items that share one, and texts have the digests of this machine."""
+    (tmp_path / "a.bin").write_bytes(bytes(range(200)) * 3)
+    (tmp_path / "a.txt").write_text("the quick brown fox\n" * 20)
+    for words in ("a.bin", "--tokens", "ids"), ("a.txt", "--tokens", "words"):
+        info = ["data", "info", tmp_path / words[0], *words[1:], "--context", 9, "--json"]
+        assert run(other, *info) == run([quern], *info)
+
+
 def train(command, words, state, out, *more):
     run(command, "train", *words, "--checkpoint", state, "-o", out, "--quiet", *more)
     return recipes.sha256(out)
