@@ -240,7 +240,7 @@ static void start_event(const session *s, const qn_train_options *o, const facts
 
 static void announce_data(const session *s, const facts *f) {
     const qn_data *data = s->from->train;
-    char items[32], more[160] = "";
+    char items[32], more[192] = "";
     const uint64_t dropped = qn_data_items(data) - f->complete;
     if (dropped > 0)
         snprintf(more, sizeof more, "; %s more left out", format_count(dropped, items));
@@ -251,7 +251,8 @@ static void announce_data(const session *s, const facts *f) {
         snprintf(more + strlen(more), sizeof more - strlen(more), "; validation set of %s",
                  format_count(f->complete - f->items - (uint64_t)leaves_one_out(s), items));
     if (leaves_one_out(s))
-        snprintf(more + strlen(more), sizeof more - strlen(more), " at the end, one item between");
+        snprintf(more + strlen(more), sizeof more - strlen(more),
+                 " at the end; one item between is left out");
     format_count(f->items, items);
     if (s->from->embedded)
         message_note("data    no --data: the built-in digits, drawn in memory (seed %d)",

@@ -193,6 +193,7 @@ def test_many_tokens_take_32_bits(q, tmp_path):
     (["a.txt", "-o", "a.csv", "--tokens", "bytes"], "neither in .npy nor in .bin"),
     (["a.txt", "-o", "b", "--tokens", "chars", "--decode"], "is learned from a corpus"),
     (["a.txt", "-o", "b", "--tokens", "bpe:300", "--decode"], "save the tokenizer with --save-tokenizer"),
+    (["a.txt", "-o", "b", "--tokens", "bpe:8000", "--decode"], "is learned from a corpus"),
     (["a.txt", "-o", "b", "--tokens", "file:t.json", "--decode"], "the file has 3 bytes"),
     (["none.txt", "-o", "a.npy", "--tokens", "bytes"], "there is no such file")])
 def test_the_command_says_what_is_wrong(run_quern, tmp_path, words, said):

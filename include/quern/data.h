@@ -153,7 +153,8 @@ typedef struct qn_data_options {
      * corpus; what it learns, it learns from them. NULL: numbers. */
     const char *tokens;
     /* What `tokens` was for the data of a model (qn_model_tokens). These are read in the same way.
-     * QN_USAGE where `tokens` differs. NULL: unknown, or not at all. */
+     * QN_USAGE where `tokens` is of another kind, or a file with another tokenizer. NULL: unknown,
+     * or not at all. */
     const char *expected_tokens;
     /* A corpus: an item has so many tokens and the next one, with which the next item begins.
      * Tokens at the end that do not fill an item are left out. 0: `expected_context`. */

@@ -59,7 +59,7 @@ QN_API const char *qn_tokenizer_kind(const qn_tokenizer *tokenizer);
 QN_API uint32_t qn_tokenizer_size(const qn_tokenizer *tokenizer);
 
 /* The number of the token that stands for all that the vocabulary lacks; qn_tokenizer_size where
- * the kind has none, because it can encode every text. */
+ * the tokenizer has none. Then it has a token for every byte, or drops the others ("bpe:FILE"). */
 QN_API uint32_t qn_tokenizer_unknown(const qn_tokenizer *tokenizer);
 
 /* The tokenizer as JSON, from which it can be made again: equal tokenizers have equal texts. *size,
@@ -71,7 +71,8 @@ QN_API const char *qn_tokenizer_digest(const qn_tokenizer *tokenizer);
 
 /* Encodes `size` bytes at `text`, of which any may be there. `text` may be NULL if `size` is 0.
  * `threads`: as above. On success *out is owned by the caller, for qn_tokens_free; after a failure
- * it is NULL. Fails with QN_USAGE (`threads`) or QN_MEMORY. */
+ * it is NULL. Fails with QN_USAGE (`threads`), QN_INPUT (an expression of a tokenizer.json that
+ * cannot cut the text) or QN_MEMORY. */
 QN_API qn_status qn_tokenizer_encode(const qn_tokenizer *tokenizer, const void *text, size_t size,
                                      uint32_t threads, qn_tokens **out, qn_error *err);
 

@@ -113,7 +113,7 @@ class Tokenizer:
         if given.size and given.dtype.kind not in "ui":
             raise TypeError(f"tokens are whole numbers, and not {given.dtype}")
         if given.size and (given.min() < 0 or given.max() >= 1 << 32):
-            raise ValueError("a token is below 0 or above 2^32")
+            raise ValueError("a token is not from 0 to 2^32 - 1")
         numbers = np.ascontiguousarray(given.reshape(-1), np.uint32)
         address = numbers.ctypes.data_as(C.POINTER(C.c_uint32))
         size = C.c_size_t()

@@ -24,8 +24,8 @@ static qn_status unknown_kind(const char *which, const char *const *names, qn_er
     if (near)
         return qn__remedy(err, QN_USAGE, "did you mean %s?", near);
     return qn__remedy(err, QN_USAGE,
-                      "write bytes, chars, words, words:20000 or "
-                      "bpe:tokenizer.json");
+                      "write bytes, chars, words:20000, bpe:8000, bpe:FILE, "
+                      "wordpiece:FILE or file:FILE");
 }
 
 /* The kind that a text names, and what stands after its colon. NULL: file:FILE, of any kind. */
@@ -144,7 +144,8 @@ static qn_status read_file(const char *path, const qn__token_kind *kind, qn_toke
     if (!path || !*path) {
         const char *name = kind ? kind->name : "file";
         qn__fail(err, QN_USAGE, "%s needs a file", name);
-        return qn__remedy(err, QN_USAGE, "write %s:tokenizer.json", name);
+        return qn__remedy(err, QN_USAGE, "write %s:tokenizer.json%s", name,
+                          kind && kind->learns ? ", or bpe:8000 to learn 8000 tokens" : "");
     }
     qn__bytes bytes = {0};
     qn_status status = qn__file_read(path, &bytes, err);

@@ -509,7 +509,7 @@ static qn_status find_tokens(const qn_train_options *o, const qn_data *data, qn_
     r->context = same ? qn__model_recipe_of(same)->context : qn_data_context(data);
     if (r->context != qn_data_context(data)) {
         qn__fail(err, QN_MISMATCH,
-                 r->context ? "the model was trained on a corpus, and this is none"
+                 r->context ? "the model was trained on a corpus, and this data is not one"
                             : "the model was not trained on a corpus");
         return qn__remedy(err, QN_MISMATCH, "give the data that it was trained on");
     }
