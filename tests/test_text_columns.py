@@ -57,6 +57,21 @@ def test_found_and_said(run_quern, table, info, tmp_path):
     assert info(write(tmp_path / "g.csv", same))["table"][0]["type"] == "category"
 
 
+@pytest.mark.parametrize("kind", ["0fe1-{0}-ab-cd-ef", "https://example.com/a/{0}/b.html", "192.168.{0}.1",
+                                  "{0} March 2001 at 3:10:11", "+49 30 {0} 12 34", "DE10 3704 0044 0532 {0}",
+                                  "12.{0} N, 4.{0} E"])
+def test_identifiers_are_no_texts(table, info, tmp_path, kind):
+    """They have parts, but hardly a word after a space."""
+    table = write(tmp_path / "i.csv", [[kind.format(i), 1, "a"] for i in range(40)])
+    assert info(table)["table"][0]["type"] == "category"
+    assert info(table, "--text", "review")["table"][0]["type"] == "text"
+
+
+@pytest.mark.parametrize("of", ["东京都是一个城市{0}", "Ёлка и ёж {0} вместе"])
+def test_letters_of_other_scripts_are_texts(info, tmp_path, of):
+    assert info(write(tmp_path / "i.csv", [[of.format(i), 1, "a"] for i in range(40)]))["table"][0]["type"] == "text"
+
+
 def test_the_digest_depends_on_the_texts(table, info, tmp_path):
     """Their numbers are the same: only the words differ."""
     other = write(tmp_path / "o.csv", [[row[0].replace("film", "filn"), *row[1:]] for row in rows()])

@@ -49,6 +49,12 @@ def grams(text):
     return own + [f"{a} {b}" for a, b in zip(own, own[1:])]
 
 
+def spoken(text):
+    """25.61: the characters that tell a text from an address or an identifier."""
+    return sum(within(c, ALONE) or (before == " " and c not in "0123456789" and not within(c, NOT_OF_WORDS))
+               for before, c in zip("." + text, text))
+
+
 def siphash(key, message):
     """SipHash-2-4 (Aumasson and Bernstein, 2012)."""
     k0, k1 = (int.from_bytes(key[i : i + 8], "little") for i in (0, 8))
@@ -90,7 +96,8 @@ def bits_of(texts, present, said):
     """25.61: B of a column with these different texts; 0: it is not one of texts."""
     number = sum(len(grams(text)) for text in texts)
     d = len(texts)
-    if not said and not (d >= 10 and 2 * d > present and number >= 7 * d):
+    told = sum(map(spoken, texts))
+    if not said and not (d >= 10 and 2 * d > present and number >= 7 * d and told >= 3 * d):
         return 0
     return next((b for b in range(10, 18) if 2**b >= 2 * number), 18)
 

@@ -72,6 +72,20 @@ int qn__ngrams_number(qn__ngrams *space, const char *text, uint64_t *number, qn_
     return 1;
 }
 
+uint64_t qn__ngrams_spoken(const char *text) {
+    const uint8_t *from = (const uint8_t *)text;
+    uint64_t found = 0;
+    uint32_t before = 0;
+    for (size_t left = strlen(text), length; left > 0; from += length, left -= length) {
+        const uint32_t c = qn__character(from, left, &length);
+        const int digit = c >= '0' && c <= '9';
+        found +=
+            (uint64_t)(is_word_alone(c) || (before == ' ' && !digit && qn__character_is_word(c)));
+        before = c;
+    }
+    return found;
+}
+
 static uint32_t bucket_of(const char *text, size_t size, uint32_t bits) {
     static const qn__siphash_key key = {
         {UINT64_C(0x0706050403020100), UINT64_C(0x0F0E0D0C0B0A0908)}};

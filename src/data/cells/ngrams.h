@@ -22,6 +22,9 @@ typedef struct qn__ngrams {
 /* *number: words and pairs of words that a text has. 0 where memory is short (err says so). */
 int qn__ngrams_number(qn__ngrams *space, const char *text, uint64_t *number, qn_error *err);
 
+/* The `s` of a text, by which texts differ from addresses and identifiers: 25.61. */
+uint64_t qn__ngrams_spoken(const char *text);
+
 /* Finds those of a text in 2^bits buckets. Fails with QN_MEMORY. */
 qn_status qn__ngrams_find(qn__ngrams *space, const char *text, uint32_t bits, qn_error *err);
 void qn__ngrams_release(qn__ngrams *space);

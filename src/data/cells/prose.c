@@ -39,11 +39,16 @@ static uint64_t present(const qn_data *data, uint32_t k) {
     return count;
 }
 
-/* A text of w words has w - 1 pairs. */
+/* A text of w words has w - 1 pairs. The parts of dates, addresses of the web and identifiers are
+ * words, too; but few of them are letters after a space. */
 static int looks_like_texts(const qn_data *data, uint32_t k, uint64_t number) {
-    const uint64_t texts = data->schema->feature[k].categories;
+    const qn__feature *feature = &data->schema->feature[k];
+    const uint64_t texts = feature->categories;
+    uint64_t spoken = 0;
+    for (uint32_t i = 0; i < feature->categories; ++i)
+        spoken += qn__ngrams_spoken(feature->category[i]);
     return texts >= LEAST_TEXTS && number >= texts * (2 * LEAST_WORDS - 1) &&
-           2 * texts > present(data, k);
+           spoken >= texts * (LEAST_WORDS - 1) && 2 * texts > present(data, k);
 }
 
 /* Twice as many inputs as there are words and pairs would leave most of them without a collision;
