@@ -72,6 +72,12 @@ def test_letters_of_other_scripts_are_texts(info, tmp_path, of):
     assert info(write(tmp_path / "i.csv", [[of.format(i), 1, "a"] for i in range(40)]))["table"][0]["type"] == "text"
 
 
+def test_texts_without_words(run_quern, tmp_path):
+    """All their inputs are 0."""
+    table = write(tmp_path / "p.csv", [["!" * (i + 1), i % 2, "ny"[i % 2]] for i in range(20)])
+    train(run_quern, table, "--text", "review", "--epochs", "1")
+
+
 def test_the_digest_depends_on_the_texts(table, info, tmp_path):
     """Their numbers are the same: only the words differ."""
     other = write(tmp_path / "o.csv", [[row[0].replace("film", "filn"), *row[1:]] for row in rows()])

@@ -110,7 +110,8 @@ static size_t find_all(qn__ngrams *space, size_t size, uint32_t bits) {
         before = text + at;
         at = end + 1;
     }
-    qsort(space->found, found, sizeof *space->found, by_number);
+    if (found > 1) /* without a word there is no array */
+        qsort(space->found, found, sizeof *space->found, by_number);
     return found;
 }
 
