@@ -132,6 +132,18 @@ def test_formats_agree(run_quern, table, info, tmp_path):
         assert info(tmp_path / name)["digest"] == info(table)["digest"]
 
 
+@pytest.mark.parametrize("name", ["o.csv", "o.parquet", "o.jsonl"])
+@pytest.mark.parametrize("words", [["--category", "review"], ["--text", "review"]])
+def test_what_a_file_does_not_show_is_told(run_quern, table, tmp_path, words, name):
+    """Texts read as categories, and texts too short to be found, some of them numbers."""
+    if words[0] == "--text":
+        write(table, [[1900 + i, i, "ny"[i % 2]] for i in range(20)] + [["Ulm", 1, "n"]] * 30)
+    told = json.loads(run_quern("data", "convert", table, "--label", "kind", *words, "-o", tmp_path / name, "--json").stdout)
+    assert told["note"] == f"read it with {words[0]} 2"
+    read = json.loads(run_quern("data", "info", tmp_path / name, "--label", "kind", words[0], "2", "--json").stdout)
+    assert read["digest"] == told["digest"]
+
+
 def test_from_python(table):
     """A frame with labels of its own is the table of the file, and its model takes other frames."""
     pytest.importorskip("pandas")

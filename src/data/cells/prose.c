@@ -51,6 +51,12 @@ static int looks_like_texts(const qn_data *data, uint32_t k, uint64_t number) {
            spoken >= texts * (LEAST_WORDS - 1) && 2 * texts > present(data, k);
 }
 
+int qn__prose_looks(const qn_data *data, uint32_t k) {
+    uint64_t number;
+    return count_words(&data->schema->feature[k], &number, NULL) == QN_OK &&
+           looks_like_texts(data, k, number);
+}
+
 /* Twice as many inputs as there are words and pairs would leave most of them without a collision;
  * more than QN__TEXT_MOST cost more than they gain. */
 static uint32_t bits_for(uint64_t number) {

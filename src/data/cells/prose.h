@@ -15,6 +15,9 @@ enum { QN__SAID_NOTHING, QN__SAID_CATEGORY, QN__SAID_TEXT };
  * texts. `path` is for messages, "" without a file. Fails with QN_INPUT or QN_MEMORY. */
 qn_status qn__prose_find(qn_data *data, int finds, const char *path, qn_error *err);
 
+/* 1 when category `k` looks so. 0 also where memory is short. */
+int qn__prose_looks(const qn_data *data, uint32_t k);
+
 /* Whether columns of texts are to be found: not for a model that has none, nor where the options
  * say so. */
 int qn__prose_wanted(const qn_data_options *options);

@@ -3,6 +3,7 @@
 #include "base/system/float_state.h"
 #include "base/text/text.h"
 #include "data/cells/label_columns.h"
+#include "data/cells/prose.h"
 #include "data/cells/text_set.h"
 #include "data/write/formats.h"
 #include <math.h>
@@ -130,16 +131,24 @@ static int is_name(const qn_data *data, uint32_t number) {
     return data->weight_name && strcmp(data->weight_name, digits) == 0;
 }
 
-/* The columns whose texts may be taken for numbers or missing ones, by their places in the file. */
-static void add_categories(const qn_data *data, qn__text *text) {
+/* 1 when a reader would take the column for another kind: CSV has texts that may be numbers or
+ * missing ones, and the words of a column may look like texts or not. */
+static int is_mistaken(const qn_data *data, uint32_t k, int csv) {
+    const uint32_t count = qn_data_categories(data, k);
+    uint32_t i = csv ? 0 : count;
+    while (i < count && qn__text_content(qn_data_category(data, k, i)) == QN__CONTENT_TEXT)
+        i++;
+    return i < count ||
+           (count > 0 && (qn_data_text_inputs(data, k) > 0) != qn__prose_looks(data, k));
+}
+
+/* The columns that are mistaken for others, by their places in the file: those of texts, or else
+ * categories. */
+static void add_columns(const qn_data *data, int texts, int csv, qn__text *text) {
     const uint32_t before = 1 + qn__written_labels(data);
-    const char *between = "`data.category` ";
+    const char *between = texts ? "`data.text` " : "`data.category` ";
     for (uint32_t k = 0; k < data->features; k++) {
-        uint32_t i = 0;
-        while (i < qn_data_categories(data, k) &&
-               qn__text_content(qn_data_category(data, k, i)) == QN__CONTENT_TEXT)
-            i++;
-        if (i == qn_data_categories(data, k))
+        if ((qn_data_text_inputs(data, k) > 0) != texts || !is_mistaken(data, k, csv))
             continue;
         qn__text_add(text, "%s%s", *between == '`' && text->size ? " " : "", between);
         if (is_name(data, k + before) && qn_data_feature_name(data, k))
@@ -235,8 +244,8 @@ void qn_data_reading(const qn_data *data, const char *name, char *text, size_t c
         add_option(&options, "data.task", task);
     if (csv && !shows_header(data))
         add_option(&options, "data.header", "yes");
-    if (csv)
-        add_categories(data, &options);
+    for (int texts = 0; table && texts < 2; texts++)
+        add_columns(data, texts, csv, &options);
     const char *others = loses(f, data) ? "columns that float32 cannot hold are rounded to it when "
                                           "they are read, so its digest is another"
                          : renumbers(f, data)
