@@ -2,6 +2,7 @@
 
 import ctypes as C
 import numbers
+import os
 
 from . import _abi, _several, ranks
 from ._library import assign, call, library, new, owned, said, sized, text
