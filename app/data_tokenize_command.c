@@ -45,6 +45,13 @@ static int is_learned(const char *tokens) {
                  : strcmp(tokens, "bytes") != 0;
 }
 
+/* Whether a name ends as files of tokens do. It is looked at before anything is learned. */
+static int is_for_tokens(const char *name) {
+    const size_t size = strlen(name);
+    return size > 4 &&
+           (strcmp(name + size - 4, ".npy") == 0 || strcmp(name + size - 4, ".bin") == 0);
+}
+
 static int check_flags(const tokenize_flags *f, const arguments *given) {
     if (!f->out)
         return message_usage(f->train ? "add -o tokenizer.json" : "add -o tokens.npy",
@@ -53,6 +60,14 @@ static int check_flags(const tokenize_flags *f, const arguments *given) {
         return message_usage("give --tokens chars, or --train-bpe 8000",
                              f->tokens ? "--tokens and --train-bpe are two different tasks"
                                        : "--tokens WHICH is required");
+    if (f->train && is_for_tokens(f->out))
+        return message_usage("add -o tokenizer.json; encode with --tokens bpe:tokenizer.json",
+                             "--train-bpe writes a tokenizer, not the tokens that \"%s\" is for",
+                             f->out);
+    if (!f->train && !f->decode && !is_for_tokens(f->out) && strcmp(f->out, "-") != 0)
+        return message_usage(
+            "end it in .npy, or in .bin for plain numbers",
+            "the name \"%s\" of the file of tokens ends neither in .npy nor in .bin", f->out);
     if (f->train && (f->decode || f->save))
         return message_usage("leave it out", "%s does nothing with --train-bpe",
                              f->decode ? "--decode" : "--save-tokenizer");

@@ -191,6 +191,8 @@ def test_many_tokens_take_32_bits(q, tmp_path):
     (["a.txt", "-o", "a.txt.npy", "--tokens", "chars", "--train-bpe", 300], "two different tasks"),
     (["a.txt", "-o", "a.json", "--train-bpe", 300, "--decode"], "--decode does nothing"),
     (["a.txt", "-o", "a.csv", "--tokens", "bytes"], "neither in .npy nor in .bin"),
+    (["none.txt", "-o", "a.txt.gz", "--tokens", "words"], "neither in .npy nor in .bin"),  # said before it learns
+    (["a.txt", "-o", "a.npy", "--train-bpe", 300], "writes a tokenizer"),
     (["a.txt", "-o", "b", "--tokens", "chars", "--decode"], "is learned from a corpus"),
     (["a.txt", "-o", "b", "--tokens", "bpe:300", "--decode"], "save the tokenizer with --save-tokenizer"),
     (["a.txt", "-o", "b", "--tokens", "bpe:8000", "--decode"], "is learned from a corpus"),
