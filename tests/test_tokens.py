@@ -260,4 +260,6 @@ def test_arguments_of_a_tokenizer(q):
         t.decode([0.5])
     with pytest.raises(ValueError):
         t.decode([-1])
+    with pytest.raises(TypeError):
+        t.encode(5)  # not five zero bytes
     assert (t.decode([]), t.encode("").dtype, len(t), t.kind) == ("", np.uint32, 256, "bytes")

@@ -95,7 +95,7 @@ class Tokenizer:
         """
         import numpy as np
 
-        whole = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+        whole = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(memoryview(text))
         tokens = new("qn_tokenizer_encode", self._address, whole, len(whole), self._threads)
         try:
             count = library().qn_tokens_count(tokens)
