@@ -68,4 +68,4 @@ static uint64_t moments(const qn__worker *w, const qn__layer *l) {
 }
 
 const qn__gpu_kind qn__gpu_attention = {
-    .forward = forward, .errors = errors, .moments = moments, .reads_input = 1};
+    .forward = forward, .errors = errors, .moments = moments, .reads_input = 1, .reads_output = 1};

@@ -31,8 +31,9 @@ struct qn__gpu_kind {
     uint64_t (*moments)(const qn__worker *worker, const qn__layer *layer);
     uint64_t (*chains)(const qn__worker *worker, const qn__layer *layer);
 
-    int reads_input; /* 1: its errors or its gradient depend on its inputs */
-    int convolves;   /* 1: errors are also computed as products, of windows of errors */
+    int reads_input;  /* 1: its errors or its gradient depend on its inputs */
+    int reads_output; /* 1: they depend on its outputs, apart from the derivative */
+    int convolves;    /* 1: errors are also computed as products, of windows of errors */
 };
 
 #define QN__GPU_ROW(KIND, NAME) extern const qn__gpu_kind qn__gpu_##NAME;

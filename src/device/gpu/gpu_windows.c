@@ -102,6 +102,8 @@ static void find_windows(const qn__worker *w) {
         qn__place_use(&w->layer[l].place.errors, window);
         if (w->layer[l].kind->reads_input)
             use_sources(w, l, 0, window);
+        if (w->layer[l].kind->reads_output)
+            qn__place_use(&w->layer[l].place.output, window);
         use_errors(w, w->layer[l].source, window);
         use_errors(w, w->layer[l].other, window);
     }

@@ -104,6 +104,24 @@ static void test_other_arrays(void **state) {
     leave(&n);
 }
 
+/* Attention's errors depend on its outputs, also where the layer that reads them has let them go.
+ */
+static void test_outputs_for_their_own_errors(void **state) {
+    (void)state;
+    static net n;
+    for (uint32_t recompute = 0; recompute < 2; ++recompute) {
+        chain(&n);
+        n.program.recompute = (int)recompute;
+        n.layer[4].kind = QN__LAYER_ATTENTION;
+        n.layer[4].activation = QN__ACT_NONE;
+        n.layer[5].kind = QN__LAYER_AVGPOOL;
+        place(&n);
+        check(&n);
+        assert_int_equal(n.own[4].place.output.last, n.own[4].place.errors.last);
+        leave(&n);
+    }
+}
+
 /* Outputs of layers that do not train take turns, and these have no errors. */
 static void test_frozen(void **state) {
     (void)state;
@@ -202,9 +220,13 @@ static void test_the_last_free_buffer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chain),       cmocka_unit_test(test_other_arrays),
-        cmocka_unit_test(test_frozen),      cmocka_unit_test(test_computed_again),
-        cmocka_unit_test(test_many_layers), cmocka_unit_test(test_the_last_free_buffer),
+        cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_other_arrays),
+        cmocka_unit_test(test_outputs_for_their_own_errors),
+        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_computed_again),
+        cmocka_unit_test(test_many_layers),
+        cmocka_unit_test(test_the_last_free_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
