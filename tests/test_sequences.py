@@ -97,6 +97,9 @@ def test_the_same_bytes_from_any_devices(quern, counting):
 @pytest.mark.parametrize("model, more, said", [
     ("embedding 300 8; conv 299 1x1 softmax", [], "comes the next one"),
     ("embedding 300 8; dense 300 softmax", [], "comes the next one"),
+    ("embedding 300 8; globalpool; conv 300 1x1 softmax", [], "8 positions have a token that follows, and the last "
+                                                              "layer gives 1"),
+    ("embedding 300 8; conv 300 1x3 pad 0 softmax", [], "8 positions"),
     ("dense 300 softmax", [], "no labels"),
     ("embedding 200 8; conv 200 1x1 softmax", [], "is not the number of a token below 200"),
     ("embedding 300 8; conv 300 1x1 softmax", ["--class-weight", "balanced"], "a token that follows"),

@@ -41,11 +41,28 @@ static qn_status check_segment(const qn__recipe *r, const qn__layer_text *last, 
                        err);
 }
 
+/* Each position of the first layer has its target. */
+static qn_status check_positions(const qn__recipe *r, qn_error *err) {
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    const qn_status status =
+        qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
+    const qn__shape *from = &layer[0].to, *to = &layer[r->network.layers - 1].to;
+    if (status != QN_OK || (to->height == from->height && to->width == from->width))
+        return status;
+    qn__fail(err, QN_USAGE, "%u positions have a token that follows, and the last layer gives %u",
+             from->height * from->width, to->height * to->width);
+    return qn__recipe_refuse(err, "`train.model`",
+                             "leave out pools, strides and other layers that change the number of "
+                             "positions",
+                             QN_USAGE);
+}
+
 static qn_status check_next(const qn__recipe *r, const qn__layer_text *last, qn_error *err) {
     const uint32_t tokens = qn__recipe_vocabulary(r);
     if (tokens && last->kind == QN__LAYER_CONV && r->loss == QN__LOSS_CROSS_ENTROPY &&
         last->activation == QN__ACT_SOFTMAX && last->out == tokens)
-        return QN_OK;
+        return check_positions(r, err);
     return refuse_last(r, "after each token comes the next one",
                        "begin the model with \"embedding V N\", where V is the size of the "
                        "vocabulary, and end it with \"conv V 1x1 softmax\"",
