@@ -238,6 +238,14 @@ static void start_event(const session *s, const qn_train_options *o, const facts
     json_end();
 }
 
+/* What an item has: "784 features", or "64 tokens and the next one". */
+static void describe_values(const qn_data *data, char *text, size_t size) {
+    const uint32_t features = qn_data_features(data), context = qn_data_context(data);
+    const uint32_t shown = context ? context : features;
+    snprintf(text, size, "%" PRIu32 " %s%s%s", shown, qn_data_tokens(data) ? "token" : "feature",
+             shown == 1 ? "" : "s", context ? " and the next one" : "");
+}
+
 static void announce_data(const session *s, const facts *f) {
     const qn_data *data = s->from->train;
     char items[32], more[192] = "";
@@ -259,25 +267,29 @@ static void announce_data(const session *s, const facts *f) {
                      EMBEDDED_SEED);
     else
         message_note("data    %s (%s)", s->data_path, qn_data_format(data));
-    const uint32_t features = qn_data_features(data), classes = qn_data_classes(data);
+    const uint32_t classes = qn_data_classes(data);
     const char *label = qn_data_label_name(data);
     const char *weight = qn_data_weight_name(data);
-    char labels[32] = "real labels", named[192] = "";
+    char labels[40] = ", real labels", named[192] = "", values[64];
+    describe_values(data, values, sizeof values);
     qn_several several = {.size = sizeof several};
     qn_error none;
     if (qn_data_several(data, &several, &none) == QN_OK && several.each > 0 && several.rows == 0)
-        snprintf(labels, sizeof labels, "%u labels each", several.each);
+        snprintf(labels, sizeof labels, ", %u labels each", several.each);
     else if (several.each > 0)
-        snprintf(labels, sizeof labels, "masks with %u class%s", classes, classes == 1 ? "" : "es");
+        snprintf(labels, sizeof labels, ", masks with %u class%s", classes,
+                 classes == 1 ? "" : "es");
+    else if (qn_data_target(data) == QN_TARGET_NONE)
+        *labels = '\0';
     else if (!qn_data_targets(data))
-        snprintf(labels, sizeof labels, "%u class%s", classes, classes == 1 ? "" : "es");
+        snprintf(labels, sizeof labels, ", %u class%s", classes, classes == 1 ? "" : "es");
     if (label && strcmp(label, "label") != 0)
         snprintf(named, sizeof named, " of column \"%.60s\"", label);
     if (qn_data_weights(data))
         snprintf(named + strlen(named), sizeof named - strlen(named),
                  weight ? ", weights of column \"%.60s\"" : ", with weights", weight);
-    message_note("        %s item%s of %u feature%s, %s%s%s", items, f->items == 1 ? "" : "s",
-                 features, features == 1 ? "" : "s", labels, named, more);
+    message_note("        %s item%s of %s%s%s%s", items, f->items == 1 ? "" : "s", values, labels,
+                 named, more);
 }
 
 /* Classes that no item has: probably another column was meant, or labels count from 1. The text is
