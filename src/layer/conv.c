@@ -2,6 +2,9 @@
  * [nobias]: N channels, each from a window over all channels of the input. */
 #include "layer/product.h"
 #include "layer/window.h"
+#include "base/text/text.h"
+#include <stdio.h>
+#include <string.h>
 
 #define HELP                                                                                       \
     "write \"conv 32 3x3 relu\": channels, 1 to 16777216, then height and width of the window"
@@ -91,9 +94,25 @@ static qn_status parse_words(qn__tokens *tokens, qn__layer_text *layer) {
     return status;
 }
 
+/* What to write: with "conv 3x3 32" these numbers the other way round. */
+static const char *help_with(const qn__tokens *tokens, char *text, size_t size) {
+    char window[64], channels[64];
+    qn__tokens after = *tokens;
+    uint64_t value;
+    qn__tokens_quote(tokens, window);
+    qn__tokens_next(&after);
+    if (tokens->size > 20 || after.size > 20 || window[strspn(window, "0123456789xX")] ||
+        !qn__parse_u64(after.text + after.at, after.size, &value))
+        return HELP;
+    snprintf(text, size, "the channels come first, then height and width of the window: \"%s %s\"",
+             qn__tokens_quote(&after, channels), window);
+    return text;
+}
+
 static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
-    qn_status status =
-        qn__tokens_count(tokens, "number of channels", QN__MAX_WIDTH, HELP, &layer->out);
+    char text[160];
+    qn_status status = qn__tokens_count(tokens, "number of channels", QN__MAX_WIDTH,
+                                        help_with(tokens, text, sizeof text), &layer->out);
     if (status == QN_OK)
         status = qn__window_kernel(tokens, &layer->window);
     return status == QN_OK ? parse_words(tokens, layer) : status;

@@ -242,6 +242,8 @@ static void test_refused_windows(void **state) {
     (void)state;
     check_refused("conv", "the layer's number of channels is missing", 5, "conv 32 3x3 relu");
     check_refused("conv 3x3", "invalid number of channels \"3x3\"", 6, "conv 32 3x3 relu");
+    check_refused("conv 1x1 384 gelu; dense 3", "invalid number of channels \"1x1\"", 6,
+                  "the channels come first, then height and width of the window: \"384 1x1\"");
     check_refused("conv 8", "the layer's window is missing", 7, "from 1 to 255");
     check_refused("conv 8 relu; dense 2", "invalid window \"relu\"", 8, "3x3");
     check_refused("conv 8 3x; dense 2", "invalid window \"3x\"", 8, "3x3");
@@ -687,7 +689,9 @@ static void test_thresholds(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         qn__network network = {
-            2, {{.out = 3, .activation = QN__ACT_RELU, .dropout = cases[i].chance}, {.out = 2}}};
+            .layers = 2,
+            .layer = {{.out = 3, .activation = QN__ACT_RELU, .dropout = cases[i].chance},
+                      {.out = 2}}};
         qn__layer layer[2];
         uint64_t parameters;
         assert_int_equal(qn__network_program(&network, (qn__shape){1, 1, 1, QN__PICTURE}, layer,
