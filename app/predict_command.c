@@ -211,6 +211,10 @@ static int refuse_unlabelled(const predict_flags *f, const qn_model *model, cons
                             qn_model_answers(model, NULL, NULL)
                                 ? "name a folder with a mask for each image with --masks"
                                 : "name a folder that holds a folder of images for each class");
+    if (qn_data_tokens(data))
+        return message_fail(QN_INPUT, what, f->from.data,
+                            "name their file with --labels; a model that tells the next token is "
+                            "measured in a training: quern train --test");
     if (!qn_model_answers(model, NULL, NULL) || !labels)
         return message_fail(QN_INPUT, what, f->from.data,
                             "name the column of the labels with --label, or their file with "

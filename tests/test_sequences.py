@@ -113,3 +113,5 @@ def test_such_a_model_is_not_applied(quern, counting):
     assert learn(quern, counting, "--epochs", 1).returncode == 0
     done = run(quern, "predict", counting / "m.st", "--data", counting / "x.npy", "--tokens", "ids")
     assert done.returncode != 0 and "which token comes next" in done.stderr, done.stderr
+    done = run(quern, "evaluate", counting / "m.st", "--data", counting / "x.npy", "--tokens", "ids")
+    assert done.returncode != 0 and "quern train --test" in done.stderr, done.stderr
