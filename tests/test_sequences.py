@@ -86,6 +86,16 @@ def test_the_next_token_is_learned(quern, counting):
     assert "next" in json.dumps(recipe)
 
 
+def test_training_goes_on_from_such_a_model(quern, counting):
+    assert learn(quern, counting, "--epochs", 1).returncode == 0
+    again = ["train", "--data", counting / "x.npy", "--tokens", "ids", "--task", "next", "--init-from",
+             counting / "m.st", "--epochs", 1, "-o", counting / "on.st"]
+    done = run(quern, *again)
+    assert done.returncode == 0 and "perplexity" in done.stderr, done.stderr
+    done = run(quern, *again, "--new-last")
+    assert done.returncode != 0 and "no classes for new outputs" in done.stderr, done.stderr
+
+
 def test_the_same_bytes_from_any_devices(quern, counting):
     files = []
     for more in (["--threads", 1], ["--threads", 3, "--isa", "scalar"]):

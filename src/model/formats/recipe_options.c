@@ -209,11 +209,11 @@ static qn_status find_augment(const qn_train_options *o, qn__recipe *r, qn_error
     return r->augment ? QN_OK : QN_MEMORY;
 }
 
-/* Fewer classes than outputs would train, and is hardly ever meant. */
+/* Fewer classes than outputs would train, and is hardly ever meant. Tokens have no classes. */
 static qn_status check_outputs(const qn__labels_like *labels, const qn__recipe *r, qn_error *err) {
     const qn__layer_text *last = &r->network.layer[r->network.layers - 1];
     if (labels->task != QN__TASK_CLASSIFY || last->activation != QN__ACT_SOFTMAX ||
-        last->out == labels->classes)
+        last->out == labels->classes || labels->classes == 0)
         return QN_OK;
     qn__fail(err, QN_MISMATCH, "the model to start from has %u outputs, and the data %u classes",
              last->out, labels->classes);
@@ -231,6 +231,10 @@ static qn_status take_network(const qn_model *model, const qn__labels_like *labe
     r->network = qn__model_recipe_of(model)->network;
     if (!r->new_last)
         return check_outputs(labels, r, err);
+    if (labels->task == QN__TASK_CLASSIFY && labels->classes == 0)
+        return qn__recipe_refuse(
+            err, "`train.new_last`", "leave it out, or give all layers with `train.model`",
+            qn__fail(err, QN_USAGE, "the data has no classes for new outputs"));
     qn__default_last(labels->task, labels->loss, labels->classes, text);
     const qn_status status = qn__network_parse(text, &last, err);
     if (status != QN_OK)
