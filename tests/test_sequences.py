@@ -44,7 +44,7 @@ def test_a_value_that_is_no_token_is_named(quern, tokens, value, said):
 
 
 @pytest.mark.parametrize("model, more, said", [
-    (MODEL, ["--arith", "i14"], "f32"),
+    (MODEL, ["--arith", "i14"], "no integer arithmetic"),
     (MODEL, ["--scale", "standard"], "`--scale`"),
     (MODEL, ["--mixup", "0.2"], "mixup"),
     ("conv 2 1x1; " + MODEL, ["--shape", "1x1x6"], "stands after another layer"),

@@ -128,7 +128,7 @@ def test_what_cannot_be(run_quern, table, tmp_path):
 def test_texts_of_several_lines(run_quern, tmp_path):
     """CSV cannot hold them here, and the message names what can."""
     table = write(tmp_path / "l.csv", [[f"{GOOD}\nand the year {i}", 1, "a"] for i in range(20)])
-    assert "can be read from JSON lines" in run_quern("data", "info", table, "--label", "kind", status=1).stderr
+    assert "Parquet and SQLite hold texts" in run_quern("data", "info", table, "--label", "kind", status=1).stderr
     lines = [json.dumps({"review": f"{GOOD}\nand the year {i}", "kind": "a"}) for i in range(20)]
     (tmp_path / "l.jsonl").write_text("\n".join(lines))
     assert " text " in run_quern("data", "info", tmp_path / "l.jsonl", "--label", "kind").stdout

@@ -300,7 +300,7 @@ def test_a_text_trains_a_network(tmp_path, run_quern, text):
     words = ["--tokens", "chars", "--context", "16", "--model", "embedding 32 8; conv 32 1x1 softmax", "--epochs", "1",
              "--seed", "3"]
     told = run_quern("train", "--data", tmp_path / "t.txt", "--valid", "0.25", *words, "-o", tmp_path / "m.st")
-    assert "84 items of 17 features" in told.stderr and "validation set of 29 at the end; one item between is left out" in told.stderr
+    assert "84 items of 16 tokens" in told.stderr and "validation set of 29 at the end; one item between is left out" in told.stderr
     header = (tmp_path / "m.st").read_bytes()[:4000]
     assert b'\\"task\\":\\"next\\"' in header and b'\\"context\\":16' in header
     assert b'"tokenizer":"{\\"kind\\": \\"chars\\"' in header

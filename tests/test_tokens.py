@@ -1,6 +1,6 @@
 """Tokenizers beside the oracle, and beside numbers that the package `tokenizers` gave."""
 
-import gzip
+import bz2
 import json
 import random
 import unicodedata
@@ -149,8 +149,8 @@ def test_the_package_reads_what_was_learned(q):
 def test_the_command_writes_what_python_gives(q, run_quern, tmp_path):
     texts = [random_text(seed, 2000) for seed in (5, 6)]
     (tmp_path / "a.txt").write_bytes(texts[0])
-    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(texts[1]))
-    corpus = [tmp_path / "a.txt", tmp_path / "b.txt.gz"]
+    (tmp_path / "b.txt.bz2").write_bytes(bz2.compress(texts[1]))
+    corpus = [tmp_path / "a.txt", tmp_path / "b.txt.bz2"]
     made = run_quern("data", "tokenize", *corpus, "--train-bpe", 400, "-o", tmp_path / "t.json").stdout
     t = q.Tokenizer(f"bpe:{tmp_path / 't.json'}")
     assert t.json == q.Tokenizer.train_bpe(corpus, 400).json and made.startswith(f"{t.size} tokens in ")

@@ -22,11 +22,10 @@ qn_status qn__csv_refuse_empty(const char *path, uint64_t line, qn_error *err) {
 static const struct {
     const char *what, *remedy;
 } cell_faults[] = {
-    [QN__ROW_QUOTE] =
-        {"the quotes of the cell \"%s\" do not pair",
-         "close the quote on the same line, since an item is one line (texts of several lines can "
-         "be read from JSON lines, Parquet and SQLite); write a quote "
-         "inside a quoted cell twice"},
+    [QN__ROW_QUOTE] = {"the quotes of the cell \"%s\" do not pair",
+                       "close the quote on the same line, since an item is one line (Parquet and "
+                       "SQLite hold texts of several lines); write a quote inside a quoted cell "
+                       "twice"},
     [QN__ROW_TEXT] =
         {"\"%s\" is not a number",
          "correct the cell, or leave the column out with `data.drop`; if it is the label, name it "
