@@ -107,7 +107,7 @@ def test_rows_of_the_tables_supply_the_help(run_quern):
         assert re.findall(r"^      ([a-z0-9_-]+)  +\S", block, re.M) == words, option
     for command in ("plan", "devices"):
         text = " ".join(run_quern(command, "--help").stdout.split())
-        assert "sgd, momentum, adam, adamw, lbfgs [sgd; real labels: adam; tables: adamw]" in text and "f32, i7, i14, i21 [f32]" in text
+        assert "sgd, momentum, adam, adamw, lbfgs [sgd; real labels: adam; tables: adamw; with texts: lbfgs]" in text and "f32, i7, i14, i21 [f32]" in text
 
 
 # ---------------------------------------------------------------- manual pages

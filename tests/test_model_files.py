@@ -244,7 +244,7 @@ def recipe_is_an_object(header, body):
     (alias, "overlaps"),
     (infinite, "infinite"),
     (negative_deviation, "deviation"),
-    (recipe_with(contract=9), "version 9"),
+    (recipe_with(contract=10), "version 10"),
     (recipe_with(contract=4, weight=None, class_weight="", init_scale="fit"), "the key is missing"),
     (recipe_with(contract=4, weight=None, class_weight="", init_scale="fit", valid_data=""),
      "not written the way"),

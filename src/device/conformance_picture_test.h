@@ -224,7 +224,7 @@ static uint32_t draw_block(test_case *c, uint32_t i, qn__shape from) {
 }
 
 /* It has no integer arithmetic. */
-static int has_attention(const test_case *c) {
+static inline int has_attention(const test_case *c) {
     int has = 0;
     for (uint32_t l = 0; l < c->program.layers; ++l)
         has |= c->layer[l].kind == QN__LAYER_ATTENTION;

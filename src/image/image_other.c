@@ -102,6 +102,9 @@ static uint32_t markup(const uint8_t *b, size_t size) {
         at++;
     if (at == size || b[at] != '<')
         return QN__OTHER_NONE;
+    const int is_prolog = at + 1 < size && (b[at + 1] == '?' || b[at + 1] == '!');
+    if (!is_prolog && !begins(b + at, size - at, "<svg") && !begins(b + at, size - at, "<html"))
+        return QN__OTHER_NONE; /* such as the first name of a CSV file */
     for (; at < size && at < TEXT_BYTES; at++) {
         if (begins(b + at, size - at, "<svg") || begins(b + at, size - at, "<!doctype svg"))
             return SVG;
