@@ -121,7 +121,7 @@ void qn__added_tokens_release(qn__added_tokens *added) {
 
 static int is_space(uint32_t character) {
     return character < QN__CHARACTER_BROKEN &&
-           qn__character_classes()[character] == QN__CLASS_SPACE;
+           qn__character_classes()[qn__character_place(character)] == QN__CLASS_SPACE;
 }
 
 /* White space before `begin`, not before `from`, and after `end`. */

@@ -18,17 +18,23 @@ enum {
 
 enum { HANGUL = 0xAC00, HANGUL_END = 0xD7A4, DOTTED_CAPITAL_I = 0x130, DOT_ABOVE = 0x307 };
 
-static uint8_t flags[0x110000];
+static uint8_t places[QN__CHARACTER_PLACES];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static unsigned flags_of(uint32_t c) { return places[qn__character_place(c)]; }
+
+static void add(uint32_t c, unsigned flag) {
+    places[qn__character_place(c)] = (uint8_t)(flags_of(c) | flag);
+}
 
 static void mark(const qn__character_range *range, unsigned flag) {
     for (; range->last; range++)
         for (uint32_t c = range->first; c <= range->last; c++)
-            flags[c] = (uint8_t)(flags[c] | flag);
+            add(c, flag);
 }
 
 static void mark_all(void) {
-    flags[0] = REMOVED;
+    add(0, REMOVED);
     mark(qn__bert_removed, REMOVED);
     mark(qn__bert_marks, MARK);
     mark(qn__bert_ideographs, IDEOGRAPH);
@@ -36,14 +42,14 @@ static void mark_all(void) {
     mark(qn__character_spaces, SPACE);
     for (const qn__bert_case *k = qn__bert_capitals; k->last; k++)
         for (uint32_t c = k->first; c <= k->last; c += k->step)
-            flags[c] |= CAPITAL;
-    flags[DOTTED_CAPITAL_I] |= CAPITAL;
+            add(c, CAPITAL);
+    add(DOTTED_CAPITAL_I, CAPITAL);
     for (size_t k = 0; k < qn__bert_base_count; k++)
-        flags[qn__bert_bases[2 * k]] |= COMPOSED;
+        add(qn__bert_bases[2 * k], COMPOSED);
     for (const qn__bert_parts *b = qn__bert_several; b->character; b++)
-        flags[b->character] |= COMPOSED;
+        add(b->character, COMPOSED);
     for (uint32_t c = HANGUL; c < HANGUL_END; c++)
-        flags[c] |= COMPOSED;
+        add(c, COMPOSED);
 }
 
 typedef struct maker {
@@ -76,16 +82,16 @@ static qn_status append(maker *m, uint32_t character) {
 /* A character after the normaliser: white space ends a word, punctuation is one. */
 static qn_status put(maker *m, uint32_t character) {
     qn_status status = QN_OK;
-    if (flags[character] & (SPACE | PUNCTUATION))
+    if (flags_of(character) & (SPACE | PUNCTUATION))
         status = end_word(m);
-    if (status != QN_OK || (flags[character] & SPACE))
+    if (status != QN_OK || (flags_of(character) & SPACE))
         return status;
     status = append(m, character);
-    return status == QN_OK && (flags[character] & PUNCTUATION) ? end_word(m) : status;
+    return status == QN_OK && (flags_of(character) & PUNCTUATION) ? end_word(m) : status;
 }
 
 static qn_status put_lower(maker *m, uint32_t character) {
-    if (!m->normalizer->lower || !(flags[character] & CAPITAL))
+    if (!m->normalizer->lower || !(flags_of(character) & CAPITAL))
         return put(m, character);
     if (character == DOTTED_CAPITAL_I) {
         const qn_status status = put(m, 'i');
@@ -124,9 +130,9 @@ static size_t base_of(uint32_t character, uint32_t base[3]) {
 }
 
 static qn_status put_base(maker *m, uint32_t character) {
-    if (!m->normalizer->accents || !(flags[character] & (MARK | COMPOSED)))
+    if (!m->normalizer->accents || !(flags_of(character) & (MARK | COMPOSED)))
         return put_lower(m, character);
-    if (flags[character] & MARK)
+    if (flags_of(character) & MARK)
         return QN_OK;
     uint32_t base[3];
     qn_status status = QN_OK;
@@ -137,8 +143,8 @@ static qn_status put_base(maker *m, uint32_t character) {
 }
 
 static qn_status put_character(maker *m, uint32_t character) {
-    const int ideograph = m->normalizer->ideographs && (flags[character] & IDEOGRAPH);
-    if (m->normalizer->clean && (flags[character] & REMOVED))
+    const int ideograph = m->normalizer->ideographs && (flags_of(character) & IDEOGRAPH);
+    if (m->normalizer->clean && (flags_of(character) & REMOVED))
         return QN_OK;
     qn_status status = ideograph ? end_word(m) : QN_OK;
     if (status == QN_OK)

@@ -1,14 +1,14 @@
 #include "data/tokens/character_class.h"
 
 #include <pthread.h>
-#include <string.h>
 
-static uint8_t classes[0x110000];
+static uint8_t classes[QN__CHARACTER_PLACES];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void mark(const qn__character_range *range, int class) {
     for (; range->last; range++)
-        memset(classes + range->first, class, range->last - range->first + 1);
+        for (uint32_t c = range->first; c <= range->last; c++)
+            classes[qn__character_place(c)] = (uint8_t) class;
 }
 
 static void mark_all(void) {

@@ -16,7 +16,19 @@ extern const qn__character_range qn__character_letters[], qn__character_numbers[
 
 enum { QN__CLASS_OTHER = 0, QN__CLASS_LETTER = 1, QN__CLASS_NUMBER = 2, QN__CLASS_SPACE = 3 };
 
-/* The class of each code point below 0x110000; made at the first call. Any thread. */
+/* Tables of code points are short: no character from 0x34000 on has a place to itself, but those of
+ * tags and variations. The planes for private use share one, and so does all else. */
+enum { QN__TAGS = 0xE0000, QN__CHARACTER_PLACES = 0x35002 };
+
+static inline uint32_t qn__character_place(uint32_t c) {
+    if (c < 0x34000)
+        return c;
+    if (c - QN__TAGS < 0x1000)
+        return 0x34000 + (c - QN__TAGS);
+    return c >= 0xF0000 && (c & 0xFFFE) != 0xFFFE ? 0x35000 : 0x35001;
+}
+
+/* The class at the place of each code point below 0x110000; made at the first call. Any thread. */
 const uint8_t *qn__character_classes(void);
 
 /* a to z and A to Z, which are letters to every pre-tokeniser. */

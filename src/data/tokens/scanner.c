@@ -35,7 +35,8 @@ const qn__scanner *qn__scanner_find(const char *pattern) {
 static size_t run_end(const uint8_t *classes, const uint8_t *text, size_t size, size_t at,
                       unsigned class, size_t most) {
     size_t length;
-    while (at < size && most-- && classes[qn__code_point(text + at, &length)] == class)
+    while (at < size && most-- &&
+           classes[qn__character_place(qn__code_point(text + at, &length))] == class)
         at += length;
     return at;
 }
@@ -60,7 +61,8 @@ static int is_break(uint8_t byte) { return byte == '\n' || byte == '\r'; }
 static size_t space_end(const qn__scanner *s, const uint8_t *classes, const uint8_t *text,
                         size_t size, size_t at) {
     size_t end = at, last = at, length, broken = 0;
-    for (; end < size && classes[qn__code_point(text + end, &length)] == QN__CLASS_SPACE;
+    for (; end < size &&
+           classes[qn__character_place(qn__code_point(text + end, &length))] == QN__CLASS_SPACE;
          end += length) {
         last = end;
         if (is_break(text[end]))
@@ -87,10 +89,11 @@ size_t qn__scanner_end(const qn__scanner *scanner, const uint8_t *classes, const
         if (more)
             return at + 1 + more;
     }
-    const unsigned first = classes[qn__code_point(text + at, &length)];
+    const unsigned first = classes[qn__character_place(qn__code_point(text + at, &length))];
     const size_t next = at + length;
-    const unsigned second =
-        next < size ? classes[qn__code_point(text + next, &length)] : QN__CLASS_SPACE;
+    const unsigned second = next < size
+                                ? classes[qn__character_place(qn__code_point(text + next, &length))]
+                                : QN__CLASS_SPACE;
     if (first == QN__CLASS_LETTER)
         return run_end(classes, text, size, next, first, size);
     const int prefix = text[at] == ' ' ||
