@@ -181,8 +181,8 @@ static void test_texts(void **state) {
     (void)state;
     says("train.learning_rate", "0.1; `train.optimizer` adam, adamw: 0.001; real labels: 0.01; "
                                 "tables without `train.optimizer`: 0.01");
-    says("train.weight_decay",
-         "0; tables without `train.optimizer`: 1, from 1000 items 0.3, from 10000 0.1");
+    says("train.weight_decay", "0; tables without `train.optimizer`: 1, from 1000 items 0.3, from "
+                               "10000 0.1; with texts: 0.2 / items");
     says("train.schedule", "constant; tables without `train.optimizer`: cosine");
     says("train.batch", "64; tables: 8 to 256, by their items");
     says("train.grain", "32; images above 64x64 pixels: 8, above 256x256: 2; `data.task` next: the "
@@ -190,11 +190,13 @@ static void test_texts(void **state) {
     says("train.epochs",
          "10; tables: as many as give 1000 steps, 10 to 200; `train.optimizer` lbfgs: 100");
     says("train.momentum", "0; `train.optimizer` momentum: 0.9");
-    says("train.scale", "images: unit, `train.arith` i14, i21: fraction; other data: standard");
+    says("train.scale",
+         "images: unit, `train.arith` i14, i21: fraction; other data: standard; texts alone: none");
     says("train.model",
          "dense 500 tanh; dense CLASSES softmax; real labels: dense 100 relu; dense 1 "
-         "none; tables: dense 64 relu; dense 32 relu and the last layer");
-    says("train.optimizer", "sgd; real labels: adam; tables: adamw");
+         "none; tables: dense 64 relu; dense 32 relu and the last layer; with texts: the last "
+         "layer");
+    says("train.optimizer", "sgd; real labels: adam; tables: adamw; with texts: lbfgs");
     says("train.loss", "cross-entropy; real labels: mse; several labels: binary");
     says("train.delta", "1");
     says("train.seed", "1");
