@@ -8,43 +8,11 @@
  * the peak. Times are those of the processor, of the thread that has the most. Lines: milliseconds
  * of the median round, GFLOP/s of the pairs that see each other, and their part of the peak. The
  * backward pass counts five products: scores again, and four others. */
-#include "device/cpu/worker/cpu_kinds.h"
-#include "device/cpu/worker/cpu_table.h"
-#include "device/cpu/worker/cpu_worker.h"
-#include "layer/layer.h"
-#include "model/network/network.h"
-#include "model/recipe/initial.h"
-#include "num/sums.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#define LAYER_BENCH "attention"
+#define SCALE 20
+#include "layer_bench.h"
 
-enum { ROUNDS = 15, CLASSES = 10, WIDTH = 64, SCALE = 20, ATTENTION = 1, MOST_THREADS = 64 };
-
-static qn__layer layer[QN__MAX_LAYERS];
-static qn__program program = {.layer = layer,
-                              .loss = QN__LOSS_CROSS_ENTROPY,
-                              .optimizer = QN__OPT_SGD,
-                              .scale = QN__SCALE_UNIT,
-                              .gradient_scale = SCALE};
-
-static void stop(const char *what) {
-    fprintf(stderr, "attention: %s\n", what);
-    exit(1);
-}
-
-static void check(qn_status status, const qn_error *err) {
-    if (status != QN_OK)
-        stop(err->what);
-}
-
-static void *buffer(size_t bytes) {
-    void *at = calloc(bytes, 1);
-    if (!at)
-        stop("no memory");
-    return at;
-}
+enum { ROUNDS = 15, CLASSES = 10, WIDTH = 64, ATTENTION = 1, MOST_THREADS = 64 };
 
 static void make_program(uint32_t positions, uint32_t heads) {
     static qn__network network;

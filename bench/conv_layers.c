@@ -10,45 +10,13 @@
  * cache. The time is that of the thread, and the least of several rounds. Activations, absmax and
  * updates are part of it. The last line has all batchnorms together: forward pass, errors. Errors
  * below a maxpool are products with all their zeros, which a step leaves out. */
-#include "device/cpu/worker/cpu_kinds.h"
-#include "device/cpu/worker/cpu_table.h"
-#include "device/cpu/worker/cpu_worker.h"
-#include "layer/layer.h"
+#define LAYER_BENCH "conv_layers"
+#define SCALE 20
+#include "layer_bench.h"
 #include "model/recipe/defaults.h"
-#include "model/recipe/initial.h"
-#include "model/network/network.h"
 #include "model/recipe/ready_text.h"
-#include "num/sums.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-enum { ROUNDS = 7, THREADS = 2, CLASSES = 10, SCALE = 20 };
-
-static qn__layer layer[QN__MAX_LAYERS];
-static qn__program program = {.layer = layer,
-                              .loss = QN__LOSS_CROSS_ENTROPY,
-                              .optimizer = QN__OPT_SGD,
-                              .scale = QN__SCALE_UNIT,
-                              .gradient_scale = SCALE};
-
-static void stop(const char *what) {
-    fprintf(stderr, "conv_layers: %s\n", what);
-    exit(1);
-}
-
-static void check(qn_status status, const qn_error *err) {
-    if (status != QN_OK)
-        stop(err->what);
-}
-
-static void *buffer(size_t bytes) {
-    void *at = calloc(bytes, 1);
-    if (!at)
-        stop("no memory");
-    return at;
-}
+enum { ROUNDS = 7, THREADS = 2, CLASSES = 10 };
 
 /* Seconds of this thread: others that take its processor do not count. */
 static double now(void) {
