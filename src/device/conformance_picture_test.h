@@ -380,11 +380,31 @@ static void clear_signs(test_case *c) {
             c->state.parameters[i] = fabsf(c->state.parameters[i]);
 }
 
+/* What follows when network and batch are drawn. `change`: of the drawn data; NULL: none. */
+static void draw_the_rest(test_case *c, void (*change)(test_case *)) {
+    static const uint32_t grains[] = {1, 2, 3, 7, 32};
+    qn__program *p = &c->program;
+    p->grain = one_of(c, grains, sizeof grains / sizeof *grains);
+    if (p->grain > p->batch)
+        p->grain = p->batch;
+    draw_numbers(c);
+    draw_data(c);
+    if (change)
+        change(c);
+    draw_state(c);
+    clear_signs(c);
+    draw_batches(c);
+    c->apply_items = (uint32_t)c->feed.items - 1; /* more than a batch */
+    if (c->apply_items > qn__apply_space(p))
+        c->apply_items = qn__apply_space(p);
+    describe_case(c);
+    describe_pictures(c);
+}
+
 /* Which networks pictures_begin draws: without or with residual blocks, or pooled ones. */
 typedef enum picture_nets { NETS_PLAIN, NETS_BLOCKS, NETS_POOLED } picture_nets;
 
 static void pictures_begin(test_case *c, uint64_t seed, picture_nets nets) {
-    static const uint32_t grains[] = {1, 2, 3, 7, 32};
     enum { ROOM = 4 * CASE_CAPACITY };
     char *buffer = c->buffer ? c->buffer : qn__alloc(ROOM, 1, NULL);
     *c = (test_case){.seed = seed, .random = seed, .buffer = buffer, .size = ROOM};
@@ -400,19 +420,7 @@ static void pictures_begin(test_case *c, uint64_t seed, picture_nets nets) {
         p->batch = below(c, 5) == 0 ? 90 + below(c, 160) : 1 + below(c, 20);
     } while (work_of(p) * p->batch > 400000 || p->parameters > 40000 ||
              p->batch * c->layer[0].in > 60000);
-    p->grain = one_of(c, grains, sizeof grains / sizeof *grains);
-    if (p->grain > p->batch)
-        p->grain = p->batch;
-    draw_numbers(c);
-    draw_data(c);
-    draw_state(c);
-    clear_signs(c);
-    draw_batches(c);
-    c->apply_items = (uint32_t)c->feed.items - 1; /* more than a batch */
-    if (c->apply_items > qn__apply_space(p))
-        c->apply_items = qn__apply_space(p);
-    describe_case(c);
-    describe_pictures(c);
+    draw_the_rest(c, NULL);
 }
 
 #endif

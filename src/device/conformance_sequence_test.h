@@ -104,7 +104,6 @@ static void draw_tokens(test_case *c) {
 }
 
 static void sequences_begin(test_case *c, uint64_t seed) {
-    static const uint32_t grains[] = {1, 2, 3, 7, 32};
     enum { ROOM = 4 * CASE_CAPACITY };
     char *buffer = c->buffer ? c->buffer : qn__alloc(ROOM, 1, NULL);
     *c = (test_case){.seed = seed, .random = seed, .buffer = buffer, .size = ROOM};
@@ -115,20 +114,7 @@ static void sequences_begin(test_case *c, uint64_t seed) {
         draw_sequence(c);
         p->batch = below(c, 5) == 0 ? 90 + below(c, 160) : 1 + below(c, 20);
     } while (work_of(p) * p->batch > 400000 || p->parameters > 40000);
-    p->grain = one_of(c, grains, sizeof grains / sizeof *grains);
-    if (p->grain > p->batch)
-        p->grain = p->batch;
-    draw_numbers(c);
-    draw_data(c);
-    draw_tokens(c);
-    draw_state(c);
-    clear_signs(c);
-    draw_batches(c);
-    c->apply_items = (uint32_t)c->feed.items - 1; /* more than a batch */
-    if (c->apply_items > qn__apply_space(p))
-        c->apply_items = qn__apply_space(p);
-    describe_case(c);
-    describe_pictures(c);
+    draw_the_rest(c, draw_tokens);
 }
 
 #endif

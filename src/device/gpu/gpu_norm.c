@@ -18,6 +18,25 @@ void qn__gpu_push_norm_inputs(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call
     QN__PUSH_MEMORY(c, &pass->worker->step, &pass->worker->pixels.taps, qn__gpu_input_of(pass, i));
 }
 
+uint64_t qn__gpu_all_pixels(const qn__gpu_pass *pass, uint32_t i) {
+    return (uint64_t)pass->items * qn__gpu_pixels(pass->worker->layer[i].layer);
+}
+
+void qn__gpu_forward_values(qn__gpu_pass *pass, uint32_t i, qn__kernel kernel) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const int drops = qn__gpu_drops(pass, i);
+    qn__gpu_call c = {0};
+    qn__gpu_push_norm_inputs(pass, i, &c);
+    QN__PUSH_MEMORY(&c, &w->model.parameters, &l->output, drops ? &l->dropped : &w->step,
+                    &w->batch.numbers);
+    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS);
+    qn__gpu_push_outputs(w, i, drops, &c);
+    qn__gpu_launch_norm(pass, kernel, qn__gpu_all_pixels(pass, i), i, &c);
+    qn__gpu_launch_gate(pass, i);
+}
+
 /* The moments of a layer's inputs, or with QN_NORM_ERRORS those of its errors. */
 static void launch_moments(qn__gpu_pass *pass, uint32_t i, uint32_t flags) {
     const qn__worker *w = pass->worker;

@@ -2,23 +2,8 @@
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_kinds.h"
 
-static uint64_t rows_of(const qn__gpu_pass *pass, uint32_t i) {
-    return (uint64_t)pass->items * qn__gpu_pixels(pass->worker->layer[i].layer);
-}
-
 static void forward(qn__gpu_pass *pass, uint32_t i) {
-    const qn__worker *w = pass->worker;
-    const qn__gpu_layer *l = &w->layer[i];
-    const int drops = qn__gpu_drops(pass, i);
-    qn__gpu_call c = {0};
-    qn__gpu_push_norm_inputs(pass, i, &c);
-    QN__PUSH_MEMORY(&c, &w->model.parameters, &l->output, drops ? &l->dropped : &w->step,
-                    &w->batch.numbers);
-    QN__PUSH_WIDE(&c, l->weights);
-    QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS);
-    qn__gpu_push_outputs(w, i, drops, &c);
-    qn__gpu_launch_norm(pass, QN__K_POSITION_FORWARD, rows_of(pass, i), i, &c);
-    qn__gpu_launch_gate(pass, i);
+    qn__gpu_forward_values(pass, i, QN__K_POSITION_FORWARD);
 }
 
 static void errors(qn__gpu_pass *pass, uint32_t i) {
@@ -30,7 +15,7 @@ static void errors(qn__gpu_pass *pass, uint32_t i) {
     QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, qn__gpu_errors_of(w, i),
                     qn__gpu_errors_of(w, (uint32_t)l->source));
     QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS, qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
-    qn__gpu_launch_norm(pass, QN__K_POSITION_ERRORS, rows_of(pass, i), i, &c);
+    qn__gpu_launch_norm(pass, QN__K_POSITION_ERRORS, qn__gpu_all_pixels(pass, i), i, &c);
     qn__gpu_finish_errors(pass, i);
 }
 

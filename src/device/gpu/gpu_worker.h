@@ -382,6 +382,11 @@ void qn__gpu_launch_grouped_gradient(qn__gpu_pass *pass, uint32_t layer, int add
 void qn__gpu_push_norm_inputs(const qn__gpu_pass *pass, uint32_t layer, qn__gpu_call *call);
 void qn__gpu_launch_norm(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, uint32_t layer,
                          const qn__gpu_call *arguments);
+/* The forward pass of a layer with a kernel that computes each value from one input and one
+ * parameter. */
+void qn__gpu_forward_values(qn__gpu_pass *pass, uint32_t layer, qn__kernel kernel);
+/* The pixels of all items of the pass. */
+uint64_t qn__gpu_all_pixels(const qn__gpu_pass *pass, uint32_t layer);
 /* Outputs, and errors if a layer is below. divisions: groups of an item, or grains, each with
  * moments of its own; 0: there are running averages. */
 void qn__gpu_norm_outputs(qn__gpu_pass *pass, qn__kernel kernel, uint32_t layer,
