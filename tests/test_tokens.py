@@ -79,6 +79,21 @@ def test_tokens_are_those_of_the_package(q, name):
             assert t.decode(wanted) == text
 
 
+def test_a_written_expression_keeps_its_behavior(q):
+    """Also where ByteLevel has the same expression, which leaves nothing out."""
+    content = json.loads(FILES["gpt2"].read_text())
+    pattern = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+    step = {"type": "Split", "pattern": {"Regex": pattern}, "invert": False}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    found = {}
+    for behavior in "Isolated", "Removed":
+        content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [{**step, "behavior": behavior}, level]}
+        t = q.Tokenizer.from_json(json.dumps(content))
+        found[behavior] = t.encode("the code").tolist()
+        assert q.Tokenizer.from_json(t.json).encode("the code").tolist() == found[behavior]
+    assert found["Isolated"] and not found["Removed"]
+
+
 def test_wordpiece_decodes_to_words(q):
     t = q.Tokenizer(f"wordpiece:{FILES['uncased']}", threads=3)
     text = "The HEART, the code. " * 60000

@@ -103,7 +103,9 @@ static void write_split(const qn__split_step *step, qn__text *json) {
 }
 
 void qn__pre_tokenizer_write(const qn__splitter *splitter, int prefix_space, qn__text *json) {
-    const int own = splitter->count == 1 && splitter->step[0].scanner == &qn__scanner_gpt2;
+    const qn__split_step *first = splitter->step;
+    const int own =
+        splitter->count == 1 && first->scanner == &qn__scanner_gpt2 && first->kept == QN__SPLIT_ALL;
     if (!own)
         qn__text_add(json, "{\"type\": \"Sequence\", \"pretokenizers\": [");
     for (size_t k = 0; !own && k < splitter->count; k++)
