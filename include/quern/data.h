@@ -385,7 +385,7 @@ QN_API qn_data_type qn_data_type_of(const qn_data *data);
 /* The values, items x features, item after item: uint8_t, float, uint16_t or uint32_t by the type.
  * Owned by the data set. */
 QN_API const void *qn_data_values(const qn_data *data);
-/* The values of item `item`, counted from 0, as there. NULL where there is no such item. */
+/* The values of item `item`, counted from 0, as there. NULL where `item` is too large. */
 QN_API const void *qn_data_item(const qn_data *data, uint64_t item);
 /* Of a corpus how many tokens there are from one item to the next; an item has one more. So
  * qn_data_values has items x context + 1 tokens. 0 where items share no values, and for NULL. */

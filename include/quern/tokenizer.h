@@ -34,7 +34,8 @@ typedef struct qn_tokens qn_tokens; /* the numbers of a text's tokens */
  * On success *out is owned by the caller, for qn_tokenizer_free; after a failure it is NULL. Fails
  * with QN_USAGE (the text, `threads`), QN_INPUT (a kind that learns, without a corpus; a file that
  * is missing or empty; more than 16777216 tokens), QN_IO, QN_MEMORY, or for a FILE also with
- * QN_FORMAT (it is no such file) or QN_UNSUPPORTED (docs/tokens.md says what is supported). */
+ * QN_FORMAT (it is another kind of file) or QN_UNSUPPORTED (docs/tokens.md says what is supported).
+ */
 QN_API qn_status qn_tokenizer_open(const char *which, const char *const *paths, uint32_t count,
                                    uint32_t threads, qn_tokenizer **out, qn_error *err);
 

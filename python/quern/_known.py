@@ -8,19 +8,15 @@ def as_in(columns, real, label, categories, classes=0, weight=None, resize=None,
     `categories`: for each feature its name, or None, and how many categories it has. `weight`: the
     column of weights, or None. Other data has none. `resize`: how images were resized, or None.
     `features`: how many the training data has. `rules`: of reading, as a recipe names them.
-    `date_format`: of dates in text, or None. `tokens`: how they were made, or None. `context`: of a corpus, else 0. `tokenizer`:
-    its text, or None. `texts`:
-    for each feature whether it holds texts, which are categories, too."""
+    `date_format`: of dates in text, or None. `tokens`: how they were made, or None. `context`: of a
+    corpus, else 0. `tokenizer`: its text, or None. `texts`: for each feature whether it holds texts,
+    which are categories, too."""
     known = {"task": "regress"} if real else {"expected_task": "classify"}
     known["expected_rules"] = rules
-    if date_format:
-        known["date_format"] = date_format
-    if tokens:
-        known["expected_tokens"] = tokens
-    if context:
-        known["expected_context"] = context
-    if tokenizer:
-        known["expected_tokenizer"] = tokenizer
+    given = {"date_format": date_format, "expected_tokens": tokens, "expected_context": context,
+             "expected_tokenizer": tokenizer, "classes": classes, "expected_weight": weight,
+             "expected_resize": resize, "expected_features": features}
+    known.update({word: value for word, value in given.items() if value})
     if label is not None:
         known["expected_label"] = label
     named = any(name is not None for name, _ in categories)
@@ -29,12 +25,4 @@ def as_in(columns, real, label, categories, classes=0, weight=None, resize=None,
         if places:
             known[word] = ",".join(('"' + (name or "").replace('"', '""') + '",' if named else "") + str(k)
                                    for k, name in places)
-    if classes:
-        known["classes"] = classes
-    if weight:
-        known["expected_weight"] = weight
-    if resize:
-        known["expected_resize"] = resize
-    if features:
-        known["expected_features"] = features
     return {**known, **columns}

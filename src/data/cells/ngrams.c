@@ -110,7 +110,7 @@ static size_t find_all(qn__ngrams *space, size_t size, uint32_t bits) {
         before = text + at;
         at = end + 1;
     }
-    if (found > 1) /* without a word there is no array */
+    if (found > 1) /* the array is NULL without words */
         qsort(space->found, found, sizeof *space->found, by_number);
     return found;
 }

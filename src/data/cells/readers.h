@@ -30,12 +30,12 @@ typedef struct qn__reader {
     /* How the names of its files end, after a dot: such a file in an archive is a table. At most 7,
      * and none of a format that has no columns. */
     const char *endings[8];
-    int columns;   /* 1: it has columns, so the options about columns mean something */
-    int queries;   /* 1: its rows are those of qn_data_options.query */
-    int typed;     /* 1: its columns have names and types of their own, so there is no header */
-    int weights;   /* 1: it can hold weights of items (qn_data_options.weight) */
-    int files;     /* 1: an item is a file, which can be broken (qn_data_options.skip_broken) */
-    int folders;   /* 1: it takes folders */
+    int columns; /* 1: it has columns, so the options about columns mean something */
+    int queries; /* 1: its rows are those of qn_data_options.query */
+    int typed;   /* 1: the file names its columns and their types, so a header is not looked for */
+    int weights; /* 1: it can hold weights of items (qn_data_options.weight) */
+    int files;   /* 1: an item is a file, which can be broken (qn_data_options.skip_broken) */
+    int folders; /* 1: it takes folders */
     int addresses; /* 1: it takes addresses of servers */
     int fallback;  /* 1: it reads files that no other reader recognises */
     int text;      /* 1: numbers are text, so that reading the table from the cache is faster */

@@ -5,8 +5,8 @@
 #include "data/table/data.h"
 
 /* Makes items of context + 1 tokens of a table of items of one token, where they lie. `path` is for
- * messages. A note says how many tokens at the end are left out. Fails with QN_INPUT where there
- * is no item, or without a context (0). */
+ * messages. A note says how many tokens at the end are left out. Fails with QN_INPUT where the
+ * tokens do not fill one item, or `context` is 0. */
 qn_status qn__token_row_cut(qn_data *data, uint32_t context, const char *path, qn_error *err);
 
 /* Fails with QN_INPUT: items of a corpus have neither labels nor weights. */

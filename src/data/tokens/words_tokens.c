@@ -35,7 +35,7 @@ static size_t token_end(const uint8_t *text, size_t size, size_t at, int *word) 
     return at;
 }
 
-/* Where the next token begins: a space alone between two words is no token. */
+/* Where the next token begins: a single space between two words is not a token. */
 static size_t next_begin(const uint8_t *text, size_t size, size_t end, int word) {
     size_t length;
     const int between = word && end + 1 < size && text[end] == ' ' &&

@@ -88,10 +88,9 @@ static void hide(qn__onnx_graph *g, const qn__layer *l) {
     qn__onnx_floats(g, rows, (const uint64_t[]){all, 1, 0}, number);
     qn__onnx_floats(g, columns, (const uint64_t[]){1, all, 0}, number);
     qn__free(number);
-    qn__onnx_value hidden = distance(g, columns, rows, 0.0f, "later");
+    const qn__onnx_value later = distance(g, columns, rows, 0.0f, "later");
     if (l->span) {
-        const qn__onnx_value later = hidden;
-        hidden = distance(g, rows, columns, 1.0f - (float)l->span, "before");
+        distance(g, rows, columns, 1.0f - (float)l->span, "before");
         qn__onnx_step(g, "Add", later.name, "hidden", QN__ONNX_NONE);
     }
     name_of(g, "away", name);
