@@ -36,8 +36,14 @@ EIGHTH_WORDS = re.compile("|".join((
     r"\b(product|concat|upsample|convtranspose)\b",
 )))
 # 25.1: those of contract 9, and its words.
-NINTH = {"tokens": ""}
-NINTH_WORDS = re.compile(r"\b(embedding|position|attention)\b")
+NINTH = {
+    "tokens": "",
+}
+NINTH_WORDS = re.compile(r"\b(" + "|".join((
+    "embedding",
+    "position",
+    "attention",
+)) + r")\b")
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8
