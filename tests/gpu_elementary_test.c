@@ -33,6 +33,9 @@ static const struct function {
     {"gelu_slope", QN_MAP_GELU_SLOPE, 0x556de6d1f7caa378u, 0x275ebefd53907f0eu},
     {"silu", QN_MAP_SILU, 0xa50adea9ecda1110u, 0xbce332d436d12f87u},
     {"silu_slope", QN_MAP_SILU_SLOPE, 0xa13ae13e77340a9eu, 0xe90d8417f4b9d628u},
+    /* 25.80 */
+    {"gelu_tanh", QN_MAP_GELU_TANH, 0x4e3f8504ff2158efu, 0x579ccd65ac08d595u},
+    {"gelu_tanh_slope", QN_MAP_GELU_TANH_SLOPE, 0x268386f8a21b9335u, 0x4e94ff28df19c35du},
 };
 
 static const struct kind {

@@ -588,6 +588,10 @@ NINTH = {
     "position": TOKENS + "sgd --lr 0.1 --grain 20 --model 'embedding 300 20; position learned tanh dropout 0.2; residual {{ conv"
                 " 20 1x1; position learned }}; globalpool; position learned; dense 10 softmax' --weight-decay 0.1",
     "position-pixels": pixels("conv 5 3x3 stride 7; position learned relu; globalpool", "--momentum 0.9"),
+    # 25.80: before and after a normalisation, and with integers
+    "gelu-tanh": pixels("conv 6 3x3 stride 3 gelu-tanh dropout 0.2; batchnorm gelu-tanh; dense 16 gelu-tanh", "--lr 0.1"),
+    "i14-gelu-tanh": IDX + SMALL + '--model "dense 33 gelu-tanh; dense 18 gelu-tanh dropout 0.2; dense 10 softmax"'
+                     " --loss cross-entropy --lr 0.2 --arith i14",
     # 25.14: targets that do not count, and inputs that are not tokens
     "next": SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy --optimizer adam --lr 0.01"
             " --grain 20 --valid 0.2 --keep best --smoothing 0.1 --model 'embedding 40 20; conv 17 1x1 gelu dropout 0.1;"

@@ -19,7 +19,7 @@ SOURCES = builds.ROOT / "src"
 
 # (file, a row, the new row, a function that the text then lacks), by choice.
 ROWS = {
-    "activation": ("kernels/step.h", "KIND(HARDSIGMOID, hardsigmoid)", "KIND(NEW, new)", "activate_new"),
+    "activation": ("kernels/step.h", "KIND(GELU_TANH, gelu_tanh)", "KIND(NEW, new)", "activate_new"),
     "optimiser": ("kernels/step.h", "KIND(NESTEROV, nesterov, 1u)", "KIND(NEW, new, 1u)", "update_new"),
     "scaling": ("kernels/step.h", "KIND(FRACTION, fraction)", "KIND(NEW, new)", "scale_new"),
     "loss": ("kernels/training/losses.inc", "SUM(HUBER, huber)", "SUM(NEW, new)", "loss_chain_new"),

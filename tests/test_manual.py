@@ -18,7 +18,7 @@ WORDS = {"loss": ["cross-entropy", "mse", "mae", "huber", "binary"], "optimizer"
          "init": ["auto", "glorot", "he", "lecun"], "schedule": ["constant", "step", "cosine", "exponential"],
          "scale": ["none", "unit", "fraction", "standard", "channel", "imagenet", "minmax", "robust"], "arith": ["f32", "i7", "i14", "i21"],
          "missing": ["error", "mean", "median", "zero", "drop"]}
-ACTIVATIONS = ["none", "relu", "tanh", "sigmoid", "softmax", "leaky_relu", "gelu", "silu", "relu6",
+ACTIVATIONS = ["none", "relu", "tanh", "sigmoid", "softmax", "leaky_relu", "gelu", "gelu-tanh", "silu", "relu6",
                "hardswish", "hardsigmoid"]
 WIDTH = 80
 

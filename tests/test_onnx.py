@@ -21,7 +21,7 @@ NETWORKS = [
     "conv 6 3x2 stride 2x1 tanh; residual { conv 6 3x3 groups 3 dilation 2 silu; conv 6 1x1 } gelu; "
     "residual { conv 6 2x2 depthwise pad 1x0 | conv 6 1x1 pad 1x0; avgpool 2 stride 1 } leaky_relu; "
     "batchnorm eps 0.3 relu; maxpool 2 stride 1; groupnorm 2 eps 0.2 sigmoid; globalpool; residual { dense 6 | "
-    "layernorm } relu6; conv 5 1x1 hardswish; batchnorm; groupnorm 1 hardsigmoid; dense 3 softmax",
+    "layernorm } relu6; conv 5 1x1 hardswish; batchnorm gelu-tanh; groupnorm 1 hardsigmoid; dense 3 softmax",
     "residual { dense 96 relu | batchnorm } tanh; dense 3 softmax",
     "dense 9 tanh; residual { residual { dense 9 tanh | dense 9 }; dense 9 | residual { dense 9 tanh } } tanh; "
     "dense 3 softmax",

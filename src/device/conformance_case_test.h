@@ -159,7 +159,7 @@ static qn__activation hidden_activation(const test_case *c, uint32_t layer, uint
     static const qn__activation later[] = {QN__ACT_NONE, QN__ACT_LEAKY_RELU, QN__ACT_GELU,
                                            QN__ACT_SILU};
     static const qn__activation latest[] = {QN__ACT_RELU6, QN__ACT_HARDSWISH, QN__ACT_HARDSIGMOID,
-                                            QN__ACT_HARDSWISH};
+                                            QN__ACT_GELU_TANH};
     if ((c->seed + layer) % 7 == 1)
         return latest[drawn];
     return (c->seed + layer) % 3 == 0 ? later[drawn] : (qn__activation)drawn;
@@ -505,9 +505,9 @@ static inline void answer_some(test_case *c) {
 }
 
 static void describe_case(test_case *c) {
-    static const char *const activations[] = {"none",    "relu",       "tanh",       "sigmoid",
-                                              "softmax", "leaky_relu", "gelu",       "silu",
-                                              "relu6",   "hardswish",  "hardsigmoid"};
+    static const char *const activations[] = {"none",    "relu",       "tanh",        "sigmoid",
+                                              "softmax", "leaky_relu", "gelu",        "silu",
+                                              "relu6",   "hardswish",  "hardsigmoid", "gelu-tanh"};
     static const char *const optimizers[] = {"sgd", "momentum", "adam", "adamw", "nesterov"};
     static const char *const scales[] = {"none", "unit", "standard", "fraction"};
     static const char *const losses[] = {"cross-entropy", "mse", "mae", "huber", "binary"};

@@ -149,7 +149,8 @@ typedef struct qn_taps {
     KIND(SILU, silu)                                                                               \
     KIND(RELU6, relu6)                                                                             \
     KIND(HARDSWISH, hardswish)                                                                     \
-    KIND(HARDSIGMOID, hardsigmoid)
+    KIND(HARDSIGMOID, hardsigmoid)                                                                 \
+    KIND(GELU_TANH, gelu_tanh)
 #define QN_OPTIMIZERS(KIND)                                                                        \
     KIND(SGD, sgd, 0u)                                                                             \
     KIND(MOMENTUM, momentum, 1u)                                                                   \
@@ -183,6 +184,8 @@ enum { QN_SCALES(QN_KIND) QN_SCALE_KINDS };
 #define QN_MAP_GELU_SLOPE 8u
 #define QN_MAP_SILU 9u
 #define QN_MAP_SILU_SLOPE 10u
+#define QN_MAP_GELU_TANH 11u
+#define QN_MAP_GELU_TANH_SLOPE 12u
 
 /* Operations of the kernel TRIAL. Floats are passed and returned as their 32 bits. */
 #define QN_TRIAL_ADD 0u

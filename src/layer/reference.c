@@ -265,6 +265,8 @@ static float activated(qn__activation activation, float z) {
         return qn__gelu(z);
     case QN__ACT_SILU:
         return qn__silu(z);
+    case QN__ACT_GELU_TANH:
+        return qn__gelu_tanh(z);
     case QN__ACT_RELU6:
         return z <= 0.0f ? 0.0f : z > 6.0f ? 6.0f : z;
     case QN__ACT_HARDSWISH:
@@ -451,6 +453,8 @@ static float derive(qn__activation activation, float z, float y, float e) {
         return e * qn__gelu_slope(z);
     case QN__ACT_SILU:
         return e * qn__silu_slope(z);
+    case QN__ACT_GELU_TANH:
+        return e * qn__gelu_tanh_slope(z);
     case QN__ACT_RELU6:
         return y > 0.0f && y < 6.0f ? e : 0.0f;
     case QN__ACT_HARDSWISH:

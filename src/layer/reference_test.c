@@ -231,6 +231,8 @@ static double activated(qn__activation activation, double z) {
         return z * erfc(-z / sqrt(2)) / 2;
     case QN__ACT_SILU:
         return z / (1 + exp(-z));
+    case QN__ACT_GELU_TANH:
+        return z / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (z + 0.044715 * z * z * z)));
     case QN__ACT_RELU6:
         return fmin(fmax(z, 0), 6);
     case QN__ACT_HARDSWISH:
@@ -333,7 +335,7 @@ static void check_gradient(network *n, const char *name) {
 static void test_gradients_are_derivatives(void **state) {
     (void)state;
     char name[64];
-    for (int hidden = QN__ACT_NONE; hidden <= QN__ACT_HARDSIGMOID; ++hidden)
+    for (int hidden = QN__ACT_NONE; hidden <= QN__ACT_GELU_TANH; ++hidden)
         for (int last = QN__ACT_NONE; last <= QN__ACT_SOFTMAX; ++last)
             for (int loss = hidden == QN__ACT_SOFTMAX ? 2 : 0; /* it stands last only */
                  loss < (last == QN__ACT_SOFTMAX ? 2 : 1); ++loss)

@@ -22,6 +22,10 @@ float qn__gelu(float z) { return scalar_gelu(z); }
 
 float qn__gelu_slope(float z) { return scalar_gelu_slope(z); }
 
+float qn__gelu_tanh(float z) { return scalar_gelu_tanh(z); }
+
+float qn__gelu_tanh_slope(float z) { return scalar_gelu_tanh_slope(z); }
+
 float qn__silu(float z) { return scalar_silu(z); }
 
 float qn__silu_slope(float z) { return scalar_silu_slope(z); }

@@ -29,6 +29,10 @@ float qn__cospi(float t);
 float qn__gelu(float z);
 float qn__gelu_slope(float z);
 
+/* The approximation of gelu by a tanh of a polynomial (25.80), and its derivative. */
+float qn__gelu_tanh(float z);
+float qn__gelu_tanh_slope(float z);
+
 /* z times sigmoid z, and its derivative. */
 float qn__silu(float z);
 float qn__silu_slope(float z);

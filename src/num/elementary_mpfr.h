@@ -74,6 +74,59 @@ static double qn__near_gelu_slope(double x) {
     return x * exp(-0.5 * x * x) * 0x1.9884533d43651p-2 + qn__near_normal(x);
 }
 
+/* 2 sqrt(2 / pi) (x + 0.044715 x^3), and its slope. */
+static void qn__mpfr_bent(mpfr_t y, mpfr_t slope, const mpfr_t x, mpfr_rnd_t round) {
+    mpfr_t steep;
+    mpfr_init2(steep, QN__MPFR_BITS);
+    mpfr_const_pi(steep, round);
+    mpfr_ui_div(steep, 8, steep, round);
+    mpfr_sqrt(steep, steep, round);
+    mpfr_sqr(y, x, round);
+    mpfr_mul_ui(y, y, 44715, round);
+    mpfr_div_ui(y, y, 1000000, round);
+    mpfr_mul_ui(slope, y, 3, round);
+    mpfr_add_ui(slope, slope, 1, round);
+    mpfr_mul(slope, slope, steep, round);
+    mpfr_add_ui(y, y, 1, round);
+    mpfr_mul(y, y, x, round);
+    mpfr_mul(y, y, steep, round);
+    mpfr_clear(steep);
+}
+
+static int qn__mpfr_gelu_tanh(mpfr_t y, const mpfr_t x, mpfr_rnd_t round) {
+    mpfr_t slope;
+    mpfr_init2(slope, QN__MPFR_BITS);
+    qn__mpfr_bent(y, slope, x, round);
+    qn__mpfr_sigmoid(y, y, round);
+    mpfr_clear(slope);
+    return mpfr_mul(y, y, x, round);
+}
+
+static double qn__near_bent(double x) { return 0x1.9884533d43651p+0 * (x + 0.044715 * x * x * x); }
+
+static double qn__near_gelu_tanh(double x) { return x * qn__near_sigmoid(qn__near_bent(x)); }
+
+/* s + x s (1 - s) v' with s = sigmoid v; 1 - s is sigmoid -v */
+static int qn__mpfr_gelu_tanh_slope(mpfr_t y, const mpfr_t x, mpfr_rnd_t round) {
+    mpfr_t slope, other;
+    mpfr_inits2(QN__MPFR_BITS, slope, other, (mpfr_ptr)0);
+    qn__mpfr_bent(y, slope, x, round);
+    mpfr_neg(other, y, round);
+    qn__mpfr_sigmoid(other, other, round);
+    qn__mpfr_sigmoid(y, y, round);
+    mpfr_mul(other, other, x, round);
+    mpfr_mul(other, other, slope, round);
+    mpfr_add_ui(other, other, 1, round);
+    mpfr_mul(y, y, other, round);
+    mpfr_clears(slope, other, (mpfr_ptr)0);
+    return 0;
+}
+
+static double qn__near_gelu_tanh_slope(double x) {
+    const double v = qn__near_bent(x), slope = 0x1.9884533d43651p+0 * (1.0 + 0.134145 * x * x);
+    return qn__near_sigmoid(v) * (1.0 + x * slope * qn__near_sigmoid(-v));
+}
+
 static int qn__mpfr_silu(mpfr_t y, const mpfr_t x, mpfr_rnd_t round) {
     qn__mpfr_sigmoid(y, x, round);
     return mpfr_mul(y, y, x, round);
@@ -107,6 +160,9 @@ static const qn__elementary qn__elementaries[] = {
     {"sigmoid", qn__sigmoid, qn__near_sigmoid, qn__mpfr_sigmoid, 1.5, -126, 1},
     {"gelu", qn__gelu, qn__near_gelu, qn__mpfr_gelu, 7.5, -122, 32},
     {"gelu_slope", qn__gelu_slope, qn__near_gelu_slope, qn__mpfr_gelu_slope, 4.5, -1, 32},
+    {"gelu_tanh", qn__gelu_tanh, qn__near_gelu_tanh, qn__mpfr_gelu_tanh, 153.5, -100, 32},
+    {"gelu_tanh_slope", qn__gelu_tanh_slope, qn__near_gelu_tanh_slope, qn__mpfr_gelu_tanh_slope,
+     17.0, -1, 32},
     {"silu", qn__silu, qn__near_silu, qn__mpfr_silu, 2.5, -119, 32},
     {"silu_slope", qn__silu_slope, qn__near_silu_slope, qn__mpfr_silu_slope, 8.0, -1, 32},
 };

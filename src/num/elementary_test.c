@@ -1,6 +1,6 @@
-/* exp, log, tanh, sigmoid, cospi, gelu, silu and their slopes: their errors against MPFR on a dense
- * sample and at the ends of every binade, their special cases, and the bits printed in the
- * contract. bench/elementary_full.c checks all 2^32 inputs, by hand. */
+/* exp, log, tanh, sigmoid, cospi, gelu, gelu-tanh, silu and their slopes: their errors against MPFR
+ * on a dense sample and at the ends of every binade, their special cases, and the bits printed in
+ * the contract. bench/elementary_full.c checks all 2^32 inputs, by hand. */
 #include "num/elementary.h"
 
 #include <math.h>
@@ -79,6 +79,13 @@ static void special_cases(void **state) {
         {qn__gelu, 0xff7fffff, 0x80000000},
         {qn__gelu_slope, INF, NOT},
         {qn__gelu_slope, 0x7f7fffff, 0x3f800000},
+        {qn__gelu_tanh, 0x80000000, 0x80000000},
+        {qn__gelu_tanh, INF, INF},
+        {qn__gelu_tanh, 0xff800000, NOT},
+        {qn__gelu_tanh, 0xff7fffff, 0x80000000},
+        {qn__gelu_tanh_slope, INF, NOT},
+        {qn__gelu_tanh_slope, 0x7f7fffff, 0x3f800000},
+        {qn__gelu_tanh_slope, 0xff7fffff, 0},
         {qn__silu, 0x80000000, 0x80000000},
         {qn__silu, 0xff800000, NOT},
         {qn__silu_slope, 0xff800000, NOT},
@@ -89,8 +96,9 @@ static void special_cases(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         same_bits(cases[i].f, cases[i].x, cases[i].y);
-    float (*const all[])(float) = {qn__exp,  qn__log,        qn__tanh, qn__sigmoid,   qn__cospi,
-                                   qn__gelu, qn__gelu_slope, qn__silu, qn__silu_slope};
+    float (*const all[])(float) = {qn__exp,        qn__log,       qn__tanh,           qn__sigmoid,
+                                   qn__cospi,      qn__gelu,      qn__gelu_slope,     qn__silu,
+                                   qn__silu_slope, qn__gelu_tanh, qn__gelu_tanh_slope};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         same_bits(all[i], 0x7fc00000, NOT);
         same_bits(all[i], 0xffffffff, NOT);
@@ -98,7 +106,7 @@ static void special_cases(void **state) {
     }
 }
 
-/* The vectors printed in docs/exactness.md, 13.14 and 17.2. */
+/* The vectors printed in docs/exactness.md, 13.14, 17.2 and 25.80. */
 static void bits_of_the_contract(void **state) {
     (void)state;
     static const struct {
@@ -173,6 +181,41 @@ static void bits_of_the_contract(void **state) {
         same_bits(qn__silu, gated[i].z, gated[i].silu);
         same_bits(qn__silu_slope, gated[i].z, gated[i].silu_slope);
     }
+    static const struct {
+        uint32_t z, gelu_tanh, slope;
+    } bent[] = {
+        {0x3f800000, 0x3f57585c, 0x3f8a9e91},
+        {0xbf800000, 0xbe229e90, 0xbda9e914},
+        {0x3f000000, 0x3eb1016d, 0x3f5e0bf4},
+        {0xbe800000, 0xbdcd7702, 0x3e9bfa8c},
+        {0x3dcccccd, 0x3d5d1d05, 0x3f145b8b},
+        {0xbdcccccd, 0xbd3c7c95, 0x3ed748eb},
+        {0x40000000, 0x3ffa3042, 0x3f8b054d},
+        {0xc0490fdb, 0xbb15b3f7, 0xbbfd8f1a},
+        {0xc0a00000, 0xb4761471, 0xb5cf8c9e},
+        {0x40f00000, 0x40f00000, 0x3f800000},
+        {0xc1280000, 0x8000020d, 0x8000337a},
+        {0xc1440000, 0x80000000, 0x00000000},
+        {0xc1600000, 0x80000000, 0x00000000},
+        {0x41600000, 0x41600000, 0x3f800000},
+        {0xc2c80000, 0x80000000, 0x00000000},
+        {0x3a83126f, 0x3a032d35, 0x3f00344a},
+        {0xba83126f, 0xba02f7a9, 0x3eff976c},
+        {0x358637bd, 0x350637c4, 0x3f00000e},
+        {0x80080000, 0x80040000, 0x3f000000},
+        {0x00000000, 0x00000000, 0x3f000000},
+        {0x80000000, 0x80000000, 0x3f000000},
+        {0xbf4073fd, 0xbe2e1f22, 0x399c25b6},
+        {0xbfa3a4d7, 0xbe03dbba, 0xbdff2555},
+        {0x501502f9, 0x501502f9, 0x3f800000},
+        {0xff61b1e6, 0x80000000, 0x00000000},
+        {0x7f800000, 0x7f800000, NOT},
+        {0xff800000, NOT, NOT},
+    };
+    for (size_t i = 0; i < sizeof bent / sizeof *bent; i++) {
+        same_bits(qn__gelu_tanh, bent[i].z, bent[i].gelu_tanh);
+        same_bits(qn__gelu_tanh_slope, bent[i].z, bent[i].slope);
+    }
     same_bits(qn__cospi, 0x3dcccccd, 0x3f737871);
     same_bits(qn__cospi, 0x3e4ccccd, 0x3f4f1bbd);
     same_bits(qn__cospi, 0x3e800000, 0x3f3504f3);
@@ -193,11 +236,16 @@ static void chains_of_the_contract(void **state) {
         float (*f)(float);
         uint64_t chain;
     } rows[] = {
-        {qn__exp, 0x9a7ac86623200b60u},        {qn__log, 0xf5f5c2ae24dac282u},
-        {qn__tanh, 0x042d7fc3732c6f3au},       {qn__sigmoid, 0x8f26d74e385986dcu},
+        {qn__exp, 0x9a7ac86623200b60u},
+        {qn__log, 0xf5f5c2ae24dac282u},
+        {qn__tanh, 0x042d7fc3732c6f3au},
+        {qn__sigmoid, 0x8f26d74e385986dcu},
         {qn__gelu, 0x587705adbb539f4cu}, /* 17.2 */
-        {qn__gelu_slope, 0x556de6d1f7caa378u}, {qn__silu, 0xa50adea9ecda1110u},
+        {qn__gelu_slope, 0x556de6d1f7caa378u},
+        {qn__silu, 0xa50adea9ecda1110u},
         {qn__silu_slope, 0xa13ae13e77340a9eu},
+        {qn__gelu_tanh, 0x4e3f8504ff2158efu}, /* 25.80 */
+        {qn__gelu_tanh_slope, 0x268386f8a21b9335u},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t chain = 0xcbf29ce484222325u;

@@ -18,14 +18,15 @@ typedef enum qn__activation {
     QN__ACT_SILU,
     QN__ACT_RELU6,
     QN__ACT_HARDSWISH, /* not in the last layer */
-    QN__ACT_HARDSIGMOID
+    QN__ACT_HARDSIGMOID,
+    QN__ACT_GELU_TANH /* not in the last layer */
 } qn__activation;
 
-/* Whether the derivative needs the sum before the activation (docs/exactness.md 17.2, 24.10);
- * that of others needs their output alone. */
+/* Whether the derivative needs the sum before the activation
+ * (docs/exactness.md 17.2, 24.10, 25.80); that of others needs their output alone. */
 static inline int qn__keeps_slope(qn__activation activation) {
     return activation == QN__ACT_GELU || activation == QN__ACT_SILU ||
-           activation == QN__ACT_HARDSWISH;
+           activation == QN__ACT_HARDSWISH || activation == QN__ACT_GELU_TANH;
 }
 
 typedef enum qn__loss {

@@ -238,3 +238,25 @@ def silu_slope(z):
     """17.2."""
     s = sigmoid(z)
     return fma(z * s, ONE - s, s)
+
+
+def gelu_tanh(z):
+    """25.80."""
+    return z * gelu_tanh_gate(z)
+
+
+def gelu_tanh_gate(z):
+    """25.80: s."""
+    return sigmoid(z * fma(X("0x1.2444f2p-4"), gelu_tanh_square(z), X("0x1.988454p+0")))
+
+
+def gelu_tanh_square(z):
+    """25.80: h."""
+    a = magnitude(z)
+    return a * a
+
+
+def gelu_tanh_slope(z):
+    """25.80."""
+    s = gelu_tanh_gate(z)
+    return fma((z * s) * (ONE - s), fma(X("0x1.b6676cp-3"), gelu_tanh_square(z), X("0x1.988454p+0")), s)

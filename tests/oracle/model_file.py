@@ -43,6 +43,7 @@ NINTH_WORDS = re.compile(r"\b(" + "|".join((
     "embedding",
     "position",
     "attention",
+    "gelu-tanh",
 )) + r")\b")
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")

@@ -27,7 +27,7 @@ from products import Chains, units_of
 CHAINS = Chains()
 PARTS = re.compile(r"\s*(?:residual|product|concat)\s*{|[|]|}[^;|}]*|[^;{|}]*[^;{|}\s][^;{|}]*")
 ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "softmax", "leaky_relu", "gelu", "silu", "relu6", "hardswish",
-               "hardsigmoid")
+               "hardsigmoid", "gelu-tanh")
 SLOPE = F(0.01)  # 17.2
 THREE, SIX, SIXTH, THIRD = F(3), F(6), F(float.fromhex("0x1.555556p-3")), F(float.fromhex("0x1.555556p-2"))  # 24.10
 
@@ -233,7 +233,7 @@ def initialise(layers, seed, rule, start=None):
                 fan_in = max(depth // prod(layer.window.stride), 1)
         kind, fan_in = rule, fan_in or depth
         if rule == "auto":
-            rectifies = layer.activation in ("relu", "leaky_relu", "gelu", "silu", "relu6", "hardswish")
+            rectifies = layer.activation in ("relu", "leaky_relu", "gelu", "silu", "relu6", "hardswish", "gelu-tanh")
             kind = "he" if rectifies else "glorot"
         if kind == "glorot":
             limit = np.sqrt(F(6) / integer(fan_in + reached))
@@ -285,6 +285,8 @@ def activate(activation, z):
         return elementary.gelu(z)
     if activation == "silu":
         return elementary.silu(z)
+    if activation == "gelu-tanh":
+        return elementary.gelu_tanh(z)
     if activation == "relu6":
         return np.where(z <= 0, ZERO, np.where(z > SIX, SIX, z))
     if activation == "hardswish":
@@ -407,6 +409,8 @@ def through(activation, e, y, z):
         return e * elementary.gelu_slope(z)
     if activation == "silu":
         return e * elementary.silu_slope(z)
+    if activation == "gelu-tanh":
+        return e * elementary.gelu_tanh_slope(z)
     if activation == "relu6":
         return np.where((y > 0) & (y < SIX), e, ZERO)
     if activation == "hardswish":

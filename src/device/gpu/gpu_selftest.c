@@ -337,7 +337,9 @@ static const struct function {
                  {QN_MAP_GELU, "gelu", qn__gelu},
                  {QN_MAP_GELU_SLOPE, "gelu_slope", qn__gelu_slope},
                  {QN_MAP_SILU, "silu", qn__silu},
-                 {QN_MAP_SILU_SLOPE, "silu_slope", qn__silu_slope}};
+                 {QN_MAP_SILU_SLOPE, "silu_slope", qn__silu_slope},
+                 {QN_MAP_GELU_TANH, "gelu_tanh", qn__gelu_tanh},
+                 {QN_MAP_GELU_TANH_SLOPE, "gelu_tanh_slope", qn__gelu_tanh_slope}};
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 

@@ -264,6 +264,10 @@ static float mapped(defect d, uint32_t op, float x) {
         return d == SILU_OF_EXP ? x / (1.0f + qn__exp(-x)) : qn__silu(x);
     case QN_MAP_SILU_SLOPE:
         return qn__silu_slope(x);
+    case QN_MAP_GELU_TANH:
+        return qn__gelu_tanh(x);
+    case QN_MAP_GELU_TANH_SLOPE:
+        return qn__gelu_tanh_slope(x);
     default:
         return sqrtf(x);
     }

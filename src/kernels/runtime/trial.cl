@@ -21,6 +21,10 @@ QN_FN float qn_map_one(float x, qn_u32 op) {
         return qn_silu(x);
     if (op == QN_MAP_SILU_SLOPE)
         return qn_silu_slope(x);
+    if (op == QN_MAP_GELU_TANH)
+        return qn_gelu_tanh(x);
+    if (op == QN_MAP_GELU_TANH_SLOPE)
+        return qn_gelu_tanh_slope(x);
     return x;
 }
 

@@ -1,15 +1,20 @@
-/* GATE: the activations whose derivative is a function of the sum, not of the output (17.2, 24.10).
+/* GATE: the activations whose derivative is a function of the sum, not of the output (17.2,
+ * 24.10, 25.80).
  * FORWARD wrote the sums of such a layer to its outputs; ERRORS finds the slopes in place of the
  * outputs. A kernel of its own keeps the registers of these functions out of the products. */
 QN_FN float qn_gated(qn_u32 activation, float z) {
     if (activation == QN_ACT_HARDSWISH)
         return qn_hardswish(z);
+    if (activation == QN_ACT_GELU_TANH)
+        return qn_gelu_tanh(z);
     return activation == QN_ACT_GELU ? qn_gelu(z) : qn_silu(z);
 }
 
 QN_FN float qn_gated_slope(qn_u32 activation, float z) {
     if (activation == QN_ACT_HARDSWISH)
         return qn_hardswish_slope(z);
+    if (activation == QN_ACT_GELU_TANH)
+        return qn_gelu_tanh_slope(z);
     return activation == QN_ACT_GELU ? qn_gelu_slope(z) : qn_silu_slope(z);
 }
 

@@ -244,6 +244,20 @@ static void add_gelu(qn__onnx_graph *g) {
     qn__onnx_step(g, "Mul", z.name, "gelu", QN__ONNX_NONE);
 }
 
+/* z times the sigmoid of z * (a + b * z * z). */
+static void add_gelu_tanh(qn__onnx_graph *g) {
+    const qn__onnx_value z = g->at;
+    char name[QN__ONNX_NAME];
+    qn__onnx_step(g, "Mul", z.name, "square", QN__ONNX_NONE);
+    add_constant(g, "cubic", 0x1.2444f2p-4f, name);
+    qn__onnx_step(g, "Mul", name, "curved", QN__ONNX_NONE);
+    add_constant(g, "linear", 0x1.988454p+0f, name);
+    qn__onnx_step(g, "Add", name, "steep", QN__ONNX_NONE);
+    qn__onnx_step(g, "Mul", z.name, "bent", QN__ONNX_NONE);
+    qn__onnx_step(g, "Sigmoid", "", "gate", QN__ONNX_NONE);
+    qn__onnx_step(g, "Mul", z.name, "gelu_tanh", QN__ONNX_NONE);
+}
+
 /* (z + 3) / 6, from 0 to 1. */
 static void add_hardsigmoid(qn__onnx_graph *g, const char *what) {
     const qn__onnx_attribute line[] = {
@@ -286,6 +300,9 @@ static void add_activation(qn__onnx_graph *g, qn__activation activation) {
         break;
     case QN__ACT_GELU:
         add_gelu(g);
+        break;
+    case QN__ACT_GELU_TANH:
+        add_gelu_tanh(g);
         break;
     case QN__ACT_SILU:
         qn__onnx_step(g, "Sigmoid", "", "gate", QN__ONNX_NONE);

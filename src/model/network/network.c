@@ -214,7 +214,8 @@ static qn_status check_place(const qn__tokens *w, const marks *at, size_t begin,
         return qn__tokens_fail(w, at->dropout, "the last layer has dropout",
                                "outputs cannot be dropped: take the dropout out of the last layer");
     if (last && at->gated != SIZE_MAX)
-        return qn__tokens_fail(w, at->gated, "the last layer has gelu, silu or hardswish",
+        return qn__tokens_fail(w, at->gated,
+                               "the last layer has gelu, gelu-tanh, silu or hardswish",
                                "they stand in layers before the last: use none or softmax here");
     if (last && kind != QN__LAYER_DENSE && kind != QN__LAYER_CONV)
         return qn__tokens_fail(w, begin, "the last layer is neither dense nor a convolution",
@@ -382,7 +383,8 @@ int qn__network_has_pixels(const qn__network *network) {
 /* The version from which an activation exists; 0: the first. */
 static const int activation_contract[] = {
     [QN__ACT_LEAKY_RELU] = 6, [QN__ACT_GELU] = 6,      [QN__ACT_SILU] = 6,
-    [QN__ACT_RELU6] = 8,      [QN__ACT_HARDSWISH] = 8, [QN__ACT_HARDSIGMOID] = 8};
+    [QN__ACT_RELU6] = 8,      [QN__ACT_HARDSWISH] = 8, [QN__ACT_HARDSIGMOID] = 8,
+    [QN__ACT_GELU_TANH] = 9};
 
 int qn__network_contract(const qn__network *network) {
     const int new = network->layers > LAYERS_OF_CONTRACT_7 || has_nested(network) ||

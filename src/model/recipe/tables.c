@@ -35,8 +35,8 @@ static const qn__choice optimizers[] = {
 const qn__table qn__optimizers = {"optimizer", "`train.optimizer`", ROWS(optimizers)};
 
 static const qn__choice initialisations[] = {
-    {"auto", QN__INIT_AUTO, "he for relu and its kind, gelu, silu and hardswish, glorot for others",
-     "default"},
+    {"auto", QN__INIT_AUTO,
+     "he for relu and its kind, gelu, gelu-tanh, silu and hardswish, glorot for others", "default"},
     {"glorot", QN__INIT_GLOROT, "uniform up to sqrt(6 / (inputs + outputs))",
      "xavier xavieruniform glorotuniform"},
     {"he", QN__INIT_HE, "uniform up to sqrt(6 / inputs)", "kaiming kaiminguniform heuniform"},

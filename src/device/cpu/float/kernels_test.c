@@ -524,11 +524,12 @@ static float hardsigmoid(float z) {
 
 static float slope_of(qn__activation activation, float z) {
     const float third = z * 0x1.555556p-2f, inside = third + 0.5f;
-    return activation == QN__ACT_GELU   ? qn__gelu_slope(z)
-           : activation == QN__ACT_SILU ? qn__silu_slope(z)
-           : z <= -3.0f                 ? 0.0f
-           : z >= 3.0f                  ? 1.0f
-                                        : inside;
+    return activation == QN__ACT_GELU        ? qn__gelu_slope(z)
+           : activation == QN__ACT_GELU_TANH ? qn__gelu_tanh_slope(z)
+           : activation == QN__ACT_SILU      ? qn__silu_slope(z)
+           : z <= -3.0f                      ? 0.0f
+           : z >= 3.0f                       ? 1.0f
+                                             : inside;
 }
 
 static float activated(qn__activation activation, float z) {
@@ -537,6 +538,7 @@ static float activated(qn__activation activation, float z) {
            : activation == QN__ACT_SIGMOID     ? qn__sigmoid(z)
            : activation == QN__ACT_LEAKY_RELU  ? (z > 0.0f ? z : z * 0.01f)
            : activation == QN__ACT_GELU        ? qn__gelu(z)
+           : activation == QN__ACT_GELU_TANH   ? qn__gelu_tanh(z)
            : activation == QN__ACT_SILU        ? qn__silu(z)
            : activation == QN__ACT_RELU6       ? (z <= 0.0f  ? 0.0f
                                                   : z > 6.0f ? 6.0f
@@ -558,7 +560,7 @@ static float derived(qn__activation activation, float y, float e) {
 }
 
 static void pointwise_body(const qn__cpu_kernels *k) {
-    for (int activation = QN__ACT_NONE; activation <= QN__ACT_HARDSIGMOID; ++activation)
+    for (int activation = QN__ACT_NONE; activation <= QN__ACT_GELU_TANH; ++activation)
         for (size_t count = 16; count <= 208; count += 16) {
             const qn__activation act = (qn__activation)activation;
             float *z = guarded_numbers(count, 1), *y = guarded_numbers(count, 1);

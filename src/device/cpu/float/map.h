@@ -23,6 +23,8 @@ typedef void qn__map_function(size_t n, const float *x, float *y);
     ITEM(sigmoid, __VA_ARGS__)                                                                     \
     ITEM(gelu, __VA_ARGS__)                                                                        \
     ITEM(gelu_slope, __VA_ARGS__)                                                                  \
+    ITEM(gelu_tanh, __VA_ARGS__)                                                                   \
+    ITEM(gelu_tanh_slope, __VA_ARGS__)                                                             \
     ITEM(silu, __VA_ARGS__)                                                                        \
     ITEM(silu_slope, __VA_ARGS__)
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { FUNCTIONS = 8, DENSE = 4, LONGEST = 67 }; /* the first DENSE have a dense sample */
+enum { FUNCTIONS = 10, DENSE = 4, LONGEST = 67 }; /* the first DENSE have a dense sample */
 
 #define REFERENCE(f, none) qn__##f,
 #define NAME(f, none) #f,

@@ -164,7 +164,7 @@ static void check_finish(const qn__cpu_kernels *k, qn__activation activation, ui
 }
 
 static void finish_body(const qn__cpu_kernels *k) {
-    for (int activation = QN__ACT_NONE; activation <= QN__ACT_HARDSIGMOID; ++activation)
+    for (int activation = QN__ACT_NONE; activation <= QN__ACT_GELU_TANH; ++activation)
         for (uint32_t rows = 1; rows <= 5; ++rows)
             check_finish(k, (qn__activation)activation, rows, rows % 2);
 }
