@@ -6,6 +6,7 @@
 #include "plain.h"
 #include <inttypes.h>
 #include <quern/model.h>
+#include <quern/tokenizer.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,12 +88,29 @@ static void print_recipe(const char *recipe) {
     plain_print(stdout, from, SIZE_MAX, INT32_MAX);
 }
 
+/* How the items of a model of tokens were made. */
+static void print_tokens(const qn_model *model) {
+    const char *tokens = qn_model_tokens(model), *json = qn_model_tokenizer(model);
+    qn_tokenizer *tokenizer = NULL;
+    if (!tokens)
+        return;
+    if (json && qn_tokenizer_from_json(json, strlen(json), &tokenizer, NULL) == QN_OK)
+        printf("  %-10s %s, %" PRIu32 " of them\n", "tokens", qn_tokenizer_kind(tokenizer),
+               qn_tokenizer_size(tokenizer));
+    else
+        printf("  %-10s %s\n", "tokens", tokens);
+    qn_tokenizer_free(tokenizer);
+    if (qn_model_context(model))
+        printf("  %-10s %" PRIu32 "\n", "context", qn_model_context(model));
+}
+
 static void print_model(const qn_model *model) {
     char number[32];
     printf("%s\n", qn_model_title(model));
     printf("  %-10s %" PRIu32 "\n", "features", qn_model_inputs(model));
     printf("  %-10s %" PRIu32 "\n", "outputs", qn_model_outputs(model));
     printf("  %-10s %s\n", "parameters", format_count(qn_model_parameters(model), number));
+    print_tokens(model);
     print_layers(model);
     if (qn_model_label_name(model)) {
         printf("  %-10s ", "label");
@@ -116,6 +134,10 @@ static void model_event(const qn_model *model, const char *path) {
     json_count("classes", qn_model_classes(model));
     json_count("parameters", qn_model_parameters(model));
     json_text("label", qn_model_label_name(model));
+    if (qn_model_tokens(model)) {
+        json_text("tokens", qn_model_tokens(model));
+        json_count("context", qn_model_context(model));
+    }
     json_text("recipe", qn_model_recipe(model));
     json_end();
 }

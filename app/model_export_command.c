@@ -20,14 +20,19 @@ typedef struct export_flags {
 #define AT(member) .place = offsetof(export_flags, member)
 
 static const option_word name_words[] = {
-    {"torchvision", "its names of modules"}, {"timm", "its names of modules"}, {NULL, NULL}};
+    {"torchvision", "its names of modules"},
+    {"timm", "its names of modules"},
+    {"transformers", "a folder, with config.json and the tokenizer"},
+    {NULL, NULL}};
 
 static const option export_options[] = {
     {.heading = "Options",
-     ROW_OUTPUT(out, "FILE", "ONNX file to write, or safetensors with --names; required")},
+     ROW_OUTPUT(out, "FILE",
+                "ONNX file to write, or safetensors with --names; the folder of --names "
+                "transformers; required")},
     {ROW_CHOICE("names", names, "LIBRARY",
                 "write the parameters alone, as a safetensors file with the names of this "
-                "library, for load_state_dict"),
+                "library, for load_state_dict; of transformers all that from_pretrained needs"),
      .words = name_words, .fallback = "ONNX is written"},
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "the summary as one JSON object on stdout")},
@@ -36,6 +41,10 @@ static const option export_options[] = {
 /* "i14" of a recipe. */
 static int is_integer(const qn_model *model) {
     return strstr(qn_model_recipe(model), "\"arith\":\"i") != NULL;
+}
+
+static int is_folder(const export_flags *f) {
+    return f->names && strcmp(f->names, "transformers") == 0;
 }
 
 static void report(const export_flags *f, const qn_model *model) {
@@ -56,8 +65,11 @@ static void report(const export_flags *f, const qn_model *model) {
             json_text("names", f->names);
         else
             json_count("opset", 13);
-        json_count("bytes", bytes);
+        if (!is_folder(f))
+            json_count("bytes", bytes);
         json_end();
+    } else if (!f->quiet && is_folder(f)) {
+        printf("%s: a checkpoint for transformers\n", f->out);
     } else if (!f->quiet && f->names) {
         printf("%s: safetensors with the names of %s, %" PRIu64 " bytes\n", f->out, f->names,
                bytes);
@@ -97,14 +109,15 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     paths_add(&files, QN_FILE_READ, "MODEL", given.operand[0]);
-    paths_add(&files, QN_FILE_WRITE, "-o", f.out);
+    paths_add(&files, is_folder(&f) ? QN_FOLDER_WRITE : QN_FILE_WRITE, "-o", f.out);
     code = paths_check(&files, 1);
     if (code >= 0)
         return code;
     qn_status status = qn_model_load(given.operand[0], &model, &err);
     if (status == QN_OK)
-        status = f.names ? qn_model_write_state(model, f.names, f.out, &err)
-                         : qn_model_write_onnx(model, f.out, &err);
+        status = is_folder(&f) ? qn_model_write_pretrained(model, f.out, &err)
+                 : f.names     ? qn_model_write_state(model, f.names, f.out, &err)
+                               : qn_model_write_onnx(model, f.out, &err);
     if (status == QN_OK)
         report(&f, model);
     qn_model_free(model);
@@ -123,10 +136,13 @@ const command model_export_command = {
         "network, and \"class\". ONNX programs add in an order of their own, so outputs "
         "differ in the last digits.\n"
         "With --names the file has the parameters alone, as load_state_dict of torchvision's or "
-        "timm's network of this kind takes them; scaling and resizing of images are not in it.\n"
+        "timm's network of this kind takes them; scaling and resizing of images are not in it. "
+        "--names transformers writes a folder for from_pretrained of a network that "
+        "quern model import knows.\n"
         "A model of integer arithmetic becomes the float32 network of the same parameters.",
     .operand = "MODEL",
     .options = export_options,
     .examples = "quern model export digits.safetensors -o digits.onnx\n"
-                "quern model export flowers.st --names torchvision -o resnet18.safetensors",
+                "quern model export flowers.st --names torchvision -o resnet18.safetensors\n"
+                "quern model export story.st --names transformers -o story",
     .run = run};

@@ -6,6 +6,7 @@
 #include "message.h"
 #include "model_text.h"
 #include "paths.h"
+#include "pretrained.h"
 #include "shared_rows.h"
 #include "sources.h"
 #include <quern/import.h>
@@ -15,6 +16,8 @@
 
 typedef struct import_flags {
     const char *model, *input, *classes, *loss, *scale, *resize, *config, *out;
+    const char *as, *tokenizer; /* of checkpoints of transformers */
+    uint64_t context;
     int quiet, json;
     /* Of a network that the library knows by its names. */
     qn_import_found found;
@@ -33,8 +36,18 @@ static const option import_options[] = {
               "what an item is: 3x32x32 (channels x height x width), 28x28, or a number of "
               "features; required with --model"),
      .fallback = "that of --config or of the network that was found"},
-    {ROW_TEXT("config", config, "FILE",
-              "timm's config.json of the network: shape, scale, resize and names of classes")},
+    {ROW_TEXT(
+        "config", config, "FILE",
+        "timm's config.json of the network: shape, scale, resize and names of classes; or that "
+        "of a checkpoint of transformers")},
+    {ROW_TEXT("as", as, "TYPE", "a checkpoint of transformers: the type of its network, as gpt2"),
+     .fallback = "model_type of the config.json beside STATE"},
+    {ROW_TEXT("tokenizer", tokenizer, "FILE",
+              "the tokenizer.json of such a network, or none: its data are numbers of tokens"),
+     .fallback = "the tokenizer.json beside STATE"},
+    {ROW_COUNT("context", context, 1, 1 << 24,
+               "tokens of an item, at most those that such a network has positions for"),
+     .fallback = "all of them"},
     {ROW_TEXT("classes", classes, "LIST",
               "the names of the classes in the order of the outputs: cat,dog; @FILE: a file with "
               "one name a line; labels.json: a list, or an object of numbers and names; or their "
@@ -280,7 +293,22 @@ static int require_input(const import_flags *f) {
     return message_usage(remedy, "--input SHAPE is required");
 }
 
+/* What config.json and the tensors decide. */
+static int check_pretrained(const import_flags *f) {
+    const char *const given[] = {f->model, f->input, f->classes, f->loss, f->scale, f->resize};
+    static const char *const names[] = {"model", "input", "classes", "loss", "scale", "resize"};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i])
+            return message_usage("leave it out: config.json and the tensors say it",
+                                 "--%s is not for a checkpoint of transformers", names[i]);
+    return f->out ? -1 : message_usage("add -o model.safetensors", "-o FILE is required");
+}
+
 static int check_flags(const import_flags *f, likeness *like) {
+    if (f->tokenizer || f->context)
+        return message_usage("add --as gpt2 where it is one without a config.json",
+                             "--%s is for checkpoints of transformers, and this is not one",
+                             f->tokenizer ? "tokenizer" : "context");
     if (f->model && !f->input && !f->config)
         return require_input(f);
     if (!f->out)
@@ -413,16 +441,30 @@ static void add_parts(paths *files, const char *state, char pattern[4096]) {
     paths_add(files, QN_FILES_READ, "STATE", pattern);
 }
 
+static const char *token_file(const char *tokenizer) {
+    return tokenizer && strcmp(tokenizer, "none") != 0 ? tokenizer : NULL;
+}
+
 static int run(const command *self, int argc, char **argv) {
     char parts[4096];
     import_flags f = {.model = NULL};
     likeness *like = calloc(1, sizeof *like);
     arguments given;
     paths files = {.count = 0};
+    qn_pretrained_options how = {.size = 0};
+    int pretrained = 0;
     int code = options_read(self, argc - 3, argv + 3, &f, &given);
     if (code < 0) {
         message_setup(self->name, f.quiet, f.json);
-        code = like ? check_flags(&f, like) : message_fail(QN_MEMORY, "out of memory", "", "");
+        how = (qn_pretrained_options){.size = sizeof how,
+                                      .type = f.as,
+                                      .config = f.config,
+                                      .tokenizer = f.tokenizer,
+                                      .context = (uint32_t)f.context};
+        pretrained = !f.model && pretrained_is(given.operand[0], &how);
+        code = pretrained ? check_pretrained(&f)
+               : like     ? check_flags(&f, like)
+                          : message_fail(QN_MEMORY, "out of memory", "", "");
     }
     if (code < 0) {
         paths_add(&files, QN_FILE_READ, "STATE", given.operand[0]);
@@ -430,9 +472,13 @@ static int run(const command *self, int argc, char **argv) {
         paths_add(&files, QN_FILE_READ, "--model", model_file(f.model));
         paths_add(&files, QN_FILE_READ, "--classes", classes_file(f.classes));
         paths_add(&files, QN_FILE_READ, "--config", f.config);
+        paths_add(&files, QN_FILE_READ, "--tokenizer", token_file(f.tokenizer));
         paths_add(&files, QN_FILE_WRITE, "-o", f.out);
         code = paths_check(&files, 1);
     }
+    if (code < 0 && pretrained)
+        code =
+            pretrained_import(given.operand[0], &(pretrained_flags){f.out, how, f.quiet, f.json});
     if (code < 0 && like)
         code = read_and_import(&f, given.operand[0], like);
     free(like);

@@ -215,6 +215,13 @@ static void test_models(void **state) {
     qn_import_found found = {.size = sizeof found};
     REFUSED(qn_model_recognise, "path", NULL, &found);
     REFUSED(qn_model_recognise, "found", "a", NULL);
+    char type[32];
+    REFUSED(qn_model_import_pretrained, "path", NULL, NULL, NULL, NULL, &out);
+    REFUSED(qn_model_import_pretrained, "out", "a", NULL, NULL, NULL, NULL);
+    REFUSED(qn_pretrained_type, "path", NULL, NULL, type);
+    REFUSED(qn_pretrained_type, "type", "a", NULL, NULL);
+    REFUSED(qn_model_write_pretrained, "model", NULL, "a");
+    REFUSED(qn_model_write_pretrained, "folder", have.model, NULL);
     qn_import_config *config = NULL;
     qn_import_about about = {.size = sizeof about};
     REFUSED(qn_import_config_open, "path", NULL, NULL, &config);

@@ -149,6 +149,10 @@ static void test_filled(void **state) {
     for (int i = 0; i < ODD; ++i) {
         qn_import_found found = {.size = odd[i]};
         is_refused(qn_model_recognise("a", &found, &err), &err, "qn_import_found");
+        const qn_pretrained_options how = {.size = odd[i]};
+        qn_model *imported;
+        is_refused(qn_model_import_pretrained("a", &how, NULL, NULL, &imported, &err), &err,
+                   "qn_pretrained_options");
         qn_ready_model model = {.size = odd[i]};
         qn_layer_info layer = {.size = odd[i]};
         is_refused(qn_ready_get(0, &model, &err), &err, "qn_ready_model");

@@ -57,6 +57,35 @@ typedef struct qn_import_found {
  * that it cannot read. */
 QN_API qn_status qn_model_recognise(const char *path, qn_import_found *found, qn_error *err);
 
+/* What is said about a checkpoint of the package transformers beside its files. */
+typedef struct qn_pretrained_options {
+    size_t size;        /* sizeof(qn_pretrained_options) */
+    const char *type;   /* "gpt2": what the network is; NULL: the model_type of its config.json */
+    const char *config; /* the file; NULL: config.json in the folder of the tensors */
+    const char *tokenizer; /* a tokenizer.json, or "none"; NULL: the one in that folder, if any */
+    uint32_t context;      /* positions of an item; 0: as many as config.json says */
+} qn_pretrained_options;
+
+/* Makes a model of a checkpoint as save_pretrained of the package transformers writes it. `path` is
+ * its folder, its safetensors file, or the index of several. docs/formats.md says which networks
+ * are known, and what of config.json they may say. `options` may be NULL. The tokenizer becomes
+ * part of the model. `told` as for qn_model_import; several tensors that become one are joined by
+ * " + ".
+ *
+ * On success *out is owned by the caller, for qn_model_free; after a failure it is NULL. Fails with
+ * QN_MISMATCH (a tensor is missing, has another shape than config.json says, or belongs to no
+ * part), QN_UNSUPPORTED (what the network or its tokenizer cannot do here; the key is named),
+ * QN_INPUT (a value of config.json makes no sense, a number is not finite), QN_FORMAT, QN_USAGE,
+ * QN_IO or QN_MEMORY. */
+QN_API qn_status qn_model_import_pretrained(const char *path, const qn_pretrained_options *options,
+                                            qn_import_told told, void *user, qn_model **out,
+                                            qn_error *err);
+
+/* The model_type of the config.json of such a checkpoint; "" where there is none. `config` as in
+ * qn_pretrained_options. Fails with QN_IO or QN_MEMORY. */
+QN_API qn_status qn_pretrained_type(const char *path, const char *config, char type[32],
+                                    qn_error *err);
+
 /* What a file says about a network that another program has trained. */
 typedef struct qn_import_config qn_import_config;
 

@@ -68,6 +68,16 @@ QN_API qn_status qn_model_write_onnx(const qn_model *model, const char *path, qn
 QN_API qn_status qn_model_write_state(const qn_model *model, const char *library, const char *path,
                                       qn_error *err);
 
+/* Writes the model as a checkpoint that the package transformers loads: a folder, which is made
+ * where it is absent, with config.json, model.safetensors and, where transformers has such a
+ * tokenizer, tokenizer.json. The network is one that qn_model_import_pretrained makes; dropout is
+ * left out. Files are written as by qn_model_save, config.json last.
+ *
+ * Fails with QN_IO, QN_MEMORY (it takes the memory of the parameters) or QN_UNSUPPORTED (another
+ * network). */
+QN_API qn_status qn_model_write_pretrained(const qn_model *model, const char *folder,
+                                           qn_error *err);
+
 /* Frees the model and all that its functions returned. Accepts NULL. Not while a qn_train_options
  * that qn_train_options_from_model filled is in use. */
 QN_API void qn_model_free(qn_model *model);

@@ -10,7 +10,7 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 """
 
 __all__ = ["Classifier", "Data", "Epoch", "Kernel", "KMeans", "Lasso", "LearningRates", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search",
-           "StandardScaler", "Tokenizer", "build_info", "devices", "digits", "evaluate", "import_state", "load", "lr_range", "open", "options", "ranks", "replay",
+           "StandardScaler", "Tokenizer", "build_info", "devices", "digits", "evaluate", "import_pretrained", "import_state", "load", "lr_range", "open", "options", "ranks", "replay",
            "report", "runs", "search", "train",
            "version",
            "QuernError", "UsageError", "InputError", "FileError", "OutOfMemory", "FormatError",
@@ -22,7 +22,7 @@ _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegressi
           "Kernel": "kernel",
           "KMeans": "decomposition", "PCA": "decomposition", "Lasso": "regression", "Ridge": "regression", "StandardScaler": "preprocessing",
           "Data": "data", "digits": "data", "open": "data",
-          "evaluate": "evaluation", "Model": "model", "import_state": "importing", "load": "model",
+          "evaluate": "evaluation", "Model": "model", "import_pretrained": "importing", "import_state": "importing", "load": "model",
           "Epoch": "training", "Score": "training", "options": "training", "train": "training",
           "replay": "training", "report": "records", "runs": "records", "Search": "searching",
           "Tokenizer": "tokenizing", "LearningRates": "searching", "lr_range": "searching", "search": "searching",

@@ -1,4 +1,4 @@
-"""Models of the parameters that other programs have trained: `import_state`."""
+"""Models of the parameters that other programs have trained: `import_state`, `import_pretrained`."""
 
 import contextlib
 import ctypes as C
@@ -88,6 +88,58 @@ def import_state(path, model=None, inputs=None, *, classes=None, loss=None, scal
         made = Model(new("qn_model_import", text(state), job, like.address, _abi.qn_import_told(), None))
         _check_classes(named, made.recipe["model"])
         return made
+
+
+def import_pretrained(path, *, type=None, context=None, tokenizer=None, config=None):
+    """A model of a checkpoint of the package transformers (docs/formats.md).
+
+    Parameters
+    ----------
+    path : str, path or mapping
+        The folder that ``save_pretrained`` wrote; its ``model.safetensors`` or the index of several; or
+        a ``pytorch_model.bin``, which needs torch and is read with ``weights_only=True``. A folder that
+        has only this file is one, too. Or ``net.state_dict()`` itself.
+    type : str, optional
+        What the network is: "gpt2". By default the ``model_type`` of `config`.
+    context : int, optional
+        Positions of an item, at most those of the network, which are the default.
+    tokenizer : path, optional
+        Its tokenizer.json, or "none": the data of the model are numbers of tokens. By default the
+        tokenizer.json beside the tensors, if there is one.
+    config : path, optional
+        Its config.json. By default the one beside the tensors.
+
+    Raises
+    ------
+    MismatchError
+        A tensor is missing, has another shape than config.json says, or belongs to no part.
+    UnsupportedError
+        What the network or its tokenizer cannot do here.
+    """
+    with contextlib.ExitStack() as until:
+        mapping = isinstance(path, Mapping)
+        source = path if mapping else _pickled(path) or path
+        state = _state_file(source, until)
+        how = sized(_abi.qn_pretrained_options)
+        how.type, how.context = text(type) if type else None, context or 0
+        for word, given in ("config", config), ("tokenizer", tokenizer):
+            # Of a pickle the tensors are in another folder now.
+            chosen = given or (None if mapping or state is source else _beside(source, word))
+            setattr(how, word, text(chosen) if chosen else None)
+        return Model(new("qn_model_import_pretrained", text(state), how, _abi.qn_import_told(), None))
+
+
+def _pickled(path):
+    """The file of torch in a folder that has no other; None: there is another, or none."""
+    file = os.path.join(path, "pytorch_model.bin") if os.path.isdir(path) else None
+    others = ("model.safetensors", "model.safetensors.index.json")
+    return file if file and os.path.isfile(file) and not any(os.path.exists(os.path.join(path, o)) for o in others) else None
+
+
+def _beside(path, word):
+    """The config.json or tokenizer.json in the folder of a file; None: there is none."""
+    found = os.path.join(os.path.dirname(os.fspath(path)), word + ".json")
+    return found if os.path.isfile(found) else None
 
 
 # ---------------------------------------------------------------- what other files say

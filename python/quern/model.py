@@ -325,6 +325,20 @@ class Model:
         self._must_be_complete()
         call("qn_model_write_state", self._address, text(names), text(path))
 
+    def save_pretrained(self, folder):
+        """Writes a checkpoint that ``from_pretrained`` of the package transformers loads (docs/formats.md).
+
+        The folder is made where it is absent. It gets config.json, model.safetensors and, where
+        transformers has such a tokenizer, tokenizer.json.
+
+        Raises
+        ------
+        UnsupportedError
+            The network is not one that `import_pretrained` makes.
+        """
+        self._must_be_complete()
+        call("qn_model_write_pretrained", self._address, text(folder))
+
     def _must_be_complete(self):
         if not self.complete:
             raise UsageError("the training was ended early, so the recipe does not lead to this model",

@@ -4,7 +4,6 @@
 #include "model/recipe/defaults.h"
 
 #include "base/argument.h"
-#include "base/digest/sha256.h"
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"
@@ -13,6 +12,7 @@
 #include "layer/product.h"
 #include "model/exchange/answers_like.h"
 #include "model/exchange/architectures.h"
+#include "model/exchange/imported_recipe.h"
 #include "model/exchange/state_dict.h"
 #include "model/formats/recipe_options.h"
 #include "model/recipe/scale_numbers.h"
@@ -399,7 +399,6 @@ static qn_status check_scale(const char *scale, qn_error *err) {
 /* The recipe of a training that never was (docs/exactness.md 12.4). */
 static qn_status make_recipe(import *i, const qn_train_options *job, const qn_data *given,
                              qn_error *err) {
-    uint8_t digest[32];
     qn_train_options own = *job;
     qn__answered answered = {0};
     qn_status status = check_scale(job->scale, err);
@@ -414,11 +413,7 @@ static qn_status make_recipe(import *i, const qn_train_options *job, const qn_da
     qn__answered_release(&answered);
     if (status != QN_OK)
         return status;
-    memset(i->recipe.data, '0', sizeof i->recipe.data - 1);
-    i->recipe.items = 1;
-    qn__shards_digest(&i->state.shards, digest);
-    qn__hex(digest, i->recipe.init_from);
-    qn__recipe_tidy(&i->recipe);
+    qn__recipe_imported(&i->recipe, &i->state.shards);
     if ((i->recipe.scale_numbers || qn__scale_count(&i->recipe) == 0) &&
         !qn__recipe_fills(&i->recipe))
         return qn__network_program(&i->recipe.network, qn__recipe_input(&i->recipe), i->layer,

@@ -34,7 +34,8 @@ enum {
 /* What an item is in the graph: the dimensions after the number of items, with a 0 after them. */
 static void item_shape(const qn__recipe *r, uint64_t shape[4]) {
     const uint64_t pixels[4] = {r->shape.channels, r->shape.height, r->shape.width, 0};
-    const uint64_t features[4] = {r->features, 0, 0, 0};
+    /* The last token of an item is a target alone (25.14). */
+    const uint64_t features[4] = {r->features - (r->task == QN__TASK_NEXT), 0, 0, 0};
     memcpy(shape, r->shape.channels ? pixels : features, sizeof pixels);
 }
 
@@ -272,6 +273,28 @@ static void add_answers(qn__onnx_graph *g, const qn__recipe *r) {
     qn__onnx_declare(g, GRAPH_OUTPUT, "class", QN__ONNX_INT64, mask.height ? shape : labels);
 }
 
+/* Of each position the probabilities of the next token, and the most probable one: [items][T][V]
+ * and [items][T], as language models have them. */
+static void add_next(qn__onnx_graph *g, const qn__recipe *r) {
+    const uint32_t positions = r->features - 1, tokens = g->model->outputs / positions;
+    const qn__onnx_attribute order[] = {
+        {.name = "perm", .form = QN__ONNX_INTS, .value = {0, 2, 1}, .count = 3}, {.name = NULL}};
+    const qn__onnx_attribute last[] = {{.name = "axis", .value = {-1}}, {.name = NULL}};
+    const qn__onnx_attribute greatest[] = {
+        {.name = "axis", .value = {-1}}, {.name = "keepdims", .value = {0}}, {.name = NULL}};
+    const int64_t sides[3] = {0, tokens, positions};
+    snprintf(g->part, sizeof g->part, "result");
+    qn__onnx_integers(g, "result.shape", sides, 3);
+    qn__onnx_step(g, "Reshape", "result.shape", "line", QN__ONNX_NONE);
+    qn__onnx_step(g, "Transpose", "", "positions", order);
+    qn__onnx_step(g, "Softmax", "", "probability", last);
+    qn__onnx_node(g, "Identity", g->at.name, "output", QN__ONNX_NONE);
+    qn__onnx_declare(g, GRAPH_OUTPUT, "output", QN__ONNX_FLOAT,
+                     (const uint64_t[]){positions, tokens, 0});
+    qn__onnx_node(g, "ArgMax", g->at.name, "class", greatest);
+    qn__onnx_declare(g, GRAPH_OUTPUT, "class", QN__ONNX_INT64, (const uint64_t[]){positions, 0});
+}
+
 static void add_outputs(qn__onnx_graph *g, const qn__recipe *r) {
     const qn__shape mask = g->model->mask;
     const uint64_t flat[] = {qn_model_outputs(g->model), 0},
@@ -405,7 +428,10 @@ static qn_status make_file(const qn_model *from, qn__onnx_graph *g, qn__protobuf
     if (status != QN_OK)
         return status;
     qn__onnx_layers(g, &program);
-    add_outputs(g, r);
+    if (r->task == QN__TASK_NEXT)
+        add_next(g, r);
+    else
+        add_outputs(g, r);
     qn__protobuf_number(model, MODEL_IR, QN__ONNX_IR);
     qn__protobuf_text(model, MODEL_PRODUCER, "quern");
     qn__protobuf_text(model, MODEL_VERSION, qn_version());

@@ -124,7 +124,7 @@ static qn_status refuse(const qn__tensor_view *view, const char *path, const cha
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
-static qn_status check_numbers(const qn__tensor_view *view, const char *path, qn_error *err) {
+qn_status qn__tensor_check(const qn__tensor_view *view, const char *path, qn_error *err) {
     char what[120];
     if (view->type == QN__TENSOR_OTHER) {
         const int eight = strncmp(view->type_name, "F8", 2) == 0;
@@ -170,7 +170,7 @@ static qn_status group(qn__state_dict *s, const qn__tensor_view **views, size_t 
                           "a model text has no layer with such a parameter; leave the tensor out "
                           "where it decides nothing",
                           err);
-        if (part != QN__PART_BATCHES && check_numbers(views[i], path, err) != QN_OK)
+        if (part != QN__PART_BATCHES && qn__tensor_check(views[i], path, err) != QN_OK)
             return QN_INPUT;
         if (!last || size != last_size || memcmp(last, name, size) != 0)
             s->modules++;

@@ -48,6 +48,9 @@ const qn__tensor_view *qn__module_any(const qn__module *module);
 /* Whether the order of two modules follows from words, not from numbers, in their names. */
 int qn__modules_by_words(const qn__module *a, const qn__module *b);
 
+/* Fails with QN_INPUT where the elements are not floats, or not finite; `path` is the file. */
+qn_status qn__tensor_check(const qn__tensor_view *view, const char *path, qn_error *err);
+
 /* "64x3x7x7" of a tensor; "1" without dimensions. */
 const char *qn__tensor_shape(const qn__tensor_view *view, char text[96]);
 

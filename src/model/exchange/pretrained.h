@@ -1,0 +1,77 @@
+/* Networks of the package transformers: what their config.json says, and how their tensors become
+ * the layers of a model text. docs/formats.md describes both. */
+#ifndef QN_MODEL_EXCHANGE_PRETRAINED_H
+#define QN_MODEL_EXCHANGE_PRETRAINED_H
+
+#include "base/text/text.h"
+#include "num/program.h"
+
+/* What decides a network of one type. */
+typedef struct qn__pretrained_sizes {
+    uint32_t vocabulary, width, heads, blocks, positions;
+    uint32_t tied;       /* 1: the last layer has the weights of the embedding */
+    uint32_t inner;      /* channels between the two layers of a block's second part */
+    double epsilon;      /* of normalisations */
+    char activation[24]; /* as a model text has it */
+} qn__pretrained_sizes;
+
+/* A key of config.json. */
+typedef struct qn__config_key {
+    const char *key;
+    size_t place; /* in qn__pretrained_sizes */
+    /* 'n': uint32_t from 1; 'b': one that is 1 for true; 'r': double above 0; 'a': the name of an
+     * activation */
+    char form;
+    double otherwise; /* where the key is missing or null; 0: it must be there; -4: four times the
+                         width */
+    const char *word; /* of an activation, in the place of `otherwise` */
+} qn__config_key;
+
+/* A key with one value that is possible here: another one is refused. */
+typedef struct qn__config_must {
+    const char *key, *value; /* as JSON: "true", "\"absolute\"" */
+    const char *why;
+} qn__config_must;
+
+/* Layers of a model text. "%N" stands for a number of qn__pretrained_sizes, '#' in names of modules
+ * for that of a block. At most one of the layers has parameters: then `module` names those of the
+ * tensors, "a+b" two whose outputs follow one another, "/a" one without the prefix of others, "a|b"
+ * a, or b where the network is tied. */
+typedef struct qn__pretrained_line {
+    const char *text, *module;
+    int turned; /* the weight is [in][out] */
+} qn__pretrained_line;
+
+typedef struct qn__pretrained {
+    const char *type;   /* model_type of config.json */
+    const char *class;  /* of `architectures`, for an export, */
+    const char *prefix; /* which gives names this prefix */
+    const qn__config_key *key;
+    const qn__config_must *must;
+    const qn__pretrained_line *head, *block, *tail; /* each ends with a text of NULL */
+    const char *const *ignored; /* tensors that are not parameters, ends with NULL */
+} qn__pretrained;
+
+/* Row `index`, NULL after the last. */
+const qn__pretrained *qn__pretrained_row(uint32_t index);
+const qn__pretrained *qn__pretrained_find(const char *type);
+/* "gpt2, bert" */
+void qn__pretrained_list(char *text, size_t size);
+
+/* Names of activations in config.json and in a model text. */
+const char *qn__pretrained_activation(const char *theirs);
+const char *qn__pretrained_activation_back(const char *ours);
+
+/* One layer with parameters. */
+enum { QN__PRETRAINED_NAME = 160 };
+typedef struct qn__pretrained_layer {
+    char module[QN__PRETRAINED_NAME]; /* with the number of the block */
+    int turned;
+} qn__pretrained_layer;
+
+/* The model text, and a layer for each that has parameters: at most QN__MAX_LAYERS of them are
+ * written; returns their number. `text` may fail for lack of memory. */
+uint32_t qn__pretrained_expand(const qn__pretrained *row, const qn__pretrained_sizes *sizes,
+                               qn__text *text, qn__pretrained_layer *layer);
+
+#endif

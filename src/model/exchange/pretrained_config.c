@@ -1,0 +1,228 @@
+#include "model/exchange/pretrained_config.h"
+
+#include "base/files/file.h"
+#include "base/text/json.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct config_file {
+    const char *path;
+    qn__json *json;
+    const qn__json_node *root;
+    const qn__pretrained *row;
+    qn_error *err;
+} config_file;
+
+/* A number of a config is at most that: more is a mistake, and sums of them stay small. */
+enum { MOST = 1 << 24, MOST_BLOCKS = QN__MAX_LAYERS };
+
+/* ------------------------------------------------------------------ the file */
+
+static qn_status open_config(const char *path, config_file *c) {
+    qn__bytes file;
+    qn_status status = qn__file_read(path, &file, c->err);
+    if (status != QN_OK)
+        return status;
+    c->path = path;
+    status = qn__json_parse((const char *)file.data, file.size, &c->json, c->err);
+    qn__bytes_release(&file);
+    if (status == QN_FORMAT) {
+        qn__at(c->err, "%.300s", path);
+        return qn__remedy(c->err, status, "give the file as save_pretrained wrote it");
+    }
+    c->root = status == QN_OK ? qn__json_root(c->json) : NULL;
+    return status;
+}
+
+static qn_status refuse(const config_file *c, qn_status status, const char *remedy) {
+    qn__at(c->err, "%.300s", c->path);
+    return qn__remedy(c->err, status, "%s", remedy);
+}
+
+/* NULL where the file does not say it. */
+static const qn__json_node *said(const config_file *c, const char *key) {
+    const qn__json_node *node = qn__json_get(c->root, key);
+    return qn__json_is_null(node) ? NULL : node;
+}
+
+/* A value as a message shows it. */
+static const char *show(const qn__json_node *node, char text[60]) {
+    double number;
+    const char *word = qn__json_string(node);
+    if (word)
+        snprintf(text, 60, "\"%.50s\"", word);
+    else if (qn__json_real(node, &number))
+        snprintf(text, 60, "%.17g", number);
+    else
+        snprintf(text, 60, "%s",
+                 qn__json_is_array(node)    ? "a list"
+                 : qn__json_is_object(node) ? "an object"
+                 : qn__json_is_true(node)   ? "true"
+                                            : "false");
+    return text;
+}
+
+static qn_status refuse_value(const config_file *c, const char *key, const qn__json_node *node,
+                              const char *wanted) {
+    char text[60];
+    if (node)
+        qn__fail(c->err, QN_INPUT, "\"%s\" is %s, not %s", key, show(node, text), wanted);
+    else
+        qn__fail(c->err, QN_INPUT, "\"%s\" is missing, which is %s", key, wanted);
+    return refuse(c, QN_INPUT, "give the config.json that belongs to these tensors");
+}
+
+/* ------------------------------------------------------------------ its values */
+
+static qn_status read_number(const config_file *c, const qn__config_key *k,
+                             qn__pretrained_sizes *out) {
+    uint32_t *to = (uint32_t *)(void *)((char *)out + k->place);
+    const qn__json_node *node = said(c, k->key);
+    uint64_t number = 0;
+    if (!node && k->otherwise != 0) {
+        *to = k->otherwise < 0 ? (uint32_t)-k->otherwise * out->width : (uint32_t)k->otherwise;
+        return QN_OK;
+    }
+    if (!node || !qn__json_u64(node, &number) || number == 0 || number > MOST)
+        return refuse_value(c, k->key, node, "a whole number from 1 to 16777216");
+    *to = (uint32_t)number;
+    return QN_OK;
+}
+
+static qn_status read_truth(const config_file *c, const qn__config_key *k,
+                            qn__pretrained_sizes *out) {
+    uint32_t *to = (uint32_t *)(void *)((char *)out + k->place);
+    const qn__json_node *node = said(c, k->key);
+    char text[60];
+    *to = node ? (uint32_t)qn__json_is_true(node) : (uint32_t)k->otherwise;
+    if (node && !*to && strcmp(show(node, text), "false") != 0)
+        return refuse_value(c, k->key, node, "true or false");
+    return QN_OK;
+}
+
+static qn_status read_real(const config_file *c, const qn__config_key *k,
+                           qn__pretrained_sizes *out) {
+    double *to = (double *)(void *)((char *)out + k->place);
+    const qn__json_node *node = said(c, k->key);
+    *to = k->otherwise;
+    if (!node && k->otherwise != 0)
+        return QN_OK;
+    if (!node || !qn__json_real(node, to) || !(*to >= 1e-30 && *to <= 1))
+        return refuse_value(c, k->key, node, "a number above 0, up to 1");
+    return QN_OK;
+}
+
+static qn_status read_activation(const config_file *c, const qn__config_key *k,
+                                 qn__pretrained_sizes *out) {
+    char *to = (char *)out + k->place;
+    const qn__json_node *node = said(c, k->key);
+    const char *theirs = node || !k->word ? qn__json_string(node) : k->word;
+    const char *ours = theirs ? qn__pretrained_activation(theirs) : NULL;
+    if (!theirs)
+        return refuse_value(c, k->key, node, "the name of an activation");
+    if (!ours) {
+        qn__fail(c->err, QN_UNSUPPORTED,
+                 "\"%s\" is \"%.40s\", an activation that Quern does not have", k->key, theirs);
+        return refuse(c, QN_UNSUPPORTED, "gelu, gelu_new, relu, silu and tanh are known");
+    }
+    snprintf(to, sizeof out->activation, "%s", ours);
+    return QN_OK;
+}
+
+static qn_status read_key(const config_file *c, const qn__config_key *k,
+                          qn__pretrained_sizes *out) {
+    return k->form == 'n'   ? read_number(c, k, out)
+           : k->form == 'b' ? read_truth(c, k, out)
+           : k->form == 'r' ? read_real(c, k, out)
+                            : read_activation(c, k, out);
+}
+
+/* Whether a value of the file is the one in the table; one that is missing is. */
+static int is_value(const qn__json_node *node, const char *value) {
+    char text[60];
+    return !node || strcmp(show(node, text), value) == 0;
+}
+
+static qn_status check_must(const config_file *c, const qn__config_must *must) {
+    const qn__json_node *node = said(c, must->key);
+    char text[60];
+    if (is_value(node, must->value))
+        return QN_OK;
+    qn__fail(c->err, QN_UNSUPPORTED, "\"%s\" is %s, and only %s is possible here: %s", must->key,
+             show(node, text), must->value, must->why);
+    return refuse(c, QN_UNSUPPORTED, "such a network cannot be imported");
+}
+
+static qn_status check_sizes(const config_file *c, const qn__pretrained_sizes *s) {
+    if (s->width % s->heads) {
+        qn__fail(c->err, QN_INPUT, "%u channels cannot be divided among %u heads", s->width,
+                 s->heads);
+        return refuse(c, QN_INPUT, "give the config.json that belongs to these tensors");
+    }
+    if (s->blocks > MOST_BLOCKS) {
+        qn__fail(c->err, QN_UNSUPPORTED, "%u blocks are more than a network can have here",
+                 s->blocks);
+        return refuse(c, QN_UNSUPPORTED, "give the config.json that belongs to these tensors");
+    }
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ which network it is */
+
+static qn_status find_row(config_file *c, const char *type) {
+    char known[200], word[60];
+    const qn__json_node *node = said(c, "model_type");
+    const char *name = type ? type : qn__json_string(node);
+    c->row = name ? qn__pretrained_find(name) : NULL;
+    if (c->row)
+        return QN_OK;
+    qn__pretrained_list(known, sizeof known);
+    if (name)
+        qn__fail(c->err, QN_UNSUPPORTED, "a network of the type \"%.40s\" is not known", name);
+    else
+        qn__fail(c->err, QN_INPUT,
+                 "the file does not say which network it is: \"model_type\" is %s",
+                 node ? show(node, word) : "missing");
+    qn__at(c->err, "%.300s", c->path);
+    return qn__remedy(c->err, name ? QN_UNSUPPORTED : QN_INPUT,
+                      "these are known: %s; others need `train.model` with their layers", known);
+}
+
+static qn_status read_all(config_file *c, const char *type, qn__pretrained_sizes *sizes) {
+    qn_status status = find_row(c, type);
+    if (!c->row)
+        return status;
+    for (size_t i = 0; status == QN_OK && c->row->must[i].key; ++i)
+        status = check_must(c, &c->row->must[i]);
+    for (size_t i = 0; status == QN_OK && c->row->key[i].key; ++i)
+        status = read_key(c, &c->row->key[i], sizes);
+    return status == QN_OK ? check_sizes(c, sizes) : status;
+}
+
+qn_status qn__pretrained_config_read(const char *path, const char *type, const qn__pretrained **row,
+                                     qn__pretrained_sizes *sizes, qn_error *err) {
+    config_file c = {.err = err};
+    qn_status status = open_config(path, &c);
+    *sizes = (qn__pretrained_sizes){0};
+    if (status == QN_OK)
+        status = read_all(&c, type, sizes);
+    *row = c.row;
+    qn__json_free(c.json);
+    return status;
+}
+
+qn_status qn__pretrained_config_type(const char *path, char type[32], qn_error *err) {
+    config_file c = {.err = err};
+    qn_status status = open_config(path, &c);
+    *type = '\0';
+    if (status == QN_FORMAT)
+        return QN_OK;
+    const int timms =
+        qn__json_get(c.root, "architecture") || qn__json_get(c.root, "pretrained_cfg");
+    const char *word =
+        status == QN_OK && !timms ? qn__json_string(qn__json_get(c.root, "model_type")) : NULL;
+    if (word)
+        snprintf(type, 32, "%.31s", word);
+    qn__json_free(c.json);
+    return status;
+}
