@@ -13,16 +13,26 @@
  * read it. */
 #include "device/cpu/worker/cpu_kinds.h"
 
-/* Tasks for each core, if there are runs enough. Each task of integers packs its run. */
-enum { BLOCK = QN__PANEL * QN__PANEL, TASKS = 4, INTEGER_TASKS = 2 };
+/* Tasks for each core, if there are runs enough. Each task of integers packs its run. Of float32
+ * there are more, if each has so many rows of one panel: runs at the borders of a picture are
+ * shorter than others, and a core that finds none left waits for the longest. */
+enum { BLOCK = QN__PANEL * QN__PANEL, TASKS = 4, INTEGER_TASKS = 2, MANY_TASKS = 32, ROWS = 256 };
 
 /* ----------------------------------------------------------------------------------- products */
+
+static uint32_t tasks_wanted(const qn__worker *w, const qn__cpu_walk *walk, uint32_t panels) {
+    const uint32_t threads = (uint32_t)w->threads,
+                   few = (w->bits ? INTEGER_TASKS : TASKS) * threads;
+    const uint64_t pixels = (uint64_t)walk->axis[0].size * walk->axis[1].size;
+    const uint64_t fit = pixels * walk->items * panels / ROWS, most = MANY_TASKS * threads;
+    return w->bits || fit < few ? few : (uint32_t)(fit < most ? fit : most);
+}
 
 /* The panels of a walk's results in groups, so that there are tasks for all cores. */
 static qn__cpu_grid grid_of(const qn__worker *w, const qn__cpu_walk *walk, uint32_t panels,
                             uint32_t *width) {
     const uint32_t runs = qn__cpu_runs(walk), least = w->kernels->panels;
-    const uint32_t enough = (w->bits ? INTEGER_TASKS : TASKS) * (uint32_t)w->threads;
+    const uint32_t enough = tasks_wanted(w, walk, panels);
     uint32_t groups = 1;
     while (runs * groups < enough && groups < (panels + least - 1) / least)
         ++groups;
