@@ -307,6 +307,28 @@ typedef struct qn__cpu_kernels {
     void (*item_errors)(uint32_t items, const float *delta, const float *x, const float *mean,
                         const float *inverse, const float *weight, const float *h, const float *k,
                         float *e);
+    /* layernorm channels (24.13). Value (row, channel) is at [channel / 16 * stride + row * 16 +
+     * channel % 16]; lanes after the last channel do not count. row_moments: S of 17.9 of x - shift
+     * and of its square, with a shift for each row; where shift is NULL, of x alone. row_slopes: of
+     * weight * delta, and of weight * (delta * (x - mean)).
+     *
+     * Of a panel, with numbers of each row, and in row_partials of each item of a pixel:
+     * row_normalise: y = fma(x - mean, weight * inverse, bias) + 0, in place when x == y.
+     * row_errors: as item_errors. row_partials: chains from +0 over the items of each pixel of
+     * (delta * (x - mean)) * inverse, and of delta. */
+    void (*row_moments)(uint32_t rows, uint32_t channels, const float *x, size_t stride,
+                        const float *shift, float *sum, float *squares);
+    void (*row_slopes)(uint32_t rows, uint32_t channels, const float *weight, const float *delta,
+                       size_t d_stride, const float *x, size_t x_stride, const float *mean,
+                       float *sum, float *products);
+    void (*row_normalise)(uint32_t rows, const float *x, const float *mean, const float *inverse,
+                          const float *weight, const float *bias, float *y);
+    void (*row_errors)(uint32_t rows, const float *delta, const float *x, const float *mean,
+                       const float *inverse, const float *weight, const float *h, const float *k,
+                       float *e);
+    void (*row_partials)(uint32_t items, uint32_t pixels, size_t apart, const float *delta,
+                         const float *x, const float *mean, const float *inverse, float *weight,
+                         float *bias);
     /* attention, tiles of at most 48 rows: value (row, column) is at [column / 16 * stride + row *
      * 16 + column % 16] for columns in `panels` panels; g and z have a stride like it.
      *

@@ -1,11 +1,11 @@
-/* groupnorm and layernorm: docs/exactness.md 17.9, 24.13. A row of 16 channels is a pixel of an
- * item. Where each pixel is normalised by itself, it stands for an item of one pixel.
+/* groupnorm and layernorm: docs/exactness.md 17.9. A row of 16 channels is a pixel of an item.
+ * Where each pixel is normalised by itself, functions of cpu_row_norm.c do it.
  *
  * A task has some items, and the panels of outputs that whole groups take: one where groups do not
  * cross panels, all of them at most. Numbers of a group stand in all lanes of its channels, so that
  * kernels need not know where groups begin. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
-#include "device/cpu/worker/cpu_kinds.h"
+#include "device/cpu/worker/cpu_row_norm.h"
 #include "num/norm.h"
 #include <math.h>
 #include <string.h>
@@ -26,22 +26,9 @@ static uint32_t span_of(const qn__cpu_layer *l) {
     return QN__PANEL % size == 0 ? 1 : size % QN__PANEL == 0 ? size / QN__PANEL : l->out_panels;
 }
 
-static uint32_t pixels_of(const qn__cpu_layer *l) {
-    return l->layer->norm_alone ? 1 : l->out_pixels;
-}
-
-static uint32_t items_of(const qn__cpu_layer *l, uint32_t items) {
-    return l->layer->norm_alone ? items * l->out_pixels : items;
-}
-
-/* Numbers that a panel has in the arrays of numbers. */
-static size_t capacity_of(const qn__worker *w, const qn__cpu_layer *l) {
-    return (size_t)w->capacity * (l->layer->norm_alone ? l->out_pixels : 1);
-}
-
-static uint32_t items_of_task(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+static uint32_t items_of_task(const qn__cpu_pass *pass) {
     const uint32_t tasks = 2 * (uint32_t)pass->worker->threads;
-    const uint32_t each = (items_of(l, pass->batch->items) + tasks - 1) / tasks;
+    const uint32_t each = (pass->batch->items + tasks - 1) / tasks;
     const uint32_t whole = (each + LEAST_ITEMS - 1) / LEAST_ITEMS * LEAST_ITEMS;
     return whole > MOST_ITEMS ? MOST_ITEMS : whole;
 }
@@ -49,8 +36,7 @@ static uint32_t items_of_task(const qn__cpu_pass *pass, const qn__cpu_layer *l) 
 /* Takes the next task. */
 static int take(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, uint32_t phase,
                 part *p) {
-    const uint32_t span = span_of(l), most = items_of_task(pass, l);
-    const uint32_t all = items_of(l, pass->batch->items);
+    const uint32_t span = span_of(l), most = items_of_task(pass), all = pass->batch->items;
     const qn__cpu_grid grid = {(l->out_panels + span - 1) / span, (all + most - 1) / most, 1};
     uint32_t column, row;
     if (!qn__cpu_take(pass->worker, thread, phase, grid, &column, &row))
@@ -62,9 +48,8 @@ static int take(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, ui
 }
 
 /* Where a panel of the part begins in an array of numbers, and in one of values. */
-static size_t number_at(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p,
-                        uint32_t panel) {
-    return (panel * capacity_of(pass->worker, l) + p->item) * QN__PANEL;
+static size_t number_at(const qn__cpu_pass *pass, const part *p, uint32_t panel) {
+    return (panel * (size_t)pass->worker->capacity + p->item) * QN__PANEL;
 }
 
 static size_t value_at(const part *p, uint32_t panel, size_t stride) {
@@ -92,8 +77,8 @@ static group group_of(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t
                       uint32_t item) {
     const uint32_t size = group_size(l);
     return (group){first, first + size, (size_t)item * QN__PANEL,
-                   capacity_of(pass->worker, l) * QN__PANEL,
-                   (float)((uint64_t)size * pixels_of(l))};
+                   (size_t)pass->worker->capacity * QN__PANEL,
+                   (float)((uint64_t)size * l->out_pixels)};
 }
 
 /* The lanes of a group from channel c on that are in one panel. */
@@ -171,7 +156,7 @@ static void clear_padding(const qn__cpu_pass *pass, const qn__cpu_layer *l, cons
         return;
     for (uint32_t i = 0; i < p->items; ++i)
         for (uint32_t k = used; k < QN__PANEL; ++k) {
-            const size_t at = number_at(pass, l, p, last) + (size_t)i * QN__PANEL + k;
+            const size_t at = number_at(pass, p, last) + (size_t)i * QN__PANEL + k;
             l->norm.mean[at] = l->norm.inverse[at] = l->norm.factor[at] = l->norm.rest[at] = 0.0f;
         }
 }
@@ -180,14 +165,14 @@ static void measure(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part
     const qn__cpu_kernels *kernels = pass->worker->kernels;
     const float *input = qn__cpu_input(pass, l);
     for (uint32_t panel = p->panel; panel < p->panel + p->panels; ++panel)
-        memcpy(l->norm.partial[WEIGHT] + number_at(pass, l, p, panel),
+        memcpy(l->norm.partial[WEIGHT] + number_at(pass, p, panel),
                input + value_at(p, panel, l->in_stride),
                (size_t)p->items * QN__PANEL * sizeof *input);
     each_group(pass, l, p, make_shift);
     for (uint32_t panel = p->panel; panel < p->panel + p->panels; ++panel) {
-        const size_t at = number_at(pass, l, p, panel);
+        const size_t at = number_at(pass, p, panel);
         kernels->item_moments(
-            p->items, pixels_of(l), apart_of(pass), input + value_at(p, panel, l->in_stride),
+            p->items, l->out_pixels, apart_of(pass), input + value_at(p, panel, l->in_stride),
             l->norm.partial[WEIGHT] + at, l->norm.mean + at, l->norm.inverse + at);
     }
     each_group(pass, l, p, make_mean);
@@ -198,14 +183,14 @@ static void forward_panel(const qn__cpu_pass *pass, int thread, uint32_t layer, 
                           uint32_t panel) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const size_t at = number_at(pass, l, p, panel);
+    const size_t at = number_at(pass, p, panel);
     const float *input = qn__cpu_input(pass, l) + value_at(p, panel, l->in_stride);
     const float *weight = vector_of(l, WEIGHT, panel);
     float *output = l->output + value_at(p, panel, l->out_stride);
     float *factor = l->norm.partial[BIAS] + at;
     for (size_t i = 0; i < (size_t)p->items * QN__PANEL; ++i)
         factor[i] = weight[i % QN__PANEL] * l->norm.inverse[at + i];
-    for (uint32_t pixel = pixels_of(l); pixel-- > 0;) {
+    for (uint32_t pixel = l->out_pixels; pixel-- > 0;) {
         const size_t from = pixel * apart_of(pass);
         w->kernels->item_normalise(p->items, input + from, l->norm.mean + at, factor,
                                    vector_of(l, BIAS, panel), output + from);
@@ -228,9 +213,9 @@ static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
 
 static void sum_errors(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p,
                        uint32_t panel) {
-    const size_t at = number_at(pass, l, p, panel);
+    const size_t at = number_at(pass, p, panel);
     pass->worker->kernels->item_slopes(
-        p->items, pixels_of(l), apart_of(pass), l->error + value_at(p, panel, l->out_stride),
+        p->items, l->out_pixels, apart_of(pass), l->error + value_at(p, panel, l->out_stride),
         l->input + value_at(p, panel, l->in_stride), l->norm.mean + at, l->norm.partial[BIAS] + at,
         l->norm.partial[WEIGHT] + at);
 }
@@ -247,7 +232,7 @@ static void make_slopes(const qn__cpu_layer *l, const group *g) {
 /* What each item contributes to the weights. */
 static void scale_products(const qn__cpu_pass *pass, const qn__cpu_layer *l, const part *p,
                            uint32_t panel) {
-    const size_t at = number_at(pass, l, p, panel);
+    const size_t at = number_at(pass, p, panel);
     float *products = l->norm.partial[WEIGHT] + at;
     for (size_t i = 0; i < (size_t)p->items * QN__PANEL; ++i)
         products[i] = products[i] * l->norm.inverse[at + i];
@@ -257,11 +242,11 @@ static void backward_panel(const qn__cpu_pass *pass, int thread, uint32_t layer,
                            uint32_t panel) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
-    const size_t at = number_at(pass, l, p, panel);
+    const size_t at = number_at(pass, p, panel);
     const float *delta = l->error + value_at(p, panel, l->out_stride);
     const float *input = l->input + value_at(p, panel, l->in_stride);
     float *error = qn__cpu_passes(l) + value_at(p, panel, below->out_stride);
-    for (uint32_t pixel = pixels_of(l); pixel-- > 0;) {
+    for (uint32_t pixel = l->out_pixels; pixel-- > 0;) {
         const size_t from = pixel * apart_of(pass);
         const uint32_t first = pixel * pass->batch->items + p->item;
         w->kernels->item_errors(p->items, delta + from, input + from, l->norm.mean + at,
@@ -291,14 +276,13 @@ static int finish_vector(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
                          uint32_t vector) {
     const qn__worker *w = pass->worker;
     const uint32_t grain = w->program->grain, all = pass->batch->items;
-    const uint32_t parts = l->layer->norm_alone ? l->out_pixels : 1;
-    const float *from = l->norm.partial[vector] + panel * capacity_of(w, l) * QN__PANEL;
+    const float *from = l->norm.partial[vector] + panel * (size_t)w->capacity * QN__PANEL;
     int64_t sums[QN__PANEL] = {0};
     float partial[QN__PANEL];
     for (uint32_t item = 0; item < all; item += grain) {
         const uint32_t items = all - item < grain ? all - item : grain;
-        w->kernels->bias_partials(items, items, parts, apart_of(pass),
-                                  from + (size_t)item * QN__PANEL, partial);
+        w->kernels->bias_partials(items, items, 1, apart_of(pass), from + (size_t)item * QN__PANEL,
+                                  partial);
         if (qn__cpu_add_partials(w, 1, QN__PANEL, partial, sums))
             return 1;
         if (all - item <= grain)
@@ -310,7 +294,7 @@ static int finish_vector(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
 
 static int sums_of_panel(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
-    const part all = {panel, 1, 0, items_of(l, pass->batch->items)};
+    const part all = {panel, 1, 0, pass->batch->items};
     int bad = 0;
     if (!qn__cpu_passes_errors(pass->worker, l)) { /* no errors went below */
         sum_errors(pass, l, &all, panel);
@@ -326,13 +310,37 @@ static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     float **const array[] = {&l->norm.mean,       &l->norm.inverse, &l->norm.partial[0],
                              &l->norm.partial[1], &l->norm.factor,  &l->norm.rest};
     for (size_t i = 0; i < sizeof array / sizeof *array; ++i)
-        *array[i] = qn__cpu_carve(a, capacity_of(w, l), row);
+        *array[i] = qn__cpu_carve(a, (size_t)w->capacity, row);
 }
 
-#define NORM                                                                                       \
-    {                                                                                              \
-        .forward = forward, .backward = backward, .sums = sums_of_panel, .carve = carve,           \
-        .reads_input = 1                                                                           \
-    }
+const qn__cpu_kind qn__cpu_groupnorm = {.forward = forward,
+                                        .backward = backward,
+                                        .sums = sums_of_panel,
+                                        .carve = carve,
+                                        .reads_input = 1};
 
-const qn__cpu_kind qn__cpu_groupnorm = NORM, qn__cpu_layernorm = NORM;
+/* layernorm has one group, unless each pixel is normalised by itself. */
+static void layer_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    (pass->worker->layer[layer].layer->norm_alone ? qn__cpu_row_norm_forward
+                                                  : forward)(pass, thread, layer, phase);
+}
+
+static void layer_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    (pass->worker->layer[layer].layer->norm_alone ? qn__cpu_row_norm_backward
+                                                  : backward)(pass, thread, layer, phase);
+}
+
+static int layer_sums(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel) {
+    return (pass->worker->layer[layer].layer->norm_alone ? qn__cpu_row_norm_sums
+                                                         : sums_of_panel)(pass, layer, panel);
+}
+
+static void layer_carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
+    (l->layer->norm_alone ? qn__cpu_row_norm_carve : carve)(a, w, l);
+}
+
+const qn__cpu_kind qn__cpu_layernorm = {.forward = layer_forward,
+                                        .backward = layer_backward,
+                                        .sums = layer_sums,
+                                        .carve = layer_carve,
+                                        .reads_input = 1};
