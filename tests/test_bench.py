@@ -104,6 +104,12 @@ def test_peers_of_photographs(images):
     assert all(row["peak_bytes"] > 1 << 20 for row in rows.values())
 
 
+def test_training_of_texts(images):
+    """A token's rate, and a loss that falls: without peers, for which there is no stand-in."""
+    rows = reached("train_text.py", images, "--settings", "tiny", "--rounds", "1", "--threads", "1", "--peers", "none")
+    assert list(rows) == ["quern"] and rows["quern"]["loss_after"] < rows["quern"]["loss_before"]
+
+
 def test_peers_of_fine_tuning(images):
     """The last layer alone, and all layers at rates that rise from the first to the last one."""
     rows = reached("fine_tuning.py", images, "--network", "resnet8", "--seeds", "1", "--first-items", "4", "--items", "4",
