@@ -29,7 +29,7 @@
 
 /* Version of the layouts of this table and of qn__program; a backend of another version is not
  * registered. */
-enum { QN__DEVICE_VERSION = 8 };
+enum { QN__DEVICE_VERSION = 9 };
 
 /* Items to read from; owned by the caller. A feed that is trained on, and all that it points to,
  * must not change while the worker is open: it may be kept on a device. A feed that is applied need
@@ -319,6 +319,15 @@ typedef struct qn__outlet {
     void *user;
 } qn__outlet;
 
+/* Further positions of sequences, of a program with `sequences`. A row is a position: the one after
+ * the last position of its sequence, or after that of the row before. Position 0 begins a sequence
+ * anew. */
+typedef struct qn__extension {
+    uint32_t rows; /* at most the program's batch */
+    const uint32_t *token, *sequence, *position;
+    float *logits; /* rows x outputs of the last layer, without softmax; NULL: none are needed */
+} qn__extension;
+
 typedef struct qn__worker qn__worker; /* defined by each backend */
 
 /* A name that an option takes, and what it means in one line without a full stop. */
@@ -437,6 +446,11 @@ typedef struct qn__device_table {
     /* Optional. Bytes of the host's memory that a worker uses in training with parts of `items`
      * items; 0 items: what does not depend on them. UINT64_MAX: more than can be counted. */
     uint64_t (*memory)(const qn_compute *compute, const qn__program *program, uint32_t items);
+
+    /* Optional. Computes further positions of sequences, for which the program was made. QN_NUMERIC
+     * when a logit is not finite: *bad is then the first such row. */
+    qn_status (*extend)(qn__worker *worker, const qn__extension *extension, uint32_t *bad,
+                        qn_error *err);
 } qn__device_table;
 
 static inline uint32_t qn__job_bit(qn__job_kind kind) { return 1u << kind; }

@@ -290,6 +290,8 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
                                    plain(l->from));
 }
 
+static int steps(const qn__layer *l) { return l->causal; }
+
 const qn__layer_ops qn__attention = {
     .word = "attention",
     .also = "self_attention selfattention multihead_attention multiheadattention mha gqa mqa "
@@ -300,6 +302,7 @@ const qn__layer_ops qn__attention = {
     .contract = 9,
     .parse = parse,
     .write = write,
+    .steps = steps,
     .make = make,
     .flops = flops,
     .forward = forward,

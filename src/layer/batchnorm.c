@@ -151,6 +151,7 @@ const qn__layer_ops qn__batchnorm = {
     .contract_of = qn__normalisation_contract,
     .parse = parse,
     .write = qn__normalisation_write,
+    .steps = qn__layer_always_steps,
     .make = make,
     .flops = qn__normalisation_flops,
     .forward = forward,

@@ -68,6 +68,7 @@ const qn__layer_ops qn__concat = {
     .verb = "a concat block joins",
     .fit = "both paths must have the same pixels, and together at most 2^28 values: "
            "\"concat { conv 16 3x3 relu | conv 16 1x1 relu }\"",
+    .steps = qn__layer_always_steps,
     .make = make,
     .meet = parts_meet,
     .flops = flops,

@@ -180,6 +180,12 @@ static uint64_t fan_out(const qn__layer *l) {
     return (uint64_t)qn__window_taps(l) * l->to.channels / (l->conv_groups ? l->conv_groups : 1);
 }
 
+static int steps(const qn__layer *l) {
+    const qn__window *w = &l->window;
+    return w->kernel[0] == 1 && w->kernel[1] == 1 && w->stride[0] == 1 && w->stride[1] == 1 &&
+           w->pad[0] == 0 && w->pad[1] == 0;
+}
+
 const qn__layer_ops qn__conv = {
     .word = "conv",
     .also = "conv2d convolution convolution2d depthwiseconv2d",
@@ -189,6 +195,7 @@ const qn__layer_ops qn__conv = {
     .contract_of = qn__product_contract,
     .parse = parse,
     .write = write,
+    .steps = steps,
     .make = make,
     .fan_out = fan_out,
     .flops = qn__product_flops,

@@ -99,6 +99,7 @@ const qn__layer_ops qn__embedding = {
     .reads_features = 1,
     .parse = parse,
     .write = write,
+    .steps = qn__layer_always_steps,
     .make = make,
     .flops = flops,
     .forward = forward,

@@ -197,6 +197,8 @@ static void gradient(const qn__layer *l, uint64_t items, const float *a, const f
 
 static const char *const names[] = {"weight", "bias"};
 
+static int steps(const qn__layer *l) { return l->norm_alone; }
+
 const qn__layer_ops qn__groupnorm = {
     .word = "groupnorm",
     .also = "gn groupnormalization",
@@ -221,6 +223,7 @@ const qn__layer_ops qn__layernorm = {
     .contract_of = qn__normalisation_contract,
     .parse = parse_words,
     .write = write_words,
+    .steps = steps,
     .make = make,
     .flops = qn__normalisation_flops,
     .forward = forward,

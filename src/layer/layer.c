@@ -23,6 +23,11 @@ qn__flops qn__layer_flops(const qn__layer *layer) {
     return qn__layer_ops_of(layer->kind)->flops(layer);
 }
 
+int qn__layer_always_steps(const qn__layer *layer) {
+    (void)layer;
+    return 1;
+}
+
 qn_status qn__layer_make(const qn__layer_ops *ops, const qn__layer_text *text, qn__shape from,
                          uint64_t first, qn__layer *layer, qn_error *err) {
     char shape[QN__SHAPE_TEXT];

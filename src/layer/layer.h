@@ -71,6 +71,10 @@ typedef struct qn__layer_ops {
     /* Appends these words, each after a blank, in their one canonical form. */
     void (*write)(const qn__layer_text *layer, qn__text *text);
 
+    /* Whether the outputs of a position depend on no other one, or of attention on none after it,
+     * so that positions can be computed one after the other (25.70). NULL: never. */
+    int (*steps)(const qn__layer *layer);
+
     /* The layer after an output of this shape, whose parameters begin at `first`; without dropout.
      * Fails with QN_USAGE. */
     qn_status (*make)(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
@@ -142,6 +146,9 @@ int qn__layer_joins(const qn__layer *layer);
 /* As ops->make, after a check of what the input's axes are. */
 qn_status qn__layer_make(const qn__layer_ops *ops, const qn__layer_text *text, qn__shape from,
                          uint64_t first, qn__layer *layer, qn_error *err);
+
+/* For qn__layer_ops.steps: always. */
+int qn__layer_always_steps(const qn__layer *layer);
 
 /* The cost of one item in this layer. */
 qn__flops qn__layer_flops(const qn__layer *layer);

@@ -80,6 +80,7 @@ const qn__layer_ops qn__multiply = {
     .fit = "both paths must have the same channels, and the same pixels or one of them a single "
            "pixel: "
            "\"product { globalpool; conv 8 1x1 relu; conv 32 1x1 sigmoid }\"",
+    .steps = qn__layer_always_steps,
     .make = make,
     .meet = factors_meet,
     .flops = flops,

@@ -51,6 +51,7 @@ const qn__layer_ops qn__residual = {
     .verb = "a residual block adds",
     .fit = "give the block a shortcut with the channels and strides of its main path: \"residual { "
            "conv 32 3x3 stride 2 | conv 32 1x1 stride 2 } relu\"",
+    .steps = qn__layer_always_steps,
     .make = make,
     .meet = paths_meet,
     .flops = flops,

@@ -307,6 +307,10 @@ typedef struct qn__program {
      * parameters after them. A layer after them reads none before the last of them. */
     uint32_t frozen;
     uint64_t frozen_parameters;
+    /* Not 0: the network reads sequences position by position (25.70). Each layer then has one
+     * pixel, and an item of a batch is a position of one of so many sequences. Attention keeps the
+     * keys and values of `positions` positions of each of them. */
+    uint32_t sequences, positions;
 } qn__program;
 
 enum { QN__MOST_PARTS = 4096 }; /* of a step */

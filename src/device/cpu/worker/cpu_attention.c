@@ -9,6 +9,7 @@
  * The products are those of dense layers. A tile has scores of keys that a query does not see: they
  * become weights of +0, which change no sum of finite numbers. Where numbers are not finite, the
  * item's group is computed once more, by the reference. */
+#include "device/cpu/worker/cpu_heads.h"
 #include "device/cpu/worker/cpu_kinds.h"
 #include "layer/attention.h"
 #include <math.h>
@@ -22,10 +23,6 @@ enum {
     LEAST_QUERIES = 32, /* of a task */
     AHEAD = 12          /* rows that are fetched before they are copied: they are far apart */
 };
-
-/* A score of a key that a query does not see: its weight is +0 beside any usual one. */
-#define UNSEEN (-0x1p100f)
-#define LEAST (-0x1p80f)
 
 /* Sizes of an item's group, in floats: `rows` of a tile, panels of a head's channels and of keys,
  * an array of keys or values, one of them in panels of channels, and a tile. */
@@ -103,34 +100,6 @@ static void carve_task(task *t, float *at) {
     }
 }
 
-/* Sixteen channels of a row, `count` of them, from `channel` on; the others are 0. */
-static inline void take(const float *from, size_t panel, uint32_t channel, uint32_t count,
-                        float *to) {
-    const uint32_t lane = channel % QN__PANEL;
-    from += channel / QN__PANEL * panel;
-    if (lane == 0 && count == QN__PANEL) {
-        memcpy(to, from, QN__PANEL * sizeof *to);
-        return;
-    }
-    memset(to, 0, QN__PANEL * sizeof *to);
-    const uint32_t first = count < QN__PANEL - lane ? count : QN__PANEL - lane;
-    memcpy(to, from + lane, first * sizeof *to);
-    memcpy(to + first, from + panel, (count - first) * sizeof *to);
-}
-
-/* The other way. */
-static inline void put(const float *x, size_t panel, uint32_t channel, uint32_t count, float *to) {
-    const uint32_t lane = channel % QN__PANEL;
-    to += channel / QN__PANEL * panel;
-    if (lane == 0 && count == QN__PANEL) {
-        memcpy(to, x, QN__PANEL * sizeof *to);
-        return;
-    }
-    const uint32_t first = count < QN__PANEL - lane ? count : QN__PANEL - lane;
-    memcpy(to + lane, x, first * sizeof *to);
-    memcpy(to + panel, x + first, (count - first) * sizeof *to);
-}
-
 /* A row of a batch array: a position of the task's item. */
 static size_t row_of(const task *t, uint32_t position) {
     return ((size_t)position * t->pass->batch->items + t->item) * QN__PANEL;
@@ -155,7 +124,7 @@ static void take_block(const task *t, const float *from, size_t panel, uint32_t 
         float *own = to + p * t->s.rows * QN__PANEL;
         for (uint32_t i = 0; i < rows; ++i, x += apart, own += QN__PANEL) {
             __builtin_prefetch(x + channel / QN__PANEL * panel + QN__PANEL * apart);
-            take(x, panel, channel, count, own);
+            qn__cpu_take_channels(x, panel, channel, count, own);
         }
     }
 }
@@ -171,7 +140,7 @@ static void put_block(task *t, float *x, const float *factor, size_t panel, uint
         const float *own = x + p * t->s.rows * QN__PANEL;
         float *y = to + row_of(t, first);
         for (uint32_t i = 0; i < rows; ++i, y += apart, own += QN__PANEL)
-            put(own, panel, channel, count, y);
+            qn__cpu_put_channels(own, panel, channel, count, y);
     }
 }
 
@@ -188,7 +157,7 @@ static void take_keys(const task *t, qn__cover all, uint32_t channel, float *acr
             for (uint32_t i = 0; i < QN__PANEL; ++i, x += apart) {
                 __builtin_prefetch(x + own / QN__PANEL * t->l->in_stride + QN__PANEL * apart);
                 if (u + i < end)
-                    take(x, t->l->in_stride, own, count, block[i]);
+                    qn__cpu_take_channels(x, t->l->in_stride, own, count, block[i]);
                 else
                     memset(block[i], 0, sizeof block[i]);
             }
@@ -246,9 +215,9 @@ static void hide(const task *t, const piece *p, float *s) {
         const qn__cover sees = qn__attention_sees(t->l->layer, p->first + i);
         float *row = s + (size_t)i * QN__PANEL;
         for (uint32_t u = begin; u < sees.begin && u < end; ++u)
-            row[(u - begin) / QN__PANEL * t->s.rows * QN__PANEL + u % QN__PANEL] = UNSEEN;
+            row[(u - begin) / QN__PANEL * t->s.rows * QN__PANEL + u % QN__PANEL] = QN__UNSEEN;
         for (uint32_t u = sees.end > begin ? sees.end : begin; u < end; ++u)
-            row[(u - begin) / QN__PANEL * t->s.rows * QN__PANEL + u % QN__PANEL] = UNSEEN;
+            row[(u - begin) / QN__PANEL * t->s.rows * QN__PANEL + u % QN__PANEL] = QN__UNSEEN;
     }
 }
 
@@ -263,7 +232,7 @@ static uint32_t heads_of_group(const qn__layer *l) { return l->heads / l->kv_hea
  */
 
 static int is_usual(float greatest, float share) {
-    return greatest >= LEAST && greatest <= 0x1p100f && isfinite(share);
+    return greatest >= QN__USUAL_LEAST && greatest <= 0x1p100f && isfinite(share);
 }
 
 static void forward_piece(task *t, uint32_t head, const piece *p, float *share) {
@@ -278,7 +247,7 @@ static void forward_piece(task *t, uint32_t head, const piece *p, float *share) 
     const uint32_t bits = kernels->attend_scores(p->rows, p->panels, stride, t->scale, s, greatest);
     kernels->attend_weights(p->rows, p->panels, stride, 1.0f, greatest, s, units);
     gather(t, p, s, t->output);
-    t->odd |= bits > 0x71800000u; /* 2^100 */
+    t->odd |= bits > QN__USUAL_BITS;
     for (uint32_t i = 0; i < p->rows; ++i) {
         share[i] = qn__attention_share(units[i]);
         query[i] = (qn__attention_query){greatest[i], share[i]};
@@ -436,8 +405,9 @@ static void put_sums(task *t, int which) {
             t, t->pass->worker->kernels->attend_scale(QN__PANEL, t->s.wide, block, factor, x));
         for (uint32_t p = 0; p < t->s.wide; ++p)
             for (uint32_t i = 0; i < rows; ++i)
-                put(x + p * block + (size_t)i * QN__PANEL, l->below->out_stride,
-                    channel + p * QN__PANEL, channels_of(t, p), to + row_of(t, u + i));
+                qn__cpu_put_channels(x + p * block + (size_t)i * QN__PANEL, l->below->out_stride,
+                                     channel + p * QN__PANEL, channels_of(t, p),
+                                     to + row_of(t, u + i));
     }
 }
 
@@ -540,6 +510,10 @@ static void repeat_odd(const qn__cpu_pass *pass, int thread, const qn__cpu_layer
 static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
+    if (pass->extension) {
+        qn__cpu_cache_forward(pass, thread, layer, phase);
+        return;
+    }
     const uint32_t parts = parts_of(pass, l->layer);
     const qn__cpu_grid grid = {pass->batch->items * l->layer->kv_heads, parts, 1};
     for (uint32_t index, part; qn__cpu_take(w, thread, phase, grid, &index, &part);) {
@@ -592,6 +566,10 @@ static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
 
 static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const size_t groups = w->capacity * l->layer->kv_heads;
+    if (w->program->sequences) {
+        qn__cpu_cache_carve(a, w, l);
+        return;
+    }
     l->queries = qn__cpu_carve(a, w->capacity * l->layer->heads,
                                positions_of(l->layer) * sizeof *l->queries);
     l->odd = qn__cpu_carve(a, groups, sizeof *l->odd);

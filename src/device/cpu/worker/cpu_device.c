@@ -89,4 +89,5 @@ const qn__device_table qn__cpu_device = {
     .measure = qn__cpu_measure,
     .energy = qn__cpu_energy,
     .memory = qn__cpu_memory,
+    .extend = qn__cpu_extend,
 };

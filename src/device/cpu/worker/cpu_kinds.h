@@ -73,6 +73,9 @@ struct qn__cpu_kind {
 #define QN__CPU_ROW(KIND, NAME) extern const qn__cpu_kind qn__cpu_##NAME;
 QN__LAYER_LIST(QN__CPU_ROW)
 
+/* Memory of an attention of a program with sequences (cpu_cache.c). */
+void qn__cpu_cache_carve(qn__cpu_arena *arena, const qn__worker *worker, qn__cpu_layer *layer);
+
 const qn__cpu_kind *qn__cpu_kind_of(qn__layer_kind kind);
 
 #endif

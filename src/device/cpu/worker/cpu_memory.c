@@ -271,6 +271,7 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
     w->fetch.woven =
         qn__cpu_carve(a, w->layer[0].woven ? w->layer[0].channels : 0, sizeof(uint32_t));
     w->weight_blocks = qn__cpu_carve(a, most_panels(w), sizeof(size_t));
+    w->stretch = qn__cpu_carve(a, p->sequences ? w->capacity : 0, sizeof *w->stretch);
     const size_t features = ((size_t)w->layer[0].layer->in + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
     w->fetch.mean = qn__cpu_carve(a, features, sizeof(float));
     w->fetch.inverse = qn__cpu_carve(a, features, sizeof(float));
@@ -294,7 +295,8 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         core.shown_space = qn__cpu_carve(a, qn__shown_space(p), 1);
         core.picture = qn__cpu_carve(a, qn__cpu_few_space(w), sizeof(float));
         core.sparse = qn__cpu_carve(a, qn__cpu_sparse_space(w), sizeof(float));
-        core.attention = qn__cpu_carve(a, qn__cpu_attention_space(w), sizeof(float));
+        core.attention = qn__cpu_carve(
+            a, p->sequences ? qn__cpu_cache_space(w) : qn__cpu_attention_space(w), sizeof(float));
         core.gradient = w->run_blocks
                             ? qn__cpu_carve(a, w->bits ? QN__INT_GRADIENT : QN__WALK_GRADIENT, 1)
                             : NULL;

@@ -7,16 +7,13 @@
 /* A row is a position of an item, items fastest. */
 static void add_run(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
                     const qn__cpu_walk_run *run, uint32_t panel, float *to) {
-    const uint32_t items = pass->batch->items;
     const float *from = qn__cpu_input(pass, l) + panel * l->in_stride + run->row * QN__PANEL;
     const float *own = l->bias + (size_t)panel * l->vector_pixels * QN__PANEL;
-    size_t at = run->row / items, item = run->row % items;
     (void)thread;
     for (uint32_t i = 0; i < run->rows; ++i, from += QN__PANEL, to += QN__PANEL) {
+        const size_t at = qn__cpu_position_of(pass, run->row + i);
         for (uint32_t c = 0; c < QN__PANEL; ++c)
             to[c] = from[c] + own[at * QN__PANEL + c];
-        at += ++item == items;
-        item = item == items ? 0 : item;
     }
 }
 

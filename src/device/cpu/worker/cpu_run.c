@@ -292,7 +292,8 @@ static void phases(void *context, int thread) {
     qn__worker *w = pass->worker;
     qn__cpu_core *core = &w->core[thread];
     const uint32_t last = w->program->layers - 1;
-    const uint32_t plain = w->program->answers ? last + 1 : last; /* layers before the loss */
+    const int all = pass->extension ? pass->extension->logits != NULL : w->program->answers > 0;
+    const uint32_t plain = all ? last + 1 : last; /* layers before the loss */
     const double begun = qn__now();
     uint32_t phase = 0;
     forget(w, core);
@@ -326,6 +327,11 @@ static void phases(void *context, int thread) {
     if (plain == last && pass->training && w->layer[last].transposed &&
         qn__cpu_passes_errors(w, &w->layer[last]))
         qn__cpu_walk_transpose(pass, thread, last, phase++);
+    if (pass->extension) {
+        qn__cpu_give_logits(pass, thread);
+        core->busy += qn__now() - begun - core->waited;
+        return;
+    }
     phase = loss(pass, thread, phase);
     if (pass->training && !w->bits && qn__feed_labelled(pass->batch->feed))
         phase = look_into_loss(pass, thread, phase);

@@ -23,6 +23,8 @@ qn_status qn__cpu_measure(uint32_t index, const qn_compute *compute, qn_device_r
                           qn_error *err);
 int qn__cpu_energy(uint32_t index, double *joules);
 uint64_t qn__cpu_memory(const qn_compute *compute, const qn__program *program, uint32_t items);
+qn_status qn__cpu_extend(qn__worker *worker, const qn__extension *extension, uint32_t *bad,
+                         qn_error *err);
 
 extern const qn__device_table qn__cpu_device;
 

@@ -1,0 +1,43 @@
+/* Channels of a head of attention, in arrays of panels and in blocks by themselves. */
+#ifndef QN_DEVICE_CPU_WORKER_CPU_HEADS_H
+#define QN_DEVICE_CPU_WORKER_CPU_HEADS_H
+
+#include "device/cpu/float/cpu_kernels.h"
+#include <string.h>
+
+/* A score of a key that a query does not see: its weight is +0 beside any usual one. */
+#define QN__UNSEEN (-0x1p100f)
+/* Bits of the largest usual score, and the least usual one that is the greatest of its row. */
+#define QN__USUAL_BITS 0x71800000u /* 2^100 */
+#define QN__USUAL_LEAST (-0x1p80f)
+
+/* Sixteen channels of a row, `count` of them, from `channel` on; the others are 0. */
+static inline void qn__cpu_take_channels(const float *from, size_t panel, uint32_t channel,
+                                         uint32_t count, float *to) {
+    const uint32_t lane = channel % QN__PANEL;
+    from += channel / QN__PANEL * panel;
+    if (lane == 0 && count == QN__PANEL) {
+        memcpy(to, from, QN__PANEL * sizeof *to);
+        return;
+    }
+    memset(to, 0, QN__PANEL * sizeof *to);
+    const uint32_t first = count < QN__PANEL - lane ? count : QN__PANEL - lane;
+    memcpy(to, from + lane, first * sizeof *to);
+    memcpy(to + first, from + panel, (count - first) * sizeof *to);
+}
+
+/* The other way. */
+static inline void qn__cpu_put_channels(const float *x, size_t panel, uint32_t channel,
+                                        uint32_t count, float *to) {
+    const uint32_t lane = channel % QN__PANEL;
+    to += channel / QN__PANEL * panel;
+    if (lane == 0 && count == QN__PANEL) {
+        memcpy(to, x, QN__PANEL * sizeof *to);
+        return;
+    }
+    const uint32_t first = count < QN__PANEL - lane ? count : QN__PANEL - lane;
+    memcpy(to + lane, x, first * sizeof *to);
+    memcpy(to + panel, x + first, (count - first) * sizeof *to);
+}
+
+#endif
