@@ -452,6 +452,27 @@ static void test_linear(void **state) {
     assert_int_equal(qn_ridge_fit(have.data, NULL, w, &result, NULL), QN_USAGE); /* no numbers */
 }
 
+/* Those of a generator itself are in predict/generate/generator_test.c. */
+static void test_generation(void **state) {
+    const char *const prompt = "a";
+    qn_generate_options o;
+    qn_answer answer = {.size = sizeof answer};
+    qn_generator *out = NULL;
+    int more = 1;
+    (void)state;
+    qn_generate_options_init(NULL);
+    qn_generate_options_init(&o);
+    REFUSED(qn_generator_open, "model", NULL, &prompt, 1, &o, &out);
+    REFUSED(qn_generator_open, "prompts", have.model, NULL, 1, &o, &out);
+    REFUSED(qn_generator_open, "out", have.model, &prompt, 1, &o, NULL);
+    assert_int_equal(qn_generator_open(have.model, &prompt, 1, NULL, &out, NULL), QN_USAGE);
+    REFUSED(qn_generator_step, "generator", NULL, &more);
+    REFUSED(qn_generator_answer, "generator", NULL, 0, &answer);
+    REFUSED(qn_generator_write, "generator", NULL, "answers.json");
+    assert_int_equal(qn_generator_answers(NULL), 0);
+    qn_generator_close(NULL);
+}
+
 static void test_fits(void **state) {
     qn_model *out = NULL;
     qn_fit_kind kind = {.size = sizeof kind};
@@ -736,7 +757,7 @@ int main(void) {
         cmocka_unit_test(test_clusters),   cmocka_unit_test(test_networks),
         cmocka_unit_test(test_statistics), cmocka_unit_test(test_evaluations),
         cmocka_unit_test(test_linear),     cmocka_unit_test(test_fits),
-        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_generation), cmocka_unit_test(test_structure),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

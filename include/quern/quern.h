@@ -14,6 +14,7 @@
 #include <quern/export.h>
 #include <quern/files.h>
 #include <quern/fit.h>
+#include <quern/generate.h>
 #include <quern/import.h>
 #include <quern/kernel.h>
 #include <quern/linear.h>

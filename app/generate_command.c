@@ -1,0 +1,406 @@
+/* quern generate: a model of next tokens continues texts. */
+
+#include "command.h"
+#include "compute.h"
+#include "format.h"
+#include "jsonline.h"
+#include "message.h"
+#include "paths.h"
+#include "program.h"
+#include "shared_rows.h"
+#include <quern/generate.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct generate_flags {
+    text_list prompt, stop;
+    const char *prompts, *out, *chat, *system;
+    uint32_t tokens, answers, top_k, batch;
+    uint64_t seed;
+    float temperature, top_p, repetition;
+    int log_probabilities, quiet, json;
+    compute_flags compute;
+} generate_flags;
+
+#define AT(member) .place = offsetof(generate_flags, member)
+
+static const option_word chats[] = {{"chatml", "<|im_start|> and <|im_end|>, as Qwen has them"},
+                                    {"llama3", "<|start_header_id|> and <|eot_id|>"},
+                                    {NULL, NULL}};
+
+static const option generate_options[] = {
+    {.heading = "Prompts",
+     ROW_TEXTS("prompt", prompt, "TEXT", "a text that the model continues; may be repeated")},
+    {ROW_TEXT("prompts", prompts, "FILE", "a text in each line of this file; - is stdin")},
+    {ROW_CHOICE("chat", chat, "KIND",
+                "the prompt is what a user says, written with the marks of this kind of chat"),
+     .words = chats},
+    {ROW_TEXT("system", system, "TEXT", "with --chat: what the system says first")},
+
+    {.heading = "Answers",
+     ROW_COUNT32("tokens", tokens, 1, 1 << 24, "the most tokens of an answer"),
+     .fallback = "200"},
+    {ROW_FLOAT("temperature", temperature,
+               "0: always the most probable token; higher values draw less probable ones, too"),
+     .fallback = "0.8"},
+    {ROW_COUNT32("top-k", top_k, 1, 1 << 24, "draw one of the N most probable tokens"),
+     .fallback = "all"},
+    {ROW_FLOAT("top-p", top_p,
+               "draw one of the most probable tokens whose probabilities sum up to X"),
+     .fallback = "1"},
+    {ROW_FLOAT("repetition", repetition,
+               "above 1: tokens of the text so far are less probable by this factor"),
+     .fallback = "1"},
+    {ROW_TEXTS("stop", stop, "TEXT", "an answer ends before this text; may be repeated")},
+    {ROW_COUNT32("answers", answers, 1, 65536, "so many answers to each prompt"), .fallback = "1"},
+    {ROW_SEED(seed, "of all draws: the same seed gives the same answers")},
+
+    {.heading = "Output",
+     ROW_OUTPUT(out, "FILE",
+                "JSON with the prompts, answers, tokens and options, instead of texts on stdout")},
+    {ROW_FLAG("logprobs", log_probabilities,
+              "with -o\tFILE or --json: the logarithm of each token's probability")},
+    {ROW_QUIET(quiet)},
+    {ROW_JSON(json, "one JSON object a line on stdout for each answer")},
+
+    {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
+    {ROW_COUNT32("batch", batch, 1, 4096, "answers that are computed at the same time"),
+     .fallback = "32"},
+    {.name = NULL}};
+
+/* ---------------------------------------------------------------------------------------- prompts
+ */
+
+typedef struct prompts {
+    char **text;
+    uint32_t count, capacity;
+} prompts;
+
+static int add_prompt(prompts *p, const char *text, size_t size) {
+    if (p->count == p->capacity) {
+        const uint32_t more = p->capacity ? 2 * p->capacity : 64;
+        char **const larger = realloc(p->text, more * sizeof *larger);
+        if (!larger)
+            return message_fail(QN_MEMORY, "there is not enough memory for the prompts", "", "");
+        p->text = larger;
+        p->capacity = more;
+    }
+    char *own = malloc(size + 1);
+    if (!own)
+        return message_fail(QN_MEMORY, "there is not enough memory for the prompts", "", "");
+    memcpy(own, text, size);
+    own[size] = '\0';
+    p->text[p->count++] = own;
+    return -1;
+}
+
+/* A line without its end. */
+static int add_line(prompts *p, const char *path, char *line, size_t size) {
+    char where[300];
+    size -= size > 0 && line[size - 1] == '\n';
+    size -= size > 0 && line[size - 1] == '\r';
+    snprintf(where, sizeof where, "%.250s, line %u", path, (unsigned)p->count + 1);
+    if (memchr(line, '\0', size))
+        return message_fail(QN_INPUT, "the line has a zero byte, so it is not text", where,
+                            "give a text file with a prompt in each line");
+    return add_prompt(p, line, size);
+}
+
+static int read_prompts(prompts *p, const char *path) {
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    char *line = NULL;
+    size_t capacity = 0;
+    int code = -1;
+    if (!file)
+        return message_fail(QN_IO, "the file of the prompts cannot be read", path,
+                            "name a text file with a prompt in each line");
+    for (ssize_t size; code < 0 && (size = getline(&line, &capacity, file)) >= 0;)
+        code = add_line(p, path, line, (size_t)size);
+    if (code < 0 && ferror(file))
+        code = message_fail(QN_IO, "the file of the prompts cannot be read", path, "");
+    if (code < 0 && p->count == 0)
+        code =
+            message_fail(QN_INPUT, "the file has no prompts", path, "write a prompt in each line");
+    free(line);
+    if (file != stdin)
+        fclose(file);
+    return code;
+}
+
+/* ----------------------------------------------------------------------------------------- output
+ */
+
+/* The bytes of a well-formed character of UTF-8 at `text`; 0: there is none. */
+static size_t character_length(const char *text, size_t size) {
+    const unsigned char *c = (const unsigned char *)text;
+    const size_t length = c[0] < 0x80                   ? 1
+                          : c[0] >= 0xC2 && c[0] < 0xE0 ? 2
+                          : c[0] >= 0xE0 && c[0] < 0xF0 ? 3
+                          : c[0] >= 0xF0 && c[0] < 0xF5 ? 4
+                                                        : 0;
+    if (length == 0 || length > size || (c[0] == 0xE0 && c[1] < 0xA0) ||
+        (c[0] == 0xED && c[1] >= 0xA0) || (c[0] == 0xF0 && c[1] < 0x90) ||
+        (c[0] == 0xF4 && c[1] >= 0x90))
+        return 0;
+    for (size_t k = 1; k < length; k++)
+        if ((c[k] & 0xC0) != 0x80)
+            return 0;
+    return length;
+}
+
+/* What is not text is shown as U+FFFD. On a terminal, so are control characters: they could change
+ * it. */
+static void print_text(const char *text, size_t size) {
+    const int terminal = isatty(STDOUT_FILENO);
+    for (size_t at = 0, length; at < size; at += length) {
+        const char c = text[at];
+        const int control = (c >= 0 && c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
+        length = character_length(text + at, size - at);
+        if (length == 0 || (terminal && control))
+            fputs("\xEF\xBF\xBD", stdout);
+        else
+            fwrite(text + at, 1, length, stdout);
+        length = length ? length : 1;
+    }
+}
+
+/* A text for JSON: as above, for free(). */
+static char *clean_text(const char *text, size_t size) {
+    char *clean = malloc(3 * size + 1), *to = clean;
+    for (size_t at = 0, length; clean && at < size; at += length) {
+        length = character_length(text + at, size - at);
+        const int good = length > 0 && text[at];
+        memcpy(to, good ? text + at : "\xEF\xBF\xBD", good ? length : 3);
+        to += good ? length : 3;
+        length = length ? length : 1;
+    }
+    if (clean)
+        *to = '\0';
+    return clean;
+}
+
+static const char *end_name(qn_answer_end end) {
+    return end == QN_ANSWER_LENGTH ? "length" : end == QN_ANSWER_END ? "end" : "stop";
+}
+
+static void print_json(const prompts *p, const qn_answer *a) {
+    char *text = clean_text(a->text, a->bytes);
+    json_begin("answer");
+    json_text("prompt", p->text[a->prompt]);
+    json_count("number", a->number);
+    json_text("text", text);
+    json_text("end", end_name(a->end));
+    json_flag("slid", a->slid);
+    json_open("tokens", '[');
+    for (uint32_t i = 0; i < a->count; i++)
+        json_count(NULL, a->tokens[i]);
+    json_close(']');
+    if (a->log_probabilities) {
+        json_open("log_probabilities", '[');
+        for (uint32_t i = 0; i < a->count; i++)
+            json_number(NULL, (double)a->log_probabilities[i]);
+        json_close(']');
+    }
+    json_end();
+    free(text);
+}
+
+/* A generation and what of it was printed. */
+typedef struct session_of_answers {
+    const generate_flags *f;
+    const prompts *p;
+    qn_generator *g;
+    uint32_t shown; /* complete answers that were printed */
+    size_t bytes;   /* of the next one */
+    int begun;      /* 1: its prompt was printed */
+    uint64_t tokens;
+    int slid;
+} answers;
+
+static int to_stdout(const generate_flags *f) { return !f->out; }
+
+static void begin_text(answers *s, const qn_answer *a) {
+    if (s->begun)
+        return;
+    if (s->shown > 0)
+        printf("---\n");
+    if (!s->f->chat) {
+        const char *prompt = s->p->text[a->prompt];
+        print_text(prompt, strlen(prompt));
+    }
+    s->begun = 1;
+}
+
+/* Prints what is new of the answer that is next, and whether it is complete. */
+static int print_next(answers *s, const qn_answer *a) {
+    const int complete = a->end != QN_ANSWER_GOES_ON;
+    if (s->f->json || !to_stdout(s->f)) {
+        if (complete && s->f->json)
+            print_json(s->p, a);
+        return complete;
+    }
+    begin_text(s, a);
+    print_text(a->text + s->bytes, a->bytes - s->bytes);
+    s->bytes = a->bytes;
+    if (complete)
+        printf("\n");
+    fflush(stdout);
+    return complete;
+}
+
+static qn_status print_new(answers *s, qn_error *err) {
+    while (s->shown < qn_generator_answers(s->g)) {
+        qn_answer a = {.size = sizeof a};
+        const qn_status status = qn_generator_answer(s->g, s->shown, &a, err);
+        if (status != QN_OK)
+            return status;
+        if (a.count == 0 || !print_next(s, &a))
+            return QN_OK;
+        s->tokens += a.count;
+        s->slid |= a.slid;
+        s->shown++;
+        s->bytes = 0;
+        s->begun = 0;
+    }
+    return QN_OK;
+}
+
+static void tell(const answers *s, double seconds) {
+    char count[32], number[32], rate[16];
+    const double speed = seconds > 0 ? (double)s->tokens / seconds : 0;
+    if (s->slid)
+        message_note("note: a text became longer than the model's context; then the model read its "
+                     "end only");
+    if (s->f->json || s->f->quiet)
+        return;
+    FILE *to = to_stdout(s->f) ? stderr : stdout;
+    fprintf(to, "%s answer%s, %s tokens%s%s, %.3f s, %s tokens/s\n", format_count(s->shown, number),
+            s->shown == 1 ? "" : "s", format_count(s->tokens, count), s->f->out ? " in " : "",
+            s->f->out ? s->f->out : "", seconds, format_rate(speed, rate));
+}
+
+static int generate(const generate_flags *f, const qn_model *model, const prompts *p,
+                    const qn_generate_options *options) {
+    answers s = {.f = f, .p = p};
+    qn_error err = {0};
+    const double begun = program_now();
+    int more = 1, code = -1;
+    qn_status status =
+        qn_generator_open(model, (const char *const *)p->text, p->count, options, &s.g, &err);
+    while (status == QN_OK && more) {
+        status = qn_generator_step(s.g, &more, &err);
+        if (status == QN_OK)
+            status = print_new(&s, &err);
+    }
+    if (status != QN_OK && s.begun)
+        printf("\n");
+    if (status == QN_OK && f->out)
+        status = qn_generator_write(s.g, f->out, &err);
+    if (status != QN_OK)
+        code = message_error(&err);
+    else if ((code = message_output(EXIT_DONE)) == EXIT_DONE)
+        tell(&s, program_now() - begun);
+    qn_generator_close(s.g);
+    return code;
+}
+
+/* ---------------------------------------------------------------------------------------- command
+ */
+
+static int check_flags(const generate_flags *f, const char *model) {
+    if (!f->prompt.count == !f->prompts)
+        return message_usage(f->prompts ? "put all prompts into the file"
+                                        : "add --prompt \"Once upon a time\", or --prompts FILE",
+                             f->prompts ? "--prompt and --prompts both give prompts"
+                                        : "a prompt is required");
+    if (f->stop.count > 16)
+        return message_usage("give at most 16 texts", "there are too many --stop");
+    if (f->log_probabilities && !f->out && !f->json)
+        return message_usage("add -o answers.json, or --json",
+                             "--logprobs is for the output as JSON");
+    if (f->json && f->quiet)
+        return message_usage("leave one of them out", "--quiet does nothing with --json");
+    const int code = compute_check(&f->compute);
+    paths files = {.count = 0};
+    paths_add(&files, QN_FILE_READ, "MODEL", model);
+    paths_add(&files, QN_FILE_READ, "--prompts",
+              f->prompts && strcmp(f->prompts, "-") != 0 ? f->prompts : NULL);
+    paths_add(&files, QN_FILE_WRITE, "-o", f->out);
+    return code < 0 ? paths_check(&files, 1) : code;
+}
+
+static int collect(const generate_flags *f, prompts *p) {
+    int code = -1;
+    for (uint32_t i = 0; i < f->prompt.count && code < 0; i++)
+        code = add_prompt(p, f->prompt.at[i], strlen(f->prompt.at[i]));
+    return f->prompts ? read_prompts(p, f->prompts) : code;
+}
+
+static int generate_from(const generate_flags *f, const char *path) {
+    qn_model *model = NULL;
+    prompts p = {NULL};
+    qn_error err = {0};
+    const qn_compute compute = compute_of(&f->compute);
+    qn_generate_options options;
+    qn_generate_options_init(&options);
+    options.tokens = f->tokens;
+    options.answers = f->answers;
+    options.temperature = f->temperature;
+    options.top_k = f->top_k;
+    options.top_p = f->top_p;
+    options.repetition = f->repetition;
+    options.seed = f->seed;
+    options.stop = f->stop.at;
+    options.stops = f->stop.count;
+    options.chat = f->chat;
+    options.system = f->system;
+    options.log_probabilities = f->log_probabilities;
+    options.batch = f->batch;
+    options.compute = &compute;
+    int code = collect(f, &p);
+    if (code < 0 && qn_model_load(path, &model, &err) != QN_OK)
+        code = message_error(&err);
+    if (code < 0)
+        code = generate(f, model, &p, &options);
+    qn_model_free(model);
+    for (uint32_t i = 0; i < p.count; i++)
+        free(p.text[i]);
+    free(p.text);
+    return code;
+}
+
+static int run(const command *self, int argc, char **argv) {
+    qn_generate_options usual;
+    arguments given;
+    qn_generate_options_init(&usual);
+    generate_flags f = {.tokens = usual.tokens,
+                        .answers = usual.answers,
+                        .seed = usual.seed,
+                        .temperature = usual.temperature,
+                        .top_p = usual.top_p,
+                        .repetition = usual.repetition};
+    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    if (code < 0) {
+        message_setup(self->name, f.quiet, f.json);
+        code = check_flags(&f, given.operand[0]);
+    }
+    return code < 0 ? generate_from(&f, given.operand[0]) : code;
+}
+
+const command generate_command = {
+    .name = "generate",
+    .summary = "let a model of next tokens continue a text",
+    .usage = "quern generate MODEL (--prompt TEXT | --prompts FILE) [options]",
+    .about =
+        "Writes the prompt and what the model adds to it, token by token. The model is one of "
+        "quern train --task next. An answer depends on the model, its prompt, the options and its "
+        "number alone: not on other prompts, --batch or devices. A text that becomes longer than "
+        "the model's context loses its beginning: the model reads at least the last half of it.",
+    .operand = "MODEL",
+    .options = generate_options,
+    .examples = "quern generate plays.safetensors --prompt \"ROMEO:\" --tokens 500\n"
+                "quern generate plays.safetensors --prompts lines.txt --top-k 40 -o answers.json\n"
+                "quern generate chat.safetensors --chat chatml --prompt \"Who are you?\"",
+    .run = run};

@@ -1,0 +1,244 @@
+#include "predict/generate/codec.h"
+
+#include "base/memory.h"
+#include "base/text/character.h"
+#include "base/text/text.h"
+#include <stdio.h>
+#include <string.h>
+
+/* How a conversation is written: docs/exactness.md 25.71. %s is what is said. */
+typedef struct chat_kind {
+    const char *name, *begin, *system, *user, *answer;
+} chat_kind;
+
+static const chat_kind chats[] = {
+    {"chatml", "", "<|im_start|>system\n%s<|im_end|>\n", "<|im_start|>user\n%s<|im_end|>\n",
+     "<|im_start|>assistant\n"},
+    {"llama3", "<|begin_of_text|>", "<|start_header_id|>system<|end_header_id|>\n\n%s<|eot_id|>",
+     "<|start_header_id|>user<|end_header_id|>\n\n%s<|eot_id|>",
+     "<|start_header_id|>assistant<|end_header_id|>\n\n"},
+};
+enum { CHATS = sizeof chats / sizeof *chats };
+
+/* Tokens that end a text, where the tokenizer has them. */
+static const char *const endings[] = {"<|endoftext|>", "<|end_of_text|>", "</s>", "<|im_end|>",
+                                      "<|eot_id|>"};
+enum { BETWEEN = 3 }; /* those of 25.44 */
+
+static const chat_kind *chat_of(const char *name) {
+    for (size_t i = 0; i < CHATS; ++i)
+        if (strcmp(chats[i].name, name) == 0)
+            return &chats[i];
+    return NULL;
+}
+
+int qn__codec_has_chat(const char *name) { return chat_of(name) != NULL; }
+
+/* The tokens of a text; numbers for qn__free. */
+static qn_status encode(const qn_tokenizer *tokenizer, const char *text, uint32_t **tokens,
+                        uint64_t *count, qn_error *err) {
+    qn_tokens *own = NULL;
+    const qn_status status = qn_tokenizer_encode(tokenizer, text, strlen(text), 1, &own, err);
+    *tokens = NULL;
+    if (status != QN_OK)
+        return status;
+    *count = qn_tokens_count(own);
+    *tokens = qn__alloc(*count + 1, sizeof **tokens, err);
+    if (*tokens && *count)
+        memcpy(*tokens, qn_tokens_numbers(own), *count * sizeof **tokens);
+    qn_tokens_free(own);
+    return *tokens ? QN_OK : QN_MEMORY;
+}
+
+static qn_status find_ends(qn__codec *c, qn_error *err) {
+    if (strcmp(qn_tokenizer_kind(c->tokenizer), "bpe") != 0)
+        return QN_OK;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; ++i) {
+        uint32_t *tokens;
+        uint64_t count;
+        const qn_status status = encode(c->tokenizer, endings[i], &tokens, &count, err);
+        if (status != QN_OK)
+            return status;
+        if (count == 1 && tokens[0] < c->vocabulary) {
+            c->begins |= i < BETWEEN;
+            c->end[c->ends++] = tokens[0];
+        }
+        qn__free(tokens);
+    }
+    return QN_OK;
+}
+
+qn_status qn__codec_open(const qn_model *model, uint32_t vocabulary, qn__codec *c, qn_error *err) {
+    *c = (qn__codec){.vocabulary = vocabulary};
+    if (!model->tokenizer)
+        return QN_OK;
+    const qn_status status =
+        qn_tokenizer_from_json(model->tokenizer, strlen(model->tokenizer), &c->tokenizer, err);
+    return status == QN_OK ? find_ends(c, err) : status;
+}
+
+void qn__codec_close(qn__codec *c) { qn_tokenizer_free(c->tokenizer); }
+
+int qn__codec_is_end(const qn__codec *c, uint32_t token) {
+    for (uint32_t i = 0; i < c->ends; ++i)
+        if (c->end[i] == token)
+            return 1;
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------- prompts
+ */
+
+static qn_status refuse(uint32_t index, const char *what, const char *remedy, qn_error *err) {
+    qn__fail(err, QN_INPUT, "%s", what);
+    qn__at(err, "prompt %u", index);
+    return qn__remedy(err, QN_INPUT, "%s", remedy);
+}
+
+/* Numbers with spaces, or commas, between. */
+static qn_status read_numbers(const qn__codec *c, const char *text, uint32_t index,
+                              uint32_t **tokens, uint64_t *count, qn_error *err) {
+    static const char between[] = " ,\t\r\n";
+    char what[120];
+    *count = 0;
+    *tokens = qn__alloc(strlen(text) / 2 + 2, sizeof **tokens, err);
+    if (!*tokens)
+        return QN_MEMORY;
+    for (text += strspn(text, between); *text; text += strspn(text, between)) {
+        const size_t size = strcspn(text, between);
+        uint64_t value;
+        if (!qn__parse_u64(text, size, &value) || value >= c->vocabulary) {
+            snprintf(what, sizeof what, "\"%.*s\" is not the number of a token below %u",
+                     size > 40 ? 40 : (int)size, text, c->vocabulary);
+            return refuse(index, what,
+                          "the model was trained on numbers of tokens: give such numbers with "
+                          "spaces between",
+                          err);
+        }
+        (*tokens)[(*count)++] = (uint32_t)value;
+        text += size;
+    }
+    return QN_OK;
+}
+
+/* The first character of a prompt that the vocabulary of characters lacks. */
+static qn_status refuse_unknown(const qn__codec *c, const char *prompt, uint32_t index,
+                                const uint32_t *tokens, uint64_t count, qn_error *err) {
+    const uint32_t unknown = qn_tokenizer_unknown(c->tokenizer);
+    size_t at = 0, length = 0, size = strlen(prompt);
+    uint64_t i = 0;
+    char what[100];
+    if (strcmp(qn_tokenizer_kind(c->tokenizer), "chars") != 0)
+        return QN_OK;
+    for (; i < count && at < size; ++i, at += length) {
+        qn__character((const uint8_t *)prompt + at, size - at, &length);
+        if (tokens[i] == unknown)
+            break;
+    }
+    if (i == count)
+        return QN_OK;
+    snprintf(what, sizeof what, "the model has never seen the character \"%.*s\"", (int)length,
+             prompt + at);
+    return refuse(index, what,
+                  "write the prompt with characters of the text that the model was trained on",
+                  err);
+}
+
+/* Whether all tokens are in the vocabulary of the network. */
+static qn_status check_tokens(const qn__codec *c, uint32_t index, const uint32_t *tokens,
+                              uint64_t count, qn_error *err) {
+    for (uint64_t i = 0; i < count; ++i)
+        if (tokens[i] >= c->vocabulary)
+            return refuse(index, "the prompt has a token that the network lacks",
+                          "write it without marks that the model was not trained on", err);
+    return count < UINT32_MAX / 2
+               ? QN_OK
+               : refuse(index, "the prompt is too long", "give at most 2147483646 tokens", err);
+}
+
+/* What is said to a chat, as a text for qn__free. */
+static char *write_chat(const chat_kind *chat, const char *prompt, const char *system,
+                        qn_error *err) {
+    qn__text text = {0};
+    const char *const part[][2] = {{chat->begin, ""},
+                                   {system ? chat->system : "", system ? system : ""},
+                                   {chat->user, prompt},
+                                   {chat->answer, ""}};
+    for (size_t i = 0; i < sizeof part / sizeof *part; ++i) {
+        const char *said = strstr(part[i][0], "%s");
+        if (said)
+            qn__text_add(&text, "%.*s%s%s", (int)(said - part[i][0]), part[i][0], part[i][1],
+                         said + 2);
+        else
+            qn__text_add(&text, "%s", part[i][0]);
+    }
+    return qn__text_take(&text, err);
+}
+
+static qn_status encode_text(const qn__codec *c, const char *prompt, uint32_t index,
+                             const char *chat, const char *system, uint32_t **tokens,
+                             uint64_t *count, qn_error *err) {
+    char *written = chat ? write_chat(chat_of(chat), prompt, system, err) : NULL;
+    if (chat && !written)
+        return QN_MEMORY;
+    qn_status status = encode(c->tokenizer, written ? written : prompt, tokens, count, err);
+    if (status == QN_OK)
+        status = refuse_unknown(c, written ? written : prompt, index, *tokens, *count, err);
+    qn__free(written);
+    return status;
+}
+
+qn_status qn__codec_encode(const qn__codec *c, const char *prompt, uint32_t index, const char *chat,
+                           const char *system, uint32_t **tokens, uint32_t *count, qn_error *err) {
+    uint64_t all = 0;
+    *tokens = NULL;
+    qn_status status = c->tokenizer ? encode_text(c, prompt, index, chat, system, tokens, &all, err)
+                                    : read_numbers(c, prompt, index, tokens, &all, err);
+    if (status == QN_OK && all == 0 && c->begins)
+        (*tokens)[all++] = c->end[0];
+    if (status == QN_OK && all == 0)
+        status = refuse(index, "the prompt is empty", "give a text for the model to continue", err);
+    if (status == QN_OK)
+        status = check_tokens(c, index, *tokens, all, err);
+    *count = (uint32_t)all;
+    if (status != QN_OK) {
+        qn__free(*tokens);
+        *tokens = NULL;
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------- answers
+ */
+
+static qn_status write_numbers(const uint32_t *tokens, uint32_t count, char **out, size_t *size,
+                               qn_error *err) {
+    qn__text text = {0};
+    for (uint32_t i = 0; i < count; ++i)
+        qn__text_add(&text, "%s%u", i > 0 ? " " : "", tokens[i]);
+    *size = text.size;
+    *out = qn__text_take(&text, err);
+    return *out ? QN_OK : QN_MEMORY;
+}
+
+/* Decoding may join a token to the one before. So the text of an answer is what it adds to that of
+ * the prompt. */
+qn_status qn__codec_decode(const qn__codec *c, const uint32_t *tokens, uint32_t prompt,
+                           uint32_t count, char **text, size_t *size, qn_error *err) {
+    size_t before = 0, all = 0;
+    if (!c->tokenizer)
+        return write_numbers(tokens + prompt, count - prompt, text, size, err);
+    qn_status status = qn_tokenizer_decode(c->tokenizer, tokens, prompt, NULL, 0, &before, err);
+    if (status == QN_OK)
+        status = qn_tokenizer_decode(c->tokenizer, tokens, count, NULL, 0, &all, err);
+    char *whole = status == QN_OK ? qn__alloc(all + 1, 1, err) : NULL;
+    if (!whole)
+        return status == QN_OK ? QN_MEMORY : status;
+    status = qn_tokenizer_decode(c->tokenizer, tokens, count, whole, all, &all, err);
+    before = before < all ? before : all;
+    memmove(whole, whole + before, all - before);
+    whole[all - before] = '\0';
+    *size = all - before;
+    *text = whole;
+    return status;
+}

@@ -1,0 +1,41 @@
+/* Prompts and answers as tokens of a model, and as texts. */
+#ifndef QN_PREDICT_GENERATE_CODEC_H
+#define QN_PREDICT_GENERATE_CODEC_H
+
+#include "model/formats/model.h"
+#include <quern/generate.h>
+#include <quern/tokenizer.h>
+
+enum { QN__CODEC_ENDS = 8 };
+
+typedef struct qn__codec {
+    qn_tokenizer *tokenizer;            /* NULL: texts are numbers of tokens, with spaces between */
+    uint32_t vocabulary;                /* of the network */
+    uint32_t end[QN__CODEC_ENDS], ends; /* the tokens that end a text; the first one is that between
+                                           two texts */
+    int begins;                         /* 1: an empty prompt is that first one */
+} qn__codec;
+
+/* For the checked model; `codec` is then for qn__codec_close, also after a failure. */
+qn_status qn__codec_open(const qn_model *model, uint32_t vocabulary, qn__codec *codec,
+                         qn_error *err);
+void qn__codec_close(qn__codec *codec);
+
+/* Whether a template of that name exists. */
+int qn__codec_has_chat(const char *name);
+
+/* The tokens of a prompt: *count numbers for qn__free. `index` of the prompt is for messages. Fails
+ * with QN_INPUT: it is empty, or has what the vocabulary lacks. */
+qn_status qn__codec_encode(const qn__codec *codec, const char *prompt, uint32_t index,
+                           const char *chat, const char *system, uint32_t **tokens, uint32_t *count,
+                           qn_error *err);
+
+/* The text of the tokens after the first `prompt` of `count`: *text is for qn__free, with a NUL
+ * after its *size bytes. */
+qn_status qn__codec_decode(const qn__codec *codec, const uint32_t *tokens, uint32_t prompt,
+                           uint32_t count, char **text, size_t *size, qn_error *err);
+
+/* Whether the token ends a text. */
+int qn__codec_is_end(const qn__codec *codec, uint32_t token);
+
+#endif

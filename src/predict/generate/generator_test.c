@@ -1,0 +1,259 @@
+/* Generation: logits that are those of a whole pass, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <quern/quern.h>
+
+#include "layer/reference.h"
+#include "predict/generate/generator.h"
+
+enum { CONTEXT = 37, TOKENS = 256, SEQUENCES = 3, LAYERS = 32 };
+
+static const char *const text = "embedding 256 20; position learned; "
+                                "residual { layernorm channels; conv 40 1x1; attention 4 causal kv "
+                                "2 window 21; conv 20 1x1 }; "
+                                "residual { layernorm channels; conv 60 1x1; attention 1 causal; "
+                                "conv 20 1x1 }; conv 30 1x1 gelu; conv 256 1x1 softmax";
+
+static qn_model *model;
+
+/* A model whose weights are their initial ones but for one step. */
+static qn_model *train(const char *network, uint32_t context) {
+    char path[] = "/tmp/generator-test-XXXXXX";
+    qn_train_options o;
+    qn_data_options from;
+    qn_train *t = NULL;
+    qn_data *data = NULL;
+    qn_model *made = NULL;
+    const int file = mkstemp(path);
+    FILE *to = file >= 0 ? fdopen(file, "w") : NULL;
+    for (int i = 0; to && i < 400; ++i)
+        fputc('a' + i * i % 23, to);
+    if (to)
+        fclose(to);
+    qn_train_options_init(&o);
+    qn_data_options_init(&from);
+    from.tokens = "bytes";
+    from.context = context;
+    from.task = "next";
+    o.model = network;
+    o.epochs = 1;
+    o.batch = 8;
+    qn_error err;
+    if (qn_data_open(path, &from, &data, &err) != QN_OK ||
+        qn_train_open(&o, data, NULL, NULL, &t, &err) != QN_OK || qn_train_run(t, &err) != QN_OK ||
+        qn_train_model(t, &made, &err) != QN_OK)
+        print_error("%s\n", err.what);
+    qn_train_close(t);
+    qn_data_close(data);
+    unlink(path);
+    return made;
+}
+
+static int set_up(void **unused) {
+    (void)unused;
+    model = train(text, CONTEXT);
+    return model ? 0 : -1;
+}
+
+static int tear_down(void **unused) {
+    (void)unused;
+    qn_model_free(model);
+    return 0;
+}
+
+static uint32_t token_at(uint32_t sequence, uint32_t position) {
+    return (position * position * 7 + sequence * 31 + position) % TOKENS;
+}
+
+/* The logits of all positions of a sequence, by the reference and one pass. */
+static void whole_pass(uint32_t sequence, float *logits) {
+    static qn__layer layer[LAYERS];
+    qn__program program;
+    uint32_t values[CONTEXT + 1];
+    qn__reference *reference = NULL;
+    qn__model_program(model, &program);
+    memcpy(layer, program.layer, program.layers * sizeof *layer);
+    layer[program.layers - 1].activation = QN__ACT_NONE;
+    program.layer = layer;
+    program.answers = 0;
+    program.loss = QN__LOSS_MSE;
+    for (uint32_t t = 0; t <= CONTEXT; ++t)
+        values[t] = token_at(sequence, t);
+    const qn__reference_item item = {.type = QN__ELEMENT_TOKEN32, .values = values};
+    assert_int_equal(qn__reference_watch(&program, &reference, NULL), QN_OK);
+    memcpy(logits, qn__reference_apply(reference, qn__model_parameters(model), &item),
+           (size_t)CONTEXT * TOKENS * sizeof *logits);
+    qn__reference_destroy(reference);
+}
+
+/* Reads the sequences in stretches that `seed` decides, and compares all logits. */
+static void read_in_pieces(const char *isa, int threads, uint32_t seed, float *const *whole) {
+    const qn_compute compute = {.size = sizeof compute, .isa = isa, .threads = threads};
+    static float logits[SEQUENCES * CONTEXT * TOKENS];
+    uint32_t row[3][SEQUENCES * CONTEXT], at[SEQUENCES] = {0}, bad;
+    qn__reader *reader = NULL;
+    qn_error err;
+    assert_int_equal(qn__reader_open(model, &compute, SEQUENCES, CONTEXT, &reader, &err), QN_OK);
+    while (at[0] + at[1] + at[2] < SEQUENCES * CONTEXT) {
+        uint32_t rows = 0;
+        for (uint32_t s = 0; s < SEQUENCES; ++s) {
+            seed = seed * 1664525 + 1013904223;
+            for (uint32_t n = seed >> 24 & (seed & 0x10000 ? 31 : 1); n > 0 && at[s] < CONTEXT;
+                 --n) {
+                row[0][rows] = token_at(s, at[s]);
+                row[1][rows] = s;
+                row[2][rows++] = at[s]++;
+            }
+        }
+        const qn__extension e = {rows, row[0], row[1], row[2], logits};
+        assert_int_equal(rows ? qn__reader_extend(reader, &e, &bad, &err) : QN_OK, QN_OK);
+        for (uint32_t i = 0; i < rows; ++i)
+            assert_memory_equal(logits + (size_t)i * TOKENS,
+                                whole[row[1][i]] + (size_t)row[2][i] * TOKENS,
+                                TOKENS * sizeof(float));
+    }
+    qn__reader_close(reader);
+}
+
+static void test_logits_are_those_of_a_whole_pass(void **unused) {
+    static float logits[SEQUENCES][CONTEXT * TOKENS];
+    float *whole[SEQUENCES];
+    (void)unused;
+    for (uint32_t s = 0; s < SEQUENCES; ++s)
+        whole_pass(s, whole[s] = logits[s]);
+    for (uint32_t seed = 1; seed < 6; ++seed)
+        read_in_pieces(seed % 2 ? NULL : "scalar", 1 + (int)(seed % 3), seed, whole);
+}
+
+/* An answer that cannot go on is reported with its place. */
+static void test_numbers_that_are_not_finite_are_reported(void **unused) {
+    const char *const prompt[] = {"ab", "c"};
+    qn_generator *g = NULL;
+    qn_error err;
+    int more;
+    (void)unused;
+    qn__program program;
+    qn__model_program(model, &program);
+    float *bias =
+        (float *)(uintptr_t)qn__model_parameters(model) + program.layer[program.layers - 1].biases;
+    const float before = bias[7];
+    bias[7] = INFINITY;
+    assert_int_equal(qn_generator_open(model, prompt, 2, NULL, &g, &err), QN_OK);
+    assert_int_equal(qn_generator_step(g, &more, &err), QN_NUMERIC);
+    assert_string_equal(err.where, "prompt 0, token 0 of the answer");
+    qn_generator_close(g);
+    bias[7] = before;
+}
+
+static qn_status try_options(const qn_generate_options *o, qn_error *err) {
+    const char *const prompt = "ab";
+    qn_generator *g = NULL;
+    const qn_status status = qn_generator_open(model, &prompt, 1, o, &g, err);
+    assert_true((status == QN_OK) == (g != NULL));
+    qn_generator_close(g);
+    return status;
+}
+
+#define REFUSED(member, value, text)                                                               \
+    do {                                                                                           \
+        qn_generate_options_init(&o);                                                              \
+        o.member = (value);                                                                        \
+        assert_int_equal(try_options(&o, &err), QN_USAGE);                                         \
+        assert_non_null(strstr(err.what, text));                                                   \
+        assert_true(err.remedy[0]);                                                                \
+    } while (0)
+
+static void test_options_that_are_wrong_are_refused(void **unused) {
+    const char *const long_text[] = {"a", ""};
+    qn_generate_options o;
+    qn_error err;
+    (void)unused;
+    REFUSED(tokens, 0, "generate.tokens");
+    REFUSED(answers, 0, "generate.answers");
+    REFUSED(batch, 5000, "generate.batch");
+    REFUSED(temperature, -1.0f, "`generate.temperature` is -1");
+    REFUSED(temperature, 0.0f / 0.0f, "not finite");
+    REFUSED(top_p, 0.0f, "generate.top_p");
+    REFUSED(repetition, 0.0f, "generate.repetition");
+    REFUSED(chat, "irc", "irc");
+    REFUSED(system, "be kind", "generate.system");
+    qn_generate_options_init(&o);
+    o.stop = long_text;
+    o.stops = 2;
+    assert_int_equal(try_options(&o, &err), QN_USAGE);
+    assert_non_null(strstr(err.what, "text 1"));
+    o.stops = 1;
+    assert_int_equal(try_options(&o, &err), QN_OK);
+    const qn_compute gpu = {.size = sizeof gpu, .devices = "opencl"};
+    qn_generate_options_init(&o);
+    o.compute = &gpu;
+    assert_int_equal(try_options(&o, &err), QN_UNSUPPORTED);
+}
+
+static void test_an_answer_grows_and_ends(void **unused) {
+    const char *const prompts[] = {"ab", "\xC3"};
+    qn_generate_options o;
+    qn_generator *g = NULL;
+    qn_answer a = {.size = sizeof a};
+    size_t before = 0;
+    int more = 1;
+    (void)unused;
+    qn_generate_options_init(&o);
+    o.tokens = 60;
+    o.answers = 2;
+    assert_int_equal(qn_generator_open(model, prompts, 2, &o, &g, NULL), QN_OK);
+    assert_int_equal(qn_generator_answers(g), 4);
+    assert_int_equal(qn_generator_write(g, "never.json", NULL), QN_USAGE);
+    assert_int_equal(qn_generator_answer(g, 4, &a, NULL), QN_USAGE);
+    assert_int_equal(qn_generator_step(g, NULL, NULL), QN_USAGE);
+    assert_int_equal(qn_generator_answer(g, 0, NULL, NULL), QN_USAGE);
+    assert_int_equal(qn_generator_write(g, NULL, NULL), QN_USAGE);
+    for (uint32_t steps = 1; more; ++steps) {
+        assert_int_equal(qn_generator_step(g, &more, NULL), QN_OK);
+        assert_int_equal(qn_generator_answer(g, 3, &a, NULL), QN_OK);
+        assert_true(a.count == steps && a.bytes >= before && a.bytes <= steps);
+        before = a.bytes;
+    }
+    assert_true(a.prompt == 1 && a.number == 1 && a.count == 60 && a.end == QN_ANSWER_LENGTH);
+    assert_true(a.slid && a.bytes == 60 && strlen(a.text) == 60 && !a.log_probabilities);
+    qn_generator_close(g);
+}
+
+static void test_a_layer_that_needs_later_tokens_is_refused(void **unused) {
+    static const char *const networks[] = {
+        "embedding 256 8; conv 8 1x3 pad same; conv 256 1x1 softmax",
+        "embedding 256 8; layernorm; conv 256 1x1 softmax",
+        "embedding 256 9; attention 1; conv 256 1x1 softmax"};
+    const char *const prompt = "ab";
+    (void)unused;
+    for (int i = 0; i < 3; ++i) {
+        qn_model *other = train(networks[i], 8);
+        qn_generator *g = NULL;
+        qn_error err;
+        assert_non_null(other);
+        assert_int_equal(qn_generator_open(other, &prompt, 1, NULL, &g, &err), QN_UNSUPPORTED);
+        assert_non_null(strstr(err.what, "layer 1"));
+        qn_model_free(other);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_logits_are_those_of_a_whole_pass),
+        cmocka_unit_test(test_an_answer_grows_and_ends),
+        cmocka_unit_test(test_options_that_are_wrong_are_refused),
+        cmocka_unit_test(test_a_layer_that_needs_later_tokens_is_refused),
+        cmocka_unit_test(test_numbers_that_are_not_finite_are_reported),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,164 @@
+#include "predict/generate/reader.h"
+
+#include "base/memory.h"
+#include "base/system/threads.h"
+#include "base/text/text.h"
+#include "layer/layer.h"
+#include "model/network/network.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Rows of a pass over a prompt, enough for products at full speed; and products that are worth a
+ * thread. */
+enum { ROWS = 128, WORK = 1 << 18 };
+
+struct qn__reader {
+    const qn__device_table *device;
+    qn__worker *worker;
+    qn__program program;
+    qn__layer layer[QN__MAX_LAYERS];
+};
+
+uint32_t qn__reader_context(const qn_model *model) {
+    qn__program program;
+    qn__model_program(model, &program);
+    return program.layer[0].to.height * program.layer[0].to.width;
+}
+
+static qn_status refuse_layer(const qn_model *model, uint32_t index, qn_error *err) {
+    const qn__recipe *recipe = qn__model_recipe_of(model);
+    qn__text text = {0};
+    qn__network_layer_text(&recipe->network.layer[index], &text);
+    qn__fail(err, QN_UNSUPPORTED,
+             "the model cannot generate: layer %u, \"%s\", needs all positions of a text", index,
+             text.data ? text.data : "");
+    qn__text_release(&text);
+    return qn__remedy(
+        err, QN_UNSUPPORTED,
+        "train a model whose positions do not read later ones, with \"attention H causal\", "
+        "\"conv N 1x1\" and norms of \"channels\"");
+}
+
+qn_status qn__reader_check(const qn_model *model, qn_error *err) {
+    qn__program program;
+    if (model->kind != &qn__network_kind || qn__model_recipe_of(model)->task != QN__TASK_NEXT) {
+        qn__fail(err, QN_USAGE, "the model does not tell which token comes next");
+        return qn__remedy(err, QN_USAGE,
+                          "generate with a model that was trained with `data.task` next");
+    }
+    qn__model_program(model, &program);
+    for (uint32_t l = 0; l < program.layers; ++l) {
+        const qn__layer_ops *ops = qn__layer_ops_of(program.layer[l].kind);
+        if (!ops->steps || !ops->steps(&program.layer[l]))
+            return refuse_layer(model, l, err);
+    }
+    return QN_OK;
+}
+
+static qn__shape one_pixel(qn__shape shape) {
+    shape.height = shape.width = 1;
+    return shape;
+}
+
+/* A layer of one position. A convolution by single pixels is then dense. */
+static qn__layer shrink(const qn__layer *of) {
+    qn__layer layer = *of;
+    layer.from = one_pixel(of->from);
+    layer.to = one_pixel(of->to);
+    if (of->kind == QN__LAYER_EMBEDDING)
+        layer.from.channels = 1; /* a token */
+    layer.second = one_pixel(of->second);
+    layer.in = qn__shape_volume(layer.from);
+    layer.out = qn__shape_volume(layer.to);
+    if (of->kind == QN__LAYER_CONV && !of->conv_groups)
+        layer.kind = QN__LAYER_DENSE;
+    layer.drop_threshold = 0;
+    return layer;
+}
+
+static void make_program(const qn_model *model, uint32_t sequences, uint32_t positions,
+                         qn__reader *r) {
+    qn__model_program(model, &r->program);
+    for (uint32_t l = 0; l < r->program.layers; ++l)
+        r->layer[l] = shrink(&r->program.layer[l]);
+    r->layer[r->program.layers - 1].activation = QN__ACT_NONE; /* logits */
+    r->program.layer = r->layer;
+    r->program.optimizer = QN__OPT_SGD; /* no state */
+    r->program.numbers = (qn__numbers){0};
+    r->program.answers = 1;
+    r->program.grain = 1;
+    r->program.batch = sequences > ROWS ? sequences : ROWS;
+    r->program.part = 0;
+    r->program.sequences = sequences;
+    r->program.positions = positions;
+}
+
+/* Threads that are worth it: those of a small network would mostly wait for each other. */
+static int threads_for(const qn__program *program) {
+    const uint64_t work = program->parameters * program->sequences / WORK + 1;
+    const int cores = qn__cores();
+    return work < (uint64_t)cores ? (int)work : cores;
+}
+
+/* The CPU, and how many of its threads: "cpu" or "cpu:4". */
+static qn_status choose(const qn_compute *compute, const qn__program *program, qn_compute *own,
+                        qn_error *err) {
+    const char *name = compute->devices ? compute->devices : "auto";
+    uint64_t threads = 0;
+    *own = *compute;
+    own->devices = NULL;
+    if (!compute->cluster && (strcmp(name, "auto") == 0 || strcmp(name, "cpu") == 0)) {
+        own->threads = own->threads ? own->threads : threads_for(program);
+        return QN_OK;
+    }
+    if (!compute->cluster && strncmp(name, "cpu:", 4) == 0 &&
+        qn__parse_u64(name + 4, strlen(name + 4), &threads)) {
+        own->threads = (int)threads;
+        return QN_OK;
+    }
+    qn__fail(err, QN_UNSUPPORTED, "texts are generated on the CPU of one process");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      compute->cluster ? "start it without other ranks"
+                                       : "leave `compute.devices` out, or name \"cpu\"");
+}
+
+qn_status qn__reader_open(const qn_model *model, const qn_compute *compute, uint32_t sequences,
+                          uint32_t positions, qn__reader **out, qn_error *err) {
+    qn_compute own;
+    qn_status status = qn_compute_check(compute, err);
+    *out = NULL;
+    qn__reader *r = status == QN_OK ? qn__alloc(1, sizeof *r, err) : NULL;
+    if (!r)
+        return status == QN_OK ? QN_MEMORY : status;
+    make_program(model, sequences, positions, r);
+    r->device = qn__device_find("cpu");
+    status = choose(compute, &r->program, &own, err);
+    if (status == QN_OK)
+        status = r->device->open(0, &own, &r->program, &r->worker, err);
+    /* load reads the arrays only. */
+    const qn__state state = {.parameters = (float *)(uintptr_t)qn__model_parameters(model)};
+    if (status == QN_OK)
+        status = r->device->load(r->worker, &state, err);
+    if (status == QN_OK)
+        *out = r;
+    else
+        qn__reader_close(r);
+    return status;
+}
+
+void qn__reader_close(qn__reader *r) {
+    if (r && r->worker)
+        r->device->close(r->worker);
+    qn__free(r);
+}
+
+uint32_t qn__reader_tokens(const qn__reader *r) {
+    return r->layer[r->program.layers - 1].to.channels;
+}
+
+uint32_t qn__reader_rows(const qn__reader *r) { return r->program.batch; }
+
+qn_status qn__reader_extend(qn__reader *r, const qn__extension *extension, uint32_t *bad,
+                            qn_error *err) {
+    return r->device->extend(r->worker, extension, bad, err);
+}
