@@ -596,6 +596,10 @@ NINTH = {
     "next": SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy --optimizer adam --lr 0.01"
             " --grain 20 --valid 0.2 --keep best --smoothing 0.1 --model 'embedding 40 20; conv 17 1x1 gelu dropout 0.1;"
             " residual {{ layernorm channels; conv 17 1x1 }}; conv 40 1x1 softmax'",
+    # 25.15: the table has two partials, of tokens and of channels that fill no panel
+    "tied": SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy --optimizer adamw --lr 0.01"
+            " --weight-decay 0.1 --grain 20 --clip 0.5 --ema 0.75 --lr-depth 0.5 --model 'embedding 40 20 dropout 0.1; residual"
+            " {{ layernorm channels; conv 20 1x1 gelu }}; conv 40 1x1 tied softmax'",
     # 25.60: lists of inputs, beside numbers and categories; a second column of texts; networks that write all inputs out
     "texts": TEXTS + "--scale standard --missing mean --model 'dense 10 softmax' --optimizer lbfgs --epochs 4"
              " --weight-decay 1e-3",

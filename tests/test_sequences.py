@@ -5,6 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 MODEL = "embedding 300 8; conv 4 1x1 relu; globalpool; dense 2 softmax"
 
@@ -113,10 +114,35 @@ def test_the_same_bytes_from_any_devices(quern, counting):
     ("dense 300 softmax", [], "no labels"),
     ("embedding 200 8; conv 200 1x1 softmax", [], "is not the number of a token below 200"),
     ("embedding 300 8; conv 300 1x1 softmax", ["--class-weight", "balanced"], "a token that follows"),
+    ("embedding 300 8; conv 200 1x1 tied softmax", [], "comes the next one"),
+    ("embedding 300 8; conv 9 1x1; conv 300 1x1 tied softmax", [], "300 outputs of 9 channels"),
+    ("embedding 300 8; conv 300 1x1 tied; conv 300 1x1 softmax", [], "before the last one"),
+    ("embedding 300 8; conv 300 1x1 stride 2 tied softmax", [], "each position by itself"),
+    ("embedding 300 8; conv 300 1x1 tied softmax", ["--arith", "i14"], "no integer arithmetic"),
 ])
 def test_what_no_next_token_can_have(quern, counting, model, more, said):
     done = learn(quern, counting, "--epochs", 1, *more, model=model)
     assert done.returncode != 0 and said in done.stderr, done.stderr
+
+
+def test_a_table_is_tied(quern, counting):
+    """The file has it once, from any number of threads; a frozen embedding keeps it."""
+    tied = "embedding 300 24; conv 24 1x1 tanh; conv 300 1x1 tied softmax"
+    tensors = []
+    for model, more in (("a", ["--threads", 1]), ("b", ["--threads", 3, "--isa", "scalar"]),
+                        ("frozen", ["--init-from", counting / "a.st", "--freeze", "0"])):
+        done = learn(quern, counting, "--epochs", 2, "--grain", 7, "--ema", "0.9", *more, model=tied)
+        assert done.returncode == 0, done.stderr
+        (counting / "m.st").rename(counting / f"{model}.st")
+        tensors.append(load_file(counting / f"{model}.st"))
+    assert (counting / "a.st").read_bytes() == (counting / "b.st").read_bytes()
+    a, _, frozen = tensors
+    assert {name: array.shape for name, array in a.items()} == {"layer0.weight": (300, 24), "layer1.weight": (24, 24, 1, 1),
+                                                                "layer1.bias": (24,)}
+    assert np.array_equal(a["layer0.weight"], frozen["layer0.weight"])
+    assert not np.array_equal(a["layer1.weight"], frozen["layer1.weight"])
+    told = run(quern, "model", "show", counting / "a.st").stdout
+    assert "conv 300 1x1 tied softmax" in told and f"{300 * 24 + 24 * 24 + 24:,}" in told, told
 
 
 def test_such_a_model_is_not_applied(quern, counting):

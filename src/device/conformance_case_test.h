@@ -399,6 +399,8 @@ static inline void fine_tune_some(test_case *c) {
         return;
     for (uint32_t i = 0; i < c->program.layers; ++i)
         c->layer[i].rate_factor = ldexpf(1.0f + (float)(i % 5) / 8.0f, -(int)(i % 4));
+    if (c->layer[c->program.layers - 1].tied) /* the embedding's */
+        c->layer[c->program.layers - 1].rate_factor = c->layer[0].rate_factor;
     snprintf(c->text + at, sizeof c->text - at, "; rates by layer");
 }
 

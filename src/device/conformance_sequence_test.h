@@ -41,14 +41,18 @@ static void draw_position(test_case *c, qn__layer *l, qn__shape from) {
     c->program.parameters = qn__layer_end(l);
 }
 
-/* The last layer of a case of next tokens: as many channels as tokens. */
+/* The last layer of a case of next tokens: as many channels as tokens, tied where they fit. */
 static void draw_last(test_case *c, qn__shape from) {
     qn__program *p = &c->program;
     qn__layer *last = &c->layer[p->layers - 1];
+    const int tied = from.channels == c->layer[0].to.channels && below(c, 3) > 0;
     const qn__layer_text text = {.kind = QN__LAYER_CONV,
                                  .out = qn__layer_tokens(&c->layer[0]),
+                                 .no_biases = tied,
+                                 .tied = tied,
                                  .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}}};
     qn__layer_ops_of(text.kind)->make(&text, from, p->parameters, last, NULL);
+    c->layer[0].tied = tied;
     p->parameters = qn__layer_end(last);
     p->loss = QN__LOSS_CROSS_ENTROPY;
     p->smoothing = c->seed % 5 < 2 ? 0.1f : 0.0f;

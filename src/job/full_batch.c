@@ -25,7 +25,7 @@ uint32_t qn__full_batch_slice(const qn__layer *layer, uint32_t layers, uint32_t 
 static void mark_weights(const qn__program *program, uint8_t *penal) {
     for (uint32_t l = program->frozen; l < program->layers; ++l) {
         const qn__layer *layer = &program->layer[l];
-        if (layer->depth > 0)
+        if (layer->depth > 0 && !layer->tied)
             memset(penal + layer->weights, 1, (size_t)layer->depth * layer->to.channels);
     }
 }

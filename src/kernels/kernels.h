@@ -216,16 +216,16 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     GRADIENT of the factors.
  *
  * EMBEDDING_FORWARD: step M, A M, parameters M, Y M, D M, numbers M, weights U, tokens u, inputs
- * u, positions u, channels u, layer u, activation u, threshold u, keep f, seed U
+ * u, positions u, channels u, tied u, layer u, activation u, threshold u, keep f, seed U
  *     The outputs, as FORWARD: the rows of `parameters` that A[items][ld(inputs)] numbers, of its
- * first `positions` columns.
+ * first `positions` columns. With `tied` not 0, channel c of token v is at c * tied + v.
  *
  * EMBEDDING_LINKS: step M, A M, links M, tokens u, inputs u, positions u
  *     links = the next position with the same token in a grain, and which ones are the first.
  *
  * EMBEDDING_GRADIENT: step M, A M, links M, E M, sums M, status M, weights U, tokens u, inputs
- * u, positions u, channels u, layer u, limit f, k_blocks u Adds the GRADIENT of the rows to the
- * sums.
+ * u, positions u, channels u, tied u, layer u, limit f, k_blocks u
+ *     Adds the GRADIENT of the rows to the sums.
  *
  * ATTENTION_FORWARD: step M, taps M, A M, Y M, moments M, index u, heads u, groups u, span u,
  * causal u

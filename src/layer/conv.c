@@ -1,5 +1,5 @@
 /* conv N KxL [stride S] [pad same|none|P] [dilation D] [groups G|depthwise]
- * [nobias]: N channels, each from a window over all channels of the input. */
+ * [nobias|tied]: N channels, each from a window over all channels of the input. */
 #include "layer/product.h"
 #include "layer/window.h"
 #include "base/text/text.h"
@@ -58,16 +58,16 @@ static qn_status parse_groups(qn__tokens *tokens, uint32_t *groups) {
 
 /* The words after the window, in any order, each once. */
 static qn_status parse_words(qn__tokens *tokens, qn__layer_text *layer) {
-    static const char *const word[] = {"stride", "pad",       "dilation",
-                                       "groups", "depthwise", "nobias"};
+    static const char *const word[] = {"stride",    "pad",    "dilation", "groups",
+                                       "depthwise", "nobias", "tied"};
     qn__window *w = &layer->window;
     int seen[5] = {0, 0, 0, 0, 0}, same = 0;
     qn_status status = QN_OK;
-    for (int i = 0; i < 6 && status == QN_OK; ++i) {
+    for (int i = 0; i < 7 && status == QN_OK; ++i) {
         if (!qn__tokens_is(tokens, word[i]))
             continue;
         const int groups = i == 3 || i == 4;
-        if (seen[i == 5 ? 4 : groups ? 3 : i]++)
+        if (seen[i > 4 ? 4 : groups ? 3 : i]++)
             return qn__tokens_invalid(
                 tokens, groups ? "a layer has its groups already, before" : "a layer has only one",
                 groups ? "give \"groups G\" or \"depthwise\", once" : "take one of the two out");
@@ -76,9 +76,10 @@ static qn_status parse_words(qn__tokens *tokens, qn__layer_text *layer) {
             status = parse_pad(tokens, &same, w);
         } else if (i == 0) {
             status = qn__window_stride(tokens, w);
-        } else if (i == 5) {
+        } else if (i > 4) {
             qn__tokens_next(tokens);
             layer->no_biases = 1;
+            layer->tied = i == 6;
         } else if (i > 2) {
             status = parse_groups(tokens, &layer->conv_groups);
         } else {
@@ -138,7 +139,7 @@ static void write(const qn__layer_text *layer, qn__text *text) {
     else if (layer->conv_groups)
         qn__text_add(text, " groups %u", layer->conv_groups);
     if (layer->no_biases)
-        qn__text_add(text, " nobias");
+        qn__text_add(text, layer->tied ? " tied" : " nobias");
 }
 
 /* The channels of both sides must be those of whole groups. */
@@ -157,6 +158,16 @@ static qn_status make_groups(const qn__layer_text *text, qn__layer *l, qn_error 
                           : "use a number that divides the channels of the layer and of its input");
 }
 
+/* Each position by itself; network.c compares the table. */
+static qn_status check_tied(const qn__layer *l, qn_error *err) {
+    if (qn__window_taps(l) == 1 && !l->conv_groups &&
+        l->in == l->from.channels * (l->out / l->to.channels))
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "only a convolution of each position by itself can be tied");
+    return qn__remedy(err, QN_USAGE,
+                      "write \"conv 50257 1x1 tied softmax\", without stride or pad");
+}
+
 static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first, qn__layer *layer,
                       qn_error *err) {
     qn_status status = qn__window_make(text, from, text->out, first, layer, err);
@@ -171,9 +182,10 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
         return qn__remedy(err, QN_USAGE, "make the window smaller");
     }
     layer->depth = (uint32_t)depth;
-    layer->biases = first + depth * text->out;
+    layer->biases = first + (text->tied ? 0 : depth * text->out);
     layer->no_biases = text->no_biases;
-    return QN_OK;
+    layer->tied = text->tied;
+    return text->tied ? check_tied(layer, err) : QN_OK;
 }
 
 static uint64_t fan_out(const qn__layer *l) {
@@ -190,7 +202,7 @@ const qn__layer_ops qn__conv = {
     .word = "conv",
     .also = "conv2d convolution convolution2d depthwiseconv2d",
     .syntax = "conv CHANNELS HEIGHTxWIDTH [stride S] [pad same|none|P] [dilation D] "
-              "[groups G|depthwise] [nobias] [ACTIVATION] [dropout|droppath P]",
+              "[groups G|depthwise] [nobias|tied] [ACTIVATION] [dropout|droppath P]",
     .contract = 5,
     .contract_of = qn__product_contract,
     .parse = parse,

@@ -39,6 +39,7 @@ typedef struct qn__layer_text {
     int ceil;      /* pools: 1: the last windows may reach beyond the padding (24.20) */
     int uncounted; /* avgpool: 1: padding does not count in the mean */
     int no_biases; /* dense, conv: as in qn__layer */
+    int tied;      /* conv: 1: its weights are the embedding's, and it has no biases */
     int fitted;    /* pools: 1: `window.kernel` is the size of the output (24.40); upsample:
                       QN__BLENDS: bilinear (24.43) */
     qn__activation activation;

@@ -20,7 +20,7 @@ static void forward(const qn__layer *l, const float *parameters, const float *a,
         if (!qn__tap_find(l, t, &at))
             continue;
         for (uint32_t o = 0; o < l->to.channels; ++o) {
-            const float *w = parameters + l->weights + (size_t)o * l->depth + at.weights;
+            const float *w = parameters + qn__layer_matrix(l) + (size_t)o * l->depth + at.weights;
             const float *own = a + at.input + first_channel(l, o);
             float acc = z[at.output + o];
             for (uint32_t c = 0; c < channels; ++c)
@@ -39,7 +39,7 @@ static void backward(const qn__layer *l, const float *parameters, const float *d
         if (!qn__tap_find(l, t, &at))
             continue;
         for (uint32_t o = 0; o < l->to.channels; ++o) {
-            const float *w = parameters + l->weights + (size_t)o * l->depth + at.weights;
+            const float *w = parameters + qn__layer_matrix(l) + (size_t)o * l->depth + at.weights;
             float *own = e + at.input + first_channel(l, o);
             for (uint32_t c = 0; c < qn__layer_reads(l); ++c)
                 own[c] = fmaf(delta[at.output + o], w[c], own[c]);
@@ -101,7 +101,7 @@ void qn__product_gradient(const qn__layer *l, uint64_t items, const float *a, co
 }
 
 int qn__product_contract(const qn__layer_text *layer) {
-    return layer->no_biases ? 8 : layer->conv_groups ? 6 : 0;
+    return layer->tied ? 9 : layer->no_biases ? 8 : layer->conv_groups ? 6 : 0;
 }
 
 uint64_t qn__product_filed(const qn__layer *l, uint64_t index) {

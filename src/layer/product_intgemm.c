@@ -8,7 +8,7 @@
 /* t of the block of weights of channel o. */
 static int32_t weight_exponent(int bits, const qn__layer *l, const float *parameters, uint32_t o) {
     return qn__block_exponent(
-        bits, qn__absmax(l->depth, parameters + l->weights + (size_t)o * l->depth, 1));
+        bits, qn__absmax(l->depth, parameters + qn__layer_matrix(l) + (size_t)o * l->depth, 1));
 }
 
 static int64_t dot(uint32_t count, const float *a, float a_inverse, const float *b,
@@ -35,7 +35,7 @@ void qn__product_intgemm_forward(int bits, const qn__layer *l, const float *para
                                  const float *a, float *z) {
     const int32_t ta = qn__block_exponent(bits, qn__absmax(l->in, a, 1));
     for (uint32_t o = 0; o < l->to.channels; ++o) {
-        const float *w = parameters + l->weights + (size_t)o * l->depth;
+        const float *w = parameters + qn__layer_matrix(l) + (size_t)o * l->depth;
         const int32_t tw = weight_exponent(bits, l, parameters, o);
         const float factor = qn__block_factor(ta) * qn__block_factor(tw);
         qn__tap t = {0, 0, 0, 0};
@@ -70,7 +70,7 @@ void qn__product_intgemm_backward(int bits, const qn__layer *l, const float *par
     const int32_t tc = error_exponent(bits, l, parameters, delta);
     memset(sums, 0, l->in * sizeof *sums);
     for (uint32_t o = 0; o < l->to.channels; ++o) {
-        const float *w = parameters + l->weights + (size_t)o * l->depth;
+        const float *w = parameters + qn__layer_matrix(l) + (size_t)o * l->depth;
         const int32_t tw = weight_exponent(bits, l, parameters, o);
         const float factor = qn__block_factor(tw), inverse = qn__block_inverse(tw);
         qn__tap t = {0, 0, 0, 0};

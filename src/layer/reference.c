@@ -60,7 +60,8 @@ struct qn__reference {
     float *e, *f; /* f: of the second output of a join */
     int64_t *sums;
     float max, sum; /* m and s of 6.4 */
-    float *partial; /* of each parameter: the grain's partial gradient */
+    float
+        *partial; /* of each parameter: the grain's partial gradient; then those of tied weights */
     int64_t *units; /* the same as integers, at the end of the grain */
     float loss;     /* of the grain */
     uint64_t correct, items;
@@ -147,8 +148,8 @@ static qn_status make(const qn__program *p, int gradients, qn__reference **out, 
                 r->all_made && r->item && r->weight && r->answers && r->shown_space && r->e &&
                 r->f && r->sums;
     if (whole && gradients) {
-        r->partial = qn__alloc(p->parameters, sizeof *r->partial, err);
-        r->units = qn__alloc(p->parameters, sizeof *r->units, err);
+        r->partial = qn__alloc(p->parameters + qn__program_tied(p), sizeof *r->partial, err);
+        r->units = qn__alloc(p->parameters + qn__program_tied(p), sizeof *r->units, err);
         whole = r->partial && r->units;
     }
     for (uint64_t i = 0; whole && i < r->states * p->layers; ++i)
@@ -555,15 +556,17 @@ static void add_biases(const qn__reference *r, const qn__layer *l, const float *
 /* 8.6. With integers (15.6) the weights of products are not summed here. */
 static void make_partials(qn__reference *r) {
     const qn__program *p = r->program;
-    memset(r->partial, 0, p->parameters * sizeof *r->partial);
+    memset(r->partial, 0, (p->parameters + qn__program_tied(p)) * sizeof *r->partial);
     for (uint32_t l = p->frozen; l < p->layers; ++l) {
         const qn__layer *layer = &p->layer[l];
         const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
         const kept *k = &r->kept[l];
         if (layer->depth > 0)
             add_biases(r, layer, k->deltas);
-        if (ops->gradient && qn__layer_bits(p->arith, layer) == 0)
-            ops->gradient(layer, r->items, k->inputs, k->deltas, r->partial + layer->weights);
+        const int tied = layer->tied && layer->depth > 0;
+        if (ops->gradient && qn__layer_bits(p->arith, layer) == 0 && !(tied && p->frozen))
+            ops->gradient(layer, r->items, k->inputs, k->deltas,
+                          r->partial + (tied ? p->parameters : layer->weights));
     }
 }
 
@@ -725,13 +728,13 @@ static int intgemm_partials(const qn__reference *r, int64_t *sums) {
 
 /* 7.4, 8.7. The comparisons are false for a NaN. */
 qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally *tally) {
-    const uint64_t count = r->program->parameters;
+    const uint64_t count = r->program->parameters, tied = qn__program_tied(r->program);
     if (r->over_grains)
         run_part(r, r->parameters, (part){0, r->items});
     make_partials(r);
     if (!(fabsf(r->loss) < QN__LOSS_LIMIT))
         return QN__GRAIN_LOSS;
-    for (uint64_t i = 0; i < count; ++i) {
+    for (uint64_t i = 0; i < count + tied; ++i) {
         if (!(fabsf(r->partial[i]) < r->program->partial_limit))
             return QN__GRAIN_GRADIENT;
         r->units[i] = qn__to_units(r->partial[i]);
@@ -744,6 +747,8 @@ qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally
         return QN__GRAIN_LOSS;
     for (uint64_t i = r->program->frozen_parameters; i < count; ++i)
         sums[qn__program_sum(r->program, i)] += r->units[i];
+    for (uint64_t i = 0; i < tied; ++i) /* both partials (25.15) */
+        sums[i] += r->units[count + i];
     return QN__GRAIN_FINE;
 }
 

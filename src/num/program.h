@@ -128,6 +128,9 @@ typedef struct qn__layer {
     int partial;   /* avgpool: 1: a mean is that of the pixels of its window that lie inside (24.21)
                     */
     int no_biases; /* dense, conv: 1: each bias is +0 and not a parameter (24.12) */
+    /* 1: the first layer, an embedding, and the last one, a convolution, have one table of weights
+     * (25.15). It is the embedding's among all parameters; the last layer has none. */
+    int tied;
     /* convtranspose: the input's pixels are so many pixels apart, with nothing between them, and
      * the window goes over them with stride 1 (24.42); 0: one, they are neighbours. */
     uint32_t spread[2];
@@ -161,6 +164,11 @@ typedef struct qn__layer {
     int causal;
 } qn__layer;
 
+/* Where the weights of a layer that multiplies them are among the parameters of its network. */
+static inline uint64_t qn__layer_matrix(const qn__layer *layer) {
+    return layer->tied ? 0 : layer->weights;
+}
+
 /* The number of biases of a layer that multiplies weights. */
 static inline uint32_t qn__layer_biases(const qn__layer *layer) {
     return layer->depth && !layer->no_biases ? layer->to.channels : 0;
@@ -181,11 +189,11 @@ static inline uint64_t qn__layer_end(const qn__layer *layer) {
 static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
     return a->kind == b->kind && a->skip == b->skip && a->other == b->other &&
            a->norm_groups == b->norm_groups && a->conv_groups == b->conv_groups &&
-           a->partial == b->partial && a->no_biases == b->no_biases && a->fitted == b->fitted &&
-           a->heads == b->heads && a->kv_heads == b->kv_heads && a->span == b->span &&
-           a->causal == b->causal && memcmp(a->spread, b->spread, sizeof a->spread) == 0 &&
-           a->norm_alone == b->norm_alone && a->vector == b->vector &&
-           memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
+           a->partial == b->partial && a->no_biases == b->no_biases && a->tied == b->tied &&
+           a->fitted == b->fitted && a->heads == b->heads && a->kv_heads == b->kv_heads &&
+           a->span == b->span && a->causal == b->causal &&
+           memcmp(a->spread, b->spread, sizeof a->spread) == 0 && a->norm_alone == b->norm_alone &&
+           a->vector == b->vector && memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
            memcmp(&a->to, &b->to, sizeof a->to) == 0 &&
            memcmp(&a->window, &b->window, sizeof a->window) == 0;
 }
@@ -327,6 +335,12 @@ static inline uint32_t qn__program_part_of(const qn__program *program, uint32_t 
     const uint64_t grains = ((uint64_t)program->batch + program->grain - 1) / program->grain;
     const uint64_t items = (grains + parts - 1) / parts * program->grain;
     return items < program->batch ? (uint32_t)items : program->batch;
+}
+
+/* The weights that the first layer and the last one train together (25.15); 0: there are none. */
+static inline uint64_t qn__program_tied(const qn__program *program) {
+    const qn__layer *last = &program->layer[program->layers - 1];
+    return last->tied && !program->frozen ? (uint64_t)last->depth * last->to.channels : 0;
 }
 
 /* The number of sums of a step: of all parameters that train. */

@@ -213,14 +213,14 @@ static void layerscale_gradient(void *const *a) {
 }
 static void embedding_forward(void *const *a) {
     qn_embedding_forward(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), u(11),
-                         u(12), u(13), f(14), U(15));
+                         u(12), u(13), u(14), f(15), U(16));
 }
 static void embedding_links(void *const *a) {
     qn_embedding_links(M(0), M(1), M(2), u(3), u(4), u(5));
 }
 static void embedding_gradient(void *const *a) {
     qn_embedding_gradient(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), u(11),
-                          f(12), u(13));
+                          u(12), f(13), u(14));
 }
 static void position_forward(void *const *a) {
     qn_position_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9), u(10), u(11),
@@ -314,9 +314,9 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_layerscale_forward", "MMMMMMMUuuuufU", layerscale_forward},
     {"qn_layerscale_errors", "MMMMMUuu", layerscale_errors},
     {"qn_layerscale_gradient", "MMMMMMUuufuu", layerscale_gradient},
-    {"qn_embedding_forward", "MMMMMMUuuuuuuufU", embedding_forward},
+    {"qn_embedding_forward", "MMMMMMUuuuuuuuufU", embedding_forward},
     {"qn_embedding_links", "MMMuuu", embedding_links},
-    {"qn_embedding_gradient", "MMMMMMUuuuuufu", embedding_gradient},
+    {"qn_embedding_gradient", "MMMMMMUuuuuuufu", embedding_gradient},
     {"qn_position_forward", "MMMMMMMUuuuufU", position_forward},
     {"qn_position_errors", "MMMMuu", position_errors},
     {"qn_position_gradient", "MMMMUuuufu", position_gradient},

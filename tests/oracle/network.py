@@ -66,6 +66,10 @@ class Layer:
         return not self.window or self.normalises or self.window.kind in ("conv", "convtranspose")
 
     @property
+    def is_tied(self):
+        return self.window is not None and self.window.kind == "tied"
+
+    @property
     def normalises(self):
         return self.window is not None and self.window.kind in (*norms.KINDS, *sequences.KINDS)
 
@@ -173,11 +177,11 @@ def parse_model(text, shape, has_next=False):
             window, rest = Join(kind, layers[source].out, second), part[1:]
         else:
             shape = layers[source].out if source >= 0 else shape if not layers else first
-            window, rest = parse(part, shape)
+            window, rest = sequences.parse(part, shape, has_next, layers)
+            if not window:
+                window, rest = parse(part, shape)
             if not window:
                 window, rest = norms.parse(part, shape)
-            if not window:
-                window, rest = sequences.parse(part, shape, has_next)
             if not window:
                 window, rest = attention.parse(part, shape)
         found = re.fullmatch(
@@ -210,8 +214,8 @@ def model_text(layers):
         text += "" if l == 0 or ends else " | " if layer.beside else "; "
         text += ("".join(f"{word} {{ " for word in layer.opens)
                  + (layer.window.text() if layer.window else f"dense {layer.outputs}")
-                 + ("" if layer.biased or layer.normalises else " nobias")
-                 + (f" {layer.activation}" if layer.has_parameters or ends else "")
+                 + ("" if layer.biased or layer.normalises or layer.is_tied else " nobias")
+                 + (f" {layer.activation}" if layer.has_parameters or layer.is_tied or ends else "")
                  + (f" {'droppath' if layer.drops_path else 'dropout'} {to_text(layer.dropout)}" if layer.dropout else ""))
     return text
 
@@ -497,4 +501,7 @@ def sums(layers, passes, layer_deltas, grain, limit, product=CHAINS):
             units = layer.gradient(delta[begin:end], one.a[begin:end], limit, product)
             pair = [total + own for total, own in zip(pair, units)]
         result.append(pair)
+    if layers[-1].is_tied:  # 25.15: both partials of the table
+        for begin, end in grains(len(delta), grain):
+            result[0][0] = result[0][0] + layers[-1].gradient(delta[begin:end], one.a[begin:end], limit, product)[0]
     return result

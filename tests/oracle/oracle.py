@@ -354,7 +354,7 @@ def depth_factors(layers, depth):
     for k, layer in enumerate(layers):
         begins = all(source >= k - 1 for source in reads[k:])
         end = next(e for e in range(k + 1, len(layers) + 1) if all(source >= e - 1 for source in reads[e:]))
-        if begins and any("weight" in own.rules for own in layers[k:end] if own.has_parameters):
+        if begins and any(own.is_tied or "weight" in own.rules for own in layers[k:end] if own.has_parameters or own.is_tied):
             part += 1
         parts.append(max(part, 1))
     factors = [ONE] * (part + 2)

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from binary32 import F
+from binary32 import F, ZERO, fma
 from philox import WEIGHTS, word
 from products import units_of
 
@@ -79,13 +79,50 @@ class Position:
         return [units_of(partial.reshape(-1, self.shape[0]), limit)]
 
 
+class Tied:
+    """25.15: the last layer, with the weights of the embedding, the layer `table`."""
+
+    kind = "tied"
+    multiplies = False
+
+    def __init__(self, shape, tokens, table):
+        self.shape = shape
+        self.out = (tokens, *shape[1:])
+        self.table = table
+
+    def text(self):
+        return f"conv {self.out[0]} 1x1 tied"
+
+    def forward(self, a, *_):
+        z = np.zeros((*a.shape[:3], self.out[0]), np.float32)
+        for c in range(self.shape[0]):
+            z = fma(a[..., c, None], self.table.weight[:, c], z)
+        return z + ZERO
+
+    def backward(self, a, _, delta):
+        e = np.zeros_like(a)
+        for o in range(self.out[0]):
+            e = fma(delta[..., o, None], self.table.weight[o], e)
+        return e + ZERO
+
+    def gradient(self, delta, a, limit):
+        """The second partial of the table."""
+        partial = np.zeros(self.table.weight.shape, np.float32)
+        for p in range(self.shape[2]):
+            for own, error in zip(a[:, 0, p], delta[:, 0, p]):
+                partial = fma(error[:, None], own[None, :], partial)
+        return [units_of(partial, limit)]
+
+
 KINDS = ("embedding", "position",)
 
 
-def parse(text, shape, has_next):
+def parse(text, shape, has_next, layers):
     """A layer of sequences of the text's beginning, and the rest of the text; None for others."""
     if found := re.match(r"\s*embedding\s+(\d+)\s+(\d+)\b\s*", text):
         return Embedding(shape, int(found[1]), int(found[2]), has_next), text[found.end():]
     if found := re.match(r"\s*position\s+learned\b\s*", text):
         return Position(shape), text[found.end():]
+    if found := re.match(r"\s*conv\s+(\d+)\s+1x1\s+tied\b\s*", text):
+        return Tied(shape, int(found[1]), layers[0]), text[found.end():]
     return None, text

@@ -81,6 +81,8 @@ static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count,
                              float factor) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
+    if (count == 0)
+        return;
     QN__PUSH_MEMORY(&c, &w->step);
     qn__gpu_push_state(w, &c);
     QN__PUSH_MEMORY(&c, &w->model.sums);
@@ -91,7 +93,7 @@ static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count,
 
 static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &pass->worker->layer[i];
-    const float decay = pass->worker->program->weight_decay;
+    const float decay = l->layer->tied ? 0.0f : pass->worker->program->weight_decay;
     const uint64_t weights = l->biases - l->weights, ld = qn__gpu_ld(l->layer->to.channels);
     const uint64_t biases = qn__layer_biases(l->layer) ? ld : 0;
     const float factor = qn__layer_rate(l->layer);
@@ -103,8 +105,7 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
         return;
     }
     const uint64_t first = decay == 0.0f ? weights + biases : weights;
-    if (first > 0)
-        launch_update_of(pass, l->weights, first, decay, factor);
+    launch_update_of(pass, l->weights, first, decay, factor);
     if (weights + biases > first)
         launch_update_of(pass, l->biases, biases, 0.0f, factor);
 }
@@ -113,7 +114,10 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
 static void launch_average(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     const int average = qn__program_average(w->program);
-    const uint64_t begin = w->layer[w->program->frozen].weights, count = w->model.padded - begin;
+    const uint32_t last = w->program->layers - 1;
+    const uint64_t begin = w->layer[w->program->frozen].weights;
+    const uint64_t end = qn__gpu_trains(w, last) ? w->model.padded : w->layer[last].weights;
+    const uint64_t count = end - begin;
     qn__gpu_call c = {0};
     if (average < 0)
         return;
@@ -133,7 +137,8 @@ void qn__gpu_launch_update(qn__gpu_pass *pass) {
         launch_update_of(pass, 0, w->model.padded, 0.0f, 1.0f);
     else
         for (uint32_t i = w->program->frozen; i < w->program->layers; ++i)
-            launch_update_layer(pass, i);
+            if (qn__gpu_trains(w, i))
+                launch_update_layer(pass, i);
     launch_average(pass);
     qn__gpu_launch_weights(pass, w->program->frozen);
 }
@@ -147,12 +152,15 @@ static void launch_again(qn__gpu_pass *pass, uint32_t layer) {
 
 void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
     /* A GPU has groups enough for each kernel; a CPU gains by what stays in its caches. */
-    const int fused = update && pass->worker->facts->vectors && !pass->worker->bits;
-    for (uint32_t i = pass->worker->program->layers; i-- > pass->worker->program->frozen;) {
-        const qn__gpu_kind *kind = pass->worker->layer[i].kind;
+    const qn__worker *w = pass->worker;
+    const int fused = update && w->facts->vectors && !w->bits && !qn__program_tied(w->program);
+    for (uint32_t i = w->program->layers; i-- > w->program->frozen;) {
+        const qn__gpu_kind *kind = w->layer[i].kind;
         launch_again(pass, i);
         kind->errors(pass, i);
         if (fused && kind->learn && kind->learn(pass, i))
+            continue;
+        if (!qn__gpu_trains(w, i))
             continue;
         if (kind->gradient)
             kind->gradient(pass, i, add);
@@ -182,12 +190,12 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
         const uint32_t out = l->layer->to.channels;
         const uint32_t depth = l->layer->depth, rows = qn__gpu_vectors(l->layer);
         qn__gpu_call c = {0};
-        if (depth + rows == 0)
+        if (depth + rows == 0 || !qn__gpu_trains(w, i))
             continue;
         QN__PUSH_MEMORY(&c, &w->model.sums, &w->model.canonical);
         QN__PUSH_WIDE(&c, l->weights);
         QN__PUSH_NUMBERS(&c, depth, out);
-        QN__PUSH_WIDE(&c, qn__program_sum(w->program, l->layer->weights));
+        QN__PUSH_WIDE(&c, qn__program_sum(w->program, qn__layer_matrix(l->layer)));
         QN__PUSH_NUMBERS(&c, l->layer->no_biases ? 0 : rows);
         qn__gpu_launch_over(pass, kernel, (depth + (uint64_t)rows) * qn__gpu_ld(out), &c);
     }

@@ -17,7 +17,7 @@ static void to_device(const qn__layer *l, const float *from, uint32_t first, uin
     for (uint32_t k0 = first; k0 < weights; k0 += BLOCK)
         for (uint32_t o = 0; o < out; ++o)
             for (uint32_t k = k0; k < weights && k - k0 < BLOCK; ++k)
-                to[(k - first) * ld + o] = from[l->weights + (uint64_t)o * in + k];
+                to[(k - first) * ld + o] = from[qn__layer_matrix(l) + (uint64_t)o * in + k];
     for (uint32_t k = first > in ? first : in; k < end; ++k)
         if (l->no_biases)
             memset(to + (k - first) * ld, 0, out * sizeof *to);
@@ -36,7 +36,7 @@ static void to_host(const qn__layer *l, const float *from, uint32_t first, uint3
     for (uint32_t k0 = first; k0 < weights; k0 += BLOCK)
         for (uint32_t o = 0; o < out; ++o)
             for (uint32_t k = k0; k < weights && k - k0 < BLOCK; ++k)
-                to[l->weights + (uint64_t)o * in + k] = from[(k - first) * ld + o];
+                to[qn__layer_matrix(l) + (uint64_t)o * in + k] = from[(k - first) * ld + o];
     for (uint32_t k = first > in ? first : in; k < end && !l->no_biases; ++k)
         memcpy(to + l->biases + (k - in) * out, from + (k - first) * ld, out * sizeof *to);
 }

@@ -13,6 +13,12 @@ QN_FN qn_u32 qn_token_of(QN_GLOBAL const float *A, qn_u32 tokens, qn_u32 inputs,
     return qn_token_at(A, tokens, inputs, item, k - item * positions);
 }
 
+/* Where channel c of a token is among the weights. Tied weights are those of the last layer: `tied`
+ * is then the length of its rows, each of which has a channel; 0: rows are tokens. */
+QN_FN qn_u64 qn_token_weight(qn_u32 tied, qn_u32 channels, qn_u32 token, qn_u32 c) {
+    return tied != 0u ? (qn_u64)c * tied + token : (qn_u64)token * qn_ld(channels) + c;
+}
+
 /* The row of an occurrence in an array of outputs: pixels.cl. */
 QN_FN qn_u32 qn_token_row(QN_GLOBAL const qn_step *step, qn_u32 positions, qn_u32 k) {
     const qn_u32 item = k / positions, grain = qn_grain_of(step), begin = item / grain * grain;
@@ -24,8 +30,8 @@ QN_KERNEL(128)
 qn_embedding_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
                      QN_GLOBAL const float *parameters, QN_GLOBAL float *Y, QN_GLOBAL float *D,
                      QN_GLOBAL const qn_u64 *numbers, qn_u64 weights, qn_u32 tokens, qn_u32 inputs,
-                     qn_u32 positions, qn_u32 channels, qn_u32 layer, qn_u32 activation,
-                     qn_u32 threshold, float keep, qn_u64 seed) {
+                     qn_u32 positions, qn_u32 channels, qn_u32 tied, qn_u32 layer,
+                     qn_u32 activation, qn_u32 threshold, float keep, qn_u64 seed) {
     const qn_u32 ld = qn_ld(channels), c = qn_sixteen_of(ld).column, row = qn_sixteen_of(ld).row;
     if (row >= step->items * positions)
         return;
@@ -35,7 +41,7 @@ qn_embedding_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
     qn_u32 word = 0u;
     if (c < channels && threshold != 0u)
         word = qn_pixel_word(step, numbers, p, positions, channels, c, layer, seed);
-    Y[at] = parameters[weights + (qn_u64)token * ld + c];
+    Y[at] = c < channels ? parameters[weights + qn_token_weight(tied, channels, token, c)] : 0.0f;
     qn_finish_forward(Y + at, D + at, c, channels, activation, threshold, keep, word);
 }
 
@@ -65,8 +71,8 @@ QN_KERNEL(128)
 qn_embedding_gradient(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
                       QN_GLOBAL const qn_u32 *links, QN_GLOBAL const float *E,
                       QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status, qn_u64 weights,
-                      qn_u32 tokens, qn_u32 inputs, qn_u32 positions, qn_u32 channels, qn_u32 layer,
-                      float limit, qn_u32 k_blocks) {
+                      qn_u32 tokens, qn_u32 inputs, qn_u32 positions, qn_u32 channels, qn_u32 tied,
+                      qn_u32 layer, float limit, qn_u32 k_blocks) {
     const qn_u32 ld = qn_ld(channels), c = qn_group(0) * 128u + qn_lane();
     const qn_u32 count = step->items * positions;
     const qn_u32 end = qn_block_begin(count, qn_group(2) + 1u, k_blocks);
@@ -82,8 +88,9 @@ qn_embedding_gradient(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
         for (qn_u32 next = k + 1u; next != 0u; next = links[next - 1u])
             partial = partial + E[(qn_u64)qn_token_row(step, positions, next - 1u) * ld + c];
         bad |= qn_leaves(partial, limit);
-        qn_put_units(sums + weights + (qn_u64)qn_token_of(A, tokens, inputs, positions, k) * ld + c,
-                     qn_i64_of(partial), k_blocks, QN_GRADIENT_ADD);
+        const qn_u32 token = qn_token_of(A, tokens, inputs, positions, k);
+        qn_put_units(sums + weights + qn_token_weight(tied, channels, token, c), qn_i64_of(partial),
+                     k_blocks, QN_GRADIENT_ADD);
     }
     if (bad != 0u)
         qn_atomic_max(&status->bad_layer, layer + 1u);

@@ -89,9 +89,10 @@
     ROW(LAYERSCALE_FORWARD, layerscale_forward, "MMMMMMMUuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)   \
     ROW(LAYERSCALE_ERRORS, layerscale_errors, "MMMMMUuu", 128, 0, 0, 8, QN__WITH_PIXELS)           \
     ROW(LAYERSCALE_GRADIENT, layerscale_gradient, "MMMMMMUuufuu", 128, 0, 0, 128, QN__WITH_PIXELS) \
-    ROW(EMBEDDING_FORWARD, embedding_forward, "MMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)   \
+    ROW(EMBEDDING_FORWARD, embedding_forward, "MMMMMMUuuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)  \
     ROW(EMBEDDING_LINKS, embedding_links, "MMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)               \
-    ROW(EMBEDDING_GRADIENT, embedding_gradient, "MMMMMMUuuuuufu", 128, 0, 0, 128, QN__WITH_PIXELS) \
+    ROW(EMBEDDING_GRADIENT, embedding_gradient, "MMMMMMUuuuuuufu", 128, 0, 0, 128,                 \
+        QN__WITH_PIXELS)                                                                           \
     ROW(ATTENTION_FORWARD, attention_forward, "MMMMMuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)         \
     ROW(ATTENTION_MEANS, attention_means, "MMMMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)             \
     ROW(ATTENTION_QUERIES, attention_queries, "MMMMMMuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)       \

@@ -32,6 +32,19 @@ static void add_dense(qn__onnx_graph *g, const qn__layer *l) {
     qn__onnx_step(g, "Gemm", names, "sum", transposed);
 }
 
+/* The embedding's table as weights of a convolution. */
+static void add_tied(qn__onnx_graph *g, const qn__layer *l, char names[2 * QN__ONNX_NAME]) {
+    const int64_t sides[4] = {l->to.channels, l->from.channels, 1, 1};
+    const qn__onnx_value x = g->at;
+    char name[QN__ONNX_NAME];
+    snprintf(name, sizeof name, "%.31s.sides", g->part);
+    qn__onnx_integers(g, name, sides, 4);
+    snprintf(g->at.name, sizeof g->at.name, "layer0.weight");
+    qn__onnx_step(g, "Reshape", name, "tied", QN__ONNX_NONE);
+    snprintf(names, 2 * QN__ONNX_NAME, "%s", g->at.name);
+    g->at = x;
+}
+
 static void add_conv(qn__onnx_graph *g, const qn__layer *l) {
     const qn__window *w = &l->window;
     const uint32_t reads = qn__layer_reads(l);
@@ -47,8 +60,11 @@ static void add_conv(qn__onnx_graph *g, const qn__layer *l) {
         qn__onnx_pair("strides", w->stride),
         {.name = NULL}};
     qn__onnx_unflatten(g, l->from);
-    add_product(g, l, (const uint64_t[]){l->to.channels, reads, w->kernel[0], w->kernel[1], 0},
-                names);
+    if (l->tied)
+        add_tied(g, l, names);
+    else
+        add_product(g, l, (const uint64_t[]){l->to.channels, reads, w->kernel[0], w->kernel[1], 0},
+                    names);
     qn__onnx_step(g, "Conv", names, "sum", attributes);
 }
 

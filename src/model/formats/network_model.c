@@ -110,7 +110,7 @@ static void list_tensors(network_model *m) {
     for (uint32_t l = 0; l < m->recipe.network.layers; ++l) {
         const qn__layer *layer = &m->layer[l];
         list_vectors(m, l);
-        if (layer->depth == 0)
+        if (layer->depth == 0 || layer->tied)
             continue;
         snprintf(m->name[m->open.tensors], NAME_SIZE, "layer%u.weight", l);
         add_tensor(m, layer->to.channels, layer->depth, m->filed + layer->weights);
@@ -326,7 +326,8 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
         floats += qn__tensors_at(file, i)->count;
     uint64_t weighted = 0;
     for (uint32_t l = 0; l < recipe->network.layers; ++l)
-        weighted += layer[l].depth ? 1u + !layer[l].no_biases : layer[l].vectors;
+        weighted +=
+            layer[l].depth ? (uint32_t)(!layer[l].tied + !layer[l].no_biases) : layer[l].vectors;
     if (qn__tensors_count(file) != weighted + scale + fill + offset + (words > 0) + target ||
         floats !=
             parameters + scale * scales + fill * recipe->features + 2 * offsets + words + target)

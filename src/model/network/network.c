@@ -442,6 +442,34 @@ static qn_status check_first(const qn__network *network, uint32_t l, qn_error *e
     return qn__remedy(err, QN_USAGE, "begin the model with \"embedding\", before the first block");
 }
 
+/* Tied weights (25.15): those of the embedding, which the last layer uses as its own. */
+static qn_status check_tied(const qn__network *network, uint32_t l, qn__layer *layer,
+                            qn_error *err) {
+    const qn__layer *table = &layer[0];
+    if (!network->layer[l].tied)
+        return QN_OK;
+    if (l + 1 < network->layers || table->kind != QN__LAYER_EMBEDDING) {
+        qn__fail(err, QN_USAGE,
+                 table->kind == QN__LAYER_EMBEDDING
+                     ? "a tied layer stands before the last one"
+                     : "a tied layer has the weights of an embedding, and the model "
+                       "begins without one");
+        return qn__remedy(err, QN_USAGE,
+                          "write \"embedding V N; ...; conv V 1x1 tied softmax\", or \"nobias\"");
+    }
+    if (layer[l].to.channels != network->layer[0].vocabulary ||
+        layer[l].from.channels != table->to.channels) {
+        qn__fail(err, QN_USAGE,
+                 "the embedding has %u tokens of %u channels, and the tied layer has %u outputs of "
+                 "%u channels",
+                 network->layer[0].vocabulary, table->to.channels, layer[l].to.channels,
+                 layer[l].from.channels);
+        return qn__remedy(err, QN_USAGE, "give both the same numbers: the table is one");
+    }
+    layer[0].tied = 1;
+    return QN_OK;
+}
+
 qn_status qn__network_program(const qn__network *network, qn__shape input, qn__layer *layer,
                               uint64_t *parameters, qn_error *err) {
     /* 1,023 layers of at most 2^24 x 2^28 weights are below 2^64, so the sum cannot overflow. */
@@ -462,6 +490,8 @@ qn_status qn__network_program(const qn__network *network, qn__shape input, qn__l
         qn_status status = check_first(network, l, err);
         if (status == QN_OK)
             status = qn__layer_make(ops, from, shape, at, &layer[l], err);
+        if (status == QN_OK)
+            status = check_tied(network, l, layer, err);
         layer[l].skip = from->skip;
         layer[l].other = from->other;
         if (status == QN_OK && ops->join)

@@ -34,6 +34,8 @@ uint32_t qn__recipe_depth(const qn__recipe *r, qn__layer *layer) {
     }
     for (uint32_t l = 0; l < first; ++l) /* no weights: they belong to the first part */
         layer[l].rate_factor = layer[first].rate_factor;
+    if (layer[r->network.layers - 1].tied) /* the embedding's (25.15) */
+        layer[r->network.layers - 1].rate_factor = layer[0].rate_factor;
     return parts;
 }
 

@@ -88,7 +88,7 @@ void qn__initial_parameters(const qn__layer *layer, uint32_t layers, const qn__r
         const draw words = draw_of(recipe, l, layers);
         if (layer[l].vectors)
             fill_vectors(&layer[l], init, &words, parameter + layer[l].biases, parameter);
-        if (layer[l].depth == 0)
+        if (layer[l].depth == 0 || layer[l].tied)
             continue;
         if (init == QN__INIT_ZERO) {
             memset(parameter + layer[l].weights, 0,

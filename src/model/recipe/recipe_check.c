@@ -52,12 +52,12 @@ static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, 
 
 static qn_status check_floats(const qn__layer *layer, uint32_t l, qn_error *err) {
     const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
-    if (!ops->floats)
+    if (!ops->floats && !layer->tied)
         return QN_OK;
     return qn__recipe_refuse(
         err, "`train.arith`", "leave it out: such a network computes with float32",
         qn__fail(err, QN_USAGE, "layer %u is \"%s\", which has no integer arithmetic", l,
-                 ops->word));
+                 ops->floats ? ops->word : "tied"));
 }
 
 static qn_status check_arith(const qn__recipe *r, qn_error *err) {

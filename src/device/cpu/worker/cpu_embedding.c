@@ -8,7 +8,10 @@
  *     row                    of token 3: *1 *3, of token 7: *0 2 *4 5     * begins a chain
  *
  * A task of the gradient has a panel of channels, and goes through the tokens and their rows once.
- * Tokens that do not occur have sums of 0. */
+ * Tokens that do not occur have sums of 0.
+ *
+ * Tied weights (25.15) are those of the last layer, in its panels: the rows are gathered from them,
+ * and the sums are added to those of the last layer, which are there before. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_kinds.h"
 #include "layer/embedding.h"
@@ -47,6 +50,22 @@ static void sort_rows(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
     s->begin[0] = 0;
 }
 
+/* Where the channels of a token begin in the panels of the last layer; they are QN__PANEL apart. */
+static size_t tied_at(const qn__cpu_layer *last, uint32_t panel, uint32_t token) {
+    const size_t block = (size_t)(token / QN__PANEL) * qn__cpu_blocks(last) + panel;
+    return block * QN__PANEL * QN__PANEL + token % QN__PANEL;
+}
+
+static const qn__cpu_layer *last_of(const qn__worker *w) {
+    return &w->layer[w->program->layers - 1];
+}
+
+static void gather_row(const qn__cpu_layer *last, uint32_t panel, uint32_t token, float *to) {
+    const float *from = last->weights + tied_at(last, panel, token);
+    for (uint32_t c = 0; c < QN__PANEL; ++c)
+        to[c] = from[c * QN__PANEL];
+}
+
 static void copy_rows(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                       uint32_t first, uint32_t rows, float *to) {
     const uint32_t items = pass->batch->items;
@@ -54,7 +73,10 @@ static void copy_rows(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t
     uint32_t at = first / items, item = first % items;
     for (uint32_t i = 0; i < rows; ++i, to += QN__PANEL) {
         const uint32_t token = token_at(l, l->input, item, at);
-        memcpy(to, weights + (size_t)token * QN__PANEL, QN__PANEL * sizeof *to);
+        if (l->layer->tied)
+            gather_row(last_of(pass->worker), panel, token, to);
+        else
+            memcpy(to, weights + (size_t)token * QN__PANEL, QN__PANEL * sizeof *to);
         at += ++item == items;
         item = item == items ? 0 : item;
     }
@@ -72,6 +94,23 @@ static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
             sort_rows(pass, l);
         copy_rows(pass, l, panel, first, rows, to);
         qn__cpu_after_product(pass, thread, layer, panel, first, rows, to);
+    }
+}
+
+/* Adds the sums of some tokens, from `first` on, to those of the last layer. */
+static void put_tied(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                     uint32_t first, uint32_t tokens, const int64_t *sums) {
+    const qn__cpu_layer *last = last_of(pass->worker);
+    const uint32_t channels = l->layer->to.channels, left = channels - panel * QN__PANEL;
+    const uint32_t columns = left < QN__PANEL ? left : QN__PANEL;
+    for (uint32_t v = first; v < first + tokens; ++v, sums += QN__PANEL) {
+        int64_t *to = pass->outlet
+                          ? pass->outlet->words + (uint64_t)v * channels + panel * QN__PANEL
+                          : last->weight_sums + tied_at(last, panel, v);
+        if (l->tokens.begin[v] == l->tokens.begin[v + 1])
+            continue;
+        for (uint32_t c = 0; c < columns; ++c)
+            to[pass->outlet ? c : c * QN__PANEL] += sums[c];
     }
 }
 
@@ -126,7 +165,7 @@ static int sums_of_panel(const qn__cpu_pass *pass, uint32_t layer, uint32_t pane
         for (uint32_t v = 0; v < count; ++v)
             if (sum_token(pass->worker, l, first + v, errors, sums + (size_t)v * QN__PANEL))
                 return 1;
-        put(pass, l, panel, first, count, sums);
+        (l->layer->tied ? put_tied : put)(pass, l, panel, first, count, sums);
     }
     return 0;
 }

@@ -269,7 +269,7 @@ void qn__cpu_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
 void qn__cpu_biases(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const qn__cpu_grid grid = {l->vectors ? l->out_panels : 0, 1, 1};
+    const qn__cpu_grid grid = {l->vectors || l->layer->tied ? l->out_panels : 0, 1, 1};
     for (uint32_t panel, row; qn__cpu_take(w, thread, phase, grid, &panel, &row);) {
         if (l->kind->sums(pass, layer, panel))
             qn__cpu_failed(&w->core[thread], layer);

@@ -66,8 +66,8 @@ static void put_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32
                         uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from) {
     const uint32_t out = panel * QN__PANEL, left = qn__cpu_outputs(l) - out;
     const uint32_t depth = l->layer->depth;
-    int64_t *to = pass->outlet->words + qn__program_sum(pass->worker->program, l->layer->weights) +
-                  (uint64_t)out * depth + qn__cpu_first_of(l, block);
+    const uint64_t first = qn__program_sum(pass->worker->program, qn__layer_matrix(l->layer));
+    int64_t *to = pass->outlet->words + first + (uint64_t)out * depth + qn__cpu_first_of(l, block);
     const int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
     pass->worker->kernels->transpose(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
                                      depth);

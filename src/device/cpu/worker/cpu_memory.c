@@ -406,7 +406,7 @@ static void shape_layer(const qn__worker *w, qn__cpu_layer *l, const qn__layer *
         l->weight_panels = panels_of(layer->depth);
     }
     l->out_panels = panels_of(to.channels);
-    l->vectors = l->taps ? 1 : layer->vectors;
+    l->vectors = l->taps ? 1 : layer->tied ? 0 : layer->vectors;
     l->vector_pixels = l->taps ? 1 : layer->vector / to.channels;
     l->vector = (size_t)l->out_panels * l->vector_pixels * QN__PANEL;
     if (l->walks) {

@@ -152,10 +152,13 @@ static uint32_t recompute(const qn__cpu_pass *pass, int thread, uint32_t layer, 
  * little to wait for. Returns the next phase. */
 static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
-    const int now = !qn__cpu_gradients_wait(w);
+    const int waits = qn__cpu_gradients_wait(w);
     for (uint32_t l = w->program->layers; l-- > w->program->frozen;) {
         const int goes = qn__cpu_goes_back(w, l), packs = w->bits && !w->layer[l].walks;
         const int before = !goes || qn__cpu_keeps_parameters(w, &w->layer[l]);
+        const int now = !waits && qn__cpu_trains(w, l);
+        if (l == 0 && qn__program_tied(w->program))
+            barrier(w, thread); /* its sums are added to those of the last layer */
         if (w->layer[l].recomputes)
             phase = recompute(pass, thread, l, phase);
         if (packs)

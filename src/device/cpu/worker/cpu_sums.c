@@ -28,10 +28,13 @@ void qn__cpu_begin_progress(qn__worker *w) {
 static int is_complete(const qn__worker *w, uint64_t *first) {
     const qn__cpu_layer *l = &w->layer[w->progress.next_layer - 1];
     const uint32_t groups = qn__cpu_groups(l), group = w->progress.next_group;
-    const uint32_t tasks = l->vectors == 0 ? 0 : group == groups ? l->out_panels : l->tasks;
+    const int none = !qn__cpu_trains(w, w->progress.next_layer - 1);
+    const uint32_t tasks = none || (l->vectors == 0 && !l->layer->tied) ? 0
+                           : group == groups                            ? l->out_panels
+                                                                        : l->tasks;
     if (atomic_load_explicit(&l->done[group], memory_order_acquire) < tasks)
         return 0;
-    *first = qn__program_sum(w->program, group == groups
+    *first = qn__program_sum(w->program, group == groups || l->layer->tied
                                              ? l->layer->biases
                                              : l->layer->weights + (uint64_t)group * QN__OUT_GROUP *
                                                                        QN__PANEL * l->layer->depth);
@@ -68,7 +71,7 @@ typedef struct block {
 
 static block block_at(const qn__worker *w, const qn__cpu_layer *l, uint32_t panel, uint32_t in) {
     const uint32_t out = panel * QN__PANEL, left = qn__cpu_outputs(l) - out;
-    const uint64_t first = qn__program_sum(w->program, l->layer->weights);
+    const uint64_t first = qn__program_sum(w->program, qn__layer_matrix(l->layer));
     return (block){((size_t)panel * qn__cpu_blocks(l) + in) * BLOCK,
                    first + (uint64_t)out * l->layer->depth + qn__cpu_first_of(l, in),
                    qn__cpu_rows_of(l, in), left < QN__PANEL ? left : QN__PANEL};
@@ -108,8 +111,9 @@ static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
         memset(sums, 0, sizeof sums);
     w->kernels->transpose(b.columns, b.rows, pass->totals + b.sum, l->layer->depth, sums,
                           QN__PANEL);
-    w->kernels->update(w->program, &own, 1, (size_t)b.rows * QN__PANEL, QN__SUMS_INT64, sums,
-                       l->weights + b.panels, w->slots > 0 ? l->weight_slot[0] + b.panels : NULL,
+    w->kernels->update(w->program, &own, !l->layer->tied, (size_t)b.rows * QN__PANEL,
+                       QN__SUMS_INT64, sums, l->weights + b.panels,
+                       w->slots > 0 ? l->weight_slot[0] + b.panels : NULL,
                        w->slots > 1 ? l->weight_slot[1] + b.panels : NULL, NULL);
     qn__cpu_average(w, &own, (size_t)b.rows * QN__PANEL, l->weights + b.panels, l->weight_slot,
                     b.panels);
@@ -169,9 +173,10 @@ static void all_tasks(void *context, int thread) {
     qn__worker *w = pass->worker;
     const double begun = qn__now();
     /* Weights that do not train have no sums, but are packed. */
-    for (uint32_t i = pass->into || pass->totals ? w->program->frozen : 0; i < w->program->layers;
-         ++i) {
+    for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
+        if ((pass->into || pass->totals) && !qn__cpu_trains(w, i))
+            continue;
         const uint32_t rows = (qn__cpu_blocks(l) + TASK_PANELS - 1) / TASK_PANELS;
         const uint32_t least = l->vectors > 0; /* row 0 has them */
         const qn__cpu_grid grid = {l->out_panels, rows > least ? rows : least, 1};

@@ -90,6 +90,7 @@ void qn__cpu_close(qn__worker *w) {
     }
     qn__free_pages(w->memory.block, w->memory.size);
     qn__free(w->losses.narrow_sums);
+    qn__free(w->step_sums);
     qn__free(w->counter);
     qn__free(w->progress.done);
     qn__free(w->core);
@@ -146,7 +147,7 @@ qn_status qn__cpu_load(qn__worker *w, const qn__state *state, qn_error *err) {
     (void)err;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
-        const uint64_t at = l->layer->weights, bias = l->layer->biases;
+        const uint64_t at = qn__layer_matrix(l->layer), bias = l->layer->biases;
         qn__cpu_pack(l, state->parameters + at, state->parameters + bias, l->weights, l->bias);
         for (uint32_t s = 0; s < w->slots && state->slot[s]; ++s)
             qn__cpu_pack(l, state->slot[s] + at, state->slot[s] + bias, l->weight_slot[s],
@@ -163,7 +164,7 @@ qn_status qn__cpu_save(qn__worker *w, qn__state *state, qn_error *err) {
     (void)err;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
-        const uint64_t at = l->layer->weights, bias = l->layer->biases;
+        const uint64_t at = qn__layer_matrix(l->layer), bias = l->layer->biases;
         qn__cpu_unpack(l, l->weights, l->bias, state->parameters + at, state->parameters + bias);
         for (uint32_t s = 0; s < w->slots && state->slot[s]; ++s)
             qn__cpu_unpack(l, l->weight_slot[s], l->bias_slot[s], state->slot[s] + at,
@@ -244,10 +245,25 @@ static qn_status step_on_lists(qn__worker *w, const qn__batch *batch, const qn__
     return status;
 }
 
+/* Both layers of tied weights make sums of them, so no task of the gradient has the whole sum. */
+static qn_status step_by_sums(qn__worker *w, const qn__batch *batch, const qn__batch *next,
+                              const qn__update *update, qn__tally *tally, qn_error *err) {
+    if (!w->step_sums)
+        w->step_sums = qn__alloc(qn__program_sums(w->program), sizeof *w->step_sums, err);
+    if (!w->step_sums)
+        return QN_MEMORY;
+    const qn__outlet own = {.words = w->step_sums, .tally = tally};
+    qn__cpu_pass pass = {.worker = w, .batch = batch, .next = next, .outlet = &own, .training = 1};
+    const qn_status status = qn__cpu_run(&pass, tally, err);
+    return status == QN_OK ? qn__cpu_update(w, update, w->step_sums, err) : status;
+}
+
 qn_status qn__cpu_train_step(qn__worker *w, const qn__batch *batch, const qn__batch *next,
                              const qn__update *update, qn__tally *tally, qn_error *err) {
     if (w->takes_lists)
         return step_on_lists(w, batch, update, tally, err);
+    if (qn__program_tied(w->program))
+        return step_by_sums(w, batch, next, update, tally, err);
     qn__cpu_pass pass = {
         .worker = w, .batch = batch, .next = next, .update = update, .training = 1};
     return qn__cpu_run(&pass, tally, err);

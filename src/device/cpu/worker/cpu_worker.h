@@ -324,6 +324,7 @@ struct qn__worker {
     qn__cpu_fetching fetch;
     qn__cpu_derived derived;
     qn__cpu_losses losses;
+    int64_t *step_sums; /* of a step with tied weights: allocated when first used */
     qn__cpu_reporting progress;
     qn__cpu_stretch *stretch; /* of the current extension; with program->sequences only */
     uint32_t stretches;
@@ -456,6 +457,13 @@ static inline int qn__cpu_goes_back(const qn__worker *w, uint32_t layer) {
 static inline int qn__cpu_keeps_parameters(const qn__worker *w, const qn__cpu_layer *layer) {
     return layer->transposed_weights || layer->vectors == 0 ||
            (w->bits && qn__layer_is_integer(layer->layer));
+}
+
+/* Whether sums are made for the parameters of a layer. Tied weights train if the first layer does.
+ */
+static inline int qn__cpu_trains(const qn__worker *w, uint32_t layer) {
+    const uint32_t frozen = w->program->frozen;
+    return layer >= frozen && !(frozen && w->layer[layer].layer->tied);
 }
 
 /* Whether the errors that a batchnorm passes are already the final errors of the layer below. */
