@@ -171,3 +171,17 @@ def test_blocks_are_drawn(quern, tmp_path):
         x, y, width, height = boxes[k + 1]
         arrow = f"{y + height / 2:g}H{x + width:g}"
         assert sum(e.get("d").endswith(arrow) for e in root.findall(f"{ns}path")) == 1
+
+
+def test_the_tokens_of_a_gpt_are_those_of_the_data(quern, tmp_path):
+    """The vocabulary is the tokenizer's, or that of the greatest number; positions are the context."""
+    (tmp_path / "t.txt").write_text("to be or not to be\n" * 9)
+    np.save(tmp_path / "ids.npy", np.array([[3, 0, 65535, 20, 1]] * 4, np.uint16))
+    for data, tokens, positions in ((["t.txt", "--tokens", "chars", "--context", 8], 9, 8), (["ids.npy", "--tokens", "ids", "--task", "next"], 21, 4)):
+        run(quern, "train", "--data", tmp_path / data[0], *data[1:], "--model", "gpt-micro", "--epochs", 1, "--batch", 4,
+            "-o", tmp_path / "m.st")
+        shown = events(quern, "model", "show", tmp_path / "m.st")[0]
+        text = json.loads(shown["recipe"])["model"]
+        assert text.startswith(f"embedding {tokens} 128 ") and text.endswith(f"; conv {tokens} 1x1 tied softmax"), text
+        assert shown["outputs"] == tokens * positions
+    assert events(quern, "model", "show", "gpt2")[-1]["parameters"] == 124_439_808  # as transformers counts GPT-2's

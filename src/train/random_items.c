@@ -11,7 +11,7 @@
 enum { LEAST_ITEMS = 4096, LEAST_BATCHES = 8, MOST_BYTES = 1 << 24 };
 
 qn__labels_like qn__random_labels(void) {
-    return (qn__labels_like){QN__TASK_CLASSIFY, qn__default_loss(QN__TASK_CLASSIFY), 10};
+    return (qn__labels_like){QN__TASK_CLASSIFY, qn__default_loss(QN__TASK_CLASSIFY), 10, 0};
 }
 
 static uint64_t items_of(uint32_t batch, uint32_t features) {

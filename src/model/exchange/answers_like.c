@@ -61,7 +61,7 @@ static qn_status add_pixels(const qn_train_options *job, const qn__network *netw
 static qn_status read_network(const qn_train_options *job, const qn_data *like,
                               qn__network *network, qn_error *err) {
     const qn__task task = like->targets ? QN__TASK_REGRESS : QN__TASK_CLASSIFY;
-    qn__labels_like labels = {task, qn__default_loss(task), qn_data_classes(like)};
+    qn__labels_like labels = {task, qn__default_loss(task), qn_data_classes(like), 0};
     int loss = (int)labels.loss;
     qn__model_source source = {0};
     qn_status status = job->loss ? qn__table_find(&qn__losses, job->loss, &loss, err) : QN_OK;

@@ -60,7 +60,7 @@ static qn_status find_labels(const qn_train_options *job, uint32_t classes, qn__
     const qn__task task = classes ? QN__TASK_CLASSIFY : QN__TASK_REGRESS;
     int loss = (int)qn__default_loss(task);
     const qn_status status = job->loss ? qn__table_find(&qn__losses, job->loss, &loss, err) : QN_OK;
-    *out = (qn__labels_like){task, (qn__loss)loss, classes};
+    *out = (qn__labels_like){task, (qn__loss)loss, classes, 0};
     return status;
 }
 

@@ -18,6 +18,7 @@
 #include "model/recipe/several_targets.h"
 #include "model/recipe/stages.h"
 #include "model/recipe/tables.h"
+#include "model/recipe/tokens_for.h"
 #include <quern/defaults.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,7 +247,7 @@ static qn_status take_network(const qn_model *model, const qn__labels_like *labe
 /* `of->table` says whether the data is one, and is 0 after it for a network on pixels. */
 static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__default_case *of,
                               qn__recipe *r, qn__model_source *source, qn_error *err) {
-    const qn__labels_like labels = {r->task, r->loss, qn__width_for(data)};
+    const qn__labels_like labels = {r->task, r->loss, qn__width_for(data), qn__tokens_for(data)};
     char model[QN__DEFAULT_MODEL_CAPACITY] = "";
     qn_status status = find_shape(o, data, r, err);
     of->table = of->table && r->shape.height == 0;

@@ -9,8 +9,10 @@ typedef struct qn__ready {
     const char *about; /* half a line */
     qn__shape input;   /* the input that it was designed for; others may work */
     /* The layers before the last, in parts, since C promises texts of 4,095 characters only; the
-     * others are NULL. */
+     * others are NULL. "$V" stands for the number of tokens. */
     const char *body[4];
+    uint32_t tokens; /* the number of tokens that it was designed for; 0: it does not read tokens */
+    int whole;       /* 1: `body` has the last layer, too */
 } qn__ready;
 
 /* Row `index`, NULL after the last. */

@@ -11,6 +11,7 @@ typedef struct qn__labels_like {
     qn__task task;
     qn__loss loss;
     uint32_t classes; /* at least 1; only of QN__TASK_CLASSIFY */
+    uint32_t tokens;  /* of the data, for a model that reads tokens; 0: those of its design */
 } qn__labels_like;
 
 /* Appends the model's text: its body and a last layer for these labels. */
