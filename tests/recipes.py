@@ -600,6 +600,9 @@ NINTH = {
     "tied": SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy --optimizer adamw --lr 0.01"
             " --weight-decay 0.1 --grain 20 --clip 0.5 --ema 0.75 --lr-depth 0.5 --model 'embedding 40 20 dropout 0.1; residual"
             " {{ layernorm channels; conv 20 1x1 gelu }}; conv 40 1x1 tied softmax'",
+    # 25.17
+    "lr-min": IDX + TWO + SMALL + "--loss mse --lr 0.4 --schedule cosine --lr-min 0.07 --warmup 2",
+    "lr-min-stages": IDX + TWO + "--seed 3 --batch 64 --loss mse --stages 'epochs 1 lr 0.4; epochs 2 lr 0.1 schedule cosine lr-min 0.01'",
     # 25.60: lists of inputs, beside numbers and categories; a second column of texts; networks that write all inputs out
     "texts": TEXTS + "--scale standard --missing mean --model 'dense 10 softmax' --optimizer lbfgs --epochs 4"
              " --weight-decay 1e-3",

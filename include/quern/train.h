@@ -276,6 +276,10 @@ typedef struct qn_train_options {
     /* One more of the recipe: not 0: what an average of each weight keeps of itself in a step, such
      * as 0.999. Validation and the model have the averages in the place of the weights. 0 */
     float ema;
+
+    /* One more of the recipe, schedule "cosine": the learning rate to which it falls, at most the
+     * learning rate; 0 */
+    float lr_min;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

@@ -83,6 +83,7 @@ static qn_train_options training_of(const qn_lr_range_options *o, const qn_train
     own.learning_rate = o->low;
     own.schedule = "exponential";
     own.lr_gamma = factor_of(o);
+    own.lr_min = 0.0f;
     own.warmup = 0;
     own.stages = NULL;
     own.epochs = o->steps; /* one has at least one step; the range ends before */

@@ -97,6 +97,7 @@ class Schedule:
     every: int
     gamma: np.float32
     steps: int  # T
+    least: np.float32 = F(0)  # 25.17
 
     def lr(self, t, epoch):
         """10.1: the learning rate of step t, counted over the whole run."""
@@ -116,4 +117,6 @@ class Schedule:
         else:
             part = integer(t - self.warmup) / integer(self.steps - self.warmup)
             factor = F(0.5) * (ONE + elementary.cospi(part))
+            if self.least:
+                return self.least + (self.rate - self.least) * factor
         return self.rate * factor

@@ -79,6 +79,7 @@ def arguments():
     p.add_argument("--schedule", choices=("constant", "step", "cosine", "exponential"), default="constant")
     p.add_argument("--lr-step", type=int, default=0)
     p.add_argument("--lr-gamma", type=number, default=ZERO)
+    p.add_argument("--lr-min", type=number, default=ZERO)
     p.add_argument("--warmup", type=int, default=0)
     p.add_argument("--batch", type=int, default=0)
     p.add_argument("--epochs", type=int)
@@ -178,6 +179,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "new_last": args.new_last,
         "tokens": args.tokens,
         "lr_depth": args.lr_depth,
+        "lr_min": args.lr_min,
         "mixup": args.mixup,
         "cutmix": args.cutmix,
         "ema": args.ema,
@@ -215,7 +217,7 @@ def train(args, layers, settings, fetch, targets, n, held):
     batch = args.batch or n
     steps = ceil(n / batch)
     schedule = stages.schedule(args.stages, steps) if args.stages else Schedule(
-        args.schedule, args.lr, args.warmup, args.lr_step, args.lr_gamma, args.epochs * steps
+        args.schedule, args.lr, args.warmup, args.lr_step, args.lr_gamma, args.epochs * steps, args.lr_min
     )
     full = ceil(min(batch, n) / args.grain)
     h = (full - 1).bit_length()  # 8.7: the smallest with 2^h >= full

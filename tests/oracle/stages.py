@@ -14,6 +14,7 @@ def parse(text):
                       "schedule": stage.get("schedule", "constant"),
                       "every": int(stage.get("lr-step", 0)),
                       "gamma": from_text(stage.get("lr-gamma", "0")),
+                      "least": from_text(stage.get("lr-min", "0")),
                       "warmup": int(stage.get("warmup", 0))})
     return found
 
@@ -28,6 +29,7 @@ def canonical(text):
             part += f" lr-step {s['every']}"
         if s["schedule"] in ("step", "exponential"):
             part += f" lr-gamma {to_text(s['gamma'])}"
+        part += f" lr-min {to_text(s['least'])}" if s["least"] else ""
         parts.append(part + (f" warmup {s['warmup']}" if s["warmup"] else ""))
     return "; ".join(parts)
 
@@ -45,5 +47,5 @@ class schedule:
                 break
             first += s["epochs"]
         own = Schedule(s["schedule"], s["lr"], s["warmup"], s["every"], s["gamma"],
-                       s["epochs"] * self.steps)
+                       s["epochs"] * self.steps, s["least"])
         return own.lr(t - first * self.steps, epoch - first)

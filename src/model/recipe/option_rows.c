@@ -233,7 +233,7 @@ const qn__option qn__options[] = {
     {KEY("stages", 6, TEXT, stages), OPTION(stages, "stages", TEXT), .open.steps = 1,
      HELP(TRAINING, 15, "TEXT",
           "train in stages, each of which continues the one before: \"epochs 5 lr 0.1; epochs 5 lr "
-          "0.01\"; a stage may also set schedule, lr-step, lr-gamma and warmup"),
+          "0.01\"; a stage may also set schedule, lr-step, lr-gamma, lr-min and warmup"),
      .open.fallback = "one stage", CHECK("stages", NULL)},
 
     {KEY("rules", 7, TEXT, rules)},
@@ -287,6 +287,11 @@ const qn__option qn__options[] = {
 
     {KEY("tokens", 9, TEXT, tokens)},
     {KEY("context", 9, COUNT, context)},
+    {KEY("lr_min", 9, FLOAT, lr_min), OPTION(lr_min, "lr-min", FLOAT), ONLY(SCHEDULE, "cosine"),
+     .open.steps = 1,
+     HELP(ADVANCED, 17, "X", "the learning rate to which it falls"),
+     CHECK("the least learning rate", "give a number from 0 to the learning rate, such as 1e-5"),
+     .range = FROM_ZERO, ALSO("minlr etamin minimumlr finallr endlr alphamin")},
     {.key = NULL},
 };
 

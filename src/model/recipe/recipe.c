@@ -93,6 +93,9 @@ static int is_exponential(const qn__recipe *r) {
            (r->stages && strstr(r->stages, "schedule exponential"));
 }
 
+/* The same. */
+static int has_least_rate(const qn__recipe *r) { return r->stages && strstr(r->stages, "lr-min"); }
+
 /* Whether images were resized by a filter; an invalid text is refused later. */
 static int has_filter(const qn__recipe *r) {
     qn__resize resize;
@@ -112,8 +115,8 @@ static int uses_contract_8(const qn__recipe *r) {
 
 static int uses_contract_9(const qn__recipe *r) {
     return qn__network_contract(&r->network) >= 9 || r->task == QN__TASK_NEXT ||
-           r->new_last == QN__NEW_LAST_BY_START || qn__schema_texts(r->table) > 0 ||
-           has_key_of(r, 9);
+           r->new_last == QN__NEW_LAST_BY_START || has_least_rate(r) ||
+           qn__schema_texts(r->table) > 0 || has_key_of(r, 9);
 }
 
 int qn__recipe_optimizer_takes(const qn__recipe *r, const char *member) {

@@ -100,6 +100,7 @@ typedef struct qn__recipe {
     float mixup, cutmix; /* of the beta distribution; 0: items are not mixed */
     /* From here on contract 9. */
     uint32_t context; /* of a corpus: tokens from one item to the next; else 0 */
+    float lr_min;     /* of the schedule cosine: the rate at its end; else 0 */
     char *tokenizer;  /* no key: its text, whose digest `tokens` has; NULL: there is none */
     char *tokens; /* how they were made, as qn_data_tokens tells it; NULL: the data is not tokens */
 } qn__recipe;

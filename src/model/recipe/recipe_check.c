@@ -173,6 +173,15 @@ static qn_status check_gamma(const qn__recipe *r, qn_error *err) {
         qn__fail(err, QN_USAGE, "the factor of a reduction is %g", (double)r->lr_gamma));
 }
 
+static qn_status check_least_rate(const qn__recipe *r, qn_error *err) {
+    if (r->lr_min <= r->learning_rate || r->stages)
+        return QN_OK;
+    return qn__recipe_refuse(
+        err, "`train.lr_min`", "give at most the learning rate, such as a tenth of it",
+        qn__fail(err, QN_USAGE, "the least learning rate, %g, is above the learning rate, %g",
+                 (double)r->lr_min, (double)r->learning_rate));
+}
+
 qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
     qn_status status = qn__recipe_check_items(recipe, err);
     if (status == QN_OK)
@@ -181,6 +190,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = qn__options_check(recipe, err);
     if (status == QN_OK)
         status = check_gamma(recipe, err);
+    if (status == QN_OK)
+        status = check_least_rate(recipe, err);
     if (status == QN_OK)
         status = check_count_of_steps(recipe, err);
     if (status == QN_OK)

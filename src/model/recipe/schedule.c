@@ -45,7 +45,9 @@ static float factor_at(const qn__stage *s, uint64_t step, uint64_t steps_per_epo
 static float rate_of(const qn__stage *s, uint64_t step, uint64_t steps_per_epoch) {
     if (step < s->warmup)
         return s->learning_rate * ((float)(step + 1) / (float)s->warmup);
-    return s->learning_rate * factor_at(s, step, steps_per_epoch);
+    const float factor = factor_at(s, step, steps_per_epoch);
+    return s->lr_min > 0.0f ? s->lr_min + (s->learning_rate - s->lr_min) * factor
+                            : s->learning_rate * factor;
 }
 
 float qn__learning_rate_in(const qn__stages *stages, uint64_t step, uint64_t steps_per_epoch) {

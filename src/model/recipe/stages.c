@@ -7,10 +7,12 @@
 #include <string.h>
 
 static const char EXAMPLE[] = "write stages as \"epochs 5 lr 0.1; epochs 5 lr 0.01\"";
-static const char SETS[] = "a stage sets epochs, lr, schedule, lr-step, lr-gamma and warmup; all "
-                           "other options are those of the whole training";
+static const char SETS[] = "a stage sets epochs, lr, schedule, lr-step, lr-gamma, lr-min and "
+                           "warmup; all other options are those of the whole training";
 
-typedef enum word { EPOCHS, RATE, SCHEDULE, STEP, GAMMA, WARMUP, WORDS } word;
+static const char LEAST_REMEDY[] = "give a number above 0, at most the lr of the stage";
+
+typedef enum word { EPOCHS, RATE, SCHEDULE, STEP, GAMMA, LEAST, WARMUP, WORDS } word;
 
 static const struct {
     const char *name, *other, *remedy;
@@ -20,6 +22,7 @@ static const struct {
     [SCHEDULE] = {"schedule", NULL, "give a schedule: constant, step, cosine or exponential"},
     [STEP] = {"lr-step", "lr_step", "give the number of epochs between two reductions"},
     [GAMMA] = {"lr-gamma", "lr_gamma", QN__GAMMA_REMEDY},
+    [LEAST] = {"lr-min", "lr_min", LEAST_REMEDY},
     [WARMUP] = {"warmup", NULL, "give a number of steps"},
 };
 
@@ -29,6 +32,7 @@ qn__stage qn__stage_of(const qn__recipe *r) {
                        .schedule = r->schedule,
                        .lr_step = r->lr_step,
                        .lr_gamma = r->lr_gamma,
+                       .lr_min = r->lr_min,
                        .warmup = r->warmup};
 }
 
@@ -87,6 +91,8 @@ static int read_value(const qn__tokens *t, word w, qn__stage *stage) {
         return read_count(t, 1, &stage->lr_step);
     case GAMMA:
         return read_number(t, 10.0f, &stage->lr_gamma);
+    case LEAST:
+        return read_number(t, 3.4e38f, &stage->lr_min);
     case WARMUP:
         return read_count(t, 0, &stage->warmup);
     case WORDS:
@@ -132,6 +138,14 @@ static qn_status read_stage(qn__tokens *t, qn__stage *stage) {
     if (status == QN_OK && factor && !qn__gamma_fits((int)stage->schedule, stage->lr_gamma))
         return qn__tokens_fail(t, at, "lr-gamma does not fit the schedule of the stage",
                                QN__GAMMA_REMEDY);
+    const int least = qn__table_takes(&qn__schedules, (int)stage->schedule, "lr_min");
+    if (status == QN_OK && !least && seen >> LEAST & 1)
+        return qn__tokens_fail(t, at, "lr-min belongs to the schedule \"cosine\"",
+                               "write \"schedule cosine\" in the stage, or leave it out");
+    if (status == QN_OK && least && stage->lr_min > stage->learning_rate)
+        return qn__tokens_fail(t, at, "lr-min is greater than the lr of the stage", LEAST_REMEDY);
+    if (!least)
+        stage->lr_min = 0;
     if (!steps)
         stage->lr_step = 0;
     if (!factor)
@@ -179,6 +193,8 @@ void qn__stages_add_text(const qn__stages *stages, qn__text *text) {
             qn__text_add(text, " lr-step %u", s->lr_step);
         if (s->lr_gamma > 0)
             add_number(text, "lr-gamma", s->lr_gamma);
+        if (s->lr_min > 0)
+            add_number(text, "lr-min", s->lr_min);
         if (s->warmup > 0)
             qn__text_add(text, " warmup %u", s->warmup);
     }
@@ -224,6 +240,7 @@ static void become(qn__recipe *r, const qn__stages *stages) {
     r->schedule = only ? first->schedule : QN__SCHEDULE_CONSTANT;
     r->lr_step = only ? first->lr_step : 0;
     r->lr_gamma = only ? first->lr_gamma : 0;
+    r->lr_min = only ? first->lr_min : 0;
     r->warmup = only ? first->warmup : 0;
 }
 
@@ -263,7 +280,7 @@ qn_status qn__recipe_check_stages(const qn__recipe *r, qn_error *err) {
     for (uint32_t i = 0; i < stages.count; ++i)
         right = right && stages.stage[i].learning_rate > 0;
     right = right && same.epochs == r->epochs && same.learning_rate == r->learning_rate &&
-            same.schedule == r->schedule && same.warmup == r->warmup;
+            same.schedule == r->schedule && same.warmup == r->warmup && same.lr_min == r->lr_min;
     qn__free(form);
     return right ? QN_OK
                  : qn__recipe_refuse(

@@ -13,6 +13,7 @@ typedef struct qn__stage {
     qn__schedule schedule;
     uint32_t lr_step; /* of the schedule "step", as lr_gamma; else 0 */
     float lr_gamma;
+    float lr_min; /* of the schedule "cosine"; else 0 */
     uint32_t warmup;
 } qn__stage;
 
