@@ -38,16 +38,15 @@ EIGHTH_WORDS = re.compile("|".join((
 # 25.1: those of contract 9, and its words.
 NINTH = {
     "tokens": "",
+    "lr_min": 0,
 }
 NINTH_WORDS = re.compile(r"\b(" + "|".join((
     "embedding",
     "position",
     "attention",
     "gelu-tanh",
+    "tied",
 )) + r")\b")
-NINTH = {"tokens": ""}
-NINTH = {"tokens": "", "lr_min": 0}
-NINTH_WORDS = re.compile(r"\b(embedding|position|attention|tied)\b")
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8
