@@ -574,7 +574,7 @@ NINTH = {
     # 25.10: tokens that occur several times in an item and in a grain; channels of more than a panel
     "embedding": TOKENS + "momentum --momentum 0.9 --lr 0.1 --grain 20 --model 'embedding 300 20 dropout 0.2; conv 6 1x3 relu;"
                  " layernorm channels; globalpool; dense 10 softmax'",
-    "embedding-adamw": TOKENS + "adamw --weight-decay 0.1 --lr 0.01 --model 'embedding 300 3 tanh; dense 10 softmax'"
+    "embedding-adamw": TOKENS + "adamw --weight-decay 0.1 --decay-on weights --lr 0.01 --model 'embedding 300 3 tanh; dense 10 softmax'"
                        " --clip 0.5 --ema 0.75 --lr-depth 0.5 --valid 0.3",
     # 25.20: of all positions, and heads that are no multiples of a vector; after dropout
     "attention": pixels("conv 36 4x4 stride 4 tanh dropout 0.2; attention 2; conv 30 1x1 nobias; attention 3 causal kv 1"
@@ -586,7 +586,7 @@ NINTH = {
                         " }}; globalpool; attention 10 kv 10; dense 10 softmax'",
     # 25.12: after tokens, after pixels of several rows, in a block, of features
     "position": TOKENS + "sgd --lr 0.1 --grain 20 --model 'embedding 300 20; position learned tanh dropout 0.2; residual {{ conv"
-                " 20 1x1; position learned }}; globalpool; position learned; dense 10 softmax' --weight-decay 0.1",
+                " 20 1x1; position learned }}; globalpool; position learned; dense 10 softmax' --weight-decay 0.1 --decay-on weights",
     "position-pixels": pixels("conv 5 3x3 stride 7; position learned relu; globalpool", "--momentum 0.9"),
     # 25.80: before and after a normalisation, and with integers
     "gelu-tanh": pixels("conv 6 3x3 stride 3 gelu-tanh dropout 0.2; batchnorm gelu-tanh; dense 16 gelu-tanh", "--lr 0.1"),
@@ -598,9 +598,11 @@ NINTH = {
             " residual {{ layernorm channels; conv 17 1x1 }}; conv 40 1x1 softmax'",
     # 25.15: the table has two partials, of tokens and of channels that fill no panel
     "tied": SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy --optimizer adamw --lr 0.01"
-            " --weight-decay 0.1 --grain 20 --clip 0.5 --ema 0.75 --lr-depth 0.5 --model 'embedding 40 20 dropout 0.1; residual"
+            " --weight-decay 0.1 --decay-on matrices --grain 20 --clip 0.5 --ema 0.75 --lr-depth 0.5 --model 'embedding 40 20 dropout 0.1; residual"
             " {{ layernorm channels; conv 20 1x1 gelu }}; conv 40 1x1 tied softmax'",
-    # 25.17
+    # 25.16, 25.17
+    "decay-all": TOKENS + "adamw --weight-decay 0.1 --decay-on all --lr 0.01 --model 'embedding 300 20; layernorm channels; position"
+                 " learned; layerscale 0.5; conv 9 1x1 relu; globalpool; dense 8 tanh; dense 10 softmax'",
     "lr-min": IDX + TWO + SMALL + "--loss mse --lr 0.4 --schedule cosine --lr-min 0.07 --warmup 2",
     "lr-min-stages": IDX + TWO + "--seed 3 --batch 64 --loss mse --stages 'epochs 1 lr 0.4; epochs 2 lr 0.1 schedule cosine lr-min 0.01'",
     # 25.60: lists of inputs, beside numbers and categories; a second column of texts; networks that write all inputs out

@@ -145,6 +145,22 @@ def test_a_table_is_tied(quern, counting):
     assert "conv 300 1x1 tied softmax" in told and f"{300 * 24 + 24 * 24 + 24:,}" in told, told
 
 
+def test_what_decays(quern, counting):
+    """The table of tokens that do not occur moves by decay alone."""
+    found = {}
+    for on in (None, "weights", "all"):
+        more = ["--decay-on", on] if on else []
+        done = learn(quern, counting, "--epochs", 1, "--weight-decay", "0.5", *more,
+                     model="embedding 400 8; position learned; layernorm channels; conv 400 1x1 softmax")
+        assert done.returncode == 0, done.stderr
+        found[on] = load_file(counting / "m.st")["layer0.weight"][300:]
+        recipe = json.loads(json.loads(run(quern, "model", "show", counting / "m.st", "--json").stdout)["recipe"])
+        assert recipe.get("decay_on", "weights") == (on or "matrices")
+    assert np.abs(found[None]).max() < np.abs(found["weights"]).max() and np.array_equal(found[None], found["all"])
+    done = learn(quern, counting, "--epochs", 1, "--decay-on", "all")
+    assert done.returncode != 0 and "nothing decays with the weight decay 0" in done.stderr, done.stderr
+
+
 def test_such_a_model_is_not_applied(quern, counting):
     assert learn(quern, counting, "--epochs", 1).returncode == 0
     done = run(quern, "predict", counting / "m.st", "--data", counting / "x.npy", "--tokens", "ids")

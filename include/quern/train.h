@@ -280,6 +280,11 @@ typedef struct qn_train_options {
     /* One more of the recipe, schedule "cosine": the learning rate to which it falls, at most the
      * learning rate; 0 */
     float lr_min;
+
+    /* One more of the recipe: what weight decay acts on: "weights" of dense layers and
+     * convolutions; "matrices", also the tables of embeddings and positions; "all" parameters.
+     * NULL: "matrices" with such tables, else "weights" */
+    const char *decay_on;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

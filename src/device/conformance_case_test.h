@@ -215,6 +215,7 @@ static void draw_numbers(test_case *c) {
     p->epsilon = 1e-8f;
     p->ema = c->seed % 4 == 1 ? 0.75f : 0.0f;
     p->weight_decay = below(c, 2) ? 0.0f : 0.01f;
+    p->decay_on = (qn__decay)(c->seed % 5 % 3);
     p->seed = draw(c);
     p->gradient_scale = one_of(c, units, sizeof units / sizeof *units);
     if (c->kind == FINE_UNIT)

@@ -94,9 +94,10 @@ static void apply_update(const test_case *c, const qn__state *before, expected_s
                                    e->sums[qn__program_sum(p, i)], w);
             else
                 qn__update_one(p, &own,
-                               i<p->layer[l].biases, e->sums[qn__program_sum(p, i)], w, s0, slots> 1
-                                   ? &e->after.slot[1][i]
-                                   : NULL);
+                               i < p->layer[l].biases ? qn__weights_decay(p, &p->layer[l])
+                                                      : qn__others_decay(p, &p->layer[l]),
+                               e->sums[qn__program_sum(p, i)], w, s0,
+                               slots > 1 ? &e->after.slot[1][i] : NULL);
             if (average >= 0)
                 qn__update_average(&own, *w, &e->after.slot[average][i]);
         }

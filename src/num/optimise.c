@@ -37,9 +37,9 @@ static void adam(const qn__program *p, const qn__update *u, float g, float *w, f
     *w = *w - (u->adam_a * *m) / d;
 }
 
-void qn__update_one(const qn__program *p, const qn__update *u, int is_weight, int64_t sum, float *w,
+void qn__update_one(const qn__program *p, const qn__update *u, int decays, int64_t sum, float *w,
                     float *s0, float *s1) {
-    const int decays = is_weight && p->weight_decay != 0.0f;
+    decays = decays && p->weight_decay != 0.0f;
     float g = qn__from_units(sum) * u->gradient;
     if (decays && p->optimizer != QN__OPT_ADAMW)
         g = fmaf(p->weight_decay, *w, g);

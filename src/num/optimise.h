@@ -6,9 +6,10 @@
 #include "num/program.h"
 
 /* Updates one parameter. `w` and the optimiser's state `s0`, `s1` (ignored beyond its slots) are
- * changed in place. `sum` is the gradient's sum. is_weight is 0 for biases, which do not decay. */
-void qn__update_one(const qn__program *program, const qn__update *update, int is_weight,
-                    int64_t sum, float *w, float *s0, float *s1);
+ * changed in place. `sum` is the gradient's sum. `decays`: whether
+ * weight decay acts on it. */
+void qn__update_one(const qn__program *program, const qn__update *update, int decays, int64_t sum,
+                    float *w, float *s0, float *s1);
 
 /* Updates one running average (17.8) by the sum of what the grains contributed to it. */
 void qn__update_running(const qn__update *update, float rate, int64_t sum, float *average);

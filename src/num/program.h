@@ -260,6 +260,13 @@ static inline qn__layer qn__layer_flat(uint32_t in, uint32_t out, qn__activation
     return qn__layer_dense((qn__shape){in, 1, 1, QN__PICTURE}, out, activation, first);
 }
 
+/* The parameters that weight decay acts on (25.16). */
+typedef enum qn__decay {
+    QN__DECAY_WEIGHTS,  /* weights of products */
+    QN__DECAY_MATRICES, /* those, and tables: of embeddings and positions */
+    QN__DECAY_ALL       /* all that the optimiser changes */
+} qn__decay;
+
 /* Numbers of a recipe that the arithmetic of a step reads as they are. A recipe and a program have
  * the same members, so that a job copies them at once. */
 #define QN__NUMBERS                                                                                \
@@ -267,7 +274,8 @@ static inline qn__layer qn__layer_flat(uint32_t in, uint32_t out, qn__activation
     float smoothing; /* of cross-entropy, 0 to below 1: label smoothing; docs/exactness.md 17.3 */ \
     float clip;      /* the largest norm of the gradient, 0: any; docs/exactness.md 17.4 */        \
     float momentum, beta1, beta2, epsilon, weight_decay;                                           \
-    float ema; /* what an average of a parameter keeps of itself, 0: there are none (24.63) */
+    float ema; /* what an average of a parameter keeps of itself, 0: there are none (24.63) */     \
+    qn__decay decay_on;
 
 typedef struct qn__numbers {
     QN__NUMBERS
@@ -398,6 +406,17 @@ static inline float qn__smoothed_target(const qn__program *program, int is_label
 /* The number that belongs to the loss. */
 static inline float qn__program_loss_number(const qn__program *program) {
     return program->loss == QN__LOSS_CROSS_ENTROPY ? program->smoothing : program->delta;
+}
+
+/* Whether weight decay, where there is one, acts on the weights of a layer that multiplies them. */
+static inline int qn__weights_decay(const qn__program *program, const qn__layer *layer) {
+    return !layer->tied || program->decay_on >= QN__DECAY_MATRICES;
+}
+
+/* The same for what stands at `biases`: biases, vectors, tables. */
+static inline int qn__others_decay(const qn__program *program, const qn__layer *layer) {
+    const int table = layer->kind == QN__LAYER_EMBEDDING || layer->kind == QN__LAYER_POSITION;
+    return program->decay_on == QN__DECAY_ALL || (table && program->decay_on == QN__DECAY_MATRICES);
 }
 
 /* Loss in units of 2^-32 and right answers (0 for real targets), over some grains. They are

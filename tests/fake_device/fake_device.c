@@ -270,10 +270,10 @@ static qn_status collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_erro
     return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;
 }
 
-static void update_range(qn__worker *w, const qn__update *update, int is_weight, uint64_t first,
+static void update_range(qn__worker *w, const qn__update *update, int decays, uint64_t first,
                          uint64_t many, const int64_t *sums) {
     for (uint64_t i = first; i < first + many; ++i)
-        qn__update_one(w->program, update, is_weight, sums[qn__program_sum(w->program, i)],
+        qn__update_one(w->program, update, decays, sums[qn__program_sum(w->program, i)],
                        &w->parameters[i], w->slots > 0 ? &w->slot[0][i] : NULL,
                        w->slots > 1 ? &w->slot[1][i] : NULL);
 }
@@ -286,9 +286,11 @@ static qn_status make_update(qn__worker *w, const qn__update *numbers, const int
     for (uint32_t l = w->program->frozen; l < w->program->layers && !w->behaviour.idle; ++l) {
         const qn__layer *layer = &w->program->layer[l];
         const qn__update own = qn__update_of(numbers, layer);
-        update_range(w, &own, 1, layer->weights, layer->biases - layer->weights, sums);
+        update_range(w, &own, qn__weights_decay(w->program, layer), layer->weights,
+                     layer->biases - layer->weights, sums);
         const uint64_t running = qn__layer_running(layer);
-        update_range(w, &own, 0, layer->biases, running - layer->biases, sums);
+        update_range(w, &own, qn__others_decay(w->program, layer), layer->biases,
+                     running - layer->biases, sums);
         for (uint64_t i = running; i < running + layer->running; ++i)
             qn__update_running(numbers, layer->running_rate, sums[qn__program_sum(w->program, i)],
                                &w->parameters[i]);

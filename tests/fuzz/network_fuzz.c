@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     qn__text first = {0}, second = {0};
     char *text = fuzz_text(bytes, size);
     /* Another name than that of a file: lines, comments, ready models. */
-    static const qn__labels_like labels = {QN__TASK_CLASSIFY, QN__LOSS_CROSS_ENTROPY, 3};
+    static const qn__labels_like labels = {QN__TASK_CLASSIFY, QN__LOSS_CROSS_ENTROPY, 3, 0};
     if (!strchr(text, '@') && qn__model_source_read(text, &labels, &network, &err) != QN_OK)
         fuzz_check_refusal(err.status, NULL, &err);
     const qn_status status = qn__network_parse(text, &network, &err);

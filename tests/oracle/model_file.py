@@ -38,6 +38,7 @@ EIGHTH_WORDS = re.compile("|".join((
 # 25.1: those of contract 9, and its words.
 NINTH = {
     "tokens": "",
+    "decay_on": "weights",
     "lr_min": 0,
 }
 NINTH_WORDS = re.compile(r"\b(" + "|".join((

@@ -91,7 +91,7 @@ class Layer:
     def rules(self):
         """How section 9 treats each of them."""
         if not self.biased:
-            return ["bias" if self.normalises else "weight"]
+            return ["table" if self.normalises and self.window.kind in sequences.KINDS else "bias" if self.normalises else "weight"]
         return ["bias" if self.normalises else "weight", "bias", *(self.window.rate for _ in self.running)]
 
     @property

@@ -22,6 +22,7 @@ class Settings:
     decay: np.float32
     nesterov: bool = False  # 17.5
     clip: np.float32 = F(0)  # 17.4
+    on: tuple = ("weight",)  # 25.16: the rules of what decays
 
 
 class Optimiser:
@@ -55,7 +56,7 @@ class Optimiser:
                 continue
             g = integer(sums[p]) * c
             lr = step_lr * factors[p]
-            decays = rules[p] == "weight" and decay != 0
+            decays = decay != 0 and rules[p] in self.settings.on
             if decays and kind == "adamw":
                 w = fma(-(lr * decay), w, w)
             elif decays:

@@ -35,6 +35,8 @@ from philox import ORDER
 from pixels import from_data
 
 
+DECAYS = {"weights": ("weight",), "matrices": ("weight", "table"), "all": ("weight", "table", "bias")}  # 25.16
+
 def number(text):
     """1.6: a number given as an option; adding +0 makes +0 of `-0` and nothing else of the rest."""
     return from_text(text) + ZERO
@@ -80,6 +82,7 @@ def arguments():
     p.add_argument("--lr-step", type=int, default=0)
     p.add_argument("--lr-gamma", type=number, default=ZERO)
     p.add_argument("--lr-min", type=number, default=ZERO)
+    p.add_argument("--decay-on", choices=DECAYS, default="weights")
     p.add_argument("--warmup", type=int, default=0)
     p.add_argument("--batch", type=int, default=0)
     p.add_argument("--epochs", type=int)
@@ -130,6 +133,7 @@ def settings_of(args):
         args.weight_decay,
         args.nesterov,
         args.clip,
+        DECAYS[args.decay_on],
     )
 
 
@@ -179,6 +183,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "new_last": args.new_last,
         "tokens": args.tokens,
         "lr_depth": args.lr_depth,
+        "decay_on": args.decay_on,
         "lr_min": args.lr_min,
         "mixup": args.mixup,
         "cutmix": args.cutmix,

@@ -56,7 +56,9 @@ static void dense_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
 
 static int dense_learn(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &pass->worker->layer[i];
-    if (qn__gpu_has_pixels(l) || l->layer->no_biases)
+    const qn__program *p = pass->worker->program;
+    const int alike = p->weight_decay != 0.0f && qn__others_decay(p, l->layer);
+    if (qn__gpu_has_pixels(l) || l->layer->no_biases || alike)
         return 0;
     qn__gpu_launch_learn(pass, i);
     return 1;

@@ -93,21 +93,23 @@ static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count,
 
 static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &pass->worker->layer[i];
-    const float decay = l->layer->tied ? 0.0f : pass->worker->program->weight_decay;
+    const qn__program *p = pass->worker->program;
+    const float decay = qn__weights_decay(p, l->layer) ? p->weight_decay : 0.0f;
+    const float others = qn__others_decay(p, l->layer) ? p->weight_decay : 0.0f;
     const uint64_t weights = l->biases - l->weights, ld = qn__gpu_ld(l->layer->to.channels);
     const uint64_t biases = qn__layer_biases(l->layer) ? ld : 0;
     const float factor = qn__layer_rate(l->layer);
     if (l->layer->vectors) {
         const uint64_t rows = qn__gpu_vectors(l->layer) - l->layer->running / l->layer->to.channels;
-        launch_update_of(pass, l->weights, rows * ld, 0.0f, factor);
+        launch_update_of(pass, l->weights, rows * ld, others, factor);
         if (l->kind->run_on)
             l->kind->run_on(pass, i);
         return;
     }
-    const uint64_t first = decay == 0.0f ? weights + biases : weights;
+    const uint64_t first = decay == others ? weights + biases : weights;
     launch_update_of(pass, l->weights, first, decay, factor);
     if (weights + biases > first)
-        launch_update_of(pass, l->biases, biases, 0.0f, factor);
+        launch_update_of(pass, l->biases, biases, others, factor);
 }
 
 /* All parameters that train: padding stays 0. */

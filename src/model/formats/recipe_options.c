@@ -523,6 +523,30 @@ static qn_status find_tokens(const qn_train_options *o, const qn_data *data, qn_
     return (r->tokens || !tokens) && (r->tokenizer || !text) ? QN_OK : QN_MEMORY;
 }
 
+static int has_tables(const qn__recipe *r) {
+    int has = 0;
+    for (uint32_t l = 0; l < r->network.layers; ++l)
+        has |= qn__layer_ops_of(r->network.layer[l].kind)->bound != NULL;
+    return has;
+}
+
+/* What decays (25.16); without decay nothing does. */
+static qn_status find_decay(const qn_train_options *o, qn__recipe *r, qn_error *err) {
+    int on = has_tables(r) ? QN__DECAY_MATRICES : QN__DECAY_WEIGHTS;
+    const int none = r->weight_decay == 0.0f || r->optimizer == QN__OPT_LBFGS;
+    const qn_status status = o->decay_on ? find(&qn__decays, o->decay_on, &on, err) : QN_OK;
+    if (status != QN_OK)
+        return status;
+    if (o->decay_on && none)
+        return qn__recipe_refuse(
+            err, "`train.decay_on`", "give `train.weight_decay` too, or leave it out",
+            qn__fail(err, QN_USAGE, "nothing decays %s",
+                     r->optimizer == QN__OPT_LBFGS ? "with the optimizer \"lbfgs\""
+                                                   : "with the weight decay 0"));
+    r->decay_on = none ? QN__DECAY_WEIGHTS : (qn__decay)on;
+    return QN_OK;
+}
+
 /* The stages say how many epochs there are. */
 static qn_status check_epochs(const qn_train_options *o, const qn__recipe *r, qn_error *err) {
     qn_train_options usual;
@@ -582,6 +606,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = qn__freeze_tidy(options->freeze, r->network.layers, &r->freeze, err);
     if (status == QN_OK)
         status = find_optimizer(options, &of, r, err);
+    if (status == QN_OK)
+        status = find_decay(options, r, err);
     if (status == QN_OK)
         status = find_table(options, data, r, err);
     if (status == QN_OK)

@@ -96,7 +96,8 @@ const qn__option qn__options[] = {
      ALSO("eps adamepsilon")},
     {KEY("weight_decay", 1, FLOAT, weight_decay), OPTION(weight_decay, "weight-decay", FLOAT),
      .usual = QN_BY_OPTIMIZER, .ruled = 1,
-     HELP(TRAINING, 5, "X", "weight decay (L2); it acts on weights, not on biases"),
+     HELP(TRAINING, 5, "X",
+          "weight decay (L2); it acts on weights, not on biases (`train.decay_on`)"),
      CHECK("the weight decay", PENALTY), .range = FROM_ZERO,
      ALSO("l2 wd decay alpha lambda reglambda regularization regularisation l2regularization "
           "kernelregularizer penalty")},
@@ -287,6 +288,11 @@ const qn__option qn__options[] = {
 
     {KEY("tokens", 9, TEXT, tokens)},
     {KEY("context", 9, COUNT, context)},
+    {KEY("decay_on", 9, NAME, decay_on), OPTION(decay_on, "decay-on", NAME), .ruled = 1,
+     NAMES(qn__decays, DECAY), .open.steps = 1,
+     HELP(ADVANCED, 18, "NAME", "the parameters that weight decay acts on"),
+     .open.fallback = "matrices with an embedding, else weights",
+     CHECK("the parameters that decay", NULL), ALSO("decaykinds decayfilter nodecay")},
     {KEY("lr_min", 9, FLOAT, lr_min), OPTION(lr_min, "lr-min", FLOAT), ONLY(SCHEDULE, "cosine"),
      .open.steps = 1, HELP(ADVANCED, 17, "X", "the learning rate to which it falls"),
      CHECK("the least learning rate", "give a number from 0 to the learning rate, such as 1e-5"),

@@ -86,6 +86,16 @@ static const qn__choice schedules[] = {
 };
 const qn__table qn__schedules = {"schedule", "`train.schedule`", ROWS(schedules)};
 
+static const qn__choice decays[] = {
+    {"weights", QN__DECAY_WEIGHTS, "weights of dense layers and convolutions", "products"},
+    {"matrices", QN__DECAY_MATRICES,
+     "those, and the tables of embeddings and positions: neither biases nor normalisations",
+     "tables nanogpt transformers nonorms nobiases"},
+    {"all", QN__DECAY_ALL, "every parameter, as AdamW(model.parameters()) of PyTorch",
+     "pytorch torch parameters everything"},
+};
+const qn__table qn__decays = {"kind of parameters that decay", "`train.decay_on`", ROWS(decays)};
+
 int qn__gamma_fits(int schedule, float gamma) {
     return schedule == QN__SCHEDULE_EXPONENTIAL ? gamma >= 0.5f && gamma <= 10.0f
                                                 : gamma > 0.0f && gamma <= 1.0f;

@@ -16,6 +16,7 @@ extern const qn__table qn__tasks;           /* qn__task of model/recipe/recipe.h
 extern const qn__table qn__missing_rules;   /* qn__missing of data/prepare/fill.h */
 extern const qn__table qn__keeps;           /* qn__keep of model/recipe/recipe.h */
 extern const qn__table qn__init_scales;     /* qn__init_scale of model/recipe/recipe.h */
+extern const qn__table qn__decays;          /* qn__decay */
 
 /* Whether the row of `value` uses this member of qn_train_options, such as "beta1", and not all
  * rows do. */

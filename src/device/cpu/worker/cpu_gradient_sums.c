@@ -47,8 +47,10 @@ static void finish_sums(const qn__cpu_pass *pass, const qn__cpu_layer *l, int is
     float *const *slot = is_weight ? l->weight_slot : l->bias_slot;
     if (pass->update) {
         const qn__update own = qn__update_of(s->update, l->layer);
-        pass->worker->kernels->update(pass->worker->program, &own, is_weight, count, s->kind,
-                                      begin_of(s, from), (is_weight ? l->weights : l->bias) + at,
+        const qn__program *p = pass->worker->program;
+        const int decays = (is_weight ? qn__weights_decay : qn__others_decay)(p, l->layer);
+        pass->worker->kernels->update(p, &own, decays, count, s->kind, begin_of(s, from),
+                                      (is_weight ? l->weights : l->bias) + at,
                                       slot[0] ? slot[0] + at : NULL, slot[1] ? slot[1] + at : NULL,
                                       s->absmax);
         qn__cpu_average(pass->worker, &own, count, (is_weight ? l->weights : l->bias) + at, slot,

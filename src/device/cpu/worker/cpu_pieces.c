@@ -23,7 +23,8 @@ qn__cpu_piece qn__cpu_piece_at(const qn__cpu_layer *l, uint32_t panel, uint32_t 
 void qn__cpu_update_pieces(const qn__worker *w, const qn__update *update, const qn__cpu_layer *l,
                            size_t at, size_t count, const int64_t *sums) {
     const qn__update own = qn__update_of(update, l->layer);
-    w->kernels->update(w->program, &own, 0, count, QN__SUMS_INT64, sums, l->bias + at,
+    w->kernels->update(w->program, &own, qn__others_decay(w->program, l->layer), count,
+                       QN__SUMS_INT64, sums, l->bias + at,
                        w->slots > 0 ? l->bias_slot[0] + at : NULL,
                        w->slots > 1 ? l->bias_slot[1] + at : NULL, NULL);
     qn__cpu_average(w, &own, count, l->bias + at, l->bias_slot, at);

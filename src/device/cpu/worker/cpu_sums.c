@@ -111,8 +111,8 @@ static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
         memset(sums, 0, sizeof sums);
     w->kernels->transpose(b.columns, b.rows, pass->totals + b.sum, l->layer->depth, sums,
                           QN__PANEL);
-    w->kernels->update(w->program, &own, !l->layer->tied, (size_t)b.rows * QN__PANEL,
-                       QN__SUMS_INT64, sums, l->weights + b.panels,
+    w->kernels->update(w->program, &own, qn__weights_decay(w->program, l->layer),
+                       (size_t)b.rows * QN__PANEL, QN__SUMS_INT64, sums, l->weights + b.panels,
                        w->slots > 0 ? l->weight_slot[0] + b.panels : NULL,
                        w->slots > 1 ? l->weight_slot[1] + b.panels : NULL, NULL);
     qn__cpu_average(w, &own, (size_t)b.rows * QN__PANEL, l->weights + b.panels, l->weight_slot,
