@@ -18,6 +18,9 @@ void evaluation_line(FILE *to, const qn_evaluation *e, int loss) {
                 e->items, e->clusters);
     if (!e || e->real || e->clusters)
         return;
+    add(to, "loss", e->loss, &printed);
+    add(to, "perplexity", e->perplexity, &printed);
+    add(to, "bits per byte", e->bits_per_byte, &printed);
     add(to, "mean IoU", e->mean_iou, &printed);
     add(to, "exact match", e->exact_match, &printed);
     add(to, "micro F1", e->micro_f1, &printed);
@@ -59,7 +62,7 @@ static void print_mean(FILE *to, const char *name, double precision, double reca
 }
 
 void evaluation_table(FILE *to, const qn_evaluation *e) {
-    if (!e || e->real || e->clusters)
+    if (!e || e->real || e->clusters || e->next)
         return;
     const char *what = e->answers && !e->mask ? "label" : "class";
     fprintf(to, "\n%-*s  %9s  %9s  %9s  %9s%s\n", LONGEST_NAME, what, e->mask ? "pixels" : "items",

@@ -44,6 +44,9 @@ static const option predict_options[] = {
     {ROW_FLAG("outputs", outputs,
               "add the outputs as columns p0, p1 and so on; of a k-means model the distances "
               "kmeans0, kmeans1")},
+    {ROW_FLAG("logprobs", logprobs,
+              "of a model of next tokens: a line for each token, with the logarithm of its "
+              "probability")},
     {ROW_COUNT32(
          "top", top, 1, 1 << 24,
          "the N classes with the highest outputs, as columns prediction2, score2 and so on"),
@@ -196,9 +199,9 @@ static int is_labelled(const qn_data *data) { return qn_data_target(data) != QN_
 
 /* Whether there is something to say about the predictions. */
 static int may_judge(const qn_model *model, const qn_data *data) {
-    return qn_model_predicts(model) == QN_PREDICTS_LABELS
-               ? is_labelled(data)
-               : qn_model_predicts(model) == QN_PREDICTS_CLUSTERS;
+    const qn_predicted what = qn_model_predicts(model);
+    return what == QN_PREDICTS_LABELS ? is_labelled(data)
+                                      : what == QN_PREDICTS_CLUSTERS || what == QN_PREDICTS_NEXT;
 }
 
 /* Data without labels cannot be judged. */
@@ -212,9 +215,7 @@ static int refuse_unlabelled(const predict_flags *f, const qn_model *model, cons
                                 ? "name a folder with a mask for each image with --masks"
                                 : "name a folder that holds a folder of images for each class");
     if (qn_data_tokens(data))
-        return message_fail(QN_INPUT, what, f->from.data,
-                            "name their file with --labels; a model that tells the next token is "
-                            "measured in a training: quern train --test");
+        return message_fail(QN_INPUT, what, f->from.data, "name their file with --labels");
     if (!qn_model_answers(model, NULL, NULL) || !labels)
         return message_fail(QN_INPUT, what, f->from.data,
                             "name the column of the labels with --label, or their file with "
@@ -259,6 +260,25 @@ static void report_notes(void) {
         message_note("note: %s%s%s", name ? name : "", name ? ": " : "", text);
 }
 
+/* All outputs; of next tokens the logarithm of each probability. */
+static int keeps_outputs(const predict_flags *f, const qn_model *model) {
+    return qn_model_predicts(model) == QN_PREDICTS_NEXT ? f->logprobs : f->outputs || f->top > 1;
+}
+
+/* Options that are for other models. */
+static int check_options(const predict_flags *f, const qn_model *model) {
+    const int next = qn_model_predicts(model) == QN_PREDICTS_NEXT;
+    if (f->logprobs && !next)
+        return message_usage("leave it out", "--logprobs is for models of next tokens");
+    if (next && f->outputs && !f->evaluate)
+        return message_usage("add --logprobs for the logarithm of each token's probability",
+                             "--outputs would write the probabilities of all tokens of the "
+                             "vocabulary at each position");
+    if (next && f->top > 1)
+        return message_usage("leave it out", "--top is for models with one class of an item");
+    return -1;
+}
+
 static int predict(const predict_flags *f, const char *model_path, const qn_model *model,
                    const qn_data *data) {
     qn_compute compute = compute_of(&f->compute);
@@ -268,9 +288,10 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
     compute.cluster = ranks_cluster();
     compute_note(&compute);
     qn_status status = (f->flips ? qn_predictions_make_flipped : qn_predictions_make)(
-        model, data, &compute, f->outputs || f->top > 1, &predictions, &err);
+        model, data, &compute, keeps_outputs(f, model), &predictions, &err);
     if (status == QN_OK)
-        status = qn_predictions_columns(predictions, f->outputs && !f->evaluate, f->top, &err);
+        status = qn_predictions_columns(predictions, !f->evaluate && (f->outputs || f->logprobs),
+                                        f->top, &err);
     if (status == QN_OK)
         status = qn_predictions_mask_size(predictions, f->network_size, &err);
     report_notes();
@@ -309,8 +330,12 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     int code = -1;
     if (qn_model_share(ranks_cluster(), ranks_data_from_first(), model_path, &model, &err) != QN_OK)
         code = ranks_failed(&err);
+    if (code < 0)
+        code = ranks_agree(check_options(f, model), NULL, 0, 0);
     source_flags from = f->from;
-    if (code < 0 && qn_model_predicts(model) != QN_PREDICTS_LABELS)
+    if (code < 0 && qn_model_predicts(model) == QN_PREDICTS_NEXT)
+        from.task = "next";
+    else if (code < 0 && qn_model_predicts(model) != QN_PREDICTS_LABELS)
         from.unlabelled = !from.label && !from.labels;
     else if (code < 0) /* whatever numbers the labels are */
         from.task = qn_model_classes(model) == 0 ? "regress" : "classify";

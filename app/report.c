@@ -214,8 +214,12 @@ void report_print(const qn_train_report *r, int verbose) {
     if (r->real)
         print_errors(name, loss_of(r, s), s);
     else
-        printf("\n%s accuracy %.2f %% (%" PRIu64 " of %" PRIu64 "), %s %.6g\n", name,
+        printf("\n%s accuracy %.2f %% (%" PRIu64 " of %" PRIu64 "), %s %.6g", name,
                percent(s->correct, s->items), s->correct, s->items, loss_of(r, s), s->loss);
+    if (r->next)
+        printf(", perplexity %.6g", exp(s->loss));
+    if (!r->real)
+        putchar('\n');
     const qn_evaluation *e = r->test.items ? r->test_evaluation : r->valid_evaluation;
     evaluation_line(stdout, e, 0);
     confusion_print(r);
@@ -354,6 +358,8 @@ void report_fields(const qn_train_report *r) {
     else
         json_number("accuracy", s->items ? (double)s->correct / (double)s->items : (double)NAN);
     json_number("loss", s->items ? s->loss : (double)NAN);
+    if (r->next)
+        json_number("perplexity", s->items ? exp(s->loss) : (double)NAN);
     json_open("evaluation", '{');
     evaluation_field("valid", r->valid_evaluation);
     evaluation_field("test", r->test_evaluation);

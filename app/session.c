@@ -69,10 +69,12 @@ static void score_field(const char *set, const char *name, const qn_score *score
     json_number(key, score->items > 0 ? value : (double)NAN);
 }
 
-static void score_fields(const char *set, int real, const qn_score *score) {
+static void score_fields(const char *set, const qn_epoch_event *e, const qn_score *score) {
     score_field(set, "loss", score, score->loss);
-    if (!real) {
+    if (!e->real) {
         score_field(set, "accuracy", score, share(score));
+        if (e->next)
+            score_field(set, "perplexity", score, exp(score->loss));
         return;
     }
     score_field(set, "mae", score, score->mae);
@@ -121,9 +123,9 @@ static void on_epoch(void *user, const qn_epoch_event *e) {
     json_number("rate", (double)(float)e->learning_rate);
     if (e->stages > 1)
         json_count("stage", e->stage);
-    score_fields("train", e->real, &e->train);
-    score_fields("valid", e->real, &e->valid);
-    score_fields("test", e->real, &e->test);
+    score_fields("train", e, &e->train);
+    score_fields("valid", e, &e->valid);
+    score_fields("test", e, &e->test);
     json_end();
 }
 

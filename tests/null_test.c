@@ -407,6 +407,8 @@ static void test_prediction(void **state) {
     (void)state;
     qn_predictions *out = have.predictions;
     REFUSED(qn_predict, "model", NULL, have.data, NULL, NULL, NULL, NULL);
+    REFUSED(qn_predict_next, "model", NULL, have.data, NULL, NULL, NULL, NULL, NULL);
+    REFUSED(qn_predict_next, "data", have.model, NULL, NULL, NULL, NULL, NULL, NULL);
     REFUSED(qn_predict_several, "model", NULL, have.data, NULL, NULL, NULL);
     REFUSED(qn_predict_several, "data", have.model, NULL, NULL, NULL, NULL);
     REFUSED(qn_predict, "data", have.model, NULL, NULL, NULL, NULL, NULL);

@@ -84,6 +84,13 @@ typedef struct qn_evaluation {
     /* Of labels: the share of items all of whose answers are right, and over all labels together
      * precision, recall and F1. */
     double exact_match, micro_precision, micro_recall, micro_f1;
+    /* 1: of a network that tells which token comes next. Then `targets`, `correct` and `accuracy`
+     * are of tokens, and these follow; all other numbers but `items` are 0 or NaN. */
+    int next;
+    double loss;          /* the mean of -log p of the tokens; else NaN */
+    double perplexity;    /* exp(loss) */
+    uint64_t bytes;       /* of text that the tokens stand for; 0: not known */
+    double bits_per_byte; /* the sum of -log2 p of all tokens / bytes; NaN where that is 0 */
 } qn_evaluation;
 
 /* Labels and predictions in arrays of the caller, read during the call only. Members that do not

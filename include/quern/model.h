@@ -84,10 +84,11 @@ QN_API void qn_model_free(qn_model *model);
 
 /* What a model predicts of an item. */
 typedef enum qn_predicted {
-    QN_PREDICTS_LABELS,    /* its class, or a real number: what the training data had as labels */
-    QN_PREDICTS_CLUSTERS,  /* the cluster that it belongs to; it was fitted without labels */
-    QN_PREDICTS_COMPONENTS /* a number for each output and no class; it was fitted without labels
-                              too */
+    QN_PREDICTS_LABELS,     /* its class, or a real number: what the training data had as labels */
+    QN_PREDICTS_CLUSTERS,   /* the cluster that it belongs to; it was fitted without labels */
+    QN_PREDICTS_COMPONENTS, /* a number for each output and no class; it was fitted without labels
+                               too */
+    QN_PREDICTS_NEXT        /* at each position the token that comes next (qn_predict_next) */
 } qn_predicted;
 
 /* The kind of the model: "network", or the `name` of a qn_fit_kind; "" for NULL. */

@@ -480,6 +480,7 @@ typedef struct qn_train_report {
     /* The evaluations of both sets, of the model at the end. NULL without a set, with one class,
      * and where items x outputs are more than 2^26. */
     const qn_evaluation *valid_evaluation, *test_evaluation;
+    int next; /* 1: answers are tokens that come next; exp(loss) is the perplexity of a set */
 } qn_train_report;
 
 /* The workers of this rank, known from qn_train_open on, and what each did so far. Sets *count to

@@ -11,6 +11,7 @@ _MEANS = ("accuracy", "top5_accuracy", "precision", "recall", "f1", "weighted_pr
 _ERRORS = ("mae", "rmse", "r2")
 _OF_LABELS = ("accuracy", "exact_match", "micro_precision", "micro_recall", "micro_f1", "precision",
               "recall", "f1")
+_OF_NEXT = ("accuracy", "loss", "perplexity", "bits_per_byte")
 _OF_MASKS = ("accuracy", "mean_iou", "precision", "recall", "f1")
 
 
@@ -89,7 +90,8 @@ def _made(name, *arguments):
 
 def of_predictions(model, data, choice, flips=False):
     """The dict of what a model predicts for labelled data."""
-    made = new("qn_predictions_make_flipped" if flips else "qn_predictions_make", model, data, choice, 1)
+    outputs = library().qn_model_predicts(model) != _abi.QN_PREDICTS_NEXT  # it needs none
+    made = new("qn_predictions_make_flipped" if flips else "qn_predictions_make", model, data, choice, outputs)
     try:
         return _made("qn_predictions_evaluate", made)
     finally:
@@ -106,6 +108,9 @@ def read(e):
         return {"items": e.items, "clusters": e.clusters, "inertia": e.inertia}
     if e.real:
         return {"items": e.items, "weighted": bool(e.weighted), **{n: getattr(e, n) for n in _ERRORS}}
+    if e.next:
+        return {"items": e.items, "tokens": e.targets, "correct": e.correct, "bytes": e.bytes,
+                **{name: getattr(e, name) for name in _OF_NEXT}}
     classes = [e.by_class[c].contents for c in range(e.classes)]
     if e.answers:
         of_each = ("items", "predicted", "correct", "precision", "recall", "f1")

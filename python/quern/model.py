@@ -156,13 +156,19 @@ class Model:
             Of a model of several labels uint8, items x labels, each 1 or 0; with `outputs` their
             probabilities. Of a model of masks uint8, items x rows x columns, the class of each pixel;
             with `outputs` items x rows x columns x classes. 255 for an item that lacks a value.
+
+            Of a model of next tokens the most probable token in the place of the last one of each
+            item, int32; `logprobs` has more.
         """
         import numpy as np
 
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
         data = data_of(data, **self._without_others(data, self._as_trained(columns)))
         choice, kept = self._compute(data, compute)
-        if self._answers and not flips:  # which the library refuses for these
+        next = library().qn_model_predicts(self._address) == _abi.QN_PREDICTS_NEXT
+        if next and not outputs and not flips:
+            return self._next(data, choice, "tokens")
+        if self._answers and not next and not flips:  # which the library refuses for these
             found = self._several(data, choice, outputs)
             return _several.originals(data, found, outputs) if original_size else found
         if original_size and not self._answers:
@@ -186,6 +192,49 @@ class Model:
                 return np.array(names, np.int64)[results]
         # An item that lacks a value (missing="drop") has the number -1, and so the last name.
         return np.array([*names, None], dtype=object)[results]
+
+    def logprobs(self, data, *, each=False, **compute):
+        """How probable texts are to a model of next tokens.
+
+        Parameters
+        ----------
+        data, **compute
+            As in `predict`. A text is encoded by the tokenizer of the model.
+        each : bool
+            Return a number for each token, not for each item.
+
+        Returns
+        -------
+        ndarray
+            For each item the natural logarithm of the probability of its tokens after the first one,
+            float64. With `each` float32, items x positions: that of each token after the first, NaN
+            where an item has none.
+
+        Raises
+        ------
+        UnsupportedError
+            The model does not tell which token comes next.
+        """
+        columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
+        data = data_of(data, **self._as_trained(columns))
+        choice, kept = self._compute(data, compute)
+        found = self._next(data, choice, "each" if each else "items")
+        del kept
+        return found
+
+    def _next(self, data, choice, wanted):
+        """What qn_predict_next gives: of "items", of "each" token, or the last "tokens"."""
+        import numpy as np
+
+        positions = (self._answers or (1,))[0]
+        shape, form, kind = {"items": ((data.items,), np.float64, C.c_double),
+                             "tokens": ((data.items,), np.int32, C.c_int32),
+                             "each": ((data.items, positions), np.float32, C.c_float)}[wanted]
+        results = np.empty(shape, form)
+        into = C.cast(results.ctypes.data, C.POINTER(kind))
+        call("qn_predict_next", self._address, data._address, choice,
+             *(into if wanted == one else None for one in ("items", "tokens", "each")), None)
+        return results
 
     @property
     def _answers(self):
@@ -246,14 +295,17 @@ class Model:
 
     def _as_trained(self, columns):
         """Options for data that is read as the training data was."""
-        if library().qn_model_predicts(self._address) != _abi.QN_PREDICTS_LABELS:
+        predicts = library().qn_model_predicts(self._address)
+        if predicts in (_abi.QN_PREDICTS_CLUSTERS, _abi.QN_PREDICTS_COMPONENTS):
             return {"expected_rules": said(library().qn_model_rules(self._address)),
                     "expected_features": self.inputs, "expected_unlabelled": True, **columns}
         label = said(library().qn_model_label_name(self._address))
         texts = [library().qn_model_text_inputs(self._address, k) for k in range(self.recipe["features"])]
         categories = [(said(library().qn_model_feature_name(self._address, k)),
                        library().qn_model_categories(self._address, k) + inputs) for k, inputs in enumerate(texts)]
-        if self._answers and label is None:  # folders of images are not its classes
+        if predicts == _abi.QN_PREDICTS_NEXT:
+            columns = {"task": "next", **columns}
+        elif self._answers and label is None:  # folders of images are not its classes
             columns = {"expected_unlabelled": True, **columns}
         return as_in(columns, self.real, label, categories,
                      0 if self._answers else library().qn_model_classes(self._address),

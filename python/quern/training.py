@@ -1,6 +1,7 @@
 """Training: from data and a recipe to a model."""
 
 import ctypes as C
+import math
 import numbers
 import operator
 import queue
@@ -25,7 +26,7 @@ class Score(NamedTuple):
     """How well predictions agree with labels. Numbers that do not apply or were not computed are NaN.
 
     `accuracy` is the share of the items whose class was found. `mae`, `rmse` and `r2` are of real
-    labels, in their units.
+    labels, in their units. `perplexity` is exp(loss), for models of next tokens.
     """
 
     items: int
@@ -34,6 +35,11 @@ class Score(NamedTuple):
     mae: float
     rmse: float
     r2: float
+
+    @property
+    def perplexity(self):
+        """exp(loss): of a model of next tokens."""
+        return math.exp(self.loss)
 
 
 class Epoch(NamedTuple):

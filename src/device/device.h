@@ -153,6 +153,10 @@ typedef struct qn__applied {
     /* Items x inputs of the last layer, each item's as data has them: the values of a channel one
      * after the other. Of a program with several layers. */
     float *inputs;
+    /* Of a program with `next`, items x positions: the loss of each position, +0 where its target
+     * is ignored, and the token that is most probable there. */
+    float *losses;
+    int32_t *tokens;
 } qn__applied;
 
 /* Where the results from item `at` on are; `applied` may be NULL. */
@@ -165,6 +169,10 @@ static inline qn__applied qn__applied_from(const qn__program *program, const qn_
         rest.outputs += (size_t)at * program->layer[program->layers - 1].out;
     if (rest.inputs)
         rest.inputs += (size_t)at * program->layer[program->layers - 1].in;
+    if (rest.losses)
+        rest.losses += (size_t)at * program->answers;
+    if (rest.tokens)
+        rest.tokens += (size_t)at * program->answers;
     return rest;
 }
 

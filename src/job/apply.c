@@ -73,12 +73,13 @@ static uint32_t window(const qn__team *team, const qn__program *program, uint64_
     const uint32_t piece = qn__apply_space(program) / program->grain * program->grain;
     const qn__layer *last = &program->layer[program->layers - 1];
     uint64_t pieces = piece < (1u << 16) ? PIECES : 1;
-    const uint64_t words = (uint64_t)(results->classes || results->confusion) +
-                           (results->scores != NULL) +
-                           (results->outputs || needs_answers(results) ? last->out : 0) +
-                           (results->inputs ? last->in : 0);
+    const uint64_t words =
+        (uint64_t)(results->classes || results->confusion) + (results->scores != NULL) +
+        (results->outputs || needs_answers(results) ? last->out : 0) +
+        (results->inputs ? last->in : 0) + (results->next ? 2 * (uint64_t)program->answers : 0);
     const uint64_t bytes = words * sizeof(float) * piece;
-    if ((qn__team_ranks(team) > 1 || needs_answers(results)) && pieces * bytes > SHARED_BYTES)
+    const int limited = qn__team_ranks(team) > 1 || needs_answers(results) || results->next;
+    if (limited && pieces * bytes > SHARED_BYTES)
         pieces = SHARED_BYTES / bytes > 0 ? SHARED_BYTES / bytes : 1;
     return (uint32_t)(items < pieces * piece ? (items > 0 ? items : 1) : pieces * piece);
 }
@@ -87,7 +88,7 @@ static uint32_t window(const qn__team *team, const qn__program *program, uint64_
  * the network's outputs if they are not. */
 static qn__feed feed_for(const qn__program *program, const qn_data *data,
                          const qn__apply_results *results) {
-    const int learns = results->tally || results->confusion;
+    const int learns = results->tally || results->confusion || results->next;
     qn__feed feed = qn__feed_of(data);
     if (results->labels)
         feed.labels = results->labels;
@@ -104,6 +105,8 @@ static qn__feed feed_for(const qn__program *program, const qn_data *data,
 typedef struct block {
     int32_t *classes;
     float *outputs; /* NULL: the results have them, or nobody needs them */
+    float *losses;  /* of positions, and their tokens; NULL: nobody needs them */
+    int32_t *tokens;
 } block;
 
 static qn_status apply_block(qn__team *team, const qn__program *program, const qn_data *data,
@@ -115,8 +118,16 @@ static qn_status apply_block(qn__team *team, const qn__program *program, const q
                            .scores = results->scores ? results->scores + first : NULL,
                            .outputs = results->outputs ? results->outputs + first * last->out
                                                        : own->outputs,
-                           .inputs = results->inputs ? results->inputs + first * last->in : NULL};
-    qn_status status = qn__team_apply(team, batch, &applied, results->tally, err);
+                           .inputs = results->inputs ? results->inputs + first * last->in : NULL,
+                           .losses = own->losses,
+                           .tokens = own->tokens};
+    qn__tally unwanted = {0}; /* a device computes losses where there is one */
+    qn__tally *const tally = results->next && !results->tally ? &unwanted : results->tally;
+    qn_status status = qn__team_apply(team, batch, &applied, tally, err);
+    for (uint32_t i = 0; status == QN_OK && results->next && i < batch->items; ++i) {
+        const size_t at = (size_t)i * program->answers;
+        qn__next_add(program, data, first + i, own->losses + at, own->tokens + at, results->next);
+    }
     if (status == QN_OK && results->confusion && batch->feed->labels)
         count_classes(program, batch->feed, batch, own->classes, results->confusion);
     if (status == QN_OK && results->classes)
@@ -133,10 +144,16 @@ static qn_status apply_feed(qn__team *team, const qn__program *program, const qn
      * 7.4). */
     const uint32_t size = window(team, program, feed.items, results);
     const int keeps = needs_answers(results) && !results->outputs;
+    const int next = results->next != NULL;
     block own = {.classes = qn__alloc(size, sizeof *own.classes, err)};
     if (own.classes && keeps)
         own.outputs = qn__alloc((size_t)size, outputs * sizeof *own.outputs, err);
-    qn_status status = own.classes && (own.outputs || !keeps) ? QN_OK : QN_MEMORY;
+    if (own.classes && next)
+        own.losses = qn__alloc((size_t)size, program->answers * sizeof *own.losses, err);
+    if (own.losses)
+        own.tokens = qn__alloc((size_t)size, program->answers * sizeof *own.tokens, err);
+    qn_status status =
+        own.classes && (own.outputs || !keeps) && (own.tokens || !next) ? QN_OK : QN_MEMORY;
     for (uint64_t first = 0; status == QN_OK && first < feed.items; first += size) {
         const uint64_t left = feed.items - first;
         const qn__batch batch = {
@@ -145,6 +162,8 @@ static qn_status apply_feed(qn__team *team, const qn__program *program, const qn
     }
     qn__free(own.classes);
     qn__free(own.outputs);
+    qn__free(own.losses);
+    qn__free(own.tokens);
     return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "data/table/data.h"
 #include "job/answer_counts.h"
+#include "job/next_counts.h"
 #include "team/team.h"
 
 /* The items of a pass, and so the batch, of a program that is only applied. */
@@ -25,6 +26,8 @@ typedef struct qn__apply_results {
     /* Of networks with several answers to an item: all of them, and what is counted of them. */
     uint8_t *answers;
     qn__answer_counts *counts;
+    /* Of networks of next tokens: what is counted of the tokens. */
+    qn__next_counts *next;
 } qn__apply_results;
 
 /* Forward over all items of `data`. QN_NUMERIC names the item with a non-finite output. */

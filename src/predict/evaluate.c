@@ -5,8 +5,10 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"
+#include "data/tokens/token_lengths.h"
 #include "job/evaluation.h"
 #include "job/targets.h"
+#include "kernels/runtime/elementary_functions.h"
 #include "num/ratio.h"
 #include <inttypes.h>
 #include <math.h>
@@ -242,6 +244,9 @@ static qn_evaluation nothing(const qn_evaluation_input *in) {
                            .micro_precision = none,
                            .micro_recall = none,
                            .micro_f1 = none,
+                           .loss = none,
+                           .perplexity = none,
+                           .bits_per_byte = none,
                            .classes = in->classes};
 }
 
@@ -343,6 +348,49 @@ qn_status qn__evaluation_of_answers(const qn__answer_counts *counts, const qn_da
     const qn_status status = buffer ? QN_OK : QN_MEMORY;
     qn__free(buffer);
     return finish(e, status, out, err);
+}
+
+/* Bytes of the text that the targets are (25.66); 0: it is not known. */
+static qn_status count_bytes(const qn_data *data, const qn_model *model, uint64_t *bytes,
+                             qn_error *err) {
+    qn__token_lengths lengths;
+    *bytes = 0;
+    if (!model->tokenizer || !*model->tokenizer)
+        return QN_OK;
+    const qn_status status = qn__token_lengths_of(model->tokenizer, &lengths, err);
+    int known = status == QN_OK && lengths.bytes != NULL;
+    for (uint64_t i = 0; known && i < data->items; ++i)
+        for (uint32_t k = 1; known && k < data->features; ++k) {
+            const double token = qn__element_number(data->type, qn__data_item(data, i), k);
+            known = token != lengths.unknown;
+            *bytes += token < lengths.count ? lengths.bytes[(uint32_t)token] : 0;
+        }
+    *bytes = known ? *bytes : 0;
+    qn__token_lengths_release(&lengths);
+    return status;
+}
+
+qn_status qn__evaluation_of_next(const qn__next_counts *counts, const qn_data *data,
+                                 const qn_model *model, qn_evaluation **out, qn_error *err) {
+    uint64_t bytes;
+    const qn_status status = count_bytes(data, model, &bytes, err);
+    evaluation *e = status == QN_OK ? qn__alloc(1, sizeof *e, err) : NULL;
+    if (!e)
+        return status == QN_OK ? QN_MEMORY : status;
+    qn__exact_sum loss = counts->loss;
+    e->open = nothing(&(qn_evaluation_input){.size = sizeof(qn_evaluation_input), .classes = 1});
+    e->open.classes = 0;
+    e->open.next = 1;
+    e->open.items = counts->items;
+    e->open.targets = counts->targets;
+    e->open.correct = counts->right;
+    e->open.accuracy = qn__ratio_of(counts->right, counts->targets);
+    e->open.loss = qn__ratio_of_sum(&loss, counts->targets);
+    e->open.perplexity = qn__f64_exp(e->open.loss);
+    e->open.bytes = bytes;
+    if (bytes > 0)
+        e->open.bits_per_byte = qn__ratio_of_sum(&loss, bytes) / 0x1.62e42fefa39efp-1;
+    return finish(e, QN_OK, out, err);
 }
 
 qn_status qn_evaluation_make(const qn_evaluation_input *input, qn_evaluation **out, qn_error *err) {

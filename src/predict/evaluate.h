@@ -4,6 +4,8 @@
 
 #include "data/table/schema.h"
 #include "job/answer_counts.h"
+#include "job/next_counts.h"
+#include "model/formats/model_kind.h"
 #include <quern/evaluate.h>
 
 /* The largest number of outputs that are kept for an evaluation that was not requested. */
@@ -33,6 +35,10 @@ static inline qn__answer_naming qn__names_of(const qn__schema *table) {
 qn_status qn__evaluation_of_answers(const qn__answer_counts *counts, const qn_data *data,
                                     const qn__program *program, const qn__answer_naming *names,
                                     qn_evaluation **out, qn_error *err);
+
+/* The evaluation of the tokens of `data` that come next. */
+qn_status qn__evaluation_of_next(const qn__next_counts *counts, const qn_data *data,
+                                 const qn_model *model, qn_evaluation **out, qn_error *err);
 
 /* The member `json` of an evaluation whose other members are filled, for qn__free. NULL, with
  * QN_MEMORY in err, where memory is short. */

@@ -69,6 +69,16 @@ static void add_answers(qn__text *t, const qn_evaluation *e) {
     qn__text_add(t, "]");
 }
 
+/* Tokens that come next. */
+static void add_next(qn__text *t, const qn_evaluation *e) {
+    qn__text_add(t, ", \"tokens\": %" PRIu64 ", \"correct\": %" PRIu64, e->targets, e->correct);
+    add(t, "accuracy", e->accuracy);
+    add(t, "loss", e->loss);
+    add(t, "perplexity", e->perplexity);
+    qn__text_add(t, ", \"bytes\": %" PRIu64, e->bytes);
+    add(t, "bits_per_byte", e->bits_per_byte);
+}
+
 static void add_all(qn__text *t, const qn_evaluation *e) {
     qn__text_add(t, ", \"correct\": %" PRIu64, e->correct);
     add(t, "accuracy", e->accuracy);
@@ -102,6 +112,8 @@ char *qn__evaluation_json(const qn_evaluation *e, qn_error *err) {
     if (e->clusters) {
         qn__text_add(&t, ", \"clusters\": %" PRIu32, e->clusters);
         add(&t, "inertia", e->inertia);
+    } else if (e->next) {
+        add_next(&t, e);
     } else if (e->answers) {
         add_answers(&t, e);
     } else if (e->real) {

@@ -29,19 +29,24 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
     return qn__recipe_check_tokens(recipe, data, "the data", err);
 }
 
-/* A model that tells which token comes next has no answer to an item as a whole. */
-static qn_status check_task(const qn_model *model, qn_error *err) {
-    if (qn__model_recipe_of(model)->task != QN__TASK_NEXT)
+/* A model that tells which token comes next has no answer to an item as a whole, and others have no
+ * tokens. */
+static qn_status check_task(const qn_model *model, const qn__model_results *results,
+                            qn_error *err) {
+    if (model->next == (results->tokens != NULL))
         return QN_OK;
     qn__fail(err, QN_UNSUPPORTED,
-             "the model tells which token comes next, and is not applied to items yet");
+             model->next ? "the model tells which token comes next, and has no answer to an item"
+                         : "the model does not tell which token comes next");
     return qn__remedy(err, QN_UNSUPPORTED,
-                      "to measure it on other items, name them as the test set of a training");
+                      model->next ? "take log-probabilities and tokens from qn_predict_next"
+                                  : "take what it predicts from qn_predict");
 }
 
 /* Which results a call requests, for ranks to compare. */
 static const char *wanted(const qn__model_results *results) {
-    return results->counts    ? "answers and what is counted of them"
+    return results->tokens    ? "next tokens"
+           : results->counts  ? "answers and what is counted of them"
            : results->answers ? "answers"
            : results->flips   ? "classes, scores and outputs of flips"
            : results->outputs ? "classes, scores and outputs"
@@ -65,7 +70,7 @@ static qn_status check(const qn_model *model, const qn_data *data, const qn_comp
                        const qn__model_results *results, qn__prepared *made, qn_status status,
                        qn_error *err) {
     if (status == QN_OK)
-        status = check_task(model, err);
+        status = check_task(model, results, err);
     if (status == QN_OK)
         status = check_fit(model, data, err);
     if (status == QN_OK && results->counts)
@@ -119,7 +124,8 @@ static qn_status apply(const qn_model *model, const qn_data *data, qn__kept_team
                                       .scores = results->scores,
                                       .outputs = results->outputs,
                                       .answers = results->answers,
-                                      .counts = results->counts};
+                                      .counts = results->counts,
+                                      .next = results->tokens};
     const qn__shape shape = qn__flips_shape(qn__model_recipe_of(model), data);
     return results->flips ? qn__flips_apply(kept->team, &kept->program, shape, inputs, results, err)
                           : qn__apply_all(kept->team, &kept->program, inputs, &places, err);
@@ -142,6 +148,8 @@ qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn
         status = scale_back(model, made.inputs->items, results, err);
     if (status == QN_OK && made.complete)
         spread(made.complete, data->items, qn_model_outputs(model), model->answers, results);
+    if (status == QN_OK && made.complete && results->tokens)
+        qn__next_spread(made.complete, data->items, model->answers, results->tokens);
     /* Where one rank fails, all fail. Not so where a rank loses its devices: the others continue.
      * An item that is wrong is known to all ranks already. */
     if (status == QN_DEVICE && qn__cluster_withdraw(compute->cluster))

@@ -15,6 +15,7 @@
 #include "model/formats/model.h"
 #include "predict/evaluate.h"
 #include "predict/model_kinds.h"
+#include "predict/next_lines.h"
 #include "predict/predicted_masks.h"
 #include "predict/score.h"
 #include <math.h>
@@ -58,7 +59,7 @@ static qn_status check_flips(const qn_model *model, int flips, qn_status status,
 static qn_status predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                          const qn__model_results *results, qn_error *err) {
     qn_data *made;
-    if (model->answers && !results->flips && (results->classes || results->scores))
+    if (model->answers && !model->next && !results->flips && (results->classes || results->scores))
         return refuse_several(model, err);
     qn_status status = encode(model, data, compute, &made, err);
     status = check_flips(model, results->flips, status, err);
@@ -113,6 +114,32 @@ qn_status qn_predict_flipped(const qn_model *model, const qn_data *data, const q
     return status == QN_OK ? predict(model, data, &own, &results, err) : status;
 }
 
+qn_status qn_predict_next(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                          double *logprobs, int32_t *tokens, float *logprob, int32_t *token,
+                          qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    qn_error unwanted;
+    qn_compute own;
+    err = err ? err : &unwanted;
+    qn__next_counts counts = {.logprob = logprob, .token = token};
+    const qn__model_results results = {.tokens = &counts};
+    qn_status status = take(__func__, compute, &own, err);
+    if (status == QN_OK)
+        counts.item = qn__alloc((size_t)data->items, sizeof *counts.item, err);
+    if (status == QN_OK)
+        status = counts.item ? predict(model, data, &own, &results, err) : QN_MEMORY;
+    for (uint64_t i = 0; status == QN_OK && i < data->items; ++i) {
+        if (logprobs)
+            logprobs[i] = counts.item[i].logprob;
+        if (tokens)
+            tokens[i] = counts.item[i].prediction;
+    }
+    qn__free(counts.item);
+    return status;
+}
+
 struct qn_predictions {
     const qn_data *data;
     qn_cluster *cluster;
@@ -135,6 +162,9 @@ struct qn_predictions {
     int as_given;             /* 1: masks are written in the size that the network gives */
     uint8_t *answers;         /* of all items, 255 where one lacks a value */
     qn__answer_counts counts; /* `of` is NULL without targets */
+    const qn_model *next;     /* the model, where it tells the next token; else NULL */
+    qn__next_counts tokens;   /* with arrays of items, and `shown` of positions */
+    qn_tokenizer *tokenizer;  /* of the model; NULL: it has none, or nobody needs it */
 };
 
 /* Whether the several answers are for pixels. */
@@ -147,7 +177,7 @@ static int is_single(const qn_predictions *p) {
 
 /* Whether there are labels to compare with. */
 static int is_labelled(const qn_predictions *p) {
-    if (p->several)
+    if (p->several || p->next)
         return 0;
     return p->kind->predicted == QN_PREDICTS_LABELS &&
            (p->real ? p->data->targets != NULL : p->data->labels != NULL);
@@ -212,6 +242,8 @@ static void add_number(qn__text *text, float value) {
 }
 
 static int has_prediction(const qn_predictions *p, uint64_t item) {
+    if (p->next)
+        return p->tokens.item[item].prediction >= 0;
     if (p->several)
         return p->answers[item * p->several->answers] != QN__NO_TARGET;
     return p->real ? !isnan(p->scores[item]) : p->classes[item] >= 0;
@@ -276,8 +308,8 @@ static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
 qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t top, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_AS(p, "predictions", err);
-    const int each =
-        p->kind->predicted == QN_PREDICTS_LABELS && !p->several && p->outputs == p->classes_known;
+    const int each = p->kind->predicted == QN_PREDICTS_LABELS && !p->several && !p->next &&
+                     p->outputs == p->classes_known;
     if (top > 1 && !each) {
         qn__fail(err, QN_UNSUPPORTED, "this model has not one output for each class");
         return qn__remedy(err, QN_UNSUPPORTED, "ask for one prediction of each item");
@@ -287,6 +319,14 @@ qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t to
         return qn__remedy(err, QN_UNSUPPORTED, "take these from qn_predict_several");
     }
     if (p->several) /* its columns are what they are */
+        return QN_OK;
+    if (p->next && all_outputs && !p->tokens.logprob) {
+        qn__fail(err, QN_USAGE, "qn_predictions_columns: log-probabilities were not kept");
+        return qn__remedy(err, QN_USAGE, "call qn_predictions_make with `all_outputs` 1");
+    }
+    if (p->next)
+        p->shown = all_outputs;
+    if (p->next)
         return QN_OK;
     if ((top > 1 || (all_outputs && !p->real)) && !p->output) {
         qn__fail(err, QN_USAGE, "qn_predictions_columns: the outputs were not kept");
@@ -345,9 +385,20 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
     qn_status status = qn__writer_create(path, &writer, err);
     if (status != QN_OK)
         return status;
-    add_header(&text, p);
+    const qn__next_lines lines = {.data = p->made ? p->made : p->data,
+                                  .counts = &p->tokens,
+                                  .positions = p->next ? p->next->answers : 0,
+                                  .each = p->shown,
+                                  .tokenizer = p->tokenizer};
+    if (p->next)
+        qn__next_header(&lines, &text);
+    else
+        add_header(&text, p);
     for (uint64_t item = 0; status == QN_OK && item < p->data->items; ++item) {
-        add_line(&text, p, item);
+        if (p->next)
+            qn__next_add_lines(&lines, item, &text);
+        else
+            add_line(&text, p, item);
         if ((item + 1) % LINES && item + 1 < p->data->items)
             continue;
         status = text.failed ? qn__fail_memory(err, text.size, 1)
@@ -373,10 +424,29 @@ static qn_status reserve_several(qn_predictions *p, qn_error *err) {
                : QN_MEMORY;
 }
 
+/* The same for tokens that come next. */
+static qn_status reserve_next(qn_predictions *p, qn_error *err) {
+    const size_t items = (size_t)p->data->items, positions = p->next->answers;
+    const char *tokenizer = p->next->tokenizer;
+    qn__next_counts *c = &p->tokens;
+    c->item = qn__alloc(items, sizeof *c->item, err);
+    if (c->item && p->shown)
+        c->logprob = qn__alloc(items, positions * sizeof *c->logprob, err);
+    if (c->logprob)
+        c->token = qn__alloc(items, positions * sizeof *c->token, err);
+    if (!c->item || (p->shown && !c->token))
+        return QN_MEMORY;
+    return p->shown && tokenizer && *tokenizer
+               ? qn_tokenizer_from_json(tokenizer, strlen(tokenizer), &p->tokenizer, err)
+               : QN_OK;
+}
+
 /* Allocates the results. */
 static qn_status reserve(qn_predictions *p, int keep, qn_error *err) {
     const size_t items = (size_t)p->data->items;
     size_t outputs;
+    if (p->next)
+        return reserve_next(p, err);
     if (p->several)
         return reserve_several(p, err);
     if (__builtin_mul_overflow(items, (size_t)p->outputs, &outputs))
@@ -409,6 +479,10 @@ static void count(qn_predictions *p, const qn_data *data) {
         p->score.items = p->counts.targets;
         p->score.correct = p->counts.right;
     }
+    if (p->next) {
+        p->score.items = p->tokens.targets;
+        p->score.correct = p->tokens.right;
+    }
     if (p->real || !is_labelled(p))
         return;
     p->score.items = p->predicted;
@@ -430,9 +504,12 @@ static qn_status make(const qn_model *model, const qn_data *data, const qn_compu
         p->real = model->classes == 0;
         p->classes_known = model->classes;
         p->probabilities = model->probabilities;
-        p->several = model->answers ? model : NULL;
+        p->several = model->answers && !model->next ? model : NULL;
+        p->next = model->next ? model : NULL;
         /* Probabilities of labels are the predictions, and so is the one output for real labels. */
-        p->shown = p->several ? !is_mask(p) : !is_single(p) || (all_outputs && !p->real);
+        p->shown = p->next      ? all_outputs
+                   : p->several ? !is_mask(p)
+                                : !is_single(p) || (all_outputs && !p->real);
         status = reserve(p, keeps_outputs(p), err);
         results = (qn__model_results){.classes = p->classes,
                                       .scores = p->scores,
@@ -440,6 +517,7 @@ static qn_status make(const qn_model *model, const qn_data *data, const qn_compu
                                       .inertia = &p->inertia,
                                       .answers = p->answers,
                                       .counts = p->counts.of ? &p->counts : NULL,
+                                      .tokens = p->next ? &p->tokens : NULL,
                                       .flips = flips};
     }
     if (status == QN_OK)
@@ -449,7 +527,7 @@ static qn_status make(const qn_model *model, const qn_data *data, const qn_compu
     status = qn__model_apply_to(model, use, compute, &results, status, err);
     if (p && status == QN_OK)
         count(p, use);
-    if (!p || !(p->scores || p->answers) || status != QN_OK) {
+    if (!p || !(p->scores || p->answers || p->tokens.item) || status != QN_OK) {
         qn_predictions_free(p);
         return status;
     }
@@ -504,6 +582,8 @@ static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, 
     }
     if (p->kind->predicted == QN_PREDICTS_CLUSTERS)
         return QN_OK;
+    if (p->next)
+        return p->tokens.targets > 0 ? QN_OK : qn__fail(err, QN_INPUT, "no item has a next token");
     if (p->several && (data->labels || data->targets)) {
         qn__fail(err, QN_USAGE, "the data has one label for each item, and the model has several");
         return qn__remedy(err, QN_USAGE,
@@ -545,6 +625,8 @@ qn_status qn_predictions_evaluate(const qn_predictions *p, qn_evaluation **out, 
         return qn__evaluation_of_clusters(p->predicted, p->classes_known, p->inertia, out, err);
     if (p->several)
         return evaluate_several(p, data, out, err);
+    if (p->next)
+        return qn__evaluation_of_next(&p->tokens, data, p->next, out, err);
     const qn__answer_naming names = qn__names_of(p->table);
     const qn_evaluation_input in = {.size = sizeof in,
                                     .items = data->items,
@@ -568,6 +650,10 @@ void qn_predictions_free(qn_predictions *p) {
     qn__free(p->output);
     qn__free(p->answers);
     qn__free(p->counts.of);
+    qn__free(p->tokens.item);
+    qn__free(p->tokens.logprob);
+    qn__free(p->tokens.token);
+    qn_tokenizer_free(p->tokenizer);
     qn_data_close(p->made);
     qn__free(p);
 }

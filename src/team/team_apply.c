@@ -33,47 +33,60 @@ static uint64_t who(const qn__team *t, const qn__share *share) {
 /* Words that so many bytes take. */
 static uint64_t words_of(uint64_t bytes) { return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t); }
 
+/* The place of `bytes` bytes of a result after the *used words, if it is asked for. */
+static void *place(const void *asked, uint64_t bytes, int64_t *words, uint64_t *used) {
+    int64_t *at = asked && words ? words + *used : NULL;
+    *used += asked ? words_of(bytes) : 0;
+    return at;
+}
+
+/* Bytes of each result of an item. */
+typedef struct result_bytes {
+    uint64_t number, outputs, inputs, positions;
+} result_bytes;
+
+static result_bytes bytes_of(const qn__team *t, uint64_t items) {
+    const qn__layer *last = &t->program->layer[t->program->layers - 1];
+    return (result_bytes){.number = items * sizeof(float),
+                          .outputs = items * last->out * sizeof(float),
+                          .inputs = items * last->in * sizeof(float),
+                          .positions = items * t->program->answers * sizeof(float)};
+}
+
 /* Sets the places of the requested results in the words of the reduction; returns the number of
  * words. */
 static uint64_t lay_out(const qn__team *t, const qn__batch *batch, const qn__applied *asked,
                         int64_t *words, qn__applied *places) {
-    const qn__layer *last = &t->program->layer[t->program->layers - 1];
-    const uint64_t n = batch->items;
+    const result_bytes each = bytes_of(t, batch->items);
     uint64_t used = QN__TALLY_WORDS;
     *places = (qn__applied){0};
-    if (asked && asked->classes) {
-        places->classes = words ? (int32_t *)(void *)(words + used) : NULL;
-        used += words_of(n * sizeof *asked->classes);
-    }
-    if (asked && asked->scores) {
-        places->scores = words ? (float *)(void *)(words + used) : NULL;
-        used += words_of(n * sizeof *asked->scores);
-    }
-    if (asked && asked->outputs) {
-        places->outputs = words ? (float *)(void *)(words + used) : NULL;
-        used += words_of(n * last->out * sizeof *asked->outputs);
-    }
-    if (asked && asked->inputs) {
-        places->inputs = words ? (float *)(void *)(words + used) : NULL;
-        used += words_of(n * last->in * sizeof *asked->inputs);
-    }
+    if (!asked)
+        return used;
+    places->classes = place(asked->classes, each.number, words, &used);
+    places->scores = place(asked->scores, each.number, words, &used);
+    places->outputs = place(asked->outputs, each.outputs, words, &used);
+    places->inputs = place(asked->inputs, each.inputs, words, &used);
+    places->losses = place(asked->losses, each.positions, words, &used);
+    places->tokens = place(asked->tokens, each.positions, words, &used);
     return used;
 }
 
+static void take(void *to, const void *from, uint64_t bytes) {
+    if (from)
+        memcpy(to, from, bytes);
+}
+
 static void copy_results(const qn__team *t, const qn__batch *batch, qn__applied *to) {
-    const qn__layer *last = &t->program->layer[t->program->layers - 1];
-    const uint64_t n = batch->items;
+    const result_bytes each = bytes_of(t, batch->items);
     qn__applied from;
     /* Only read. */
     lay_out(t, batch, to, (int64_t *)(uintptr_t)t->reduction.total, &from);
-    if (from.classes)
-        memcpy(to->classes, from.classes, n * sizeof *to->classes);
-    if (from.scores)
-        memcpy(to->scores, from.scores, n * sizeof *to->scores);
-    if (from.outputs)
-        memcpy(to->outputs, from.outputs, n * last->out * sizeof *to->outputs);
-    if (from.inputs)
-        memcpy(to->inputs, from.inputs, n * last->in * sizeof *to->inputs);
+    take(to->classes, from.classes, each.number);
+    take(to->scores, from.scores, each.number);
+    take(to->outputs, from.outputs, each.outputs);
+    take(to->inputs, from.inputs, each.inputs);
+    take(to->losses, from.losses, each.positions);
+    take(to->tokens, from.tokens, each.positions);
 }
 
 static qn_status range_of_pieces(void *context, uint64_t set, qn__chunk_range range,

@@ -5,6 +5,7 @@ qn__record_start qn__train_facts(const qn_train *t) {
     const int threads = t->options.compute.threads ? t->options.compute.threads : qn__cores();
     return (qn__record_start){.recipe_json = t->job.recipe_json,
                               .real = t->job.recipe.task == QN__TASK_REGRESS,
+                              .next = t->job.program.next,
                               .isa = t->isa,
                               .threads = threads,
                               .arguments = t->record.command_line ? 1 : 0,

@@ -201,6 +201,7 @@ static qn_status fill(qn_train *t, qn_train_report *report, qn_error *err) {
     report->valid = t->scores.valid;
     report->test = t->scores.test;
     report->real = t->job.recipe.task == QN__TASK_REGRESS;
+    report->next = t->job.program.next;
     report->weighted = t->job.items.weights != NULL;
     report->valid_weighted = t->sets.valid == t->job.items.valid && t->job.items.weights != NULL;
     if (t->job.full.lbfgs) {

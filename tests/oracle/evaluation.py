@@ -138,3 +138,15 @@ def errors(targets, predictions, counts=None):
     spread = sum(c * (a - middle)**2 for c, a in zip(counts, t))
     return {"mae": float(absolute / whole), "rmse": root(squares / whole),
             "r2": float(1 - squares / spread) if spread else NAN}
+
+
+def next_tokens(losses, right, lengths=None):
+    """25.65 and 25.66: `losses` of targets in binary32, how many answers are right, and the bytes that
+    each target stands for."""
+    total = sum((Fraction(float(x)) for x in losses), Fraction(0))
+    loss = float(total / len(losses))
+    answer = {"tokens": len(losses), "correct": right, "accuracy": part(right, len(losses)), "loss": loss}
+    if lengths is not None:
+        answer["bytes"] = sum(lengths)
+        answer["bits_per_byte"] = float(total / sum(lengths)) / float.fromhex("0x1.62e42fefa39efp-1")
+    return answer

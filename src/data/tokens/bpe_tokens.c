@@ -120,6 +120,7 @@ static uint32_t unknown(const void *state) {
 }
 
 const qn__token_kind qn__token_bpe_kind = {.name = "bpe",
+                                           .keeps_bytes = 1,
                                            .ends = 1,
                                            .model = "BPE",
                                            .takes = "a file or a number of tokens",

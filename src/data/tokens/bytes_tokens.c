@@ -51,6 +51,7 @@ static void decode(const void *state, const uint32_t *tokens, uint64_t count,
 }
 
 const qn__token_kind qn__token_bytes_kind = {.name = "bytes",
+                                             .keeps_bytes = 1,
                                              .learn = learn,
                                              .read = read,
                                              .write = write,

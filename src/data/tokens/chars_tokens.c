@@ -117,6 +117,7 @@ static qn_status encode(const void *state, void *worker, const uint8_t *text, si
 }
 
 const qn__token_kind qn__token_chars_kind = {.name = "chars",
+                                             .keeps_bytes = 1,
                                              .learns = 1,
                                              .learn = learn,
                                              .read = read,

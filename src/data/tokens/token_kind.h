@@ -31,6 +31,7 @@ typedef struct qn__token_kind {
     const char *takes; /* what may stand after the colon, for messages; NULL: nothing */
     int learns;        /* 1: from a corpus */
     int ends;          /* 1: it may have a token that stands between two documents */
+    int keeps_bytes;   /* 1: the bytes of a text are those of its tokens, but for the unknown one */
     int is_file;       /* 1: a file with its text stands after the colon, unless it is a number */
 
     /* Makes the state from a corpus. `after` is the text after the colon, NULL where there is none.

@@ -61,6 +61,22 @@ static qn_status read_inputs(qn__worker *w, uint32_t items, float *to, qn_error 
     return status;
 }
 
+/* The tokens of positions are the lowest bits of their states (answers.cl). */
+static qn_status read_positions(qn__worker *w, uint32_t items, const qn__applied *applied,
+                                qn_error *err) {
+    const size_t count = (size_t)items * w->program->answers;
+    qn_status status = QN_OK;
+    if (applied->losses)
+        status = qn__gpu_read(w->driver, w->gpu, &w->batch.pixel_loss, 0, applied->losses,
+                              count * sizeof *applied->losses, err);
+    if (status == QN_OK && applied->tokens)
+        status = qn__gpu_read(w->driver, w->gpu, &w->batch.pixel_state, 0, applied->tokens,
+                              count * sizeof *applied->tokens, err);
+    for (size_t i = 0; status == QN_OK && applied->tokens && i < count; ++i)
+        applied->tokens[i] &= 0xFFFFFF;
+    return status;
+}
+
 static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *applied,
                               qn_error *err) {
     qn_status status = QN_OK;
@@ -74,7 +90,7 @@ static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *
         status = read_outputs(w, items, applied->outputs, err);
     if (status == QN_OK && applied->inputs)
         status = read_inputs(w, items, applied->inputs, err);
-    return status;
+    return status == QN_OK ? read_positions(w, items, applied, err) : status;
 }
 
 /* A loss that cannot be added is in *lost: an output that is not finite is more useful to

@@ -1,8 +1,11 @@
 /* ANSWERS, ANSWER_LINES, ANSWER_ITEMS (docs/exactness.md 24.70 to 24.73): what LOSS does, for
  * networks that give several answers to an item. A lane has a pixel, then a line of pixels, then an
  * item. A state has the number of right answers, and QN_ANSWER_BAD where an output is not finite.
- */
+ * That of a pixel with one class has QN_ANSWER_ONE, QN_ANSWER_RIGHT where it is right, and the class
+ * in the bits below. */
 #define QN_ANSWER_BAD 0x80000000u
+#define QN_ANSWER_ONE 0x40000000u
+#define QN_ANSWER_RIGHT 0x01000000u
 #define QN_ANSWER_IGNORED 0xffffffffu
 
 QN_FN qn_u32 qn_answer_byte(qn_u32 target) { return target == 255u ? QN_ANSWER_IGNORED : target; }
@@ -33,7 +36,7 @@ QN_FN float qn_answer_class(qn_answer a, QN_GLOBAL float *y, qn_u32 target, qn_u
         bad |= qn_answer_bad(y[j]);
         best = y[j] > y[best] ? j : best;
     }
-    *state = bad | (best == target ? 1u : 0u);
+    *state = bad | QN_ANSWER_ONE | (best == target ? QN_ANSWER_RIGHT : 0u) | best;
     return qn_loss_own_cross_entropy(m, z, s, 0.0f);
 }
 
@@ -104,6 +107,12 @@ qn_answers(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn
     }
 }
 
+QN_FN qn_u32 qn_answer_right(qn_u32 state) {
+    return (state & QN_ANSWER_ONE) == 0u       ? state & ~QN_ANSWER_BAD
+           : (state & QN_ANSWER_RIGHT) != 0u ? 1u
+                                               : 0u;
+}
+
 /* The sum of `count` losses and states from `from` on. */
 QN_FN float qn_answer_sum(QN_GLOBAL const float *loss, QN_GLOBAL const qn_u32 *state, qn_u32 from,
                           qn_u32 count, qn_u32 *found) {
@@ -111,7 +120,7 @@ QN_FN float qn_answer_sum(QN_GLOBAL const float *loss, QN_GLOBAL const qn_u32 *s
     float acc = 0.0f;
     for (qn_u32 i = from; i < from + count; ++i) {
         acc = acc + loss[i];
-        right += state[i] & ~QN_ANSWER_BAD;
+        right += qn_answer_right(state[i]);
         bad |= state[i] & QN_ANSWER_BAD;
     }
     *found = bad | right;

@@ -177,7 +177,7 @@ const char *qn_model_title(const qn_model *model) {
 qn_predicted qn_model_predicts(const qn_model *model) {
     QN__OWN_FLOATS;
 
-    return model ? model->kind->predicted : QN_PREDICTS_LABELS;
+    return !model ? QN_PREDICTS_LABELS : model->next ? QN_PREDICTS_NEXT : model->kind->predicted;
 }
 
 qn__fitting qn__model_fitting(const qn_model *model, const char *what) {

@@ -55,6 +55,7 @@ struct qn_model {
     uint32_t layers;                     /* of a network */
     uint32_t answers; /* to an item, where there are several (docs/exactness.md 24.70); 0: one */
     qn__shape mask;   /* of answers for pixels: rows, columns; else all are 0 */
+    int next;         /* 1: it tells which token comes next, at `answers` positions */
     uint64_t parameters;
     const qn__schema *table; /* NULL: `features` unnamed columns of numbers */
     const char *weight, *resize, *rules, *date_format; /* as qn_model_weight_name and so on */
@@ -78,6 +79,7 @@ typedef struct qn__model_results {
      * What is counted of them needs the targets. */
     uint8_t *answers;
     struct qn__answer_counts *counts;
+    struct qn__next_counts *tokens; /* of networks that tell the next token; else NULL */
 } qn__model_results;
 
 /* Applies a model to all items of `data`, which is matched by names already. `status` is the result

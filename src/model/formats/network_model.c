@@ -211,6 +211,7 @@ static qn_status make_blank(const qn__recipe *recipe, network_model **out, qn_er
     if (status == QN_OK)
         qn__recipe_several(recipe, m->layer, &several);
     m->open.answers = several.answers;
+    m->open.next = several.next;
     if (status == QN_OK)
         status = make_texts(m, err);
     if (status == QN_OK)
@@ -485,6 +486,7 @@ void qn__model_program(const qn_model *of, qn__program *program) {
                              .loss = r->loss,
                              .real = r->task == QN__TASK_REGRESS,
                              .answers = model->open.answers,
+                             .next = model->open.next,
                              .optimizer = qn__recipe_rule(r),
                              .numbers = r->numbers,
                              .scale = qn__scale_of_program(r),

@@ -9,8 +9,8 @@
 /* Rows of the table of numbers. */
 enum { ROWS = 200 };
 
-static const char *const kinds[] = {"loss", "accuracy", "mae", "rmse", "r2"};
-static const char *const titles[] = {"Loss", "Accuracy", "MAE", "RMSE", "R2"};
+static const char *const kinds[] = {"loss", "accuracy", "perplexity", "mae", "rmse", "r2"};
+static const char *const titles[] = {"Loss", "Accuracy", "Perplexity", "MAE", "RMSE", "R2"};
 static const char *const sets[] = {"train", "valid", "test"};
 static const char *const set_names[] = {"training", "validation", "test"};
 enum { KINDS = sizeof kinds / sizeof *kinds, SETS = 3 };

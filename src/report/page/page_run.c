@@ -14,7 +14,11 @@ enum { SETS = 3, KEYS = 200 };
 
 static const struct {
     const char *key, *head;
-} scores[] = {{"loss", "#loss"}, {"mae", "#MAE"}, {"rmse", "#RMSE"}, {"r2", "#R2"}};
+} scores[] = {{"loss", "#loss"},
+              {"perplexity", "#perplexity"},
+              {"mae", "#MAE"},
+              {"rmse", "#RMSE"},
+              {"r2", "#R2"}};
 enum { SCORES = sizeof scores / sizeof *scores };
 
 static void put(qn__page *page, const char *before, const char *text, const char *after) {

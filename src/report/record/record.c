@@ -1,5 +1,6 @@
 #include "report/record/record.h"
 
+#include "kernels/runtime/elementary_functions.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/memory.h"
@@ -23,6 +24,10 @@
     "epoch,seconds,items_per_second,rate,train_loss,train_mae,train_rmse,train_r2,valid_loss,"     \
     "valid_mae,valid_rmse,valid_r2,test_loss,test_mae,test_rmse,test_r2\n"
 
+#define HEADER_NEXT                                                                                \
+    "epoch,seconds,items_per_second,rate,train_loss,train_accuracy,train_perplexity,valid_loss,"   \
+    "valid_accuracy,valid_perplexity,test_loss,test_accuracy,test_perplexity\n"
+
 #define METRICS "metrics.csv"
 #define JSON "run.json"
 #define OLD_METRICS "previous-metrics.csv"
@@ -32,7 +37,7 @@
 const char *const qn__record_files[] = {METRICS, JSON, OLD_METRICS, OLD_JSON, LOCK, NULL};
 
 struct qn__record {
-    int real;                      /* as it began */
+    int real, next;                /* as it began */
     char *metrics, *json;          /* paths */
     int file;                      /* metrics.csv, open for appending */
     qn__lock lock;                 /* of the folder */
@@ -79,6 +84,7 @@ static char *json_of_arguments(const qn__record_start *start, qn_error *err) {
 static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_error *err) {
     r->threads = start->threads;
     r->real = start->real;
+    r->next = start->next;
     time_text(start->begun ? start->begun : time(NULL), r->started);
     if (start->recipe_json != NULL && (r->recipe = qn__copy_text(start->recipe_json, err)) == NULL)
         return QN_MEMORY;
@@ -141,9 +147,13 @@ static void add_known(const qn__record_start *start, const char *header, uint64_
         qn__writer_add(writer, data + from, to - from, NULL);
 }
 
+static const char *header_of(const qn__record *r) {
+    return r->real ? HEADER_REAL : r->next ? HEADER_NEXT : HEADER;
+}
+
 static qn_status write_metrics(qn__record *r, const qn__record_start *start, const qn__bytes *old,
                                qn_error *err) {
-    const char *header = r->real ? HEADER_REAL : HEADER;
+    const char *header = header_of(r);
     qn__writer *writer = NULL;
     uint64_t last;
     const size_t keep = bytes_to_keep(header, old->data, old->size, start->epochs_done, &last);
@@ -262,7 +272,7 @@ qn_status qn__record_keep(const qn__record_start *start, qn__record **out, qn_er
         return QN_MEMORY;
     r->file = r->lock.file = -1;
     const qn_status status = keep_facts(r, start, err);
-    qn__text_add(&r->lines, "%s", r->real ? HEADER_REAL : HEADER);
+    qn__text_add(&r->lines, "%s", header_of(r));
     if (status != QN_OK) {
         qn__record_close(r);
         *out = NULL;
@@ -271,7 +281,7 @@ qn_status qn__record_keep(const qn__record_start *start, qn__record **out, qn_er
 }
 
 void qn__record_recall(qn__record *record, const qn__text *metrics, uint64_t epochs_done) {
-    const char *header = record->real ? HEADER_REAL : HEADER;
+    const char *header = header_of(record);
     uint64_t last;
     const size_t keep = metrics->data == NULL
                             ? 0
@@ -314,18 +324,21 @@ static void add_cell(qn__text *line, double value) {
         qn__text_add(line, ",");
 }
 
-/* ",loss,accuracy", both empty where there was no such set; ",loss,mae,rmse,r2" of real labels. */
-static void add_score(qn__text *line, int real, const qn_score *score) {
+/* ",loss,accuracy", both empty where there was no such set, and ",perplexity" of next tokens;
+ * ",loss,mae,rmse,r2" of real labels. */
+static void add_score(qn__text *line, const qn__record *r, const qn_score *score) {
     const double numbers[] = {score->loss, score->mae, score->rmse, score->r2};
-    for (int i = 0; real && i < 4; ++i)
+    for (int i = 0; r->real && i < 4; ++i)
         add_cell(line, score->items ? numbers[i] : (double)NAN);
-    if (real)
+    if (r->real)
         return;
     if (score->items == 0)
         qn__text_add(line, ",,");
     else
         qn__text_add(line, ",%.9g,%.9g", score->loss,
                      (double)score->correct / (double)score->items);
+    if (r->next)
+        add_cell(line, score->items ? qn__f64_exp(score->loss) : (double)NAN);
 }
 
 /* Writes the whole line at once, so that a reader never sees half of it. A limit on file sizes
@@ -345,22 +358,22 @@ static int append_quietly(int file, const char *bytes, size_t size) {
     return put == (ssize_t)size;
 }
 
-static void add_epoch(qn__text *line, int real, const qn_epoch_event *event) {
+static void add_epoch(qn__text *line, const qn__record *r, const qn_epoch_event *event) {
     qn__text_add(line, "%" PRIu32 ",%.6f,%.6g,%.9g", event->epoch, event->seconds,
                  event->items_per_second, event->learning_rate);
-    add_score(line, real, &event->train);
-    add_score(line, real, &event->valid);
-    add_score(line, real, &event->test);
+    add_score(line, r, &event->train);
+    add_score(line, r, &event->valid);
+    add_score(line, r, &event->test);
     qn__text_add(line, "\n");
 }
 
 qn_status qn__record_epoch(qn__record *record, const qn_epoch_event *event, qn_error *err) {
     qn__text line = {0};
     if (record->metrics == NULL) {
-        add_epoch(&record->lines, record->real, event);
+        add_epoch(&record->lines, record, event);
         return record->lines.failed ? qn__fail_memory(err, record->lines.size + 1, 1) : QN_OK;
     }
-    add_epoch(&line, record->real, event);
+    add_epoch(&line, record, event);
     qn_status status = line.failed ? qn__fail_memory(err, line.size + 1, 1) : QN_OK;
     if (status == QN_OK)
         status = qn__lock_check(&record->lock, record->metrics, err);
@@ -389,17 +402,19 @@ static void add_text(qn__text *t, const char *key, const char *plain) {
     qn__text_add_json(t, plain);
 }
 
-static void add_final(qn__text *t, const char *key, int real, const qn_score *score) {
-    static const char *const names[] = {"loss", "mae", "rmse", "r2"};
+static void add_final(qn__text *t, const char *key, const qn_train_report *report,
+                      const qn_score *score) {
+    static const char *const names[] = {"loss", "perplexity", "mae", "rmse", "r2"};
     if (score->items == 0) {
         add_member(t, key, NULL);
         return;
     }
     qn__text_add(t, ",\n  \"%s\": {\"items\": %" PRIu64, key, score->items);
-    if (!real)
+    if (!report->real)
         qn__text_add(t, ", \"correct\": %" PRIu64, score->correct);
-    const double numbers[] = {score->loss, score->mae, score->rmse, score->r2};
-    for (int i = 0; i < 4; ++i)
+    const double perplexity = report->next ? qn__f64_exp(score->loss) : (double)NAN;
+    const double numbers[] = {score->loss, perplexity, score->mae, score->rmse, score->r2};
+    for (int i = 0; i < 5; ++i)
         if (isfinite(numbers[i]))
             qn__text_add(t, ", \"%s\": %.9g", names[i], numbers[i]);
     qn__text_add(t, "}");
@@ -493,9 +508,9 @@ static void add_report(qn__text *t, const qn_train_report *report) {
     qn__text_add(t, ",\n  \"items\": %" PRIu64 ",\n  \"steps\": %" PRIu64, report->items,
                  report->steps);
     qn__text_add(t, ",\n  \"resumed_from\": %" PRIu64, report->resumed_from);
-    add_final(t, "train", report->real, &report->train);
-    add_final(t, "valid", report->real, &report->valid);
-    add_final(t, "test", report->real, &report->test);
+    add_final(t, "train", report, &report->train);
+    add_final(t, "valid", report, &report->valid);
+    add_final(t, "test", report, &report->test);
     add_confusion(t, report);
     qn__text_add(t, ",\n  \"evaluation\": {\"valid\": %s,\n   \"test\": %s}",
                  report->valid_evaluation ? report->valid_evaluation->json : "null",

@@ -23,6 +23,7 @@ typedef struct qn__record_start {
     int arguments; /* of the command line, 0: unknown */
     const char *const *argument;
     int real;               /* 1: labels are real numbers: the columns are those of their scores */
+    int next;               /* 1: tokens come next, and scores have a perplexity */
     uint64_t epochs_done;   /* 0 for a new run; otherwise their lines in metrics.csv are kept */
     time_t begun;           /* 0: now */
     const qn__text *known;  /* metrics.csv of this run, as this process knows it; may be NULL */

@@ -16,6 +16,7 @@ typedef struct rows_of_task {
     float factor[QN__LANES]; /* of the item, in units (8.1, 24.72) */
     float max[QN__LANES], sum[QN__LANES], loss[QN__LANES];
     int32_t right[QN__LANES];
+    int32_t best[QN__LANES]; /* of cross-entropy: the class of 6.6 */
 } rows_of_task;
 
 /* The share of the item at a place of the pass; *bytes: its targets, unless they are its values. */
@@ -70,17 +71,18 @@ static uint32_t target_of(const rows_of_task *of, uint32_t lane, uint32_t answer
 
 /* 6.6 */
 static void count_right(uint32_t out, const float *y, const uint32_t *own, rows_of_task *of) {
-    uint32_t best[QN__LANES] = {0};
+    int32_t best[QN__LANES] = {0};
     float most[QN__LANES];
     memcpy(most, y, sizeof most);
     for (uint32_t j = 1; j < out; ++j)
         for (uint32_t i = 0; i < QN__LANES; ++i) {
             const float value = y[(size_t)j * QN__LANES + i];
-            best[i] = value > most[i] ? j : best[i];
+            best[i] = value > most[i] ? (int32_t)j : best[i];
             most[i] = value > most[i] ? value : most[i];
         }
     for (uint32_t i = 0; i < of->count; ++i)
-        of->right[i] = own[i] == best[i];
+        of->right[i] = own[i] == (uint32_t)best[i];
+    memcpy(of->best, best, sizeof best);
 }
 
 /* 7.2, 8.2, 17.3 of a pixel; z at the target. */
@@ -169,6 +171,21 @@ static void note_errors(const qn__cpu_pass *pass, int thread, uint32_t first, ui
                                l->error + p * l->out_stride + (size_t)first * QN__PANEL));
 }
 
+/* What the caller asked for about these positions. */
+static void give_positions(const qn__cpu_pass *pass, const rows_of_task *of) {
+    const qn__worker *w = pass->worker;
+    const qn__applied *to = pass->applied;
+    const uint32_t items = pass->batch->items;
+    for (uint32_t i = 0; i < of->count; ++i) {
+        const uint32_t row = of->first + i;
+        const size_t at = (size_t)(row % items) * w->program->answers + row / items;
+        if (to->losses)
+            to->losses[at] = of->loss[i];
+        if (to->tokens)
+            to->tokens[at] = of->best[i];
+    }
+}
+
 static void answer_rows(const qn__cpu_pass *pass, int thread, uint32_t first, uint32_t rows) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
@@ -181,6 +198,8 @@ static void answer_rows(const qn__cpu_pass *pass, int thread, uint32_t first, ui
     answer(w, out, qn__feed_labelled(pass->batch->feed), y, &of, delta);
     memcpy(w->losses.loss + first, of.loss, rows * sizeof *of.loss);
     memcpy(w->losses.chosen + first, of.right, rows * sizeof *of.right);
+    if (w->program->next && pass->applied)
+        give_positions(pass, &of);
     if (!pass->training) {
         qn__lanes_spread(QN__LANES, y, rows, out, l->output + at, l->out_stride);
         return;

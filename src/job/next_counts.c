@@ -1,0 +1,61 @@
+#include "job/next_counts.h"
+
+#include "layer/embedding.h"
+#include "num/ratio.h"
+#include <math.h>
+#include <string.h>
+
+void qn__next_add(const qn__program *program, const qn_data *data, uint64_t item,
+                  const float *losses, const int32_t *tokens, qn__next_counts *counts) {
+    const uint32_t positions = program->answers, known = qn__program_classes(program);
+    const void *values = qn__data_item(data, item);
+    const size_t at = (size_t)item * positions;
+    qn__next_item own = {.label = -1, .prediction = tokens[positions - 1]};
+    qn__exact_sum sum = {.pending = 0};
+    for (uint32_t t = 0; t < positions; ++t) {
+        const float value = (float)qn__element_number(data->type, values, t + 1);
+        const uint32_t target = qn__next_token(value, known);
+        const int counts_here = target != QN__NO_ANSWER;
+        if (counts->logprob)
+            counts->logprob[at + t] = counts_here ? 0.0f - losses[t] : NAN;
+        if (counts->token)
+            counts->token[at + t] = tokens[t];
+        own.label = counts_here ? (int32_t)target : -1;
+        if (!counts_here)
+            continue;
+        qn__exact_add(&sum, (double)losses[t]);
+        ++own.targets;
+        own.right += (uint32_t)tokens[t] == target;
+    }
+    counts->items += own.targets > 0;
+    counts->targets += own.targets;
+    counts->right += own.right;
+    own.logprob = counts->item ? 0.0 - qn__ratio_of_sum(&sum, 1) : 0.0;
+    if (counts->item)
+        counts->item[item] = own;
+    qn__exact_merge(&counts->loss, &sum);
+}
+
+static void move_item(uint64_t from, int has, uint64_t to, uint32_t positions,
+                      qn__next_counts *counts) {
+    static const qn__next_item none = {.logprob = (double)NAN, .label = -1, .prediction = -1};
+    if (counts->item)
+        counts->item[to] = has ? counts->item[from] : none;
+    for (uint32_t t = positions; t-- > 0;) {
+        const size_t at = (size_t)to * positions + t, old = (size_t)from * positions + t;
+        if (counts->logprob)
+            counts->logprob[at] = has ? counts->logprob[old] : NAN;
+        if (counts->token)
+            counts->token[at] = has ? counts->token[old] : -1;
+    }
+}
+
+void qn__next_spread(const qn_data *complete, uint64_t items, uint32_t positions,
+                     qn__next_counts *counts) {
+    uint64_t left = complete->items;
+    for (uint64_t i = items; i-- > 0;) {
+        const int has = left > 0 && complete->index[left - 1] == i;
+        left -= (uint64_t)has;
+        move_item(left, has, i, positions, counts);
+    }
+}

@@ -1,0 +1,35 @@
+/* What is counted of the tokens that come next (docs/exactness.md 25.65). */
+#ifndef QN_JOB_NEXT_COUNTS_H
+#define QN_JOB_NEXT_COUNTS_H
+
+#include "data/table/data.h"
+#include "num/exact_sum.h"
+#include "num/program.h"
+
+/* Of an item. */
+typedef struct qn__next_item {
+    double logprob;          /* the sum over its targets that count */
+    int32_t label;           /* its last token; -1: it is none */
+    int32_t prediction;      /* the most probable token in its place; -1: it was not predicted */
+    uint32_t targets, right; /* targets that count, and those that are the most probable token */
+} qn__next_item;
+
+typedef struct qn__next_counts {
+    qn__exact_sum loss; /* of all targets that count */
+    uint64_t items, targets, right;
+    /* Arrays of the caller; each may be NULL: of each item, and of each of its positions. */
+    qn__next_item *item;
+    float *logprob; /* NaN where the target does not count */
+    int32_t *token; /* the most probable one */
+} qn__next_counts;
+
+/* Adds an item with the losses and the most probable tokens of its positions. */
+void qn__next_add(const qn__program *program, const qn_data *data, uint64_t item,
+                  const float *losses, const int32_t *tokens, qn__next_counts *counts);
+
+/* Moves what stands for the items of `complete`, a view of `items` items, to their places. The
+ * others get no prediction. */
+void qn__next_spread(const qn_data *complete, uint64_t items, uint32_t positions,
+                     qn__next_counts *counts);
+
+#endif
