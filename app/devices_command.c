@@ -55,6 +55,7 @@ static const option devices_options[] = {
               "part")},
     {ROW_COUNT("features", features, 1, 1 << 24, "features of an item, one byte each"),
      .fallback = "784"},
+    {.more = source_token_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {ROW_COUNT("batch", batch, 1, 1 << 24, "items of one step (batch size)"),
      .field = "train.batch"},

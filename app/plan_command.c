@@ -22,7 +22,8 @@ enum { MOST_ROWS = 24, DIGIT_FEATURES = 784, DIGIT_CLASSES = 10 };
 typedef struct plan_flags {
     train_flags train; /* of a line of train, as it is written there */
     uint64_t items, features, classes;
-    int real; /* 1: the data has real labels */
+    int real;   /* 1: the data has real labels */
+    int corpus; /* 1: its items share tokens with their neighbours */
     text_list team;
 } plan_flags;
 
@@ -347,6 +348,7 @@ static int look_at_data(plan_flags *f) {
     if (code >= 0)
         return code;
     f->items = qn_data_items(data);
+    f->corpus = qn_data_context(data) > 0;
     f->features = qn_data_inputs(data);
     f->real = qn_data_target(data) == QN_TARGET_REAL;
     qn_data_image_size(data, &rows, &columns);
@@ -394,6 +396,12 @@ static int plan(const plan_flags *f) {
     return code;
 }
 
+/* Items that do not train: those for validation and, of a corpus, the one before them. */
+static uint64_t set_aside(const plan_flags *f) {
+    const uint64_t valid = sources_set_aside(&f->train.from, f->items);
+    return valid + (f->corpus && valid > 0 && valid + 1 < f->items);
+}
+
 static int run(const command *self, int argc, char **argv) {
     plan_flags f = {.train = train_flags_default(),
                     .items = EMBEDDED_TRAIN,
@@ -413,7 +421,7 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     if (!options_given(self, &given, "items"))
-        f.items -= sources_set_aside(&f.train.from, f.items);
+        f.items -= set_aside(&f);
     return plan(&f);
 }
 

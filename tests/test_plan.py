@@ -40,6 +40,21 @@ def test_shares_and_times(plan):
                                          "host(cpu 80k + gpu 400k start 50us)"}
 
 
+def test_tokens_that_come_next(plan, run_quern, tmp_path):
+    """As a training counts them: items of T + 1 tokens, memory, parameters, the epochs that were not named."""
+    text = tmp_path / "t.txt"
+    text.write_text("to be or not to be\n" * 60)
+    job = ["--data", text, "--tokens", "bytes", "--context", 8, "--task", "next", "--valid", "0.25", "--batch", 16,
+           "--model", "embedding 128 6; position learned; conv 128 1x1 softmax"]
+    made, _, _ = plan("host(cpu 1k)", *job)
+    done = run_quern("train", *job, "--epochs", 1, "--json", "-o", tmp_path / "m.st")
+    start = next(e for e in events(done.stdout) if e["event"] == "start")
+    assert made["parameters"] == 128 * 6 + 8 * 6 + 129 * 6 + 122 and made["memory_bytes"] == start["memory_bytes"]
+    epochs = made["items_per_s"] * made["seconds"] / start["items"]
+    assert abs(epochs - round(epochs)) < 1e-6 and made["steps"] == -(-round(epochs) * start["items"] // 16)
+    assert plan("host(cpu 1k)", "--features", 9, "--items", 100, *job[-4:])[0]["parameters"] == made["parameters"]
+
+
 def test_the_same_every_time(run_quern):
     words = ["plan", "--json", "--batch", "8192", "--team",
              f"{HOSTS}; slow 2 at 0.2s x0.5; die 3 at 1s; {NET}"]

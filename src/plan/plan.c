@@ -23,6 +23,7 @@ struct qn_plan {
     qn__plan_subject subject;
     qn__plan_job job;
     double memory, parameters;
+    double items;   /* of all epochs */
     qn__text model; /* canonical */
     qn_plan_report report;
     qn_plan_rank *rank;
@@ -80,7 +81,8 @@ static void take_job(const qn__recipe *recipe, const qn_plan_options *o, qn_plan
     const uint32_t batch = o->items < recipe->batch ? (uint32_t)o->items : recipe->batch;
     p->job.grain = recipe->grain;
     p->job.units = (uint32_t)(((uint64_t)batch + recipe->grain - 1) / recipe->grain);
-    p->job.steps = (double)recipe->epochs * (double)o->items / batch;
+    p->items = (double)recipe->epochs * (double)o->items;
+    p->job.steps = p->items / batch;
     p->job.slots = qn__optimizer_slots(recipe->optimizer) + (recipe->ema != 0.0f);
     p->subject =
         (qn__plan_subject){.model = p->model.data,
@@ -273,7 +275,7 @@ static qn_status plan(const qn_plan_options *o, qn_plan *p, qn_error *err) {
         status = qn__plan_run_make(&p->team, &p->job, UINT32_MAX, 0, &run, err);
     if (status != QN_OK)
         return status;
-    status = report(p, &run, (double)o->items * o->job->epochs, err);
+    status = report(p, &run, p->items, err);
     qn__plan_run_release(&run);
     if (status == QN_OK)
         status = seconds_of(p, UINT32_MAX, 1, &p->report.equal, err);

@@ -85,18 +85,46 @@ static qn_status mask_items(const qn__shape *mask, uint64_t items, uint32_t feat
     return status;
 }
 
+/* The size of the vocabulary; 0: the network does not begin with an embedding. */
+static uint32_t vocabulary_of(const qn__network *network) {
+    const qn__layer_text *first = &network->layer[0];
+    return first->kind == QN__LAYER_EMBEDDING ? first->vocabulary : 0;
+}
+
+/* Numbers of tokens, which have no labels where a token follows at each position. */
+static qn_status token_items(const qn__network *network, uint64_t items, uint32_t features,
+                             const uint8_t *values, const int32_t *labels, qn_data **out,
+                             qn_error *err) {
+    const uint32_t tokens = vocabulary_of(network);
+    const int next = network->layer[network->layers - 1].kind == QN__LAYER_CONV;
+    const size_t size = (size_t)items * features;
+    uint8_t *own = qn__alloc(size, 1, err);
+    for (size_t i = 0; own && i < size; ++i)
+        own[i] = (uint8_t)(values[i] % tokens);
+    const qn_status status =
+        own ? qn_data_from_arrays(QN_U8, items, features, own, next ? NULL : labels, out, err)
+            : QN_MEMORY;
+    qn__free(own);
+    return status;
+}
+
 qn_status qn__items_of(const qn_train_options *job, const qn__network *network, uint64_t items,
                        uint32_t features, const uint8_t *values, qn_data **out, qn_error *err) {
     const uint32_t classes = network->layer[network->layers - 1].out;
-    qn__shape mask;
-    qn_status status = find_mask(job, network, features, &mask, err);
+    qn__shape mask = {0};
+    qn_status status =
+        vocabulary_of(network) ? QN_OK : find_mask(job, network, features, &mask, err);
     if (status != QN_OK || mask.channels)
         return status != QN_OK ? status : mask_items(&mask, items, features, values, out, err);
     int32_t *labels = qn__alloc(items, sizeof *labels, err);
     for (uint64_t i = 0; labels && i < items; ++i)
         labels[i] = (int32_t)(i % classes);
-    status =
-        labels ? qn_data_from_arrays(QN_U8, items, features, values, labels, out, err) : QN_MEMORY;
+    if (!labels)
+        status = QN_MEMORY;
+    else if (vocabulary_of(network))
+        status = token_items(network, items, features, values, labels, out, err);
+    else
+        status = qn_data_from_arrays(QN_U8, items, features, values, labels, out, err);
     qn__free(labels);
     return status;
 }
