@@ -566,6 +566,12 @@ int sources_open_to_start(const source_flags *flags, uint64_t threads, const qn_
     own.texts = texts;
     own.expected_resize = flags->resize ? NULL : qn_model_resize(start);
     own.expected_features = start ? qn_model_inputs(start) : 0;
+    own.expected_tokens = start ? qn_model_tokens(start) : NULL;
+    own.expected_tokenizer = start ? qn_model_tokenizer(start) : NULL;
+    own.expected_context = start ? qn_model_context(start) : 0;
+    const int labelled = flags->labels || flags->label || flags->masks;
+    if (start && qn_model_predicts(start) == QN_PREDICTS_NEXT && !flags->task && !labelled)
+        own.task = "next";
     const int code = sources_open(&own, threads, qn_model_label_name(start), out);
     free(categories);
     free(texts);

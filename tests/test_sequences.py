@@ -88,13 +88,44 @@ def test_the_next_token_is_learned(quern, counting):
 
 
 def test_training_goes_on_from_such_a_model(quern, counting):
+    """Tokens without labels come next, as the model has it."""
     assert learn(quern, counting, "--epochs", 1).returncode == 0
-    again = ["train", "--data", counting / "x.npy", "--tokens", "ids", "--task", "next", "--init-from",
-             counting / "m.st", "--epochs", 1, "-o", counting / "on.st"]
+    again = ["train", "--data", counting / "x.npy", "--init-from", counting / "m.st", "--epochs", 1, "-o",
+             counting / "on.st"]
     done = run(quern, *again)
     assert done.returncode == 0 and "perplexity" in done.stderr, done.stderr
+    told = (counting / "on.st").read_bytes()
+    assert run(quern, *again, "--tokens", "ids", "--task", "next").returncode == 0
+    assert (counting / "on.st").read_bytes() == told
     done = run(quern, *again, "--new-last")
     assert done.returncode != 0 and "no classes for new outputs" in done.stderr, done.stderr
+
+
+def test_another_text_has_the_tokenizer_of_the_model(quern, tmp_path):
+    """Its characters are not learned again."""
+    (tmp_path / "a.txt").write_text("the cat sat on the mat\n" * 20)
+    (tmp_path / "b.txt").write_text("zebras eat grass, and so on and on\n" * 20)
+    model = ["--model", "embedding 40 8; conv 40 1x1 softmax", "--task", "next", "--tokens", "chars", "--context", 6]
+    done = run(quern, "train", "--data", tmp_path / "a.txt", *model, "--epochs", 1, "-o", tmp_path / "m.st")
+    assert done.returncode == 0, done.stderr
+    again = ["train", "--data", tmp_path / "b.txt", "--init-from", tmp_path / "m.st", "--epochs", 1, "-o"]
+    for k, more in enumerate(([], ["--tokens", "chars"], ["--context", 6, "--task", "next"])):
+        done = run(quern, *again, tmp_path / f"{k}.st", *more)
+        assert done.returncode == 0 and (tmp_path / f"{k}.st").read_bytes() == (tmp_path / "0.st").read_bytes(), done.stderr
+    kept = [json.loads(json.loads(run(quern, "model", "show", tmp_path / name, "--json").stdout)["recipe"])
+            for name in ("m.st", "0.st")]
+    assert kept[0]["tokens"] == kept[1]["tokens"]
+    done = run(quern, *again, tmp_path / "x.st", "--tokens", "bytes")
+    assert done.returncode != 0 and "of the kind chars" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("first", [3, 65535])
+def test_items_without_a_next_token_train_nothing(quern, tmp_path, first):
+    x = np.full((20, 5), 65535, np.uint16)
+    x[:, 0] = first
+    np.save(tmp_path / "x.npy", x)
+    done = learn(quern, tmp_path, "--epochs", 1)
+    assert done.returncode != 0 and "no training item has a token that comes after" in done.stderr, done.stderr
 
 
 def test_the_same_bytes_from_any_devices(quern, counting):

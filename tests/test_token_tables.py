@@ -267,6 +267,12 @@ def test_texts_in_python(tmp_path, q, text):
     assert made.values.max() == 5
 
 
+def test_a_tokenizer_that_is_not_there(tmp_path, run_quern, text):
+    told = run_quern("data", "info", tmp_path / "t.txt", "--tokens", "bpe:nofile.json", "--context", 8, status=None)
+    assert told.returncode == 1 and "cannot open nofile.json" in told.stderr
+    assert 'at --tokens "bpe:nofile.json"' in told.stderr, told.stderr
+
+
 def test_documents_end(tmp_path, q, text):
     """25.44: a token between two files, where the tokenizer has one."""
     paths = [str(tmp_path / name) for name in ("a.txt", "b.txt")]

@@ -745,6 +745,7 @@ def data_of(given, labels=None, **columns):
                  "expected_features"):  # of files alone
         columns.pop(word, None)
     if isinstance(given, Data):
+        columns = {word: value for word, value in columns.items() if not word.startswith("expected_")}
         if columns:
             raise TypeError(f"{', '.join(sorted(columns))}: only for files and tables")
         if labels is not None:

@@ -383,11 +383,17 @@ def _start(o, init_from):
 
 def _sizes(start, data, columns):
     """What images in files become for a model to start from: channels, and where `columns` does not say it, the size."""
-    if not start or not is_paths(data):
+    if not start:
         return {}
+    tokens, context, tokenizer = (library().qn_model_tokens(start._address), library().qn_model_context(start._address),
+                                  library().qn_model_tokenizer(start._address))
+    as_before = {"expected_tokens": said(tokens), "expected_context": context, "expected_tokenizer": said(tokenizer)}
+    as_before = {word: value for word, value in as_before.items() if value}
+    if not is_paths(data):
+        return {} if isinstance(data, Data) else as_before
     resize = said(library().qn_model_resize(start._address))
     sized = {"expected_resize": resize} if resize and not columns.get("resize") else {}
-    return {"expected_features": start.inputs, **sized}
+    return {"expected_features": start.inputs, **sized, **as_before}
 
 
 def _sets(data, labels, valid, test, columns):

@@ -113,12 +113,28 @@ static qn_status weigh(const qn__recipe *recipe, qn__training_items *out, qn_err
     return QN_OK;
 }
 
+/* Training items without a target of their own would train nothing. */
+static qn_status check_targets(const qn__training_items *items, const qn__recipe *recipe,
+                               qn_error *err) {
+    if (!items->shares || recipe->task != QN__TASK_NEXT)
+        return QN_OK;
+    for (uint64_t i = 0; i < items->train->items; ++i)
+        if (items->shares[i] > 0)
+            return QN_OK;
+    qn__fail(err, QN_INPUT, "no training item has a token that comes after another one");
+    return qn__remedy(err, QN_INPUT,
+                      "the largest number of a type of tokens, such as 65535, says that there is "
+                      "none: give items with at least two tokens");
+}
+
 /* The shares of the items of both sets, which stay what they are when columns become inputs. */
 static qn_status share(const qn__recipe *recipe, qn__training_items *out, qn_error *err) {
     qn_status status = weigh(recipe, out, err);
     const uint32_t tokens = recipe->task == QN__TASK_NEXT ? qn__recipe_vocabulary(recipe) : 0;
     if (status == QN_OK && !qn__recipe_moves_targets(recipe))
         status = qn__weights_of_targets(out->train, tokens, &out->shares, err);
+    if (status == QN_OK)
+        status = check_targets(out, recipe, err);
     if (status == QN_OK && out->valid)
         status = qn__weights_of_targets(out->valid, tokens, &out->valid_shares, err);
     return status;

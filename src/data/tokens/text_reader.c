@@ -29,6 +29,8 @@ static qn_status open_tokenizer(const qn__part_files *files, const qn_data_optio
         paths ? qn_tokenizer_open(o->tokens, paths, (uint32_t)count, (uint32_t)o->threads, out, err)
               : QN_MEMORY;
     qn__free((void *)paths);
+    if (status != QN_OK && err && !*err->where)
+        qn__at(err, "`data.tokens` \"%.200s\"", o->tokens);
     return status;
 }
 
