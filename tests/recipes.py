@@ -565,6 +565,7 @@ EIGHTH = {
 
 IDS = SMALL + "--optimizer sgd --scale none --tokens ids --labels {ids_labels} --lr 1e-3 "
 TOKENS = SMALL + "--data {tokens} --label kind --scale none --loss cross-entropy --optimizer "
+NEXT = SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy "
 TEXTS = "--data {texts} --label kind --loss cross-entropy --seed 3 "
 # Contract 9.
 NINTH = {
@@ -593,7 +594,7 @@ NINTH = {
     "i14-gelu-tanh": IDX + SMALL + '--model "dense 33 gelu-tanh; dense 18 gelu-tanh dropout 0.2; dense 10 softmax"'
                      " --loss cross-entropy --lr 0.2 --arith i14",
     # 25.14: targets that do not count, and inputs that are not tokens
-    "next": SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy --optimizer adam --lr 0.01"
+    "next": NEXT + "--optimizer adam --lr 0.01"
             " --grain 20 --valid 0.2 --keep best --smoothing 0.1 --model 'embedding 40 20; conv 17 1x1 gelu dropout 0.1;"
             " residual {{ layernorm channels; conv 17 1x1 }}; conv 40 1x1 softmax'",
     # 25.15: the table has two partials, of tokens and of channels that fill no panel
@@ -605,6 +606,14 @@ NINTH = {
                  " learned; layerscale 0.5; conv 9 1x1 relu; globalpool; dense 8 tanh; dense 10 softmax'",
     "lr-min": IDX + TWO + SMALL + "--loss mse --lr 0.4 --schedule cosine --lr-min 0.07 --warmup 2",
     "lr-min-stages": IDX + TWO + "--seed 3 --batch 64 --loss mse --stages 'epochs 1 lr 0.4; epochs 2 lr 0.1 schedule cosine lr-min 0.01'",
+    # 25.24: products of positions in integers, between layers of floats; a dense layer reads the whole sequence
+    "next-i14": NEXT + "--arith i14 --optimizer adam --lr 0.01 --grain 20 --smoothing 0.1 --model 'embedding 40 20; position"
+                " learned; residual {{ layernorm channels; conv 17 1x1 gelu dropout 0.1; product {{ conv 20 1x1 nobias | conv"
+                " 20 1x1 sigmoid }} }}; conv 40 1x1 softmax'",
+    "next-i7": NEXT + "--arith i7 --lr 0.1 --grain 7 --momentum 0.9 --model 'embedding 40 33 tanh dropout 0.2; conv 40 1x1"
+               " softmax'",
+    "embedding-i21": TOKENS + "momentum --momentum 0.9 --lr 0.1 --arith i21 --model 'embedding 300 20; conv 18 1x1 relu; conv 8"
+                     " 1x1 groups 2; dense 9 tanh; dense 10 softmax' --weight-decay 0.1 --grain 20",
     # 25.60: lists of inputs, beside numbers and categories; a second column of texts; networks that write all inputs out
     "texts": TEXTS + "--scale standard --missing mean --model 'dense 10 softmax' --optimizer lbfgs --epochs 4"
              " --weight-decay 1e-3",

@@ -140,8 +140,11 @@ EIGHTH_BUILDS = {"release": (EIGHTH, [3]), "debug": (EIGHTH, [2]), "aarch64": (E
 EIGHTH_INTEGER_BUILDS = {"release": (EIGHTH_INTEGERS, [3]), "aarch64": (EIGHTH_INTEGERS, [2])}
 
 # Contract 9.
-NINTH = list(recipes.NINTH)
+NINTH = [name for name, words in recipes.NINTH.items() if "--arith i" not in words]
+NINTH_INTEGERS = [name for name in recipes.NINTH if name not in NINTH]
 NINTH_BUILDS = {"release": (NINTH, [1, 3]), "debug": (NINTH, [2]), "aarch64": (NINTH, [2]), "asan": (NINTH, [3])}
+NINTH_INTEGER_BUILDS = {"release": (NINTH_INTEGERS, [1, 3]), "debug": (NINTH_INTEGERS[:1], [2]),
+                        "aarch64": (NINTH_INTEGERS, [2]), "asan": (NINTH_INTEGERS[1:], [3])}
 
 # What the processor alone does, whatever computes: to read, to divide the items, to draw first weights,
 # to choose an epoch.
@@ -175,7 +178,7 @@ def choice(names, first=(), words=words_of):
 DEVICE_FIRST = [*A_FEW, "pixels-panels", "pixels-dropout", "pixels-maxpool-overlap", "pixels-mse",
                 "batchnorm-grain-1", "batchnorm-grain-beyond", "residual-dense", "residual-first", "groups-first",
                 "groupnorm-conv", "groups-i14-depthwise", "layers-300"]
-ON_DEVICES = WINDOWS + NORMS + BLOCKS + INTEGER_WINDOWS + EIGHTH + EIGHTH_INTEGERS + NINTH + [n for n in SIXTH if n not in SIXTH_DEVICES]
+ON_DEVICES = WINDOWS + NORMS + BLOCKS + INTEGER_WINDOWS + EIGHTH + EIGHTH_INTEGERS + NINTH + NINTH_INTEGERS + [n for n in SIXTH if n not in SIXTH_DEVICES]
 EVERY = ALL + SOME_INTEGERS + SIXTH_DEVICES + ON_DEVICES
 BY_DEFAULT = choice(EVERY, DEVICE_FIRST,
                     lambda name: {word for word in words_of(name) if not NOT_ON_DEVICES.match(word)})
@@ -191,7 +194,7 @@ def cases():
     for table, integers in ((BUILDS, False), (WINDOW_BUILDS, False), (INTEGER_BUILDS, True),
                             (SIXTH_BUILDS, False), (NORM_BUILDS, False), (BLOCK_BUILDS, False),
                             (INTEGER_WINDOW_BUILDS, True), (EIGHTH_BUILDS, False), (EIGHTH_INTEGER_BUILDS, True),
-                            (NINTH_BUILDS, False)):
+                            (NINTH_BUILDS, False), (NINTH_INTEGER_BUILDS, True)):
         for build, (names, threads) in table.items():
             if build in LONG_BUILDS and not LONG:
                 kind = "integer" if integers else "float32"
@@ -394,7 +397,7 @@ SLOW_IN_PYTHON = ["pixels-gelu", "batch-1", "best", "best-file", "early-stopping
                   *(name for name in NORMS if name != "groupnorm-layernorm")]
 
 
-IN_PYTHON = ALL + INTEGERS + INTEGER_WINDOWS + SIXTH + NORMS + BLOCKS + EIGHTH + EIGHTH_INTEGERS + NINTH
+IN_PYTHON = ALL + INTEGERS + INTEGER_WINDOWS + SIXTH + NORMS + BLOCKS + EIGHTH + EIGHTH_INTEGERS + NINTH + NINTH_INTEGERS
 PYTHON_BY_DEFAULT = choice([name for name in IN_PYTHON if name not in SLOW_IN_PYTHON], SOME_INTEGERS)
 
 

@@ -61,7 +61,23 @@ static void draw_last(test_case *c, qn__shape from) {
     p->next = 1;
 }
 
-static void draw_sequence(test_case *c) {
+/* A product of each position by itself. */
+static void draw_projection(test_case *c, qn__layer *l, qn__shape from) {
+    const qn__layer_text text = {.kind = QN__LAYER_CONV,
+                                 .out = below(c, 3) ? 1 + below(c, 40) : 16 * (1 + below(c, 4)),
+                                 .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
+                                 .no_biases = below(c, 4) == 0,
+                                 .activation = (qn__activation)below(c, 4)};
+    qn__layer_ops_of(text.kind)->make(&text, from, c->program.parameters, l, NULL);
+    if (below(c, 4) == 0) {
+        l->drop_threshold = 0x4ccccccdu;
+        l->drop_keep = 1.0f / 0.7f;
+    }
+    c->program.parameters = qn__layer_end(l);
+}
+
+/* `exact`: the windows are single positions, which have integers (docs/exactness.md 25.24). */
+static void draw_sequence(test_case *c, int exact) {
     static const qn__layer_kind kinds[] = {QN__LAYER_CONV, QN__LAYER_CONV, QN__LAYER_AVGPOOL,
                                            QN__LAYER_GLOBALPOOL};
     qn__program *p = &c->program;
@@ -69,10 +85,14 @@ static void draw_sequence(test_case *c) {
     p->layer = c->layer;
     qn__shape from = draw_embedding(c, &c->layer[0]);
     p->parameters = qn__layer_end(&c->layer[0]);
-    from.axes = QN__PICTURE; /* windows may make rows of it */
+    from.axes = exact ? from.axes : QN__PICTURE; /* windows may make rows of it */
     for (uint32_t i = 1; i + 1 < p->layers; ++i) {
         if (below(c, 4) == 0)
             draw_position(c, &c->layer[i], from);
+        else if (exact && below(c, 4))
+            draw_projection(c, &c->layer[i], from);
+        else if (exact)
+            draw_norm(c, &c->layer[i], from);
         else if (below(c, 3) == 0 || next_tokens(c))
             draw_norm(c, &c->layer[i], from);
         else
@@ -107,7 +127,7 @@ static void draw_tokens(test_case *c) {
     c->feed.labels = c->program.next ? NULL : c->feed.labels;
 }
 
-static void sequences_begin(test_case *c, uint64_t seed) {
+static void sequences_begin(test_case *c, uint64_t seed, int exact) {
     enum { ROOM = 4 * CASE_CAPACITY };
     char *buffer = c->buffer ? c->buffer : qn__alloc(ROOM, 1, NULL);
     *c = (test_case){.seed = seed, .random = seed, .buffer = buffer, .size = ROOM};
@@ -115,10 +135,12 @@ static void sequences_begin(test_case *c, uint64_t seed) {
     c->kind = c->kind >= FLAVOURS ? PLAIN : c->kind;
     qn__program *p = &c->program;
     do {
-        draw_sequence(c);
+        draw_sequence(c, exact);
         p->batch = below(c, 5) == 0 ? 90 + below(c, 160) : 1 + below(c, 20);
     } while (work_of(p) * p->batch > 400000 || p->parameters > 40000);
     draw_the_rest(c, draw_tokens);
+    if (exact)
+        p->arith = (qn__arith)(QN__ARITH_I7 + seed % 3);
 }
 
 #endif

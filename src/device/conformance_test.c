@@ -168,9 +168,8 @@ static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
 }
 
 /* Layers of tokens, which test_pictures does not have. */
-static void test_sequences_give_the_reference_bytes(void **state) {
-    (void)state;
-    const uint64_t first = setting("QN_TEST_SEED", 1), cases = setting("QN_TEST_CASES", 60);
+static void check_sequences(int exact, uint64_t cases) {
+    const uint64_t first = setting("QN_TEST_SEED", 1);
     const qn__fake_plan one_fake = {.count = 1};
     static test_case c;
     static expected e;
@@ -178,7 +177,7 @@ static void test_sequences_give_the_reference_bytes(void **state) {
     qn__fake_set(&one_fake);
     time_begins();
     for (uint64_t seed = first; seed < first + cases && !time_is_over(); ++seed) {
-        sequences_begin(&c, seed);
+        sequences_begin(&c, seed, exact);
         fine_tune_some(&c);
         if (!c.program.next)
             answer_some(&c);
@@ -193,6 +192,16 @@ static void test_sequences_give_the_reference_bytes(void **state) {
     case_end(&c);
     qn__fake_set(NULL);
     print_message("%u cases that leave the range\n", failing);
+}
+
+static void test_sequences_give_the_reference_bytes(void **state) {
+    (void)state;
+    check_sequences(0, setting("QN_TEST_CASES", 60));
+}
+
+static void test_sequences_of_integers_give_the_reference_bytes(void **state) {
+    (void)state;
+    check_sequences(1, setting("QN_TEST_CASES", 60));
 }
 
 static void test_pictures_give_the_reference_bytes(void **state) {
@@ -436,6 +445,7 @@ int main(void) {
         cmocka_unit_test(test_padding_does_not_decide),
         cmocka_unit_test(test_pictures_give_the_reference_bytes),
         cmocka_unit_test(test_sequences_give_the_reference_bytes),
+        cmocka_unit_test(test_sequences_of_integers_give_the_reference_bytes),
         cmocka_unit_test(test_pools_give_the_reference_bytes),
         cmocka_unit_test(test_taps_outside_are_left_out),
         cmocka_unit_test(test_pictures_of_integers_give_the_reference_bytes),

@@ -304,7 +304,12 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * QUANTIZE_ROWS: step M, taps M, from M, outputs M, items M, rows M, to M, index u, first u, count
  * u, columns u, channels u, bits u, output u, flags u
  *     A chunk from[count][ld(columns)] as words of rows, by the absmax of their items, which is
- *     written to rows[count]. With QN_QUANTIZE_WEIGHED column k belongs to output k mod channels.
+ *     written to rows[count]; with QN_QUANTIZE_OWN by that which rows[count] has already. With
+ *     QN_QUANTIZE_WEIGHED column k belongs to output k mod channels.
+ *
+ * ROWS_ABSMAX: from M, outputs M, rows M, count u, columns u, bits u, output u, flags u
+ *     rows[r] = absmax of row r of a chunk from[count][ld(columns)], whose columns are the layer's
+ *     channels or, with QN_QUANTIZE_WEIGHED, its outputs.
  *
  * QUANTIZE_TRANSPOSED: parameters M, outputs M, to M, weights U, taps u, in u, out u, output u,
  * bits u
@@ -365,8 +370,8 @@ typedef struct qn__kernel_shape {
      * NORM_* and ITEM_NORM_* all but the next, EMBEDDING_FORWARD, POSITION_*), groups of channels
      * of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT,
      * LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of tokens (EMBEDDING_LINKS), words
-     * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), items (PIXELS_ABSMAX), queries (ATTENTION_MEANS),
-     * 16 queries or keys and 64 channels of a head (ATTENTION_*), weights and biases with their
+     * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), rows (ROWS_ABSMAX), items (PIXELS_ABSMAX), queries
+     * (ATTENTION_MEANS), 16 queries or keys and 64 channels of a head (ATTENTION_*), weights and biases with their
      * padding (SUMS_*: (in + biases) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's
      * end do nothing. */
     uint32_t share;

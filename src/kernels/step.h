@@ -132,6 +132,7 @@ typedef struct qn_taps {
 #define QN_QUANTIZE_GRAINS 2u
 #define QN_QUANTIZE_WORDS 4u
 #define QN_QUANTIZE_INPUTS 8u
+#define QN_QUANTIZE_OWN 16u
 #define QN_QUANTIZE_BY_INPUT 1u
 
 /* The choices of num/program.h: a row KIND(NAME, name) each, for optimisers with the number of

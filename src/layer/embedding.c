@@ -94,7 +94,6 @@ const qn__layer_ops qn__embedding = {
     .word = "embedding",
     .also = "embed lookup gather token_embedding wte",
     .syntax = "embedding VOCABULARY WIDTH [ACTIVATION] [dropout|droppath P]",
-    .floats = 1,
     .contract = 9,
     .reads_features = 1,
     .parse = parse,

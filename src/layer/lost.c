@@ -17,6 +17,11 @@ void qn__lost_block(int bits, uint64_t count, const float *values, qn__lost *to)
     }
 }
 
+void qn__lost_blocks(int bits, uint64_t count, uint64_t size, const float *values, qn__lost *to) {
+    for (uint64_t at = 0; at < count; at += size)
+        qn__lost_block(bits, size, values + at, to);
+}
+
 uint32_t qn__lost_items(const qn__program *p) {
     uint64_t work = 1;
     for (uint32_t l = 0; l < p->layers; ++l)

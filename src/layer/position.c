@@ -74,7 +74,6 @@ static const char *const names[] = {"weight"};
 const qn__layer_ops qn__position = {.word = "position",
                                     .also = "wpe positional pos_embedding",
                                     .syntax = "position learned [ACTIVATION] [dropout|droppath P]",
-                                    .floats = 1,
                                     .contract = 9,
                                     .parse = parse,
                                     .write = write,

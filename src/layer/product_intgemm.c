@@ -1,4 +1,4 @@
-/* To be read together with docs/exactness.md 15 and 17.12. */
+/* To be read together with docs/exactness.md 15, 17.12 and 25.24. */
 #include "layer/product.h"
 
 #include "layer/window.h"
@@ -33,15 +33,19 @@ static int64_t output_of(const qn__layer *l, qn__tap t, const float *weights, fl
 
 void qn__product_intgemm_forward(int bits, const qn__layer *l, const float *parameters,
                                  const float *a, float *z) {
-    const int32_t ta = qn__block_exponent(bits, qn__absmax(l->in, a, 1));
+    const int each = qn__layer_has_position_blocks(l);
+    const uint32_t size = each ? l->from.channels : l->in; /* of a block of inputs */
     for (uint32_t o = 0; o < l->to.channels; ++o) {
         const float *w = parameters + qn__layer_matrix(l) + (size_t)o * l->depth;
         const int32_t tw = weight_exponent(bits, l, parameters, o);
-        const float factor = qn__block_factor(ta) * qn__block_factor(tw);
         qn__tap t = {0, 0, 0, 0};
+        int32_t ta = 0;
         for (uint32_t at = o; at < l->out; at += l->to.channels) {
+            if (at == o || each)
+                ta = qn__block_exponent(bits, qn__absmax(size, a + at / l->to.channels * size, 1));
             const int64_t n = output_of(l, t, w, qn__block_inverse(tw), a, qn__block_inverse(ta));
-            z[at] = fmaf((float)n, factor, qn__product_bias(l, parameters, o));
+            z[at] = fmaf((float)n, qn__block_factor(ta) * qn__block_factor(tw),
+                         qn__product_bias(l, parameters, o));
             if (++t.x == l->to.width) {
                 t.x = 0;
                 ++t.y;
@@ -50,13 +54,14 @@ void qn__product_intgemm_forward(int bits, const qn__layer *l, const float *para
     }
 }
 
-/* The exponent of the errors of an item, each times the factor of its channel's weights. */
-static int32_t error_exponent(int bits, const qn__layer *l, const float *parameters,
+/* The exponent of the errors of an item, or of `count` values of one of its positions, each times
+ * the factor of its channel's weights. */
+static int32_t error_exponent(int bits, const qn__layer *l, const float *parameters, uint32_t count,
                               const float *delta) {
     uint32_t absmax = 0;
     for (uint32_t o = 0; o < l->to.channels; ++o) {
         const float factor = qn__block_factor(weight_exponent(bits, l, parameters, o));
-        for (uint32_t at = o; at < l->out; at += l->to.channels) {
+        for (uint32_t at = o; at < count; at += l->to.channels) {
             const float c = delta[at] * factor;
             const uint32_t own = qn__absmax(1, &c, 1);
             absmax = own > absmax ? own : absmax;
@@ -65,9 +70,35 @@ static int32_t error_exponent(int bits, const qn__layer *l, const float *paramet
     return qn__block_exponent(bits, absmax);
 }
 
+/* 25.24: each position by itself. */
+static void position_backward(int bits, const qn__layer *l, const float *parameters,
+                              const float *delta, int64_t *sums, float *e) {
+    qn__tap t = {0, 0, 0, 0};
+    qn__places at;
+    do {
+        qn__tap_find(l, t, &at);
+        const float *d = delta + at.output;
+        const int32_t tc = error_exponent(bits, l, parameters, l->to.channels, d);
+        memset(sums, 0, l->from.channels * sizeof *sums);
+        for (uint32_t o = 0; o < l->to.channels; ++o) {
+            const float *w = parameters + l->weights + (size_t)o * l->depth;
+            const int32_t tw = weight_exponent(bits, l, parameters, o);
+            const int64_t c = qn__quantize(d[o] * qn__block_factor(tw), qn__block_inverse(tc));
+            for (uint32_t k = 0; k < l->from.channels; ++k)
+                sums[k] += c * qn__quantize(w[k], qn__block_inverse(tw));
+        }
+        for (uint32_t k = 0; k < l->from.channels; ++k)
+            e[at.input + k] = (float)sums[k] * qn__block_factor(tc);
+    } while (qn__tap_next(l, &t));
+}
+
 void qn__product_intgemm_backward(int bits, const qn__layer *l, const float *parameters,
                                   const float *delta, int64_t *sums, float *e) {
-    const int32_t tc = error_exponent(bits, l, parameters, delta);
+    if (qn__layer_has_position_blocks(l)) {
+        position_backward(bits, l, parameters, delta, sums, e);
+        return;
+    }
+    const int32_t tc = error_exponent(bits, l, parameters, l->out, delta);
     memset(sums, 0, l->in * sizeof *sums);
     for (uint32_t o = 0; o < l->to.channels; ++o) {
         const float *w = parameters + qn__layer_matrix(l) + (size_t)o * l->depth;

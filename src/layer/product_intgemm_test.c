@@ -104,10 +104,41 @@ static void test_products_that_are_not_finite(void **state) {
     assert_true(isnan(e[0]) && isnan(e[1]));
 }
 
+/* 25.24: the first position is that of test_by_hand, whatever the others are. */
+static void test_positions_are_blocks(void **state) {
+    (void)state;
+    const qn__shape from = {2, 1, 3, QN__SEQUENCE};
+    const qn__layer_text text = {
+        .kind = QN__LAYER_CONV, .out = 1, .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}}};
+    const float parameters[] = {1.0f, -0.25f, 0.5f};
+    const float a[] = {3.0f, 0.5f, 3000.0f, 0.0f, NAN, 0.0f}, d[] = {2.0f, 0x1p-20f, NAN};
+    qn__layer l;
+    float z[3], e[6];
+    int64_t sums[6], units[2];
+    assert_int_equal(qn__conv.make(&text, from, 0, &l, NULL), QN_OK);
+    assert_true(qn__layer_has_position_blocks(&l));
+    qn__product_intgemm_forward(7, &l, parameters, a, z);
+    assert_true(z[0] == 3.375f && z[1] == 3008.5f && isnan(z[2])); /* 47 * 2^6 + 1/2 */
+    qn__product_intgemm_backward(7, &l, parameters, d, sums, e);
+    assert_true(e[0] == 2.0f && e[1] == -0.5f && e[2] == 0x1p-20f && e[3] == -0x1p-22f);
+    assert_true(isnan(e[4]) && isnan(e[5]));
+    /* A gradient has one block for all: 2^-20 beside 2 is 0. */
+    l.from.width = l.to.width = 2;
+    l.in = 4;
+    l.out = 2;
+    assert_int_equal(qn__product_intgemm_gradient(7, &l, 1, a, d, 0x1p61f, units), 1);
+    assert_true(units[0] == 0 && units[1] == 0); /* 3 and 1/2 beside 3000: steps of 64 */
+    const qn__layer_text wide = {
+        .kind = QN__LAYER_CONV, .out = 1, .window = {{1, 3}, {1, 1}, {0, 1}, {1, 1}}};
+    assert_int_equal(qn__conv.make(&wide, from, 0, &l, NULL), QN_OK);
+    assert_false(qn__layer_has_position_blocks(&l));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products_of_vectors),
         cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_positions_are_blocks),
         cmocka_unit_test(test_products_that_are_not_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -752,8 +752,8 @@ qn__grain_end qn__reference_grain_end(qn__reference *r, int64_t *sums, qn__tally
     return QN__GRAIN_FINE;
 }
 
-/* The blocks of 15.4 to 15.6 of one layer, if it has integer products. z may be overwritten: its
- * results have been used. */
+/* The blocks of 15.4 to 15.6 and 25.24 of one layer, if it has integer products. z may be
+ * overwritten: its results have been used. */
 static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t layer,
                           qn__lost_kinds *to) {
     const qn__layer *l = &r->program->layer[layer];
@@ -764,9 +764,9 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
     const float *w = parameters + l->weights;
     if (bits == 0)
         return;
-    for (uint64_t i = 0; i < r->items; ++i)
-        qn__lost_block(bits, l->in, k->inputs + i * l->in,
-                       reads_layer ? &to->activations : &to->inputs);
+    const int each = qn__layer_has_position_blocks(l);
+    qn__lost_blocks(bits, r->items * l->in, each ? l->from.channels : l->in, k->inputs,
+                    reads_layer ? &to->activations : &to->inputs);
     for (uint32_t o = 0; o < l->to.channels; ++o, w += l->depth) {
         const float factor = qn__block_factor(qn__block_exponent(bits, qn__absmax(l->depth, w, 1)));
         qn__lost_block(bits, l->depth, w, &to->weights);
@@ -783,7 +783,7 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
             c[o] = c[o] * m->z[channel];
             channel = channel + 1 < l->to.channels ? channel + 1 : 0;
         }
-        qn__lost_block(bits, l->out, c, &to->errors);
+        qn__lost_blocks(bits, l->out, each ? l->to.channels : l->out, c, &to->errors);
     }
 }
 

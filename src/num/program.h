@@ -220,10 +220,23 @@ static inline qn__cover qn__cover_of(uint32_t at, uint32_t size, uint32_t limit)
     return (qn__cover){(uint32_t)(begin / size), (uint32_t)((end + size - 1) / size)};
 }
 
+/* Whether the layer multiplies the positions of a sequence, and not the sequence as a whole. */
+static inline int qn__layer_on_positions(const qn__layer *layer) {
+    return layer->depth > 0 && layer->kind != QN__LAYER_DENSE && layer->from.axes == QN__SEQUENCE;
+}
+
 /* Whether integer arithmetic replaces the layer's products; other layers compute with float
- * (17.12). */
+ * (17.12, 25.24). */
 static inline int qn__layer_is_integer(const qn__layer *layer) {
     return layer->depth > 0 && !layer->conv_groups;
+}
+
+/* Whether such a layer has a block of inputs, and of errors, for each position: every position
+ * reads itself alone (25.24). In others an item is one block. */
+static inline int qn__layer_has_position_blocks(const qn__layer *layer) {
+    return qn__layer_on_positions(layer) && qn__layer_is_integer(layer) &&
+           layer->window.kernel[0] == 1 && layer->window.kernel[1] == 1 &&
+           layer->to.height == layer->from.height && layer->to.width == layer->from.width;
 }
 
 /* Where its running averages begin: they have sums, but no optimiser, decay or gradient. The end

@@ -1,6 +1,7 @@
 #include "train/precision.h"
 
 #include "base/memory.h"
+#include "layer/layer.h"
 #include "layer/reference.h"
 #include "num/intgemm_reference.h"
 #include "num/permutation.h"
@@ -62,7 +63,8 @@ qn_status qn__find_small_features(const qn__program *p, const qn_data *train,
     const uint64_t fit = MOST_VALUES / features, least = fit > LEAST_ITEMS ? fit : LEAST_ITEMS;
     const uint64_t items = least < train->items ? least : train->items;
     memset(found, 0, sizeof *found);
-    if (p->arith == QN__ARITH_F32)
+    const int tokens = qn__layer_ops_of(p->layer[0].kind)->reads_features && !p->layer[0].depth;
+    if (p->arith == QN__ARITH_F32 || tokens)
         return QN_OK;
     feature *f = qn__alloc(features, sizeof *f, err);
     float *x = qn__alloc(features, sizeof *x, err);

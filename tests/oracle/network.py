@@ -196,6 +196,8 @@ def parse_model(text, shape, has_next=False):
         if not layers:
             shape = first = shape if window else (prod(shape), 1, 1)
         shape = window.shape if window else shape
+        if window and layers and getattr(layers[0].window, "kind", "") == "embedding":
+            window.positions = True  # 25.24
         outputs = prod(window.out) if window else int(found["outputs"])
         dropout = from_text(found["p"]) if found["p"] else ZERO
         layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window, source, other,

@@ -37,6 +37,7 @@ class Window:
         self.reads = shape[0] // self.groups if kind == "conv" else shape[0]
         self.to, self.outpad = to, outpad
         self.factor = factor  # 24.43: of a bilinear enlargement
+        self.positions = False  # 25.24: whether it reads a sequence
         if kind == "convtranspose":  # 24.42
             to = tuple((shape[1 + d] - 1) * stride[d] + dilation[d] * (size[d] - 1) + 1 - 2 * pad[d] + outpad[d]
                        for d in (0, 1))
@@ -139,27 +140,27 @@ class Window:
 
     # ---- 17.12; a and delta are images, `integers` is of products.py
 
+    def of_a_block(self):
+        """17.12: the axes of an image that a block has; 25.24: of a position."""
+        return 3 if self.positions else (1, 2, 3)
+
     def forward_integers(self, a, weight, bias, integers):
         """z of every item."""
-        qa, _, factor_a = integers.block(a.reshape(len(a), -1), 1)
-        qw, _, factor_w = integers.block(weight.reshape(len(weight), -1), 1)
-        qa, qw = qa.reshape(a.shape), qw.reshape(weight.shape)
+        qa, _, factor_a = integers.block(a, self.of_a_block())
+        qw, _, factor_w = integers.block(weight, (1, 2, 3))
         n = np.zeros((len(a), *self.out[1:], self.out[0]), dtype=np.int64)
         for i, j, rows, columns, y, x in self.inside():
             n[:, rows, columns] += qa[:, y, x] @ qw[:, i, j].T
-        factor = (factor_a * factor_w.T)[:, None, None, :]
-        return fma(integer(n), factor, bias) + ZERO
+        return fma(integer(n), factor_a * factor_w.reshape(-1), bias) + ZERO
 
     def backward_integers(self, a, weight, delta, integers):
         """e of every item, an image like a."""
-        qw, _, factor_w = integers.block(weight.reshape(len(weight), -1), 1)
-        c = (delta * factor_w[:, 0]).reshape(len(a), -1)
-        qc, _, factor_c = integers.block(c, 1)
-        qw, qc = qw.reshape(weight.shape), qc.reshape(delta.shape)
+        qw, _, factor_w = integers.block(weight, (1, 2, 3))
+        qc, _, factor_c = integers.block(delta * factor_w.reshape(-1), self.of_a_block())
         n = np.zeros(a.shape, dtype=np.int64)
         for i, j, rows, columns, y, x in self.inside():
             n[:, y, x] += qc[:, rows, columns] @ qw[:, i, j]
-        return integer(n) * factor_c[:, :, None, None] + ZERO
+        return integer(n) * factor_c + ZERO
 
     def gradient_integers(self, delta, a, limit, integers):
         """Units (O, K, L, C) of the weights from one grain."""

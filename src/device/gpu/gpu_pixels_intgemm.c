@@ -1,6 +1,7 @@
 /* Integer products of convolutions and of dense layers after pixels (docs/exactness.md 17.12).
- * Chunks of rows are unfolded as for floats and then quantized: a row has the block of its item.
- * For gradients they are quantized along the rows of each grain. */
+ * Chunks of rows are unfolded as for floats and then quantized: a row has the block of its item, or
+ * of a sequence it is a block by itself (25.24). For gradients they are quantized along the rows of
+ * each grain. */
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_pixels.h"
 
@@ -16,12 +17,26 @@ static void absmax(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *from, u
     qn__gpu_launch_over(pass, QN__K_PIXELS_ABSMAX, pass->items, &c);
 }
 
+/* The absmax of the rows of a chunk, each a block by itself. */
+static void absmax_of_rows(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *k,
+                           const qn__gpu_memory *from, uint32_t flags) {
+    const qn__worker *w = pass->worker;
+    qn__gpu_call c = {0};
+    QN__PUSH_MEMORY(&c, from, &w->integers.absmax_outputs, &w->integers.absmax_rows);
+    QN__PUSH_NUMBERS(&c, k->count, k->columns, w->bits, w->layer[i].output_place, flags);
+    qn__gpu_launch_over(pass, QN__K_ROWS_ABSMAX, k->count, &c);
+}
+
 /* Rows of a chunk as words along their columns, which are repetitions of the layer's outputs if
  * they are weighed. */
 static void quantize_rows(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *k,
                           const qn__gpu_memory *from, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
+    if (qn__layer_has_position_blocks(w->layer[i].layer)) {
+        absmax_of_rows(pass, i, k, from, flags);
+        flags |= QN_QUANTIZE_OWN;
+    }
     QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, from, &w->integers.absmax_outputs,
                     &w->integers.absmax_items, &w->integers.absmax_rows,
                     &w->integers.quantized_items);

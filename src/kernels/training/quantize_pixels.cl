@@ -1,5 +1,6 @@
 /* Integers of layers with pixels (docs/exactness.md 17.12): the blocks are those of items and of
- * grains, whose numbers are in rows of pixels, and unfolded in rows of taps. */
+ * grains, whose numbers are in rows of pixels, and unfolded in rows of taps. Of a sequence each row
+ * is a block (25.24). */
 
 /* PIXELS_ABSMAX: a group processes an item at a time. */
 QN_KERNEL(128)
@@ -43,7 +44,8 @@ qn_quantize_rows(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     if (row >= count)
         return;
     const qn_pixel p = qn_pixel_of(step, taps->height, taps->width, first + row);
-    const qn_u32 absmax = items[p.begin + p.item];
+    const qn_u32 own = flags & QN_QUANTIZE_OWN;
+    const qn_u32 absmax = own != 0u ? rows[row] : items[p.begin + p.item];
     const float inverse = qn_block_inverse(qn_block_exponent(bits, absmax));
     QN_GLOBAL const float *x = from + (qn_u64)row * qn_ld(columns);
     qn_i32 q[4];
@@ -55,8 +57,23 @@ qn_quantize_rows(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
                 qn_quantize(qn_weighed(x[k], flags, bits, outputs + output, k % channels), inverse);
     }
     qn_write_words(to + (qn_u64)row * digits * width + w, digits, width, q[0], q[1], q[2], q[3]);
-    if (w == 0u)
+    if (w == 0u && own == 0u)
         rows[row] = absmax;
+}
+
+/* ROWS_ABSMAX: a lane has the absmax of a row of a chunk, which is a block by itself (25.24). */
+QN_KERNEL(128)
+qn_rows_absmax(QN_GLOBAL const float *from, QN_GLOBAL const qn_u32 *outputs,
+               QN_GLOBAL qn_u32 *rows, qn_u32 count, qn_u32 columns, qn_u32 bits, qn_u32 output,
+               qn_u32 flags) {
+    const qn_u64 row = (qn_u64)qn_group(0) * 128u + qn_lane();
+    qn_u32 most = 0u;
+    if (row >= count)
+        return;
+    QN_GLOBAL const float *x = from + row * qn_ld(columns);
+    for (qn_u32 c = 0u; c < columns; ++c)
+        most = qn_larger(most, qn_magnitude(qn_weighed(x[c], flags, bits, outputs + output, c)));
+    rows[row] = most;
 }
 
 /* QUANTIZE_TRANSPOSED: a lane has a word of an input channel. */

@@ -34,6 +34,13 @@ static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, 
     const uint64_t pixels = (uint64_t)layer->to.height * layer->to.width;
     if (!qn__layer_is_integer(layer))
         return QN_OK;
+    if (qn__layer_on_positions(layer) && !qn__layer_has_position_blocks(layer))
+        return qn__recipe_refuse(
+            err, "`train.arith`", "use f32, or a window of one position: \"conv N 1x1\"",
+            qn__fail(err, QN_USAGE,
+                     "layer %u adds products of several positions, whose integers have different "
+                     "scales",
+                     l));
     if (most > QN__INTGEMM_LONGEST)
         return qn__recipe_refuse(
             err, "`train.model`, `train.arith`", smaller,

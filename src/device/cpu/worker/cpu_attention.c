@@ -560,8 +560,11 @@ static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
     if (qn__cpu_norm_passes_all(w, l))
         return;
     w->core[thread].waited += qn__pool_barrier(w->pool, thread);
-    for (uint32_t p = (uint32_t)thread; p < l->in_panels; p += (uint32_t)w->threads)
+    for (uint32_t p = (uint32_t)thread; p < l->in_panels; p += (uint32_t)w->threads) {
         qn__cpu_after_errors(pass, &w->core[thread], layer, p, 0, l->in_rows);
+        if (w->bits)
+            qn__cpu_note_passed(pass, layer, 0, l->in_rows, p, 1);
+    }
 }
 
 static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {

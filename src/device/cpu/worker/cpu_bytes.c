@@ -16,15 +16,15 @@ static int are_bytes(const qn__feed *feed) {
 }
 
 int qn__cpu_from_bytes(const qn__worker *w, const qn__feed *feed) {
-    return w->bits && are_bytes(feed) && w->program->scale != QN__SCALE_STANDARD &&
-           w->intgemm->left_bytes && !w->layer[0].walks && !w->shared;
+    return qn__cpu_packs_fetched(w) && are_bytes(feed) &&
+           w->program->scale != QN__SCALE_STANDARD && w->intgemm->left_bytes && !w->shared;
 }
 
 /* Whether a feed's bytes are operands themselves. */
 static int are_raw(const qn__worker *w) {
     const qn__scale scale = w->program->scale;
     return w->bits >= 14 && (scale == QN__SCALE_NONE || scale == QN__SCALE_FRACTION) &&
-           w->intgemm->left_raw && !w->layer[0].walks && !w->shared;
+           w->intgemm->left_raw && qn__cpu_packs_fetched(w) && !w->shared;
 }
 
 int qn__cpu_is_raw(const qn__worker *w, const qn__feed *feed) {

@@ -158,10 +158,10 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     for (uint32_t i = 0; i < at.items; ++i)
         fetch_one(w, batch->feed, row[i], inputs + (size_t)(at.first + i) * QN__PANEL, stride,
                   absmax);
-    if (w->bits)
+    if (qn__cpu_packs_fetched(w))
         qn__cpu_intgemm_fetched(w, at.first, at.items, inputs, w->fetch.input_blocks[into],
                                 &w->fetch.rows[into]);
-    else
+    else if (!w->bits)
         qn__cpu_note_zeros(w, &w->fetch.zeros[into], tile, at, inputs, stride);
 }
 

@@ -220,7 +220,7 @@ void qn__cpu_intgemm_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
     w->intgemm->product(w->bits, rows, l->layer->out, core->operand, l->in_panels,
                         l->intgemm.transposed, factor, NULL, NULL, error, below->out_stride);
     after_errors(pass, core, last, 0, l->in_panels, first, rows);
-    if (!below->walks)
+    if (qn__cpu_is_dense_integer(w, below))
         w->intgemm->absmax(rows, below->layer->out, error, below->backward.a, NULL,
                            below->intgemm.error.absmax + first);
 }

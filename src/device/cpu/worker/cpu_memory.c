@@ -93,6 +93,8 @@ static void carve_intgemm(qn__cpu_arena *a, const qn__worker *w, uint32_t index)
         l->walks && l->below ? qn__cpu_carve(a, w->capacity, sizeof(uint32_t)) : NULL;
     if (qn__cpu_packs_inputs(w, l))
         carve_rows(a, w, qn__cpu_depth(l), &packed->input);
+    else if (qn__layer_has_position_blocks(l->layer))
+        carve_rows(a, w, 0, &packed->input);
     carve_rows(a, w, l->walks ? 0 : l->layer->out, &packed->error);
     if (!l->walks)
         carve_operands(a, w, l);
@@ -255,9 +257,11 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         w->fetch.share[i] = qn__cpu_carve(a, p->moves_answers ? w->capacity : 0, sizeof(float));
         w->fetch.input_blocks[i] = qn__cpu_carve(a, w->layer[0].in_panels, sizeof(size_t));
         if (w->bits) {
-            carve_rows(a, w, w->layer[0].walks ? 0 : w->layer[0].layer->in, &w->fetch.rows[i]);
-            w->fetch.rows[i].bytes = qn__cpu_carve(a, (w->capacity + QN__PANEL - 1) / QN__PANEL,
-                                                   (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
+            const int packs = qn__cpu_packs_fetched(w);
+            carve_rows(a, w, packs ? w->layer[0].layer->in : 0, &w->fetch.rows[i]);
+            w->fetch.rows[i].bytes =
+                qn__cpu_carve(a, packs ? (w->capacity + QN__PANEL - 1) / QN__PANEL : 0,
+                              (size_t)w->layer[0].in_panels * QN__BYTE_PANEL);
             continue;
         }
         w->fetch.zeros[i].some = qn__cpu_carve(a, w->takes_lists ? 0 : w->capacity,
@@ -359,7 +363,7 @@ static void connect(qn__worker *w) {
         if (!below)
             continue;
         w->layer[l].input = below->dropped ? below->dropped : below->output;
-        if (below->noted && w->layer[l].walks)
+        if (below->noted && w->layer[l].walks && !qn__layer_has_position_blocks(&p->layer[l]))
             w->layer[l].intgemm.input.absmax = below->intgemm.output_absmax;
     }
     connect_blocks(w);
@@ -576,7 +580,8 @@ static size_t shape_layers(qn__worker *w) {
         qn__cpu_tiles_shape(w, own);
         qn__cpu_tiles_ways(w, own);
         divide_gradient(&w->layer[l], w->bits, w->threads);
-        if (w->bits && w->layer[l].below && qn__cpu_walks_integers(&w->layer[l]))
+        if (w->bits && w->layer[l].below && qn__cpu_walks_integers(&w->layer[l]) &&
+            !qn__layer_has_position_blocks(&p->layer[l]))
             w->layer[l].below->noted = 1;
         done += qn__cpu_groups(&w->layer[l]) + 1;
     }

@@ -154,7 +154,8 @@ static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const int waits = qn__cpu_gradients_wait(w);
     for (uint32_t l = w->program->layers; l-- > w->program->frozen;) {
-        const int goes = qn__cpu_goes_back(w, l), packs = w->bits && !w->layer[l].walks;
+        const int goes = qn__cpu_goes_back(w, l);
+        const int packs = qn__cpu_is_dense_integer(w, &w->layer[l]);
         const int before = !goes || qn__cpu_keeps_parameters(w, &w->layer[l]);
         const int now = !waits && qn__cpu_trains(w, l);
         if (l == 0 && qn__program_tied(w->program))
@@ -184,7 +185,8 @@ static uint32_t late_gradients(const qn__cpu_pass *pass, int thread, uint32_t ph
     qn__worker *w = pass->worker;
     const uint32_t layers = w->program->layers, frozen = w->program->frozen;
     for (uint32_t l = frozen; l < layers; ++l, phase += 2)
-        qn__cpu_pack_operands(pass, thread, l, phase);
+        if (qn__cpu_is_dense_integer(w, &w->layer[l]))
+            qn__cpu_pack_operands(pass, thread, l, phase);
     barrier(w, thread);
     for (uint32_t i = frozen; i < layers; ++i)
         phase = gradients(pass, thread, pass->outlet ? layers - 1 - (i - frozen) : i, phase);

@@ -160,7 +160,7 @@ static void one_task(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t 
             collect_block(pass, l, panel, in);
         else if (pass->totals)
             update_block(pass, l, panel, in);
-    if (!pass->into && pass->worker->bits && !l->walks)
+    if (!pass->into && qn__cpu_is_dense_integer(pass->worker, l))
         new_weights(pass, l, panel, first, end);
     if (row == 0 && pass->into)
         collect_biases(pass, l, panel);

@@ -106,6 +106,8 @@ void qn__cpu_begin_notes(qn__worker *w, uint32_t items) {
         if (!qn__cpu_walks_integers(l))
             continue;
         memset(l->intgemm.error.absmax, 0, size);
+        if (qn__layer_has_position_blocks(l->layer))
+            memset(l->intgemm.input.absmax, 0, size);
         if (l->below)
             memset(l->intgemm.scaled_absmax, 0, size);
     }
@@ -156,10 +158,21 @@ void qn__cpu_walk_pack_transposed(const qn__cpu_pass *pass, int thread, uint32_t
 
 /* ----------------------------------------------------------------------------------- products */
 
+/* The absmax of each of the `n` rows of a block. Those of a position are of this row alone (25.24);
+ * of a layer's inputs, their items have the largest one in `absmax`, for the gradient. */
+static void find_absmax(const qn__worker *w, const qn__cpu_core *core, uint32_t n, uint32_t k,
+                        const float *from, const float *times, uint32_t items, uint32_t row,
+                        uint32_t *absmax, uint32_t *own) {
+    w->intgemm->absmax(n, k, from, core->blocks, times, own);
+    for (uint32_t i = 0; i < n && !times; ++i)
+        raise_to(absmax + (row + i) % items, own[i]);
+}
+
 /* Packs the rows of a run to core->operand, and their factors. `absmax`: of each item. */
-static void pack_run(const qn__worker *w, qn__cpu_core *core, const qn__cpu_walk *walk,
-                     const qn__cpu_walk_run *run, uint32_t k, const float *from, size_t stride,
-                     const float *times, const uint32_t *absmax) {
+static void pack_run(const qn__worker *w, qn__cpu_core *core, const qn__cpu_layer *l,
+                     const qn__cpu_walk *walk, const qn__cpu_walk_run *run, uint32_t k,
+                     const float *from, size_t stride, const float *times, uint32_t *absmax) {
+    const int each = qn__layer_has_position_blocks(l->layer);
     const size_t size = w->intgemm->size(w->bits, k);
     const uint32_t items = run->rows / run->pixels; /* of a pixel in this run */
     char *to = core->operand;
@@ -169,7 +182,10 @@ static void pack_run(const qn__worker *w, qn__cpu_core *core, const qn__cpu_walk
         const uint32_t left = run->rows - r, n = left < QN__PANEL ? left : QN__PANEL;
         uint32_t own[QN__PANEL];
         float inverse[QN__PANEL];
-        for (uint32_t i = 0; i < n; ++i, item = item + 1 < items ? item + 1 : 0)
+        if (each)
+            find_absmax(w, core, n, k, from + (size_t)r * QN__PANEL, times, items, r,
+                        absmax + run->item, own);
+        for (uint32_t i = 0; i < n && !each; ++i, item = item + 1 < items ? item + 1 : 0)
             own[i] = absmax[run->item + item];
         qn__cpu_block_scales(w->bits, n, own, core->buffer.factor + r, inverse);
         w->intgemm->left(w->bits, n, k, from + (size_t)r * QN__PANEL, core->blocks, times, inverse,
@@ -209,8 +225,8 @@ void qn__cpu_walk_run_product(const qn__cpu_pass *pass, int thread, uint32_t lay
     if (l->woven)
         pack_woven(w, core, l, run, packed->input.absmax);
     else
-        pack_run(w, core, &l->outputs, run, qn__cpu_depth(l), qn__cpu_input(pass, l), l->in_stride,
-                 NULL, packed->input.absmax);
+        pack_run(w, core, l, &l->outputs, run, qn__cpu_depth(l), qn__cpu_input(pass, l),
+                 l->in_stride, NULL, packed->input.absmax);
     w->intgemm->product(w->bits, run->rows, qn__cpu_depth(l), core->operand, panels,
                         (const char *)packed->right + panel * packed->right_size,
                         core->buffer.factor, packed->factor + column, l->bias + column, c,
@@ -234,7 +250,7 @@ void qn__cpu_walk_errors(const qn__cpu_pass *pass, int thread, uint32_t layer,
     const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
     const qn__cpu_intgemm *packed = &l->intgemm;
     qn__cpu_core *core = &w->core[thread];
-    pack_run(w, core, &l->inputs, run, qn__cpu_back_depth(l), l->error, l->out_stride,
+    pack_run(w, core, l, &l->inputs, run, qn__cpu_back_depth(l), l->error, l->out_stride,
              packed->factor, packed->scaled_absmax);
     w->intgemm->product(w->bits, run->rows, qn__cpu_back_depth(l), core->operand, panels,
                         (const char *)packed->transposed + panel * packed->transposed_size,

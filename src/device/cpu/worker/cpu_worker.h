@@ -391,8 +391,18 @@ static inline int qn__cpu_walks_integers(const qn__cpu_layer *layer) {
     return layer->walks && qn__layer_is_integer(layer->layer);
 }
 
-/* The same: whether the layer packs rows that it multiplies. Those of inputs are
- * packed when they are fetched, if the first layer is dense. */
+/* The same: a dense layer. */
+static inline int qn__cpu_is_dense_integer(const qn__worker *worker, const qn__cpu_layer *layer) {
+    return worker->bits && !layer->walks && qn__layer_is_integer(layer->layer);
+}
+
+/* Whether the rows of the network's input are packed when they are fetched: the first layer is
+ * dense. */
+static inline int qn__cpu_packs_fetched(const qn__worker *worker) {
+    return qn__cpu_is_dense_integer(worker, &worker->layer[0]);
+}
+
+/* Whether the layer packs rows that it multiplies, which are not packed when they are fetched. */
 static inline int qn__cpu_packs_inputs(const qn__worker *worker, const qn__cpu_layer *layer) {
     return !layer->walks && (layer->below || worker->layer[0].walks);
 }
