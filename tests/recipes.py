@@ -610,6 +610,13 @@ NINTH = {
     "next-i14": NEXT + "--arith i14 --optimizer adam --lr 0.01 --grain 20 --smoothing 0.1 --model 'embedding 40 20; position"
                 " learned; residual {{ layernorm channels; conv 17 1x1 gelu dropout 0.1; product {{ conv 20 1x1 nobias | conv"
                 " 20 1x1 sigmoid }} }}; conv 40 1x1 softmax'",
+    # attention of floats between integers, of tokens and of pixels
+    "attention-i14": NEXT + "--arith i14 --optimizer adamw --lr 0.01 --weight-decay 0.1 --grain 20 --model 'embedding 40 20;"
+                     " position learned; residual {{ layernorm channels; conv 60 1x1; attention 4 causal; conv 20 1x1 dropout"
+                     " 0.1 }}; residual {{ layernorm channels; conv 33 1x1 gelu; conv 20 1x1 }}; layernorm channels; conv 40"
+                     " 1x1 softmax'",
+    "attention-i7-pixels": pixels("conv 35 4x4 stride 4 tanh; position learned; attention 3 kv 1; conv 21 1x1 tanh; attention 1"
+                                  " kv 1; globalpool", "--arith i7 --grain 20 --momentum 0.9"),
     "next-i7": NEXT + "--arith i7 --lr 0.1 --grain 7 --momentum 0.9 --model 'embedding 40 33 tanh dropout 0.2; conv 40 1x1"
                " softmax'",
     "embedding-i21": TOKENS + "momentum --momentum 0.9 --lr 0.1 --arith i21 --model 'embedding 300 20; conv 18 1x1 relu; conv 8"

@@ -45,7 +45,6 @@ def test_a_value_that_is_no_token_is_named(quern, tokens, value, said):
 
 
 @pytest.mark.parametrize("model, more, said", [
-    ("embedding 300 9; attention 1; dense 2 softmax", ["--arith", "i14"], "no integer arithmetic"),
     ("embedding 300 8; conv 4 1x3; dense 2 softmax", ["--arith", "i7"], "different scales"),
     (MODEL, ["--scale", "standard"], "`--scale`"),
     (MODEL, ["--mixup", "0.2"], "mixup"),

@@ -430,8 +430,9 @@ typedef struct qn_rank_report {
  * are not zero but become 0 as integers of their block; NaN where there are no such values. They
  * are measured on a few items at the end of the run, and no result depends on them. */
 typedef struct qn_rounding {
-    size_t size;    /* sizeof(qn_rounding) */
-    int bits;       /* 7, 14 or 21; 0: float32, or not the writer, and all else is 0 */
+    size_t size; /* sizeof(qn_rounding) */
+    /* 7, 14 or 21; 0: float32, not the writer, or items that take too long; then all else is 0 */
+    int bits;
     uint32_t items; /* that were measured */
     /* In products forward and backward. */
     double inputs, activations, weights, errors;

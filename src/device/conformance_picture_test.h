@@ -223,14 +223,6 @@ static uint32_t draw_block(test_case *c, uint32_t i, qn__shape from) {
     return end;
 }
 
-/* It has no integer arithmetic. */
-static inline int has_attention(const test_case *c) {
-    int has = 0;
-    for (uint32_t l = 0; l < c->program.layers; ++l)
-        has |= c->layer[l].kind == QN__LAYER_ATTENTION;
-    return has;
-}
-
 /* A convolution, and attention over its pixels. */
 static void draw_attention(test_case *c, qn__layer *l, qn__shape from) {
     static const uint32_t widths[] = {1, 3, 4, 8, 16, 17, 66};

@@ -76,6 +76,18 @@ static void draw_projection(test_case *c, qn__layer *l, qn__shape from) {
     c->program.parameters = qn__layer_end(l);
 }
 
+/* Queries, keys and values of each position, and attention. */
+static void draw_heads(test_case *c, qn__layer *l, qn__shape from) {
+    const qn__layer_text attention = {
+        .kind = QN__LAYER_ATTENTION, .heads = 1 + below(c, 3), .causal = (int)below(c, 2)};
+    const qn__layer_text projection = {.kind = QN__LAYER_CONV,
+                                       .out = 3 * attention.heads * (1 + below(c, 18)),
+                                       .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}}};
+    qn__conv.make(&projection, from, c->program.parameters, l, NULL);
+    c->program.parameters = qn__layer_end(l);
+    qn__attention.make(&attention, l->to, c->program.parameters, l + 1, NULL);
+}
+
 /* `exact`: the windows are single positions, which have integers (docs/exactness.md 25.24). */
 static void draw_sequence(test_case *c, int exact) {
     static const qn__layer_kind kinds[] = {QN__LAYER_CONV, QN__LAYER_CONV, QN__LAYER_AVGPOOL,
@@ -89,6 +101,8 @@ static void draw_sequence(test_case *c, int exact) {
     for (uint32_t i = 1; i + 1 < p->layers; ++i) {
         if (below(c, 4) == 0)
             draw_position(c, &c->layer[i], from);
+        else if (exact && i + 2 < p->layers && below(c, 4) == 0)
+            draw_heads(c, &c->layer[i++], from);
         else if (exact && below(c, 4))
             draw_projection(c, &c->layer[i], from);
         else if (exact)

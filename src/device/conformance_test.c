@@ -140,7 +140,7 @@ static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
     time_begins();
     for (uint64_t seed = first; seed < first + cases && !time_is_over(); ++seed) {
         pictures_begin(&c, seed, nets);
-        if (exact && !has_attention(&c))
+        if (exact)
             c.program.arith = (qn__arith)(QN__ARITH_I7 + seed % 3);
         augment_some(&c);
         fine_tune_some(&c);

@@ -371,9 +371,9 @@ typedef struct qn__kernel_shape {
      * of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT,
      * LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of tokens (EMBEDDING_LINKS), words
      * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), rows (ROWS_ABSMAX), items (PIXELS_ABSMAX), queries
-     * (ATTENTION_MEANS), 16 queries or keys and 64 channels of a head (ATTENTION_*), weights and biases with their
-     * padding (SUMS_*: (in + biases) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's
-     * end do nothing. */
+     * (ATTENTION_MEANS), 16 queries or keys and 64 channels of a head (ATTENTION_*), weights and
+     * biases with their padding (SUMS_*: (in + biases) * ld(out)), elements (MAP, TRIAL). Groups
+     * beyond the work's end do nothing. */
     uint32_t share;
     int opencl_only;   /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it

@@ -274,7 +274,7 @@ static qn__attended plain(qn__shape shape) { return (qn__attended){16, shape.cha
 
 static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
                     float *z) {
-    (void)bits; /* with integers, too, it is float32 */
+    (void)bits; /* 25.25: float32 in every arithmetic */
     (void)parameters;
     for (uint32_t h = 0; h < l->heads; ++h)
         qn__attention_head(l, h, a, plain(l->from), z, plain(l->to), NULL);
@@ -298,7 +298,6 @@ const qn__layer_ops qn__attention = {
             "scaled_dot_product_attention sdpa transformer",
     .syntax = "attention H [causal] [kv G] [window W]",
     .bare = 1,
-    .floats = 1,
     .contract = 9,
     .parse = parse,
     .write = write,

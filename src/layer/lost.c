@@ -2,8 +2,10 @@
 
 #include "num/intgemm_reference.h"
 
-/* Multiplications of the items of a report, in one direction. */
+/* Multiplications of the items of a report, in one direction, and of a report of one item. The
+ * reference takes a second for so many. */
 #define MOST_WORK (UINT64_C(1) << 23)
+#define MOST_OF_ONE (UINT64_C(1) << 28)
 
 void qn__lost_block(int bits, uint64_t count, const float *values, qn__lost *to) {
     const int32_t t = qn__block_exponent(bits, qn__absmax(count, values, 1));
@@ -27,5 +29,5 @@ uint32_t qn__lost_items(const qn__program *p) {
     for (uint32_t l = 0; l < p->layers; ++l)
         work += p->layer[l].out * (uint64_t)p->layer[l].depth;
     const uint64_t fit = MOST_WORK / work;
-    return fit >= p->grain ? p->grain : fit ? (uint32_t)fit : 1;
+    return fit >= p->grain ? p->grain : fit ? (uint32_t)fit : work <= MOST_OF_ONE;
 }

@@ -26,7 +26,8 @@ void qn__lost_block(int bits, uint64_t count, const float *values, qn__lost *to)
 /* The same of `count` values in blocks of `size`, which divides them. */
 void qn__lost_blocks(int bits, uint64_t count, uint64_t size, const float *values, qn__lost *to);
 
-/* The number of items that a report looks at: a grain, or less for large networks. */
+/* The number of items that a report looks at: a grain, or less for large networks; 0 where one
+ * item takes too long. */
 uint32_t qn__lost_items(const qn__program *program);
 
 #endif

@@ -84,7 +84,8 @@ static void test_grain(void **state) {
     qn__reference_destroy(r);
 }
 
-/* A report looks at whole grains of small networks, and at one item of the largest; the memory for
+/* A report looks at whole grains of small networks, at one item of large ones, and at none where
+ * the reference would take seconds; the memory for
  * it grows with what is kept of each: inputs and errors. */
 static void test_items(void **state) {
     const qn__layer layers[] = {qn__layer_flat(3000, 3000, QN__ACT_NONE, 0)};
@@ -95,6 +96,9 @@ static void test_items(void **state) {
     assert_int_equal(qn__reference_bytes(&p, 5) - qn__reference_bytes(&p, 1), 4 * 6000 * 4);
     p.layer = small;
     assert_int_equal(qn__lost_items(&p), 32);
+    const qn__layer most[] = {qn__layer_flat(16384, 16384, QN__ACT_NONE, 0)};
+    p.layer = most;
+    assert_int_equal(qn__lost_items(&p), 0);
 }
 
 /* Both paths of a block read the network's input: its values count for each of them, and neither

@@ -150,7 +150,7 @@ qn_status qn__precision_of(const qn__train_job *job, qn_rounding *rounding, qn_e
     qn__permutation order;
     qn__lost_kinds l = {0};
     memset(rounding, 0, sizeof *rounding);
-    if (program.arith == QN__ARITH_F32)
+    if (program.arith == QN__ARITH_F32 || items == 0)
         return QN_OK;
     program.grain = items;
     const qn_status status = qn__reference_watch(&program, &reference, err);

@@ -524,6 +524,11 @@ static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
         qn__cpu_note_absmax(pass, thread, layer, t.odd ? 0x7f800000u : t.largest);
     }
     repeat_odd(pass, thread, l, 0);
+    if (!l->noted)
+        return;
+    w->core[thread].waited += qn__pool_barrier(w->pool, thread);
+    for (uint32_t p = (uint32_t)thread; p < l->out_panels; p += (uint32_t)w->threads)
+        qn__cpu_note_outputs(pass, layer, 0, l->rows, p, 1);
 }
 
 /* Errors of queries need the products of scores, slopes and keys, those of keys and values need

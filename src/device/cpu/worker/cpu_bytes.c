@@ -16,8 +16,8 @@ static int are_bytes(const qn__feed *feed) {
 }
 
 int qn__cpu_from_bytes(const qn__worker *w, const qn__feed *feed) {
-    return qn__cpu_packs_fetched(w) && are_bytes(feed) &&
-           w->program->scale != QN__SCALE_STANDARD && w->intgemm->left_bytes && !w->shared;
+    return qn__cpu_packs_fetched(w) && are_bytes(feed) && w->program->scale != QN__SCALE_STANDARD &&
+           w->intgemm->left_bytes && !w->shared;
 }
 
 /* Whether a feed's bytes are operands themselves. */

@@ -54,7 +54,8 @@ void qn__cpu_tiles_whole(qn__cpu_layer *l, uint32_t across) {
 /* With fewer items a tile would have few rows. A window of one position has no pixel that several
  * taps read, and its positions are blocks by themselves (25.24). */
 void qn__cpu_tiles_ways(const qn__worker *w, qn__cpu_layer *l) {
-    if (qn__layer_has_position_blocks(l->layer) || !w->bits || !w->intgemm->conv || !qn__planes(w->bits) || !qn__cpu_walks_integers(l) ||
+    if (qn__layer_has_position_blocks(l->layer) || !w->bits || !w->intgemm->conv ||
+        !qn__planes(w->bits) || !qn__cpu_walks_integers(l) ||
         qn__program_part(w->program) < QN__PANEL)
         return;
     shape_way(&l->tiles.way[0], &l->outputs, qn__planes(w->bits));
