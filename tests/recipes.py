@@ -615,10 +615,14 @@ NINTH = {
                      " position learned; residual {{ layernorm channels; conv 60 1x1; attention 4 causal; conv 20 1x1 dropout"
                      " 0.1 }}; residual {{ layernorm channels; conv 33 1x1 gelu; conv 20 1x1 }}; layernorm channels; conv 40"
                      " 1x1 softmax'",
+    "next": NEXT + "--optimizer adam --lr 0.01 --grain 20 --valid 0.2 --keep best --smoothing 0.1 --model 'embedding"
+            " 40 20; conv 17 1x1 gelu dropout 0.1; residual {{ layernorm channels; conv 17 1x1 }}; conv 40 1x1 softmax'",
+    # 25.24: integers of positions, between attention and others of floats; a dense layer reads the whole sequence
+    "attention-i14": NEXT + "--arith i14 --optimizer adam --lr 0.01 --grain 20 --model 'embedding 40 20; position learned;"
+                     " residual {{ layernorm channels; conv 60 1x1; attention 4 causal; product {{ conv 20 1x1 nobias | conv 20"
+                     " 1x1 sigmoid dropout 0.1 }} }}; conv 40 1x1 softmax'",
     "attention-i7-pixels": pixels("conv 35 4x4 stride 4 tanh; position learned; attention 3 kv 1; conv 21 1x1 tanh; attention 1"
                                   " kv 1; globalpool", "--arith i7 --grain 20 --momentum 0.9"),
-    "next-i7": NEXT + "--arith i7 --lr 0.1 --grain 7 --momentum 0.9 --model 'embedding 40 33 tanh dropout 0.2; conv 40 1x1"
-               " softmax'",
     "embedding-i21": TOKENS + "momentum --momentum 0.9 --lr 0.1 --arith i21 --model 'embedding 300 20; conv 18 1x1 relu; conv 8"
                      " 1x1 groups 2; dense 9 tanh; dense 10 softmax' --weight-decay 0.1 --grain 20",
     # 25.60: lists of inputs, beside numbers and categories; a second column of texts; networks that write all inputs out
