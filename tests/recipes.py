@@ -593,6 +593,11 @@ NINTH = {
     "gelu-tanh": pixels("conv 6 3x3 stride 3 gelu-tanh dropout 0.2; batchnorm gelu-tanh; dense 16 gelu-tanh", "--lr 0.1"),
     "i14-gelu-tanh": IDX + SMALL + '--model "dense 33 gelu-tanh; dense 18 gelu-tanh dropout 0.2; dense 10 softmax"'
                      " --loss cross-entropy --lr 0.2 --arith i14",
+    # 25.30: of pixels, of features, of more than a panel, in a block, with dropout; and with integers
+    "rmsnorm": pixels("conv 20 3x3 stride 6; rmsnorm eps 0.01 gelu dropout 0.1; conv 7 3x3 stride 2; residual { rmsnorm; conv"
+                      " 7 1x1 }; globalpool; rmsnorm tanh", "--batch 50 --grain 20 --momentum 0.9"),
+    "rmsnorm-i14": pixels("conv 18 3x3 stride 4; rmsnorm relu; conv 5 3x3; rmsnorm eps 0.1; dense 9; rmsnorm tanh",
+                          "--arith i14"),
     # 25.14: targets that do not count, and inputs that are not tokens
     "next": NEXT + "--optimizer adam --lr 0.01"
             " --grain 20 --valid 0.2 --keep best --smoothing 0.1 --model 'embedding 40 20; conv 17 1x1 gelu dropout 0.1;"

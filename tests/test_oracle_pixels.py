@@ -39,7 +39,7 @@ JOBS = {
             "--shape": "1x7x6",
             "--scale": "unit",
             "--model": "conv 36 3x3 stride 2 tanh dropout 0.2; residual { attention 4 kv 1 causal window 5; conv 36 1x1 }; "
-                       "layernorm channels; attention 3; attention 2 kv 2; conv 30 1x1 relu; globalpool; attention 1; "
+                       "layernorm channels; attention 3; attention 2 kv 2; conv 30 1x1 relu; rmsnorm eps 0.01; globalpool; attention 1; "
                        "dense 10 softmax",
             "--loss": "cross-entropy",
             "--optimizer": "adam",

@@ -123,12 +123,17 @@ static void draw_layer(test_case *c, qn__layer *l, qn__layer_kind kind, qn__shap
     p->parameters = qn__layer_end(l);
 }
 
-static void draw_norm(test_case *c, qn__layer *l, qn__shape from) {
-    qn__program *p = &c->program;
+static qn__layer_kind draw_norm_kind(const test_case *c) {
     static const qn__layer_kind kinds[] = {QN__LAYER_BATCHNORM, QN__LAYER_GROUPNORM,
                                            QN__LAYER_LAYERNORM};
-    const int scales = c->seed % 4 == 2;
-    qn__layer_text text = {.kind = scales ? QN__LAYER_LAYERSCALE : kinds[c->seed / 3 % 3],
+    return c->seed % 4 == 2  ? QN__LAYER_LAYERSCALE
+           : c->seed % 7 < 2 ? QN__LAYER_RMSNORM
+                             : kinds[c->seed / 3 % 3];
+}
+
+static void draw_norm(test_case *c, qn__layer *l, qn__shape from) {
+    qn__program *p = &c->program;
+    qn__layer_text text = {.kind = draw_norm_kind(c),
                            .factor = 0.5f,
                            .norm_groups = 1,
                            .norm_alone = c->seed / 9 % 2 && c->seed / 3 % 3 == 2,

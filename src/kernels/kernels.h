@@ -215,6 +215,18 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * limit f, k_blocks u, flags u
  *     GRADIENT of the factors.
  *
+ * rmsnorm (25.30): `moments` is [2][rows]: r, and k of the errors.
+ *
+ * RMS_NORM_MOMENTS: step M, taps M, A M, parameters M, E M, moments M, weights U, index u, flags u
+ *     r of each row of A; with QN_NORM_ERRORS k, from the errors E.
+ *
+ * RMS_NORM_FORWARD, RMS_NORM_ERRORS: as ITEM_NORM_FORWARD and ITEM_NORM_ERRORS; groups does not
+ * matter.
+ *
+ * RMS_NORM_GRADIENT: step M, taps M, A M, E M, moments M, sums M, status M, weights U, index u,
+ * layer u, limit f, k_blocks u, flags u
+ *     GRADIENT of the weights.
+ *
  * EMBEDDING_FORWARD: step M, A M, parameters M, Y M, D M, numbers M, weights U, tokens u, inputs
  * u, positions u, channels u, tied u, layer u, activation u, threshold u, keep f, seed U
  *     The outputs, as FORWARD: the rows of `parameters` that A[items][ld(inputs)] numbers, of its

@@ -85,7 +85,8 @@ enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 *
     KIND(LAYERSCALE, layerscale)                                                                   \
     KIND(EMBEDDING, embedding)                                                                     \
     KIND(POSITION, position)                                                                       \
-    KIND(ATTENTION, attention)
+    KIND(ATTENTION, attention)                                                                     \
+    KIND(RMSNORM, rmsnorm)
 
 #define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,
 #define QN__LAYER_ONE(KIND, NAME) +1

@@ -211,6 +211,20 @@ static void layerscale_gradient(void *const *a) {
     qn_layerscale_gradient(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), f(9), u(10),
                            u(11));
 }
+static void rms_norm_moments(void *const *a) {
+    qn_rms_norm_moments(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8));
+}
+static void rms_norm_forward(void *const *a) {
+    qn_rms_norm_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), U(8), u(9), u(10), u(11),
+                        u(12), u(13), f(14), U(15));
+}
+static void rms_norm_errors(void *const *a) {
+    qn_rms_norm_errors(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9), u(10));
+}
+static void rms_norm_gradient(void *const *a) {
+    qn_rms_norm_gradient(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9), f(10), u(11),
+                         u(12));
+}
 static void embedding_forward(void *const *a) {
     qn_embedding_forward(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), u(11),
                          u(12), u(13), u(14), f(15), U(16));
@@ -318,6 +332,11 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_layerscale_errors", "MMMMMUuu", layerscale_errors},
     {"qn_layerscale_gradient", "MMMMMMUuufuu", layerscale_gradient},
     {"qn_embedding_forward", "MMMMMMUuuuuuuuufU", embedding_forward},
+    {"qn_rms_norm_moments", "MMMMMMUuu", rms_norm_moments},
+    {"qn_rms_norm_forward", "MMMMMMMMUuuuuufU", rms_norm_forward},
+    {"qn_rms_norm_errors", "MMMMMMMUuuu", rms_norm_errors},
+    {"qn_rms_norm_gradient", "MMMMMMMUuufuu", rms_norm_gradient},
+    {"qn_embedding_forward", "MMMMMMUuuuuuuufU", embedding_forward},
     {"qn_embedding_links", "MMMuuu", embedding_links},
     {"qn_embedding_gradient", "MMMMMMUuuuuuufu", embedding_gradient},
     {"qn_position_forward", "MMMMMMMUuuuufU", position_forward},

@@ -203,7 +203,7 @@ def parse_model(text, shape, has_next=False):
         layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window, source, other,
                             opens, beside,
                             drops_path=found["drop"] == "droppath",
-                            biased=not found["bare"] and getattr(window, "kind", "") not in ("layerscale", "embedding", "position")))
+                            biased=not found["bare"] and getattr(window, "kind", "") not in ("layerscale", "rmsnorm", "embedding", "position")))
         at, opens, beside = len(layers) - 1, (), False
     return layers
 

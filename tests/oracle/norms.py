@@ -211,6 +211,51 @@ class ChannelNorm:
         return self.own.gradient(self.ordered(delta), self.ordered(a), limit)
 
 
+class RmsNorm:
+    """25.30: the channels of each pixel, by the root of the mean of their squares."""
+
+    kind = "rmsnorm"
+
+    def __init__(self, shape, eps):
+        self.shape = self.out = shape
+        self.eps = eps
+        self.count = integer(shape[0])
+
+    def text(self):
+        return "rmsnorm" + words(self.eps)
+
+    def initial(self):
+        return [np.ones(self.shape[0], np.float32)]
+
+    def total(self, factors, values):
+        """S, as an array with one channel."""
+        lanes = np.zeros((*values.shape[:-1], 16), np.float32)
+        for c in range(self.shape[0]):
+            lanes[..., c % 16] = fma(factors[..., c], values[..., c], lanes[..., c % 16])
+        result = np.zeros(lanes.shape[:-1], np.float32)
+        for k in range(16):
+            result = result + lanes[..., k]
+        return result[..., None]
+
+    def r(self, a):
+        return inverse(self.total(a, a) / self.count, self.eps)
+
+    def forward(self, a, layer, _):
+        return (a * self.r(a)) * layer.weight + ZERO
+
+    def backward(self, a, layer, delta, _):
+        r, weighted = self.r(a), layer.weight * delta
+        k = (self.total(weighted, a) * r) * r / self.count
+        return r * fma(-a, k, weighted) + ZERO
+
+    def gradient(self, delta, a, limit):
+        partial, standard = np.zeros(self.shape[0], np.float32), a * self.r(a)
+        for y, x in np.ndindex(*self.shape[1:]):
+            for e, own in zip(delta[:, y, x], standard[:, y, x]):
+                partial = fma(e, own, partial)
+        return [units_of(partial, limit)]
+
+
 class LayerScale:
     """24.14: a factor for each channel."""
 
@@ -241,14 +286,14 @@ class LayerScale:
         return [units_of(total, limit)]
 
 
-KINDS = ("batchnorm", "groupnorm", "layernorm", "layerscale")
+KINDS = ("batchnorm", "groupnorm", "layernorm", "layerscale", "rmsnorm")
 
 
 def parse(text, shape):
     """A normalisation of the text's beginning, and the rest of the text; None for other layers."""
     if found := re.match(r"\s*layerscale\b\s*([\d.][\d.e+-]*)?\s*", text):
         return LayerScale(shape, from_text(found[1] or "1e-6")), text[found.end():]
-    found = re.match(r"\s*(batchnorm|layernorm|groupnorm\s+(\d+))\b\s*", text)
+    found = re.match(r"\s*(batchnorm|layernorm|rmsnorm|groupnorm\s+(\d+))\b\s*", text)
     if not found:
         return None, text
     groups = int(found[2]) if found[2] else None
@@ -259,6 +304,8 @@ def parse(text, shape):
         given[more[1]] = from_text(more[2])
         rest = rest[more.end():]
     eps, rate = given.get("eps", EPSILON), given.get("momentum", RATE)
+    if found[1] == "rmsnorm":
+        return RmsNorm(shape, eps), rest
     if channels:
         return ChannelNorm(shape, eps), rest
     return BatchNorm(shape, eps, rate) if found[1] == "batchnorm" else GroupNorm(shape, groups, eps), rest

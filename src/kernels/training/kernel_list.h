@@ -90,6 +90,11 @@
     ROW(LAYERSCALE_ERRORS, layerscale_errors, "MMMMMUuu", 128, 0, 0, 8, QN__WITH_PIXELS)           \
     ROW(LAYERSCALE_GRADIENT, layerscale_gradient, "MMMMMMUuufuu", 128, 0, 0, 128, QN__WITH_PIXELS) \
     ROW(EMBEDDING_FORWARD, embedding_forward, "MMMMMMUuuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)  \
+    ROW(RMS_NORM_MOMENTS, rms_norm_moments, "MMMMMMUuu", 128, 0, 0, 8, QN__WITH_PIXELS)            \
+    ROW(RMS_NORM_FORWARD, rms_norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)     \
+    ROW(RMS_NORM_ERRORS, rms_norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)            \
+    ROW(RMS_NORM_GRADIENT, rms_norm_gradient, "MMMMMMMUuufuu", 128, 0, 0, 128, QN__WITH_PIXELS)    \
+    ROW(EMBEDDING_FORWARD, embedding_forward, "MMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)   \
     ROW(EMBEDDING_LINKS, embedding_links, "MMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)               \
     ROW(EMBEDDING_GRADIENT, embedding_gradient, "MMMMMMUuuuuuufu", 128, 0, 0, 128,                 \
         QN__WITH_PIXELS)                                                                           \

@@ -54,6 +54,7 @@
 #include "kernels/training/norm.cl"
 #include "kernels/training/item_norm.cl"
 #include "kernels/training/layerscale.cl"
+#include "kernels/training/rms_norm.cl"
 #include "kernels/training/embedding.cl"
 #include "kernels/training/position.cl"
 #include "kernels/training/attention.cl"

@@ -165,6 +165,28 @@ static void add_channel_norm(qn__onnx_graph *g, const qn__layer *l) {
     qn__onnx_step(g, "Add", name, "norm", QN__ONNX_NONE);
 }
 
+/* The channels of each pixel; RMSNormalization is younger. */
+static void add_rmsnorm(qn__onnx_graph *g, const qn__layer *l) {
+    const qn__onnx_attribute channels[] = {
+        {.name = "axes", .form = QN__ONNX_INTS, .value = {1}, .count = 1},
+        {.name = "keepdims", .value = {1}},
+        {.name = NULL}};
+    const uint64_t sides[] = {l->to.channels, g->at.flat ? 0 : 1, 1, 0};
+    const qn__onnx_value x = g->at;
+    char name[QN__ONNX_NAME];
+    qn__onnx_step(g, "Mul", x.name, "squares", QN__ONNX_NONE);
+    qn__onnx_step(g, "ReduceMean", "", "mean", channels);
+    snprintf(name, sizeof name, "%.31s.eps", g->part);
+    qn__onnx_scalar(g, name, l->norm_epsilon);
+    qn__onnx_step(g, "Add", name, "above", QN__ONNX_NONE);
+    qn__onnx_step(g, "Sqrt", "", "root", QN__ONNX_NONE);
+    const qn__onnx_value root = g->at;
+    g->at = x;
+    qn__onnx_step(g, "Div", root.name, "standard", QN__ONNX_NONE);
+    add_tensor(g, "weight", sides, name);
+    qn__onnx_step(g, "Mul", name, "norm", QN__ONNX_NONE);
+}
+
 static void add_factors(qn__onnx_graph *g, const qn__layer *l) {
     const uint64_t sides[] = {l->to.channels, g->at.flat ? 0 : 1, 1, 0};
     char name[QN__ONNX_NAME];
@@ -375,6 +397,9 @@ static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index
             add_channel_norm(g, l);
         else
             add_groupnorm(g, l);
+        break;
+    case QN__LAYER_RMSNORM:
+        add_rmsnorm(g, l);
         break;
     case QN__LAYER_LAYERSCALE:
         add_factors(g, l);

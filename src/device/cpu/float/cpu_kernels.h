@@ -329,6 +329,23 @@ typedef struct qn__cpu_kernels {
     void (*row_partials)(uint32_t items, uint32_t pixels, size_t apart, const float *delta,
                          const float *x, const float *mean, const float *inverse, float *weight,
                          float *bias);
+    /* rmsnorm (25.30). Value (row, channel) is at [channel / 16 * stride + row * 16 + channel % 16].
+     *
+     * rms_sums: sums[row] = S of 25.30 of a by b, over `channels`; a first times factor[channel],
+     * unless that is NULL. Lanes after the last channel do not count.
+     *
+     * Of a panel, with a number for each row, and in rms_partials for each item of a pixel:
+     * rms_normalise: y = (x * inverse) * weight + 0, in place when x == y.
+     * rms_errors: e = inverse * fma(-x, slope, weight * delta) + 0.
+     * rms_partials: the chain of fma(delta, x * inverse) from +0 over the items of each pixel. */
+    void (*rms_sums)(uint32_t rows, uint32_t channels, const float *factor, const float *a,
+                     size_t a_stride, const float *b, size_t b_stride, float *sums);
+    void (*rms_normalise)(uint32_t rows, const float *x, const float *inverse, const float *weight,
+                          float *y);
+    void (*rms_errors)(uint32_t rows, const float *delta, const float *x, const float *inverse,
+                       const float *slope, const float *weight, float *e);
+    void (*rms_partials)(uint32_t items, uint32_t pixels, size_t apart, const float *delta,
+                         const float *x, const float *inverse, float *partial);
     /* attention, tiles of at most 48 rows: value (row, column) is at [column / 16 * stride + row *
      * 16 + column % 16] for columns in `panels` panels; g and z have a stride like it.
      *

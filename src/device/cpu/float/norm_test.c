@@ -251,9 +251,85 @@ static void test_items(void **state) {
     every_isa(items_body);
 }
 
+/* S of 25.30 of a row: `apart` floats between two panels, which are not of this row alone. */
+static float rms_sum(uint32_t channels, size_t apart, const float *factor, const float *a,
+                     const float *b) {
+    float lane[QN__PANEL] = {0}, sum = 0.0f;
+    for (uint32_t c = 0; c < channels; ++c) {
+        const size_t at = c / QN__PANEL * apart + c % QN__PANEL;
+        const float own = factor ? factor[c] * a[at] : a[at];
+        lane[c % QN__PANEL] = fmaf(own, b[at], lane[c % QN__PANEL]);
+    }
+    for (int k = 0; k < QN__PANEL; ++k)
+        sum = sum + lane[k];
+    return sum;
+}
+
+static void check_rms_sums(const qn__cpu_kernels *k, uint32_t rows, uint32_t channels) {
+    const uint32_t panels = (channels + QN__PANEL - 1) / QN__PANEL;
+    const size_t apart = (size_t)(rows + 1) * QN__PANEL, count = panels * apart;
+    const float *a = guarded_numbers(count, 0), *b = guarded_numbers(count, 0);
+    const float *factor = guarded_numbers((size_t)panels * QN__PANEL, 0);
+    float *sums = guarded_numbers(rows, 0), want[2][FEW];
+    snprintf(how, sizeof how, "%u rows, %u channels", rows, channels);
+    for (uint32_t i = 0; i < rows; ++i) {
+        const size_t at = (size_t)i * QN__PANEL;
+        want[0][i] = rms_sum(channels, apart, NULL, a + at, a + at);
+        want[1][i] = rms_sum(channels, apart, factor, a + at, b + at);
+    }
+    k->rms_sums(rows, channels, NULL, a, apart, a, apart, sums);
+    same(k, "rms_sums, of squares", sums, want[0], rows);
+    k->rms_sums(rows, channels, factor, a, apart, b, apart, sums);
+    same(k, "rms_sums, of products", sums, want[1], rows);
+    release();
+}
+
+static void check_rms_rows(const qn__cpu_kernels *k, uint32_t rows) {
+    const size_t count = (size_t)rows * QN__PANEL, apart = count + QN__PANEL;
+    float *x = guarded_numbers(2 * apart, 0), *e = guarded_numbers(count, 0);
+    float partial[QN__PANEL], sum[QN__PANEL] = {0};
+    const float *delta = guarded_numbers(2 * apart, 0), *inverse = guarded_numbers(2 * rows + 1, 0);
+    const float *slope = guarded_numbers(rows, 0), *weight = guarded_numbers(QN__PANEL, 0);
+    float *want = copy_of(x, count);
+    snprintf(how, sizeof how, "%u rows", rows);
+    for (size_t i = 0; i < count; ++i) {
+        const size_t row = i / QN__PANEL;
+        const float own = weight[i % QN__PANEL] * delta[i];
+        want[i] = inverse[row] * fmaf(-x[i], slope[row], own) + 0.0f;
+    }
+    k->rms_errors(rows, delta, x, inverse, slope, weight, e);
+    same(k, "rms_errors", e, want, count);
+    for (size_t i = 0; i < 2 * count; ++i) {
+        const size_t at = i / count * apart + i % count;
+        const float own = x[at] * inverse[at / QN__PANEL];
+        sum[i % QN__PANEL] = fmaf(delta[at], own, sum[i % QN__PANEL]);
+    }
+    k->rms_partials(rows, 2, apart, delta, x, inverse, partial);
+    same(k, "rms_partials", partial, sum, QN__PANEL);
+    for (size_t i = 0; i < count; ++i)
+        want[i] = x[i] * inverse[i / QN__PANEL] * weight[i % QN__PANEL] + 0.0f;
+    k->rms_normalise(rows, x, inverse, weight, x);
+    same(k, "rms_normalise in place", x, want, count);
+    release();
+}
+
+static void rms_body(const qn__cpu_kernels *k) {
+    for (uint32_t rows = 1; rows <= FEW; ++rows) {
+        check_rms_rows(k, rows);
+        for (uint32_t channels = 1; channels < 50; channels += 5)
+            check_rms_sums(k, rows, channels);
+    }
+}
+
+static void test_rms(void **state) {
+    (void)state;
+    every_isa(rms_body);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums), cmocka_unit_test(test_rows), cmocka_unit_test(test_finish),
-        cmocka_unit_test(test_item_sums), cmocka_unit_test(test_items)};
+        cmocka_unit_test(test_sums),   cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_finish), cmocka_unit_test(test_item_sums),
+        cmocka_unit_test(test_items),  cmocka_unit_test(test_rms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
