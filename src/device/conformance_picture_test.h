@@ -126,9 +126,9 @@ static void draw_layer(test_case *c, qn__layer *l, qn__layer_kind kind, qn__shap
 static qn__layer_kind draw_norm_kind(const test_case *c) {
     static const qn__layer_kind kinds[] = {QN__LAYER_BATCHNORM, QN__LAYER_GROUPNORM,
                                            QN__LAYER_LAYERNORM};
-    return c->seed % 4 == 2  ? QN__LAYER_LAYERSCALE
-           : c->seed % 7 < 2 ? QN__LAYER_RMSNORM
-                             : kinds[c->seed / 3 % 3];
+    return c->seed % 4 == 2   ? QN__LAYER_LAYERSCALE
+           : c->seed % 8 == 1 ? QN__LAYER_RMSNORM
+                              : kinds[c->seed / 3 % 3];
 }
 
 static void draw_norm(test_case *c, qn__layer *l, qn__shape from) {

@@ -12,7 +12,6 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
                       qn_error *err) {
     (void)err;
     *layer = qn__normalisation_make(text, from, first, QN__NORM_BIAS); /* those before it */
-    layer->norm_alone = 1;
     return QN_OK;
 }
 
@@ -74,7 +73,7 @@ static void gradient(const qn__layer *l, uint64_t items, const float *a, const f
 static const char *const names[] = {"weight"};
 
 const qn__layer_ops qn__rmsnorm = {.word = "rmsnorm",
-                                   .also = "rms_norm llamarmsnorm simplified_layernorm",
+                                   .also = "rms_norm llamarmsnorm rmsnormalization",
                                    .syntax = "rmsnorm [eps X] [ACTIVATION] [dropout|droppath P]",
                                    .contract = 9,
                                    .contract_of = qn__normalisation_contract,
