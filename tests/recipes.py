@@ -598,6 +598,13 @@ NINTH = {
                       " 7 1x1 }; globalpool; rmsnorm tanh", "--batch 50 --grain 20 --momentum 0.9"),
     "rmsnorm-i14": pixels("conv 18 3x3 stride 4; rmsnorm relu; conv 5 3x3; rmsnorm eps 0.1; dense 9; rmsnorm tanh",
                           "--arith i14"),
+    # 25.31: heads that are no multiples of a vector, by the rule of Llama 3; heads of two panels; in a block
+    "rotary": pixels("conv 48 4x4 stride 4 tanh dropout 0.2; position rotary 2 kv 1 base 500 scale 2 llama3 0.5 4 30; attention"
+                     " 2 kv 1 causal; conv 96 1x1 nobias; residual { position rotary 1 }; attention 1; conv 12 1x1 tanh",
+                     "--batch 50 --grain 20 --momentum 0.9"),
+    # 25.13: after tokens, and of features; 25.31: a factor for all frequencies
+    "sinusoid": TOKENS + "sgd --lr 0.1 --grain 20 --model 'embedding 300 24; position sinusoid tanh dropout 0.2; position rotary 2"
+                " scale 4; attention 2; conv 8 1x1; globalpool; position sinusoid; dense 10 softmax'",
     # 25.14: targets that do not count, and inputs that are not tokens
     "next": NEXT + "--optimizer adam --lr 0.01"
             " --grain 20 --valid 0.2 --keep best --smoothing 0.1 --model 'embedding 40 20; conv 17 1x1 gelu dropout 0.1;"

@@ -15,6 +15,7 @@ TABLE = (ROOT / "docs/layers.md").read_text().split("**What a layer keeps.**")[1
 PIXELS = {"conv": ("conv 16 3x3 relu", 0), "convtranspose": ("convtranspose 16 3x3 pad 1", 0), "maxpool": ("maxpool 1x1", 0),
           "avgpool": ("avgpool 1x1", 0), "globalpool": ("globalpool; upsample 8", 0), "upsample": ("upsample 1", 0),
           "layerscale": ("layerscale 0.1", 0), "position": ("position learned", 0),
+          "sinusoid": ("position sinusoid", 0), "rotary": ("position rotary 2 kv 1", 0),
           "batchnorm": ("batchnorm", 0), "groupnorm": ("groupnorm 4", 0), "layernorm": ("layernorm", 0), "rmsnorm": ("rmsnorm", 0),
           "residual": ("residual { conv 16 3x3 relu }", 1), "product": ("product { conv 16 3x3 }", 1),
           "concat": ("concat { conv 8 1x1 relu | conv 8 1x1 relu }", 2), "dropout": ("conv 16 3x3 relu dropout 0.2", 1), "droppath": ("conv 16 3x3 relu droppath 0.2", 1),

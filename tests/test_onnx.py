@@ -27,9 +27,9 @@ NETWORKS = [
     "dense 3 softmax",
     "conv 6 3x3; layernorm channels eps 0.1 tanh; layerscale 0.5; maxpool 3x2 stride 2 pad 1x0 ceil; avgpool 3 stride 1 pad 1 uncounted; avgpool 2 stride 1 pad 0x1; "
     "avgpool 2 stride 1 ceil; dense 3 softmax",
-    "conv 6 3x2 stride 2x1 tanh; product { globalpool; dense 6 sigmoid }; concat { conv 3 3x3 tanh | product { conv 6 "
+    "conv 6 3x2 stride 2x1 tanh; position sinusoid; position rotary 1 scale 2; product { globalpool; dense 6 sigmoid }; concat { conv 3 3x3 tanh | product { conv 6 "
     "1x1 tanh } }; product { conv 9 1x1 nobias tanh | dense 9 sigmoid }; layernorm; dense 4 nobias; dense 3 softmax",
-    "conv 30 3x2 stride 2x1 tanh; attention 3 causal kv 1 window 5; conv 18 1x1 tanh; attention 2; globalpool; attention 1; "
+    "conv 30 3x2 stride 2x1 tanh; position rotary 3 kv 1 base 50; attention 3 causal kv 1 window 5; conv 18 1x1 tanh; attention 2; globalpool; attention 1; "
     "dense 3 softmax",
     "conv 6 3x3; convtranspose 4 2x3 stride 2x3 pad 1x0 outpad 1 tanh; convtranspose 5 3x2 stride 1x2 dilation 2x1 nobias; "
     "conv 6 3x3 stride 3; maxpool to 5x4; avgpool to 4x6; upsample 2x1; avgpool to 4x3; upsample 2x3 bilinear; maxpool to 5x3; rmsnorm eps 0.2; layernorm; dense 5; rmsnorm; dense 3 softmax",

@@ -29,10 +29,25 @@ static qn__shape draw_embedding(test_case *c, qn__layer *l) {
     return l->to;
 }
 
-/* Parameters of positions. */
+/* Positions that are turned, of heads with pairs; 0: the channels do not fit. */
+static int draw_rotary(test_case *c, qn__layer *l, qn__shape from) {
+    qn__layer_text text = {.kind = QN__LAYER_ROTARY,
+                           .heads = 1 + below(c, 3),
+                           .kv_heads = below(c, 2),
+                           .turns = {.base = below(c, 2) ? 500.0f : 0.0f}};
+    if (below(c, 3) == 0)
+        text.turns = (qn__turns){10.0f, 3.0f, 0.25f, 2.0f, below(c, 2) ? 20 : 0};
+    return qn__layer_ops_of(text.kind)->make(&text, from, c->program.parameters, l, NULL) == QN_OK;
+}
+
+/* Positions: parameters of them, sinusoids, or angles. */
 static void draw_position(test_case *c, qn__layer *l, qn__shape from) {
-    const qn__layer_text text = {.kind = QN__LAYER_POSITION,
+    const qn__layer_text text = {.kind = from.channels % 2 == 0 && below(c, 3) == 0
+                                             ? QN__LAYER_SINUSOID
+                                             : QN__LAYER_POSITION,
                                  .activation = (qn__activation)below(c, 4)};
+    if (below(c, 2) && draw_rotary(c, l, from))
+        return;
     qn__layer_ops_of(text.kind)->make(&text, from, c->program.parameters, l, NULL);
     if (below(c, 4) == 0) {
         l->drop_threshold = 0x4ccccccdu;

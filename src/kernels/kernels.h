@@ -262,6 +262,13 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * f, flags u
  *     GRADIENT of the parameters.
  *
+ * ROTARY_FORWARD: step M, taps M, A M, table M, Y M, index u, pairs u, turned u
+ *     The outputs, by table[pixels][2][pairs]: the first `turned` channels, of heads with so many
+ *     pairs, are turned.
+ *
+ * ROTARY_ERRORS: step M, taps M, table M, E M, B M, index u, pairs u, turned u, flags u
+ *     As NORM_ERRORS.
+ *
  * Convolutions with groups (17.6), without UNFOLD, TRANSPOSE_WEIGHTS and products:
  *
  * GROUPED_FORWARD: step M, taps M, A M, parameters M, Y M, D M, numbers M, weights U, biases U,

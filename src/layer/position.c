@@ -1,18 +1,25 @@
 /* position learned: a parameter of each channel at each position is added, which tells where a
- * position is. Positions are the pixels of any picture. */
+ * position is. Positions are the pixels of any picture. The text of this row begins that of the
+ * kinds `sinusoid` and `rotary`, too. */
 #include "layer/embedding.h"
 #include "layer/layer.h"
+#include "layer/turned.h"
 #include <string.h>
 
+/* The word after "position" says which of three kinds it is. */
 static qn_status parse(qn__tokens *tokens, qn__layer_text *layer) {
-    static const char *const help = "positions are learned: \"position learned\"";
-    (void)layer;
+    static const char *const help =
+        "write \"position learned\", \"position sinusoid\" or \"position rotary HEADS\"";
     if (qn__tokens_ended(tokens))
         return qn__tokens_fail(tokens, tokens->at, "the kind of the positions is missing", help);
-    if (!qn__tokens_is(tokens, "learned"))
+    if (qn__tokens_is(tokens, "sinusoid"))
+        layer->kind = QN__LAYER_SINUSOID;
+    else if (qn__tokens_is(tokens, "rotary"))
+        layer->kind = QN__LAYER_ROTARY;
+    else if (!qn__tokens_is(tokens, "learned"))
         return qn__tokens_invalid(tokens, "invalid kind of positions", help);
     qn__tokens_next(tokens);
-    return QN_OK;
+    return layer->kind == QN__LAYER_ROTARY ? qn__rotary_words(tokens, layer) : QN_OK;
 }
 
 static void write(const qn__layer_text *layer, qn__text *text) {

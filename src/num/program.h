@@ -3,6 +3,7 @@
 #ifndef QN_NUM_PROGRAM_H
 #define QN_NUM_PROGRAM_H
 
+#include "num/turn.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -86,7 +87,9 @@ enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 *
     KIND(EMBEDDING, embedding)                                                                     \
     KIND(POSITION, position)                                                                       \
     KIND(ATTENTION, attention)                                                                     \
-    KIND(RMSNORM, rmsnorm)
+    KIND(RMSNORM, rmsnorm)                                                                         \
+    KIND(SINUSOID, sinusoid) /* position sinusoid */                                               \
+    KIND(ROTARY, rotary)     /* position rotary */
 
 #define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,
 #define QN__LAYER_ONE(KIND, NAME) +1
@@ -163,6 +166,7 @@ typedef struct qn__layer {
      * its own that a position sees, 0: all; 1: none after its own. */
     uint32_t heads, kv_heads, span;
     int causal;
+    qn__turns turns; /* position sinusoid, position rotary: what the angles come from */
 } qn__layer;
 
 /* Where the weights of a layer that multiplies them are among the parameters of its network. */

@@ -246,6 +246,12 @@ static void position_errors(void *const *a) {
 static void position_gradient(void *const *a) {
     qn_position_gradient(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), f(8), u(9));
 }
+static void rotary_forward(void *const *a) {
+    qn_rotary_forward(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7));
+}
+static void rotary_errors(void *const *a) {
+    qn_rotary_errors(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8));
+}
 static void grouped_forward(void *const *a) {
     qn_grouped_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), U(8), u(9), u(10), u(11),
                        u(12), u(13), u(14), f(15), U(16));
@@ -342,6 +348,8 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_position_forward", "MMMMMMMUuuuufU", position_forward},
     {"qn_position_errors", "MMMMuu", position_errors},
     {"qn_position_gradient", "MMMMUuuufu", position_gradient},
+    {"qn_rotary_forward", "MMMMMuuu", rotary_forward},
+    {"qn_rotary_errors", "MMMMMuuuu", rotary_errors},
     {"qn_grouped_forward", "MMMMMMMUUuuuuuufU", grouped_forward},
     {"qn_grouped_errors", "MMMMMMMUuuuuuuufU", grouped_errors},
     {"qn_grouped_gradient", "MMMMMMUuuuuufuu", grouped_gradient},

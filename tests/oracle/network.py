@@ -217,7 +217,7 @@ def model_text(layers):
         text += ("".join(f"{word} {{ " for word in layer.opens)
                  + (layer.window.text() if layer.window else f"dense {layer.outputs}")
                  + ("" if layer.biased or layer.normalises or layer.is_tied else " nobias")
-                 + (f" {layer.activation}" if layer.has_parameters or layer.is_tied or ends else "")
+                 + (f" {layer.activation}" if layer.has_parameters or layer.is_tied or ends or getattr(layer.window, "activates", False) else "")
                  + (f" {'droppath' if layer.drops_path else 'dropout'} {to_text(layer.dropout)}" if layer.dropout else ""))
     return text
 

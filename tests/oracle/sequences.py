@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from binary32 import F, ZERO, fma
+from binary32 import F, ONE, ZERO, fma, from_text, to_text
 from philox import WEIGHTS, word
 from products import units_of
 
@@ -114,6 +114,133 @@ class Tied:
         return [units_of(partial, limit)]
 
 
+def logarithm(x):
+    """25.32, in binary64."""
+    k, p = 0, 0.0
+    while x > float.fromhex("0x1.6a09e667f3bcdp+0"):
+        x, k = x * 0.5, k + 1
+    f = (x - 1) / (x + 1)
+    for i in range(12, -1, -1):
+        p = p * (f * f) + 1 / (2 * i + 1)
+    return k * float.fromhex("0x1.62e42fefa39efp-1") + (2 * f) * p
+
+
+def exponential(y):
+    n = round(y / float.fromhex("0x1.62e42fefa39efp-1"))
+    r = (y - n * float.fromhex("0x1.62e42feep-1")) - n * float.fromhex("0x1.a39ef35793c76p-33")
+    p = 1.0
+    for j in range(14, 0, -1):
+        p = (p * r) / j + 1
+    return p * 2.0**n
+
+
+def frequency(pair, pairs, base, scale, rule):
+    y = float(F(2 * pair) / F(2 * pairs)) * logarithm(float(base))
+    own = ONE / F(exponential(y))
+    f, slow = float(own), float(own) / float(scale)
+    if not rule:
+        return own if scale == 1 else F(slow)
+    low, high, positions = float(rule[0]), float(rule[1]), float(rule[2])
+    s = ((positions * f) / float.fromhex("0x1.921fb54442d18p+2") - low) / (high - low)
+    return F(slow) if s <= 0 else own if s >= 1 else F((1 - s) * slow + s * f)
+
+
+def cosine_and_sine(angle):
+    a = float(angle)
+    n = round(a * float.fromhex("0x1.45f306dc9c883p-1"))
+    r = a - n * float.fromhex("0x1.921fb544p+0")
+    r = (r - n * float.fromhex("0x1.0b4611a4p-34")) - n * float.fromhex("0x1.13198a2e03707p-65")
+    z, c, s = r * r, 1.0, 1.0
+    for j in range(18, 0, -2):
+        c, s = 1 - (c * z) / (j * (j - 1)), 1 - (s * z) / (j * (j + 1))
+    s = s * r
+    return ((F(c), F(s)), (F(-s), F(c)), (F(-c), F(-s)), (F(s), F(-c)))[n % 4]
+
+
+def angles(positions, pairs, base=F(10000), scale=ONE, rule=None):
+    """(cos, sin), each (positions, pairs)."""
+    own = [frequency(i, pairs, base, scale, rule) for i in range(pairs)]
+    table = [[cosine_and_sine(F(t) * f) for f in own] for t in range(positions)]
+    return np.array(table, np.float32).reshape(positions, pairs, 2).transpose(2, 0, 1)
+
+
+class Fixed:
+    """A layer without parameters, as the Windows of pixels.py are."""
+
+    multiplies, groups = False, 1
+
+    def backward(self, a, weight, delta):
+        return self.errors(delta)
+
+
+class Sinusoid(Fixed):
+    """25.13"""
+
+    kind, activates = "sinusoid", True
+
+    def __init__(self, shape):
+        self.shape = self.out = shape
+        cos, sin = angles(shape[1] * shape[2], shape[0] // 2)
+        self.table = np.stack([sin, cos], axis=-1).reshape(*shape[1:], shape[0])
+
+    def text(self):
+        return "position sinusoid"
+
+    def forward(self, a, weight, bias):
+        return a + self.table
+
+    def errors(self, delta):
+        return delta
+
+
+class Rotary(Fixed):
+    """25.31"""
+
+    kind = "rotary"
+
+    def __init__(self, shape, heads, pairs, base, scale, rule):
+        self.shape = self.out = shape
+        self.heads, self.kv = heads, pairs or heads
+        self.width = shape[0] // (heads + 2 * self.kv)
+        self.base, self.scale, self.rule = base, scale, rule if scale != 1 else None
+        self.cos, self.sin = (v[None, :, None] for v in
+                              angles(shape[1] * shape[2], self.width // 2, base, scale, self.rule))
+
+    def text(self):
+        rule = self.rule and f" llama3 {to_text(self.rule[0])} {to_text(self.rule[1])} {int(self.rule[2])}"
+        return (f"position rotary {self.heads}" + f" kv {self.kv}" * (self.kv != self.heads)
+                + (f" base {to_text(self.base)}" if self.base != 10000 else "")
+                + (f" scale {to_text(self.scale)}" if self.scale != 1 else "") + (rule or ""))
+
+    def turned(self, a, sin):
+        heads = a.reshape(len(a), -1, self.shape[0] // self.width, self.width)
+        own, values = heads[:, :, :self.heads + self.kv], heads[:, :, self.heads + self.kv:]
+        x, y = own[..., :self.width // 2], own[..., self.width // 2:]
+        first, second = fma(y, -sin, x * self.cos) + ZERO, fma(x, sin, y * self.cos) + ZERO
+        return np.concatenate([np.concatenate([first, second], axis=-1), values + ZERO], axis=2).reshape(a.shape)
+
+    def forward(self, a, weight, bias):
+        return self.turned(a, self.sin)
+
+    def errors(self, delta):
+        return self.turned(delta, -self.sin)
+
+
+def rotary(text, shape):
+    """What follows "position rotary"."""
+    given, at = {}, 0
+    words = text.split()
+    heads, at = int(words[0]), 1
+    while at < len(words) and words[at] in ("kv", "base", "scale", "llama3"):
+        count = 3 if words[at] == "llama3" else 1
+        given[words[at]] = words[at + 1:at + 1 + count]
+        at += 1 + count
+    one = lambda name, usual: from_text(given[name][0]) if name in given else usual
+    rule = [from_text(word) for word in given["llama3"]] if "llama3" in given else None
+    layer = Rotary(shape, heads, int(given["kv"][0]) if "kv" in given else 0, one("base", F(10000)), one("scale", ONE), rule)
+    return layer, " ".join(words[at:])
+
+
 KINDS = ("embedding", "position",)
 
 
@@ -125,4 +252,8 @@ def parse(text, shape, has_next, layers):
         return Position(shape), text[found.end():]
     if found := re.match(r"\s*conv\s+(\d+)\s+1x1\s+tied\b\s*", text):
         return Tied(shape, int(found[1]), layers[0]), text[found.end():]
+    if found := re.match(r"\s*position\s+sinusoid\b\s*", text):
+        return Sinusoid(shape), text[found.end():]
+    if found := re.match(r"\s*position\s+rotary\s+", text):
+        return rotary(text[found.end():], shape)
     return None, text

@@ -30,6 +30,8 @@ struct qn__gpu_kind {
      * `chains` during a step. NULL: none. */
     uint64_t (*moments)(const qn__worker *worker, const qn__layer *layer);
     uint64_t (*chains)(const qn__worker *worker, const qn__layer *layer);
+    /* Writes what `moments` contains, where that depends on the layer alone. NULL: a pass does. */
+    void (*table)(const qn__layer *layer, float *moments);
 
     int reads_input;  /* 1: its errors or its gradient depend on its inputs */
     int reads_output; /* 1: they depend on its outputs, apart from the derivative */

@@ -24,13 +24,18 @@ uint64_t qn__gpu_all_pixels(const qn__gpu_pass *pass, uint32_t i) {
 
 void qn__gpu_forward_values(qn__gpu_pass *pass, uint32_t i, qn__kernel kernel) {
     const qn__worker *w = pass->worker;
+    qn__gpu_forward_numbers(pass, i, kernel, &w->model.parameters, w->layer[i].weights);
+}
+
+void qn__gpu_forward_numbers(qn__gpu_pass *pass, uint32_t i, qn__kernel kernel,
+                             const qn__gpu_memory *numbers, uint64_t at) {
+    const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const int drops = qn__gpu_drops(pass, i);
     qn__gpu_call c = {0};
     qn__gpu_push_norm_inputs(pass, i, &c);
-    QN__PUSH_MEMORY(&c, &w->model.parameters, &l->output, drops ? &l->dropped : &w->step,
-                    &w->batch.numbers);
-    QN__PUSH_WIDE(&c, l->weights);
+    QN__PUSH_MEMORY(&c, numbers, &l->output, drops ? &l->dropped : &w->step, &w->batch.numbers);
+    QN__PUSH_WIDE(&c, at);
     QN__PUSH_NUMBERS(&c, i * QN__GPU_TAPS);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch_norm(pass, kernel, qn__gpu_all_pixels(pass, i), i, &c);

@@ -1,6 +1,9 @@
-/* position learned: a parameter of each channel at each pixel (docs/exactness.md 25.12). */
+/* position learned: a parameter of each channel at each pixel (docs/exactness.md 25.12). position
+ * sinusoid: the same with numbers that stay (25.13). */
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_kinds.h"
+#include "layer/turned.h"
+#include <string.h>
 
 static void forward(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_forward_values(pass, i, QN__K_POSITION_FORWARD);
@@ -32,3 +35,31 @@ static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
 }
 
 const qn__gpu_kind qn__gpu_position = {.forward = forward, .errors = errors, .gradient = gradient};
+
+static void forward_sinusoid(qn__gpu_pass *pass, uint32_t i) {
+    qn__gpu_forward_numbers(pass, i, QN__K_POSITION_FORWARD, &pass->worker->layer[i].moments, 0);
+}
+
+static uint64_t sinusoid_bytes(const qn__worker *w, const qn__layer *l) {
+    (void)w;
+    return (uint64_t)qn__gpu_pixels(l) * qn__gpu_ld(l->to.channels) * sizeof(float);
+}
+
+/* [pixels][ld(channels)], as the parameters of position learned. */
+static void sinusoid_table(const qn__layer *l, float *to) {
+    const uint32_t pairs = qn__turned_pairs(l), ld = (uint32_t)qn__gpu_ld(l->to.channels);
+    memset(to, 0, (size_t)qn__gpu_pixels(l) * ld * sizeof *to);
+    for (uint32_t i = 0; i < pairs; ++i) {
+        const float frequency = qn__turn_frequency(&l->turns, pairs, i);
+        for (uint32_t p = 0; p < qn__gpu_pixels(l); ++p) {
+            float *own = to + (size_t)p * ld + 2 * (size_t)i;
+            const float angle = (float)p * frequency;
+            qn__turn(angle, own + 1, own);
+        }
+    }
+}
+
+const qn__gpu_kind qn__gpu_sinusoid = {.forward = forward_sinusoid,
+                                       .errors = errors,
+                                       .moments = sinusoid_bytes,
+                                       .table = sinusoid_table};

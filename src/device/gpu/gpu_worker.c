@@ -4,6 +4,7 @@
 #include "device/gpu/gpu_worker.h"
 
 #include "base/memory.h"
+#include "device/gpu/gpu_kinds.h"
 #include "layer/layer.h"
 #include "num/intgemm_reference.h"
 
@@ -30,7 +31,20 @@ static qn_status write_taps(qn__worker *w, qn_error *err) {
     return status;
 }
 
-/* Writes the constant data: the scaled bytes, mean and inverse. */
+/* Numbers that depend on a layer alone. */
+static qn_status fill_table(qn__worker *w, const qn__gpu_layer *l, qn_error *err) {
+    if (!l->kind->table)
+        return QN_OK;
+    float *table = qn__alloc(l->moments.bytes, 1, err);
+    if (!table)
+        return QN_MEMORY;
+    l->kind->table(l->layer, table);
+    const qn_status status = w->driver->write(w->gpu, &l->moments, 0, table, l->moments.bytes, err);
+    qn__free(table);
+    return status;
+}
+
+/* Writes the constant data: the scaled bytes, mean and inverse, tables of layers. */
 static qn_status fill(qn__worker *w, qn_error *err) {
     const qn__program *p = w->program;
     const size_t features = p->layer[0].in * sizeof(float);
@@ -42,6 +56,8 @@ static qn_status fill(qn__worker *w, qn_error *err) {
         status = w->driver->write(w->gpu, &w->batch.mean, 0, p->mean, features, err);
     if (status == QN_OK && w->batch.inverse.bytes)
         status = w->driver->write(w->gpu, &w->batch.inverse, 0, p->inverse, features, err);
+    for (uint32_t l = 0; status == QN_OK && l < p->layers; ++l)
+        status = fill_table(w, &w->layer[l], err);
     return status;
 }
 

@@ -392,6 +392,9 @@ void qn__gpu_launch_norm(qn__gpu_pass *pass, qn__kernel kernel, uint64_t rows, u
 /* The forward pass of a layer with a kernel that computes each value from one input and one
  * parameter. */
 void qn__gpu_forward_values(qn__gpu_pass *pass, uint32_t layer, qn__kernel kernel);
+/* The same, with other numbers, from float `at` on, in the place of the parameters. */
+void qn__gpu_forward_numbers(qn__gpu_pass *pass, uint32_t layer, qn__kernel kernel,
+                             const qn__gpu_memory *numbers, uint64_t at);
 /* The pixels of all items of the pass. */
 uint64_t qn__gpu_all_pixels(const qn__gpu_pass *pass, uint32_t layer);
 /* Outputs, and errors if a layer is below. divisions: groups of an item, or grains, each with

@@ -105,6 +105,8 @@
     ROW(POSITION_FORWARD, position_forward, "MMMMMMMUuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)       \
     ROW(POSITION_ERRORS, position_errors, "MMMMuu", 128, 0, 0, 8, QN__WITH_PIXELS)                 \
     ROW(POSITION_GRADIENT, position_gradient, "MMMMUuuufu", 128, 0, 0, 8, QN__WITH_PIXELS)         \
+    ROW(ROTARY_FORWARD, rotary_forward, "MMMMMuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                 \
+    ROW(ROTARY_ERRORS, rotary_errors, "MMMMMuuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                  \
     ROW(GROUPED_FORWARD, grouped_forward, "MMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)      \
     ROW(GROUPED_ERRORS, grouped_errors, "MMMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)        \
     ROW(GROUPED_GRADIENT, grouped_gradient, "MMMMMMUuuuuufuu", 128, 0, 0, 8, QN__WITH_PIXELS)      \

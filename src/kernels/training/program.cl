@@ -57,6 +57,7 @@
 #include "kernels/training/rms_norm.cl"
 #include "kernels/training/embedding.cl"
 #include "kernels/training/position.cl"
+#include "kernels/training/rotary.cl"
 #include "kernels/training/attention.cl"
 #include "kernels/training/grouped.cl"
 #if QN_PRODUCTS & QN_WITH_INTGEMM

@@ -3,6 +3,7 @@
 #include "layer/embedding.h"
 #include "model/exchange/onnx_attention.h"
 #include "model/exchange/onnx_pools.h"
+#include "model/exchange/onnx_position.h"
 #include <stdio.h>
 
 /* A tensor of the model's file as a constant of the same name: "layer3.weight". */
@@ -213,25 +214,6 @@ static void add_embedding(qn__onnx_graph *g, const qn__layer *l) {
     g->at.flat = 0;
 }
 
-/* Added to the channels of each position. */
-static void add_position(qn__onnx_graph *g, const qn__layer *l) {
-    const qn__onnx_attribute order[] = {
-        {.name = "perm", .form = QN__ONNX_INTS, .value = {1, 0}, .count = 2}, {.name = NULL}};
-    const uint32_t pixels = l->to.height * l->to.width;
-    const int64_t sides[4] = {1, l->to.channels, l->to.height, l->to.width};
-    const qn__onnx_value x = g->at;
-    char name[QN__ONNX_NAME];
-    add_tensor(g, "weight", (const uint64_t[]){pixels, l->to.channels, 0}, name);
-    snprintf(g->at.name, sizeof g->at.name, "%s", name);
-    qn__onnx_step(g, "Transpose", "", "channels", order);
-    snprintf(name, sizeof name, "%.31s.sides", g->part);
-    qn__onnx_integers(g, name, sides, x.flat ? 2 : 4);
-    qn__onnx_step(g, "Reshape", name, "places", QN__ONNX_NONE);
-    const qn__onnx_value places = g->at;
-    g->at = x;
-    qn__onnx_step(g, "Add", places.name, "placed", QN__ONNX_NONE);
-}
-
 /* Makes both values of the end of a block flat, or both not: one of them may be, with one pixel. */
 static void make_alike(qn__onnx_graph *g, const qn__layer *l, qn__onnx_value *other) {
     const qn__onnx_value first = g->at;
@@ -411,7 +393,13 @@ static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index
         qn__onnx_attention(g, l);
         break;
     case QN__LAYER_POSITION:
-        add_position(g, l);
+        qn__onnx_position(g, l);
+        break;
+    case QN__LAYER_SINUSOID:
+        qn__onnx_sinusoid(g, l);
+        break;
+    case QN__LAYER_ROTARY:
+        qn__onnx_rotary(g, l);
         break;
     case QN__LAYER_ADD:
     case QN__LAYER_MULTIPLY:

@@ -27,15 +27,25 @@ static const char *name_of(const qn__tokens *w, char word[64]) {
     return word;
 }
 
-qn_status qn__network_refuse_kind(const qn__tokens *w) {
-    qn__choice row[QN__LAYER_KINDS] = {{0}};
-    const qn__table kinds = {.count = QN__LAYER_KINDS, .row = row};
-    char word[64], remedy[256];
-    const char *other = advise_other(w);
+/* The kinds in `row`, but those whose word another kind has. Returns their number. */
+static size_t list_kinds(qn__choice row[QN__LAYER_KINDS]) {
+    size_t count = 0;
     for (int k = 0; k < QN__LAYER_KINDS; ++k) {
         const qn__layer_ops *ops = qn__layer_ops_of((qn__layer_kind)k);
-        row[k] = (qn__choice){.name = ops->word, .value = k, .also = ops->also};
+        size_t same = 0;
+        while (same < count && strcmp(row[same].name, ops->word) != 0)
+            ++same;
+        if (same == count)
+            row[count++] = (qn__choice){.name = ops->word, .value = k, .also = ops->also};
     }
+    return count;
+}
+
+qn_status qn__network_refuse_kind(const qn__tokens *w) {
+    qn__choice row[QN__LAYER_KINDS] = {{0}};
+    const qn__table kinds = {.count = list_kinds(row), .row = row};
+    char word[64], remedy[256];
+    const char *other = advise_other(w);
     qn__table_advise(&kinds, name_of(w, word), remedy, sizeof remedy);
     return qn__tokens_invalid(w, other ? "this is not a layer:" : "unknown layer",
                               other ? other : remedy);

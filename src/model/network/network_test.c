@@ -52,6 +52,22 @@ static void test_normalisations(void **state) {
         "batchnorm eps 0.001 momentum 0.5 relu; layernorm none; "
         "groupnorm 1 eps 1 none; batchnorm none; layernorm channels eps 0.5 none; "
         "layerscale 1e-06 none; layerscale 0.01 relu; dense 2 none");
+    check_canonical("conv 8 1x1; RMSNorm eps 0.00001; rmsnorm eps .5 relu; dense 2",
+                    "conv 8 1x1 none; rmsnorm none; rmsnorm eps 0.5 relu; dense 2 none");
+}
+
+/* One word for three kinds. */
+static void test_positions(void **state) {
+    (void)state;
+    check_canonical("conv 8 1x1; position LEARNED; Position sinusoid relu dropout .5; dense 2",
+                    "conv 8 1x1 none; position learned none; position sinusoid relu dropout 0.5; "
+                    "dense 2 none");
+    check_canonical("conv 8 1x1; position rotary 2 scale 1 llama3 1 4 10 base 1e4 kv 2; dense 2",
+                    "conv 8 1x1 none; position rotary 2; dense 2 none");
+    check_canonical("conv 8 1x1; position rotary 4 scale 8 llama3 1.0 4 8192 base 500000 kv 1; "
+                    "attention 4 causal; dense 2",
+                    "conv 8 1x1 none; position rotary 4 kv 1 base 5e+05 scale 8 llama3 1 4 8192; "
+                    "attention 4 causal; dense 2 none");
 }
 
 /* What is usual is not written, and the order of the words is one. */
@@ -342,6 +358,14 @@ static void test_advice(void **state) {
         {"attention 8 window 4 causal window 4; dense 2", "a layer has only one \"window\"",
          "take one", 29},
         {"attention 8 relu; dense 2", "attention has no word \"relu\"", "the layer after it", 13},
+        {"position; dense 2", "the kind of the positions is missing", "position rotary HEADS", 9},
+        {"position fixed; dense 2", "invalid kind of positions \"fixed\"", "position sinusoid", 10},
+        {"position rotary 2 base 0.5; dense 2", "invalid base \"0.5\"", "base 500000", 24},
+        {"position rotary 2 scale; dense 2", "a number is missing at the layer's end",
+         "scale takes the factor", 24},
+        {"position rotary 2 scale 2 llama3 4 4 9; dense 2", "must be the lower one", "the least",
+         27},
+        {"position rotary 2 relu; dense 2", "position rotary has no word \"relu\"", "rotary 8", 19},
         {"groupnorm -3; dense 2", "invalid number of groups \"-3\"", "\"groupnorm 8\"", 11},
         {"residual { dense 2 } stride 2; dense 2", "\"stride\" does not belong here",
          "residual { LAYERS", 22},
@@ -722,16 +746,27 @@ static void test_too_many_parameters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_canonical_text),  cmocka_unit_test(test_advice),
-        cmocka_unit_test(test_groups),          cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_refused_blocks),  cmocka_unit_test(test_too_deep),
-        cmocka_unit_test(test_block_sources),   cmocka_unit_test(test_nested_sources),
-        cmocka_unit_test(test_windows),         cmocka_unit_test(test_normalisations),
-        cmocka_unit_test(test_refused_windows), cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_most_layers),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_exact_place),     cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_random_texts),    cmocka_unit_test(test_program),
-        cmocka_unit_test(test_thresholds),      cmocka_unit_test(test_too_many_parameters),
+        cmocka_unit_test(test_canonical_text),
+        cmocka_unit_test(test_advice),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_refused_blocks),
+        cmocka_unit_test(test_too_deep),
+        cmocka_unit_test(test_block_sources),
+        cmocka_unit_test(test_nested_sources),
+        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_normalisations),
+        cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_refused_windows),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_most_layers),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_exact_place),
+        cmocka_unit_test(test_hostile_text),
+        cmocka_unit_test(test_random_texts),
+        cmocka_unit_test(test_program),
+        cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_too_many_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -329,7 +329,8 @@ typedef struct qn__cpu_kernels {
     void (*row_partials)(uint32_t items, uint32_t pixels, size_t apart, const float *delta,
                          const float *x, const float *mean, const float *inverse, float *weight,
                          float *bias);
-    /* rmsnorm (25.30). Value (row, channel) is at [channel / 16 * stride + row * 16 + channel % 16].
+    /* rmsnorm (25.30). Value (row, channel) is at [channel / 16 * stride + row * 16 + channel %
+     * 16].
      *
      * rms_sums: sums[row] = S of 25.30 of a by b, over `channels`; a first times factor[channel],
      * unless that is NULL. Lanes after the last channel do not count.
@@ -346,6 +347,10 @@ typedef struct qn__cpu_kernels {
                        const float *slope, const float *weight, float *e);
     void (*rms_partials)(uint32_t items, uint32_t pixels, size_t apart, const float *delta,
                          const float *x, const float *inverse, float *partial);
+    /* position rotary (25.31), rows of 16: y = fma(other, sine, x * cosine) + 0, with a cosine and
+     * a sine for each lane. */
+    void (*turn)(uint32_t rows, const float *cosine, const float *sine, const float *x,
+                 const float *other, float *y);
     /* attention, tiles of at most 48 rows: value (row, column) is at [column / 16 * stride + row *
      * 16 + column % 16] for columns in `panels` panels; g and z have a stride like it.
      *

@@ -1,20 +1,32 @@
 /* position learned: a parameter of each channel at each position is added (docs/exactness.md
- * 25.12). */
+ * 25.12). position sinusoid: numbers that stay are (25.13). */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_kinds.h"
+#include "layer/turned.h"
 #include <string.h>
 
-/* A row is a position of an item, items fastest. */
-static void add_run(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
-                    const qn__cpu_walk_run *run, uint32_t panel, float *to) {
+/* Adds own[panel][position][16]. A row is a position of an item, items fastest. */
+static void add_numbers(const qn__cpu_pass *pass, const qn__cpu_layer *l, const float *own,
+                        const qn__cpu_walk_run *run, uint32_t panel, float *to) {
     const float *from = qn__cpu_input(pass, l) + panel * l->in_stride + run->row * QN__PANEL;
-    const float *own = l->bias + (size_t)panel * l->vector_pixels * QN__PANEL;
-    (void)thread;
+    own += (size_t)panel * l->out_pixels * QN__PANEL;
     for (uint32_t i = 0; i < run->rows; ++i, from += QN__PANEL, to += QN__PANEL) {
         const size_t at = qn__cpu_position_of(pass, run->row + i);
         for (uint32_t c = 0; c < QN__PANEL; ++c)
             to[c] = from[c] + own[at * QN__PANEL + c];
     }
+}
+
+static void add_run(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
+                    const qn__cpu_walk_run *run, uint32_t panel, float *to) {
+    (void)thread;
+    add_numbers(pass, l, l->bias, run, panel, to);
+}
+
+static void add_sinusoid(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
+                         const qn__cpu_walk_run *run, uint32_t panel, float *to) {
+    (void)thread;
+    add_numbers(pass, l, l->turned, run, panel, to);
 }
 
 static void pass_run(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
@@ -57,4 +69,27 @@ const qn__cpu_kind qn__cpu_position = {.forward = qn__cpu_walk_forward,
                                        .run = add_run,
                                        .run_back = pass_run,
                                        .sums = sums_of_panel,
+                                       .leads = 1};
+
+/* [panel][position][16], as the parameters of position learned. */
+static void carve_sinusoid(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
+    const uint32_t pairs = qn__turned_pairs(l->layer);
+    (void)w;
+    l->turned = qn__cpu_carve(a, (size_t)l->out_panels * QN__PANEL, l->out_pixels * sizeof(float));
+    for (uint32_t i = 0; a->base && i < pairs; ++i) {
+        const float frequency = qn__turn_frequency(&l->layer->turns, pairs, i);
+        float *to =
+            l->turned + (size_t)(2 * i / QN__PANEL) * l->out_pixels * QN__PANEL + 2 * i % QN__PANEL;
+        for (uint32_t p = 0; p < l->out_pixels; ++p, to += QN__PANEL) {
+            const float angle = (float)p * frequency;
+            qn__turn(angle, to + 1, to);
+        }
+    }
+}
+
+const qn__cpu_kind qn__cpu_sinusoid = {.forward = qn__cpu_walk_forward,
+                                       .backward = qn__cpu_walk_backward,
+                                       .run = add_sinusoid,
+                                       .run_back = pass_run,
+                                       .carve = carve_sinusoid,
                                        .leads = 1};

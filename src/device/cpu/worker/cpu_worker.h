@@ -143,6 +143,7 @@ typedef struct qn__cpu_layer {
     struct qn__attention_query *queries;
     atomic_uchar *odd;
     qn__cpu_cache cache; /* attention of a program with sequences */
+    float *turned; /* position sinusoid, position rotary: what depends on the position alone */
     float *weight_slot[QN__SLOTS], *bias_slot[QN__SLOTS];
     int64_t *weight_sums, *bias_sums; /* allocated for the first grains */
     const float *input;  /* in_panels x rows x 16: in training the outputs of the layer below after
