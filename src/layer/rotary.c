@@ -161,9 +161,10 @@ static void turn_item(const qn__layer *l, float sign, const float *a, float *z) 
     const uint32_t pairs = qn__turned_pairs(l), channels = l->from.channels;
     for (uint32_t i = 0; i < pairs; ++i) {
         const float frequency = qn__turn_frequency(&l->turns, pairs, i);
-        for (size_t at = 0; at < l->in; at += channels) {
+        float position = 0.0f;
+        for (size_t at = 0; at < l->in; at += channels, position += 1.0f) {
             float cosine, sine;
-            const float angle = (float)(at / channels) * frequency;
+            const float angle = position * frequency;
             qn__turn(angle, &cosine, &sine);
             turn_pair(l, i, cosine, sign * sine, a + at, z + at);
         }

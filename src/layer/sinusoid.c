@@ -69,9 +69,10 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
     (void)bits, (void)parameters;
     for (uint32_t i = 0; i < pairs; ++i) {
         const float frequency = qn__turn_frequency(&l->turns, pairs, i);
-        for (size_t at = 2 * (size_t)i; at < l->in; at += channels) {
+        float position = 0.0f;
+        for (size_t at = 2 * (size_t)i; at < l->in; at += channels, position += 1.0f) {
             float cosine, sine;
-            const float angle = (float)(at / channels) * frequency;
+            const float angle = position * frequency;
             qn__turn(angle, &cosine, &sine);
             z[at] = a[at] + sine;
             z[at + 1] = a[at + 1] + cosine;
