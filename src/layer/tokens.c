@@ -48,13 +48,30 @@ static int ends_layer(const char *text, size_t at) {
            ((text[at] == '|' || text[at] == '}') && (before == 0 || text[before - 1] != ';'));
 }
 
+/* Layers of what ends there: "gated" stands for three, another word for one; 0: nothing ends. */
+static uint32_t layers_ended(const char *text, size_t at) {
+    static const char word[] = "gated";
+    size_t begin = at;
+    if (!ends_layer(text, at))
+        return 0;
+    while (begin > 0 && !strchr(";{|}", text[begin - 1]))
+        --begin;
+    while (is_space(text[begin]))
+        ++begin;
+    return strncasecmp(text + begin, word, sizeof word - 1) == 0 ? 3 : 1;
+}
+
 size_t qn__tokens_layer_begin(const char *text, uint32_t layer) {
-    size_t at = 0;
-    for (uint32_t l = 0; l < layer && text[at] != '\0'; ++at)
-        l += (uint32_t)ends_layer(text, at);
-    while (is_space(text[at]))
-        ++at;
-    return at;
+    size_t begin = 0;
+    uint32_t all = 0;
+    for (size_t at = 0; text[at] != '\0' && all <= layer; ++at) {
+        const uint32_t ended = layers_ended(text, at);
+        all += ended;
+        begin = ended && all <= layer ? at + 1 : begin;
+    }
+    while (is_space(text[begin]))
+        ++begin;
+    return begin;
 }
 
 /* The layer's own text is what the message shows: a comment after it would take its place. */
@@ -67,7 +84,7 @@ static void point_at_line(qn_error *err, const char *name, const char *text, con
     while (ended && at > 0 && is_space(text[at - 1]))
         --at; /* the end of the last layer, not an empty line after it */
     for (size_t i = 0; i < at; ++i) {
-        layer += (size_t)ends_layer(text, i);
+        layer += layers_ended(text, i);
         line += lines[i] == '\n';
         begin = lines[i] == '\n' ? i + 1 : begin;
     }

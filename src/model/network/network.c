@@ -114,14 +114,18 @@ static int64_t next_source(blocks *b, uint32_t layers) {
     return in && (in->main == layers || in->shortcut == layers) ? in->input : (int64_t)layers - 1;
 }
 
+static qn_status refuse_depth(const qn__tokens *w, size_t begin) {
+    return qn__tokens_fail(w, begin, "more than 8 blocks stand in one another",
+                           "8 blocks that contain each other are the most: end one of them with "
+                           "\"}\" first");
+}
+
 /* The word of a block was read: its brace. */
 static qn_status open_block(qn__tokens *w, blocks *b, qn__layer_kind kind, size_t begin,
                             uint32_t layers) {
     const block own = {kind, begin, next_source(b, layers), layers, 0};
     if (b->open == QN__MAX_DEPTH)
-        return qn__tokens_fail(w, begin, "more than 8 blocks stand in one another",
-                               "8 blocks that contain each other are the most: end one of them "
-                               "with \"}\" first");
+        return refuse_depth(w, begin);
     if (!qn__tokens_is(w, "{"))
         return qn__tokens_fail(w, w->at, "the block's \"{\" is missing", BLOCK_HELP);
     qn__tokens_next(w);
@@ -202,6 +206,60 @@ static qn_status refuse_softmax(const qn__tokens *w, const marks *at) {
         "softmax turns the last outputs into probabilities; use relu, tanh or sigmoid here");
 }
 
+/* "gated N [nobias] ACTIVATION" is a short form of a product of two convolutions of 1x1, of which
+ * the first one has the activation: three layers. */
+enum { GATED = 3 };
+
+static qn_status parse_gated_words(qn__tokens *w, marks *at, qn__layer_text *conv) {
+    static const char *const help =
+        "give the width and an activation, as in \"gated 1024 silu\" or \"gated 1024 nobias gelu\"";
+    qn__tokens_next(w);
+    qn_status status = qn__tokens_count(w, "width", QN__MAX_WIDTH, help, &conv->out);
+    if (status == QN_OK && !qn__tokens_ended(w) && qn__tokens_is(w, "nobias")) {
+        conv->no_biases = 1;
+        qn__tokens_next(w);
+    }
+    if (status == QN_OK && qn__tokens_ended(w))
+        return qn__tokens_fail(w, w->at, "the activation of the gate is missing", help);
+    if (status == QN_OK)
+        status = parse_activation(w, qn__layer_ops_of(conv->kind), at, &conv->activation);
+    at->gated = SIZE_MAX; /* it is not that of the last layer */
+    return status == QN_OK && conv->activation == QN__ACT_SOFTMAX ? refuse_softmax(w, at) : status;
+}
+
+static qn_status parse_gated(qn__tokens *w, marks *at, blocks *b, uint32_t layers,
+                             qn__layer_text layer[GATED]) {
+    const qn__window single = {{1, 1}, {1, 1}, {0, 0}, {1, 1}};
+    const int64_t input = next_source(b, layers);
+    const size_t begin = w->at;
+    *at = (marks){SIZE_MAX, SIZE_MAX, SIZE_MAX};
+    layer[0] = (qn__layer_text){
+        .kind = QN__LAYER_CONV, .window = single, .skip = (uint32_t)((int64_t)layers - 1 - input)};
+    layer[2] = (qn__layer_text){.kind = QN__LAYER_MULTIPLY, .skip = 1};
+    if (b->open == QN__MAX_DEPTH)
+        return refuse_depth(w, begin);
+    const qn_status status = parse_gated_words(w, at, &layer[0]);
+    layer[1] = layer[0];
+    layer[1].skip += 1;
+    layer[1].activation = QN__ACT_NONE;
+    return status == QN_OK ? parse_end(w, at, &layer[2]) : status;
+}
+
+/* The next layers of the text: one or, of a short form, several. *made: their number, 0 at the
+ * begin of a block or of its shortcut. */
+static qn_status parse_layers(qn__tokens *w, marks *at, blocks *b, qn__network *network,
+                              int *made) {
+    qn__layer_text *layer = &network->layer[network->layers];
+    const int gated = qn__tokens_is(w, "gated");
+    if (network->layers + (gated ? GATED : 1) > QN__MAX_LAYERS)
+        return qn__tokens_fail(w, w->at, "the model has more than 1023 layers",
+                               "1023 layers are the most that a model can have");
+    if (!gated)
+        return parse_layer(w, at, b, network->layers, layer, made);
+    *made = GATED;
+    return parse_gated(w, at, b, network->layers, layer);
+}
+
 /* Checks that depend on the position of the layer that was just read, which began at `begin`. */
 static qn_status check_place(const qn__tokens *w, const marks *at, size_t begin,
                              qn__layer_kind kind) {
@@ -240,17 +298,14 @@ qn_status qn__network_parse_lines(const char *text, const char *lines, const cha
                                "name them from the first to the last: "
                                "`train.model` \"dense 500 tanh; dense 10 softmax\"");
     while (w.size > 0) {
-        if (network.layers == QN__MAX_LAYERS)
-            return qn__tokens_fail(&w, w.at, "the model has more than 1023 layers",
-                                   "1023 layers are the most that a model can have");
         const size_t begin = w.at;
-        qn__layer_text *layer = &network.layer[network.layers];
-        int made;
-        qn_status status = parse_layer(&w, &at, &open, network.layers, layer, &made);
+        const qn__layer_text *layer = &network.layer[network.layers];
+        int made = 0;
+        qn_status status = parse_layers(&w, &at, &open, &network, &made);
         if (status == QN_OK && made && !open.open)
             status = check_place(&w, &at,
                                  qn__layer_ops_of(layer->kind)->block ? open.at[0].begin : begin,
-                                 layer->kind);
+                                 layer[made - 1].kind);
         if (status == QN_OK && made && at.softmax != SIZE_MAX && open.open)
             status = w.size > 0 ? refuse_softmax(&w, &at) : refuse_open(&w, &open);
         if (status != QN_OK)

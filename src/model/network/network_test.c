@@ -70,6 +70,20 @@ static void test_positions(void **state) {
                     "attention 4 causal; dense 2 none");
 }
 
+/* A short form of a product. */
+static void test_gated(void **state) {
+    (void)state;
+    check_canonical("conv 8 1x1; Gated 6 silu; conv 4 1x1; dense 2",
+                    "conv 8 1x1 none; product { conv 6 1x1 silu | conv 6 1x1 none } none; "
+                    "conv 4 1x1 none; dense 2 none");
+    check_canonical(
+        "gated 3 tanh; residual { gated 6 nobias gelu dropout .5; conv 8 1x1 | gated 8 "
+        "relu }; dense 2",
+        "product { conv 3 1x1 tanh | conv 3 1x1 none } none; residual { product { conv "
+        "6 1x1 nobias gelu | conv 6 1x1 nobias none } none dropout 0.5; conv 8 1x1 none "
+        "| product { conv 8 1x1 relu | conv 8 1x1 none } none } none; dense 2 none");
+}
+
 /* What is usual is not written, and the order of the words is one. */
 static void test_windows(void **state) {
     (void)state;
@@ -358,6 +372,12 @@ static void test_advice(void **state) {
         {"attention 8 window 4 causal window 4; dense 2", "a layer has only one \"window\"",
          "take one", 29},
         {"attention 8 relu; dense 2", "attention has no word \"relu\"", "the layer after it", 13},
+        {"gated; dense 2", "the layer's width is missing", "gated 1024 silu", 6},
+        {"gated 4; dense 2", "the activation of the gate is missing", "gated 1024 silu", 8},
+        {"gated 4 softmax; dense 2", "softmax stands before the last layer", "use relu", 9},
+        {"dense 2; gated 4 silu", "the last layer is neither dense nor a convolution", "dense 10",
+         10},
+        {"gated 4 silu stride 2; dense 2", "\"stride\" does not belong here", "product", 14},
         {"position; dense 2", "the kind of the positions is missing", "position rotary HEADS", 9},
         {"position fixed; dense 2", "invalid kind of positions \"fixed\"", "position sinusoid", 10},
         {"position rotary 2 base 0.5; dense 2", "invalid base \"0.5\"", "base 500000", 24},
@@ -746,27 +766,17 @@ static void test_too_many_parameters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_canonical_text),
-        cmocka_unit_test(test_advice),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_refused_blocks),
-        cmocka_unit_test(test_too_deep),
-        cmocka_unit_test(test_block_sources),
-        cmocka_unit_test(test_nested_sources),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_normalisations),
-        cmocka_unit_test(test_positions),
-        cmocka_unit_test(test_refused_windows),
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_most_layers),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_exact_place),
-        cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_random_texts),
-        cmocka_unit_test(test_program),
-        cmocka_unit_test(test_thresholds),
-        cmocka_unit_test(test_too_many_parameters),
+        cmocka_unit_test(test_canonical_text),  cmocka_unit_test(test_advice),
+        cmocka_unit_test(test_groups),          cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_refused_blocks),  cmocka_unit_test(test_too_deep),
+        cmocka_unit_test(test_block_sources),   cmocka_unit_test(test_nested_sources),
+        cmocka_unit_test(test_windows),         cmocka_unit_test(test_normalisations),
+        cmocka_unit_test(test_positions),       cmocka_unit_test(test_gated),
+        cmocka_unit_test(test_refused_windows), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_most_layers),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_exact_place),     cmocka_unit_test(test_hostile_text),
+        cmocka_unit_test(test_random_texts),    cmocka_unit_test(test_program),
+        cmocka_unit_test(test_thresholds),      cmocka_unit_test(test_too_many_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
