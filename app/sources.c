@@ -77,13 +77,14 @@ const option source_column_options[] = {
 const option source_token_options[] = {
     {ROW_TEXT(
          "tokens", tokens, "HOW",
-         "texts: how they become tokens: bytes, chars, words, words:20000, bpe:8000, bpe:FILE, "
-         "wordpiece:FILE or file:FILE; NPY, NPZ, BIN: ids: the whole numbers are tokens"),
+         "texts, or the column of texts of a table: how they become tokens: bytes, chars, words, "
+         "words:20000, bpe:8000, bpe:FILE, wordpiece:FILE or file:FILE; NPY, NPZ, BIN: ids: the "
+         "whole numbers are tokens"),
      .fallback = "as the model says; without one, files hold other values"},
     {ROW_COUNT32(
          "context", context, 1, 1u << 24,
          "one row of tokens: an item has N of them and the next one, and begins N after the "
-         "item before"),
+         "item before; a column of texts: an item has N tokens"),
      .fallback = "as the model says"},
     {.name = NULL}};
 

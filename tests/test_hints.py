@@ -101,7 +101,10 @@ def test_names_of_other_programs(run_quern, tmp_path, words, says):
 def test_text_that_is_no_table(run_quern, tmp_path):
     (tmp_path / "book.txt").write_text("It was a dark night.\nThe rain fell.\nNobody came.\n")
     done = run_quern("train", "--data", tmp_path / "book.txt", "-o", tmp_path / "m", status=1)
-    assert "lines of plain text are not a table" in done.stderr
+    assert "lines of plain text are not a table: they are read with --tokens chars --context 256" in done.stderr
+    (tmp_path / "book.txt").write_text("It was a dark night, so dark.\nThe rain fell.\nNobody came.\n")
+    done = run_quern("train", "--data", tmp_path / "book.txt", "-o", tmp_path / "m", status=1)
+    assert "a plain text is read with --tokens chars" in done.stderr
     rows = table(120, lambda i: "ab"[i % 2], said=lambda i, k: f"It was {i} times better than {i * 7 % 31}")
     (tmp_path / "t.csv").write_text("\n".join(",".join(map(str, row)) for row in rows) + "\n")
     words = ["train", "--data", tmp_path / "t.csv", "--label", "kind", "-o", tmp_path / "m"]

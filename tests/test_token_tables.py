@@ -289,9 +289,9 @@ def test_documents_end(tmp_path, q, text):
 @pytest.mark.parametrize("words, what", [
     (["t.txt", "--tokens", "letters", "--context", "8"], "is not a tokenizer"),
     (["t.txt", "--tokens", "chars"], "say how many an item has with --context"),
-    (["t.txt", "--tokens", "chars", "--context", "8", "--label", "1"], "has no columns"),
+    (["t.txt", "--tokens", "chars", "--context", "8", "--label", "1"], "a table has as many cells in every line"),
     (["row.npy", "--tokens", "chars", "--context", "8"], "set --tokens to ids"),
-    (["row.parquet", "--tokens", "chars", "--context", "8"], "not a text"),
+    (["row.parquet", "--tokens", "chars", "--context", "8"], "no column of texts"),
 ])
 def test_what_is_no_text(tmp_path, run_quern, text, words, what):
     np.save(tmp_path / "row.npy", np.arange(100))

@@ -134,11 +134,20 @@ def are_integers(given):
         return False
 
 
+def tokenises(columns):
+    """Whether a column of texts becomes tokens, by a tokenizer that the options name or that of a model."""
+    given = columns.get("tokens")
+    return given != "ids" if given else bool(columns.get("expected_tokenizer")) and not columns.get("expected_context")
+
+
 def as_trained(values, columns, is_stream):
-    """The options of an array that is read as the data of a model was."""
+    """The options of an array or a table that is read as the data of a model was."""
     columns = dict(columns)
+    if is_stream and tokenises(columns):
+        return columns
     tokens, context = columns.pop("expected_tokens", None), columns.pop("expected_context", None)
     columns.pop("expected_tokenizer", None)  # of texts alone
+    columns.pop("expected_features", None)
     if tokens and not is_stream and are_integers(values):
         columns.setdefault("tokens", "ids")
         if context and np.ndim(values) == 1:

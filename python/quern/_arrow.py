@@ -186,6 +186,8 @@ def stream_of(table, chosen=False):
 
     `chosen`: columns of it are to be chosen by name, which arrays have not.
     """
+    if isinstance(table, Columns):
+        return table
     if is_frame(table):
         if not chosen and is_uniform(table):
             return None
@@ -196,6 +198,31 @@ def stream_of(table, chosen=False):
     if hasattr(table, "collect_schema") and hasattr(table, "lazy") and not is_table(table):
         raise InputError("a LazyFrame holds no values yet", "X", "its .collect() reads them")
     return Export(table) if is_table(table) else None
+
+
+def with_labels(table, labels, weights, members):
+    """The table of texts that become tokens, (table, None, None, members): labels and weights in arrays are
+    columns of it then, since a network gets the tokens alone."""
+    table = table.to_frame() if hasattr(table, "to_frame") and not is_frame(table) else table
+    if not is_table(table):
+        values = np.asarray(table)
+        if values.ndim > 2 or values.dtype.kind not in "OUS":
+            return table, labels, weights, members
+        columns = [texts(None, values)] if values.ndim < 2 else [texts(None, column) for column in values.T]
+    elif labels is None and weights is None:
+        return table, None, None, members
+    elif not is_frame(table):
+        raise UsageError("labels or weights were given beside a table", "y", "name their columns with label and weight")
+    else:
+        columns = list(stream_of(table, chosen=True).columns)
+    for word, given in (("label_column", labels), ("weight", weights)):
+        if given is not None:
+            name = getattr(given, "name", None)
+            members = {**members, word: name if isinstance(name, str) else word.split("_")[0]}
+            values = np.asarray(given)
+            columns.append(numbers(members[word], values) if values.dtype.kind in "biuf"
+                           else texts(members[word], values))
+    return Columns(columns), None, None, members
 
 
 def is_table(table):

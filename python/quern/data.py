@@ -52,9 +52,12 @@ class Data:
         "classify" or "regress". By default texts and whole numbers are classes, other numbers real
         labels.
     tokens : str, optional
-        "ids": the whole numbers of an array are tokens, kept as uint16 or uint32 and never scaled.
+        "ids": the whole numbers of an array are tokens, kept as uint16 or uint32 and never scaled. A
+        tokenizer, as `Tokenizer` takes it: an item has the tokens of its text, in the one column of texts
+        of a table, or an array or a Series of texts.
     context : int, optional
-        Of one row of tokens: an item has so many and the next one, with which the next item begins.
+        Of one row of tokens: an item has so many and the next one, with which the next item begins. Of
+        texts: the tokens of an item; shorter texts are filled up, longer ones are cut.
 
     Raises
     ------
@@ -88,11 +91,13 @@ class Data:
         for word in ("label_column", "weight"):
             if word in columns:
                 columns[word] = _several.column_text(values, columns[word], _abi.OPTIONS[f"data.{word}"])
+        if _arrays.tokenises(columns):
+            values, labels, weights, columns = _arrow.with_labels(values, labels, weights, columns)
         stream = _arrow.stream_of(values, chosen=bool(columns))
         label = columns.get("label_column")
         columns = _arrays.as_trained(values, columns, stream is not None)
-        if stream is not None and "tokens" in columns:
-            raise TypeError("tokens: only for files and arrays")
+        if stream is not None and columns.get("tokens") == "ids":
+            raise TypeError("tokens: ids are those of files and arrays")
         if stream is None and set(columns) - {"dates", "tokens", "context"}:
             words = ", ".join(_abi.OPTIONS[f"data.{word}"] for word in columns)
             raise TypeError(f"{words}: only for files and tables with named columns")
@@ -741,8 +746,9 @@ def data_of(given, labels=None, **columns):
     expected = {"label_column": columns.pop("expected_label", None),
                 "expected_weight": columns.pop("expected_weight", None)}
     rules = columns.pop("expected_rules", None)
-    for word in ("classes", "expected_categories", "expected_text", "expected_task", "expected_resize",
-                 "expected_features"):  # of files alone
+    if not columns.get("expected_tokenizer"):
+        columns.pop("expected_features", None)
+    for word in "classes", "expected_categories", "expected_text", "expected_task", "expected_resize":  # of files alone
         columns.pop(word, None)
     if isinstance(given, Data):
         columns = {word: value for word, value in columns.items() if not word.startswith("expected_")}
@@ -759,7 +765,7 @@ def data_of(given, labels=None, **columns):
                "text": columns.pop("text", None),
                "weight": columns.pop("weight", None), "dates": columns.pop("dates", None),
                "date_format": columns.pop("date_format", None), **{word: columns.pop(word, None)
-               for word in ("tokens", "context", "expected_tokens", "expected_context", "expected_tokenizer")}}
+               for word in ("tokens", "context", "expected_tokens", "expected_context", "expected_tokenizer", "expected_features")}}
     if columns:
         raise TypeError(f"{', '.join(sorted(columns))}: only for files")
     if not _arrow.is_table(given):

@@ -491,6 +491,7 @@ def _array(X):
         values = _arrays.array_of(X)
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported")
+    _must_not_be_texts(values)
     if values.ndim != 2:
         raise ValueError(f"Expected 2D array, got {values.ndim}D array instead. Reshape your data "
                          "with .reshape(-1, 1) for one feature, .reshape(1, -1) for one item")
@@ -501,6 +502,20 @@ def _array(X):
         return _arrays.dense(X)
     as_it_is = values.dtype.kind in "biufMm" or values.dtype == object and _arrow.hold_times(values)
     return values if as_it_is else values.astype(np.float64)
+
+
+def _must_not_be_texts(values):
+    """An array has no columns of texts, whose words or tokens a network could get."""
+    if values.dtype.kind not in "OUS" or not values.size:
+        return
+    first = values.flat[0]
+    try:
+        if isinstance(first, (str, bytes)):
+            float(first)
+    except ValueError:
+        raise InputError(f"the array holds texts, such as {first[:40]!r}", "X",
+                         "give a DataFrame, whose columns may hold texts; for tokens use "
+                         "quern.train(frame, label=..., tokens=\"words:8000\", context=128)") from None
 
 
 def _compare_names(estimator, known, names):

@@ -9,7 +9,7 @@
 #include "data/cells/columns.h"
 #include "data/cells/label_columns.h"
 #include "data/cells/labels.h"
-#include "data/cells/prose.h"
+#include "data/tokens/text_items.h"
 #include "data/cells/row_numbers.h"
 #include "data/table/data_options.h"
 #include "data/table/rules.h"
@@ -388,7 +388,7 @@ static qn_status open_stream(struct ArrowArrayStream *stream, const qn_data_opti
     if (status == QN_OK)
         status = qn__label_columns_take(data, &options, source.name, err);
     if (status == QN_OK)
-        status = qn__prose_find(data, qn__prose_wanted(&options), source.name, err);
+        status = qn__text_columns(data, 1, &options, source.name, err);
     if (status == QN_OK)
         status = qn__labels_settle(data, &options, 1, source.name, err);
     if (status == QN_OK)

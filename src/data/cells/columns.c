@@ -381,8 +381,8 @@ static qn_status check_features(const qn__columns *table, uint64_t features, qn_
             table->path,
             table->shape.separator
                 ? "columns are separated by comma, semicolon or tab; a file without labels is "
-                  "read with `data.unlabelled`; lines of plain text are not a table and cannot be "
-                  "read"
+                  "read with `data.unlabelled`; lines of plain text are not a table: they are read "
+                  "with `data.tokens` chars `data.context` 256"
                 : "give a table with more columns; one without labels is read with "
                   "`data.unlabelled`",
             err);

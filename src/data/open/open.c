@@ -7,12 +7,12 @@
 #include "data/bytes/part_files.h"
 #include "data/cells/label_columns.h"
 #include "data/cells/labels.h"
-#include "data/cells/prose.h"
 #include "data/cells/readers.h"
 #include "data/cells/rounded.h"
 #include "data/open/table_cache.h"
 #include "data/table/data_options.h"
 #include "data/table/shape.h"
+#include "data/tokens/text_items.h"
 #include "num/host.h"
 #include <stdio.h>
 #include <string.h>
@@ -54,20 +54,25 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
     }
     const int tokenises =
         o->tokens && o->tokens != o->expected_tokens && strcmp(o->tokens, QN__TOKENS_IDS) != 0;
-    if (tokenises && reader != &qn__txt_reader) {
+    const int texts = reader->columns && qn__text_items_wanted(o); /* a column of them */
+    if (tokenises && !texts && reader != &qn__txt_reader) {
         qn__fail(err, QN_INPUT, "a file of the format %s is not a text that could become tokens",
                  reader->name[0]);
         return refuse_option(source, err,
                              reader->tokens ? "set `data.tokens` to ids if its numbers are tokens"
                                             : "give texts, or leave `data.tokens` out");
     }
-    if (o->tokens && !reader->tokens) {
+    if (o->tokens && !texts && !reader->tokens) {
         qn__fail(err, QN_INPUT, "a file of the format %s holds no numbers of tokens",
                  reader->name[0]);
-        return refuse_option(source, err,
-                             "leave `data.tokens` out, or give an array of whole numbers that "
-                             "numpy.save wrote, numbers of 16 bits in a file FILE.bin, or a "
-                             "text");
+        return refuse_option(
+            source, err,
+            reader->columns
+                ? "leave `data.tokens` out, or name a tokenizer for its column of texts, such "
+                  "as words:20000"
+                : "leave `data.tokens` out, or give an array of whole numbers that "
+                  "numpy.save wrote, numbers of 16 bits in a file FILE.bin, or a "
+                  "text");
     }
     if (o->skip_broken && !reader->files) {
         qn__fail(err, QN_INPUT, "an item of the format %s is not a file, so none can be broken",
@@ -160,7 +165,7 @@ static qn_status read_with(const qn__reader *reader, qn__part_files *files,
     if (status == QN_OK)
         status = qn__label_columns_take(data, options, files->name, err);
     if (status == QN_OK)
-        status = qn__prose_find(data, qn__prose_wanted(options), files->name, err);
+        status = qn__text_columns(data, reader->columns, options, files->name, err);
     if (status == QN_OK && options->shape)
         status = qn__shape_set(data, options->shape, files->name, err);
     if (status == QN_OK && options->labels_path)
@@ -294,6 +299,7 @@ static qn_status read_or_find(const qn__reader *reader, qn__part_files *files,
                               const qn_data_options *options, qn__pool *pool, qn_data *data,
                               qn_error *err) {
     qn__table_cache cache = {.off = options->no_cache || !reader->text || options->labels_path ||
+                                    qn__text_items_wanted(options) ||
                                     (options->keep_doubles && reader->typed)};
     qn__table_cache_begin(&cache, files, options);
     qn_status status = QN_OK;

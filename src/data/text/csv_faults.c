@@ -1,4 +1,5 @@
 /* Messages about lines, rows and columns of a CSV file. */
+#include "data/bytes/zip_file.h"
 #include "data/cells/commas.h"
 #include "data/cells/label_values.h"
 #include "data/text/csv_header.h"
@@ -52,6 +53,16 @@ static const struct {
                           "convert the file: iconv -f latin1 -t utf-8 OLD > NEW"},
 };
 
+#define PLAIN_TEXT                                                                                 \
+    "a table has as many cells in every line; a plain text is read with `data.tokens` chars "      \
+    "`data.context` 256"
+
+/* Whether the name says that the file may be a text. */
+static int is_text(const char *path) {
+    static const char *const endings[] = {"txt", "text", "md", NULL};
+    return path && qn__ends_with_one_of(path, endings);
+}
+
 static int is_ragged(const qn__row_failure *failure) {
     return failure->fault == QN__ROW_FEW || failure->fault == QN__ROW_MANY ||
            failure->fault == QN__ROW_BLANK;
@@ -76,12 +87,17 @@ static qn_status refuse_ragged(const qn__csv_header *header, const qn__row_failu
     if (failure->fault == QN__ROW_BLANK) {
         qn__fail(err, QN_INPUT, "the line is empty");
         return qn__csv_refuse_line(header->table.path, line,
-                                   "leave out such lines: sed '/^[[:space:]]*$/d' OLD > NEW", err);
+                                   is_text(header->table.path)
+                                       ? PLAIN_TEXT
+                                       : "leave out such lines: sed '/^[[:space:]]*$/d' OLD > NEW",
+                                   err);
     }
     qn__fail(err, QN_INPUT, "the line has %llu cell%s, the first line has %llu",
              (unsigned long long)failure->column, failure->column == 1 ? "" : "s", columns);
-    return qn__csv_refuse_line(header->table.path, line,
-                               "give every line as many cells as the first", err);
+    return qn__csv_refuse_line(
+        header->table.path, line,
+        is_text(header->table.path) ? PLAIN_TEXT : "give every line as many cells as the first",
+        err);
 }
 
 #pragma GCC diagnostic push

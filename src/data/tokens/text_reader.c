@@ -3,63 +3,28 @@
 #include "data/cells/readers.h"
 #include "data/table/token_row.h"
 #include "data/tokens/corpus.h"
+#include "data/tokens/data_tokenizer.h"
 #include "data/tokens/tokenizer.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Tokens of a text of bytes that are made at a time take four times its size. */
 enum { LEAST_CAPACITY = 1 << 16 };
 
-/* The tokenizer of a model, or the one that the options name. */
+/* The tokenizer of files, which may learn from them. */
 static qn_status open_tokenizer(const qn__part_files *files, const qn_data_options *o,
-                                qn_tokenizer **out, qn_error *err) {
-    const char *known = o->expected_tokenizer, *after = strchr(o->tokens, ':');
-    /* A file that the user names is compared with the model's; what would be learned is not. */
-    const int is_file = o->tokens != o->expected_tokens && after &&
-                        strspn(after + 1, "0123456789") < strlen(after + 1);
-    const int is_new = !known || is_file;
+                                qn_data *data, qn_tokenizer **out, qn_error *err) {
     const size_t count = files->list->count;
-    if (!is_new)
-        return qn_tokenizer_from_json(known, strlen(known), out, err);
     const char **paths = (const char **)qn__alloc(count, sizeof *paths, err);
     for (size_t i = 0; paths && i < count; i++)
         paths[i] = files->list->file[i].path;
     const qn_status status =
-        paths ? qn_tokenizer_open(o->tokens, paths, (uint32_t)count, (uint32_t)o->threads, out, err)
+        paths ? qn__data_tokenizer(&(qn__learned_from){.path = paths, .count = count}, o, data, out,
+                                   err)
               : QN_MEMORY;
     qn__free((void *)paths);
     if (status != QN_OK && err && !*err->where)
         qn__at(err, "`data.tokens` \"%.200s\"", o->tokens);
     return status;
-}
-
-/* A number of tokens to learn, where a model has learned them. */
-static qn_status note_size(const qn_tokenizer *t, const qn_data_options *o, qn_data *data,
-                           qn_error *err) {
-    const char *after = o->tokens == o->expected_tokens ? NULL : strchr(o->tokens, ':');
-    const uint32_t size = qn_tokenizer_size(t);
-    char note[160];
-    if (!o->expected_tokenizer || !after || strspn(after + 1, "0123456789") < strlen(after + 1) ||
-        strtoull(after + 1, NULL, 10) == size)
-        return QN_OK;
-    snprintf(note, sizeof note,
-             "the tokenizer is that of the model, with %u tokens: \"%.40s\" learns no other",
-             (unsigned)size, o->tokens);
-    return qn__data_add_note(data, note, err);
-}
-
-static qn_status check_tokenizer(const qn_tokenizer *t, const qn_data_options *o, qn_data *data,
-                                 qn_error *err) {
-    snprintf(data->tokens, sizeof data->tokens, "%.16s %s", qn_tokenizer_kind(t),
-             qn_tokenizer_digest(t));
-    if (o->expected_tokenizer && o->expected_tokens &&
-        strcmp(o->expected_tokens, data->tokens) != 0) {
-        qn__fail(err, QN_USAGE, "the tokenizer is not that of the model");
-        return qn__remedy(err, QN_USAGE, "leave `data.tokens` out: the model has its tokenizer");
-    }
-    data->tokenizer = qn__copy_text(qn_tokenizer_json(t, NULL), err);
-    return data->tokenizer ? note_size(t, o, data, err) : QN_MEMORY;
 }
 
 /* Makes space for `more` tokens after data->items of them. */
@@ -136,11 +101,7 @@ static qn_status read_text(qn__part_files *files, const qn_data_options *options
                            qn_data *data, qn_error *err) {
     qn_tokenizer *t = NULL;
     (void)pool;
-    qn_status status = open_tokenizer(files, options, &t, err);
-    if (status == QN_OK)
-        status = check_tokenizer(t, options, data, err);
-    /* The largest number is not a token. */
-    data->type = qn_tokenizer_size(t) <= UINT16_MAX ? QN_TOKENS16 : QN_TOKENS32;
+    qn_status status = open_tokenizer(files, options, data, &t, err);
     data->features = 1;
     if (status == QN_OK)
         status = add_texts(files, options, t, data, err);

@@ -80,13 +80,12 @@ static qn_tokenizer *make(const qn__token_kind *kind, qn_error *err) {
     return t;
 }
 
-static qn_status learn(const qn__token_kind *kind, const char *after, const qn__corpus *corpus,
-                       uint32_t threads, qn_tokenizer **out, qn_error *err) {
+static qn_status learn(const qn__token_kind *kind, const char *after, const qn__token_text *texts,
+                       size_t count, uint32_t threads, qn_tokenizer **out, qn_error *err) {
     qn_tokenizer *t = make(kind, err);
     if (!t)
         return QN_MEMORY;
-    const qn_status status =
-        kind->learn(after, corpus->text, corpus->count, threads, &t->state, err);
+    const qn_status status = kind->learn(after, texts, count, threads, &t->state, err);
     return complete(t, status, out, err);
 }
 
@@ -193,8 +192,9 @@ qn_status qn_tokenizer_open(const char *which, const char *const *paths, uint32_
     if (status == QN_OK && is_learned(kind, after))
         status = qn__corpus_open(paths, count, &corpus, err);
     if (status == QN_OK)
-        status = is_read(kind, after) ? read_file(after, kind, out, err)
-                                      : learn(kind, after, &corpus, threads, out, err);
+        status = is_read(kind, after)
+                     ? read_file(after, kind, out, err)
+                     : learn(kind, after, corpus.text, corpus.count, threads, out, err);
     status = qn__corpus_end(&corpus, status, err);
     if (status != QN_OK) {
         qn_tokenizer_free(*out);
@@ -204,26 +204,30 @@ qn_status qn_tokenizer_open(const char *which, const char *const *paths, uint32_
     return status;
 }
 
+qn_status qn__tokenizer_learn(const char *which, const qn__token_text *texts, size_t count,
+                              uint32_t threads, qn_tokenizer **out, qn_error *err) {
+    const qn__token_kind *kind;
+    const char *after;
+    qn_status status = find_kind(which, &kind, &after, err);
+    if (status == QN_OK)
+        status = qn__token_threads(threads, &threads, err);
+    if (status == QN_OK)
+        status = need_corpus(which, count > 0, is_learned(kind, after), err);
+    if (status != QN_OK)
+        return status;
+    return is_read(kind, after) ? read_file(after, kind, out, err)
+                                : learn(kind, after, texts, count, threads, out, err);
+}
+
 qn_status qn_tokenizer_learn(const char *which, const void *corpus, size_t size, uint32_t threads,
                              qn_tokenizer **out, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_OUT(out, err);
     QN__NEED(which, err);
-    const qn__token_kind *kind;
-    const char *after;
-    qn__token_text text = {corpus, size};
-    const qn__corpus one = {.text = &text, .count = size != 0};
-    qn_status status = find_kind(which, &kind, &after, err);
-    if (status == QN_OK && is_learned(kind, after) && size)
+    if (size)
         QN__NEED(corpus, err);
-    if (status == QN_OK)
-        status = qn__token_threads(threads, &threads, err);
-    if (status == QN_OK)
-        status = need_corpus(which, size != 0, is_learned(kind, after), err);
-    if (status != QN_OK)
-        return status;
-    return is_read(kind, after) ? read_file(after, kind, out, err)
-                                : learn(kind, after, &one, threads, out, err);
+    const qn__token_text text = {corpus, size};
+    return qn__tokenizer_learn(which, &text, size != 0, threads, out, err);
 }
 
 qn_status qn_tokenizer_from_json(const char *json, size_t size, qn_tokenizer **out, qn_error *err) {

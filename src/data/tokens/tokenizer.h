@@ -28,6 +28,10 @@ struct qn_tokens {
  * are too many. */
 qn_status qn__token_threads(uint32_t threads, uint32_t *out, qn_error *err);
 
+/* As qn_tokenizer_open, with a corpus of `count` texts in memory. */
+qn_status qn__tokenizer_learn(const char *which, const qn__token_text *texts, size_t count,
+                              uint32_t threads, qn_tokenizer **out, qn_error *err);
+
 /* Appends the tokens of a text, on several threads. */
 qn_status qn__token_encode(const qn_tokenizer *tokenizer, const uint8_t *text, size_t size,
                            uint32_t threads, qn__token_ids *ids, qn_error *err);

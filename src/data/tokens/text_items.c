@@ -1,0 +1,280 @@
+#include "data/tokens/text_items.h"
+
+#include "base/memory.h"
+#include "base/text/text.h"
+#include "data/cells/prose.h"
+#include "data/table/kept.h"
+#include "data/table/missing.h"
+#include "data/table/rules.h"
+#include "data/table/wide.h"
+#include "data/tokens/data_tokenizer.h"
+#include "data/tokens/tokenizer.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+/* Names of columns in a message, at most. */
+enum { NAMED = 5 };
+
+/* A table on its way. */
+typedef struct making {
+    qn_data *data;
+    const qn_data_options *options;
+    const char *path;
+    uint32_t column;      /* of the texts */
+    uint32_t context;     /* tokens of an item; 0: only the longest text is looked for */
+    qn__token_text *text; /* of each item; bytes NULL: it has none */
+    qn_tokenizer *tokenizer;
+    void *values;           /* items x context tokens */
+    uint64_t cut, missing;  /* items */
+    uint64_t longest, most; /* tokens of a text, and its item */
+} making;
+
+static qn_status refuse(const making *m, const char *remedy, qn_error *err) {
+    qn__at(err, "%s", m->path);
+    return qn__remedy(err, QN_INPUT, "%s", remedy);
+}
+
+/* How surely a column is the one that is meant: 0: it has no texts. */
+static int sureness(const making *m, uint32_t k) {
+    const qn__feature *f = &m->data->schema->feature[k];
+    if (f->categories == 0)
+        return 0;
+    if (f->said == QN__SAID_TEXT)
+        return 3;
+    return f->text > 0 || qn__prose_looks(m->data, k) ? 2 : 1;
+}
+
+/* The names of the columns whose mark is `mark`, for a message. */
+static char *names_of(const making *m, const uint8_t *marks, uint8_t mark, qn_error *err) {
+    qn__text text = {0};
+    uint32_t count = 0;
+    char name[160];
+    for (uint32_t k = 0; k < m->data->features; k++) {
+        if (marks[k] != mark)
+            continue;
+        if (count++ < NAMED)
+            qn__text_add(&text, "%s%s", count > 1 ? ", " : "",
+                         qn__column_name(m->data->schema, k, name, sizeof name));
+    }
+    if (count > NAMED)
+        qn__text_add(&text, " and %u more", (unsigned)(count - NAMED));
+    return qn__text_take(&text, err);
+}
+
+static qn_status refuse_several(const making *m, const uint8_t *marks, uint8_t mark,
+                                qn_error *err) {
+    char *names = names_of(m, marks, mark, err);
+    if (!names)
+        return QN_MEMORY;
+    qn__fail(err, QN_INPUT,
+             "the tokens are those of one column of texts, and there are several: %s", names);
+    qn__free(names);
+    return refuse(m, "name one of them with `data.text`", err);
+}
+
+/* Other columns are not read. */
+static qn_status note_others(const making *m, uint8_t *marks, qn_error *err) {
+    if (m->data->features == 1)
+        return QN_OK;
+    char name[160], note[480];
+    memset(marks, 0, m->data->features);
+    marks[m->column] = 1;
+    char *names = names_of(m, marks, 0, err);
+    if (!names)
+        return QN_MEMORY;
+    snprintf(note, sizeof note, "tokens are made of %s alone; left out: %.260s",
+             qn__column_name(m->data->schema, m->column, name, sizeof name), names);
+    qn__free(names);
+    return qn__data_add_note(m->data, note, err);
+}
+
+static qn_status choose_column(making *m, qn_error *err) {
+    const uint32_t features = m->data->features;
+    uint8_t *marks = qn__alloc(features, 1, err), best = 0;
+    uint32_t count = 0;
+    if (!marks)
+        return QN_MEMORY;
+    for (uint32_t k = 0; m->data->schema && k < features; k++) {
+        marks[k] = (uint8_t)sureness(m, k);
+        if (marks[k] > best) {
+            best = marks[k];
+            m->column = k;
+            count = 0;
+        }
+        count += best > 0 && marks[k] == best;
+    }
+    qn_status status;
+    if (best == 0) {
+        qn__fail(err, QN_INPUT, "the table has no column of texts that could become tokens");
+        status = refuse(m, "leave `data.tokens` out, or name the column with `data.text`", err);
+    } else if (count > 1) {
+        status = refuse_several(m, marks, best, err);
+    } else {
+        status = note_others(m, marks, err);
+    }
+    qn__free(marks);
+    return status;
+}
+
+/* The text of each item. */
+static qn_status gather(making *m, qn_error *err) {
+    const qn__feature *f = &m->data->schema->feature[m->column];
+    m->text = qn__alloc(m->data->items, sizeof *m->text, err);
+    if (!m->text)
+        return QN_MEMORY;
+    for (uint64_t i = 0; i < m->data->items; i++) {
+        const double value = qn__data_number(m->data, i, m->column);
+        if (isnan(value)) {
+            m->missing++;
+            continue;
+        }
+        const char *text = f->category[(size_t)value];
+        m->text[i] = (qn__token_text){(const uint8_t *)text, strlen(text)};
+    }
+    return QN_OK;
+}
+
+/* Writes the tokens of item `i`, and what is not a token after them. */
+static void put(const making *m, uint64_t i, const uint32_t *number, uint64_t count) {
+    const size_t first = (size_t)i * m->context;
+    uint16_t *narrow = m->values;
+    uint32_t *wide = m->values;
+    for (uint32_t k = 0; k < m->context; k++)
+        if (m->data->type == QN_TOKENS16)
+            narrow[first + k] = k < count ? (uint16_t)number[k] : UINT16_MAX;
+        else
+            wide[first + k] = k < count ? number[k] : UINT32_MAX;
+}
+
+static qn_status encode(making *m, qn_error *err) {
+    qn__token_ids ids = {0};
+    qn_status status = QN_OK;
+    for (uint64_t i = 0; i < m->data->items && status == QN_OK; i++) {
+        ids.count = 0;
+        if (m->text[i].size > 0)
+            status =
+                qn__token_encode(m->tokenizer, m->text[i].bytes, m->text[i].size, 1, &ids, err);
+        if (ids.count > m->longest) {
+            m->longest = ids.count;
+            m->most = i;
+        }
+        m->cut += m->context && ids.count > m->context;
+        if (status == QN_OK && m->context)
+            put(m, i, ids.number, ids.count);
+    }
+    qn__token_ids_release(&ids);
+    return status;
+}
+
+/* The power of two that holds the longest text. */
+static qn_status refuse_context(making *m, qn_error *err) {
+    const qn_status status = encode(m, err);
+    char name[160];
+    uint64_t enough = 16;
+    if (status != QN_OK)
+        return status;
+    while (enough < m->longest)
+        enough *= 2;
+    qn__fail(err, QN_INPUT,
+             "%s has texts of up to %" PRIu64 " tokens, and the options do not say how many an "
+             "item has",
+             qn__column_name(m->data->schema, m->column, name, sizeof name), m->longest);
+    qn__at(err, "%s", m->path);
+    return qn__remedy(err, QN_INPUT,
+                      "add `data.context` %" PRIu64
+                      "; shorter texts are filled up, longer ones are "
+                      "cut",
+                      enough);
+}
+
+static qn_status note_counts(const making *m, qn_error *err) {
+    char note[200];
+    qn_status status = QN_OK;
+    if (m->cut > 0) {
+        snprintf(note, sizeof note,
+                 "%" PRIu64 " of %" PRIu64 " texts are cut to %" PRIu32
+                 " tokens: the longest has %" PRIu64 ", item %" PRIu64 " (from 0)",
+                 m->cut, m->data->items, m->context, m->longest, m->most);
+        status = qn__data_add_note(m->data, note, err);
+    }
+    if (m->missing > 0 && status == QN_OK) {
+        snprintf(note, sizeof note, "%" PRIu64 " of %" PRIu64 " items have no text, so no tokens",
+                 m->missing, m->data->items);
+        status = qn__data_add_note(m->data, note, err);
+    }
+    return status;
+}
+
+/* The tokens take the place of the columns. */
+static qn_status replace(making *m, qn_error *err) {
+    qn_data *data = m->data;
+    qn__schema *schema = qn__schema_join(data->schema, NULL, NULL, m->context, err);
+    if (!schema)
+        return QN_MEMORY;
+    qn__schema_free(data->schema);
+    data->schema = schema;
+    if (data->release)
+        data->release(data->memory);
+    data->release = qn__free;
+    data->memory = m->values;
+    data->values = m->values;
+    data->in_file = NULL;
+    data->values_digest = NULL;
+    m->values = NULL;
+    qn__wide_free(data->wide);
+    data->wide = NULL;
+    qn__kept_free(data->kept);
+    data->kept = NULL;
+    data->features = m->context;
+    data->missing = 0;
+    data->comma = 0;
+    data->rules &= ~(uint32_t)(QN__RULE_EXACT | QN__RULE_TEXT);
+    return QN_OK;
+}
+
+static qn_status make(making *m, qn_error *err) {
+    qn_status status = gather(m, err);
+    const qn__learned_from from = {.text = m->text, .count = m->data->items};
+    const qn_data_type type = m->data->type;
+    if (status == QN_OK)
+        status = qn__data_tokenizer(&from, m->options, m->data, &m->tokenizer, err);
+    if (status == QN_OK && m->context == 0)
+        status = refuse_context(m, err);
+    if (status == QN_OK) {
+        const size_t size = qn__element_of(m->data->type)->size;
+        m->values = m->data->items <= SIZE_MAX / size / m->context
+                        ? qn__alloc((size_t)m->data->items * m->context, size, err)
+                        : NULL;
+        status = m->values ? encode(m, err) : QN_MEMORY;
+    }
+    if (status == QN_OK)
+        status = note_counts(m, err);
+    if (status == QN_OK)
+        status = replace(m, err);
+    if (status != QN_OK) /* its values are still those that were read */
+        m->data->type = type;
+    return status;
+}
+
+static qn_status make_items(qn_data *data, const qn_data_options *options, const char *path,
+                            qn_error *err) {
+    making m = {.data = data,
+                .options = options,
+                .path = path,
+                .context = options->context ? options->context : options->expected_features};
+    qn_status status = choose_column(&m, err);
+    if (status == QN_OK)
+        status = make(&m, err);
+    qn__free(m.text);
+    qn__free(m.values);
+    qn_tokenizer_free(m.tokenizer);
+    return status;
+}
+
+qn_status qn__text_columns(qn_data *data, int columns, const qn_data_options *options,
+                           const char *path, qn_error *err) {
+    const int items = columns && qn__text_items_wanted(options);
+    const qn_status status = qn__prose_find(data, items || qn__prose_wanted(options), path, err);
+    return status == QN_OK && items ? make_items(data, options, path, err) : status;
+}

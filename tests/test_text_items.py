@@ -1,0 +1,148 @@
+"""A column of texts whose tokens become the items of a table (docs/exactness.md 25.46)."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import data_vectors
+import python_package
+
+sys.path.insert(0, str(Path(__file__).parent / "oracle"))
+import data as oracle  # noqa: E402
+
+GOOD, BAD = "a warm and funny film", "a dull and empty film"
+CONTEXT = 8
+
+
+def rows(count=40):
+    """Reviews of 6 to 11 words, a length and a class."""
+    return [[f"{(GOOD, BAD)[i % 2]} " + " ".join(["again"] * (i % 5)) + f"no{i}", 80 + i, "ny"[i % 2]] for i in range(count)]
+
+
+def write(path, lines, head=("review", "minutes", "kind")):
+    with open(path, "w", newline="") as out:
+        csv.writer(out).writerows([head, *lines])
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write(tmp_path / "t.csv", rows())
+
+
+@pytest.fixture
+def info(run_quern):
+    return lambda *words: json.loads(run_quern("data", "info", *words, "--json").stdout)
+
+
+def words_of(text):
+    return text.split(" ")
+
+
+def expected(lines, context=CONTEXT):
+    """The tokens by the definition, for texts of words and single spaces."""
+    texts = [words_of(line[0]) for line in lines]
+    count = {}
+    for word in (word for text in texts for word in text):
+        count[word] = count.get(word, 0) + 1
+    order = {word: k for k, word in enumerate(sorted(count, key=lambda word: (-count[word], word.encode())))}
+    tokens = np.full((len(texts), context), 65535, "<u2")
+    for i, text in enumerate(texts):
+        numbers = [order[word] for word in text][:context]
+        tokens[i, :len(numbers)] = numbers
+    return tokens
+
+
+def test_a_column_of_texts_becomes_tokens(run_quern, table, info):
+    """The other column is left out; what is cut is counted; all is in the digest."""
+    words = ["--label", "kind", "--tokens", "words", "--context", str(CONTEXT)]
+    tokens, labels = expected(rows()), np.array([i % 2 for i in range(40)], "<i4")
+    found = info(table, *words)
+    assert found["digest"] == data_vectors.digest_of(3, *tokens.shape, tokens.tobytes(), labels.tobytes())
+    assert found["tokens"].startswith("words ") and found["features"] == CONTEXT
+    told = run_quern("data", "info", table, *words).stderr
+    assert 'tokens are made of column "review" alone; left out: column "minutes"' in told
+    longer = [i for i, line in enumerate(rows()) if len(words_of(line[0])) > CONTEXT]
+    longest = max(len(words_of(line[0])) for line in rows())
+    assert f"{len(longer)} of 40 texts are cut to 8 tokens: the longest has {longest}" in told
+    assert info(table, *words[:4], "--context", "16")["digest"] != found["digest"]
+
+
+def test_formats_agree(run_quern, table, info, tmp_path):
+    words = ["--label", "kind", "--tokens", "words", "--context", str(CONTEXT)]
+    for name in "t.parquet", "t.jsonl", "t.arrow":
+        run_quern("data", "convert", table, "--label", "kind", "-o", tmp_path / name)
+        assert info(tmp_path / name, *words)["digest"] == info(table, *words)["digest"]
+
+
+def train(run_quern, path, *words, model="embedding 80 8; globalpool; dense 2 softmax"):
+    return run_quern("train", "--data", path, "--label", "kind", "--context", str(CONTEXT), "--model", model,
+                     "--epochs", "2", *words, "-o", path.parent / "m.st")
+
+
+def test_a_model_has_the_tokenizer(run_quern, table, tmp_path):
+    """New files need their texts alone; one that is longer is cut, a missing one has no tokens."""
+    train(run_quern, table, "--tokens", "words:60", "--valid", "0.25")
+    model = tmp_path / "m.st"
+    run_quern("replay", model, "--data", table)
+    assert "accuracy" in run_quern("evaluate", model, "--data", table).stdout
+    lines = [[f"{GOOD} " + " ".join(["again"] * 30), 1], ["", 2], [BAD, 3]]
+    new = write(tmp_path / "new.csv", lines, ("review", "minutes"))
+    done = run_quern("predict", model, "--data", new)
+    assert len(done.stdout.split()) == 4
+    assert "1 of 3 texts are cut to 8 tokens" in done.stderr and "1 of 3 items have no text" in done.stderr
+    other = write(tmp_path / "other.csv", rows(), ("text", "minutes", "kind"))
+    train(run_quern, table, "--tokens", "words:60", "--valid", other)
+
+
+def test_quantities(run_quern, tmp_path):
+    path = write(tmp_path / "q.csv", [[text, kind == "y", minutes + 0.5] for text, minutes, kind in rows()])
+    done = train(run_quern, path, "--tokens", "chars", model="embedding 80 8; globalpool; dense 1")
+    assert "R2" in done.stdout or "error" in done.stdout
+
+
+@pytest.mark.parametrize("words, lines, what", [
+    (["--context", "8", "--tokens", "ids"], None, "such as words:20000"),
+    (["--tokens", "words"], None, "--context 16"),
+    (["--tokens", "words", "--context", "8", "--text", "review,minutes"], None, "there are several"),
+    (["--tokens", "words", "--context", "8", "--drop", "review"], None, "no column of texts"),
+    (["--tokens", "words:1", "--context", "8"], None, "there may be 2"),
+    (["--tokens", "words", "--context", "8"], [[f"{GOOD} {i}", f"{BAD} {i}", "ny"[i % 2]] for i in range(30)],
+     'column "review", column "minutes"')])
+def test_what_cannot_be(run_quern, table, tmp_path, words, lines, what):
+    path = write(tmp_path / "o.csv", lines) if lines else table
+    assert what in run_quern("data", "info", path, "--label", "kind", *words, status=2 if "words:1" in words else 1).stderr
+
+
+def test_from_python(table):
+    """Frames, Series and arrays of texts are the table of the file, and a model takes them, too."""
+    pytest.importorskip("pandas")
+    said = python_package.python("""
+import sys
+import numpy as np
+import pandas as pd
+import quern
+how = {"tokens": "words", "context": 8}
+frame = pd.read_csv(sys.argv[1])
+file = quern.open(sys.argv[1], label="kind", **how)
+assert quern.Data(frame, label="kind", **how).digest == file.digest
+for texts in frame[["review", "minutes"]], frame["review"], frame["review"].to_numpy(object):
+    assert quern.Data(texts, frame["kind"], **how).digest == file.digest
+model = quern.train(frame, label="kind", model="embedding 80 8; globalpool; dense 2 softmax", epochs=20, **how)
+wanted = list(model.predict(sys.argv[1]))
+for texts in frame, frame["review"], frame["review"].to_numpy(object):
+    assert list(model.predict(texts)) == wanted
+assert model.evaluate(frame)["accuracy"] == 1
+for texts in frame["review"].to_numpy(object), frame[["review"]].to_numpy(object):
+    try:
+        quern.Classifier().fit(texts, frame["kind"])
+        assert False
+    except quern.InputError as wrong:
+        assert "the array holds texts, such as 'a warm" in str(wrong) and "DataFrame" in str(wrong), wrong
+print("done")
+""", table)
+    assert said == "done\n"
