@@ -150,14 +150,19 @@ typedef struct qn_data_options {
      * corpus. Integers of at most 16 bits become QN_TOKENS16, others QN_TOKENS32. A file whose name
      * ends in ".bin" is a corpus of numbers of 16 bits, little-endian. Other files: QN_INPUT. The
      * text of a tokenizer, as for qn_tokenizer_open: the files are texts, of which it makes a
-     * corpus; what it learns, it learns from them. NULL: numbers. */
+     * corpus; what it learns, it learns from them. Tables: an item has the tokens of its text, in
+     * the one column of texts; other columns but the label and the weight are left out. So are
+     * files of text whose name ends in ".csv", ".tsv" or ".tab", or that have an option of columns,
+     * unless `task` is "next". NULL: numbers. */
     const char *tokens;
     /* What `tokens` was for the data of a model (qn_model_tokens). These are read in the same way.
      * QN_USAGE where `tokens` is of another kind, or a file with another tokenizer. NULL: unknown,
      * or not at all. */
     const char *expected_tokens;
     /* A corpus: an item has so many tokens and the next one, with which the next item begins.
-     * Tokens at the end that do not fill an item are left out. 0: `expected_context`. */
+     * Tokens at the end that do not fill an item are left out. 0: `expected_context`. A column of
+     * texts: the tokens of an item; shorter texts are filled up with the largest number of the
+     * type, longer ones are cut. 0: `expected_features`. */
     uint32_t context;
     uint32_t expected_context; /* that of the data of a model (qn_model_context); 0: unknown */
     /* The tokenizer of a model (qn_model_tokenizer), which makes the tokens of these texts, too.

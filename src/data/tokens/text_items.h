@@ -8,8 +8,7 @@
 /* Whether the options ask for tokens that a tokenizer makes, and not for a corpus. */
 static inline int qn__text_items_wanted(const qn_data_options *options) {
     return options->tokens && strcmp(options->tokens, QN__TOKENS_IDS) != 0 &&
-           options->expected_context == 0 &&
-           !(options->task && strcmp(options->task, "next") == 0);
+           options->expected_context == 0 && !(options->task && strcmp(options->task, "next") == 0);
 }
 
 /* What the columns of texts of a table become: marks them (qn__prose_find), or replaces the
