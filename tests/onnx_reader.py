@@ -167,13 +167,13 @@ def resize(x, region, scales, coordinate_transformation_mode, mode, nearest_mode
 
 OPERATORS = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide,
-    "Equal": np.equal, "Greater": np.greater, "Where": np.where, "IsNaN": np.isnan,
+    "Equal": np.equal, "Greater": np.greater, "Less": np.less, "Min": np.minimum, "Max": np.maximum, "Tile": np.tile, "Where": np.where, "IsNaN": np.isnan,
     "Relu": lambda x: np.maximum(x, 0), "Tanh": np.tanh, "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "Clip": lambda x, low, high: np.clip(x, low, high),
     "HardSigmoid": lambda x, alpha, beta: np.clip(x * alpha + beta, 0, 1),
     "LeakyRelu": lambda x, alpha: np.where(x < 0, x * alpha, x), "Erf": np.vectorize(erf),
     "Resize": resize, "MatMul": np.matmul, "Transpose": lambda x, perm: x.transpose(perm),
-    "Gather": lambda x, indices, axis: np.take(x, indices, axis),
+    "Gather": lambda x, indices, axis=0: np.take(x, indices, axis),
     "Softmax": softmax, "Identity": lambda x: x, "Reshape": reshape,
     "Flatten": lambda x: x.reshape(len(x), -1),
     "Gemm": lambda a, b, c=0, *, transB: a @ b.T + c if transB else a @ b + c,
@@ -181,12 +181,13 @@ OPERATORS = {
     "MaxPool": lambda x, kernel_shape, pads, strides:
         windows(padded(x, pads, -np.inf), kernel_shape, strides).max((4, 5)),
     "AveragePool": average_pool,
+    "GlobalMaxPool": lambda x: x.max((2, 3), keepdims=True),
     "GlobalAveragePool": lambda x: x.mean((2, 3), keepdims=True),
     "BatchNormalization": lambda x, weight, bias, mean, variance, epsilon:
         (x - each(mean, x)) / np.sqrt(each(variance, x) + epsilon) * each(weight, x) + each(bias, x),
     "InstanceNormalization": instance_norm,
     "ArgMax": lambda x, axis, keepdims: x.argmax(axis, keepdims=bool(keepdims)),
-    "ReduceMax": lambda x, axes, keepdims: x.max(tuple(axes), keepdims=bool(keepdims)),
+    "ReduceMax": lambda x, axes, keepdims=1: x.max(tuple(axes), keepdims=bool(keepdims)),
     "ReduceMean": lambda x, axes, keepdims: x.mean(tuple(axes), keepdims=bool(keepdims)), "Sqrt": np.sqrt,
     "Cast": lambda x, to: x.astype({1: float, 7: np.int64, 9: bool}[to]),
     "Concat": lambda *parts, axis: np.concatenate(parts, axis),

@@ -35,3 +35,8 @@ def write_tokens(files, pixels, kinds):
             for i, row in enumerate(pixels)]
     flat = [value for row in ends for value in row]
     write_npy(files["next"], (len(ends), 10), struct.pack(f"<{len(flat)}H", *flat), "<u2")
+    # 25.37: items of all lengths from 0, and a number that is not a token before others.
+    short = [[value if value < 40 and k < i * 7 % 11 and (k, i % 4) != (2, 0) else 65535 for k, value in enumerate(row)]
+             for i, row in enumerate(ends)]
+    flat = [value for row in short for value in row]
+    write_npy(files["lengths"], (len(short), 10), struct.pack(f"<{len(flat)}H", *flat), "<u2")

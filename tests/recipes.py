@@ -498,6 +498,7 @@ EIGHTH = {
 IDS = SMALL + "--optimizer sgd --scale none --tokens ids --labels {ids_labels} --lr 1e-3 "
 TOKENS = SMALL + "--data {tokens} --label kind --scale none --loss cross-entropy --optimizer "
 NEXT = SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy "
+LENGTHS = (SMALL + "--data {lengths} --labels {ids_labels} --tokens ids --scale none --loss cross-entropy --grain 20 ")
 TEXTS = "--data {texts} --label kind --loss cross-entropy --seed 3 "
 # Contract 9.
 NINTH = {
@@ -569,6 +570,15 @@ NINTH = {
                                   " kv 1; globalpool", "--arith i7 --grain 20 --momentum 0.9"),
     "embedding-i21": TOKENS + "momentum --momentum 0.9 --lr 0.1 --arith i21 --model 'embedding 300 20; conv 18 1x1 relu; conv 8"
                      " 1x1 groups 2; dense 9 tanh; dense 10 softmax' --weight-decay 0.1 --grain 20",
+    # 25.37, 25.38: items of all lengths; a pool of pixels, also as the first layer
+    "lengths": LENGTHS + "--optimizer momentum --momentum 0.9 --lr 0.1 --model 'embedding 40 20 dropout 0.2; concat {{ concat {{ conv"
+               " 18 1x3 relu; pool max | pool first }} | concat {{ conv 5 1x1; pool mean | pool last }} }}; dense 10 softmax'",
+    "lengths-attention": LENGTHS + "--optimizer adam --lr 0.01 --valid 0.2 --model 'embedding 40 18; position learned; residual {{"
+                         " layernorm channels; conv 64 1x1; attention 4 kv 2; conv 18 1x1 }}; residual {{ conv 54 1x1 tanh;"
+                         " attention 3 causal window 4 }}; pool mean; dense 10 softmax'",
+    "pool-pixels": pixels("concat { pool max | conv 3 5x5 stride 9 tanh; pool mean }; dense 9 tanh", "--lr 0.1"),
+    "pool-places": pixels("conv 18 3x3 stride 7 tanh; concat { concat { pool last | pool first } |"
+                          " concat { pool mean | pool max } }", "--lr 0.1"),
     # 25.60: lists of inputs, beside numbers and categories; a second column of texts; networks that write all inputs out
     "texts": TEXTS + "--scale standard --missing mean --model 'dense 10 softmax' --optimizer lbfgs --epochs 4"
              " --weight-decay 1e-3",
@@ -631,7 +641,7 @@ def make_data(command, folder):
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
                           "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed",
                           "weighed", "weighed_real", "wide", "dates", "texts", "small", "masks", "halves", "flags", "tokens",
-                          "ids", "ids32", "ids_labels", "next")}
+                          "ids", "ids32", "ids_labels", "next", "lengths")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)

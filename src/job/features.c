@@ -13,12 +13,27 @@ static qn_status refuse(const char *option, const char *why, qn_error *err) {
     return qn__remedy(err, QN_USAGE, "leave out `compute.cache_features`, or %s", option);
 }
 
+/* Layers that read the lengths of items, which are those of their tokens. */
+static int reads_lengths(const qn__network *network) {
+    int reads = 0;
+    for (uint32_t l = 1; l < network->layers; ++l)
+        reads |= network->layer[l].kind == QN__LAYER_ATTENTION ||
+                 network->layer[l].kind == QN__LAYER_POOL;
+    return reads && network->layer[0].kind == QN__LAYER_EMBEDDING;
+}
+
 qn_status qn__features_check(const qn__recipe *r, const qn_compute *compute, qn_error *err) {
     static const char MIXED[] = "an item is mixed with another one in each epoch";
     if (!compute->cache_features)
         return QN_OK;
     if (qn__recipe_is_several(r)) {
         qn__fail(err, QN_UNSUPPORTED, "outputs are kept for networks with one answer to an item");
+        qn__at(err, "`compute.cache_features`");
+        return qn__remedy(err, QN_UNSUPPORTED, "leave it out");
+    }
+    if (reads_lengths(&r->network)) {
+        qn__fail(err, QN_UNSUPPORTED,
+                 "outputs are not kept where a layer reads the lengths of items of tokens");
         qn__at(err, "`compute.cache_features`");
         return qn__remedy(err, QN_UNSUPPORTED, "leave it out");
     }

@@ -239,17 +239,25 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * u, positions u, channels u, tied u, layer u, limit f, k_blocks u
  *     Adds the GRADIENT of the rows to the sums.
  *
- * ATTENTION_FORWARD: step M, taps M, A M, Y M, moments M, index u, heads u, groups u, span u,
- * causal u
+ * ATTENTION_FORWARD: step M, taps M, items M, A M, Y M, moments M, index u, tokens u, inputs u,
+ * heads u, groups u, span u, causal u
  *     The outputs, and m and r of each query, in `moments`
- * [QN_ATTEND_ARRAYS][items][heads][pixels].
+ * [QN_ATTEND_ARRAYS][items][heads][pixels]. The length of an item is that of its row of
+ * items[items][ld(inputs)], with numbers below `tokens`; 0: all positions count.
  *
  * ATTENTION_MEANS: step M, taps M, Y M, E M, moments M, index u, heads u, groups u
  *     D of each query.
  *
- * ATTENTION_QUERIES, ATTENTION_KEYS: step M, taps M, A M, E M, moments M, B M, index u, heads u,
- * groups u, span u, causal u, flags u
+ * ATTENTION_QUERIES, ATTENTION_KEYS: step M, taps M, items M, A M, E M, moments M, B M, index u,
+ * tokens u, inputs u, heads u, groups u, span u, causal u, flags u
  *     As NORM_ERRORS, of the queries; of the keys and values.
+ *
+ * POOLED_FORWARD: step M, taps M, items M, A M, Y M, index u, pooling u, tokens u, inputs u
+ *     The outputs; `items` and `tokens` as above, `pooling` is a QN_POOLED_* of step.h or 0.
+ *
+ * POOLED_ERRORS: step M, taps M, items M, A M, E M, B M, index u, pooling u, tokens u, inputs u,
+ * flags u
+ *     As POOL_ERRORS.
  *
  * POSITION_FORWARD: step M, taps M, A M, parameters M, Y M, D M, numbers M, weights U, index u,
  * layer u, activation u, threshold u, keep f, seed U

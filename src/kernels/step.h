@@ -128,6 +128,10 @@ typedef struct qn_taps {
 #define QN_ITEM_ARRAYS 4u
 /* Arrays of the moments of attention: m, r and D of 25.22 and 25.23. */
 #define QN_ATTEND_ARRAYS 3u
+/* The positions of a pool (25.38); others: their mean. */
+#define QN_POOLED_MAX 1u
+#define QN_POOLED_FIRST 2u
+#define QN_POOLED_LAST 3u
 #define QN_QUANTIZE_WEIGHED 1u
 #define QN_QUANTIZE_GRAINS 2u
 #define QN_QUANTIZE_WORDS 4u

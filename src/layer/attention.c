@@ -178,10 +178,18 @@ static qn__attention_query measure(const head *h, uint32_t t) {
     return (qn__attention_query){greatest, finite ? qn__attention_share(units) : NAN};
 }
 
+/* Positions from the length on have +0 in the channels of a head. */
+static void clear_rest(const head *h, uint32_t first, float *z, qn__attended out) {
+    for (uint32_t t = qn__layer_positions(h->l); t < h->l->from.height * h->l->from.width; ++t)
+        for (uint32_t c = first; c < first + h->width; ++c)
+            z[place(out, t, c)] = 0.0f;
+}
+
 void qn__attention_head(const qn__layer *l, uint32_t number, const float *a, qn__attended in,
                         float *z, qn__attended out, qn__attention_query *query) {
     const head h = head_of(l, number, a, in);
-    for (uint32_t t = 0; t < l->from.height * l->from.width; ++t) {
+    clear_rest(&h, h.query, z, out);
+    for (uint32_t t = 0; t < qn__layer_positions(l); ++t) {
         const qn__attention_query q = measure(&h, t);
         const qn__cover sees = qn__attention_sees(l, t);
         for (uint32_t c = 0; c < h.width; ++c)
@@ -263,7 +271,7 @@ void qn__attention_group_errors(const qn__layer *l, uint32_t group, const float 
     scale_group(l, group, 0.0f, 0.0f, e, to);
     for (uint32_t i = group * share; i < (group + 1) * share; ++i) {
         const head h = head_of(l, i, a, in);
-        for (uint32_t t = 0; t < l->from.height * l->from.width; ++t)
+        for (uint32_t t = 0; t < qn__layer_positions(l); ++t)
             add_errors(&h, t, z, delta, out, e, to);
     }
     scale_group(l, group, qn__attention_scale(l), 1.0f, e, to);

@@ -16,15 +16,15 @@ typedef struct qn__attention_query {
     float greatest, share;
 } qn__attention_query;
 
-/* The positions begin .. end - 1 that position t sees. */
+/* The positions begin .. end - 1 that position t sees, which is below the length. */
 static inline qn__cover qn__attention_sees(const qn__layer *l, uint32_t t) {
-    const uint32_t all = l->from.height * l->from.width;
+    const uint32_t all = qn__layer_positions(l);
     return (qn__cover){l->span && t >= l->span ? t - l->span + 1 : 0, l->causal ? t + 1 : all};
 }
 
 /* Those that see position u. */
 static inline qn__cover qn__attention_seen(const qn__layer *l, uint32_t u) {
-    const uint32_t all = l->from.height * l->from.width;
+    const uint32_t all = qn__layer_positions(l);
     return (qn__cover){l->causal ? u : 0, l->span && all - u > l->span ? u + l->span : all};
 }
 

@@ -57,17 +57,17 @@ static qn_status make(const qn__layer_text *text, qn__shape from, uint64_t first
 /* A prediction only copies. */
 static qn__flops flops(const qn__layer *layer) { return (qn__flops){layer->out, 0, layer->out}; }
 
-static const float *row_of(const qn__layer *l, const float *parameters, float token) {
-    const size_t row = qn__token_of(token, qn__layer_tokens(l));
-    return parameters + l->biases + row * l->to.channels;
-}
-
 static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
                     float *z) {
     const uint32_t channels = l->to.channels;
     (void)bits;
-    for (uint32_t t = 0; t < l->to.width; ++t)
-        memcpy(z + (size_t)t * channels, row_of(l, parameters, a[t]), channels * sizeof *z);
+    for (uint32_t t = 0; t < l->to.width; ++t, z += channels) {
+        const uint32_t row = qn__token_of(a[t], qn__layer_tokens(l));
+        if (row == QN__NO_TOKEN)
+            memset(z, 0, channels * sizeof *z);
+        else
+            memcpy(z, parameters + l->biases + (size_t)row * channels, channels * sizeof *z);
+    }
 }
 
 /* The items in their order, of each the positions in theirs. */
@@ -76,7 +76,10 @@ static void gradient(const qn__layer *l, uint64_t items, const float *a, const f
     const uint32_t channels = l->to.channels;
     for (uint64_t i = 0; i < items; ++i, a += l->in)
         for (uint32_t t = 0; t < l->to.width; ++t, delta += channels) {
-            float *to = partial + (size_t)qn__token_of(a[t], qn__layer_tokens(l)) * channels;
+            const uint32_t row = qn__token_of(a[t], qn__layer_tokens(l));
+            float *to = partial + (size_t)row * channels;
+            if (row == QN__NO_TOKEN)
+                continue;
             for (uint32_t c = 0; c < channels; ++c)
                 to[c] = to[c] + delta[c];
         }

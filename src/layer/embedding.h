@@ -12,10 +12,20 @@ static inline uint32_t qn__layer_tokens(const qn__layer *layer) {
     return layer->vector / layer->to.channels;
 }
 
+#define QN__NO_TOKEN UINT32_MAX
+
 /* The row of a value. Data is checked before, so that a value is a whole number below `tokens`;
- * whatever else it may be, no memory outside the weights is read. */
+ * whatever else it may be is not a token. */
 static inline uint32_t qn__token_of(float value, uint32_t tokens) {
-    return value >= 0.0f && value < (float)tokens ? (uint32_t)value : 0;
+    return value >= 0.0f && value < (float)tokens ? (uint32_t)value : QN__NO_TOKEN;
+}
+
+/* 25.37: the length of an item, the positions up to its last token. */
+static inline uint32_t qn__token_length(const qn__layer *layer, const float *a) {
+    uint32_t length = layer->to.width;
+    while (length > 0 && qn__token_of(a[length - 1], qn__layer_tokens(layer)) == QN__NO_TOKEN)
+        --length;
+    return length;
 }
 
 /* The target that a value is (25.14): a token, or QN__NO_ANSWER. */

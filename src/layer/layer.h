@@ -36,13 +36,14 @@ typedef struct qn__layer_text {
     uint32_t heads, span; /* attention: as in qn__layer */
     uint32_t kv_heads;    /* the same; 0: `heads` */
     int causal;
-    qn__turns turns; /* position rotary: as in qn__layer; 0: the usual base, factor 1 */
-    int ceil;        /* pools: 1: the last windows may reach beyond the padding (24.20) */
-    int uncounted;   /* avgpool: 1: padding does not count in the mean */
-    int no_biases;   /* dense, conv: as in qn__layer */
-    int tied;        /* conv: 1: its weights are the embedding's, and it has no biases */
-    int fitted;      /* pools: 1: `window.kernel` is the size of the output (24.40); upsample:
-                        QN__BLENDS: bilinear (24.43) */
+    qn__turns turns;     /* position rotary: as in qn__layer; 0: the usual base, factor 1 */
+    qn__pooling pooling; /* pool */
+    int ceil;            /* pools: 1: the last windows may reach beyond the padding (24.20) */
+    int uncounted;       /* avgpool: 1: padding does not count in the mean */
+    int no_biases;       /* dense, conv: as in qn__layer */
+    int tied;            /* conv: 1: its weights are the embedding's, and it has no biases */
+    int fitted;          /* pools: 1: `window.kernel` is the size of the output (24.40); upsample:
+                            QN__BLENDS: bilinear (24.43) */
     qn__activation activation;
     float dropout; /* probability, 0: none */
     int drop_path; /* 1: the word is "droppath" (24.33) */

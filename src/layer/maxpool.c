@@ -40,7 +40,7 @@ static void backward(const qn__layer *l, int bits, const float *parameters, cons
 }
 
 const qn__layer_ops qn__maxpool = {.word = "maxpool",
-                                   .also = "maxpool2d maxpooling maxpooling2d pool pooling",
+                                   .also = "maxpool2d maxpooling maxpooling2d pooling",
                                    .syntax = "maxpool HEIGHTxWIDTH [stride S] [pad P] [ceil], or "
                                              "maxpool to HEIGHTxWIDTH",
                                    .bare = 1,

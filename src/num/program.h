@@ -89,7 +89,8 @@ enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 *
     KIND(ATTENTION, attention)                                                                     \
     KIND(RMSNORM, rmsnorm)                                                                         \
     KIND(SINUSOID, sinusoid) /* position sinusoid */                                               \
-    KIND(ROTARY, rotary)     /* position rotary */
+    KIND(ROTARY, rotary)     /* position rotary */                                                 \
+    KIND(POOL, pooled)
 
 #define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,
 #define QN__LAYER_ONE(KIND, NAME) +1
@@ -115,6 +116,9 @@ typedef struct qn__window {
 } qn__window;
 
 #define QN__BLENDS 2
+
+/* Which positions a pool reads, and what it makes of them (25.38). */
+typedef enum qn__pooling { QN__POOL_MEAN, QN__POOL_MAX, QN__POOL_FIRST, QN__POOL_LAST } qn__pooling;
 
 typedef struct qn__layer {
     qn__layer_kind kind;
@@ -166,12 +170,22 @@ typedef struct qn__layer {
      * its own that a position sees, 0: all; 1: none after its own. */
     uint32_t heads, kv_heads, span;
     int causal;
-    qn__turns turns; /* position sinusoid, position rotary: what the angles come from */
+    qn__turns turns;     /* position sinusoid, position rotary: what the angles come from */
+    qn__pooling pooling; /* pool */
+    /* attention, pool: 1: its positions are those of the tokens of an item, whose length counts
+     * (25.37). `length` is that of one item, in a copy of the layer for it. */
+    int by_length;
+    uint32_t length;
 } qn__layer;
 
 /* Where the weights of a layer that multiplies them are among the parameters of its network. */
 static inline uint64_t qn__layer_matrix(const qn__layer *layer) {
     return layer->tied ? 0 : layer->weights;
+}
+
+/* The positions of an item that the layer reads. */
+static inline uint32_t qn__layer_positions(const qn__layer *layer) {
+    return layer->by_length ? layer->length : layer->from.height * layer->from.width;
 }
 
 /* The number of biases of a layer that multiplies weights. */
@@ -196,7 +210,7 @@ static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
            a->norm_groups == b->norm_groups && a->conv_groups == b->conv_groups &&
            a->partial == b->partial && a->no_biases == b->no_biases && a->tied == b->tied &&
            a->fitted == b->fitted && a->heads == b->heads && a->kv_heads == b->kv_heads &&
-           a->span == b->span && a->causal == b->causal &&
+           a->span == b->span && a->causal == b->causal && a->pooling == b->pooling &&
            memcmp(a->spread, b->spread, sizeof a->spread) == 0 && a->norm_alone == b->norm_alone &&
            a->vector == b->vector && memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
            memcmp(&a->to, &b->to, sizeof a->to) == 0 &&

@@ -189,16 +189,25 @@ static void item_norm_gradient(void *const *a) {
     qn_item_norm_gradient(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7), u(8), u(9), f(10), u(11));
 }
 static void attention_forward(void *const *a) {
-    qn_attention_forward(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9));
+    qn_attention_forward(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8), u(9), u(10), u(11),
+                         u(12));
 }
 static void attention_means(void *const *a) {
     qn_attention_means(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7));
 }
 static void attention_queries(void *const *a) {
-    qn_attention_queries(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8), u(9), u(10), u(11));
+    qn_attention_queries(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
+                         u(12), u(13), u(14));
 }
 static void attention_keys(void *const *a) {
-    qn_attention_keys(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8), u(9), u(10), u(11));
+    qn_attention_keys(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
+                      u(12), u(13), u(14));
+}
+static void pooled_forward(void *const *a) {
+    qn_pooled_forward(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8));
+}
+static void pooled_errors(void *const *a) {
+    qn_pooled_errors(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8), u(9), u(10));
 }
 static void layerscale_forward(void *const *a) {
     qn_layerscale_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9), u(10), u(11),
@@ -368,10 +377,12 @@ static const qn_emulated_kernel kernels[] = {
     WIDTH_KERNELS(i7),
     WIDTH_KERNELS(i14),
     WIDTH_KERNELS(i21),
-    {"qn_attention_forward", "MMMMMuuuuu", attention_forward},
+    {"qn_attention_forward", "MMMMMMuuuuuuu", attention_forward},
     {"qn_attention_means", "MMMMMuuu", attention_means},
-    {"qn_attention_queries", "MMMMMMuuuuuu", attention_queries},
-    {"qn_attention_keys", "MMMMMMuuuuuu", attention_keys},
+    {"qn_attention_queries", "MMMMMMMuuuuuuuu", attention_queries},
+    {"qn_attention_keys", "MMMMMMMuuuuuuuu", attention_keys},
+    {"qn_pooled_forward", "MMMMMuuuu", pooled_forward},
+    {"qn_pooled_errors", "MMMMMMuuuuu", pooled_errors},
     {"qn_quantize_items", "MMMMMMMuuuuuu", quantize_items},
     {"qn_quantize_grains", "MMMMuuu", quantize_grains},
     {"qn_absmax", "MMUuuu", absmax},

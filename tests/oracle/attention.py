@@ -24,6 +24,7 @@ class Attention:
     kind = "attention"
     multiplies = False
     groups = 1
+    lengths = None  # 25.37
 
     def __init__(self, shape, heads, causal, pairs, window):
         self.shape = shape
@@ -90,13 +91,30 @@ class Attention:
         p, r = self.weights(q, k)
         return p, r, self.mixed(p, v) * r[..., None] + ZERO
 
+    def of(self, length):
+        """25.21: the same of an item that has these positions alone."""
+        return Attention((self.shape[0], 1, length), self.heads, self.causal, self.pairs, self.window)
+
     def lines(self, image):
         return image.reshape(len(image), -1, image.shape[-1])
 
     def forward(self, a, weight, bias):
+        if self.lengths is not None:
+            z = np.zeros((len(a), *self.out[1:], self.out[0]), np.float32)
+            for i, length in enumerate(self.lengths):
+                if length:
+                    z[i:i + 1, :, :length] = self.of(length).forward(a[i:i + 1, :, :length], weight, bias)
+            return z
         return self.joined(self.outputs(self.lines(a))[2]).reshape(len(a), *self.out[1:], self.out[0])
 
     def backward(self, a, weight, delta):
+        if self.lengths is not None:
+            e = np.zeros(a.shape, np.float32)
+            for i, length in enumerate(self.lengths):
+                own = slice(i, i + 1), slice(None), slice(length)
+                if length:
+                    e[own] = self.of(length).backward(a[own], weight, delta[own])
+            return e
         a, shape = self.lines(a), a.shape
         q, k, v = self.parts(a)
         p, r, z = self.outputs(a)

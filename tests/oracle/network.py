@@ -184,6 +184,8 @@ def parse_model(text, shape, has_next=False):
                 window, rest = norms.parse(part, shape)
             if not window:
                 window, rest = attention.parse(part, shape)
+            if not window:
+                window, rest = sequences.parse_pool(part, shape)
         found = re.fullmatch(
             ("" if window else r"\s*dense\s+(?P<outputs>\d+)")
             + r"(?P<bare>\s*nobias\b)?"
@@ -317,6 +319,7 @@ def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=
     layers compute as outside training (24.61).
     """
     passes, outputs = [], {-1: x}
+    sequences.note_lengths([layer.window for layer in layers], x)
     for l, layer in enumerate(layers):
         a = outputs[layer.source]
         if layer.other is None:

@@ -36,17 +36,22 @@ class Embedding:
         return [drawn(seed, l, self.tokens, self.out[0])]
 
     def forward(self, a, layer, _):
-        return layer.weight[self.rows(a)]
+        rows = self.rows(a)
+        return np.where((rows < 0)[..., None], F(0), layer.weight[rows])
 
     def rows(self, a):
-        """What is not a token counts as token 0."""
+        """-1: not a token."""
         tokens = a.reshape(len(a), -1)[:, :self.out[2]].astype(np.int64)
-        return np.where(tokens < self.tokens, tokens, 0)
+        return np.where(tokens < self.tokens, tokens, -1)
+
+    def lengths(self, a):
+        """25.37"""
+        return ((self.rows(a) >= 0) * np.arange(1, self.out[2] + 1)).max(axis=1)
 
     def gradient(self, delta, a, limit):
         partial = np.zeros((self.tokens, self.out[0]), np.float32)
         for tokens, errors in zip(self.rows(a), delta.reshape(len(a), -1, self.out[0])):
-            for token, error in zip(tokens, errors):
+            for token, error in zip(tokens[tokens >= 0], errors[tokens >= 0]):
                 partial[token] = partial[token] + error
         return [units_of(partial, limit)]
 
@@ -239,6 +244,68 @@ def rotary(text, shape):
     rule = [from_text(word) for word in given["llama3"]] if "llama3" in given else None
     layer = Rotary(shape, heads, int(given["kv"][0]) if "kv" in given else 0, one("base", F(10000)), one("scale", ONE), rule)
     return layer, " ".join(words[at:])
+
+
+class Pool:
+    """25.38: items are lines of positions."""
+
+    kind = "pool"
+    multiplies = False
+    groups = 1
+    lengths = None
+
+    def __init__(self, shape, word):
+        self.shape, self.word = shape, word
+        self.out = (shape[0], 1, 1)
+
+    def text(self):
+        return f"pool {self.word}"
+
+    def taken(self, a):
+        """For each item the positions that count, of them those that are read, and which these are."""
+        lines = a.reshape(len(a), -1, a.shape[-1])
+        lengths = self.lengths if self.lengths is not None else [lines.shape[1]] * len(a)
+        for line, length in zip(lines, lengths, strict=True):
+            begin, end = {"first": (0, min(length, 1)), "last": (max(length - 1, 0), length)}.get(self.word, (0, length))
+            yield line[begin:end], begin
+
+    def forward(self, a, weight, bias):
+        z = np.zeros((len(a), 1, 1, self.shape[0]), np.float32)
+        for own, (line, _) in zip(z[:, 0, 0], self.taken(a)):
+            if not len(line):
+                continue
+            if self.word == "max":
+                own += line.max(axis=0)
+                continue
+            for values in line:
+                own += values
+            own[:] = own * (F(1) / F(len(line))) + F(0)
+        return z
+
+    def backward(self, a, weight, delta):
+        e = np.zeros((len(a), self.shape[1] * self.shape[2], self.shape[0]), np.float32)
+        for own, d, (line, begin) in zip(e, delta.reshape(len(a), -1), self.taken(a)):
+            if not len(line):
+                continue
+            if self.word == "max":
+                own[line.argmax(axis=0), np.arange(len(d))] = d + F(0)
+            else:
+                own[begin:begin + len(line)] = d * (F(1) / F(len(line))) + F(0)
+        return e.reshape(len(a), *self.shape[1:], self.shape[0])
+
+
+def note_lengths(windows, x):
+    """25.37: the lengths of these items for the layers that read the positions of the tokens."""
+    if getattr(windows[0], "kind", "") != "embedding":
+        return
+    for window in windows[1:]:
+        if getattr(window, "kind", "") in ("attention", "pool") and window.shape[1:] == windows[0].out[1:]:
+            window.lengths = windows[0].lengths(x)
+
+
+def parse_pool(text, shape):
+    found = re.match(r"\s*pool\s+(mean|max|first|last)\b\s*", text)
+    return (Pool(shape, found[1]), text[found.end():]) if found else (None, text)
 
 
 KINDS = ("embedding", "position",)

@@ -12,12 +12,16 @@ static uint64_t groups_of(const qn__gpu_pass *pass, const qn__layer *l, uint32_t
            qn__gpu_pieces(width, CHANNELS);
 }
 
-static void push_words(const qn__layer *l, uint32_t index, qn__gpu_call *c) {
-    QN__PUSH_NUMBERS(c, index * QN__GPU_TAPS, l->heads, l->kv_heads, l->span, (uint32_t)l->causal);
+static void push_words(const qn__gpu_pass *pass, uint32_t index, qn__gpu_call *c) {
+    const qn__layer *l = pass->worker->layer[index].layer;
+    QN__PUSH_NUMBERS(c, index * QN__GPU_TAPS);
+    qn__gpu_push_lengths(pass, index, c);
+    QN__PUSH_NUMBERS(c, l->heads, l->kv_heads, l->span, (uint32_t)l->causal);
 }
 
 static void push_source(const qn__gpu_pass *pass, uint32_t i, qn__gpu_call *c) {
-    QN__PUSH_MEMORY(c, &pass->worker->step, &pass->worker->pixels.taps, qn__gpu_input_of(pass, i));
+    QN__PUSH_MEMORY(c, &pass->worker->step, &pass->worker->pixels.taps, qn__gpu_lengths_of(pass, i),
+                    qn__gpu_input_of(pass, i));
 }
 
 static void forward(qn__gpu_pass *pass, uint32_t i) {
@@ -25,7 +29,7 @@ static void forward(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_call c = {0};
     push_source(pass, i, &c);
     QN__PUSH_MEMORY(&c, &l->output, &l->moments);
-    push_words(l->layer, i, &c);
+    push_words(pass, i, &c);
     qn__gpu_launch_over(pass, QN__K_ATTENTION_FORWARD, groups_of(pass, l->layer, l->layer->heads),
                         &c);
 }
@@ -48,7 +52,7 @@ static void launch_errors(qn__gpu_pass *pass, uint32_t i, qn__kernel kernel, uin
     push_source(pass, i, &c);
     QN__PUSH_MEMORY(&c, qn__gpu_errors_of(w, i), &l->moments,
                     qn__gpu_errors_of(w, (uint32_t)l->source));
-    push_words(l->layer, i, &c);
+    push_words(pass, i, &c);
     QN__PUSH_NUMBERS(&c, qn__gpu_gives_first(w, i, l->source) ? 0 : QN_NORM_ADD);
     qn__gpu_launch_over(pass, kernel, groups_of(pass, l->layer, heads), &c);
 }

@@ -40,6 +40,13 @@ static void forward(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_launch_gate(pass, i);
 }
 
+void qn__gpu_push_lengths(const qn__gpu_pass *pass, uint32_t layer, qn__gpu_call *call) {
+    const qn__worker *w = pass->worker;
+    const qn__layer *first = w->layer[0].layer;
+    const int counts = w->layer[layer].layer->by_length;
+    QN__PUSH_NUMBERS(call, counts ? qn__layer_tokens(first) : 0, counts ? first->in : 0);
+}
+
 static void no_errors(qn__gpu_pass *pass, uint32_t i) {
     (void)pass;
     (void)i; /* the items have none */

@@ -50,4 +50,10 @@ static inline int qn__gpu_has_pixels(const qn__gpu_layer *l) {
     return l->kind->convolves || l->layer->from.height > 1 || l->layer->from.width > 1;
 }
 
+/* Where the lengths of items come from (25.37): their tokens. Anything where they do not count. */
+static inline const qn__gpu_memory *qn__gpu_lengths_of(const qn__gpu_pass *pass, uint32_t layer) {
+    const qn__worker *w = pass->worker;
+    return w->layer[layer].layer->by_length ? qn__gpu_input_of(pass, 0) : &w->step;
+}
+
 #endif

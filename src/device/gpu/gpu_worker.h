@@ -317,6 +317,9 @@ uint64_t qn__gpu_cost(const qn__worker *worker, qn__kernel kernel, uint64_t tile
  * end-1. */
 uint32_t qn__gpu_k_blocks(qn__gpu_pass *pass, uint64_t grains, uint64_t tiles, uint64_t first,
                           uint64_t end, int add);
+/* Pushes the number of tokens and of an item's values for kernels that read lengths, 0 where they
+ * do not count for the layer. */
+void qn__gpu_push_lengths(const qn__gpu_pass *pass, uint32_t layer, qn__gpu_call *call);
 /* Pushes the arguments that describe the outputs of a layer, forward or backward. */
 void qn__gpu_push_outputs(const qn__worker *worker, uint32_t layer, int drops, qn__gpu_call *call);
 /* The same of a layer that has neither activation nor dropout. */

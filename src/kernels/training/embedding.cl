@@ -1,10 +1,22 @@
 /* EMBEDDING_* (docs/exactness.md 25.10): rows of weights by the numbers of tokens. The tokens of an
  * item are a row of A. An occurrence is a token at a position; occurrences are numbered item after
  * item. */
+#define QN_NO_TOKEN 0xffffffffu
+
 QN_FN qn_u32 qn_token_at(QN_GLOBAL const float *A, qn_u32 tokens, qn_u32 inputs, qn_u32 item,
                          qn_u32 at) {
     const float value = A[(qn_u64)item * qn_ld(inputs) + at];
-    return value >= 0.0f && value < (float)tokens ? (qn_u32)value : 0u;
+    return value >= 0.0f && value < (float)tokens ? (qn_u32)value : QN_NO_TOKEN;
+}
+
+/* 25.37: the length of an item. 0 tokens: all positions count. */
+QN_FN qn_u32 qn_length_of(QN_GLOBAL const float *A, qn_u32 tokens, qn_u32 inputs, qn_u32 item,
+                          qn_u32 positions) {
+    qn_u32 length = positions;
+    while (tokens != 0u && length > 0u &&
+           qn_token_at(A, tokens, inputs, item, length - 1u) == QN_NO_TOKEN)
+        --length;
+    return length;
 }
 
 QN_FN qn_u32 qn_token_of(QN_GLOBAL const float *A, qn_u32 tokens, qn_u32 inputs, qn_u32 positions,
@@ -41,7 +53,9 @@ qn_embedding_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
     qn_u32 word = 0u;
     if (c < channels && threshold != 0u)
         word = qn_pixel_word(step, numbers, p, positions, channels, c, layer, seed);
-    Y[at] = c < channels ? parameters[weights + qn_token_weight(tied, channels, token, c)] : 0.0f;
+    Y[at] = c < channels && token != QN_NO_TOKEN
+                ? parameters[weights + qn_token_weight(tied, channels, token, c)]
+                : 0.0f;
     qn_finish_forward(Y + at, D + at, c, channels, activation, threshold, keep, word);
 }
 
@@ -62,7 +76,7 @@ qn_embedding_links(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_G
     while (before > begin && qn_token_of(A, tokens, inputs, positions, before - 1u) != token)
         --before;
     links[k] = next < end ? next + 1u : 0u;
-    links[count + k] = before == begin ? 1u : 0u;
+    links[count + k] = before == begin && token != QN_NO_TOKEN ? 1u : 0u;
 }
 
 /* A lane has a channel, and goes through some occurrences. Sums of other tokens stay as they are.

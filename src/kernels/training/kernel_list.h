@@ -99,9 +99,13 @@
     ROW(EMBEDDING_GRADIENT, embedding_gradient, "MMMMMMUuuuuuufu", 128, 0, 0, 128,                 \
         QN__WITH_PIXELS)                                                                           \
     ROW(ATTENTION_FORWARD, attention_forward, "MMMMMuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)         \
+    ROW(EMBEDDING_GRADIENT, embedding_gradient, "MMMMMMUuuuuufu", 128, 0, 0, 128, QN__WITH_PIXELS) \
+    ROW(ATTENTION_FORWARD, attention_forward, "MMMMMMuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)      \
     ROW(ATTENTION_MEANS, attention_means, "MMMMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)             \
-    ROW(ATTENTION_QUERIES, attention_queries, "MMMMMMuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)       \
-    ROW(ATTENTION_KEYS, attention_keys, "MMMMMMuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)             \
+    ROW(ATTENTION_QUERIES, attention_queries, "MMMMMMMuuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)    \
+    ROW(ATTENTION_KEYS, attention_keys, "MMMMMMMuuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)          \
+    ROW(POOLED_FORWARD, pooled_forward, "MMMMMuuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                \
+    ROW(POOLED_ERRORS, pooled_errors, "MMMMMMuuuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                \
     ROW(POSITION_FORWARD, position_forward, "MMMMMMMUuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)       \
     ROW(POSITION_ERRORS, position_errors, "MMMMuu", 128, 0, 0, 8, QN__WITH_PIXELS)                 \
     ROW(POSITION_GRADIENT, position_gradient, "MMMMUuuufu", 128, 0, 0, 8, QN__WITH_PIXELS)         \

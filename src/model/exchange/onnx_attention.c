@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "layer/attention.h"
+#include "model/exchange/onnx_lengths.h"
 #include <stdio.h>
 
 /* The name of a constant of this layer. */
@@ -117,8 +118,12 @@ void qn__onnx_attention(qn__onnx_graph *g, const qn__layer *l) {
     qn__onnx_scalar(g, name, qn__attention_scale(l));
     qn__onnx_step(g, "Mul", name, "scores", QN__ONNX_NONE);
     hide(g, l);
+    if (l->by_length)
+        qn__onnx_hide_rest(g, l);
     qn__onnx_step(g, "Softmax", "", "weights", last);
     qn__onnx_step(g, "MatMul", values.name, "mixed", QN__ONNX_NONE);
     transpose(g, "turned");
     reshape(g, back, "back", "attended");
+    if (l->by_length)
+        qn__onnx_clear_rest(g);
 }

@@ -2,6 +2,7 @@
 
 #include "layer/embedding.h"
 #include "model/exchange/onnx_attention.h"
+#include "model/exchange/onnx_lengths.h"
 #include "model/exchange/onnx_pools.h"
 #include "model/exchange/onnx_position.h"
 #include <stdio.h>
@@ -197,12 +198,11 @@ static void add_factors(qn__onnx_graph *g, const qn__layer *l) {
 
 /* The rows of the weights, with the channels before the positions. */
 static void add_embedding(qn__onnx_graph *g, const qn__layer *l) {
-    const qn__onnx_attribute whole[] = {{.name = "to", .value = {QN__ONNX_INT64}}, {.name = NULL}};
     const qn__onnx_attribute order[] = {
         {.name = "perm", .form = QN__ONNX_INTS, .value = {0, 2, 1}, .count = 3}, {.name = NULL}};
     const int64_t sides[4] = {0, l->to.channels, 1, l->to.width};
     char name[QN__ONNX_NAME];
-    qn__onnx_step(g, "Cast", "", "tokens", whole);
+    qn__onnx_lengths(g, l);
     const qn__onnx_value tokens = g->at;
     add_tensor(g, "weight", (const uint64_t[]){qn__layer_tokens(l), l->to.channels, 0}, name);
     snprintf(g->at.name, sizeof g->at.name, "%s", name);
@@ -212,6 +212,7 @@ static void add_embedding(qn__onnx_graph *g, const qn__layer *l) {
     qn__onnx_integers(g, name, sides, 4);
     qn__onnx_step(g, "Reshape", name, "sequence", QN__ONNX_NONE);
     g->at.flat = 0;
+    qn__onnx_tokens_only(g);
 }
 
 /* Makes both values of the end of a block flat, or both not: one of them may be, with one pixel. */
@@ -391,6 +392,9 @@ static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index
         break;
     case QN__LAYER_ATTENTION:
         qn__onnx_attention(g, l);
+        break;
+    case QN__LAYER_POOL:
+        qn__onnx_pooled(g, l);
         break;
     case QN__LAYER_POSITION:
         qn__onnx_position(g, l);

@@ -525,6 +525,15 @@ static qn_status check_tied(const qn__network *network, uint32_t l, qn__layer *l
     return QN_OK;
 }
 
+/* Whether the positions that a layer reads are those of the tokens, so that an item has a length.
+ */
+static int counts_lengths(const qn__layer *layer, uint32_t l) {
+    const qn__shape *tokens = &layer[0].to, *from = &layer[l].from;
+    return (layer[l].kind == QN__LAYER_ATTENTION || layer[l].kind == QN__LAYER_POOL) &&
+           layer[0].kind == QN__LAYER_EMBEDDING && from->axes == QN__SEQUENCE &&
+           from->height == 1 && from->width == tokens->width;
+}
+
 qn_status qn__network_program(const qn__network *network, qn__shape input, qn__layer *layer,
                               uint64_t *parameters, qn_error *err) {
     /* 1,023 layers of at most 2^24 x 2^28 weights are below 2^64, so the sum cannot overflow. */
@@ -555,6 +564,7 @@ qn_status qn__network_program(const qn__network *network, qn__shape input, qn__l
             qn__at(err, "model, layer %u", l);
             return status;
         }
+        layer[l].by_length = counts_lengths(layer, l);
         dropout_numbers(from->dropout, &layer[l]);
         layer[l].drop_path = from->drop_path;
         at = qn__layer_end(&layer[l]);

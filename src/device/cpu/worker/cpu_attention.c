@@ -68,6 +68,7 @@ size_t qn__cpu_attention_space(const qn__worker *w) {
 typedef struct task {
     const qn__cpu_pass *pass;
     const qn__cpu_layer *l;
+    qn__layer own; /* its layer, with the length of the item */
     uint32_t item, group;
     qn__cover queries, keys;        /* of the errors: some of them, or none */
     float scale, scales[MOST_ROWS]; /* equal ones */
@@ -147,7 +148,7 @@ static void put_block(task *t, float *x, const float *factor, size_t panel, uint
 /* Positions `all` of a head's channels from `channel` on, in both orders; NULL: not in this one. */
 static void take_keys(const task *t, qn__cover all, uint32_t channel, float *across, float *along) {
     const float *from = qn__cpu_input(t->pass, t->l);
-    const uint32_t end = positions_of(t->l->layer);
+    const uint32_t end = qn__layer_positions(&t->own);
     const size_t apart = row_of(t, 1) - row_of(t, 0);
     for (uint32_t u = all.begin / QN__PANEL * QN__PANEL; u < all.end; u += QN__PANEL)
         for (uint32_t p = 0; p < t->s.wide; ++p) {
@@ -177,7 +178,7 @@ typedef struct piece {
 } piece;
 
 static piece piece_of(const task *t, uint32_t block, uint32_t row, uint32_t rows) {
-    const qn__layer *l = t->l->layer;
+    const qn__layer *l = &t->own;
     const uint32_t first = block + row, begin = qn__attention_sees(l, first).begin;
     const uint32_t end = qn__attention_sees(l, first + rows - 1).end;
     const uint32_t from = begin > t->keys.begin ? begin : t->keys.begin;
@@ -212,7 +213,7 @@ static void gather(const task *t, const piece *p, const float *tile, float *to) 
 static void hide(const task *t, const piece *p, float *s) {
     const uint32_t begin = p->panel * QN__PANEL, end = begin + p->panels * QN__PANEL;
     for (uint32_t i = 0; i < p->rows; ++i) {
-        const qn__cover sees = qn__attention_sees(t->l->layer, p->first + i);
+        const qn__cover sees = qn__attention_sees(&t->own, p->first + i);
         float *row = s + (size_t)i * QN__PANEL;
         for (uint32_t u = begin; u < sees.begin && u < end; ++u)
             row[(u - begin) / QN__PANEL * t->s.rows * QN__PANEL + u % QN__PANEL] = QN__UNSEEN;
@@ -264,6 +265,25 @@ static void clear_lanes(const task *t, uint32_t channels, size_t panel, uint32_t
                (QN__PANEL - used) * sizeof *to);
 }
 
+/* Rows of the task's item have +0 in these channels; the last ones of a layer with the lanes that
+ * follow. */
+static void clear_rows(const task *t, qn__cover rows, uint32_t channel, uint32_t channels,
+                       uint32_t all, size_t panel, float *to) {
+    const uint32_t end = channel + channels < all ? channel + channels
+                                                  : (all + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
+    for (uint32_t u = rows.begin; u < rows.end; ++u)
+        for (uint32_t c = channel; c < end; ++c)
+            to[c / QN__PANEL * panel + row_of(t, u) + c % QN__PANEL] = 0.0f;
+}
+
+/* Of some positions those below the length; *rest becomes the others. */
+static qn__cover below_length(const task *t, qn__cover some, qn__cover *rest) {
+    const uint32_t length = qn__layer_positions(&t->own);
+    const uint32_t cut = length < some.begin ? some.begin : length < some.end ? length : some.end;
+    *rest = (qn__cover){cut, some.end};
+    return (qn__cover){some.begin, cut};
+}
+
 static void forward_head(task *t, uint32_t head) {
     const qn__cpu_layer *l = t->l;
     const uint32_t piece_rows = t->pass->worker->kernels->rows, channel = head * t->s.width;
@@ -284,8 +304,14 @@ static void forward_head(task *t, uint32_t head) {
 }
 
 static void forward_task(task *t) {
-    const qn__layer *l = t->l->layer;
+    const qn__layer *l = &t->own;
     const uint32_t key = qn__attention_keys(l, t->group), share = heads_of_group(l);
+    qn__cover rest;
+    t->queries = below_length(t, t->queries, &rest);
+    clear_rows(t, rest, t->group * share * t->s.width, share * t->s.width, l->to.channels,
+               t->l->out_stride, t->l->output);
+    if (t->queries.begin == t->queries.end)
+        return;
     t->keys = (qn__cover){qn__attention_sees(l, t->queries.begin).begin,
                           qn__attention_sees(l, t->queries.end - 1).end};
     take_keys(t, t->keys, key, t->across[0], NULL);
@@ -343,10 +369,10 @@ static void backward_piece(task *t, const piece *p, uint32_t origin, const kept 
 /* A block's part of the errors of keys and values: panel by panel of them, of the rows that see it.
  */
 static void add_sums(const task *t, uint32_t first, uint32_t rows, uint32_t origin, uint32_t end) {
-    const qn__layer *l = t->l->layer;
+    const qn__layer *l = &t->own;
     const size_t stride = (size_t)t->s.rows * QN__PANEL;
     for (uint32_t panel = origin; panel < end; ++panel) {
-        const uint32_t last = panel * QN__PANEL + QN__PANEL - 1, all = positions_of(l);
+        const uint32_t last = panel * QN__PANEL + QN__PANEL - 1, all = qn__layer_positions(l);
         const uint32_t from = qn__attention_seen(l, panel * QN__PANEL).begin;
         const uint32_t to = qn__attention_seen(l, last < all ? last : all - 1).end;
         const uint32_t begin = from > first ? from - first : 0;
@@ -411,10 +437,32 @@ static void put_sums(task *t, int which) {
     }
 }
 
+/* Takes the positions from the length on out of the task: they pass errors of +0. 0: none is left.
+ */
+static int cut_to_length(task *t, int sums) {
+    const qn__layer *l = &t->own;
+    const uint32_t key = qn__attention_keys(l, t->group), share = heads_of_group(l);
+    const uint32_t width = t->s.width, all = l->from.channels;
+    const size_t panel = t->l->below->out_stride;
+    const int queries = t->queries.begin < t->queries.end;
+    float *to = qn__cpu_passes(t->l);
+    qn__cover rest;
+    t->queries = below_length(t, t->queries, &rest);
+    clear_rows(t, rest, t->group * share * width, share * width, all, panel, to);
+    t->keys = below_length(t, t->keys, &rest);
+    if (sums) {
+        clear_rows(t, rest, key, width, all, panel, to);
+        clear_rows(t, rest, key + l->kv_heads * width, width, all, panel, to);
+    }
+    return t->keys.begin < t->keys.end && (!queries || t->queries.begin < t->queries.end);
+}
+
 static void backward_task(task *t, int sums) {
-    const qn__layer *l = t->l->layer;
+    const qn__layer *l = &t->own;
     const uint32_t key = qn__attention_keys(l, t->group), share = heads_of_group(l);
     const uint32_t value = key + l->kv_heads * t->s.width;
+    if (!cut_to_length(t, sums))
+        return;
     const qn__cover queries = t->queries.begin < t->queries.end
                                   ? t->queries
                                   : (qn__cover){qn__attention_seen(l, t->keys.begin).begin,
@@ -458,6 +506,7 @@ static task task_of(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
     const qn__cpu_layer *l = &w->layer[layer];
     task t = {.pass = pass,
               .l = l,
+              .own = qn__cpu_layer_of_item(w, l, index / l->layer->kv_heads),
               .item = index / l->layer->kv_heads,
               .group = index % l->layer->kv_heads,
               .scale = qn__attention_scale(l->layer),
@@ -482,7 +531,7 @@ static qn__attended order_of(const qn__cpu_pass *pass, size_t panel) {
 
 static void repeat_group(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t item,
                          uint32_t group, int back) {
-    const qn__layer *own = l->layer;
+    const qn__layer of_item = qn__cpu_layer_of_item(pass->worker, l, item), *own = &of_item;
     const size_t at = (size_t)item * QN__PANEL;
     const qn__attended in = order_of(pass, l->in_stride), out = order_of(pass, l->out_stride);
     const uint32_t share = heads_of_group(own);

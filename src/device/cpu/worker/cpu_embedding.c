@@ -28,7 +28,17 @@ static uint32_t token_at(const qn__cpu_layer *l, const float *input, uint32_t it
     return qn__token_of(value, qn__layer_tokens(l->layer));
 }
 
-/* Sorts the rows of a batch by their token. */
+/* 25.37, for the layers that read it. */
+static void note_lengths(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+    for (uint32_t i = 0; i < pass->batch->items; ++i) {
+        uint32_t length = l->out_pixels;
+        while (length > 0 && token_at(l, l->input, i, length - 1) == QN__NO_TOKEN)
+            --length;
+        l->tokens.length[i] = length;
+    }
+}
+
+/* Sorts the rows of a batch by their token, without what is not a token. */
 static void sort_rows(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
     const uint32_t items = pass->batch->items, positions = l->out_pixels;
     const uint32_t tokens = qn__layer_tokens(l->layer), grain = pass->worker->program->grain;
@@ -36,13 +46,18 @@ static void sort_rows(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
     memset(s->begin, 0, (tokens + (size_t)1) * sizeof *s->begin);
     memset(s->grain, 0xff, tokens * sizeof *s->grain);
     for (uint32_t i = 0; i < items; ++i)
-        for (uint32_t t = 0; t < positions; ++t)
-            ++s->begin[token_at(l, l->input, i, t) + 1];
+        for (uint32_t t = 0; t < positions; ++t) {
+            const uint32_t v = token_at(l, l->input, i, t);
+            if (v != QN__NO_TOKEN)
+                ++s->begin[v + 1];
+        }
     for (uint32_t v = 0; v < tokens; ++v)
         s->begin[v + 1] += s->begin[v];
     for (uint32_t i = 0; i < items; ++i)
         for (uint32_t t = 0; t < positions; ++t) {
             const uint32_t v = token_at(l, l->input, i, t), own = i / grain;
+            if (v == QN__NO_TOKEN)
+                continue;
             s->row[s->begin[v]++] = (t * items + i) | (s->grain[v] != own ? BEGINS : 0);
             s->grain[v] = own;
         }
@@ -73,7 +88,9 @@ static void copy_rows(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t
     uint32_t at = first / items, item = first % items;
     for (uint32_t i = 0; i < rows; ++i, to += QN__PANEL) {
         const uint32_t token = token_at(l, l->input, item, at);
-        if (l->layer->tied)
+        if (token == QN__NO_TOKEN)
+            memset(to, 0, QN__PANEL * sizeof *to);
+        else if (l->layer->tied)
             gather_row(last_of(pass->worker), panel, token, to);
         else
             memcpy(to, weights + (size_t)token * QN__PANEL, QN__PANEL * sizeof *to);
@@ -90,6 +107,8 @@ static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
         const uint32_t first = block * ROWS, left = l->rows - first;
         const uint32_t rows = left < ROWS ? left : ROWS;
         float *to = l->output + panel * l->out_stride + (size_t)first * QN__PANEL;
+        if (block == 0 && panel == 0)
+            note_lengths(pass, l);
         if (block == 0 && panel == 0 && pass->training && layer >= w->program->frozen)
             sort_rows(pass, l);
         copy_rows(pass, l, panel, first, rows, to);
@@ -174,6 +193,7 @@ static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const uint32_t tokens = qn__layer_tokens(l->layer);
     l->tokens.begin = qn__cpu_carve(a, tokens + (size_t)1, sizeof *l->tokens.begin);
     l->tokens.grain = qn__cpu_carve(a, tokens, sizeof *l->tokens.grain);
+    l->tokens.length = qn__cpu_carve(a, w->capacity, sizeof *l->tokens.length);
     l->tokens.row = qn__cpu_carve(a, w->capacity, l->out_pixels * sizeof *l->tokens.row);
 }
 

@@ -71,9 +71,9 @@ typedef struct qn__cpu_norm {
 
 /* An embedding: the rows of a batch, sorted by their token (cpu_embedding.c). Those of token v are
  * row[begin[v]] .. row[begin[v + 1] - 1]. `grain`: while they are sorted, the last grain of each
- * token. */
+ * token. `length`: of each item (25.37). */
 typedef struct qn__cpu_tokens {
-    uint32_t *begin, *grain, *row;
+    uint32_t *begin, *grain, *row, *length;
 } qn__cpu_tokens;
 
 /* Attention: the keys and values of all positions of a sequence so far, for each group of heads of
@@ -442,6 +442,15 @@ static inline uint32_t qn__cpu_first_of(const qn__cpu_layer *layer, uint32_t blo
 static inline uint32_t qn__cpu_rows_of(const qn__cpu_layer *layer, uint32_t block) {
     const uint32_t left = layer->weight_channels - block % layer->weight_panels * QN__PANEL;
     return left < QN__PANEL ? left : QN__PANEL;
+}
+
+/* The layer with the length of an item of the batch, where that counts (25.37). */
+static inline qn__layer qn__cpu_layer_of_item(const qn__worker *w, const qn__cpu_layer *layer,
+                                              uint32_t item) {
+    qn__layer own = *layer->layer;
+    if (own.by_length)
+        own.length = w->layer[0].tokens.length[item];
+    return own;
 }
 
 /* Whether a layer passes errors to the layer below: there is one, and it trains. */

@@ -1,0 +1,109 @@
+"""Items of unequal lengths (docs/exactness.md 25.37, 25.38): what fills them up changes nothing."""
+
+import csv
+import subprocess
+
+import numpy as np
+import pytest
+
+from onnx_reader import Graph
+
+PADDING = 65535
+WORDS = 40
+MODELS = {
+    "pools": "embedding 40 12; concat { concat { pool mean | pool max } | concat { pool first | pool last } }; dense 2 softmax",
+    "windows": "embedding 40 9; concat { conv 6 1x3 relu; pool max | conv 5 1x5 tanh; pool mean }; dense 2 softmax",
+    "attention": "embedding 40 8; residual { layernorm channels; conv 16 1x1; attention 2 kv 1; conv 8 1x1 };"
+                 " residual { conv 24 1x1; attention 1 causal window 3; conv 8 1x1 gelu }; pool mean; dense 2 softmax",
+}
+
+
+def texts(positions, count=60):
+    """Items of 0 to 11 words, one of them with a hole; the class is whether the first word is even."""
+    draw = np.random.default_rng(3)
+    x = np.full((count, positions), PADDING, np.uint16)
+    for i in range(count):
+        own = draw.integers(0, WORDS, i % 12)
+        x[i, :len(own)] = own
+    x[11, 4] = PADDING
+    return x, np.array([row[0] % 2 for row in x], np.int64)
+
+
+def run(quern, *words):
+    done = subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def train(quern, folder, positions, model, *more):
+    folder.mkdir(exist_ok=True)
+    x, y = texts(positions)
+    np.save(folder / "x.npy", x)
+    np.save(folder / "y.npy", y)
+    run(quern, "train", "--data", folder / "x.npy", "--labels", folder / "y.npy", "--tokens", "ids", "--model", model,
+        "--epochs", 3, "--batch", 20, "--grain", 7, "--lr", 0.05, "--optimizer", "adam", "--devices", "cpu", "-o",
+        folder / "m.st", *more)
+    return folder / "m.st"
+
+
+def tensors(path):
+    """The bytes after the header, which says how many positions there are."""
+    content = path.read_bytes()
+    return content[8 + int.from_bytes(content[:8], "little"):]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_padding_changes_no_bit(quern, tmp_path, name):
+    """Twelve positions or forty: the same parameters, and the same answers."""
+    short = train(quern, tmp_path / "short", 12, MODELS[name])
+    long = train(quern, tmp_path / "long", 40, MODELS[name], "--threads", 1)
+    assert tensors(short) == tensors(long)
+    told = [run(quern, "predict", model, "--data", model.parent / "x.npy", "--outputs").stdout for model in (short, long)]
+    assert told[0] == told[1] and len(set(told[0].split())) > 20
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_graph_knows_lengths(quern, tmp_path, name):
+    model = train(quern, tmp_path / "m", 12, MODELS[name])
+    run(quern, "model", "export", model, "-o", tmp_path / "m.onnx")
+    run(quern, "predict", model, "--data", tmp_path / "m" / "x.npy", "--outputs", "-o", tmp_path / "p.csv")
+    with open(tmp_path / "p.csv") as file:
+        expected = np.array([[float(row["p0"]), float(row["p1"])] for row in csv.DictReader(file)])
+    found = Graph((tmp_path / "m.onnx").read_bytes()).run(texts(12)[0].astype(float))["output"]
+    assert np.ptp(expected) > 0.05 and np.abs(found - expected).max() < 2e-5
+
+
+def test_pools_of_pixels_in_a_graph(quern, tmp_path):
+    draw = np.random.default_rng(4)
+    x, y = draw.integers(0, 9, (40, 30)), draw.integers(0, 2, 40)
+    rows = [",".join(map(str, [label, *row])) for label, row in zip(y, x)]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    model = ("conv 4 3x3 tanh; concat { concat { pool mean | pool max } | concat { pool first | pool last } }; dense 2 softmax")
+    run(quern, "train", "--data", tmp_path / "t.csv", "--shape", "1x5x6", "--model", model, "--epochs", 2, "-o", tmp_path / "m",
+        "--scale", "unit")
+    run(quern, "model", "export", tmp_path / "m", "-o", tmp_path / "m.onnx")
+    run(quern, "predict", tmp_path / "m", "--data", tmp_path / "t.csv", "--outputs", "-o", tmp_path / "p.csv")
+    with open(tmp_path / "p.csv") as file:
+        expected = np.array([[float(row["p0"]), float(row["p1"])] for row in csv.DictReader(file)])
+    found = Graph((tmp_path / "m.onnx").read_bytes()).run(x.reshape(-1, 1, 5, 6).astype(float))["output"]
+    assert np.abs(found - expected).max() < 2e-5
+
+
+def test_outputs_are_not_kept(quern, tmp_path):
+    train(quern, tmp_path / "m", 12, MODELS["pools"])
+    words = ["--data", tmp_path / "m" / "x.npy", "--labels", tmp_path / "m" / "y.npy", "--tokens", "ids", "--freeze", "0",
+             "--init-from", tmp_path / "m" / "m.st", "--epochs", "1", "--lr", "0.01", "-o", tmp_path / "n"]
+    done = subprocess.run([quern, "train", *map(str, words), "--cache-features"], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "lengths of items" in done.stderr, done.stderr
+    run(quern, "train", *words)
+
+
+@pytest.mark.parametrize("model, said", [("embedding 40 8; pool; dense 2 softmax", "pool mean"),
+                                         ("embedding 40 8; pool 2; dense 2 softmax", "maxpool"),
+                                         ("embedding 40 8; pool mean relu; dense 2 softmax", "relu")])
+def test_what_is_no_pool(quern, tmp_path, model, said):
+    np.save(tmp_path / "x.npy", texts(12)[0])
+    np.save(tmp_path / "y.npy", texts(12)[1])
+    done = subprocess.run([quern, "train", "--data", tmp_path / "x.npy", "--labels", tmp_path / "y.npy", "--tokens", "ids",
+                           "--model", model, "-o", tmp_path / "m"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
