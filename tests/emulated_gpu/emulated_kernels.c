@@ -351,7 +351,6 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_rms_norm_forward", "MMMMMMMMUuuuuufU", rms_norm_forward},
     {"qn_rms_norm_errors", "MMMMMMMUuuu", rms_norm_errors},
     {"qn_rms_norm_gradient", "MMMMMMMUuufuu", rms_norm_gradient},
-    {"qn_embedding_forward", "MMMMMMUuuuuuuufU", embedding_forward},
     {"qn_embedding_links", "MMMuuu", embedding_links},
     {"qn_embedding_gradient", "MMMMMMUuuuuuufu", embedding_gradient},
     {"qn_position_forward", "MMMMMMMUuuuufU", position_forward},

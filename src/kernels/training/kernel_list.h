@@ -94,12 +94,9 @@
     ROW(RMS_NORM_FORWARD, rms_norm_forward, "MMMMMMMMUuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)     \
     ROW(RMS_NORM_ERRORS, rms_norm_errors, "MMMMMMMUuuu", 128, 0, 0, 8, QN__WITH_PIXELS)            \
     ROW(RMS_NORM_GRADIENT, rms_norm_gradient, "MMMMMMMUuufuu", 128, 0, 0, 128, QN__WITH_PIXELS)    \
-    ROW(EMBEDDING_FORWARD, embedding_forward, "MMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)   \
     ROW(EMBEDDING_LINKS, embedding_links, "MMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)               \
     ROW(EMBEDDING_GRADIENT, embedding_gradient, "MMMMMMUuuuuuufu", 128, 0, 0, 128,                 \
         QN__WITH_PIXELS)                                                                           \
-    ROW(ATTENTION_FORWARD, attention_forward, "MMMMMuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)         \
-    ROW(EMBEDDING_GRADIENT, embedding_gradient, "MMMMMMUuuuuufu", 128, 0, 0, 128, QN__WITH_PIXELS) \
     ROW(ATTENTION_FORWARD, attention_forward, "MMMMMMuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)      \
     ROW(ATTENTION_MEANS, attention_means, "MMMMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)             \
     ROW(ATTENTION_QUERIES, attention_queries, "MMMMMMMuuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)    \
