@@ -539,9 +539,6 @@ NINTH = {
     "sinusoid": TOKENS + "sgd --lr 0.1 --grain 20 --model 'embedding 300 24; position sinusoid tanh dropout 0.2; position rotary 2"
                 " scale 4; attention 2; conv 8 1x1; globalpool; position sinusoid; dense 10 softmax'",
     # 25.14: targets that do not count, and inputs that are not tokens
-    "next": NEXT + "--optimizer adam --lr 0.01"
-            " --grain 20 --valid 0.2 --keep best --smoothing 0.1 --model 'embedding 40 20; conv 17 1x1 gelu dropout 0.1;"
-            " residual {{ layernorm channels; conv 17 1x1 }}; conv 40 1x1 softmax'",
     # 25.15: the table has two partials, of tokens and of channels that fill no panel
     "tied": SMALL + "--data {next} --tokens ids --task next --scale none --loss cross-entropy --optimizer adamw --lr 0.01"
             " --weight-decay 0.1 --decay-on matrices --grain 20 --clip 0.5 --ema 0.75 --lr-depth 0.5 --model 'embedding 40 20 dropout 0.1; residual"
@@ -551,15 +548,6 @@ NINTH = {
                  " learned; layerscale 0.5; conv 9 1x1 relu; globalpool; dense 8 tanh; dense 10 softmax'",
     "lr-min": IDX + TWO + SMALL + "--loss mse --lr 0.4 --schedule cosine --lr-min 0.07 --warmup 2",
     "lr-min-stages": IDX + TWO + "--seed 3 --batch 64 --loss mse --stages 'epochs 1 lr 0.4; epochs 2 lr 0.1 schedule cosine lr-min 0.01'",
-    # 25.24: products of positions in integers, between layers of floats; a dense layer reads the whole sequence
-    "next-i14": NEXT + "--arith i14 --optimizer adam --lr 0.01 --grain 20 --smoothing 0.1 --model 'embedding 40 20; position"
-                " learned; residual {{ layernorm channels; conv 17 1x1 gelu dropout 0.1; product {{ conv 20 1x1 nobias | conv"
-                " 20 1x1 sigmoid }} }}; conv 40 1x1 softmax'",
-    # attention of floats between integers, of tokens and of pixels
-    "attention-i14": NEXT + "--arith i14 --optimizer adamw --lr 0.01 --weight-decay 0.1 --grain 20 --model 'embedding 40 20;"
-                     " position learned; residual {{ layernorm channels; conv 60 1x1; attention 4 causal; conv 20 1x1 dropout"
-                     " 0.1 }}; residual {{ layernorm channels; conv 33 1x1 gelu; conv 20 1x1 }}; layernorm channels; conv 40"
-                     " 1x1 softmax'",
     "next": NEXT + "--optimizer adam --lr 0.01 --grain 20 --valid 0.2 --keep best --smoothing 0.1 --model 'embedding"
             " 40 20; conv 17 1x1 gelu dropout 0.1; residual {{ layernorm channels; conv 17 1x1 }}; conv 40 1x1 softmax'",
     # 25.24: integers of positions, between attention and others of floats; a dense layer reads the whole sequence

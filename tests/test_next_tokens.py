@@ -77,7 +77,7 @@ def test_every_number_follows_from_the_losses_of_tokens(run_quern, texts, models
 def test_they_are_those_of_the_weights(q, texts, models):
     """Log-softmax in binary64, from the parameters."""
     model = q.load(models["chars"])
-    data = q.open(texts / "b.txt", tokens="chars", context=9, expected_tokens=model.recipe["tokens"],
+    data = q.open(texts / "b.txt", tokens="chars", context=9, task="next", expected_tokens=model.recipe["tokens"],
                   expected_tokenizer=q.Tokenizer("chars", str(texts / "a.txt")).json)
     x = data.values.astype(np.int64)
     z = model.tensor("layer0.weight").astype(np.float64)[x[:, :-1]] @ model.tensor("layer1.weight").T.astype(np.float64)

@@ -190,11 +190,3 @@ def test_what_decays(quern, counting):
     assert np.abs(found[None]).max() < np.abs(found["weights"]).max() and np.array_equal(found[None], found["all"])
     done = learn(quern, counting, "--epochs", 1, "--decay-on", "all")
     assert done.returncode != 0 and "nothing decays with the weight decay 0" in done.stderr, done.stderr
-
-
-def test_such_a_model_is_not_applied(quern, counting):
-    assert learn(quern, counting, "--epochs", 1).returncode == 0
-    done = run(quern, "predict", counting / "m.st", "--data", counting / "x.npy", "--tokens", "ids")
-    assert done.returncode != 0 and "which token comes next" in done.stderr, done.stderr
-    done = run(quern, "evaluate", counting / "m.st", "--data", counting / "x.npy", "--tokens", "ids")
-    assert done.returncode != 0 and "quern train --test" in done.stderr, done.stderr

@@ -28,6 +28,14 @@ static inline uint32_t qn__token_length(const qn__layer *layer, const float *a) 
     return length;
 }
 
+/* 25.37: layer `l` for the item with the inputs `x`. */
+static inline qn__layer qn__layer_of_item(const qn__layer *layer, uint32_t l, const float *x) {
+    qn__layer own = layer[l];
+    if (own.by_length)
+        own.length = qn__token_length(&layer[0], x);
+    return own;
+}
+
 /* The target that a value is (25.14): a token, or QN__NO_ANSWER. */
 static inline uint32_t qn__next_token(float value, uint32_t tokens) {
     return value >= 0.0f && value < (float)tokens ? (uint32_t)value : QN__NO_ANSWER;

@@ -61,8 +61,7 @@ struct qn__reference {
     float *e, *f; /* f: of the second output of a join */
     int64_t *sums;
     float max, sum; /* m and s of 6.4 */
-    float
-        *partial; /* of each parameter: the grain's partial gradient; then those of tied weights */
+    float *partial; /* of each parameter, then of tied weights: the grain's partial gradient */
     int64_t *units; /* the same as integers, at the end of the grain */
     float loss;     /* of the grain */
     uint64_t correct, items;
@@ -330,17 +329,9 @@ static void finish_layer(qn__reference *r, uint32_t layer, const qn__reference_i
     drop(r->program, layer, item, epoch, m);
 }
 
-/* The layer for the item that is computed: 25.37. */
-static qn__layer layer_of_item(const qn__reference *r, uint32_t layer) {
-    qn__layer own = r->program->layer[layer];
-    if (own.by_length)
-        own.length = qn__token_length(&r->program->layer[0], r->x);
-    return own;
-}
-
 /* 6.3 */
 static void forward_layer(qn__reference *r, const float *parameters, uint32_t layer) {
-    const qn__layer own = layer_of_item(r, layer), *l = &own;
+    const qn__layer own = qn__layer_of_item(r->program->layer, layer, r->x), *l = &own;
     const qn__layer_ops *ops = qn__layer_ops_of(l->kind);
     float *z = r->made[layer].z;
     ops->forward(l, qn__layer_bits(r->program->arith, l), parameters, input_of(r, layer), z);
@@ -521,7 +512,7 @@ static void give_error(qn__reference *r, int32_t source, const float *e) {
 /* 8.4: the errors of the outputs that `layer` reads. The end of a block reads a layer first; only
  * its shortcut may be the network's input. */
 static void pass_errors(qn__reference *r, const float *parameters, uint32_t layer) {
-    const qn__layer own = layer_of_item(r, layer), *l = &own;
+    const qn__layer own = qn__layer_of_item(r->program->layer, layer, r->x), *l = &own;
     const qn__layer_ops *ops = qn__layer_ops_of(l->kind);
     const int32_t source = qn__layer_source(r->program->layer, layer);
     const int32_t other = ops->join ? qn__layer_other(r->program->layer, layer) : -1;

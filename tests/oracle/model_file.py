@@ -48,9 +48,8 @@ NINTH_WORDS = re.compile(r"\b(" + "|".join((
     "gelu-tanh",
     "tied",
     "rmsnorm",
+    "pool",
 )) + r")\b")
-NINTH = {"tokens": ""}
-NINTH_WORDS = re.compile(r"\b(embedding|position|attention|pool)\b")
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8

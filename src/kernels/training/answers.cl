@@ -1,8 +1,8 @@
 /* ANSWERS, ANSWER_LINES, ANSWER_ITEMS (docs/exactness.md 24.70 to 24.73): what LOSS does, for
  * networks that give several answers to an item. A lane has a pixel, then a line of pixels, then an
  * item. A state has the number of right answers, and QN_ANSWER_BAD where an output is not finite.
- * That of a pixel with one class has QN_ANSWER_ONE, QN_ANSWER_RIGHT where it is right, and the class
- * in the bits below. */
+ * That of a pixel with one class has QN_ANSWER_ONE, QN_ANSWER_RIGHT where it is right, and the
+ * class in the bits below. */
 #define QN_ANSWER_BAD 0x80000000u
 #define QN_ANSWER_ONE 0x40000000u
 #define QN_ANSWER_RIGHT 0x01000000u
@@ -108,9 +108,9 @@ qn_answers(QN_GLOBAL const qn_step *step, QN_GLOBAL float *Y, QN_GLOBAL const qn
 }
 
 QN_FN qn_u32 qn_answer_right(qn_u32 state) {
-    return (state & QN_ANSWER_ONE) == 0u       ? state & ~QN_ANSWER_BAD
+    return (state & QN_ANSWER_ONE) == 0u     ? state & ~QN_ANSWER_BAD
            : (state & QN_ANSWER_RIGHT) != 0u ? 1u
-                                               : 0u;
+                                             : 0u;
 }
 
 /* The sum of `count` losses and states from `from` on. */

@@ -29,7 +29,7 @@ QN_FN qn_lines qn_lines_of(qn_pixel p, qn_u32 pixels, qn_u32 channels, qn_u32 pl
 typedef struct qn_attend {
     qn_pixel p;
     qn_u32 pixels, heads, groups, width, span, causal;
-    qn_u32 length; /* the positions that count: 25.37 */
+    qn_u32 length;         /* the positions that count: 25.37 */
     qn_u32 head;           /* or group of heads */
     qn_u32 first, channel; /* the first position and channel of the head */
     qn_u32 chunks;         /* of a head's channels */
@@ -228,13 +228,15 @@ QN_FN qn_u32 qn_value_channel(const qn_attend *a, qn_u32 group) {
 }
 
 QN_KERNEL(128)
-qn_attention_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all, QN_GLOBAL const float *items,
-                     QN_GLOBAL const float *A, QN_GLOBAL float *Y, QN_GLOBAL float *moments,
-                     qn_u32 index, qn_u32 tokens, qn_u32 inputs, qn_u32 heads, qn_u32 groups, qn_u32 span, qn_u32 causal) {
+qn_attention_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
+                     QN_GLOBAL const float *items, QN_GLOBAL const float *A, QN_GLOBAL float *Y,
+                     QN_GLOBAL float *moments, qn_u32 index, qn_u32 tokens, qn_u32 inputs,
+                     qn_u32 heads, qn_u32 groups, qn_u32 span, qn_u32 causal) {
     QN_LOCAL float left[16u * QN_ATTEND_EDGE], right[16u * QN_ATTEND_EDGE];
     QN_LOCAL float tile[16u * QN_ATTEND_EDGE], by[16u * QN_ATTEND_WIDTH], best[128];
     QN_LOCAL qn_i64 part[128];
-    const qn_attend a = qn_attend_of(step, all + index, items, tokens, inputs, heads, groups, span, causal, heads);
+    const qn_attend a =
+        qn_attend_of(step, all + index, items, tokens, inputs, heads, groups, span, causal, heads);
     if (a.beyond != 0u)
         return;
     const qn_u32 group = a.head / (heads / groups), t = a.first + a.i;
@@ -287,9 +289,9 @@ qn_attention_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all
     units = 0;
     for (qn_u32 k = 0u; k < 8u; ++k)
         units = qn_plus(units, part[a.i * 8u + k]);
-    const float share =
-        t >= a.length ? 0.0f
-        : odd != 0u   ? qn_as_float(0x7fc00000) : qn_div(1.0f, qn_float_of(units) * 0x1p-40f);
+    const float share = t >= a.length ? 0.0f
+                        : odd != 0u   ? qn_as_float(0x7fc00000)
+                                      : qn_div(1.0f, qn_float_of(units) * 0x1p-40f);
     qn_attend_store(&a, acc, share, Y, a.out, a.head * a.width, 0u);
     if (a.head + 1u == heads && a.channel == 0u)
         qn_attend_clear(&a, Y, a.out, heads * a.width);
@@ -326,13 +328,15 @@ qn_attention_means(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
 }
 
 QN_KERNEL(128)
-qn_attention_queries(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all, QN_GLOBAL const float *items,
-                     QN_GLOBAL const float *A, QN_GLOBAL const float *E,
-                     QN_GLOBAL const float *moments, QN_GLOBAL float *B, qn_u32 index, qn_u32 tokens, qn_u32 inputs, qn_u32 heads,
-                     qn_u32 groups, qn_u32 span, qn_u32 causal, qn_u32 flags) {
+qn_attention_queries(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
+                     QN_GLOBAL const float *items, QN_GLOBAL const float *A,
+                     QN_GLOBAL const float *E, QN_GLOBAL const float *moments, QN_GLOBAL float *B,
+                     qn_u32 index, qn_u32 tokens, qn_u32 inputs, qn_u32 heads, qn_u32 groups,
+                     qn_u32 span, qn_u32 causal, qn_u32 flags) {
     QN_LOCAL float left[16u * QN_ATTEND_EDGE], right[16u * QN_ATTEND_EDGE];
     QN_LOCAL float tile[16u * QN_ATTEND_EDGE], by[16u * QN_ATTEND_WIDTH], share[16];
-    const qn_attend a = qn_attend_of(step, all + index, items, tokens, inputs, heads, groups, span, causal, heads);
+    const qn_attend a =
+        qn_attend_of(step, all + index, items, tokens, inputs, heads, groups, span, causal, heads);
     if (a.beyond != 0u)
         return;
     const qn_u32 group = a.head / (heads / groups), t = a.first + a.i;
@@ -366,15 +370,17 @@ qn_attention_queries(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all
 }
 
 QN_KERNEL(128)
-qn_attention_keys(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all, QN_GLOBAL const float *items,
-                  QN_GLOBAL const float *A, QN_GLOBAL const float *E,
-                  QN_GLOBAL const float *moments, QN_GLOBAL float *B, qn_u32 index, qn_u32 tokens, qn_u32 inputs, qn_u32 heads,
-                  qn_u32 groups, qn_u32 span, qn_u32 causal, qn_u32 flags) {
+qn_attention_keys(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
+                  QN_GLOBAL const float *items, QN_GLOBAL const float *A, QN_GLOBAL const float *E,
+                  QN_GLOBAL const float *moments, QN_GLOBAL float *B, qn_u32 index, qn_u32 tokens,
+                  qn_u32 inputs, qn_u32 heads, qn_u32 groups, qn_u32 span, qn_u32 causal,
+                  qn_u32 flags) {
     QN_LOCAL float left[16u * QN_ATTEND_EDGE], right[16u * QN_ATTEND_EDGE];
     QN_LOCAL float tile[16u * QN_ATTEND_EDGE], slopes[16u * QN_ATTEND_EDGE];
     QN_LOCAL float query_by[16u * QN_ATTEND_WIDTH], error_by[16u * QN_ATTEND_WIDTH];
     QN_LOCAL float greatest[16], share[16], mean[16];
-    const qn_attend a = qn_attend_of(step, all + index, items, tokens, inputs, heads, groups, span, causal, groups);
+    const qn_attend a =
+        qn_attend_of(step, all + index, items, tokens, inputs, heads, groups, span, causal, groups);
     if (a.beyond != 0u)
         return;
     const qn_u32 u = a.first + a.i, each = heads / groups, end = qn_queries_end(&a);

@@ -537,7 +537,7 @@ static qn_status find_decay(const qn_train_options *o, qn__recipe *r, qn_error *
     const qn_status status = o->decay_on ? find(&qn__decays, o->decay_on, &on, err) : QN_OK;
     if (status != QN_OK)
         return status;
-    if (o->decay_on && none)
+    if (o->decay_on && none && on != QN__DECAY_WEIGHTS)
         return qn__recipe_refuse(
             err, "`train.decay_on`", "give `train.weight_decay` too, or leave it out",
             qn__fail(err, QN_USAGE, "nothing decays %s",

@@ -96,8 +96,7 @@ const qn__option qn__options[] = {
      ALSO("eps adamepsilon")},
     {KEY("weight_decay", 1, FLOAT, weight_decay), OPTION(weight_decay, "weight-decay", FLOAT),
      .usual = QN_BY_OPTIMIZER, .ruled = 1,
-     HELP(TRAINING, 5, "X",
-          "weight decay (L2); it acts on weights, not on biases (`train.decay_on`)"),
+     HELP(TRAINING, 5, "X", "weight decay (L2); it acts on weights, not on biases"),
      CHECK("the weight decay", PENALTY), .range = FROM_ZERO,
      ALSO("l2 wd decay alpha lambda reglambda regularization regularisation l2regularization "
           "kernelregularizer penalty")},

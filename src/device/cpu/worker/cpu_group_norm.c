@@ -5,6 +5,7 @@
  * cross panels, all of them at most. Numbers of a group stand in all lanes of its channels, so that
  * kernels need not know where groups begin. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
+#include "device/cpu/worker/cpu_norms.h"
 #include "device/cpu/worker/cpu_row_norm.h"
 #include "num/norm.h"
 #include <math.h>

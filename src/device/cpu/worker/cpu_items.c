@@ -1,4 +1,5 @@
 /* The items of a batch, their dropout, and what follows errors of their outputs. */
+#include "device/cpu/worker/cpu_norms.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/augment.h"
 #include "num/mix.h"

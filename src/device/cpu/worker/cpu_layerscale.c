@@ -2,6 +2,7 @@
  * batchnorm compute it from means and biases of +0. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_kinds.h"
+#include "device/cpu/worker/cpu_norms.h"
 
 static const float zeros[QN__PANEL];
 

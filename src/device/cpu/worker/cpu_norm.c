@@ -5,6 +5,7 @@
  * about once from memory, and writes its results once. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_kinds.h"
+#include "device/cpu/worker/cpu_norms.h"
 #include "num/norm.h"
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* batchnorm: the sums b and g of a grain's errors in a pixel (docs/exactness.md 17.8). Whoever
  * computes errors of whole grains makes them at once, while the errors are in the L1 cache. */
 #include "device/cpu/worker/cpu_kinds.h"
+#include "device/cpu/worker/cpu_norms.h"
 #include "layer/layer.h"
 
 /* Sums of the errors stand after these. Those of features would be as large, and in integer

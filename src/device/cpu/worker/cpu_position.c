@@ -2,6 +2,7 @@
  * 25.12). position sinusoid: numbers that stay are (25.13). */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_kinds.h"
+#include "device/cpu/worker/cpu_norms.h"
 #include "layer/turned.h"
 #include <string.h>
 

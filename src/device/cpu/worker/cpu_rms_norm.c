@@ -3,6 +3,7 @@
  * about once from memory. Of the forward pass r of each pixel is kept: norm.inverse. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_kinds.h"
+#include "device/cpu/worker/cpu_norms.h"
 #include "num/norm.h"
 
 enum { ROWS = 32 }; /* of a task */

@@ -3,6 +3,7 @@
  * cache. So values are read about once from memory. Of the forward pass two numbers of each pixel
  * are kept: norm.mean and norm.inverse. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
+#include "device/cpu/worker/cpu_norms.h"
 #include "device/cpu/worker/cpu_row_norm.h"
 #include "num/norm.h"
 #include <math.h>

@@ -11,6 +11,7 @@
  * and each float is computed by one core alone: so the division of the tasks decides no result. */
 #include "base/system/clock.h"
 #include "device/cpu/worker/cpu_kinds.h"
+#include "device/cpu/worker/cpu_norms.h"
 #include "device/numeric.h"
 #include "num/sums.h"
 #include <math.h>
