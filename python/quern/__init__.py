@@ -9,7 +9,7 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 ``weight_decay=``. docs/python.md describes everything.
 """
 
-__all__ = ["Classifier", "Data", "Epoch", "Kernel", "KMeans", "Lasso", "LearningRates", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search",
+__all__ = ["Answer", "Classifier", "Data", "Epoch", "Kernel", "KMeans", "Lasso", "LearningRates", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search",
            "StandardScaler", "Tokenizer", "build_info", "devices", "digits", "evaluate", "import_pretrained", "import_state", "load", "lr_range", "open", "options", "ranks", "replay",
            "report", "runs", "search", "train",
            "version",
@@ -19,7 +19,7 @@ __all__ = ["Classifier", "Data", "Epoch", "Kernel", "KMeans", "Lasso", "Learning
 
 # The library and NumPy are loaded at the first use of a name, so that the import is fast.
 _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegression": "linear",
-          "Kernel": "kernel",
+          "Kernel": "kernel", "Answer": "generating",
           "KMeans": "decomposition", "PCA": "decomposition", "Lasso": "regression", "Ridge": "regression", "StandardScaler": "preprocessing",
           "Data": "data", "digits": "data", "open": "data",
           "evaluate": "evaluation", "Model": "model", "import_pretrained": "importing", "import_state": "importing", "load": "model",

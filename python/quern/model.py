@@ -267,6 +267,36 @@ class Model:
         choice.cluster = ranks.current()
         return choice, kept
 
+    def generate(self, prompts, *, stop=(), **options):
+        """Continues texts: of a model that tells which token comes next.
+
+        Parameters
+        ----------
+        prompts : str, or list of str
+            The texts. A model of numbers of tokens takes lists of whole numbers, too.
+        stop : str, or list of str
+            Texts before which an answer ends.
+        **options
+            As of `quern generate`, with underscores: ``tokens=200``, ``temperature=0.8``, ``top_k``,
+            ``top_p``, ``repetition``, ``seed=1``, ``answers=1``, ``chat``, ``system``, ``batch``; and
+            ``log_probabilities=True``. Also ``threads`` and ``isa``.
+
+        Returns
+        -------
+        quern.Answer, or list of them
+            One for a str, where ``answers`` is 1; `str` makes a text of it. Else those of the first
+            prompt, then of the next one.
+        """
+        from .generating import generate
+
+        return generate(self, prompts, stop, options)
+
+    def stream(self, prompt, *, stop=(), **options):
+        """The pieces of the text that `generate` gives for one prompt, as they are made."""
+        from .generating import stream
+
+        return stream(self, prompt, stop, options)
+
     def evaluate(self, data, labels=None, *, flips=False, **compute):
         """Applies the model to labelled data and compares.
 
