@@ -1,5 +1,6 @@
 /* quern replay: trains again by the recipe in a model file and compares the bytes. */
 
+#include "answers.h"
 #include "fitted.h"
 #include "command.h"
 #include "compute.h"
@@ -20,7 +21,7 @@ typedef struct replay_flags {
     source_flags from;
     compute_flags compute;
     ranks_flags ranks;
-    const char *init_from, *out, *trace;
+    const char *init_from, *out, *trace, *model;
     text_list in, allowed;
     int quiet, verbose, json;
 } replay_flags;
@@ -53,6 +54,9 @@ static const option replay_options[] = {
     {ROW_TEXTS("allow-path", allowed, "PATH",
                "file, or folder of files, that the recipe of a kernel may name as inputs"),
      .fallback = "the folder of the recipe"},
+
+    {.heading = "Answers",
+     ROW_TEXT("model", model, "MODEL", "the model of a file of answers of quern generate")},
 
     {.heading = "Output",
      ROW_OUTPUT(out, "FILE", "also write the model of the replay to this file")},
@@ -376,6 +380,14 @@ static int run(const command *self, int argc, char **argv) {
     code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0) {
         message_setup(self->name, f.quiet, f.json);
+        if (answers_is_file(given.operand[0]))
+            return ranks_leave(
+                answers_replay(given.operand[0], f.model, &f.compute, f.quiet, f.json));
+        if (f.model)
+            return ranks_leave(message_usage("leave it out",
+                                             "--model is for answers of quern generate, and %s "
+                                             "has none",
+                                             given.operand[0]));
         if (kernel_is_recipe(given.operand[0]))
             return ranks_leave(replay_kernel(self, &f, &given));
         code = f.quiet && f.verbose
@@ -405,17 +417,19 @@ static int run(const command *self, int argc, char **argv) {
 const command replay_command = {
     .name = "replay",
     .summary = "train again from a model's recipe and compare the bytes",
-    .usage = "quern replay MODEL|RECIPE [--data FILE] [options]",
+    .usage = "quern replay MODEL|RECIPE|ANSWERS [--data FILE] [options]",
     .about = "Trains on this machine with the recipe in the model file and compares the result. "
              "If all bytes are equal it prints \"replay: identical, DIGEST\" and exits with 0. "
              "Otherwise it prints the first value that differs and exits with 3. Data that is not "
              "the recipe's is refused. Its columns may be in another order if they have names. "
              "A model of quern fit is fitted again. "
-             "For a recipe of quern run, the kernel runs again and all results are compared.",
-    .operand = "MODEL|RECIPE",
+             "For a recipe of quern run, the kernel runs again and all results are compared. "
+             "The answers of quern generate are generated again with --model.",
+    .operand = "MODEL|RECIPE|ANSWERS",
     .options = replay_options,
     .examples = "quern replay digits.safetensors\n"
                 "quern replay m.safetensors --data train.csv --test test.csv\n"
                 "quern replay m.safetensors --data train.csv --threads 1 --isa scalar\n"
-                "quern replay steps.recipe.json",
+                "quern replay steps.recipe.json\n"
+                "quern replay answers.json --model plays.safetensors",
     .run = run};

@@ -468,6 +468,10 @@ static void test_generation(void **state) {
     REFUSED(qn_generator_open, "prompts", have.model, NULL, 1, &o, &out);
     REFUSED(qn_generator_open, "out", have.model, &prompt, 1, &o, NULL);
     assert_int_equal(qn_generator_open(have.model, &prompt, 1, NULL, &out, NULL), QN_USAGE);
+    REFUSED(qn_generator_reopen, "model", NULL, "answers.json", NULL, &out);
+    REFUSED(qn_generator_reopen, "path", have.model, NULL, NULL, &out);
+    REFUSED(qn_generator_reopen, "out", have.model, "answers.json", NULL, NULL);
+    REFUSED(qn_generator_compare, "generator", NULL, "answers.json");
     REFUSED(qn_generator_step, "generator", NULL, &more);
     REFUSED(qn_generator_answer, "generator", NULL, 0, &answer);
     REFUSED(qn_generator_write, "generator", NULL, "answers.json");

@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
 
 import generate as oracle  # noqa: E402
+import python_package as package  # noqa: E402
 
 MODEL = """embedding {V} 12; position learned; layerscale 0.9;
     residual {{ layernorm channels; conv 24 1x1; attention 4 causal kv 2; conv 12 1x1 dropout 0.1 }};
@@ -61,9 +62,9 @@ def test_answers_are_those_of_the_text(quern, model, name):
     network = oracle.Network(model)
     vocabulary = json.loads(network.notes["tokenizer"])["vocabulary"]
     prompt = "the cat" if name != "both" else "a dog hears the moon"
-    got = generate(quern, model, "--prompt", prompt, "--tokens", 9, "--answers", 2, *words)
+    got = generate(quern, model, "--prompt", prompt, "--tokens", 6, "--answers", 1 + (name == "both"), *words)
     for number, answer in enumerate(got):
-        tokens, scores = oracle.generate(network, [vocabulary.index(ord(c)) for c in prompt], 9, len(vocabulary) + 1,
+        tokens, scores = oracle.generate(network, [vocabulary.index(ord(c)) for c in prompt], 6, len(vocabulary) + 1,
                                          number, **given)
         assert answer["tokens"] == tokens and answer["slid"]
         assert answer["text"] == "".join(chr(([*vocabulary, 0xFFFD])[t]) for t in tokens)
@@ -81,3 +82,92 @@ def test_answers_depend_on_their_prompt_alone(quern, model, tmp_path):
         got = generate(quern, model, "--prompts", tmp_path / "p.txt", "--tokens", 15, "--batch", draw.randint(1, 9),
                        "--threads", draw.randint(1, 3))
         assert got == [alone[p] for p in order]
+
+
+def test_python_gives_the_same_answers(quern, model):
+    """Whole, in pieces, and of several prompts at once; in a process that trusts no state of the other."""
+    pytest.importorskip("numpy")
+    said = package.python("""
+import sys, quern
+model = quern.load(sys.argv[1])
+options = dict(tokens=12, seed=5, top_p=0.9, stop=["xyz", "zzz"])
+whole = model.generate("the cat", log_probabilities=True, **options)
+assert "".join(model.stream("the cat", **options)) == whole.text == str(whole)
+assert [a.text for a in model.generate(["a", "the cat"], answers=2, **options)][2] == whole.text
+assert whole.end == "length" and len(whole.tokens) == len(whole.log_probabilities) == 12 and whole.slid
+for wrong, error in ((dict(temperature=-1), quern.UsageError), (dict(nonsense=1), TypeError),
+                     (dict(tokens="many"), quern.UsageError)):
+    try:
+        model.generate("a", **wrong)
+        raise SystemExit("accepted: " + str(wrong))
+    except error:
+        pass
+print(*whole.tokens)
+""", model)
+    got, = generate(quern, model, "--prompt", "the cat", "--tokens", 12, "--seed", 5, "--top-p", 0.9, "--stop", "xyz")
+    assert list(map(int, said.split())) == got["tokens"]
+
+
+def test_an_answer_ends_before_a_text(quern, model):
+    """Also where it is not shown yet that this text has begun."""
+    whole, = generate(quern, model, "--prompt", "the cat", "--tokens", 30)
+    stop = whole["text"][7:10]
+    cut, = generate(quern, model, "--prompt", "the cat", "--tokens", 30, "--stop", stop, "--stop", "never")
+    assert cut["end"] == "stop" and cut["text"] == whole["text"][:whole["text"].index(stop)]
+    assert cut["tokens"] == whole["tokens"][:len(cut["tokens"])]
+    done = run(quern, "generate", model, "--prompt", "the cat", "--tokens", 30, "--stop", stop, "--quiet")
+    assert done.stdout == "the cat" + cut["text"] + "\n"
+
+
+@pytest.mark.parametrize("words, said", [
+    ([], "a prompt is required"),
+    (["--prompt", "Zoo"], 'has never seen the character "Z"'),
+    (["--prompt", "a", "--temperature", "-1"], "--temperature is -1"),
+    (["--prompt", "a", "--top-p", "0"], "--top-p is 0"),
+    (["--prompt", "a", "--devices", "opencl:0"], ""),
+    (["--prompt", "a", "--chat", "irc"], "chatml"),
+    (["--prompt", "a", "--system", "x"], "--system is for a chat"),
+    (["--prompts", "missing.txt"], "missing.txt"),
+    (["--prompt", "a", "--logprobs"], "--logprobs"),
+])
+def test_nonsense_is_refused(quern, model, words, said):
+    done = run(quern, "generate", model, *words)
+    assert done.returncode != 0 and not done.stdout and said in done.stderr, done.stderr
+
+
+def test_an_empty_line_and_another_model_are_refused(quern, model, tmp_path):
+    (tmp_path / "p.txt").write_text("a\n\nb\n")
+    done = run(quern, "generate", model, "--prompts", tmp_path / "p.txt")
+    assert done.returncode != 0 and "the prompt is empty" in done.stderr and "prompt 1" in done.stderr
+    (tmp_path / "x.csv").write_text("a,label\n1,0\n2,1\n3,0\n4,1\n")
+    assert run(quern, "train", "--data", tmp_path / "x.csv", "--epochs", 1, "-o", tmp_path / "m.st").returncode == 0
+    done = run(quern, "generate", tmp_path / "m.st", "--prompt", "a")
+    assert done.returncode != 0 and "does not tell which token comes next" in done.stderr
+
+
+def test_a_file_of_answers_is_replayed(quern, model, tmp_path):
+    """With other threads; a changed answer, another model and another file are told."""
+    path = tmp_path / "answers.json"
+    words = ["--prompt", "the cat", "--prompt", "a dog", "--answers", 2, "--tokens", 10]
+    done = run(quern, "generate", model, *words, "--logprobs", "--stop", "zz", "--top-p", 0.8, "-o", path)
+    assert done.returncode == 0 and not done.stderr.replace("note:", "").startswith("quern"), done.stderr
+    whole = json.loads(path.read_text())
+    assert whole["format"] == "quern-answers-1" and [a["number"] for a in whole["answers"]] == [0, 1, 0, 1]
+    done = run(quern, "replay", path, "--model", model, "--threads", 2)
+    assert done.returncode == 0 and done.stdout == f"replay: identical, {path}\n", done.stderr
+    text = path.read_text().split("\n")
+    text[2] = text[2].replace('"tokens": [', '"tokens": [1, ')
+    (tmp_path / "changed.json").write_text("\n".join(text))
+    done = run(quern, "replay", tmp_path / "changed.json", "--model", model)
+    assert done.returncode == 3 and "answer 1 is another one now" in done.stderr
+    done = run(quern, "replay", path)
+    assert done.returncode == 2 and "--model MODEL" in done.stderr
+    (tmp_path / "other.json").write_text(path.read_text().replace(whole["model"], "0" * 64))
+    done = run(quern, "replay", tmp_path / "other.json", "--model", model)
+    assert done.returncode != 0 and "another model" in done.stderr and "0" * 64 in done.stderr
+    for wrong in ('"seed": "x"', '"answers": 3'):
+        key = wrong.split(":")[0]
+        broken = path.read_text().replace(f'{key}: {whole["options"][key.strip(chr(34))]}', wrong, 1)
+        (tmp_path / "broken.json").write_text(broken)
+        done = run(quern, "replay", tmp_path / "broken.json", "--model", model)
+        assert done.returncode != 0 and "lacks an option or an answer" in done.stderr, wrong

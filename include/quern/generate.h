@@ -101,6 +101,18 @@ QN_API qn_status qn_generator_answer(const qn_generator *generator, uint32_t ind
  * QN_MEMORY. */
 QN_API qn_status qn_generator_write(const qn_generator *generator, const char *path, qn_error *err);
 
+/* Begins the answers of such a file again, with its prompts and options; `compute` may be NULL. On
+ * success *out is owned by the caller, for qn_generator_close; after a failure it is NULL. Fails as
+ * qn_generator_open does, or with QN_IO, QN_FORMAT (not such a file) or QN_MISMATCH (they are those
+ * of another model). */
+QN_API qn_status qn_generator_reopen(const qn_model *model, const char *path,
+                                     const qn_compute *compute, qn_generator **out, qn_error *err);
+
+/* Compares complete answers with those of a file, byte by byte. Fails with QN_DIFFERS, naming the
+ * first answer that differs, QN_IO or QN_MEMORY. */
+QN_API qn_status qn_generator_compare(const qn_generator *generator, const char *path,
+                                      qn_error *err);
+
 /* Accepts NULL. */
 QN_API void qn_generator_close(qn_generator *generator);
 
