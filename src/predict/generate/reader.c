@@ -47,6 +47,10 @@ qn_status qn__reader_check(const qn_model *model, qn_error *err) {
                           "generate with a model that was trained with `data.task` next");
     }
     qn__model_program(model, &program);
+    if (program.arith != QN__ARITH_F32) {
+        qn__fail(err, QN_UNSUPPORTED, "a model with integer arithmetic does not generate yet");
+        return qn__remedy(err, QN_UNSUPPORTED, "train it with `train.arith` f32");
+    }
     for (uint32_t l = 0; l < program.layers; ++l) {
         const qn__layer_ops *ops = qn__layer_ops_of(program.layer[l].kind);
         if (!ops->steps || !ops->steps(&program.layer[l]))

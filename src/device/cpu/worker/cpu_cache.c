@@ -134,8 +134,8 @@ static void keep(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l) {
     const float *input = qn__cpu_input(pass, l);
     for (uint32_t g = (uint32_t)thread; g < l->layer->kv_heads; g += (uint32_t)w->threads) {
         cached t = begin_group(pass, l, g);
-        for (uint32_t i = 0; i < w->stretches; ++i) {
-            find_slot(&t, &w->stretch[i]);
+        for (uint32_t i = 0; i < w->stretches.count; ++i) {
+            find_slot(&t, &w->stretches.at[i]);
             for (uint32_t r = 0; r < t.rows->rows; ++r)
                 keep_position(&t, input + ((size_t)t.rows->row + r) * QN__PANEL,
                               t.rows->position + r);
@@ -271,12 +271,12 @@ void qn__cpu_cache_forward(const qn__cpu_pass *pass, int thread, uint32_t layer,
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const uint32_t share = l->layer->heads / l->layer->kv_heads;
-    const qn__cpu_grid grid = {l->layer->kv_heads, w->stretches, 1};
+    const qn__cpu_grid grid = {l->layer->kv_heads, w->stretches.count, 1};
     keep(pass, thread, l);
     w->core[thread].waited += qn__pool_barrier(w->pool, thread);
     for (uint32_t group, stretch; qn__cpu_take(w, thread, phase, grid, &group, &stretch);) {
         cached t = begin_group(pass, l, group);
-        find_slot(&t, &w->stretch[stretch]);
+        find_slot(&t, &w->stretches.at[stretch]);
         carve_arrays(&t, w->core[thread].attention);
         for (uint32_t h = group * share; h < (group + 1) * share; ++h)
             attend_head(&t, h);

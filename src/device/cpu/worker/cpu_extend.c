@@ -5,15 +5,15 @@
 /* Finds the stretches: neighbouring rows with neighbouring positions of a sequence, as many as a
  * tile has rows at most. */
 static void find_stretches(qn__worker *w, const qn__extension *e) {
-    qn__cpu_stretch *own = w->stretch;
-    w->stretches = 0;
+    qn__cpu_stretch *own = w->stretches.at;
+    w->stretches.count = 0;
     for (uint32_t i = 0; i < e->rows; ++i) {
-        if (w->stretches > 0 && own->rows < w->kernels->rows && own->sequence == e->sequence[i] &&
-            own->position + own->rows == e->position[i]) {
+        if (w->stretches.count > 0 && own->rows < w->kernels->rows &&
+            own->sequence == e->sequence[i] && own->position + own->rows == e->position[i]) {
             ++own->rows;
             continue;
         }
-        own = &w->stretch[w->stretches++];
+        own = &w->stretches.at[w->stretches.count++];
         *own = (qn__cpu_stretch){i, 1, e->sequence[i], e->position[i]};
     }
 }

@@ -73,6 +73,23 @@ struct qn__cpu_kind {
 #define QN__CPU_ROW(KIND, NAME) extern const qn__cpu_kind qn__cpu_##NAME;
 QN__LAYER_LIST(QN__CPU_ROW)
 
+/* attention of a program with sequences: floats of a core, its forward phase (cpu_cache.c). */
+size_t qn__cpu_cache_space(const qn__worker *worker);
+void qn__cpu_cache_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+
+/* The position of a row of a layer over positions. */
+static inline uint32_t qn__cpu_position_of(const qn__cpu_pass *pass, size_t row) {
+    return pass->extension ? pass->extension->position[row] : (uint32_t)(row / pass->batch->items);
+}
+
+/* The positions that a layer's table of positions has. */
+static inline uint32_t qn__cpu_positions(const qn__worker *worker, const qn__cpu_layer *layer) {
+    return worker->program->sequences ? worker->program->positions : layer->out_pixels;
+}
+
+/* This thread's share of an extension's logits, after the last layer (cpu_logits.c). */
+void qn__cpu_give_logits(const qn__cpu_pass *pass, int thread);
+
 /* Memory of an attention of a program with sequences (cpu_cache.c). */
 void qn__cpu_cache_carve(qn__cpu_arena *arena, const qn__worker *worker, qn__cpu_layer *layer);
 

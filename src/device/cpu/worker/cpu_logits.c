@@ -1,5 +1,5 @@
 /* The results of an extension: logits of its rows. */
-#include "device/cpu/worker/cpu_worker.h"
+#include "device/cpu/worker/cpu_kinds.h"
 #include <math.h>
 #include <string.h>
 

@@ -275,7 +275,7 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
     w->fetch.woven =
         qn__cpu_carve(a, w->layer[0].woven ? w->layer[0].channels : 0, sizeof(uint32_t));
     w->weight_blocks = qn__cpu_carve(a, most_panels(w), sizeof(size_t));
-    w->stretch = qn__cpu_carve(a, p->sequences ? w->capacity : 0, sizeof *w->stretch);
+    w->stretches.at = qn__cpu_carve(a, p->sequences ? w->capacity : 0, sizeof *w->stretches.at);
     const size_t features = ((size_t)w->layer[0].layer->in + QN__PANEL - 1) / QN__PANEL * QN__PANEL;
     w->fetch.mean = qn__cpu_carve(a, features, sizeof(float));
     w->fetch.inverse = qn__cpu_carve(a, features, sizeof(float));

@@ -10,7 +10,8 @@
 static void add_numbers(const qn__cpu_pass *pass, const qn__cpu_layer *l, const float *own,
                         const qn__cpu_walk_run *run, uint32_t panel, float *to) {
     const float *from = qn__cpu_input(pass, l) + panel * l->in_stride + run->row * QN__PANEL;
-    own += (size_t)panel * l->out_pixels * QN__PANEL;
+    own += (size_t)panel * (l->vectors ? l->vector_pixels : qn__cpu_positions(pass->worker, l)) *
+           QN__PANEL;
     for (uint32_t i = 0; i < run->rows; ++i, from += QN__PANEL, to += QN__PANEL) {
         const size_t at = qn__cpu_position_of(pass, run->row + i);
         for (uint32_t c = 0; c < QN__PANEL; ++c)
@@ -75,13 +76,13 @@ const qn__cpu_kind qn__cpu_position = {.forward = qn__cpu_walk_forward,
 /* [panel][position][16], as the parameters of position learned. */
 static void carve_sinusoid(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const uint32_t pairs = qn__turned_pairs(l->layer);
-    (void)w;
-    l->turned = qn__cpu_carve(a, (size_t)l->out_panels * QN__PANEL, l->out_pixels * sizeof(float));
+    const uint32_t positions = qn__cpu_positions(w, l);
+    l->turned = qn__cpu_carve(a, (size_t)l->out_panels * QN__PANEL, positions * sizeof(float));
     for (uint32_t i = 0; a->base && i < pairs; ++i) {
         const float frequency = qn__turn_frequency(&l->layer->turns, pairs, i);
         float *to =
-            l->turned + (size_t)(2 * i / QN__PANEL) * l->out_pixels * QN__PANEL + 2 * i % QN__PANEL;
-        for (uint32_t p = 0; p < l->out_pixels; ++p, to += QN__PANEL) {
+            l->turned + (size_t)(2 * i / QN__PANEL) * positions * QN__PANEL + 2 * i % QN__PANEL;
+        for (uint32_t p = 0; p < positions; ++p, to += QN__PANEL) {
             const float angle = (float)p * frequency;
             qn__turn(angle, to + 1, to);
         }

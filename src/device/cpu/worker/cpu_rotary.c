@@ -48,10 +48,10 @@ static void turn_rows(const qn__cpu_pass *pass, const qn__cpu_walk_run *run, con
     const float *x = t->from + t->panel * t->stride;
     for (uint32_t i = 0, rows; i < run->rows; i += rows) {
         const size_t row = run->row + i, at = (size_t)i * QN__PANEL;
-        const uint32_t left = items - (uint32_t)(row % items);
+        const uint32_t left = pass->extension ? 1 : items - (uint32_t)(row % items);
         float cosine[QN__PANEL], sine[QN__PANEL];
         rows = run->rows - i < left ? run->rows - i : left;
-        numbers_of(t, (uint32_t)(row / items), cosine, sine);
+        numbers_of(t, qn__cpu_position_of(pass, row), cosine, sine);
         pass->worker->kernels->turn(rows, cosine, sine, x + at, other + at, to + at);
     }
 }
@@ -113,11 +113,12 @@ static qn__cpu_layer *same_before(const qn__worker *w, const qn__cpu_layer *l) {
 
 static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const qn__cpu_layer *same = same_before(w, l);
-    l->turned = same ? same->turned
-                     : qn__cpu_carve(a, (size_t)l->out_pixels * 2 * qn__turned_pairs(l->layer),
-                                     sizeof(float));
+    const uint32_t positions = qn__cpu_positions(w, l);
+    l->turned =
+        same ? same->turned
+             : qn__cpu_carve(a, (size_t)positions * 2 * qn__turned_pairs(l->layer), sizeof(float));
     if (a->base && !same)
-        qn__turned_table(l->layer, 0, l->out_pixels, l->turned);
+        qn__turned_table(l->layer, 0, positions, l->turned);
 }
 
 const qn__cpu_kind qn__cpu_rotary = {.forward = qn__cpu_walk_forward,

@@ -17,6 +17,7 @@
 
 #include "base/system/threads.h"
 #include "device/cpu/float/cpu_kernels.h"
+#include "device/cpu/worker/cpu_extension.h"
 #include "device/cpu/worker/cpu_intgemm.h"
 #include "device/cpu/worker/cpu_lists.h"
 #include "device/cpu/worker/cpu_sparse.h"
@@ -75,18 +76,6 @@ typedef struct qn__cpu_norm {
 typedef struct qn__cpu_tokens {
     uint32_t *begin, *grain, *row, *length;
 } qn__cpu_tokens;
-
-/* Attention: the keys and values of all positions of a sequence so far, for each group of heads of
- * each sequence (cpu_cache.c). */
-typedef struct qn__cpu_cache {
-    float *keys, *values;
-    uint8_t *infinite; /* 1: one of them is not finite */
-} qn__cpu_cache;
-
-/* Rows of an extension that are neighbouring positions of a sequence. */
-typedef struct qn__cpu_stretch {
-    uint32_t row, rows, sequence, position;
-} qn__cpu_stretch;
 
 /* One layer's arrays, all in panels (cpu_kernels.h). Rows of batch arrays are (pixel, item), items
  * fastest; features have one pixel. Rows of a panel of weights are (tap, input): each tap begins a
@@ -327,10 +316,9 @@ struct qn__worker {
     qn__cpu_losses losses;
     int64_t *step_sums; /* of a step with tied weights: allocated when first used */
     qn__cpu_reporting progress;
-    qn__cpu_stretch *stretch; /* of the current extension; with program->sequences only */
-    uint32_t stretches;
-    int takes_lists;      /* 1: cpu_lists.c computes product and gradient */
-    qn__cpu_lists *lists; /* of each thread, when first used */
+    qn__cpu_stretches stretches; /* of the current extension */
+    int takes_lists;             /* 1: cpu_lists.c computes product and gradient */
+    qn__cpu_lists *lists;        /* of each thread, when first used */
     struct {
         void *block; /* the one allocation that holds all arrays */
         size_t size;
@@ -570,13 +558,6 @@ int qn__cpu_shape_few(const qn__cpu_layer *layer);
 size_t qn__cpu_few_space(const qn__worker *worker);
 /* Floats of a core for attention; 0 without. */
 size_t qn__cpu_attention_space(const qn__worker *worker);
-/* The same of a program with sequences; its forward phase; and its memory (cpu_cache.c). */
-size_t qn__cpu_cache_space(const qn__worker *worker);
-void qn__cpu_cache_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
-/* The position of a row of a layer over positions. */
-static inline uint32_t qn__cpu_position_of(const qn__cpu_pass *pass, size_t row) {
-    return pass->extension ? pass->extension->position[row] : (uint32_t)(row / pass->batch->items);
-}
 /* A convolution with groups (cpu_group.c). */
 void qn__cpu_group_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
 void qn__cpu_group_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
@@ -694,9 +675,6 @@ void qn__cpu_narrow_end(const qn__cpu_pass *pass);
 /* Grains of a host job on all threads (cpu_host.c); as the device table's `run`. */
 qn_status qn__cpu_host(qn__worker *worker, const qn__host_job *job, uint32_t first, uint32_t count,
                        const qn__outlet *sums, qn_error *err);
-
-/* This thread's share of an extension's logits, after the last layer (cpu_logits.c). */
-void qn__cpu_give_logits(const qn__cpu_pass *pass, int thread);
 
 /* Runs a pass: all phases on all cores. Adds to the tally; QN_NUMERIC as the device table says. */
 qn_status qn__cpu_run(qn__cpu_pass *pass, qn__tally *tally, qn_error *err);
