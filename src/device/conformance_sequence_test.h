@@ -56,11 +56,12 @@ static void draw_position(test_case *c, qn__layer *l, qn__shape from) {
     c->program.parameters = qn__layer_end(l);
 }
 
-/* The last layer of a case of next tokens: as many channels as tokens, tied where they fit. */
-static void draw_last(test_case *c, qn__shape from) {
+/* The last layer of a case of next tokens: as many channels as tokens, tied where they fit. There
+ * are no integers of tied weights. */
+static void draw_last(test_case *c, qn__shape from, int exact) {
     qn__program *p = &c->program;
     qn__layer *last = &c->layer[p->layers - 1];
-    const int tied = from.channels == c->layer[0].to.channels && below(c, 3) > 0;
+    const int tied = !exact && from.channels == c->layer[0].to.channels && below(c, 3) > 0;
     const qn__layer_text text = {.kind = QN__LAYER_CONV,
                                  .out = qn__layer_tokens(&c->layer[0]),
                                  .no_biases = tied,
@@ -129,7 +130,7 @@ static void draw_sequence(test_case *c, int exact) {
         from = c->layer[i].to;
     }
     if (next_tokens(c)) {
-        draw_last(c, from);
+        draw_last(c, from, exact);
         return;
     }
     c->layer[p->layers - 1] =
