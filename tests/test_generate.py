@@ -13,10 +13,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
 import generate as oracle  # noqa: E402
 import python_package as package  # noqa: E402
 
-MODEL = """embedding {V} 12; position learned; layerscale 0.9;
-    residual {{ layernorm channels; conv 24 1x1; attention 4 causal kv 2; conv 12 1x1 dropout 0.1 }};
-    product {{ conv 12 1x1 silu | conv 12 1x1 sigmoid }};
-    residual {{ layernorm channels; conv 36 1x1; attention 2 causal window 5; conv 12 1x1 }};
+MODEL = """embedding {V} 12; position learned; position sinusoid; layerscale 0.9;
+    residual {{ layernorm channels; conv 32 1x1; position rotary 4 kv 2 base 50; attention 4 causal kv 2;
+    conv 12 1x1 dropout 0.1 }}; gated 12 silu;
+    residual {{ rmsnorm; conv 192 1x1; position rotary 2; attention 2 causal window 5; conv 12 1x1 }};
     layernorm channels; conv {V} 1x1 softmax"""
 TEXT = "the cat sees the sea. a dog hears the moon. the king likes an apple.\n" * 20
 
