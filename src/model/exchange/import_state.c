@@ -211,7 +211,7 @@ static void note_skipped(const import *i) {
     qn__device_tell(text);
 }
 
-static int has_parameters(const qn__layer *l) { return l->depth || l->vectors; }
+static int has_parameters(const qn__layer *l) { return (l->depth && !l->tied) || l->vectors; }
 
 /* Whether the names of the file are those of an architecture with as many layers as the model text
  * has: then names, and not shapes, decide. */

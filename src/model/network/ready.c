@@ -175,15 +175,15 @@ static const char unet[] = UNET;
 
 /* GPT-2 (Radford et al. 2019): each position reads those before it; the embedding and the last
  * layer have one table. Small ones are called as others call them, with the numbers of nanoGPT. */
-#define GPT_BLOCK(N, QKV, HEADS, WIDE, DROP)                                                       \
+#define GPT_BLOCK(N, QKV, HEADS, WIDE, GELU, DROP)                                                 \
     "; residual { layernorm channels; conv " QKV " 1x1; attention " HEADS " causal; conv " N       \
-    " 1x1" DROP " }; residual { layernorm channels; conv " WIDE " 1x1 gelu; conv " N " 1x1" DROP   \
-    " }"
+    " 1x1" DROP " }; residual { layernorm channels; conv " WIDE " 1x1 " GELU "; conv " N           \
+    " 1x1" DROP " }"
 #define GPT_BEGIN(N, DROP) "embedding $V " N "; position learned" DROP
 #define GPT_END "; layernorm channels; conv $V 1x1 tied softmax"
-#define MICRO GPT_BLOCK("128", "384", "4", "512", "")
-#define MINI GPT_BLOCK("384", "1152", "6", "1536", " dropout 0.2")
-#define GPT2 GPT_BLOCK("768", "2304", "12", "3072", " dropout 0.1")
+#define MICRO GPT_BLOCK("128", "384", "4", "512", "gelu", "")
+#define MINI GPT_BLOCK("384", "1152", "6", "1536", "gelu", " dropout 0.2")
+#define GPT2 GPT_BLOCK("768", "2304", "12", "3072", "gelu-tanh", " dropout 0.1")
 
 /* A model is one row. The last layer is mostly not in it: it is that of the default model. */
 static const qn__ready rows[] = {
