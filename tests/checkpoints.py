@@ -109,3 +109,74 @@ def gpt2_logits(t, tokens, config=GPT2):
         x = x + conv1d(act(conv1d(layer_norm(x, body, f"h.{b}.ln_2", eps), f"h.{b}.mlp.c_fc")), f"h.{b}.mlp.c_proj")
     last = body.get("lm_head.weight", body["wte.weight"])
     return layer_norm(x, body, "ln_f", eps) @ last.T
+
+
+# ---------------------------------------------------------------- llama, qwen2
+
+LLAMA = {"model_type": "llama", "vocab_size": 40, "hidden_size": 16, "num_attention_heads": 4, "num_key_value_heads": 2,
+         "num_hidden_layers": 2, "max_position_embeddings": 10, "intermediate_size": 20, "hidden_act": "silu",
+         "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "attention_bias": False, "tie_word_embeddings": False}
+QWEN2 = {**{k: v for k, v in LLAMA.items() if k != "attention_bias"}, "model_type": "qwen2", "rope_theta": 1e6}
+
+
+def llama(generator, config=LLAMA):
+    """Names and values of its tensors, with a table that old files have."""
+    def some(*shape):
+        return generator.normal(0, 0.4, shape)
+    n, v, f = config["hidden_size"], config["vocab_size"], config["intermediate_size"]
+    d = config.get("head_dim") or n // config["num_attention_heads"]
+    q, k = config["num_attention_heads"] * d, config["num_key_value_heads"] * d
+    qwen = config["model_type"] == "qwen2"
+    t = {"embed_tokens.weight": some(v, n), "norm.weight": some(n)}
+    for b in range(config["num_hidden_layers"]):
+        shapes = {"q_proj": (q, n), "k_proj": (k, n), "v_proj": (k, n), "o_proj": (n, q)}
+        for name, shape in shapes.items():
+            t[f"layers.{b}.self_attn.{name}.weight"] = some(*shape)
+            if config.get("attention_bias", qwen and name != "o_proj"):
+                t[f"layers.{b}.self_attn.{name}.bias"] = some(shape[0])
+        for name, shape in {"gate_proj": (f, n), "up_proj": (f, n), "down_proj": (n, f)}.items():
+            t[f"layers.{b}.mlp.{name}.weight"] = some(*shape)
+        for name in ("input_layernorm", "post_attention_layernorm"):
+            t[f"layers.{b}.{name}.weight"] = some(n)
+        t[f"layers.{b}.self_attn.rotary_emb.inv_freq"] = some(d // 2)
+    t = {f"model.{name}": value for name, value in t.items()}
+    return t if config["tie_word_embeddings"] else t | {"lm_head.weight": some(v, n)}
+
+
+def frequencies(d, config):
+    """Of the pairs of a head, with the two rules of rope_scaling that Quern has."""
+    f = config["rope_theta"] ** (-np.arange(0, d, 2) / d)
+    rule = config.get("rope_scaling") or {"rope_type": "default"}
+    if rule["rope_type"] == "linear":
+        return f / rule["factor"]
+    if rule["rope_type"] == "llama3":
+        low, high, first = (rule[k] for k in ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings"))
+        s = np.clip((first * f / (2 * math.pi) - low) / (high - low), 0, 1)
+        return (1 - s) * f / rule["factor"] + s * f
+    return f
+
+
+def turned(x, f):
+    """[heads][T][d], whose channels c and c + d/2 are a pair."""
+    angle = np.arange(x.shape[1])[:, None] * f
+    a, b = np.split(x, 2, -1)
+    return np.concatenate([a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)], -1)
+
+
+def llama_logits(t, tokens, config=LLAMA):
+    body = {name.removeprefix("model."): np.asarray(value, float) for name, value in t.items()}
+    eps, count, groups = config["rms_norm_eps"], config["num_attention_heads"], config["num_key_value_heads"]
+    f = frequencies(config.get("head_dim") or config["hidden_size"] // count, config)
+    def norm(a, name):
+        return a / np.sqrt((a**2).mean(-1, keepdims=True) + eps) * body[f"{name}.weight"]
+    def linear(a, name):
+        return a @ body[f"{name}.weight"].T + body.get(f"{name}.bias", 0)
+    x = body["embed_tokens.weight"][tokens]
+    for b in range(config["num_hidden_layers"]):
+        own, a = f"layers.{b}.self_attn", norm(x, f"layers.{b}.input_layernorm")
+        q, k, v = (heads(linear(a, f"{own}.{w}_proj"), c) for w, c in (("q", count), ("k", groups), ("v", groups)))
+        x = x + linear(attention(turned(q, f), turned(k, f), v, True), f"{own}.o_proj")
+        a = norm(x, f"layers.{b}.post_attention_layernorm")
+        x = x + linear(silu(linear(a, f"layers.{b}.mlp.gate_proj")) * linear(a, f"layers.{b}.mlp.up_proj"), f"layers.{b}.mlp.down_proj")
+    last = body["embed_tokens.weight" if config["tie_word_embeddings"] else "lm_head.weight"]
+    return norm(x, "norm") @ last.T

@@ -1,4 +1,4 @@
-"""`quern model import` of checkpoints of transformers: GPT-2. Networks in doubles are the oracle."""
+"""`quern model import` of checkpoints of transformers: GPT-2, Llama, Qwen2. Networks in doubles are the oracle."""
 
 import json
 import subprocess
@@ -43,6 +43,63 @@ def test_gpt2_computes_as_in_doubles(quern, tmp_path, change, dtype):
     for items in generator.integers(0, 40, (2, 3, 11)):
         want = cp.loss([cp.gpt2_logits(kept, item[:-1], config) for item in items], items)
         assert measured(quern, model, items, tmp_path) == pytest.approx(want, rel=2e-6)
+
+
+LLAMAS = {
+    "llama": cp.LLAMA,
+    "tied": {**cp.LLAMA, "tie_word_embeddings": True, "attention_bias": True, "num_key_value_heads": 4, "rms_norm_eps": 0.01},
+    "llama3": {**cp.LLAMA, "head_dim": 6, "rope_theta": 500000.0, "max_position_embeddings": 5000,
+               "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                                "original_max_position_embeddings": 16}},
+    "linear": {**cp.LLAMA, "rope_scaling": {"rope_type": "linear", "factor": 4.0}, "num_key_value_heads": 1},
+    "qwen2": cp.QWEN2}
+
+
+@pytest.mark.parametrize("name", LLAMAS)
+def test_llama_and_qwen2_compute_as_in_doubles_and_go_back(quern, tmp_path, name):
+    config, generator = LLAMAS[name], np.random.default_rng(3)
+    kept = cp.save(tmp_path / "c", config, cp.llama(generator, config))
+    model = taken(quern, tmp_path / "c", tmp_path, "--context", 10)
+    items = generator.integers(0, 40, (3, 11))
+    want = cp.loss([cp.llama_logits(kept, item[:-1], config) for item in items], items)
+    assert measured(quern, model, items, tmp_path) == pytest.approx(want, rel=2e-6)
+    said, tensors = written_back(quern, model, tmp_path / "back")
+    assert tensors == {k: v for k, v in tensors_of(tmp_path / "c" / "model.safetensors").items() if "inv_freq" not in k}
+    given = {**config, "max_position_embeddings": 10}
+    assert {k: said.get(k) for k in given} == given
+
+
+def test_new_and_old_words_of_rotary_positions(quern, tmp_path):
+    """rope_parameters has what rope_theta and rope_scaling had. Long networks get short items."""
+    tensors = cp.llama(np.random.default_rng(4))
+    scaling = {"type": "linear", "factor": 2}
+    def text(**change):
+        cp.save(tmp_path, {k: v for k, v in {**cp.LLAMA, **change}.items() if v is not None}, tensors)
+        done = run(quern, "model", "import", tmp_path, "-o", tmp_path / "m.st")
+        assert done.returncode == 0, done.stderr
+        return read(tmp_path / "m.st")[0], done.stderr
+    new = text(rope_theta=None, rope_parameters={"rope_theta": 5e5, "rope_type": "linear", "factor": 2})[0]
+    assert new["model"] == text(rope_theta=5e5, rope_scaling=scaling)[0]["model"] and "base 5e+05 scale 2;" in new["model"]
+    recipe, notes = text(max_position_embeddings=100000)
+    assert recipe["context"] == 2048 and "2048 of the 100000 positions" in notes
+
+
+@pytest.mark.parametrize("change, said", [
+    ({"rope_scaling": {"rope_type": "yarn", "factor": 2}}, "rotary positions of the type \"yarn\" are not possible"),
+    ({"rope_scaling": {"rope_type": "linear"}}, "\"factor\" is missing"),
+    ({"rope_theta": 0}, "\"rope_theta\" is 0"),
+    ({"num_key_value_heads": 3}, "4 heads cannot be divided among 3 heads of keys"),
+    ({"mlp_bias": True}, "\"mlp_bias\" is true"),
+    ({"attention_bias": "no"}, "\"attention_bias\" is \"no\", not true or false"),
+    ({"attention_bias": True}, "no tensor \"layers.0.self_attn.q_proj.bias\""),
+    ({"num_key_value_heads": 4}, "tensor \"model.layers.0.self_attn.k_proj.weight\" of 8x16"),
+    ({"hidden_act": "gelu_10"}, "an activation that Quern does not have"),
+    ({"tie_word_embeddings": True}, None),
+])
+def test_what_config_json_of_llama_cannot_say(quern, tmp_path, change, said):
+    cp.save(tmp_path, {**cp.LLAMA, **change}, cp.llama(np.random.default_rng(6)))
+    done = run(quern, "model", "import", tmp_path, "-o", tmp_path / "m.st")
+    assert (done.returncode == 0) == (said is None) and (said or "") in done.stderr, done.stderr
 
 
 def test_files_of_all_kinds_give_one_model(quern, tmp_path):

@@ -10,6 +10,7 @@ import types
 import numpy as np
 import pytest
 
+import checkpoints
 import python_package
 import test_import_config
 import test_pictures
@@ -184,3 +185,26 @@ def test_a_training_takes_layers_sizes_and_scale_of_its_start(q, tmp_path):
     recipe = q.train(photos, init_from=start, new_last=True, epochs=1).recipe
     assert recipe["resize"] == "8x8 bilinear" and "0.485" in recipe["scale_numbers"]
     assert recipe["model"] == "conv 2 3x3 relu; globalpool; dense 2 softmax"
+
+
+def test_checkpoints_of_transformers(q, torch, tmp_path):
+    """The folder, its tensors as a mapping, and pytorch_model.bin give one model, which goes back."""
+    values = checkpoints.gpt2(np.random.default_rng(2))
+    kept = checkpoints.save(tmp_path / "c", checkpoints.GPT2, values)
+    model = q.import_pretrained(tmp_path / "c", context=6)
+    assert model.recipe["context"] == 6 and model.recipe["tokens"] == "ids"
+    state = {name: Tensor(value) for name, value in kept.items()}
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "config.json").write_text(json.dumps(checkpoints.GPT2))
+    (tmp_path / "b" / "pytorch_model.bin").write_bytes(b"PK\3\4 and so on")
+    torch.content = state
+    for again in (q.import_pretrained(state, context=6, config=tmp_path / "c" / "config.json"),
+                  q.import_pretrained(tmp_path / "b", context=6), q.import_pretrained(tmp_path / "b" / "pytorch_model.bin", context=6)):
+        assert all(np.array_equal(again.tensor(name), model.tensor(name)) for name in ("layer1.weight", "layer3.weight"))
+    assert len(torch.asked) == 2 and torch.asked[0][1]["weights_only"] is True
+    model.save_pretrained(tmp_path / "back")
+    assert q.import_pretrained(tmp_path / "back").layers == model.layers
+    with pytest.raises(q.UnsupportedError, match="bloom"):
+        q.import_pretrained(tmp_path / "c", type="bloom")
+    with pytest.raises(q.InputError, match="no config.json"):
+        q.import_pretrained(state)

@@ -38,6 +38,23 @@ export;
 
 /* ------------------------------------------------------------------ which network it is */
 
+static void find_turns(const qn__turns *turns, qn__pretrained_sizes *s) {
+    s->base = (double)turns->base;
+    s->factor = (double)turns->factor;
+    s->low = (double)turns->low;
+    s->high = (double)turns->high;
+    s->trained = turns->context;
+}
+
+/* Of the first attention, and of the convolution after it. */
+static void find_heads(const export *x, uint32_t l, qn__pretrained_sizes *s) {
+    const qn__layer_text *layer = x->recipe->network.layer;
+    s->heads = layer[l].heads;
+    s->groups = layer[l].kv_heads ? layer[l].kv_heads : s->heads;
+    s->head = x->program.layer[l].to.channels / s->heads;
+    s->biases = l + 1 < x->program.layers && !x->program.layer[l + 1].no_biases;
+}
+
 /* What a row needs to know, from the layers that have it. */
 static void find_sizes(export *x) {
     const qn__network *n = &x->recipe->network;
@@ -49,8 +66,10 @@ static void find_sizes(export *x) {
     for (uint32_t l = 0; l < n->layers; ++l) {
         const qn__layer_text *layer = &n->layer[l];
         const qn__activation act = layer->activation;
+        if (layer->kind == QN__LAYER_ROTARY)
+            find_turns(&x->program.layer[l].turns, s);
         if (layer->kind == QN__LAYER_ATTENTION && s->blocks++ == 0)
-            s->heads = layer->heads;
+            find_heads(x, l, s);
         if (s->epsilon == 0 && x->program.layer[l].norm_epsilon != 0)
             s->epsilon = (double)x->program.layer[l].norm_epsilon;
         if (s->inner || layer->kind != QN__LAYER_CONV || act == QN__ACT_NONE ||
@@ -65,6 +84,10 @@ static void find_sizes(export *x) {
         snprintf(s->activation, sizeof s->activation, "gelu");
     }
     s->heads = s->heads ? s->heads : 1;
+    s->groups = s->groups ? s->groups : 1;
+    s->head = s->head ? s->head : 1;
+    s->base = s->base > 0 ? s->base : 10000;
+    s->factor = s->factor > 0 ? s->factor : 1;
     s->epsilon = s->epsilon > 0 ? s->epsilon : 1e-5;
 }
 
@@ -131,7 +154,7 @@ static qn_status find_row(export *x) {
             x->row = row;
             return QN_OK;
         }
-        nearest = same >= most ? row : nearest;
+        nearest = same > most ? row : nearest;
         most = same > most ? same : most;
     }
     return refuse(x, most, nearest);
@@ -191,11 +214,14 @@ static qn_status add_products(export *x, const qn__layer *l, const qn__pretraine
     qn_status status = QN_OK;
     for (const char *at = named->module; *at; ++at)
         parts += *at == '+';
-    const uint64_t rows = l->to.channels / parts;
+    uint64_t first = 0;
     const char *at = named->module;
     for (uint32_t p = 0; status == QN_OK && p < parts; ++p) {
         const size_t size = strcspn(at, "+|");
-        status = add_product(x, l, at, size, named->turned, p * rows, rows);
+        const uint64_t heads = p == 0 ? x->sizes.heads : x->sizes.groups,
+                       rows = parts == 1 ? l->to.channels : heads * x->sizes.head;
+        status = add_product(x, l, at, size, named->turned, first, rows);
+        first += rows;
         at += size + 1;
     }
     return status;
@@ -272,6 +298,29 @@ static qn_status write_text(const export *x, const char *name, const char *text)
     return qn__writer_commit(writer, x->err);
 }
 
+static void add_real(const char *before, double value, qn__text *text) {
+    char number[40];
+    qn__float_text((float)value, number);
+    qn__text_add(text, "%s%s", before, number);
+}
+
+/* The value of rope_theta, and rope_scaling after it. */
+static void add_turns(const export *x, qn__text *text) {
+    const qn__pretrained_sizes *s = &x->sizes;
+    add_real("", s->base, text);
+    if (s->factor <= 1)
+        return;
+    qn__text_add(text, ",\n  \"rope_scaling\": {\"rope_type\": \"%s\"",
+                 s->trained ? "llama3" : "linear");
+    add_real(", \"factor\": ", s->factor, text);
+    if (s->trained) {
+        add_real(", \"low_freq_factor\": ", s->low, text);
+        add_real(", \"high_freq_factor\": ", s->high, text);
+        qn__text_add(text, ", \"original_max_position_embeddings\": %u", s->trained);
+    }
+    qn__text_add(text, "}");
+}
+
 static void add_key(const export *x, const qn__config_key *k, qn__text *text) {
     const char *at = (const char *)&x->sizes + k->place;
     qn__text_add(text, ",\n  \"%s\": ", k->key);
@@ -279,6 +328,8 @@ static void add_key(const export *x, const qn__config_key *k, qn__text *text) {
         qn__text_add(text, "\"%s\"", qn__pretrained_activation_back(at));
     } else if (k->form == 'b') {
         qn__text_add(text, *(const uint32_t *)(const void *)at ? "true" : "false");
+    } else if (k->form == 'p') {
+        add_turns(x, text);
     } else if (k->form == 'r') {
         char number[40];
         qn__float_text((float)*(const double *)(const void *)at, number);

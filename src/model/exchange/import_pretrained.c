@@ -22,7 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_PARTS = 4 };
+enum { MOST_PARTS = 4, USUAL_CONTEXT = 2048 };
 
 typedef struct import {
     const char *path;
@@ -126,7 +126,15 @@ static qn_status check_tokenizer(const import *i) {
 /* ------------------------------------------------------------------ the recipe */
 
 static qn_status check_context(import *i) {
+    char text[160];
     i->context = i->how->context ? i->how->context : i->sizes.positions;
+    if (!i->how->context && !i->row->table && i->context > USUAL_CONTEXT) {
+        i->context = USUAL_CONTEXT;
+        snprintf(text, sizeof text,
+                 "items have %d of the %u positions of the network; `context` gives another number",
+                 USUAL_CONTEXT, i->sizes.positions);
+        qn__device_tell(text);
+    }
     if (i->context <= i->sizes.positions)
         return QN_OK;
     qn__fail(i->err, QN_USAGE, "the network has %u positions", i->sizes.positions);
@@ -232,18 +240,41 @@ static qn_status find_tensor(import *i, const char *module, const char *part, co
                 : refuse_tensor(i, name + (*name == '/'), NULL, need);
 }
 
+/* Outputs of one part of a layer: of queries, keys and values, or all of them. */
+static uint64_t rows_of(const import *i, uint32_t parts, uint32_t part, uint64_t all) {
+    const uint64_t heads = part == 0 ? i->sizes.heads : i->sizes.groups;
+    return parts == 1 ? all : heads * i->sizes.head;
+}
+
+/* The tensor of a part: `rows` numbers for each of `reads` inputs, or alone where that is 0. */
+static qn_status find_source(import *i, const char *module, const char *part, int turned,
+                             uint64_t rows, uint64_t reads, const qn__tensor_view **out) {
+    char need[64];
+    const uint64_t first = turned && reads ? reads : rows, second = turned && reads ? rows : reads;
+    snprintf(need, sizeof need, reads ? "%llux%llu numbers" : "%llu numbers",
+             (unsigned long long)first, (unsigned long long)second);
+    const qn_status status = find_tensor(i, module, part, need, out);
+    const int fits = status == QN_OK && (*out)->dimensions == (reads ? 2 : 1) &&
+                     (*out)->rows == first && (*out)->columns == second;
+    return status != QN_OK || fits ? status : refuse_tensor(i, "", *out, need);
+}
+
 /* The tensors of all parts of a layer's module: "q+k+v". */
 static qn_status find_sources(import *i, const qn__pretrained_layer *named, const char *part,
-                              const char *need, sources *out) {
+                              uint64_t rows, uint64_t reads, sources *out) {
     char module[QN__PRETRAINED_NAME];
+    uint32_t parts = 1;
     qn_status status = QN_OK;
-    *out = (sources){0};
-    for (const char *at = named->module; status == QN_OK && at;) {
+    for (const char *at = named->module; *at; ++at)
+        parts += *at == '+';
+    *out = (sources){.parts = parts};
+    const char *at = named->module;
+    for (uint32_t p = 0; status == QN_OK && p < parts && p < MOST_PARTS; ++p) {
         const size_t size = strcspn(at, "+");
         snprintf(module, sizeof module, "%.*s", (int)size, at);
-        at = at[size] ? at + size + 1 : NULL;
-        status = find_tensor(i, module, part, need, &out->view[out->parts]);
-        out->parts += out->parts + 1 < MOST_PARTS;
+        at += size + (at[size] == '+');
+        status = find_source(i, module, part, named->turned, rows_of(i, parts, p, rows), reads,
+                             &out->view[p]);
     }
     return status;
 }
@@ -259,35 +290,12 @@ static void tell(const import *i, uint32_t layer, const char *part, const source
         i->told(i->user, name, list);
 }
 
-/* Outputs of a weight, and what each reads. */
-static uint64_t rows_of(const qn__tensor_view *view, int turned) {
-    return turned ? view->columns : view->rows;
-}
-
-static qn_status check_weights(const import *i, const qn__pretrained_layer *named,
-                               const sources *from, uint64_t rows, uint64_t reads) {
-    char need[96];
-    uint64_t all = 0;
-    const int turned = named->turned;
-    snprintf(need, sizeof need, "%llux%llu numbers", (unsigned long long)(turned ? reads : rows),
-             (unsigned long long)(turned ? rows : reads));
-    for (uint32_t p = 0; p < from->parts; ++p) {
-        const qn__tensor_view *view = from->view[p];
-        const uint64_t own = turned ? view->rows : view->columns;
-        all += rows_of(view, turned);
-        if (view->dimensions != 2 || own != reads || all > rows ||
-            (p + 1 == from->parts && all != rows))
-            return refuse_tensor(i, "", view, need);
-    }
-    return QN_OK;
-}
-
 /* The weights of a convolution of 1x1, in the order of the tensors. */
 static void copy_weights(import *i, const qn__layer *l, const sources *from, int turned) {
     const uint64_t reads = l->depth, count = reads * l->to.channels;
-    uint64_t *ends = &(uint64_t[MOST_PARTS]){0}[0];
+    uint64_t ends[MOST_PARTS] = {0};
     for (uint32_t p = 0; p < from->parts; ++p)
-        ends[p] = (p ? ends[p - 1] : 0) + rows_of(from->view[p], turned);
+        ends[p] = (p ? ends[p - 1] : 0) + from->view[p]->count / reads;
     for (uint64_t k = 0; k < count; ++k) {
         const uint64_t filed = qn__product_filed(l, k), row = filed / reads, c = filed % reads;
         uint32_t p = 0;
@@ -301,35 +309,21 @@ static void copy_weights(import *i, const qn__layer *l, const sources *from, int
 
 static qn_status take_vectors(import *i, uint32_t index, const qn__pretrained_layer *named,
                               const char *part, uint64_t at, uint64_t count) {
-    char need[48];
     sources from;
-    uint64_t all = 0;
-    snprintf(need, sizeof need, "%llu numbers", (unsigned long long)count);
-    const qn_status status = find_sources(i, named, part, need, &from);
+    const qn_status status = find_sources(i, named, part, count, 0, &from);
     if (status != QN_OK)
         return status;
-    for (uint32_t p = 0; p < from.parts; ++p) {
-        const qn__tensor_view *view = from.view[p];
-        if (view->dimensions != 1 || all + view->count > count ||
-            (p + 1 == from.parts && all + view->count != count))
-            return refuse_tensor(i, "", view, need);
-        for (uint64_t k = 0; k < view->count; ++k)
-            i->parameter[at + all + k] = qn__tensor_float(view, k);
-        all += view->count;
-    }
+    for (uint32_t p = 0; p < from.parts; ++p)
+        for (uint64_t k = 0; k < from.view[p]->count; ++k)
+            i->parameter[at++] = qn__tensor_float(from.view[p], k);
     tell(i, index, part, &from);
     return QN_OK;
 }
 
 static qn_status take_product(import *i, uint32_t index, const qn__pretrained_layer *named) {
     const qn__layer *l = &i->layer[index];
-    char need[64];
     sources from;
-    snprintf(need, sizeof need, "%ux%u numbers", named->turned ? l->depth : l->to.channels,
-             named->turned ? l->to.channels : l->depth);
-    qn_status status = find_sources(i, named, "weight", need, &from);
-    if (status == QN_OK)
-        status = check_weights(i, named, &from, l->to.channels, l->depth);
+    const qn_status status = find_sources(i, named, "weight", l->to.channels, l->depth, &from);
     if (status != QN_OK)
         return status;
     copy_weights(i, l, &from, named->turned);
@@ -341,20 +335,13 @@ static qn_status take_product(import *i, uint32_t index, const qn__pretrained_la
 static qn_status take_table(import *i, uint32_t index, const qn__pretrained_layer *named) {
     const qn__layer *l = &i->layer[index];
     const uint64_t columns = l->to.channels, rows = l->vector / columns;
-    const int positions = l->kind == QN__LAYER_POSITION;
-    const uint64_t whole = positions ? i->sizes.positions : rows;
-    char need[64];
+    const uint64_t whole = l->kind == QN__LAYER_POSITION ? i->sizes.positions : rows;
     sources from;
-    snprintf(need, sizeof need, "%llux%llu numbers", (unsigned long long)whole,
-             (unsigned long long)columns);
-    const qn_status status = find_sources(i, named, "weight", need, &from);
+    const qn_status status = find_sources(i, named, "weight", whole, columns, &from);
     if (status != QN_OK)
         return status;
-    const qn__tensor_view *view = from.view[0];
-    if (view->dimensions != 2 || view->rows != whole || view->columns != columns)
-        return refuse_tensor(i, "", view, need);
     for (uint64_t k = 0; k < rows * columns; ++k)
-        i->parameter[l->biases + k] = qn__tensor_float(view, k);
+        i->parameter[l->biases + k] = qn__tensor_float(from.view[0], k);
     tell(i, index, "weight", &from);
     return QN_OK;
 }

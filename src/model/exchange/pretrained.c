@@ -16,8 +16,7 @@ static const struct activation {
 };
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
-/* ------------------------------------------------------------------------------------------ gpt2
- */
+/* ------------------------------------------------------------------ gpt2 */
 
 static const qn__config_key gpt2_keys[] = {
     {"vocab_size", AT(vocabulary), 'n', 0, NULL},
@@ -55,12 +54,82 @@ static const qn__pretrained_line gpt2_tail[] = {{"layernorm channels%E", "ln_f",
 
 static const char *const gpt2_ignored[] = {"h.#.attn.bias", "h.#.attn.masked_bias", NULL};
 
-/* ---------------------------------------------------------------------------------------- the
- * table */
+/* ------------------------------------------------------------------ llama, qwen2 */
+
+static const qn__config_key llama_keys[] = {
+    {"vocab_size", AT(vocabulary), 'n', 0, NULL},
+    {"hidden_size", AT(width), 'n', 0, NULL},
+    {"num_attention_heads", AT(heads), 'n', 0, NULL},
+    {"num_key_value_heads", AT(groups), 'n', -1, NULL},
+    {"head_dim", AT(head), 'n', -2, NULL},
+    {"num_hidden_layers", AT(blocks), 'n', 0, NULL},
+    {"max_position_embeddings", AT(positions), 'n', 0, NULL},
+    {"intermediate_size", AT(inner), 'n', 0, NULL},
+    {"hidden_act", AT(activation), 'a', 0, "silu"},
+    {"rms_norm_eps", AT(epsilon), 'r', 1e-6, NULL},
+    {"rope_theta", AT(base), 'p', 10000, NULL},
+    {"attention_bias", AT(biases), 'b', 0, NULL},
+    {"tie_word_embeddings", AT(tied), 'b', 0, NULL},
+    {.key = NULL}};
+
+static const qn__config_key qwen2_keys[] = {
+    {"vocab_size", AT(vocabulary), 'n', 0, NULL},
+    {"hidden_size", AT(width), 'n', 0, NULL},
+    {"num_attention_heads", AT(heads), 'n', 0, NULL},
+    {"num_key_value_heads", AT(groups), 'n', -1, NULL},
+    {"head_dim", AT(head), 'n', -2, NULL},
+    {"num_hidden_layers", AT(blocks), 'n', 0, NULL},
+    {"max_position_embeddings", AT(positions), 'n', 0, NULL},
+    {"intermediate_size", AT(inner), 'n', 0, NULL},
+    {"hidden_act", AT(activation), 'a', 0, "silu"},
+    {"rms_norm_eps", AT(epsilon), 'r', 1e-6, NULL},
+    {"rope_theta", AT(base), 'p', 10000, NULL},
+    {"tie_word_embeddings", AT(tied), 'b', 0, NULL},
+    {.key = NULL}};
+
+static const qn__config_must llama_musts[] = {
+    {"mlp_bias", "false", "the layers of a block's second part have no biases"}, {.key = NULL}};
+
+static const qn__config_must qwen2_musts[] = {
+    {"use_sliding_window", "false", "all blocks see all positions before"}, {.key = NULL}};
+
+static const qn__pretrained_line llama_head[] = {{"embedding %V %N", "embed_tokens", 0},
+                                                 {.text = NULL}};
+
+/* What differs: the biases of a block's attention. */
+#define LLAMA_BLOCK(BIASES, MIXED_BIASES)                                                          \
+    {"residual { rmsnorm%E", "layers.#.input_layernorm", 0},                                       \
+        {"conv %A 1x1" BIASES,                                                                     \
+         "layers.#.self_attn.q_proj+layers.#.self_attn.k_proj+layers.#.self_attn.v_proj", 0},      \
+        {"position rotary %H%K%R", NULL, 0}, {"attention %H causal%K", NULL, 0},                   \
+        {"conv %N 1x1" MIXED_BIASES " }", "layers.#.self_attn.o_proj", 0},                         \
+        {"residual { rmsnorm%E", "layers.#.post_attention_layernorm", 0},                          \
+        {"product { conv %F 1x1 nobias %G", "layers.#.mlp.gate_proj", 0},                          \
+        {"| conv %F 1x1 nobias }", "layers.#.mlp.up_proj", 0},                                     \
+        {"conv %N 1x1 nobias }", "layers.#.mlp.down_proj", 0}, {                                   \
+        .text = NULL                                                                               \
+    }
+
+static const qn__pretrained_line llama_block[] = {LLAMA_BLOCK("%B", "%B")};
+static const qn__pretrained_line qwen2_block[] = {LLAMA_BLOCK("", " nobias")};
+
+static const qn__pretrained_line llama_tail[] = {
+    {"rmsnorm%E", "norm", 0},
+    {"conv %V 1x1 nobias softmax", "/lm_head|embed_tokens", 0},
+    {.text = NULL}};
+
+static const char *const llama_ignored[] = {"layers.#.self_attn.rotary_emb.inv_freq",
+                                            "rotary_emb.inv_freq", NULL};
+
+/* ------------------------------------------------------------------ the table */
 
 static const qn__pretrained rows[] = {
     {"gpt2", "GPT2LMHeadModel", "transformer.", gpt2_keys, gpt2_musts, gpt2_head, gpt2_block,
-     gpt2_tail, gpt2_ignored},
+     gpt2_tail, 1, gpt2_ignored},
+    {"llama", "LlamaForCausalLM", "model.", llama_keys, llama_musts, llama_head, llama_block,
+     llama_tail, 0, llama_ignored},
+    {"qwen2", "Qwen2ForCausalLM", "model.", qwen2_keys, qwen2_musts, llama_head, qwen2_block,
+     llama_tail, 0, llama_ignored},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -96,6 +165,22 @@ const char *qn__pretrained_activation_back(const char *ours) {
     return NULL;
 }
 
+static void add_number(const char *word, double number, qn__text *text) {
+    char digits[40];
+    qn__float_plain((float)number, digits);
+    qn__text_add(text, " %s%s%s", word, *word ? " " : "", digits);
+}
+
+static void add_rotary(const qn__pretrained_sizes *s, qn__text *text) {
+    add_number("base", s->base, text);
+    add_number("scale", s->factor, text);
+    if (!s->trained)
+        return;
+    add_number("llama3", s->low, text);
+    add_number("", s->high, text);
+    qn__text_add(text, " %u", s->trained);
+}
+
 /* What "%N" and others stand for. */
 static void add_value(const qn__pretrained_sizes *s, char key, qn__text *text) {
     switch (key) {
@@ -106,7 +191,16 @@ static void add_value(const qn__pretrained_sizes *s, char key, qn__text *text) {
         qn__text_add(text, "%u", s->width);
         break;
     case 'A': /* queries, keys and values */
-        qn__text_add(text, "%u", 3 * s->width);
+        qn__text_add(text, "%u", (s->heads + 2 * s->groups) * s->head);
+        break;
+    case 'B':
+        qn__text_add(text, "%s", s->biases ? "" : " nobias");
+        break;
+    case 'K':
+        qn__text_add(text, " kv %u", s->groups);
+        break;
+    case 'R':
+        add_rotary(s, text);
         break;
     case 'H':
         qn__text_add(text, "%u", s->heads);
@@ -117,12 +211,9 @@ static void add_value(const qn__pretrained_sizes *s, char key, qn__text *text) {
     case 'G':
         qn__text_add(text, "%s", s->activation);
         break;
-    case 'E': {
-        char number[40];
-        qn__float_plain((float)s->epsilon, number);
-        qn__text_add(text, " eps %s", number);
+    case 'E':
+        add_number("eps", s->epsilon, text);
         break;
-    }
     default:
         qn__text_add(text, "%%%c", key);
     }
@@ -130,7 +221,7 @@ static void add_value(const qn__pretrained_sizes *s, char key, qn__text *text) {
 
 static void add_text(const qn__pretrained_sizes *s, const char *from, qn__text *text) {
     if (text->size)
-        qn__text_add(text, "; ");
+        qn__text_add(text, *from == '|' ? " " : "; ");
     for (const char *at = from; *at; ++at)
         if (*at == '%' && at[1])
             add_value(s, *++at, text);

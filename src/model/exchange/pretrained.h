@@ -9,8 +9,13 @@
 /* What decides a network of one type. */
 typedef struct qn__pretrained_sizes {
     uint32_t vocabulary, width, heads, blocks, positions;
-    uint32_t tied;       /* 1: the last layer has the weights of the embedding */
-    uint32_t inner;      /* channels between the two layers of a block's second part */
+    uint32_t tied;         /* 1: the last layer has the weights of the embedding */
+    uint32_t inner;        /* channels between the two layers of a block's second part */
+    uint32_t groups, head; /* heads of keys, channels of a head */
+    uint32_t biases;       /* 1: the two layers around attention have biases */
+    double base, factor;   /* of rotary positions, */
+    double low, high;      /* with the rule of Llama 3 where `trained` is not 0 */
+    uint32_t trained;
     double epsilon;      /* of normalisations */
     char activation[24]; /* as a model text has it */
 } qn__pretrained_sizes;
@@ -20,10 +25,10 @@ typedef struct qn__config_key {
     const char *key;
     size_t place; /* in qn__pretrained_sizes */
     /* 'n': uint32_t from 1; 'b': one that is 1 for true; 'r': double above 0; 'a': the name of an
-     * activation */
+     * activation; 'p': rope_theta, with what other keys say about rotary positions */
     char form;
     double otherwise; /* where the key is missing or null; 0: it must be there; -4: four times the
-                         width */
+                         width; -1: as many as heads; -2: the width by the heads */
     const char *word; /* of an activation, in the place of `otherwise` */
 } qn__config_key;
 
@@ -35,8 +40,8 @@ typedef struct qn__config_must {
 
 /* Layers of a model text. "%N" stands for a number of qn__pretrained_sizes, '#' in names of modules
  * for that of a block. At most one of the layers has parameters: then `module` names those of the
- * tensors, "a+b" two whose outputs follow one another, "/a" one without the prefix of others, "a|b"
- * a, or b where the network is tied. */
+ * tensors, "a+b+c" three whose outputs follow one another: queries, keys and values, "/a" one
+ * without the prefix of others, "a|b" a, or b where the network is tied. */
 typedef struct qn__pretrained_line {
     const char *text, *module;
     int turned; /* the weight is [in][out] */
@@ -49,6 +54,7 @@ typedef struct qn__pretrained {
     const qn__config_key *key;
     const qn__config_must *must;
     const qn__pretrained_line *head, *block, *tail; /* each ends with a text of NULL */
+    int table; /* 1: positions have parameters; 0: an item may have any number of them */
     const char *const *ignored; /* tensors that are not parameters, ends with NULL */
 } qn__pretrained;
 

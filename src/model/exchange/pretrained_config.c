@@ -74,13 +74,26 @@ static qn_status refuse_value(const config_file *c, const char *key, const qn__j
 
 /* ------------------------------------------------------------------ its values */
 
+static uint32_t usual_number(const qn__config_key *k, const qn__pretrained_sizes *s) {
+    switch ((int)k->otherwise) {
+    case -1:
+        return s->heads;
+    case -2:
+        return s->width / s->heads;
+    case -4:
+        return 4 * s->width;
+    default:
+        return (uint32_t)k->otherwise;
+    }
+}
+
 static qn_status read_number(const config_file *c, const qn__config_key *k,
                              qn__pretrained_sizes *out) {
     uint32_t *to = (uint32_t *)(void *)((char *)out + k->place);
     const qn__json_node *node = said(c, k->key);
     uint64_t number = 0;
     if (!node && k->otherwise != 0) {
-        *to = k->otherwise < 0 ? (uint32_t)-k->otherwise * out->width : (uint32_t)k->otherwise;
+        *to = usual_number(k, out);
         return QN_OK;
     }
     if (!node || !qn__json_u64(node, &number) || number == 0 || number > MOST)
@@ -112,6 +125,59 @@ static qn_status read_real(const config_file *c, const qn__config_key *k,
     return QN_OK;
 }
 
+static qn_status refuse_rotary(const config_file *c, const char *what) {
+    qn__fail(c->err, QN_UNSUPPORTED, "%s", what);
+    return refuse(c, QN_UNSUPPORTED,
+                  "rope_scaling may be null, \"linear\" with a factor, or \"llama3\"");
+}
+
+/* A number of the object about rotary positions. */
+static qn_status read_turn(const config_file *c, const qn__json_node *in, const char *key,
+                           double least, double *to) {
+    const qn__json_node *node = qn__json_get(in, key);
+    if (node && qn__json_real(node, to) && *to >= least && *to <= 1e30)
+        return QN_OK;
+    return refuse_value(c, key, node, "a number in its range");
+}
+
+static qn_status read_llama3(const config_file *c, const qn__json_node *in,
+                             qn__pretrained_sizes *out) {
+    double trained = 0;
+    qn_status status = read_turn(c, in, "low_freq_factor", 0, &out->low);
+    if (status == QN_OK)
+        status = read_turn(c, in, "high_freq_factor", 0, &out->high);
+    if (status == QN_OK)
+        status = read_turn(c, in, "original_max_position_embeddings", 1, &trained);
+    out->trained = trained <= MOST ? (uint32_t)trained : MOST;
+    return status;
+}
+
+/* rope_theta, and rope_scaling or rope_parameters, which may have it, too. */
+static qn_status read_rotary(const config_file *c, const qn__config_key *k,
+                             qn__pretrained_sizes *out) {
+    const qn__json_node *own = said(c, "rope_parameters"),
+                        *scaling = own ? own : said(c, "rope_scaling");
+    const qn__json_node *theta = qn__json_get(scaling, k->key);
+    const qn__json_node *word = qn__json_get(scaling, "rope_type");
+    const char *type = qn__json_string(word ? word : qn__json_get(scaling, "type"));
+    char what[120];
+    theta = theta ? theta : said(c, k->key);
+    out->base = k->otherwise;
+    out->factor = 1;
+    if (theta && (!qn__json_real(theta, &out->base) || !(out->base >= 1 && out->base <= 1e30)))
+        return refuse_value(c, k->key, theta, "a number from 1");
+    if (!scaling || !type || strcmp(type, "default") == 0)
+        return QN_OK;
+    const int llama3 = strcmp(type, "llama3") == 0;
+    if (!llama3 && strcmp(type, "linear") != 0) {
+        snprintf(what, sizeof what, "rotary positions of the type \"%.40s\" are not possible here",
+                 type);
+        return refuse_rotary(c, what);
+    }
+    const qn_status status = read_turn(c, scaling, "factor", 1, &out->factor);
+    return status == QN_OK && llama3 ? read_llama3(c, scaling, out) : status;
+}
+
 static qn_status read_activation(const config_file *c, const qn__config_key *k,
                                  qn__pretrained_sizes *out) {
     char *to = (char *)out + k->place;
@@ -133,6 +199,7 @@ static qn_status read_key(const config_file *c, const qn__config_key *k,
                           qn__pretrained_sizes *out) {
     return k->form == 'n'   ? read_number(c, k, out)
            : k->form == 'b' ? read_truth(c, k, out)
+           : k->form == 'p' ? read_rotary(c, k, out)
            : k->form == 'r' ? read_real(c, k, out)
                             : read_activation(c, k, out);
 }
@@ -153,8 +220,14 @@ static qn_status check_must(const config_file *c, const qn__config_must *must) {
     return refuse(c, QN_UNSUPPORTED, "such a network cannot be imported");
 }
 
-static qn_status check_sizes(const config_file *c, const qn__pretrained_sizes *s) {
-    if (s->width % s->heads) {
+static qn_status check_sizes(const config_file *c, qn__pretrained_sizes *s) {
+    s->groups = s->groups ? s->groups : s->heads;
+    if (s->heads % s->groups) {
+        qn__fail(c->err, QN_INPUT, "%u heads cannot be divided among %u heads of keys", s->heads,
+                 s->groups);
+        return refuse(c, QN_INPUT, "give the config.json that belongs to these tensors");
+    }
+    if (!s->head && s->width % s->heads) {
         qn__fail(c->err, QN_INPUT, "%u channels cannot be divided among %u heads", s->width,
                  s->heads);
         return refuse(c, QN_INPUT, "give the config.json that belongs to these tensors");
@@ -164,6 +237,7 @@ static qn_status check_sizes(const config_file *c, const qn__pretrained_sizes *s
                  s->blocks);
         return refuse(c, QN_UNSUPPORTED, "give the config.json that belongs to these tensors");
     }
+    s->head = s->head ? s->head : s->width / s->heads;
     return QN_OK;
 }
 
