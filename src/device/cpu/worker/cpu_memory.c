@@ -226,6 +226,7 @@ static void carve_shared(qn__cpu_arena *a, qn__worker *w) {
         const qn__cpu_layer *own = &w->layer[l->error_of];
         settle(begin, &own->error_place, &l->error);
         settle(begin, &l->output_place, &l->output);
+        l->error = l->errors_in_output ? l->output : l->error;
         settle(begin, &l->dropped_place, &l->dropped);
         settle(begin, &l->slope_place, &l->slope);
         settle(begin, &l->branch_place, &l->branch);
@@ -472,6 +473,14 @@ static size_t bytes_of_pictures(const qn__worker *w) {
                                                                                 : bytes + 64;
 }
 
+/* The loss of several answers to an item reads outputs of some rows and writes their errors. With
+ * many words these are the largest arrays: so the errors replace the outputs. In integer arithmetic
+ * outputs have numbers of their own. */
+static void replace_answers(const qn__worker *w, qn__cpu_layer *last) {
+    last->errors_in_output = w->program->answers > 0 && !w->bits;
+    last->error_place.bytes = last->errors_in_output ? 0 : last->error_place.bytes;
+}
+
 /* Whose errors a layer has, and the bytes of the arrays that share memory. */
 static void size_shared(qn__worker *w) {
     for (uint32_t i = w->program->layers; i-- > 0;) {
@@ -497,6 +506,7 @@ static void size_shared(qn__worker *w) {
         l->slope_place.bytes = qn__keeps_slope(l->layer->activation) ? bytes : 0;
         size_lists(w, l);
     }
+    replace_answers(w, &w->layer[w->program->layers - 1]);
     if (w->layer[0].pictures || w->layer[0].woven)
         w->fetch.place.bytes = bytes_of_pictures(w);
     else if (qn__cpu_one_input(w))

@@ -14,7 +14,8 @@
 #include "layer/layer.h"
 
 static void use_errors(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
-    qn__place_use(&w->layer[l->error_of].error_place, window);
+    qn__cpu_layer *own = &w->layer[l->error_of];
+    qn__place_use(own->errors_in_output ? &own->output_place : &own->error_place, window);
 }
 
 /* All that a layer makes in the forward pass. */

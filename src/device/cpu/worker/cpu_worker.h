@@ -104,6 +104,7 @@ typedef struct qn__cpu_layer {
     int noted;              /* integer arithmetic: a convolution reads the outputs */
     int few;                /* with few items it is computed by qn__cpu_few_forward */
     int followed;           /* the next layer can be computed with this one: qn__cpu_follow */
+    int errors_in_output;   /* its errors replace its outputs, which nothing reads any more */
     qn__cpu_walk outputs;   /* forward: over its outputs */
     qn__cpu_walk inputs;    /* backward: over its inputs, where they are a picture */
     int transposed_weights; /* 1: the backward pass uses `transposed` */

@@ -159,6 +159,25 @@ static void test_outputs(void **state) {
     assert_int_equal(n.own[3].output_place.last, passed);
 }
 
+/* Errors of several answers replace the outputs, which stand there until the layer's gradient. */
+static void test_errors_in_outputs(void **state) {
+    (void)state;
+    net n;
+    chain(&n, MOST);
+    for (uint32_t i = 0; i < MOST; ++i)
+        n.own[i].output_place.bytes = 100;
+    qn__cpu_layer *last = &n.own[MOST - 1];
+    const qn__place *errors = &last->error_place;
+    qn__cpu_place_arrays(&n.w);
+    const uint32_t first = errors->first, end = errors->last;
+    last->errors_in_output = 1;
+    last->error_place.bytes = 0;
+    qn__cpu_place_arrays(&n.w);
+    assert_in_range(last->output_place.first, 0, first);
+    assert_int_equal(last->output_place.last, end);
+    assert_true(apart(&last->output_place, &n.own[MOST - 2].error_place));
+}
+
 /* An output before dropout is needed for the derivatives alone, and not where these are kept or are
  * all 1; the one before a sum is not without them. In a prediction the next layer reads it. */
 static void test_outputs_that_nothing_reads(void **state) {
@@ -288,11 +307,17 @@ static void test_overflow(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chain),    cmocka_unit_test(test_parameters),
-        cmocka_unit_test(test_shortcut), cmocka_unit_test(test_branch),
-        cmocka_unit_test(test_integers), cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_frozen),   cmocka_unit_test(test_outputs_that_nothing_reads),
-        cmocka_unit_test(test_overflow), cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_shortcut),
+        cmocka_unit_test(test_branch),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_errors_in_outputs),
+        cmocka_unit_test(test_outputs_that_nothing_reads),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_segments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
