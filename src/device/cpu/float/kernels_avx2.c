@@ -10,6 +10,7 @@
 #define ISA_NAME "avx2"
 #define MM_ROWS 6
 #define MM_PANELS 1
+#define MM_BLOCK 144u
 #define OUT_ROWS 6
 #define OUT_PANELS 1
 #define OUT_ALONE 6

@@ -10,6 +10,7 @@
 #define ISA_NAME "avx512"
 #define MM_ROWS 12
 #define MM_PANELS 2
+#define MM_BLOCK 432u
 #define SLIDE_ROWS 8
 #define OUT_ROWS 8
 #define OUT_PANELS 3

@@ -10,6 +10,7 @@
 #define ISA_NAME "scalar"
 #define MM_ROWS 2
 #define MM_PANELS 1
+#define MM_BLOCK 144u
 #define OUT_ROWS 2
 #define OUT_PANELS 1
 #define OUT_ALONE 2

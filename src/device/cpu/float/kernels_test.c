@@ -129,7 +129,7 @@ static void check_after(const qn__cpu_kernels *k, uint32_t height, uint32_t dept
 }
 
 static void matmul_body(const qn__cpu_kernels *k) {
-    static const uint32_t depths[] = {1, 2, 15, 16, 17, 31, 33, 70, 143, 144, 145, 289};
+    static const uint32_t depths[] = {1, 2, 15, 16, 17, 31, 33, 70, 145, 289, 448, 449};
     const uint32_t kinds = sizeof depths / sizeof *depths;
     for (uint32_t rows = 1; rows <= 27; ++rows)
         for (uint32_t panels = 1; panels <= 3; ++panels)
