@@ -85,5 +85,6 @@ const qn__layer_ops qn__rmsnorm = {.word = "rmsnorm",
                                    .forward = forward,
                                    .backward = backward,
                                    .gradient = gradient,
+                                   .steps = qn__layer_always_steps,
                                    .begin = qn__normalisation_begin,
                                    .names = names};

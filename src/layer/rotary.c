@@ -197,4 +197,5 @@ const qn__layer_ops qn__rotary = {.word = "position",
                                   .make = make,
                                   .flops = flops,
                                   .forward = forward,
-                                  .backward = backward};
+                                  .backward = backward,
+                                  .steps = qn__layer_always_steps};

@@ -95,4 +95,5 @@ const qn__layer_ops qn__sinusoid = {.word = "position",
                                     .make = make,
                                     .flops = flops,
                                     .forward = forward,
-                                    .backward = backward};
+                                    .backward = backward,
+                                    .steps = qn__layer_always_steps};

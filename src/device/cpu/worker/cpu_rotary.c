@@ -22,13 +22,38 @@ static uint32_t partner_of(const turned *t, uint32_t c) {
     return c % (2 * t->pairs) < t->pairs ? c + t->pairs : c - t->pairs;
 }
 
-static void numbers_of(const turned *t, uint32_t position, float *cosine, float *sine) {
-    const float *row = t->l->turned + (size_t)position * 2 * t->pairs;
+/* Of each lane of a panel: its pair, and the sign of its sine, 0 where it is not turned. */
+typedef struct lanes {
+    uint32_t pair[QN__PANEL];
+    float sign[QN__PANEL];
+} lanes;
+
+static lanes lanes_of(const turned *t) {
+    lanes all;
     for (uint32_t k = 0; k < QN__PANEL; ++k) {
-        const uint32_t c = t->panel * QN__PANEL + k, pair = c % t->pairs;
-        const int first = c % (2 * t->pairs) < t->pairs, turns = c < t->channels;
-        cosine[k] = turns ? row[pair] : 1.0f;
-        sine[k] = turns ? (first ? t->sign : -t->sign) * row[t->pairs + pair] : 0.0f;
+        const uint32_t c = t->panel * QN__PANEL + k;
+        const float sign = c % (2 * t->pairs) < t->pairs ? t->sign : -t->sign;
+        all.pair[k] = c % t->pairs;
+        all.sign[k] = c < t->channels ? sign : 0.0f;
+    }
+    return all;
+}
+
+/* Where halves are whole panels, the pairs of lanes follow one another. */
+static void numbers_of(const turned *t, const lanes *all, uint32_t position, float *cosine,
+                       float *sine) {
+    const float *row = t->l->turned + (size_t)position * 2 * t->pairs;
+    if (is_whole(t)) {
+        const float *own = row + all->pair[0];
+        for (uint32_t k = 0; k < QN__PANEL; ++k) {
+            cosine[k] = own[k];
+            sine[k] = all->sign[0] * own[t->pairs + k];
+        }
+        return;
+    }
+    for (uint32_t k = 0; k < QN__PANEL; ++k) {
+        cosine[k] = all->sign[k] != 0.0f ? row[all->pair[k]] : 1.0f;
+        sine[k] = all->sign[k] * row[t->pairs + all->pair[k]];
     }
 }
 
@@ -41,17 +66,21 @@ static void gather(const turned *t, uint32_t rows, float *other) {
     }
 }
 
-/* The rows of a run; those of one position follow one another. */
+/* Rows from `row` on that have its position: those of a position follow one another. */
+static uint32_t rows_of_position(const qn__cpu_pass *pass, size_t row) {
+    return pass->extension ? 1 : pass->batch->items - (uint32_t)(row % pass->batch->items);
+}
+
 static void turn_rows(const qn__cpu_pass *pass, const qn__cpu_walk_run *run, const turned *t,
                       const float *other, float *to) {
-    const uint32_t items = pass->batch->items;
     const float *x = t->from + t->panel * t->stride;
+    const lanes all = lanes_of(t);
     for (uint32_t i = 0, rows; i < run->rows; i += rows) {
         const size_t row = run->row + i, at = (size_t)i * QN__PANEL;
-        const uint32_t left = pass->extension ? 1 : items - (uint32_t)(row % items);
+        const uint32_t some = rows_of_position(pass, row);
         float cosine[QN__PANEL], sine[QN__PANEL];
-        rows = run->rows - i < left ? run->rows - i : left;
-        numbers_of(t, qn__cpu_position_of(pass, row), cosine, sine);
+        rows = run->rows - i < some ? run->rows - i : some;
+        numbers_of(t, &all, qn__cpu_position_of(pass, row), cosine, sine);
         pass->worker->kernels->turn(rows, cosine, sine, x + at, other + at, to + at);
     }
 }
@@ -114,9 +143,8 @@ static qn__cpu_layer *same_before(const qn__worker *w, const qn__cpu_layer *l) {
 static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const qn__cpu_layer *same = same_before(w, l);
     const uint32_t positions = qn__cpu_positions(w, l);
-    l->turned =
-        same ? same->turned
-             : qn__cpu_carve(a, (size_t)positions * 2 * qn__turned_pairs(l->layer), sizeof(float));
+    l->turned = same ? same->turned
+                     : qn__cpu_carve(a, positions, 2 * qn__turned_pairs(l->layer) * sizeof(float));
     if (a->base && !same)
         qn__turned_table(l->layer, 0, positions, l->turned);
 }
