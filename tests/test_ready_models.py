@@ -185,3 +185,4 @@ def test_the_tokens_of_a_gpt_are_those_of_the_data(quern, tmp_path):
         assert text.startswith(f"embedding {tokens} 128 ") and text.endswith(f"; conv {tokens} 1x1 tied softmax"), text
         assert shown["outputs"] == tokens * positions
     assert events(quern, "model", "show", "gpt2")[-1]["parameters"] == 124_439_808  # as transformers counts GPT-2's
+    assert events(quern, "model", "show", "llama-mini")[-1]["parameters"] == 9_492_096  # the same of a Llama of this size

@@ -185,6 +185,14 @@ static const char unet[] = UNET;
 #define MINI GPT_BLOCK("384", "1152", "6", "1536", "gelu", " dropout 0.2")
 #define GPT2 GPT_BLOCK("768", "2304", "12", "3072", "gelu-tanh", " dropout 0.1")
 
+/* Llama (Touvron et al. 2023, Dubey et al. 2024) of the size of gpt-mini: heads of queries share
+ * those of keys, and dropout is for small texts. */
+#define LLAMA_BLOCK(N, QKV, HEADS, KV, WIDE, DROP)                                                 \
+    "; residual { rmsnorm; conv " QKV " 1x1 nobias; position rotary " HEADS " kv " KV              \
+    "; attention " HEADS " causal kv " KV "; conv " N " 1x1 nobias" DROP                           \
+    " }; residual { rmsnorm; gated " WIDE " nobias silu; conv " N " 1x1 nobias" DROP " }"
+#define LLAMA LLAMA_BLOCK("384", "640", "6", "2", "1024", " dropout 0.2")
+
 /* A model is one row. The last layer is mostly not in it: it is that of the default model. */
 static const qn__ready rows[] = {
     {"lenet",
@@ -302,6 +310,12 @@ static const qn__ready rows[] = {
      {1, 1, 1024, QN__PICTURE},
      .body = {GPT_BEGIN("768", " dropout 0.1") EIGHT(GPT2) FOUR(GPT2) GPT_END},
      .tokens = 50257,
+     .whole = 1},
+    {"llama-mini",
+     "the next token: a Llama of 6 layers with 6 heads of queries and 2 of keys",
+     {1, 1, 256, QN__PICTURE},
+     .body = {"embedding $V 384" FIVE(LLAMA) LLAMA "; rmsnorm; conv $V 1x1 nobias softmax"},
+     .tokens = 65,
      .whole = 1},
 };
 
