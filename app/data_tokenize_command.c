@@ -11,7 +11,7 @@
 #include <string.h>
 
 typedef struct tokenize_flags {
-    const char *tokens, *out, *save;
+    const char *tokens, *out, *save, *text;
     uint64_t train, threads;
     int decode, quiet, json;
 } tokenize_flags;
@@ -24,6 +24,9 @@ static const option tokenize_options[] = {
               "bytes; chars, words or words:20000, which learn their vocabulary from the corpus; "
               "bpe:FILE or wordpiece:FILE, a tokenizer.json; bpe:8000, learned from the corpus; "
               "file:FILE, a saved one")},
+    {ROW_TEXT("text", text, "COLUMN",
+              "the corpus is a table of any format with columns: its documents are the texts of "
+              "this column")},
     {ROW_COUNT("train-bpe", train, 257, 16777216,
                "learn a byte-level BPE with N tokens and write it with -o, as a tokenizer.json")},
     {ROW_OUTPUT(out, "FILE",
@@ -71,6 +74,8 @@ static int check_flags(const tokenize_flags *f, const arguments *given) {
     if (f->train && (f->decode || f->save))
         return message_usage("leave it out", "%s does nothing with --train-bpe",
                              f->decode ? "--decode" : "--save-tokenizer");
+    if (f->decode && f->text)
+        return message_usage("leave it out", "--text does nothing with --decode");
     if (f->decode && given->operands > 1)
         return message_usage("decode one file at a time", "--decode takes one file of tokens");
     if (f->decode && is_learned(f->tokens))
@@ -102,34 +107,56 @@ static void tell(const tokenize_flags *f, const qn_tokenizer *t, const char *wha
                format_count(qn_tokenizer_size(t), size));
 }
 
-static qn_status open_tokenizer(const tokenize_flags *f, const arguments *given, qn_tokenizer **t,
+static qn_status open_tokenizer(const tokenize_flags *f, const qn_corpus *corpus, qn_tokenizer **t,
                                 qn_error *err) {
     char which[32];
     snprintf(which, sizeof which, "bpe:%llu", (unsigned long long)f->train);
-    return qn_tokenizer_open(f->train ? which : f->tokens, f->decode ? NULL : given->operand,
-                             f->decode ? 0 : (uint32_t)given->operands, (uint32_t)f->threads, t,
-                             err);
+    return qn_tokenizer_from_corpus(f->train ? which : f->tokens, corpus, (uint32_t)f->threads, t,
+                                    err);
 }
 
-static qn_status work(const tokenize_flags *f, const arguments *given, qn_error *err) {
+static qn_status decode(const tokenize_flags *f, const char *tokens, qn_error *err) {
+    qn_tokenizer *t = NULL;
+    uint64_t bytes = 0;
+    qn_status status = qn_tokenizer_open(f->tokens, NULL, 0, (uint32_t)f->threads, &t, err);
+    if (status == QN_OK && f->save)
+        status = qn_tokenizer_save(t, f->save, err);
+    if (status == QN_OK)
+        status = qn_tokenizer_write_text(t, tokens, f->out, &bytes, err);
+    if (status == QN_OK)
+        tell(f, t, "bytes", bytes);
+    qn_tokenizer_free(t);
+    return status;
+}
+
+static qn_status encode(const tokenize_flags *f, const qn_corpus *corpus, qn_error *err) {
     qn_tokenizer *t = NULL;
     uint64_t count = 0;
-    qn_status status = open_tokenizer(f, given, &t, err);
+    qn_status status = open_tokenizer(f, corpus, &t, err);
     if (status == QN_OK && f->save)
         status = qn_tokenizer_save(t, f->save, err);
     if (status == QN_OK && f->train)
         status = qn_tokenizer_save(t, f->out, err);
-    else if (status == QN_OK && f->decode)
-        status = qn_tokenizer_write_text(t, given->operand[0], f->out, &count, err);
     else if (status == QN_OK)
-        status = qn_tokenizer_write(t, given->operand, (uint32_t)given->operands,
-                                    (uint32_t)f->threads, f->out, &count, err);
+        status = qn_tokenizer_write_corpus(t, corpus, (uint32_t)f->threads, f->out, &count, err);
     if (status == QN_OK)
-        tell(f, t, f->decode ? "bytes" : "tokens", f->train ? qn_tokenizer_size(t) : count);
+        tell(f, t, "tokens", f->train ? qn_tokenizer_size(t) : count);
     if (status == QN_OK && f->train && qn_tokenizer_size(t) < f->train)
         message_note("note: the corpus has no more pairs that occur twice, so there are %lu tokens",
                      (unsigned long)qn_tokenizer_size(t));
     qn_tokenizer_free(t);
+    return status;
+}
+
+static qn_status work(const tokenize_flags *f, const arguments *given, qn_error *err) {
+    qn_corpus *corpus = NULL;
+    if (f->decode)
+        return decode(f, given->operand[0], err);
+    qn_status status = qn_corpus_open(given->operand, (size_t)given->operands, f->text,
+                                      (uint32_t)f->threads, &corpus, err);
+    if (status == QN_OK)
+        status = encode(f, corpus, err);
+    qn_corpus_close(corpus);
     return status;
 }
 
@@ -153,16 +180,17 @@ const command data_tokenize_command = {
     .usage = "quern data tokenize CORPUS... --tokens WHICH -o FILE\n"
              "       quern data tokenize CORPUS... --train-bpe N -o tokenizer.json\n"
              "       quern data tokenize TOKENS --decode --tokens WHICH -o FILE",
-    .about = "Encodes text files, which may be compressed (- is the standard input), each by "
-             "itself, and writes the numbers one after the other: 16 bits each where the "
-             "vocabulary has at most 65535 tokens, else 32. Between two files stands the token "
-             "of a BPE for the end of a text, if it has one. docs/tokens.md describes the "
-             "tokenizers.",
+    .about = "Encodes text files, which may be compressed (- is the standard input), or all files "
+             "of folders, each by itself, and writes the numbers one after the other: 16 bits each "
+             "where the vocabulary has at most 65535 tokens, else 32. With --text the texts of a "
+             "column are the documents. Between two files or documents stands the token of a BPE "
+             "for the end of a text, if it has one. docs/tokens.md describes the tokenizers.",
     .operand = "CORPUS",
     .most_operands = MOST_FILES,
     .options = tokenize_options,
     .examples = "quern data tokenize shakespeare.txt --tokens chars -o tokens.npy\n"
                 "quern data tokenize a.txt b.txt.gz --train-bpe 8000 -o tokenizer.json\n"
                 "quern data tokenize a.txt --tokens bpe:tokenizer.json -o train.bin\n"
+                "quern data tokenize corpus.parquet --text body --tokens bytes -o train.bin\n"
                 "quern data tokenize train.bin --decode --tokens bpe:tokenizer.json -o a.txt",
     .run = run};

@@ -302,7 +302,9 @@ static int replay(const replay_flags *f, const char *path) {
     if (code < 0 && fitted_is(model))
         code = replay_fitted(f, path, model);
     if (code < 0 && !flags.task && f->from.data) /* labels are again what they were */
-        flags.task = qn_model_classes(model) == 0 ? "regress" : "classify";
+        flags.task = qn_model_predicts(model) == QN_PREDICTS_NEXT ? "next"
+                     : qn_model_classes(model) == 0               ? "regress"
+                                                                  : "classify";
     const char *weight = code < 0 ? qn_model_weight_name(model) : NULL;
     if (!flags.weight && weight && *weight && f->from.data)
         flags.weight = weight;

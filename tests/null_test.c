@@ -711,6 +711,13 @@ static void test_tokenizers(void **state) {
     size_t size = 1;
     const uint32_t number = 0;
     REFUSED(qn_tokenizer_open, "which", NULL, NULL, 0, 1, &out);
+    qn_corpus *corpus;
+    REFUSED(qn_corpus_open, "paths", NULL, 1, NULL, 1, &corpus);
+    REFUSED(qn_corpus_open, "out", NULL, 1, NULL, 1, NULL);
+    assert_int_equal(qn_corpus_documents(NULL), 0);
+    qn_corpus_close(NULL);
+    REFUSED(qn_tokenizer_from_corpus, "corpus", "chars", NULL, 1, &out);
+    REFUSED(qn_tokenizer_write_corpus, "tokenizer", NULL, NULL, 1, "a.npy", &(uint64_t){0});
     REFUSED(qn_tokenizer_open, "out", "bytes", NULL, 0, 1, NULL);
     REFUSED(qn_tokenizer_learn, "which", NULL, "a", 1, 1, &out);
     REFUSED(qn_tokenizer_learn, "corpus", "chars", NULL, 1, 1, &out);

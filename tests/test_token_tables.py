@@ -1,7 +1,9 @@
 """Tables of tokens (docs/exactness.md 25.40): whole numbers that a network takes without scaling."""
 
+import contextlib
 import gzip
 import json
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -340,3 +342,75 @@ def test_a_vocabulary_may_have_all_numbers_of_16_bits(tmp_path, run_quern):
         assert " of 9)" in said.stdout, said.stdout  # each of them is a target that counts
         weights.append((tmp_path / "m.st").read_bytes()[-65536 * 4 * 3:])
     assert weights[0] == weights[1]
+
+
+DOCUMENTS = ["One fish, two fish.\nRed fish.", "", " a \"b\" ä ", "NA", "One fish, two fish.\nRed fish.", "x" * 90]
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """The same documents as JSON lines, in two files and in a database."""
+    lines = [json.dumps({"id": i, "body": text, "n": 1.5}) + "\n" for i, text in enumerate(DOCUMENTS)]
+    (tmp_path / "all.jsonl").write_text("".join(lines))
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "1.jsonl").write_text("".join(lines[:2]))
+    (tmp_path / "parts" / "2.jsonl").write_text("".join(lines[2:]))
+    with contextlib.closing(sqlite3.connect(tmp_path / "all.sqlite")) as base, base:
+        base.execute("CREATE TABLE t (body TEXT, id INTEGER)")
+        base.executemany("INSERT INTO t VALUES (?, ?)", [(text or None, i) for i, text in enumerate(DOCUMENTS)])
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["all.jsonl", "parts", "parts/*.jsonl", "all.sqlite"])
+def test_documents_of_a_column(run_quern, tables, q, name):
+    """25.67: the texts of a column, each by itself, with an end between two where the tokenizer has one."""
+    there = [text for text in DOCUMENTS if text]
+    want = q.Tokenizer("bytes").encode("".join(there)).astype(np.uint16)
+    column = ["--text", "body", "--context", 8, "--task", "next"]
+    told = json.loads(run_quern("data", "info", tables / name, "--tokens", "bytes", *column, "--json").stdout)
+    assert told["digest"] == oracle.digest(oracle.corpus(want, 8), None) and told["context"] == 8
+    assert "1 of 6 rows have no text" in told["note"]
+    run_quern("data", "tokenize", tables / name, "--text", "body", "--train-bpe", 270, "-o", tables / "t.json")
+    run_quern("data", "tokenize", tables / name, "--text", "body", "--tokens", f"bpe:{tables}/t.json", "-o", tables / "t.bin")
+    t = q.Tokenizer(f"bpe:{tables}/t.json")
+    wanted = [number for k, text in enumerate(there) for number in ([0] if k else []) + t.encode(text).tolist()]
+    assert np.fromfile(tables / "t.bin", np.uint16).tolist() == wanted
+    told = json.loads(run_quern("data", "info", tables / name, "--tokens", f"bpe:{tables}/t.json", *column, "--json").stdout)
+    assert told["digest"] == oracle.digest(oracle.corpus(np.array(wanted, np.uint16), 8), None)
+    assert q.Tokenizer("bpe:270", tables / name, text="body").json == t.json
+    assert t.write(tables / name, tables / "u.npy", text="body") == len(wanted)
+    assert np.load(tables / "u.npy").tolist() == wanted
+
+
+def test_a_model_of_documents(run_quern, tables):
+    """Training, measuring and replaying take the column by its name."""
+    data = ["--data", tables / "all.jsonl", "--text", "body"]
+    run_quern("train", *data, "--tokens", "bytes", "--context", 8, "--task", "next", "--model",
+              "embedding 256 4; conv 256 1x1 softmax", "--epochs", 1, "--valid", tables / "all.sqlite", "-o", tables / "m.st")
+    found = json.loads(run_quern("evaluate", tables / "m.st", *data, "--json").stdout)["evaluation"]
+    size = sum(len(text.encode()) for text in DOCUMENTS)
+    assert found["tokens"] == found["bytes"] == (size - 1) // 8 * 8
+    run_quern("replay", tables / "m.st", *data, "--valid", tables / "all.sqlite")
+
+
+@pytest.mark.parametrize("column, said", [
+    ("nobody", 'no column "nobody"'), ("body,id", "texts of one column"),
+])
+def test_what_is_no_column_of_documents(run_quern, tables, column, said):
+    for words in (["info", tables / "all.jsonl", "--context", 8, "--task", "next"],
+                  ["tokenize", tables / "all.jsonl", "-o", tables / "o.bin"]):
+        told = run_quern("data", *words, "--tokens", "bytes", "--text", column, status=None)
+        assert told.returncode != 0 and said in told.stderr, told.stderr
+
+
+def test_small_and_large_documents(q, tmp_path):
+    """Pieces that threads take: several texts, one text, a part of a text."""
+    texts = ["ab" * n for n in (1, 0, 400_000, 3, 700_000, 2_000_000, 1, 300_000, 300_000)]
+    for k, text in enumerate(texts):
+        (tmp_path / f"{k}.txt").write_text(text or "c")
+    t = q.Tokenizer("bpe:258", b"abab" * 9, threads=3)
+    t.write(tmp_path, tmp_path / "o.npy")
+    want = []
+    for k, text in enumerate(texts):
+        want += ([0] if k else []) + t.encode(text or "c").tolist()
+    assert np.array_equal(np.load(tmp_path / "o.npy"), want)

@@ -106,6 +106,29 @@ QN_API qn_status qn_tokenizer_write(const qn_tokenizer *tokenizer, const char *c
                                     uint32_t count, uint32_t threads, const char *path,
                                     uint64_t *tokens, qn_error *err);
 
+/* The documents of a corpus: whole files, or the texts of a column of a table. */
+typedef struct qn_corpus qn_corpus;
+
+/* Opens the `count` files, folders or patterns at `paths`, in the order in which qn_data_open_files
+ * reads them. `text`: the column of a table whose texts are the documents, named as in
+ * qn_data_options, of any format with columns; rows without a text are no documents. NULL: each
+ * file is a document. `threads`: as above. On success *out is owned by the caller, for
+ * qn_corpus_close; after a failure it is NULL. Fails as qn_data_open_files does. */
+QN_API qn_status qn_corpus_open(const char *const *paths, size_t count, const char *text,
+                                uint32_t threads, qn_corpus **out, qn_error *err);
+/* Accepts NULL. */
+QN_API void qn_corpus_close(qn_corpus *corpus);
+/* How many there are; 0 for NULL. */
+QN_API uint64_t qn_corpus_documents(const qn_corpus *corpus);
+
+/* qn_tokenizer_open and qn_tokenizer_write with such a corpus. Between two documents stands the
+ * token of "bpe" for the end of a text, if it has one. */
+QN_API qn_status qn_tokenizer_from_corpus(const char *which, const qn_corpus *corpus,
+                                          uint32_t threads, qn_tokenizer **out, qn_error *err);
+QN_API qn_status qn_tokenizer_write_corpus(const qn_tokenizer *tokenizer, const qn_corpus *corpus,
+                                           uint32_t threads, const char *path, uint64_t *tokens,
+                                           qn_error *err);
+
 /* Decodes a file of tokens, NPY of whole numbers or plain as above, and writes the text to a file.
  * *bytes is its length. Fails with QN_INPUT (the file has other numbers), QN_IO or QN_MEMORY. */
 QN_API qn_status qn_tokenizer_write_text(const qn_tokenizer *tokenizer, const char *tokens_path,

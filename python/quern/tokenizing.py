@@ -1,9 +1,23 @@
 """Tokenizers: texts as numbers, and back."""
 
+import contextlib
 import ctypes as C
 import os
 
-from ._library import call, library, new, owned, text
+from ._library import call, library, new, owned
+from ._library import text as _text
+
+
+@contextlib.contextmanager
+def _opened(corpus, column, threads):
+    """The documents of files, or of a column of tables."""
+    paths = [corpus] if isinstance(corpus, (str, os.PathLike)) else list(corpus)
+    names = (C.c_char_p * max(len(paths), 1))(*map(_text, paths))
+    documents = new("qn_corpus_open", names, len(paths), None if column is None else _text(column), threads or 0)
+    try:
+        yield documents
+    finally:
+        library().qn_corpus_close(documents)
 
 
 class Tokenizer:
@@ -19,6 +33,8 @@ class Tokenizer:
     corpus : bytes or str, path, or list of paths, optional
         From which ``chars``, ``words`` and ``bpe:N`` learn their vocabulary: bytes are a text, a
         str or a path is the name of a file.
+    text : str, optional
+        The files are tables: the documents are the texts of this column.
     threads : int, optional
         Cores of the CPU. They do not change the result.
 
@@ -32,14 +48,15 @@ class Tokenizer:
     'hello'
     """
 
-    def __init__(self, which, corpus=None, *, threads=None):
+    def __init__(self, which, corpus=None, *, text=None, threads=None):
         if isinstance(corpus, (bytes, bytearray, memoryview)):
             corpus = bytes(corpus)
-            address = new("qn_tokenizer_learn", text(which), corpus, len(corpus), threads or 0)
+            address = new("qn_tokenizer_learn", _text(which), corpus, len(corpus), threads or 0)
+        elif corpus is None:
+            address = new("qn_tokenizer_open", _text(which), None, 0, threads or 0)
         else:
-            paths = [corpus] if isinstance(corpus, (str, os.PathLike)) else list(corpus or [])
-            names = (C.c_char_p * max(len(paths), 1))(*map(text, paths))
-            address = new("qn_tokenizer_open", text(which), names, len(paths), threads or 0)
+            with _opened(corpus, text, threads) as documents:
+                address = new("qn_tokenizer_from_corpus", _text(which), documents, threads or 0)
         self._take(address, threads)
 
     def _take(self, address, threads=None):
@@ -51,7 +68,7 @@ class Tokenizer:
     def from_json(cls, json):
         """A tokenizer from the text that `json` gave, or from that of a tokenizer.json."""
         made = cls.__new__(cls)
-        whole = text(json)
+        whole = _text(json)
         made._take(new("qn_tokenizer_from_json", whole, len(whole)))
         return made
 
@@ -128,10 +145,19 @@ class Tokenizer:
 
     def save(self, path):
         """Writes its text to a file. Of ``bpe`` the package `tokenizers` reads it, too."""
-        call("qn_tokenizer_save", self._address, text(path))
+        call("qn_tokenizer_save", self._address, _text(path))
 
-    def write(self, corpus, output):
+    def write(self, corpus, output, *, text=None):
         """Encodes files, each by itself, to a file of numbers that ends in .npy or .bin.
+
+        Parameters
+        ----------
+        corpus : path or list of paths
+            Files, folders or patterns.
+        output : path
+            The file to write.
+        text : str, optional
+            The files are tables: the texts of this column are encoded, each by itself.
 
         Returns
         -------
@@ -139,10 +165,9 @@ class Tokenizer:
             How many tokens it has. NumPy reads it: ``numpy.load(output, mmap_mode="r")``, or
             ``numpy.memmap(output, numpy.uint16)`` for .bin.
         """
-        paths = [corpus] if isinstance(corpus, (str, os.PathLike)) else list(corpus)
-        names = (C.c_char_p * max(len(paths), 1))(*map(text, paths))
         count = C.c_uint64()
-        call("qn_tokenizer_write", self._address, names, len(paths), self._threads, text(output), count)
+        with _opened(corpus, text, self._threads) as documents:
+            call("qn_tokenizer_write_corpus", self._address, documents, self._threads, _text(output), count)
         return count.value
 
     @classmethod

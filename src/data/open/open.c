@@ -9,6 +9,7 @@
 #include "data/cells/labels.h"
 #include "data/cells/readers.h"
 #include "data/cells/rounded.h"
+#include "data/open/documents.h"
 #include "data/open/table_cache.h"
 #include "data/table/data_options.h"
 #include "data/table/shape.h"
@@ -60,7 +61,10 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
                  reader->name[0]);
         return refuse_option(source, err,
                              reader->tokens ? "set `data.tokens` to ids if its numbers are tokens"
-                                            : "give texts, or leave `data.tokens` out");
+                             : reader->columns
+                                 ? "name the column of the documents with `data.text`, and say "
+                                   "`data.task` next; or leave `data.tokens` out"
+                                 : "give texts, or leave `data.tokens` out");
     }
     if (o->tokens && !texts && !reader->tokens) {
         qn__fail(err, QN_INPUT, "a file of the format %s holds no numbers of tokens",
@@ -376,6 +380,30 @@ static qn_status open_files(const char *const *paths, size_t count, const qn_dat
     return status;
 }
 
+/* A table whose texts are documents: read first, then encoded. */
+static qn_status open_documents(const char *const *paths, size_t count,
+                                const qn_data_options *options, qn_data **out, qn_error *err) {
+    const qn_data_options of_table = qn__documents_table(options);
+    qn_data *table = NULL, *data = NULL;
+    qn_status status = open_files(paths, count, &of_table, &table, err);
+    if (status == QN_OK) {
+        data = qn__alloc(1, sizeof *data, err);
+        status = data ? qn__documents_tokens(table, options, paths[0], data, err) : QN_MEMORY;
+    }
+    qn_data_close(table);
+    if (status == QN_OK)
+        *out = data;
+    else
+        qn_data_close(data);
+    return status;
+}
+
+static qn_status open_any(const char *const *paths, size_t count, const qn_data_options *options,
+                          qn_data **out, qn_error *err) {
+    return (qn__documents_wanted(options) ? open_documents : open_files)(paths, count, options, out,
+                                                                         err);
+}
+
 qn_status qn_data_open_files(const char *const *paths, size_t count, const qn_data_options *given,
                              qn_data **out, qn_error *err) {
     QN__OWN_FLOATS;
@@ -383,7 +411,7 @@ qn_status qn_data_open_files(const char *const *paths, size_t count, const qn_da
     QN__NEED(paths, err);
     qn_data_options options;
     const qn_status status = qn__data_options_take(__func__, given, &options, err);
-    return status == QN_OK ? open_files(paths, count, &options, out, err) : status;
+    return status == QN_OK ? open_any(paths, count, &options, out, err) : status;
 }
 
 qn_status qn_data_open(const char *path, const qn_data_options *given, qn_data **out,
@@ -393,5 +421,5 @@ qn_status qn_data_open(const char *path, const qn_data_options *given, qn_data *
     QN__NEED(path, err);
     qn_data_options options;
     const qn_status status = qn__data_options_take(__func__, given, &options, err);
-    return status == QN_OK ? open_files(&path, 1, &options, out, err) : status;
+    return status == QN_OK ? open_any(&path, 1, &options, out, err) : status;
 }

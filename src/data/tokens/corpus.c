@@ -31,7 +31,7 @@ qn_status qn__corpus_open(const char *const *paths, size_t count, qn__corpus *ou
 }
 
 qn_status qn__corpus_end(const qn__corpus *corpus, qn_status status, qn_error *err) {
-    for (size_t k = 0; status == QN_OK && k < corpus->count; k++)
+    for (size_t k = 0; corpus->file && status == QN_OK && k < corpus->count; k++)
         status = qn__source_end(corpus->file[k].source, status, err);
     return status;
 }

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "data/numpy/npy.h"
-#include "data/tokens/corpus.h"
+#include "data/tokens/corpus_table.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,30 +70,6 @@ static qn_status put(output *o, qn__token_ids *ids, qn_error *err) {
                      : qn__writer_add(o->writer, ids->number, size, err);
 }
 
-static qn_status put_text(const qn_tokenizer *t, const qn__token_text *text, uint32_t threads,
-                          output *o, qn_error *err) {
-    qn__token_ids ids = {0};
-    qn_status status = QN_OK;
-    for (size_t at = 0, end; status == QN_OK && at < text->size; at = end) {
-        end = text->size - at > BLOCK ? t->kind->cut(t->state, text->bytes, text->size, at + BLOCK)
-                                      : text->size;
-        status = qn__token_encode(t, text->bytes + at, end - at, threads, &ids, err);
-        if (status == QN_OK)
-            status = put(o, &ids, err);
-    }
-    qn__token_ids_release(&ids);
-    return status;
-}
-
-static qn_status put_end(const qn_tokenizer *t, output *o, qn_error *err) {
-    qn__token_ids ids = {0};
-    qn_status status = qn__token_end_of_text(t, &ids, err);
-    if (status == QN_OK)
-        status = put(o, &ids, err);
-    qn__token_ids_release(&ids);
-    return status;
-}
-
 /* The header of NPY: its length is a multiple of 64. */
 static qn_status put_npy(output *o, qn_error *err) {
     char header[128];
@@ -112,16 +88,27 @@ static qn_status put_npy(output *o, qn_error *err) {
     return status;
 }
 
+static qn_status put_texts(const qn_tokenizer *t, const qn__corpus *corpus, uint32_t threads,
+                           output *o, qn_error *err) {
+    qn__documents d = {.text = corpus->text, .count = corpus->count};
+    qn__token_ids ids = {0};
+    qn_status status = qn__token_end_of_text(t, &d.end, err);
+    while (status == QN_OK && d.at < d.count) {
+        status = qn__token_encode_some(t, &d, BLOCK, threads, &ids, err);
+        if (status == QN_OK)
+            status = put(o, &ids, err);
+    }
+    qn__token_ids_release(&ids);
+    qn__token_ids_release(&d.end);
+    return status;
+}
+
 static qn_status write_corpus(const qn_tokenizer *t, const qn__corpus *corpus, uint32_t threads,
                               const char *path, uint64_t *tokens, qn_error *err) {
     output o = {.width = width_of(t), .is_npy = ends_with(path, ".npy")};
     qn_status status = qn__writer_create(path, &o.writer, err);
-    for (size_t k = 0; status == QN_OK && k < corpus->count; k++) {
-        if (k > 0)
-            status = put_end(t, &o, err);
-        if (status == QN_OK)
-            status = put_text(t, &corpus->text[k], threads, &o, err);
-    }
+    if (status == QN_OK)
+        status = put_texts(t, corpus, threads, &o, err);
     if (status == QN_OK && o.is_npy)
         status = put_npy(&o, err);
     status = qn__corpus_end(corpus, status, err);
@@ -134,6 +121,30 @@ static qn_status write_corpus(const qn_tokenizer *t, const qn__corpus *corpus, u
     return qn__writer_commit(o.writer, err);
 }
 
+static qn_status check_name(const qn_tokenizer *tokenizer, const char *path, qn_error *err) {
+    if (!ends_with(path, ".npy") && !ends_with(path, ".bin")) {
+        qn__fail(err, QN_USAGE, "the name of the file of tokens ends neither in .npy nor in .bin");
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_USAGE, "end it in .npy, or in .bin for plain numbers");
+    }
+    if (width_of(tokenizer) == 2 || ends_with(path, ".npy"))
+        return QN_OK;
+    qn__fail(err, QN_USAGE,
+             "a file of plain numbers has 16 bits for each, and the vocabulary has %u tokens",
+             (unsigned)qn_tokenizer_size(tokenizer));
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_USAGE, "write an array: end the name in .npy");
+}
+
+qn_status qn__corpus_write(const qn_tokenizer *tokenizer, const qn__corpus *corpus,
+                           uint32_t threads, const char *path, uint64_t *tokens, qn_error *err) {
+    *tokens = 0;
+    qn_status status = check_name(tokenizer, path, err);
+    if (status == QN_OK)
+        status = qn__token_threads(threads, &threads, err);
+    return status == QN_OK ? write_corpus(tokenizer, corpus, threads, path, tokens, err) : status;
+}
+
 qn_status qn_tokenizer_write(const qn_tokenizer *tokenizer, const char *const *paths,
                              uint32_t count, uint32_t threads, const char *path, uint64_t *tokens,
                              qn_error *err) {
@@ -142,25 +153,13 @@ qn_status qn_tokenizer_write(const qn_tokenizer *tokenizer, const char *const *p
     QN__NEED(paths, err);
     QN__NEED(path, err);
     QN__NEED(tokens, err);
-    *tokens = 0;
-    if (!ends_with(path, ".npy") && !ends_with(path, ".bin")) {
-        qn__fail(err, QN_USAGE, "the name of the file of tokens ends neither in .npy nor in .bin");
-        qn__at(err, "%s", path);
-        return qn__remedy(err, QN_USAGE, "end it in .npy, or in .bin for plain numbers");
-    }
-    if (width_of(tokenizer) > 2 && ends_with(path, ".bin")) {
-        qn__fail(err, QN_USAGE,
-                 "a file of plain numbers has 16 bits for each, and the vocabulary has %u tokens",
-                 (unsigned)qn_tokenizer_size(tokenizer));
-        qn__at(err, "%s", path);
-        return qn__remedy(err, QN_USAGE, "write an array: end the name in .npy");
-    }
-    qn_status status = qn__token_threads(threads, &threads, err);
     qn__corpus corpus = {0};
+    *tokens = 0;
+    qn_status status = check_name(tokenizer, path, err);
     if (status == QN_OK)
         status = qn__corpus_open(paths, count, &corpus, err);
     if (status == QN_OK)
-        status = write_corpus(tokenizer, &corpus, threads, path, tokens, err);
+        status = qn__corpus_write(tokenizer, &corpus, threads, path, tokens, err);
     qn__corpus_close(&corpus);
     return status;
 }

@@ -36,6 +36,19 @@ qn_status qn__tokenizer_learn(const char *which, const qn__token_text *texts, si
 qn_status qn__token_encode(const qn_tokenizer *tokenizer, const uint8_t *text, size_t size,
                            uint32_t threads, qn__token_ids *ids, qn_error *err);
 
+/* Documents that follow one another, and how far they are encoded. */
+typedef struct qn__documents {
+    const qn__token_text *text;
+    size_t count;
+    int follows;       /* 1: a document came before the first one */
+    qn__token_ids end; /* what stands between two: one token or none */
+    size_t at, byte;   /* the next byte, of text `at`; all are encoded where that is `count` */
+} qn__documents;
+
+/* Appends the tokens of the next bytes of the documents, about `most` of them. */
+qn_status qn__token_encode_some(const qn_tokenizer *tokenizer, qn__documents *documents,
+                                size_t most, uint32_t threads, qn__token_ids *ids, qn_error *err);
+
 /* Appends the token that stands between two documents, such as files: 25.44. Without one nothing
  * changes. */
 qn_status qn__token_end_of_text(const qn_tokenizer *tokenizer, qn__token_ids *ids, qn_error *err);

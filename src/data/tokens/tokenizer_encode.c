@@ -6,23 +6,26 @@
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Bytes of a piece that a thread takes: large enough that the cuts cost nothing, small enough that
  * the threads end together. */
 #define PIECE ((size_t)1 << 20)
 
+/* A part of a text, from `begin` to `end`; or several whole texts. */
 typedef struct piece {
+    size_t first, texts;
     size_t begin, end;
     qn__token_ids ids;
 } piece;
 
-/* Pieces of a text, encoded by several threads in any order and joined in theirs. */
+/* Pieces of texts, encoded by several threads in any order and joined in theirs. */
 typedef struct pieces {
     qn_tokenizer *tokenizer; /* its workers come and go, under its lock */
-    const uint8_t *text;
+    const qn__documents *documents;
     piece *piece;
-    size_t count;
+    size_t count, capacity;
     atomic_size_t next;
     atomic_int failed;
     qn_status status;
@@ -62,6 +65,26 @@ static void fail(pieces *all, qn_status status, const qn_error *error) {
     all->error = *error;
 }
 
+/* The end of a document stands before the next one. */
+static qn_status encode_piece(const pieces *all, void *worker, piece *p, qn_error *err) {
+    const qn__documents *d = all->documents;
+    const qn_tokenizer *t = all->tokenizer;
+    qn_status status = QN_OK;
+    for (size_t k = p->first; status == QN_OK && k < p->first + p->texts; k++) {
+        const qn__token_text *text = &d->text[k];
+        const size_t begin = p->texts > 1 ? 0 : p->begin, end = p->texts > 1 ? text->size : p->end;
+        if (begin == 0 && (k > 0 || d->follows) && d->end.count) {
+            status = qn__token_ids_reserve(&p->ids, 1, err);
+            if (status == QN_OK)
+                qn__token_ids_add(&p->ids, d->end.number[0]);
+        }
+        if (status == QN_OK)
+            status =
+                t->kind->encode(t->state, worker, text->bytes + begin, end - begin, &p->ids, err);
+    }
+    return status;
+}
+
 static void encode_pieces(void *context, int thread) {
     (void)thread;
     pieces *all = context;
@@ -72,24 +95,59 @@ static void encode_pieces(void *context, int thread) {
     qn_status status = take_worker(t, &worker, &error);
     for (size_t k; status == QN_OK && !atomic_load(&all->failed) &&
                    (k = atomic_fetch_add(&all->next, 1)) < all->count;) {
-        piece *p = &all->piece[k];
-        status = t->kind->encode(t->state, worker, all->text + p->begin, p->end - p->begin, &p->ids,
-                                 &error);
+        status = encode_piece(all, worker, &all->piece[k], &error);
     }
     leave_worker(t, worker);
     if (status != QN_OK)
         fail(all, status, &error);
 }
 
-static void cut_pieces(pieces *all, size_t size) {
-    for (size_t at = 0; at < size; all->count++) {
-        const size_t wanted = size - at > PIECE + PIECE / 2 ? at + PIECE : size;
-        const size_t end = wanted < size ? all->tokenizer->kind->cut(all->tokenizer->state,
-                                                                     all->text, size, wanted)
-                                         : size;
-        all->piece[all->count] = (piece){.begin = at, .end = end};
-        at = end;
+static qn_status add_piece(pieces *all, piece own, qn_error *err) {
+    if (all->count == all->capacity) {
+        const size_t capacity = all->capacity ? 2 * all->capacity : 64;
+        piece *longer = realloc(all->piece, capacity * sizeof *longer);
+        if (!longer)
+            return qn__fail_memory(err, capacity, sizeof *longer);
+        all->piece = longer;
+        all->capacity = capacity;
     }
+    all->piece[all->count++] = own;
+    return QN_OK;
+}
+
+/* Texts from `first` on that make a piece together; *size: their bytes. */
+static size_t small_texts(const qn__documents *d, size_t first, size_t *size) {
+    size_t k = first;
+    for (*size = 0; k < d->count && *size + d->text[k].size <= PIECE; k++)
+        *size += d->text[k].size;
+    return k - first;
+}
+
+/* Cuts from where the documents are on, at most about `most` bytes, and goes on. */
+static qn_status cut_pieces(pieces *all, qn__documents *d, size_t most, qn_error *err) {
+    const qn_tokenizer *t = all->tokenizer;
+    qn_status status = QN_OK;
+    for (size_t done = 0; status == QN_OK && d->at < d->count && done < most;) {
+        const qn__token_text *text = &d->text[d->at];
+        size_t size;
+        const size_t texts = d->byte == 0 ? small_texts(d, d->at, &size) : 0;
+        if (texts > 1) {
+            status = add_piece(all, (piece){.first = d->at, .texts = texts}, err);
+            d->at += texts;
+            done += size;
+            continue;
+        }
+        const size_t left = text->size - d->byte;
+        const size_t wanted = left > PIECE + PIECE / 2 ? d->byte + PIECE : text->size;
+        const size_t end =
+            wanted < text->size ? t->kind->cut(t->state, text->bytes, text->size, wanted) : wanted;
+        status =
+            add_piece(all, (piece){.first = d->at, .texts = 1, .begin = d->byte, .end = end}, err);
+        done += end - d->byte;
+        d->byte = end < text->size ? end : 0;
+        d->at += end == text->size;
+    }
+    return status;
 }
 
 static qn_status join(pieces *all, qn__token_ids *ids, qn_error *err) {
@@ -122,6 +180,18 @@ static qn_status encode_on(pieces *all, uint32_t threads, qn__token_ids *ids, qn
     return all->status;
 }
 
+qn_status qn__token_encode_some(const qn_tokenizer *tokenizer, qn__documents *documents,
+                                size_t most, uint32_t threads, qn__token_ids *ids, qn_error *err) {
+    pieces all = {.tokenizer = tokenizer->self, .documents = documents};
+    qn_status status = cut_pieces(&all, documents, most, err);
+    if (status == QN_OK && all.count)
+        status = encode_on(&all, threads, ids, err);
+    for (size_t k = 0; k < all.count; k++)
+        qn__token_ids_release(&all.piece[k].ids);
+    free(all.piece);
+    return status;
+}
+
 static qn_status encode_small(qn_tokenizer *t, const uint8_t *text, size_t size, qn__token_ids *ids,
                               qn_error *err) {
     void *worker;
@@ -134,19 +204,11 @@ static qn_status encode_small(qn_tokenizer *t, const uint8_t *text, size_t size,
 
 qn_status qn__token_encode(const qn_tokenizer *tokenizer, const uint8_t *text, size_t size,
                            uint32_t threads, qn__token_ids *ids, qn_error *err) {
-    qn_tokenizer *t = tokenizer->self;
-    if (size <= PIECE || threads == 1)
-        return encode_small(t, text, size, ids, err);
-    pieces all = {.tokenizer = t, .text = text};
-    all.piece = qn__alloc(size / PIECE + 1, sizeof *all.piece, err);
-    if (!all.piece)
-        return QN_MEMORY;
-    cut_pieces(&all, size);
-    const qn_status status = encode_on(&all, threads, ids, err);
-    for (size_t k = 0; k < all.count; k++)
-        qn__token_ids_release(&all.piece[k].ids);
-    qn__free(all.piece);
-    return status;
+    const qn__token_text one = {text, size};
+    qn__documents documents = {.text = &one, .count = 1};
+    return size <= PIECE || threads == 1
+               ? encode_small(tokenizer->self, text, size, ids, err)
+               : qn__token_encode_some(tokenizer, &documents, SIZE_MAX, threads, ids, err);
 }
 
 qn_status qn__token_end_of_text(const qn_tokenizer *tokenizer, qn__token_ids *ids, qn_error *err) {
