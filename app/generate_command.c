@@ -63,7 +63,7 @@ static const option generate_options[] = {
     {ROW_FLAG("logprobs", log_probabilities,
               "with -o\tFILE or --json: the logarithm of each token's probability")},
     {ROW_QUIET(quiet)},
-    {ROW_JSON(json, "one JSON object a line on stdout for each answer")},
+    {ROW_JSON(json, "one JSON object a line on stdout: answer, end")},
 
     {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
     {ROW_COUNT32("batch", batch, 1, 4096, "answers that are computed at the same time"),
@@ -267,12 +267,21 @@ static qn_status print_new(answers *s, qn_error *err) {
     return QN_OK;
 }
 
-static void tell(const answers *s, double seconds) {
+/* `first`: until each of the first answers had a token. */
+static void tell(const answers *s, double first, double seconds) {
     char count[32], number[32], rate[16];
     const double speed = seconds > 0 ? (double)s->tokens / seconds : 0;
     if (s->slid)
         message_note("note: a text became longer than the model's context; then the model read its "
                      "end only");
+    if (s->f->json) {
+        json_begin("end");
+        json_count("answers", s->shown);
+        json_count("tokens", s->tokens);
+        json_number("first_seconds", first);
+        json_number("seconds", seconds);
+        json_end();
+    }
     if (s->f->json || s->f->quiet)
         return;
     FILE *to = to_stdout(s->f) ? stderr : stdout;
@@ -286,11 +295,13 @@ static int generate(const generate_flags *f, const qn_model *model, const prompt
     answers s = {.f = f, .p = p};
     qn_error err = {0};
     const double begun = program_now();
+    double first = 0;
     int more = 1, code = -1;
     qn_status status =
         qn_generator_open(model, (const char *const *)p->text, p->count, options, &s.g, &err);
     while (status == QN_OK && more) {
         status = qn_generator_step(s.g, &more, &err);
+        first = first > 0 ? first : program_now() - begun;
         if (status == QN_OK)
             status = print_new(&s, &err);
     }
@@ -301,7 +312,7 @@ static int generate(const generate_flags *f, const qn_model *model, const prompt
     if (status != QN_OK)
         code = message_error(&err);
     else if ((code = message_output(EXIT_DONE)) == EXIT_DONE)
-        tell(&s, program_now() - begun);
+        tell(&s, first, program_now() - begun);
     qn_generator_close(s.g);
     return code;
 }

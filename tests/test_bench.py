@@ -110,6 +110,12 @@ def test_training_of_texts(images):
     assert list(rows) == ["quern"] and rows["quern"]["loss_after"] < rows["quern"]["loss_before"]
 
 
+def test_generation(images):
+    rows = reached("generate.py", images, "--settings", "tiny", "--prompts", "2", "--rounds", "1", "--threads", "1", "--peers",
+                   "none")
+    assert list(rows) == ["quern"] and rows["quern"]["chunks"][0] > 0
+
+
 def test_peers_of_fine_tuning(images):
     """The last layer alone, and all layers at rates that rise from the first to the last one."""
     rows = reached("fine_tuning.py", images, "--network", "resnet8", "--seeds", "1", "--first-items", "4", "--items", "4",

@@ -43,7 +43,10 @@ def model(quern, tmp_path_factory):
 def generate(quern, model, *words):
     done = run(quern, "generate", model, "--json", "--logprobs", *words)
     assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    *answers, end = map(json.loads, done.stdout.splitlines())
+    assert end["event"] == "end" and end["answers"] == len(answers)
+    assert end["tokens"] == sum(len(answer["tokens"]) for answer in answers) and 0 < end["first_seconds"] <= end["seconds"]
+    return answers
 
 
 OPTIONS = {
