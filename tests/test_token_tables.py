@@ -382,6 +382,14 @@ def test_documents_of_a_column(run_quern, tables, q, name):
     assert np.load(tables / "u.npy").tolist() == wanted
 
 
+def test_a_table_without_a_column_is_one_text(run_quern, tables):
+    """Which is rarely meant: a note says so."""
+    words = ["data", "info", tables / "all.jsonl", "--tokens", "bytes", "--context", 8, "--task", "next"]
+    told = run_quern(*words)
+    assert "read as one text" in told.stderr and "--text names the column" in told.stderr, told.stderr
+    assert "one text" not in run_quern(*words, "--text", "body").stderr
+
+
 def test_a_model_of_documents(run_quern, tables):
     """Training, measuring and replaying take the column by its name."""
     data = ["--data", tables / "all.jsonl", "--text", "body"]

@@ -5,6 +5,7 @@
 #include "data/bytes/file_list.h"
 #include "data/bytes/named_formats.h"
 #include "data/bytes/part_files.h"
+#include "data/bytes/zip_file.h"
 #include "data/cells/label_columns.h"
 #include "data/cells/labels.h"
 #include "data/cells/readers.h"
@@ -349,6 +350,20 @@ static qn_status note_twice(const qn__part_files *files, qn_data *data, qn_error
     return qn__data_add_note(data, text, err);
 }
 
+/* A table is one text where nothing names the column of its documents: its marks and names of
+ * columns become tokens, too. */
+static qn_status note_whole(const qn__part_files *files, qn_data *data, qn_error *err) {
+    char text[400];
+    const char *path = files->list->file[0].path;
+    if (strncmp(data->format, "txt", 3) != 0 || !qn__names_table(path))
+        return QN_OK;
+    snprintf(text, sizeof text,
+             "%.200s is read as one text; `data.text` names the column of a table whose texts are "
+             "documents",
+             path);
+    return qn__data_add_note(data, text, err);
+}
+
 static qn_status read_list(const qn__file_list *list, const qn_data_options *options, qn_data *data,
                            qn_error *err) {
     qn__part_files files;
@@ -357,6 +372,8 @@ static qn_status read_list(const qn__file_list *list, const qn_data_options *opt
         status = read_into(&files, options, data, err);
     if (status == QN_OK)
         status = note_twice(&files, data, err);
+    if (status == QN_OK)
+        status = note_whole(&files, data, err);
     qn__part_files_release(&files);
     return status;
 }
