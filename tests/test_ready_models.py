@@ -184,5 +184,13 @@ def test_the_tokens_of_a_gpt_are_those_of_the_data(quern, tmp_path):
         text = json.loads(shown["recipe"])["model"]
         assert text.startswith(f"embedding {tokens} 128 ") and text.endswith(f"; conv {tokens} 1x1 tied softmax"), text
         assert shown["outputs"] == tokens * positions
+    rows = ["text,kind", *(f"{'good' if i % 2 else 'bad'} film {i},{i % 2}" for i in range(40))]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    for name, begin in ("bag", "embedding 20 128 none; pool mean;"), ("text-cnn", "embedding 20 128 none; concat {"):
+        run(quern, "train", "--data", tmp_path / "t.csv", "--label", "kind", "--tokens", "words:20", "--context", 6, "--model", name,
+            "--epochs", 9, "-o", tmp_path / "m.st")
+        shown = events(quern, "model", "show", tmp_path / "m.st")[0]
+        assert json.loads(shown["recipe"])["model"].startswith(begin) and shown["outputs"] == 2
+        assert "accuracy 100.00 %" in run(quern, "evaluate", tmp_path / "m.st", "--data", tmp_path / "t.csv")
     assert events(quern, "model", "show", "gpt2")[-1]["parameters"] == 124_439_808  # as transformers counts GPT-2's
     assert events(quern, "model", "show", "llama-mini")[-1]["parameters"] == 9_492_096  # the same of a Llama of this size

@@ -193,6 +193,19 @@ static const char unet[] = UNET;
     " }; residual { rmsnorm; gated " WIDE " nobias silu; conv " N " 1x1 nobias" DROP " }"
 #define LLAMA LLAMA_BLOCK("384", "640", "6", "2", "1024", " dropout 0.2")
 
+/* Classes of texts: words in any order; windows of words (Kim 2014), of odd widths, which keep the
+ * positions; and the encoder of a small BERT (Devlin et al. 2018, Turc et al. 2019). */
+#define WINDOW(WIDTH) "conv 100 1x" WIDTH " relu; pool max"
+#define TEXT_CNN                                                                                   \
+    "embedding $V 128; concat { concat { " WINDOW("3") " | " WINDOW("5") " } | " WINDOW(           \
+        "7") " } dropout 0.5"
+#define BERT_BLOCK                                                                                 \
+    "; residual { conv 768 1x1; attention 4; conv 256 1x1 dropout 0.1 }; layernorm channels; "     \
+    "residual { conv 1024 1x1 gelu; conv 256 1x1 dropout 0.1 }; layernorm channels"
+#define BERT                                                                                       \
+    "embedding $V 256; position learned; layernorm channels dropout 0.1" FOUR(                     \
+        BERT_BLOCK) "; pool mean"
+
 /* A model is one row. The last layer is mostly not in it: it is that of the default model. */
 static const qn__ready rows[] = {
     {"lenet",
@@ -317,6 +330,21 @@ static const qn__ready rows[] = {
      .body = {"embedding $V 384" FIVE(LLAMA) LLAMA "; rmsnorm; conv $V 1x1 nobias softmax"},
      .tokens = 65,
      .whole = 1},
+    {"bag",
+     "classes of texts: the mean of the vectors of all tokens",
+     {1, 1, 128, QN__PICTURE},
+     .body = {"embedding $V 128; pool mean"},
+     .tokens = 8000},
+    {"text-cnn",
+     "classes of texts: convolutions over 3, 5 and 7 tokens, and their greatest values",
+     {1, 1, 128, QN__PICTURE},
+     .body = {TEXT_CNN},
+     .tokens = 8000},
+    {"bert-mini",
+     "classes of texts: an encoder of 4 layers with 4 heads, and the mean of its positions",
+     {1, 1, 128, QN__PICTURE},
+     .body = {BERT},
+     .tokens = 8000},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
