@@ -333,7 +333,7 @@ def test_two_devices_at_once(run_quern, pocl, files, tmp_path, monkeypatch, kind
 # ---------------------------------------------------------------- failures in mid-job
 
 # The self-test launches 19 kernels; these faults come after it, in the steps.
-@pytest.mark.parametrize("plan", ["launch=60", "launch=75", "read=40", "write=40", "event=60",
+@pytest.mark.parametrize("plan", ["launch=60", "launch=75", "read=60", "write=40", "event=60",
                                   "remove=60", "hang=60"])
 def test_a_lost_device_changes_nothing(run_quern, fake, files, tmp_path, plan):
     out = tmp_path / "model"
