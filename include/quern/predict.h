@@ -51,11 +51,12 @@ QN_API qn_status qn_predict_several(const qn_model *model, const qn_data *data,
 /* The same for a network that tells which token comes next (docs/exactness.md 25.14, 25.65). An
  * item has one token more than positions (qn_model_answers). The caller owns the arrays, and each
  * may be NULL:
- *   logprobs[items]              the natural logarithm of the probability of the item's tokens
- * after the first, given those before them tokens[items]                the most probable token in
- * the place of the item's last one logprob[items x positions]   the logarithm for each token after
- * the first; NaN: it is none token[items x positions]     the most probable token in the place of
- * each An item without a prediction has NaN and -1. Fails with QN_UNSUPPORTED for another model;
+ * - logprobs[items]: the natural logarithm of the probability of the item's tokens after the first,
+ *   given those before them
+ * - tokens[items]: the most probable token in the place of the item's last one
+ * - logprob[items x positions]: the logarithm for each token after the first; NaN: it is none
+ * - token[items x positions]: the most probable token in the place of each
+ * An item without a prediction has NaN and -1. Fails with QN_UNSUPPORTED for another model;
  * qn_predict and qn_predict_several refuse this one. */
 QN_API qn_status qn_predict_next(const qn_model *model, const qn_data *data,
                                  const qn_compute *compute, double *logprobs, int32_t *tokens,
@@ -94,7 +95,7 @@ QN_API qn_status qn_predictions_make_flipped(const qn_model *model, const qn_dat
  * (docs/images.md). A model of next tokens has
  * "item,tokens,correct,logprob,label,prediction", with `all_outputs` 1 a line for each token:
  * "item,position,token,logprob,prediction", and "text" where it has a tokenizer
- * (docs/formats.md). Cells after the label are empty for an item without a prediction. It writes a
+ * (docs/layers.md). Cells after the label are empty for an item without a prediction. It writes a
  * temporary file in the folder of `path`, syncs it and renames it to `path`.
  *
  * Among ranks only the writer (qn_cluster_is_writer) calls this. Right before the renaming it asks
