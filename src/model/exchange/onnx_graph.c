@@ -112,6 +112,11 @@ void qn__onnx_scalar(qn__onnx_graph *g, const char *name, float value) {
     qn__onnx_floats(g, name, (const uint64_t[]){0}, &value);
 }
 
+void qn__onnx_constant(qn__onnx_graph *g, const char *what, float value, char name[QN__ONNX_NAME]) {
+    snprintf(name, QN__ONNX_NAME, "%.31s.%.15s", g->part, what);
+    qn__onnx_scalar(g, name, value);
+}
+
 void qn__onnx_integers(qn__onnx_graph *g, const char *name, const int64_t *values, size_t count) {
     qn__protobuf m = {0};
     begin_tensor(&m, name, (const uint64_t[]){count, 0}, QN__ONNX_INT64);

@@ -63,6 +63,8 @@ void qn__onnx_fill(qn__onnx_graph *g, const char *name, uint64_t count, float va
 void qn__onnx_integers(qn__onnx_graph *g, const char *name, const int64_t *values, size_t count);
 /* A single float without dimensions. */
 void qn__onnx_scalar(qn__onnx_graph *g, const char *name, float value);
+/* The same, with a name made of the part's and `what`. */
+void qn__onnx_constant(qn__onnx_graph *g, const char *what, float value, char name[QN__ONNX_NAME]);
 
 /* Adds a node that makes g->at items x features, or items x channels x height x width; adds nothing
  * where it has that form. */

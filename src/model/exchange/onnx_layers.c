@@ -245,22 +245,16 @@ static void add_join(qn__onnx_graph *g, const qn__layer *l, const qn__onnx_value
         qn__onnx_step(g, "Add", other.name, "sum", QN__ONNX_NONE);
 }
 
-static void add_constant(qn__onnx_graph *g, const char *what, float value,
-                         char name[QN__ONNX_NAME]) {
-    snprintf(name, QN__ONNX_NAME, "%.31s.%.15s", g->part, what);
-    qn__onnx_scalar(g, name, value);
-}
-
 /* z / 2 * (1 + erf(z / sqrt(2))); the operator Gelu is younger. */
 static void add_gelu(qn__onnx_graph *g) {
     const qn__onnx_value z = g->at;
     char name[QN__ONNX_NAME];
-    add_constant(g, "root_half", 0.70710678f, name);
+    qn__onnx_constant(g, "root_half", 0.70710678f, name);
     qn__onnx_step(g, "Mul", name, "scaled", QN__ONNX_NONE);
     qn__onnx_step(g, "Erf", "", "erf", QN__ONNX_NONE);
-    add_constant(g, "one", 1.0f, name);
+    qn__onnx_constant(g, "one", 1.0f, name);
     qn__onnx_step(g, "Add", name, "twice", QN__ONNX_NONE);
-    add_constant(g, "half", 0.5f, name);
+    qn__onnx_constant(g, "half", 0.5f, name);
     qn__onnx_step(g, "Mul", name, "normal", QN__ONNX_NONE);
     qn__onnx_step(g, "Mul", z.name, "gelu", QN__ONNX_NONE);
 }
@@ -270,9 +264,9 @@ static void add_gelu_tanh(qn__onnx_graph *g) {
     const qn__onnx_value z = g->at;
     char name[QN__ONNX_NAME];
     qn__onnx_step(g, "Mul", z.name, "square", QN__ONNX_NONE);
-    add_constant(g, "cubic", 0x1.2444f2p-4f, name);
+    qn__onnx_constant(g, "cubic", 0x1.2444f2p-4f, name);
     qn__onnx_step(g, "Mul", name, "curved", QN__ONNX_NONE);
-    add_constant(g, "linear", 0x1.988454p+0f, name);
+    qn__onnx_constant(g, "linear", 0x1.988454p+0f, name);
     qn__onnx_step(g, "Add", name, "steep", QN__ONNX_NONE);
     qn__onnx_step(g, "Mul", z.name, "bent", QN__ONNX_NONE);
     qn__onnx_step(g, "Sigmoid", "", "gate", QN__ONNX_NONE);
@@ -290,8 +284,8 @@ static void add_hardsigmoid(qn__onnx_graph *g, const char *what) {
 
 static void add_relu6(qn__onnx_graph *g) {
     char low[QN__ONNX_NAME], high[QN__ONNX_NAME], both[2 * QN__ONNX_NAME];
-    add_constant(g, "zero", 0.0f, low);
-    add_constant(g, "six", 6.0f, high);
+    qn__onnx_constant(g, "zero", 0.0f, low);
+    qn__onnx_constant(g, "six", 6.0f, high);
     snprintf(both, sizeof both, "%s %s", low, high);
     qn__onnx_step(g, "Clip", both, "relu6", QN__ONNX_NONE);
 }

@@ -26,12 +26,6 @@ static void add_places(qn__onnx_graph *g, const char *what, uint32_t count, floa
     qn__free(number);
 }
 
-static void add_constant(qn__onnx_graph *g, const char *what, float value,
-                         char name[QN__ONNX_NAME]) {
-    snprintf(name, QN__ONNX_NAME, "%.31s.%.15s", g->part, what);
-    qn__onnx_scalar(g, name, value);
-}
-
 static void reshape(qn__onnx_graph *g, const int64_t shape[4], const char *shape_name,
                     const char *what) {
     char name[QN__ONNX_NAME];
@@ -51,7 +45,7 @@ void qn__onnx_lengths(qn__onnx_graph *g, const qn__layer *l) {
     const uint32_t positions = l->to.width;
     const qn__onnx_value x = g->at;
     char name[QN__ONNX_NAME], both[3 * QN__ONNX_NAME];
-    add_constant(g, "vocabulary", (float)(l->vector / l->to.channels), name);
+    qn__onnx_constant(g, "vocabulary", (float)(l->vector / l->to.channels), name);
     qn__onnx_step(g, "Less", name, "known", QN__ONNX_NONE);
     const qn__onnx_value known = g->at;
     qn__onnx_step(g, "Cast", "", "ones", to_float);
@@ -62,7 +56,7 @@ void qn__onnx_lengths(qn__onnx_graph *g, const qn__layer *l) {
     add_places(g, "places", positions, 0.0f, 1.0f, name);
     qn__onnx_step(g, "Greater", name, "below", QN__ONNX_NONE);
     qn__onnx_step(g, "Cast", "", "counted", to_float);
-    add_constant(g, "none", 0.0f, name);
+    qn__onnx_constant(g, "none", 0.0f, name);
     snprintf(both, sizeof both, "%s %s", x.name, name);
     take(g, known.name);
     qn__onnx_step(g, "Where", both, "safe", QN__ONNX_NONE);
@@ -78,9 +72,9 @@ static qn__onnx_value away(qn__onnx_graph *g) {
     const qn__onnx_value before = g->at;
     char name[QN__ONNX_NAME];
     take(g, COUNTED);
-    add_constant(g, "counts", 1.0f, name);
+    qn__onnx_constant(g, "counts", 1.0f, name);
     qn__onnx_step(g, "Sub", name, "missing", QN__ONNX_NONE);
-    add_constant(g, "far", 1e30f, name);
+    qn__onnx_constant(g, "far", 1e30f, name);
     qn__onnx_step(g, "Mul", name, "distance", QN__ONNX_NONE);
     const qn__onnx_value made = g->at;
     g->at = before;
@@ -109,7 +103,7 @@ static void add_shares(qn__onnx_graph *g, const qn__layer *l, uint32_t positions
     char name[QN__ONNX_NAME];
     if (l->pooling == QN__POOL_MEAN) {
         take(g, LENGTH);
-        add_constant(g, "least", 1.0f, name);
+        qn__onnx_constant(g, "least", 1.0f, name);
         qn__onnx_step(g, "Max", name, "divisor", QN__ONNX_NONE);
         snprintf(name, sizeof name, "%s", g->at.name);
         take(g, COUNTED);
@@ -134,7 +128,7 @@ static void add_greatest(qn__onnx_graph *g, uint32_t channels) {
     qn__onnx_step(g, "GlobalMaxPool", "", "greatest", QN__ONNX_NONE);
     const qn__onnx_value found = g->at;
     take(g, LENGTH);
-    add_constant(g, "one", 1.0f, name);
+    qn__onnx_constant(g, "one", 1.0f, name);
     qn__onnx_step(g, "Min", name, "any", QN__ONNX_NONE);
     qn__onnx_step(g, "Mul", found.name, "pooled", QN__ONNX_NONE);
     reshape(g, (const int64_t[]){-1, channels, 1, 1}, "sides", "result");

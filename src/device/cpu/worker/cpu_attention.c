@@ -110,17 +110,12 @@ static void note_largest(task *t, uint32_t bits) {
     t->largest = bits > t->largest ? bits : t->largest;
 }
 
-static uint32_t channels_of(const task *t, uint32_t panel) {
-    const uint32_t left = t->s.width - panel * QN__PANEL;
-    return left < QN__PANEL ? left : QN__PANEL;
-}
-
 /* Rows first .. first + rows - 1 of a head's channels, as a block. */
 static void take_block(const task *t, const float *from, size_t panel, uint32_t channel,
                        uint32_t first, uint32_t rows, float *to) {
     const size_t apart = row_of(t, 1) - row_of(t, 0);
     for (uint32_t p = 0; p < t->s.wide; ++p, channel += QN__PANEL) {
-        const uint32_t count = channels_of(t, p);
+        const uint32_t count = qn__cpu_panel_channels(t->s.width, p);
         const float *x = from + row_of(t, first);
         float *own = to + p * t->s.rows * QN__PANEL;
         for (uint32_t i = 0; i < rows; ++i, x += apart, own += QN__PANEL) {
@@ -137,7 +132,7 @@ static void put_block(task *t, float *x, const float *factor, size_t panel, uint
     note_largest(t, t->pass->worker->kernels->attend_scale(
                         rows, t->s.wide, (size_t)t->s.rows * QN__PANEL, factor, x));
     for (uint32_t p = 0; p < t->s.wide; ++p, channel += QN__PANEL) {
-        const uint32_t count = channels_of(t, p);
+        const uint32_t count = qn__cpu_panel_channels(t->s.width, p);
         const float *own = x + p * t->s.rows * QN__PANEL;
         float *y = to + row_of(t, first);
         for (uint32_t i = 0; i < rows; ++i, y += apart, own += QN__PANEL)
@@ -153,7 +148,8 @@ static void take_keys(const task *t, qn__cover all, uint32_t channel, float *acr
     for (uint32_t u = all.begin / QN__PANEL * QN__PANEL; u < all.end; u += QN__PANEL)
         for (uint32_t p = 0; p < t->s.wide; ++p) {
             float block[QN__PANEL][QN__PANEL];
-            const uint32_t own = channel + p * QN__PANEL, count = channels_of(t, p);
+            const uint32_t own = channel + p * QN__PANEL,
+                           count = qn__cpu_panel_channels(t->s.width, p);
             const float *x = from + row_of(t, u);
             for (uint32_t i = 0; i < QN__PANEL; ++i, x += apart) {
                 __builtin_prefetch(x + own / QN__PANEL * t->l->in_stride + QN__PANEL * apart);
@@ -232,10 +228,6 @@ static uint32_t heads_of_group(const qn__layer *l) { return l->heads / l->kv_hea
 /* --------------------------------------------------------------------------------------- forward
  */
 
-static int is_usual(float greatest, float share) {
-    return greatest >= QN__USUAL_LEAST && greatest <= 0x1p100f && isfinite(share);
-}
-
 static void forward_piece(task *t, uint32_t head, const piece *p, float *share) {
     const qn__cpu_kernels *kernels = t->pass->worker->kernels;
     const size_t stride = (size_t)t->s.rows * QN__PANEL;
@@ -252,7 +244,7 @@ static void forward_piece(task *t, uint32_t head, const piece *p, float *share) 
     for (uint32_t i = 0; i < p->rows; ++i) {
         share[i] = qn__attention_share(units[i]);
         query[i] = (qn__attention_query){greatest[i], share[i]};
-        t->odd |= !is_usual(greatest[i], share[i]);
+        t->odd |= !qn__cpu_is_usual(greatest[i], share[i]);
     }
 }
 
@@ -341,7 +333,7 @@ static void take_errors(task *t, uint32_t head, uint32_t first, uint32_t rows, k
     for (uint32_t i = 0; i < rows; ++i) {
         k->greatest[i] = query[i].greatest;
         k->share[i] = query[i].share;
-        t->odd |= !is_usual(query[i].greatest, query[i].share);
+        t->odd |= !qn__cpu_is_usual(query[i].greatest, query[i].share);
     }
     take_block(t, l->input, l->in_stride, channel, first, rows, t->query);
     take_block(t, l->error, l->out_stride, channel, first, rows, t->error);
@@ -432,7 +424,7 @@ static void put_sums(task *t, int which) {
         for (uint32_t p = 0; p < t->s.wide; ++p)
             for (uint32_t i = 0; i < rows; ++i)
                 qn__cpu_put_channels(x + p * block + (size_t)i * QN__PANEL, l->below->out_stride,
-                                     channel + p * QN__PANEL, channels_of(t, p),
+                                     channel + p * QN__PANEL, qn__cpu_panel_channels(t->s.width, p),
                                      to + row_of(t, u + i));
     }
 }

@@ -93,11 +93,6 @@ static void carve_arrays(cached *t, float *at) {
     }
 }
 
-static uint32_t channels_from(const cached *t, uint32_t panel) {
-    const uint32_t left = t->s.width - panel * QN__PANEL;
-    return left < QN__PANEL ? left : QN__PANEL;
-}
-
 static int is_finite(const float x[QN__PANEL]) {
     int finite = 1;
     for (int i = 0; i < QN__PANEL; ++i)
@@ -117,13 +112,13 @@ static void keep_position(const cached *t, const float *row, uint32_t position) 
         const size_t panel = (size_t)(position / QN__PANEL) * t->s.wide + p;
         float *keys = t->keys + panel * QN__PANEL * QN__PANEL + position % QN__PANEL;
         float *values = t->values + p * t->s.panel + (size_t)position * QN__PANEL;
-        qn__cpu_take_channels(row, t->l->in_stride, key + p * QN__PANEL, channels_from(t, p),
-                              block);
+        qn__cpu_take_channels(row, t->l->in_stride, key + p * QN__PANEL,
+                              qn__cpu_panel_channels(t->s.width, p), block);
         for (uint32_t c = 0; c < QN__PANEL; ++c)
             keys[c * QN__PANEL] = block[c];
         finite &= is_finite(block);
-        qn__cpu_take_channels(row, t->l->in_stride, value + p * QN__PANEL, channels_from(t, p),
-                              values);
+        qn__cpu_take_channels(row, t->l->in_stride, value + p * QN__PANEL,
+                              qn__cpu_panel_channels(t->s.width, p), values);
         finite &= is_finite(values);
     }
     t->l->cache.infinite[t->slot] = !finite;
@@ -156,7 +151,8 @@ static void take_queries(const cached *t, uint32_t head) {
     for (uint32_t p = 0; p < t->s.wide; ++p)
         for (uint32_t r = 0; r < t->rows->rows; ++r)
             qn__cpu_take_channels(from + (size_t)r * QN__PANEL, t->l->in_stride,
-                                  head * t->s.width + p * QN__PANEL, channels_from(t, p),
+                                  head * t->s.width + p * QN__PANEL,
+                                  qn__cpu_panel_channels(t->s.width, p),
                                   t->query + ((size_t)p * t->s.rows + r) * QN__PANEL);
 }
 
@@ -166,7 +162,7 @@ static void put_outputs(const cached *t, uint32_t head) {
         for (uint32_t r = 0; r < t->rows->rows; ++r)
             qn__cpu_put_channels(t->output + ((size_t)p * t->s.rows + r) * QN__PANEL,
                                  t->l->out_stride, head * t->s.width + p * QN__PANEL,
-                                 channels_from(t, p), to + (size_t)r * QN__PANEL);
+                                 qn__cpu_panel_channels(t->s.width, p), to + (size_t)r * QN__PANEL);
 }
 
 /* Positions from panel `first` on that a row does not see. */
@@ -223,10 +219,6 @@ static void repeat_row(const cached *t, uint32_t r) {
     }
 }
 
-static int is_usual(float greatest, float share) {
-    return greatest >= QN__USUAL_LEAST && greatest <= 0x1p100f && isfinite(share);
-}
-
 static void attend_head(const cached *t, uint32_t head) {
     const qn__cpu_kernels *k = t->pass->worker->kernels;
     const uint32_t rows = t->rows->rows, end = t->rows->position + rows;
@@ -251,7 +243,7 @@ static void attend_head(const cached *t, uint32_t head) {
               t->s.panel, t->output, stride, NULL, t->s.wide);
     for (uint32_t r = 0; r < rows; ++r) {
         share[r] = qn__attention_share(units[r]);
-        usual &= is_usual(greatest[r], share[r]);
+        usual &= qn__cpu_is_usual(greatest[r], share[r]);
     }
     k->attend_scale(rows, t->s.wide, stride, share, t->output);
     for (uint32_t r = 0; r < rows && !usual; ++r)

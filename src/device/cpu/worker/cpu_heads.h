@@ -3,6 +3,7 @@
 #define QN_DEVICE_CPU_WORKER_CPU_HEADS_H
 
 #include "device/cpu/float/cpu_kernels.h"
+#include <math.h>
 #include <string.h>
 
 /* A score of a key that a query does not see: its weight is +0 beside any usual one. */
@@ -10,6 +11,17 @@
 /* Bits of the largest usual score, and the least usual one that is the greatest of its row. */
 #define QN__USUAL_BITS 0x71800000u /* 2^100 */
 #define QN__USUAL_LEAST (-0x1p80f)
+
+/* Whether a row of scores needs no second look: its greatest, and 1 / the sum of its weights. */
+static inline int qn__cpu_is_usual(float greatest, float share) {
+    return greatest >= QN__USUAL_LEAST && greatest <= 0x1p100f && isfinite(share);
+}
+
+/* Channels of panel `panel` of a head that has `width`. */
+static inline uint32_t qn__cpu_panel_channels(uint32_t width, uint32_t panel) {
+    const uint32_t left = width - panel * QN__PANEL;
+    return left < QN__PANEL ? left : QN__PANEL;
+}
 
 /* Sixteen channels of a row, `count` of them, from `channel` on; the others are 0. */
 static inline void qn__cpu_take_channels(const float *from, size_t panel, uint32_t channel,
