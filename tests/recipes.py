@@ -557,7 +557,7 @@ NINTH = {
     "attention-i7-pixels": pixels("conv 35 4x4 stride 4 tanh; position learned; attention 3 kv 1; conv 21 1x1 tanh; attention 1"
                                   " kv 1; globalpool", "--arith i7 --grain 20 --momentum 0.9"),
     "embedding-i21": TOKENS + "momentum --momentum 0.9 --lr 0.1 --arith i21 --model 'embedding 300 20; conv 18 1x1 relu; conv 8"
-                     " 1x1 groups 2; dense 9 tanh; dense 10 softmax' --weight-decay 0.1 --grain 20",
+                     " 1x1 groups 2; dense 9 tanh; dense 10 softmax' --weight-decay 0.1 --decay-on weights --grain 20",
     # 25.37, 25.38: items of all lengths; a pool of pixels, also as the first layer
     "lengths": LENGTHS + "--optimizer momentum --momentum 0.9 --lr 0.1 --model 'embedding 40 20 dropout 0.2; concat {{ concat {{ conv"
                " 18 1x3 relu; pool max | pool first }} | concat {{ conv 5 1x1; pool mean | pool last }} }}; dense 10 softmax'",
