@@ -12,7 +12,9 @@ int pretrained_is(const char *path, const qn_pretrained_options *how) {
     char type[32] = "";
     if (how->type)
         return 1;
-    return qn_pretrained_type(path, how->config, type, NULL) == QN_OK && *type != '\0';
+    const qn_status status = qn_pretrained_type(path, how->config, type, NULL);
+    return status == QN_FORMAT ||
+           (status == QN_OK && *type != '\0'); /* the import says what is wrong */
 }
 
 static void told(void *user, const char *tensor, const char *from) {

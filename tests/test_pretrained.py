@@ -231,6 +231,14 @@ def test_what_config_json_cannot_say(quern, tmp_path, change, said):
     assert not (tmp_path / "m.st").exists()
 
 
+@pytest.mark.parametrize("text", ["", "{\"model_type\": \"gpt", "[" * 1000])
+def test_a_broken_config_json_is_named(quern, tmp_path, text):
+    cp.save(tmp_path, cp.GPT2, cp.gpt2(np.random.default_rng(6)))
+    (tmp_path / "config.json").write_text(text)
+    done = run(quern, "model", "import", tmp_path, "-o", tmp_path / "m.st")
+    assert done.returncode == 1 and "config.json" in done.stderr and "as save_pretrained wrote it" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("change, said", [
     ({"wte.weight": None}, "no tensor is called \"wte.weight\""),
     ({"h.1.attn.c_proj.bias": None}, "no tensor \"h.1.attn.c_proj.bias\""),

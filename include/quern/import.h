@@ -82,7 +82,7 @@ QN_API qn_status qn_model_import_pretrained(const char *path, const qn_pretraine
                                             qn_error *err);
 
 /* The model_type of the config.json of such a checkpoint; "" where there is none. `config` as in
- * qn_pretrained_options. Fails with QN_IO or QN_MEMORY. */
+ * qn_pretrained_options. Fails with QN_FORMAT (not JSON), QN_IO or QN_MEMORY. */
 QN_API qn_status qn_pretrained_type(const char *path, const char *config, char type[32],
                                     qn_error *err);
 

@@ -289,12 +289,11 @@ qn_status qn__pretrained_config_type(const char *path, char type[32], qn_error *
     config_file c = {.err = err};
     qn_status status = open_config(path, &c);
     *type = '\0';
-    if (status == QN_FORMAT)
-        return QN_OK;
+    if (status != QN_OK)
+        return status;
     const int timms =
         qn__json_get(c.root, "architecture") || qn__json_get(c.root, "pretrained_cfg");
-    const char *word =
-        status == QN_OK && !timms ? qn__json_string(qn__json_get(c.root, "model_type")) : NULL;
+    const char *word = !timms ? qn__json_string(qn__json_get(c.root, "model_type")) : NULL;
     if (word)
         snprintf(type, 32, "%.31s", word);
     qn__json_free(c.json);

@@ -12,9 +12,8 @@
 qn_status qn__pretrained_config_read(const char *path, const char *type, const qn__pretrained **row,
                                      qn__pretrained_sizes *sizes, qn_error *err);
 
-/* What the file's model_type says: "" where it has none, is not a JSON
- * object, or is one of timm, which says "architecture". Fails with
- * QN_MEMORY or QN_IO. */
+/* What the file's model_type says: "" where it has none, or is one of timm, which says
+ * "architecture". Fails with QN_FORMAT (not JSON), QN_MEMORY or QN_IO. */
 qn_status qn__pretrained_config_type(const char *path, char type[32], qn_error *err);
 
 #endif
