@@ -129,7 +129,7 @@ static void gradient(const qn__layer *l, uint64_t items, const float *a, const f
 /* Of a prediction. */
 static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
                     float *z) {
-    (void)bits; /* a recipe with integers has no batchnorm */
+    (void)bits; /* with integers, too, it is float32 */
     for (uint32_t o = 0; o < l->out; ++o) {
         const uint32_t c = o % l->vector;
         const float factor =

@@ -48,7 +48,7 @@ qn_status qn__reader_check(const qn_model *model, qn_error *err) {
     }
     qn__model_program(model, &program);
     if (program.arith != QN__ARITH_F32) {
-        qn__fail(err, QN_UNSUPPORTED, "a model with integer arithmetic does not generate yet");
+        qn__fail(err, QN_UNSUPPORTED, "a model with integer arithmetic does not generate");
         return qn__remedy(err, QN_UNSUPPORTED, "train it with `train.arith` f32");
     }
     for (uint32_t l = 0; l < program.layers; ++l) {
