@@ -155,8 +155,8 @@ static size_t character_length(const char *text, size_t size) {
 static void print_text(const char *text, size_t size) {
     const int terminal = isatty(STDOUT_FILENO);
     for (size_t at = 0, length; at < size; at += length) {
-        const char c = text[at];
-        const int control = (c >= 0 && c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
+        const unsigned char c = (unsigned char)text[at];
+        const int control = (c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
         length = character_length(text + at, size - at);
         if (length == 0 || (terminal && control))
             fputs("\xEF\xBF\xBD", stdout);

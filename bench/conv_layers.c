@@ -27,7 +27,7 @@ static double now(void) {
 
 static void make_program(const char *name, qn__shape *input) {
     const qn__ready *ready = qn__ready_find(name, strlen(name));
-    const qn__labels_like labels = {QN__TASK_CLASSIFY, QN__LOSS_CROSS_ENTROPY, CLASSES};
+    const qn__labels_like labels = {QN__TASK_CLASSIFY, QN__LOSS_CROSS_ENTROPY, CLASSES, 0};
     static qn__network network;
     qn_error err;
     if (!ready)
