@@ -407,7 +407,8 @@ const command generate_command = {
     .about =
         "Writes the prompt and what the model adds to it, token by token. The model is one of "
         "quern train --task next. An answer depends on the model, its prompt, the options and its "
-        "number alone: not on other prompts, --batch or devices. A text that becomes longer than "
+        "number alone: not on other prompts or --batch. Texts are generated on the CPU of one "
+        "process, so --devices may only name it. A text that becomes longer than "
         "the model's context loses its beginning: the model reads at least the last half of it.",
     .operand = "MODEL",
     .options = generate_options,

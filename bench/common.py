@@ -329,6 +329,26 @@ def numbers(text):
     return [int(word) for word in text.split(",")]
 
 
+def contest(names, rounds, turn):
+    """{who: row} after so many rounds in turns: `turn(name, rows)` gives a row with the rates `chunks`.
+
+    Who is skipped once, or fails, is not asked again.
+    """
+    rows = {}
+    for _ in range(rounds):
+        for name in names:
+            if "skip" in rows.get(name, {}):
+                continue
+            try:
+                row = turn(name, rows)
+            except Failed as failure:
+                row = {"skip": f"FAILED: {failure}"}
+            if "skip" in row:
+                print(f"SKIPPED: {name}: {row['skip'].splitlines()[-1]}", file=sys.stderr)
+            rows[name] = {**row, "chunks": rows.get(name, {}).get("chunks", []) + row.get("chunks", [])}
+    return rows
+
+
 def publish(title, facts, sections, chosen):
     """Print the report; write it as Markdown and every number as JSON where asked to."""
     lines = [f"# {title}", ""]

@@ -54,23 +54,15 @@ def turn_of_quern(model, prompts, count, chosen, threads):
 
 
 def contest(own, model, prompts, count, chosen, threads):
-    rows = {}
-    for _ in range(chosen.rounds):
-        for name in ["quern", *(peer for peer in ("torch",) if peer in chosen.peers)]:
-            if name != "quern" and "skip" in rows.get(name, {}):
-                continue
-            try:
-                row = turn_of_quern(model, prompts, count, chosen, threads) if name == "quern" else common.peer(
-                    "torch_generate.py", "generate", threads, model=model, prompts=prompts, tokens=chosen.tokens,
-                    heads=own["heads"])
-                if "skip" not in row and row["first"] != rows.get("quern", row)["first"]:
-                    raise common.Failed("the first tokens differ from those of Quern")
-            except common.Failed as failure:
-                row = {"skip": f"FAILED: {failure}"}
-            if "skip" in row:
-                print(f"SKIPPED: {name}: {row['skip'].splitlines()[-1]}", file=sys.stderr)
-            rows[name] = {**row, "chunks": rows.get(name, {}).get("chunks", []) + row.get("chunks", [])}
-    return rows
+    def turn(name, rows):
+        row = turn_of_quern(model, prompts, count, chosen, threads) if name == "quern" else common.peer(
+            "torch_generate.py", "generate", threads, model=model, prompts=prompts, tokens=chosen.tokens,
+            heads=own["heads"])
+        if "skip" not in row and row["first"] != rows.get("quern", row).get("first"):
+            raise common.Failed("the first tokens differ from those of Quern")
+        return row
+
+    return common.contest(["quern", *(peer for peer in ("torch",) if peer in chosen.peers)], chosen.rounds, turn)
 
 
 def table(rows, weights, count):

@@ -91,18 +91,9 @@ def turn(what, name, case, model, chosen, scratch, digests):
 
 def contest(what, case, model, chosen, scratch):
     """{who: row}: rates of all rounds."""
-    rows, digests = {}, {}
-    for _ in range(chosen.rounds):
-        for name in ["quern", *(peer for peer in PEERS[what] if peer in chosen.peers)]:
-            if "skip" in rows.get(name, {}):
-                continue
-            try:
-                row = turn(what, name, case, model, chosen, scratch, digests)
-            except common.Failed as failure:
-                row = {"skip": f"FAILED: {failure}"}
-            if "skip" in row:
-                print(f"SKIPPED: {name}: {row['skip'].splitlines()[-1]}", file=sys.stderr)
-            rows[name] = {**row, "chunks": rows.get(name, {}).get("chunks", []) + row.get("chunks", [])}
+    digests = {}
+    rows = common.contest(["quern", *(peer for peer in PEERS[what] if peer in chosen.peers)], chosen.rounds,
+                          lambda name, _: turn(what, name, case, model, chosen, scratch, digests))
     ours = rows["quern"].get("classes")
     for row in rows.values():
         if ours and "classes" in row:

@@ -115,18 +115,8 @@ def turn(name, case, chosen, scratch, digests):
 
 def contest(case, chosen, scratch, digests):
     """{who: row}: rates of all rounds."""
-    rows = {}
-    for _ in range(chosen.rounds):
-        for name in ["quern", *(peer for peer in PEERS if peer in chosen.peers)]:
-            if "skip" in rows.get(name, {}):
-                continue
-            try:
-                row = turn(name, case, chosen, scratch, digests)
-            except common.Failed as failure:
-                row = {"skip": f"FAILED: {failure}"}
-            if "skip" in row:
-                print(f"SKIPPED: {name}: {row['skip'].splitlines()[-1]}", file=sys.stderr)
-            rows[name] = {**row, "chunks": rows.get(name, {}).get("chunks", []) + row.get("chunks", [])}
+    rows = common.contest(["quern", *(peer for peer in PEERS if peer in chosen.peers)], chosen.rounds,
+                          lambda name, _: turn(name, case, chosen, scratch, digests))
     return rows
 
 

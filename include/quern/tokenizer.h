@@ -111,7 +111,7 @@ typedef struct qn_corpus qn_corpus;
 
 /* Opens the `count` files, folders or patterns at `paths`, in the order in which qn_data_open_files
  * reads them. `text`: the column of a table whose texts are the documents, named as in
- * qn_data_options, of any format with columns; rows without a text are no documents. NULL: each
+ * qn_data_options, of any format with columns; rows without a text are left out. NULL: each
  * file is a document. `threads`: as above. On success *out is owned by the caller, for
  * qn_corpus_close; after a failure it is NULL. Fails as qn_data_open_files does. */
 QN_API qn_status qn_corpus_open(const char *const *paths, size_t count, const char *text,

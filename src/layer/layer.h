@@ -153,6 +153,10 @@ qn_status qn__layer_make(const qn__layer_ops *ops, const qn__layer_text *text, q
 /* For qn__layer_ops.steps: always. */
 int qn__layer_always_steps(const qn__layer *layer);
 
+/* For qn__layer_ops.backward: the errors are those of the outputs. */
+void qn__layer_same_errors(const qn__layer *layer, int bits, const float *parameters,
+                           const float *a, const float *delta, int64_t *unused, float *e);
+
 /* The cost of one item in this layer. */
 qn__flops qn__layer_flops(const qn__layer *layer);
 

@@ -57,12 +57,6 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
         z[k] = a[k] + parameters[l->biases + k];
 }
 
-static void backward(const qn__layer *l, int bits, const float *parameters, const float *a,
-                     const float *delta, int64_t *unused, float *e) {
-    (void)bits, (void)parameters, (void)a, (void)unused;
-    memcpy(e, delta, l->in * sizeof *e);
-}
-
 static void gradient(const qn__layer *l, uint64_t items, const float *a, const float *delta,
                      float *partial) {
     (void)a;
@@ -88,7 +82,7 @@ const qn__layer_ops qn__position = {.word = "position",
                                     .make = make,
                                     .flops = flops,
                                     .forward = forward,
-                                    .backward = backward,
+                                    .backward = qn__layer_same_errors,
                                     .gradient = gradient,
                                     .bound = bound,
                                     .names = names};

@@ -80,12 +80,6 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
     }
 }
 
-static void backward(const qn__layer *l, int bits, const float *parameters, const float *a,
-                     const float *delta, int64_t *unused, float *e) {
-    (void)bits, (void)parameters, (void)a, (void)unused;
-    memcpy(e, delta, l->in * sizeof *e);
-}
-
 const qn__layer_ops qn__sinusoid = {.word = "position",
                                     .syntax = "position sinusoid [ACTIVATION] [dropout|droppath P]",
                                     .floats = 1,
@@ -94,5 +88,5 @@ const qn__layer_ops qn__sinusoid = {.word = "position",
                                     .make = make,
                                     .flops = flops,
                                     .forward = forward,
-                                    .backward = backward,
+                                    .backward = qn__layer_same_errors,
                                     .steps = qn__layer_always_steps};

@@ -61,7 +61,7 @@ static qn_status note_missing(const qn__documents_of *d, qn_data *data, qn_error
     char note[160];
     if (d->missing == 0)
         return QN_OK;
-    snprintf(note, sizeof note, "%llu of %llu rows have no text, and are no documents",
+    snprintf(note, sizeof note, "%llu of %llu rows have no text, and are left out",
              (unsigned long long)d->missing, (unsigned long long)(d->missing + d->texts.count));
     return qn__data_add_note(data, note, err);
 }

@@ -10,6 +10,7 @@
 #include "device/notes.h"
 #include "layer/layer.h"
 #include "layer/product.h"
+#include "model/exchange/layers_alike.h"
 #include "model/exchange/pretrained.h"
 #include "model/formats/safetensors.h"
 #include "model/recipe/tables.h"
@@ -91,29 +92,12 @@ static void find_sizes(export *x) {
     s->epsilon = s->epsilon > 0 ? s->epsilon : 1e-5;
 }
 
-/* A layer without what an export leaves out. */
-static char *plain_text(const qn__layer_text *layer) {
-    qn__layer_text plain = *layer;
-    qn__text text = {0};
-    plain.dropout = 0;
-    plain.drop_path = 0;
-    qn__network_layer_text(&plain, &text);
-    return qn__text_take(&text, NULL);
-}
-
-static int is_same(const qn__layer_text *one, const qn__layer_text *other) {
-    char *a = plain_text(one), *b = plain_text(other);
-    const int same = a && b && strcmp(a, b) == 0;
-    qn__free(a);
-    qn__free(b);
-    return same;
-}
-
 /* The first layer that differs; the number of layers: none does. */
 static uint32_t first_difference(const export *x) {
     const qn__network *own = &x->recipe->network;
     uint32_t l = 0;
-    while (l < own->layers && l < x->known.layers && is_same(&own->layer[l], &x->known.layer[l]))
+    while (l < own->layers && l < x->known.layers &&
+           qn__layers_alike(own->layer[l], x->known.layer[l]))
         ++l;
     return l;
 }
@@ -131,7 +115,7 @@ static int expand(export *x, const qn__pretrained *row) {
 static qn_status refuse(const export *x, uint32_t layer, const qn__pretrained *nearest) {
     char known[200];
     const qn__network *own = &x->recipe->network;
-    char *text = layer < own->layers ? plain_text(&own->layer[layer]) : NULL;
+    char *text = layer < own->layers ? qn__exported_text(own->layer[layer]) : NULL;
     qn__pretrained_list(known, sizeof known);
     qn__fail(x->err, QN_UNSUPPORTED, "the network is not one that transformers has by these names");
     if (nearest && text && layer > 2)

@@ -9,6 +9,7 @@
 #include "device/notes.h"
 #include "layer/layer.h"
 #include "model/exchange/architectures.h"
+#include "model/exchange/layers_alike.h"
 #include "model/formats/safetensors.h"
 #include "model/recipe/ready_text.h"
 #include <stdio.h>
@@ -33,22 +34,12 @@ typedef struct export {
 }
 export;
 
-/* What decides the names: not biases, dropout or the rate of averages, which no name tells. */
-static char *plain_text(const qn__layer_text *layer) {
-    qn__layer_text plain = *layer;
-    qn__text text = {0};
-    plain.dropout = plain.rate = 0;
-    plain.drop_path = plain.no_biases = 0;
-    qn__network_layer_text(&plain, &text);
-    return qn__text_take(&text, NULL);
-}
-
-static int is_same(const qn__layer_text *one, const qn__layer_text *other) {
-    char *a = plain_text(one), *b = plain_text(other);
-    const int same = a && b && strcmp(a, b) == 0;
-    qn__free(a);
-    qn__free(b);
-    return same;
+/* What decides the names: not biases or the rate of averages, which no name tells. */
+static qn__layer_text named_by(const qn__layer_text *layer) {
+    qn__layer_text named = *layer;
+    named.rate = 0;
+    named.no_biases = 0;
+    return named;
 }
 
 /* Whether the network is that of the architecture, but for its last layer. */
@@ -63,7 +54,7 @@ static int is_of(export *x, const qn__architecture *row) {
     same = same && !text.failed && qn__network_parse(text.data, &x->ready, NULL) == QN_OK &&
            x->ready.layers == own->layers && own->layer[own->layers - 1].kind == QN__LAYER_DENSE;
     for (uint32_t l = 0; same && l + 1 < own->layers; ++l)
-        same = is_same(&own->layer[l], &x->ready.layer[l]);
+        same = qn__layers_alike(named_by(&own->layer[l]), named_by(&x->ready.layer[l]));
     qn__text_release(&text);
     return same;
 }
