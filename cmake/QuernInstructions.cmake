@@ -122,7 +122,7 @@ function(quern_for_this_machine variable)
     endforeach()
     set(own ${files})
     list(FILTER own INCLUDE REGEX
-        "/(layer|num)/|_scalar\\.c$|/elementary_functions\\.c$|/device/cpu/worker/")
+        "/(layer|num)/|_scalar\\.c$|/elementary_functions\\.c$|/device/cpu/(worker|layers)/")
     if(own AND _flags_scalar)
         set_property(SOURCE ${own} APPEND PROPERTY COMPILE_OPTIONS "${_flags_scalar}")
     endif()

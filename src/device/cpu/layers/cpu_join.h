@@ -1,6 +1,6 @@
 /* The ends of blocks whose errors are not those of their outputs: a product, a concatenation. */
-#ifndef QN_DEVICE_CPU_WORKER_CPU_JOIN_H
-#define QN_DEVICE_CPU_WORKER_CPU_JOIN_H
+#ifndef QN_DEVICE_CPU_LAYERS_CPU_JOIN_H
+#define QN_DEVICE_CPU_LAYERS_CPU_JOIN_H
 
 #include "device/cpu/worker/cpu_kinds.h"
 

@@ -1,6 +1,6 @@
 /* The end of a concat block (docs/exactness.md 24.32). Channels are in panels of 16, so those of
  * the second path begin within a panel where the first has not a multiple of 16. */
-#include "device/cpu/worker/cpu_join.h"
+#include "device/cpu/layers/cpu_join.h"
 #include <string.h>
 
 /* Columns of a batch array from one of them on. */

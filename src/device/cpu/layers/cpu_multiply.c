@@ -1,6 +1,6 @@
 /* The end of a product block (docs/exactness.md 24.31). Rows of a factor that is spread are items:
  * those of a pixel of the other one are multiplied by all of them. */
-#include "device/cpu/worker/cpu_join.h"
+#include "device/cpu/layers/cpu_join.h"
 #include <string.h>
 
 /* to[rows] = x[first ..] times y of the same rows, or of their items where y is spread. */

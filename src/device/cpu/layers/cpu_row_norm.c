@@ -4,7 +4,7 @@
  * are kept: norm.mean and norm.inverse. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_norms.h"
-#include "device/cpu/worker/cpu_row_norm.h"
+#include "device/cpu/layers/cpu_row_norm.h"
 #include "num/norm.h"
 #include <math.h>
 

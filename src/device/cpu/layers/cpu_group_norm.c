@@ -6,7 +6,7 @@
  * kernels need not know where groups begin. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_norms.h"
-#include "device/cpu/worker/cpu_row_norm.h"
+#include "device/cpu/layers/cpu_row_norm.h"
 #include "num/norm.h"
 #include <math.h>
 #include <string.h>

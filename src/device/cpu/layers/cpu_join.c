@@ -1,6 +1,6 @@
 /* A task of the errors has some rows of one panel of one of the two outputs. The block's input, as
  * a second output, has other readers: its errors go to `branch`. */
-#include "device/cpu/worker/cpu_join.h"
+#include "device/cpu/layers/cpu_join.h"
 
 /* Rows of a task; fewer of a factor that was spread, whose rows go through all pixels. */
 enum { ROWS = 128, SPREAD_ROWS = 16 };

@@ -1,7 +1,7 @@
 /* Normalisation of each pixel by itself (docs/exactness.md 24.13): the functions of layers that do
  * so. */
-#ifndef QN_DEVICE_CPU_WORKER_CPU_ROW_NORM_H
-#define QN_DEVICE_CPU_WORKER_CPU_ROW_NORM_H
+#ifndef QN_DEVICE_CPU_LAYERS_CPU_ROW_NORM_H
+#define QN_DEVICE_CPU_LAYERS_CPU_ROW_NORM_H
 
 #include "device/cpu/worker/cpu_kinds.h"
 
