@@ -752,6 +752,7 @@ static void test_tokenizers(void **state) {
     qn_tokenizer_free(NULL);
     assert_string_equal(qn_tokenizer_kind(NULL), "");
     assert_string_equal(qn_tokenizer_digest(NULL), "");
+    assert_null(qn_tokenizer_frame(NULL, NULL, NULL));
     assert_string_equal(qn_tokenizer_json(NULL, &size), "");
     assert_int_equal(size, 0);
     assert_int_equal(qn_tokenizer_size(NULL) + qn_tokenizer_unknown(NULL), 0);

@@ -457,7 +457,7 @@ NO_FLOATS = re.compile(
     r"|kernel_stop|(train|data|plan|cluster|report|search|lr_range)_options_init|data_arrays_init|(model|plan|predictions|evaluation|import_config|lr_range)_free|import_config_get"
     r"|statistics_(options_init|free|columns?|quantiles|categories|edges|histogram|covariance"
     r"|correlation)"
-    r"|tokenizer_(free|kind|size|unknown|json|digest)|tokens_(count|numbers|free)"
+    r"|tokenizer_(free|kind|size|unknown|frame|json|digest)|tokens_(count|numbers|free)"
     r"|search_(stop|done|close|metric_name)|runs_(count|close)|cluster_(rank|ranks|alive|local|name|is_writer|stop)"
     r"|data_(write_format|close|items|item_name|features|inputs|type_of|values|labels|classes|digest|image_(size|channels)|format"
     r"|feature_(name|type)|label_name|class_name|note|targets?|weights|weight_name|categories|category)|model_(recipe|resize|digest|categories|inputs|outputs|layers|parameters|tensor"

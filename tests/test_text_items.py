@@ -146,3 +146,22 @@ for texts in frame["review"].to_numpy(object), frame[["review"]].to_numpy(object
 print("done")
 """, table)
     assert said == "done\n"
+
+
+def test_items_have_what_stands_around_a_text(run_quern, info, tmp_path):
+    """[CLS] and [SEP]; the end of a long text makes place for them, and a missing one has none."""
+    content = json.loads((Path(__file__).parent / "fuzz" / "corpus" / "tokenizer" / "uncased.json").read_text())
+    content["post_processor"] = {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}
+    (tmp_path / "t.json").write_text(json.dumps(content))
+    number, words = content["model"]["vocab"], ["!", "a", "b", "b !", "a b a b a b a"]
+    lines = [[word, "ny"[i % 2]] for i, word in enumerate([*words, ""])]
+    path = write(tmp_path / "t.csv", lines, ("text", "kind"))
+    given = ["--label", "kind", "--text", "text", "--tokens", f"wordpiece:{tmp_path / 't.json'}", "--context"]
+    tokens = np.full((6, 6), 65535, "<u2")
+    for i, text in enumerate(words):
+        row = [2, *(number[word] for word in text.split())][:5] + [3]
+        tokens[i, :len(row)] = row
+    labels = np.array([0, 1] * 3, "<i4")
+    assert info(path, *given, "6")["digest"] == data_vectors.digest_of(3, 6, 6, tokens.tobytes(), labels.tobytes())
+    assert "1 of 6 texts are cut to 6 tokens: the longest has 9" in run_quern("data", "info", path, *given, "6").stderr
+    assert "has no place for its text" in run_quern("data", "info", path, *given, "2", status=1).stderr

@@ -94,6 +94,38 @@ def test_a_written_expression_keeps_its_behavior(q):
     assert found["Isolated"] and not found["Removed"]
 
 
+BERT = {"type": "TemplateProcessing", "single": [
+    {"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+    {"SpecialToken": {"id": "[SEP]", "type_id": 0}}], "pair": [{"Sequence": {"id": "A", "type_id": 0}},
+                                                              {"Sequence": {"id": "B", "type_id": 1}}],
+    "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]},
+                       "[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]}}}
+
+
+@pytest.mark.parametrize("processor, frame", [
+    (BERT, ([2], [3])), ({"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}, ([2], [3])),
+    ({"type": "RobertaProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2], "trim_offsets": True}, ([2], [3])),
+    ({"type": "Sequence", "processors": [{"type": "ByteLevel"}, BERT, BERT]}, ([2, 2], [3, 3])),
+    ({"type": "ByteLevel", "trim_offsets": False}, ([], []))])
+def test_tokens_around_a_text(q, processor, frame):
+    content = json.loads(FILES["uncased"].read_text())
+    plain = q.Tokenizer.from_json(json.dumps(content))
+    t = q.Tokenizer.from_json(json.dumps({**content, "post_processor": processor}))
+    assert t.frame == frame and (t.json == plain.json) == (frame == ([], [])) and plain.frame == ([], [])
+    alone = plain.encode("the heart").tolist()
+    assert t.encode("the heart").tolist() == alone
+    assert t.encode("the heart", special=True).tolist() == [*frame[0], *alone, *frame[1]]
+    again = q.Tokenizer.from_json(t.json)
+    assert again.json == t.json and again.frame == frame
+
+
+def test_the_package_reads_what_stands_around_a_text(q):
+    tokenizers = pytest.importorskip("tokenizers")
+    t = q.Tokenizer.from_json(json.dumps({**json.loads(FILES["uncased"].read_text()), "post_processor": BERT}))
+    there = tokenizers.Tokenizer.from_str(t.json)
+    assert there.encode("The heart").ids == t.encode("The heart", special=True).tolist()
+
+
 def test_wordpiece_decodes_to_words(q):
     t = q.Tokenizer(f"wordpiece:{FILES['uncased']}", threads=3)
     text = "The HEART, the code. " * 60000
@@ -243,6 +275,11 @@ BAD = {
                 '"pretokenizers": [{"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"}]}}',
                 "the expression of the pre-tokeniser is wrong"),
     "unknown": ('{"model": {"type": "WordPiece", "vocab": {"a": 0}}}', '"model.unk_token" is not'),
+    "processor": ('{"post_processor": {"type": "Other"}, "pre_tokenizer": {"type": "BertPreTokenizer"}, "model": '
+                  '{"type": "WordPiece", "unk_token": "a", "vocab": {"a": 0}}}', "the post-processor Other is not"),
+    "around": ('{"post_processor": {"type": "BertProcessing", "sep": ["a", 0], "cls": ["b", 1]}, "pre_tokenizer": '
+               '{"type": "BertPreTokenizer"}, "model": {"type": "WordPiece", "unk_token": "a", "vocab": {"a": 0}}}',
+               "or a number that is not in the vocabulary"),
     "words": ('{"model": {"type": "WordPiece", "unk_token": "a", "vocab": {"a": 0}}}', "needs the pre-tokeniser"),
     "other normalizer": ('{"normalizer": {"type": "NFKC"}, "model": {"type": "WordPiece", "unk_token": "a", '
                          '"vocab": {"a": 0}}}', "the normaliser NFKC is not supported"),

@@ -63,6 +63,13 @@ QN_API uint32_t qn_tokenizer_size(const qn_tokenizer *tokenizer);
  * the tokenizer has none. Then it has a token for every byte, or drops the others ("bpe:FILE"). */
 QN_API uint32_t qn_tokenizer_unknown(const qn_tokenizer *tokenizer);
 
+/* The tokens that a whole text has around it by the post-processor of a tokenizer.json, such as
+ * [CLS] and [SEP]: *before of them stand before the text, the next *after after it. Both may be
+ * NULL, and are 0 for other tokenizers. The items of a table have them; qn_tokenizer_encode adds
+ * none. NULL for NULL. Valid until qn_tokenizer_free. */
+QN_API const uint32_t *qn_tokenizer_frame(const qn_tokenizer *tokenizer, uint32_t *before,
+                                          uint32_t *after);
+
 /* The tokenizer as JSON, from which it can be made again: equal tokenizers have equal texts. *size,
  * which may be NULL, is its length. "" for NULL. Valid until qn_tokenizer_free. */
 QN_API const char *qn_tokenizer_json(const qn_tokenizer *tokenizer, size_t *size);

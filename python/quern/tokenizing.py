@@ -102,14 +102,30 @@ class Tokenizer:
         """The SHA-256 of that text."""
         return library().qn_tokenizer_digest(self._address).decode()
 
-    def encode(self, text):
+    @property
+    def frame(self):
+        """What a whole text has around it by the post-processor of a tokenizer.json, such as [CLS]
+        and [SEP]: the tokens before it and those after it."""
+        before, after = C.c_uint32(), C.c_uint32()
+        numbers = library().qn_tokenizer_frame(self._address, before, after)
+        found = numbers[:before.value + after.value]
+        return found[:before.value], found[before.value:]
+
+    def encode(self, text, *, special=False):
         """The numbers of a text's tokens, as an array of uint32.
 
         Parameters
         ----------
         text : str or bytes
             A str is encoded as UTF-8; bytes may be anything.
+        special : bool
+            Also those of `frame`.
         """
+        if special:
+            import numpy as np
+
+            before, after = self.frame
+            return np.concatenate([before, self.encode(text), after]).astype(np.uint32)
         import numpy as np
 
         whole = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(memoryview(text))

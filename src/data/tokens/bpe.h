@@ -5,6 +5,7 @@
 #include "data/tokens/added_tokens.h"
 #include "data/tokens/merges.h"
 #include "data/tokens/splitter.h"
+#include "data/tokens/token_frame.h"
 #include "data/tokens/vocabulary.h"
 
 typedef struct qn__bpe {
@@ -27,7 +28,7 @@ typedef struct qn__bpe {
 /* Makes it from the root of a JSON text. *bpe is released by the caller, also after a failure. */
 qn_status qn__bpe_read(const qn__json_node *root, void **bpe, qn_error *err);
 /* Its canonical text, which is a tokenizer.json, too. */
-void qn__bpe_write(const void *bpe, qn__text *json);
+void qn__bpe_write(const void *bpe, const qn__token_frame *frame, qn__text *json);
 void qn__bpe_release(void *bpe);
 
 #endif

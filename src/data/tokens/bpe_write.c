@@ -30,15 +30,17 @@ static void write_model(const qn__bpe *b, qn__text *json) {
     qn__text_add(json, "]}");
 }
 
-void qn__bpe_write(const void *bpe, qn__text *json) {
+void qn__bpe_write(const void *bpe, const qn__token_frame *frame, qn__text *json) {
     const qn__bpe *b = bpe;
     qn__text_add(json, "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null, "
                        "\"added_tokens\": ");
     qn__added_tokens_write(&b->added, json);
     qn__text_add(json, ", \"normalizer\": null, \"pre_tokenizer\": ");
     qn__pre_tokenizer_write(&b->splitter, b->prefix_space, json);
+    qn__text_add(json, ", \"post_processor\": ");
+    qn__token_frame_write(frame, json);
     qn__text_add(json,
-                 ", \"post_processor\": null, \"decoder\": {\"type\": \"ByteLevel\", "
+                 ", \"decoder\": {\"type\": \"ByteLevel\", "
                  "\"add_prefix_space\": true, \"trim_offsets\": true, \"use_regex\": true}, ");
     write_model(b, json);
     qn__text_add(json, "}");

@@ -17,8 +17,8 @@ static qn_status read(const qn__json_node *root, void **state, qn_error *err) {
     return QN_OK;
 }
 
-static void write(const void *state, qn__text *json) {
-    (void)state;
+static void write(const void *state, const qn__token_frame *frame, qn__text *json) {
+    (void)frame, (void)state;
     qn__text_add(json, "{\"kind\": \"bytes\"}");
 }
 

@@ -77,7 +77,8 @@ static qn_status read(const qn__json_node *root, void **state, qn_error *err) {
     return number_characters(s, err);
 }
 
-static void write(const void *state, qn__text *json) {
+static void write(const void *state, const qn__token_frame *frame, qn__text *json) {
+    (void)frame;
     const chars_state *s = state;
     qn__text_add(json, "{\"kind\": \"chars\", \"vocabulary\": [");
     for (uint32_t k = 0; k < s->count; k++)

@@ -147,19 +147,42 @@ static void put(const making *m, uint64_t i, const uint32_t *number, uint64_t co
             wide[first + k] = k < count ? number[k] : UINT32_MAX;
 }
 
+static qn_status add_frame(const qn__token_frame *frame, int after, qn__token_ids *ids,
+                           qn_error *err) {
+    const qn_status status = qn__token_ids_reserve(ids, QN__FRAME_MOST, err);
+    const uint32_t from = after ? frame->before : 0;
+    const uint32_t to = after ? frame->before + frame->after : frame->before;
+    for (uint32_t k = from; status == QN_OK && k < to; k++)
+        qn__token_ids_add(ids, frame->number[k]);
+    return status;
+}
+
+/* The tokens of a text with its frame, for which the end of a long text is cut. */
+static qn_status encode_text(making *m, uint64_t i, qn__token_ids *ids, qn_error *err) {
+    const qn__token_frame *frame = &m->tokenizer->frame;
+    ids->count = 0;
+    if (!m->text[i].bytes)
+        return QN_OK;
+    qn_status status = add_frame(frame, 0, ids, err);
+    if (status == QN_OK)
+        status = qn__token_encode(m->tokenizer, m->text[i].bytes, m->text[i].size, 1, ids, err);
+    const uint64_t all = ids->count + frame->after;
+    if (all > m->longest) {
+        m->longest = all;
+        m->most = i;
+    }
+    if (m->context && all > m->context) {
+        m->cut++;
+        ids->count = m->context - frame->after;
+    }
+    return status == QN_OK ? add_frame(frame, 1, ids, err) : status;
+}
+
 static qn_status encode(making *m, qn_error *err) {
     qn__token_ids ids = {0};
     qn_status status = QN_OK;
     for (uint64_t i = 0; i < m->data->items && status == QN_OK; i++) {
-        ids.count = 0;
-        if (m->text[i].size > 0)
-            status =
-                qn__token_encode(m->tokenizer, m->text[i].bytes, m->text[i].size, 1, &ids, err);
-        if (ids.count > m->longest) {
-            m->longest = ids.count;
-            m->most = i;
-        }
-        m->cut += m->context && ids.count > m->context;
+        status = encode_text(m, i, &ids, err);
         if (status == QN_OK && m->context)
             put(m, i, ids.number, ids.count);
     }
@@ -233,12 +256,25 @@ static qn_status replace(making *m, qn_error *err) {
     return QN_OK;
 }
 
+/* A context that has no place for a token of the text tells nothing. */
+static qn_status check_frame(const making *m, qn_error *err) {
+    const uint32_t own = m->tokenizer->frame.before + m->tokenizer->frame.after;
+    if (m->context == 0 || m->context > own)
+        return QN_OK;
+    qn__fail(err, QN_INPUT,
+             "an item of %u tokens has no place for its text: the tokenizer puts %u around it",
+             (unsigned)m->context, (unsigned)own);
+    return refuse(m, "give a larger `data.context`", err);
+}
+
 static qn_status make(making *m, qn_error *err) {
     qn_status status = gather(m, err);
     const qn__learned_from from = {.text = m->text, .count = m->data->items};
     const qn_data_type type = m->data->type;
     if (status == QN_OK)
         status = qn__data_tokenizer(&from, m->options, m->data, &m->tokenizer, err);
+    if (status == QN_OK)
+        status = check_frame(m, err);
     if (status == QN_OK && m->context == 0)
         status = refuse_context(m, err);
     if (status == QN_OK) {

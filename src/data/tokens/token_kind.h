@@ -6,6 +6,7 @@
 #include <quern/tokenizer.h>
 #include "base/text/json.h"
 #include "base/text/text.h"
+#include "data/tokens/token_frame.h"
 #include "data/tokens/token_ids.h"
 
 /* Numbers of tokens are below this, so that float32 has each of them. */
@@ -40,8 +41,8 @@ typedef struct qn__token_kind {
                        uint32_t threads, void **state, qn_error *err);
     /* Makes it from the root of a JSON text, of which everything is checked. */
     qn_status (*read)(const qn__json_node *root, void **state, qn_error *err);
-    /* Writes the canonical text. */
-    void (*write)(const void *state, qn__text *json);
+    /* Writes the canonical text, with what is put around a text. */
+    void (*write)(const void *state, const qn__token_frame *frame, qn__text *json);
     void (*release)(void *state); /* accepts NULL */
     uint32_t (*size)(const void *state);
     /* The number of the unknown token; the size where there is none. */

@@ -54,7 +54,7 @@ static qn_status find_kind(const char *which, const qn__token_kind **kind, const
 static qn_status complete(qn_tokenizer *t, qn_status status, qn_tokenizer **out, qn_error *err) {
     qn__text json = {0};
     if (status == QN_OK) {
-        t->kind->write(t->state, &json);
+        t->kind->write(t->state, &t->frame, &json);
         t->json_size = json.size;
         t->json = qn__text_take(&json, err);
         status = t->json ? QN_OK : QN_MEMORY;
@@ -127,6 +127,9 @@ static qn_status read_text(const char *json, size_t size, const qn__token_kind *
     else {
         t = make(kind, err);
         status = t ? kind->read(root, &t->state, err) : QN_MEMORY;
+        if (status == QN_OK && kind->model)
+            status = qn__token_frame_read(&t->frame, qn__json_get(root, "post_processor"),
+                                          kind->size(t->state), err);
     }
     qn__json_free(document);
     if (t)
@@ -245,6 +248,7 @@ void qn_tokenizer_free(qn_tokenizer *tokenizer) {
     pthread_mutex_destroy(&tokenizer->lock);
     if (tokenizer->kind->release)
         tokenizer->kind->release(tokenizer->state);
+    qn__token_frame_release(&tokenizer->frame);
     qn__free(tokenizer->json);
     qn__free(tokenizer);
 }
@@ -259,6 +263,15 @@ uint32_t qn_tokenizer_size(const qn_tokenizer *tokenizer) {
 
 uint32_t qn_tokenizer_unknown(const qn_tokenizer *tokenizer) {
     return tokenizer ? tokenizer->kind->unknown(tokenizer->state) : 0;
+}
+
+const uint32_t *qn_tokenizer_frame(const qn_tokenizer *tokenizer, uint32_t *before,
+                                   uint32_t *after) {
+    if (before)
+        *before = tokenizer ? tokenizer->frame.before : 0;
+    if (after)
+        *after = tokenizer ? tokenizer->frame.after : 0;
+    return tokenizer ? tokenizer->frame.number : NULL;
 }
 
 const char *qn_tokenizer_json(const qn_tokenizer *tokenizer, size_t *size) {

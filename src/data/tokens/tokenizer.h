@@ -12,6 +12,7 @@ struct qn_tokenizer {
     qn_tokenizer *self; /* for what changes although the tokenizer is the same */
     const qn__token_kind *kind;
     void *state;
+    qn__token_frame frame;
     char *json;
     size_t json_size;
     char digest[65];

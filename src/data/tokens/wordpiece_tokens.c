@@ -139,7 +139,7 @@ static qn_status read(const qn__json_node *root, void **state, qn_error *err) {
 
 /* ---- writing ---- */
 
-static void write(const void *state, qn__text *json) {
+static void write(const void *state, const qn__token_frame *frame, qn__text *json) {
     const wordpiece *p = state;
     const qn__bert_normalizer *n = &p->normalizer;
     size_t size;
@@ -149,10 +149,11 @@ static void write(const void *state, qn__text *json) {
     qn__text_add(json,
                  ", \"normalizer\": {\"type\": \"BertNormalizer\", \"clean_text\": %s, "
                  "\"handle_chinese_chars\": %s, \"strip_accents\": %s, \"lowercase\": %s}, "
-                 "\"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, \"post_processor\": null, "
-                 "\"decoder\": {\"type\": \"WordPiece\", \"prefix\": ",
+                 "\"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, \"post_processor\": ",
                  qn__truth_json(n->clean), qn__truth_json(n->ideographs),
                  qn__truth_json(n->accents), qn__truth_json(n->lower));
+    qn__token_frame_write(frame, json);
+    qn__text_add(json, ", \"decoder\": {\"type\": \"WordPiece\", \"prefix\": ");
     qn__text_add_json(json, p->prefix);
     qn__text_add(json, ", \"cleanup\": false}, \"model\": {\"type\": \"WordPiece\", "
                        "\"unk_token\": ");

@@ -158,7 +158,8 @@ static void write_entry(const words_state *s, uint32_t token, qn__text *json) {
                      (unsigned)qn__character((const uint8_t *)bytes.bytes, bytes.size, &length));
 }
 
-static void write(const void *state, qn__text *json) {
+static void write(const void *state, const qn__token_frame *frame, qn__text *json) {
+    (void)frame;
     const words_state *s = state;
     qn__text_add(json, "{\"kind\": \"words\", \"vocabulary\": [");
     for (uint32_t k = 0; k < s->table.count; k++) {
