@@ -35,13 +35,13 @@ def run(quern, *words):
     return done
 
 
-def train(quern, folder, positions, model, *more):
+def train(quern, folder, positions, model, *more, optimizer="adam", lr=0.05):
     folder.mkdir(exist_ok=True)
     x, y = texts(positions)
     np.save(folder / "x.npy", x)
     np.save(folder / "y.npy", y)
     run(quern, "train", "--data", folder / "x.npy", "--labels", folder / "y.npy", "--tokens", "ids", "--model", model,
-        "--epochs", 3, "--batch", 20, "--grain", 7, "--lr", 0.05, "--optimizer", "adam", "--devices", "cpu", "-o",
+        "--epochs", 3, "--batch", 20, "--grain", 7, "--lr", lr, "--optimizer", optimizer, "--devices", "cpu", "-o",
         folder / "m.st", *more)
     return folder / "m.st"
 
@@ -52,14 +52,37 @@ def tensors(path):
     return content[8 + int.from_bytes(content[:8], "little"):]
 
 
+def predicted(quern, model):
+    return run(quern, "predict", model, "--data", model.parent / "x.npy", "--outputs").stdout
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_padding_changes_no_bit(quern, tmp_path, name):
     """Twelve positions or forty: the same parameters, and the same answers."""
     short = train(quern, tmp_path / "short", 12, MODELS[name])
     long = train(quern, tmp_path / "long", 40, MODELS[name], "--threads", 1)
     assert tensors(short) == tensors(long)
-    told = [run(quern, "predict", model, "--data", model.parent / "x.npy", "--outputs").stdout for model in (short, long)]
+    told = [predicted(quern, model) for model in (short, long)]
     assert told[0] == told[1] and len(set(told[0].split())) > 20
+
+
+@pytest.mark.parametrize("decay", [[], ["--weight-decay", 0.3, "--clip", 0.1]])
+def test_positions_that_no_item_has(quern, tmp_path, decay):
+    """Their parameters decay, and otherwise stay; the first twelve are those of the shorter table."""
+    load_file = pytest.importorskip("safetensors.numpy").load_file
+    model = ("embedding 40 16; position learned tanh dropout 0.2; residual { rmsnorm; conv 48 1x1; position rotary 2; attention 2;"
+             " conv 16 1x1 }; position sinusoid; product { conv 16 1x1 gelu | conv 16 1x1 }; layerscale 0.5; concat { pool max |"
+             " pool last }; dense 2 softmax")
+
+    def learned(positions, *more, lr=0.05):
+        made = train(quern, tmp_path / str(positions), positions, model, *more, optimizer="adamw", lr=lr)
+        return load_file(made)["layer1.weight"], predicted(quern, made)
+
+    begun, _ = learned(40, lr=1e-30)
+    (short, said), (long, also) = learned(12, *decay), learned(40, *decay)
+    assert said == also and len(set(said.split())) > 20
+    ratio = long[12:] / begun[12:]
+    assert np.array_equal(short, long[:12]) and np.ptp(ratio) < 1e-5 and (ratio.mean() < 0.95) == bool(decay)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -479,16 +479,16 @@ static void backward_task(task *t, int sums) {
  */
 
 /* How many parts the queries, or the keys, of a group are divided into. */
-static uint32_t parts_of(const qn__cpu_pass *pass, const qn__layer *l) {
-    const uint32_t tasks = pass->batch->items * l->kv_heads;
+static uint32_t parts_of(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+    const uint32_t tasks = pass->batch->items * l->layer->kv_heads;
     const uint32_t enough = (TASKS * (uint32_t)pass->worker->threads + tasks - 1) / tasks;
-    const uint32_t most = positions_of(l) / LEAST_QUERIES;
+    const uint32_t most = l->in_pixels / LEAST_QUERIES;
     return enough < most ? enough : most > 0 ? most : 1;
 }
 
 /* Part `i`; keys are divided between panels. */
-static qn__cover part_of(const qn__layer *l, uint32_t i, uint32_t parts) {
-    const uint32_t all = positions_of(l), panels = (all + QN__PANEL - 1) / QN__PANEL;
+static qn__cover part_of(const qn__cpu_layer *l, uint32_t i, uint32_t parts) {
+    const uint32_t all = l->in_pixels, panels = (all + QN__PANEL - 1) / QN__PANEL;
     const uint32_t end = (uint32_t)((uint64_t)panels * (i + 1) / parts) * QN__PANEL;
     return (qn__cover){(uint32_t)((uint64_t)panels * i / parts) * QN__PANEL, end < all ? end : all};
 }
@@ -535,7 +535,7 @@ static void repeat_group(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
     }
     for (uint32_t h = group * share; h < (group + 1) * share; ++h)
         qn__attention_head(own, h, qn__cpu_input(pass, l) + at, in, l->output + at, out,
-                           l->queries + ((size_t)item * own->heads + h) * positions_of(own));
+                           l->queries + ((size_t)item * own->heads + h) * positions_of(l->layer));
 }
 
 /* After all tasks: computes the groups again that had numbers which are not finite. */
@@ -555,11 +555,11 @@ static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
         qn__cpu_cache_forward(pass, thread, layer, phase);
         return;
     }
-    const uint32_t parts = parts_of(pass, l->layer);
+    const uint32_t parts = parts_of(pass, l);
     const qn__cpu_grid grid = {pass->batch->items * l->layer->kv_heads, parts, 1};
     for (uint32_t index, part; qn__cpu_take(w, thread, phase, grid, &index, &part);) {
         task t = task_of(pass, thread, layer, index);
-        t.queries = part_of(l->layer, parts - 1 - part, parts); /* long ones first */
+        t.queries = part_of(l, parts - 1 - part, parts); /* long ones first */
         forward_task(&t);
         note_odd(&t);
         qn__cpu_note_absmax(pass, thread, layer, t.odd ? 0x7f800000u : t.largest);
@@ -574,8 +574,8 @@ static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
 
 /* Errors of queries need the products of scores, slopes and keys, those of keys and values need
  * four. Together these are five, but then a group is not divided. */
-static int divides(const qn__cpu_pass *pass, const qn__layer *l) {
-    const uint64_t tasks = (uint64_t)pass->batch->items * l->kv_heads;
+static int divides(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+    const uint64_t tasks = (uint64_t)pass->batch->items * l->layer->kv_heads;
     const uint64_t threads = (uint64_t)pass->worker->threads;
     return parts_of(pass, l) > 1 && 7 * tasks < 5 * threads * ((tasks + threads - 1) / threads);
 }
@@ -584,8 +584,8 @@ static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const uint32_t below = (uint32_t)(l->below - w->layer);
-    const uint32_t parts = divides(pass, l->layer) ? parts_of(pass, l->layer) : 0;
-    const qn__cover all = {0, positions_of(l->layer)};
+    const uint32_t parts = divides(pass, l) ? parts_of(pass, l) : 0;
+    const qn__cover all = {0, l->in_pixels};
     const qn__cpu_grid grid = {pass->batch->items * l->layer->kv_heads, parts ? 2 * parts : 1, 1};
     for (uint32_t index, part; qn__cpu_take(w, thread, phase, grid, &index, &part);) {
         task t = task_of(pass, thread, layer, index);
@@ -593,9 +593,9 @@ static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
         t.queries = t.keys = all;
         if (parts && sums) {
             t.queries = (qn__cover){0, 0};
-            t.keys = part_of(l->layer, part - parts, parts);
+            t.keys = part_of(l, part - parts, parts);
         } else if (parts) {
-            t.queries = part_of(l->layer, part, parts);
+            t.queries = part_of(l, part, parts);
         }
         backward_task(&t, sums);
         note_odd(&t);

@@ -7,7 +7,8 @@ enum { ROWS = 128, SPREAD_ROWS = 16 };
 
 qn__cpu_joined qn__cpu_joined_of(const qn__cpu_pass *pass, const qn__cpu_layer *l, int second) {
     const qn__shape shape = second ? l->layer->second : l->layer->from;
-    const uint32_t pixels = shape.height * shape.width;
+    const qn__cpu_layer *of = second ? l->other : l->below;
+    const uint32_t pixels = of ? of->out_pixels : shape.height * shape.width;
     return (qn__cpu_joined){second ? qn__cpu_second(pass, l) : qn__cpu_input(pass, l),
                             qn__cpu_stride(pass->batch->items * pixels), pixels};
 }

@@ -59,7 +59,8 @@ static int sums_of_panel(const qn__cpu_pass *pass, uint32_t layer, uint32_t pane
     const size_t apart = (size_t)pass->batch->items * QN__PANEL;
     for (uint32_t at = 0; at < l->vector_pixels; ++at) {
         int64_t sums[QN__PANEL] = {0};
-        if (sum_position(pass, l->error + panel * l->out_stride + at * apart, sums))
+        if (at < l->out_pixels && /* no item of the batch has others */
+            sum_position(pass, l->error + panel * l->out_stride + at * apart, sums))
             return 1;
         qn__cpu_norm_put(pass, l, panel, at, sums);
     }

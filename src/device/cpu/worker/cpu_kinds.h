@@ -82,9 +82,10 @@ static inline uint32_t qn__cpu_position_of(const qn__cpu_pass *pass, size_t row)
     return pass->extension ? pass->extension->position[row] : (uint32_t)(row / pass->batch->items);
 }
 
-/* The positions that a layer's table of positions has. */
+/* The positions that a layer's table of positions has. A pass may have fewer (cpu_shorten.h). */
 static inline uint32_t qn__cpu_positions(const qn__worker *worker, const qn__cpu_layer *layer) {
-    return worker->program->sequences ? worker->program->positions : layer->out_pixels;
+    const qn__shape all = layer->layer->to;
+    return worker->program->sequences ? worker->program->positions : all.height * all.width;
 }
 
 /* This thread's share of an extension's logits, after the last layer (cpu_logits.c). */

@@ -12,6 +12,7 @@
 #include "base/system/clock.h"
 #include "device/cpu/worker/cpu_kinds.h"
 #include "device/cpu/worker/cpu_norms.h"
+#include "device/cpu/worker/cpu_shorten.h"
 #include "device/numeric.h"
 #include "num/sums.h"
 #include <math.h>
@@ -476,8 +477,11 @@ static void begin_walk(const qn__worker *w, const qn__cpu_layer *l, qn__cpu_walk
 static void set_rows(const qn__cpu_pass *pass) {
     qn__worker *w = pass->worker;
     const uint32_t items = pass->batch->items;
+    const uint32_t positions = w->shortens ? qn__cpu_longest(w, pass->batch) : 0;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
+        if (w->shortens)
+            qn__cpu_shorten(w, l, positions);
         l->in_rows = items * l->in_pixels;
         l->rows = items * l->out_pixels;
         l->in_stride = qn__cpu_stride(l->in_rows);

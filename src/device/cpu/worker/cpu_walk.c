@@ -75,7 +75,7 @@ void qn__cpu_walk_begin(qn__cpu_walk *walk, uint32_t items, uint32_t most) {
     const qn__cpu_axis *axis = &walk->axis[1];
     const uint32_t pixels = items < most ? most / items : 1;
     uint32_t first = 0;
-    if (walk->items == items && walk->most == most)
+    if (walk->items == items && walk->most == most && walk->begin[walk->pieces] == axis->size)
         return;
     walk->items = items;
     walk->most = most;

@@ -55,7 +55,7 @@ typedef struct qn__cpu_walk_run {
 void qn__cpu_walk_axes(const qn__layer *layer, int back, qn__cpu_axis axis[2]);
 
 /* Divides the rows for `items` items into runs of about `most` rows. walk->axis and the memory at
- * walk->begin, of the width and 1, are set; items and most are 0 before the first call. */
+ * walk->begin, of the largest width and 1, are set; items and most are 0 before the first call. */
 void qn__cpu_walk_begin(qn__cpu_walk *walk, uint32_t items, uint32_t most);
 
 static inline uint32_t qn__cpu_runs(const qn__cpu_walk *walk) {

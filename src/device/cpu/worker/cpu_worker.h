@@ -307,6 +307,7 @@ struct qn__worker {
     qn__cpu_layer *layer;
     int walks;             /* 1: at least one layer walks */
     int shared;            /* several layers read the inputs, which are not unfolded then */
+    int shortens;          /* passes compute positions up to the longest item (cpu_shorten.h) */
     size_t run_blocks;     /* the largest number of blocks of a run's chain */
     const float *nothing;  /* QN__RUN_ROWS rows of zeros, after all other arrays */
     size_t *weight_blocks; /* [p] = p * 256: where the blocks of weights of a panel begin */
@@ -433,12 +434,15 @@ static inline uint32_t qn__cpu_rows_of(const qn__cpu_layer *layer, uint32_t bloc
     return left < QN__PANEL ? left : QN__PANEL;
 }
 
-/* The layer with the length of an item of the batch, where that counts (25.37). */
+/* The layer with the length of an item of the batch, where that counts (25.37), and the positions
+ * of the pass. */
 static inline qn__layer qn__cpu_layer_of_item(const qn__worker *w, const qn__cpu_layer *layer,
                                               uint32_t item) {
     qn__layer own = *layer->layer;
-    if (own.by_length)
+    if (own.by_length) {
         own.length = w->layer[0].tokens.length[item];
+        own.from.width = layer->in_pixels;
+    }
     return own;
 }
 
