@@ -173,6 +173,7 @@ typedef struct qn__cpu_kernels {
      * the sign of a zero, which integers do not have. */
     void (*outer)(const qn__cpu_span *span, const float *a, const uint16_t *some, const float *d,
                   size_t d_stride, const float *start, qn__partial how, void *out, uint32_t panels);
+    uint32_t outer_panels; /* of its tile */
 
     /* The same for the taps of a row of windows, without rounding: sums[p][k][o] goes on with the
      * chain over the rows, in each over the columns of the inputs that panel p reads, and items. a

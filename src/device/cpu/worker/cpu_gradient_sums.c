@@ -147,8 +147,8 @@ int qn__cpu_take_walk(const qn__cpu_pass *pass, int thread, uint32_t layer, uint
     if (!qn__cpu_take(w, thread, phase, grid, &group, &row))
         return 0;
     group = pass->outlet ? groups - 1 - group : group;
-    const uint32_t out = group * QN__OUT_GROUP, beside = l->out_panels - out;
-    *task = (qn__cpu_walk_task){group, row, out, beside < QN__OUT_GROUP ? beside : QN__OUT_GROUP};
+    const uint32_t out = group * l->group, beside = l->out_panels - out;
+    *task = (qn__cpu_walk_task){group, row, out, beside < l->group ? beside : l->group};
     return 1;
 }
 

@@ -377,6 +377,27 @@ static void connect(qn__worker *w) {
     }
 }
 
+/* Whether an output pixel reads the input pixel in its place alone. */
+static int has_points(const qn__layer *layer) {
+    const qn__window *w = &layer->window;
+    int points = !layer->fitted;
+    for (int d = 0; d < 2; ++d)
+        points &= w->kernel[d] == 1 && w->stride[d] == 1 && w->pad[d] == 0 &&
+                  qn__layer_spread(layer, d) == 1;
+    return points;
+}
+
+/* The tiles of `outer` have several panels in some instruction sets. Other tiles keep fewer sums in
+ * registers, and read more for each operation: so a task has such panels, if they are many. */
+static void shape_points(const qn__worker *w, qn__cpu_layer *l) {
+    const uint32_t tile = w->kernels->outer_panels;
+    l->group = QN__OUT_GROUP;
+    l->points = l->walks && l->taps && !l->unfolds && !w->bits && !l->layer->conv_groups &&
+                has_points(l->layer);
+    if (l->points && tile > 1 && l->out_panels != QN__OUT_GROUP)
+        l->group = tile;
+}
+
 static uint32_t panels_of(uint32_t columns) { return (columns + QN__PANEL - 1) / QN__PANEL; }
 
 /* A convolution of the first layer unfolds its inputs: they have few channels, so that panels of
@@ -412,6 +433,7 @@ static void shape_layer(const qn__worker *w, qn__cpu_layer *l, const qn__layer *
         l->weight_panels = panels_of(layer->depth);
     }
     l->out_panels = panels_of(to.channels);
+    shape_points(w, l);
     l->vectors = l->taps ? 1 : layer->tied ? 0 : layer->vectors;
     l->vector_pixels = l->taps ? 1 : layer->vector / to.channels;
     l->vector = (size_t)l->out_panels * l->vector_pixels * QN__PANEL;
@@ -540,7 +562,7 @@ static void divide_gradient(qn__cpu_layer *l, int bits, int threads) {
                    qn__tiles_parts(l->taps, l->task_taps);
         return;
     }
-    const int one = bits || l->pictures; /* a task may have any blocks */
+    const int one = bits || l->pictures || l->points; /* a task may have any blocks */
     const uint32_t all = one ? qn__cpu_blocks(l) : l->taps, panels = one ? 1 : l->in_panels;
     const uint32_t taps = !l->walks ? l->taps > 0
                           : bits    ? blocks_of_task(l, threads)

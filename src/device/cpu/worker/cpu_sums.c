@@ -36,7 +36,7 @@ static int is_complete(const qn__worker *w, uint64_t *first) {
         return 0;
     *first = qn__program_sum(w->program, group == groups || l->layer->tied
                                              ? l->layer->biases
-                                             : l->layer->weights + (uint64_t)group * QN__OUT_GROUP *
+                                             : l->layer->weights + (uint64_t)group * l->group *
                                                                        QN__PANEL * l->layer->depth);
     return 1;
 }

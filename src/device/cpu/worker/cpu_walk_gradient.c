@@ -11,12 +11,13 @@
 
 /* A piece has one panel of inputs and all panels of outputs of a task. By rows, each call reads one
  * panel of each, and the kernels choose the length, `piece`. */
-enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96 };
+enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96, POINT_TASKS = 8 };
 
 typedef struct task {
     const qn__cpu_layer *l;
     const qn__cpu_summing *how;
-    /* A panel of inputs, taps from `tap` on. Of pictures: blocks, as if they were taps. */
+    /* A panel of inputs, taps from `tap` on. Of pictures and points: blocks, as if they were taps.
+     */
     uint32_t in, tap, taps;
     uint32_t out, panels; /* panels of outputs */
     uint32_t items;       /* of the batch */
@@ -54,9 +55,12 @@ static size_t place(const task *t, uint32_t panel, uint32_t tap) {
                       : (size_t)(tap - t->tap) * t->panels + panel;
 }
 
+/* Whether a task has any blocks of weights, not the taps of one panel of inputs. */
+static int has_blocks(const qn__cpu_layer *l) { return l->pictures || l->points; }
+
 /* The block of weights of tap `tap` + k. */
 static uint32_t block_of(const task *t, uint32_t k) {
-    return t->l->pictures ? t->tap + k : (t->tap + k) * t->l->in_panels + t->in;
+    return has_blocks(t->l) ? t->tap + k : (t->tap + k) * t->l->in_panels + t->in;
 }
 
 /* Pixels of a piece of that many rows. */
@@ -75,13 +79,15 @@ static void narrow_to(const qn__cpu_axis *axis, uint32_t k, uint32_t *from, uint
         --*to;
 }
 
-/* Adds the output pixels rows y .. y_end - 1, columns x .. x_end - 1 to the partials of a tap. */
+/* Adds the output pixels rows y .. y_end - 1, columns x .. x_end - 1 to the partials of a tap, or
+ * of a panel of inputs of points. */
 static void add_piece(const qn__worker *w, const task *t, uint32_t tap, uint32_t y, uint32_t y_end,
                       uint32_t x, uint32_t x_end, const portion *of) {
     float *partial = of->partial + place(t, 0, tap) * BLOCK;
     const qn__cpu_layer *l = t->l;
     const qn__cpu_axis *axis = l->outputs.axis;
-    const uint32_t ky = tap / axis[1].kernel, kx = tap % axis[1].kernel;
+    const uint32_t ky = l->points ? 0 : tap / axis[1].kernel;
+    const uint32_t kx = l->points ? 0 : tap % axis[1].kernel, in = l->points ? tap : t->in;
     const size_t row = QN__PANEL, pixel = t->items * row;
     narrow_to(&axis[0], ky, &y, &y_end);
     narrow_to(&axis[1], kx, &x, &x_end);
@@ -103,7 +109,7 @@ static void add_piece(const qn__worker *w, const task *t, uint32_t tap, uint32_t
     }
     const size_t from = (size_t)qn__cpu_reads(&axis[0], y, ky) * axis[1].limit +
                         (size_t)qn__cpu_reads(&axis[1], x, kx);
-    const float *a = l->input + t->in * l->in_stride + from * pixel + of->item * row;
+    const float *a = l->input + in * l->in_stride + from * pixel + of->item * row;
     const float *d =
         l->error + t->out * l->out_stride + ((size_t)y * axis[1].size + x) * pixel + of->item * row;
     w->kernels->outer(&span, a, NULL, d, l->out_stride, partial, QN__PARTIAL_RAW, partial,
@@ -355,9 +361,21 @@ static int gradient_task(const qn__cpu_pass *pass, int thread, const task *t) {
     return 0;
 }
 
+/* Panels of inputs in one task of points: it reads their errors once for all of them. Parts of
+ * nearly equal size, and enough of them for all cores. */
+static uint32_t points_of_task(const qn__cpu_layer *l, uint32_t threads) {
+    const uint32_t most = QN__WALK_CELLS / BLOCK / l->group;
+    uint32_t parts = (l->in_panels - 1) / most + 1;
+    while (parts < l->in_panels && (uint64_t)parts * qn__cpu_groups(l) < POINT_TASKS * threads)
+        ++parts;
+    return (l->in_panels - 1) / parts + 1;
+}
+
 uint32_t qn__cpu_walk_taps(const qn__cpu_layer *l, int threads) {
+    if (l->points)
+        return points_of_task(l, (uint32_t)threads);
     const uint32_t width = l->unfolds ? 1 : l->layer->window.kernel[1];
-    const uint32_t panels = l->out_panels < QN__OUT_GROUP ? l->out_panels : QN__OUT_GROUP;
+    const uint32_t panels = l->out_panels < l->group ? l->out_panels : l->group;
     const uint64_t all = (uint64_t)qn__cpu_blocks(l) * l->out_panels * (l->below ? 2 : 1);
     const uint32_t own = l->pictures ? qn__cpu_blocks(l) : l->taps;
     uint32_t taps = own < QN__WALK_TAPS ? own : QN__WALK_TAPS;
@@ -379,11 +397,11 @@ void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
     const int sparse = qn__cpu_is_sparse(l) && how.finite;
     const int by_rows = !sparse && goes_by_rows(&l->outputs.axis[1]);
     for (qn__cpu_walk_task own; qn__cpu_take_walk(pass, thread, layer, phase, &own);) {
-        const uint32_t tap = (l->pictures ? own.row : own.row / l->in_panels) * taps;
-        const uint32_t left = (l->pictures ? l->in_panels : l->taps) - tap;
+        const uint32_t tap = (has_blocks(l) ? own.row : own.row / l->in_panels) * taps;
+        const uint32_t left = (has_blocks(l) ? l->in_panels : l->taps) - tap;
         const task t = {.l = l,
                         .how = &how,
-                        .in = l->pictures ? 0 : own.row % l->in_panels,
+                        .in = has_blocks(l) ? 0 : own.row % l->in_panels,
                         .tap = tap,
                         .taps = left < taps ? left : taps,
                         .out = own.out,

@@ -29,7 +29,7 @@
 #include <stdatomic.h>
 
 enum {
-    QN__OUT_GROUP = 4, /* panels of outputs in one task of the gradient phase */
+    QN__OUT_GROUP = 4, /* most panels of outputs in one task of the gradient phase */
     /* Taps of one task of a convolution's gradient, and grains that it sums together; its memory:
      * their partials, sums in floats, doubles and integers. */
     QN__WALK_TAPS = 9,
@@ -93,12 +93,13 @@ typedef struct qn__cpu_layer {
     /* The same for weights, and blocks of 16 rows for each tap. With groups all factors of an
      * output count as one tap's: a row of weights is (tap, channel of the group). */
     uint32_t weight_channels, weight_panels;
-    /* Tasks of the gradient for each group of panels of outputs, with an outlet or if the layer
-     * walks; taps of each of them, in integer arithmetic blocks. */
-    uint32_t tasks, task_taps;
+    /* Panels of outputs in one task of the gradient. Tasks for each such group, with an outlet or
+     * if the layer walks; taps of each of them, blocks in integer arithmetic and of `points`. */
+    uint32_t group, tasks, task_taps;
     int walks;              /* the layer computes run by run (cpu_walk.h), not as one matrix */
     int unfolds;            /* its inputs are pictures that are unfolded (cpu_unfold.c) */
     int pictures;           /* 1: by its phases, piece by piece; 0: when they are fetched */
+    int points;             /* a convolution by windows of one pixel at stride 1, in float32 */
     int woven;              /* the same, of pictures that are woven: in integer arithmetic */
     int clears;             /* columns after the last output must be 0: a layer above reads them */
     int noted;              /* integer arithmetic: a convolution reads the outputs */
@@ -503,7 +504,7 @@ static inline int qn__cpu_one_input(const qn__worker *w) { return w->layer[0].wa
 
 /* Groups of panels of outputs: the columns of the gradient's grid. */
 static inline uint32_t qn__cpu_groups(const qn__cpu_layer *layer) {
-    return (layer->out_panels + QN__OUT_GROUP - 1) / QN__OUT_GROUP;
+    return (layer->out_panels + layer->group - 1) / layer->group;
 }
 
 /* Strips of blocks of integer arithmetic. */
