@@ -585,8 +585,10 @@ static qn_status prepare(qn_train *t, const qn_train_options *options, const qn_
         status = note_features(t, err);
     if (status == QN_OK)
         status = note_data(t, options, err);
-    if (status == QN_OK)
+    if (status == QN_OK) {
         note_averages(t);
+        qn__train_note_texts(t);
+    }
     if (status == QN_OK)
         status = qn__train_best_open(t, err);
     if (status == QN_OK)

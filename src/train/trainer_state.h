@@ -174,6 +174,8 @@ void qn__train_watch(qn_train *train, const qn_epoch_event *event);
 
 /* trainer_start.c: notes what the model of `options->init_from` gives to the training. */
 void qn__train_note_start(const qn_train *train, const qn_train_options *options);
+/* Layers of a network of tokens that read positions which they should not. */
+void qn__train_note_texts(const qn_train *train);
 
 /* Calls the caller's on_note; and on_warning, where there is one. */
 void qn__train_note(const qn_train *train, const char *text);
