@@ -11,6 +11,10 @@ static void add(FILE *to, const char *name, double value, int *printed) {
         fprintf(to, "%s%s %.4f", (*printed)++ ? ", " : "", name, value);
 }
 
+double evaluation_accuracy(const qn_score *score) {
+    return score->items > 0 ? (double)score->correct / (double)score->items : (double)NAN;
+}
+
 void evaluation_line(FILE *to, const qn_evaluation *e, int loss) {
     int printed = 0;
     if (e && e->clusters)

@@ -8,6 +8,9 @@
 /* Classes of which a table fits a screen. */
 enum { EVALUATION_CLASSES = 20 };
 
+/* The part of the items whose class is right; NaN without items. */
+double evaluation_accuracy(const qn_score *score);
+
 /* "macro F1 0.9, AUC 0.95, log loss 0.2, calibration error 0.01": what is defined. Nothing for NULL
  * and for real labels. `loss` 0: without the log loss, where a loss was printed before. */
 void evaluation_line(FILE *to, const qn_evaluation *e, int loss);

@@ -9,13 +9,13 @@ static void add(paths *p, qn_file_use use, const char *name, const char *path) {
             (qn_file){.size = sizeof(qn_file), .path = path, .name = name, .use = use};
 }
 
-static int is_folder(const char *path) {
+int paths_is_folder(const char *path) {
     struct stat about;
     return path && stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
 void paths_add(paths *p, qn_file_use use, const char *name, const char *path) {
-    if (use != QN_FILE_READ || !is_folder(path)) /* whoever reads it says what is wrong */
+    if (use != QN_FILE_READ || !paths_is_folder(path)) /* whoever reads it says what is wrong */
         add(p, use, name, path);
 }
 

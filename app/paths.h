@@ -14,6 +14,9 @@ typedef struct paths {
     uint32_t count;
 } paths;
 
+/* Whether a folder is there; 0 for NULL. */
+int paths_is_folder(const char *path);
+
 /* Adds a path; NULL adds nothing. `name` is its option. */
 void paths_add(paths *p, qn_file_use use, const char *name, const char *path);
 

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define AT(member) .place = offsetof(predict_flags, member)
@@ -81,10 +80,6 @@ typedef struct ending {
     double start;
 } ending;
 
-static double accuracy(const qn_score *score) {
-    return score->items > 0 ? (double)score->correct / (double)score->items : (double)NAN;
-}
-
 /* How well the predictions agree with the labels. */
 static void print_score(FILE *to, const qn_score *score, int real) {
     if (score->items == 0)
@@ -94,8 +89,8 @@ static void print_score(FILE *to, const qn_score *score, int real) {
     if (real)
         fprintf(to, "%" PRIu64 " labels\n", score->items);
     else
-        fprintf(to, "accuracy %.2f %% (%" PRIu64 " of %" PRIu64 ")\n", 100 * accuracy(score),
-                score->correct, score->items);
+        fprintf(to, "accuracy %.2f %% (%" PRIu64 " of %" PRIu64 ")\n",
+                100 * evaluation_accuracy(score), score->correct, score->items);
 }
 
 static void summary(const predict_flags *f, const ending *e, double seconds) {
@@ -113,7 +108,7 @@ static void summary(const predict_flags *f, const ending *e, double seconds) {
         if (real)
             report_error_fields(&score);
         else
-            json_number("accuracy", accuracy(&score));
+            json_number("accuracy", evaluation_accuracy(&score));
         evaluation_field("evaluation", e->evaluation);
         json_number("seconds", seconds);
         json_end();
@@ -315,12 +310,7 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
     return code;
 }
 
-static int is_folder(const char *path) {
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
-static int names_folder(const char *path) { return ends_with(path, "/") || is_folder(path); }
+static int names_folder(const char *path) { return ends_with(path, "/") || paths_is_folder(path); }
 
 /* Opens model and data; each rank checks what its own machine has read. */
 static int open_and_predict(const predict_flags *f, const char *model_path) {
@@ -402,7 +392,7 @@ static int refuse_model(const predict_flags *f, const char *path) {
 }
 
 static int check_flags(const predict_flags *f, const char *model_path) {
-    if (is_folder(model_path) || (!f->from.data && has_name_of_data(model_path)))
+    if (paths_is_folder(model_path) || (!f->from.data && has_name_of_data(model_path)))
         return refuse_model(f, model_path);
     if (!f->from.data)
         return message_usage("name files after the model, or add --data FILE",

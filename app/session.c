@@ -1,6 +1,7 @@
 #include "session.h"
 #include "stage_predictions.h"
 #include "compute.h"
+#include "evaluation.h"
 #include "format.h"
 #include "interrupt.h"
 #include "jsonline.h"
@@ -59,10 +60,6 @@ static void on_note(void *user, const char *text) {
     message_note("note: %s%s%s", name ? name : "", name ? ": " : "", text);
 }
 
-static double share(const qn_score *score) {
-    return score->items > 0 ? (double)score->correct / (double)score->items : (double)NAN;
-}
-
 static void score_field(const char *set, const char *name, const qn_score *score, double value) {
     char key[32];
     snprintf(key, sizeof key, "%s_%s", set, name);
@@ -72,7 +69,7 @@ static void score_field(const char *set, const char *name, const qn_score *score
 static void score_fields(const char *set, const qn_epoch_event *e, const qn_score *score) {
     score_field(set, "loss", score, score->loss);
     if (!e->real) {
-        score_field(set, "accuracy", score, share(score));
+        score_field(set, "accuracy", score, evaluation_accuracy(score));
         if (e->next)
             score_field(set, "perplexity", score, exp(score->loss));
         return;
