@@ -16,7 +16,7 @@
 
 typedef struct import_flags {
     const char *model, *input, *classes, *loss, *scale, *resize, *config, *out;
-    const char *as, *tokenizer; /* of checkpoints of transformers */
+    const char *as, *tokenizer, *task; /* of checkpoints of transformers */
     uint64_t context;
     int quiet, json;
     /* Of a network that the library knows by its names. */
@@ -26,6 +26,11 @@ typedef struct import_flags {
 } import_flags;
 
 #define AT(member) .place = offsetof(import_flags, member)
+
+static const option_word task_words[] = {{"next", "tells the next token"},
+                                         {"classify", "tells the class of a text"},
+                                         {"tags", "tells the class of each token"},
+                                         {NULL, NULL}};
 
 static const option import_options[] = {
     {.heading = "Options",
@@ -48,6 +53,10 @@ static const option import_options[] = {
     {ROW_COUNT("context", context, 1, 1 << 24,
                "tokens of an item, at most those that such a network has positions for"),
      .fallback = "all of them"},
+    {ROW_CHOICE("task", task, "TASK",
+                "what such a network is for; where the checkpoint has no such head, the last "
+                "layers begin with random weights, to be trained further"),
+     .words = task_words, .fallback = "what the checkpoint was saved for"},
     {ROW_TEXT("classes", classes, "LIST",
               "the names of the classes in the order of the outputs: cat,dog; @FILE: a file with "
               "one name a line; labels.json: a list, or an object of numbers and names; or their "
@@ -305,10 +314,12 @@ static int check_pretrained(const import_flags *f) {
 }
 
 static int check_flags(const import_flags *f, likeness *like) {
-    if (f->tokenizer || f->context)
+    if (f->tokenizer || f->context || f->task)
         return message_usage("add --as gpt2 where it is one without a config.json",
                              "--%s is for checkpoints of transformers, and this is not one",
-                             f->tokenizer ? "tokenizer" : "context");
+                             f->tokenizer ? "tokenizer"
+                             : f->context ? "context"
+                                          : "task");
     if (f->model && !f->input && !f->config)
         return require_input(f);
     if (!f->out)
@@ -460,7 +471,8 @@ static int run(const command *self, int argc, char **argv) {
                                       .type = f.as,
                                       .config = f.config,
                                       .tokenizer = f.tokenizer,
-                                      .context = (uint32_t)f.context};
+                                      .context = (uint32_t)f.context,
+                                      .task = f.task};
         pretrained = !f.model && pretrained_is(given.operand[0], &how);
         code = pretrained ? check_pretrained(&f)
                : like     ? check_flags(&f, like)

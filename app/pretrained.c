@@ -27,6 +27,12 @@ static void told(void *user, const char *tensor, const char *from) {
     json_end();
 }
 
+/* Tokens of an item. */
+static uint32_t tokens_of(const qn_model *model) {
+    const uint32_t context = qn_model_context(model);
+    return context ? context : qn_model_inputs(model);
+}
+
 static void report(const pretrained_flags *f, const qn_model *model) {
     char text[512], number[32];
     while (qn_device_note(text, sizeof text))
@@ -35,7 +41,7 @@ static void report(const pretrained_flags *f, const qn_model *model) {
         json_begin("import");
         json_text("file", f->out);
         json_text("tokens", qn_model_tokens(model));
-        json_count("context", qn_model_context(model));
+        json_count("context", tokens_of(model));
         json_count("parameters", qn_model_parameters(model));
         json_text("digest", qn_model_digest(model));
         json_end();
@@ -43,7 +49,7 @@ static void report(const pretrained_flags *f, const qn_model *model) {
     }
     if (!f->quiet)
         printf("%s parameters, items of %u tokens, %s; the model file's SHA-256:\n",
-               format_count(qn_model_parameters(model), number), qn_model_context(model),
+               format_count(qn_model_parameters(model), number), tokens_of(model),
                qn_model_tokenizer(model) ? "with its tokenizer" : "without a tokenizer");
     printf("%s  %s\n", qn_model_digest(model), f->out);
 }
@@ -53,6 +59,7 @@ static void spell(char *text) {
     static const char *const names[][2] = {{"`context`", "--context"},
                                            {"`tokenizer`", "--tokenizer"},
                                            {"`config`", "--config"},
+                                           {"`task`", "--task"},
                                            {"`train.model`", "--model"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const size_t theirs = strlen(names[i][0]), ours = strlen(names[i][1]);

@@ -180,3 +180,77 @@ def llama_logits(t, tokens, config=LLAMA):
         x = x + linear(silu(linear(a, f"layers.{b}.mlp.gate_proj")) * linear(a, f"layers.{b}.mlp.up_proj"), f"layers.{b}.mlp.down_proj")
     last = body["embed_tokens.weight" if config["tie_word_embeddings"] else "lm_head.weight"]
     return norm(x, "norm") @ last.T
+
+
+# ---------------------------------------------------------------- bert, distilbert, heads
+
+BERT = {"model_type": "bert", "architectures": ["BertForSequenceClassification"], "vocab_size": 40, "hidden_size": 12,
+        "num_attention_heads": 3, "num_hidden_layers": 2, "max_position_embeddings": 10, "intermediate_size": 20,
+        "hidden_act": "gelu", "layer_norm_eps": 1e-12, "type_vocab_size": 2, "id2label": {"0": "bad", "1": "fair", "2": "good"}}
+DISTILBERT = {"model_type": "distilbert", "architectures": ["DistilBertForSequenceClassification"], "vocab_size": 40, "dim": 12,
+              "n_heads": 3, "n_layers": 2, "max_position_embeddings": 10, "hidden_dim": 20, "activation": "gelu",
+              "id2label": BERT["id2label"]}
+
+# Ours: names of bert and distilbert.
+_ENCODER = {
+    "query": ("encoder.layer.#.attention.self.query", "transformer.layer.#.attention.q_lin"),
+    "key": ("encoder.layer.#.attention.self.key", "transformer.layer.#.attention.k_lin"),
+    "value": ("encoder.layer.#.attention.self.value", "transformer.layer.#.attention.v_lin"),
+    "mix": ("encoder.layer.#.attention.output.dense", "transformer.layer.#.attention.out_lin"),
+    "norm1": ("encoder.layer.#.attention.output.LayerNorm", "transformer.layer.#.sa_layer_norm"),
+    "up": ("encoder.layer.#.intermediate.dense", "transformer.layer.#.ffn.lin1"),
+    "down": ("encoder.layer.#.output.dense", "transformer.layer.#.ffn.lin2"),
+    "norm2": ("encoder.layer.#.output.LayerNorm", "transformer.layer.#.output_layer_norm")}
+
+
+def _encoder(config):
+    """0 for bert, 1 for distilbert; width, inner width, heads, blocks, activation."""
+    bert = config["model_type"] == "bert"
+    keys = ("hidden_size", "intermediate_size", "num_attention_heads", "num_hidden_layers", "hidden_act") if bert else \
+        ("dim", "hidden_dim", "n_heads", "n_layers", "activation")
+    return 0 if bert else 1, *(config[k] for k in keys)
+
+
+def encoder(generator, config=BERT):
+    """Names and values of the tensors of bert or distilbert, with the head of its class."""
+    def some(*shape):
+        return generator.normal(0, 0.4, shape)
+    which, n, inner, _, blocks, _ = _encoder(config)
+    t = {"embeddings.word_embeddings.weight": some(config["vocab_size"], n),
+         "embeddings.position_embeddings.weight": some(config["max_position_embeddings"], n),
+         "embeddings.LayerNorm.weight": some(n), "embeddings.LayerNorm.bias": some(n)}
+    if which == 0:
+        t["embeddings.token_type_embeddings.weight"] = some(config["type_vocab_size"], n)
+    for b in range(blocks):
+        for part, names in _ENCODER.items():
+            shape = (n,) if "norm" in part else (inner, n) if part == "up" else (n, inner) if part == "down" else (n, n)
+            name = names[which].replace("#", str(b))
+            t |= {f"{name}.weight": some(*shape), f"{name}.bias": some(shape[0])}
+    t = {f"{config['model_type']}.{name}": value for name, value in t.items()}
+    outputs = len(config["id2label"])
+    if "Sequence" in config["architectures"][0]:
+        pooler = ("bert.pooler.dense", "pre_classifier")[which]
+        t |= {f"{pooler}.weight": some(n, n), f"{pooler}.bias": some(n)}
+    return t | {"classifier.weight": some(outputs, n), "classifier.bias": some(outputs)}
+
+
+def encoder_logits(t, tokens, config=BERT):
+    """Of one item: [C], or [T][C] of a class for each token."""
+    which, _, _, count, blocks, activation = _encoder(config)
+    body = {name.removeprefix(config["model_type"] + "."): np.asarray(value, float) for name, value in t.items()}
+    act = {"gelu": gelu, "gelu_new": gelu_new, "relu": lambda z: np.maximum(z, 0)}[activation]
+    eps = config.get("layer_norm_eps", 1e-12)
+    def linear(a, name):
+        return a @ body[f"{name}.weight"].T + body[f"{name}.bias"]
+    x = body["embeddings.word_embeddings.weight"][tokens] + body["embeddings.position_embeddings.weight"][:len(tokens)]
+    x = x + (body["embeddings.token_type_embeddings.weight"][0] if which == 0 else 0)
+    x = layer_norm(x, body, "embeddings.LayerNorm", eps)
+    for b in range(blocks):
+        of = {part: names[which].replace("#", str(b)) for part, names in _ENCODER.items()}
+        q, k, v = (heads(linear(x, of[part]), count) for part in ("query", "key", "value"))
+        x = layer_norm(x + linear(attention(q, k, v, False), of["mix"]), body, of["norm1"], eps)
+        x = layer_norm(x + linear(act(linear(x, of["up"])), of["down"]), body, of["norm2"], eps)
+    if "Sequence" in config["architectures"][0]:
+        first = linear(x[0], ("pooler.dense", "pre_classifier")[which])
+        x = np.maximum(first, 0) if which else np.tanh(first)
+    return linear(x, "classifier")

@@ -64,6 +64,8 @@ typedef struct qn_pretrained_options {
     const char *config; /* the file; NULL: config.json in the folder of the tensors */
     const char *tokenizer; /* a tokenizer.json, or "none"; NULL: the one in that folder, if any */
     uint32_t context;      /* positions of an item; 0: as many as config.json says */
+    const char *task; /* "next": the next token; "classify": a class of the text; "tags": a class of
+                         each token. NULL: what the checkpoint was saved for */
 } qn_pretrained_options;
 
 /* Makes a model of a checkpoint as save_pretrained of the package transformers writes it. `path` is

@@ -90,7 +90,7 @@ def import_state(path, model=None, inputs=None, *, classes=None, loss=None, scal
         return made
 
 
-def import_pretrained(path, *, type=None, context=None, tokenizer=None, config=None):
+def import_pretrained(path, *, type=None, context=None, tokenizer=None, config=None, task=None):
     """A model of a checkpoint of the package transformers (docs/formats.md).
 
     Parameters
@@ -108,6 +108,9 @@ def import_pretrained(path, *, type=None, context=None, tokenizer=None, config=N
         tokenizer.json beside the tensors, if there is one.
     config : path, optional
         Its config.json. By default the one beside the tensors.
+    task : str, optional
+        "next", "classify" or "tags", a class of each token. By default what the checkpoint was saved
+        for. Where it has no such head, the last layers begin with random weights.
 
     Raises
     ------
@@ -121,7 +124,7 @@ def import_pretrained(path, *, type=None, context=None, tokenizer=None, config=N
         source = path if mapping else _pickled(path) or path
         state = _state_file(source, until)
         how = sized(_abi.qn_pretrained_options)
-        how.type, how.context = text(type) if type else None, context or 0
+        how.type, how.context, how.task = text(type) if type else None, context or 0, text(task) if task else None
         for word, given in ("config", config), ("tokenizer", tokenizer):
             # Of a pickle the tensors are in another folder now.
             chosen = given or (None if mapping or state is source else _beside(source, word))

@@ -153,7 +153,8 @@ static qn_status take_names(qn_data *data, const qn_data_arrays *a, qn_error *er
     if ((several || s->target == QN__TARGET_CLASS) &&
         !copy_names(&s->class_name, a->class_name, a->classes, &s->classes, err))
         return QN_MEMORY;
-    if (several && !s->label && !(s->label = qn__label_list(s->class_name, s->classes, err)))
+    if (several && !a->mask_rows && !s->label &&
+        !(s->label = qn__label_list(s->class_name, s->classes, err)))
         return QN_MEMORY;
     return QN_OK;
 }
@@ -241,7 +242,7 @@ static qn_status check_several(const qn_data_arrays *a, qn_error *err) {
         return QN_OK;
     if (a->labels || a->targets || a->task)
         return qn__fail(err, QN_USAGE, "several and labels, targets or task contradict each other");
-    if (a->class_name && (mask || a->classes != a->each))
+    if (a->class_name && (mask ? a->classes > QN__NO_TARGET : a->classes != a->each))
         return qn__fail(err, QN_USAGE, "%u names are not those of %u labels", (unsigned)a->classes,
                         (unsigned)a->each);
     if (a->each == 0 || (mask && pixels != a->each) || a->items > SIZE_MAX / a->each)
@@ -249,6 +250,8 @@ static qn_status check_several(const qn_data_arrays *a, qn_error *err) {
                         (unsigned)a->each, (unsigned)a->mask_rows, (unsigned)a->mask_columns);
     const qn__several given = {a->each, a->mask_rows, a->mask_columns,
                                (uint8_t *)(uintptr_t)a->several, 1};
+    if (mask && a->class_name && qn__several_classes(&given, a->items) > a->classes)
+        return qn__fail(err, QN_INPUT, "a target is above the %u classes", (unsigned)a->classes);
     return qn__several_check(&given, a->items, err);
 }
 

@@ -56,6 +56,16 @@ static void find_heads(const export *x, uint32_t l, qn__pretrained_sizes *s) {
     s->biases = l + 1 < x->program.layers && !x->program.layer[l + 1].no_biases;
 }
 
+/* Of the last layer. Tables of token types have two rows in checkpoints: 25.82. */
+static void find_head(const export *x, qn__pretrained_sizes *s) {
+    const qn__layer_text *last = &x->recipe->network.layer[x->recipe->network.layers - 1];
+    s->types = 2;
+    s->tied = (uint32_t)last->tied;
+    s->outputs = last->out;
+    snprintf(s->answer, sizeof s->answer, "%s",
+             qn__table_name(&qn__activations, (int)last->activation));
+}
+
 /* What a row needs to know, from the layers that have it. */
 static void find_sizes(export *x) {
     const qn__network *n = &x->recipe->network;
@@ -80,6 +90,7 @@ static void find_sizes(export *x) {
         snprintf(s->activation, sizeof s->activation, "%s",
                  qn__table_name(&qn__activations, (int)act));
     }
+    find_head(x, s);
     if (!s->inner) { /* of another network: a text is compared to say where it differs */
         s->inner = 4 * s->width;
         snprintf(s->activation, sizeof s->activation, "gelu");
@@ -211,26 +222,37 @@ static qn_status add_products(export *x, const qn__layer *l, const qn__pretraine
     return status;
 }
 
+/* A table whose first row was added to another one: zeros. */
+static qn_status add_types(export *x, const qn__layer *l, const char *module) {
+    const uint64_t rows = x->sizes.types, columns = l->to.channels;
+    float *to = add(x, module, strlen(module), "weight", rows, columns);
+    if (!to)
+        return QN_MEMORY;
+    memset(to, 0, rows * columns * sizeof *to);
+    return QN_OK;
+}
+
 static qn_status add_vectors(export *x, const qn__layer *l, const qn__pretrained_layer *named) {
     const qn__layer_ops *ops = qn__layer_ops_of(l->kind);
     const float *parameters = qn__model_parameters(x->model);
     for (uint32_t v = 0; v < l->vectors; ++v) {
         const uint64_t columns = ops->bound ? l->to.channels : 0;
-        float *to = add(x, named->module, strlen(named->module), ops->names[v],
+        float *to = add(x, named->module, strcspn(named->module, "&"), ops->names[v],
                         columns ? l->vector / columns : l->vector, columns);
         if (!to)
             return QN_MEMORY;
         memcpy(to, parameters + l->biases + (uint64_t)v * l->vector, l->vector * sizeof *to);
     }
-    return QN_OK;
+    const char *added = strchr(named->module, '&');
+    return added ? add_types(x, l, added + 1) : QN_OK;
 }
 
-/* Whether the last layer has the weights of the embedding: then a file has them once. */
+/* Whether the last layer has the weights of the embedding, also those of a copy. */
 static int is_tied(const export *x) {
     const qn__layer *first = &x->program.layer[0], *last = &x->program.layer[x->program.layers - 1];
     const float *parameters = qn__model_parameters(x->model);
-    if ((uint64_t)last->depth * last->to.channels != first->vector)
-        return 0;
+    if (last->tied || (uint64_t)last->depth * last->to.channels != first->vector)
+        return last->tied;
     for (uint64_t k = 0; k < first->vector; ++k)
         if (memcmp(&parameters[last->weights + k],
                    &parameters[first->biases + qn__product_filed(last, k)], sizeof(float)) != 0)
@@ -247,7 +269,7 @@ static qn_status add_all(export *x) {
             continue;
         const qn__pretrained_layer *named = &x->named[n++];
         if (strchr(named->module, '|') && x->sizes.tied)
-            continue;
+            continue; /* a file has them once */
         status = layer->depth ? add_products(x, layer, named) : add_vectors(x, layer, named);
     }
     return status;
@@ -323,6 +345,32 @@ static void add_key(const export *x, const qn__config_key *k, qn__text *text) {
     }
 }
 
+/* Names of the outputs, or numbers as transformers gives them. */
+static void add_labels(const export *x, qn__text *text) {
+    const qn__schema *table = x->recipe->table;
+    const uint32_t named = table ? table->classes : 0;
+    char usual[24];
+    qn__text_add(text, ",\n  \"id2label\": {");
+    for (uint32_t i = 0; i < x->sizes.outputs; ++i) {
+        snprintf(usual, sizeof usual, "LABEL_%u", i);
+        qn__text_add(text, "%s\"%u\": ", i ? ", " : "", i);
+        qn__text_add_json(text, i < named ? table->class_name[i] : usual);
+    }
+    qn__text_add(text, "},\n  \"label2id\": {");
+    for (uint32_t i = 0; i < x->sizes.outputs; ++i) {
+        snprintf(usual, sizeof usual, "LABEL_%u", i);
+        qn__text_add(text, "%s", i ? ", " : "");
+        qn__text_add_json(text, i < named ? table->class_name[i] : usual);
+        qn__text_add(text, ": %u", i);
+    }
+    qn__text_add(text, "}");
+    if (x->row->task == QN__PRETRAINED_CLASSIFY)
+        qn__text_add(text, ",\n  \"problem_type\": \"%s\"",
+                     strcmp(x->sizes.answer, "none") == 0      ? "regression"
+                     : strcmp(x->sizes.answer, "sigmoid") == 0 ? "multi_label_classification"
+                                                               : "single_label_classification");
+}
+
 static qn_status write_config(const export *x) {
     qn__text text = {0};
     qn__text_add(&text, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"%s\"",
@@ -331,6 +379,8 @@ static qn_status write_config(const export *x) {
         add_key(x, k, &text);
     for (const qn__config_must *m = x->row->must; m->key; ++m)
         qn__text_add(&text, ",\n  \"%s\": %s", m->key, m->value);
+    if (x->row->task != QN__PRETRAINED_NEXT)
+        add_labels(x, &text);
     qn__text_add(&text, ",\n  \"torch_dtype\": \"float32\"\n}\n");
     char *whole = qn__text_take(&text, x->err);
     const qn_status status = whole ? write_text(x, "config.json", whole) : QN_MEMORY;

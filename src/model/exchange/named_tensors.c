@@ -100,20 +100,21 @@ static int matches(const char *name, const char *pattern) {
     return *name == '\0';
 }
 
-static int is_ignored(const qn__named_tensors *t, const char *name, const char *const *ignored) {
+static int is_ignored(const qn__named_tensors *t, const char *name, const char *const *ignored,
+                      int others) {
     const size_t size = strlen(t->prefix);
     if (strncmp(name, t->prefix, size) != 0)
-        return 0;
+        return others;
     for (; *ignored; ++ignored)
         if (matches(name + size, *ignored))
             return 1;
     return 0;
 }
 
-const qn__tensor_view *qn__named_left(const qn__named_tensors *tensors,
-                                      const char *const *ignored) {
+const qn__tensor_view *qn__named_left(const qn__named_tensors *tensors, const char *const *ignored,
+                                      int others) {
     for (size_t i = 0; i < tensors->shards.tensors; ++i)
-        if (!tensors->taken[i] && !is_ignored(tensors, tensors->view[i]->name, ignored))
+        if (!tensors->taken[i] && !is_ignored(tensors, tensors->view[i]->name, ignored, others))
             return tensors->view[i];
     return NULL;
 }

@@ -28,7 +28,9 @@ qn_status qn__named_check(const qn__named_tensors *tensors, const qn__tensor_vie
                           qn_error *err);
 
 /* The first tensor that was not taken and whose name, after the prefix, is not among `ignored`,
- * where '#' stands for a number. NULL: there is none. */
-const qn__tensor_view *qn__named_left(const qn__named_tensors *tensors, const char *const *ignored);
+ * where '#' stands for a number. With `others` 1 all names without the prefix are ignored. NULL:
+ * there is none. */
+const qn__tensor_view *qn__named_left(const qn__named_tensors *tensors, const char *const *ignored,
+                                      int others);
 
 #endif

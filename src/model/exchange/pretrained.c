@@ -1,10 +1,8 @@
 #include "model/exchange/pretrained.h"
 
-#include <stddef.h>
+#include "model/exchange/pretrained_rows.h"
 #include <stdio.h>
 #include <string.h>
-
-#define AT(member) offsetof(qn__pretrained_sizes, member)
 
 static const struct activation {
     const char *theirs, *ours;
@@ -16,139 +14,50 @@ static const struct activation {
 };
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
-/* ------------------------------------------------------------------ gpt2 */
-
-static const qn__config_key gpt2_keys[] = {
-    {"vocab_size", AT(vocabulary), 'n', 0, NULL},
-    {"n_embd", AT(width), 'n', 0, NULL},
-    {"n_head", AT(heads), 'n', 0, NULL},
-    {"n_layer", AT(blocks), 'n', 0, NULL},
-    {"n_positions", AT(positions), 'n', 0, NULL},
-    {"n_inner", AT(inner), 'n', -4, NULL},
-    {"activation_function", AT(activation), 'a', 0, "gelu_new"},
-    {"tie_word_embeddings", AT(tied), 'b', 1, NULL},
-    {"layer_norm_epsilon", AT(epsilon), 'r', 1e-5, NULL},
-    {.key = NULL}};
-
-static const qn__config_must gpt2_musts[] = {
-    {"scale_attn_weights", "true", "attention is always scaled by the root of a head's width"},
-    {"scale_attn_by_inverse_layer_idx", "false", "attention has the same scale in all blocks"},
-    {"add_cross_attention", "false", "a network reads one sequence"},
-    {.key = NULL}};
-
-static const qn__pretrained_line gpt2_head[] = {
-    {"embedding %V %N", "wte", 0}, {"position learned", "wpe", 0}, {.text = NULL}};
-
-static const qn__pretrained_line gpt2_block[] = {{"residual { layernorm channels%E", "h.#.ln_1", 0},
-                                                 {"conv %A 1x1", "h.#.attn.c_attn", 1},
-                                                 {"attention %H causal", NULL, 0},
-                                                 {"conv %N 1x1 }", "h.#.attn.c_proj", 1},
-                                                 {"residual { layernorm channels%E", "h.#.ln_2", 0},
-                                                 {"conv %F 1x1 %G", "h.#.mlp.c_fc", 1},
-                                                 {"conv %N 1x1 }", "h.#.mlp.c_proj", 1},
-                                                 {.text = NULL}};
-
-static const qn__pretrained_line gpt2_tail[] = {{"layernorm channels%E", "ln_f", 0},
-                                                {"conv %V 1x1 nobias softmax", "/lm_head|wte", 0},
-                                                {.text = NULL}};
-
-static const char *const gpt2_ignored[] = {"h.#.attn.bias", "h.#.attn.masked_bias", NULL};
-
-/* ------------------------------------------------------------------ llama, qwen2 */
-
-static const qn__config_key llama_keys[] = {
-    {"vocab_size", AT(vocabulary), 'n', 0, NULL},
-    {"hidden_size", AT(width), 'n', 0, NULL},
-    {"num_attention_heads", AT(heads), 'n', 0, NULL},
-    {"num_key_value_heads", AT(groups), 'n', -1, NULL},
-    {"head_dim", AT(head), 'n', -2, NULL},
-    {"num_hidden_layers", AT(blocks), 'n', 0, NULL},
-    {"max_position_embeddings", AT(positions), 'n', 0, NULL},
-    {"intermediate_size", AT(inner), 'n', 0, NULL},
-    {"hidden_act", AT(activation), 'a', 0, "silu"},
-    {"rms_norm_eps", AT(epsilon), 'r', 1e-6, NULL},
-    {"rope_theta", AT(base), 'p', 10000, NULL},
-    {"attention_bias", AT(biases), 'b', 0, NULL},
-    {"tie_word_embeddings", AT(tied), 'b', 0, NULL},
-    {.key = NULL}};
-
-static const qn__config_key qwen2_keys[] = {
-    {"vocab_size", AT(vocabulary), 'n', 0, NULL},
-    {"hidden_size", AT(width), 'n', 0, NULL},
-    {"num_attention_heads", AT(heads), 'n', 0, NULL},
-    {"num_key_value_heads", AT(groups), 'n', -1, NULL},
-    {"head_dim", AT(head), 'n', -2, NULL},
-    {"num_hidden_layers", AT(blocks), 'n', 0, NULL},
-    {"max_position_embeddings", AT(positions), 'n', 0, NULL},
-    {"intermediate_size", AT(inner), 'n', 0, NULL},
-    {"hidden_act", AT(activation), 'a', 0, "silu"},
-    {"rms_norm_eps", AT(epsilon), 'r', 1e-6, NULL},
-    {"rope_theta", AT(base), 'p', 10000, NULL},
-    {"tie_word_embeddings", AT(tied), 'b', 0, NULL},
-    {.key = NULL}};
-
-static const qn__config_must llama_musts[] = {
-    {"mlp_bias", "false", "the layers of a block's second part have no biases"}, {.key = NULL}};
-
-static const qn__config_must qwen2_musts[] = {
-    {"use_sliding_window", "false", "all blocks see all positions before"}, {.key = NULL}};
-
-static const qn__pretrained_line llama_head[] = {{"embedding %V %N", "embed_tokens", 0},
-                                                 {.text = NULL}};
-
-/* What differs: the biases of a block's attention. */
-#define LLAMA_BLOCK(BIASES, MIXED_BIASES)                                                          \
-    {"residual { rmsnorm%E", "layers.#.input_layernorm", 0},                                       \
-        {"conv %A 1x1" BIASES,                                                                     \
-         "layers.#.self_attn.q_proj+layers.#.self_attn.k_proj+layers.#.self_attn.v_proj", 0},      \
-        {"position rotary %H%K%R", NULL, 0}, {"attention %H causal%K", NULL, 0},                   \
-        {"conv %N 1x1" MIXED_BIASES " }", "layers.#.self_attn.o_proj", 0},                         \
-        {"residual { rmsnorm%E", "layers.#.post_attention_layernorm", 0},                          \
-        {"product { conv %F 1x1 nobias %G", "layers.#.mlp.gate_proj", 0},                          \
-        {"| conv %F 1x1 nobias }", "layers.#.mlp.up_proj", 0},                                     \
-        {"conv %N 1x1 nobias }", "layers.#.mlp.down_proj", 0}, {                                   \
-        .text = NULL                                                                               \
-    }
-
-static const qn__pretrained_line llama_block[] = {LLAMA_BLOCK("%B", "%B")};
-static const qn__pretrained_line qwen2_block[] = {LLAMA_BLOCK("", " nobias")};
-
-static const qn__pretrained_line llama_tail[] = {
-    {"rmsnorm%E", "norm", 0},
-    {"conv %V 1x1 nobias softmax", "/lm_head|embed_tokens", 0},
-    {.text = NULL}};
-
-static const char *const llama_ignored[] = {"layers.#.self_attn.rotary_emb.inv_freq",
-                                            "rotary_emb.inv_freq", NULL};
-
 /* ------------------------------------------------------------------ the table */
 
-static const qn__pretrained rows[] = {
-    {"gpt2", "GPT2LMHeadModel", "transformer.", gpt2_keys, gpt2_musts, gpt2_head, gpt2_block,
-     gpt2_tail, 1, gpt2_ignored},
-    {"llama", "LlamaForCausalLM", "model.", llama_keys, llama_musts, llama_head, llama_block,
-     llama_tail, 0, llama_ignored},
-    {"qwen2", "Qwen2ForCausalLM", "model.", qwen2_keys, qwen2_musts, llama_head, qwen2_block,
-     llama_tail, 0, llama_ignored},
-};
-enum { ROWS = sizeof rows / sizeof *rows };
+static const qn__pretrained *const families[] = {qn__pretrained_decoders, qn__pretrained_encoders};
+enum { FAMILIES = sizeof families / sizeof *families };
 
 const qn__pretrained *qn__pretrained_row(uint32_t index) {
-    return index < ROWS ? &rows[index] : NULL;
+    for (size_t f = 0; f < FAMILIES; ++f)
+        for (const qn__pretrained *row = families[f]; row->type; ++row)
+            if (index-- == 0)
+                return row;
+    return NULL;
 }
 
-const qn__pretrained *qn__pretrained_find(const char *type) {
-    for (uint32_t i = 0; i < ROWS; ++i)
-        if (strcmp(rows[i].type, type) == 0)
-            return &rows[i];
+const qn__pretrained *qn__pretrained_of_class(const char *type, const char *class) {
+    const qn__pretrained *row, *first = NULL;
+    for (uint32_t i = 0; (row = qn__pretrained_row(i)); ++i) {
+        if (strcmp(row->type, type) != 0)
+            continue;
+        if (class && strcmp(row->class, class) == 0)
+            return row;
+        first = first ? first : row;
+    }
+    return first;
+}
+
+const qn__pretrained *qn__pretrained_of_task(const char *type, qn__pretrained_task task) {
+    const qn__pretrained *row;
+    for (uint32_t i = 0; (row = qn__pretrained_row(i)); ++i)
+        if (strcmp(row->type, type) == 0 && row->task == task)
+            return row;
     return NULL;
 }
 
 void qn__pretrained_list(char *text, size_t size) {
     size_t used = 0;
+    const qn__pretrained *row;
+    const char *last = "";
     *text = '\0';
-    for (uint32_t i = 0; i < ROWS && used < size; ++i)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", rows[i].type);
+    for (uint32_t i = 0; (row = qn__pretrained_row(i)) && used < size; ++i) {
+        if (strcmp(row->type, last) == 0)
+            continue;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", row->type);
+        last = row->type;
+    }
 }
 
 const char *qn__pretrained_activation(const char *theirs) {
@@ -210,6 +119,15 @@ static void add_value(const qn__pretrained_sizes *s, char key, qn__text *text) {
         break;
     case 'G':
         qn__text_add(text, "%s", s->activation);
+        break;
+    case 'T':
+        qn__text_add(text, "%s", s->tied ? "tied" : "nobias");
+        break;
+    case 'C':
+        qn__text_add(text, "%u", s->outputs);
+        break;
+    case 'S':
+        qn__text_add(text, "%s", s->answer);
         break;
     case 'E':
         add_number("eps", s->epsilon, text);

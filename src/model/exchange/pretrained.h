@@ -18,6 +18,9 @@ typedef struct qn__pretrained_sizes {
     uint32_t trained;
     double epsilon;      /* of normalisations */
     char activation[24]; /* as a model text has it */
+    uint32_t types;      /* rows of the table of token types, of which the first one counts */
+    uint32_t outputs;    /* of a head */
+    char answer[24];     /* the activation of its last layer */
 } qn__pretrained_sizes;
 
 /* A key of config.json. */
@@ -41,16 +44,26 @@ typedef struct qn__config_must {
 /* Layers of a model text. "%N" stands for a number of qn__pretrained_sizes, '#' in names of modules
  * for that of a block. At most one of the layers has parameters: then `module` names those of the
  * tensors, "a+b+c" three whose outputs follow one another: queries, keys and values, "/a" one
- * without the prefix of others, "a|b" a, or b where the network is tied. */
+ * without the prefix of others, "a&b" a table to each row of which the first row of b is added,
+ * "a|b" a, where the layer of a tied network has the weights of b, which is another one's. */
 typedef struct qn__pretrained_line {
     const char *text, *module;
     int turned; /* the weight is [in][out] */
 } qn__pretrained_line;
 
+/* What a network answers. */
+typedef enum qn__pretrained_task {
+    QN__PRETRAINED_NEXT,     /* the next token */
+    QN__PRETRAINED_CLASSIFY, /* a class of the text, several labels or a real number */
+    QN__PRETRAINED_TAGS,     /* a class of each token */
+} qn__pretrained_task;
+
+/* A type of networks with one head. The first row of a type is for checkpoints of other classes. */
 typedef struct qn__pretrained {
     const char *type;   /* model_type of config.json */
-    const char *class;  /* of `architectures`, for an export, */
+    const char *class;  /* of `architectures`, */
     const char *prefix; /* which gives names this prefix */
+    qn__pretrained_task task;
     const qn__config_key *key;
     const qn__config_must *must;
     const qn__pretrained_line *head, *block, *tail; /* each ends with a text of NULL */
@@ -60,7 +73,10 @@ typedef struct qn__pretrained {
 
 /* Row `index`, NULL after the last. */
 const qn__pretrained *qn__pretrained_row(uint32_t index);
-const qn__pretrained *qn__pretrained_find(const char *type);
+/* The row of a type and a class, the first one of the type where no other has it; or of a task.
+ * NULL: there is none. */
+const qn__pretrained *qn__pretrained_of_class(const char *type, const char *class);
+const qn__pretrained *qn__pretrained_of_task(const char *type, qn__pretrained_task task);
 /* "gpt2, bert" */
 void qn__pretrained_list(char *text, size_t size);
 

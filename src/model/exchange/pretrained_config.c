@@ -2,6 +2,7 @@
 
 #include "base/files/file.h"
 #include "base/text/json.h"
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,12 +10,13 @@ typedef struct config_file {
     const char *path;
     qn__json *json;
     const qn__json_node *root;
-    const qn__pretrained *row;
+    const qn__pretrained_said *said;
+    qn__pretrained_config *out;
     qn_error *err;
 } config_file;
 
 /* A number of a config is at most that: more is a mistake, and sums of them stay small. */
-enum { MOST = 1 << 24, MOST_BLOCKS = QN__MAX_LAYERS };
+enum { MOST = 1 << 24, MOST_BLOCKS = QN__MAX_LAYERS, MOST_TAGS = 255, USUAL_LABELS = 2 };
 
 /* ------------------------------------------------------------------ the file */
 
@@ -241,15 +243,87 @@ static qn_status check_sizes(const config_file *c, qn__pretrained_sizes *s) {
     return QN_OK;
 }
 
+/* ------------------------------------------------------------------ what it answers */
+
+/* Whether the names only say numbers, as transformers gives them where nobody did. */
+static int are_numbers(const qn__class_labels *labels) {
+    char usual[24];
+    for (uint32_t i = 0; i < labels->count; ++i) {
+        snprintf(usual, sizeof usual, "LABEL_%u", i);
+        if (strcmp(labels->name[i], usual) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+static qn_status read_labels(const config_file *c) {
+    const qn__json_node *names = said(c, "id2label");
+    qn__pretrained_config *out = c->out;
+    qn_status status = names ? qn__class_labels_of_json(names, NULL, &out->labels, c->err) : QN_OK;
+    if (status != QN_OK) {
+        qn__at(c->err, "%.300s, \"id2label\"", c->path);
+        return status;
+    }
+    out->sizes.outputs = out->labels.count;
+    if (!names) {
+        const qn__config_key usual = {"num_labels", offsetof(qn__pretrained_sizes, outputs), 'n',
+                                      USUAL_LABELS, NULL};
+        status = read_number(c, &usual, &out->sizes);
+    }
+    if (are_numbers(&out->labels))
+        qn__class_labels_release(&out->labels);
+    return status;
+}
+
+static qn_status refuse_outputs(const config_file *c, const char *what) {
+    qn__fail(c->err, QN_UNSUPPORTED, "the network has %u outputs, %s", c->out->sizes.outputs, what);
+    return refuse(c, QN_UNSUPPORTED, "such a head cannot be imported");
+}
+
+/* The head of the row: how many outputs it has, and what they are. */
+static qn_status read_head(const config_file *c) {
+    qn__pretrained_sizes *s = &c->out->sizes;
+    const char *problem = qn__json_string(said(c, "problem_type"));
+    const int tags = c->out->row->task == QN__PRETRAINED_TAGS;
+    if (c->out->row->task == QN__PRETRAINED_NEXT)
+        return QN_OK;
+    const qn_status status = read_labels(c);
+    if (status != QN_OK)
+        return status;
+    problem = problem ? problem : "";
+    const int several = !tags && strcmp(problem, "multi_label_classification") == 0;
+    const int real = !tags && !several && (s->outputs == 1 || strcmp(problem, "regression") == 0);
+    if (real && s->outputs > 1)
+        return refuse_outputs(c, "each a real number, and one is possible here");
+    if (tags && (s->outputs < 2 || s->outputs > MOST_TAGS))
+        return refuse_outputs(c, "and 2 to 255 classes of tokens are possible here");
+    snprintf(s->answer, sizeof s->answer, "%s", several ? "sigmoid" : real ? "none" : "softmax");
+    return QN_OK;
+}
+
 /* ------------------------------------------------------------------ which network it is */
 
-static qn_status find_row(config_file *c, const char *type) {
+static qn_status find_task(const config_file *c, const char *type) {
+    static const char *const words[] = {[QN__PRETRAINED_NEXT] = "next",
+                                        [QN__PRETRAINED_CLASSIFY] = "classify",
+                                        [QN__PRETRAINED_TAGS] = "tags"};
+    const char *task = c->said->task;
+    for (size_t i = 0; i < sizeof words / sizeof *words; ++i)
+        if (strcmp(task, words[i]) == 0) {
+            c->out->row = qn__pretrained_of_task(type, (qn__pretrained_task)i);
+            if (c->out->row)
+                return QN_OK;
+            qn__fail(c->err, QN_UNSUPPORTED, "%s reads whole texts, and tells no next token", type);
+            qn__at(c->err, "`task`");
+            return qn__remedy(c->err, QN_UNSUPPORTED, "give classify or tags");
+        }
+    qn__fail(c->err, QN_USAGE, "`task` cannot be \"%.40s\"", task);
+    return qn__remedy(c->err, QN_USAGE, "it is next, classify or tags");
+}
+
+static qn_status refuse_type(const config_file *c, const char *name) {
     char known[200], word[60];
     const qn__json_node *node = said(c, "model_type");
-    const char *name = type ? type : qn__json_string(node);
-    c->row = name ? qn__pretrained_find(name) : NULL;
-    if (c->row)
-        return QN_OK;
     qn__pretrained_list(known, sizeof known);
     if (name)
         qn__fail(c->err, QN_UNSUPPORTED, "a network of the type \"%.40s\" is not known", name);
@@ -262,25 +336,40 @@ static qn_status find_row(config_file *c, const char *type) {
                       "these are known: %s; others need `train.model` with their layers", known);
 }
 
-static qn_status read_all(config_file *c, const char *type, qn__pretrained_sizes *sizes) {
-    qn_status status = find_row(c, type);
-    if (!c->row)
+static qn_status find_row(const config_file *c) {
+    const char *class = qn__json_string(qn__json_at(said(c, "architectures"), 0));
+    const char *name = c->said->type ? c->said->type : qn__json_string(said(c, "model_type"));
+    qn__pretrained_config *out = c->out;
+    out->row = name ? qn__pretrained_of_class(name, class) : NULL;
+    if (!out->row)
+        return refuse_type(c, name);
+    const qn_status status = c->said->task ? find_task(c, name) : QN_OK;
+    if (status != QN_OK)
         return status;
-    for (size_t i = 0; status == QN_OK && c->row->must[i].key; ++i)
-        status = check_must(c, &c->row->must[i]);
-    for (size_t i = 0; status == QN_OK && c->row->key[i].key; ++i)
-        status = read_key(c, &c->row->key[i], sizes);
-    return status == QN_OK ? check_sizes(c, sizes) : status;
+    const int own = class && strcmp(class, out->row->class) == 0;
+    out->own_head = own || (out->row->task == QN__PRETRAINED_NEXT);
+    return QN_OK;
 }
 
-qn_status qn__pretrained_config_read(const char *path, const char *type, const qn__pretrained **row,
-                                     qn__pretrained_sizes *sizes, qn_error *err) {
-    config_file c = {.err = err};
-    qn_status status = open_config(path, &c);
-    *sizes = (qn__pretrained_sizes){0};
+static qn_status read_all(const config_file *c) {
+    qn_status status = find_row(c);
+    const qn__pretrained *row = c->out->row;
+    for (size_t i = 0; status == QN_OK && row->must[i].key; ++i)
+        status = check_must(c, &row->must[i]);
+    for (size_t i = 0; status == QN_OK && row->key[i].key; ++i)
+        status = read_key(c, &row->key[i], &c->out->sizes);
     if (status == QN_OK)
-        status = read_all(&c, type, sizes);
-    *row = c.row;
+        status = check_sizes(c, &c->out->sizes);
+    return status == QN_OK ? read_head(c) : status;
+}
+
+qn_status qn__pretrained_config_read(const char *path, const qn__pretrained_said *what,
+                                     qn__pretrained_config *out, qn_error *err) {
+    config_file c = {.said = what, .out = out, .err = err};
+    *out = (qn__pretrained_config){.row = NULL};
+    qn_status status = open_config(path, &c);
+    if (status == QN_OK)
+        status = read_all(&c);
     qn__json_free(c.json);
     return status;
 }
