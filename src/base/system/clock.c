@@ -8,6 +8,12 @@ double qn__now(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+double qn__processor_seconds(void) {
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
 qn__wait qn__wait_begin(void) { return (qn__wait){qn__now(), 0}; }
 
 double qn__wait_seconds(qn__wait *wait) {

@@ -5,6 +5,9 @@
 /* Seconds of a monotonic clock. */
 double qn__now(void);
 
+/* Processor time that all threads of this process have had. */
+double qn__processor_seconds(void);
+
 /* A wait with a time limit in which the thread polls. Begin it with qn__wait_begin. */
 typedef struct qn__wait {
     double looked, seconds;

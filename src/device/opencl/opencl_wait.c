@@ -1,6 +1,7 @@
 /* Failures of an OpenCL device, and waiting for commands. clWaitForEvents has no time limit, so the
  * host asks for the state of an event until it is complete or the limit has passed. */
 #include "base/system/clock.h"
+#include "device/opencl/opencl_busy.h"
 #include "device/opencl/opencl_gpu.h"
 
 #include <time.h>
@@ -53,6 +54,7 @@ int32_t qn__cl_flush_all(const qn__gpu *gpu) {
 
 qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_error *err) {
     qn__wait wait = qn__wait_begin();
+    qn__busy busy = {.computed = qn__processor_seconds()};
     uint32_t rests = 0;
     int32_t code = qn__cl_flush_all(gpu);
     if (code != QN__CL_SUCCESS)
@@ -66,7 +68,9 @@ qn_status qn__cl_wait(qn__gpu *gpu, qn__cl_event event, const char *doing, qn_er
         if (state == 0)
             return QN_OK;
         const double waited = qn__wait_seconds(&wait);
-        if (waited > gpu->timeout)
+        const double silent =
+            gpu->facts.vectors ? qn__busy_silence(&busy, waited, qn__processor_seconds()) : waited;
+        if (silent > gpu->timeout)
             return fail_hanging(gpu, doing, err);
         if (gpu->facts.vectors || waited > spin_seconds)
             rest(rests++);

@@ -1,0 +1,16 @@
+#include "device/opencl/opencl_busy.h"
+
+/* Seconds that are looked at together; the least processor time in a second of them: polling takes
+ * less. */
+static const double together = 0.25, least = 0.05, spare = 0.9;
+
+double qn__busy_silence(qn__busy *b, double waited, double computed) {
+    const double since = waited - b->waited;
+    if (since >= together) {
+        if (computed - b->computed > least * since)
+            b->spared += spare * since;
+        b->waited = waited;
+        b->computed = computed;
+    }
+    return waited - b->spared;
+}
