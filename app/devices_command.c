@@ -72,7 +72,7 @@ static const option devices_options[] = {
      .fallback = "1"},
     {ROW_COUNT("grain", grain, 1, UINT32_MAX, "items of one grain"), .field = "train.grain"},
     {ROW_AS_IN_TRAIN("optimizer", optimizer, QN_CHOICE_OPTIMIZER)},
-    {ROW_TEXT("freeze", freeze, "LAYERS", "first layers that do not train, as in train: 0..14")},
+    {ROW_TEXT("freeze", freeze, "LAYERS", "layers that do not train, as in train: 0..14")},
     {ROW_FLAG("cache-features", compute.cache_features,
               "with --freeze: without these layers, whose outputs are kept")},
     {ROW_FLAG("recompute", compute.recompute, "outputs inside blocks are computed again")},

@@ -62,7 +62,7 @@ static const option plan_options[] = {
                  "items of one grain, the unit of work that devices share"),
      .field = "train.grain"},
     {ROW_TEXT("freeze", train.recipe.freeze, "LAYERS",
-              "first layers that do not train, as in train: 0..14")},
+              "layers that do not train, as in train: 0..14")},
 
     {.heading = "Output", ROW_JSON(train.json, "one JSON object a line: rank, more, plan")},
     {.name = NULL}};

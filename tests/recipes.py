@@ -502,6 +502,10 @@ LENGTHS = (SMALL + "--data {lengths} --labels {ids_labels} --tokens ids --scale 
 TEXTS = "--data {texts} --label kind --loss cross-entropy --seed 3 "
 # Contract 9.
 NINTH = {
+    # 25.85: a first layer and its norm, both branches of a block but for a norm, and the last layer
+    "freeze-single": FROM_START + "--freeze 0..2,4..4,8..8 --ema 0.75 --weight-decay 0.01 --decay-on all --clip 0.5 --momentum 0.9"
+                     " --grain 20",
+    "i14-freeze-single": FROM_START + "--freeze 2..2,7..7 --arith i14 --momentum 0.9 --grain 20",
     # 25.40: a dense first layer takes them as numbers; the second table has numbers that float32 rounds
     "tokens": IDS + "--data {ids} --loss cross-entropy --model 'dense 24 tanh; dense 10 softmax' --valid 0.2",
     "tokens-32": IDS + "--data {ids32} --loss mse --model 'dense 24 sigmoid; dense 10 tanh'",

@@ -181,10 +181,15 @@ def test_frozen_layers(data, quern, run_quern, tmp_path):
     ranks.run(quern, 2, *frozen, "--freeze", "0..4", "--cache-features", "--threads", "1", "--quiet", "-o", twin)
     assert recipes.sha256(twin) == recipes.sha256(out)
     assert "identical" in run_quern("replay", out, "--data", data, "--init-from", start).stdout
-    for what, words in (("0..5", "layers 0 to 5, and the last one must train"), ("0..2", "inside a block, which ends with layer 4"),
-                        ("1..2", "layer 0 would train before layer 1"), ("3..1", "does not name"), ("0..99999", "does not name"),
+    for what, words in (("0..5", "layers 0 to 5, and one of them must train"), ("1..2", "layer 1 is a batchnorm"),
+                        ("0..3,5", "have no parameters"), ("3..1", "does not name"), ("0..99999", "does not name"),
                         ("all", "does not name"), ("0,", "does not name")):
         assert words in run_quern(*frozen, "--freeze", what, "-o", twin, status=2).stderr
+    single = run_quern(*frozen, "--freeze", "5,0..1,3", "-o", twin)
+    assert "4 of 6 layers do not train" in single.stdout + single.stderr
+    after = arrays(twin)
+    assert {name for name in before if name.startswith("layer") and before[name] != after[name]} == {
+        "layer2.weight", "layer2.bias"}
     assert "need a model" in run_quern(*common, "--freeze", "0..1", "-o", twin, status=2).stderr
     for network, shape, words in (
             ("dense 9 relu; dense 10 softmax", "1x28x28", "leave out --model, so that the layers are those of that model"),

@@ -336,7 +336,7 @@ def test_parts(device, name, files, tmp_path):
 @pytest.mark.parametrize("device, name, more", [
     *(("cpu", *case) for case in [
         ("pixels-dropout", []), ("batchnorm-silu", []), ("residual-batchnorm", ["--parts", "2"]), ("residual-dropout", []),
-        ("frozen", ["--parts", "2"]), ("i14-deep-dropout", []), ("residual-i14-batchnorm", ["--parts", "2"])]),
+        ("frozen", ["--parts", "2"]), ("freeze-single", ["--parts", "2"]), ("i14-deep-dropout", []), ("residual-i14-batchnorm", ["--parts", "2"])]),
     *((kind, "residual-batchnorm", []) for kind in devices.KINDS), ("opencl", "residual-i14-batchnorm", [])])
 def test_outputs_computed_again(device, name, more, files, tmp_path):
     names, environment = devices.KINDS[device]() if device in devices.KINDS else (["cpu"], None)
@@ -347,7 +347,7 @@ def test_outputs_computed_again(device, name, more, files, tmp_path):
 @pytest.mark.parametrize("kind, name, shares", [
     *on_kinds([*(A_FEW if LONG else SHARED), "i21-unit-20", *FEW_SIXTH], ["3,2"]), *on_kinds(MANY_GRAINS, ["1,5", "7,2"]),
     *on_kinds(["i7-adamw", "i14-batch-50-grain-7"], ["2,5"]),
-    *on_kinds(["frozen", "batchnorm-dense"], ["2,3"]),
+    *on_kinds(["frozen", "freeze-single", "batchnorm-dense"], ["2,3"]),
     *(pytest.param(*case, "3,2", id="-".join(case), marks=machine.LONG)
       for case in itertools.product(devices.KINDS, ON_DEVICES))])
 def test_device_beside_the_processor(kind, name, shares, files, tmp_path):

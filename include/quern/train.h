@@ -257,9 +257,10 @@ typedef struct qn_train_options {
      * outputs as the labels need. 0 */
     int new_last;
 
-    /* One more of the recipe, with `init_from`: the first layers, which keep its parameters:
-     * "0..14", counted from 0, or "all-but-last". They compute as in a prediction: no dropout, and
-     * batchnorm has its running averages. Nothing is computed for their gradients. NULL: none */
+    /* One more of the recipe, with `init_from`: the layers that keep its parameters: "0..14",
+     * "0..3,7", counted from 0, or "all-but-last". They compute as in a prediction: no dropout, and
+     * batchnorm has its running averages. Nothing is computed for their gradients, and the first
+     * ones need no errors, either. NULL: none */
     const char *freeze;
 
     /* One more of the recipe: the learning rate of each layer with weights, or block, times this is

@@ -421,20 +421,67 @@ static inline int may_freeze(const test_case *c, uint32_t k) {
     return 1;
 }
 
+/* Moves the parameters of the layers that train, or of the others, to where `at` is. */
+static inline void place_layers(test_case *c, int trains, uint64_t *at) {
+    for (uint32_t l = 0; l < c->program.layers; ++l) {
+        qn__layer *layer = &c->layer[l];
+        const uint64_t weights = layer->biases - layer->weights;
+        const uint64_t all = qn__layer_end(layer) - layer->weights;
+        if (qn__program_trains(&c->program, l) != trains)
+            continue;
+        layer->weights = *at;
+        layer->biases = *at + weights;
+        *at += all;
+    }
+}
+
+/* Some of the layers after them stay as they are, too (25.85), but one with parameters trains.
+ * Returns how many. */
+static inline uint32_t still_some(test_case *c) {
+    qn__program *p = &c->program;
+    uint32_t keep = p->layers - 1, count = 0;
+    while (keep > p->frozen && qn__layer_end(&c->layer[keep]) == c->layer[keep].weights)
+        --keep;
+    if (qn__layer_end(&c->layer[keep]) == c->layer[keep].weights || qn__program_tied(p))
+        return 0;
+    if (c->seed % 3 && keep > p->frozen) /* the last layer may be still */
+        for (uint32_t l = keep; l-- > p->frozen;)
+            keep = qn__layer_end(&c->layer[l]) > c->layer[l].weights ? l : keep;
+    for (uint32_t l = p->frozen; l < p->layers; ++l) {
+        qn__layer *layer = &c->layer[l];
+        const int table = layer->tied || layer->kind == QN__LAYER_EMBEDDING; /* never alone */
+        if (l == keep || layer->running || table || (c->seed / 8 + l) % 3 == 1)
+            continue;
+        layer->still = 1;
+        layer->drop_threshold = 0;
+        ++count;
+    }
+    p->frozen_parameters = 0;
+    place_layers(c, 0, &p->frozen_parameters);
+    uint64_t end = p->frozen_parameters;
+    place_layers(c, 1, &end);
+    return count;
+}
+
 /* Some layers of one case in four do not train (24.61). Call it after the case is made. */
 static inline void freeze_some(test_case *c) {
     qn__program *p = &c->program;
     const size_t at = strlen(c->text);
-    uint32_t k = p->layers > 1 ? 1 + (uint32_t)(c->seed / 4 % (p->layers - 1)) : 0;
+    uint32_t k = p->layers > 1 ? 1 + (uint32_t)(c->seed / 4 % (p->layers - 1)) : 0, still = 0;
     if (c->seed % 4 != 3 && c->seed % 20 != 1) /* GPUs have cases 1, 11, 21 and so on */
         return;
+    while (k > 0 && !may_freeze(c, k))
+        --k;
+    k = c->seed % 8 == 3 || c->seed % 40 == 1 ? k / 2 : k;
     while (k > 0 && !may_freeze(c, k))
         --k;
     p->frozen = k;
     p->frozen_parameters = k > 0 ? c->layer[k].weights : 0;
     for (uint32_t l = 0; l < k; ++l)
         c->layer[l].drop_threshold = 0;
-    snprintf(c->text + at, sizeof c->text - at, "; %u frozen", k);
+    if ((c->seed % 8 == 3 || c->seed % 40 == 1) && may_freeze(c, k))
+        still = still_some(c);
+    snprintf(c->text + at, sizeof c->text - at, "; %u frozen, %u still", k, still);
 }
 
 /* Every other case computes outputs again in the backward pass, also of those that GPUs have. */

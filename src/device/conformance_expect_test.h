@@ -87,6 +87,8 @@ static void apply_update(const test_case *c, const qn__state *before, expected_s
         memcpy(e->after.slot[s], before->slot[s], size);
     for (uint32_t l = p->frozen; l < p->layers; ++l) {
         const qn__update own = qn__update_of(&e->update, &p->layer[l]);
+        if (!qn__program_trains(p, l))
+            continue;
         for (uint64_t i = p->layer[l].weights; i < qn__layer_end(&p->layer[l]); ++i) {
             float *w = &e->after.parameters[i], *s0 = slots > 0 ? &e->after.slot[0][i] : NULL;
             if (i >= qn__layer_running(&p->layer[l]))

@@ -4,6 +4,7 @@
 #include "data/table/table_space.h"
 #include "job/apply.h"
 #include "layer/layer.h"
+#include "model/recipe/freeze.h"
 #include "model/recipe/several_targets.h"
 #include <string.h>
 
@@ -37,8 +38,11 @@ qn_status qn__features_check(const qn__recipe *r, const qn_compute *compute, qn_
         qn__at(err, "`compute.cache_features`");
         return qn__remedy(err, QN_UNSUPPORTED, "leave it out");
     }
-    if (!r->freeze) {
-        qn__fail(err, QN_USAGE, "outputs are kept of layers that do not train, and all layers do");
+    if (qn__recipe_frozen(r) == 0) {
+        qn__fail(err, QN_USAGE,
+                 "outputs are kept of the first layers where these do not train, and %s",
+                 r->freeze ? "the first one does, or stands in a block with others that do"
+                           : "all layers do");
         qn__at(err, "`compute.cache_features`");
         return qn__remedy(err, QN_USAGE, "name the layers with `train.freeze`");
     }
@@ -49,18 +53,23 @@ qn_status qn__features_check(const qn__recipe *r, const qn_compute *compute, qn_
     return r->cutmix != 0.0f ? refuse("`train.cutmix`", MIXED, err) : QN_OK;
 }
 
+/* Parameters of the first layers. Those of other layers that do not train follow. */
+static uint64_t first_parameters(const qn__program *whole) {
+    return qn__layer_end(&whole->layer[whole->frozen - 1]);
+}
+
 /* Forward only, as outside training: 24.61. */
 static void make_first(const qn__program *whole, uint64_t items, qn__layer *layer,
                        qn__program *out) {
     const uint32_t frozen = whole->frozen;
     memcpy(layer, whole->layer, frozen * sizeof *layer);
-    layer[frozen] =
-        qn__layer_dense(layer[frozen - 1].to, 1, QN__ACT_NONE, whole->frozen_parameters);
+    layer[frozen] = qn__layer_dense(layer[frozen - 1].to, 1, QN__ACT_NONE, first_parameters(whole));
     layer[frozen].no_biases = 1;
     *out = *whole;
     out->layer = layer;
     out->layers = frozen + 1;
     out->parameters = qn__layer_end(&layer[frozen]);
+    out->frozen_parameters = first_parameters(whole);
     out->loss = QN__LOSS_MSE;
     out->real = 1;
     out->optimizer = QN__OPT_SGD;
@@ -94,22 +103,23 @@ static int shares_pixels(const qn__program *p) {
 }
 
 static void make_second(const qn__program *whole, qn__layer *layer, qn__program *out) {
+    const uint64_t first = first_parameters(whole);
     *out = *whole;
     out->layers = whole->layers - whole->frozen;
     memcpy(layer, whole->layer + whole->frozen, out->layers * sizeof *layer);
     for (uint32_t l = 0; l < out->layers; ++l) {
-        layer[l].weights -= whole->frozen_parameters;
-        layer[l].biases -= whole->frozen_parameters;
+        layer[l].weights -= first;
+        layer[l].biases -= first;
     }
     if (is_dense(layer))
         flatten(layer);
     out->layer = layer;
     out->number = whole->frozen;
-    out->parameters = whole->parameters - whole->frozen_parameters;
+    out->parameters = whole->parameters - first;
     out->scale = QN__SCALE_NONE;
     out->mean = out->inverse = NULL;
     out->frozen = 0;
-    out->frozen_parameters = 0;
+    out->frozen_parameters = whole->frozen_parameters - first;
 }
 
 qn_status qn__features_cut(const qn__program *whole, uint64_t items, qn__features *out,

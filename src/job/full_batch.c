@@ -25,7 +25,7 @@ uint32_t qn__full_batch_slice(const qn__layer *layer, uint32_t layers, uint32_t 
 static void mark_weights(const qn__program *program, uint8_t *penal) {
     for (uint32_t l = program->frozen; l < program->layers; ++l) {
         const qn__layer *layer = &program->layer[l];
-        if (layer->depth > 0 && !layer->tied)
+        if (layer->depth > 0 && !layer->tied && qn__program_trains(program, l))
             memset(penal + layer->weights, 1, (size_t)layer->depth * layer->to.channels);
     }
 }
@@ -57,8 +57,8 @@ void qn__full_batch_destroy(qn__train_job *job) {
 
 /* Parameters without a gradient stay where they are. */
 static void clear_last_biases(const qn__program *program, double *gradient) {
-    const uint64_t first = program->layer[program->layers - 1].biases;
-    memset(gradient + first, 0, (size_t)(program->parameters - first) * sizeof *gradient);
+    const qn__layer *last = &program->layer[program->layers - 1];
+    memset(gradient + last->biases, 0, (size_t)qn__layer_biases(last) * sizeof *gradient);
 }
 
 /* qn__lbfgs_fn: the mean loss at the parameters of the state, which `point` is, and its gradient.

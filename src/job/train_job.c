@@ -601,12 +601,61 @@ qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const
     return QN_OK;
 }
 
-qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err) {
-    *out = NULL;
-    const qn_status status = qn__train_job_pull(job, err);
+/* Copies the parameters of layers from where they stand in one array to where they stand in
+ * another. */
+static void move_layers(uint32_t layers, const qn__layer *layer, const float *from,
+                        const qn__layer *place, float *to) {
+    for (uint32_t l = 0; l < layers; ++l)
+        memcpy(to + place[l].weights, from + layer[l].weights,
+               (size_t)(qn__layer_end(&layer[l]) - layer[l].weights) * sizeof *to);
+}
+
+void qn__train_job_take(qn__train_job *job, const qn_model *model) {
+    const uint32_t layers = job->program.layers - (job->recipe.new_last != 0);
+    qn__program start;
+    qn__model_program(model, &start);
+    move_layers(layers, start.layer, qn__model_parameters(model), job->layer,
+                job->state.parameters);
+    qn__train_job_averages(job);
+}
+
+static int is_in_order(const qn__train_job *job) {
+    for (uint32_t l = job->program.frozen; l < job->program.layers; ++l)
+        if (job->layer[l].still)
+            return 0;
+    return 1;
+}
+
+/* The parameters in the order of a model. *own is what must be released with qn__free, or NULL. */
+static qn_status in_order(const qn__train_job *job, const float **out, float **own, qn_error *err) {
+    qn__layer layer[QN__MAX_LAYERS];
+    uint64_t parameters;
+    *own = NULL;
+    *out = qn__train_job_shown(job);
+    if (is_in_order(job))
+        return QN_OK;
+    const qn_status status = qn__network_program(
+        &job->recipe.network, qn__recipe_input(&job->recipe), layer, &parameters, err);
     if (status != QN_OK)
         return status;
-    const qn__fitted fitted = {.parameter = qn__train_job_shown(job),
+    *own = qn__alloc(parameters, sizeof **own, err);
+    if (!*own)
+        return QN_MEMORY;
+    move_layers(job->program.layers, job->layer, *out, layer, *own);
+    *out = *own;
+    return QN_OK;
+}
+
+qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err) {
+    *out = NULL;
+    const float *parameter;
+    float *own = NULL;
+    qn_status status = qn__train_job_pull(job, err);
+    if (status == QN_OK)
+        status = in_order(job, &parameter, &own, err);
+    if (status != QN_OK)
+        return status;
+    const qn__fitted fitted = {.parameter = parameter,
                                .mean = job->mean,
                                .deviation = job->deviation,
                                .fill = job->items.fill,
@@ -614,5 +663,7 @@ qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err)
                                .idf = job->items.idf,
                                .target_mean = job->target_mean,
                                .target_deviation = job->target_deviation};
-    return qn__model_create(&job->recipe, &fitted, out, err);
+    status = qn__model_create(&job->recipe, &fitted, out, err);
+    qn__free(own);
+    return status;
 }

@@ -92,6 +92,9 @@ qn_status qn__train_job_outputs(qn__train_job *job, const qn_data *set, float *o
 /* Sends the host's state to the workers, after it was filled from a checkpoint with `step`,
  * `running` and `powers`. */
 qn_status qn__train_job_push(qn__train_job *job, qn_error *err);
+/* The parameters of the model to start from, whose shapes were checked, to the host's state; of all
+ * layers but a new last one. */
+void qn__train_job_take(qn__train_job *job, const qn_model *model);
 /* The averages of 24.63 begin as the parameters of the host's state. */
 void qn__train_job_averages(qn__train_job *job);
 /* The parameters of the model, in the host's state: the averages where there are any. */

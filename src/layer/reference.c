@@ -561,10 +561,12 @@ static void make_partials(qn__reference *r) {
         const qn__layer *layer = &p->layer[l];
         const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
         const kept *k = &r->kept[l];
+        if (!qn__program_trains(p, l))
+            continue;
         if (layer->depth > 0)
             add_biases(r, layer, k->deltas);
         const int tied = layer->tied && layer->depth > 0;
-        if (ops->gradient && qn__layer_bits(p->arith, layer) == 0 && !(tied && p->frozen))
+        if (ops->gradient && qn__layer_bits(p->arith, layer) == 0)
             ops->gradient(layer, r->items, k->inputs, k->deltas,
                           r->partial + (tied ? p->parameters : layer->weights));
     }
@@ -717,7 +719,7 @@ static int intgemm_partials(const qn__reference *r, int64_t *sums) {
     for (uint32_t l = p->frozen; l < p->layers; ++l) {
         const qn__layer *layer = &p->layer[l];
         const int bits = qn__layer_bits(p->arith, layer);
-        if (bits &&
+        if (bits && qn__program_trains(p, l) &&
             !qn__layer_ops_of(layer->kind)
                  ->intgemm_gradient(bits, layer, r->items, r->kept[l].inputs, r->kept[l].deltas,
                                     p->partial_limit, sums + layer->weights))

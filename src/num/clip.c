@@ -83,6 +83,8 @@ void qn__update_clip(const qn__program *program, const int64_t *sums, qn__update
         return;
     for (uint32_t l = program->frozen; l < program->layers; ++l) {
         const qn__layer *layer = &program->layer[l];
+        if (!qn__program_trains(program, l))
+            continue;
         qn__squares_add(&squares, sums + qn__program_sum(program, layer->weights),
                         qn__layer_running(layer) - layer->weights);
     }

@@ -164,6 +164,7 @@ typedef struct qn__layer {
      * stride 1. QN__BLENDS, of upsample: the pixels that a bilinear output reads (24.43). */
     int fitted;
     float rate_factor; /* of the learning rate (24.62); 0: 1 */
+    int still;         /* 1: the layer does not train, but passes errors on (25.85) */
     float factor;      /* layerscale: where its parameters start */
     qn__shape second;  /* of the second output that the end of a block reads */
     /* attention (25.20): heads of queries, and of keys and values; the positions before and with
@@ -351,9 +352,11 @@ typedef struct qn__program {
     float partial_limit;     /* a grain's partial gradient must stay below it, in units; 8.7 */
     /* Of its first layer in the network: random words (6.5) and messages have it. */
     uint32_t number;
-    /* The first layers that do not train (24.61), and their parameters. Sums are those of the
-     * parameters after them. A layer after them reads none before the last of them. */
+    /* The first layers, which do not train and need no errors (24.61). A layer after them reads
+     * none before the last of them. Others that do not train are `still`. */
     uint32_t frozen;
+    /* Parameters of all layers that do not train. They come first in the array of all, whatever the
+     * layers' order. Sums are those of the parameters after them. */
     uint64_t frozen_parameters;
     /* Not 0: the network reads sequences position by position (25.70). Each layer then has one
      * pixel, and an item of a batch is a position of one of so many sequences. Attention keeps the
@@ -381,6 +384,13 @@ static inline uint32_t qn__program_part_of(const qn__program *program, uint32_t 
 static inline uint64_t qn__program_tied(const qn__program *program) {
     const qn__layer *last = &program->layer[program->layers - 1];
     return last->tied && !program->frozen ? (uint64_t)last->depth * last->to.channels : 0;
+}
+
+/* Whether sums are made for the parameters of a layer. Tied weights train if the first layer does.
+ */
+static inline int qn__program_trains(const qn__program *program, uint32_t layer) {
+    const qn__layer *l = &program->layer[layer];
+    return layer >= program->frozen && !l->still && !(program->frozen && l->tied);
 }
 
 /* The number of sums of a step: of all parameters that train. */

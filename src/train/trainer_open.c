@@ -499,12 +499,7 @@ static qn_status start_from(qn_train *t, const qn_train_options *options, qn_err
     const qn_model *model = options->init_from;
     if (!model)
         return QN_OK;
-    const qn__program *program = &t->job.program;
-    const size_t bytes = t->job.recipe.new_last
-                             ? program->layer[program->layers - 1].weights * sizeof(float)
-                             : state_bytes(t);
-    memcpy(t->job.state.parameters, qn__model_parameters(model), bytes);
-    qn__train_job_averages(&t->job);
+    qn__train_job_take(&t->job, model);
     qn__train_note_start(t, options);
     return qn__train_job_push(&t->job, err);
 }

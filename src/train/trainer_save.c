@@ -20,10 +20,11 @@
 #define SHORT_WAIT 0.2
 enum { LOOK_AGAIN = 10000 };
 
-/* The layer that a parameter belongs to; layers are contiguous. */
+/* The layer that a parameter belongs to. */
 static uint32_t layer_of(const qn__program *program, uint64_t parameter) {
     uint32_t l = program->layers - 1;
-    while (l > 0 && parameter < program->layer[l].weights)
+    while (l > 0 && (parameter < program->layer[l].weights ||
+                     parameter >= qn__layer_end(&program->layer[l])))
         --l;
     return l;
 }

@@ -7,13 +7,18 @@
 
 static void note_frozen(const qn_train *t) {
     const qn__program *p = &t->job.program;
-    char text[160];
-    if (p->frozen == 0)
+    uint32_t still = p->frozen;
+    char text[160], which[40];
+    for (uint32_t l = p->frozen; l < p->layers; ++l)
+        still += (uint32_t)p->layer[l].still;
+    if (still == 0)
         return;
-    snprintf(text, sizeof text,
-             "layers 0 to %u do not train: %llu of %llu parameters are those of the model",
-             p->frozen - 1, (unsigned long long)p->frozen_parameters,
-             (unsigned long long)p->parameters);
+    if (still == p->frozen)
+        snprintf(which, sizeof which, "layers 0 to %u", still - 1);
+    else
+        snprintf(which, sizeof which, "%u of %u layers", still, p->layers);
+    snprintf(text, sizeof text, "%s do not train: %llu of %llu parameters are those of the model",
+             which, (unsigned long long)p->frozen_parameters, (unsigned long long)p->parameters);
     qn__train_note(t, text);
 }
 

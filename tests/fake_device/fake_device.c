@@ -286,6 +286,8 @@ static qn_status make_update(qn__worker *w, const qn__update *numbers, const int
     for (uint32_t l = w->program->frozen; l < w->program->layers && !w->behaviour.idle; ++l) {
         const qn__layer *layer = &w->program->layer[l];
         const qn__update own = qn__update_of(numbers, layer);
+        if (!qn__program_trains(w->program, l))
+            continue;
         update_range(w, &own, qn__weights_decay(w->program, layer), layer->weights,
                      layer->biases - layer->weights, sums);
         const uint64_t running = qn__layer_running(layer);

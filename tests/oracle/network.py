@@ -311,19 +311,20 @@ def keep_factor(layer):
     return ONE / (ONE - layer.dropout)
 
 
-def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=None, frozen=0):
+def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=None, still=None):
     """6.3 to 6.5: one Pass for each layer, for inputs x (items, F).
 
     `items` are the indices of the items in training, which dropout asks for; None outside training.
-    `product` is the arithmetic, of products.py. `grain`: its items, in training. The first `frozen`
-    layers compute as outside training (24.61).
+    `product` is the arithmetic, of products.py. `grain`: its items, in training. Layers that are
+    `still` compute as outside training (24.61).
     """
+    still = still or [False] * len(layers)
     passes, outputs = [], {-1: x}
     sequences.note_lengths([layer.window for layer in layers], x)
     for l, layer in enumerate(layers):
         a = outputs[layer.source]
         if layer.other is None:
-            z = layer.forward(a, product, None if l < frozen else grain)
+            z = layer.forward(a, product, None if still[l] else grain)
         else:
             z = layer.window.forward(a, outputs[layer.other])
         y = activate(layer.activation, z)
@@ -331,7 +332,7 @@ def forward(layers, x, seed=None, epoch=None, items=None, product=CHAINS, grain=
             y = softmax(z.reshape(-1, layer.out[0]))[2].reshape(z.shape)
         passes.append(Pass(a, z, y))
         outputs[l] = y
-        if layer.dropout and items is not None and l >= frozen:
+        if layer.dropout and items is not None and not still[l]:
             threshold = floor(Fraction(float(layer.dropout)) * 2**32 + Fraction(1, 2))
             elements = np.arange(layer.outputs) * (not layer.drops_path)
             words = word(seed, DROPOUT, l, epoch, items[:, None], elements)

@@ -240,10 +240,9 @@ def train(args, layers, settings, fetch, targets, n, held):
     best = None  # 7.5: the loss, the epoch from 1, the parameters
     optimiser = Optimiser(settings, parameters_of(layers))
     rules = [rule for layer in weighted(layers) for rule in layer.rules]
-    frozen = frozen_of(args)  # 24.61
-    trained = [l >= frozen for l, layer in enumerate(layers) if layer.has_parameters]
+    still, fixed = still_of(args, layers)
+    trained = [not own for layer, own in zip(layers, still) if layer.has_parameters]
     factors = [f for layer, f in zip(layers, depth_factors(layers, args.lr_depth)) for _ in layer.arrays]
-    still = sum(len(layer.arrays) for layer in weighted(layers[:frozen]))
     mixes = mix.Mix(args) if args.mixup or args.cutmix else None
     averages = parameters_of(layers)
     for epoch in range(args.epochs):
@@ -253,7 +252,7 @@ def train(args, layers, settings, fetch, targets, n, held):
             items = order[s * args.batch : (s + 1) * args.batch]
             others = order[mix.partners(range(s * args.batch, s * args.batch + len(items)), n)]
             shown = fetch(items, epoch, others, mixes) if mixes else fetch(items, epoch)
-            passes = network.forward(layers, shown, args.seed, epoch, items, product, args.grain, frozen)
+            passes = network.forward(layers, shown, args.seed, epoch, items, product, args.grain, still)
             labels, own = targets(items, epoch, others, mixes)
             values = network.losses(args.loss, passes, labels, args.delta)
             if mixes and not several.is_several(labels):  # 24.57
@@ -270,9 +269,9 @@ def train(args, layers, settings, fetch, targets, n, held):
             lr = schedule.lr(epoch * steps + s, epoch)
             old = parameters_of(layers)
             new = optimiser.step(old, flat, rules, len(items), args.unit, lr, factors)
-            new = old[:still] + new[still:]
+            new = [a if keeps else b for a, b, keeps in zip(old, new, fixed)]
             set_parameters(layers, new)
-            averages = averaged(averages, new, args.ema, epoch * steps + s, still)
+            averages = averaged(averages, new, args.ema, epoch * steps + s, fixed)
         print(f"epoch {epoch + 1} loss {loss / 2**32 / n:.9g} accuracy {right / n:.6f}")
         if held and (args.keep == "best" or args.patience):
             set_parameters(layers, averages)
@@ -296,13 +295,14 @@ def minimise(args, layers, fetch, labels, shares, held, product):
     n = len(labels)
     items = np.arange(n)
     shown = fetch(items, 0)
-    frozen = frozen_of(args)
+    still, fixed = still_of(args, layers)
     h = (ceil(n / args.grain) - 1).bit_length()
     limit = np.float32(2.0 ** (62 - max(h, 1)))
     shapes = [array.shape for array in parameters_of(layers)]
     rules = [rule for layer in weighted(layers) for rule in layer.rules]
     penal = np.concatenate([np.full(np.prod(shape), rule == "weight") for shape, rule in zip(shapes, rules)])
-    penal[: sum(array.size for layer in weighted(layers[:frozen]) for array in layer.arrays)] = False
+    keeps = np.concatenate([np.full(np.prod(shape), own) for shape, own in zip(shapes, fixed)])
+    penal[keeps] = False
 
     def place(point):
         new = np.split(point, np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1])
@@ -310,7 +310,7 @@ def minimise(args, layers, fetch, labels, shares, held, product):
 
     def evaluate(point):
         place(point)
-        passes = network.forward(layers, shown, args.seed, 0, items, product, args.grain, frozen)
+        passes = network.forward(layers, shown, args.seed, 0, items, product, args.grain, still)
         values = network.losses(args.loss, passes, labels, args.delta)
         values = values if shares is None else values * shares
         deltas = network.deltas(args.loss, layers, passes, labels, args.unit, product, args.delta,
@@ -321,7 +321,7 @@ def minimise(args, layers, fetch, labels, shares, held, product):
         except SystemExit:  # 8.7: out of range
             return None
         flat = np.concatenate([total.ravel() for pair in sums for total in pair])
-        flat[: sum(array.size for layer in weighted(layers[:frozen]) for array in layer.arrays)] = 0
+        flat[keeps] = 0
         if args.no_intercept and layers[-1].biased:
             flat[flat.size - sums[-1][1].size:] = 0
         return (np.float64(loss) * 2.0**-32 / np.float64(n),
@@ -344,14 +344,14 @@ def minimise(args, layers, fetch, labels, shares, held, product):
     place(best[2] if args.keep == "best" else state.point)
 
 
-def averaged(averages, parameters, ema, t, still):
-    """24.63: the averages after a step, `t` steps before it; the first `still` arrays do not train."""
+def averaged(averages, parameters, ema, t, fixed):
+    """24.63: the averages after a step, `t` steps before it; arrays that are `fixed` do not train."""
     if ema == 0:
         return parameters
     done = integer(t)
     d = (ONE + done) / (integer(10) + done)
     q = ONE - min(d, ema)
-    return averages[:still] + [fma(q, w - a, a) for a, w in zip(averages[still:], parameters[still:])]
+    return [a if keeps else fma(q, w - a, a) for a, w, keeps in zip(averages, parameters, fixed)]
 
 
 def depth_factors(layers, depth):
@@ -370,9 +370,12 @@ def depth_factors(layers, depth):
     return [factors[p] for p in parts]
 
 
-def frozen_of(args):
-    """24.61: the number of the layers that do not train."""
-    return int(args.freeze.split("..")[1]) + 1 if args.freeze else 0
+def still_of(args, layers):
+    """24.61, 25.85: whether each layer does not train, and whether each array does not."""
+    runs = [map(int, run.split("..")) for run in args.freeze.split(",")] if args.freeze else []
+    named = {l for first, last in runs for l in range(first, last + 1)}
+    still = [l in named for l in range(len(layers))]
+    return still, [own for layer, own in zip(layers, still) for _ in layer.arrays]
 
 
 def start_from(path, layers, new_last):

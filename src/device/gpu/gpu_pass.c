@@ -112,34 +112,45 @@ static void launch_update_layer(qn__gpu_pass *pass, uint32_t i) {
         launch_update_of(pass, l->biases, biases, others, factor);
 }
 
+/* Where the layers from `first` on end that train, as `first` does, without one between them that
+ * does not. */
+static uint32_t run_of(const qn__worker *w, uint32_t first) {
+    while (first < w->program->layers && qn__program_trains(w->program, first))
+        ++first;
+    return first;
+}
+
 /* All parameters that train: padding stays 0. */
 static void launch_average(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
     const int average = qn__program_average(w->program);
-    const uint32_t last = w->program->layers - 1;
-    const uint64_t begin = w->layer[w->program->frozen].weights;
-    const uint64_t end = qn__gpu_trains(w, last) ? w->model.padded : w->layer[last].weights;
-    const uint64_t count = end - begin;
-    qn__gpu_call c = {0};
-    if (average < 0)
-        return;
-    QN__PUSH_MEMORY(&c, &w->step, &w->model.parameters, &w->model.slot[average]);
-    QN__PUSH_WIDE(&c, begin, count);
-    qn__gpu_launch_over(pass, QN__K_AVERAGE, count, &c);
+    const uint32_t layers = w->program->layers;
+    for (uint32_t i = 0, after; average >= 0 && i < layers; i = after + 1) {
+        after = run_of(w, i);
+        const uint64_t begin = w->layer[i].weights;
+        const uint64_t end = after < layers ? w->layer[after].weights : w->model.padded;
+        qn__gpu_call c = {0};
+        if (end == begin)
+            continue;
+        QN__PUSH_MEMORY(&c, &w->step, &w->model.parameters, &w->model.slot[average]);
+        QN__PUSH_WIDE(&c, begin, end - begin);
+        qn__gpu_launch_over(pass, QN__K_AVERAGE, end - begin, &c);
+    }
 }
 
 void qn__gpu_launch_update(qn__gpu_pass *pass) {
     const qn__worker *w = pass->worker;
-    int alike = w->program->weight_decay == 0.0f && !w->program->frozen;
+    int alike = w->program->weight_decay == 0.0f;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__layer *l = w->layer[i].layer;
-        alike &= !l->vectors && !l->no_biases && qn__layer_rate(l) == 1.0f;
+        alike &= qn__program_trains(w->program, i) && !l->vectors && !l->no_biases &&
+                 qn__layer_rate(l) == 1.0f;
     }
     if (alike)
         launch_update_of(pass, 0, w->model.padded, 0.0f, 1.0f);
     else
         for (uint32_t i = w->program->frozen; i < w->program->layers; ++i)
-            if (qn__gpu_trains(w, i))
+            if (qn__program_trains(w->program, i))
                 launch_update_layer(pass, i);
     launch_average(pass);
     qn__gpu_launch_weights(pass, w->program->frozen);
@@ -160,9 +171,9 @@ void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
         const qn__gpu_kind *kind = w->layer[i].kind;
         launch_again(pass, i);
         kind->errors(pass, i);
-        if (fused && kind->learn && kind->learn(pass, i))
+        if (!qn__program_trains(w->program, i))
             continue;
-        if (!qn__gpu_trains(w, i))
+        if (fused && kind->learn && kind->learn(pass, i))
             continue;
         if (kind->gradient)
             kind->gradient(pass, i, add);
@@ -192,7 +203,7 @@ void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel) {
         const uint32_t out = l->layer->to.channels;
         const uint32_t depth = l->layer->depth, rows = qn__gpu_vectors(l->layer);
         qn__gpu_call c = {0};
-        if (depth + rows == 0 || !qn__gpu_trains(w, i))
+        if (depth + rows == 0 || !qn__program_trains(w->program, i))
             continue;
         QN__PUSH_MEMORY(&c, &w->model.sums, &w->model.canonical);
         QN__PUSH_WIDE(&c, l->weights);

@@ -245,13 +245,6 @@ static inline uint32_t qn__gpu_vectors(const qn__layer *l) {
     return l->depth ? 1 : l->tied ? 0 : l->vectors * (l->vector / l->to.channels);
 }
 
-/* Whether sums are made for the parameters of a layer. Tied weights train if the first layer does.
- */
-static inline int qn__gpu_trains(const qn__worker *w, uint32_t layer) {
-    const uint32_t frozen = w->program->frozen;
-    return layer >= frozen && !(frozen && w->program->layer[layer].tied);
-}
-
 static inline uint64_t qn__gpu_ld(uint64_t n) { return (n + QN_LD - 1) / QN_LD * QN_LD; }
 
 /* Pieces of work of kernels that take sixteen columns of a row each. */

@@ -241,10 +241,10 @@ const qn__option qn__options[] = {
 
     {KEY("scale_numbers", 8, TEXT, scale_numbers)},
     {KEY("freeze", 8, TEXT, freeze), OPTION(freeze, "freeze", TEXT),
-     HELP(
-         TRAINING, 19, "LAYERS",
-         "with `train.init_from`: the first layers, which do not train: \"0..14\", counted from 0, "
-         "or all-but-last"),
+     HELP(TRAINING, 19, "LAYERS",
+          "with `train.init_from`: the layers that do not train: \"0..14\", \"0..3,7\", counted "
+          "from "
+          "0, or all-but-last"),
      .open.fallback = "none", CHECK("the layers that do not train", NULL),
      ALSO("frozen freezelayers freezebackbone freezeencoder freezeat")},
     {KEY("new_last", 8, FLAG, new_last), OPTION(new_last, "new-last", FLAG),

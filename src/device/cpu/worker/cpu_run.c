@@ -159,7 +159,7 @@ static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
         const int goes = qn__cpu_goes_back(w, l);
         const int packs = qn__cpu_is_dense_integer(w, &w->layer[l]);
         const int before = !goes || qn__cpu_keeps_parameters(w, &w->layer[l]);
-        const int now = !waits && qn__cpu_trains(w, l);
+        const int now = !waits && qn__program_trains(w->program, l);
         if (l == 0 && qn__program_tied(w->program))
             barrier(w, thread); /* its sums are added to those of the last layer */
         if (w->layer[l].recomputes)
@@ -187,11 +187,14 @@ static uint32_t late_gradients(const qn__cpu_pass *pass, int thread, uint32_t ph
     qn__worker *w = pass->worker;
     const uint32_t layers = w->program->layers, frozen = w->program->frozen;
     for (uint32_t l = frozen; l < layers; ++l, phase += 2)
-        if (qn__cpu_is_dense_integer(w, &w->layer[l]))
+        if (qn__cpu_is_dense_integer(w, &w->layer[l]) && qn__program_trains(w->program, l))
             qn__cpu_pack_operands(pass, thread, l, phase);
     barrier(w, thread);
-    for (uint32_t i = frozen; i < layers; ++i)
-        phase = gradients(pass, thread, pass->outlet ? layers - 1 - (i - frozen) : i, phase);
+    for (uint32_t i = frozen; i < layers; ++i) {
+        const uint32_t l = pass->outlet ? layers - 1 - (i - frozen) : i;
+        if (qn__program_trains(w->program, l))
+            phase = gradients(pass, thread, l, phase);
+    }
     return phase;
 }
 
@@ -213,7 +216,7 @@ static void training_phases(const qn__cpu_pass *pass, int thread, uint32_t phase
 static uint32_t pack_intgemm(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    if (qn__cpu_walks_integers(l) && w->derived.stale > (layer < w->program->frozen)) {
+    if (qn__cpu_walks_integers(l) && w->derived.stale > !qn__program_trains(w->program, layer)) {
         qn__cpu_walk_pack(pass, thread, layer, phase);
         barrier(w, thread);
     } else if (qn__cpu_packs_inputs(w, l)) {

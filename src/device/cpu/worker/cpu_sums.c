@@ -24,14 +24,16 @@ void qn__cpu_begin_progress(qn__worker *w) {
     w->progress.told = qn__program_sums(w->program);
 }
 
-/* Whether the next group is complete; then also the first of its words. */
+/* Whether the next group is complete; then also the first of its words. A layer that does not train
+ * has none. */
 static int is_complete(const qn__worker *w, uint64_t *first) {
     const qn__cpu_layer *l = &w->layer[w->progress.next_layer - 1];
     const uint32_t groups = qn__cpu_groups(l), group = w->progress.next_group;
-    const int none = !qn__cpu_trains(w, w->progress.next_layer - 1);
-    const uint32_t tasks = none || (l->vectors == 0 && !l->layer->tied) ? 0
-                           : group == groups                            ? l->out_panels
-                                                                        : l->tasks;
+    if (!qn__program_trains(w->program, w->progress.next_layer - 1))
+        return 1;
+    const uint32_t tasks = l->vectors == 0 && !l->layer->tied ? 0
+                           : group == groups                  ? l->out_panels
+                                                              : l->tasks;
     if (atomic_load_explicit(&l->done[group], memory_order_acquire) < tasks)
         return 0;
     *first = qn__program_sum(w->program, group == groups || l->layer->tied
@@ -175,7 +177,7 @@ static void all_tasks(void *context, int thread) {
     /* Weights that do not train have no sums, but are packed. */
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
-        if ((pass->into || pass->totals) && !qn__cpu_trains(w, i))
+        if ((pass->into || pass->totals) && !qn__program_trains(w->program, i))
             continue;
         const uint32_t rows = (qn__cpu_blocks(l) + TASK_PANELS - 1) / TASK_PANELS;
         const uint32_t least = l->vectors > 0; /* row 0 has them */

@@ -473,13 +473,6 @@ static inline int qn__cpu_keeps_parameters(const qn__worker *w, const qn__cpu_la
            (w->bits && qn__layer_is_integer(layer->layer));
 }
 
-/* Whether sums are made for the parameters of a layer. Tied weights train if the first layer does.
- */
-static inline int qn__cpu_trains(const qn__worker *w, uint32_t layer) {
-    const uint32_t frozen = w->program->frozen;
-    return layer >= frozen && !(frozen && w->layer[layer].layer->tied);
-}
-
 /* Whether the errors that a batchnorm passes are already the final errors of the layer below. */
 static inline int qn__cpu_norm_passes_all(const qn__worker *w, const qn__cpu_layer *l) {
     const qn__cpu_layer *below = l->below;
