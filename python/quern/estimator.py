@@ -143,7 +143,9 @@ class _Network(_Tabular):
 
     def _train(self, table, labels, model, weights, **more):
         """Trains on items of weights above 0. `more` replaces options."""
-        data = _data(table, labels, weights)
+        return self._train_on(_data(table, labels, weights), model, **more)
+
+    def _train_on(self, data, model, **more):
         options = {**self._options(data.items, data.features, model), **more}
         made = train(data, progress=False,
                      **{word: value for word, value in options.items() if value is not None})
@@ -247,6 +249,12 @@ class Classifier(ClassifierMixin, _Network):
     class_weight : "balanced" or dict, optional
         Weights of the classes, 1 for those that the dict does not name. "balanced" gives all
         classes the same sum of weights.
+    tokens : str, optional
+        `X` is texts, and these are the tokens of the network: "bytes", "chars", "words",
+        "words:8000", "bpe:8000" or a file, as in `quern.Data`. The model begins with "embedding",
+        or is a ready one: "text-cnn", "bert-mini", "bag".
+    context : int, optional
+        With tokens: how many of them an item has; shorter texts are filled up, longer ones cut.
     options : dict, optional
         Further options of `quern.train`, such as ``{"momentum": 0.8}``.
     threads : int, optional
@@ -283,12 +291,15 @@ class Classifier(ClassifierMixin, _Network):
 
     def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer=None, loss=None,
                  scale="standard", schedule=None, weight_decay=None, valid=None, arith=None, seed=1,
-                 missing="error", class_weight=None, options=None, threads=None, devices=None):
+                 missing="error", class_weight=None, tokens=None, context=None, options=None, threads=None,
+                 devices=None):
         super().__init__(model, epochs=epochs, batch=batch, lr=lr, optimizer=optimizer, loss=loss,
                          scale=scale, schedule=schedule, weight_decay=weight_decay, valid=valid,
                          arith=arith, seed=seed, missing=missing, options=options, threads=threads,
                          devices=devices)
         self.class_weight = class_weight
+        self.tokens = tokens
+        self.context = context
 
     def fit(self, X, y, sample_weight=None):
         """Trains on items with their classes.
@@ -299,6 +310,7 @@ class Classifier(ClassifierMixin, _Network):
             Items x features. Columns of texts and categories in a DataFrame or an Arrow table
             become one input for each category; a category that `fit` did not see is none of them.
             Of dates the network gets the year, the month, the weekday, the days and perhaps the hour.
+            With `tokens`: a list, an array or a column of texts.
         y : array_like
             The class of each item, numbers or texts.
         sample_weight : array_like, optional
@@ -309,13 +321,48 @@ class Classifier(ClassifierMixin, _Network):
         Classifier
             Itself.
         """
+        if self.tokens is not None:
+            return self._fit_texts(X, y, sample_weight)
         table = self._table(X, fitting=True)
         table, y, weights = _weighted(table, self._checked(y, len(table.values)), sample_weight)
+        self._find_classes(y)
+        return self._train(table, self._numbers(y), self._layers(), weights,
+                           class_weight=_weights.of_classes(self.class_weight, self.classes_))
+
+    def _find_classes(self, y):
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise InputError("the classifier needs two classes or more, and this has 1 class", "y")
-        return self._train(table, self._numbers(y), self._layers(), weights,
-                           class_weight=_weights.of_classes(self.class_weight, self.classes_))
+
+    def _fit_texts(self, X, y, sample_weight):
+        texts = _texts(X)
+        self._match(1, None, True)
+        self._find_classes(self._checked(y, len(texts)))
+        return self._train_on(self._text_data(texts, y, sample_weight), self._layers(), missing=None,
+                              scale=None if self.scale == "standard" else self.scale,
+                              class_weight=_weights.of_classes(self.class_weight, self.classes_))
+
+    def _text_data(self, texts, y, sample_weight):
+        """Items of weight 0 are left out."""
+        y, weights = self._checked(y, len(texts)), _weights.of_items(sample_weight, len(texts))
+        if weights is not None:
+            there = np.asarray(weights) > 0
+            texts, y, weights = texts[there], y[there], np.asarray(weights)[there]
+        return Data(texts, self._numbers(y), weights=weights, tokens=self.tokens, context=self.context)
+
+    def data(self, X, y, sample_weight=None):
+        if self.tokens is None:
+            return super().data(X, y, sample_weight)
+        self._need_fitted()
+        return self._text_data(_texts(X), y, sample_weight)
+
+    data.__doc__ = _Network.data.__doc__
+
+    def _outputs(self, X, outputs):
+        if self.tokens is None:
+            return super()._outputs(X, outputs)
+        self._need_fitted()
+        return self.model_.predict(_texts(X), outputs=outputs, threads=self.threads, devices=self.devices)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Trains one epoch more on these items.
@@ -337,6 +384,8 @@ class Classifier(ClassifierMixin, _Network):
         Classifier
             Itself.
         """
+        if self.tokens is not None:
+            raise ValueError("partial_fit takes numbers; a tokenizer learns from all texts: use fit")
         first = not self.__sklearn_is_fitted__()
         table = self._table(X, fitting=first)
         y = self._checked(y, len(table.values))
@@ -515,7 +564,17 @@ def _must_not_be_texts(values):
     except ValueError:
         raise InputError(f"the array holds texts, such as {first[:40]!r}", "X",
                          "give a DataFrame, whose columns may hold texts; for tokens use "
-                         "quern.train(frame, label=..., tokens=\"words:8000\", context=128)") from None
+                         "Classifier(\"text-cnn\", tokens=\"words:8000\", context=128)") from None
+
+
+def _texts(X):
+    """One text for each item, of a list, an array or a column."""
+    values = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.ndim != 1 or values.dtype.kind not in "OUS" or not len(values):
+        raise InputError(f"tokens are those of texts, and X is an array of {values.dtype} with the shape "
+                         f"{values.shape}", "X", "give a list or a column of texts, or leave tokens out")
+    return values
 
 
 def _compare_names(estimator, known, names):
