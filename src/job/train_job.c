@@ -626,36 +626,58 @@ static int is_in_order(const qn__train_job *job) {
     return 1;
 }
 
-/* The parameters in the order of a model. *own is what must be released with qn__free, or NULL. */
-static qn_status in_order(const qn__train_job *job, const float **out, float **own, qn_error *err) {
+/* The parameters in the order of a model: *parameters, or a new array in its place. */
+static qn_status put_in_order(const qn__train_job *job, float **parameters, qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
-    uint64_t parameters;
-    *own = NULL;
-    *out = qn__train_job_shown(job);
+    uint64_t count;
     if (is_in_order(job))
         return QN_OK;
     const qn_status status = qn__network_program(
-        &job->recipe.network, qn__recipe_input(&job->recipe), layer, &parameters, err);
-    if (status != QN_OK)
-        return status;
-    *own = qn__alloc(parameters, sizeof **own, err);
-    if (!*own)
-        return QN_MEMORY;
-    move_layers(job->program.layers, job->layer, *out, layer, *own);
-    *out = *own;
+        &job->recipe.network, qn__recipe_input(&job->recipe), layer, &count, err);
+    float *const to = status == QN_OK ? qn__alloc(count, sizeof *to, err) : NULL;
+    if (!to)
+        return status == QN_OK ? QN_MEMORY : status;
+    move_layers(job->program.layers, job->layer, *parameters, layer, to);
+    qn__free(*parameters);
+    *parameters = to;
     return QN_OK;
 }
 
+/* Whether the newest state is in the workers, and its parameters alone make the model. Then the
+ * optimiser's numbers need no memory here. */
+static int is_parameters_alone(const qn__train_job *job) {
+    return job->kept.step != job->step && !job->full.lbfgs && !job->features &&
+           qn__program_average(&job->program) < 0;
+}
+
+/* The parameters of the newest state, in a new array. */
+static qn_status take_parameters(qn__train_job *job, float **out, qn_error *err) {
+    const int alone = is_parameters_alone(job);
+    const uint64_t count = job->program.parameters;
+    qn_status status = alone ? qn__train_job_flush(job, err) : qn__train_job_pull(job, err);
+    qn__state own = {.parameters = NULL};
+    if (status == QN_OK && !(own.parameters = qn__alloc(count, sizeof(float), err)))
+        status = QN_MEMORY;
+    if (status == QN_OK && alone)
+        status = qn__team_save(job->team, &own, err);
+    else if (status == QN_OK)
+        memcpy(own.parameters, qn__train_job_shown(job), (size_t)count * sizeof(float));
+    *out = own.parameters;
+    return status;
+}
+
 qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err) {
+    float *own;
     *out = NULL;
-    const float *parameter;
-    float *own = NULL;
-    qn_status status = qn__train_job_pull(job, err);
+    qn_status status = take_parameters(job, &own, err);
     if (status == QN_OK)
-        status = in_order(job, &parameter, &own, err);
-    if (status != QN_OK)
+        status = put_in_order(job, &own, err);
+    if (status != QN_OK) {
+        qn__free(own);
         return status;
-    const qn__fitted fitted = {.parameter = parameter,
+    }
+    const qn__fitted fitted = {.parameter = own,
+                               .given = own,
                                .mean = job->mean,
                                .deviation = job->deviation,
                                .fill = job->items.fill,
@@ -663,7 +685,5 @@ qn_status qn__train_job_model(qn__train_job *job, qn_model **out, qn_error *err)
                                .idf = job->items.idf,
                                .target_mean = job->target_mean,
                                .target_deviation = job->target_deviation};
-    status = qn__model_create(&job->recipe, &fitted, out, err);
-    qn__free(own);
-    return status;
+    return qn__model_create(&job->recipe, &fitted, out, err);
 }

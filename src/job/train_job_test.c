@@ -104,6 +104,17 @@ static void reference_step(const qn__train_job *job, const qn_data *data, uint64
     free(sums);
 }
 
+/* A model is that of the newest step, although the host's copy of the state is older. */
+static void check_model(qn__train_job *job, const qn__state *want) {
+    const size_t bytes = job->program.parameters * sizeof(float);
+    const uint64_t kept = job->kept.step;
+    qn_model *model;
+    assert_int_equal(qn__train_job_model(job, &model, NULL), QN_OK);
+    assert_memory_equal(qn__model_parameters(model), want->parameters, bytes);
+    assert_int_equal(job->kept.step, kept);
+    qn_model_free(model);
+}
+
 static void test_steps_are_those_of_the_contract(void **unused) {
     (void)unused;
     qn_data *data = draw_data(ITEMS, FEATURES, 1);
@@ -121,7 +132,9 @@ static void test_steps_are_those_of_the_contract(void **unused) {
             tally = (qn__tally){0};
         reference_step(&job, data, step, &want, &powers, &tally);
         assert_int_equal(qn__train_job_step(&job, NULL), QN_OK);
+        check_model(&job, &want);
         assert_int_equal(qn__train_job_pull(&job, NULL), QN_OK);
+        check_model(&job, &want);
         assert_memory_equal(job.state.parameters, want.parameters, bytes);
         assert_memory_equal(job.state.slot[0], want.slot[0], bytes);
         assert_true(job.running.loss == tally.loss);

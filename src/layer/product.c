@@ -112,6 +112,10 @@ uint64_t qn__product_filed(const qn__layer *l, uint64_t index) {
     return (o * channels + c) * taps + tap;
 }
 
+int qn__product_filed_in_order(const qn__layer *l) {
+    return l->depth == 0 || (l->kind != QN__LAYER_CONVTRANSPOSE && l->depth == qn__layer_reads(l));
+}
+
 qn__flops qn__product_flops(const qn__layer *layer) {
     const uint64_t flops = 2 * (uint64_t)layer->out * layer->depth;
     return (qn__flops){flops, flops, flops};

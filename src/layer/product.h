@@ -35,6 +35,8 @@ int qn__product_contract(const qn__layer_text *layer);
 /* Where weight `index` of the layer's is in a model file (16.9, 24.42): there the taps of a window
  * are the innermost, here the channels are. */
 uint64_t qn__product_filed(const qn__layer *layer, uint64_t index);
+/* Whether that is the same place for all of them. */
+int qn__product_filed_in_order(const qn__layer *layer);
 
 /* 16.4: -0 becomes +0. */
 void qn__plain_zeros(uint64_t count, float *v);

@@ -8,7 +8,8 @@
 
 /* The numbers of a model beside its recipe. */
 typedef struct qn__fitted {
-    const float *parameter;              /* of all layers, in the flat order of num/program.h */
+    const float *parameter; /* of all layers, in the flat order of num/program.h */
+    float *given;           /* NULL, or these: qn__model_create takes the array instead of a copy */
     const float *mean, *deviation;       /* qn__scale_count each */
     const float *fill;                   /* recipe->features, where qn__recipe_fills */
     const qn__offset *offset;            /* qn__recipe_offsets; NULL if that is 0 */

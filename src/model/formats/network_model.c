@@ -147,11 +147,21 @@ static qn_status make_texts(network_model *m, qn_error *err) {
     return m->text != NULL ? QN_OK : QN_MEMORY;
 }
 
+/* Whether a file has some parameters in another order. */
+static int is_reordered(const network_model *m) {
+    int other = 0;
+    for (uint32_t l = 0; l < m->recipe.network.layers; ++l)
+        other |= !qn__product_filed_in_order(&m->layer[l]);
+    return other;
+}
+
 static qn_status allocate_arrays(network_model *m, qn_error *err) {
     const uint32_t inputs = qn__recipe_inputs(&m->recipe);
     const uint32_t count = qn__scale_count(&m->recipe);
-    m->parameter = m->filed = qn__alloc(m->open.parameters, sizeof(float), err);
-    if (m->parameter && qn__network_has_pixels(&m->recipe.network))
+    if (m->parameter == NULL)
+        m->parameter = qn__alloc(m->open.parameters, sizeof(float), err);
+    m->filed = m->parameter;
+    if (m->parameter && is_reordered(m))
         m->filed = qn__alloc(m->open.parameters, sizeof(float), err);
     if (m->filed == NULL)
         return QN_MEMORY;
@@ -196,13 +206,18 @@ static void describe(network_model *m) {
     m->open.tensor = m->tensor;
 }
 
-/* A model of the recipe with all numbers 0. */
-static qn_status make_blank(const qn__recipe *recipe, network_model **out, qn_error *err) {
+/* A model of the recipe with all numbers 0. `given`: its array of parameters, which it takes in any
+ * case; NULL: a new one. */
+static qn_status make_blank(const qn__recipe *recipe, float *given, network_model **out,
+                            qn_error *err) {
     network_model *m = qn__alloc(1, sizeof *m, err);
     *out = NULL;
-    if (m == NULL)
+    if (m == NULL) {
+        qn__free(given);
         return QN_MEMORY;
+    }
     m->open.kind = &qn__network_kind;
+    m->parameter = m->filed = given;
     qn__program several = {.answers = 0};
     qn_status status = qn__recipe_copy(recipe, &m->recipe, err);
     if (status == QN_OK)
@@ -251,10 +266,11 @@ qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, q
                            qn_error *err) {
     network_model *m;
     *out = NULL;
-    qn_status status = make_blank(recipe, &m, err);
+    qn_status status = make_blank(recipe, fitted->given, &m, err);
     if (status != QN_OK)
         return status;
-    memcpy(m->parameter, fitted->parameter, (size_t)m->open.parameters * sizeof(float));
+    if (!fitted->given)
+        memcpy(m->parameter, fitted->parameter, (size_t)m->open.parameters * sizeof(float));
     reorder(m, 0);
     if (m->mean != NULL) {
         memcpy(m->mean, fitted->mean, qn__scale_count(recipe) * sizeof(float));
@@ -384,7 +400,7 @@ static qn_status read_file(const qn__model_kind *kind, const qn__tensors *file, 
     if (status == QN_OK)
         status = check_tensors(file, path, &recipe, err);
     if (status == QN_OK)
-        status = make_blank(&recipe, &m, err);
+        status = make_blank(&recipe, NULL, &m, err);
     if (status == QN_OK)
         status = qn__model_copy_tensors(file, path, &m->open, err);
     if (status == QN_OK) {
