@@ -225,7 +225,8 @@ class Classifier(ClassifierMixin, _Network):
     batch : int, optional
         Items of a step. Default: 8 to 256, by the number of items.
     lr : float, optional
-        Learning rate. Default: 0.01 where no optimizer is named, otherwise that of the optimizer.
+        Learning rate. Default: 0.01 where no optimizer is named, with attention 0.001, otherwise that
+        of the optimizer.
     optimizer : str, optional
         "sgd", "momentum", "adam", "adamw". Default: "adamw", with the schedule "cosine" and a weight
         decay of 1, of 1000 items or more 0.3, of 10000 or more 0.1.

@@ -94,7 +94,7 @@ static qn_status fill(qn_network *n, const qn_train_options *job, uint32_t featu
     qn_status status = find_labels(job, classes, &labels, err);
     if (status != QN_OK)
         return status;
-    const qn__default_case images = {labels.task, 0, 0, 0};
+    const qn__default_case images = {labels.task, 0, 0, 0, 0};
     qn__default_model(&images, labels.loss, classes, usual);
     status = qn__model_source_open(job->model ? job->model : usual, &labels, &source, err);
     if (status == QN_OK)

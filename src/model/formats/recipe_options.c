@@ -244,6 +244,13 @@ static qn_status take_network(const qn_model *model, const qn__labels_like *labe
     return QN_OK;
 }
 
+static int attends(const qn__network *network) {
+    for (uint32_t l = 0; l < network->layers; ++l)
+        if (network->layer[l].kind == QN__LAYER_ATTENTION)
+            return 1;
+    return 0;
+}
+
 /* `of->table` says whether the data is one, and is 0 after it for a network on pixels. */
 static qn_status find_network(const qn_train_options *o, const qn_data *data, qn__default_case *of,
                               qn__recipe *r, qn__model_source *source, qn_error *err) {
@@ -251,8 +258,11 @@ static qn_status find_network(const qn_train_options *o, const qn_data *data, qn
     char model[QN__DEFAULT_MODEL_CAPACITY] = "";
     qn_status status = find_shape(o, data, r, err);
     of->table = of->table && r->shape.height == 0;
-    if (status == QN_OK && o->model == NULL && o->init_from)
-        return take_network(o->init_from, &labels, r, err);
+    if (status == QN_OK && o->model == NULL && o->init_from) {
+        status = take_network(o->init_from, &labels, r, err);
+        of->attention = attends(&r->network);
+        return status;
+    }
     if (o->model == NULL)
         qn__default_model(of, r->loss, qn__width_for(data), model);
     if (status == QN_OK)
@@ -260,6 +270,7 @@ static qn_status find_network(const qn_train_options *o, const qn_data *data, qn
     if (status == QN_OK)
         status = qn__model_source_parse(source, &r->network, err);
     of->text &= status == QN_OK && r->network.layers == 1;
+    of->attention = attends(&r->network);
     return status;
 }
 
@@ -585,7 +596,7 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
     const int picture = qn__is_picture(data, err);
     if (picture < 0)
         return QN_MEMORY;
-    qn__default_case of = {r->task, !picture, r->items, qn__schema_texts(data->schema) > 0};
+    qn__default_case of = {r->task, !picture, r->items, qn__schema_texts(data->schema) > 0, 0};
     if (!qn__data_labelled(data) && !options->model && !options->init_from)
         return refuse_unlabelled(err);
     qn_status status = qn__options_take(options, r, err);

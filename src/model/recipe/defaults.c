@@ -43,9 +43,13 @@ void qn_train_options_init(qn_train_options *options) {
 }
 
 /* The rates of a table's own optimiser, and of real labels, were the best of those tried on tables
- * of 50 to 50,000 items (bench/defaults.py); sgd with 0.1 leaves the range of numbers there. */
+ * of 50 to 50,000 items (bench/defaults.py); sgd with 0.1 leaves the range of numbers there.
+ * Networks with attention learn little at 0.01. */
 float qn__default_learning_rate(const qn__default_case *of, qn__optimizer optimizer, int given) {
-    if (of->task == QN__TASK_REGRESS || (of->table && !given && of->task != QN__TASK_NEXT))
+    const int own = of->table && !given;
+    if (own && (of->attention || of->task == QN__TASK_NEXT))
+        return 0.001f;
+    if (own || of->task == QN__TASK_REGRESS)
         return 0.01f;
     switch (optimizer) {
     case QN__OPT_ADAM:
@@ -130,7 +134,7 @@ qn__optimizer qn__default_optimizer(const qn__default_case *of, float momentum) 
 }
 
 void qn__default_of_images(qn__task task, qn_train_options *options) {
-    const qn__default_case of = {task, 0, 0, 0};
+    const qn__default_case of = {task, 0, 0, 0, 0};
     int optimizer = (int)qn__default_optimizer(&of, options->momentum);
     if (options->optimizer && qn__table_find(&qn__optimizers, options->optimizer, &optimizer, NULL))
         return; /* whoever makes the recipe tells the error */
@@ -206,12 +210,13 @@ static void put_by_optimizer(output *out, float (*value)(qn__optimizer)) {
 }
 
 /* The cases that the texts of the defaults name. */
-static const qn__default_case images = {QN__TASK_CLASSIFY, 0, 0, 0},
-                              real = {QN__TASK_REGRESS, 0, 0, 0},
-                              table = {QN__TASK_CLASSIFY, 1, 0, 0},
-                              medium_table = {QN__TASK_CLASSIFY, 1, MEDIUM_TABLE, 0},
-                              large_table = {QN__TASK_CLASSIFY, 1, LARGE_TABLE, 0},
-                              words = {QN__TASK_CLASSIFY, 1, 0, 1};
+static const qn__default_case images = {QN__TASK_CLASSIFY, 0, 0, 0, 0},
+                              real = {QN__TASK_REGRESS, 0, 0, 0, 0},
+                              table = {QN__TASK_CLASSIFY, 1, 0, 0, 0},
+                              medium_table = {QN__TASK_CLASSIFY, 1, MEDIUM_TABLE, 0, 0},
+                              large_table = {QN__TASK_CLASSIFY, 1, LARGE_TABLE, 0, 0},
+                              words = {QN__TASK_CLASSIFY, 1, 0, 1, 0},
+                              attention = {QN__TASK_CLASSIFY, 1, 0, 0, 1};
 static const char OWN_OPTIMIZER[] = "; tables without `train.optimizer`: ";
 
 static float rate_of_classes(qn__optimizer optimizer) {
@@ -224,6 +229,8 @@ static void put_learning_rate(output *out) {
     put_float(out, qn__default_learning_rate(&real, QN__OPT_ADAM, 1));
     put(out, "%s", OWN_OPTIMIZER);
     put_float(out, qn__default_learning_rate(&table, QN__OPT_ADAMW, 0));
+    put(out, ", with attention ");
+    put_float(out, qn__default_learning_rate(&attention, QN__OPT_ADAMW, 0));
 }
 
 static void put_weight_decay(output *out) {

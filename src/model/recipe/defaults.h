@@ -17,6 +17,7 @@ typedef struct qn__default_case {
     int table;
     uint64_t items; /* of the whole data set */
     int text;       /* 1: a table with texts, for a network of one layer */
+    int attention;  /* 1: the network has such layers */
 } qn__default_case;
 
 /* The network of a task and a loss. `classes`: of the data; not read where the network has one

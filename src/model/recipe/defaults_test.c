@@ -167,6 +167,9 @@ static void test_tables(void **state) {
     assert_table(1000, &o, "momentum 0.1 0 constant, 32 of 32, 3 layers");
     o.momentum = 0; /* asks for none, not for another optimiser */
     assert_table(1000, &o, "adamw 0.01 0.3 cosine, 32 of 32, 3 layers");
+    o.model = "dense 6 relu; attention 1; dense 2 softmax";
+    assert_table(1000, &o, "adamw 0.001 0.3 cosine, 32 of 32, 3 layers");
+    o.model = NULL;
     o.shape = "1x1"; /* pixels, so it is not a table */
     assert_table(1000, &o, "sgd 0.1 0 constant, 10 of 64, 2 layers");
 }
@@ -180,7 +183,7 @@ static void says(const char *field, const char *expected) {
 static void test_texts(void **state) {
     (void)state;
     says("train.learning_rate", "0.1; `train.optimizer` adam, adamw: 0.001; real labels: 0.01; "
-                                "tables without `train.optimizer`: 0.01");
+                                "tables without `train.optimizer`: 0.01, with attention 0.001");
     says("train.weight_decay", "0; tables without `train.optimizer`: 1, from 1000 items 0.3, from "
                                "10000 0.1; with texts: 0.2 / items");
     says("train.schedule", "constant; tables without `train.optimizer`: cosine");
