@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -89,6 +90,21 @@ def need(*abilities):
     for ability in abilities:
         if reason := lacking(ability):
             pytest.skip(reason)
+
+
+def computed(pid):
+    """Seconds of processor time that a process has had."""
+    fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def until_computed(processes, seconds):
+    """Waits until each of these processes has had so much processor time from now on, or has ended."""
+    begun = {p: computed(p.pid) for p in processes}
+    end = time.monotonic() + 60 * PATIENCE
+    while any(p.poll() is None and computed(p.pid) < since + seconds for p, since in begun.items()):
+        assert time.monotonic() < end, "they do not compute"
+        time.sleep(0.005)
 
 
 def caught(attempt):

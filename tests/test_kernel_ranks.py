@@ -181,7 +181,7 @@ def started(quern, place, count, size, *words):
         while not any(name.startswith(own) for name in os.listdir(folder)) and run.rank[0].poll() is None:
             assert time.monotonic() < end
             time.sleep(0.01)
-        time.sleep(0.05 * size)
+        machine.until_computed(run.rank, 0.02 * size)
         yield run
 
 
@@ -218,7 +218,7 @@ def test_very_large(quern, place):
         while not list((folder / "fresh").glob("*.kernel")):
             assert time.monotonic() < end and run.rank[0].poll() is None
             time.sleep(0.01)
-        time.sleep(0.3)
+        machine.until_computed(run.rank, 0.05)
         run.rank[1].send_signal(signal.SIGINT)
         done = run.wait()
     assert [code for code, _, _ in done] == [130] * 2, done

@@ -390,7 +390,9 @@ k.run(far=0, shape=3)
 times = int(sys.argv[2])
 def press():
     for _ in range(times):
-        time.sleep(0.3)
+        begun = time.process_time()
+        while time.process_time() < begun + 0.1:
+            time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 try:
     threading.Thread(target=press).start()

@@ -215,7 +215,7 @@ def test_what_cannot_be_cut(tmp_path, run_quern, corpus, words, what):
 
 
 def test_rows_in_python(tmp_path, q, corpus):
-    row, items = corpus
+    row, items = python_package.placed(corpus[0]), corpus[1]
     made = q.Data(row, tokens="ids", context=64)
     assert np.shares_memory(made.values, row)  # used where it is
     assert (made.values == items).all() and made.digest == oracle.digest(items, None)
