@@ -562,6 +562,13 @@ NINTH = {
                                   " kv 1; globalpool", "--arith i7 --grain 20 --momentum 0.9"),
     "embedding-i21": TOKENS + "momentum --momentum 0.9 --lr 0.1 --arith i21 --model 'embedding 300 20; conv 18 1x1 relu; conv 8"
                      " 1x1 groups 2; dense 9 tanh; dense 10 softmax' --weight-decay 0.1 --decay-on weights --grain 20",
+    # 25.27: windows that reach over the ends, with gaps, that skip positions, and back to more of them
+    "windows-i7": LENGTHS + "--arith i7 --optimizer momentum --momentum 0.9 --lr 0.1 --model 'embedding 40 20 dropout 0.2;"
+                  " position sinusoid; concat {{ concat {{ conv 18 1x3 relu; pool max | conv 5 1x5 dilation 2 tanh; pool last }}"
+                  " | concat {{ conv 6 1x2 stride 3; convtranspose 7 1x4 stride 1x2; pool mean | pool first }} }}; dense 10 softmax'",
+    # 25.28, and angles between products of integers
+    "tied-i14": NEXT + "--arith i14 --optimizer adam --lr 0.01 --grain 20 --model 'embedding 40 20 dropout 0.1; residual {{ conv 60 1x1"
+                " nobias; position rotary 2; attention 2 causal; conv 20 1x1 }}; conv 20 1x3; conv 40 1x1 tied softmax'",
     # 25.37, 25.38: items of all lengths; a pool of pixels, also as the first layer
     "lengths": LENGTHS + "--optimizer momentum --momentum 0.9 --lr 0.1 --model 'embedding 40 20 dropout 0.2; concat {{ concat {{ conv"
                " 18 1x3 relu; pool max | pool first }} | concat {{ conv 5 1x1; pool mean | pool last }} }}; dense 10 softmax'",

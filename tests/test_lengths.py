@@ -56,11 +56,11 @@ def predicted(quern, model):
     return run(quern, "predict", model, "--data", model.parent / "x.npy", "--outputs").stdout
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_padding_changes_no_bit(quern, tmp_path, name):
+@pytest.mark.parametrize("name, arith", [*((name, "f32") for name in MODELS), ("windows", "i14")])
+def test_padding_changes_no_bit(quern, tmp_path, name, arith):
     """Twelve positions or forty: the same parameters, and the same answers."""
-    short = train(quern, tmp_path / "short", 12, MODELS[name])
-    long = train(quern, tmp_path / "long", 40, MODELS[name], "--threads", 1)
+    short = train(quern, tmp_path / "short", 12, MODELS[name], "--arith", arith)
+    long = train(quern, tmp_path / "long", 40, MODELS[name], "--threads", 1, "--arith", arith)
     assert tensors(short) == tensors(long)
     told = [predicted(quern, model) for model in (short, long)]
     assert told[0] == told[1] and len(set(told[0].split())) > 20

@@ -48,19 +48,9 @@ def test_a_model_of_the_former_rule(data, run_quern, tmp_path):
 
 
 def test_integers_take_it(data, run_quern, tmp_path):
-    """It is of contract 9, as layers of sequences are; some of those have no integer arithmetic."""
+    """It is of contract 9, as layers of sequences are."""
     run_quern("train", "--data", data, "--model", "dense 8 tanh; dense 10 softmax", "--epochs", 1, "-o", tmp_path / "s")
     job = ["--data", data, "--init-from", tmp_path / "s"]
     run_quern("train", *job, "--new-last", "--arith", "i14", "--epochs", 1, "-o", tmp_path / "n")
     assert b'"contract\\":9' in (tmp_path / "n").read_bytes()
     assert "identical" in run_quern("replay", tmp_path / "n", *job).stdout
-
-
-@pytest.mark.parametrize("word, model", [
-    ("position", "conv 4 3x3 relu; position sinusoid; dense 10 softmax"),
-    ("position", "conv 6 3x3; position rotary 1; dense 10 softmax"),
-    ("pool", "conv 4 3x3 relu; pool mean; dense 10 softmax")])
-def test_some_words_of_sequences_have_no_integers(data, run_quern, tmp_path, word, model):
-    done = run_quern("train", "--data", data, "--shape", "1x28x28", "--scale", "none", "--model", model, "--arith", "i14",
-                     "--epochs", 1, "-o", tmp_path / "m", status=2)
-    assert f'is "{word}", which has no integer arithmetic' in done.stderr and "at --arith" in done.stderr, done.stderr

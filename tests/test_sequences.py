@@ -45,7 +45,6 @@ def test_a_value_that_is_no_token_is_named(quern, tokens, value, said):
 
 
 @pytest.mark.parametrize("model, more, said", [
-    ("embedding 300 8; conv 4 1x3; dense 2 softmax", ["--arith", "i7"], "different scales"),
     (MODEL, ["--scale", "standard"], "`--scale`"),
     (MODEL, ["--mixup", "0.2"], "mixup"),
     ("conv 2 1x1; " + MODEL, ["--shape", "1x1x6"], "stands after another layer"),
@@ -149,7 +148,6 @@ def test_the_same_bytes_from_any_devices(quern, counting):
     ("embedding 300 8; conv 9 1x1; conv 300 1x1 tied softmax", [], "300 outputs of 9 channels"),
     ("embedding 300 8; conv 300 1x1 tied; conv 300 1x1 softmax", [], "before the last one"),
     ("embedding 300 8; conv 300 1x1 stride 2 tied softmax", [], "each position by itself"),
-    ("embedding 300 8; conv 300 1x1 tied softmax", ["--arith", "i14"], "no integer arithmetic"),
 ])
 def test_what_no_next_token_can_have(quern, counting, model, more, said):
     done = learn(quern, counting, "--epochs", 1, *more, model=model)

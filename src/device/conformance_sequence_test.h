@@ -56,12 +56,12 @@ static void draw_position(test_case *c, qn__layer *l, qn__shape from) {
     c->program.parameters = qn__layer_end(l);
 }
 
-/* The last layer of a case of next tokens: as many channels as tokens, tied where they fit. There
- * are no integers of tied weights. */
-static void draw_last(test_case *c, qn__shape from, int exact) {
+/* The last layer of a case of next tokens: as many channels as tokens, tied where they fit.
+ */
+static void draw_last(test_case *c, qn__shape from) {
     qn__program *p = &c->program;
     qn__layer *last = &c->layer[p->layers - 1];
-    const int tied = !exact && from.channels == c->layer[0].to.channels && below(c, 3) > 0;
+    const int tied = from.channels == c->layer[0].to.channels && below(c, 3) > 0;
     const qn__layer_text text = {.kind = QN__LAYER_CONV,
                                  .out = qn__layer_tokens(&c->layer[0]),
                                  .no_biases = tied,
@@ -77,11 +77,25 @@ static void draw_last(test_case *c, qn__shape from, int exact) {
     p->next = 1;
 }
 
-/* A product of each position by itself. */
+/* A window that keeps the positions, or one that reads some of them alone. */
+static qn__window draw_positions(test_case *c) {
+    qn__window w = {{1, 1}, {1, 1}, {0, 0}, {1, 1}};
+    const uint32_t half = 1 + below(c, 3);
+    if (below(c, 2))
+        return w;
+    w.dilation[1] = 1 + below(c, 2);
+    w.kernel[1] = 2 * half + 1;
+    w.pad[1] = half * w.dilation[1];
+    if (!next_tokens(c) && below(c, 2))
+        w.stride[1] = 1 + below(c, 5);
+    return w;
+}
+
+/* A product of each position by itself, or of some. */
 static void draw_projection(test_case *c, qn__layer *l, qn__shape from) {
     const qn__layer_text text = {.kind = QN__LAYER_CONV,
                                  .out = below(c, 3) ? 1 + below(c, 40) : 16 * (1 + below(c, 4)),
-                                 .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
+                                 .window = draw_positions(c),
                                  .no_biases = below(c, 4) == 0,
                                  .activation = (qn__activation)below(c, 4)};
     qn__layer_ops_of(text.kind)->make(&text, from, c->program.parameters, l, NULL);
@@ -90,6 +104,12 @@ static void draw_projection(test_case *c, qn__layer *l, qn__shape from) {
         l->drop_keep = 1.0f / 0.7f;
     }
     c->program.parameters = qn__layer_end(l);
+}
+
+/* A pool of all positions. */
+static void draw_pool_of_positions(test_case *c, qn__layer *l, qn__shape from) {
+    const qn__layer_text text = {.kind = QN__LAYER_POOL, .pooling = (qn__pooling)below(c, 4)};
+    qn__layer_ops_of(text.kind)->make(&text, from, c->program.parameters, l, NULL);
 }
 
 /* Queries, keys and values of each position, and attention. */
@@ -104,7 +124,7 @@ static void draw_heads(test_case *c, qn__layer *l, qn__shape from) {
     qn__attention.make(&attention, l->to, c->program.parameters, l + 1, NULL);
 }
 
-/* `exact`: the windows are single positions, which have integers (docs/exactness.md 25.24). */
+/* `exact`: positions stay a row, whose products have integers (docs/exactness.md 25.24). */
 static void draw_sequence(test_case *c, int exact) {
     static const qn__layer_kind kinds[] = {QN__LAYER_CONV, QN__LAYER_CONV, QN__LAYER_AVGPOOL,
                                            QN__LAYER_GLOBALPOOL};
@@ -121,6 +141,8 @@ static void draw_sequence(test_case *c, int exact) {
             draw_heads(c, &c->layer[i++], from);
         else if (exact && below(c, 4))
             draw_projection(c, &c->layer[i], from);
+        else if (exact && !next_tokens(c) && below(c, 2))
+            draw_pool_of_positions(c, &c->layer[i], from);
         else if (exact)
             draw_norm(c, &c->layer[i], from);
         else if (below(c, 3) == 0 || next_tokens(c))
@@ -130,7 +152,7 @@ static void draw_sequence(test_case *c, int exact) {
         from = c->layer[i].to;
     }
     if (next_tokens(c)) {
-        draw_last(c, from, exact);
+        draw_last(c, from);
         return;
     }
     c->layer[p->layers - 1] =

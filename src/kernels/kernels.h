@@ -334,7 +334,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     written to rows[count]; with QN_QUANTIZE_OWN by that which rows[count] has already. With
  *     QN_QUANTIZE_WEIGHED column k belongs to output k mod channels.
  *
- * ROWS_ABSMAX: from M, outputs M, rows M, count u, columns u, bits u, output u, flags u
+ * ROWS_ABSMAX: from M, outputs M, rows M, count u, columns u, channels u, bits u, output u, flags u
  *     rows[r] = absmax of row r of a chunk from[count][ld(columns)], whose columns are the layer's
  *     channels or, with QN_QUANTIZE_WEIGHED, its outputs.
  *

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TOKENS = 7, WIDTH = 6, LONG = 9, LAYERS = 5, OUT = 5, MOST = 1024 };
+enum { TOKENS = 7, WIDTH = 6, LONG = 9, LAYERS = 5, OUT = 5, MOST = 2048 };
 
 typedef struct network {
     qn__layer layer[LAYERS];
@@ -29,13 +29,15 @@ static void add(network *n, const qn__layer_text *text, qn__shape from) {
     p->parameters = qn__layer_end(&n->layer[p->layers++]);
 }
 
-/* Tokens with higher numbers have much larger rows, so that a shared scale would show. */
-static void make(network *n, qn__arith arith) {
+/* Tokens with higher numbers have much larger rows, so that a shared scale would show. `reach`: of
+ * the window of the first convolution, to both sides. */
+static void make(network *n, qn__arith arith, uint32_t reach) {
     const qn__window one = {{1, 1}, {1, 1}, {0, 0}, {1, 1}};
+    const qn__window wide = {{1, 2 * reach + 1}, {1, 1}, {0, reach}, {1, 1}};
     const qn__layer_text text[LAYERS] = {
         {.kind = QN__LAYER_EMBEDDING, .vocabulary = TOKENS, .out = WIDTH},
         {.kind = QN__LAYER_POSITION},
-        {.kind = QN__LAYER_CONV, .out = 3 * WIDTH, .window = one},
+        {.kind = QN__LAYER_CONV, .out = 3 * WIDTH, .window = wide},
         {.kind = QN__LAYER_ATTENTION, .heads = 2, .causal = 1},
         {.kind = QN__LAYER_CONV, .out = OUT, .window = one}};
     memset(n, 0, sizeof *n);
@@ -58,26 +60,37 @@ static void outputs_of(const network *n, qn__reference *r, const uint8_t *tokens
     memcpy(y, qn__reference_apply(r, n->parameters, &item), LONG * OUT * sizeof *y);
 }
 
+static void check_outputs(qn__arith arith, uint32_t reach) {
+    static network n;
+    const uint8_t tokens[LONG] = {1, 0, 2, 1, 0, 2, 2, 1, 0};
+    float y[LONG * OUT], other[LONG * OUT];
+    qn__reference *r;
+    make(&n, arith, reach);
+    assert_int_equal(qn__reference_create(&n.program, &r, NULL), QN_OK);
+    outputs_of(&n, r, tokens, y);
+    for (uint32_t t = 1; t < LONG; ++t) {
+        const uint32_t same = t - reach; /* positions whose windows do not reach t */
+        uint8_t changed[LONG];
+        memcpy(changed, tokens, LONG);
+        changed[t] = TOKENS - 1;
+        outputs_of(&n, r, changed, other);
+        assert_memory_equal(y, other, same * OUT * sizeof *y);
+        assert_memory_not_equal(y + same * OUT, other + same * OUT, OUT * sizeof *y);
+    }
+    qn__reference_destroy(r);
+}
+
 static void test_outputs_do_not_depend_on_later_tokens(void **state) {
     (void)state;
-    for (int a = QN__ARITH_F32; a <= QN__ARITH_I21; ++a) {
-        static network n;
-        const uint8_t tokens[LONG] = {1, 0, 2, 1, 0, 2, 2, 1, 0};
-        float y[LONG * OUT], other[LONG * OUT];
-        qn__reference *r;
-        make(&n, (qn__arith)a);
-        assert_int_equal(qn__reference_create(&n.program, &r, NULL), QN_OK);
-        outputs_of(&n, r, tokens, y);
-        for (uint32_t t = 1; t < LONG; ++t) {
-            uint8_t changed[LONG];
-            memcpy(changed, tokens, LONG);
-            changed[t] = TOKENS - 1;
-            outputs_of(&n, r, changed, other);
-            assert_memory_equal(y, other, t * OUT * sizeof *y);
-            assert_memory_not_equal(y + t * OUT, other + t * OUT, OUT * sizeof *y);
-        }
-        qn__reference_destroy(r);
-    }
+    for (int a = QN__ARITH_F32; a <= QN__ARITH_I21; ++a)
+        check_outputs((qn__arith)a, 0);
+}
+
+/* 25.27 */
+static void test_outputs_depend_on_what_their_windows_read(void **state) {
+    (void)state;
+    for (int a = QN__ARITH_F32; a <= QN__ARITH_I21; ++a)
+        check_outputs((qn__arith)a, 1);
 }
 
 /* The errors of conv, where only position t has some, are +0 before and after it. */
@@ -87,7 +100,7 @@ static void test_errors_stay_at_their_position(void **state) {
     static float delta[LONG * 3 * WIDTH], e[LONG * WIDTH], both[LONG * WIDTH];
     static int64_t sums[LONG * WIDTH];
     const qn__layer *l = &n.layer[2];
-    make(&n, QN__ARITH_I14);
+    make(&n, QN__ARITH_I14, 0);
     for (uint32_t c = 0; c < 3 * WIDTH; ++c)
         delta[4 * 3 * WIDTH + c] = (float)c + 0.25f;
     qn__conv.backward(l, 14, n.parameters, NULL, delta, sums, e);
@@ -102,6 +115,7 @@ static void test_errors_stay_at_their_position(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outputs_do_not_depend_on_later_tokens),
+        cmocka_unit_test(test_outputs_depend_on_what_their_windows_read),
         cmocka_unit_test(test_errors_stay_at_their_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

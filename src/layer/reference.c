@@ -565,10 +565,10 @@ static void make_partials(qn__reference *r) {
             continue;
         if (layer->depth > 0)
             add_biases(r, layer, k->deltas);
-        const int tied = layer->tied && layer->depth > 0;
         if (ops->gradient && qn__layer_bits(p->arith, layer) == 0)
             ops->gradient(layer, r->items, k->inputs, k->deltas,
-                          r->partial + (tied ? p->parameters : layer->weights));
+                          r->partial +
+                              (layer->tied && layer->depth ? p->parameters : layer->weights));
     }
 }
 
@@ -713,7 +713,7 @@ void qn__reference_grain_item(qn__reference *r, const float *parameters,
     qn__reference_grain_pair(r, parameters, item, NULL, epoch);
 }
 
-/* 15.6: the weights of all layers, to `sums`. 0 when one of the partials is out of range. */
+/* 15.6: the weights of all layers, to `sums`, tied ones last. 0: a partial is out of range. */
 static int intgemm_partials(const qn__reference *r, int64_t *sums) {
     const qn__program *p = r->program;
     for (uint32_t l = p->frozen; l < p->layers; ++l) {
@@ -722,7 +722,8 @@ static int intgemm_partials(const qn__reference *r, int64_t *sums) {
         if (bits && qn__program_trains(p, l) &&
             !qn__layer_ops_of(layer->kind)
                  ->intgemm_gradient(bits, layer, r->items, r->kept[l].inputs, r->kept[l].deltas,
-                                    p->partial_limit, sums + layer->weights))
+                                    p->partial_limit,
+                                    sums + (layer->tied ? p->parameters : layer->weights)))
             return 0;
     }
     return 1;
@@ -763,7 +764,7 @@ static void lost_in_layer(qn__reference *r, const float *parameters, uint32_t la
     const int reads_layer = qn__layer_source(r->program->layer, layer) >= 0;
     const made *m = &r->made[layer];
     const kept *k = &r->kept[layer];
-    const float *w = parameters + l->weights;
+    const float *w = parameters + qn__layer_matrix(l);
     if (bits == 0)
         return;
     const int each = qn__layer_has_position_blocks(l);

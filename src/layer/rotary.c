@@ -190,7 +190,6 @@ const qn__layer_ops qn__rotary = {.word = "position",
                                   .syntax =
                                       "position rotary H [kv G] [base X] [scale X [llama3 X X N]]",
                                   .bare = 1,
-                                  .floats = 1,
                                   .contract = 9,
                                   .write = write,
                                   .make = make,

@@ -82,7 +82,6 @@ static void forward(const qn__layer *l, int bits, const float *parameters, const
 
 const qn__layer_ops qn__sinusoid = {.word = "position",
                                     .syntax = "position sinusoid [ACTIVATION] [dropout|droppath P]",
-                                    .floats = 1,
                                     .contract = 9,
                                     .write = write,
                                     .make = make,

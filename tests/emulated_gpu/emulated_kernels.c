@@ -293,7 +293,7 @@ static void quantize_rows(void *const *a) {
                      u(12), u(13), u(14));
 }
 static void rows_absmax(void *const *a) {
-    qn_rows_absmax(M(0), M(1), M(2), u(3), u(4), u(5), u(6), u(7));
+    qn_rows_absmax(M(0), M(1), M(2), u(3), u(4), u(5), u(6), u(7), u(8));
 }
 static void quantize_transposed(void *const *a) {
     qn_quantize_transposed(M(0), M(1), M(2), U(3), u(4), u(5), u(6), u(7), u(8));
@@ -387,7 +387,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_absmax", "MMUuuu", absmax},
     {"qn_pixels_absmax", "MMMMMMuuuuuuu", pixels_absmax},
     {"qn_quantize_rows", "MMMMMMMuuuuuuuu", quantize_rows},
-    {"qn_rows_absmax", "MMMuuuuu", rows_absmax},
+    {"qn_rows_absmax", "MMMuuuuuu", rows_absmax},
     {"qn_quantize_transposed", "MMMUuuuuu", quantize_transposed},
     {"qn_quantize_weights", "MMMMUuuuuu", quantize_weights},
     {"qn_trial", "MMMMUu", trial},

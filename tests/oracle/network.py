@@ -109,7 +109,9 @@ class Layer:
             return self.window.forward(image(a, self.shape), self, grain).reshape(len(a), -1)
         if self.window:
             a = image(a, self.shape)
-            if self.multiplies_integers(product):
+            if self.is_tied and product.bits:
+                z = self.window.forward_integers(a, product)
+            elif self.multiplies_integers(product):
                 z = self.window.forward_integers(a, self.weight, self.bias, product)
             else:
                 z = self.window.forward(a, self.weight, self.bias)
@@ -124,7 +126,9 @@ class Layer:
             return e.reshape(len(a), -1)
         if self.window:
             a, delta = image(a, self.shape), image(delta, self.out)
-            if self.multiplies_integers(product):
+            if self.is_tied and product.bits:
+                e = self.window.backward_integers(delta, product)
+            elif self.multiplies_integers(product):
                 e = self.window.backward_integers(a, self.weight, delta, product)
             else:
                 e = self.window.backward(a, self.weight, delta)
@@ -136,6 +140,8 @@ class Layer:
         """8.6, 8.7: units of weights and biases from one grain."""
         if self.window:
             a, delta = image(a, self.shape), image(delta, self.out)
+            if self.is_tied and product.bits:
+                return self.window.gradient_integers(delta, a, limit, product)
             if self.multiplies_integers(product):
                 return (self.window.gradient_integers(delta, a, limit, product),
                         units_of(bias_partials(delta.transpose(1, 2, 0, 3).reshape(-1, self.out[0])),

@@ -140,12 +140,42 @@ class Window:
 
     # ---- 17.12; a and delta are images, `integers` is of products.py
 
+    def reads_itself(self):
+        """25.24: whether each position reads itself alone."""
+        return self.size == (1, 1) and self.out[1:] == self.shape[1:]
+
     def of_a_block(self):
         """17.12: the axes of an image that a block has; 25.24: of a position."""
         return 3 if self.positions else (1, 2, 3)
 
+    def windows_forward(self, a, weight, bias, integers):
+        """25.27: what an output reads is copied side by side, and is then a block."""
+        qw, _, factor_w = integers.block(weight, (1, 2, 3))
+        read = np.zeros((len(a), *self.out[1:], len(self.taps()), self.shape[0]), np.float32)
+        for k, (i, j) in enumerate(self.taps()):
+            value, inside = self.read(a, i, j)
+            read[..., k, :] = np.where(inside, value, F(0))
+        q, _, factor = integers.block(read, (3, 4))
+        n = q.reshape(-1, q.shape[3] * q.shape[4]) @ qw.reshape(len(qw), -1).T
+        n = n.reshape(len(a), *self.out[1:], self.out[0])
+        return fma(integer(n), factor[..., 0] * factor_w.reshape(-1), bias) + ZERO
+
+    def windows_backward(self, a, weight, delta, integers):
+        """25.27: each input has the errors of those that read it side by side."""
+        qw, _, factor_w = integers.block(weight, (1, 2, 3))
+        c = np.zeros((len(a), *self.shape[1:], len(self.taps()), self.out[0]), np.float32)
+        for k, (_, _, rows, columns, y, x) in enumerate(self.inside()):
+            c[:, y, x, k] = delta[:, rows, columns] * factor_w.reshape(-1)
+        q, _, factor = integers.block(c, (3, 4))
+        n = np.zeros(a.shape, np.int64)
+        for k, (i, j) in enumerate(self.taps()):
+            n += q[..., k, :] @ qw[:, i, j]
+        return integer(n) * factor[..., 0] + ZERO
+
     def forward_integers(self, a, weight, bias, integers):
         """z of every item."""
+        if self.positions and not self.reads_itself():
+            return self.windows_forward(a, weight, bias, integers)
         qa, _, factor_a = integers.block(a, self.of_a_block())
         qw, _, factor_w = integers.block(weight, (1, 2, 3))
         n = np.zeros((len(a), *self.out[1:], self.out[0]), dtype=np.int64)
@@ -155,6 +185,8 @@ class Window:
 
     def backward_integers(self, a, weight, delta, integers):
         """e of every item, an image like a."""
+        if self.positions and not self.reads_itself():
+            return self.windows_backward(a, weight, delta, integers)
         qw, _, factor_w = integers.block(weight, (1, 2, 3))
         qc, _, factor_c = integers.block(delta * factor_w.reshape(-1), self.of_a_block())
         n = np.zeros(a.shape, dtype=np.int64)

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from binary32 import F, ONE, ZERO, fma, from_text, to_text
+from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
 from philox import WEIGHTS, word
 from products import units_of
 
@@ -103,6 +103,20 @@ class Tied:
         for c in range(self.shape[0]):
             z = fma(a[..., c, None], self.table.weight[:, c], z)
         return z + ZERO
+
+    def forward_integers(self, a, integers):
+        """25.28"""
+        qa, _, factor_a = integers.block(a, 3)
+        qw, _, factor_w = integers.block(self.table.weight, 1)
+        return fma(integer(qa @ qw.T), factor_a * factor_w.reshape(-1), ZERO) + ZERO
+
+    def backward_integers(self, delta, integers):
+        qw, _, factor_w = integers.block(self.table.weight, 1)
+        qc, _, factor_c = integers.block(delta * factor_w.reshape(-1), 3)
+        return integer(qc @ qw) * factor_c + ZERO
+
+    def gradient_integers(self, delta, a, limit, integers):
+        return [integers.gradient(delta.reshape(-1, self.out[0]), a.reshape(-1, self.shape[0]), limit)]
 
     def backward(self, a, _, delta):
         e = np.zeros_like(a)

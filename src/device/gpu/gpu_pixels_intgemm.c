@@ -4,6 +4,7 @@
  * each grain. */
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_pixels.h"
+#include "num/window_blocks.h"
 
 /* The absmax of items, and with QN_QUANTIZE_GRAINS of grains, of an array with `pixels` rows of
  * `columns` for each item. */
@@ -23,7 +24,8 @@ static void absmax_of_rows(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, from, &w->integers.absmax_outputs, &w->integers.absmax_rows);
-    QN__PUSH_NUMBERS(&c, k->count, k->columns, w->bits, w->layer[i].output_place, flags);
+    QN__PUSH_NUMBERS(&c, k->count, k->columns, w->layer[i].layer->to.channels, w->bits,
+                     w->layer[i].output_place, flags);
     qn__gpu_launch_over(pass, QN__K_ROWS_ABSMAX, k->count, &c);
 }
 
@@ -33,7 +35,7 @@ static void quantize_rows(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *k
                           const qn__gpu_memory *from, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
-    if (qn__layer_has_position_blocks(w->layer[i].layer)) {
+    if (qn__layer_has_window_blocks(w->layer[i].layer)) {
         absmax_of_rows(pass, i, k, from, flags);
         flags |= QN_QUANTIZE_OWN;
     }

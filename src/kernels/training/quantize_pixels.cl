@@ -64,14 +64,16 @@ qn_quantize_rows(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
 /* ROWS_ABSMAX: a lane has the absmax of a row of a chunk, which is a block by itself (25.24). */
 QN_KERNEL(128)
 qn_rows_absmax(QN_GLOBAL const float *from, QN_GLOBAL const qn_u32 *outputs, QN_GLOBAL qn_u32 *rows,
-               qn_u32 count, qn_u32 columns, qn_u32 bits, qn_u32 output, qn_u32 flags) {
+               qn_u32 count, qn_u32 columns, qn_u32 channels, qn_u32 bits, qn_u32 output,
+               qn_u32 flags) {
     const qn_u64 row = (qn_u64)qn_group(0) * 128u + qn_lane();
     qn_u32 most = 0u;
     if (row >= count)
         return;
     QN_GLOBAL const float *x = from + row * qn_ld(columns);
     for (qn_u32 c = 0u; c < columns; ++c)
-        most = qn_larger(most, qn_magnitude(qn_weighed(x[c], flags, bits, outputs + output, c)));
+        most = qn_larger(
+            most, qn_magnitude(qn_weighed(x[c], flags, bits, outputs + output, c % channels)));
     rows[row] = most;
 }
 

@@ -34,13 +34,6 @@ static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, 
     const uint64_t pixels = (uint64_t)layer->to.height * layer->to.width;
     if (!qn__layer_is_integer(layer))
         return QN_OK;
-    if (qn__layer_on_positions(layer) && !qn__layer_has_position_blocks(layer))
-        return qn__recipe_refuse(
-            err, "`train.arith`", "use f32, or a window of one position: \"conv N 1x1\"",
-            qn__fail(err, QN_USAGE,
-                     "layer %u adds products of several positions, whose integers have different "
-                     "scales",
-                     l));
     if (most > QN__INTGEMM_LONGEST)
         return qn__recipe_refuse(
             err, "`train.model`, `train.arith`", smaller,
@@ -59,12 +52,12 @@ static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, 
 
 static qn_status check_floats(const qn__layer *layer, uint32_t l, qn_error *err) {
     const qn__layer_ops *ops = qn__layer_ops_of(layer->kind);
-    if (!ops->floats && !layer->tied)
+    if (!ops->floats)
         return QN_OK;
     return qn__recipe_refuse(
         err, "`train.arith`", "leave it out: such a network computes with float32",
         qn__fail(err, QN_USAGE, "layer %u is \"%s\", which has no integer arithmetic", l,
-                 ops->floats ? ops->word : "tied"));
+                 ops->word));
 }
 
 static qn_status check_arith(const qn__recipe *r, qn_error *err) {

@@ -113,6 +113,8 @@ static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
             sort_rows(pass, l);
         copy_rows(pass, l, panel, first, rows, to);
         qn__cpu_after_product(pass, thread, layer, panel, first, rows, to);
+        if (w->bits)
+            qn__cpu_note_outputs(pass, layer, first, rows, panel, 1);
     }
 }
 

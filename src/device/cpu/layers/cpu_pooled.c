@@ -68,6 +68,8 @@ static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
                 to[(size_t)i * QN__PANEL + c] = best[c] + 0.0f;
         }
         qn__cpu_after_product(pass, thread, layer, panel, first, items, to);
+        if (w->bits)
+            qn__cpu_note_outputs(pass, layer, first, items, panel, 1);
     }
 }
 
@@ -107,6 +109,8 @@ static void backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
         for (uint32_t i = 0; i < pass->batch->items; ++i)
             pass_item(pass, l, panel, i, error + (size_t)i * QN__PANEL);
         qn__cpu_after_errors(pass, &w->core[thread], layer, panel, 0, rows);
+        if (w->bits)
+            qn__cpu_note_passed(pass, layer, 0, rows, panel, 1);
     }
 }
 

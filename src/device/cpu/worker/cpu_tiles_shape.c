@@ -2,6 +2,8 @@
  * weights. */
 #include "device/cpu/worker/cpu_worker.h"
 
+#include "num/window_blocks.h"
+
 enum {
     BLOCK = QN__PANEL * QN__PANEL,
     GROUPS = QN__STEP_DEPTHS / QN__PANEL, /* panels of a step */
@@ -51,10 +53,10 @@ void qn__cpu_tiles_whole(qn__cpu_layer *l, uint32_t across) {
         set_pixels(way, &l->outputs.axis[1], way->pixels / across * across);
 }
 
-/* With fewer items a tile would have few rows. A window of one position has no pixel that several
- * taps read, and its positions are blocks by themselves (25.24). */
+/* With fewer items a tile would have few rows. Of a sequence a pixel has other integers in each
+ * window that reads it (25.24). */
 void qn__cpu_tiles_ways(const qn__worker *w, qn__cpu_layer *l) {
-    if (qn__layer_has_position_blocks(l->layer) || !w->bits || !w->intgemm->conv ||
+    if (qn__layer_has_window_blocks(l->layer) || !w->bits || !w->intgemm->conv ||
         !qn__planes(w->bits) || !qn__cpu_walks_integers(l) ||
         qn__program_part(w->program) < QN__PANEL)
         return;

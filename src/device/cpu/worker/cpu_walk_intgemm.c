@@ -6,6 +6,8 @@
  * same by tiles, where it can. */
 #include "device/cpu/worker/cpu_worker.h"
 
+#include "num/window_blocks.h"
+
 enum { BLOCK = QN__PANEL * QN__PANEL, MOST_BYTES = 1 << 18 };
 
 uint32_t qn__cpu_run_rows(const qn__worker *w, uint32_t k) {
@@ -158,21 +160,20 @@ void qn__cpu_walk_pack_transposed(const qn__cpu_pass *pass, int thread, uint32_t
 
 /* ----------------------------------------------------------------------------------- products */
 
-/* The absmax of each of the `n` rows of a block. Those of a position are of this row alone (25.24);
- * of a layer's inputs, their items have the largest one in `absmax`, for the gradient. */
-static void find_absmax(const qn__worker *w, const qn__cpu_core *core, uint32_t n, uint32_t k,
-                        const float *from, const float *times, uint32_t items, uint32_t row,
-                        uint32_t *absmax, uint32_t *own) {
-    w->intgemm->absmax(n, k, from, core->blocks, times, own);
-    for (uint32_t i = 0; i < n && !times; ++i)
+/* Of `n` rows, the absmax of each, which is a block by itself (25.24). */
+static void note_single(uint32_t n, const uint32_t *own, uint32_t items, uint32_t row,
+                        uint32_t *absmax) {
+    for (uint32_t i = 0; i < n; ++i)
         raise_to(absmax + (row + i) % items, own[i]);
 }
 
-/* Packs the rows of a run to core->operand, and their factors. `absmax`: of each item. */
+/* Packs the rows of a run to core->operand, and their factors. `absmax`: of each item; where the
+ * blocks are single positions it becomes theirs, for the gradient. */
 static void pack_run(const qn__worker *w, qn__cpu_core *core, const qn__cpu_layer *l,
                      const qn__cpu_walk *walk, const qn__cpu_walk_run *run, uint32_t k,
                      const float *from, size_t stride, const float *times, uint32_t *absmax) {
-    const int each = qn__layer_has_position_blocks(l->layer);
+    const int each = qn__layer_has_window_blocks(l->layer);
+    const int single = qn__layer_has_position_blocks(l->layer) && !times; /* those of inputs */
     const size_t size = w->intgemm->size(w->bits, k);
     const uint32_t items = run->rows / run->pixels; /* of a pixel in this run */
     char *to = core->operand;
@@ -183,8 +184,9 @@ static void pack_run(const qn__worker *w, qn__cpu_core *core, const qn__cpu_laye
         uint32_t own[QN__PANEL];
         float inverse[QN__PANEL];
         if (each)
-            find_absmax(w, core, n, k, from + (size_t)r * QN__PANEL, times, items, r,
-                        absmax + run->item, own);
+            w->intgemm->absmax(n, k, from + (size_t)r * QN__PANEL, core->blocks, times, own);
+        if (single)
+            note_single(n, own, items, r, absmax + run->item);
         for (uint32_t i = 0; i < n && !each; ++i, item = item + 1 < items ? item + 1 : 0)
             own[i] = absmax[run->item + item];
         qn__cpu_block_scales(w->bits, n, own, core->buffer.factor + r, inverse);
