@@ -74,6 +74,20 @@ def test_answers_are_those_of_the_text(quern, model, name):
         assert [float(f"{x:.9g}") for x in answer["log_probabilities"]] == [float(f"{x:.9g}") for x in scores]
 
 
+def test_integers_write(quern, tmp_path):
+    """25.77: one by one as in a pass over the whole text, and beside others."""
+    tied = MODEL.replace("conv {V} 1x1 softmax", "conv {V} 1x1 tied softmax")
+    model = train(quern, tmp_path, "--arith", "i14", model=tied)
+    network = oracle.Network(model)
+    vocabulary = json.loads(network.notes["tokenizer"])["vocabulary"]
+    got = generate(quern, model, "--prompt", "the cat", "--prompt", "a", "--tokens", 6, "--seed", 3, "--threads", 3)
+    tokens, scores = oracle.generate(network, [vocabulary.index(ord(c)) for c in "the cat"], 6, len(vocabulary) + 1, 0,
+                                     seed=3, temperature=0.8, top_k=0, top_p=1, repetition=1)
+    assert got[0]["tokens"] == tokens
+    assert [float(f"{x:.9g}") for x in got[0]["log_probabilities"]] == [float(f"{x:.9g}") for x in scores]
+    assert got[1] == generate(quern, model, "--prompt", "a", "--tokens", 6, "--seed", 3, "--threads", 1)[0]
+
+
 def test_answers_depend_on_their_prompt_alone(quern, model, tmp_path):
     """Not on other prompts, their order, how many are computed at once, the threads."""
     prompts = ["the cat", "a", "the king likes an apple.", "sea", "the cat sees the sea. a dog hears"]

@@ -27,7 +27,7 @@ static const char *const text = "embedding 256 20; position learned; "
 static qn_model *model;
 
 /* A model whose weights are their initial ones but for one step. */
-static qn_model *train(const char *network, uint32_t context) {
+static qn_model *train(const char *network, uint32_t context, const char *arith) {
     char path[] = "/tmp/generator-test-XXXXXX";
     qn_train_options o;
     qn_data_options from;
@@ -46,6 +46,7 @@ static qn_model *train(const char *network, uint32_t context) {
     from.context = context;
     from.task = "next";
     o.model = network;
+    o.arith = arith;
     o.epochs = 1;
     o.batch = 8;
     qn_error err;
@@ -61,7 +62,7 @@ static qn_model *train(const char *network, uint32_t context) {
 
 static int set_up(void **unused) {
     (void)unused;
-    model = train(text, CONTEXT);
+    model = train(text, CONTEXT, "f32");
     return model ? 0 : -1;
 }
 
@@ -141,11 +142,12 @@ static void test_logits_are_those_of_a_whole_pass(void **unused) {
         "embedding 256 40; residual { rmsnorm; conv 60 1x1 nobias; position rotary 4 kv 1; "
         "attention 4 causal kv 1; conv 40 1x1 }; product { conv 40 1x1 silu | conv 40 1x1 }; "
         "layernorm channels; conv 256 1x1 tied softmax"};
+    static const char *const ariths[] = {"f32", "i14"};
     qn_model *const first = model;
     (void)unused;
     compare_all(1, 5);
-    for (int i = 0; i < 2; ++i) {
-        model = train(networks[i], CONTEXT);
+    for (int i = 0; i < 4; ++i) {
+        model = train(networks[i % 2], CONTEXT, ariths[i / 2]);
         assert_non_null(model);
         compare_all(1, 3);
         qn_model_free(model);
@@ -255,7 +257,7 @@ static void test_a_layer_that_needs_later_tokens_is_refused(void **unused) {
     const char *const prompt = "ab";
     (void)unused;
     for (int i = 0; i < 3; ++i) {
-        qn_model *other = train(networks[i], 8);
+        qn_model *other = train(networks[i], 8, "f32");
         qn_generator *g = NULL;
         qn_error err;
         assert_non_null(other);
