@@ -51,6 +51,7 @@ extern const command model_list_command;
 extern const command model_show_command;
 extern const command model_export_command;
 extern const command model_import_command;
+extern const command model_merge_command;
 extern const command report_command;
 extern const command runs_list_command;
 extern const command runs_show_command;

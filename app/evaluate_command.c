@@ -1,5 +1,6 @@
 /* quern evaluate: how well a model predicts labelled data. */
 
+#include "adapter.h"
 #include "predict.h"
 #include "shared_rows.h"
 #include <stddef.h>
@@ -15,6 +16,7 @@ static const option evaluate_options[] = {
     {.more = source_column_options, AT(from)},
     {.more = source_token_options, AT(from)},
     {.more = source_image_options, AT(from)},
+    {.heading = "Model", ROW_ADAPTER(adapter)},
 
     {.heading = "Output",
      ROW_FLAG("flips", flips,

@@ -68,6 +68,7 @@ static const struct {
     {"kernel.series", "series"},
     {"kernel.shape", "shape"},
     {"kernel.threads", "threads"},
+    {"model.adapter", "adapter"},
     {"plan.features", "features"},
     {"plan.items", "items"},
     {"plan.ranks", "ranks"},

@@ -1,5 +1,6 @@
 /* quern generate: a model of next tokens continues texts. */
 
+#include "adapter.h"
 #include "command.h"
 #include "compute.h"
 #include "format.h"
@@ -16,7 +17,7 @@
 
 typedef struct generate_flags {
     text_list prompt, stop;
-    const char *prompts, *out, *chat, *system;
+    const char *prompts, *out, *chat, *system, *adapter;
     uint32_t tokens, answers, top_k, batch;
     uint64_t seed;
     float temperature, top_p, repetition;
@@ -38,6 +39,8 @@ static const option generate_options[] = {
                 "the prompt is what a user says, written with the marks of this kind of chat"),
      .words = chats},
     {ROW_TEXT("system", system, "TEXT", "with --chat: what the system says first")},
+
+    {.heading = "Model", ROW_ADAPTER(adapter)},
 
     {.heading = "Answers",
      ROW_COUNT32("tokens", tokens, 1, 1 << 24, "the most tokens of an answer"),
@@ -371,7 +374,7 @@ static int generate_from(const generate_flags *f, const char *path) {
     options.batch = f->batch;
     options.compute = &compute;
     int code = collect(f, &p);
-    if (code < 0 && qn_model_load(path, &model, &err) != QN_OK)
+    if (code < 0 && adapter_open(path, f->adapter, &model, &err) != QN_OK)
         code = message_error(&err);
     if (code < 0)
         code = generate(f, model, &p, &options);

@@ -1,5 +1,6 @@
 /* quern model export: a model for other programs. */
 
+#include "adapter.h"
 #include "command.h"
 #include "jsonline.h"
 #include "message.h"
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 
 typedef struct export_flags {
-    const char *out, *names;
+    const char *out, *names, *adapter;
     int quiet, json;
 } export_flags;
 
@@ -34,6 +35,7 @@ static const option export_options[] = {
                 "write the parameters alone, as a safetensors file with the names of this "
                 "library, for load_state_dict; of transformers all that from_pretrained needs"),
      .words = name_words, .fallback = "ONNX is written"},
+    {ROW_ADAPTER(adapter)},
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "the summary as one JSON object on stdout")},
     {.name = NULL}};
@@ -113,7 +115,7 @@ static int run(const command *self, int argc, char **argv) {
     code = paths_check(&files, 1);
     if (code >= 0)
         return code;
-    qn_status status = qn_model_load(given.operand[0], &model, &err);
+    qn_status status = adapter_open(given.operand[0], f.adapter, &model, &err);
     if (status == QN_OK)
         status = is_folder(&f) ? qn_model_write_pretrained(model, f.out, &err)
                  : f.names     ? qn_model_write_state(model, f.names, f.out, &err)

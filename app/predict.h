@@ -12,6 +12,7 @@ typedef struct predict_flags {
     compute_flags compute;
     ranks_flags ranks;
     const char *out; /* "-": stdout */
+    const char *adapter;
     int outputs, quiet, json, verbose, flips, network_size, logprobs;
     uint32_t top; /* classes to write of each item; 0: one */
     int evaluate; /* 1: write no predictions */

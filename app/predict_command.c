@@ -1,6 +1,7 @@
 /* quern predict: applies a model to data. */
 
 #include "predict.h"
+#include "adapter.h"
 #include "evaluation.h"
 #include "format.h"
 #include "jsonline.h"
@@ -33,6 +34,7 @@ static const option predict_options[] = {
     {.more = source_token_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
+    {.heading = "Model", ROW_ADAPTER(adapter)},
 
     {.heading = "Output",
      ROW_OUTPUT(
@@ -318,7 +320,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     qn_data *data = NULL;
     qn_error err;
     int code = -1;
-    if (qn_model_share(ranks_cluster(), ranks_data_from_first(), model_path, &model, &err) != QN_OK)
+    if (adapter_open(model_path, f->adapter, &model, &err) != QN_OK)
         code = ranks_failed(&err);
     if (code < 0)
         code = ranks_agree(check_options(f, model), NULL, 0, 0);

@@ -289,14 +289,23 @@ static int replay_fitted(const replay_flags *f, const char *path, const qn_model
     return code;
 }
 
+/* Adapters alone need the model that the training started from. */
+static qn_status open_models(const replay_flags *f, const char *path, qn_model **model,
+                             qn_model **start, qn_error *err) {
+    qn_cluster *cluster = ranks_cluster();
+    const int from_first = ranks_data_from_first();
+    if (!f->init_from)
+        return qn_model_share(cluster, from_first, path, model, err);
+    const qn_status status = qn_model_share(cluster, from_first, f->init_from, start, err);
+    return status == QN_OK ? qn_model_adapt(cluster, from_first, path, *start, model, err) : status;
+}
+
 static int replay(const replay_flags *f, const char *path) {
     qn_model *model = NULL, *start = NULL;
     sources from = {0};
     qn_error err;
     int code = -1;
-    if (qn_model_share(ranks_cluster(), ranks_data_from_first(), path, &model, &err) != QN_OK ||
-        (f->init_from && qn_model_share(ranks_cluster(), ranks_data_from_first(), f->init_from,
-                                        &start, &err) != QN_OK))
+    if (open_models(f, path, &model, &start, &err) != QN_OK)
         code = ranks_failed(&err);
     source_flags flags = f->from;
     if (code < 0 && fitted_is(model))

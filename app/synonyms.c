@@ -129,6 +129,7 @@ static const struct {
     {"models zoo pretrained", "model list"},
     {"network layers flops torchinfo", "model show"},
     {"import statedict frompytorch torch", "model import"},
+    {"merge mergeandunload fuse", "model merge"},
     {"tensorboard mlflow wandb", "runs export"},
     {"export onnx convert toonnx freeze", "model export"},
     {"estimate simulate profile cost", "plan"},

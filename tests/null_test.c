@@ -208,6 +208,11 @@ static void test_models(void **state) {
     REFUSED(qn_model_load, "out", "a", NULL);
     REFUSED(qn_model_share, "path", NULL, 0, NULL, &out);
     REFUSED(qn_model_share, "out", NULL, 0, "a", NULL);
+    REFUSED(qn_model_merge, "model", NULL, &out);
+    REFUSED(qn_model_merge, "out", have.model, NULL);
+    REFUSED(qn_model_adapt, "adapter", NULL, 0, NULL, NULL, &out);
+    REFUSED(qn_model_adapt, "base", NULL, 0, "a", NULL, &out);
+    REFUSED(qn_model_adapt, "out", NULL, 0, "a", NULL, NULL);
     REFUSED(qn_model_save, "model", NULL, "a");
     REFUSED(qn_model_save, "path", have.model, NULL);
     REFUSED(qn_model_save_among, "model", NULL, "a", NULL);
@@ -304,6 +309,7 @@ static void test_questions_of_models(void **state) {
     qn_model_free(NULL);
     assert_string_equal(qn_model_recipe(NULL), "");
     assert_string_equal(qn_model_digest(NULL), "");
+    assert_null(qn_model_adapts(NULL));
     assert_int_equal(qn_model_inputs(NULL) + qn_model_outputs(NULL) + qn_model_layers(NULL), 0);
     assert_int_equal(qn_model_classes(NULL), 0);
     assert_int_equal(qn_model_answers(NULL, NULL, NULL), 0);

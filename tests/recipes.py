@@ -505,6 +505,9 @@ NINTH = {
     # 25.85: a first layer and its norm, both branches of a block but for a norm, and the last layer
     "freeze-single": FROM_START + "--freeze 0..2,4..4,8..8 --ema 0.75 --weight-decay 0.01 --decay-on all --clip 0.5 --momentum 0.9"
                      " --grain 20",
+    # 25.86: a factor other than 1; 25.87
+    "lora": FROM_START.replace("dense 9 tanh dropout 0.1", "residual {{ dense 9 none | dense 3 nobias none; layerscale 1.5"
+                               " none; dense 9 nobias none }} tanh dropout 0.1") + "--lora '3 alpha 4.5 on 7' --grain 20",
     "i14-freeze-single": FROM_START + "--freeze 2..2,7..7 --arith i14 --momentum 0.9 --grain 20",
     # 25.40: a dense first layer takes them as numbers; the second table has numbers that float32 rounds
     "tokens": IDS + "--data {ids} --loss cross-entropy --model 'dense 24 tanh; dense 10 softmax' --valid 0.2",

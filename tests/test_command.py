@@ -27,7 +27,7 @@ import python_package
 from builds import ROOT
 
 COMMANDS = ["version", "devices", "plan", "data info", "data stats", "data head", "data convert", "data split", "data tokenize", "data synth digits", "train", "predict", "evaluate", "run", "search", "replay",
-            "model list", "model show", "model export", "model import", "runs export", "help"]
+            "model list", "model show", "model export", "model import", "model merge", "runs export", "help"]
 SMALL = ["--model", "dense 24 tanh; dense 10 softmax", "--epochs", "3", "--momentum", "0.9"]
 HEX = re.compile(r"\b[0-9a-f]{64}\b")
 

@@ -35,6 +35,23 @@ QN_API qn_status qn_model_load(const char *path, qn_model **out, qn_error *err);
 QN_API qn_status qn_model_share(qn_cluster *cluster, int from_first, const char *path,
                                 qn_model **out, qn_error *err);
 
+/* Reads a file of low-rank adapters alone (qn_train_options.lora), and makes a model of them and of
+ * `base`, the model that they were trained for. Predictions are those of both; what is saved is the
+ * adapters alone. Another model file is taken as it is. `base` may be freed after it. Other
+ * arguments and failures as of qn_model_share; also fails with QN_MISMATCH: the adapters are of
+ * another model. */
+QN_API qn_status qn_model_adapt(qn_cluster *cluster, int from_first, const char *adapter,
+                                const qn_model *base, qn_model **out, qn_error *err);
+
+/* Makes a model without adapters of one that qn_model_adapt has made: the products of the adapters
+ * are added to the weights that they stand beside. Its outputs differ in roundings. On success *out
+ * is owned by the caller, for qn_model_free. Fails with QN_MISMATCH (without adapters), QN_NUMERIC
+ * (a weight leaves the range), QN_MEMORY. */
+QN_API qn_status qn_model_merge(const qn_model *model, qn_model **out, qn_error *err);
+
+/* The digest of the model that adapters are for; NULL: a model with all its parameters. */
+QN_API const char *qn_model_adapts(const qn_model *model);
+
 /* Writes the model to a temporary file in the folder of `path`, syncs it and renames it to `path`.
  * A device, a pipe or a name such as /dev/stdout is written to directly. Fails with QN_IO or
  * QN_MEMORY; the old file is then as before. */

@@ -286,6 +286,12 @@ typedef struct qn_train_options {
      * convolutions; "matrices", also the tables of embeddings and positions; "all" parameters.
      * NULL: "matrices" with such tables, else "weights" */
     const char *decay_on;
+
+    /* One more of the recipe, with `init_from`: low-rank adapters train beside its layers, which
+     * stay as they are: "8", the rank; "8 alpha 16", with the factor 16 / 8, which is 2 without it;
+     * "8 on all" layers conv 1x1 and dense but the last, "on attention", those that an attention
+     * reads, or "on 3,9..12". NULL: none */
+    const char *lora;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

@@ -376,6 +376,17 @@ class Model:
         if library().qn_cluster_is_writer(cluster):
             call("qn_model_save_among", self._address, text(path), cluster)
 
+    def merge(self):
+        """The model without adapters that computes as this one with them, but for roundings.
+
+        Raises
+        ------
+        MismatchError
+            It has no adapters.
+        """
+        self._must_be_complete()
+        return Model(new("qn_model_merge", self._address))
+
     def save_onnx(self, path):
         """Writes the model as an ONNX file (opset 13) for other programs (docs/formats.md).
 
@@ -441,8 +452,16 @@ class Model:
         return f"<quern.Model: {self.recipe.get('model', self.kind)}>"
 
 
-def load(path):
+def load(path, adapter=None):
     """Reads a model file.
+
+    Parameters
+    ----------
+    path : str or path
+        The model.
+    adapter : str or path, optional
+        A file of low-rank adapters for it, as `train` with ``lora`` writes them. The model predicts with
+        them. What it saves is these adapters alone; `Model.merge` makes one model of both.
 
     Raises
     ------
@@ -450,8 +469,17 @@ def load(path):
         It cannot be read.
     FormatError
         It is not a model, or damaged.
+    MismatchError
+        The adapters are of another model; or `path` has adapters alone.
     """
-    return Model(new("qn_model_share", ranks.current(), 0, text(path)))
+    model = Model(new("qn_model_share", ranks.current(), 0, text(path)))
+    return model if adapter is None else _adapted(adapter, model)
+
+
+def _adapted(path, base):
+    """A model file of which adapters alone may be in the file, for a model or its path."""
+    base = base if isinstance(base, Model) else load(base)
+    return Model(new("qn_model_adapt", ranks.current(), 0, text(path), base._address))
 
 
 def _fitted(kind, data, devices=None, threads=None, **parameters):

@@ -460,7 +460,8 @@ def replay(model, data=None, labels=None, *, valid=None, init_from=None, progres
     """
     from . import _arrow
 
-    model = model if isinstance(model, Model) else load(model)
+    if not isinstance(model, Model):
+        model = load(model) if init_from is None else _adapted(model, init_from)
     columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
     columns = model._as_trained(columns)
     if is_paths(data) or _arrow.is_table(data):

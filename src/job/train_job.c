@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "job/apply.h"
 #include "job/full_batch.h"
+#include "model/recipe/adapters.h"
 #include "model/recipe/depth.h"
 #include "model/recipe/freeze.h"
 #include "model/recipe/initial.h"
@@ -601,21 +602,26 @@ qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const
     return QN_OK;
 }
 
-/* Copies the parameters of layers from where they stand in one array to where they stand in
+/* Copies the parameters of a layer from where they stand in one array to where they stand in
  * another. */
-static void move_layers(uint32_t layers, const qn__layer *layer, const float *from,
-                        const qn__layer *place, float *to) {
-    for (uint32_t l = 0; l < layers; ++l)
-        memcpy(to + place[l].weights, from + layer[l].weights,
-               (size_t)(qn__layer_end(&layer[l]) - layer[l].weights) * sizeof *to);
+static void move_layer(const qn__layer *layer, const float *from, const qn__layer *place,
+                       float *to) {
+    memcpy(to + place->weights, from + layer->weights,
+           (size_t)(qn__layer_end(layer) - layer->weights) * sizeof *to);
 }
 
 void qn__train_job_take(qn__train_job *job, const qn_model *model) {
-    const uint32_t layers = job->program.layers - (job->recipe.new_last != 0);
+    char role[QN__MAX_LAYERS];
     qn__program start;
+    uint32_t to = 0;
     qn__model_program(model, &start);
-    move_layers(layers, start.layer, qn__model_parameters(model), job->layer,
-                job->state.parameters);
+    qn__recipe_roles(&job->recipe, role);
+    for (uint32_t l = 0; l + (job->recipe.new_last != 0) < start.layers; ++l, ++to) {
+        while (role[to] > QN__LORA_MAIN) /* the model has no adapters */
+            ++to;
+        move_layer(&start.layer[l], qn__model_parameters(model), &job->layer[to],
+                   job->state.parameters);
+    }
     qn__train_job_averages(job);
 }
 
@@ -637,7 +643,8 @@ static qn_status put_in_order(const qn__train_job *job, float **parameters, qn_e
     float *const to = status == QN_OK ? qn__alloc(count, sizeof *to, err) : NULL;
     if (!to)
         return status == QN_OK ? QN_MEMORY : status;
-    move_layers(job->program.layers, job->layer, *parameters, layer, to);
+    for (uint32_t l = 0; l < job->program.layers; ++l)
+        move_layer(&job->layer[l], *parameters, &layer[l], to);
     qn__free(*parameters);
     *parameters = to;
     return QN_OK;

@@ -11,9 +11,9 @@ static qn_status parse_scale(qn__tokens *tokens, qn__layer_text *layer) {
     if (qn__tokens_ended(tokens) ||
         !qn__parse_float(tokens->text + tokens->at, tokens->size, &layer->factor))
         return QN_OK;
-    if (!(layer->factor > 0.0f && layer->factor <= 1.0f))
+    if (!(layer->factor > 0.0f && layer->factor <= 0x1p16f))
         return qn__tokens_invalid(tokens, "invalid factor",
-                                  "give a number above 0, up to 1: \"layerscale 1e-6\"");
+                                  "give a number above 0, up to 65536: \"layerscale 1e-6\"");
     qn__tokens_next(tokens);
     return QN_OK;
 }
@@ -31,6 +31,9 @@ static qn_status make_scale(const qn__layer_text *text, qn__shape from, uint64_t
     layer->factor = text->factor;
     return QN_OK;
 }
+
+/* Factors above 1 came with adapters (25.86). */
+static int contract_of_scale(const qn__layer_text *layer) { return layer->factor > 1.0f ? 9 : 0; }
 
 /* to = from times the factor of each channel */
 static void scale(const qn__layer *l, const float *parameters, const float *from, float *to) {
@@ -75,6 +78,7 @@ const qn__layer_ops qn__layerscale = {.word = "layerscale",
                                       .also = "layer_scale gamma scale",
                                       .syntax = "layerscale [X] [ACTIVATION] [dropout|droppath P]",
                                       .contract = 8,
+                                      .contract_of = contract_of_scale,
                                       .parse = parse_scale,
                                       .write = write_scale,
                                       .steps = qn__layer_always_steps,

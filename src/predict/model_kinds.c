@@ -60,12 +60,17 @@ static qn_status find_kind(const qn__tensors *file, const char *path, const qn__
                                  "name a model; from a checkpoint, continue with `train.resume`");
 }
 
-static qn_status open_file(qn__tensors *file, const char *path, qn_model **out, qn_error *err) {
+static qn_status open_file(qn__tensors *file, const char *path, const qn_model *base,
+                           qn_model **out, qn_error *err) {
     const qn__model_kind *kind = NULL;
     uint8_t digest[32];
     qn_status status = find_kind(file, path, &kind, err);
     if (status == QN_OK && kind)
         status = kind->read(kind, file, path, out, err);
+    if (status == QN_OK && (status = qn__model_complete(*out, base, path, err)) != QN_OK) {
+        qn_model_free(*out);
+        *out = NULL;
+    }
     if (status == QN_OK) {
         qn__tensors_file_digest(file, digest);
         qn__hex(digest, (*out)->digest);
@@ -80,13 +85,13 @@ qn_status qn_model_load(const char *path, qn_model **out, qn_error *err) {
     QN__NEED(path, err);
     qn__tensors *file;
     const qn_status status = qn__tensors_read_model(path, &file, err);
-    return status == QN_OK ? open_file(file, path, out, err) : status;
+    return status == QN_OK ? open_file(file, path, NULL, out, err) : status;
 }
 
-qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name, qn_model **out,
-                               qn_error *err) {
+qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name,
+                               const qn_model *base, qn_model **out, qn_error *err) {
     qn__tensors *file;
     *out = NULL;
     const qn_status status = qn__tensors_model_from_bytes(bytes, size, name, &file, err);
-    return status == QN_OK ? open_file(file, name, out, err) : status;
+    return status == QN_OK ? open_file(file, name, base, out, err) : status;
 }

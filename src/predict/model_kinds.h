@@ -4,9 +4,10 @@
 
 #include "model/formats/model_kind.h"
 
-/* qn_model_load from the bytes of a file; `name` is used in messages in place of the path. */
-qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name, qn_model **out,
-                               qn_error *err);
+/* qn_model_load from the bytes of a file; `name` is used in messages in place of the path. `base`,
+ * which may be NULL, is the model that adapters alone are for. */
+qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name,
+                               const qn_model *base, qn_model **out, qn_error *err);
 
 /* The kind of row `index`; NULL after the last. */
 const qn__model_kind *qn__model_kind_at(uint32_t index);

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     check_shards(bytes, size);
 
     err = (qn_error){0};
-    status = qn__model_from_bytes(bytes, size, "fuzzed", &model, &err);
+    status = qn__model_from_bytes(bytes, size, "fuzzed", NULL, &model, &err);
     if (status != QN_OK) {
         fuzz_check_refusal(status, model, &err);
         return 0;

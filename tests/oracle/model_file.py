@@ -40,6 +40,7 @@ NINTH = {
     "tokens": "",
     "decay_on": "weights",
     "lr_min": 0,
+    "lora": "",
 }
 NINTH_WORDS = re.compile(r"\b(" + "|".join((
     "embedding",
@@ -182,11 +183,13 @@ def from_file(layer, array):
     return np.ascontiguousarray(own.transpose(0, 2, 3, 1)).reshape(array.shape)
 
 
-def tensors_of(layers, stats, target=None, fill=None, offsets=None, idf=None):
-    """12.2: names and arrays; `stats` is (mean, deviation, inverse) or None, `target` is (mean,
+def tensors_of(layers, left_out, stats, target=None, fill=None, offsets=None, idf=None):
+    """12.2: names and arrays; 25.87: without the layers that are `left_out`; `stats` is (mean, deviation, inverse) or None, `target` is (mean,
     deviation) of real labels or None, `fill` that of 2.6 or None."""
     tensors = []
     for l, layer in enumerate(layers):
+        if left_out[l]:
+            continue
         if layer.normalises:
             tensors += [(f"layer{l}.{name}", array) for name, array in zip(NAMES, layer.arrays)]
         elif layer.has_parameters:

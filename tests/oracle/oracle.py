@@ -17,6 +17,7 @@ import augment
 import columns
 import data
 import lbfgs
+import lora
 import mix
 import network
 import products
@@ -96,6 +97,7 @@ def arguments():
     p.add_argument("--keep", choices=("last", "best"))
     p.add_argument("--init-from")
     p.add_argument("--freeze", default="")
+    p.add_argument("--lora", default="")  # 25.86, as recipes have it
     p.add_argument("--new-last", type=int, nargs="?", const=2, default=0)  # 1: 24.60, 2: 24.83
     p.add_argument("--lr-depth", type=number, default=ZERO)
     p.add_argument("--ema", type=number, default=ZERO)
@@ -180,6 +182,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "class_weight": args.class_weight,
         "init_scale": args.init_scale,
         "freeze": args.freeze,
+        "lora": args.lora,
         "new_last": args.new_last,
         "tokens": args.tokens,
         "lr_depth": args.lr_depth,
@@ -229,12 +232,14 @@ def train(args, layers, settings, fetch, targets, n, held):
     limit = np.float32(2.0 ** (62 - max(h, 1)))
 
     product = products.of(args.arith)
-    start = int(digest_of(args.init_from)[:8], 16) if args.new_last == 2 else None
-    network.initialise(layers, args.seed, args.init, start)
+    start = int(digest_of(args.init_from)[:8], 16) if args.init_from else None
+    network.initialise(layers, args.seed, args.init, start if args.new_last == 2 else None)
+    roles = lora.roles(network.model_text(layers), args.lora)
+    lora.initialise(layers, roles, args.seed, start)
     if args.optimizer == "lbfgs" and args.init == "auto" and len(layers) == 1:
         layers[0].weight = np.zeros_like(layers[0].weight)
     if args.init_from:
-        start_from(args.init_from, layers, args.new_last)
+        start_from(args.init_from, lora.of_start(layers, roles), args.new_last)
     if args.optimizer == "lbfgs":
         return minimise(args, layers, fetch, *targets(np.arange(n), 0), held, product)
     best = None  # 7.5: the loss, the epoch from 1, the parameters
@@ -371,10 +376,14 @@ def depth_factors(layers, depth):
 
 
 def still_of(args, layers):
-    """24.61, 25.85: whether each layer does not train, and whether each array does not."""
+    """24.61, 25.85, 25.86: whether each layer does not train, and whether each array does not."""
     runs = [map(int, run.split("..")) for run in args.freeze.split(",")] if args.freeze else []
     named = {l for first, last in runs for l in range(first, last + 1)}
     still = [l in named for l in range(len(layers))]
+    if args.lora:
+        roles = lora.roles(network.model_text(layers), args.lora)
+        still = [roles.get(l) not in ("down", "up") for l in range(len(layers))]
+        still[-1] = still[-1] and not args.new_last
     return still, [own for layer, own in zip(layers, still) for _ in layer.arrays]
 
 
@@ -566,7 +575,8 @@ def main():
         raise SystemExit("oracle: a parameter is not finite")  # 8.7
     if args.missing not in ("mean", "median"):
         fill = None
-    content = model_bytes(recipe, tensors_of(layers, stats, target, fill, offsets, idf))
+    left_out = still_of(args, layers)[0] if args.lora else [False] * len(layers)  # 25.87
+    content = model_bytes(recipe, tensors_of(layers, left_out, stats, target, fill, offsets, idf))
     with open(args.output, "wb") as file:
         file.write(content)
     print(f"model {hashlib.sha256(content).hexdigest()}")

@@ -190,6 +190,8 @@ qn__fitting qn__model_fitting(const qn_model *model, const char *what) {
 
 const char *qn_model_recipe(const qn_model *model) { return model ? model->recipe : ""; }
 
+const char *qn_model_adapts(const qn_model *model) { return model ? model->base : NULL; }
+
 const char *qn_model_digest(const qn_model *model) { return model ? model->digest : ""; }
 
 uint32_t qn_model_inputs(const qn_model *model) { return model ? model->features : 0; }

@@ -25,6 +25,12 @@ qn_status qn__model_create(const qn__recipe *recipe, const qn__fitted *fitted, q
 
 extern const qn__model_kind qn__network_kind;
 
+/* Gives a model of adapters alone, just read from the file at `path`, the parameters of `base`,
+ * which may be NULL. Fails with QN_MISMATCH unless `base` is the model that they are for. Does
+ * nothing to other models. */
+qn_status qn__model_complete(qn_model *model, const qn_model *base, const char *path,
+                             qn_error *err);
+
 /* This and the following are of networks alone. */
 const qn__recipe *qn__model_recipe_of(const qn_model *model);
 /* The model text of the recipe. */

@@ -64,6 +64,7 @@ struct qn_model {
     const char *data, *parameter_text; /* of `fit`: the digest of its data, and what it took */
     int probabilities;                 /* 1: the outputs are */
     int drops;                         /* 1: an item that lacks a value has no prediction */
+    const char *base; /* of adapters alone: the digest of the model that they are for; else NULL */
     uint32_t tensors;
     const qn__tensor *tensor; /* in the order of the file */
     _Atomic(qn__model_extra *) extra;

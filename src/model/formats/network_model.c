@@ -4,6 +4,8 @@
 #include "base/system/float_state.h"
 #include "layer/product.h"
 #include "model/formats/safetensors.h"
+#include "model/recipe/adapters.h"
+#include "model/recipe/freeze.h"
 #include "model/recipe/several_targets.h"
 #include <math.h>
 #include <stdatomic.h>
@@ -32,6 +34,8 @@ typedef struct network_model {
     float target_mean, target_deviation; /* of real labels */
     qn__tensor tensor[TENSORS_MAX];      /* in the order of the file */
     char name[TENSORS_MAX][NAME_SIZE];
+    char still[QN__MAX_LAYERS]; /* 1: the file has no parameters of the layer: those of adapters
+                                   alone (25.87) */
 } network_model;
 
 static const network_model *network_of(const qn_model *model) {
@@ -105,10 +109,20 @@ static void list_vectors(network_model *m, uint32_t l) {
     }
 }
 
+/* A file of adapters has the layers that train. */
+static void find_left_out(const qn__recipe *recipe, char *still) {
+    memset(still, 0, recipe->network.layers);
+    if (recipe->lora)
+        qn__recipe_still(recipe, still);
+}
+
 /* Names and shapes of 12.2; the arrays they point into need not be filled yet. */
 static void list_tensors(network_model *m) {
+    find_left_out(&m->recipe, m->still);
     for (uint32_t l = 0; l < m->recipe.network.layers; ++l) {
         const qn__layer *layer = &m->layer[l];
+        if (m->still[l])
+            continue;
         list_vectors(m, l);
         if (layer->depth == 0 || layer->tied)
             continue;
@@ -204,6 +218,7 @@ static void describe(network_model *m) {
     m->open.probabilities = qn__recipe_gives_probabilities(r);
     m->open.drops = r->missing == QN__MISSING_DROP;
     m->open.tensor = m->tensor;
+    m->open.base = r->lora ? r->init_from : NULL;
 }
 
 /* A model of the recipe with all numbers 0. `given`: its array of parameters, which it takes in any
@@ -342,9 +357,15 @@ static qn_status check_tensors(const qn__tensors *file, const char *path, const 
     for (size_t i = 0; i < qn__tensors_count(file); ++i)
         floats += qn__tensors_at(file, i)->count;
     uint64_t weighted = 0;
-    for (uint32_t l = 0; l < recipe->network.layers; ++l)
-        weighted +=
-            layer[l].depth ? (uint32_t)(!layer[l].tied + !layer[l].no_biases) : layer[l].vectors;
+    char still[QN__MAX_LAYERS];
+    find_left_out(recipe, still);
+    for (uint32_t l = 0; l < recipe->network.layers; ++l) {
+        if (still[l])
+            parameters -= qn__layer_end(&layer[l]) - layer[l].weights;
+        else
+            weighted += layer[l].depth ? (uint32_t)(!layer[l].tied + !layer[l].no_biases)
+                                       : layer[l].vectors;
+    }
     if (qn__tensors_count(file) != weighted + scale + fill + offset + (words > 0) + target ||
         floats !=
             parameters + scale * scales + fill * recipe->features + 2 * offsets + words + target)
@@ -421,6 +442,49 @@ static qn_status read_file(const qn__model_kind *kind, const qn__tensors *file, 
     reorder(m, 1);
     scale_inputs(m);
     *out = &m->open;
+    return QN_OK;
+}
+
+static qn_status refuse_base(const network_model *m, const qn_model *base, const char *path,
+                             qn_error *err) {
+    if (!base) {
+        qn__fail(err, QN_MISMATCH, "the file has adapters alone, of the model with the digest %s",
+                 m->open.base);
+        qn__at(err, "%s", path);
+        return qn__remedy(
+            err, QN_MISMATCH,
+            "name that model, and this file with `model.adapter`; for a replay name that "
+            "model with `train.init_from`");
+    }
+    qn__fail(err, QN_MISMATCH, "the adapters are of another model");
+    qn__at(err, "%s, digest of its model %s, given %s", path, m->open.base, qn_model_digest(base));
+    return qn__remedy(err, QN_MISMATCH, "name the model that they were trained for");
+}
+
+qn_status qn__model_complete(qn_model *model, const qn_model *base, const char *path,
+                             qn_error *err) {
+    network_model *m = (network_model *)(void *)model;
+    char role[QN__MAX_LAYERS];
+    uint32_t to = 0;
+    if (!model->base)
+        return QN_OK;
+    if (!base || strcmp(qn_model_digest(base), model->base) != 0)
+        return refuse_base(m, base, path, err);
+    const network_model *b = network_of(base); /* its digest is in a recipe that was checked */
+    qn__recipe_roles(&m->recipe, role);
+    for (uint32_t l = 0; l < b->recipe.network.layers; ++l, ++to) {
+        for (; to < m->recipe.network.layers && role[to] > QN__LORA_MAIN; ++to)
+            if (role[to] == QN__LORA_SCALE)
+                qn__layer_ops_of(m->layer[to].kind)->begin(&m->layer[to], m->parameter);
+        const qn__layer *from = &b->layer[l], *own = &m->layer[to];
+        const uint64_t count = qn__layer_end(from) - from->weights;
+        if (to == m->recipe.network.layers ||
+            (m->still[to] && qn__layer_end(own) - own->weights != count))
+            return refuse_base(m, base, path, err);
+        if (m->still[to])
+            memcpy(m->parameter + own->weights, b->parameter + from->weights,
+                   (size_t)count * sizeof(float));
+    }
     return QN_OK;
 }
 

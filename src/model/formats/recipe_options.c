@@ -11,6 +11,7 @@
 #include "layer/axes.h"
 #include "model/formats/model.h"
 #include "model/recipe/defaults.h"
+#include "model/recipe/adapters.h"
 #include "model/recipe/freeze.h"
 #include "model/recipe/model_source.h"
 #include "model/recipe/option_rows.h"
@@ -303,12 +304,12 @@ static void tell_layer(qn__text *to, const qn__layer_text *text, const qn__layer
         qn__text_add(to, " and layer %d", qn__layer_other(layer, l));
 }
 
-static void fail_layer(const qn_model *model, const qn__recipe *r, uint32_t l,
+static void fail_layer(const qn_model *model, const qn__network *own, uint32_t l,
                        const qn__layer *from, const qn__layer *layer, qn_error *err) {
     const int reads = from[l].skip != layer[l].skip || from[l].other != layer[l].other;
     qn__text one = {0}, other = {0};
     tell_layer(&one, &qn__model_recipe_of(model)->network.layer[l], from, l, reads);
-    tell_layer(&other, &r->network.layer[l], layer, l, reads);
+    tell_layer(&other, &own->layer[l], layer, l, reads);
     qn__fail(err, QN_MISMATCH, "layer %u of the model to start from is %s, that of this network %s",
              l, one.data ? one.data : "another", other.data ? other.data : "another");
     free(one.data);
@@ -334,12 +335,12 @@ static qn_status check_columns(const qn_model *model, const qn_data *data, qn_er
 }
 
 /* What to do where layer `l` is the first that differs. */
-static qn_status help_start(const qn_model *model, const qn__recipe *r, uint32_t l,
+static qn_status help_start(const qn_model *model, uint32_t layers, uint32_t l,
                             const qn__program *from, const qn__layer *layer, qn_error *err) {
-    const int same_input = l < from->layers && l < r->network.layers &&
+    const int same_input = l < from->layers && l < layers &&
                            memcmp(&from->layer[l].from, &layer[l].from, sizeof layer[l].from) == 0;
     const char *resize = qn_model_resize(model);
-    if (same_input && from->layers == r->network.layers && l + 1 == from->layers)
+    if (same_input && from->layers == layers && l + 1 == from->layers)
         return qn__remedy(err, QN_MISMATCH,
                           "for other classes set `train.new_last`; or give `train.model` and the "
                           "columns of that model");
@@ -368,26 +369,27 @@ static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_erro
     uint64_t parameters;
     if (!model)
         return QN_OK;
+    qn__network own;
     qn__program from;
+    qn__recipe_start(r, &own);
     qn__model_program(model, &from);
-    qn_status status =
-        qn__network_program(&r->network, qn__recipe_input(r), layer, &parameters, err);
+    qn_status status = qn__network_program(&own, qn__recipe_input(r), layer, &parameters, err);
     uint32_t l = 0;
-    while (status == QN_OK && l < from.layers && l < r->network.layers &&
+    while (status == QN_OK && l < from.layers && l < own.layers &&
            qn__layer_alike(&from.layer[l], &layer[l]))
         ++l;
-    if (r->new_last && from.layers == r->network.layers && l + 1 == from.layers &&
+    if (r->new_last && from.layers == own.layers && l + 1 == from.layers &&
         memcmp(&from.layer[l].from, &layer[l].from, sizeof layer[l].from) == 0)
         ++l;
-    if (status != QN_OK || (l == from.layers && l == r->network.layers))
+    if (status != QN_OK || (l == from.layers && l == own.layers))
         return status;
-    if (l == from.layers || l == r->network.layers)
+    if (l == from.layers || l == own.layers)
         qn__fail(err, QN_MISMATCH, "the model to start from has %u layers, this network has %u",
-                 from.layers, r->network.layers);
+                 from.layers, own.layers);
     else
-        fail_layer(model, r, l, from.layer, layer, err);
+        fail_layer(model, &own, l, from.layer, layer, err);
     qn__at(err, "`train.init_from`");
-    return help_start(model, r, l, &from, layer, err);
+    return help_start(model, own.layers, l, &from, layer, err);
 }
 
 /* Numbers with a decimal comma: read as texts they would be categories. */
@@ -613,6 +615,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         return refuse_unlabelled(err);
     if (status == QN_OK)
         status = find_augment(options, r, err);
+    if (status == QN_OK)
+        status = qn__recipe_take_lora(options->lora, r, err);
     if (status == QN_OK)
         status = qn__freeze_tidy(options->freeze, r->network.layers, &r->freeze, err);
     if (status == QN_OK)

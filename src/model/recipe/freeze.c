@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "model/recipe/adapters.h"
 #include <string.h>
 
 static qn_status refuse(const char *text, qn_error *err) {
@@ -110,6 +111,26 @@ static uint32_t first_of(const qn__layer *layer, uint32_t layers, const char *st
     return cut;
 }
 
+/* With adapters only these train, and a new last layer (25.86). */
+static qn_status still_of(const qn__recipe *r, char *still, qn_error *err) {
+    char role[QN__MAX_LAYERS];
+    const uint32_t layers = r->network.layers;
+    if (!r->lora)
+        return qn__freeze_parse(r->freeze, layers, still, err);
+    qn__recipe_roles(r, role);
+    for (uint32_t l = 0; l < layers; ++l)
+        still[l] =
+            role[l] != QN__LORA_DOWN && role[l] != QN__LORA_UP && !(r->new_last && l + 1 == layers);
+    return QN_OK;
+}
+
+void qn__recipe_still(const qn__recipe *r, char *still) {
+    if (still_of(r, still, NULL) != QN_OK)
+        memset(still, 0, r->network.layers);
+}
+
+static int freezes(const qn__recipe *r) { return r->lora || r->freeze; }
+
 /* The layers of the recipe, and which of them do not train. */
 typedef struct subject {
     qn__layer layer[QN__MAX_LAYERS];
@@ -123,14 +144,14 @@ static qn_status open_subject(const qn__recipe *r, subject *s, qn_error *err) {
     qn_status status =
         qn__network_program(&r->network, qn__recipe_input(r), s->layer, &parameters, err);
     if (status == QN_OK)
-        status = qn__freeze_parse(r->freeze, s->layers, s->still, err);
+        status = still_of(r, s->still, err);
     s->first = status == QN_OK ? first_of(s->layer, s->layers, s->still) : 0;
     return status;
 }
 
 uint32_t qn__recipe_frozen(const qn__recipe *r) {
     subject s;
-    return r->freeze && open_subject(r, &s, NULL) == QN_OK ? s.first : 0;
+    return freezes(r) && open_subject(r, &s, NULL) == QN_OK ? s.first : 0;
 }
 
 int qn__recipe_freezes_single(const qn__recipe *r) {
@@ -153,20 +174,26 @@ static qn_status refuse_tied(qn_error *err) {
             "all others do"));
 }
 
-/* A batchnorm that does not train has running averages for moments, and errors do not go through
- * it in this way. */
-static qn_status check_layers(const subject *s, qn_error *err) {
+/* One that does not train has running averages for moments, and errors do not go through it in this
+ * way. */
+static qn_status refuse_batchnorm(const qn__recipe *r, uint32_t layer, qn_error *err) {
+    qn__fail(err, QN_USAGE,
+             "layer %u is a batchnorm, which can only stay as it is where all before it do", layer);
+    return r->lora
+               ? qn__recipe_refuse(err, "`train.lora`",
+                                   "name layers after the last batchnorm, such as \"8 on 14\"",
+                                   QN_USAGE)
+               : qn__recipe_refuse(err, "`train.freeze`",
+                                   "leave it out, or freeze all layers before it, too", QN_USAGE);
+}
+
+static qn_status check_layers(const qn__recipe *r, const subject *s, qn_error *err) {
     uint64_t trains = 0;
     if (s->layer[s->layers - 1].tied && s->first == 0)
         return refuse_tied(err);
     for (uint32_t l = s->first; l < s->layers; ++l) {
         if (s->still[l] && s->layer[l].running)
-            return qn__recipe_refuse(
-                err, "`train.freeze`", "leave it out, or freeze all layers before it, too",
-                qn__fail(err, QN_USAGE,
-                         "layer %u is a batchnorm, which can only stay as it is where all before "
-                         "it do",
-                         l));
+            return refuse_batchnorm(r, l, err);
         trains += s->still[l] ? 0 : qn__layer_end(&s->layer[l]) - s->layer[l].weights;
     }
     if (trains > 0)
@@ -191,16 +218,16 @@ static qn_status check_form(const qn__recipe *r, qn_error *err) {
 
 qn_status qn__recipe_check_freeze(const qn__recipe *r, qn_error *err) {
     subject s;
-    if (!r->freeze)
+    if (!freezes(r))
         return QN_OK;
-    qn_status status = check_form(r, err);
+    qn_status status = r->freeze ? check_form(r, err) : QN_OK;
     if (status == QN_OK && !*r->init_from)
         return qn__recipe_refuse(
             err, "`train.freeze`", "name the model with `train.init_from`",
             qn__fail(err, QN_USAGE, "layers that do not train need a model that they come from"));
     if (status == QN_OK)
         status = open_subject(r, &s, err);
-    return status == QN_OK ? check_layers(&s, err) : status;
+    return status == QN_OK ? check_layers(r, &s, err) : status;
 }
 
 /* Places the parameters of the layers that train, or of the others, from `at` on. Returns where
@@ -219,11 +246,11 @@ static uint64_t place(const qn__program *program, qn__layer *layer, int trains, 
 }
 
 void qn__recipe_freeze(const qn__recipe *r, qn__layer *layer, qn__program *program) {
-    char still[QN__MAX_LAYERS];
+    char still[QN__MAX_LAYERS] = {0};
     const uint32_t layers = r->network.layers;
     program->frozen = 0;
     program->frozen_parameters = 0;
-    if (!r->freeze || qn__freeze_parse(r->freeze, layers, still, NULL) != QN_OK)
+    if (!freezes(r) || still_of(r, still, NULL) != QN_OK)
         return;
     if (layer[layers - 1].tied) /* its weights are the embedding's (25.15) */
         still[layers - 1] = 0;

@@ -15,6 +15,9 @@ qn_status qn__freeze_tidy(const char *text, uint32_t layers, char **out, qn_erro
 /* Part of qn__recipe_check. */
 qn_status qn__recipe_check_freeze(const qn__recipe *recipe, qn_error *err);
 
+/* Which layers of a recipe that was checked do not train: still[layers]. */
+void qn__recipe_still(const qn__recipe *recipe, char *still);
+
 /* The number of first layers that need no errors. */
 uint32_t qn__recipe_frozen(const qn__recipe *recipe);
 

@@ -1,5 +1,6 @@
 #include "model/recipe/initial.h"
 
+#include "model/recipe/adapters.h"
 #include "num/philox.h"
 #include <math.h>
 #include <stdio.h>
@@ -48,10 +49,12 @@ typedef struct draw {
 } draw;
 
 /* Words that no earlier layer began with, however many models with one seed start from each other
- * (24.83): the layers of a start were trained for the numbers that its last layer began with. */
-static draw draw_of(const qn__recipe *r, uint32_t l, uint32_t layers) {
+ * (24.83): the layers of a start were trained for the numbers that its last layer began with.
+ * Adapters have such words, too (25.86). */
+static draw draw_of(const qn__recipe *r, uint32_t l, uint32_t layers, qn__lora_role role) {
     char first[9];
-    if (r->new_last != QN__NEW_LAST_BY_START || l + 1 < layers)
+    const int last = r->new_last == QN__NEW_LAST_BY_START && l + 1 == layers;
+    if (!last && role != QN__LORA_DOWN)
         return (draw){r->seed, QN__PURPOSE_INIT, l, 0};
     snprintf(first, sizeof first, "%.8s", r->init_from);
     return (draw){r->seed, QN__PURPOSE_NEW_LAST, l, (uint32_t)strtoul(first, NULL, 16)};
@@ -84,18 +87,22 @@ static void fill_vectors(const qn__layer *layer, qn__init init, const draw *word
 void qn__initial_parameters(const qn__layer *layer, uint32_t layers, const qn__recipe *recipe,
                             float *parameter) {
     const qn__init init = qn__recipe_init(recipe);
+    char role[QN__MAX_LAYERS];
+    qn__recipe_roles(recipe, role);
     for (uint32_t l = 0; l < layers; ++l) {
-        const draw words = draw_of(recipe, l, layers);
+        const qn__lora_role own = (qn__lora_role)role[l];
+        const draw words = draw_of(recipe, l, layers, own);
         if (layer[l].vectors)
             fill_vectors(&layer[l], init, &words, parameter + layer[l].biases, parameter);
         if (layer[l].depth == 0 || layer[l].tied)
             continue;
-        if (init == QN__INIT_ZERO) {
+        if (own == QN__LORA_UP || (init == QN__INIT_ZERO && own != QN__LORA_DOWN)) {
             memset(parameter + layer[l].weights, 0,
                    (size_t)(qn__layer_end(&layer[l]) - layer[l].weights) * sizeof *parameter);
             continue;
         }
-        const float limit = limit_of(&layer[l], init);
+        const float limit =
+            own == QN__LORA_DOWN ? 1.0f / sqrtf((float)layer[l].depth) : limit_of(&layer[l], init);
         for (uint32_t o = 0; o < layer[l].to.channels; ++o)
             fill_row(parameter + layer[l].weights + (uint64_t)o * layer[l].depth, layer[l].depth,
                      &words, o, limit);

@@ -296,6 +296,13 @@ const qn__option qn__options[] = {
      .open.steps = 1, HELP(ADVANCED, 17, "X", "the learning rate to which it falls"),
      CHECK("the least learning rate", "give a number from 0 to the learning rate, such as 1e-5"),
      .range = FROM_ZERO, ALSO("minlr etamin minimumlr finallr endlr alphamin")},
+    {KEY("lora", 9, TEXT, lora), OPTION(lora, "lora", TEXT),
+     HELP(TRAINING, 22, "RANK",
+          "with `train.init_from`: train low-rank adapters beside its layers, which stay as they "
+          "are: 8, \"8 alpha 16\", or \"8 on all\", on attention, on 3,9..12; the model file has "
+          "the adapters alone"),
+     .open.fallback = "none", CHECK("the adapters", NULL),
+     ALSO("loraalpha lorarank lorar loraon adapter adapters peft qlora lowrank")},
     {.key = NULL},
 };
 

@@ -94,6 +94,7 @@ typedef struct qn__recipe {
     char *date_format; /* of CSV files, as strptime has it; NULL: as ISO 8601 */
     /* From here on contract 8. */
     char *scale_numbers; /* as qn__scale_numbers_text writes them; NULL: they are fitted */
+    char *lora;          /* adapters, as qn__lora_text writes them; NULL: none */
     char *freeze; /* the layers that do not train, as qn__freeze_tidy writes them; NULL: none */
     uint32_t new_last; /* not 0: of init_from it has all layers but the last one: a qn__new_last */
     float lr_depth;    /* the factor of the learning rate from part to part (24.62); 0: 1 */

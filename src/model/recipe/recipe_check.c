@@ -4,6 +4,7 @@
 #include "data/table/dates.h"
 #include "data/table/rules.h"
 #include "model/recipe/depth.h"
+#include "model/recipe/adapters.h"
 #include "model/recipe/freeze.h"
 #include "model/recipe/option_rows.h"
 #include "model/recipe/tables.h"
@@ -218,6 +219,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = qn__recipe_check_several(recipe, err);
     if (status == QN_OK)
         status = check_new_last(recipe, err);
+    if (status == QN_OK)
+        status = qn__recipe_check_lora(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_freeze(recipe, err);
     if (status == QN_OK)

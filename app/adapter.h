@@ -1,0 +1,16 @@
+/* Models with low-rank adapters from a file of their own. */
+#ifndef APP_ADAPTER_H
+#define APP_ADAPTER_H
+
+#include <quern/model.h>
+
+/* Options of commands that apply a model. */
+#define ROW_ADAPTER(member)                                                                        \
+    ROW_TEXT("adapter", member, "FILE",                                                            \
+             "low-rank adapters of the model, as \"train --lora\" writes them")
+
+/* Reads a model for all ranks, and the adapters for it where `adapter` is not NULL. Fails as
+ * qn_model_adapt; also with QN_MISMATCH where that file has none. */
+qn_status adapter_open(const char *model, const char *adapter, qn_model **out, qn_error *err);
+
+#endif
