@@ -69,7 +69,10 @@ void evaluation_table(FILE *to, const qn_evaluation *e) {
     if (!e || e->real || e->clusters || e->next)
         return;
     const char *what = e->answers && !e->mask ? "label" : "class";
-    fprintf(to, "\n%-*s  %9s  %9s  %9s  %9s%s\n", LONGEST_NAME, what, e->mask ? "pixels" : "items",
+    fprintf(to, "\n%-*s  %9s  %9s  %9s  %9s%s\n", LONGEST_NAME, what,
+            e->tags   ? "tokens"
+            : e->mask ? "pixels"
+                      : "items",
             "precision", "recall", "F1",
             e->mask      ? "        IoU"
             : e->answers ? ""

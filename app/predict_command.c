@@ -201,6 +201,12 @@ static int may_judge(const qn_model *model, const qn_data *data) {
                                       : what == QN_PREDICTS_CLUSTERS || what == QN_PREDICTS_NEXT;
 }
 
+/* Of the masks that a model predicts; 0: it predicts none. Tags of tokens are lines. */
+static uint32_t mask_rows(const qn_model *model) {
+    uint32_t rows = 0, columns;
+    return qn_model_answers(model, &rows, &columns) && !qn_model_tokens(model) ? rows : 0;
+}
+
 /* Data without labels cannot be judged. */
 static int refuse_unlabelled(const predict_flags *f, const qn_model *model, const qn_data *data) {
     static const char what[] = "the data has no labels to compare with";
@@ -353,9 +359,10 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
                            qn_model_label_name(model), &data);
     if (code < 0)
         code = ranks_agree(check_data(f, model_path, model, data), NULL, 0, 0);
-    uint32_t rows = 0, columns;
-    if (code < 0 && qn_model_answers(model, &rows, &columns) && rows > 0 && to_stdout(f) &&
-        !f->evaluate)
+    uint32_t rows = 0;
+    if (code < 0)
+        rows = mask_rows(model);
+    if (code < 0 && rows > 0 && to_stdout(f) && !f->evaluate)
         code = message_usage("add -o FOLDER", "the model gives masks, which need a folder");
     if (code < 0 && rows == 0 && !f->evaluate && !to_stdout(f) && names_folder(f->out))
         code = message_fail(QN_IO, "the predictions need a file, and this is a folder", f->out,

@@ -276,7 +276,8 @@ static void announce_data(const session *s, const facts *f) {
     if (qn_data_several(data, &several, &none) == QN_OK && several.each > 0 && several.rows == 0)
         snprintf(labels, sizeof labels, ", %u labels each", several.each);
     else if (several.each > 0)
-        snprintf(labels, sizeof labels, ", masks with %u class%s", classes,
+        snprintf(labels, sizeof labels, ", %s %u class%s",
+                 qn_data_tokens(data) ? "tags of" : "masks with", classes,
                  classes == 1 ? "" : "es");
     else if (qn_data_target(data) == QN_TARGET_NONE)
         *labels = '\0';

@@ -578,6 +578,10 @@ NINTH = {
     "lengths-attention": LENGTHS + "--optimizer adam --lr 0.01 --valid 0.2 --model 'embedding 40 18; position learned; residual {{"
                          " layernorm channels; conv 64 1x1; attention 4 kv 2; conv 18 1x1 }}; residual {{ conv 54 1x1 tanh;"
                          " attention 3 causal window 4 }}; pool mean; dense 10 softmax'",
+    # 25.39: a class for each token
+    "tags": SMALL + "--data {lengths} --labels {tags} --tokens ids --scale none --loss cross-entropy --grain 20 --optimizer adam"
+            " --lr 0.01 --valid 0.2 --smoothing 0.1 --model 'embedding 40 18; position learned; residual {{ conv 54 1x1;"
+            " attention 3; conv 18 1x1 dropout 0.1 }}; layernorm channels; conv 5 1x1 softmax'",
     "pool-pixels": pixels("concat { pool max | conv 3 5x5 stride 9 tanh; pool mean }; dense 9 tanh", "--lr 0.1"),
     "pool-places": pixels("conv 18 3x3 stride 7 tanh; concat { concat { pool last | pool first } |"
                           " concat { pool mean | pool max } }", "--lr 0.1"),
@@ -643,7 +647,7 @@ def make_data(command, folder):
              for name in ("csv", "csv_gz", "images_gz", "labels_gz", "decimals", "sizes", "hard",
                           "tiny", "named", "signed", "mixed", "real", "whole", "pair", "typed",
                           "weighed", "weighed_real", "wide", "dates", "texts", "small", "masks", "halves", "flags", "tokens",
-                          "ids", "ids32", "ids_labels", "next", "lengths")}
+                          "ids", "ids32", "ids_labels", "next", "lengths", "tags")}
 
     with open(files["csv"], "w", newline="") as out:
         writer = csv.writer(out)

@@ -87,6 +87,7 @@ typedef struct qn_evaluation {
     /* 1: of a network that tells which token comes next. Then `targets`, `correct` and `accuracy`
      * are of tokens, and these follow; all other numbers but `items` are 0 or NaN. */
     int next;
+    int tags;             /* 1: `mask` of one row: they are classes of tokens */
     double loss;          /* the mean of -log p of the tokens; else NaN */
     double perplexity;    /* exp(loss) */
     uint64_t bytes;       /* of text that the tokens stand for; 0: not known */

@@ -334,6 +334,7 @@ qn_status qn__evaluation_of_answers(const qn__answer_counts *counts, const qn_da
     e->open.classes = classes;
     e->open.answers = program->answers;
     e->open.mask = data->several->height > 0;
+    e->open.tags = e->open.mask && qn__element_is_token(data->type);
     e->of = qn__alloc(classes, sizeof *e->of, err);
     e->of_at = e->of ? qn__alloc(classes, sizeof *e->of_at, err) : NULL;
     double *buffer = e->of_at ? qn__alloc(classes, sizeof *buffer, err) : NULL;

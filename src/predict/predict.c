@@ -18,6 +18,7 @@
 #include "predict/next_lines.h"
 #include "predict/predicted_masks.h"
 #include "predict/score.h"
+#include "predict/tag_lines.h"
 #include <math.h>
 #include <string.h>
 
@@ -170,6 +171,9 @@ struct qn_predictions {
 /* Whether the several answers are for pixels. */
 static int is_mask(const qn_predictions *p) { return p->several && p->several->mask.height > 0; }
 
+/* Whether they are tags of tokens. */
+static int is_tags(const qn_predictions *p) { return is_mask(p) && p->several->tokens; }
+
 /* Whether an item has one prediction, beside all outputs. */
 static int is_single(const qn_predictions *p) {
     return p->kind->predicted != QN_PREDICTS_COMPONENTS;
@@ -210,6 +214,10 @@ static void add_label_names(qn__text *text, const qn_predictions *p) {
 }
 
 static void add_header(qn__text *text, const qn_predictions *p) {
+    if (is_tags(p)) {
+        qn__text_add(text, "item%s,prediction\n", p->data->several ? ",label" : "");
+        return;
+    }
     if (p->several) {
         qn__text_add(text, "item%s", qn_data_item_name(p->data, 0) ? ",file" : "");
         add_label_names(text, p);
@@ -281,7 +289,32 @@ static void add_top(qn__text *text, const qn_predictions *p, uint64_t item) {
     }
 }
 
+/* A cell of tags, which the function frees. */
+static void add_tags(qn__text *text, char *tags) {
+    if (tags)
+        add_text(text, tags);
+    text->failed |= !tags;
+    qn__free(tags);
+}
+
+static void add_tag_line(qn__text *text, const qn_predictions *p, uint64_t item) {
+    const qn__tag_lines lines = {.data = p->data,
+                                 .answers = p->answers,
+                                 .positions = p->several->answers,
+                                 .rows = qn__recipe_vocabulary(qn__model_recipe_of(p->several)),
+                                 .table = p->table};
+    qn__text_add(text, "%llu", (unsigned long long)item);
+    if (p->data->several)
+        add_tags(text, qn__tag_line_of_labels(&lines, item, NULL));
+    add_tags(text, qn__tag_line(&lines, item, NULL));
+    qn__text_add(text, "\n");
+}
+
 static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
+    if (is_tags(p)) {
+        add_tag_line(text, p, item);
+        return;
+    }
     qn__text_add(text, "%llu", (unsigned long long)item);
     const char *name = qn_data_item_name(p->data, item);
     if (name)
@@ -315,7 +348,7 @@ qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t to
         return qn__remedy(err, QN_UNSUPPORTED, "ask for one prediction of each item");
     }
     if (is_mask(p) && all_outputs) {
-        qn__fail(err, QN_UNSUPPORTED, "masks are written without the outputs of their pixels");
+        qn__fail(err, QN_UNSUPPORTED, "tags and masks are written without the outputs");
         return qn__remedy(err, QN_UNSUPPORTED, "take these from qn_predict_several");
     }
     if (p->several) /* its columns are what they are */
@@ -340,7 +373,7 @@ qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t to
 qn_status qn_predictions_mask_size(qn_predictions *p, int as_given, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_AS(p, "predictions", err);
-    if (as_given && !is_mask(p)) {
+    if (as_given && (!is_mask(p) || is_tags(p))) {
         qn__fail(err, QN_UNSUPPORTED, "the model does not predict masks, so they have no size");
         return qn__remedy(err, QN_UNSUPPORTED, "leave it out");
     }
@@ -367,7 +400,7 @@ qn_status qn_predictions_check(const qn_model *model, const qn_data *data, const
     QN__NEED(path, err);
     uint32_t rows = 0;
     qn_model_answers(model, &rows, NULL);
-    return rows > 0 ? qn__predicted_masks_check(data, path, err) : QN_OK;
+    return rows > 0 && !model->tokens ? qn__predicted_masks_check(data, path, err) : QN_OK;
 }
 
 static qn_status end_writing(const qn_predictions *p, qn_status status, qn_error *err) {
@@ -380,7 +413,7 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
     QN__NEED(path, err);
     qn__writer *writer = NULL;
     qn__text text = {0};
-    if (is_mask(p))
+    if (is_mask(p) && !is_tags(p))
         return end_writing(p, write_masks(p, path, err), err);
     qn_status status = qn__writer_create(path, &writer, err);
     if (status != QN_OK)

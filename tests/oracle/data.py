@@ -56,6 +56,8 @@ def read(path, labels_path=None, label="1", task="auto", weight=None, tokens="",
         if tokens and not labels_path:  # 25.14
             return tokens_of(values), several.next_tokens(tokens_of(values)), None
         labels = several.read_npy(read_bytes(labels_path))
+        if tokens and labels.shape == values.shape:  # 25.39
+            labels = np.where(np.isin(labels, (-100, 65535)), 255, labels)[:, None, :]
         labels = labels.astype(np.uint8 if labels.ndim > 1 else np.uint32)
         return tokens_of(values) if tokens else values.reshape(len(values), -1), labels, None
     return tables.read(content, label, task, weight=weight, **more)

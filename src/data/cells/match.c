@@ -258,8 +258,15 @@ qn_status qn__match_columns(const qn__fitting *to, const qn_data *data, uint32_t
 
 /* -------------------------------------------------------------------------------------- classes */
 
+/* Those of classes of pixels or positions count, too: 25.47. */
 static int has_class_names(const qn__schema *schema) {
-    return schema && schema->target == QN__TARGET_CLASS;
+    return schema && (schema->target == QN__TARGET_CLASS ||
+                      (schema->target == QN__TARGET_SEVERAL && schema->classes > 0));
+}
+
+/* Whether its labels are classes, of items or of positions. */
+static int has_classes(const qn_data *data) {
+    return data->labels || (data->several && data->several->height);
 }
 
 /* The name of label i of the table, which may be put into `number`. */
@@ -287,7 +294,7 @@ qn_status qn__match_classes(const qn__fitting *to, const qn_data *data, int32_t 
     const int named = has_class_names(to->schema);
     int differ = 0;
     *label = NULL;
-    if (!data->labels || (!named && !has_class_names(data->schema)))
+    if (!has_classes(data) || (!named && !has_class_names(data->schema)))
         return QN_OK;
     entry *sorted = named ? index_texts(to->schema->class_name, to->schema->classes, err) : NULL;
     int32_t *map = !named || sorted ? qn__alloc(data->classes, sizeof *map, err) : NULL;
@@ -308,7 +315,13 @@ uint64_t qn__unknown_classes(const qn_data *data, const int32_t *label, char *te
     list names = {.count = 0};
     uint64_t items = 0;
     char *seen = qn__alloc(data->classes, 1, NULL); /* without it the items are counted only */
-    for (uint64_t i = 0; i < data->items; ++i) {
+    for (uint32_t c = 0; data->several && c < data->classes; ++c) {
+        char number[16];
+        if (label[c] < 0)
+            add(&names, name_of(data, c, number));
+        items += label[c] < 0;
+    }
+    for (uint64_t i = 0; data->labels && i < data->items; ++i) {
         const int32_t own = data->labels[i];
         char number[16];
         if (label[own] >= 0)

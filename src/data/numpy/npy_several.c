@@ -3,11 +3,15 @@
 #include <math.h>
 #include <string.h>
 
+/* What others write for a token whose label does not count. */
+enum { IGNORED_ELSEWHERE = -100 };
+
 typedef struct taking {
     const qn__npy_bytes *in;
     const qn__npy *array;
     const qn__npy *first; /* of all arrays */
     uint64_t before;      /* items in the arrays before */
+    int tags;             /* 1: classes of tokens: 25.39 */
     qn__several *several;
 } taking;
 
@@ -39,9 +43,10 @@ static size_t place_of(const taking *t, uint64_t at) {
 }
 
 static qn_status refuse_number(const taking *t, uint64_t at, qn_error *err) {
-    qn__fail(err, QN_INPUT, "a label of item %llu (from 0) is not a whole number from 0 to 255",
+    qn__fail(err, QN_INPUT, "a label of item %llu (from 0) is not a whole number from 0 to 255%s",
              (unsigned long long)(t->before + (t->array->fortran ? at % t->array->items
-                                                                 : at / t->several->each)));
+                                                                 : at / t->several->each)),
+             t->tags ? ", nor -100 for a token that does not count" : "");
     return qn__npy_refuse(t->in, t->array->begin + at * t->array->size,
                           "classes count from 0; 255 says that a pixel or a label does not count",
                           err);
@@ -53,7 +58,9 @@ static qn_status take_numbers(void *user, uint64_t first, size_t count, const vo
     const int real = t->array->kind == QN__NPY_FLOAT;
     for (size_t i = 0; i < count; i++) {
         const double x = real ? ((const double *)numbers)[i] : 0;
-        const int64_t n = real ? -1 : ((const int64_t *)numbers)[i];
+        int64_t n = real ? -1 : ((const int64_t *)numbers)[i];
+        if (t->tags && !real && (n == IGNORED_ELSEWHERE || n == UINT16_MAX))
+            n = QN__NO_TARGET;
         if (real ? !(x >= 0 && x <= 255 && x == floor(x)) : n < 0 || n > 255)
             return refuse_number(t, first + i, err);
         t->several->target[place_of(t, first + i)] = real ? (uint8_t)x : (uint8_t)n;
@@ -95,16 +102,22 @@ qn_status qn__npy_note_one_hot(qn_data *data, qn_error *err) {
 qn_status qn__npy_read_several(qn__npy_joined *j, const char *task, qn_data *data, qn_error *err) {
     const qn__npy *first = &j->first;
     const int mask = first->dimensions > 2;
-    taking t = {.first = first};
+    /* A class for each token. */
+    const int tags = !mask && qn__element_is_token(data->type) && data->context == 0 &&
+                     first->features == data->features;
+    taking t = {.first = first, .tags = tags};
     if (task && strcmp(task, "regress") == 0) {
         qn__fail(err, QN_INPUT, "an item has %llu labels, and regression is for one number",
                  (unsigned long long)first->features);
         qn__at(err, "`data.task`");
         return qn__remedy(err, QN_INPUT, "leave it out");
     }
-    t.several = data->several = qn__several_create(data->items, (uint32_t)first->features,
-                                                   mask ? (uint32_t)first->shape[1] : 0,
-                                                   mask ? (uint32_t)first->shape[2] : 0, err);
+    t.several = data->several = qn__several_create(
+        data->items, (uint32_t)first->features, mask ? (uint32_t)first->shape[1] : (uint32_t)tags,
+        mask   ? (uint32_t)first->shape[2]
+        : tags ? data->features
+               : 0,
+        err);
     if (!t.several)
         return QN_MEMORY;
     qn_status status = qn__npy_joined_each(j, take_array, &t, err);

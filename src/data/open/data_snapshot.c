@@ -1,9 +1,10 @@
 /* The snapshot: a head, the values with their margin, the labels or targets with theirs, the
- * weights with theirs, the exact values of wide columns with theirs, and five texts that end in
- * NUL: the schema as JSON, the note, the name of the weights, the tokenizer, and a digit for each
- * column of a schema: whether it holds bytes. After them stand the names of all items, where they
- * have some, and the sizes of images before they were resized. Each part begins at a multiple of 64
- * bytes. Numbers are little-endian, as everywhere in memory here (digest.c). */
+ * weights with theirs, the exact values of wide columns with theirs, the words of texts with
+ * theirs, and five texts that end in NUL: the schema as JSON, the note, the name of the weights,
+ * the tokenizer, and a digit for each column of a schema: whether it holds bytes. After them stand
+ * the names of all items, where they have some, and the sizes of images before they were resized.
+ * Each part begins at a multiple of 64 bytes. Numbers are little-endian, as everywhere in memory
+ * here (digest.c). */
 #include "data/open/data_snapshot.h"
 #include "base/memory.h"
 #include "base/text/text.h"
@@ -33,6 +34,7 @@ typedef struct head {
     uint64_t text;  /* bytes of the texts, names and sizes of items included */
     uint64_t names; /* bytes of the names of items; 0: there are none */
     uint64_t sizes; /* bytes of the sizes of items; 0: there are none */
+    uint64_t words; /* numbers of an item about its words; 0: there are none */
     char format[16];
     char digest[72];
     char date_format[QN__DATE_FORMAT];
@@ -41,7 +43,7 @@ typedef struct head {
 
 /* Offsets of the parts. */
 typedef struct places {
-    uint64_t values, labels, weights, wide, text, bytes;
+    uint64_t values, labels, weights, wide, words, text, bytes;
 } places;
 
 static int add(uint64_t *sum, uint64_t more) { return !__builtin_add_overflow(*sum, more, sum); }
@@ -59,12 +61,14 @@ static uint64_t label_bytes(const head *h) {
 static int place(const head *h, places *p) {
     const uint64_t size = qn__element_of(h->type)->size, stride = h->features * size;
     const uint64_t step = h->context ? h->context * size : stride;
-    uint64_t values, labels, weights, wide;
+    uint64_t values, labels, weights, wide, words;
     if (__builtin_mul_overflow(step, h->items - 1, &values) || !add(&values, stride) ||
         __builtin_mul_overflow(label_bytes(h), h->items, &labels) ||
         __builtin_mul_overflow(h->weighted ? sizeof(float) : 0, h->items, &weights) ||
         __builtin_mul_overflow(h->wide, sizeof(qn__wide_value), &wide) ||
-        __builtin_mul_overflow(wide, h->items, &wide))
+        __builtin_mul_overflow(wide, h->items, &wide) ||
+        __builtin_mul_overflow(h->words, sizeof(uint32_t), &words) ||
+        __builtin_mul_overflow(words, h->items, &words))
         return 0;
     const uint64_t margin = QN__DATA_MARGIN + ALIGNMENT - 1, mask = ~(uint64_t)(ALIGNMENT - 1);
     p->values = qn__data_snapshot_values();
@@ -80,8 +84,12 @@ static int place(const head *h, places *p) {
     if (h->weighted && (!add(&p->wide, weights) || !add(&p->wide, margin)))
         return 0;
     p->wide &= mask;
-    p->text = p->wide;
-    if (h->wide && (!add(&p->text, wide) || !add(&p->text, margin)))
+    p->words = p->wide;
+    if (h->wide && (!add(&p->words, wide) || !add(&p->words, margin)))
+        return 0;
+    p->words &= mask;
+    p->text = p->words;
+    if (h->words && (!add(&p->text, words) || !add(&p->text, margin)))
         return 0;
     p->text &= mask;
     p->bytes = p->text;
@@ -140,6 +148,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .label_values = table->label_values,
               .wide = table->wide ? table->wide->columns : 0,
               .text = text->size,
+              .words = table->words ? table->words->each : 0,
               .names = table->names ? table->names->size : 0,
               .sizes = table->names && table->names->seen ? QN__ITEM_SIZE_TEXT * table->items : 0};
     strncpy(h.format, table->format, sizeof h.format - 1);
@@ -178,6 +187,9 @@ void qn__data_snapshot_write(const qn_data *table, void *snapshot) {
             memcpy(to + p.weights, table->weights, (size_t)table->items * sizeof *table->weights);
         if (table->wide)
             memcpy(to + p.wide, table->wide->value, (size_t)qn__wide_bytes(table->wide));
+        if (table->words)
+            memcpy(to + p.words, table->words->gap,
+                   (size_t)table->items * table->words->each * sizeof *table->words->gap);
         memcpy(to + p.text, text.data, text.size);
     }
     qn__text_release(&text);
@@ -211,8 +223,9 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
     h->date_format[sizeof h->date_format - 1] = h->tokens[sizeof h->tokens - 1] = '\0';
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && qn__element_is_type(h->type) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 3 &&
-           is_several(h) && h->weighted <= 2 && h->wide <= h->features &&
-           h->doubt <= QN__DOUBT_COMMA && h->names <= h->text && h->sizes <= h->text - h->names &&
+           is_several(h) && (h->words == 0 || h->words == (uint64_t)h->features + 1) &&
+           h->weighted <= 2 && h->wide <= h->features && h->doubt <= QN__DOUBT_COMMA &&
+           h->names <= h->text && h->sizes <= h->text - h->names &&
            (h->names > 0 || h->sizes == 0) && (h->rows == 0) == (h->columns == 0) &&
            (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
            qn__format_name(h->format) && is_digest(h->digest) &&
@@ -391,6 +404,15 @@ static qn_status take_names(const char *text, const head *h, qn_data *data, qn_e
                                : status;
 }
 
+static qn_status take_words(const uint8_t *numbers, const head *h, qn_data *data, qn_error *err) {
+    data->words = qn__alloc(1, sizeof *data->words, err);
+    if (!data->words)
+        return QN_MEMORY;
+    *data->words = (qn__text_words){
+        .each = (uint32_t)h->words, .gap = (uint32_t *)(uintptr_t)numbers, .mapped = 1};
+    return QN_OK;
+}
+
 qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **out,
                                 qn_error *err) {
     const uint8_t *from = snapshot;
@@ -418,6 +440,8 @@ qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **
         status = read_texts(text, (size_t)(h.text - h.names - h.sizes), h.weighted == 2, data, err);
     if (status == QN_OK)
         status = take_wide(from + p.wide, h.wide, data, err);
+    if (status == QN_OK && h.words)
+        status = take_words(from + p.words, &h, data, err);
     if (status == QN_OK && h.names)
         status = take_names(text + h.text - h.names - h.sizes, &h, data, err);
     if (status != QN_OK)

@@ -22,6 +22,7 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     made->tokenizer = NULL;
     made->note = NULL;
     made->names = NULL;
+    made->words = NULL;
     made->wide = NULL;
     made->kept = NULL;
     made->several = NULL;
@@ -40,10 +41,17 @@ typedef struct found {
 } found;
 
 static qn_status copy_several(const qn_data *data, const found *f, qn_data *made, qn_error *err) {
-    if (!f->place)
-        return qn__several_copy(data, NULL, data->items, &made->several, err);
-    made->several = qn__place_labels(data, f->place, f->labels, err);
-    return made->several ? QN_OK : QN_MEMORY;
+    if (f->place) {
+        made->several = qn__place_labels(data, f->place, f->labels, err);
+        return made->several ? QN_OK : QN_MEMORY;
+    }
+    const qn_status status = qn__several_copy(data, NULL, data->items, &made->several, err);
+    const size_t count = made->several && f->label ? (size_t)data->items * made->several->each : 0;
+    for (size_t k = 0; k < count; ++k) {
+        uint8_t *target = &made->several->target[k];
+        *target = *target == QN__NO_TARGET ? QN__NO_TARGET : (uint8_t)f->label[*target];
+    }
+    return status;
 }
 
 static qn_status copy_labels(const qn_data *data, const found *f, qn_data *made, qn_error *err) {
@@ -200,7 +208,7 @@ static qn_status tell_unknown(const qn__fitting *to, const qn_data *data, const 
     const uint64_t items = label ? qn__unknown_classes(data, label, names, sizeof names) : 0;
     if (items == 0)
         return QN_OK;
-    if (unknown == QN__UNKNOWN_REFUSED) {
+    if (unknown == QN__UNKNOWN_REFUSED || data->several) {
         qn__fail(err, QN_MISMATCH, "%s has labels that the model is not trained on: %s", to->what,
                  names);
         return qn__remedy(err, QN_MISMATCH,

@@ -14,6 +14,7 @@
 #include "data/table/item_names.h"
 #include "data/table/schema.h"
 #include "data/table/several.h"
+#include "data/table/text_words.h"
 #include "data/table/token_names.h"
 #include "image/resize.h"
 #include "num/element.h"
@@ -70,6 +71,7 @@ struct qn_data {
     char tokens[QN__TOKENS_TEXT];      /* how they were made, as qn_data_tokens; else "" */
     char *note;            /* what a reader decided in doubt, for people; NULL: nothing */
     qn__item_names *names; /* of files; NULL: items have none. A view has its table's */
+    qn__text_words *words; /* of texts whose words have tags; NULL: not of them. The same */
     struct qn__wide *wide; /* exact values of some columns (wide.h); NULL: none. A view has its
                               table's */
     struct qn__kept *kept; /* columns of doubles, for writers alone (kept.h); the same */

@@ -153,6 +153,7 @@ void qn_data_close(qn_data *data) {
         qn__wide_free(data->wide);
         qn__kept_free(data->kept);
         qn__several_free(data->several);
+        qn__text_words_free(data->words);
     } else if (!data->index) { /* a reader failed before it had values */
         qn__free(data->note);
     }

@@ -3,12 +3,28 @@
 #include "base/digest/sha256.h"
 #include <string.h>
 
+enum { DIGITS = 64 };
+
 static int is_ids(const char *text) { return strcmp(text, QN__TOKENS_IDS) == 0; }
 
 const char *qn__tokens_digest(const char *text) {
     const char *space = text ? strchr(text, ' ') : NULL;
-    return space && strspn(space + 1, "0123456789abcdef") == 64 && space[65] == '\0' ? space + 1
-                                                                                     : NULL;
+    if (!space || strspn(space + 1, "0123456789abcdef") != DIGITS)
+        return NULL;
+    const char *after = space + 1 + DIGITS;
+    return *after == '\0' || strcmp(after, QN__TOKENS_WORDS) == 0 ? space + 1 : NULL;
+}
+
+int qn__tokens_are_words(const char *text) {
+    const char *digest = qn__tokens_digest(text);
+    return digest && digest[DIGITS] != '\0';
+}
+
+int qn__tokens_are_alike(const char *one, const char *other) {
+    const char *digest = qn__tokens_digest(one);
+    return digest && qn__tokens_digest(other)
+               ? strncmp(one, other, (size_t)(digest - one) + DIGITS) == 0
+               : strcmp(one, other) == 0;
 }
 
 int qn__tokens_are_known(const char *text) {
@@ -23,7 +39,7 @@ int qn__tokens_are_of(const char *text, const char *tokenizer) {
     char shown[65];
     qn__sha256_of(tokenizer, strlen(tokenizer), own);
     qn__hex(own, shown);
-    return digest && strcmp(digest, shown) == 0;
+    return digest && strncmp(digest, shown, DIGITS) == 0;
 }
 
 /* Whether a tokenizer that a user names is of the kind of the model's. */

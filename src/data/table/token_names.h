@@ -1,5 +1,5 @@
 /* How the tokens of a table were made, as recipes name it: "ids", or the kind of a tokenizer, a
- * space and its digest. */
+ * space and its digest, and " words" where each word of a text is encoded by itself (25.47). */
 #ifndef QN_DATA_TABLE_TOKEN_NAMES_H
 #define QN_DATA_TABLE_TOKEN_NAMES_H
 
@@ -14,8 +14,14 @@ enum { QN__TOKENS_TEXT = 96 };
 /* Whether this is a text that a table may have. */
 int qn__tokens_are_known(const char *text);
 
-/* The digest in it; NULL: it has none, or is NULL. */
+/* The 64 digits of the digest in it; NULL: it has none, or is NULL. */
 const char *qn__tokens_digest(const char *text);
+
+#define QN__TOKENS_WORDS " words"
+
+/* Whether words were encoded, which may be NULL; and whether two differ in nothing else. */
+int qn__tokens_are_words(const char *text);
+int qn__tokens_are_alike(const char *one, const char *other);
 
 /* Whether `tokenizer`, the text of one, has that digest. */
 int qn__tokens_are_of(const char *text, const char *tokenizer);

@@ -8,6 +8,7 @@
 #include "data/table/rules.h"
 #include "data/table/wide.h"
 #include "data/tokens/data_tokenizer.h"
+#include "data/tokens/tag_words.h"
 #include "data/tokens/tokenizer.h"
 #include <inttypes.h>
 #include <math.h>
@@ -28,6 +29,12 @@ typedef struct making {
     void *values;           /* items x context tokens */
     uint64_t cut, missing;  /* items */
     uint64_t longest, most; /* tokens of a text, and its item */
+    int by_words;           /* 1: each word is encoded by itself */
+    qn__tags tags;          /* of the words; none: the labels are others */
+    qn__text_words *words;  /* with `by_words` */
+    qn__several *targets;   /* of the positions, where words have tags */
+    uint8_t *spaced;        /* a space and a word, of `spaced_size` bytes */
+    size_t spaced_size;
 } making;
 
 static qn_status refuse(const making *m, const char *remedy, qn_error *err) {
@@ -157,6 +164,54 @@ static qn_status add_frame(const qn__token_frame *frame, int after, qn__token_id
     return status;
 }
 
+/* A word after another one, with the space between them. NULL: out of memory. */
+static const uint8_t *after_space(making *m, qn__token_text word, qn_error *err) {
+    if (word.size + 1 > m->spaced_size) {
+        qn__free(m->spaced);
+        m->spaced_size = 2 * word.size + 64;
+        m->spaced = qn__alloc(m->spaced_size, 1, err);
+        if (!m->spaced)
+            return NULL;
+    }
+    m->spaced[0] = ' ';
+    memcpy(m->spaced + 1, word.bytes, word.size);
+    return m->spaced;
+}
+
+/* Tokenizers for which a space is part of a text get the one before a word with it. */
+static qn_status encode_word(making *m, qn__token_text word, int first, qn__token_ids *ids,
+                             qn_error *err) {
+    if (first || !m->tokenizer->kind->keeps_bytes)
+        return qn__token_encode(m->tokenizer, word.bytes, word.size, 1, ids, err);
+    const uint8_t *spaced = after_space(m, word, err);
+    return spaced ? qn__token_encode(m->tokenizer, spaced, word.size + 1, 1, ids, err) : QN_MEMORY;
+}
+
+/* The first token of a word stands for it. */
+static qn_status encode_words(making *m, uint64_t i, qn__token_ids *ids, qn_error *err) {
+    const uint32_t after = m->tokenizer->frame.after;
+    uint32_t *gap = m->words ? qn__text_words_of(m->words, i) : NULL, words = 0;
+    qn__token_text rest = m->text[i], word, tags = {0}, tag;
+    qn_status status = QN_OK;
+    if (m->targets)
+        tags = qn__tags_of(m->data, i);
+    for (int first = 1; status == QN_OK && qn__word_next(&rest, &word); first = 0) {
+        const size_t at = ids->count;
+        status = encode_word(m, word, first, ids, err);
+        const int tagged = m->targets && qn__word_next(&tags, &tag);
+        words++;
+        if (!gap || ids->count == at || at + after >= m->context)
+            continue;
+        gap[at] = words;
+        words = 0;
+        if (tagged)
+            m->targets->target[(size_t)i * m->context + at] = qn__tag_number(&m->tags, &tag);
+    }
+    if (gap)
+        gap[m->context] = words;
+    return status;
+}
+
 /* The tokens of a text with its frame, for which the end of a long text is cut. */
 static qn_status encode_text(making *m, uint64_t i, qn__token_ids *ids, qn_error *err) {
     const qn__token_frame *frame = &m->tokenizer->frame;
@@ -164,7 +219,9 @@ static qn_status encode_text(making *m, uint64_t i, qn__token_ids *ids, qn_error
     if (!m->text[i].bytes)
         return QN_OK;
     qn_status status = add_frame(frame, 0, ids, err);
-    if (status == QN_OK)
+    if (status == QN_OK && m->by_words)
+        status = encode_words(m, i, ids, err);
+    else if (status == QN_OK)
         status = qn__token_encode(m->tokenizer, m->text[i].bytes, m->text[i].size, 1, ids, err);
     const uint64_t all = ids->count + frame->after;
     if (all > m->longest) {
@@ -267,6 +324,61 @@ static qn_status check_frame(const making *m, qn_error *err) {
     return refuse(m, "give a larger `data.context`", err);
 }
 
+/* Whether words are encoded by themselves: for a model that tells their tags, or where the labels
+ * are such. */
+static qn_status find_tags(making *m, qn_error *err) {
+    const qn_data_options *o = m->options;
+    const int wanted = qn__tokens_are_words(o->expected_tokens);
+    const int never =
+        o->task && (strcmp(o->task, "classify") == 0 || strcmp(o->task, "regress") == 0);
+    qn_status status = QN_OK;
+    if (wanted || (!o->expected_tokens && !never))
+        status = qn__tags_find(m->data, m->text, wanted, m->path, &m->tags, err);
+    m->by_words = wanted || m->tags.count > 0;
+    return status;
+}
+
+static qn_status reserve_words(making *m, qn_error *err) {
+    if (!m->by_words)
+        return QN_OK;
+    m->words = qn__text_words_create(m->data->items, m->context, err);
+    if (!m->words)
+        return QN_MEMORY;
+    if (!m->tags.count)
+        return QN_OK;
+    m->targets = qn__several_create(m->data->items, m->context, 1, m->context, err);
+    if (!m->targets)
+        return QN_MEMORY;
+    memset(m->targets->target, QN__NO_TARGET, (size_t)m->data->items * m->context);
+    return QN_OK;
+}
+
+/* The tags of the words take the place of the labels. The table has its tokens. */
+static void replace_labels(making *m) {
+    qn_data *data = m->data;
+    data->words = m->words;
+    m->words = NULL;
+    const size_t used = strlen(data->tokens);
+    if (m->by_words)
+        snprintf(data->tokens + used, sizeof data->tokens - used, "%s", QN__TOKENS_WORDS);
+    if (!m->targets)
+        return;
+    qn__schema *schema = data->schema;
+    for (uint32_t c = 0; c < schema->classes; c++)
+        qn__free(schema->class_name[c]);
+    qn__free((void *)schema->class_name);
+    schema->class_name = m->tags.name;
+    schema->classes = m->tags.count;
+    schema->target = QN__TARGET_SEVERAL;
+    m->tags = (qn__tags){.count = 0};
+    qn__free(data->labels);
+    data->labels = NULL;
+    data->label_values = 0;
+    data->doubt = QN__DOUBT_NONE;
+    data->several = m->targets;
+    m->targets = NULL;
+}
+
 static qn_status make(making *m, qn_error *err) {
     qn_status status = gather(m, err);
     const qn__learned_from from = {.text = m->text, .count = m->data->items};
@@ -275,6 +387,8 @@ static qn_status make(making *m, qn_error *err) {
         status = qn__data_tokenizer(&from, m->options, m->data, &m->tokenizer, err);
     if (status == QN_OK)
         status = check_frame(m, err);
+    if (status == QN_OK)
+        status = find_tags(m, err);
     if (status == QN_OK && m->context == 0)
         status = refuse_context(m, err);
     if (status == QN_OK) {
@@ -282,12 +396,16 @@ static qn_status make(making *m, qn_error *err) {
         m->values = m->data->items <= SIZE_MAX / size / m->context
                         ? qn__alloc((size_t)m->data->items * m->context, size, err)
                         : NULL;
-        status = m->values ? encode(m, err) : QN_MEMORY;
+        status = m->values ? reserve_words(m, err) : QN_MEMORY;
+        if (status == QN_OK)
+            status = encode(m, err);
     }
     if (status == QN_OK)
         status = note_counts(m, err);
     if (status == QN_OK)
         status = replace(m, err);
+    if (status == QN_OK)
+        replace_labels(m);
     if (status != QN_OK) /* its values are still those that were read */
         m->data->type = type;
     return status;
@@ -304,6 +422,10 @@ static qn_status make_items(qn_data *data, const qn_data_options *options, const
         status = make(&m, err);
     qn__free(m.text);
     qn__free(m.values);
+    qn__free(m.spaced);
+    qn__tags_release(&m.tags);
+    qn__text_words_free(m.words);
+    qn__several_free(m.targets);
     qn_tokenizer_free(m.tokenizer);
     return status;
 }

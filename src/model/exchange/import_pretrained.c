@@ -144,8 +144,9 @@ static qn_status add_answers(const import *i, qn_data_arrays *arrays, uint8_t **
 static qn_status add_tokenizer(const import *i, qn_data *data) {
     if (!i->tokenizer)
         return QN_OK;
-    snprintf(data->tokens, sizeof data->tokens, "%.16s %s", qn_tokenizer_kind(i->tokenizer),
-             qn_tokenizer_digest(i->tokenizer));
+    snprintf(data->tokens, sizeof data->tokens, "%.16s %s%s", qn_tokenizer_kind(i->tokenizer),
+             qn_tokenizer_digest(i->tokenizer),
+             i->row->task == QN__PRETRAINED_TAGS ? QN__TOKENS_WORDS : "");
     data->tokenizer = qn__copy_text(qn_tokenizer_json(i->tokenizer, NULL), i->err);
     return data->tokenizer ? QN_OK : QN_MEMORY;
 }
