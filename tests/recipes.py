@@ -563,6 +563,15 @@ NINTH = {
                      " 1x1 sigmoid dropout 0.1 }} }}; conv 40 1x1 softmax'",
     "attention-i7-pixels": pixels("conv 35 4x4 stride 4 tanh; position learned; attention 3 kv 1; conv 21 1x1 tanh; attention 1"
                                   " kv 1; globalpool", "--arith i7 --grain 20 --momentum 0.9"),
+    # 25.25: heads of more than a panel, which share keys, in a window; of one position; of items of all lengths
+    "attention-integers": NEXT + "--arith i14 --attention-arith integers --optimizer adam --lr 0.01 --grain 20 --model 'embedding 40"
+                          " 20; position learned; residual {{ layernorm channels; conv 100 1x1; attention 3 kv 1 causal window 9; conv"
+                          " 20 1x1 }}; residual {{ conv 60 1x1; attention 4 causal; conv 20 1x1 }}; conv 40 1x1 softmax'",
+    "attention-integers-i7": pixels("conv 36 6x6 stride 6 tanh; attention 1 kv 1; conv 72 1x1; attention 4 kv 2 causal;"
+                                    " globalpool; attention 1", "--arith i7 --attention-arith integers --grain 20 --batch 50"),
+    "attention-integers-i21": LENGTHS + "--arith i21 --attention-arith integers --optimizer adam --lr 0.01 --model 'embedding 40 18;"
+                              " position learned; residual {{ layernorm channels; conv 64 1x1; attention 4 kv 2; conv 18 1x1 }};"
+                              " globalpool; dense 10 softmax'",
     "embedding-i21": TOKENS + "momentum --momentum 0.9 --lr 0.1 --arith i21 --model 'embedding 300 20; conv 18 1x1 relu; conv 8"
                      " 1x1 groups 2; dense 9 tanh; dense 10 softmax' --weight-decay 0.1 --decay-on weights --grain 20",
     # 25.27: windows that reach over the ends, with gaps, that skip positions, and back to more of them

@@ -188,3 +188,33 @@ def test_what_decays(quern, counting):
     assert np.abs(found[None]).max() < np.abs(found["weights"]).max() and np.array_equal(found[None], found["all"])
     done = learn(quern, counting, "--epochs", 1, "--decay-on", "all")
     assert done.returncode != 0 and "nothing decays with the weight decay 0" in done.stderr, done.stderr
+
+
+def test_integers_in_attention(quern, counting):
+    """They are a choice; what a position gives depends on no later token, and neither on the items beside it."""
+    model = "embedding 300 12; position learned; conv 36 1x1; attention 2 causal; conv 300 1x1 softmax"
+    found = []
+    for words in ([], ["--attention-arith", "float32"], ["--attention-arith", "integers"]):
+        done = learn(quern, counting, "--epochs", 1, "--arith", "i7", *words, model=model)
+        assert done.returncode == 0, done.stderr
+        recipe = json.loads(json.loads(run(quern, "model", "show", counting / "m.st", "--json").stdout)["recipe"])
+        found.append((recipe.get("attention_arith"), (counting / "m.st").read_bytes()))
+    assert [name for name, _ in found] == [None, None, "integers"] and found[0] == found[1]
+    done = run(quern, "replay", counting / "m.st", "--data", counting / "x.npy", "--tokens", "ids")
+    assert done.returncode == 0 and "replay: identical" in done.stdout + done.stderr, done.stderr
+
+    values, lines = np.load(counting / "x.npy"), []
+    for part in (values, np.where(np.arange(9) < 6, values, 299), values[7:8]):
+        np.save(counting / "part.npy", part.astype(np.uint16))
+        done = run(quern, "predict", counting / "m.st", "--data", counting / "part.npy", "--tokens", "ids", "--logprobs")
+        assert done.returncode == 0, done.stderr
+        lines.append([line.split(",") for line in done.stdout.splitlines()[1:]])
+    first = [line for line in lines[0] if line[0] == "7"]
+    assert [line for line in lines[1] if line[0] == "7"][:5] == first[:5] and lines[0] != lines[1]
+    assert [line[1:] for line in lines[2]] == [line[1:] for line in first] and len(first) > 5
+
+    for words, said in ((["--arith", "f32"], "which is f32"), (["--arith", "i14"], "the network has no attention")):
+        done = learn(quern, counting, "--epochs", 1, "--attention-arith", "integers", *words)
+        assert done.returncode != 0 and said in done.stderr, done.stderr
+    done = run(quern, "generate", counting / "m.st", "--prompt", "1")
+    assert done.returncode != 0 and "integers in attention does not generate" in done.stderr, done.stderr

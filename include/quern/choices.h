@@ -29,7 +29,8 @@ typedef enum qn_choice_kind {
     QN_CHOICE_GPU_ISA,    /* qn_compute.gpu_isa */
     QN_CHOICE_READ,       /* formats that qn_data_open reads */
     QN_CHOICE_WRITE,      /* formats of qn_data_write */
-    QN_CHOICE_DECAY       /* qn_train_options.decay_on */
+    QN_CHOICE_DECAY,      /* qn_train_options.decay_on */
+    QN_CHOICE_ATTENTION_ARITH /* qn_train_options.attention_arith */
 } qn_choice_kind;
 
 /* Name number `index` of a kind, counted from 0. NULL when `index` is too large, and for an unknown

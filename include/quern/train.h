@@ -292,6 +292,11 @@ typedef struct qn_train_options {
      * "8 on all" layers conv 1x1 and dense but the last, "on attention", those that an attention
      * reads, or "on 3,9..12". NULL: none */
     const char *lora;
+
+    /* One more of the recipe: how layers of attention compute where `arith` is not "f32":
+     * "float32" or "integers", which multiplies queries by keys, and weights by values, as other
+     * products. NULL: "float32" */
+    const char *attention_arith;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros

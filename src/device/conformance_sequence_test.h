@@ -193,6 +193,7 @@ static void sequences_begin(test_case *c, uint64_t seed, int exact) {
     draw_the_rest(c, draw_tokens);
     if (exact)
         p->arith = (qn__arith)(QN__ARITH_I7 + seed % 3);
+    attention_some(c);
 }
 
 #endif

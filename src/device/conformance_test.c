@@ -142,6 +142,7 @@ static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
         pictures_begin(&c, seed, nets);
         if (exact)
             c.program.arith = (qn__arith)(QN__ARITH_I7 + seed % 3);
+        attention_some(&c);
         augment_some(&c);
         fine_tune_some(&c);
         mix_some(&c);
@@ -267,6 +268,46 @@ static void test_taps_outside_are_left_out(void **state) {
         assert_true(e.outputs[i] == 0.0f && signbit(e.outputs[i]));
     for (int i = 0; qn__devices[i]; ++i)
         if (qn__devices[i]->count() > 0 && qn__devices[i]->supports(&c.program))
+            check_device(qn__devices[i], &c, &e, 1);
+    case_end(&c);
+}
+
+/* So many positions that queries and keys are computed in several stages (25.25, 25.26): heads that
+ * share keys, of more channels than a panel, in a window. Only the CPU has stages. */
+static void test_long_attention_of_integers(void **state) {
+    (void)state;
+    enum { POSITIONS = 270, WIDTH = 17 };
+    const qn__layer_text conv = {.kind = QN__LAYER_CONV,
+                                 .out = 4 * WIDTH,
+                                 .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
+                                 .activation = QN__ACT_TANH};
+    const qn__layer_text attention = {
+        .kind = QN__LAYER_ATTENTION, .heads = 2, .kv_heads = 1, .causal = 1, .span = 200};
+    static test_case c;
+    static expected e;
+    pictures_begin(&c, 2, NETS_PLAIN);
+    c.kind = PLAIN;
+    c.apply_items = 0;
+    qn__program *p = &c.program;
+    p->arith = QN__ARITH_I14;
+    p->attention_arith = QN__ATTENTION_INTEGERS;
+    qn__conv.make(&conv, (qn__shape){1, 1, POSITIONS, QN__PICTURE}, 0, &c.layer[0], NULL);
+    qn__attention.make(&attention, c.layer[0].to, qn__layer_end(&c.layer[0]), &c.layer[1], NULL);
+    c.layer[2] = qn__layer_dense(c.layer[1].to, 2, QN__ACT_NONE, qn__layer_end(&c.layer[1]));
+    p->layers = 3;
+    p->parameters = qn__layer_end(&c.layer[2]);
+    p->batch = p->grain = p->part = 1;
+    p->loss = QN__LOSS_MSE;
+    p->real = 0;
+    p->optimizer = QN__OPT_SGD;
+    p->weight_decay = 0.0f;
+    draw_data(&c);
+    draw_state(&c);
+    draw_batches(&c);
+    describe_case(&c);
+    assert_true(expect(&c, &e));
+    for (int i = 0; qn__devices[i]; ++i)
+        if (strcmp(qn__devices[i]->name, "cpu") == 0)
             check_device(qn__devices[i], &c, &e, 1);
     case_end(&c);
 }
@@ -448,6 +489,7 @@ int main(void) {
         cmocka_unit_test(test_sequences_of_integers_give_the_reference_bytes),
         cmocka_unit_test(test_pools_give_the_reference_bytes),
         cmocka_unit_test(test_taps_outside_are_left_out),
+        cmocka_unit_test(test_long_attention_of_integers),
         cmocka_unit_test(test_pictures_of_integers_give_the_reference_bytes),
         cmocka_unit_test(test_far_out_of_range),
         cmocka_unit_test(test_zeros_change_nothing),

@@ -252,6 +252,12 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * tokens u, inputs u, heads u, groups u, span u, causal u, flags u
  *     As NORM_ERRORS, of the queries; of the keys and values.
  *
+ * ATTENTION_BLOCKS: step M, taps M, X M, moments M, index u, heads u, groups u, back u
+ *     The absmax of the blocks of 25.25: of A, or, if `back` is 1, of the errors E.
+ *
+ * ATTENTION_INTEGER_FORWARD, ATTENTION_INTEGER_QUERIES, ATTENTION_INTEGER_KEYS: as ATTENTION_*,
+ * then bits u The same with integers. `moments` has QN_ATTEND_BLOCKS arrays more.
+ *
  * POOLED_FORWARD: step M, taps M, items M, A M, Y M, index u, pooling u, tokens u, inputs u
  *     The outputs; `items` and `tokens` as above, `pooling` is a QN_POOLED_* of step.h or 0.
  *
@@ -398,7 +404,8 @@ typedef struct qn__kernel_shape {
      * of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT,
      * LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of tokens (EMBEDDING_LINKS), words
      * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), rows (ROWS_ABSMAX), items (PIXELS_ABSMAX), queries
-     * (ATTENTION_MEANS), 16 queries or keys and 64 channels of a head (ATTENTION_*), weights and
+     * (ATTENTION_MEANS), blocks (ATTENTION_BLOCKS), 16 queries or keys and 64 channels of a head
+     * (other ATTENTION_*), weights and
      * biases with their padding (SUMS_*: (in + biases) * ld(out)), elements (MAP, TRIAL). Groups
      * beyond the work's end do nothing. */
     uint32_t share;

@@ -128,6 +128,8 @@ typedef struct qn_taps {
 #define QN_ITEM_ARRAYS 4u
 /* Arrays of the moments of attention: m, r and D of 25.22 and 25.23. */
 #define QN_ATTEND_ARRAYS 3u
+/* After them, with integers: the absmax of queries, keys, values and errors (25.25). */
+#define QN_ATTEND_BLOCKS 4u
 /* The positions of a pool (25.38); others: their mean. */
 #define QN_POOLED_MAX 1u
 #define QN_POOLED_FIRST 2u

@@ -125,16 +125,6 @@ static qn__flops flops(const qn__layer *l) {
     return (qn__flops){.forward = 2 * product, .backward = 5 * product};
 }
 
-float qn__attention_scale(const qn__layer *l) {
-    return 1.0f / sqrtf((float)qn__attention_width(l));
-}
-
-float qn__attention_share(int64_t units) { return 1.0f / ((float)units * 0x1p-40f); }
-
-static size_t place(qn__attended order, uint32_t position, uint32_t channel) {
-    return channel / 16 * order.panel + position * order.row + channel % 16;
-}
-
 /* A head, and its group. */
 typedef struct head {
     const qn__layer *l;
@@ -154,7 +144,8 @@ static head head_of(const qn__layer *l, uint32_t h, const float *a, qn__attended
 static float score(const head *h, uint32_t t, uint32_t u) {
     float sum = 0.0f;
     for (uint32_t c = 0; c < h->width; ++c)
-        sum = fmaf(h->a[place(h->in, t, h->query + c)], h->a[place(h->in, u, h->key + c)], sum);
+        sum = fmaf(h->a[qn__attended_at(h->in, t, h->query + c)],
+                   h->a[qn__attended_at(h->in, u, h->key + c)], sum);
     return sum * h->scale;
 }
 
@@ -174,7 +165,7 @@ static qn__attention_query measure(const head *h, uint32_t t) {
             greatest = own;
     }
     for (uint32_t u = sees.begin; u < sees.end && finite; ++u)
-        units += (int64_t)rintf(weight(score(h, t, u), greatest) * 0x1p40f);
+        units += qn__attention_units(weight(score(h, t, u), greatest));
     return (qn__attention_query){greatest, finite ? qn__attention_share(units) : NAN};
 }
 
@@ -182,27 +173,31 @@ static qn__attention_query measure(const head *h, uint32_t t) {
 static void clear_rest(const head *h, uint32_t first, float *z, qn__attended out) {
     for (uint32_t t = qn__layer_positions(h->l); t < h->l->from.height * h->l->from.width; ++t)
         for (uint32_t c = first; c < first + h->width; ++c)
-            z[place(out, t, c)] = 0.0f;
+            z[qn__attended_at(out, t, c)] = 0.0f;
 }
 
-void qn__attention_head(const qn__layer *l, uint32_t number, const float *a, qn__attended in,
-                        float *z, qn__attended out, qn__attention_query *query) {
+void qn__attention_head(const qn__layer *l, int bits, uint32_t number, const float *a,
+                        qn__attended in, float *z, qn__attended out, qn__attention_query *query) {
+    if (bits) {
+        qn__attention_integer_head(l, bits, number, a, in, z, out, query);
+        return;
+    }
     const head h = head_of(l, number, a, in);
     clear_rest(&h, h.query, z, out);
     for (uint32_t t = 0; t < qn__layer_positions(l); ++t) {
         const qn__attention_query q = measure(&h, t);
         const qn__cover sees = qn__attention_sees(l, t);
         for (uint32_t c = 0; c < h.width; ++c)
-            z[place(out, t, h.query + c)] = 0.0f;
+            z[qn__attended_at(out, t, h.query + c)] = 0.0f;
         for (uint32_t u = sees.begin; u < sees.end; ++u) {
             const float p = weight(score(&h, t, u), q.greatest);
             for (uint32_t c = 0; c < h.width; ++c) {
-                float *own = &z[place(out, t, h.query + c)];
-                *own = fmaf(p, a[place(in, u, h.value + c)], *own);
+                float *own = &z[qn__attended_at(out, t, h.query + c)];
+                *own = fmaf(p, a[qn__attended_at(in, u, h.value + c)], *own);
             }
         }
         for (uint32_t c = 0; c < h.width; ++c) {
-            float *own = &z[place(out, t, h.query + c)];
+            float *own = &z[qn__attended_at(out, t, h.query + c)];
             *own = *own * q.share;
             *own = *own + 0.0f;
         }
@@ -218,7 +213,7 @@ static void add_errors(const head *h, uint32_t t, const float *z, const float *d
     const qn__cover sees = qn__attention_sees(h->l, t);
     float mean = 0.0f;
     for (uint32_t c = 0; c < h->width; ++c) {
-        const size_t own = place(out, t, h->query + c);
+        const size_t own = qn__attended_at(out, t, h->query + c);
         const float g = delta[own] * q.share;
         mean = fmaf(g, z[own], mean);
     }
@@ -226,16 +221,17 @@ static void add_errors(const head *h, uint32_t t, const float *z, const float *d
         const float p = weight(score(h, t, u), q.greatest);
         float slope = 0.0f;
         for (uint32_t c = 0; c < h->width; ++c) {
-            const float g = delta[place(out, t, h->query + c)] * q.share;
-            slope = fmaf(g, h->a[place(h->in, u, h->value + c)], slope);
+            const float g = delta[qn__attended_at(out, t, h->query + c)] * q.share;
+            slope = fmaf(g, h->a[qn__attended_at(h->in, u, h->value + c)], slope);
         }
         const float x = p * (slope - mean);
         for (uint32_t c = 0; c < h->width; ++c) {
-            float *query = &e[place(to, t, h->query + c)], *key = &e[place(to, u, h->key + c)];
-            float *value = &e[place(to, u, h->value + c)];
-            const float g = delta[place(out, t, h->query + c)] * q.share;
-            *query = fmaf(x, h->a[place(h->in, u, h->key + c)], *query);
-            *key = fmaf(x, h->a[place(h->in, t, h->query + c)], *key);
+            float *query = &e[qn__attended_at(to, t, h->query + c)],
+                  *key = &e[qn__attended_at(to, u, h->key + c)];
+            float *value = &e[qn__attended_at(to, u, h->value + c)];
+            const float g = delta[qn__attended_at(out, t, h->query + c)] * q.share;
+            *query = fmaf(x, h->a[qn__attended_at(h->in, u, h->key + c)], *query);
+            *key = fmaf(x, h->a[qn__attended_at(h->in, t, h->query + c)], *key);
             *value = fmaf(p, g, *value);
         }
     }
@@ -245,7 +241,7 @@ static void add_errors(const head *h, uint32_t t, const float *z, const float *d
 static void scale_errors(const head *h, uint32_t first, float factor, float *e, qn__attended to) {
     for (uint32_t t = 0; t < h->l->from.height * h->l->from.width; ++t)
         for (uint32_t c = first; c < first + h->width; ++c) {
-            float *own = &e[place(to, t, c)];
+            float *own = &e[qn__attended_at(to, t, c)];
             *own = factor != 0.0f ? *own * factor : 0.0f;
             *own = *own + 0.0f;
         }
@@ -264,17 +260,20 @@ static void scale_group(const qn__layer *l, uint32_t group, float factor, float 
     }
 }
 
-void qn__attention_group_errors(const qn__layer *l, uint32_t group, const float *a, qn__attended in,
-                                const float *z, const float *delta, qn__attended out, float *e,
-                                qn__attended to) {
+void qn__attention_group_errors(const qn__layer *l, int bits, uint32_t group,
+                                const qn__attention_errors *x) {
     const uint32_t share = l->heads / l->kv_heads;
-    scale_group(l, group, 0.0f, 0.0f, e, to);
-    for (uint32_t i = group * share; i < (group + 1) * share; ++i) {
-        const head h = head_of(l, i, a, in);
-        for (uint32_t t = 0; t < qn__layer_positions(l); ++t)
-            add_errors(&h, t, z, delta, out, e, to);
+    if (bits) {
+        qn__attention_integer_errors(l, bits, group, x);
+        return;
     }
-    scale_group(l, group, qn__attention_scale(l), 1.0f, e, to);
+    scale_group(l, group, 0.0f, 0.0f, x->e, x->to);
+    for (uint32_t i = group * share; i < (group + 1) * share; ++i) {
+        const head h = head_of(l, i, x->a, x->in);
+        for (uint32_t t = 0; t < qn__layer_positions(l); ++t)
+            add_errors(&h, t, x->z, x->delta, x->out, x->e, x->to);
+    }
+    scale_group(l, group, qn__attention_scale(l), 1.0f, x->e, x->to);
 }
 
 /* The order of the reference: the channels of a position follow one another. */
@@ -282,20 +281,27 @@ static qn__attended plain(qn__shape shape) { return (qn__attended){16, shape.cha
 
 static void forward(const qn__layer *l, int bits, const float *parameters, const float *a,
                     float *z) {
-    (void)bits; /* 25.25: float32 in every arithmetic */
     (void)parameters;
     for (uint32_t h = 0; h < l->heads; ++h)
-        qn__attention_head(l, h, a, plain(l->from), z, plain(l->to), NULL);
+        qn__attention_head(l, bits, h, a, plain(l->from), z, plain(l->to), NULL);
 }
 
-/* The outputs are computed again, in the place of the errors: these are more. */
+/* The outputs are computed again, in the place of the sums, which has room for as many floats as
+ * twice the inputs. */
 static void backward(const qn__layer *l, int bits, const float *parameters, const float *a,
                      const float *delta, int64_t *sums, float *e) {
     float *z = (float *)(void *)sums;
+    const qn__attention_errors errors = {.a = a,
+                                         .z = z,
+                                         .delta = delta,
+                                         .e = e,
+                                         .in = plain(l->from),
+                                         .out = plain(l->to),
+                                         .to = plain(l->from),
+                                         .space = z + l->out};
     forward(l, bits, parameters, a, z);
     for (uint32_t g = 0; g < l->kv_heads; ++g)
-        qn__attention_group_errors(l, g, a, plain(l->from), z, delta, plain(l->to), e,
-                                   plain(l->from));
+        qn__attention_group_errors(l, bits, g, &errors);
 }
 
 static int steps(const qn__layer *l) { return l->causal; }

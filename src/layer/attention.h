@@ -1,9 +1,11 @@
-/* attention as docs/exactness.md 25.20 to 25.23 writes it, head by head, for values in any order.
- * The CPU worker uses it for values that are not finite. */
+/* attention as docs/exactness.md 25.20 to 25.26 writes it, head by head, for values in any order.
+ * The CPU worker uses it for values that are not finite. `bits` is the width of integers, 0:
+ * float. */
 #ifndef QN_LAYER_ATTENTION_H
 #define QN_LAYER_ATTENTION_H
 
 #include "num/program.h"
+#include <math.h>
 
 /* Where the values of an item are: that of channel c at a position is number c / 16 * panel +
  * position * row + c % 16. */
@@ -31,29 +33,51 @@ static inline qn__cover qn__attention_seen(const qn__layer *l, uint32_t u) {
 /* Channels of a head. */
 static inline uint32_t qn__attention_width(const qn__layer *l) { return l->to.channels / l->heads; }
 
+/* Where channel c of a position is. */
+static inline size_t qn__attended_at(qn__attended order, uint32_t position, uint32_t channel) {
+    return channel / 16 * order.panel + position * order.row + channel % 16;
+}
+
 /* The first channel of the keys of a group; its values are `kv_heads` heads further on. */
 static inline uint32_t qn__attention_keys(const qn__layer *l, uint32_t group) {
     return (l->heads + group) * qn__attention_width(l);
 }
 
 /* 25.22: the factor of scores. */
-float qn__attention_scale(const qn__layer *layer);
+static inline float qn__attention_scale(const qn__layer *l) {
+    return 1.0f / sqrtf((float)qn__attention_width(l));
+}
 
 /* r of a sum of units. */
-float qn__attention_share(int64_t units);
+static inline float qn__attention_share(int64_t units) { return 1.0f / ((float)units * 0x1p-40f); }
 
 /* The weight of a score below the greatest one by -x. */
 static inline float qn__attention_cut(float weight) { return weight > 0x1p-41f ? weight : 0.0f; }
 
+/* n of 25.22. */
+static inline int64_t qn__attention_units(float weight) { return (int64_t)rintf(weight * 0x1p40f); }
+
 /* The outputs z of a head at all positions, from the inputs a; of query t returns the numbers in
  * query[t], unless that is NULL. */
-void qn__attention_head(const qn__layer *layer, uint32_t head, const float *a, qn__attended in,
-                        float *z, qn__attended out, qn__attention_query *query);
+void qn__attention_head(const qn__layer *layer, int bits, uint32_t head, const float *a,
+                        qn__attended in, float *z, qn__attended out, qn__attention_query *query);
+void qn__attention_integer_head(const qn__layer *layer, int bits, uint32_t head, const float *a,
+                                qn__attended in, float *z, qn__attended out,
+                                qn__attention_query *query);
 
-/* The errors e of the queries, keys and values of a group, from the outputs z and their errors
- * delta. */
-void qn__attention_group_errors(const qn__layer *layer, uint32_t group, const float *a,
-                                qn__attended in, const float *z, const float *delta,
-                                qn__attended out, float *e, qn__attended to);
+/* What the errors of a group are computed from, in an order each: the inputs a, the outputs z and
+ * their errors delta; and where the errors e go. */
+typedef struct qn__attention_errors {
+    const float *a, *z, *delta;
+    float *e;
+    qn__attended in, out, to;
+    float *space; /* with integers: 5 floats for each position; else unused */
+} qn__attention_errors;
+
+/* The errors of the queries, keys and values of a group. */
+void qn__attention_group_errors(const qn__layer *layer, int bits, uint32_t group,
+                                const qn__attention_errors *errors);
+void qn__attention_integer_errors(const qn__layer *layer, int bits, uint32_t group,
+                                  const qn__attention_errors *errors);
 
 #endif

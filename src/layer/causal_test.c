@@ -31,7 +31,7 @@ static void add(network *n, const qn__layer_text *text, qn__shape from) {
 
 /* Tokens with higher numbers have much larger rows, so that a shared scale would show. `reach`: of
  * the window of the first convolution, to both sides. */
-static void make(network *n, qn__arith arith, uint32_t reach) {
+static void make(network *n, qn__arith arith, qn__attention_arith attention, uint32_t reach) {
     const qn__window one = {{1, 1}, {1, 1}, {0, 0}, {1, 1}};
     const qn__window wide = {{1, 2 * reach + 1}, {1, 1}, {0, reach}, {1, 1}};
     const qn__layer_text text[LAYERS] = {
@@ -46,6 +46,7 @@ static void make(network *n, qn__arith arith, uint32_t reach) {
             i == 0 ? (qn__shape){LONG, 1, 1, QN__PICTURE} : n->layer[n->program.layers - 1].to);
     n->program.layer = n->layer;
     n->program.arith = arith;
+    n->program.attention_arith = attention;
     n->program.loss = QN__LOSS_MSE;
     n->program.batch = n->program.grain = 1;
     assert_true(n->program.parameters <= MOST);
@@ -60,12 +61,12 @@ static void outputs_of(const network *n, qn__reference *r, const uint8_t *tokens
     memcpy(y, qn__reference_apply(r, n->parameters, &item), LONG * OUT * sizeof *y);
 }
 
-static void check_outputs(qn__arith arith, uint32_t reach) {
+static void check_outputs(qn__arith arith, qn__attention_arith attention, uint32_t reach) {
     static network n;
     const uint8_t tokens[LONG] = {1, 0, 2, 1, 0, 2, 2, 1, 0};
     float y[LONG * OUT], other[LONG * OUT];
     qn__reference *r;
-    make(&n, arith, reach);
+    make(&n, arith, attention, reach);
     assert_int_equal(qn__reference_create(&n.program, &r, NULL), QN_OK);
     outputs_of(&n, r, tokens, y);
     for (uint32_t t = 1; t < LONG; ++t) {
@@ -82,15 +83,15 @@ static void check_outputs(qn__arith arith, uint32_t reach) {
 
 static void test_outputs_do_not_depend_on_later_tokens(void **state) {
     (void)state;
-    for (int a = QN__ARITH_F32; a <= QN__ARITH_I21; ++a)
-        check_outputs((qn__arith)a, 0);
+    for (int i = 0; i < 8; ++i)
+        check_outputs((qn__arith)(i / 2), (qn__attention_arith)(i % 2), 0);
 }
 
 /* 25.27 */
 static void test_outputs_depend_on_what_their_windows_read(void **state) {
     (void)state;
     for (int a = QN__ARITH_F32; a <= QN__ARITH_I21; ++a)
-        check_outputs((qn__arith)a, 1);
+        check_outputs((qn__arith)a, QN__ATTENTION_INTEGERS, 1);
 }
 
 /* The errors of conv, where only position t has some, are +0 before and after it. */
@@ -100,7 +101,7 @@ static void test_errors_stay_at_their_position(void **state) {
     static float delta[LONG * 3 * WIDTH], e[LONG * WIDTH], both[LONG * WIDTH];
     static int64_t sums[LONG * WIDTH];
     const qn__layer *l = &n.layer[2];
-    make(&n, QN__ARITH_I14, 0);
+    make(&n, QN__ARITH_I14, QN__ATTENTION_FLOAT32, 0);
     for (uint32_t c = 0; c < 3 * WIDTH; ++c)
         delta[4 * 3 * WIDTH + c] = (float)c + 0.25f;
     qn__conv.backward(l, 14, n.parameters, NULL, delta, sums, e);

@@ -334,7 +334,7 @@ static void forward_layer(qn__reference *r, const float *parameters, uint32_t la
     const qn__layer own = qn__layer_of_item(r->program->layer, layer, r->x), *l = &own;
     const qn__layer_ops *ops = qn__layer_ops_of(l->kind);
     float *z = r->made[layer].z;
-    ops->forward(l, qn__layer_bits(r->program->arith, l), parameters, input_of(r, layer), z);
+    ops->forward(l, qn__program_bits(r->program, l), parameters, input_of(r, layer), z);
     if (ops->join)
         ops->join(l, output_of(r, qn__layer_other(r->program->layer, layer)), z);
 }
@@ -524,7 +524,7 @@ static void pass_errors(qn__reference *r, const float *parameters, uint32_t laye
                            output_of(r, qn__layer_other(r->program->layer, layer)),
                            r->made[layer].delta, r->e, r->f);
     else
-        ops->backward(l, qn__layer_bits(r->program->arith, l), parameters, input_of(r, layer),
+        ops->backward(l, qn__program_bits(r->program, l), parameters, input_of(r, layer),
                       r->made[layer].delta, r->sums, r->e);
     give_error(r, source, r->e);
     if (other >= first)

@@ -24,6 +24,15 @@ static inline int qn__layer_bits(qn__arith arith, const qn__layer *layer) {
     return qn__layer_is_integer(layer) ? qn__arith_bits(arith) : 0;
 }
 
+/* The same of all that a layer of the program multiplies: also the scores and values of attention
+ * (25.25). */
+static inline int qn__program_bits(const qn__program *program, const qn__layer *layer) {
+    if (layer->kind == QN__LAYER_ATTENTION)
+        return program->attention_arith == QN__ATTENTION_INTEGERS ? qn__arith_bits(program->arith)
+                                                                  : 0;
+    return qn__layer_bits(program->arith, layer);
+}
+
 /* 15.2: t, from the bits of the block's absmax. */
 static inline int32_t qn__block_exponent(int bits, uint32_t absmax) {
     const int32_t e = (int32_t)((absmax + (UINT32_C(1) << (24 - bits))) >> 23);

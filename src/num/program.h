@@ -300,6 +300,12 @@ typedef enum qn__decay {
     QN__DECAY_ALL       /* all that the optimiser changes */
 } qn__decay;
 
+/* How attention computes where the arithmetic is not float32 (25.25). */
+typedef enum qn__attention_arith {
+    QN__ATTENTION_FLOAT32,
+    QN__ATTENTION_INTEGERS
+} qn__attention_arith;
+
 /* Numbers of a recipe that the arithmetic of a step reads as they are. A recipe and a program have
  * the same members, so that a job copies them at once. */
 #define QN__NUMBERS                                                                                \
@@ -308,7 +314,8 @@ typedef enum qn__decay {
     float clip;      /* the largest norm of the gradient, 0: any; docs/exactness.md 17.4 */        \
     float momentum, beta1, beta2, epsilon, weight_decay;                                           \
     float ema; /* what an average of a parameter keeps of itself, 0: there are none (24.63) */     \
-    qn__decay decay_on;
+    qn__decay decay_on;                                                                            \
+    qn__attention_arith attention_arith;
 
 typedef struct qn__numbers {
     QN__NUMBERS

@@ -203,6 +203,21 @@ static void attention_keys(void *const *a) {
     qn_attention_keys(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
                       u(12), u(13), u(14));
 }
+static void attention_blocks(void *const *a) {
+    qn_attention_blocks(M(0), M(1), M(2), M(3), u(4), u(5), u(6), u(7));
+}
+static void attention_integer_forward(void *const *a) {
+    qn_attention_integer_forward(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8), u(9), u(10),
+                                 u(11), u(12), u(13));
+}
+static void attention_integer_queries(void *const *a) {
+    qn_attention_integer_queries(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
+                                 u(11), u(12), u(13), u(14), u(15));
+}
+static void attention_integer_keys(void *const *a) {
+    qn_attention_integer_keys(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
+                              u(11), u(12), u(13), u(14), u(15));
+}
 static void pooled_forward(void *const *a) {
     qn_pooled_forward(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8));
 }
@@ -388,6 +403,10 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_pixels_absmax", "MMMMMMuuuuuuu", pixels_absmax},
     {"qn_quantize_rows", "MMMMMMMuuuuuuuu", quantize_rows},
     {"qn_rows_absmax", "MMMuuuuuu", rows_absmax},
+    {"qn_attention_blocks", "MMMMuuuu", attention_blocks},
+    {"qn_attention_integer_forward", "MMMMMMuuuuuuuu", attention_integer_forward},
+    {"qn_attention_integer_queries", "MMMMMMMuuuuuuuuu", attention_integer_queries},
+    {"qn_attention_integer_keys", "MMMMMMMuuuuuuuuu", attention_integer_keys},
     {"qn_quantize_transposed", "MMMUuuuuu", quantize_transposed},
     {"qn_quantize_weights", "MMMMUuuuuu", quantize_weights},
     {"qn_trial", "MMMMUu", trial},

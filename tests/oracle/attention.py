@@ -1,4 +1,4 @@
-"""25.20 to 25.23 of the contract: attention. An item is an array (positions, channels); arrays stand for
+"""25.20 to 25.26 of the contract: attention. An item is an array (positions, channels); arrays stand for
 what the text leaves without an order, and `for` walks the index of a chain."""
 
 import re
@@ -6,6 +6,7 @@ import re
 import numpy as np
 
 import elementary
+import products
 from binary32 import F, ONE, ZERO, fma, integer
 
 UNIT = F(2.0**-40)
@@ -25,6 +26,7 @@ class Attention:
     multiplies = False
     groups = 1
     lengths = None  # 25.37
+    integers = None  # 25.25: products.Integers
 
     def __init__(self, shape, heads, causal, pairs, window):
         self.shape = shape
@@ -58,15 +60,32 @@ class Attention:
 
     def weights(self, q, k):
         """p and r of 25.22: (items, heads, t, u) and (items, heads, t)."""
-        s = chains(q[:, :, :, None], k[:, :, None, :]) * self.scale
+        s = self.products(q, k) * self.scale
         m = np.where(self.sees, s, -np.inf).max(axis=3)
         p = elementary.exp(s - m[..., None])
         p = np.where(self.sees & (p > HALF), p, ZERO)
         n = np.rint(p.astype(np.float64) * 2.0**40).astype(np.int64).sum(axis=3)
         return p, ONE / (integer(n) * UNIT)
 
+    def products(self, a, b):
+        """The chains over the channels, of each row of a and each of b: of 25.22, or N of 25.25."""
+        if not self.integers:
+            return chains(a[:, :, :, None], b[:, :, None, :])
+        qa, _, fa = self.integers.block(a, 3)
+        qb, _, fb = self.integers.block(b, 3)
+        n = qa @ qb.transpose(0, 1, 3, 2)
+        return fma(integer(n), fa * fb.transpose(0, 1, 3, 2), ZERO)
+
+    def block_sums(self, x, b):
+        """25.25, 25.26: sums over the last index of x, with blocks of its rows; b has blocks of positions."""
+        qb, _, fb = self.integers.block(b, 3)
+        qx, _, fx = self.integers.block(x * fb.transpose(0, 1, 3, 2), 3)
+        return integer(qx @ qb) * fx
+
     def mixed(self, p, v):
         """The chains of fma(p[t][u], v[u][c]) over the u that t sees."""
+        if self.integers:
+            return self.block_sums(np.where(self.sees, p, ZERO), v)
         acc = np.zeros(v.shape, np.float32)
         for u in range(v.shape[2]):
             t = np.flatnonzero(self.sees[:, u])
@@ -76,8 +95,13 @@ class Attention:
     def added(self, p, v):
         """Those of fma(p[t][u], v[t][c]) over the heads of a group, and for each over the t that see u."""
         acc = np.zeros((len(v), self.pairs, *v.shape[2:]), np.float32)
+        if self.integers:
+            sums = self.block_sums(np.where(self.sees, p, ZERO).transpose(0, 1, 3, 2), v)
         for h in range(self.heads):
             own = acc[:, h // (self.heads // self.pairs)]
+            if self.integers:
+                own += sums[:, h]
+                continue
             for t in range(v.shape[2]):
                 u = np.flatnonzero(self.sees[t])
                 own[:, u] = fma(p[:, h, t, u][..., None], v[:, h, t, None], own[:, u])
@@ -93,7 +117,9 @@ class Attention:
 
     def of(self, length):
         """25.21: the same of an item that has these positions alone."""
-        return Attention((self.shape[0], 1, length), self.heads, self.causal, self.pairs, self.window)
+        own = Attention((self.shape[0], 1, length), self.heads, self.causal, self.pairs, self.window)
+        own.integers = self.integers
+        return own
 
     def lines(self, image):
         return image.reshape(len(image), -1, image.shape[-1])
@@ -119,7 +145,7 @@ class Attention:
         q, k, v = self.parts(a)
         p, r, z = self.outputs(a)
         g = self.heads_of(self.lines(delta)) * r[..., None]
-        x = p * (chains(g[:, :, :, None], v[:, :, None, :]) - chains(g, z)[..., None])
+        x = p * (self.products(g, v) - chains(g, z)[..., None])
         errors = self.mixed(x, k) * self.scale, self.added(x, q) * self.scale, self.added(p, g)
         return self.joined(np.concatenate(errors, axis=1) + ZERO).reshape(shape)
 
@@ -134,3 +160,10 @@ def parse(text, shape):
         words[more[2] or "causal"] = int(more[3] or 1)
         rest = rest[more.end():]
     return Attention(shape, int(found[1]), "causal" in words, words.get("kv"), words.get("window")), rest
+
+
+def choose(layers, arith, width):
+    """25.25: whether attention has integers; `width` is the recipe's `arith`."""
+    for layer in layers:
+        if getattr(layer.window, "kind", "") == "attention" and arith == "integers":
+            layer.window.integers = products.of(width)

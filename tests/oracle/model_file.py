@@ -41,6 +41,7 @@ NINTH = {
     "decay_on": "weights",
     "lr_min": 0,
     "lora": "",
+    "attention_arith": "float32",
 }
 NINTH_WORDS = re.compile(r"\b(" + "|".join((
     "embedding",

@@ -13,6 +13,7 @@ from math import ceil
 
 import numpy as np
 
+import attention
 import augment
 import columns
 import data
@@ -92,6 +93,7 @@ def arguments():
     p.add_argument("--grain", type=int, required=True)
     p.add_argument("--unit", type=int)
     p.add_argument("--arith", choices=("f32", *products.BITS), default="f32")
+    p.add_argument("--attention-arith", choices=("float32", "integers"), default="float32")
     p.add_argument("--missing", choices=("error", "mean", "median", "zero", "drop"), default="error")
     p.add_argument("--early-stopping", dest="patience", type=int, default=0)
     p.add_argument("--keep", choices=("last", "best"))
@@ -187,6 +189,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "tokens": args.tokens,
         "lr_depth": args.lr_depth,
         "decay_on": args.decay_on,
+        "attention_arith": args.attention_arith,
         "lr_min": args.lr_min,
         "mixup": args.mixup,
         "cutmix": args.cutmix,
@@ -469,6 +472,7 @@ def main():
     kinds = columns.kinds_of(names, table.shape[1])
     width = sum(sum(columns.widths_of(kind)) for kind in kinds) + sum(2**bits for _, bits in texts.columns_of(names))
     layers = network.parse_model(args.model, args.shape or width, labels.dtype == np.int64)
+    attention.choose(layers, args.attention_arith, args.arith)
     real = labels.dtype == np.float32
     known = 2 if args.loss == "binary" else layers[-1].out[0]
     if real and (layers[-1].outputs != 1 or args.loss not in ("mse", "mae", "huber")):

@@ -118,6 +118,13 @@
     ROW(PIXELS_ABSMAX, pixels_absmax, "MMMMMMuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS_INTGEMM)      \
     ROW(QUANTIZE_ROWS, quantize_rows, "MMMMMMMuuuuuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)  \
     ROW(ROWS_ABSMAX, rows_absmax, "MMMuuuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)            \
+    ROW(ATTENTION_BLOCKS, attention_blocks, "MMMMuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)   \
+    ROW(ATTENTION_INTEGER_FORWARD, attention_integer_forward, "MMMMMMuuuuuuuu", 128, 0, 0, 1,      \
+        QN__WITH_PIXELS_INTGEMM)                                                                   \
+    ROW(ATTENTION_INTEGER_QUERIES, attention_integer_queries, "MMMMMMMuuuuuuuuu", 128, 0, 0, 1,    \
+        QN__WITH_PIXELS_INTGEMM)                                                                   \
+    ROW(ATTENTION_INTEGER_KEYS, attention_integer_keys, "MMMMMMMuuuuuuuuu", 128, 0, 0, 1,          \
+        QN__WITH_PIXELS_INTGEMM)                                                                   \
     ROW(QUANTIZE_TRANSPOSED, quantize_transposed, "MMMUuuuuu", 128, 0, 0, 128,                     \
         QN__WITH_PIXELS_INTGEMM)                                                                   \
     QN__INTGEMM_ROW(ROW, FORWARD, forward, I7, i7, LARGE, large, 256, 64, 64, QN_WITH_LARGE)       \

@@ -63,6 +63,7 @@
 #include "kernels/training/grouped.cl"
 #if QN_PRODUCTS & QN_WITH_INTGEMM
 #include "kernels/training/quantize_pixels.cl"
+#include "kernels/training/attention_integer.cl"
 #endif
 #endif
 #if QN_PRODUCTS & QN_WITH_I7

@@ -560,6 +560,15 @@ static qn_status find_decay(const qn_train_options *o, qn__recipe *r, qn_error *
     return QN_OK;
 }
 
+/* 25.25. What does not fit is refused with the recipe. */
+static qn_status find_attention(const qn_train_options *o, qn__recipe *r, qn_error *err) {
+    int arith = QN__ATTENTION_FLOAT32;
+    const qn_status status =
+        o->attention_arith ? find(&qn__attention_ariths, o->attention_arith, &arith, err) : QN_OK;
+    r->attention_arith = (qn__attention_arith)arith;
+    return status;
+}
+
 /* The stages say how many epochs there are. */
 static qn_status check_epochs(const qn_train_options *o, const qn__recipe *r, qn_error *err) {
     qn_train_options usual;
@@ -623,6 +632,8 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
         status = find_optimizer(options, &of, r, err);
     if (status == QN_OK)
         status = find_decay(options, r, err);
+    if (status == QN_OK)
+        status = find_attention(options, r, err);
     if (status == QN_OK)
         status = find_table(options, data, r, err);
     if (status == QN_OK)

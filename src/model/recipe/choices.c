@@ -50,6 +50,7 @@ static const qn__table *find_table(qn_choice_kind kind, other_names *d) {
         [QN_CHOICE_KEEP] = &qn__keeps,
         [QN_CHOICE_INIT_SCALE] = &qn__init_scales,
         [QN_CHOICE_DECAY] = &qn__decays,
+        [QN_CHOICE_ATTENTION_ARITH] = &qn__attention_ariths,
     };
     /* A caller built with another version may use kinds that this library does not have. */
     const uint32_t number = (uint32_t)kind;

@@ -303,6 +303,14 @@ const qn__option qn__options[] = {
           "the adapters alone"),
      .open.fallback = "none", CHECK("the adapters", NULL),
      ALSO("loraalpha lorarank lorar loraon adapter adapters peft qlora lowrank")},
+    {KEY("attention_arith", 9, NAME, attention_arith),
+     OPTION(attention_arith, "attention-arith", NAME), .ruled = 1,
+     NAMES(qn__attention_ariths, ATTENTION_ARITH),
+     HELP(
+         ADVANCED, 19, "NAME",
+         "how attention computes with an integer `train.arith`: its scores and its sums of values"),
+     .open.fallback = "float32", CHECK("the arithmetic of attention", NULL),
+     ALSO("attentionprecision attentiondtype integerattention")},
     {.key = NULL},
 };
 

@@ -61,11 +61,38 @@ static qn_status check_floats(const qn__layer *layer, uint32_t l, qn_error *err)
                  ops->word));
 }
 
+/* 25.25: integers in attention need it, an arithmetic with integers, and sums that fit 63 bits. */
+static qn_status check_attention(const qn__recipe *r, const qn__layer *layer, qn_error *err) {
+    uint32_t found = 0, widest = 0;
+    if (r->attention_arith == QN__ATTENTION_FLOAT32)
+        return QN_OK;
+    if (r->arith == QN__ARITH_F32)
+        return qn__recipe_refuse(
+            err, "`train.attention_arith`", "give `train.arith` i14 too, or leave it out",
+            qn__fail(err, QN_USAGE, "attention has the integers of `train.arith`, which is f32"));
+    for (uint32_t l = 0; l < r->network.layers; ++l) {
+        const int own = layer[l].kind == QN__LAYER_ATTENTION;
+        const uint32_t width = own ? layer[l].to.channels / layer[l].heads : 0;
+        found += (uint32_t)own;
+        widest = width > widest ? width : widest;
+    }
+    if (!found)
+        return qn__recipe_refuse(err, "`train.attention_arith`", "leave it out",
+                                 qn__fail(err, QN_USAGE, "the network has no attention"));
+    if (widest > QN__INTGEMM_LONGEST)
+        return qn__recipe_refuse(
+            err, "`train.attention_arith`", "leave it out, or give attention more heads",
+            qn__fail(err, QN_USAGE,
+                     "a head of attention has %u channels; integer arithmetic takes at most %u",
+                     widest, QN__INTGEMM_LONGEST));
+    return QN_OK;
+}
+
 static qn_status check_arith(const qn__recipe *r, qn_error *err) {
     qn__layer layer[QN__MAX_LAYERS];
     uint64_t grain = r->batch == 0 || r->grain < r->batch ? r->grain : r->batch, parameters;
     if (r->arith == QN__ARITH_F32)
-        return QN_OK;
+        return check_attention(r, NULL, err);
     grain = grain < r->items ? grain : r->items;
     if (grain > QN__INTGEMM_LONGEST)
         return qn__recipe_refuse(
@@ -80,7 +107,7 @@ static qn_status check_arith(const qn__recipe *r, qn_error *err) {
         status = check_floats(&layer[l], l, err);
     for (uint32_t l = 0; status == QN_OK && l < r->network.layers; ++l)
         status = check_sums(&layer[l], l, grain, err);
-    return status;
+    return status == QN_OK ? check_attention(r, layer, err) : status;
 }
 
 static qn_status check_init_scale(const qn__recipe *r, qn_error *err) {

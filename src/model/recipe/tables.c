@@ -96,6 +96,15 @@ static const qn__choice decays[] = {
 };
 const qn__table qn__decays = {"kind of parameters that decay", "`train.decay_on`", ROWS(decays)};
 
+static const qn__choice attention_ariths[] = {
+    {"float32", QN__ATTENTION_FLOAT32, "float32, added in a fixed order",
+     "f32 fp32 float single none"},
+    {"integers", QN__ATTENTION_INTEGERS, "exact integer products, of the width of the arithmetic",
+     "int integer exact same"},
+};
+const qn__table qn__attention_ariths = {"arithmetic of attention", "`train.attention_arith`",
+                                        ROWS(attention_ariths)};
+
 int qn__gamma_fits(int schedule, float gamma) {
     return schedule == QN__SCHEDULE_EXPONENTIAL ? gamma >= 0.5f && gamma <= 10.0f
                                                 : gamma > 0.0f && gamma <= 1.0f;

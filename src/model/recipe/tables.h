@@ -6,17 +6,18 @@
 
 #include "model/network/choice_table.h"
 
-extern const qn__table qn__losses;          /* qn__loss */
-extern const qn__table qn__optimizers;      /* qn__optimizer */
-extern const qn__table qn__initialisations; /* qn__init of model/recipe/recipe.h */
-extern const qn__table qn__scalings;        /* qn__scale */
-extern const qn__table qn__arithmetics;     /* qn__arith */
-extern const qn__table qn__schedules;       /* qn__schedule of model/recipe/recipe.h */
-extern const qn__table qn__tasks;           /* qn__task of model/recipe/recipe.h */
-extern const qn__table qn__missing_rules;   /* qn__missing of data/prepare/fill.h */
-extern const qn__table qn__keeps;           /* qn__keep of model/recipe/recipe.h */
-extern const qn__table qn__init_scales;     /* qn__init_scale of model/recipe/recipe.h */
-extern const qn__table qn__decays;          /* qn__decay */
+extern const qn__table qn__losses;           /* qn__loss */
+extern const qn__table qn__optimizers;       /* qn__optimizer */
+extern const qn__table qn__initialisations;  /* qn__init of model/recipe/recipe.h */
+extern const qn__table qn__scalings;         /* qn__scale */
+extern const qn__table qn__arithmetics;      /* qn__arith */
+extern const qn__table qn__schedules;        /* qn__schedule of model/recipe/recipe.h */
+extern const qn__table qn__tasks;            /* qn__task of model/recipe/recipe.h */
+extern const qn__table qn__missing_rules;    /* qn__missing of data/prepare/fill.h */
+extern const qn__table qn__keeps;            /* qn__keep of model/recipe/recipe.h */
+extern const qn__table qn__init_scales;      /* qn__init_scale of model/recipe/recipe.h */
+extern const qn__table qn__decays;           /* qn__decay */
+extern const qn__table qn__attention_ariths; /* qn__attention_arith */
 
 /* Whether the row of `value` uses this member of qn_train_options, such as "beta1", and not all
  * rows do. */

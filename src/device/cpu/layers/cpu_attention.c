@@ -57,6 +57,11 @@ size_t qn__cpu_attention_space(const qn__worker *w) {
             continue;
         const sizes s = sizes_of(l);
         const size_t steps = 2 * (size_t)(s.panels + s.wide) * (sizeof(size_t) / sizeof(float));
+        if (qn__program_bits(w->program, l)) {
+            const size_t own = qn__cpu_integer_space(w, l);
+            most = own > most ? own : most;
+            continue;
+        }
         const size_t all =
             4 * s.keys + s.wide * s.panel + 3 * s.block + 2 * s.tile + steps + 16 * QN__PANEL;
         most = all > most ? all : most;
@@ -79,8 +84,10 @@ typedef struct task {
     float *query, *error, *output; /* [panel of channels][row][16] */
     float *weights, *slopes;       /* tiles */
     size_t *steps, *blocks;        /* distances of panels of a tile, of blocks of 16 x 16 */
-    uint32_t largest;              /* bits of the largest result */
-    int odd;                       /* a number was not finite */
+    float *space;
+    uint32_t largest; /* bits of the largest result */
+    int odd;          /* a number was not finite */
+    int bits;         /* of integers; 0: float */
 } task;
 
 static void carve_task(task *t, float *at) {
@@ -295,6 +302,29 @@ static void forward_head(task *t, uint32_t head) {
     }
 }
 
+/* The same task for integers. */
+static qn__cpu_attend integer_task(const task *t) {
+    return (qn__cpu_attend){.pass = t->pass,
+                            .l = t->l,
+                            .own = &t->own,
+                            .item = t->item,
+                            .group = t->group,
+                            .queries = t->queries,
+                            .keys = t->keys,
+                            .space = t->space};
+}
+
+static void integer_forward(task *t) {
+    const qn__layer *l = t->l->layer;
+    qn__cpu_attend own = integer_task(t);
+    qn__cpu_integer_outputs(&own);
+    t->largest = own.largest;
+    t->odd = own.odd;
+    if (t->group + 1 == l->kv_heads)
+        clear_lanes(t, l->to.channels, t->l->out_stride, t->queries.begin,
+                    t->queries.end - t->queries.begin, t->l->output);
+}
+
 static void forward_task(task *t) {
     const qn__layer *l = &t->own;
     const uint32_t key = qn__attention_keys(l, t->group), share = heads_of_group(l);
@@ -304,6 +334,10 @@ static void forward_task(task *t) {
                t->l->out_stride, t->l->output);
     if (t->queries.begin == t->queries.end)
         return;
+    if (t->bits) {
+        integer_forward(t);
+        return;
+    }
     t->keys = (qn__cover){qn__attention_sees(l, t->queries.begin).begin,
                           qn__attention_sees(l, t->queries.end - 1).end};
     take_keys(t, t->keys, key, t->across[0], NULL);
@@ -449,12 +483,17 @@ static int cut_to_length(task *t, int sums) {
     return t->keys.begin < t->keys.end && (!queries || t->queries.begin < t->queries.end);
 }
 
-static void backward_task(task *t, int sums) {
+static void integer_backward(task *t, int sums) {
+    qn__cpu_attend own = integer_task(t);
+    qn__cpu_integer_errors(&own, sums);
+    t->largest = own.largest;
+    t->odd = own.odd;
+}
+
+static void float_backward(task *t, int sums) {
     const qn__layer *l = &t->own;
     const uint32_t key = qn__attention_keys(l, t->group), share = heads_of_group(l);
     const uint32_t value = key + l->kv_heads * t->s.width;
-    if (!cut_to_length(t, sums))
-        return;
     const qn__cover queries = t->queries.begin < t->queries.end
                                   ? t->queries
                                   : (qn__cover){qn__attention_seen(l, t->keys.begin).begin,
@@ -470,6 +509,16 @@ static void backward_task(task *t, int sums) {
         backward_head(t, h, queries, sums);
     for (int i = 0; i < 2 && sums; ++i)
         put_sums(t, i);
+}
+
+static void backward_task(task *t, int sums) {
+    const qn__layer *l = t->l->layer;
+    if (!cut_to_length(t, sums))
+        return;
+    if (t->bits)
+        integer_backward(t, sums);
+    else
+        float_backward(t, sums);
     if (sums && t->group + 1 == l->kv_heads)
         clear_lanes(t, l->from.channels, t->l->below->out_stride, t->keys.begin,
                     t->keys.end - t->keys.begin, qn__cpu_passes(t->l));
@@ -505,7 +554,10 @@ static task task_of(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
               .s = sizes_of(l->layer)};
     for (int i = 0; i < MOST_ROWS; ++i)
         t.scales[i] = t.scale;
-    carve_task(&t, w->core[thread].attention);
+    t.bits = qn__program_bits(w->program, l->layer);
+    t.space = w->core[thread].attention;
+    if (!t.bits)
+        carve_task(&t, t.space);
     return t;
 }
 
@@ -522,19 +574,26 @@ static qn__attended order_of(const qn__cpu_pass *pass, size_t panel) {
 }
 
 static void repeat_group(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t item,
-                         uint32_t group, int back) {
+                         uint32_t group, int back, float *space) {
+    const int bits = qn__program_bits(pass->worker->program, l->layer);
     const qn__layer of_item = qn__cpu_layer_of_item(pass->worker, l, item), *own = &of_item;
     const size_t at = (size_t)item * QN__PANEL;
     const qn__attended in = order_of(pass, l->in_stride), out = order_of(pass, l->out_stride);
     const uint32_t share = heads_of_group(own);
     if (back) {
-        qn__attention_group_errors(own, group, l->input + at, in, l->output + at, l->error + at,
-                                   out, qn__cpu_passes(l) + at,
-                                   order_of(pass, l->below->out_stride));
+        const qn__attention_errors errors = {.a = l->input + at,
+                                             .z = l->output + at,
+                                             .delta = l->error + at,
+                                             .e = qn__cpu_passes(l) + at,
+                                             .in = in,
+                                             .out = out,
+                                             .to = order_of(pass, l->below->out_stride),
+                                             .space = space};
+        qn__attention_group_errors(own, bits, group, &errors);
         return;
     }
     for (uint32_t h = group * share; h < (group + 1) * share; ++h)
-        qn__attention_head(own, h, qn__cpu_input(pass, l) + at, in, l->output + at, out,
+        qn__attention_head(own, bits, h, qn__cpu_input(pass, l) + at, in, l->output + at, out,
                            l->queries + ((size_t)item * own->heads + h) * positions_of(l->layer));
 }
 
@@ -545,7 +604,7 @@ static void repeat_odd(const qn__cpu_pass *pass, int thread, const qn__cpu_layer
     w->core[thread].waited += qn__pool_barrier(w->pool, thread);
     for (uint32_t i = (uint32_t)thread; i < all; i += (uint32_t)w->threads)
         if (atomic_exchange_explicit(&l->odd[i], 0, memory_order_relaxed))
-            repeat_group(pass, l, i / groups, i % groups, back);
+            repeat_group(pass, l, i / groups, i % groups, back, w->core[thread].attention);
 }
 
 static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {

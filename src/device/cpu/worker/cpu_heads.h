@@ -3,6 +3,7 @@
 #define QN_DEVICE_CPU_WORKER_CPU_HEADS_H
 
 #include "device/cpu/float/cpu_kernels.h"
+#include "device/cpu/worker/cpu_worker.h"
 #include <math.h>
 #include <string.h>
 
@@ -51,5 +52,27 @@ static inline void qn__cpu_put_channels(const float *x, size_t panel, uint32_t c
     memcpy(to + lane, x, first * sizeof *to);
     memcpy(to + panel, x + first, (count - first) * sizeof *to);
 }
+
+/* A group of heads of an item, for integers (cpu_attention_integer.c): its layer with the length of
+ * the item, and some of its queries and keys, from multiples of 16 on. */
+typedef struct qn__cpu_attend {
+    const qn__cpu_pass *pass;
+    const qn__cpu_layer *l;
+    const qn__layer *own;
+    uint32_t item, group;
+    qn__cover queries, keys;
+    float *space;     /* of the core */
+    uint32_t largest; /* bits of the largest result */
+    int odd;          /* a number was not usual: the group is to be computed again */
+} qn__cpu_attend;
+
+/* Floats of a core for a layer. */
+size_t qn__cpu_integer_space(const qn__worker *worker, const qn__layer *layer);
+
+/* The outputs of its queries. */
+void qn__cpu_integer_outputs(qn__cpu_attend *task);
+
+/* The errors of its queries, if there are any; with `sums` those of its keys and values, too. */
+void qn__cpu_integer_errors(qn__cpu_attend *task, int sums);
 
 #endif
