@@ -56,6 +56,7 @@ static void add_options(qn__text *key, const qn_data_options *o) {
     add_text(key, "dates", o->dates);
     add_text(key, "date format", o->date_format);
     add_text(key, "tokens", o->tokens);
+    add_text(key, "expected tokens", o->expected_tokens);
     qn__text_add(key, "%u %u\n", (unsigned)o->context, (unsigned)o->expected_context);
     qn__text_add(key, "%d %u %u\n", o->unlabelled, (unsigned)o->classes,
                  (unsigned)o->expected_features);
