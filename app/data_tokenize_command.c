@@ -20,10 +20,11 @@ typedef struct tokenize_flags {
 
 static const option tokenize_options[] = {
     {.heading = "Options",
-     ROW_TEXT("tokens", tokens, "WHICH",
-              "bytes; chars, words or words:20000, which learn their vocabulary from the corpus; "
-              "bpe:FILE or wordpiece:FILE, a tokenizer.json; bpe:8000, learned from the corpus; "
-              "file:FILE, a saved one")},
+     ROW_TEXT(
+         "tokens", tokens, "WHICH",
+         "bytes; chars, words or words:20000, which learn their vocabulary from the corpus; "
+         "bpe:FILE, wordpiece:FILE or unigram:FILE, a tokenizer.json; bpe:8000, learned from the "
+         "corpus; file:FILE, a saved one")},
     {ROW_TEXT("text", text, "COLUMN",
               "the corpus is a table of any format with columns: its documents are the texts of "
               "this column")},

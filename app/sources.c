@@ -78,8 +78,8 @@ const option source_token_options[] = {
     {ROW_TEXT(
          "tokens", tokens, "HOW",
          "texts, or the column of texts of a table: how they become tokens: bytes, chars, words, "
-         "words:20000, bpe:8000, bpe:FILE, wordpiece:FILE or file:FILE; NPY, NPZ, BIN: ids: the "
-         "whole numbers are tokens"),
+         "words:20000, bpe:8000, bpe:FILE, wordpiece:FILE, unigram:FILE or file:FILE; NPY, NPZ, "
+         "BIN: ids: the whole numbers are tokens"),
      .fallback = "as the model says; without one, files hold other values"},
     {ROW_COUNT32(
          "context", context, 1, 1u << 24,

@@ -25,6 +25,7 @@ typedef struct qn_tokens qn_tokens; /* the numbers of a text's tokens */
  *   "bpe:FILE"  the tokenizer.json of the package tokenizers with byte-level BPE
  *   "bpe:N"     such a tokenizer that is learned from the corpus, with N tokens at most, from 257
  *   "wordpiece:FILE"  a tokenizer.json with WordPiece, as BERT has it
+ *   "unigram:FILE"  a tokenizer.json with Unigram, as T5 has it
  *   "file:FILE" any tokenizer that qn_tokenizer_save wrote, or a tokenizer.json
  *
  * `paths` are the `count` files of the corpus, plain or compressed, in this order; "-" is the

@@ -28,8 +28,8 @@ class Tokenizer:
     ----------
     which : str
         ``"bytes"``, ``"chars"``, ``"words"``, ``"words:20000"``, ``"bpe:8000"``,
-        ``"bpe:tokenizer.json"``, ``"wordpiece:tokenizer.json"`` or ``"file:saved.json"``
-        (docs/tokens.md).
+        ``"bpe:tokenizer.json"``, ``"wordpiece:tokenizer.json"``, ``"unigram:tokenizer.json"`` or
+        ``"file:saved.json"`` (docs/tokens.md).
     corpus : bytes or str, path, or list of paths, optional
         From which ``chars``, ``words`` and ``bpe:N`` learn their vocabulary: bytes are a text, a
         str or a path is the name of a file.

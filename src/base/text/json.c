@@ -382,6 +382,10 @@ int qn__json_float(const qn__json_node *node, float *out) {
     return node && node->kind == NUMBER && qn__parse_float(node->text, strlen(node->text), out);
 }
 
+const char *qn__json_digits(const qn__json_node *node) {
+    return node && node->kind == NUMBER ? node->text : NULL;
+}
+
 int qn__json_real(const qn__json_node *node, double *out) {
     return node && node->kind == NUMBER && qn__parse_real(node->text, strlen(node->text), out);
 }

@@ -41,5 +41,7 @@ int qn__json_u64(const qn__json_node *node, uint64_t *out);
 int qn__json_float(const qn__json_node *node, float *out);
 /* The same for a double, of a number below 64 bytes. */
 int qn__json_real(const qn__json_node *node, double *out);
+/* The text of a number as it was written; NULL for anything else. */
+const char *qn__json_digits(const qn__json_node *node);
 
 #endif

@@ -3,11 +3,13 @@
 #ifndef QN_DATA_TOKENS_ADDED_TOKENS_H
 #define QN_DATA_TOKENS_ADDED_TOKENS_H
 
+#include "data/tokens/normalizer.h"
 #include "data/tokens/vocabulary.h"
 
 typedef struct qn__added_token {
-    const char *text; /* of `texts` */
-    size_t size;
+    char *text;    /* as in the file */
+    char *pattern; /* what is looked for: of `normalized` its normal form */
+    size_t size;   /* of the pattern */
     uint32_t number;
     int left, right; /* white space beside it belongs to it */
     int normalized;  /* it is looked for after the normaliser, else before */
@@ -17,16 +19,15 @@ typedef struct qn__added_token {
 typedef struct qn__added_tokens {
     qn__added_token *token; /* by their first byte, long ones first */
     uint32_t count;
-    char **texts;
     uint32_t first[257]; /* where those with a first byte begin in `token` */
     int cuttable;        /* 0: a cut of qn__scanner_cut may be in one of them */
 } qn__added_tokens;
 
-/* Reads the array `added_tokens`, which may be NULL, and adds them to the vocabulary. `model` is
- * what the vocabulary of the model has: 1 for each of its entries. Fails with QN_FORMAT,
- * QN_UNSUPPORTED or QN_MEMORY. */
+/* Reads the array `added_tokens`, which may be NULL, and adds them to the vocabulary. Fails with
+ * QN_FORMAT, QN_UNSUPPORTED or QN_MEMORY. */
 qn_status qn__added_tokens_read(qn__added_tokens *added, const qn__json_node *array,
-                                qn__vocabulary *vocabulary, qn_error *err);
+                                const qn__normalizer *normalizer, qn__vocabulary *vocabulary,
+                                qn_error *err);
 void qn__added_tokens_write(const qn__added_tokens *added, qn__text *json);
 void qn__added_tokens_release(qn__added_tokens *added);
 

@@ -2,7 +2,6 @@
 
 #include "base/text/character.h"
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What holds for a code point. */
@@ -54,7 +53,7 @@ static void mark_all(void) {
 
 typedef struct maker {
     const qn__bert_normalizer *normalizer;
-    qn__bert_word *word;
+    qn__byte_buffer *word;
     const qn__split_taker *taker;
     qn_error *err;
 } maker;
@@ -65,20 +64,6 @@ static qn_status end_word(maker *m) {
     return size ? m->taker->word(m->taker->user, m->word->bytes, size, m->err) : QN_OK;
 }
 
-static qn_status append(maker *m, uint32_t character) {
-    qn__bert_word *w = m->word;
-    if (w->capacity - w->size < 4) {
-        const size_t capacity = 2 * w->capacity + 256;
-        uint8_t *bytes = realloc(w->bytes, capacity);
-        if (!bytes)
-            return qn__fail_memory(m->err, capacity, 1);
-        w->bytes = bytes;
-        w->capacity = capacity;
-    }
-    w->size += qn__utf8_write(character, (char *)w->bytes + w->size);
-    return QN_OK;
-}
-
 /* A character after the normaliser: white space ends a word, punctuation is one. */
 static qn_status put(maker *m, uint32_t character) {
     qn_status status = QN_OK;
@@ -86,21 +71,39 @@ static qn_status put(maker *m, uint32_t character) {
         status = end_word(m);
     if (status != QN_OK || (flags_of(character) & SPACE))
         return status;
-    status = append(m, character);
+    status = qn__byte_buffer_character(m->word, character, m->err);
     return status == QN_OK && (flags_of(character) & PUNCTUATION) ? end_word(m) : status;
 }
 
-static qn_status put_lower(maker *m, uint32_t character) {
-    if (!m->normalizer->lower || !(flags_of(character) & CAPITAL))
-        return put(m, character);
+int qn__bert_is_punctuation(uint32_t character) {
+    pthread_once(&once, mark_all);
+    return character < QN__CHARACTER_BROKEN && (flags_of(character) & PUNCTUATION);
+}
+
+size_t qn__bert_lower(uint32_t character, uint32_t small[2]) {
+    pthread_once(&once, mark_all);
+    small[0] = character;
+    if (character >= QN__CHARACTER_BROKEN || !(flags_of(character) & CAPITAL))
+        return 1;
     if (character == DOTTED_CAPITAL_I) {
-        const qn_status status = put(m, 'i');
-        return status == QN_OK ? put(m, DOT_ABOVE) : status;
+        small[0] = 'i';
+        small[1] = DOT_ABOVE;
+        return 2;
     }
     const qn__bert_case *k = qn__bert_capitals;
     while (character > k->last || character < k->first || (character - k->first) % k->step)
         k++;
-    return put(m, character + (uint32_t)k->distance);
+    small[0] = character + (uint32_t)k->distance;
+    return 1;
+}
+
+static qn_status put_lower(maker *m, uint32_t character) {
+    uint32_t small[2];
+    if (!m->normalizer->lower)
+        return put(m, character);
+    const size_t count = qn__bert_lower(character, small);
+    const qn_status status = put(m, small[0]);
+    return status == QN_OK && count > 1 ? put(m, small[1]) : status;
 }
 
 /* What a composed character is without its marks; returns how many characters. */
@@ -152,7 +155,7 @@ static qn_status put_character(maker *m, uint32_t character) {
     return status == QN_OK && ideograph ? end_word(m) : status;
 }
 
-qn_status qn__bert_words(const qn__bert_normalizer *normalizer, qn__bert_word *word,
+qn_status qn__bert_words(const qn__bert_normalizer *normalizer, qn__byte_buffer *word,
                          const uint8_t *text, size_t size, const qn__split_taker *taker,
                          qn_error *err) {
     maker m = {normalizer, word, taker, err};

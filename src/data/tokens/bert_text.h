@@ -33,14 +33,14 @@ typedef struct qn__bert_normalizer {
     int lower;      /* capitals become small letters */
 } qn__bert_normalizer;
 
-/* The word that is being made, for one thread. Start with {0}. */
-typedef struct qn__bert_word {
-    uint8_t *bytes; /* for free() */
-    size_t size, capacity;
-} qn__bert_word;
+/* Whether a character is punctuation, as a word by itself. */
+int qn__bert_is_punctuation(uint32_t character);
+/* The small letters of a character; returns how many, 1 or 2. */
+size_t qn__bert_lower(uint32_t character, uint32_t small[2]);
 
-/* Hands on the words of a text of any bytes. Fails as the taker does, or with QN_MEMORY. */
-qn_status qn__bert_words(const qn__bert_normalizer *normalizer, qn__bert_word *word,
+/* Hands on the words of a text of any bytes; `word` is for the one that is being made. Fails as the
+ * taker does, or with QN_MEMORY. */
+qn_status qn__bert_words(const qn__bert_normalizer *normalizer, qn__byte_buffer *word,
                          const uint8_t *text, size_t size, const qn__split_taker *taker,
                          qn_error *err);
 

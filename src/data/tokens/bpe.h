@@ -1,23 +1,23 @@
-/* A byte-pair encoding of a tokenizer.json that works on bytes (docs/exactness.md 25.53). */
+/* A byte-pair encoding of a tokenizer.json, on bytes or characters (docs/exactness.md 25.53). */
 #ifndef QN_DATA_TOKENS_BPE_H
 #define QN_DATA_TOKENS_BPE_H
 
-#include "data/tokens/added_tokens.h"
 #include "data/tokens/merges.h"
-#include "data/tokens/splitter.h"
-#include "data/tokens/token_frame.h"
+#include "data/tokens/text_path.h"
 #include "data/tokens/vocabulary.h"
 
 typedef struct qn__bpe {
     qn__vocabulary vocabulary; /* also of the added tokens */
-    qn__added_tokens added;
-    qn__splitter splitter;
+    qn__text_path path;
     qn__merges merges;
-    int prefix_space;   /* a space is put before a text that has none there */
     int whole_words;    /* a word that is in the vocabulary is one token, whatever the merges say */
     int fuse_unknown;   /* unknown bytes that follow one another are one token */
     uint32_t unknown;   /* QN__WORD_NONE: bytes that are not in the vocabulary are dropped */
+    int fallback;       /* a character that is not in the vocabulary becomes its bytes */
     uint32_t byte[256]; /* the token of each; QN__WORD_NONE: it has none */
+    size_t
+        mark_size;   /* of the character for a space, before which words are cut; 0: they are not */
+    int drops_space; /* decoding leaves out the one that was put before the text */
     uint8_t *not_model; /* of each token: 1 where it is an added one that the model does not have */
     char *bytes;        /* of all tokens, one after the other */
     size_t *begin;      /* of each token in `bytes`, and the end of the last */

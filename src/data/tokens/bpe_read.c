@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "data/tokens/byte_alphabet.h"
-#include "data/tokens/pre_tokenizer.h"
+#include "data/tokens/marks.h"
 #include <string.h>
 
 /* Members of the model that change its tokens, and are not supported. */
@@ -12,25 +12,13 @@ static qn_status refuse_others(const qn__json_node *model, qn_error *err) {
         const char *text = qn__json_string(qn__json_get(model, texts[k]));
         if (text && *text)
             return qn__fail(err, QN_UNSUPPORTED,
-                            "\"model.%s\" is \"%s\"; only byte-level BPE without "
-                            "it is supported",
-                            texts[k], text);
+                            "\"model.%s\" is \"%s\"; only BPE without it is supported", texts[k],
+                            text);
     }
     double dropout = 0;
     if (qn__json_real(qn__json_get(model, "dropout"), &dropout) && dropout != 0)
         return qn__fail(err, QN_UNSUPPORTED, "\"model.dropout\" draws tokens at random");
-    if (qn__json_is_true(qn__json_get(model, "byte_fallback")))
-        return qn__fail(err, QN_UNSUPPORTED,
-                        "\"model.byte_fallback\" is of SentencePiece's BPE; only "
-                        "byte-level BPE is supported");
     return QN_OK;
-}
-
-static qn_status refuse_normalizer(const qn__json_node *node, qn_error *err) {
-    const char *type = qn__json_string(qn__json_get(node, "type"));
-    if (!node || qn__json_is_null(node))
-        return QN_OK;
-    return qn__fail(err, QN_UNSUPPORTED, "the normaliser %s is not supported", type ? type : "?");
 }
 
 static uint32_t find(const qn__bpe *b, const char *text, size_t size) {
@@ -103,6 +91,13 @@ static qn_status read_merges(qn__bpe *b, const qn__json_node *list, qn_error *er
     return status;
 }
 
+/* The bytes of a token of the model, at most as many as its text has; SIZE_MAX: it is not of
+ * letters for bytes. */
+static size_t bytes_of(const qn__bpe *b, const char *text, size_t size, uint8_t *bytes) {
+    return b->path.byte_level ? qn__bytes_of_letters(text, size, bytes)
+                              : qn__marked_bytes(&b->path, b->fallback, text, size, bytes);
+}
+
 /* The bytes of each token. One that is added, or has other characters than those for bytes, stands
  * for its own text. */
 static qn_status make_bytes(qn__bpe *b, qn_error *err) {
@@ -116,7 +111,7 @@ static qn_status make_bytes(qn__bpe *b, qn_error *err) {
         const char *text = qn__vocabulary_text(&b->vocabulary, k, &size);
         size_t length = SIZE_MAX;
         if (!b->not_model[k])
-            length = qn__bytes_of_letters(text, size, (uint8_t *)b->bytes + at);
+            length = bytes_of(b, text, size, (uint8_t *)b->bytes + at);
         if (length == SIZE_MAX) {
             memcpy(b->bytes + at, text, size);
             length = size;
@@ -130,15 +125,21 @@ static qn_status make_bytes(qn__bpe *b, qn_error *err) {
 static void find_bytes(qn__bpe *b) {
     for (unsigned k = 0; k < 256; k++) {
         const uint8_t byte = (uint8_t)k;
-        char letters[4];
-        b->byte[k] = find(b, letters, qn__byte_letters(&byte, 1, letters));
+        char letters[8];
+        const size_t size =
+            b->path.byte_level ? qn__byte_letters(&byte, 1, letters) : qn__byte_name(byte, letters);
+        b->byte[k] = find(b, letters, size);
+        if (!b->path.byte_level &&
+            (!b->fallback || (b->byte[k] != QN__WORD_NONE && b->not_model[b->byte[k]])))
+            b->byte[k] = QN__WORD_NONE;
     }
 }
 
 /* For `whole_words`: only texts of letters for bytes can be words. */
 static qn_status index_words(qn__bpe *b, qn_error *err) {
     qn_status status = QN_OK;
-    for (uint32_t k = 0; status == QN_OK && b->whole_words && k < b->vocabulary.size; k++) {
+    for (uint32_t k = 0;
+         status == QN_OK && b->whole_words && b->path.byte_level && k < b->vocabulary.size; k++) {
         const size_t size = b->begin[k + 1] - b->begin[k];
         size_t length;
         const char *text = qn__vocabulary_text(&b->vocabulary, k, &length);
@@ -152,10 +153,37 @@ static qn_status index_words(qn__bpe *b, qn_error *err) {
     return status;
 }
 
+static int has_all_bytes(const qn__bpe *b) {
+    for (unsigned k = 0; k < 256; k++)
+        if (b->byte[k] == QN__WORD_NONE)
+            return 0;
+    return 1;
+}
+
+/* Words are cut before the character for a space where no token of a merge has it after another
+ * one: then no merge reaches over the cut, and the tokens are those of the whole word. Unknown
+ * characters must not be joined over it, so the character is a token. */
+static void find_mark(qn__bpe *b) {
+    const char *mark = qn__text_path_mark(&b->path, &b->drops_space);
+    const size_t size = strlen(mark);
+    const uint32_t token = find(b, mark, size);
+    int cuts = size && !b->path.byte_level && !b->whole_words && token != QN__WORD_NONE &&
+               !b->not_model[token] && (!b->fallback || has_all_bytes(b));
+    b->drops_space &= !b->path.byte_level;
+    for (uint32_t k = 0; cuts && k < b->merges.count; k++) {
+        size_t length;
+        const char *text = qn__vocabulary_text(&b->vocabulary, b->merges.merge[k].made, &length);
+        cuts = qn__marked_end((const uint8_t *)text, length, 0, mark, size) == length;
+    }
+    b->mark_size = cuts ? size : 0;
+    b->path.spaces_cut = cuts;
+}
+
 static qn_status read_unknown(qn__bpe *b, const qn__json_node *model, qn_error *err) {
     const char *text = qn__json_string(qn__json_get(model, "unk_token"));
     b->unknown = text ? find(b, text, strlen(text)) : QN__WORD_NONE;
     b->fuse_unknown = qn__json_is_true(qn__json_get(model, "fuse_unk"));
+    b->fallback = qn__json_is_true(qn__json_get(model, "byte_fallback"));
     b->whole_words = qn__json_is_true(qn__json_get(model, "ignore_merges"));
     if (text && b->unknown == QN__WORD_NONE)
         return qn__fail(err, QN_FORMAT, "\"model.unk_token\" is not in the vocabulary");
@@ -168,8 +196,7 @@ static qn_status read_vocabulary(qn__bpe *b, const qn__json_node *root, const qn
     qn_status status = qn__vocabulary_read(&b->vocabulary, qn__json_get(model, "vocab"), err);
     const uint32_t own = b->vocabulary.texts.count;
     if (status == QN_OK)
-        status = qn__added_tokens_read(&b->added, qn__json_get(root, "added_tokens"),
-                                       &b->vocabulary, err);
+        status = qn__text_path_read(&b->path, root, &b->vocabulary, err);
     if (status == QN_OK)
         status = qn__vocabulary_end(&b->vocabulary, err);
     if (status != QN_OK)
@@ -187,18 +214,14 @@ qn_status qn__bpe_read(const qn__json_node *root, void **bpe, qn_error *err) {
     if (status == QN_OK)
         status = read_vocabulary(b, root, model, err);
     if (status == QN_OK)
-        status = refuse_normalizer(qn__json_get(root, "normalizer"), err);
-    if (status == QN_OK)
         status = read_unknown(b, model, err);
     if (status == QN_OK)
         status = read_merges(b, qn__json_get(model, "merges"), err);
     if (status == QN_OK)
-        status = qn__pre_tokenizer_read(qn__json_get(root, "pre_tokenizer"), &b->splitter,
-                                        &b->prefix_space, err);
-    if (status == QN_OK)
         status = make_bytes(b, err);
     if (status == QN_OK) {
         find_bytes(b);
+        find_mark(b);
         status = index_words(b, err);
     }
     return status;
@@ -209,8 +232,7 @@ void qn__bpe_release(void *bpe) {
     if (!b)
         return;
     qn__vocabulary_release(&b->vocabulary);
-    qn__added_tokens_release(&b->added);
-    qn__splitter_release(&b->splitter);
+    qn__text_path_release(&b->path);
     qn__merges_release(&b->merges);
     qn__word_table_release(&b->words);
     qn__free(b->not_model);

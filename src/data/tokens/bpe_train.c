@@ -4,9 +4,10 @@
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
-#include "data/tokens/bpe_words.h"
+#include "data/tokens/bpe.h"
 #include "data/tokens/byte_alphabet.h"
 #include "data/tokens/pair_counts.h"
+#include "data/tokens/text_path.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static const char special[] = "<|endoftext|>";
 #define PIECE ((size_t)4 << 20)
 
 typedef struct counter {
-    qn__bpe_words words;
+    qn__text_words words;
     qn__word_table table;
 } counter;
 
@@ -57,9 +58,10 @@ static int find_piece(const counting *all, size_t number, const uint8_t **text, 
             continue;
         }
         const size_t from =
-            number ? qn__bpe_words_cut(all->bpe, file->bytes, file->size, number * PIECE) : 0;
-        const size_t to = number + 1 < pieces ? qn__bpe_words_cut(all->bpe, file->bytes, file->size,
-                                                                  (number + 1) * PIECE)
+            number ? qn__text_path_cut(&all->bpe->path, file->bytes, file->size, number * PIECE)
+                   : 0;
+        const size_t to = number + 1 < pieces ? qn__text_path_cut(&all->bpe->path, file->bytes,
+                                                                  file->size, (number + 1) * PIECE)
                                               : file->size;
         *text = file->bytes + from;
         *size = to - from;
@@ -78,10 +80,10 @@ static void count_pieces(void *context, int thread) {
     c->words.word = count_word;
     c->words.added = skip_added;
     c->words.user = c;
-    qn_status status = qn__bpe_words_make(&c->words, all->bpe, &error);
+    qn_status status = qn__text_words_make(&c->words, &all->bpe->path, &error);
     while (status == QN_OK && !atomic_load(&all->failed) &&
            find_piece(all, atomic_fetch_add(&all->next, 1), &text, &size))
-        status = qn__bpe_words_each(&c->words, text, size, &error);
+        status = qn__text_words_each(&c->words, text, size, 0, &error);
     if (status != QN_OK && !atomic_exchange(&all->failed, 1)) {
         all->status = status;
         all->error = error;
@@ -118,7 +120,7 @@ static qn_status count_words(const qn__bpe *bpe, const qn__token_text *corpus, s
         status = join_counts(&all, threads, err);
     qn__pool_destroy(pool);
     for (uint32_t k = 0; all.counter && k < threads; k++) {
-        qn__bpe_words_release(&all.counter[k].words);
+        qn__text_words_release(&all.counter[k].words);
         if (k == 0 && status == QN_OK)
             *words = all.counter[k].table;
         else

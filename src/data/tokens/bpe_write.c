@@ -1,6 +1,6 @@
 #include "data/tokens/bpe.h"
 
-#include "data/tokens/pre_tokenizer.h"
+#include "data/tokens/marks.h"
 
 static void add_token(const qn__bpe *b, uint32_t token, qn__text *json) {
     size_t size;
@@ -16,8 +16,9 @@ static void write_model(const qn__bpe *b, qn__text *json) {
         add_token(b, b->unknown, json);
     qn__text_add(json,
                  ", \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, "
-                 "\"fuse_unk\": %s, \"byte_fallback\": false, \"ignore_merges\": %s, \"vocab\": ",
-                 qn__truth_json(b->fuse_unknown), qn__truth_json(b->whole_words));
+                 "\"fuse_unk\": %s, \"byte_fallback\": %s, \"ignore_merges\": %s, \"vocab\": ",
+                 qn__truth_json(b->fuse_unknown), qn__truth_json(b->fallback),
+                 qn__truth_json(b->whole_words));
     qn__vocabulary_write(&b->vocabulary, b->not_model, json);
     qn__text_add(json, ", \"merges\": [");
     for (uint32_t k = 0; k < b->merges.count; k++) {
@@ -32,16 +33,14 @@ static void write_model(const qn__bpe *b, qn__text *json) {
 
 void qn__bpe_write(const void *bpe, const qn__token_frame *frame, qn__text *json) {
     const qn__bpe *b = bpe;
-    qn__text_add(json, "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null, "
-                       "\"added_tokens\": ");
-    qn__added_tokens_write(&b->added, json);
-    qn__text_add(json, ", \"normalizer\": null, \"pre_tokenizer\": ");
-    qn__pre_tokenizer_write(&b->splitter, b->prefix_space, json);
-    qn__text_add(json, ", \"post_processor\": ");
-    qn__token_frame_write(frame, json);
-    qn__text_add(json,
-                 ", \"decoder\": {\"type\": \"ByteLevel\", "
-                 "\"add_prefix_space\": true, \"trim_offsets\": true, \"use_regex\": true}, ");
+    qn__text_path_write(&b->path, frame, json);
+    qn__text_add(json, ", \"decoder\": ");
+    if (b->path.byte_level)
+        qn__text_add(json, "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, "
+                           "\"trim_offsets\": true, \"use_regex\": true}");
+    else
+        qn__marked_decoder(&b->path, json);
+    qn__text_add(json, ", ");
     write_model(b, json);
     qn__text_add(json, "}");
 }

@@ -1,5 +1,6 @@
 #include "data/tokens/character_class.h"
 
+#include "base/text/character.h"
 #include <pthread.h>
 
 static uint8_t classes[QN__CHARACTER_PLACES];
@@ -20,4 +21,9 @@ static void mark_all(void) {
 const uint8_t *qn__character_classes(void) {
     pthread_once(&once, mark_all);
     return classes;
+}
+
+int qn__character_is_space(uint32_t character) {
+    return character < QN__CHARACTER_BROKEN &&
+           qn__character_classes()[qn__character_place(character)] == QN__CLASS_SPACE;
 }

@@ -31,6 +31,9 @@ static inline uint32_t qn__character_place(uint32_t c) {
 /* The class at the place of each code point below 0x110000; made at the first call. Any thread. */
 const uint8_t *qn__character_classes(void);
 
+/* Whether a character of 25.51 is white space. */
+int qn__character_is_space(uint32_t character);
+
 /* a to z and A to Z, which are letters to every pre-tokeniser. */
 static inline int qn__is_latin_letter(uint8_t byte) {
     return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';

@@ -108,7 +108,8 @@ static size_t cut(const void *state, const uint8_t *text, size_t size, size_t at
 }
 
 static qn_status encode(const void *state, void *worker, const uint8_t *text, size_t size,
-                        qn__token_ids *ids, qn_error *err) {
+                        int goes_on, qn__token_ids *ids, qn_error *err) {
+    (void)goes_on;
     (void)worker;
     const chars_state *s = state;
     const qn_status status = qn__token_ids_reserve(ids, size, err);

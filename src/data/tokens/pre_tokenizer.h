@@ -6,11 +6,13 @@
 #include "base/text/text.h"
 #include "data/tokens/splitter.h"
 
-/* Reads `pre_tokenizer` of a byte-level tokenizer. *prefix_space: a space is put before a text
- * that does not begin with one. Fails with QN_FORMAT, QN_UNSUPPORTED, by name, or QN_MEMORY. */
-qn_status qn__pre_tokenizer_read(const qn__json_node *node, qn__splitter *splitter,
+/* Reads `pre_tokenizer`, NULL where there is none. *byte_level: it ends with ByteLevel.
+ * *prefix_space: with it, a space is put before a text that does not begin with one. Fails with
+ * QN_FORMAT, QN_UNSUPPORTED, by name, or QN_MEMORY. */
+qn_status qn__pre_tokenizer_read(const qn__json_node *node, qn__splitter *splitter, int *byte_level,
                                  int *prefix_space, qn_error *err);
 /* Writes it in its canonical form. */
-void qn__pre_tokenizer_write(const qn__splitter *splitter, int prefix_space, qn__text *json);
+void qn__pre_tokenizer_write(const qn__splitter *splitter, int byte_level, int prefix_space,
+                             qn__text *json);
 
 #endif

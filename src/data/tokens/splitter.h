@@ -1,24 +1,37 @@
 /* From a text to the words that a model of tokens takes: the pre-tokeniser of a tokenizer.json as
- * steps, each of which cuts what the one before left (docs/exactness.md 25.54). */
+ * steps, each of which cuts what the one before left (docs/exactness.md 25.54, 25.58). */
 #ifndef QN_DATA_TOKENS_SPLITTER_H
 #define QN_DATA_TOKENS_SPLITTER_H
 
-#include "base/error.h"
+#include "data/tokens/byte_buffer.h"
+#include "data/tokens/expression.h"
 #include "data/tokens/scanner.h"
 
-/* What becomes of the parts of a text that a pattern matches, and of those between. */
+/* What becomes of the parts of a text that match, and of those between. */
 typedef enum qn__split_kept {
-    QN__SPLIT_ALL,     /* both are words */
-    QN__SPLIT_MATCHES, /* what stands between is dropped */
-    QN__SPLIT_BETWEEN  /* the matches are dropped */
+    QN__SPLIT_ALL,      /* each is a part: Isolated */
+    QN__SPLIT_MATCHES,  /* what is between them is dropped: Removed, inverted */
+    QN__SPLIT_BETWEEN,  /* the matches are dropped: Removed */
+    QN__SPLIT_PREVIOUS, /* a match belongs to what is before it */
+    QN__SPLIT_NEXT,     /* a match belongs to what is after it */
+    QN__SPLIT_TOGETHER  /* matches that follow one another are one part: Contiguous */
 } qn__split_kept;
 
+/* Where a mark is put before a part that does not begin with it. */
+typedef enum qn__split_prefix {
+    QN__PREFIX_ALWAYS,
+    QN__PREFIX_FIRST,
+    QN__PREFIX_NEVER
+} qn__split_prefix;
+
 typedef struct qn__split_step {
-    char *pattern; /* as in the file */
-    int is_string; /* the pattern is a text, not a regular expression */
+    qn__expression expression;  /* what matches */
+    int (*matches)(uint32_t c); /* or a character by itself; NULL: the expression */
+    const qn__scanner *scanner; /* of a known expression */
     qn__split_kept kept;
-    const qn__scanner *scanner; /* of a known expression; else `code` is it, compiled */
-    void *code;
+    int is_metaspace; /* spaces become the pattern first, at which the text is cut if `cuts` */
+    int cuts;
+    qn__split_prefix prefix;
 } qn__split_step;
 
 enum { QN__SPLIT_STEPS = 8 };
@@ -33,6 +46,12 @@ typedef struct qn__splitter {
  * (PCRE2 is not installed) or QN_MEMORY. */
 qn_status qn__splitter_add(qn__splitter *splitter, const char *pattern, int is_string,
                            qn__split_kept kept, qn_error *err);
+/* Adds one that looks for characters. */
+qn_status qn__splitter_add_class(qn__splitter *splitter, int (*matches)(uint32_t c),
+                                 qn__split_kept kept, qn_error *err);
+/* Adds one that writes spaces as a mark. */
+qn_status qn__splitter_add_metaspace(qn__splitter *splitter, const char *mark,
+                                     qn__split_prefix prefix, int cuts, qn_error *err);
 /* Where a text can be cut, or its size; only where all steps are known. */
 size_t qn__splitter_cut(const qn__splitter *splitter, const uint8_t *text, size_t size, size_t at);
 void qn__splitter_release(qn__splitter *splitter);
@@ -40,10 +59,12 @@ void qn__splitter_release(qn__splitter *splitter);
 /* What one thread needs. */
 typedef struct qn__split_worker {
     void *match[QN__SPLIT_STEPS];
+    qn__byte_buffer marked[QN__SPLIT_STEPS]; /* parts with marks */
+    const uint8_t *begin;                    /* of a text; NULL: none is its first part */
 } qn__split_worker;
 qn_status qn__split_worker_make(const qn__splitter *splitter, qn__split_worker *worker,
                                 qn_error *err);
-void qn__split_worker_release(const qn__splitter *splitter, qn__split_worker *worker);
+void qn__split_worker_release(qn__split_worker *worker);
 
 /* Who gets the words, in their order. */
 typedef struct qn__split_taker {

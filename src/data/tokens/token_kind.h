@@ -54,16 +54,17 @@ typedef struct qn__token_kind {
      * the function is NULL where nothing is needed. */
     void *(*worker)(const void *state, qn_error *err);
     void (*worker_free)(const void *state, void *worker); /* accepts NULL */
-    /* Appends the tokens of a text. Any number of threads may call it, each with its worker. */
+    /* Appends the tokens of a text. `goes_on`: it is a part after a cut. Any number of threads may
+     * call it, each with its worker. */
     qn_status (*encode)(const void *state, void *worker, const uint8_t *text, size_t size,
-                        qn__token_ids *ids, qn_error *err);
+                        int goes_on, qn__token_ids *ids, qn_error *err);
     /* All numbers are in the vocabulary. */
     void (*decode)(const void *state, const uint32_t *tokens, uint64_t count,
                    qn__token_output *output);
 } qn__token_kind;
 
 extern const qn__token_kind qn__token_bytes_kind, qn__token_chars_kind, qn__token_words_kind,
-    qn__token_bpe_kind, qn__token_wordpiece_kind;
+    qn__token_bpe_kind, qn__token_wordpiece_kind, qn__token_unigram_kind;
 
 /* The rows; the last is NULL. */
 extern const qn__token_kind *const qn__token_kinds[];

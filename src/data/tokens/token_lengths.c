@@ -13,9 +13,12 @@ static qn_status fill(const qn_tokenizer *t, qn__token_lengths *out, qn_error *e
     if (!out->bytes)
         status = status == QN_OK ? QN_MEMORY : status;
     for (uint32_t k = 0; status == QN_OK && k < size; k++) {
-        size_t bytes = 0;
-        status = qn_tokenizer_decode(t, &k, 1, NULL, 0, &bytes, err);
-        out->bytes[k] = (uint32_t)bytes;
+        const uint32_t twice[2] = {k, k};
+        size_t bytes = 0, both = 0;
+        status = qn_tokenizer_decode(t, twice, 1, NULL, 0, &bytes, err);
+        if (status == QN_OK)
+            status = qn_tokenizer_decode(t, twice, 2, NULL, 0, &both, err);
+        out->bytes[k] = (uint32_t)(both - bytes); /* the first one may lose a space */
     }
     if (status == QN_OK && end.count)
         out->bytes[end.number[0]] = 0;

@@ -25,7 +25,7 @@ static qn_status unknown_kind(const char *which, const char *const *names, qn_er
         return qn__remedy(err, QN_USAGE, "did you mean %s?", near);
     return qn__remedy(err, QN_USAGE,
                       "write bytes, chars, words:20000, bpe:8000, bpe:FILE, "
-                      "wordpiece:FILE or file:FILE");
+                      "wordpiece:FILE, unigram:FILE or file:FILE");
 }
 
 /* The kind that a text names, and what stands after its colon. NULL: file:FILE, of any kind. */

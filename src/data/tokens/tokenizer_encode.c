@@ -79,8 +79,8 @@ static qn_status encode_piece(const pieces *all, void *worker, piece *p, qn_erro
                 qn__token_ids_add(&p->ids, d->end.number[0]);
         }
         if (status == QN_OK)
-            status =
-                t->kind->encode(t->state, worker, text->bytes + begin, end - begin, &p->ids, err);
+            status = t->kind->encode(t->state, worker, text->bytes + begin, end - begin, begin > 0,
+                                     &p->ids, err);
     }
     return status;
 }
@@ -197,7 +197,7 @@ static qn_status encode_small(qn_tokenizer *t, const uint8_t *text, size_t size,
     void *worker;
     qn_status status = take_worker(t, &worker, err);
     if (status == QN_OK)
-        status = t->kind->encode(t->state, worker, text, size, ids, err);
+        status = t->kind->encode(t->state, worker, text, size, 0, ids, err);
     leave_worker(t, worker);
     return status;
 }

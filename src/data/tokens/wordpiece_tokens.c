@@ -5,8 +5,7 @@
 #include "data/tokens/bert_text.h"
 #include "data/tokens/scanner.h"
 #include "data/tokens/token_kind.h"
-#include "data/tokens/word_cache.h"
-#include <stdlib.h>
+#include "data/tokens/word_encoder.h"
 #include <string.h>
 
 /* Bytes of a prefix such as ##, at most. */
@@ -27,9 +26,8 @@ typedef struct wordpiece {
 /* What one thread needs. */
 typedef struct worker {
     const wordpiece *piece;
-    qn__token_ids *ids;
-    qn__word_cache cache;
-    qn__bert_word word;
+    qn__word_encoder encoder;
+    qn__byte_buffer word;
     char *text; /* a prefix and a piece */
 } worker;
 
@@ -98,7 +96,7 @@ static qn_status read_vocabulary(wordpiece *p, const qn__json_node *root, qn_err
     const uint32_t own = p->vocabulary.texts.count;
     if (status == QN_OK)
         status = qn__added_tokens_read(&p->added, qn__json_get(root, "added_tokens"),
-                                       &p->vocabulary, err);
+                                       &(qn__normalizer){0}, &p->vocabulary, err);
     if (status == QN_OK)
         status = qn__vocabulary_end(&p->vocabulary, err);
     if (status != QN_OK)
@@ -174,25 +172,10 @@ static void worker_free(const void *state, void *own) {
     worker *w = own;
     if (!w)
         return;
-    qn__free(w->cache.place);
-    free(w->word.bytes);
+    qn__word_encoder_release(&w->encoder);
+    qn__byte_buffer_release(&w->word);
     qn__free(w->text);
     qn__free(w);
-}
-
-static void *worker_make(const void *state, qn_error *err) {
-    worker *w = qn__alloc(1, sizeof *w, err);
-    if (!w)
-        return NULL;
-    w->piece = state;
-    w->text = qn__alloc(w->piece->longest + PREFIX_MOST, 1, err);
-    w->cache.place =
-        w->text ? qn__alloc((uint64_t)1 << QN__CACHE_BITS, sizeof *w->cache.place, err) : NULL;
-    if (!w->cache.place) {
-        worker_free(state, w);
-        return NULL;
-    }
-    return w;
 }
 
 static uint32_t find(const wordpiece *p, const char *text, size_t size) {
@@ -230,50 +213,53 @@ static uint64_t characters(const uint8_t *word, size_t size) {
 static qn_status encode_word(void *user, const uint8_t *word, size_t size, qn_error *err) {
     worker *w = user;
     const wordpiece *p = w->piece;
-    const size_t before = w->ids->count;
+    qn__token_ids *ids = w->encoder.ids;
+    const size_t before = ids->count;
     int known = characters(word, size) <= p->most;
-    qn_status status = qn__token_ids_reserve(w->ids, known ? size : 1, err);
+    qn_status status = qn__token_ids_reserve(ids, known ? size : 1, err);
     if (status != QN_OK)
         return status;
     for (size_t at = 0, end; known && at < size; at = end) {
         const uint32_t token = longest_at(w, word, size, at, &end);
         known = token != QN__WORD_NONE;
         if (known)
-            qn__token_ids_add(w->ids, token);
+            qn__token_ids_add(ids, token);
     }
     if (!known) {
-        w->ids->count = before;
-        qn__token_ids_add(w->ids, p->unknown);
+        ids->count = before;
+        qn__token_ids_add(ids, p->unknown);
     }
     return QN_OK;
 }
 
-static qn_status take_word(void *user, const uint8_t *word, size_t size, qn_error *err) {
-    worker *w = user;
-    return qn__word_cache_encode(&w->cache, w->ids, word, size, encode_word, w, err);
+static void *worker_make(const void *state, qn_error *err) {
+    worker *w = qn__alloc(1, sizeof *w, err);
+    if (!w)
+        return NULL;
+    w->piece = state;
+    w->text = qn__alloc(w->piece->longest + PREFIX_MOST, 1, err);
+    if (!w->text || qn__word_encoder_make(&w->encoder, encode_word, w, err) != QN_OK) {
+        worker_free(state, w);
+        return NULL;
+    }
+    return w;
 }
 
-static qn_status encode_section(worker *w, const uint8_t *text, size_t size, qn_error *err) {
-    const qn__split_taker taker = {take_word, w};
-    return qn__bert_words(&w->piece->normalizer, &w->word, text, size, &taker, err);
-}
-
-static qn_status encode(const void *state, void *own, const uint8_t *text, size_t size,
+static qn_status encode(const void *state, void *own, const uint8_t *text, size_t size, int goes_on,
                         qn__token_ids *ids, qn_error *err) {
+    (void)goes_on;
     const wordpiece *p = state;
     worker *w = own;
+    const qn__split_taker taker = {qn__word_encoder_word, &w->encoder};
     qn_status status = QN_OK;
-    w->ids = ids;
+    w->encoder.ids = ids;
     for (size_t at = 0; status == QN_OK && at < size;) {
         size_t begin = size, end = size;
         const qn__added_token *found =
             qn__added_tokens_find(&p->added, 0, text, size, at, &begin, &end);
-        status = encode_section(w, text + at, begin - at, err);
-        if (status == QN_OK && found) {
-            status = qn__token_ids_reserve(ids, 1, err);
-            if (status == QN_OK)
-                qn__token_ids_add(ids, found->number);
-        }
+        status = qn__bert_words(&p->normalizer, &w->word, text + at, begin - at, &taker, err);
+        if (status == QN_OK && found)
+            status = qn__word_encoder_added(&w->encoder, found->number, err);
         at = end;
     }
     return status;
