@@ -591,6 +591,11 @@ NINTH = {
     "tags": SMALL + "--data {lengths} --labels {tags} --tokens ids --scale none --loss cross-entropy --grain 20 --optimizer adam"
             " --lr 0.01 --valid 0.2 --smoothing 0.1 --model 'embedding 40 18; position learned; residual {{ conv 54 1x1;"
             " attention 3; conv 18 1x1 dropout 0.1 }}; layernorm channels; conv 5 1x1 softmax'",
+    # 25.34: states in both directions, of items of all lengths and of pixels; widths that fill panels and not
+    "lstm": LENGTHS + "--optimizer adam --lr 0.02 --model 'embedding 40 18; concat {{ lstm 16 dropout 0.2 | gru 9 reverse relu"
+            " }}; lstm 13; pool last; dense 10 softmax'",
+    "gru": pixels("conv 8 7x7 stride 7 tanh; gru 17 reverse; residual { lstm 17 dropout 0.1 }; conv 32 1x1; recurrent lstm tanh;"
+                  " gru 16; pool last", "--grain 20 --momentum 0.9 --lr 0.05"),
     "pool-pixels": pixels("concat { pool max | conv 3 5x5 stride 9 tanh; pool mean }; dense 9 tanh", "--lr 0.1"),
     "pool-places": pixels("conv 18 3x3 stride 7 tanh; concat { concat { pool last | pool first } |"
                           " concat { pool mean | pool max } }", "--lr 0.1"),

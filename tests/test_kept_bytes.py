@@ -47,7 +47,7 @@ def kept(quern, layers, arith, dense=False):
 def test_the_table_names_all():
     """A kind of layers that is new has a row, too."""
     kinds = set(re.findall(r"^    KIND\(\w+, (\w+)\)", (ROOT / "src/num/program.h").read_text(), re.M)) - {"multiply", "pooled"}
-    assert kinds | {"product", "pool", "dropout", "droppath", "gelu"} == set(table()) == {*PIXELS, "dense", "embedding", "attention", "pool"}
+    assert kinds | {"product", "pool", "dropout", "droppath", "gelu"} == set(table()) == {*PIXELS, "dense", "embedding", "attention", "pool", "recurrent"}
 
 
 @pytest.mark.parametrize("arith", ["f32", "i14", "i21"])

@@ -18,6 +18,9 @@ MODELS = {
 }
 
 
+STATES = "embedding 40 8; concat { lstm 9 | gru 16 reverse }; lstm 7; pool last; dense 2 softmax"
+
+
 def texts(positions, count=60):
     """Items of 0 to 11 words, one of them with a hole; the class is whether the first word is even."""
     draw = np.random.default_rng(3)
@@ -56,11 +59,12 @@ def predicted(quern, model):
     return run(quern, "predict", model, "--data", model.parent / "x.npy", "--outputs").stdout
 
 
-@pytest.mark.parametrize("name, arith", [*((name, "f32") for name in MODELS), ("windows", "i14")])
+@pytest.mark.parametrize("name, arith", [*((name, "f32") for name in [*MODELS, "states"]), ("windows", "i14")])
 def test_padding_changes_no_bit(quern, tmp_path, name, arith):
     """Twelve positions or forty: the same parameters, and the same answers."""
-    short = train(quern, tmp_path / "short", 12, MODELS[name], "--arith", arith)
-    long = train(quern, tmp_path / "long", 40, MODELS[name], "--threads", 1, "--arith", arith)
+    model = {**MODELS, "states": STATES}[name]
+    short = train(quern, tmp_path / "short", 12, model, "--arith", arith)
+    long = train(quern, tmp_path / "long", 40, model, "--threads", 1, "--arith", arith)
     assert tensors(short) == tensors(long)
     told = [predicted(quern, model) for model in (short, long)]
     assert told[0] == told[1] and len(set(told[0].split())) > 20

@@ -124,6 +124,26 @@ static void draw_heads(test_case *c, qn__layer *l, qn__shape from) {
     qn__attention.make(&attention, l->to, c->program.parameters, l + 1, NULL);
 }
 
+/* The products of gates, and the states of positions. */
+static void draw_states(test_case *c, qn__layer *l, qn__shape from) {
+    const qn__layer_text states = {.kind = QN__LAYER_RECURRENT,
+                                   .cell = below(c, 2) ? QN__CELL_GRU : QN__CELL_LSTM,
+                                   .reverse = (int)below(c, 2),
+                                   .activation =
+                                       below(c, 2) ? QN__ACT_NONE : (qn__activation)below(c, 4)};
+    const uint32_t width = below(c, 3) ? 1 + below(c, 40) : 16 * (1 + below(c, 2));
+    const qn__layer_text projection = {.kind = QN__LAYER_CONV,
+                                       .out = width * (states.cell == QN__CELL_GRU ? 3 : 4),
+                                       .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}}};
+    qn__conv.make(&projection, from, c->program.parameters, l, NULL);
+    qn__recurrent.make(&states, l->to, qn__layer_end(l), l + 1, NULL);
+    if (below(c, 4) == 0) {
+        l[1].drop_threshold = 0x4ccccccdu;
+        l[1].drop_keep = 1.0f / 0.7f;
+    }
+    c->program.parameters = qn__layer_end(l + 1);
+}
+
 /* `exact`: positions stay a row, whose products have integers (docs/exactness.md 25.24). */
 static void draw_sequence(test_case *c, int exact) {
     static const qn__layer_kind kinds[] = {QN__LAYER_CONV, QN__LAYER_CONV, QN__LAYER_AVGPOOL,
@@ -137,6 +157,8 @@ static void draw_sequence(test_case *c, int exact) {
     for (uint32_t i = 1; i + 1 < p->layers; ++i) {
         if (below(c, 4) == 0)
             draw_position(c, &c->layer[i], from);
+        else if (!exact && i + 2 < p->layers && below(c, 3) == 0)
+            draw_states(c, &c->layer[i++], from);
         else if (exact && i + 2 < p->layers && below(c, 4) == 0)
             draw_heads(c, &c->layer[i++], from);
         else if (exact && below(c, 4))

@@ -19,7 +19,8 @@ static int reads_lengths(const qn__network *network) {
     int reads = 0;
     for (uint32_t l = 1; l < network->layers; ++l)
         reads |= network->layer[l].kind == QN__LAYER_ATTENTION ||
-                 network->layer[l].kind == QN__LAYER_POOL;
+                 network->layer[l].kind == QN__LAYER_POOL ||
+                 network->layer[l].kind == QN__LAYER_RECURRENT;
     return reads && network->layer[0].kind == QN__LAYER_EMBEDDING;
 }
 

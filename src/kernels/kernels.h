@@ -265,6 +265,22 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * flags u
  *     As POOL_ERRORS.
  *
+ * RECURRENT_FORWARD: step M, taps M, items M, A M, parameters M, moments M, Y M, D M, numbers M,
+ * weights U, biases U, index u, tokens u, inputs u, gates u, reverse u, at u, layer u, activation
+ * u, threshold u, keep f, seed U The outputs of step `at` of each item, as FORWARD, and what is
+ * kept of it: see recurrent.cl.
+ *
+ * RECURRENT_BACK: step M, taps M, items M, parameters M, E M, moments M, weights U, index u, tokens
+ * u, inputs u, gates u, reverse u, at u
+ *     The errors of the gates of step `at`, in `moments`, after those of the next step.
+ *
+ * RECURRENT_ERRORS: step M, taps M, moments M, B M, index u, gates u, flags u
+ *     As NORM_ERRORS, from those of the gates.
+ *
+ * RECURRENT_GRADIENT: step M, taps M, moments M, sums M, status M, weights U, index u, gates u,
+ * reverse u, layer u, rows u, limit f, k_blocks u, flags u
+ *     As GRADIENT, of the first `rows` rows of sums.
+ *
  * POSITION_FORWARD: step M, taps M, A M, parameters M, Y M, D M, numbers M, weights U, index u,
  * layer u, activation u, threshold u, keep f, seed U
  *     The outputs, as FORWARD.

@@ -38,12 +38,14 @@ typedef struct qn__layer_text {
     int causal;
     qn__turns turns;     /* position rotary: as in qn__layer; 0: the usual base, factor 1 */
     qn__pooling pooling; /* pool */
-    int ceil;            /* pools: 1: the last windows may reach beyond the padding (24.20) */
-    int uncounted;       /* avgpool: 1: padding does not count in the mean */
-    int no_biases;       /* dense, conv: as in qn__layer */
-    int tied;            /* conv: 1: its weights are the embedding's, and it has no biases */
-    int fitted;          /* pools: 1: `window.kernel` is the size of the output (24.40); upsample:
-                            QN__BLENDS: bilinear (24.43) */
+    qn__state_cell cell; /* recurrent, and the next one: as in qn__layer */
+    int reverse;
+    int ceil;      /* pools: 1: the last windows may reach beyond the padding (24.20) */
+    int uncounted; /* avgpool: 1: padding does not count in the mean */
+    int no_biases; /* dense, conv: as in qn__layer */
+    int tied;      /* conv: 1: its weights are the embedding's, and it has no biases */
+    int fitted;    /* pools: 1: `window.kernel` is the size of the output (24.40); upsample:
+                      QN__BLENDS: bilinear (24.43) */
     qn__activation activation;
     float dropout; /* probability, 0: none */
     int drop_path; /* 1: the word is "droppath" (24.33) */
@@ -118,6 +120,11 @@ typedef struct qn__layer_ops {
      * what its grain contributes to each sum. */
     void (*gradient)(const qn__layer *layer, uint64_t items, const float *a, const float *delta,
                      float *partial);
+    /* Only of a kind whose errors of products are not those of its outputs: its `gradient` reads
+     * what this makes of an item's inputs and errors, in their place. sums[in] and e[in] are
+     * working memory. Biases, too, are then in `gradient`, after the weights. */
+    void (*unroll)(const qn__layer *layer, const float *parameters, float *a, float *delta,
+                   int64_t *sums, float *e);
     /* Integers: writes the same partials in units to `to`. Returns 0 when one is not below `limit`;
      * `to` is undefined then. */
     int (*intgemm_gradient)(int bits, const qn__layer *layer, uint64_t items, const float *a,

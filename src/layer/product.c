@@ -100,6 +100,14 @@ void qn__product_gradient(const qn__layer *l, uint64_t items, const float *a, co
     } while (qn__tap_next(l, &t));
 }
 
+void qn__product_biases(const qn__layer *l, uint64_t items, const float *delta, float *partial) {
+    for (uint32_t at = 0; at < l->out && !l->no_biases; ++at)
+        for (uint64_t i = 0; i < items; ++i) {
+            float *bias = partial + at % l->to.channels;
+            *bias = *bias + delta[i * l->out + at];
+        }
+}
+
 int qn__product_contract(const qn__layer_text *layer) {
     return layer->tied ? 9 : layer->no_biases ? 8 : layer->conv_groups ? 6 : 0;
 }

@@ -26,6 +26,10 @@ static inline float qn__product_bias(const qn__layer *layer, const float *parame
     return layer->no_biases ? 0.0f : parameters[layer->biases + channel];
 }
 
+/* 8.6: adds the chains of a grain's biases to partial[to.channels]: pixels in their order, the
+ * items of each in theirs. */
+void qn__product_biases(const qn__layer *layer, uint64_t items, const float *delta, float *partial);
+
 /* The cost: each output is a chain of `depth` products, in each of the three passes. */
 qn__flops qn__product_flops(const qn__layer *layer);
 

@@ -6,6 +6,7 @@
 #include "layer/answers.h"
 #include "layer/embedding.h"
 #include "layer/layer.h"
+#include "layer/product.h"
 #include "layer/reference_loss.h"
 #include "num/augment.h"
 #include "num/mix.h"
@@ -27,8 +28,7 @@ typedef struct made {
     uint8_t *dropped; /* out: 1 if dropout removed the output */
 } made;
 
-/* The values of one layer for the grain's items, one after the other: a gradient goes through all
- * of them (8.6, 15.6). */
+/* The values of one layer for all items of the grain: its gradient reads them (8.6, 15.6). */
 typedef struct kept {
     float *inputs, *deltas; /* in, out of each item */
     float *results;         /* the larger one of in and out; only of a layer over whole grains */
@@ -500,8 +500,7 @@ static void last_error(qn__reference *r, const qn__reference_item *item, uint64_
                        : derive(l->activation, m->z[j], y[j], delta[j]);
 }
 
-/* The error e of layer `source`, from one of the layers that read it. Of two the main path's comes
- * last (17.7): layers are gone through from the last to the first. */
+/* The error e of layer `source`, from one that reads it. Of two the main path's is last (17.7). */
 static void give_error(qn__reference *r, int32_t source, const float *e) {
     made *m = &r->made[source];
     for (uint32_t k = 0; k < r->program->layer[source].out; ++k)
@@ -509,8 +508,8 @@ static void give_error(qn__reference *r, int32_t source, const float *e) {
     m->has_error = 1;
 }
 
-/* 8.4: the errors of the outputs that `layer` reads. The end of a block reads a layer first; only
- * its shortcut may be the network's input. */
+/* 8.4: the errors of what `layer` reads. Only the shortcut of a block may be the network's input.
+ */
 static void pass_errors(qn__reference *r, const float *parameters, uint32_t layer) {
     const qn__layer own = qn__layer_of_item(r->program->layer, layer, r->x), *l = &own;
     const qn__layer_ops *ops = qn__layer_ops_of(l->kind);
@@ -544,15 +543,6 @@ static void finish_error(qn__reference *r, uint32_t layer) {
     m->has_error = 0;
 }
 
-/* 8.6, biases: pixels in their order, the items of each in theirs. */
-static void add_biases(const qn__reference *r, const qn__layer *l, const float *deltas) {
-    for (uint32_t at = 0; at < l->out && !l->no_biases; ++at)
-        for (uint64_t i = 0; i < r->items; ++i) {
-            float *bias = r->partial + l->biases + at % l->to.channels;
-            *bias = *bias + deltas[i * l->out + at];
-        }
-}
-
 /* 8.6. With integers (15.6) the weights of products are not summed here. */
 static void make_partials(qn__reference *r) {
     const qn__program *p = r->program;
@@ -563,8 +553,8 @@ static void make_partials(qn__reference *r) {
         const kept *k = &r->kept[l];
         if (!qn__program_trains(p, l))
             continue;
-        if (layer->depth > 0)
-            add_biases(r, layer, k->deltas);
+        if (layer->depth > 0 && !ops->unroll)
+            qn__product_biases(layer, r->items, k->deltas, r->partial + layer->biases);
         if (ops->gradient && qn__layer_bits(p->arith, layer) == 0)
             ops->gradient(layer, r->items, k->inputs, k->deltas,
                           r->partial +
@@ -611,6 +601,14 @@ static void part_forward(qn__reference *r, const float *parameters, uint32_t lay
     }
 }
 
+static void unroll(qn__reference *r, const float *parameters, uint32_t layer, uint64_t item) {
+    const qn__layer own = qn__layer_of_item(r->program->layer, layer, r->x);
+    const kept *k = &r->kept[layer];
+    if (qn__layer_ops_of(own.kind)->unroll)
+        qn__layer_ops_of(own.kind)->unroll(&own, parameters, k->inputs + item * own.in,
+                                           k->deltas + item * own.out, r->sums, r->e);
+}
+
 /* One layer backward; its errors are kept. */
 static void part_backward(qn__reference *r, const float *parameters, uint32_t layer, part at) {
     const qn__layer *l = &r->program->layer[layer];
@@ -624,6 +622,7 @@ static void part_backward(qn__reference *r, const float *parameters, uint32_t la
         memcpy(k->deltas + (at.first + i) * l->out, r->made[layer].delta, l->out * sizeof(float));
         if (source >= first && !over_grain(l))
             pass_errors(r, parameters, layer);
+        unroll(r, parameters, layer, at.first + i);
     }
     if (source < first || !over_grain(l))
         return;

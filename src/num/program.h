@@ -90,7 +90,8 @@ enum { QN__MAX_LAYERS = 1023 }; /* the layer has 10 bits of a random word: 3.2 *
     KIND(RMSNORM, rmsnorm)                                                                         \
     KIND(SINUSOID, sinusoid) /* position sinusoid */                                               \
     KIND(ROTARY, rotary)     /* position rotary */                                                 \
-    KIND(POOL, pooled)
+    KIND(POOL, pooled)                                                                             \
+    KIND(RECURRENT, recurrent) /* what follows the products of lstm and gru */
 
 #define QN__LAYER_NUMBER(KIND, NAME) QN__LAYER_##KIND,
 #define QN__LAYER_ONE(KIND, NAME) +1
@@ -119,6 +120,9 @@ typedef struct qn__window {
 
 /* Which positions a pool reads, and what it makes of them (25.38). */
 typedef enum qn__pooling { QN__POOL_MEAN, QN__POOL_MAX, QN__POOL_FIRST, QN__POOL_LAST } qn__pooling;
+
+/* What a state of a recurrent layer is made of (25.35, 25.36). */
+typedef enum qn__state_cell { QN__CELL_LSTM, QN__CELL_GRU } qn__state_cell;
 
 typedef struct qn__layer {
     qn__layer_kind kind;
@@ -173,8 +177,10 @@ typedef struct qn__layer {
     int causal;
     qn__turns turns;     /* position sinusoid, position rotary: what the angles come from */
     qn__pooling pooling; /* pool */
-    /* attention, pool: 1: its positions are those of the tokens of an item, whose length counts
-     * (25.37). `length` is that of one item, in a copy of the layer for it. */
+    qn__state_cell cell; /* recurrent (25.34) */
+    int reverse;         /* the same: 1: from the last position to the first */
+    /* attention, pool, recurrent: 1: its positions are those of the tokens of an item, whose length
+     * counts (25.37). `length` is that of one item, in a copy of the layer for it. */
     int by_length;
     uint32_t length;
 } qn__layer;
@@ -212,6 +218,7 @@ static inline int qn__layer_alike(const qn__layer *a, const qn__layer *b) {
            a->partial == b->partial && a->no_biases == b->no_biases && a->tied == b->tied &&
            a->fitted == b->fitted && a->heads == b->heads && a->kv_heads == b->kv_heads &&
            a->span == b->span && a->causal == b->causal && a->pooling == b->pooling &&
+           a->cell == b->cell && a->reverse == b->reverse &&
            memcmp(a->spread, b->spread, sizeof a->spread) == 0 && a->norm_alone == b->norm_alone &&
            a->vector == b->vector && memcmp(&a->from, &b->from, sizeof a->from) == 0 &&
            memcmp(&a->to, &b->to, sizeof a->to) == 0 &&

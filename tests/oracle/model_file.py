@@ -51,6 +51,7 @@ NINTH_WORDS = re.compile(r"\b(" + "|".join((
     "tied",
     "rmsnorm",
     "pool",
+    "recurrent",
 )) + r")\b")
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")

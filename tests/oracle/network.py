@@ -16,6 +16,7 @@ import numpy as np
 import attention
 import elementary
 import norms
+import recurrent
 import sequences
 import several
 from binary32 import F, ONE, ZERO, fma, from_text, integer, to_text
@@ -63,7 +64,7 @@ class Layer:
 
     @property
     def has_parameters(self):
-        return not self.window or self.normalises or self.window.kind in ("conv", "convtranspose")
+        return not self.window or self.normalises or self.window.kind in ("conv", "convtranspose", "recurrent")
 
     @property
     def is_tied(self):
@@ -166,7 +167,7 @@ def parse_model(text, shape, has_next=False):
     dense layer takes it without pixels. A number stands for so many features."""
     shape = shape if isinstance(shape, tuple) else (shape, 1, 1)
     layers, blocks, at, opens, beside = [], [], -1, (), False
-    for part in PARTS.findall(text.lower().strip()):
+    for part in PARTS.findall(recurrent.spelled(text.lower().strip())):
         source, other = at, None
         if word := re.fullmatch(r"\s*(residual|product|concat)\s*{\s*", part):
             blocks.append((at, None, word[1]))
@@ -192,6 +193,8 @@ def parse_model(text, shape, has_next=False):
                 window, rest = attention.parse(part, shape)
             if not window:
                 window, rest = sequences.parse_pool(part, shape)
+            if not window:
+                window, rest = recurrent.parse(part, shape)
         found = re.fullmatch(
             ("" if window else r"\s*dense\s+(?P<outputs>\d+)")
             + r"(?P<bare>\s*nobias\b)?"
@@ -211,7 +214,8 @@ def parse_model(text, shape, has_next=False):
         layers.append(Layer(shape, outputs, found["activation"] or "none", dropout, window, source, other,
                             opens, beside,
                             drops_path=found["drop"] == "droppath",
-                            biased=not found["bare"] and getattr(window, "kind", "") not in ("layerscale", "rmsnorm", "embedding", "position")))
+                            biased=not found["bare"] and getattr(window, "kind", "") not in ("layerscale", "rmsnorm", "embedding", "position")
+                            and getattr(window, "cell", "") != "lstm"))
         at, opens, beside = len(layers) - 1, (), False
     return layers
 
@@ -224,7 +228,7 @@ def model_text(layers):
         text += "" if l == 0 or ends else " | " if layer.beside else "; "
         text += ("".join(f"{word} {{ " for word in layer.opens)
                  + (layer.window.text() if layer.window else f"dense {layer.outputs}")
-                 + ("" if layer.biased or layer.normalises or layer.is_tied else " nobias")
+                 + ("" if layer.biased or layer.normalises or layer.is_tied or getattr(layer.window, "cell", "") else " nobias")
                  + (f" {layer.activation}" if layer.has_parameters or layer.is_tied or ends or getattr(layer.window, "activates", False) else "")
                  + (f" {'droppath' if layer.drops_path else 'dropout'} {to_text(layer.dropout)}" if layer.dropout else ""))
     return text
@@ -245,6 +249,8 @@ def initialise(layers, seed, rule, start=None):
             reached = taps * rows // layer.window.groups
             if layer.window.kind == "convtranspose":  # 24.42
                 fan_in = max(depth // prod(layer.window.stride), 1)
+            if layer.window.kind == "recurrent":
+                fan_in = rows
         kind, fan_in = rule, fan_in or depth
         if rule == "auto":
             rectifies = layer.activation in ("relu", "leaky_relu", "gelu", "silu", "relu6", "hardswish", "gelu-tanh")

@@ -313,7 +313,7 @@ def note_lengths(windows, x):
     if getattr(windows[0], "kind", "") != "embedding":
         return
     for window in windows[1:]:
-        if getattr(window, "kind", "") in ("attention", "pool") and window.shape[1:] == windows[0].out[1:]:
+        if getattr(window, "kind", "") in ("attention", "pool", "recurrent") and window.shape[1:] == windows[0].out[1:]:
             window.lengths = windows[0].lengths(x)
 
 

@@ -101,6 +101,11 @@
     ROW(ATTENTION_MEANS, attention_means, "MMMMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)             \
     ROW(ATTENTION_QUERIES, attention_queries, "MMMMMMMuuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)    \
     ROW(ATTENTION_KEYS, attention_keys, "MMMMMMMuuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)          \
+    ROW(RECURRENT_FORWARD, recurrent_forward, "MMMMMMMMMUUuuuuuuuuufU", 128, 0, 0, 8,              \
+        QN__WITH_PIXELS)                                                                           \
+    ROW(RECURRENT_BACK, recurrent_back, "MMMMMMUuuuuuu", 128, 0, 0, 8, QN__WITH_PIXELS)            \
+    ROW(RECURRENT_ERRORS, recurrent_errors, "MMMMuuu", 128, 0, 0, 8, QN__WITH_PIXELS)              \
+    ROW(RECURRENT_GRADIENT, recurrent_gradient, "MMMMMUuuuuufuu", 128, 0, 0, 8, QN__WITH_PIXELS)   \
     ROW(POOLED_FORWARD, pooled_forward, "MMMMMuuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                \
     ROW(POOLED_ERRORS, pooled_errors, "MMMMMMuuuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                \
     ROW(POSITION_FORWARD, position_forward, "MMMMMMMUuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)       \

@@ -60,6 +60,7 @@
 #include "kernels/training/rotary.cl"
 #include "kernels/training/attention.cl"
 #include "kernels/training/pooled.cl"
+#include "kernels/training/recurrent.cl"
 #include "kernels/training/grouped.cl"
 #if QN_PRODUCTS & QN_WITH_INTGEMM
 #include "kernels/training/quantize_pixels.cl"

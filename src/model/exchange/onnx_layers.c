@@ -390,6 +390,8 @@ static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index
     case QN__LAYER_POOL:
         qn__onnx_pooled(g, l);
         break;
+    case QN__LAYER_RECURRENT: /* a graph has none: onnx.c */
+        break;
     case QN__LAYER_POSITION:
         qn__onnx_position(g, l);
         break;

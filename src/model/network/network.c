@@ -245,19 +245,57 @@ static qn_status parse_gated(qn__tokens *w, marks *at, blocks *b, uint32_t layer
     return status == QN_OK ? parse_end(w, at, &layer[2]) : status;
 }
 
+/* "lstm N [reverse]" and "gru N [reverse]" are short forms of a convolution of 1x1, which has the
+ * products of all gates, and of the states after it (25.34): two layers. */
+enum { RECURRENT = 2 };
+
+static qn_status parse_recurrent(qn__tokens *w, marks *at, blocks *b, uint32_t layers,
+                                 qn__layer_text layer[RECURRENT]) {
+    static const char *const help = "give the channels of a state, as in \"lstm 256\"";
+    const int gru = qn__tokens_is(w, "gru");
+    const uint32_t gates = gru ? 3 : 4;
+    *at = (marks){SIZE_MAX, SIZE_MAX, SIZE_MAX};
+    layer[0] = (qn__layer_text){.kind = QN__LAYER_CONV,
+                                .window = {{1, 1}, {1, 1}, {0, 0}, {1, 1}},
+                                .skip = (uint32_t)((int64_t)layers - 1 - next_source(b, layers))};
+    layer[1] =
+        (qn__layer_text){.kind = QN__LAYER_RECURRENT, .cell = gru ? QN__CELL_GRU : QN__CELL_LSTM};
+    qn__tokens_next(w);
+    const qn_status status =
+        qn__tokens_count(w, "width", QN__MAX_WIDTH / gates, help, &layer[0].out);
+    if (status != QN_OK)
+        return status;
+    layer[0].out *= gates;
+    layer[1].reverse = !qn__tokens_ended(w) && qn__tokens_is(w, "reverse");
+    if (layer[1].reverse)
+        qn__tokens_next(w);
+    return parse_end(w, at, &layer[1]);
+}
+
+/* Words that stand for several layers. */
+static const struct form {
+    const char *word;
+    uint32_t layers;
+    qn_status (*parse)(qn__tokens *w, marks *at, blocks *b, uint32_t layers, qn__layer_text *layer);
+} forms[] = {{"gated", GATED, parse_gated},
+             {"lstm", RECURRENT, parse_recurrent},
+             {"gru", RECURRENT, parse_recurrent}};
+
 /* The next layers of the text: one or, of a short form, several. *made: their number, 0 at the
  * begin of a block or of its shortcut. */
 static qn_status parse_layers(qn__tokens *w, marks *at, blocks *b, qn__network *network,
                               int *made) {
     qn__layer_text *layer = &network->layer[network->layers];
-    const int gated = qn__tokens_is(w, "gated");
-    if (network->layers + (gated ? GATED : 1) > QN__MAX_LAYERS)
+    const struct form *form = NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; ++i)
+        form = qn__tokens_is(w, forms[i].word) ? &forms[i] : form;
+    if (network->layers + (form ? form->layers : 1) > QN__MAX_LAYERS)
         return qn__tokens_fail(w, w->at, "the model has more than 1023 layers",
                                "1023 layers are the most that a model can have");
-    if (!gated)
+    if (!form)
         return parse_layer(w, at, b, network->layers, layer, made);
-    *made = GATED;
-    return parse_gated(w, at, b, network->layers, layer);
+    *made = (int)form->layers;
+    return form->parse(w, at, b, network->layers, layer);
 }
 
 /* Checks that depend on the position of the layer that was just read, which began at `begin`. */
@@ -487,6 +525,11 @@ static qn_status check_first(const qn__network *network, uint32_t l, qn_error *e
     const qn__layer_ops *ops = qn__layer_ops_of(kind);
     const int reads = source_of(network, l) < 0 ||
                       (ops->block && (int32_t)l - 1 - (int32_t)network->layer[l].other < 0);
+    if (reads && kind == QN__LAYER_RECURRENT) {
+        qn__fail(err, QN_USAGE, "\"%s\" reads the network's input", ops->word);
+        return qn__remedy(err, QN_USAGE,
+                          "write \"lstm 256\" or \"gru 256\": each has the products before it");
+    }
     if (l == 0 ||
         !(kind == QN__LAYER_EMBEDDING || (reads && network->layer[0].kind == QN__LAYER_EMBEDDING)))
         return QN_OK;
@@ -529,7 +572,8 @@ static qn_status check_tied(const qn__network *network, uint32_t l, qn__layer *l
  */
 static int counts_lengths(const qn__layer *layer, uint32_t l) {
     const qn__shape *tokens = &layer[0].to, *from = &layer[l].from;
-    return (layer[l].kind == QN__LAYER_ATTENTION || layer[l].kind == QN__LAYER_POOL) &&
+    const qn__layer_kind kind = layer[l].kind;
+    return (kind == QN__LAYER_ATTENTION || kind == QN__LAYER_POOL || kind == QN__LAYER_RECURRENT) &&
            layer[0].kind == QN__LAYER_EMBEDDING && from->axes == QN__SEQUENCE &&
            from->height == 1 && from->width == tokens->width;
 }

@@ -70,7 +70,7 @@ static void test_positions(void **state) {
                     "attention 4 causal; dense 2 none");
 }
 
-/* A short form of a product. */
+/* Short forms: of a product, and of a convolution with the states after it. */
 static void test_gated(void **state) {
     (void)state;
     check_canonical("conv 8 1x1; Gated 6 silu; conv 4 1x1; dense 2",
@@ -82,6 +82,12 @@ static void test_gated(void **state) {
         "product { conv 3 1x1 tanh | conv 3 1x1 none } none; residual { product { conv "
         "6 1x1 nobias gelu | conv 6 1x1 nobias none } none dropout 0.5; conv 8 1x1 none "
         "| product { conv 8 1x1 relu | conv 8 1x1 none } none } none; dense 2 none");
+    check_canonical("conv 8 1x1; LSTM 6; gru 5 reverse tanh dropout .5; dense 2",
+                    "conv 8 1x1 none; conv 24 1x1 none; recurrent lstm none; conv 15 1x1 none; "
+                    "recurrent gru reverse tanh dropout 0.5; dense 2 none");
+    check_canonical("conv 8 1x1; concat { lstm 4 | lstm 4 reverse }; Recurrent Gru; dense 2",
+                    "conv 8 1x1 none; concat { conv 16 1x1 none; recurrent lstm none | conv 16 1x1 "
+                    "none; recurrent lstm reverse none } none; recurrent gru none; dense 2 none");
 }
 
 /* What is usual is not written, and the order of the words is one. */
@@ -372,6 +378,11 @@ static void test_advice(void **state) {
         {"attention 8 window 4 causal window 4; dense 2", "a layer has only one \"window\"",
          "take one", 29},
         {"attention 8 relu; dense 2", "attention has no word \"relu\"", "the layer after it", 13},
+        {"lstm; dense 2", "the layer's width is missing", "lstm 256", 5},
+        {"gru 6000000; dense 2", "the layer's width is above 5592405", "lstm 256", 5},
+        {"lstm 5 backward; dense 2", "unknown activation \"backward\"", "relu", 8},
+        {"recurrent; dense 2", "the kind of the cell is missing", "recurrent gru", 10},
+        {"recurrent 5; dense 2", "invalid kind of cell \"5\"", "lstm 256", 11},
         {"gated; dense 2", "the layer's width is missing", "gated 1024 silu", 6},
         {"gated 4; dense 2", "the activation of the gate is missing", "gated 1024 silu", 8},
         {"gated 4 softmax; dense 2", "softmax stands before the last layer", "use relu", 9},

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { QN__PANEL = 16 };
+enum { QN__PANEL = 16, QN__STATE_ROWS = 64 };
 
 /* The types in which the sums of gradients are passed; each holds the same integers. */
 typedef enum qn__sums {
@@ -371,6 +371,20 @@ typedef struct qn__cpu_kernels {
                          const float *z, float *mean);
     uint32_t (*attend_scale)(uint32_t rows, uint32_t panels, size_t stride, const float *factor,
                              float *x);
+    /* recurrent, at most QN__STATE_ROWS rows of 16: the states of a panel at one position (25.35,
+     * 25.36). `gate`: the products of the states before, which become the gates; of gru the fourth
+     * array is q, the others are products of three gates. x: what the layer reads for each gate.
+     * `before`: of lstm the cells before, of gru the states. Backward `returned` has the products
+     * of the errors after, `delta` the errors; gates and q become their errors, and `carry` goes
+     * from the position after to the one before. */
+    void (*lstm)(uint32_t rows, const float *const x[4], float *const gate[4], const float *before,
+                 float *cell, float *state);
+    void (*lstm_errors)(uint32_t rows, const float *returned, const float *delta,
+                        float *const gate[4], const float *before, const float *cell, float *carry);
+    void (*gru)(uint32_t rows, const float *const x[4], float *const gate[4], const float *before,
+                float *state);
+    void (*gru_errors)(uint32_t rows, const float *returned, const float *delta,
+                       float *const gate[4], const float *before, float *carry);
     /* Errors as lists of those that are not zero. masks: bit o of mask[i]: x[i * 16 + o] is not a
      * zero of either sign. sparse_errors: for each row and panel, c[p * c_stride + r * 16 + k] is
      * the chain of fma(value, w[p * w_stride + at + k]) over the `count[r]` entries of list[r],

@@ -1,5 +1,6 @@
 /* Sums of partials that are checked one by one, and where a task's sums are written. */
 #include "device/cpu/worker/cpu_gradient_sums.h"
+#include "device/cpu/worker/cpu_kinds.h"
 #include "device/cpu/worker/cpu_picked.h"
 #include "num/sums.h"
 #include <math.h>
@@ -96,12 +97,13 @@ static void put_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_
 static void bias_partials(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t out,
                           uint32_t first, uint32_t count, float *partial) {
     const qn__worker *w = pass->worker;
+    const size_t at = out * l->out_stride + (size_t)first * QN__PANEL;
+    const float *errors = l->kind->unrolls ? qn__cpu_unrolled(l) : l->error;
     if (l->pool)
         qn__cpu_picked_partials(pass, l, out, first, count, partial);
     else
-        w->kernels->bias_partials(
-            count, w->program->grain, l->out_pixels, (size_t)pass->batch->items * QN__PANEL,
-            l->error + out * l->out_stride + (size_t)first * QN__PANEL, partial);
+        w->kernels->bias_partials(count, w->program->grain, l->out_pixels,
+                                  (size_t)pass->batch->items * QN__PANEL, errors + at, partial);
 }
 
 int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {

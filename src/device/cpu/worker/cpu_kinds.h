@@ -68,6 +68,10 @@ struct qn__cpu_kind {
     unsigned passes_on : 1;    /* its own errors are those of both outputs that it reads */
     unsigned adds : 1;         /* also computes an add layer that follows it: qn__cpu_norm */
     unsigned whole_rows : 1;   /* passes errors of all items of a pixel at a time, in runs */
+    /* Its errors of products are not those of its outputs: its backward phase, which comes before
+     * its gradient, makes them, where it passes errors and where it does not. Its products are its
+     * own. */
+    unsigned unrolls : 1;
 };
 
 #define QN__CPU_ROW(KIND, NAME) extern const qn__cpu_kind qn__cpu_##NAME;
@@ -76,6 +80,14 @@ QN__LAYER_LIST(QN__CPU_ROW)
 /* attention of a program with sequences: floats of a core, its forward phase (cpu_cache.c). */
 size_t qn__cpu_cache_space(const qn__worker *worker);
 void qn__cpu_cache_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+
+/* The errors of the biases of a layer that unrolls: those of q, after three gates. */
+static inline const float *qn__cpu_unrolled(const qn__cpu_layer *layer) {
+    return layer->recurrent.gates + 3 * (size_t)layer->out_panels * layer->out_stride;
+}
+
+/* recurrent: floats of a core. */
+size_t qn__cpu_recurrent_space(const qn__worker *worker);
 
 /* The position of a row of a layer over positions. */
 static inline uint32_t qn__cpu_position_of(const qn__cpu_pass *pass, size_t row) {

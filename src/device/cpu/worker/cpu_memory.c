@@ -302,7 +302,10 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         core.picture = qn__cpu_carve(a, qn__cpu_few_space(w), sizeof(float));
         core.sparse = qn__cpu_carve(a, qn__cpu_sparse_space(w), sizeof(float));
         core.attention = qn__cpu_carve(
-            a, p->sequences ? qn__cpu_cache_space(w) : qn__cpu_attention_space(w), sizeof(float));
+            a,
+            greater(p->sequences ? qn__cpu_cache_space(w) : qn__cpu_attention_space(w),
+                    qn__cpu_recurrent_space(w)),
+            sizeof(float));
         core.gradient = w->run_blocks
                             ? qn__cpu_carve(a, w->bits ? QN__INT_GRADIENT : QN__WALK_GRADIENT, 1)
                             : NULL;
@@ -604,8 +607,8 @@ static size_t shape_layers(qn__worker *w) {
         shape_layer(w, own, &p->layer[l]);
         own->error_of = l;
         w->walks |= own->walks;
-        own->transposed_weights =
-            own->inputs.axis[1].size && own->taps && !p->layer[l].conv_groups && !w->bits;
+        own->transposed_weights = own->inputs.axis[1].size && own->taps &&
+                                  !p->layer[l].conv_groups && !w->bits && !own->kind->unrolls;
         if (own->below && (own->walks || own->taps > 1))
             own->below->clears = 1;
         if (own->other)

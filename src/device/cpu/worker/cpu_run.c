@@ -156,10 +156,11 @@ static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const int waits = qn__cpu_gradients_wait(w);
     for (uint32_t l = w->program->layers; l-- > w->program->frozen;) {
-        const int goes = qn__cpu_goes_back(w, l);
+        const int trains = qn__program_trains(w->program, l);
+        const int goes = qn__cpu_goes_back(w, l) || (trains && w->layer[l].kind->unrolls);
         const int packs = qn__cpu_is_dense_integer(w, &w->layer[l]);
         const int before = !goes || qn__cpu_keeps_parameters(w, &w->layer[l]);
-        const int now = !waits && qn__program_trains(w->program, l);
+        const int now = !waits && trains;
         if (l == 0 && qn__program_tied(w->program))
             barrier(w, thread); /* its sums are added to those of the last layer */
         if (w->layer[l].recomputes)

@@ -77,6 +77,11 @@ typedef struct qn__cpu_tokens {
     uint32_t *begin, *grain, *row, *length;
 } qn__cpu_tokens;
 
+/* recurrent: arrays of all rows, and its weights for the errors (cpu_recurrent.c). */
+typedef struct qn__cpu_recurrent {
+    float *gates, *states, *cells, *back;
+} qn__cpu_states;
+
 /* One layer's arrays, all in panels (cpu_kernels.h). Rows of batch arrays are (pixel, item), items
  * fastest; features have one pixel. Rows of a panel of weights are (tap, input): each tap begins a
  * new block of 16. */
@@ -133,7 +138,8 @@ typedef struct qn__cpu_layer {
      * groups of heads are to be computed again, [item][group]. */
     struct qn__attention_query *queries;
     atomic_uchar *odd;
-    qn__cpu_cache cache; /* attention of a program with sequences */
+    qn__cpu_cache cache;      /* attention of a program with sequences */
+    qn__cpu_states recurrent; /* cpu_recurrent.c */
     float *turned; /* position sinusoid, position rotary: what depends on the position alone */
     float *weight_slot[QN__SLOTS], *bias_slot[QN__SLOTS];
     int64_t *weight_sums, *bias_sums; /* allocated for the first grains */
@@ -196,7 +202,7 @@ typedef struct qn__cpu_core {
     float *picture;              /* part of a picture with its padding: cpu_few.c */
     float *gradient;             /* sums of a task of a convolution's gradient */
     float *sparse;               /* inputs or masks: cpu_sparse.c */
-    float *attention;            /* a group of heads of an item: cpu_attention.c */
+    float *attention;            /* a group of heads of an item, or the states of some items */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
     /* Bits of the largest |value| of the step: of the inputs, then of each layer's outputs; and of
      * each layer's errors. */
