@@ -9,6 +9,7 @@
 #include "paths.h"
 #include "program.h"
 #include "shared_rows.h"
+#include <quern/convert.h>
 #include <quern/generate.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,9 @@ static const option_word chats[] = {{"chatml", "<|im_start|> and <|im_end|>, as 
 static const option generate_options[] = {
     {.heading = "Prompts",
      ROW_TEXTS("prompt", prompt, "TEXT", "a text that the model continues; may be repeated")},
-    {ROW_TEXT("prompts", prompts, "FILE", "a text in each line of this file; - is stdin")},
+    {ROW_TEXT("prompts", prompts, "FILE",
+              "a text in each line of this file; - is stdin; of FILE.jsonl each line is JSON with "
+              "\"prompt\" or \"messages\"")},
     {ROW_CHOICE("chat", chat, "KIND",
                 "the prompt is what a user says, written with the marks of this kind of chat"),
      .words = chats},
@@ -97,6 +100,12 @@ static int add_prompt(prompts *p, const char *text, size_t size) {
     own[size] = '\0';
     p->text[p->count++] = own;
     return -1;
+}
+
+/* Whether the lines of the file are JSON, by its ending. */
+static int are_lines(const char *path) {
+    const char *format = qn_data_write_format(path);
+    return format && strcmp(format, "json") == 0;
 }
 
 /* A line without its end. */
@@ -188,10 +197,13 @@ static const char *end_name(qn_answer_end end) {
     return end == QN_ANSWER_LENGTH ? "length" : end == QN_ANSWER_END ? "end" : "stop";
 }
 
-static void print_json(const prompts *p, const qn_answer *a) {
+static void print_json(const prompts *p, const qn_answer *a, int lines) {
     char *text = clean_text(a->text, a->bytes);
     json_begin("answer");
-    json_text("prompt", p->text[a->prompt]);
+    if (lines)
+        json_value("line", p->text[a->prompt]);
+    else
+        json_text("prompt", p->text[a->prompt]);
     json_count("number", a->number);
     json_text("text", text);
     json_text("end", end_name(a->end));
@@ -229,7 +241,7 @@ static void begin_text(answers *s, const qn_answer *a) {
         return;
     if (s->shown > 0)
         printf("---\n");
-    if (!s->f->chat) {
+    if (!s->f->chat && !are_lines(s->f->prompts)) {
         const char *prompt = s->p->text[a->prompt];
         print_text(prompt, strlen(prompt));
     }
@@ -241,7 +253,7 @@ static int print_next(answers *s, const qn_answer *a) {
     const int complete = a->end != QN_ANSWER_GOES_ON;
     if (s->f->json || !to_stdout(s->f)) {
         if (complete && s->f->json)
-            print_json(s->p, a);
+            print_json(s->p, a, are_lines(s->f->prompts));
         return complete;
     }
     begin_text(s, a);
@@ -371,6 +383,7 @@ static int generate_from(const generate_flags *f, const char *path) {
     options.chat = f->chat;
     options.system = f->system;
     options.log_probabilities = f->log_probabilities;
+    options.lines = are_lines(f->prompts);
     options.batch = f->batch;
     options.compute = &compute;
     int code = collect(f, &p);

@@ -88,6 +88,79 @@ def test_integers_write(quern, tmp_path):
     assert got[1] == generate(quern, model, "--prompt", "a", "--tokens", 6, "--seed", 3, "--threads", 1)[0]
 
 
+def test_prompts_of_json(quern, model, tmp_path):
+    """25.78. A line has options of its own, and keys that come back; the file is replayed."""
+    lines = [{"id": 7, "prompt": "the cat"}, {"prompt": "a \u0064og", "tokens": 3, "seed": 9, "more": {"x": [1]}}]
+    path, answers = tmp_path / "p.jsonl", tmp_path / "a.json"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    got = generate(quern, model, "--prompts", path, "--tokens", 8)
+    alone = [generate(quern, model, "--prompt", "the cat", "--tokens", 8)[0],
+             generate(quern, model, "--prompt", "a dog", "--tokens", 3, "--seed", 9)[0]]
+    assert [answer.pop("line") for answer in got] == lines
+    assert got == [{key: value for key, value in answer.items() if key != "prompt"} for answer in alone]
+    assert run(quern, "generate", model, "--prompts", path, "--tokens", 8, "-o", answers).returncode == 0
+    assert json.loads(answers.read_text())["options"]["lines"] is True
+    done = run(quern, "replay", answers, "--model", model)
+    assert done.returncode == 0 and "identical" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("line, said", [
+    ('{"prompt": "a"', "prompt 1"), ('{"text": "a"}', 'either "prompt" or "messages"'), ("[1]", "not an object"),
+    ('{"prompt": 5}', "is not a text"), ('{"prompt": "a", "tokens": 0}', '"tokens" of the line'),
+    ('{"prompt": "a", "seed": -1}', '"seed" of the line'), ('{"messages": []}', "--chat"),
+    ('{"prompt": "a", "messages": []}', 'either "prompt"')])
+def test_lines_of_nonsense_are_refused(quern, model, tmp_path, line, said):
+    (tmp_path / "p.jsonl").write_text('{"prompt": "a"}\n' + line + "\n")
+    done = run(quern, "generate", model, "--prompts", tmp_path / "p.jsonl")
+    assert done.returncode != 0 and not done.stdout and said in done.stderr and "prompt 1" in done.stderr, done.stderr
+
+
+CHATS = {
+    "chatml": "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in
+                      (("system", "be kind"), ("user", "the cat"), ("assistant", "sees"), ("user", "a dog")))
+              + "<|im_start|>assistant\n",
+    "llama3": "<|begin_of_text|>" + "".join(
+        f"<|start_header_id|>{role}<|end_header_id|>\n\n{text}<|eot_id|>" for role, text in
+        (("system", "be kind"), ("user", "the cat"), ("assistant", "sees"), ("user", "a dog")))
+              + "<|start_header_id|>assistant<|end_header_id|>\n\n"}
+
+
+@pytest.mark.parametrize("kind", CHATS)
+def test_a_conversation_is_written_with_its_marks(quern, tmp_path, kind):
+    """The marks are tokens of a tokenizer.json, as others train them."""
+    marks = [part for part in ("<|im_start|>", "<|im_end|>", "<|begin_of_text|>", "<|start_header_id|>",
+                               "<|end_header_id|>", "<|eot_id|>") if part in CHATS[kind]]
+    letters = [chr(n) for n in range(33, 127)] + ["\u0120", "\u010a"]  # of byte-level BPE, without merges
+    added = [{"id": len(letters) + i, "content": mark, "special": True, "single_word": False, "lstrip": False,
+              "rstrip": False, "normalized": False} for i, mark in enumerate(marks)]
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    (tmp_path / "tokenizer.json").write_text(json.dumps({
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
+        "pre_tokenizer": level, "post_processor": None, "decoder": level,
+        "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+                  "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "merges": [],
+                  "vocab": {letter: i for i, letter in enumerate(letters)}}}))
+    size = len(letters) + len(marks)
+    model = train(quern, tmp_path, tokens=f"bpe:{tmp_path / 'tokenizer.json'}",
+                  model=f"embedding {size} 4; conv {size} 1x1 softmax")
+    messages = [{"role": "user", "content": "the cat"}, {"role": "assistant", "content": "sees"},
+                {"role": "user", "content": "a dog"}]
+    (tmp_path / "p.jsonl").write_text(json.dumps({"messages": messages}) + "\n" + json.dumps(
+        {"messages": [{"role": "system", "content": "be kind"}, *messages]}) + "\n")
+    words = ["--tokens", 2, "--prompts", tmp_path / "p.jsonl", "-o", tmp_path / "a.json", "--system"]
+    read = []
+    for system in ("be kind", "never said"):
+        done = run(quern, "generate", model, "--chat", kind, *words, system)
+        assert done.returncode == 0, done.stderr
+        read += [a["prompt_tokens"] for a in json.loads((tmp_path / "a.json").read_text())["answers"]]
+    text, expected = CHATS[kind], []
+    while text:
+        mark = next((i for i, mark in enumerate(marks) if text.startswith(mark)), None)
+        expected.append(len(letters) + mark if mark is not None else letters.index({" ": "\u0120", "\n": "\u010a"}.get(text[0], text[0])))
+        text = text[len(marks[mark]) if mark is not None else 1:]
+    assert read[0] == read[1] == read[3] == expected and read[2] != expected
+
+
 def test_answers_depend_on_their_prompt_alone(quern, model, tmp_path):
     """Not on other prompts, their order, how many are computed at once, the threads."""
     prompts = ["the cat", "a", "the king likes an apple.", "sea", "the cat sees the sea. a dog hears"]

@@ -38,6 +38,10 @@ typedef struct qn_generate_options {
     uint32_t batch;        /* sequences that are computed at once, from 1 to 4096; 0: up to 32 */
     const qn_compute *compute; /* the CPU and its threads; NULL: the defaults. Other devices and
                                   other ranks do not generate */
+    /* 1: each prompt is an object of JSON, with "prompt", or with `chat` with "messages", whose
+     * elements have "role" and "content". It may have "tokens" and "seed" for itself, and further
+     * keys. */
+    int lines;
 } qn_generate_options;
 
 /* Sets all members to their defaults, and `size`. Does nothing for NULL. */

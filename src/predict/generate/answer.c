@@ -50,7 +50,7 @@ static void find_end(const qn_generator *g, qn__answer *a) {
         a->text[stop] = '\0';
     } else if (qn__codec_is_end(&g->codec, last)) {
         a->end = QN_ANSWER_END;
-    } else if (a->count - a->prompt_count >= g->options.tokens) {
+    } else if (a->count - a->prompt_count >= a->most) {
         a->end = QN_ANSWER_LENGTH;
     }
 }

@@ -38,6 +38,8 @@ static void add_options(const qn_generator *g, qn__text *to) {
     qn__text_add_json(to, g->chat);
     qn__text_add(to, ", \"system\": ");
     qn__text_add_json(to, g->system);
+    if (o->lines)
+        qn__text_add(to, ", \"lines\": true");
     qn__text_add(to, ", \"log_probabilities\": %s}", o->log_probabilities ? "true" : "false");
 }
 

@@ -26,6 +26,7 @@ static int read_count(const qn__json_node *options, const char *key, uint32_t *t
 static int read_options(const qn__json_node *from, qn_generate_options *o) {
     o->chat = qn__json_string(qn__json_get(from, "chat"));
     o->system = qn__json_string(qn__json_get(from, "system"));
+    o->lines = qn__json_is_true(qn__json_get(from, "lines"));
     o->log_probabilities = qn__json_is_true(qn__json_get(from, "log_probabilities"));
     return read_count(from, "tokens", &o->tokens) && read_count(from, "answers", &o->answers) &&
            read_count(from, "top_k", &o->top_k) &&

@@ -6,17 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How a conversation is written: docs/exactness.md 25.71. %s is what is said. */
+/* How a conversation is written: docs/exactness.md 25.71. A message is open, who says it, middle,
+ * what is said, close. */
 typedef struct chat_kind {
-    const char *name, *begin, *system, *user, *answer;
+    const char *name, *begin, *open, *middle, *close;
 } chat_kind;
 
 static const chat_kind chats[] = {
-    {"chatml", "", "<|im_start|>system\n%s<|im_end|>\n", "<|im_start|>user\n%s<|im_end|>\n",
-     "<|im_start|>assistant\n"},
-    {"llama3", "<|begin_of_text|>", "<|start_header_id|>system<|end_header_id|>\n\n%s<|eot_id|>",
-     "<|start_header_id|>user<|end_header_id|>\n\n%s<|eot_id|>",
-     "<|start_header_id|>assistant<|end_header_id|>\n\n"},
+    {"chatml", "", "<|im_start|>", "\n", "<|im_end|>\n"},
+    {"llama3", "<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>\n\n", "<|eot_id|>"},
 };
 enum { CHATS = sizeof chats / sizeof *chats };
 
@@ -156,29 +154,35 @@ static qn_status check_tokens(const qn__codec *c, uint32_t index, const uint32_t
                : refuse(index, "the prompt is too long", "give at most 2147483646 tokens", err);
 }
 
-/* What is said to a chat, as a text for qn__free. */
-static char *write_chat(const chat_kind *chat, const char *prompt, const char *system,
-                        qn_error *err) {
-    qn__text text = {0};
-    const char *const part[][2] = {{chat->begin, ""},
-                                   {system ? chat->system : "", system ? system : ""},
-                                   {chat->user, prompt},
-                                   {chat->answer, ""}};
-    for (size_t i = 0; i < sizeof part / sizeof *part; ++i) {
-        const char *said = strstr(part[i][0], "%s");
-        if (said)
-            qn__text_add(&text, "%.*s%s%s", (int)(said - part[i][0]), part[i][0], part[i][1],
-                         said + 2);
-        else
-            qn__text_add(&text, "%s", part[i][0]);
-    }
-    return qn__text_take(&text, err);
+void qn__codec_begin_chat(const char *chat, qn__text *to) {
+    qn__text_add(to, "%s", chat_of(chat)->begin);
+}
+
+void qn__codec_add_message(const char *chat, const char *role, const char *content, qn__text *to) {
+    const chat_kind *own = chat_of(chat);
+    qn__text_add(to, "%s%s%s%s%s", own->open, role, own->middle, content, own->close);
+}
+
+void qn__codec_end_chat(const char *chat, qn__text *to) {
+    const chat_kind *own = chat_of(chat);
+    qn__text_add(to, "%sassistant%s", own->open, own->middle);
+}
+
+void qn__codec_write_chat(const char *chat, const char *prompt, const char *system, qn__text *to) {
+    qn__codec_begin_chat(chat, to);
+    if (system)
+        qn__codec_add_message(chat, "system", system, to);
+    qn__codec_add_message(chat, "user", prompt, to);
+    qn__codec_end_chat(chat, to);
 }
 
 static qn_status encode_text(const qn__codec *c, const char *prompt, uint32_t index,
                              const char *chat, const char *system, uint32_t **tokens,
                              uint64_t *count, qn_error *err) {
-    char *written = chat ? write_chat(chat_of(chat), prompt, system, err) : NULL;
+    qn__text text = {0};
+    if (chat)
+        qn__codec_write_chat(chat, prompt, system, &text);
+    char *written = chat ? qn__text_take(&text, err) : NULL;
     if (chat && !written)
         return QN_MEMORY;
     qn_status status = encode(c->tokenizer, written ? written : prompt, tokens, count, err);

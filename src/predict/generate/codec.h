@@ -2,11 +2,13 @@
 #ifndef QN_PREDICT_GENERATE_CODEC_H
 #define QN_PREDICT_GENERATE_CODEC_H
 
+#include "base/text/text.h"
 #include "model/formats/model.h"
 #include <quern/generate.h>
 #include <quern/tokenizer.h>
 
 enum { QN__CODEC_ENDS = 8 };
+enum { QN__GENERATE_TOKENS = 1 << 24 }; /* of an answer, at most */
 
 typedef struct qn__codec {
     qn_tokenizer *tokenizer;            /* NULL: texts are numbers of tokens, with spaces between */
@@ -23,6 +25,13 @@ void qn__codec_close(qn__codec *codec);
 
 /* Whether a template of that name exists. */
 int qn__codec_has_chat(const char *name);
+
+/* Write a conversation in the template of that name: its begin, a message, and what comes before
+ * the answer. qn__codec_write_chat: all of a conversation with what one user says. */
+void qn__codec_begin_chat(const char *chat, qn__text *to);
+void qn__codec_add_message(const char *chat, const char *role, const char *content, qn__text *to);
+void qn__codec_end_chat(const char *chat, qn__text *to);
+void qn__codec_write_chat(const char *chat, const char *prompt, const char *system, qn__text *to);
 
 /* The tokens of a prompt: *count numbers for qn__free. `index` of the prompt is for messages. Fails
  * with QN_INPUT: it is empty, or has what the vocabulary lacks. */

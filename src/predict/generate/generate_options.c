@@ -8,7 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_TOKENS = 1 << 24, MOST_ANSWERS = 1 << 16, MOST_BATCH = 4096, MOST_STOP = 256 };
+enum {
+    MOST_TOKENS = QN__GENERATE_TOKENS,
+    MOST_ANSWERS = 1 << 16,
+    MOST_BATCH = 4096,
+    MOST_STOP = 256
+};
 
 static const qn_generate_options usual = {.size = sizeof(qn_generate_options),
                                           .tokens = 200,

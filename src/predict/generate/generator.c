@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"
+#include "predict/generate/prompt_line.h"
 #include <string.h>
 
 enum { TOGETHER = 32 };
@@ -35,15 +36,17 @@ static void digest_prompt(const uint32_t *tokens, uint32_t count, uint8_t digest
 }
 
 /* The answers to a prompt, each with space for all of its tokens. */
-static qn_status begin_answers(qn_generator *g, uint32_t prompt, const uint32_t *tokens,
-                               uint32_t count, qn_error *err) {
+static qn_status begin_answers(qn_generator *g, uint32_t prompt, const qn__prompt_line *line,
+                               const uint32_t *tokens, uint32_t count, qn_error *err) {
     for (uint32_t i = 0; i < g->options.answers; ++i) {
         qn__answer *a = &g->answer[prompt * g->options.answers + i];
         a->prompt = prompt;
         a->number = i;
         a->count = a->prompt_count = count;
-        a->token = qn__alloc((uint64_t)count + g->options.tokens, sizeof *a->token, err);
-        a->log_probability = qn__alloc(g->options.tokens, sizeof *a->log_probability, err);
+        a->most = line->tokens;
+        a->seed = line->seed;
+        a->token = qn__alloc((uint64_t)count + a->most, sizeof *a->token, err);
+        a->log_probability = qn__alloc(a->most, sizeof *a->log_probability, err);
         a->text = qn__alloc(1, 1, err);
         if (!a->token || !a->log_probability || !a->text)
             return QN_MEMORY;
@@ -53,8 +56,28 @@ static qn_status begin_answers(qn_generator *g, uint32_t prompt, const uint32_t 
     return QN_OK;
 }
 
+/* One prompt: a text, or a line of JSON. *needed becomes the most positions of an answer. */
+static qn_status take_prompt(qn_generator *g, uint32_t i, uint64_t *needed, qn_error *err) {
+    const qn_generate_options *o = &g->options;
+    qn__prompt_line line = {NULL, o->tokens, o->seed};
+    uint32_t *tokens = NULL, size = 0;
+    qn_status status = QN_OK;
+    if (o->lines)
+        status = qn__prompt_line_read(g->prompt[i], i, o, &line, err);
+    if (status == QN_OK)
+        status = qn__codec_encode(&g->codec, line.text ? line.text : g->prompt[i], i,
+                                  o->lines ? NULL : g->chat, g->system, &tokens, &size, err);
+    if (status == QN_OK)
+        status = begin_answers(g, i, &line, tokens, size, err);
+    const uint64_t own = (uint64_t)size + line.tokens;
+    *needed = own > *needed ? own : *needed;
+    qn__free(line.text);
+    qn__free(tokens);
+    return status;
+}
+
 static qn_status take_prompts(qn_generator *g, const char *const *prompts, uint32_t count,
-                              uint32_t *longest, qn_error *err) {
+                              uint64_t *needed, qn_error *err) {
     g->prompt = qn__alloc(count, sizeof *g->prompt, err);
     g->answer = qn__alloc((uint64_t)count * g->options.answers, sizeof *g->answer, err);
     if (!g->prompt || !g->answer)
@@ -62,19 +85,13 @@ static qn_status take_prompts(qn_generator *g, const char *const *prompts, uint3
     g->prompts = count;
     g->answers = count * g->options.answers;
     for (uint32_t i = 0; i < count; ++i) {
-        uint32_t *tokens, size;
         if (!prompts[i])
             return qn__fail_null_at(err, "qn_generator_open", "prompts", i, "");
         if (!(g->prompt[i] = qn__copy_text(prompts[i], err)))
             return QN_MEMORY;
-        qn_status status =
-            qn__codec_encode(&g->codec, prompts[i], i, g->chat, g->system, &tokens, &size, err);
-        if (status == QN_OK)
-            status = begin_answers(g, i, tokens, size, err);
-        qn__free(tokens);
+        const qn_status status = take_prompt(g, i, needed, err);
         if (status != QN_OK)
             return status;
-        *longest = size > *longest ? size : *longest;
     }
     return QN_OK;
 }
@@ -92,9 +109,8 @@ static qn_status make_space(qn_generator *g, qn_error *err) {
                : QN_MEMORY;
 }
 
-static qn_status open_reader(qn_generator *g, uint32_t longest, qn_error *err) {
+static qn_status open_reader(qn_generator *g, uint64_t needed, qn_error *err) {
     const uint32_t most = g->options.batch ? g->options.batch : TOGETHER;
-    const uint64_t needed = (uint64_t)longest + g->options.tokens;
     const qn_compute plain = {.size = sizeof plain};
     g->sequences = most < g->answers ? most : g->answers;
     qn_status status =
@@ -106,7 +122,7 @@ static qn_status open_reader(qn_generator *g, uint32_t longest, qn_error *err) {
 
 static qn_status open_all(qn_generator *g, const char *const *prompts, uint32_t count,
                           const qn_generate_options *options, qn_error *err) {
-    uint32_t longest = 0;
+    uint64_t needed = 0;
     qn_status status = qn__generate_options_take(options, g, err);
     if (status == QN_OK && (count < 1 || count > UINT32_MAX / g->options.answers)) {
         qn__fail(err, QN_USAGE, "there are %u prompts", count);
@@ -127,8 +143,8 @@ static qn_status open_all(qn_generator *g, const char *const *prompts, uint32_t 
         status = qn__remedy(err, QN_USAGE, "leave `generate.chat` out");
     }
     if (status == QN_OK)
-        status = take_prompts(g, prompts, count, &longest, err);
-    return status == QN_OK ? open_reader(g, longest, err) : status;
+        status = take_prompts(g, prompts, count, &needed, err);
+    return status == QN_OK ? open_reader(g, needed, err) : status;
 }
 
 qn_status qn_generator_open(const qn_model *model, const char *const *prompts, uint32_t count,
@@ -258,7 +274,7 @@ static void draw(qn_generator *g, qn__answer *a, float *logits) {
     }
     qn__draw_penalty(how.repetition, a->token, a->count, g->drawn, own, g->space);
     const uint32_t token = qn__draw_token(
-        &how, g->drawn, own, qn__draw_word(o->seed, a->digest, a->number, a->count), g->space);
+        &how, g->drawn, own, qn__draw_word(a->seed, a->digest, a->number, a->count), g->space);
     if (o->log_probabilities)
         a->log_probability[a->count - a->prompt_count] =
             qn__draw_log_probability(g->drawn, logits, token);
