@@ -165,7 +165,41 @@ def resize(x, region, scales, coordinate_transformation_mode, mode, nearest_mode
     return x
 
 
+def unrolled(step):
+    """LSTM or GRU in one direction: the states [positions][1][items][channels], 0 from an item's length on."""
+    def states(x, w, r, b, lengths=None, *, hidden_size, direction, **given):
+        out, gates = np.zeros((len(x), 1, x.shape[1], hidden_size)), len(w[0]) // hidden_size
+        b = b[0].reshape(2, gates, hidden_size)
+        for i in range(x.shape[1]):
+            length = len(x) if lengths is None else int(lengths[i])
+            kept = [np.zeros(hidden_size)] * 2
+            for t in range(length) if direction == "forward" else range(length - 1, -1, -1):
+                outside = (w[0] @ x[t, i]).reshape(gates, -1) + b[0]
+                inside = (r[0] @ kept[0]).reshape(gates, -1) + b[1]
+                kept = step(outside, inside, *kept, **given)
+                out[t, 0, i] = kept[0]
+        return out
+    return states
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm_step(outside, inside, state, cell):
+    i, o, f = sigmoid((outside + inside)[:3])
+    cell = f * cell + i * np.tanh(outside[3] + inside[3])
+    return o * np.tanh(cell), cell
+
+
+def gru_step(outside, inside, state, unused, linear_before_reset):
+    assert linear_before_reset == 1
+    z, r = sigmoid((outside + inside)[:2])
+    return (1 - z) * np.tanh(outside[2] + r * inside[2]) + z * state, unused
+
+
 OPERATORS = {
+    "LSTM": unrolled(lstm_step), "GRU": unrolled(gru_step),
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide,
     "Equal": np.equal, "Greater": np.greater, "Less": np.less, "Min": np.minimum, "Max": np.maximum, "Tile": np.tile, "Where": np.where, "IsNaN": np.isnan,
     "Relu": lambda x: np.maximum(x, 0), "Tanh": np.tanh, "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
@@ -189,7 +223,7 @@ OPERATORS = {
     "ArgMax": lambda x, axis, keepdims: x.argmax(axis, keepdims=bool(keepdims)),
     "ReduceMax": lambda x, axes, keepdims=1: x.max(tuple(axes), keepdims=bool(keepdims)),
     "ReduceMean": lambda x, axes, keepdims: x.mean(tuple(axes), keepdims=bool(keepdims)), "Sqrt": np.sqrt,
-    "Cast": lambda x, to: x.astype({1: float, 7: np.int64, 9: bool}[to]),
+    "Cast": lambda x, to: x.astype({1: float, 6: np.int32, 7: np.int64, 9: bool}[to]),
     "Concat": lambda *parts, axis: np.concatenate(parts, axis),
     "Slice": lambda x, first, end, axis: np.take(x, range(first[0], end[0]), axis[0]),
 }

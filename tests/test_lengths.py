@@ -89,9 +89,9 @@ def test_positions_that_no_item_has(quern, tmp_path, decay):
     assert np.array_equal(short, long[:12]) and np.ptp(ratio) < 1e-5 and (ratio.mean() < 0.95) == bool(decay)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, "states"])
 def test_the_graph_knows_lengths(quern, tmp_path, name):
-    model = train(quern, tmp_path / "m", 12, MODELS[name])
+    model = train(quern, tmp_path / "m", 12, {**MODELS, "states": STATES}[name])
     run(quern, "model", "export", model, "-o", tmp_path / "m.onnx")
     run(quern, "predict", model, "--data", tmp_path / "m" / "x.npy", "--outputs", "-o", tmp_path / "p.csv")
     with open(tmp_path / "p.csv") as file:

@@ -416,17 +416,6 @@ static qn_status check_columns(const qn__recipe *r, qn_error *err) {
                       "use the model file itself, or train without the column (`data.drop`)");
 }
 
-static qn_status check_layers(const qn__program *p, qn_error *err) {
-    uint32_t l = 0;
-    while (l < p->layers && p->layer[l].kind != QN__LAYER_RECURRENT)
-        ++l;
-    if (l == p->layers)
-        return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED, "layer %u is \"recurrent\", which an ONNX file cannot have yet",
-             l);
-    return qn__remedy(err, QN_UNSUPPORTED, "use the model file itself");
-}
-
 static qn_status make_file(const qn_model *from, qn__onnx_graph *g, qn__protobuf *model,
                            qn_error *err) {
     const qn__recipe *r = qn__model_recipe_of(from);
@@ -434,8 +423,6 @@ static qn_status make_file(const qn_model *from, qn__onnx_graph *g, qn__protobuf
     qn__protobuf operators = {0};
     qn__model_program(from, &program);
     g->model = from;
-    if (check_layers(&program, err) != QN_OK)
-        return QN_UNSUPPORTED;
     qn__protobuf_text(&g->body, GRAPH_NAME, "quern");
     const qn_status status = add_inputs(g, r, err);
     if (status != QN_OK)

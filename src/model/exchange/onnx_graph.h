@@ -10,7 +10,7 @@
 enum { QN__ONNX_IR = 7, QN__ONNX_OPSET = 13 };
 
 /* Types of elements. */
-enum { QN__ONNX_FLOAT = 1, QN__ONNX_INT64 = 7, QN__ONNX_BOOL = 9 };
+enum { QN__ONNX_FLOAT = 1, QN__ONNX_INT32 = 6, QN__ONNX_INT64 = 7, QN__ONNX_BOOL = 9 };
 
 /* The name of a value, such as "layer0.weight". */
 enum { QN__ONNX_NAME = 48 };

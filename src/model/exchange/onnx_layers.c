@@ -5,6 +5,7 @@
 #include "model/exchange/onnx_lengths.h"
 #include "model/exchange/onnx_pools.h"
 #include "model/exchange/onnx_position.h"
+#include "model/exchange/onnx_recurrent.h"
 #include <stdio.h>
 
 /* A tensor of the model's file as a constant of the same name: "layer3.weight". */
@@ -340,8 +341,8 @@ static const qn__onnx_value *value_of(const qn__onnx_graph *g, int32_t layer) {
     return layer < 0 ? &g->input : &g->layer[layer];
 }
 
-static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index) {
-    const qn__layer *l = &layers[index];
+static void add_layer(qn__onnx_graph *g, const qn__program *program, uint32_t index) {
+    const qn__layer *layers = program->layer, *l = &layers[index];
     switch (l->kind) {
     case QN__LAYER_DENSE:
         add_dense(g, l);
@@ -390,7 +391,8 @@ static void add_layer(qn__onnx_graph *g, const qn__layer *layers, uint32_t index
     case QN__LAYER_POOL:
         qn__onnx_pooled(g, l);
         break;
-    case QN__LAYER_RECURRENT: /* a graph has none: onnx.c */
+    case QN__LAYER_RECURRENT:
+        qn__onnx_recurrent(g, layers, index, qn__onnx_is_taken(program, index - 1));
         break;
     case QN__LAYER_POSITION:
         qn__onnx_position(g, l);
@@ -414,8 +416,12 @@ void qn__onnx_layers(qn__onnx_graph *g, const qn__program *program) {
     g->input = g->at;
     for (uint32_t l = 0; l < program->layers; ++l) {
         g->at = *value_of(g, qn__layer_source(program->layer, l));
+        if (qn__onnx_is_taken(program, l)) {
+            g->layer[l] = g->at;
+            continue;
+        }
         snprintf(g->part, sizeof g->part, "layer%u", l);
-        add_layer(g, program->layer, l);
+        add_layer(g, program, l);
         g->layer[l] = g->at;
     }
 }

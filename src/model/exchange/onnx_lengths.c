@@ -63,6 +63,11 @@ void qn__onnx_lengths(qn__onnx_graph *g, const qn__layer *l) {
     qn__onnx_step(g, "Cast", "", "tokens", whole);
 }
 
+void qn__onnx_take_length(qn__onnx_graph *g) {
+    take(g, LENGTH);
+    g->at.flat = 0;
+}
+
 void qn__onnx_tokens_only(qn__onnx_graph *g) {
     qn__onnx_step(g, "Mul", TOKENS, "known_rows", QN__ONNX_NONE);
 }

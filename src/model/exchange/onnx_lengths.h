@@ -9,6 +9,9 @@
  * token. Other values say which are tokens, how long items are, and which positions count. */
 void qn__onnx_lengths(qn__onnx_graph *g, const qn__layer *embedding);
 
+/* g->at becomes the lengths, items x 1 x 1 x 1. */
+void qn__onnx_take_length(qn__onnx_graph *g);
+
 /* Makes the positions of g->at +0 that are not tokens. */
 void qn__onnx_tokens_only(qn__onnx_graph *g);
 
