@@ -1,4 +1,4 @@
-"""Tokens: a byte-level BPE by Quern beside the package tokenizers, on the same text with the same threads.
+"""Tokens: a tokenizer by Quern beside the package tokenizers, on the same text with the same threads.
 
     pip install . tokenizers
     python bench/tokens.py corpus.txt --tokenizer tokenizer.json --megabytes 100 --rounds 3
@@ -6,14 +6,16 @@
 
 Without --tokenizer a tokenizer with --train tokens is learned first, by both, and compared. Each
 contender is a process of its own, held to as many cores as it has threads. Quern gets the whole text.
-tokenizers gets it in parts of 10,000 characters, since it takes much longer for one large text: with
-encode_batch_fast, which leaves the places of tokens out. The numbers of the tokens of a first part are
-compared. Times are those of encoding alone, without reading the text.
+tokenizers gets it in parts of about 10,000 characters, since it takes much longer for one large text:
+with encode_batch_fast, which leaves the places of tokens out. The parts are cut before a space between
+two letters of ASCII, where no word is cut, so the tokens are those of the whole text: all are compared.
+Times are those of encoding alone, without reading the text.
 """
 
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -30,27 +32,41 @@ def read(path, megabytes):
     return (text * (1 + megabytes * 1000000 // max(1, len(text.encode()))))[:megabytes * 1000000]
 
 
-def contender(name, tokenizer, path, megabytes, threads):
-    """One measurement, in this process: prints seconds and tokens."""
+def parts_of(text):
+    """The text in parts of PART characters or more."""
+    place, begin, parts = re.compile("(?<=[A-Za-z]) (?=[A-Za-z])"), 0, []
+    while (found := place.search(text, begin + PART)):
+        parts.append(text[begin:found.start()])
+        begin = found.start()
+    return [*parts, text[begin:]]
+
+
+def contender(name, tokenizer, path, megabytes, threads, output):
+    """One measurement, in this process: prints seconds and tokens. All numbers go to `output`."""
+    import numpy as np
+
     text = read(path, megabytes)
     size = len(text.encode())
     if name == "quern":
         import quern
 
-        whole, t = text.encode(), quern.Tokenizer(f"bpe:{tokenizer}", threads=threads)
+        whole, t = text.encode(), quern.Tokenizer(f"file:{tokenizer}", threads=threads)
         t.encode(whole[:100000])
         start = time.perf_counter()
-        count = len(t.encode(whole))
+        numbers = t.encode(whole)
+        seconds = time.perf_counter() - start
     else:
         from tokenizers import Tokenizer
 
         t = Tokenizer.from_file(tokenizer)
-        parts = [text[k:k + PART] for k in range(0, len(text), PART)]
-        t.encode_batch_fast(parts[:10])
+        parts = parts_of(text)
+        t.encode_batch_fast(parts[:10], add_special_tokens=False)
         start = time.perf_counter()
-        count = sum(len(encoded) for encoded in t.encode_batch_fast(parts))
-    seconds = time.perf_counter() - start
-    print(json.dumps({"seconds": seconds, "tokens": count, "bytes": size}))
+        encoded = t.encode_batch_fast(parts, add_special_tokens=False)
+        seconds = time.perf_counter() - start
+        numbers = np.concatenate([np.array(part.ids, np.uint32) for part in encoded])
+    np.save(output, numbers)
+    print(json.dumps({"seconds": seconds, "tokens": len(numbers), "bytes": size}))
 
 
 def train(name, path, megabytes, tokens, threads):
@@ -66,7 +82,7 @@ def train(name, path, megabytes, tokens, threads):
 
         t = Tokenizer(models.BPE())
         t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        t.train_from_iterator([text[k:k + PART] for k in range(0, len(text), PART)], trainers.BpeTrainer(
+        t.train_from_iterator(parts_of(text), trainers.BpeTrainer(
             vocab_size=tokens, min_frequency=2, special_tokens=["<|endoftext|>"], show_progress=False,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
         made = t.to_str()
@@ -83,14 +99,13 @@ def held(threads, *words):
     return json.loads(done.stdout)
 
 
-def compare(tokenizer, path):
-    """Both give the same numbers, of a part of the text that none cuts."""
-    import quern
-    from tokenizers import Tokenizer
+def compare(outputs):
+    """Both gave the same numbers."""
+    import numpy as np
 
-    text = read(path, 1)[:PART]
-    assert Tokenizer.from_file(tokenizer).encode(text, add_special_tokens=False).ids == (
-        quern.Tokenizer(f"bpe:{tokenizer}").encode(text).tolist())
+    ours, theirs = (np.load(path, mmap_mode="r") for path in outputs)
+    assert np.array_equal(ours, theirs)
+    print(f"all {len(ours)} tokens are equal", flush=True)
 
 
 def main():
@@ -102,13 +117,14 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--contender", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--output", help=argparse.SUPPRESS)
     given = parser.parse_args()
     threads = [int(word) for word in given.threads.split(",")]
     if given.contender:
         name, job = given.contender
         if job == "train":
             return train(name, given.corpus, given.megabytes, given.train, threads[0])
-        return contender(name, given.tokenizer, given.corpus, given.megabytes, threads[0])
+        return contender(name, given.tokenizer, given.corpus, given.megabytes, threads[0], given.output)
     common = [given.corpus, "--megabytes", given.megabytes, "--train", given.train]
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = given.tokenizer or os.path.join(folder, "t.json")
@@ -120,17 +136,18 @@ def main():
                   f"tokenizers {made['tokenizers']['seconds']:.2f} s", flush=True)
             with open(tokenizer, "w") as file:
                 file.write(made["quern"]["json"])
-        compare(tokenizer, given.corpus)
+        outputs = {name: os.path.join(folder, f"{name}.npy") for name in ("quern", "tokenizers")}
         for count in threads:
             speeds = {"quern": [], "tokenizers": []}
             for _ in range(given.rounds):
                 for name, found in speeds.items():
-                    one = held(count, *common, "--tokenizer", tokenizer, "--threads", count, "--contender", name,
-                               "encode")
+                    one = held(count, *common, "--tokenizer", tokenizer, "--threads", count, "--output",
+                               outputs[name], "--contender", name, "encode")
                     found.append(one["bytes"] / one["seconds"] / 1e6)
             ours, theirs = (statistics.median(found) for found in speeds.values())
             print(f"{count} threads: quern {ours:.1f} MB/s, tokenizers {theirs:.1f} MB/s, {ours / theirs:.1f} times",
                   flush=True)
+            compare(outputs.values())
     return None
 
 
