@@ -2,6 +2,7 @@
 
 #include "adapter.h"
 #include "command.h"
+#include "format.h"
 #include "jsonline.h"
 #include "message.h"
 #include "paths.h"
@@ -29,9 +30,10 @@ static void report(const merge_flags *f, const qn_model *merged) {
         json_count("parameters", qn_model_parameters(merged));
         json_end();
     } else if (!f->quiet) {
-        printf("%s: a model with %llu parameters, without adapters; its outputs differ in "
+        char number[32];
+        printf("%s: a model with %s parameters, without adapters; its outputs differ in "
                "roundings\n",
-               f->out, (unsigned long long)qn_model_parameters(merged));
+               f->out, format_count(qn_model_parameters(merged), number));
     }
 }
 

@@ -107,6 +107,8 @@ static void carve_layer(qn__cpu_arena *a, qn__worker *w, uint32_t index) {
     l->weights = qn__cpu_carve(a, weights, sizeof(float));
     l->bias = qn__cpu_carve(a, l->vectors * l->vector, sizeof(float));
     for (uint32_t s = 0; s < w->slots; ++s) {
+        if (!qn__cpu_has_slot(w, index, s))
+            continue;
         l->weight_slot[s] = qn__cpu_carve(a, weights, sizeof(float));
         l->bias_slot[s] = qn__cpu_carve(a, l->vectors * l->vector, sizeof(float));
     }

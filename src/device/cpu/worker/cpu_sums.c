@@ -197,12 +197,20 @@ static void run(qn__cpu_pass *pass) {
         qn__pool_run(w->pool, all_tasks, pass);
 }
 
+/* 0: no grains were ever trained. */
+static int has_sums(const qn__worker *w) {
+    for (uint32_t i = 0; i < w->program->layers; ++i)
+        if (w->layer[i].weight_sums)
+            return 1;
+    return 0;
+}
+
 qn_status qn__cpu_collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
     qn__cpu_pass pass = {.worker = w, .into = sums};
     if (w->takes_lists)
         qn__cpu_lists_collect(w, sums);
-    else if (w->layer[w->program->layers - 1].weight_sums)
-        run(&pass); /* otherwise no grains were ever trained */
+    else if (has_sums(w))
+        run(&pass);
     const int failed = qn__tally_add(tally, &w->losses.tally);
     w->losses.tally = (qn__tally){0};
     return failed ? qn__fail(err, QN_NUMERIC, "the sum of the losses became too large") : QN_OK;

@@ -150,8 +150,9 @@ qn_status qn__cpu_load(qn__worker *w, const qn__state *state, qn_error *err) {
         const uint64_t at = qn__layer_matrix(l->layer), bias = l->layer->biases;
         qn__cpu_pack(l, state->parameters + at, state->parameters + bias, l->weights, l->bias);
         for (uint32_t s = 0; s < w->slots && state->slot[s]; ++s)
-            qn__cpu_pack(l, state->slot[s] + at, state->slot[s] + bias, l->weight_slot[s],
-                         l->bias_slot[s]);
+            if (qn__cpu_has_slot(w, i, s))
+                qn__cpu_pack(l, state->slot[s] + at, state->slot[s] + bias, l->weight_slot[s],
+                             l->bias_slot[s]);
     }
     clear_sums(w);
     w->derived.folded = 0;
@@ -167,8 +168,9 @@ qn_status qn__cpu_save(qn__worker *w, qn__state *state, qn_error *err) {
         const uint64_t at = qn__layer_matrix(l->layer), bias = l->layer->biases;
         qn__cpu_unpack(l, l->weights, l->bias, state->parameters + at, state->parameters + bias);
         for (uint32_t s = 0; s < w->slots && state->slot[s]; ++s)
-            qn__cpu_unpack(l, l->weight_slot[s], l->bias_slot[s], state->slot[s] + at,
-                           state->slot[s] + bias);
+            if (qn__cpu_has_slot(w, i, s))
+                qn__cpu_unpack(l, l->weight_slot[s], l->bias_slot[s], state->slot[s] + at,
+                               state->slot[s] + bias);
     }
     return QN_OK;
 }
@@ -178,7 +180,7 @@ static qn_status need_sums(qn__worker *w, qn_error *err) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         const size_t outputs = (size_t)l->out_panels * QN__PANEL;
-        if (l->weight_sums || l->vectors == 0)
+        if (l->weight_sums || l->vectors == 0 || !qn__program_trains(w->program, i))
             continue;
         l->bias_sums = qn__alloc(l->vectors * l->vector, sizeof(int64_t), err);
         l->weight_sums = qn__alloc(outputs * qn__cpu_blocks(l) * QN__PANEL, sizeof(int64_t), err);

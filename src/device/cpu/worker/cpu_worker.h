@@ -479,6 +479,12 @@ static inline int qn__cpu_keeps_parameters(const qn__worker *w, const qn__cpu_la
            (w->bits && qn__layer_is_integer(layer->layer));
 }
 
+/* Whether an array of the optimiser's state has numbers of the layer. Averages of parameters
+ * (24.63) are there for those that do not train, too. */
+static inline int qn__cpu_has_slot(const qn__worker *w, uint32_t layer, uint32_t slot) {
+    return qn__program_trains(w->program, layer) || (int)slot == qn__program_average(w->program);
+}
+
 /* Whether the errors that a batchnorm passes are already the final errors of the layer below. */
 static inline int qn__cpu_norm_passes_all(const qn__worker *w, const qn__cpu_layer *l) {
     const qn__cpu_layer *below = l->below;
