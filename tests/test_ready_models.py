@@ -186,7 +186,8 @@ def test_the_tokens_of_a_gpt_are_those_of_the_data(quern, tmp_path):
         assert shown["outputs"] == tokens * positions
     rows = ["text,kind", *(f"{'good' if i % 2 else 'bad'} film {i},{i % 2}" for i in range(40))]
     (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
-    for name, begin in ("bag", "embedding 20 128 none; pool mean;"), ("text-cnn", "embedding 20 128 none; concat {"):
+    for name, begin in ("bag", "embedding 20 128 none; pool mean;"), ("text-cnn", "embedding 20 128 none; concat {"), (
+            "lstm-text", "embedding 20 128 none dropout 0.2; conv 512 1x1 none; recurrent lstm none; pool last;"):
         run(quern, "train", "--data", tmp_path / "t.csv", "--label", "kind", "--tokens", "words:20", "--context", 6, "--model", name,
             "--epochs", 9, "-o", tmp_path / "m.st")
         shown = events(quern, "model", "show", tmp_path / "m.st")[0]
