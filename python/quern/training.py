@@ -19,7 +19,7 @@ from ._known import as_in
 from .data import Data, data_of, is_paths, shape_of, shape_text
 from .evaluation import read
 from .errors import DiffersError, QuernError, UsageError, of, spelled
-from .model import Model, _fitted_again, load
+from .model import Model, _adapted, _fitted_again, load
 
 
 class Score(NamedTuple):
