@@ -43,6 +43,8 @@ def _set(struct, member, value, word, kept):
     """Sets a member from Python's value; raises UsageError for one of the wrong kind."""
     if value is None:
         return
+    if word == "lora" and type(value) is int:  # a rank alone
+        value = str(value)
     try:
         kept.append(assign(struct, member, value))
     except (TypeError, ValueError, OverflowError):
