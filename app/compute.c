@@ -25,7 +25,7 @@ const option compute_memory_options[] = {
               "compute outputs inside blocks again in the backward pass instead of keeping them: "
               "less memory, more time")},
     {ROW_FLAG("cache-features", cache_features,
-              "with `train.freeze`: compute the outputs of layers that do not train once for each "
+              "with --freeze: compute the outputs of layers that do not train once for each "
               "item, not in each epoch")},
     {.name = NULL}};
 

@@ -22,7 +22,7 @@ typedef struct qn_tokens qn_tokens; /* the numbers of a text's tokens */
  *   "chars"     a token is a character; those of the corpus, and one for all others
  *   "words"     a token is a word or another character; those of the corpus, and one for all others
  *   "words:N"   the same with the N - 1 most frequent of them; N from 2 to 16777216
- *   "bpe:FILE"  the tokenizer.json of the package tokenizers with byte-level BPE
+ *   "bpe:FILE"  the tokenizer.json of the package tokenizers with BPE
  *   "bpe:N"     such a tokenizer that is learned from the corpus, with N tokens at most, from 257
  *   "wordpiece:FILE"  a tokenizer.json with WordPiece, as BERT has it
  *   "unigram:FILE"  a tokenizer.json with Unigram, as T5 has it
