@@ -141,6 +141,65 @@ def test_an_imported_model_predicts_and_starts_a_training(quern, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def states_module(kind, into, width, suffix, biases, generator):
+    """Names and values of a layer of torch.nn.LSTM or GRU, and its function [positions, into] -> [positions, width]."""
+    gates = {"lstm": 4, "gru": 3}[kind]
+    outside, inside = (generator.normal(0, 0.5, (gates * width, n)) for n in (into, width))
+    b, c = generator.normal(0, 0.5, (2, gates * width)) * biases
+    tensors = {f"weight_ih{suffix}": outside, f"weight_hh{suffix}": inside}
+    tensors |= {f"bias_ih{suffix}": b, f"bias_hh{suffix}": c} if biases else {}
+
+    def states(x):
+        h, cell, out = np.zeros(width), np.zeros(width), []
+        for at in x:
+            u, v = (outside @ at + b).reshape(gates, width), (inside @ h + c).reshape(gates, width)
+            s = 1 / (1 + np.exp(-(u + v)))
+            if kind == "lstm":
+                cell = s[1] * cell + s[0] * np.tanh(u[2] + v[2])
+                h = s[3] * np.tanh(cell)
+            else:
+                h = (1 - s[1]) * np.tanh(u[2] + s[0] * v[2]) + s[1] * h
+            out.append(h)
+        return np.array(out)
+    return tensors, states
+
+
+@pytest.mark.parametrize("biases", [True, False])
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_states_of_two_layers_in_both_directions(quern, tmp_path, kind, biases):
+    generator = np.random.default_rng(8)
+    table, last = generator.normal(size=(20, 5)), generator.normal(size=(3, 14))
+    state, layers = {"embedding.weight": table, "out.weight": last}, []
+    for number, into in enumerate((5, 14)):
+        for suffix in (f"_l{number}", f"_l{number}_reverse"):
+            tensors, function = states_module(kind, into, 7, suffix, biases, generator)
+            state |= {f"net.{name}": values for name, values in tensors.items()}
+            layers.append(function)
+    write(tmp_path / "state", state, "F64")
+    x = generator.integers(0, 20, (60, 6))
+    np.save(tmp_path / "x.npy", x.astype(np.float32))
+    both = f"concat {{ {kind} 7 | {kind} 7 reverse }}"
+    words = ["model", "import", tmp_path / "state", "--input", 6, "-o", tmp_path / "m", "--model"]
+    done = run(quern, *words, f"embedding 20 5; {both}; {both}; pool mean; dense 3 nobias softmax")
+    assert done.returncode == 0, done.stderr
+    assert ("net.bias_ih_l1_reverse + net.bias_hh_l1_reverse" in done.stdout) == biases
+    run(quern, "predict", tmp_path / "m", "--data", tmp_path / "x.npy", "--unlabelled", "--outputs", "-o", tmp_path / "p")
+    logits = []
+    for item in x:
+        at = table[item]
+        for forward, backward in (layers[:2], layers[2:]):
+            at = np.hstack([forward(at), backward(at[::-1])[::-1]])
+        logits.append(last @ at.mean(0))
+    wanted = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    found = np.array([line.split(",")[3:] for line in (tmp_path / "p").read_text().splitlines()[1:]], float)
+    assert np.abs(found - wanted).max() < 1e-6 and wanted.std() > 0.05
+    other = {"lstm": "gru", "gru": "lstm"}[kind]
+    for model, said in ((f"embedding 20 5; {other} 7", "needs weight_ih of "), ("embedding 19 5", "a weight of 19x5"),
+                        ("embedding 20 5; conv 28 1x1 relu; recurrent lstm", "28x5x1x1")):
+        done = run(quern, *words, f"{model}; pool mean; dense 3 nobias softmax")
+        assert done.returncode == 1 and said in done.stderr, done.stderr
+
+
 def without(tensors, *names):
     return {name: t for name, t in tensors.items() if name not in names}
 

@@ -10,13 +10,15 @@ extern "C" {
 
 /* Tells where a tensor of the model, such as "layer0.weight", comes from: the name of a tensor in
  * the file, or "" where the file has none and the default was taken: 1 for weights of
- * normalisations, 0 for biases. Texts are valid during the call. */
+ * normalisations, 0 for biases. A sum of two tensors is "A + B". Texts are valid during the call.
+ */
 typedef void (*qn_import_told)(void *user, const char *tensor, const char *from);
 
 /* Makes a model of the parameters in a safetensors file, as
  * safetensors.torch.save_file(net.state_dict(), path) writes it. The names are PyTorch's:
- * "NAME.weight", "NAME.bias", "NAME.running_mean", "NAME.running_var"; "NAME.num_batches_tracked"
- * is ignored. Elements are F32, F16, BF16 or F64; F64 is rounded to the nearest float32.
+ * "NAME.weight", "NAME.bias", "NAME.running_mean", "NAME.running_var", and "NAME.weight_ih_l0" and
+ * the others of LSTM and GRU; "NAME.num_batches_tracked" is ignored. Elements are F32, F16, BF16 or
+ * F64; F64 is rounded to the nearest float32.
  *
  * Of `job` it reads `model` (the network, as for qn_train_open), `shape`, `loss` and `scale`, which
  * is "none", "unit", "fraction", "imagenet" or numbers of channels. `like` is a data set like those

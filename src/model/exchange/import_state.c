@@ -13,6 +13,7 @@
 #include "model/exchange/answers_like.h"
 #include "model/exchange/architectures.h"
 #include "model/exchange/imported_recipe.h"
+#include "model/exchange/recurrent_pairs.h"
 #include "model/exchange/state_dict.h"
 #include "model/formats/recipe_options.h"
 #include "model/recipe/scale_numbers.h"
@@ -71,8 +72,26 @@ static int is_alone(const qn__module *m) {
     return name[qn__module_size(name)] == '\0';
 }
 
-static int fits(const qn__layer *l, const qn__module *m) {
+static int is_pair(const import *i, uint32_t l) {
+    return qn__recurrent_pair(i->layer, i->recipe.network.layers, l);
+}
+
+/* The rows of tokens. */
+static int fits_table(const qn__layer *l, const qn__module *m) {
+    const qn__tensor_view *w = m->part[QN__PART_WEIGHT];
+    return w && !m->part[QN__PART_BIAS] && w->dimensions == 2 && w->columns == l->to.channels &&
+           w->count == l->vector;
+}
+
+static int fits(const import *i, uint32_t index, const qn__module *m) {
+    const qn__layer *l = &i->layer[index];
     const int running = m->part[QN__PART_MEAN] || m->part[QN__PART_VARIANCE];
+    if (is_pair(i, index))
+        return qn__recurrent_fits(l, m);
+    if (m->states || l->kind == QN__LAYER_RECURRENT)
+        return 0;
+    if (l->kind == QN__LAYER_EMBEDDING)
+        return !running && fits_table(l, m);
     if (l->depth)
         return fits_product(l, m);
     if (l->kind == QN__LAYER_LAYERSCALE)
@@ -89,10 +108,17 @@ static int fits(const qn__layer *l, const qn__module *m) {
 }
 
 /* What the layer needs, such as "a weight of 64x3x3x3". */
-static void tell_need(const qn__layer *l, char text[160]) {
+static void tell_need(const import *i, uint32_t index, char text[160]) {
+    const qn__layer *l = &i->layer[index];
     const uint32_t reads = qn__layer_reads(l);
     const int turned = l->kind == QN__LAYER_CONVTRANSPOSE;
-    if (l->kind == QN__LAYER_DENSE)
+    if (is_pair(i, index))
+        qn__recurrent_tell_need(l, text);
+    else if (l->kind == QN__LAYER_RECURRENT)
+        snprintf(text, 160, "the convolution that \"lstm N\" and \"gru N\" have before it");
+    else if (l->kind == QN__LAYER_EMBEDDING)
+        snprintf(text, 160, "a weight of %ux%u", l->vector / l->to.channels, l->to.channels);
+    else if (l->kind == QN__LAYER_DENSE)
         snprintf(text, 160, "a weight of %ux%u", l->out, l->depth);
     else if (l->depth)
         snprintf(text, 160, "a weight of %ux%ux%ux%u", turned ? reads : l->to.channels,
@@ -108,7 +134,7 @@ static qn_status refuse_layer(const import *i, uint32_t l, qn_error *err) {
     const qn__tensor_view *left = NULL;
     for (size_t m = 0; m < i->state.modules && !left; ++m)
         left = i->state.module[m].used ? NULL : qn__module_any(&i->state.module[m]);
-    tell_need(&i->layer[l], need);
+    tell_need(i, l, need);
     qn__network_layer_text(&i->recipe.network.layer[l], &line);
     qn__fail(err, QN_MISMATCH, "layer %u, \"%.100s\", needs %s, and the file has none that is left",
              l, line.data && !line.failed ? line.data : "", need);
@@ -146,6 +172,22 @@ static void take_weights(import *i, uint32_t index, const qn__tensor_view *view)
     tell(i, index, "weight", view);
 }
 
+/* The layers of a pair. A bias is the sum of two, but for b_hn of gru. */
+static void take_pair(import *i, uint32_t index, const qn__module *m) {
+    const qn__layer *l = &i->layer[index];
+    const qn__tensor_view *bias = m->part[QN__PART_BIAS], *shift = m->part[QN__PART_SHIFT];
+    char name[48], sum[400];
+    qn__recurrent_take(l, m, i->parameter);
+    tell(i, index, "weight", m->part[QN__PART_WEIGHT]);
+    snprintf(name, sizeof name, "layer%u.bias", index);
+    snprintf(sum, sizeof sum, "%.190s + %.190s", bias ? bias->name : "", shift ? shift->name : "");
+    if (bias && i->told)
+        i->told(i->user, name, sum);
+    tell(i, index + 1, "weight", m->part[QN__PART_STATES]);
+    if (!l[1].no_biases)
+        tell(i, index + 1, "bias", shift);
+}
+
 /* A vector, or `usual` where the module has none. */
 static void take_vector(import *i, uint32_t index, const char *name, uint64_t at, uint64_t count,
                         const qn__tensor_view *view, float usual) {
@@ -170,6 +212,10 @@ static qn_status take_module(import *i, uint32_t index, const qn__module *m, qn_
     static const int part[] = {QN__PART_WEIGHT, QN__PART_BIAS, QN__PART_MEAN, QN__PART_VARIANCE};
     const qn__layer *l = &i->layer[index];
     const char *const *names = qn__layer_ops_of(l->kind)->names;
+    if (m->states) {
+        take_pair(i, index, m);
+        return QN_OK;
+    }
     if (l->depth) {
         take_weights(i, index, m->part[QN__PART_WEIGHT]);
         if (!l->no_biases)
@@ -183,11 +229,11 @@ static qn_status take_module(import *i, uint32_t index, const qn__module *m, qn_
 }
 
 /* Two modules of one shape, in the order of their names alone: nothing else says which is first. */
-static void note_order(const import *i, const qn__layer *l, const qn__module *taken) {
+static void note_order(const import *i, uint32_t l, const qn__module *taken) {
     char text[400];
     for (size_t k = 0; k < i->state.modules; ++k) {
         const qn__module *m = &i->state.module[k];
-        if (m->used || !fits(l, m) || !qn__modules_by_words(taken, m))
+        if (m->used || !fits(i, l, m) || !qn__modules_by_words(taken, m))
             continue;
         snprintf(text, sizeof text,
                  "\"%.120s\" and \"%.120s\" have the same shapes and were taken in the order of "
@@ -211,14 +257,18 @@ static void note_skipped(const import *i) {
     qn__device_tell(text);
 }
 
-static int has_parameters(const qn__layer *l) { return (l->depth && !l->tied) || l->vectors; }
+/* Whether a layer has a module. The recurrent layer of a pair has that of the convolution. */
+static int has_module(const import *i, uint32_t index) {
+    const qn__layer *l = &i->layer[index];
+    return ((l->depth && !l->tied) || l->vectors) && !(index > 0 && is_pair(i, index - 1));
+}
 
 /* Whether the names of the file are those of an architecture with as many layers as the model text
  * has: then names, and not shapes, decide. */
 static int know_names(import *i) {
     uint32_t layers = 0;
     for (uint32_t l = 0; l < i->recipe.network.layers; ++l)
-        layers += (uint32_t)has_parameters(&i->layer[l]);
+        layers += (uint32_t)has_module(i, l);
     qn__architecture_match match = qn__architecture_nearest(&i->state, &i->names);
     if (!qn__architecture_meant(&match, &i->names) || i->names.count != layers)
         return 0;
@@ -228,7 +278,7 @@ static int know_names(import *i) {
 
 static qn_status refuse_name(const import *i, uint32_t l, const char *name, qn_error *err) {
     char need[160];
-    tell_need(&i->layer[l], need);
+    tell_need(i, l, need);
     qn__fail(err, QN_MISMATCH, "the file has no module \"%s\", and layer %u needs %s", name, l,
              need);
     qn__at(err, "%.300s", i->path);
@@ -254,9 +304,10 @@ static int misfit(const qn__layer *l, const qn__module *m) {
 }
 
 /* What the layer says about the part that does not fit. */
-static void tell_misfit(const qn__layer *l, int part, char text[160]) {
+static void tell_misfit(const import *i, uint32_t index, int part, char text[160]) {
+    const qn__layer *l = &i->layer[index];
     if (part == QN__PART_WEIGHT && l->depth)
-        tell_need(l, text);
+        tell_need(i, index, text);
     else if (part == QN__PART_WEIGHT)
         snprintf(text, 160, "a weight of %u numbers", l->vector);
     else if (part == QN__PART_BIAS && l->no_biases)
@@ -278,7 +329,7 @@ static qn_status refuse_shape(const import *i, uint32_t l, const qn__module *m, 
     const int wrong = misfit(&i->layer[l], m);
     const qn__tensor_view *part = m->part[wrong], *any = qn__module_any(m);
     const size_t size = qn__module_size(any->name);
-    tell_misfit(&i->layer[l], wrong, need);
+    tell_misfit(i, l, wrong, need);
     qn__network_layer_text(&i->recipe.network.layer[l], &line);
     qn__fail(err, QN_MISMATCH, "layer %u, \"%.100s\", takes %s, and its module in the file %s", l,
              line.data && !line.failed ? line.data : "", need, part ? "differs" : "has none");
@@ -328,7 +379,7 @@ static qn_status refuse_unused(const import *i, qn_error *err) {
  */
 static qn_status leave_biases_out(import *i, qn_error *err) {
     for (uint32_t l = 0; l < i->recipe.network.layers; ++l)
-        if (i->layer[l].depth && !i->of[l]->part[QN__PART_BIAS])
+        if (i->layer[l].depth && i->of[l] && !i->of[l]->part[QN__PART_BIAS])
             i->recipe.network.layer[l].no_biases = 1;
     qn__recipe_tidy(&i->recipe);
     return qn__network_program(&i->recipe.network, qn__recipe_input(&i->recipe), i->layer,
@@ -347,12 +398,12 @@ static qn_status take_modules(import *i, qn_error *err) {
 
 static qn_status map_names(import *i, qn_error *err) {
     for (uint32_t l = 0, n = 0; l < i->recipe.network.layers; ++l) {
-        if (!has_parameters(&i->layer[l]))
+        if (!has_module(i, l))
             continue;
         qn__module *m = i->named[n++];
         if (!m)
             return refuse_name(i, l, i->names.name[n - 1], err);
-        if (!fits(&i->layer[l], m))
+        if (!fits(i, l, m))
             return refuse_shape(i, l, m, err);
         m->used = 1;
         note_default(&i->layer[l], m);
@@ -366,14 +417,14 @@ static qn_status map_layers(import *i, qn_error *err) {
         return map_names(i, err);
     for (uint32_t l = 0; l < i->recipe.network.layers; ++l) {
         qn__module *m = i->state.module, *const end = m + i->state.modules;
-        if (!has_parameters(&i->layer[l]))
+        if (!has_module(i, l))
             continue;
-        while (m < end && (m->used || !fits(&i->layer[l], m)))
+        while (m < end && (m->used || !fits(i, l, m)))
             ++m;
         if (m == end)
             return refuse_layer(i, l, err);
         m->used = 1;
-        note_order(i, &i->layer[l], m);
+        note_order(i, l, m);
         i->of[l] = m;
     }
     return refuse_unused(i, err);

@@ -6,6 +6,7 @@
 #include "model/exchange/onnx_pools.h"
 #include "model/exchange/onnx_position.h"
 #include "model/exchange/onnx_recurrent.h"
+#include "model/exchange/recurrent_pairs.h"
 #include <stdio.h>
 
 /* A tensor of the model's file as a constant of the same name: "layer3.weight". */
@@ -392,7 +393,8 @@ static void add_layer(qn__onnx_graph *g, const qn__program *program, uint32_t in
         qn__onnx_pooled(g, l);
         break;
     case QN__LAYER_RECURRENT:
-        qn__onnx_recurrent(g, layers, index, qn__onnx_is_taken(program, index - 1));
+        qn__onnx_recurrent(g, layers, index,
+                           qn__recurrent_pair(layers, program->layers, index - 1));
         break;
     case QN__LAYER_POSITION:
         qn__onnx_position(g, l);
@@ -416,7 +418,7 @@ void qn__onnx_layers(qn__onnx_graph *g, const qn__program *program) {
     g->input = g->at;
     for (uint32_t l = 0; l < program->layers; ++l) {
         g->at = *value_of(g, qn__layer_source(program->layer, l));
-        if (qn__onnx_is_taken(program, l)) {
+        if (qn__recurrent_pair(program->layer, program->layers, l)) {
             g->layer[l] = g->at;
             continue;
         }

@@ -10,20 +10,6 @@
  */
 static const uint32_t order[][4] = {[QN__CELL_LSTM] = {0, 3, 1, 2}, [QN__CELL_GRU] = {1, 0, 2, 0}};
 
-static int is_plain(const qn__layer *l) {
-    return l->kind == QN__LAYER_CONV && !l->conv_groups && !l->tied && qn__conv.steps(l) &&
-           l->activation == QN__ACT_NONE;
-}
-
-int qn__onnx_is_taken(const qn__program *p, uint32_t l) {
-    int readers = 0;
-    for (uint32_t i = l + 1; i < p->layers; ++i)
-        readers += (qn__layer_source(p->layer, i) == (int32_t)l) +
-                   (qn__layer_joins(&p->layer[i]) && qn__layer_other(p->layer, i) == (int32_t)l);
-    return l + 1 < p->layers && p->layer[l + 1].kind == QN__LAYER_RECURRENT && readers == 1 &&
-           qn__layer_source(p->layer, l + 1) == (int32_t)l && is_plain(&p->layer[l]);
-}
-
 static void name_of(const qn__onnx_graph *g, const char *what, char name[QN__ONNX_NAME]) {
     snprintf(name, QN__ONNX_NAME, "%.31s.%.15s", g->part, what);
 }

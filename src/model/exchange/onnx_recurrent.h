@@ -5,10 +5,8 @@
 
 #include "model/exchange/onnx_graph.h"
 
-/* Whether layer `l` is a convolution that the operator of the next layer does. */
-int qn__onnx_is_taken(const qn__program *program, uint32_t l);
-
-/* From what the layer reads, or what the convolution before reads, if that is taken. */
+/* From what the layer reads. `taken`: it and the convolution before are a pair
+ * (qn__recurrent_pair), which is one operator; then from what the convolution reads. */
 void qn__onnx_recurrent(qn__onnx_graph *g, const qn__layer *layers, uint32_t l, int taken);
 
 #endif

@@ -7,13 +7,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const parts[QN__PARTS] = {"weight", "bias", "running_mean", "running_var",
-                                             "num_batches_tracked"};
+static const char *const parts[QN__PART_STATES] = {"weight", "bias", "running_mean", "running_var",
+                                                   "num_batches_tracked"};
+
+/* Those of layers with states, without "_l0" or "_l0_reverse". */
+static const struct {
+    const char *name;
+    int part;
+} state_parts[] = {{"weight_ih", QN__PART_WEIGHT},
+                   {"bias_ih", QN__PART_BIAS},
+                   {"weight_hh", QN__PART_STATES},
+                   {"bias_hh", QN__PART_SHIFT}};
+
+static const char *own_name(const char *name) {
+    const char *point = strrchr(name, '.');
+    return point ? point + 1 : name;
+}
+
+/* The part of a layer with states that a tensor is, or QN__PARTS; *place: the number of its layer,
+ * and whether it is reversed. A single cell has no number. */
+static int state_part(const char *name, unsigned long *place) {
+    const char *own = own_name(name);
+    *place = 0;
+    for (size_t i = 0; i < sizeof state_parts / sizeof *state_parts; ++i) {
+        const size_t size = strlen(state_parts[i].name);
+        if (strncmp(own, state_parts[i].name, size) != 0)
+            continue;
+        own += size;
+        if (*own == '\0')
+            return state_parts[i].part;
+        const size_t digits = strncmp(own, "_l", 2) == 0 ? strspn(own + 2, "0123456789") : 0;
+        if (digits == 0 || digits > 6 || (digits > 1 && own[2] == '0'))
+            return QN__PARTS;
+        *place = 2 * strtoul(own + 2, NULL, 10) + 2;
+        own += 2 + digits;
+        *place += strcmp(own, "_reverse") == 0;
+        return *own == '\0' || *place % 2 ? state_parts[i].part : QN__PARTS;
+    }
+    return QN__PARTS;
+}
 
 /* Whether a tensor is a module by itself: the factors of a layer scale, as torchvision and timm
  * call them. */
 static int stands_alone(const char *name) {
-    const char *point = strrchr(name, '.'), *own = point ? point + 1 : name;
+    const char *own = own_name(name);
     return strcmp(own, "layer_scale") == 0 || strcmp(own, "gamma") == 0;
 }
 
@@ -24,12 +61,13 @@ size_t qn__module_size(const char *name) {
 
 /* The part that a tensor is; QN__PARTS: none. */
 static int part_of(const char *name) {
-    const char *point = strrchr(name, '.');
-    int part = stands_alone(name) ? QN__PART_WEIGHT : 0;
-    while (!stands_alone(name) && part < QN__PARTS &&
-           strcmp(point ? point + 1 : name, parts[part]) != 0)
-        ++part;
-    return part;
+    unsigned long place;
+    if (stands_alone(name))
+        return QN__PART_WEIGHT;
+    for (int part = 0; part < QN__PART_STATES; ++part)
+        if (strcmp(own_name(name), parts[part]) == 0)
+            return part;
+    return state_part(name, &place);
 }
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -75,7 +113,13 @@ static int compare_views(const void *one, const void *other) {
     const char *b = (*(const qn__tensor_view *const *)other)->name;
     int words;
     const int order = compare_names(a, qn__module_size(a), b, qn__module_size(b), &words);
-    return order ? order : strcmp(a, b);
+    unsigned long place, other_place;
+    const int states = state_part(a, &place) < QN__PARTS;
+    const int other_states = state_part(b, &other_place) < QN__PARTS;
+    return order                    ? order
+           : states != other_states ? states - other_states
+           : place != other_place   ? (place > other_place) - (place < other_place)
+                                    : strcmp(a, b);
 }
 
 const qn__tensor_view *qn__module_any(const qn__module *module) {
@@ -155,10 +199,11 @@ static qn_status group(qn__state_dict *s, const qn__tensor_view **views, size_t 
                        const char *path, qn_error *err) {
     const char *last = NULL;
     size_t last_size = 0;
+    unsigned long place, last_place = 0;
     for (size_t i = 0; i < count; ++i) {
         const char *name = views[i]->name;
         const size_t size = qn__module_size(name);
-        const int part = part_of(name);
+        const int part = part_of(name), states = state_part(name, &place) < QN__PARTS;
         if (part == QN__PARTS && is_whole(views[i])) {
             s->skipped = s->skipped ? s->skipped : views[i];
             continue;
@@ -166,17 +211,20 @@ static qn_status group(qn__state_dict *s, const qn__tensor_view **views, size_t 
         if (part == QN__PARTS)
             return refuse(views[i], path,
                           "the tensor is neither weight, bias, running_mean nor running_var of a "
-                          "module",
+                          "module, nor a weight or bias of LSTM or GRU",
                           "a model text has no layer with such a parameter; leave the tensor out "
                           "where it decides nothing",
                           err);
         if (part != QN__PART_BATCHES && qn__tensor_check(views[i], path, err) != QN_OK)
             return QN_INPUT;
-        if (!last || size != last_size || memcmp(last, name, size) != 0)
+        if (!last || size != last_size || memcmp(last, name, size) != 0 ||
+            s->module[s->modules - 1].states != states || place != last_place)
             s->modules++;
         last = name;
         last_size = size;
+        last_place = place;
         s->module[s->modules - 1].part[part] = views[i];
+        s->module[s->modules - 1].states = states;
     }
     return QN_OK;
 }

@@ -1,5 +1,6 @@
 /* The tensors of another program's file as modules: "conv1.weight" and "conv1.bias" are two parts
- * of the module "conv1". The names of the parts are PyTorch's. */
+ * of the module "conv1". The names of the parts are PyTorch's. Each layer and direction of its
+ * LSTM and GRU is a module: "lstm.weight_ih_l0", "lstm.weight_hh_l0" and their biases are one. */
 #ifndef QN_MODEL_EXCHANGE_STATE_DICT_H
 #define QN_MODEL_EXCHANGE_STATE_DICT_H
 
@@ -11,13 +12,16 @@ enum {
     QN__PART_MEAN,     /* running_mean */
     QN__PART_VARIANCE, /* running_var */
     QN__PART_BATCHES,  /* num_batches_tracked */
+    QN__PART_STATES,   /* weight_hh; weight_ih is the weight, bias_ih the bias */
+    QN__PART_SHIFT,    /* bias_hh */
     QN__PARTS
 };
 
 /* NULL: the module does not have the part. */
 typedef struct qn__module {
     const qn__tensor_view *part[QN__PARTS];
-    int used; /* the caller's */
+    int used;   /* the caller's */
+    int states; /* 1: of an LSTM or a GRU */
 } qn__module;
 
 typedef struct qn__state_dict {
