@@ -80,6 +80,37 @@ def test_the_first_token_of_a_word_has_its_tag(run_quern, tokenizer, tmp_path, c
     assert found["tokens"].endswith(" words") and found["tokens"].startswith("wordpiece ")
 
 
+def write_lists(path, lines, of=str):
+    path.write_text("".join(json.dumps({"n": 1, "text": text.split(" "), "tags": [of(tag) for tag in tags.split(" ")]}) + "\n"
+                            for text, tags in lines))
+    return path
+
+
+def test_lists_of_words_and_tags_in_json(run_quern, tokenizer, tmp_path):
+    """They are texts with spaces between. U+0007 is written as an escape, which is longer than the character."""
+    words = ["--label", "tags", "--tokens", f"wordpiece:{tokenizer}", "--context", 24, "--json"]
+    numbers = {"LOC": 0, "O": 1, "PER": 2, "-100": -100}
+    found = [json.loads(run_quern("data", "info", path, *words).stdout)["digest"]
+             for path in (write(tmp_path / "t.csv", rows()), write_lists(tmp_path / "t.jsonl", rows()),
+                          write_lists(tmp_path / "n.jsonl", rows(), numbers.get))]
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("value, byte, said", [
+    ('["Anna", "the Anna"]', 39, "here a word has white space inside"),
+    ('["\\t"]', 31, "here a word has white space inside"),
+    ('["Anna", ""]', 39, "here a word is empty"),
+    ('["Anna", 1.5]', 39, "here a value is neither a text nor a whole number"),
+    ('[["Anna"]]', 31, "here a value is neither a text nor a whole number"),
+    ('[null]', 31, "here a value is neither a text nor a whole number"),
+    ('["Anna" 7]', 38, "an array has neither ',' nor ']' after a value"),
+    ('["Anna",]', 38, "this is not a value of JSON")])
+def test_lists_that_are_no_words(quern, tmp_path, value, byte, said):
+    (tmp_path / "t.jsonl").write_text('{"y": 1, "x": ["Anna"]}\n{"x": ' + value + "}\n")
+    done = run(quern, "data", "info", tmp_path / "t.jsonl", "--label", "y", "--tokens", "words", "--context", 3)
+    assert done.returncode == 1 and said in done.stderr and f"line 2, byte {byte}\n" in done.stderr, done.stderr
+
+
 MODEL = "embedding 15 12; position learned; residual { conv 36 1x1; attention 3; conv 12 1x1 }; layernorm channels; conv 3 1x1 softmax"
 
 

@@ -6,6 +6,7 @@
 #include "data/cells/readers.h"
 #include "data/cells/text_set.h"
 #include "data/json/json_token.h"
+#include "data/tokens/text_items.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,7 @@ typedef struct rows {
     uint64_t rows;
     uint64_t first;    /* the first row of this file */
     uint64_t expected; /* the column of the next key, where objects are alike */
+    int words;         /* 1: an array is a text of its words */
 } rows;
 
 static qn_status refuse_at(const rows *r, const char *at, const char *remedy, qn_error *err) {
@@ -115,6 +117,16 @@ static qn_status refuse_nested(const rows *r, uint64_t column, qn__token_kind ki
     return refuse_at(r, at, remedy, err);
 }
 
+static qn_status refuse_words(const rows *r, uint64_t column, const char *what, qn_error *err) {
+    char key[64];
+    qn__fail(err, QN_INPUT, "the key \"%s\" holds an array, and here %s", show_key(r, column, key),
+             what);
+    return refuse_at(r, r->scan.at,
+                     "an array is read as a text of words: write texts without white space, or "
+                     "whole numbers",
+                     err);
+}
+
 static qn_status put(rows *r, uint64_t column, const qn__token *value, const char *at,
                      qn_error *err) {
     static const qn__build_type types[] = {[QN__TOKEN_TEXT] = QN__BUILD_TEXT,
@@ -166,6 +178,11 @@ static qn_status read_value(rows *r, uint64_t column, qn_error *err) {
     qn__json_next(&r->scan);
     const char *at = r->scan.at;
     qn__json_token(&r->scan, &value);
+    if (value.kind == QN__TOKEN_ARRAY && r->words) {
+        qn__json_words(&r->scan, &value);
+        if (value.kind == QN__TOKEN_ARRAY)
+            return refuse_words(r, column, value.what, err);
+    }
     if (value.kind == QN__TOKEN_BAD)
         return refuse_token(r, &value, err);
     if (value.kind == QN__TOKEN_OBJECT || value.kind == QN__TOKEN_ARRAY)
@@ -321,7 +338,7 @@ static qn_status read_rows(rows *r, qn__part_files *files, uint64_t *end, qn_err
 
 static qn_status read_json(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
                            qn_data *data, qn_error *err) {
-    rows r = {.path = files->name};
+    rows r = {.path = files->name, .words = qn__text_items_wanted(options)};
     (void)pool;
     uint64_t *end = qn__alloc(files->list->count, sizeof *end, err);
     qn_status status = end ? read_rows(&r, files, end, err) : QN_MEMORY;

@@ -234,3 +234,50 @@ void qn__json_token(qn__json_scan *scan, qn__token *out) {
     else
         read_word(scan, out);
 }
+
+/* ------------------------------------------------------------------ arrays of words */
+
+/* Why the value, whose text goes from `at` to the scan's place, is not a word; NULL: it is one.
+ * Numbers get their text. */
+static const char *check_word(const qn__json_scan *scan, const char *at, qn__token *word) {
+    if (word->kind == QN__TOKEN_WHOLE) {
+        word->text = at;
+        word->size = (size_t)(scan->at - at);
+    } else if (word->kind != QN__TOKEN_TEXT) {
+        return "a value is neither a text nor a whole number";
+    }
+    for (size_t i = 0; i < word->size; i++)
+        if (word->text[i] == ' ' || (word->text[i] >= '\t' && word->text[i] <= '\r'))
+            return "a word has white space inside";
+    return word->size == 0 ? "a word is empty" : NULL;
+}
+
+/* The words are moved to the front of the array: a comma was before each but the first. */
+void qn__json_words(qn__json_scan *scan, qn__token *out) {
+    char *const begin = scan->at++, *to = begin;
+    char next = qn__json_next(scan);
+    while (next != ']') {
+        qn__token word;
+        qn__json_next(scan);
+        char *at = scan->at;
+        qn__json_token(scan, &word);
+        const char *what = word.kind == QN__TOKEN_BAD ? NULL : check_word(scan, at, &word);
+        if (word.kind == QN__TOKEN_BAD || what) {
+            scan->at = what ? at : scan->at;
+            *out = what ? (qn__token){.kind = QN__TOKEN_ARRAY, .what = what} : word;
+            return;
+        }
+        if (to > begin)
+            *to++ = ' ';
+        memmove(to, word.text, word.size);
+        to += word.size;
+        next = qn__json_next(scan);
+        if (next != ',' && next != ']') {
+            fail(scan, scan->at, "an array has neither ',' nor ']' after a value", out);
+            return;
+        }
+        scan->at += next == ',';
+    }
+    scan->at++;
+    *out = (qn__token){.kind = QN__TOKEN_TEXT, .text = begin, .size = (size_t)(to - begin)};
+}

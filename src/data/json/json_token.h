@@ -30,12 +30,17 @@ typedef struct qn__token {
     size_t size;
     int64_t whole; /* WHOLE and BOOL */
     double number;
-    const char *what; /* BAD: why, such as "a text does not end"; `at` is where */
+    /* BAD: why, such as "a text does not end", and of an array without words; `at` is where. */
+    const char *what;
 } qn__token;
 
 /* Skips white space. Returns the next byte, or '\0' at the end. */
 char qn__json_next(qn__json_scan *scan);
 /* Reads the value at `at`, after white space. */
 void qn__json_token(qn__json_scan *scan, qn__token *out);
+/* Reads the array at `at`, whose elements are words, as one TEXT with spaces between them. Words
+ * are whole numbers and texts that are neither empty nor have white space. An ARRAY: it has
+ * something else. */
+void qn__json_words(qn__json_scan *scan, qn__token *out);
 
 #endif
