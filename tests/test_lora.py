@@ -3,6 +3,7 @@
 import subprocess
 
 import numpy as np
+import onnx_reader
 import pytest
 import ranks
 import recipes
@@ -38,6 +39,17 @@ def logits(quern, folder, *model):
     done = run(quern, "predict", *model, "--data", folder / "y.npy", "--tokens", "ids", "--logprobs", "-o", folder / "p.csv")
     assert done.returncode == 0, done.stderr
     return np.genfromtxt(folder / "p.csv", delimiter=",", names=True)["logprob"]
+
+
+def test_an_export_has_the_numbers_of_both(quern, gpt):
+    done = run(quern, "model", "export", gpt / "base.st", "--adapter", gpt / "a.st", "-o", gpt / "a.onnx")
+    assert done.returncode == 0, done.stderr
+    graph = onnx_reader.Graph((gpt / "a.onnx").read_bytes())
+    known = {"input", *graph.constants, *(output for _, _, output, _ in graph.nodes)}
+    assert not {name for _, inputs, _, _ in graph.nodes for name in inputs if name} - known
+    base, a = load_file(gpt / "base.st"), load_file(gpt / "a.st")
+    for theirs, ours in ((base["layer3.weight"], "layer3.weight"), (a["layer6.weight"], "layer6.weight")):
+        assert np.array_equal(graph.constants[ours].reshape(theirs.shape), theirs)
 
 
 def test_adapters_are_saved_alone(quern, gpt):
@@ -79,7 +91,7 @@ def test_the_same_bytes_again(quern, gpt, tmp_path):
 
 @pytest.mark.parametrize("lora, said", [
     ("0", "rank"), ("4 alpha", "invalid alpha"), ("4 on", "invalid layers"), ("4 on 1", "layer 1 cannot have an adapter"),
-    ("4 on 99", "layer 99"), ("4 on 3..x", "does not name layers"), ("4 of all", "unknown word"), ("4 on 11", "layer 11")])
+    ("4 on 99", "layer 99"), ("4 on 99999999999999999999999", "layer 18446744073709551615"), ("32769", "above 32768"), ("4 on 3..x", "does not name layers"), ("4 of all", "unknown word"), ("4 on 11", "layer 11")])
 def test_what_is_no_adapter_is_refused(quern, gpt, tmp_path, lora, said):
     done = learn(quern, gpt, "--init-from", gpt / "base.st", "--lora", lora, "-o", tmp_path / "n.st")
     assert done.returncode != 0 and said in done.stderr and "lora" in done.stderr, done.stderr

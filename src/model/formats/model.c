@@ -218,7 +218,7 @@ uint64_t qn_model_parameters(const qn_model *model) { return model ? model->para
 
 static const qn__tensor *find_tensor(const qn_model *model, const char *name, int real,
                                      uint64_t *rows, uint64_t *columns) {
-    for (uint32_t t = 0; model && name && t < model->tensors; ++t) {
+    for (uint32_t t = 0; model && name && t < model->tensors + model->left_out; ++t) {
         const qn__tensor *tensor = &model->tensor[t];
         if (strcmp(tensor->name, name) != 0 || (tensor->real != NULL) != real)
             continue;

@@ -65,8 +65,8 @@ struct qn_model {
     int probabilities;                 /* 1: the outputs are */
     int drops;                         /* 1: an item that lacks a value has no prediction */
     const char *base; /* of adapters alone: the digest of the model that they are for; else NULL */
-    uint32_t tensors;
-    const qn__tensor *tensor; /* in the order of the file */
+    uint32_t tensors, left_out;
+    const qn__tensor *tensor; /* in the order of the file; then those that adapters alone lack */
     _Atomic(qn__model_extra *) extra;
 };
 

@@ -116,39 +116,54 @@ static void find_left_out(const qn__recipe *recipe, char *still) {
         qn__recipe_still(recipe, still);
 }
 
-/* Names and shapes of 12.2; the arrays they point into need not be filled yet. */
-static void list_tensors(network_model *m) {
-    find_left_out(&m->recipe, m->still);
-    for (uint32_t l = 0; l < m->recipe.network.layers; ++l) {
-        const qn__layer *layer = &m->layer[l];
-        if (m->still[l])
-            continue;
-        list_vectors(m, l);
-        if (layer->depth == 0 || layer->tied)
-            continue;
-        snprintf(m->name[m->open.tensors], NAME_SIZE, "layer%u.weight", l);
-        add_tensor(m, layer->to.channels, layer->depth, m->filed + layer->weights);
-        if (layer->kind != QN__LAYER_DENSE) {
-            qn__tensor *weights = &m->tensor[m->open.tensors - 1];
-            weights->columns = qn__layer_reads(layer);
-            memcpy(weights->taps, layer->window.kernel, sizeof weights->taps);
-            if (layer->kind == QN__LAYER_CONVTRANSPOSE) { /* as PyTorch has it */
-                weights->rows = layer->from.channels;
-                weights->columns = layer->to.channels;
-            }
+static void list_layer(network_model *m, uint32_t l) {
+    const qn__layer *layer = &m->layer[l];
+    list_vectors(m, l);
+    if (layer->depth == 0 || layer->tied)
+        return;
+    snprintf(m->name[m->open.tensors], NAME_SIZE, "layer%u.weight", l);
+    add_tensor(m, layer->to.channels, layer->depth, m->filed + layer->weights);
+    if (layer->kind != QN__LAYER_DENSE) {
+        qn__tensor *weights = &m->tensor[m->open.tensors - 1];
+        weights->columns = qn__layer_reads(layer);
+        memcpy(weights->taps, layer->window.kernel, sizeof weights->taps);
+        if (layer->kind == QN__LAYER_CONVTRANSPOSE) { /* as PyTorch has it */
+            weights->rows = layer->from.channels;
+            weights->columns = layer->to.channels;
         }
-        if (layer->no_biases)
-            continue;
-        snprintf(m->name[m->open.tensors], NAME_SIZE, "layer%u.bias", l);
-        add_tensor(m, layer->to.channels, 0, m->filed + layer->biases);
     }
-    list_fitted(m);
+    if (layer->no_biases)
+        return;
+    snprintf(m->name[m->open.tensors], NAME_SIZE, "layer%u.bias", l);
+    add_tensor(m, layer->to.channels, 0, m->filed + layer->biases);
+}
+
+/* Those that are in the file, or the others. */
+static void list_layers(network_model *m, int left_out) {
+    for (uint32_t l = 0; l < m->recipe.network.layers; ++l)
+        if (m->still[l] == left_out)
+            list_layer(m, l);
+}
+
+static void list_target(network_model *m) {
     if (m->recipe.task != QN__TASK_REGRESS)
         return;
     snprintf(m->name[m->open.tensors], NAME_SIZE, "target.mean");
     add_tensor(m, 1, 0, &m->target_mean);
     snprintf(m->name[m->open.tensors], NAME_SIZE, "target.deviation");
     add_tensor(m, 1, 0, &m->target_deviation);
+}
+
+/* Names and shapes of 12.2; the arrays they point into need not be filled yet. */
+static void list_tensors(network_model *m) {
+    find_left_out(&m->recipe, m->still);
+    list_layers(m, 0);
+    list_fitted(m);
+    list_target(m);
+    const uint32_t filed = m->open.tensors;
+    list_layers(m, 1);
+    m->open.left_out = m->open.tensors - filed;
+    m->open.tensors = filed;
 }
 
 static qn_status make_texts(network_model *m, qn_error *err) {
@@ -453,8 +468,8 @@ static qn_status refuse_base(const network_model *m, const qn_model *base, const
         qn__at(err, "%s", path);
         return qn__remedy(
             err, QN_MISMATCH,
-            "name that model, and this file with `model.adapter`; for a replay name that "
-            "model with `train.init_from`");
+            "name that model, and this file with `model.adapter`; a replay needs that model for "
+            "`train.init_from`; other commands take what `quern model merge` makes of both");
     }
     qn__fail(err, QN_MISMATCH, "the adapters are of another model");
     qn__at(err, "%s, digest of its model %s, given %s", path, m->open.base, qn_model_digest(base));
@@ -485,6 +500,7 @@ qn_status qn__model_complete(qn_model *model, const qn_model *base, const char *
             memcpy(m->parameter + own->weights, b->parameter + from->weights,
                    (size_t)count * sizeof(float));
     }
+    reorder(m, 0);
     return QN_OK;
 }
 

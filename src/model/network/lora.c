@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANK = 1 << 16 };
+/* Twice as much is the alpha of a rank without one. */
+enum { MOST_RANK = 1 << 15 };
 
 #define RANKS "give the rank of the adapters, such as 8, \"8 alpha 16\" or \"8 alpha 16 on all\""
 
@@ -163,7 +164,7 @@ static qn_status choose_numbers(const qn__network *network, const char *text, ch
         if ((*end && *end != ',') || last < first)
             return refuse_numbers(text, err);
         for (unsigned long l = first; l <= last; ++l) {
-            if (l + 1 >= network->layers || !takes_adapter(&network->layer[l])) {
+            if (l >= network->layers - 1 || !takes_adapter(&network->layer[l])) {
                 qn__fail(err, QN_USAGE, "layer %lu cannot have an adapter", l);
                 return refuse(err, "name layers \"conv N 1x1\" or \"dense N\" before the last "
                                    "layer; `quern model show` lists them");
