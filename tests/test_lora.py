@@ -1,10 +1,12 @@
 """Low-rank adapters for a user: what trains, the file of them alone, and one model of both."""
 
+import json
 import subprocess
 
 import numpy as np
 import onnx_reader
 import pytest
+import python_package
 import ranks
 import recipes
 from safetensors.numpy import load_file
@@ -87,6 +89,36 @@ def test_the_same_bytes_again(quern, gpt, tmp_path):
     done = learn(quern, gpt, *lora, "--epochs", 4, "--checkpoint", tmp_path / "c", "--resume", "--recompute", "-o",
                  tmp_path / "h.st")
     assert done.returncode == 0 and recipes.sha256(tmp_path / "h.st") == want, done.stderr
+
+
+PYTHON = """
+import sys
+import quern
+base, adapter, items, made = sys.argv[1:]
+data = quern.open(items, tokens="ids")
+model = quern.train(data, task="next", init_from=base, lora=4, optimizer="adam", lr=0.03, batch=30, epochs=4, output=made)
+again = quern.replay(made, data, init_from=base)
+both = quern.load(base, adapter=adapter)
+one = both.merge()
+try:
+    one.merge()
+except quern.MismatchError as error:
+    refused = str(error)
+one.save(made + ".merged")
+print(model.digest, again.digest, both.digest, len(one.layers), refused, both.predict(data).ravel().tolist(), sep="\\n")
+"""
+
+
+def test_adapters_in_python(quern, gpt, tmp_path):
+    """The bytes of the commands: of a training, its replay, a merged model and predictions."""
+    logits(quern, gpt, gpt / "base.st", "--adapter", gpt / "a.st")
+    want = np.genfromtxt(gpt / "p.csv", delimiter=",", names=True)["prediction"].astype(int).reshape(90, 8)
+    told = python_package.python(PYTHON, gpt / "base.st", gpt / "a.st", gpt / "y.npy", tmp_path / "p.st").splitlines()
+    assert told[0] == told[1] == told[2] and "no adapters" in told[4]
+    assert (tmp_path / "p.st").read_bytes() == (gpt / "a.st").read_bytes()
+    assert run(quern, "model", "merge", gpt / "base.st", gpt / "a.st", "-o", tmp_path / "m.st").returncode == 0
+    assert (tmp_path / "p.st.merged").read_bytes() == (tmp_path / "m.st").read_bytes()
+    assert told[3] == "13" and json.loads(told[5]) == want[:, -1].tolist()
 
 
 @pytest.mark.parametrize("lora, said", [
