@@ -218,6 +218,21 @@ static void attention_integer_keys(void *const *a) {
     qn_attention_integer_keys(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
                               u(11), u(12), u(13), u(14), u(15));
 }
+static void recurrent_forward(void *const *a) {
+    qn_recurrent_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), M(8), U(9), U(10), u(11),
+                         u(12), u(13), u(14), u(15), u(16), u(17), u(18), u(19), f(20), U(21));
+}
+static void recurrent_back(void *const *a) {
+    qn_recurrent_back(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), u(11),
+                      u(12));
+}
+static void recurrent_errors(void *const *a) {
+    qn_recurrent_errors(M(0), M(1), M(2), M(3), u(4), u(5), u(6));
+}
+static void recurrent_gradient(void *const *a) {
+    qn_recurrent_gradient(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7), u(8), u(9), u(10), f(11),
+                          u(12), u(13));
+}
 static void pooled_forward(void *const *a) {
     qn_pooled_forward(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8));
 }
@@ -395,6 +410,10 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_attention_means", "MMMMMuuu", attention_means},
     {"qn_attention_queries", "MMMMMMMuuuuuuuu", attention_queries},
     {"qn_attention_keys", "MMMMMMMuuuuuuuu", attention_keys},
+    {"qn_recurrent_forward", "MMMMMMMMMUUuuuuuuuuufU", recurrent_forward},
+    {"qn_recurrent_back", "MMMMMMUuuuuuu", recurrent_back},
+    {"qn_recurrent_errors", "MMMMuuu", recurrent_errors},
+    {"qn_recurrent_gradient", "MMMMMUuuuuufuu", recurrent_gradient},
     {"qn_pooled_forward", "MMMMMuuuu", pooled_forward},
     {"qn_pooled_errors", "MMMMMMuuuuu", pooled_errors},
     {"qn_quantize_items", "MMMMMMMuuuuuu", quantize_items},
