@@ -8,6 +8,7 @@
 
 #include "emulated_gpu/emulated_gpu.h"
 #include "emulated_gpu/emulated_matrix.h"
+#include "kernels/kernels.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -215,6 +216,20 @@ static void test_kernels_are_found_by_name(void **state) {
     assert_null(qn_emulated_find("qn_forward_tiny"));
 }
 
+/* A kernel that is new has a row here, too: without it no training finds all kernels. */
+static void test_each_kernel_of_cuda_has_its_row(void **state) {
+    (void)state;
+    for (int k = 0; k < QN__KERNELS; ++k) {
+        const qn__kernel_shape *shape = qn__kernel_shape_of((qn__kernel)k);
+        if (shape->opencl_only)
+            continue;
+        const qn_emulated_kernel *kernel = qn_emulated_find(shape->name);
+        if (kernel == NULL)
+            fail_msg("%s has no row in emulated_gpu/emulated_kernels.c", shape->name);
+        assert_string_equal(kernel->arguments, shape->arguments);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_lane_of_every_group_runs_once),
@@ -224,6 +239,7 @@ int main(void) {
         cmocka_unit_test(test_matrix_instructions),
         cmocka_unit_test(test_copies_are_there_when_they_are_waited_for),
         cmocka_unit_test(test_kernels_are_found_by_name),
+        cmocka_unit_test(test_each_kernel_of_cuda_has_its_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
