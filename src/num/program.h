@@ -259,7 +259,7 @@ static inline int qn__layer_is_integer(const qn__layer *layer) {
 }
 
 /* Whether such a layer has a block of inputs, and of errors, for each position: every position
- * reads itself alone (25.24). In others an item is one block. */
+ * reads itself alone (25.24). In others a block is what a window reads (25.27), or an item. */
 static inline int qn__layer_has_position_blocks(const qn__layer *layer) {
     return qn__layer_on_positions(layer) && qn__layer_is_integer(layer) &&
            layer->window.kernel[0] == 1 && layer->window.kernel[1] == 1 &&
