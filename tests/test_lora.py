@@ -164,3 +164,17 @@ def test_a_new_last_layer_trains_beside_adapters(quern, tmp_path):
     told = [run(quern, "evaluate", *model, "--data", tmp_path / "x.npy", "--labels", tmp_path / "z.npy").stdout.splitlines()[0]
             for model in ((tmp_path / "b.st", "--adapter", tmp_path / "a.st"), (tmp_path / "m.st",))]
     assert told[0] == told[1] and "accuracy" in told[0]
+
+
+def test_a_model_with_a_block_like_an_adapter_needs_another_rank(quern, tmp_path):
+    """Adapters are known by their layers."""
+    x = np.random.default_rng(4).normal(size=(60, 6)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", (x[:, 0] > 0).astype(np.uint8))
+    words = ["train", "--data", tmp_path / "x.npy", "--labels", tmp_path / "y.npy", "--epochs", 1]
+    model = "residual { dense 6 | dense 2 nobias; dense 6 nobias } relu; dense 4 relu; dense 2 softmax"
+    assert run(quern, *words, "--model", model, "-o", tmp_path / "b.st").returncode == 0
+    told = [run(quern, *words, "--init-from", tmp_path / "b.st", "--lora", f"{rank} on all", "-o", tmp_path / "a.st")
+            for rank in (2, 3)]
+    assert told[0].returncode != 0 and "a block that looks like an adapter of rank 2" in told[0].stderr, told[0].stderr
+    assert told[1].returncode == 0, told[1].stderr

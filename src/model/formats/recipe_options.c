@@ -371,6 +371,8 @@ static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_erro
         return QN_OK;
     qn__network own;
     qn__program from;
+    if (qn__recipe_check_base(r, &qn__model_recipe_of(model)->network, err) != QN_OK)
+        return QN_USAGE;
     qn__recipe_start(r, &own);
     qn__model_program(model, &from);
     qn_status status = qn__network_program(&own, qn__recipe_input(r), layer, &parameters, err);

@@ -55,6 +55,18 @@ static qn_status check_form(const qn__recipe *r, const qn__lora *lora, qn_error 
                       qn__fail(err, QN_USAGE, "\"%.60s\" is not how a recipe writes it", r->lora));
 }
 
+qn_status qn__recipe_check_base(const qn__recipe *r, const qn__network *base, qn_error *err) {
+    char role[QN__MAX_LAYERS];
+    const uint32_t rank = qn__recipe_rank(r);
+    if (qn__lora_find(base, rank, role) == 0)
+        return QN_OK;
+    return refuse(err, "give another rank",
+                  qn__fail(err, QN_USAGE,
+                           "the model to start from has a block that looks like an adapter of rank "
+                           "%u",
+                           rank));
+}
+
 qn_status qn__recipe_check_lora(const qn__recipe *r, qn_error *err) {
     char role[QN__MAX_LAYERS];
     qn__lora lora;

@@ -18,6 +18,10 @@ void qn__recipe_start(const qn__recipe *recipe, qn__network *out);
  * and the adapters part of its network, unless it has them already. Fails with QN_USAGE. */
 qn_status qn__recipe_take_lora(const char *text, qn__recipe *recipe, qn_error *err);
 
+/* Adapters are known by their layers, so the model to start from, of network `base`, may have no
+ * block like them: QN_USAGE. */
+qn_status qn__recipe_check_base(const qn__recipe *recipe, const qn__network *base, qn_error *err);
+
 /* Part of qn__recipe_check. */
 qn_status qn__recipe_check_lora(const qn__recipe *recipe, qn_error *err);
 
