@@ -9,6 +9,7 @@
 #include "paths.h"
 #include "program.h"
 #include "shared_rows.h"
+#include <inttypes.h>
 #include <quern/convert.h>
 #include <quern/generate.h>
 #include <stdio.h>
@@ -81,23 +82,34 @@ static const option generate_options[] = {
 
 typedef struct prompts {
     char **text;
+    uint32_t *line; /* of the file, from 1 */
     uint32_t count, capacity;
 } prompts;
 
-static int add_prompt(prompts *p, const char *text, size_t size) {
+static int grow_prompts(prompts *p) {
+    const uint32_t more = p->capacity ? 2 * p->capacity : 64;
+    char **const text = realloc(p->text, more * sizeof *text);
+    p->text = text ? text : p->text;
+    uint32_t *const line = realloc(p->line, more * sizeof *line);
+    p->line = line ? line : p->line;
+    if (!text || !line)
+        return message_fail(QN_MEMORY, "there is not enough memory for the prompts", "", "");
+    p->capacity = more;
+    return -1;
+}
+
+static int add_prompt(prompts *p, const char *text, size_t size, uint32_t line) {
     if (p->count == p->capacity) {
-        const uint32_t more = p->capacity ? 2 * p->capacity : 64;
-        char **const larger = realloc(p->text, more * sizeof *larger);
-        if (!larger)
-            return message_fail(QN_MEMORY, "there is not enough memory for the prompts", "", "");
-        p->text = larger;
-        p->capacity = more;
+        const int code = grow_prompts(p);
+        if (code >= 0)
+            return code;
     }
     char *own = malloc(size + 1);
     if (!own)
         return message_fail(QN_MEMORY, "there is not enough memory for the prompts", "", "");
     memcpy(own, text, size);
     own[size] = '\0';
+    p->line[p->count] = line;
     p->text[p->count++] = own;
     return -1;
 }
@@ -108,28 +120,35 @@ static int are_lines(const char *path) {
     return format && strcmp(format, "json") == 0;
 }
 
-/* A line without its end. */
-static int add_line(prompts *p, const char *path, char *line, size_t size) {
+/* A line without its end. Between lines of JSON those without anything are no prompts. */
+static int add_line(prompts *p, const char *path, const char *text, size_t size, uint32_t line) {
     char where[300];
-    size -= size > 0 && line[size - 1] == '\n';
-    size -= size > 0 && line[size - 1] == '\r';
-    snprintf(where, sizeof where, "%.250s, line %u", path, (unsigned)p->count + 1);
-    if (memchr(line, '\0', size))
+    if (line == 1 && size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
+        text += 3; /* the byte order mark of some editors */
+        size -= 3;
+    }
+    size -= size > 0 && text[size - 1] == '\n';
+    size -= size > 0 && text[size - 1] == '\r';
+    snprintf(where, sizeof where, "%.250s, line %" PRIu32, path, line);
+    if (memchr(text, '\0', size))
         return message_fail(QN_INPUT, "the line has a zero byte, so it is not text", where,
                             "give a text file with a prompt in each line");
-    return add_prompt(p, line, size);
+    if (are_lines(path) && strspn(text, " \t\r\n") >= size)
+        return -1;
+    return add_prompt(p, text, size, line);
 }
 
 static int read_prompts(prompts *p, const char *path) {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     char *line = NULL;
     size_t capacity = 0;
+    uint32_t count = 0;
     int code = -1;
     if (!file)
         return message_fail(QN_IO, "the file of the prompts cannot be read", path,
                             "name a text file with a prompt in each line");
     for (ssize_t size; code < 0 && (size = getline(&line, &capacity, file)) >= 0;)
-        code = add_line(p, path, line, (size_t)size);
+        code = add_line(p, path, line, (size_t)size, ++count);
     if (code < 0 && ferror(file))
         code = message_fail(QN_IO, "the file of the prompts cannot be read", path, "");
     if (code < 0 && p->count == 0)
@@ -305,6 +324,19 @@ static void tell(const answers *s, double first, double seconds) {
             s->f->out ? s->f->out : "", seconds, format_rate(speed, rate));
 }
 
+/* The library counts prompts from 0; a user looks for a line of the file. */
+static void name_line(const answers *s, qn_error *err) {
+    char more[256];
+    uint32_t prompt = 0;
+    int end = 0;
+    if (!s->f->prompts || sscanf(err->where, "prompt %" SCNu32 "%n", &prompt, &end) != 1 ||
+        prompt >= s->p->count)
+        return;
+    snprintf(more, sizeof more, "%.255s", err->where + end);
+    snprintf(err->where, sizeof err->where, "%.200s, line %" PRIu32 "%s", s->f->prompts,
+             s->p->line[prompt], more);
+}
+
 static int generate(const generate_flags *f, const qn_model *model, const prompts *p,
                     const qn_generate_options *options) {
     answers s = {.f = f, .p = p};
@@ -324,6 +356,8 @@ static int generate(const generate_flags *f, const qn_model *model, const prompt
         printf("\n");
     if (status == QN_OK && f->out)
         status = qn_generator_write(s.g, f->out, &err);
+    if (status != QN_OK)
+        name_line(&s, &err);
     if (status != QN_OK)
         code = message_error(&err);
     else if ((code = message_output(EXIT_DONE)) == EXIT_DONE)
@@ -360,7 +394,7 @@ static int check_flags(const generate_flags *f, const char *model) {
 static int collect(const generate_flags *f, prompts *p) {
     int code = -1;
     for (uint32_t i = 0; i < f->prompt.count && code < 0; i++)
-        code = add_prompt(p, f->prompt.at[i], strlen(f->prompt.at[i]));
+        code = add_prompt(p, f->prompt.at[i], strlen(f->prompt.at[i]), 0);
     return f->prompts ? read_prompts(p, f->prompts) : code;
 }
 
@@ -395,6 +429,7 @@ static int generate_from(const generate_flags *f, const char *path) {
     for (uint32_t i = 0; i < p.count; i++)
         free(p.text[i]);
     free(p.text);
+    free(p.line);
     return code;
 }
 

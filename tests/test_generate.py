@@ -105,14 +105,26 @@ def test_prompts_of_json(quern, model, tmp_path):
 
 
 @pytest.mark.parametrize("line, said", [
-    ('{"prompt": "a"', "prompt 1"), ('{"text": "a"}', 'either "prompt" or "messages"'), ("[1]", "not an object"),
+    ('{"prompt": "a"', "invalid JSON"), ('{"text": "a"}', 'either "prompt" or "messages"'), ("[1]", "not an object"),
     ('{"prompt": 5}', "is not a text"), ('{"prompt": "a", "tokens": 0}', '"tokens" of the line'),
     ('{"prompt": "a", "seed": -1}', '"seed" of the line'), ('{"messages": []}', "--chat"),
     ('{"prompt": "a", "messages": []}', 'either "prompt"')])
 def test_lines_of_nonsense_are_refused(quern, model, tmp_path, line, said):
-    (tmp_path / "p.jsonl").write_text('{"prompt": "a"}\n' + line + "\n")
+    (tmp_path / "p.jsonl").write_text('{"prompt": "a"}\n\n' + line + "\n")
     done = run(quern, "generate", model, "--prompts", tmp_path / "p.jsonl")
-    assert done.returncode != 0 and not done.stdout and said in done.stderr and "prompt 1" in done.stderr, done.stderr
+    assert done.returncode != 0 and not done.stdout and said in done.stderr, done.stderr
+    assert "p.jsonl, line 3\n" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("name, marked, plain", [
+    ("p.jsonl", '\ufeff{"prompt": "a"}\r\n \n{"prompt": "d"}\n\n', '{"prompt": "a"}\n{"prompt": "d"}\n'),
+    ("p.txt", "\ufeffa\r\nd", "a\nd\n")])
+def test_marks_of_editors_and_empty_lines_of_json_are_no_prompts(quern, model, tmp_path, name, marked, plain):
+    path, got = tmp_path / name, []
+    for text in (marked, plain):
+        path.write_bytes(text.encode())
+        got.append(generate(quern, model, "--prompts", path, "--tokens", 3))
+    assert len(got[0]) == 2 and got[0] == got[1]
 
 
 CHATS = {
