@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import checkpoints as cp
+import parquet_writer
 from test_pretrained import run, tensors_of
 from test_state_dict import read
 
@@ -89,10 +90,9 @@ def write_lists(path, lines, of=str):
 def test_lists_of_words_and_tags_in_json(run_quern, tokenizer, tmp_path):
     """They are texts with spaces between. U+0007 is written as an escape, which is longer than the character."""
     words = ["--label", "tags", "--tokens", f"wordpiece:{tokenizer}", "--context", 24, "--json"]
-    numbers = {"LOC": 0, "O": 1, "PER": 2, "-100": -100}
     found = [json.loads(run_quern("data", "info", path, *words).stdout)["digest"]
              for path in (write(tmp_path / "t.csv", rows()), write_lists(tmp_path / "t.jsonl", rows()),
-                          write_lists(tmp_path / "n.jsonl", rows(), numbers.get))]
+                          write_lists(tmp_path / "n.jsonl", rows(), NUMBERS.get))]
     assert found[0] == found[1] == found[2]
 
 
@@ -109,6 +109,54 @@ def test_lists_that_are_no_words(quern, tmp_path, value, byte, said):
     (tmp_path / "t.jsonl").write_text('{"y": 1, "x": ["Anna"]}\n{"x": ' + value + "}\n")
     done = run(quern, "data", "info", tmp_path / "t.jsonl", "--label", "y", "--tokens", "words", "--context", 3)
     assert done.returncode == 1 and said in done.stderr and f"line 2, byte {byte}\n" in done.stderr, done.stderr
+
+
+NUMBERS = {"LOC": 0, "O": 1, "PER": 2, "-100": -100}
+
+
+def columns_of_lists(lines):
+    words, tags = [text.split(" ") for text, _ in lines], [tag.split(" ") for _, tag in lines]
+    return {"text": words, "tags": tags}, {"text": words, "tags": [[NUMBERS[tag] for tag in of] for of in tags]}
+
+
+def test_lists_of_words_and_tags_in_parquet(run_quern, tokenizer, tmp_path):
+    words = ["--label", "tags", "--tokens", f"wordpiece:{tokenizer}", "--context", 24, "--json"]
+    named, numbered = columns_of_lists(rows())
+    parquet_writer.write(tmp_path / "t.parquet", named, 30)
+    parquet_writer.write(tmp_path / "n.parquet", numbered, 7)
+    found = [json.loads(run_quern("data", "info", path, *words).stdout)["digest"]
+             for path in (write(tmp_path / "t.csv", rows()), tmp_path / "t.parquet", tmp_path / "n.parquet")]
+    assert found[0] == found[1] == found[2]
+
+
+def test_lists_of_words_and_tags_in_arrow(run_quern, quern, tokenizer, tmp_path):
+    """What pyarrow writes, of all types, with lists that are null, and over two files."""
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install pyarrow)")
+    from pyarrow import feather, parquet
+    words = ["--label", "tags", "--text", "text", "--tokens", f"wordpiece:{tokenizer}", "--context", 24]
+    named, numbered = columns_of_lists(rows())
+    want = json.loads(run_quern("data", "info", write(tmp_path / "t.csv", rows()), *words, "--json").stdout)["digest"]
+    narrow = {"text": pa.array(named["text"], pa.list_(pa.string())), "tags": pa.array(numbered["tags"], pa.list_(pa.int8()))}
+    wide = {"text": pa.array(named["text"], pa.large_list(pa.large_string())),
+            "tags": pa.array(numbered["tags"], pa.large_list(pa.int64()))}
+    views = {"text": pa.array(named["text"], pa.list_(pa.string_view())), "tags": pa.array(named["tags"])}
+    for columns in (narrow, wide, views):
+        table = pa.table({"odd": pa.array([None, ["a"], []] * 10), **columns})
+        feather.write_feather(table, tmp_path / "t.arrow", compression="zstd")
+        parquet.write_table(table, tmp_path / "t.parquet", data_page_version="2.0", row_group_size=11)
+        parquet.write_table(table.slice(0, 7), tmp_path / "a.parquet", use_dictionary=False)
+        parquet.write_table(table.slice(7), tmp_path / "b.parquet")
+        for files in (["t.arrow"], ["t.parquet"], ["a.parquet", "b.parquet"]):
+            done = run_quern("data", "info", *(tmp_path / name for name in files), *words, "--json")
+            assert json.loads(done.stdout)["digest"] == want, (files, columns)
+    for bad, said in ((["a", None], "a word is missing: number 1"), (["the Anna"], "white space inside: number 0"),
+                      (["a", ""], "a word is empty: number 1")):
+        table = pa.table({"text": [["in"], bad], "tags": [["O"], ["O"] * len(bad)]})
+        parquet.write_table(table, tmp_path / "t.parquet")
+        feather.write_feather(table, tmp_path / "t.arrow")
+        for name in ("t.parquet", "t.arrow"):
+            done = run(quern, "data", "info", tmp_path / name, *words)
+            assert done.returncode == 1 and said in done.stderr and "item 1, column 1, text" in done.stderr, done.stderr
 
 
 MODEL = "embedding 15 12; position learned; residual { conv 36 1x1; attention 3; conv 12 1x1 }; layernorm channels; conv 3 1x1 softmax"

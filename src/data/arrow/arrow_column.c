@@ -2,9 +2,13 @@
  * that is not null; a column without nulls may lack it. */
 #include "base/binary/half.h"
 #include "data/arrow/arrow_decimal.h"
+#include "data/arrow/arrow_parts.h"
 #include "data/arrow/arrow_table.h"
 #include "data/arrow/arrow_time.h"
 #include "data/arrow/arrow_types.h"
+#include "data/cells/cell.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Types by the letter of their format. Bytes are read as texts, and views of both are 'v' here. */
@@ -51,6 +55,17 @@ static int is_other_bytes(const struct ArrowSchema *type) {
     return strchr("zZv", *format) && strcmp(format, "vu") != 0 && qn__arrow_extension(type, name);
 }
 
+/* The type of the words of a list; its letter is 0 where it holds something else. */
+static cell_type words_of(const qn__arrow_table *table, const struct ArrowSchema *type) {
+    const int list = strcmp(type->format, "+l") == 0 || strcmp(type->format, "+L") == 0;
+    const struct ArrowSchema *of =
+        table->words && list && type->n_children == 1 ? type->children[0] : NULL;
+    if (!of || !of->format || of->dictionary || is_other_bytes(of))
+        return (cell_type){0};
+    const cell_type word = type_of(of->format);
+    return is_text(word.letter) || is_index(word.letter) ? word : (cell_type){0};
+}
+
 static qn__arrow_kind kind_of(const cell_type *type) {
     const char letter = type->letter;
     if (letter == 'd')
@@ -72,6 +87,11 @@ qn_status qn__arrow_kind_of(const qn__arrow_table *table, uint64_t column, qn__a
     const cell_type outer = type_of(type->format);
     const char *values = type->dictionary ? type->dictionary->format : NULL;
     const cell_type inner = values ? type_of(values) : (cell_type){0};
+    if (words_of(table, type).letter) {
+        *kind = QN__ARROW_TEXT;
+        *scale = 0;
+        return QN_OK;
+    }
     if (is_other_bytes(type) ||
         (type->dictionary ? !is_index(outer.letter) || !inner.letter : !outer.letter))
         return qn__arrow_refuse_type(table, column, err);
@@ -229,19 +249,134 @@ static void settle_decimal(const cell_type *type, qn__arrow_cell *cell) {
     cell->whole = type->scale == 0 ? qn__arrow_decimal_whole(&cell->decimal) : 0;
 }
 
+/* ------------------------------------------------------------------ lists of words */
+
+/* A column of lists. */
+typedef struct lists {
+    const qn__arrow_table *table;
+    uint64_t column;
+    cell_type word;
+    qn__scratch text; /* the words of an item */
+} lists;
+
+static const char contradiction[] = "the value contradicts the Arrow format";
+
+static qn_status refuse_item(const lists *l, uint64_t item, const char *what, int64_t word,
+                             qn_error *err) {
+    if (what == contradiction) {
+        qn__fail(err, QN_INPUT, "%s", what);
+        return qn__arrow_refuse(l->table, l->column, item,
+                                "correct the program that made the stream", err);
+    }
+    qn__fail(err, QN_INPUT, "%s: number %" PRId64 " of a list, from 0", what, word);
+    return qn__arrow_refuse(l->table, l->column, item,
+                            "a list is read as a text of words: write texts without white space, "
+                            "or whole numbers",
+                            err);
+}
+
+enum { NUMBER_MOST = 24 };
+
+/* What is wrong with the word at `at`, which becomes *cell; a number is written to `number`. NULL:
+ * nothing. */
+static const char *word_at(const lists *l, const struct ArrowArray *words, int64_t at,
+                           char number[NUMBER_MOST], qn__arrow_cell *cell) {
+    *cell = (qn__arrow_cell){0};
+    if (!value_at(&l->word, words, at, cell))
+        return contradiction;
+    if (cell->missing)
+        return "a word is missing";
+    if (is_text(l->word.letter))
+        return qn__word_fault(cell->text, cell->size);
+    cell->size = (size_t)(l->word.letter == 'L'
+                              ? snprintf(number, NUMBER_MOST, "%" PRIu64, (uint64_t)cell->whole)
+                              : snprintf(number, NUMBER_MOST, "%" PRId64, cell->whole));
+    cell->text = number;
+    return NULL;
+}
+
+/* The words from `begin` to `end` with a space between two of them. */
+static qn_status join(lists *l, uint64_t item, const struct ArrowArray *words, int64_t begin,
+                      int64_t end, qn__arrow_cell *out, qn_error *err) {
+    char number[NUMBER_MOST];
+    qn__arrow_cell word;
+    uint64_t size = 1;
+    for (int64_t k = begin; k < end; k++) {
+        const char *what = word_at(l, words, words->offset + k, number, &word);
+        if (what)
+            return refuse_item(l, item, what, k - begin, err);
+        size += word.size + 1;
+    }
+    char *text = qn__scratch_need(&l->text, size, 1, err);
+    if (!text)
+        return QN_MEMORY;
+    *out = (qn__arrow_cell){.text = text};
+    for (int64_t k = begin; k < end; k++) {
+        word_at(l, words, words->offset + k, number, &word);
+        if (k > begin)
+            text[out->size++] = ' ';
+        memcpy(text + out->size, word.text, word.size);
+        out->size += word.size;
+    }
+    return QN_OK;
+}
+
+/* The list at `at` of a part's column as a text. */
+static qn_status list_at(lists *l, uint64_t item, const struct ArrowArray *a, int64_t at,
+                         qn__arrow_cell *cell, qn_error *err) {
+    const struct ArrowArray *words = a->n_children == 1 && a->children ? a->children[0] : NULL;
+    const char wide = l->table->schema.children[l->column]->format[1] == 'L' ? 'l' : 'i';
+    cell->missing = is_null(a, at);
+    if (cell->missing)
+        return QN_OK;
+    if (!words || words->offset < 0 || words->n_buffers < 0 ||
+        (words->n_buffers > 0 && !words->buffers) || a->n_buffers < 2 || !a->buffers[1])
+        return refuse_item(l, item, contradiction, 0, err);
+    const int64_t begin = whole_at(wide, a->buffers[1], at),
+                  end = whole_at(wide, a->buffers[1], at + 1);
+    if (begin < 0 || end < begin || end > words->length ||
+        words->length > INT64_MAX - words->offset)
+        return refuse_item(l, item, contradiction, 0, err);
+    return join(l, item, words, begin, end, cell, err);
+}
+
+static qn_status each_list(lists *l, qn__arrow_take *take, void *user, qn_error *err) {
+    uint64_t item = l->table->first;
+    for (uint64_t p = 0; p < l->table->parts; p++) {
+        const struct ArrowArray *part = &l->table->part[p], *a = part->children[l->column];
+        for (int64_t i = 0; i < part->length; i++, item++) {
+            qn__arrow_cell cell = {0};
+            qn_status status = list_at(l, item, a, part->offset + a->offset + i, &cell, err);
+            if (status == QN_OK)
+                status = take(user, item, &cell, err);
+            if (status != QN_OK)
+                return status;
+        }
+    }
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ all cells */
+
 qn_status qn__arrow_each(const qn__arrow_table *table, uint64_t column, qn__arrow_take *take,
                          void *user, qn_error *err) {
     const struct ArrowSchema *type = table->schema.children[column];
     const cell_type outer = type_of(type->format),
                     inner = type->dictionary ? type_of(type->dictionary->format) : (cell_type){0};
     uint64_t item = table->first;
+    lists l = {.table = table, .column = column, .word = words_of(table, type)};
+    if (l.word.letter) {
+        const qn_status status = each_list(&l, take, user, err);
+        qn__scratch_release(&l.text);
+        return status;
+    }
     for (uint64_t p = 0; p < table->parts; p++) {
         const struct ArrowArray *part = &table->part[p], *a = part->children[column];
         const int64_t begin = part->offset + a->offset;
         for (int64_t i = 0; i < part->length; i++, item++) {
             qn__arrow_cell cell = {0};
             if (!cell_at(&outer, &inner, a, begin + i, &cell)) {
-                qn__fail(err, QN_INPUT, "the value contradicts the Arrow format");
+                qn__fail(err, QN_INPUT, "%s", contradiction);
                 return qn__arrow_refuse(table, column, item,
                                         "correct the program that made the stream", err);
             }

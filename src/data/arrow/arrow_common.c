@@ -11,7 +11,10 @@ qn_status qn__arrow_type_of(const qn__arrow_table *table, uint64_t column, qn__a
     *out = (qn__arrow_type){.kind = QN__ARROW_EMPTY};
     snprintf(out->format, sizeof out->format, "%s",
              type->dictionary ? type->dictionary->format : type->format);
-    return qn__arrow_kind_of(table, column, &out->kind, &out->scale, err);
+    const qn_status status = qn__arrow_kind_of(table, column, &out->kind, &out->scale, err);
+    if (status == QN_OK && *out->format == '+') /* a list of words */
+        snprintf(out->format, sizeof out->format, "U");
+    return status;
 }
 
 static void set(qn__arrow_type *type, qn__arrow_kind kind, const char *format) {

@@ -344,6 +344,7 @@ qn_status qn__arrow_fill(const qn__arrow_source *source, const qn_data_options *
     qn__arrow_table table;
     filling f = {.source = source, .options = options, .table = &table, .data = data};
     qn_status status = qn__arrow_read_schema(source, &table, err);
+    table.words = qn__text_items_wanted(options);
     if (status == QN_OK) {
         status = fill(&f, options, err);
         qn__columns_release(&f.header);

@@ -4,6 +4,7 @@
 #include "data/arrow/arrow_portions.h"
 #include "data/cells/folder_values.h"
 #include "data/cells/text_set.h"
+#include "data/tokens/text_items.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,7 @@ typedef struct chain {
     qn__arrow_opener *open;
     qn__pool *pool;
     int choosing; /* the columns to read are named: others do not matter */
+    int words;    /* lists of words are texts */
     listed *file;
     column *column;
     uint64_t own, columns; /* those of the files; with those of folders */
@@ -81,6 +83,7 @@ static qn_status open_file(chain *c, size_t i) {
     o->is_open = 1;
     o->file.source.stream = &o->file.stream;
     status = qn__arrow_read_schema(&o->file.source, &o->table, c->base.err);
+    o->table.words = c->words;
     return status;
 }
 
@@ -177,6 +180,8 @@ static qn_status take_first(chain *c, const qn__arrow_table *table, qn__text_set
                       .format = type->format,
                       .values = type->dictionary ? type->dictionary->format : NULL};
         a->readable = qn__arrow_type_of(table, k, &a->type, NULL) == QN_OK;
+        if (a->readable && *a->format == '+') /* lists of words become texts */
+            a->format = a->type.format;
         const qn__cell cell = {.text = a->name, .size = strlen(a->name)};
         if (qn__text_set_add(set, &cell, c->base.err) != QN_OK)
             return QN_MEMORY;
@@ -543,7 +548,8 @@ qn_status qn__arrow_read_files(qn__part_files *files, qn__arrow_opener *open,
                .files = files,
                .open = open,
                .pool = pool,
-               .choosing = options->features != NULL};
+               .choosing = options->features != NULL,
+               .words = qn__text_items_wanted(options)};
     qn_status status = fill_from(&c, options, data);
     if (status == QN_OK)
         status = note_keys(&c, data);

@@ -125,14 +125,19 @@ static char *extension_metadata(qn__pile *pile, const char *name, qn_error *err)
 qn_status qn__parts_schema(qn__pile *pile, const qn__column_type *type, uint64_t columns,
                            struct ArrowSchema *out, qn_error *err) {
     struct ArrowSchema **child = qn__pile_alloc(pile, columns, sizeof *child, err);
-    struct ArrowSchema *column = qn__pile_alloc(pile, 2 * columns, sizeof *column, err);
-    if (!child || !column)
+    struct ArrowSchema *column = qn__pile_alloc(pile, 3 * columns, sizeof *column, err);
+    struct ArrowSchema **words = qn__pile_alloc(pile, columns, sizeof *words, err);
+    if (!child || !column || !words)
         return QN_MEMORY;
     for (uint64_t i = 0; i < columns; i++) {
         struct ArrowSchema *values = &column[columns + i];
         *values = (struct ArrowSchema){.format = type[i].values, .release = forget_schema};
+        words[i] = &column[2 * columns + i];
+        *words[i] = (struct ArrowSchema){.format = type[i].words, .release = forget_schema};
         column[i] = (struct ArrowSchema){.format = type[i].format,
                                          .name = type[i].name,
+                                         .n_children = type[i].words != NULL,
+                                         .children = type[i].words ? &words[i] : NULL,
                                          .flags = ARROW_FLAG_NULLABLE,
                                          .dictionary = type[i].values ? values : NULL,
                                          .release = forget_schema};
@@ -166,6 +171,19 @@ qn_status qn__parts_array(qn__pile *pile, uint64_t columns, int64_t rows, struct
                                .buffers = buffer + columns * QN__PART_BUFFERS,
                                .children = child,
                                .release = forget_array};
+    return QN_OK;
+}
+
+qn_status qn__parts_list(qn__pile *pile, int64_t count, struct ArrowArray *list, qn_error *err) {
+    struct ArrowArray **child = qn__pile_alloc(pile, 1, sizeof *child, err);
+    struct ArrowArray *words = qn__pile_alloc(pile, 1, sizeof *words, err);
+    const void **buffer = qn__pile_alloc(pile, QN__PART_BUFFERS, sizeof *buffer, err);
+    if (!child || !words || !buffer)
+        return QN_MEMORY;
+    *words = (struct ArrowArray){.length = count, .buffers = buffer, .release = forget_array};
+    *child = words;
+    list->n_children = 1;
+    list->children = child;
     return QN_OK;
 }
 

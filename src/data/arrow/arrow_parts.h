@@ -40,6 +40,7 @@ void qn__scratch_release(qn__scratch *scratch);
 typedef struct qn__column_type {
     const char *name, *format;
     const char *values;    /* the format of the values of a dictionary; NULL: it is none */
+    const char *words;     /* the format of the elements of a list; NULL: it has no such element */
     const char *extension; /* the name of its extension type, below 256 bytes; NULL: it has none */
 } qn__column_type;
 
@@ -51,6 +52,9 @@ qn_status qn__parts_schema(qn__pile *pile, const qn__column_type *type, uint64_t
 enum { QN__PART_BUFFERS = 3 };
 qn_status qn__parts_array(qn__pile *pile, uint64_t columns, int64_t rows, struct ArrowArray *out,
                           qn_error *err);
+
+/* Gives a list its elements, `count` values without buffers. */
+qn_status qn__parts_list(qn__pile *pile, int64_t count, struct ArrowArray *list, qn_error *err);
 
 /* The memory that a file of `size` bytes may demand: QN_INPUT where `rows` rows of the wanted
  * columns, 8 bytes a value, are more than 64 MiB and 32,768 times the size. */

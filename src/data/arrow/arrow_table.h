@@ -40,6 +40,7 @@ typedef struct qn__arrow_table {
     qn__pool *pool;
     struct ArrowSchema schema;
     uint64_t columns;
+    int words;               /* 1: a list of texts or integers is a text of words; the caller's */
     struct ArrowArray *part; /* of this portion, with at least one row each */
     uint64_t parts, capacity;
     uint64_t first, rows; /* the items of this portion */

@@ -306,3 +306,10 @@ int qn__cell_is_utf8(const qn__cell *cell) {
     }
     return 1;
 }
+
+const char *qn__word_fault(const char *text, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        if (text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r'))
+            return "a word has white space inside";
+    return size == 0 ? "a word is empty" : NULL;
+}

@@ -81,4 +81,7 @@ typedef enum qn__row_fault {
 /* The label of a number: whole and below 2^31, with either sign; "3.0" and "3e0" are 3. */
 qn__row_fault qn__decimal_to_label(const qn__decimal *decimal, int32_t *label);
 
+/* What is wrong with a text as one word, such as "a word is empty". NULL: nothing. */
+const char *qn__word_fault(const char *text, size_t size);
+
 #endif

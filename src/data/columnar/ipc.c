@@ -219,7 +219,7 @@ static qn_status make_schema(qn__portions *reader, struct ArrowSchema *out) {
         const qn__ipc_column *column = &r->schema.column[i];
         type[i] = (qn__column_type){column->name, column->type.format,
                                     column->has_dictionary ? column->values.format : NULL,
-                                    column->extension};
+                                    column->words, column->extension};
         r->dictionary[i] = column->has_dictionary ? empty : NULL;
         r->base.wanted[i] = 1;
     }

@@ -15,7 +15,7 @@ typedef struct qn__ipc_type {
     int buffers;        /* of a node of this type */
     int views;          /* further buffers, as many as each batch says */
     uint64_t bits;      /* of a value in buffer 1; 0: it is not read */
-    size_t offsets;     /* bytes of an offset into buffer 2, 0: there are none */
+    size_t offsets;     /* bytes of an offset into buffer 2, or a list; 0: there are none */
 } qn__ipc_type;
 
 typedef struct qn__ipc_column {
@@ -24,6 +24,7 @@ typedef struct qn__ipc_column {
     int64_t dictionary;  /* its number */
     int has_dictionary;
     size_t first, nodes; /* in the list of all types */
+    const char *words;   /* the format of the elements of a list, the node after it; or NULL */
     const char *name;
     const char *extension; /* the name of its extension type; NULL: it has none */
 } qn__ipc_column;

@@ -125,7 +125,7 @@ static qn_status take_views(reading *r, size_t first, uint64_t views, struct Arr
 static qn_status take_column(reading *r, const qn__ipc_type *type, size_t first, uint64_t views,
                              struct ArrowArray *to, qn_error *err) {
     static const uint8_t none[16];
-    const uint64_t rows = (uint64_t)r->rows;
+    const uint64_t rows = (uint64_t)to->length;
     buffer b[QN__PART_BUFFERS] = {0};
     for (int i = 0; i < type->buffers; i++) {
         const qn_status status = take_buffer(r, first + (size_t)i, &b[i], err);
@@ -140,7 +140,7 @@ static qn_status take_column(reading *r, const qn__ipc_type *type, size_t first,
         fits = fits && is_large_enough(&b[0], rows, 1);
     else if (to->null_count != 0 && type->buffers > 0)
         fits = 0;
-    if (fits && rows > 0 && type->offsets)
+    if (fits && rows > 0 && type->offsets && type->buffers > 2) /* else those of a list */
         fits = offsets_fit(&b[1], &b[2], type->offsets, rows);
     if (!fits)
         return refuse(err, "the buffers of a column do not fit its rows");
@@ -279,12 +279,20 @@ static qn_status list_columns(reading *r, const qn__ipc_schema *schema, const ui
             next += (size_t)buffers_of(r, &schema->node[n], &view, &views);
             if (n >= r->nodes || next > r->buffers)
                 return refuse(err, "a batch of the Arrow file lacks columns");
-            if (n > column->first || !wanted[c])
+            if (n > column->first && !column->words)
                 continue;
-            to->null_count = qn__flat_number(&r->flat, place + 8, 8);
-            if (r->flat.broken || qn__flat_number(&r->flat, place, 8) != r->rows)
+            if (!wanted[c] && n > column->first && qn__parts_list(r->pile, 0, to, err) != QN_OK)
+                return QN_MEMORY;
+            if (!wanted[c])
+                continue;
+            const int64_t length = qn__flat_number(&r->flat, place, 8);
+            if (r->flat.broken || !can_be_rows(length) || (n == column->first && length != r->rows))
                 return refuse(err, "a column of the Arrow file has another length than its batch");
-            jobs[(*count)++] = (job){&schema->node[n], first, views, to};
+            if (n > column->first && qn__parts_list(r->pile, length, to, err) != QN_OK)
+                return QN_MEMORY;
+            struct ArrowArray *own = n > column->first ? *to->children : to;
+            own->null_count = qn__flat_number(&r->flat, place + 8, 8);
+            jobs[(*count)++] = (job){&schema->node[n], first, views, own};
         }
     }
     return QN_OK;
@@ -299,7 +307,7 @@ qn_status qn__ipc_read_batch(const qn__ipc_message *message, size_t batch,
     qn_status status = begin(&r, batch, err);
     if (status == QN_OK)
         status = qn__parts_array(pile, schema->columns, r.rows, out, err);
-    job *jobs = status == QN_OK ? qn__alloc(schema->columns, sizeof *jobs, err) : NULL;
+    job *jobs = status == QN_OK ? qn__alloc(schema->nodes, sizeof *jobs, err) : NULL;
     if (!jobs)
         return status == QN_OK ? QN_MEMORY : status;
     for (size_t c = 0; dictionary && c < schema->columns; c++)

@@ -84,7 +84,7 @@ static qn__ipc_type type_of(qn__flat *flat, int64_t kind, size_t table, int vers
                                               {0},
                                               {0},
                                               {0},
-                                              {"+l", 2, 0, 0, 0},
+                                              {"+l", 2, 0, 32, 4},
                                               {"+s", 1, 0, 0, 0},
                                               {0},
                                               {"w", 2, 0, 0, 0},
@@ -93,7 +93,7 @@ static qn__ipc_type type_of(qn__flat *flat, int64_t kind, size_t table, int vers
                                               {0},
                                               {"Z", 3, 0, 64, 8},
                                               {"U", 3, 0, 64, 8},
-                                              {"+L", 2, 0, 0, 0},
+                                              {"+L", 2, 0, 64, 8},
                                               {"+r", 0, 0, 0, 0},
                                               {"vz", 2, 1, 128, 0},
                                               {"vu", 2, 1, 128, 0},
@@ -164,6 +164,19 @@ static qn_status add_field(const reading *r, size_t field, int depth, qn__ipc_ty
     return status;
 }
 
+/* A list whose elements are neither nested nor those of a dictionary. */
+static void take_words(const reading *r, size_t field, qn__ipc_column *column) {
+    qn__flat *flat = r->flat;
+    size_t count;
+    const size_t children = qn__flat_vector(flat, field, FIELD_CHILDREN, 4, &count);
+    const char *format = column->type.format;
+    if (column->has_dictionary || column->nodes != 2 || count != 1 ||
+        (strcmp(format, "+l") != 0 && strcmp(format, "+L") != 0))
+        return;
+    if (!qn__flat_table(flat, qn__flat_follow(flat, children), FIELD_DICTIONARY))
+        column->words = r->out->node[column->first + 1].format;
+}
+
 /* The name of the column's extension type, which its metadata hold. */
 static qn_status take_extension(const reading *r, size_t field, const char **name, qn_error *err) {
     static const char wanted[] = "ARROW:extension:name";
@@ -200,6 +213,7 @@ static qn_status add_column(const reading *r, size_t field, qn__ipc_column *colu
     const size_t dictionary = qn__flat_table(flat, field, FIELD_DICTIONARY);
     column->has_dictionary = dictionary != 0;
     column->dictionary = dictionary ? qn__flat_get(flat, dictionary, DICTIONARY_ID, 8, 0) : 0;
+    take_words(r, field, column);
     const size_t name = qn__flat_vector(flat, field, FIELD_NAME, 1, &length);
     if (flat->broken)
         return refuse(err);

@@ -89,6 +89,7 @@ static qn_status make_schema(qn__portions *reader, struct ArrowSchema *out) {
     for (size_t i = 0; i < columns; i++) {
         type[i] = (qn__column_type){.name = r->footer.column[i].name,
                                     .format = r->footer.column[i].format,
+                                    .words = r->footer.column[i].words,
                                     .extension = r->footer.column[i].extension};
         r->base.wanted[i] = 1;
     }
@@ -180,7 +181,9 @@ static group_size size_of_group(const parquet *r, size_t group) {
         if (!r->base.wanted[c] || !column->readable)
             continue;
         const double packed = (double)chunk->size;
-        m.unpacked += (double)f->rows[group] * (column->width + column->decimal);
+        const double values = (double)(column->words ? chunk->values : f->rows[group]);
+        m.unpacked += values * (column->width + column->decimal);
+        m.unpacked += column->words ? 8 * (double)f->rows[group] : 0;
         m.unpacked += column->type == QN__PARQUET_BYTES ? (double)chunk->unpacked : 0;
         m.packed += packed;
         m.largest = packed > m.largest ? packed : m.largest;
@@ -213,6 +216,16 @@ static qn_status check_sizes(qn__portions *reader, uint64_t *items) {
     return qn__parts_check_rows(rows, r->base.wanted, f->columns, r->size, r->path, r->base.err);
 }
 
+/* A row group whose columns have no values yet. */
+static qn_status begin_group(parquet *r, size_t group, struct ArrowArray *part) {
+    qn_status status =
+        qn__parts_array(&r->portion, r->footer.columns, r->footer.rows[group], part, r->base.err);
+    for (size_t c = 0; c < r->footer.columns && status == QN_OK; c++)
+        if (r->footer.column[c].words)
+            status = qn__parts_list(&r->portion, 0, part->children[c], r->base.err);
+    return status;
+}
+
 static qn_status decode_portion(parquet *r) {
     double bytes = 0;
     for (r->end = r->first; r->end < r->footer.groups; r->end++) {
@@ -231,8 +244,7 @@ static qn_status decode_portion(parquet *r) {
     if (!r->part)
         return QN_MEMORY;
     for (size_t g = 0; g < groups && status == QN_OK; g++)
-        status = qn__parts_array(&r->portion, r->footer.columns, r->footer.rows[r->first + g],
-                                 &r->part[g], r->base.err);
+        status = begin_group(r, r->first + g, &r->part[g]);
     if (status != QN_OK)
         return status;
     atomic_store(&r->next, 0);

@@ -31,6 +31,10 @@ typedef struct qn__parquet_column {
     int64_t fixed;    /* bytes of a value of FIXED */
     uint32_t decimal; /* bytes of a decimal in the Arrow stream; 0: not a decimal */
     int readable;     /* 0: the type is refused, so no chunk of it is read */
+    /* A list of texts or integers: the format of its elements, which have the type and the width
+     * above; else NULL. */
+    const char *words;
+    int words_optional; /* elements may be missing */
 } qn__parquet_column;
 
 /* The values of a column in a row group. */
@@ -63,7 +67,8 @@ typedef struct qn__parquet_thread {
     qn__scratch chunk, page, dictionary, numbers;
 } qn__parquet_thread;
 
-/* Decodes a chunk, whose bytes are `bytes`, into the buffers of *out, which has `rows` values. All
+/* Decodes a chunk, whose bytes are `bytes`, into the buffers of *out, which has `rows` values, and
+ * into those of its elements where it is one of lists. All
  * memory is the thread's, views point into `bytes`. `where` (in the chunk) is set with QN_INPUT, as
  * are what and remedy. */
 qn_status qn__parquet_read_chunk(const qn__parquet_column *column, const qn__parquet_chunk *chunk,

@@ -241,14 +241,53 @@ static const char *group_format(const element *e) {
                : "+s";
 }
 
-/* Skips what is nested in a group: the elements that follow. */
-static void skip_group(reading *r, int64_t children, int64_t *left) {
-    for (; children > 0 && *left > 0 && !r->t.broken; children--) {
+enum { LIST_DEPTH = 2 };
+
+/* Skips what is nested in a group: the elements that follow. Returns how many they are; `first` has
+ * the first ones. */
+static int64_t skip_group(reading *r, int64_t children, int64_t *left, element first[LIST_DEPTH]) {
+    int64_t count = 0;
+    for (; children > 0 && *left > 0 && !r->t.broken; children--, count++) {
         const element e = take_element(&r->t);
+        if (count < LIST_DEPTH)
+            first[count] = e;
         --*left;
         children += e.children > 0 && e.children <= *left ? e.children : 0;
         r->out->leaves += e.children <= 0;
     }
+    return count;
+}
+
+/* A list: a repeated group of one element, or, as old writers have it, a repeated element. */
+static qn_status take_words(const reading *r, const element in[LIST_DEPTH], int64_t count,
+                            qn__parquet_column *c) {
+    static const char *const formats[] = {"i", "I", "l", "L", "vu"};
+    const element *word = &in[count - 1];
+    if (count > LIST_DEPTH || in->repetition <= OPTIONAL || word->children > 0 ||
+        (count == LIST_DEPTH && word->repetition > OPTIONAL) ||
+        (word->type != QN__PARQUET_INT32 && word->type != QN__PARQUET_INT64 &&
+         word->type != QN__PARQUET_BYTES))
+        return QN_OK;
+    qn__parquet_column leaf = {.type = (qn__parquet_type)word->type};
+    const qn_status status = set_type(r, word, &leaf);
+    for (size_t i = 0; status == QN_OK && i < sizeof formats / sizeof *formats; i++)
+        if (!leaf.extension && strcmp(leaf.format, formats[i]) == 0) {
+            c->words = formats[i];
+            c->words_optional = count == LIST_DEPTH && word->repetition == OPTIONAL;
+            c->format = "+L";
+            c->type = leaf.type;
+            c->width = leaf.width;
+            c->readable = 1;
+        }
+    return status;
+}
+
+static qn_status take_nested(reading *r, const element *e, int64_t *left, qn__parquet_column *c) {
+    element in[LIST_DEPTH] = {0};
+    const int64_t count = skip_group(r, e->children, left, in);
+    return count > 0 && e->repetition <= OPTIONAL && strcmp(c->format, "+l") == 0 && !r->t.broken
+               ? take_words(r, in, count, c)
+               : QN_OK;
 }
 
 static qn_status take_column(reading *r, int64_t *left) {
@@ -271,9 +310,8 @@ static qn_status take_column(reading *r, int64_t *left) {
         c->format = group_format(&e);
         c->extension = e.logical == VARIANT ? extension_of(&e) : NULL;
         if (e.children > 0)
-            skip_group(r, e.children, left);
-        else
-            r->out->leaves++;
+            return take_nested(r, &e, left, c);
+        r->out->leaves++;
         return QN_OK;
     }
     r->out->leaves++;

@@ -36,6 +36,12 @@ typedef struct pages {
     int64_t *text_size;
     size_t texts, text_space;
     uint32_t *number; /* indices of a page, or levels */
+    uint64_t slot;    /* of the `rows` values and lists without one, those that were read */
+    struct {
+        uint64_t rows, row, missing; /* lists, and those that were begun */
+        int64_t *offset;             /* where they end, after a 0 */
+        uint8_t *valid;
+    } list; /* of a column of lists; its rows are elements */
 } pages;
 
 static qn_status refuse(const pages *p, const char *what) {
@@ -415,6 +421,53 @@ static qn_status take_levels(pages *p, qn__encoded in, uint64_t count, uint64_t 
     return status;
 }
 
+/* What a page has. */
+typedef struct content {
+    uint64_t rows, there; /* values, and those that are not missing */
+} content;
+
+/* An element of a list, or a list without one: `defined` says how much of it is there. */
+static int take_list_level(pages *p, uint32_t repeated, uint32_t defined, content *c) {
+    const uint32_t outer = p->column->optional != 0,
+                   most = outer + 1 + (p->column->words_optional != 0);
+    const int element = defined > outer;
+    if (repeated > 1 || defined > most || (repeated && (!element || p->list.row == 0)) ||
+        (!repeated && p->list.row == p->list.rows))
+        return 0;
+    if (!repeated)
+        p->list.row++;
+    if (defined < outer) {
+        const uint64_t row = p->list.row - 1;
+        p->list.valid[row / 8] = (uint8_t)(p->list.valid[row / 8] & ~(1 << row % 8));
+        p->list.missing++;
+    }
+    if (element && defined < most) {
+        const uint64_t row = p->row + c->rows;
+        p->valid[row / 8] = (uint8_t)(p->valid[row / 8] & ~(1 << row % 8));
+    }
+    c->rows += (uint64_t)element;
+    c->there += defined == most;
+    p->list.offset[p->list.row] = (int64_t)(p->row + c->rows);
+    return 1;
+}
+
+/* The levels of `count` elements and lists without one. */
+static qn_status take_lists(pages *p, qn__encoded repeated, qn__encoded defined, uint64_t count,
+                            content *out) {
+    const unsigned bits = p->column->optional || p->column->words_optional ? 2 : 1;
+    *out = (content){0};
+    qn_status status = number_space(p, 2 * count);
+    if (status == QN_OK)
+        status = need_valid(p);
+    if (status != QN_OK)
+        return status;
+    int good = qn__decode_runs(&repeated, 1, p->number, count) &&
+               qn__decode_runs(&defined, bits, p->number + count, count);
+    for (uint64_t i = 0; i < count && good; i++)
+        good = take_list_level(p, p->number[i], p->number[count + i], out);
+    return check(p, good);
+}
+
 /* Moves values that stand at the beginning to their rows. */
 static void spread(pages *p, uint64_t there, uint64_t count) {
     const size_t width = p->column->width;
@@ -459,11 +512,12 @@ static int cut_levels(qn__encoded *in, qn__encoded *levels) {
 }
 
 static qn_status take_data(pages *p, const page *head) {
-    qn__encoded in, levels = {0};
+    qn__encoded in, levels = {0}, repeats = {0};
     const uint64_t count = (uint64_t)head->values;
-    uint64_t there = count;
+    content own = {count, count};
+    const int first = head->kind == DATA_PAGE, lists = p->column->words != NULL;
     size_t plain = 0;
-    if (count > p->rows - p->row)
+    if (count > p->rows - p->slot)
         return refuse(p, "the pages of a column hold more values than its row group");
     if (head->kind == DATA_PAGE_2) {
         const int64_t repeated = head->repeated_size,
@@ -473,26 +527,33 @@ static qn_status take_data(pages *p, const page *head) {
             return refuse(p, "a page of the Parquet file is broken");
         /* A flat column repeats nothing; some writers say so with levels that are all 0. */
         plain = (size_t)(head->missing_size + repeated);
+        repeats = (qn__encoded){p->bytes + p->at, p->bytes + p->at + repeated};
         levels = (qn__encoded){p->bytes + p->at + repeated, p->bytes + p->at + plain};
     }
     qn_status status = unpack(p, head, plain, &in);
-    if (status == QN_OK && head->kind == DATA_PAGE && p->column->optional)
+    if (status == QN_OK && first && lists)
+        status = check(p, cut_levels(&in, &repeats));
+    if (status == QN_OK && first && (lists || p->column->optional))
         status = check(p, cut_levels(&in, &levels));
-    if (status == QN_OK && p->column->optional)
-        status = take_levels(p, levels, count, &there);
+    if (status == QN_OK && lists)
+        status = take_lists(p, repeats, levels, count, &own);
+    else if (status == QN_OK && p->column->optional)
+        status = take_levels(p, levels, count, &own.there);
     if (status == QN_OK)
-        status = take_values(p, head->encoding, &in, p->values + p->row * p->column->width, there);
+        status =
+            take_values(p, head->encoding, &in, p->values + p->row * p->column->width, own.there);
     if (status != QN_OK)
         return status;
-    if (there < count)
-        spread(p, there, count);
-    p->missing += count - there;
-    p->row += count;
+    if (own.there < own.rows)
+        spread(p, own.there, own.rows);
+    p->missing += own.rows - own.there;
+    p->row += own.rows;
+    p->slot += count;
     return QN_OK;
 }
 
 static qn_status take_pages(pages *p, size_t *where) {
-    while (p->row < p->rows) {
+    while (p->slot < p->rows) {
         page head;
         *where = p->at;
         qn_status status = take_header(p, &head);
@@ -592,6 +653,32 @@ static qn_status put_buffers(pages *p, struct ArrowArray *out) {
     return QN_OK;
 }
 
+/* Space for lists, and their elements. */
+static qn_status begin_lists(pages *p, const qn__parquet_chunk *chunk) {
+    const uint64_t rows = p->rows, values = chunk->values < 0 ? 0 : (uint64_t)chunk->values;
+    if (values < rows || values > (ALWAYS + (p->size << 15)) / 8)
+        return refuse(p, "the lists of the Parquet file have an impossible number of elements");
+    p->list.rows = rows;
+    p->rows = values;
+    p->list.offset = qn__pile_alloc(p->pile, rows + 1, sizeof *p->list.offset, p->err);
+    p->list.valid = qn__pile_alloc(p->pile, rows / 8 + 1, 1, p->err);
+    if (!p->list.offset || !p->list.valid)
+        return QN_MEMORY;
+    memset(p->list.valid, 0xFF, (size_t)(rows / 8 + 1));
+    return QN_OK;
+}
+
+static qn_status put_lists(const pages *p, struct ArrowArray *out) {
+    if (p->list.row < p->list.rows)
+        return refuse(p, "the pages of a column hold fewer lists than its row group has rows");
+    out->n_buffers = 2;
+    out->buffers[0] = p->list.valid;
+    out->buffers[1] = p->list.offset;
+    out->null_count = (int64_t)p->list.missing;
+    out->children[0]->length = (int64_t)p->row;
+    return QN_OK;
+}
+
 qn_status qn__parquet_read_chunk(const qn__parquet_column *column, const qn__parquet_chunk *chunk,
                                  const uint8_t *bytes, qn__parquet_thread *thread,
                                  struct ArrowArray *out, size_t *where, qn_error *err) {
@@ -604,6 +691,8 @@ qn_status qn__parquet_read_chunk(const qn__parquet_column *column, const qn__par
                .rows = (uint64_t)out->length};
     *where = 0;
     qn_status status = find_codec(chunk->codec, &p.codec, err);
+    if (status == QN_OK && column->words)
+        status = begin_lists(&p, chunk);
     if (status == QN_OK) {
         p.values = qn__pile_alloc(p.pile, p.rows, column->width, err);
         status = p.values ? take_pages(&p, where) : QN_MEMORY;
@@ -612,7 +701,9 @@ qn_status qn__parquet_read_chunk(const qn__parquet_column *column, const qn__par
         status = make_decimals(&p);
     if (status == QN_OK && column->type == QN__PARQUET_INT96)
         status = make_moments(&p);
+    if (status == QN_OK && column->words)
+        status = put_lists(&p, out);
     if (status == QN_OK)
-        status = put_buffers(&p, out);
+        status = put_buffers(&p, column->words ? out->children[0] : out);
     return status;
 }

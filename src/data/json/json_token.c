@@ -246,10 +246,7 @@ static const char *check_word(const qn__json_scan *scan, const char *at, qn__tok
     } else if (word->kind != QN__TOKEN_TEXT) {
         return "a value is neither a text nor a whole number";
     }
-    for (size_t i = 0; i < word->size; i++)
-        if (word->text[i] == ' ' || (word->text[i] >= '\t' && word->text[i] <= '\r'))
-            return "a word has white space inside";
-    return word->size == 0 ? "a word is empty" : NULL;
+    return qn__word_fault(word->text, word->size);
 }
 
 /* The words are moved to the front of the array: a comma was before each but the first. */
