@@ -1,4 +1,4 @@
-/* Models with low-rank adapters from a file of their own. */
+/* Models with low-rank adapters from another file. */
 #ifndef APP_ADAPTER_H
 #define APP_ADAPTER_H
 

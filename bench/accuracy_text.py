@@ -7,8 +7,7 @@ It is the small setting of nanoGPT: 4 layers, 4 heads, width 128, context 64, ba
 text's first 90 % train, the rest validates. As there, each item of a step begins at a drawn place. A seed decides
 these places, the first weights and the order. All contenders read the same items; PyTorch draws its own weights from
 the same distributions. AdamW with decay of matrices and tables alone, gradients of a norm of at most 1, a warm-up and
-a cosine to a tenth. The last layer has the table of the embedding, or with `--head own` weights that are its own,
-which integers need. The loss is that of all whole items of the validation part, per character.
+a cosine to a tenth. The last layer has the table of the embedding, or with `--head own` its own weights. The loss is that of all whole items of the validation part, per character.
 
 It needs ../shared/data/text, or the folder in QUERN_TEXTS. Nothing is timed.
 """

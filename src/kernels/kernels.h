@@ -255,8 +255,8 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * ATTENTION_BLOCKS: step M, taps M, X M, moments M, index u, heads u, groups u, back u
  *     The absmax of the blocks of 25.25: of A, or, if `back` is 1, of the errors E.
  *
- * ATTENTION_INTEGER_FORWARD, ATTENTION_INTEGER_QUERIES, ATTENTION_INTEGER_KEYS: as ATTENTION_*,
- * then bits u The same with integers. `moments` has QN_ATTEND_BLOCKS arrays more.
+ * ATTENTION_INTEGER_FORWARD, ATTENTION_INTEGER_QUERIES, ATTENTION_INTEGER_KEYS: ..., bits u
+ *     As ATTENTION_*, with integers. `moments` has QN_ATTEND_BLOCKS arrays more.
  *
  * POOLED_FORWARD: step M, taps M, items M, A M, Y M, index u, pooling u, tokens u, inputs u
  *     The outputs; `items` and `tokens` as above, `pooling` is a QN_POOLED_* of step.h or 0.
@@ -266,9 +266,9 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     As POOL_ERRORS.
  *
  * RECURRENT_FORWARD: step M, taps M, items M, A M, parameters M, moments M, Y M, D M, numbers M,
- * weights U, biases U, index u, tokens u, inputs u, gates u, reverse u, at u, layer u, activation
- * u, threshold u, keep f, seed U The outputs of step `at` of each item, as FORWARD, and what is
- * kept of it: see recurrent.cl.
+ * weights U, biases U, index u, tokens u, inputs u, gates u, reverse u, at u, layer u,
+ * activation u, threshold u, keep f, seed U
+ *     The outputs of step `at` of each item, as FORWARD, and what is kept of it: see recurrent.cl.
  *
  * RECURRENT_BACK: step M, taps M, items M, parameters M, E M, moments M, weights U, index u, tokens
  * u, inputs u, gates u, reverse u, at u

@@ -53,6 +53,8 @@ NINTH_WORDS = re.compile(r"\b(" + "|".join((
     "pool",
     "recurrent",
 )) + r")\b")
+# A factor above 1.
+NINTH_FACTOR = re.compile(r"\blayerscale ([^ ;|}]+)")
 # Words of section 17 in a model text.
 SIXTH_WORDS = re.compile(r"\b(batchnorm|groupnorm|layernorm|residual|groups|depthwise|leaky_relu|gelu|silu)\b")
 # 17.8
@@ -129,7 +131,8 @@ def recipe_text(recipe):
     is_sixth = sixth or words or later or integer_pixels
     last = recipe["model"].split(";")[-1].strip()
     is_eighth = "exponential" in recipe["schedule"] + recipe.get("stages", "") or more["task"] in ("segment", "multilabel") or last.startswith("conv ") or augment.is_eighth(recipe.get("augment", "")) or EIGHTH_WORDS.search(recipe["model"]) or len(re.findall("[;|}]", recipe["model"])) + 1 > 255
-    recipe = {**recipe, "contract": 9 if ninth or "lr-min" in recipe.get("stages", "") or eighth.get("new_last") == 2 or not re.fullmatch(r"(0\.\.\d+)?", eighth.get("freeze", "")) or texts.columns_of(more["table"]) or NINTH_WORDS.search(recipe["model"]) else 8 if eighth or is_eighth else 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
+    recipe = {**recipe, "contract": 9 if ninth or "lr-min" in recipe.get("stages", "") or eighth.get("new_last") == 2 or not re.fullmatch(r"(0\.\.\d+)?", eighth.get("freeze", "")) or texts.columns_of(more["table"]) or NINTH_WORDS.search(recipe["model"])
+              or any(float(x) > 1 for x in NINTH_FACTOR.findall(recipe["model"])) else 8 if eighth or is_eighth else 7 if seventh else 6 if is_sixth else 5 if "shape" in recipe else 4 if fourth != FOURTH else
               3 if third != THIRD else 2 if second else 1}
     pairs = [f'"{key}":{json_value(recipe[key])}' for key in KEYS]
     if recipe["contract"] >= 2:

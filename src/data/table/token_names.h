@@ -19,7 +19,7 @@ const char *qn__tokens_digest(const char *text);
 
 #define QN__TOKENS_WORDS " words"
 
-/* Whether words were encoded, which may be NULL; and whether two differ in nothing else. */
+/* Whether each word was encoded by itself, 0 for NULL; whether two texts differ in that alone. */
 int qn__tokens_are_words(const char *text);
 int qn__tokens_are_alike(const char *one, const char *other);
 

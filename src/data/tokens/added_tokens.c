@@ -11,7 +11,7 @@ static int is_true(const qn__json_node *object, const char *key) {
     return qn__json_is_true(qn__json_get(object, key));
 }
 
-/* What is looked for. */
+/* token->pattern, and its size. */
 static qn_status make_pattern(qn__added_token *token, const qn__normalizer *normalizer,
                               qn_error *err) {
     qn__normalizer_worker worker = {0};

@@ -23,8 +23,8 @@ typedef struct qn__added_tokens {
     int cuttable;        /* 0: a cut of qn__scanner_cut may be in one of them */
 } qn__added_tokens;
 
-/* Reads the array `added_tokens`, which may be NULL, and adds them to the vocabulary. Fails with
- * QN_FORMAT, QN_UNSUPPORTED or QN_MEMORY. */
+/* Reads the array `added_tokens`, which may be NULL, and adds them to the vocabulary. `normalizer`
+ * was read before. Fails with QN_FORMAT, QN_UNSUPPORTED or QN_MEMORY. */
 qn_status qn__added_tokens_read(qn__added_tokens *added, const qn__json_node *array,
                                 const qn__normalizer *normalizer, qn__vocabulary *vocabulary,
                                 qn_error *err);

@@ -15,9 +15,9 @@ typedef struct qn__bpe {
     uint32_t unknown;   /* QN__WORD_NONE: bytes that are not in the vocabulary are dropped */
     int fallback;       /* a character that is not in the vocabulary becomes its bytes */
     uint32_t byte[256]; /* the token of each; QN__WORD_NONE: it has none */
-    size_t
-        mark_size;   /* of the character for a space, before which words are cut; 0: they are not */
-    int drops_space; /* decoding leaves out the one that was put before the text */
+    /* Of the character for a space, before which words are cut; 0: they are not. */
+    size_t mark_size;
+    int drops_space;    /* decoding leaves out the one that was put before the text */
     uint8_t *not_model; /* of each token: 1 where it is an added one that the model does not have */
     char *bytes;        /* of all tokens, one after the other */
     size_t *begin;      /* of each token in `bytes`, and the end of the last */

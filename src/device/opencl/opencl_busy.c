@@ -1,7 +1,7 @@
 #include "device/opencl/opencl_busy.h"
 
-/* Seconds that are looked at together; the least processor time in a second of them: polling takes
- * less. */
+/* `together`: seconds that are judged at once. `least`: processor time in a second of them, from
+ * which the process counts as busy; polling takes less. `spare`: the part that does not count. */
 static const double together = 0.25, least = 0.05, spare = 0.9;
 
 double qn__busy_silence(qn__busy *b, double waited, double computed) {

@@ -55,14 +55,14 @@ typedef struct qn__pretrained_line {
 typedef enum qn__pretrained_task {
     QN__PRETRAINED_NEXT,     /* the next token */
     QN__PRETRAINED_CLASSIFY, /* a class of the text, several labels or a real number */
-    QN__PRETRAINED_TAGS,     /* a class of each token */
+    QN__PRETRAINED_TAGS      /* a class of each token */
 } qn__pretrained_task;
 
 /* A type of networks with one head. The first row of a type is for checkpoints of other classes. */
 typedef struct qn__pretrained {
     const char *type;   /* model_type of config.json */
-    const char *class;  /* of `architectures`, */
-    const char *prefix; /* which gives names this prefix */
+    const char *class;  /* of `architectures` */
+    const char *prefix; /* of the names of its tensors */
     qn__pretrained_task task;
     const qn__config_key *key;
     const qn__config_must *must;

@@ -24,7 +24,7 @@ typedef enum qn__lora_role {
 /* What a user says: "8", "8 alpha 16", "8 alpha 16 on all". */
 typedef struct qn__lora {
     uint32_t rank;
-    float alpha;    /* the factor is alpha / rank; twice the rank where the user says nothing */
+    float alpha;    /* the factor is alpha / rank; twice the rank unless the user says it */
     const char *on; /* the end of the text: attention, all, or numbers of layers; NULL: a rule */
 } qn__lora;
 

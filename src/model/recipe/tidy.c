@@ -54,7 +54,7 @@ static int is_exponential(const qn__recipe *r) {
            (r->stages && strstr(r->stages, "schedule exponential"));
 }
 
-/* The same. */
+/* As a stage; as an option it is a key of contract 9. */
 static int has_least_rate(const qn__recipe *r) { return r->stages && strstr(r->stages, "lr-min"); }
 
 /* Whether images were resized by a filter; an invalid text is refused later. */

@@ -12,7 +12,7 @@ enum { QN__GENERATE_STOPS = 16 };
 /* An answer: the tokens of its prompt and its own. */
 typedef struct qn__answer {
     uint32_t prompt, number;
-    uint32_t most; /* tokens of its own */
+    uint32_t most; /* tokens that the answer may have */
     uint64_t seed;
     uint8_t digest[32]; /* of the prompt's tokens */
     uint32_t *token, count, prompt_count;
