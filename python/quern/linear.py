@@ -65,7 +65,7 @@ class LogisticRegression(Classifier):
     """
 
     # What a Classifier has as parameters.
-    model = batch = lr = loss = schedule = valid = arith = options = None
+    model = batch = lr = loss = schedule = valid = arith = tokens = context = options = None
     scale, missing, seed = "none", "error", 1
 
     def __init__(self, penalty="l2", *, C=1.0, tol=1e-4, fit_intercept=True, class_weight=None, max_iter=100, threads=None,

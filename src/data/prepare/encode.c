@@ -228,7 +228,8 @@ qn_status qn__encode(const qn__fitting *to, const qn_data *data, qn__unknown unk
     found f = {.labels = to->schema ? to->schema->classes : 0};
     *made = NULL;
     qn_status status = qn__match_columns(to, data, &f.column, err);
-    if (status == QN_OK)
+    /* Targets of pixels and positions are numbers of classes; those of words have names. */
+    if (status == QN_OK && !(data->several && !data->words))
         status = qn__match_classes(to, data, &f.label, err);
     if (status == QN_OK)
         status = qn__match_labels(to, data, &f.place, err);

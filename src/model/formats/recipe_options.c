@@ -362,36 +362,50 @@ static qn_status help_start(const qn_model *model, uint32_t layers, uint32_t l,
                       "give its columns");
 }
 
+/* The networks of a recipe and of the model that it starts from. Together they are more than a
+ * stack should hold. */
+typedef struct beginning {
+    qn__layer layer[QN__MAX_LAYERS];
+    qn__network own;
+    qn__program from;
+} beginning;
+
+static qn_status compare_start(const qn_model *model, const qn__recipe *r, beginning *b,
+                               qn_error *err) {
+    uint64_t parameters;
+    if (qn__recipe_check_base(r, &qn__model_recipe_of(model)->network, err) != QN_OK)
+        return QN_USAGE;
+    qn__recipe_start(r, &b->own);
+    qn__model_program(model, &b->from);
+    qn_status status =
+        qn__network_program(&b->own, qn__recipe_input(r), b->layer, &parameters, err);
+    uint32_t l = 0;
+    while (status == QN_OK && l < b->from.layers && l < b->own.layers &&
+           qn__layer_alike(&b->from.layer[l], &b->layer[l]))
+        ++l;
+    if (r->new_last && b->from.layers == b->own.layers && l + 1 == b->from.layers &&
+        memcmp(&b->from.layer[l].from, &b->layer[l].from, sizeof b->layer[l].from) == 0)
+        ++l;
+    if (status != QN_OK || (l == b->from.layers && l == b->own.layers))
+        return status;
+    if (l == b->from.layers || l == b->own.layers)
+        qn__fail(err, QN_MISMATCH, "the model to start from has %u layers, this network has %u",
+                 b->from.layers, b->own.layers);
+    else
+        fail_layer(model, &b->own, l, b->from.layer, b->layer, err);
+    qn__at(err, "`train.init_from`");
+    return help_start(model, b->own.layers, l, &b->from, b->layer, err);
+}
+
 /* The parameters of `model` must be those of the recipe's network; with a new last layer those
  * before it. */
 static qn_status check_start(const qn_model *model, const qn__recipe *r, qn_error *err) {
-    qn__layer layer[QN__MAX_LAYERS];
-    uint64_t parameters;
     if (!model)
         return QN_OK;
-    qn__network own;
-    qn__program from;
-    if (qn__recipe_check_base(r, &qn__model_recipe_of(model)->network, err) != QN_OK)
-        return QN_USAGE;
-    qn__recipe_start(r, &own);
-    qn__model_program(model, &from);
-    qn_status status = qn__network_program(&own, qn__recipe_input(r), layer, &parameters, err);
-    uint32_t l = 0;
-    while (status == QN_OK && l < from.layers && l < own.layers &&
-           qn__layer_alike(&from.layer[l], &layer[l]))
-        ++l;
-    if (r->new_last && from.layers == own.layers && l + 1 == from.layers &&
-        memcmp(&from.layer[l].from, &layer[l].from, sizeof layer[l].from) == 0)
-        ++l;
-    if (status != QN_OK || (l == from.layers && l == own.layers))
-        return status;
-    if (l == from.layers || l == own.layers)
-        qn__fail(err, QN_MISMATCH, "the model to start from has %u layers, this network has %u",
-                 from.layers, own.layers);
-    else
-        fail_layer(model, &own, l, from.layer, layer, err);
-    qn__at(err, "`train.init_from`");
-    return help_start(model, own.layers, l, &from, layer, err);
+    beginning *b = qn__alloc(1, sizeof *b, err);
+    const qn_status status = b ? compare_start(model, r, b, err) : QN_MEMORY;
+    qn__free(b);
+    return status;
 }
 
 /* Numbers with a decimal comma: read as texts they would be categories. */
