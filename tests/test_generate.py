@@ -74,6 +74,19 @@ def test_answers_are_those_of_the_text(quern, model, name):
         assert [float(f"{x:.9g}") for x in answer["log_probabilities"]] == [float(f"{x:.9g}") for x in scores]
 
 
+def test_states_write(quern, tmp_path):
+    """25.34 to 25.36, a text that slides, beside others and alone."""
+    model = train(quern, tmp_path, model="embedding {V} 12; lstm 18; residual {{ gru 18 tanh }}; conv {V} 1x1 softmax")
+    network = oracle.Network(model)
+    vocabulary = json.loads(network.notes["tokenizer"])["vocabulary"]
+    got = generate(quern, model, "--prompt", "the cat", "--prompt", "a", "--tokens", 6, "--seed", 3, "--threads", 3)
+    tokens, scores = oracle.generate(network, [vocabulary.index(ord(c)) for c in "the cat"], 6, len(vocabulary) + 1, 0,
+                                     seed=3, temperature=0.8, top_k=0, top_p=1, repetition=1)
+    assert got[0]["tokens"] == tokens and got[0]["slid"]
+    assert [float(f"{x:.9g}") for x in got[0]["log_probabilities"]] == [float(f"{x:.9g}") for x in scores]
+    assert got[1] == generate(quern, model, "--prompt", "a", "--tokens", 6, "--seed", 3, "--threads", 1)[0]
+
+
 def test_integers_write(quern, tmp_path):
     """25.77: one by one as in a pass over the whole text, and beside others."""
     tied = MODEL.replace("conv {V} 1x1 softmax", "conv {V} 1x1 tied softmax")

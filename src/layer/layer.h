@@ -76,7 +76,8 @@ typedef struct qn__layer_ops {
     /* Appends these words, each after a blank, in their one canonical form. */
     void (*write)(const qn__layer_text *layer, qn__text *text);
 
-    /* Whether the outputs of a position depend on no other one, or of attention on none after it,
+    /* Whether the outputs of a position depend on no other one, or of attention and states on none
+     * after it,
      * so that positions can be computed one after the other (25.70). NULL: never. */
     int (*steps)(const qn__layer *layer);
 

@@ -277,6 +277,8 @@ static void gradient(const qn__layer *l, uint64_t items, const float *a, const f
         }
 }
 
+static int steps(const qn__layer *l) { return !l->reverse; }
+
 /* Weights of a gate stand for one state alone. */
 static uint64_t width_of(const qn__layer *l) { return l->to.channels; }
 
@@ -288,6 +290,7 @@ const qn__layer_ops qn__recurrent = {
     .contract = 9,
     .parse = parse,
     .write = write,
+    .steps = steps,
     .make = make,
     .fan_out = width_of,
     .fan_in = width_of,

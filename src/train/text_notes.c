@@ -53,7 +53,8 @@ static void note_ahead(const qn_train *t) {
                    "reads tokens that the model is to tell, so its losses say little and it cannot "
                    "generate; ",
                    p->layer[l].kind == QN__LAYER_ATTENTION ? "add \"causal\""
-                                                           : "only `attention` may read others");
+                   : p->layer[l].reverse                   ? "leave \"reverse\" out"
+                                         : "only `attention`, `lstm` and `gru` may read others");
         return;
     }
 }

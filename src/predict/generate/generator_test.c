@@ -141,13 +141,15 @@ static void test_logits_are_those_of_a_whole_pass(void **unused) {
         "conv 24 1x1 }; rmsnorm; conv 256 1x1 softmax",
         "embedding 256 40; residual { rmsnorm; conv 60 1x1 nobias; position rotary 4 kv 1; "
         "attention 4 causal kv 1; conv 40 1x1 }; product { conv 40 1x1 silu | conv 40 1x1 }; "
-        "layernorm channels; conv 256 1x1 tied softmax"};
-    static const char *const ariths[] = {"f32", "i14"};
+        "layernorm channels; conv 256 1x1 tied softmax",
+        "embedding 256 20; residual { lstm 20 }; gru 32 relu; lstm 37; concat { gru 5 | lstm 6 }; "
+        "conv 256 1x1 softmax"};
+    static const char *const ariths[] = {"f32", "f32", "f32", "i14", "i14"};
     qn_model *const first = model;
     (void)unused;
     compare_all(1, 5);
-    for (int i = 0; i < 4; ++i) {
-        model = train(networks[i % 2], CONTEXT, ariths[i / 2]);
+    for (int i = 0; i < 5; ++i) {
+        model = train(networks[i % 3], CONTEXT, ariths[i]);
         assert_non_null(model);
         compare_all(1, 3);
         qn_model_free(model);
@@ -253,16 +255,18 @@ static void test_a_layer_that_needs_later_tokens_is_refused(void **unused) {
     static const char *const networks[] = {
         "embedding 256 8; conv 8 1x3 pad same; conv 256 1x1 softmax",
         "embedding 256 8; layernorm; conv 256 1x1 softmax",
-        "embedding 256 9; attention 1; conv 256 1x1 softmax"};
+        "embedding 256 9; attention 1; conv 256 1x1 softmax",
+        "embedding 256 8; recurrent lstm reverse; conv 256 1x1 softmax"};
     const char *const prompt = "ab";
     (void)unused;
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 4; ++i) {
         qn_model *other = train(networks[i], 8, "f32");
         qn_generator *g = NULL;
         qn_error err;
         assert_non_null(other);
         assert_int_equal(qn_generator_open(other, &prompt, 1, NULL, &g, &err), QN_UNSUPPORTED);
         assert_non_null(strstr(err.what, "layer 1"));
+        assert_true((strstr(err.remedy, "without \"reverse\"") != NULL) == (i == 3));
         qn_model_free(other);
     }
 }

@@ -35,8 +35,10 @@ static qn_status refuse_layer(const qn_model *model, uint32_t index, qn_error *e
     qn__text_release(&text);
     return qn__remedy(
         err, QN_UNSUPPORTED,
-        "train a model whose positions do not read later ones, with \"attention H causal\", "
-        "\"conv N 1x1\" and norms of \"channels\"");
+        recipe->network.layer[index].reverse
+            ? "train a model without \"reverse\": its states depend on later tokens"
+            : "train a model whose positions do not read later ones, with \"attention H causal\", "
+              "\"lstm N\", \"conv N 1x1\" and norms of \"channels\"");
 }
 
 qn_status qn__reader_check(const qn_model *model, qn_error *err) {

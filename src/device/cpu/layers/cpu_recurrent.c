@@ -28,9 +28,10 @@ size_t qn__cpu_recurrent_space(const qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         const qn__cpu_layer *l = &w->layer[i];
         const size_t rows = (GATES + 2 * (size_t)l->out_panels) * QN__STATE_ROWS * QN__PANEL;
-        const size_t all = l->layer->kind == QN__LAYER_RECURRENT
-                               ? rows + 2 * back_blocks(l) * (sizeof(size_t) / sizeof(float))
-                               : 0;
+        const size_t all = l->layer->kind != QN__LAYER_RECURRENT ? 0
+                           : w->program->sequences
+                               ? qn__cpu_states_space(l)
+                               : rows + 2 * back_blocks(l) * (sizeof(size_t) / sizeof(float));
         most = all > most ? all : most;
     }
     return most;
@@ -222,6 +223,10 @@ static void forward_step(const task *t, uint32_t step) {
 }
 
 static void forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    if (pass->extension) {
+        qn__cpu_states_forward(pass, thread, layer, phase);
+        return;
+    }
     for (task t = task_of(pass, thread, layer); take(&t, phase);)
         for (uint32_t step = 0; step < positions_of(&t); ++step)
             forward_step(&t, step);
@@ -419,6 +424,10 @@ static void gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, uint3
 
 static void carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
     const size_t panels = l->out_panels, rows = l->out_pixels * QN__PANEL * sizeof(float);
+    if (w->program->sequences) {
+        qn__cpu_states_carve(a, w, l);
+        return;
+    }
     l->recurrent.gates = qn__cpu_carve(a, w->capacity * GATES * panels, rows);
     l->recurrent.states = qn__cpu_carve(a, w->capacity * panels, rows);
     l->recurrent.cells =

@@ -89,6 +89,12 @@ static inline const float *qn__cpu_unrolled(const qn__cpu_layer *layer) {
 /* recurrent: floats of a core. */
 size_t qn__cpu_recurrent_space(const qn__worker *worker);
 
+/* recurrent of a program with sequences: floats of a core, memory, its forward phase
+ * (cpu_states.c). */
+size_t qn__cpu_states_space(const qn__cpu_layer *layer);
+void qn__cpu_states_carve(qn__cpu_arena *arena, const qn__worker *worker, qn__cpu_layer *layer);
+void qn__cpu_states_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase);
+
 /* The position of a row of a layer over positions. */
 static inline uint32_t qn__cpu_position_of(const qn__cpu_pass *pass, size_t row) {
     return pass->extension ? pass->extension->position[row] : (uint32_t)(row / pass->batch->items);

@@ -77,7 +77,8 @@ typedef struct qn__cpu_tokens {
     uint32_t *begin, *grain, *row, *length;
 } qn__cpu_tokens;
 
-/* recurrent: arrays of all rows, and its weights for the errors (cpu_recurrent.c). */
+/* recurrent: arrays of all rows, and its weights for the errors (cpu_recurrent.c). In a program
+ * with sequences the states and cells of each sequence alone (cpu_states.c). */
 typedef struct qn__cpu_recurrent {
     float *gates, *states, *cells, *back;
 } qn__cpu_states;
