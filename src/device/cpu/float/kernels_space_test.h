@@ -44,7 +44,7 @@ static uint32_t bits_of(float x) {
 
 /* ---- arrays between two inaccessible pages */
 
-enum { ARRAYS = 12 };
+enum { ARRAYS = 32 };
 static struct guarded {
     void *map;
     size_t size;
