@@ -15,6 +15,7 @@ static const option evaluate_options[] = {
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_token_options, AT(from)},
+    {.more = source_item_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.heading = "Model", ROW_ADAPTER(adapter)},
 

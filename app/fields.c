@@ -27,6 +27,7 @@ static const struct {
     {"data.features", "features"},
     {"data.header", "header"},
     {"data.label_column", "label"},
+    {"data.item", "item"},
     {"data.labels_path", "labels"},
     {"data.path", "data"},
     {"data.ignore", "ignore"},

@@ -32,6 +32,7 @@ static const option predict_options[] = {
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_token_options, AT(from)},
+    {.more = source_item_options, AT(from)},
     {.more = source_image_options, AT(from)},
     {.more = source_unlabelled_options, AT(from)},
     {.heading = "Model", ROW_ADAPTER(adapter)},
@@ -277,6 +278,8 @@ static int check_options(const predict_flags *f, const qn_model *model) {
         return message_usage("add --logprobs for the logarithm of each token's probability",
                              "--outputs would write the probabilities of all tokens of the "
                              "vocabulary at each position");
+    if (f->from.item && !next)
+        return message_usage("leave it out", "--item is for models of next tokens");
     if (next && f->top > 1)
         return message_usage("leave it out", "--top is for models with one class of an item");
     return -1;

@@ -88,6 +88,13 @@ const option source_token_options[] = {
      .fallback = "as the model says"},
     {.name = NULL}};
 
+const option source_item_options[] = {
+    {ROW_TEXT("item", item, "WHAT",
+              "of a model of next tokens: what is an item: a line of the texts (line), or a row of "
+              "the column --text (row)"),
+     .fallback = "as many tokens as the model reads"},
+    {.name = NULL}};
+
 const option source_unlabelled_options[] = {
     {ROW_FLAG("unlabelled", unlabelled,
               "tables: no column is a label; images: folders are not classes")},
@@ -225,6 +232,7 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
     r.options.expected_tokens = flags->expected_tokens;
     r.options.expected_tokenizer = flags->expected_tokenizer;
     r.options.context = flags->context;
+    r.options.item = flags->item;
     r.options.expected_context = flags->expected_context;
     r.options.no_cache = flags->no_cache;
     r.options.keep_doubles = flags->keep_doubles;

@@ -39,6 +39,7 @@ typedef struct source_flags {
     const char *expected_tokens;    /* no option: the same */
     const char *expected_tokenizer; /* no option: the same */
     uint32_t context;               /* as in qn_data_options */
+    const char *item;               /* the same */
     uint32_t expected_context;      /* no option: the same */
 } source_flags;
 
@@ -49,6 +50,7 @@ extern const option source_task_options[];       /* --task */
 extern const option source_column_options[];     /* --header, --features, --drop,
                                                      --category, --text */
 extern const option source_token_options[];      /* --tokens */
+extern const option source_item_options[];       /* --item */
 extern const option source_unlabelled_options[]; /* --unlabelled */
 extern const option source_image_options[];      /* --shape, --resize, --skip-broken,
                                                      --no-cache */

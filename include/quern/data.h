@@ -175,6 +175,11 @@ typedef struct qn_data_options {
     /* Tables: the columns of texts of a model (qn_model_text_inputs); no others are. A list as for
      * `expected_categories`. NULL: unknown. */
     const char *expected_text;
+    /* With a tokenizer: "line": each line of the texts is an item of its own, "row": each row of
+     * the column `text` is. An item has as many tokens as one of a corpus with this context has, or
+     * else `expected_features`; shorter ones are filled up as above. QN_INPUT where a text has
+     * more. There are no labels. NULL: neither. */
+    const char *item;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

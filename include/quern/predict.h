@@ -93,8 +93,8 @@ QN_API qn_status qn_predictions_make_flipped(const qn_model *model, const qn_dat
  * of pixels `path` is a folder, which is made where it is missing. It gets a PNG file for each
  * image, with its name but for the ending ".png", whose palette index is the class
  * (docs/images.md). A model of next tokens has
- * "item,tokens,correct,logprob,label,prediction", with `all_outputs` 1 a line for each token:
- * "item,position,token,logprob,prediction", and "text" where it has a tokenizer
+ * "item,tokens,correct,logprob,label,prediction,perplexity", with `all_outputs` 1 a line for each
+ * token: "item,position,token,logprob,prediction", and "text" where it has a tokenizer
  * (docs/layers.md). Cells after the label are empty for an item without a prediction. It writes a
  * temporary file in the folder of `path`, syncs it and renames it to `path`.
  *

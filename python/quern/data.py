@@ -674,7 +674,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
         ("yes", "no"), ``features``, ``drop``, ``category`` and ``text`` ("age,3-7"), ``weight``, ``query``,
-        ``dates``, ``date_format``, ``tokens`` (with ``context``), ``resize``, ``masks``, ``ignore`` and ``shape``, ``skip_broken``, ``no_cache``.
+        ``dates``, ``date_format``, ``tokens`` (with ``context`` and ``item``), ``resize``, ``masks``, ``ignore`` and ``shape``, ``skip_broken``, ``no_cache``.
 
     Returns
     -------

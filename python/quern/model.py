@@ -199,7 +199,8 @@ class Model:
         Parameters
         ----------
         data, **compute
-            As in `predict`. A text is encoded by the tokenizer of the model.
+            As in `predict`. A text is encoded by the tokenizer of the model. With ``item="line"``
+            each line is an item, with ``item="row"`` each row of a table's column ``text``.
         each : bool
             Return a number for each token, not for each item.
 

@@ -1,6 +1,7 @@
 #include "predict/next_lines.h"
 
 #include "base/text/character.h"
+#include "kernels/runtime/elementary_functions.h"
 #include <inttypes.h>
 #include <math.h>
 
@@ -12,7 +13,7 @@ void qn__next_header(const qn__next_lines *lines, qn__text *text) {
         qn__text_add(text, "item,position,token,logprob,prediction%s\n",
                      lines->tokenizer ? ",text" : "");
     else
-        qn__text_add(text, "item,tokens,correct,logprob,label,prediction\n");
+        qn__text_add(text, "item,tokens,correct,logprob,label,prediction,perplexity\n");
 }
 
 /* A number from 0; an empty cell for -1. */
@@ -71,5 +72,8 @@ void qn__next_add_lines(const qn__next_lines *lines, uint64_t item, qn__text *te
         qn__text_add(text, ",%.17g", own->logprob);
     add_token(text, own->label);
     add_token(text, own->prediction);
-    qn__text_add(text, "\n");
+    if (own->targets == 0 || isnan(own->logprob))
+        qn__text_add(text, ",\n");
+    else
+        qn__text_add(text, ",%.17g\n", qn__f64_exp(-own->logprob / own->targets));
 }

@@ -3,20 +3,26 @@
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "data/table/token_names.h"
+#include "data/tokens/item_tokens.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 int qn__documents_wanted(const qn_data_options *o) {
+    if (o->item)
+        return strcmp(o->item, "row") == 0;
     return o->text && strcmp(o->text, "none") != 0 && o->tokens &&
            strcmp(o->tokens, QN__TOKENS_IDS) != 0 && o->task && strcmp(o->task, "next") == 0;
 }
+
+int qn__lines_wanted(const qn_data_options *o) { return o->item && strcmp(o->item, "line") == 0; }
 
 qn_data_options qn__documents_table(const qn_data_options *o) {
     qn_data_options table = *o;
     table.features = table.text = o->text;
     table.drop = NULL;
     table.tokens = table.expected_tokens = table.expected_tokenizer = NULL;
+    table.item = NULL;
     table.context = table.expected_context = 0;
     table.expected_features = 0;
     table.task = "auto";
@@ -37,8 +43,9 @@ static qn_status check_column(const qn_data *table, const char *text, const char
     return qn__remedy(err, QN_INPUT, "name the column of the documents with `data.text`");
 }
 
-qn_status qn__documents_list(const qn_data *table, const char *text, const char *path,
-                             qn__documents_of *out, qn_error *err) {
+/* `keep`: items without a text have a place, with the bytes NULL. */
+static qn_status list_texts(const qn_data *table, const char *text, const char *path, int keep,
+                            qn__documents_of *out, qn_error *err) {
     const uint64_t items = qn_data_items(table);
     const float *index = qn_data_values(table);
     *out = (qn__documents_of){.missing = 0};
@@ -49,6 +56,7 @@ qn_status qn__documents_list(const qn_data *table, const char *text, const char 
     for (uint64_t i = 0; out->texts.text && i < items; i++) {
         if (isnan(index[i])) {
             ++out->missing;
+            out->texts.count += (size_t)keep;
             continue;
         }
         const char *own = qn_data_category(table, 0, (uint32_t)index[i]);
@@ -57,32 +65,124 @@ qn_status qn__documents_list(const qn_data *table, const char *text, const char 
     return out->texts.text ? QN_OK : QN_MEMORY;
 }
 
-static qn_status note_missing(const qn__documents_of *d, qn_data *data, qn_error *err) {
+qn_status qn__documents_list(const qn_data *table, const char *text, const char *path,
+                             qn__documents_of *out, qn_error *err) {
+    return list_texts(table, text, path, 0, out, err);
+}
+
+static qn_status note_missing(const qn__documents_of *d, uint64_t rows, int kept, qn_data *data,
+                              qn_error *err) {
     char note[160];
     if (d->missing == 0)
         return QN_OK;
-    snprintf(note, sizeof note, "%llu of %llu rows have no text, and are left out",
-             (unsigned long long)d->missing, (unsigned long long)(d->missing + d->texts.count));
+    snprintf(note, sizeof note, "%llu of %llu rows have no text, and %s",
+             (unsigned long long)d->missing, (unsigned long long)rows,
+             kept ? "so no tokens" : "are left out");
     return qn__data_add_note(data, note, err);
+}
+
+static qn_status finish(int threads, qn_data *data, qn_error *err) {
+    qn__pool *pool = NULL;
+    const qn_status status = qn__pool_create(threads ? threads : qn__cores(), 0, &pool, err);
+    if (status != QN_OK)
+        return status;
+    qn__data_finish(data, pool);
+    qn__pool_destroy(pool);
+    return QN_OK;
+}
+
+static qn_status row_tokens(const qn__corpus *rows, const qn_data_options *options,
+                            const char *path, qn_data *data, qn_error *err) {
+    uint64_t long_one = UINT64_MAX;
+    const qn_status status = qn__item_tokens(rows, options, data, &long_one, err);
+    if (status != QN_OK && long_one != UINT64_MAX)
+        qn__at(err, "%.300s, row %llu of the data", path, (unsigned long long)long_one + 1);
+    return status;
 }
 
 qn_status qn__documents_tokens(const qn_data *table, const qn_data_options *options,
                                const char *path, qn_data *data, qn_error *err) {
     qn__documents_of d;
-    qn__pool *pool = NULL;
-    const int threads = options->threads ? options->threads : qn__cores();
-    qn_status status = qn__documents_list(table, options->text, path, &d, err);
+    const int rows = options->item != NULL;
+    qn_status status = list_texts(table, options->text, path, rows, &d, err);
     data->format = qn_data_format(table);
     if (status == QN_OK)
-        status = qn__corpus_table(&d.texts, options, path, data, err);
+        status = (rows ? row_tokens : qn__corpus_table)(&d.texts, options, path, data, err);
     if (status == QN_OK)
-        status = note_missing(&d, data, err);
+        status = note_missing(&d, qn_data_items(table), rows, data, err);
     if (status == QN_OK)
-        status = qn__pool_create(threads, 0, &pool, err);
-    if (status == QN_OK)
-        qn__data_finish(data, pool);
-    if (pool)
-        qn__pool_destroy(pool);
+        status = finish(options->threads, data, err);
     qn__free(d.texts.text);
     return status;
+}
+
+/* The lines of texts: how many; with `line` not NULL they are written there. A line ends before a
+ * line feed, or a carriage return and a line feed. */
+static size_t cut_lines(const qn__corpus *files, qn__token_text *line) {
+    size_t count = 0;
+    for (size_t k = 0; k < files->count; k++) {
+        const uint8_t *at = files->text[k].bytes, *const end = at + files->text[k].size;
+        for (const uint8_t *next; at < end; at = next) {
+            const uint8_t *feed = memchr(at, '\n', (size_t)(end - at));
+            size_t size = (size_t)((feed ? feed : end) - at);
+            next = feed ? feed + 1 : end;
+            size -= feed && size > 0 && at[size - 1] == '\r';
+            if (line)
+                line[count] = (qn__token_text){at, size};
+            ++count;
+        }
+    }
+    return count;
+}
+
+/* Names the line with this number, from 0, of all files. */
+static void at_line(const qn__file_list *list, const qn__corpus *files, uint64_t line,
+                    qn_error *err) {
+    for (size_t k = 0; k < files->count; k++) {
+        const uint64_t own = cut_lines(&(qn__corpus){.text = &files->text[k], .count = 1}, NULL);
+        if (line < own) {
+            qn__at(err, "%.300s, line %llu", list->file[k].path, (unsigned long long)line + 1);
+            return;
+        }
+        line -= own;
+    }
+}
+
+static qn_status line_tokens(const qn__file_list *list, const qn__corpus *files,
+                             const qn_data_options *options, qn_data *data, qn_error *err) {
+    uint64_t long_one = UINT64_MAX;
+    qn__corpus lines = {.count = cut_lines(files, NULL)};
+    if (lines.count == 0) {
+        qn__fail(err, QN_INPUT, "the text has no line");
+        qn__at(err, "%.300s", list->file[0].path);
+        return qn__remedy(err, QN_INPUT, "give a text with at least one line");
+    }
+    lines.text = qn__alloc(lines.count, sizeof *lines.text, err);
+    if (!lines.text)
+        return QN_MEMORY;
+    cut_lines(files, lines.text);
+    const qn_status status = qn__item_tokens(&lines, options, data, &long_one, err);
+    if (status != QN_OK && long_one != UINT64_MAX)
+        at_line(list, files, long_one, err);
+    qn__free(lines.text);
+    return status;
+}
+
+qn_status qn__lines_tokens(const qn__file_list *list, const qn_data_options *options, qn_data *data,
+                           qn_error *err) {
+    qn__corpus files;
+    const char **paths = (const char **)qn__alloc(list->count, sizeof *paths, err);
+    if (!paths)
+        return QN_MEMORY;
+    for (size_t i = 0; i < list->count; i++)
+        paths[i] = list->file[i].path;
+    data->format = "txt";
+    qn_status status = qn__corpus_open(paths, list->count, &files, err);
+    qn__free((void *)paths);
+    if (status != QN_OK)
+        return status;
+    status = line_tokens(list, &files, options, data, err);
+    status = qn__corpus_end(&files, status, err);
+    qn__corpus_close(&files);
+    return status == QN_OK ? finish(options->threads, data, err) : status;
 }

@@ -388,7 +388,9 @@ static qn_status open_files(const char *const *paths, size_t count, const qn_dat
     if (status != QN_OK)
         return status;
     qn_data *data = qn__alloc(1, sizeof *data, err);
-    status = data ? read_list(&list, options, data, err) : QN_MEMORY;
+    status = !data                       ? QN_MEMORY
+             : qn__lines_wanted(options) ? qn__lines_tokens(&list, options, data, err)
+                                         : read_list(&list, options, data, err);
     qn__file_list_release(&list);
     if (status == QN_OK)
         *out = data;
@@ -397,7 +399,7 @@ static qn_status open_files(const char *const *paths, size_t count, const qn_dat
     return status;
 }
 
-/* A table whose texts are documents: read first, then encoded. */
+/* A table whose texts are documents or items: read first, then encoded. */
 static qn_status open_documents(const char *const *paths, size_t count,
                                 const qn_data_options *options, qn_data **out, qn_error *err) {
     const qn_data_options of_table = qn__documents_table(options);

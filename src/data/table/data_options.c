@@ -45,6 +45,32 @@ static qn_status check_dates(const qn_data_options *options, qn_error *err) {
                : status;
 }
 
+/* Lines and rows that are items. */
+static qn_status check_item(const qn_data_options *o, qn_error *err) {
+    if (!o->item)
+        return QN_OK;
+    const int row = strcmp(o->item, "row") == 0;
+    if (!row && strcmp(o->item, "line") != 0) {
+        qn__fail(err, QN_USAGE, "\"%s\" is not an item", o->item);
+        return qn__remedy(err, QN_USAGE, "`data.item` is line or row");
+    }
+    if (!o->tokens || strcmp(o->tokens, QN__TOKENS_IDS) == 0) {
+        qn__fail(err, QN_USAGE, "an item that is a %s needs a tokenizer", o->item);
+        return qn__remedy(err, QN_USAGE, "name one with `data.tokens`, or leave `data.item` out");
+    }
+    if (row && !o->text) {
+        qn__fail(err, QN_USAGE, "the column whose texts are the items is not named");
+        return qn__remedy(err, QN_USAGE, "name it with `data.text`");
+    }
+    if (o->labels_path || o->label_column || o->features || o->drop || o->weight || o->masks ||
+        (!row && (o->text || o->header || o->category || o->query))) {
+        qn__fail(err, QN_USAGE, "the items are texts alone, and there are options of %s",
+                 row ? "other columns" : "columns");
+        return qn__remedy(err, QN_USAGE, row ? "leave them out" : "set `data.item` to row");
+    }
+    return QN_OK;
+}
+
 qn_status qn__data_options_take(const char *function, const qn_data_options *given,
                                 qn_data_options *options, qn_error *err) {
     qn_data_options_init(options);
@@ -87,6 +113,8 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
         qn__fail(err, QN_USAGE, "a context is that of tokens");
         return qn__remedy(err, QN_USAGE, "say with `data.tokens` how they are made");
     }
+    if (check_item(options, err) != QN_OK)
+        return QN_USAGE;
     if (options->features && options->drop) {
         qn__fail(err, QN_USAGE, "columns to keep and columns to leave out were both given");
         return qn__remedy(err, QN_USAGE, "give `data.features` or `data.drop`, not both");

@@ -142,28 +142,6 @@ static qn_status gather(making *m, qn_error *err) {
     return QN_OK;
 }
 
-/* Writes the tokens of item `i`, and what is not a token after them. */
-static void put(const making *m, uint64_t i, const uint32_t *number, uint64_t count) {
-    const size_t first = (size_t)i * m->context;
-    uint16_t *narrow = m->values;
-    uint32_t *wide = m->values;
-    for (uint32_t k = 0; k < m->context; k++)
-        if (m->data->type == QN_TOKENS16)
-            narrow[first + k] = k < count ? (uint16_t)number[k] : UINT16_MAX;
-        else
-            wide[first + k] = k < count ? number[k] : UINT32_MAX;
-}
-
-static qn_status add_frame(const qn__token_frame *frame, int after, qn__token_ids *ids,
-                           qn_error *err) {
-    const qn_status status = qn__token_ids_reserve(ids, QN__FRAME_MOST, err);
-    const uint32_t from = after ? frame->before : 0;
-    const uint32_t to = after ? frame->before + frame->after : frame->before;
-    for (uint32_t k = from; status == QN_OK && k < to; k++)
-        qn__token_ids_add(ids, frame->number[k]);
-    return status;
-}
-
 /* A word after another one, with the space between them. NULL: out of memory. */
 static const uint8_t *after_space(making *m, qn__token_text word, qn_error *err) {
     if (word.size + 1 > m->spaced_size) {
@@ -218,7 +196,7 @@ static qn_status encode_text(making *m, uint64_t i, qn__token_ids *ids, qn_error
     ids->count = 0;
     if (!m->text[i].bytes)
         return QN_OK;
-    qn_status status = add_frame(frame, 0, ids, err);
+    qn_status status = qn__token_frame_add(frame, 0, ids, err);
     if (status == QN_OK && m->by_words)
         status = encode_words(m, i, ids, err);
     else if (status == QN_OK)
@@ -232,7 +210,7 @@ static qn_status encode_text(making *m, uint64_t i, qn__token_ids *ids, qn_error
         m->cut++;
         ids->count = m->context - frame->after;
     }
-    return status == QN_OK ? add_frame(frame, 1, ids, err) : status;
+    return status == QN_OK ? qn__token_frame_add(frame, 1, ids, err) : status;
 }
 
 static qn_status encode(making *m, qn_error *err) {
@@ -241,7 +219,7 @@ static qn_status encode(making *m, qn_error *err) {
     for (uint64_t i = 0; i < m->data->items && status == QN_OK; i++) {
         status = encode_text(m, i, &ids, err);
         if (status == QN_OK && m->context)
-            put(m, i, ids.number, ids.count);
+            qn__token_ids_put(&ids, m->data->type, m->values, i, m->context);
     }
     qn__token_ids_release(&ids);
     return status;

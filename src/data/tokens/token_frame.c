@@ -191,6 +191,16 @@ void qn__token_frame_write(const qn__token_frame *frame, qn__text *json) {
     qn__text_add(json, "}}");
 }
 
+qn_status qn__token_frame_add(const qn__token_frame *frame, int after, qn__token_ids *ids,
+                              qn_error *err) {
+    const qn_status status = qn__token_ids_reserve(ids, QN__FRAME_MOST, err);
+    const uint32_t from = after ? frame->before : 0;
+    const uint32_t to = after ? frame->before + frame->after : frame->before;
+    for (uint32_t k = from; status == QN_OK && k < to; k++)
+        qn__token_ids_add(ids, frame->number[k]);
+    return status;
+}
+
 void qn__token_frame_release(qn__token_frame *frame) {
     for (uint32_t k = 0; k < frame->before + frame->after; k++)
         qn__free(frame->text[k]);

@@ -5,6 +5,7 @@
 
 #include "base/text/json.h"
 #include "base/text/text.h"
+#include "data/tokens/token_ids.h"
 
 enum { QN__FRAME_MOST = 16 };
 
@@ -20,6 +21,9 @@ qn_status qn__token_frame_read(qn__token_frame *frame, const qn__json_node *node
                                qn_error *err);
 /* Writes it in its canonical form: null where there are no such tokens. */
 void qn__token_frame_write(const qn__token_frame *frame, qn__text *json);
+/* Appends its tokens before a text, or with `after` 1 those after it. */
+qn_status qn__token_frame_add(const qn__token_frame *frame, int after, qn__token_ids *ids,
+                              qn_error *err);
 void qn__token_frame_release(qn__token_frame *frame);
 
 #endif

@@ -22,3 +22,15 @@ void qn__token_ids_release(qn__token_ids *ids) {
     free(ids->number);
     *ids = (qn__token_ids){0};
 }
+
+void qn__token_ids_put(const qn__token_ids *ids, qn_data_type type, void *values, uint64_t item,
+                       uint32_t features) {
+    const size_t first = (size_t)item * features;
+    uint16_t *narrow = values;
+    uint32_t *wide = values;
+    for (uint32_t k = 0; k < features; k++)
+        if (type == QN_TOKENS16)
+            narrow[first + k] = k < ids->count ? (uint16_t)ids->number[k] : UINT16_MAX;
+        else
+            wide[first + k] = k < ids->count ? ids->number[k] : UINT32_MAX;
+}
