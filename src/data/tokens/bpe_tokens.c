@@ -11,7 +11,7 @@
 typedef struct worker {
     const qn__bpe *bpe;
     qn__word_encoder encoder;
-    qn__text_words words;
+    qn__path_words words;
     qn__merge_worker merge;
 } worker;
 
@@ -135,7 +135,7 @@ static void worker_free(const void *state, void *own) {
     worker *w = own;
     if (!w)
         return;
-    qn__text_words_release(&w->words);
+    qn__path_words_release(&w->words);
     qn__merge_worker_release(&w->merge);
     qn__word_encoder_release(&w->encoder);
     qn__free(w);
@@ -150,7 +150,7 @@ static void *worker_make(const void *state, qn_error *err) {
     w->words.added = take_added;
     w->words.user = w;
     if (qn__word_encoder_make(&w->encoder, encode_word, w, err) != QN_OK ||
-        qn__text_words_make(&w->words, &w->bpe->path, err) != QN_OK) {
+        qn__path_words_make(&w->words, &w->bpe->path, err) != QN_OK) {
         worker_free(state, w);
         return NULL;
     }
@@ -162,7 +162,7 @@ static qn_status encode(const void *state, void *own, const uint8_t *text, size_
     (void)state;
     worker *w = own;
     w->encoder.ids = ids;
-    return qn__text_words_each(&w->words, text, size, goes_on, err);
+    return qn__path_words_each(&w->words, text, size, goes_on, err);
 }
 
 static size_t cut(const void *state, const uint8_t *text, size_t size, size_t at) {

@@ -21,7 +21,7 @@ static const char special[] = "<|endoftext|>";
 #define PIECE ((size_t)4 << 20)
 
 typedef struct counter {
-    qn__text_words words;
+    qn__path_words words;
     qn__word_table table;
 } counter;
 
@@ -80,10 +80,10 @@ static void count_pieces(void *context, int thread) {
     c->words.word = count_word;
     c->words.added = skip_added;
     c->words.user = c;
-    qn_status status = qn__text_words_make(&c->words, &all->bpe->path, &error);
+    qn_status status = qn__path_words_make(&c->words, &all->bpe->path, &error);
     while (status == QN_OK && !atomic_load(&all->failed) &&
            find_piece(all, atomic_fetch_add(&all->next, 1), &text, &size))
-        status = qn__text_words_each(&c->words, text, size, 0, &error);
+        status = qn__path_words_each(&c->words, text, size, 0, &error);
     if (status != QN_OK && !atomic_exchange(&all->failed, 1)) {
         all->status = status;
         all->error = error;
@@ -120,7 +120,7 @@ static qn_status count_words(const qn__bpe *bpe, const qn__token_text *corpus, s
         status = join_counts(&all, threads, err);
     qn__pool_destroy(pool);
     for (uint32_t k = 0; all.counter && k < threads; k++) {
-        qn__text_words_release(&all.counter[k].words);
+        qn__path_words_release(&all.counter[k].words);
         if (k == 0 && status == QN_OK)
             *words = all.counter[k].table;
         else

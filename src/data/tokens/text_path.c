@@ -52,20 +52,20 @@ size_t qn__text_path_cut(const qn__text_path *path, const uint8_t *text, size_t 
                : qn__splitter_cut(&path->splitter, text, size, at);
 }
 
-qn_status qn__text_words_make(qn__text_words *words, const qn__text_path *path, qn_error *err) {
+qn_status qn__path_words_make(qn__path_words *words, const qn__text_path *path, qn_error *err) {
     words->path = path;
     const qn_status status = qn__normalizer_worker_make(&path->normalizer, &words->normal, err);
     return status == QN_OK ? qn__split_worker_make(&path->splitter, &words->split, err) : status;
 }
 
-void qn__text_words_release(qn__text_words *words) {
+void qn__path_words_release(qn__path_words *words) {
     qn__split_worker_release(&words->split);
     qn__normalizer_worker_release(&words->normal);
     qn__byte_buffer_release(&words->copy);
 }
 
 /* Well-formed text is cut to words; broken bytes that follow one another are a word. */
-static qn_status each_stretch(qn__text_words *w, const uint8_t *text, size_t size, int first,
+static qn_status each_stretch(qn__path_words *w, const uint8_t *text, size_t size, int first,
                               qn_error *err) {
     const qn__split_taker taker = {w->word, w->user};
     qn_status status = QN_OK;
@@ -81,7 +81,7 @@ static qn_status each_stretch(qn__text_words *w, const uint8_t *text, size_t siz
     return status;
 }
 
-static qn_status with_space(qn__text_words *w, const uint8_t *text, size_t size, int first,
+static qn_status with_space(qn__path_words *w, const uint8_t *text, size_t size, int first,
                             qn_error *err) {
     w->copy.size = 0;
     qn_status status = qn__byte_buffer_add(&w->copy, " ", 1, err);
@@ -91,18 +91,18 @@ static qn_status with_space(qn__text_words *w, const uint8_t *text, size_t size,
 }
 
 /* A part of the text between added tokens. `first`: the text begins with it. */
-static qn_status each_part(qn__text_words *w, const uint8_t *text, size_t size, int first,
+static qn_status each_part(qn__path_words *w, const uint8_t *text, size_t size, int first,
                            qn_error *err) {
     return w->path->prefix_space && text[0] != ' ' ? with_space(w, text, size, first, err)
                                                    : each_stretch(w, text, size, first, err);
 }
 
-typedef qn_status each_of(qn__text_words *w, const uint8_t *text, size_t size, int first,
+typedef qn_status each_of(qn__path_words *w, const uint8_t *text, size_t size, int first,
                           qn_error *err);
 
 /* Cuts at added tokens, those that are looked for after the normaliser or the others; what stands
  * between them goes to `each`. */
-static qn_status between(qn__text_words *w, int normalized, const uint8_t *text, size_t size,
+static qn_status between(qn__path_words *w, int normalized, const uint8_t *text, size_t size,
                          int first, each_of *each, qn_error *err) {
     qn_status status = QN_OK;
     for (size_t at = 0; status == QN_OK && at < size;) {
@@ -118,24 +118,24 @@ static qn_status between(qn__text_words *w, int normalized, const uint8_t *text,
     return status;
 }
 
-static qn_status normal_section(qn__text_words *w, const uint8_t *text, size_t size, int goes_on,
+static qn_status normal_section(qn__path_words *w, const uint8_t *text, size_t size, int goes_on,
                                 int first, qn_error *err) {
     const qn_status status =
         qn__normalize(&w->path->normalizer, &w->normal, goes_on, &text, &size, err);
     return status == QN_OK ? between(w, 1, text, size, first, each_part, err) : status;
 }
 
-static qn_status each_section(qn__text_words *w, const uint8_t *text, size_t size, int first,
+static qn_status each_section(qn__path_words *w, const uint8_t *text, size_t size, int first,
                               qn_error *err) {
     return normal_section(w, text, size, 0, first, err);
 }
 
-static qn_status later_section(qn__text_words *w, const uint8_t *text, size_t size, int first,
+static qn_status later_section(qn__path_words *w, const uint8_t *text, size_t size, int first,
                                qn_error *err) {
     return normal_section(w, text, size, first, 0, err);
 }
 
-qn_status qn__text_words_each(qn__text_words *words, const uint8_t *text, size_t size, int goes_on,
+qn_status qn__path_words_each(qn__path_words *words, const uint8_t *text, size_t size, int goes_on,
                               qn_error *err) {
     return between(words, 0, text, size, 1, goes_on ? later_section : each_section, err);
 }

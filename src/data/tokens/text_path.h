@@ -30,7 +30,7 @@ const char *qn__text_path_mark(const qn__text_path *path, int *before);
 size_t qn__text_path_cut(const qn__text_path *path, const uint8_t *text, size_t size, size_t at);
 
 /* Who gets the words, in their order, and what one thread needs. */
-typedef struct qn__text_words {
+typedef struct qn__path_words {
     const qn__text_path *path;
     qn_status (*word)(void *user, const uint8_t *word, size_t size, qn_error *err);
     qn_status (*added)(void *user, uint32_t token, qn_error *err);
@@ -38,12 +38,12 @@ typedef struct qn__text_words {
     qn__split_worker split;
     qn__normalizer_worker normal;
     qn__byte_buffer copy; /* a text with a space before it */
-} qn__text_words;
+} qn__path_words;
 
-qn_status qn__text_words_make(qn__text_words *words, const qn__text_path *path, qn_error *err);
-void qn__text_words_release(qn__text_words *words);
+qn_status qn__path_words_make(qn__path_words *words, const qn__text_path *path, qn_error *err);
+void qn__path_words_release(qn__path_words *words);
 /* `goes_on`: something of the text stands before, up to a place of qn__text_path_cut. */
-qn_status qn__text_words_each(qn__text_words *words, const uint8_t *text, size_t size, int goes_on,
+qn_status qn__path_words_each(qn__path_words *words, const uint8_t *text, size_t size, int goes_on,
                               qn_error *err);
 
 #endif

@@ -42,7 +42,7 @@ typedef struct step {
 typedef struct worker {
     const unigram *unigram;
     qn__word_encoder encoder;
-    qn__text_words words;
+    qn__path_words words;
     step *step; /* for free() */
     size_t steps;
     qn__token_ids back; /* tokens from the end of a word */
@@ -288,7 +288,7 @@ static void worker_free(const void *state, void *own) {
     worker *w = own;
     if (!w)
         return;
-    qn__text_words_release(&w->words);
+    qn__path_words_release(&w->words);
     qn__word_encoder_release(&w->encoder);
     qn__token_ids_release(&w->back);
     free(w->step);
@@ -304,7 +304,7 @@ static void *worker_make(const void *state, qn_error *err) {
     w->words.added = qn__word_encoder_added;
     w->words.user = &w->encoder;
     if (qn__word_encoder_make(&w->encoder, encode_word, w, err) != QN_OK ||
-        qn__text_words_make(&w->words, &w->unigram->path, err) != QN_OK) {
+        qn__path_words_make(&w->words, &w->unigram->path, err) != QN_OK) {
         worker_free(state, w);
         return NULL;
     }
@@ -316,7 +316,7 @@ static qn_status encode(const void *state, void *own, const uint8_t *text, size_
     (void)state;
     worker *w = own;
     w->encoder.ids = ids;
-    return qn__text_words_each(&w->words, text, size, goes_on, err);
+    return qn__path_words_each(&w->words, text, size, goes_on, err);
 }
 
 static size_t cut(const void *state, const uint8_t *text, size_t size, size_t at) {
