@@ -18,9 +18,7 @@ static qn_status refuse(const char *option, const char *why, qn_error *err) {
 static int reads_lengths(const qn__network *network) {
     int reads = 0;
     for (uint32_t l = 1; l < network->layers; ++l)
-        reads |= network->layer[l].kind == QN__LAYER_ATTENTION ||
-                 network->layer[l].kind == QN__LAYER_POOL ||
-                 network->layer[l].kind == QN__LAYER_RECURRENT;
+        reads |= qn__layer_ops_of(network->layer[l].kind)->reads_length;
     return reads && network->layer[0].kind == QN__LAYER_EMBEDDING;
 }
 

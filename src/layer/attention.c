@@ -313,6 +313,7 @@ const qn__layer_ops qn__attention = {
     .syntax = "attention H [causal] [kv G] [window W]",
     .bare = 1,
     .contract = 9,
+    .reads_length = 1,
     .parse = parse,
     .write = write,
     .steps = steps,

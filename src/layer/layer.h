@@ -69,6 +69,7 @@ typedef struct qn__layer_ops {
     int reads_features; /* 1: as the first layer it takes an item without its shape: it is dense, or
                            can be a first layer only */
     int block;          /* 1: the layers of a block follow the first word; the kind is its end */
+    int reads_length;   /* 1: it reads the positions below the length of an item alone (25.37) */
 
     /* Reads the words between the first and the activation. Fails with QN_USAGE. NULL where there
      * are none, and so is `write`; of a block see model/network/network.h. */

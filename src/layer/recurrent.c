@@ -288,6 +288,7 @@ const qn__layer_ops qn__recurrent = {
     .syntax = "recurrent lstm|gru [reverse] [ACTIVATION] [dropout|droppath P]",
     .floats = 1,
     .contract = 9,
+    .reads_length = 1,
     .parse = parse,
     .write = write,
     .steps = steps,

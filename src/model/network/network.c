@@ -1,6 +1,7 @@
 #include "model/network/network.h"
 
 #include "layer/axes.h"
+#include "layer/padding.h"
 #include "model/network/choice_table.h"
 #include "model/network/network_refuse.h"
 #include <stdio.h>
@@ -571,11 +572,8 @@ static qn_status check_tied(const qn__network *network, uint32_t l, qn__layer *l
 /* Whether the positions that a layer reads are those of the tokens, so that an item has a length.
  */
 static int counts_lengths(const qn__layer *layer, uint32_t l) {
-    const qn__shape *tokens = &layer[0].to, *from = &layer[l].from;
-    const qn__layer_kind kind = layer[l].kind;
-    return (kind == QN__LAYER_ATTENTION || kind == QN__LAYER_POOL || kind == QN__LAYER_RECURRENT) &&
-           layer[0].kind == QN__LAYER_EMBEDDING && from->axes == QN__SEQUENCE &&
-           from->height == 1 && from->width == tokens->width;
+    return qn__layer_ops_of(layer[l].kind)->reads_length &&
+           qn__has_token_positions(layer, layer[l].from);
 }
 
 qn_status qn__network_program(const qn__network *network, qn__shape input, qn__layer *layer,
