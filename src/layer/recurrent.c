@@ -212,7 +212,7 @@ static void through_time(const qn__layer *l, const float *parameters, const floa
         float *carries = (lstm ? kept : h) + after * width;
         for (uint32_t n = 0; n < width; ++n) {
             back b = {.error = delta[t * width + n] + returned(l, parameters, errors, q, n),
-                      .before = before ? before[n] : 0.0f,
+                      .before = i > 0 ? before[n] : 0.0f,
                       .kept = kept[t * width + n],
                       .carry = errors ? carries[n] : 0.0f};
             (lstm ? lstm_back : gru_back)(e + t * in + n, width, &b);

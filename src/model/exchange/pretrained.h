@@ -63,10 +63,10 @@ typedef struct qn__pretrained {
     const char *type;   /* model_type of config.json */
     const char *class;  /* of `architectures` */
     const char *prefix; /* of the names of its tensors */
-    qn__pretrained_task task;
     const qn__config_key *key;
     const qn__config_must *must;
     const qn__pretrained_line *head, *block, *tail; /* each ends with a text of NULL */
+    qn__pretrained_task task;
     int table; /* 1: positions have parameters; 0: an item may have any number of them */
     const char *const *ignored; /* tensors that are not parameters, ends with NULL */
 } qn__pretrained;

@@ -130,17 +130,17 @@ static const char *const llama_ignored[] = {"layers.#.self_attn.rotary_emb.inv_f
 
 #define GPT2(CLASS, TASK, TAIL)                                                                    \
     {                                                                                              \
-        "gpt2", CLASS, "transformer.", TASK, gpt2_keys, gpt2_musts, gpt2_head, gpt2_block, TAIL,   \
+        "gpt2", CLASS, "transformer.", gpt2_keys, gpt2_musts, gpt2_head, gpt2_block, TAIL, TASK,   \
             1, gpt2_ignored                                                                        \
     }
 #define LLAMA(CLASS, TASK, TAIL)                                                                   \
     {                                                                                              \
-        "llama", CLASS, "model.", TASK, llama_keys, llama_musts, llama_head, llama_block, TAIL, 0, \
+        "llama", CLASS, "model.", llama_keys, llama_musts, llama_head, llama_block, TAIL, TASK, 0, \
             llama_ignored                                                                          \
     }
 #define QWEN2(CLASS, TASK, TAIL)                                                                   \
     {                                                                                              \
-        "qwen2", CLASS, "model.", TASK, qwen2_keys, qwen2_musts, llama_head, qwen2_block, TAIL, 0, \
+        "qwen2", CLASS, "model.", qwen2_keys, qwen2_musts, llama_head, qwen2_block, TAIL, TASK, 0, \
             llama_ignored                                                                          \
     }
 

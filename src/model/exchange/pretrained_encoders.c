@@ -98,13 +98,13 @@ static const qn__pretrained_line distilbert_classes[] = {{"pool first", NULL, 0}
 
 #define BERT(CLASS, TASK, TAIL)                                                                    \
     {                                                                                              \
-        "bert", CLASS, "bert.", TASK, bert_keys, bert_musts, bert_head, bert_block, TAIL, 1,       \
+        "bert", CLASS, "bert.", bert_keys, bert_musts, bert_head, bert_block, TAIL, TASK, 1,       \
             bert_ignored                                                                           \
     }
 #define DISTILBERT(CLASS, TASK, TAIL)                                                              \
     {                                                                                              \
-        "distilbert", CLASS, "distilbert.", TASK, distilbert_keys, distilbert_musts,               \
-            distilbert_head, distilbert_block, TAIL, 1, bert_ignored                               \
+        "distilbert", CLASS, "distilbert.", distilbert_keys, distilbert_musts, distilbert_head,    \
+            distilbert_block, TAIL, TASK, 1, bert_ignored                                          \
     }
 
 const qn__pretrained qn__pretrained_encoders[] = {
