@@ -24,13 +24,14 @@ static const option_word name_words[] = {
     {"torchvision", "its names of modules"},
     {"timm", "its names of modules"},
     {"transformers", "a folder, with config.json and the tokenizer"},
+    {"peft", "a folder, with the adapters of --adapter alone"},
     {NULL, NULL}};
 
 static const option export_options[] = {
     {.heading = "Options",
      ROW_OUTPUT(out, "FILE",
                 "ONNX file to write, or safetensors with --names; the folder of --names "
-                "transformers; required")},
+                "transformers or peft; required")},
     {ROW_CHOICE("names", names, "LIBRARY",
                 "write the parameters alone, as a safetensors file with the names of this "
                 "library, for load_state_dict; of transformers all that from_pretrained needs"),
@@ -45,8 +46,10 @@ static int is_integer(const qn_model *model) {
     return strstr(qn_model_recipe(model), "\"arith\":\"i") != NULL;
 }
 
+static int is_peft(const export_flags *f) { return f->names && strcmp(f->names, "peft") == 0; }
+
 static int is_folder(const export_flags *f) {
-    return f->names && strcmp(f->names, "transformers") == 0;
+    return f->names && (strcmp(f->names, "transformers") == 0 || is_peft(f));
 }
 
 static void report(const export_flags *f, const qn_model *model) {
@@ -71,7 +74,8 @@ static void report(const export_flags *f, const qn_model *model) {
             json_count("bytes", bytes);
         json_end();
     } else if (!f->quiet && is_folder(f)) {
-        printf("%s: a checkpoint for transformers\n", f->out);
+        printf("%s: %s\n", f->out,
+               is_peft(f) ? "adapters for peft" : "a checkpoint for transformers");
     } else if (!f->quiet && f->names) {
         printf("%s: safetensors with the names of %s, %" PRIu64 " bytes\n", f->out, f->names,
                bytes);
@@ -91,6 +95,9 @@ static int check_flags(const export_flags *f) {
     if (!f->names && ends_in(f->out, ".safetensors"))
         return message_usage("add --names torchvision, or write to a file that ends in .onnx",
                              "%s is not the name of an ONNX file", f->out);
+    if (is_peft(f) && !f->adapter)
+        return message_usage("add --adapter FILE, the adapters to write",
+                             "--names peft needs --adapter");
     if (f->names && ends_in(f->out, ".onnx"))
         return message_usage("write to a file that ends in .safetensors, or leave --names out",
                              "%s is the name of an ONNX file", f->out);
@@ -117,9 +124,10 @@ static int run(const command *self, int argc, char **argv) {
         return code;
     qn_status status = adapter_open(given.operand[0], f.adapter, &model, &err);
     if (status == QN_OK)
-        status = is_folder(&f) ? qn_model_write_pretrained(model, f.out, &err)
-                 : f.names     ? qn_model_write_state(model, f.names, f.out, &err)
-                               : qn_model_write_onnx(model, f.out, &err);
+        status = is_peft(&f)     ? qn_model_write_peft(model, f.out, &err)
+                 : is_folder(&f) ? qn_model_write_pretrained(model, f.out, &err)
+                 : f.names       ? qn_model_write_state(model, f.names, f.out, &err)
+                                 : qn_model_write_onnx(model, f.out, &err);
     if (status == QN_OK)
         report(&f, model);
     qn_model_free(model);
@@ -140,11 +148,12 @@ const command model_export_command = {
         "With --names the file has the parameters alone, as load_state_dict of torchvision's or "
         "timm's network of this kind takes them; scaling and resizing of images are not in it. "
         "--names transformers writes a folder for from_pretrained of a network that "
-        "quern model import knows.\n"
+        "quern model import knows, --names peft one for PeftModel of the adapters alone.\n"
         "A model of integer arithmetic becomes the float32 network of the same parameters.",
     .operand = "MODEL",
     .options = export_options,
     .examples = "quern model export digits.safetensors -o digits.onnx\n"
                 "quern model export flowers.st --names torchvision -o resnet18.safetensors\n"
-                "quern model export story.st --names transformers -o story",
+                "quern model export story.st --names transformers -o story\n"
+                "quern model export gpt2.st --adapter a.st --names peft -o adapter",
     .run = run};

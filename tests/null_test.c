@@ -225,6 +225,8 @@ static void test_models(void **state) {
     REFUSED(qn_model_import_pretrained, "out", "a", NULL, NULL, NULL, NULL);
     REFUSED(qn_pretrained_type, "path", NULL, NULL, type);
     REFUSED(qn_pretrained_type, "type", "a", NULL, NULL);
+    REFUSED(qn_model_write_peft, "model", NULL, "a");
+    REFUSED(qn_model_write_peft, "folder", have.model, NULL);
     REFUSED(qn_model_write_pretrained, "model", NULL, "a");
     REFUSED(qn_model_write_pretrained, "folder", have.model, NULL);
     qn_import_config *config = NULL;

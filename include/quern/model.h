@@ -95,6 +95,15 @@ QN_API qn_status qn_model_write_state(const qn_model *model, const char *library
 QN_API qn_status qn_model_write_pretrained(const qn_model *model, const char *folder,
                                            qn_error *err);
 
+/* Writes the adapters of a model that qn_model_adapt has made as the package peft loads them: a
+ * folder with adapter_model.safetensors and adapter_config.json, made where it is absent. Without
+ * its adapters, the network is one of qn_model_write_pretrained. Files are written as by
+ * qn_model_save, the second one last.
+ *
+ * Fails with QN_MISMATCH (without adapters), QN_IO, QN_MEMORY or QN_UNSUPPORTED (another network).
+ */
+QN_API qn_status qn_model_write_peft(const qn_model *model, const char *folder, qn_error *err);
+
 /* Frees the model and all that its functions returned. Accepts NULL. Not while a qn_train_options
  * that qn_train_options_from_model filled is in use. */
 QN_API void qn_model_free(qn_model *model);

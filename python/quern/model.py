@@ -433,6 +433,22 @@ class Model:
         self._must_be_complete()
         call("qn_model_write_pretrained", self._address, text(folder))
 
+    def save_peft(self, folder):
+        """Writes the adapters of a model as the package peft loads them (docs/formats.md).
+
+        The folder is made where it is absent. It gets adapter_config.json and
+        adapter_model.safetensors, for ``PeftModel.from_pretrained``.
+
+        Raises
+        ------
+        MismatchError
+            The model has no adapters.
+        UnsupportedError
+            The network is not one that `import_pretrained` makes.
+        """
+        self._must_be_complete()
+        call("qn_model_write_peft", self._address, text(folder))
+
     def _must_be_complete(self):
         if not self.complete:
             raise UsageError("the training was ended early, so the recipe does not lead to this model",

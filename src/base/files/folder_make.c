@@ -1,5 +1,6 @@
 #include "base/files/folder_make.h"
 
+#include "base/files/file.h"
 #include "base/memory.h"
 #include <errno.h>
 #include <stdio.h>
@@ -38,4 +39,18 @@ qn_status qn__folder_path(const char *folder, const char *name, char **out, qn_e
         return QN_MEMORY;
     snprintf(*out, size, "%s/%s", folder, name);
     return QN_OK;
+}
+
+qn_status qn__folder_write(const char *folder, const char *name, const char *text, qn_error *err) {
+    char *path;
+    qn__writer *writer;
+    qn_status status = qn__folder_path(folder, name, &path, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__writer_create(path, &writer, err);
+    qn__free(path);
+    if (status != QN_OK)
+        return status;
+    (void)qn__writer_add(writer, text, strlen(text), err);
+    return qn__writer_commit(writer, err);
 }

@@ -10,4 +10,8 @@ qn_status qn__folder_make(const char *path, qn_error *err);
 /* "FOLDER/NAME", released with qn__free. */
 qn_status qn__folder_path(const char *folder, const char *name, char **out, qn_error *err);
 
+/* Writes a text as the file NAME of the folder, by way of a temporary one. Fails with QN_IO or
+ * QN_MEMORY; an old file is then as before. */
+qn_status qn__folder_write(const char *folder, const char *name, const char *text, qn_error *err);
+
 #endif
