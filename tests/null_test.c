@@ -191,6 +191,9 @@ static void test_questions_of_data(void **state) {
     qn_data_image_size(have.data, NULL, NULL);
     assert_int_equal(qn_data_image_channels(NULL), 0);
     assert_null(qn_data_item_name(NULL, 0));
+    assert_null(qn_data_item_words(NULL, 0, NULL));
+    assert_null(qn_data_item_words(have.data, 0, &rows));
+    assert_int_equal(rows, 0);
     qn_data_original_size(NULL, 0, NULL, NULL);
     REFUSED(qn_data_original_mask, "data", NULL, 0, NULL, 1, 1, NULL);
     REFUSED(qn_data_original_mask, "mask", have.data, 0, NULL, 1, 1, NULL);

@@ -8,6 +8,7 @@ import pytest
 
 import checkpoints as cp
 import parquet_writer
+import python_package
 from test_pretrained import run, tensors_of
 from test_state_dict import read
 
@@ -190,6 +191,11 @@ def test_tags_are_learned_and_told_for_each_word(quern, tokenizer, tmp_path):
     done = run(quern, "predict", model, "--data", tmp_path / "u.csv", "-o", tmp_path / "q.csv")
     assert done.returncode == 0, done.stderr
     assert [line["prediction"] for line in cells(tmp_path / "q.csv")] == [line["prediction"] for line in own]
+    python_package.folder()
+    import quern as package
+    of_python = package.load(model)
+    assert of_python.predict(tmp_path / "u.csv") == [line["prediction"].split(" ") for line in own]
+    assert of_python.predict(tmp_path / "u.csv", outputs=True).shape == (60, 1, 12, 3)
     done = run(quern, "evaluate", model, "--data", tmp_path / "t.csv")
     table = [line.split() for line in done.stdout.splitlines()]
     assert ["class", "tokens", "precision", "recall", "F1", "IoU"] in table and "accuracy 100.00 %" in done.stdout, done.stdout

@@ -69,6 +69,31 @@ def labels(data):
     return several.shape[1] if several is not None and several.ndim == 2 else 0
 
 
+def _tags(gaps, classes, names):
+    """The tags of the words of one item; -100 stands for a word without a token."""
+    import numpy as np
+
+    told, last = [], len(gaps) - 1
+    for at in np.flatnonzero(gaps):
+        told += ["-100"] * (int(gaps[at]) - (at < last))
+        if at < last:
+            told.append(names[classes[at]] if names else str(classes[at]))
+    return told
+
+
+def words(data, found, names):
+    """Of texts whose words have tags a list of these for each item; None: the data are others."""
+    import numpy as np
+
+    count, told = C.c_uint32(), []
+    for item, classes in enumerate(found.reshape(len(found), -1)):
+        gaps = library().qn_data_item_words(data._address, item, count)
+        if count.value != classes.size + 1:
+            return None
+        told.append(_tags(np.ctypeslib.as_array(gaps, (count.value,)), classes, names))
+    return told
+
+
 def originals(data, masks, outputs):
     """Masks of images, each in the size that its image had before it was resized."""
     import numpy as np

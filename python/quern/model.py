@@ -157,6 +157,10 @@ class Model:
             probabilities. Of a model of masks uint8, items x rows x columns, the class of each pixel;
             with `outputs` items x rows x columns x classes. 255 for an item that lacks a value.
 
+            Of a model of tags of words a list of texts for each item: the tag of each word, and "-100"
+            for a word without a token. For an array of tokens uint8, items x 1 x tokens, and with
+            `outputs` items x 1 x tokens x classes.
+
             Of a model of next tokens the most probable token in the place of the last one of each
             item, int32; `logprobs` has more.
         """
@@ -170,7 +174,10 @@ class Model:
             return self._next(data, choice, "tokens")
         if self._answers and not next and not flips:  # which the library refuses for these
             found = self._several(data, choice, outputs)
-            return _several.originals(data, found, outputs) if original_size else found
+            if original_size:
+                return _several.originals(data, found, outputs)
+            tags = None if outputs else _several.words(data, found, self.classes)
+            return found if tags is None else tags
         if original_size and not self._answers:
             raise UsageError("original_size is for models that predict masks", "", "leave it out")
         outputs = outputs or library().qn_model_predicts(self._address) == _abi.QN_PREDICTS_COMPONENTS

@@ -209,6 +209,13 @@ void qn_data_image_size(const qn_data *data, uint32_t *rows, uint32_t *columns) 
         *columns = data ? data->columns : 0;
 }
 
+const uint32_t *qn_data_item_words(const qn_data *data, uint64_t item, uint32_t *count) {
+    const qn__text_words *words = data && item < data->items ? data->words : NULL;
+    if (count)
+        *count = words ? words->each : 0;
+    return words ? qn__text_words_of(words, data->index ? data->index[item] : item) : NULL;
+}
+
 const char *qn_data_item_name(const qn_data *data, uint64_t item) {
     if (!data || !data->names || item >= data->items)
         return NULL;
