@@ -9,6 +9,8 @@ import pytest
 import checkpoints as cp
 import parquet_writer
 import python_package
+import ranks
+import recipes
 from test_pretrained import run, tensors_of
 from test_state_dict import read
 
@@ -200,6 +202,21 @@ def test_tags_are_learned_and_told_for_each_word(quern, tokenizer, tmp_path):
     table = [line.split() for line in done.stdout.splitlines()]
     assert ["class", "tokens", "precision", "recall", "F1", "IoU"] in table and "accuracy 100.00 %" in done.stdout, done.stdout
     assert [line[0] for line in table if line[2:] == ["1.0000"] * 4] == ["LOC", "O", "PER", "mean"]
+
+
+def test_ranks_share_the_words_of_a_table(quern, tokenizer, tmp_path):
+    """The second rank gets the table from the first one, with the places of its words and its tags."""
+    model = trained(quern, tmp_path, tokenizer, "--grain", 8)
+    (tmp_path / "r").mkdir()
+    write(tmp_path / "r" / "t.csv", rows(60))
+    words = ["train", "--data", tmp_path / "r" / "t.csv", "--label", "tags", "--tokens", f"wordpiece:{tokenizer}", "--context", 12,
+             "--model", MODEL, "--epochs", 8, "--lr", 0.02, "--grain", 8]
+    ranks.run(quern, 2, *words, "--threads", 1, "-o", tmp_path / "r" / "m.st")
+    assert recipes.sha256(tmp_path / "r" / "m.st") == recipes.sha256(model)
+    done = run(quern, "predict", model, "--data", tmp_path / "t.csv", "-o", tmp_path / "p.csv")
+    assert done.returncode == 0, done.stderr
+    ranks.run(quern, 2, "predict", model, "--data", tmp_path / "t.csv", "--threads", 1, "-o", tmp_path / "q.csv")
+    assert (tmp_path / "q.csv").read_bytes() == (tmp_path / "p.csv").read_bytes()
 
 
 def test_tags_are_those_of_the_model_by_name(quern, tokenizer, tmp_path):
