@@ -253,7 +253,7 @@ def test_nonsense_is_refused(quern, model, words, said):
 def test_an_empty_line_and_another_model_are_refused(quern, model, tmp_path):
     (tmp_path / "p.txt").write_text("a\n\nb\n")
     done = run(quern, "generate", model, "--prompts", tmp_path / "p.txt")
-    assert done.returncode != 0 and "the prompt is empty" in done.stderr and "prompt 1" in done.stderr
+    assert done.returncode != 0 and "the prompt is empty" in done.stderr and "p.txt, line 2" in done.stderr
     (tmp_path / "x.csv").write_text("a,label\n1,0\n2,1\n3,0\n4,1\n")
     assert run(quern, "train", "--data", tmp_path / "x.csv", "--epochs", 1, "-o", tmp_path / "m.st").returncode == 0
     done = run(quern, "generate", tmp_path / "m.st", "--prompt", "a")
