@@ -17,7 +17,7 @@ MIB = 1 << 20
 ITEMS, FEATURES = 24_000, 784
 
 
-def little_memory(bytes_=14 * MIB):
+def little_memory(bytes_=15 * MIB):
     """Private memory of less than the table, for one thread; files that are mapped do not count."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     resource.setrlimit(resource.RLIMIT_STACK, (MIB, MIB))

@@ -86,11 +86,11 @@ def test_a_word_that_is_no_layer(quern, tmp_path):
     """It may have been meant as the name of a model or of a file."""
     (tmp_path / "net.txt").write_text("dense 2\n")
     ready = '"quern model list" names the ready models; @FILE'
-    for word, said in (("gru", "there are: dense, conv,"), ("gru", ready), (" lenat\n", ready),
+    for word, said in (("rnn", "there are: dense, conv,"), ("rnn", ready), (" lenat\n", ready),
                        ("net.txt", "if you mean the file, write @net.txt\n")):
         done = run(quern, "model", "show", word, "--input", 5, cwd=tmp_path)
         assert done.returncode == 2 and said in done.stderr, done.stderr
-    for word in ("gru; dense 2", "dense"):
+    for word in ("rnn; dense 2", "dense"):
         assert "@FILE" not in run(quern, "model", "show", word, "--input", 5, cwd=tmp_path).stderr
 
 
