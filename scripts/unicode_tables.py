@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Four tables of src/data/tokens, such as canonical_table.c, from Python's unicodedata.
+"""Four tables of src/data/tokens/unicode, such as canonical_table.c, from Python's unicodedata.
 
     scripts/unicode_tables.py FOLDER          then clang-format -i
 
@@ -114,7 +114,7 @@ def main():
                        (several, "Characters that stand for several others")):
         with open(f"{sys.argv[1]}/{make.__name__}_table.c", "w") as file:
             file.write(f"/* {note}, of Unicode 9.0, by scripts/unicode_tables.py; in ascending order. */\n"
-                       '#include "data/tokens/unicode_forms.h"\n' + make())
+                       '#include "data/tokens/unicode/unicode_forms.h"\n' + make())
 
 
 if __name__ == "__main__":

@@ -170,7 +170,7 @@ def test_scores_are_read_as_the_package_reads_them(q):
 def test_letters_and_numbers_are_those_of_unicode(q):
     """Where Python's version of Unicode has the character: a letter, a number or neither between two others."""
     t = q.Tokenizer(f"bpe:{FILES['llama']}")
-    source = (ROOT / "src" / "data" / "tokens" / "character_ranges.c").read_text()
+    source = (ROOT / "src" / "data" / "tokens" / "unicode" / "character_ranges.c").read_text()
     for name, first in (("letters", "L"), ("numbers", "N")):
         body = source[source.index(f"qn__character_{name}[]"):].split(";")[0]
         there = set()

@@ -44,4 +44,7 @@ int qn__json_real(const qn__json_node *node, double *out);
 /* The text of a number as it was written; NULL for anything else. */
 const char *qn__json_digits(const qn__json_node *node);
 
+/* A truth value as JSON. */
+static inline const char *qn__truth_json(int value) { return value ? "true" : "false"; }
+
 #endif

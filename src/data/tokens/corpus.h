@@ -3,7 +3,7 @@
 #define QN_DATA_TOKENS_CORPUS_H
 
 #include "data/bytes/source.h"
-#include "data/tokens/token_kind.h"
+#include "data/tokens/models/token_kind.h"
 
 typedef struct qn__corpus {
     qn__token_text *text; /* one a file */

@@ -3,7 +3,7 @@
 #define QN_DATA_TOKENS_DATA_TOKENIZER_H
 
 #include "data/table/data.h"
-#include "data/tokens/token_kind.h"
+#include "data/tokens/models/token_kind.h"
 
 /* What a tokenizer may learn from: `count` files, or as many texts in memory. */
 typedef struct qn__learned_from {

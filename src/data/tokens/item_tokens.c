@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "data/table/token_row.h"
 #include "data/tokens/data_tokenizer.h"
-#include "data/tokens/token_ids.h"
+#include "data/tokens/models/token_ids.h"
 #include "data/tokens/tokenizer.h"
 #include <inttypes.h>
 

@@ -3,7 +3,7 @@
 #define QN_DATA_TOKENS_TAG_WORDS_H
 
 #include "data/table/data.h"
-#include "data/tokens/token_kind.h"
+#include "data/tokens/models/token_kind.h"
 
 /* The next word of *rest, which white space ends, or its end; *rest goes on after it. 0: there is
  * none. */

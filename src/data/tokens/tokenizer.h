@@ -2,7 +2,7 @@
 #ifndef QN_DATA_TOKENS_TOKENIZER_H
 #define QN_DATA_TOKENS_TOKENIZER_H
 
-#include "data/tokens/token_kind.h"
+#include "data/tokens/models/token_kind.h"
 #include <pthread.h>
 
 /* Workers that a tokenizer keeps for its next text, at most. */

@@ -1,0 +1,204 @@
+/* From a text to the tokens of a byte-pair encoding (docs/exactness.md 25.53 to 25.55). */
+
+#include "base/memory.h"
+#include "base/text/character.h"
+#include "data/tokens/models/bpe.h"
+#include "data/tokens/models/bpe_train.h"
+#include "data/tokens/models/marks.h"
+#include "data/tokens/models/word_encoder.h"
+
+/* What one thread needs. */
+typedef struct worker {
+    const qn__bpe *bpe;
+    qn__word_encoder encoder;
+    qn__path_words words;
+    qn__merge_worker merge;
+} worker;
+
+/* The first tokens of a word on their way. */
+typedef struct first {
+    const qn__bpe *bpe;
+    uint32_t *token;
+    size_t count;
+    int unknown; /* an unknown one waits */
+} first;
+
+/* One for each byte. */
+static size_t first_bytes(const qn__bpe *b, const uint8_t *word, size_t size, uint32_t *token) {
+    size_t count = 0;
+    int unknown = 0; /* the last one was */
+    for (size_t k = 0; k < size; k++) {
+        const uint32_t own = b->byte[word[k]];
+        const int is_unknown = own == QN__WORD_NONE;
+        if (!is_unknown)
+            token[count++] = own;
+        else if (b->unknown != QN__WORD_NONE && !(unknown && b->fuse_unknown))
+            token[count++] = b->unknown;
+        unknown = is_unknown;
+    }
+    return count;
+}
+
+static uint32_t find(const qn__bpe *b, const uint8_t *text, size_t size) {
+    const uint32_t token = qn__vocabulary_find(&b->vocabulary, (const char *)text, size);
+    return token == QN__WORD_NONE || b->not_model[token] ? QN__WORD_NONE : token;
+}
+
+/* The bytes of a character; 0: one has no token. */
+static int put_bytes(first *f, const uint8_t *bytes, size_t size) {
+    for (size_t k = 0; k < size; k++)
+        if (f->bpe->byte[bytes[k]] == QN__WORD_NONE)
+            return 0;
+    for (size_t k = 0; k < size; k++)
+        f->token[f->count++] = f->bpe->byte[bytes[k]];
+    return 1;
+}
+
+static void put_character(first *f, const uint8_t *text, size_t size) {
+    const uint32_t own = find(f->bpe, text, size), unknown = f->bpe->unknown;
+    if (own == QN__WORD_NONE && put_bytes(f, text, size))
+        return;
+    if (f->unknown && (own != QN__WORD_NONE || !f->bpe->fuse_unknown)) {
+        f->token[f->count++] = unknown;
+        f->unknown = 0;
+    }
+    if (own != QN__WORD_NONE)
+        f->token[f->count++] = own;
+    else
+        f->unknown = unknown != QN__WORD_NONE;
+}
+
+/* One for each character, or several for its bytes. */
+static size_t first_characters(const qn__bpe *b, const uint8_t *word, size_t size,
+                               uint32_t *token) {
+    first f = {.bpe = b, .token = token};
+    for (size_t at = 0, length; at < size; at += length) {
+        (void)qn__character(word + at, size - at, &length);
+        put_character(&f, word + at, length);
+    }
+    if (f.unknown)
+        token[f.count++] = b->unknown;
+    return f.count;
+}
+
+/* A word that is in the vocabulary. */
+static uint32_t whole_word(const qn__bpe *b, const uint8_t *word, size_t size) {
+    if (!b->path.byte_level)
+        return find(b, word, size);
+    const uint32_t found = qn__word_find(&b->words, (const char *)word, size);
+    return found == QN__WORD_NONE ? found : (uint32_t)(b->words.word[found].count - 1);
+}
+
+/* The tokens of a word at the end of the array. */
+static qn_status encode_word(void *user, const uint8_t *word, size_t size, qn_error *err) {
+    worker *w = user;
+    const qn__bpe *b = w->bpe;
+    qn__token_ids *ids = w->encoder.ids;
+    qn_status status = qn__token_ids_reserve(ids, size, err);
+    if (status != QN_OK)
+        return status;
+    const uint32_t whole = b->whole_words ? whole_word(b, word, size) : QN__WORD_NONE;
+    if (whole != QN__WORD_NONE) {
+        qn__token_ids_add(ids, whole);
+        return QN_OK;
+    }
+    uint32_t *token = ids->number + ids->count;
+    const size_t count = b->path.byte_level ? first_bytes(b, word, size, token)
+                                            : first_characters(b, word, size, token);
+    ids->count += qn__merges_apply(&b->merges, &w->merge, token, count, &status, err);
+    return status;
+}
+
+static qn_status take_word(void *user, const uint8_t *word, size_t size, qn_error *err) {
+    return qn__word_encoder_word(&((worker *)user)->encoder, word, size, err);
+}
+
+/* Parts of a word that no merge joins. */
+static qn_status take_marked(void *user, const uint8_t *word, size_t size, qn_error *err) {
+    worker *w = user;
+    int before;
+    const char *mark = qn__text_path_mark(&w->bpe->path, &before);
+    qn_status status = QN_OK;
+    for (size_t at = 0, end; status == QN_OK && at < size; at = end) {
+        end = qn__marked_end(word, size, at, mark, w->bpe->mark_size);
+        status = take_word(w, word + at, end - at, err);
+    }
+    return status;
+}
+
+static qn_status take_added(void *user, uint32_t token, qn_error *err) {
+    return qn__word_encoder_added(&((worker *)user)->encoder, token, err);
+}
+
+static void worker_free(const void *state, void *own) {
+    (void)state;
+    worker *w = own;
+    if (!w)
+        return;
+    qn__path_words_release(&w->words);
+    qn__merge_worker_release(&w->merge);
+    qn__word_encoder_release(&w->encoder);
+    qn__free(w);
+}
+
+static void *worker_make(const void *state, qn_error *err) {
+    worker *w = qn__alloc(1, sizeof *w, err);
+    if (!w)
+        return NULL;
+    w->bpe = state;
+    w->words.word = w->bpe->mark_size ? take_marked : take_word;
+    w->words.added = take_added;
+    w->words.user = w;
+    if (qn__word_encoder_make(&w->encoder, encode_word, w, err) != QN_OK ||
+        qn__path_words_make(&w->words, &w->bpe->path, err) != QN_OK) {
+        worker_free(state, w);
+        return NULL;
+    }
+    return w;
+}
+
+static qn_status encode(const void *state, void *own, const uint8_t *text, size_t size, int goes_on,
+                        qn__token_ids *ids, qn_error *err) {
+    (void)state;
+    worker *w = own;
+    w->encoder.ids = ids;
+    return qn__path_words_each(&w->words, text, size, goes_on, err);
+}
+
+static size_t cut(const void *state, const uint8_t *text, size_t size, size_t at) {
+    return qn__text_path_cut(&((const qn__bpe *)state)->path, text, size, at);
+}
+
+static void decode(const void *state, const uint32_t *tokens, uint64_t count,
+                   qn__token_output *output) {
+    const qn__bpe *b = state;
+    for (uint64_t k = 0; k < count; k++)
+        qn__marked_write(output, k, b->drops_space, b->bytes + b->begin[tokens[k]],
+                         b->begin[tokens[k] + 1] - b->begin[tokens[k]]);
+}
+
+static uint32_t size_of(const void *state) { return ((const qn__bpe *)state)->vocabulary.size; }
+
+static uint32_t unknown(const void *state) {
+    const qn__bpe *b = state;
+    return b->unknown == QN__WORD_NONE ? b->vocabulary.size : b->unknown;
+}
+
+const qn__token_kind qn__token_bpe_kind = {.name = "bpe",
+                                           .keeps_bytes = 1,
+                                           .ends = 1,
+                                           .model = "BPE",
+                                           .takes = "a file or a number of tokens",
+                                           .learn = qn__bpe_train,
+                                           .learns = 1,
+                                           .is_file = 1,
+                                           .read = qn__bpe_read,
+                                           .write = qn__bpe_write,
+                                           .release = qn__bpe_release,
+                                           .size = size_of,
+                                           .unknown = unknown,
+                                           .worker = worker_make,
+                                           .worker_free = worker_free,
+                                           .cut = cut,
+                                           .encode = encode,
+                                           .decode = decode};

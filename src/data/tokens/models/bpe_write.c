@@ -1,0 +1,46 @@
+#include "data/tokens/models/bpe.h"
+
+#include "data/tokens/models/marks.h"
+
+static void add_token(const qn__bpe *b, uint32_t token, qn__text *json) {
+    size_t size;
+    const char *text = qn__vocabulary_text(&b->vocabulary, token, &size);
+    qn__token_text_json(json, text, size);
+}
+
+static void write_model(const qn__bpe *b, qn__text *json) {
+    qn__text_add(json, "\"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": ");
+    if (b->unknown == QN__WORD_NONE)
+        qn__text_add(json, "null");
+    else
+        add_token(b, b->unknown, json);
+    qn__text_add(json,
+                 ", \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, "
+                 "\"fuse_unk\": %s, \"byte_fallback\": %s, \"ignore_merges\": %s, \"vocab\": ",
+                 qn__truth_json(b->fuse_unknown), qn__truth_json(b->fallback),
+                 qn__truth_json(b->whole_words));
+    qn__vocabulary_write(&b->vocabulary, b->not_model, json);
+    qn__text_add(json, ", \"merges\": [");
+    for (uint32_t k = 0; k < b->merges.count; k++) {
+        qn__text_add(json, "%s[", k ? ", " : "");
+        add_token(b, b->merges.merge[k].left, json);
+        qn__text_add(json, ", ");
+        add_token(b, b->merges.merge[k].right, json);
+        qn__text_add(json, "]");
+    }
+    qn__text_add(json, "]}");
+}
+
+void qn__bpe_write(const void *bpe, const qn__token_frame *frame, qn__text *json) {
+    const qn__bpe *b = bpe;
+    qn__text_path_write(&b->path, frame, json);
+    qn__text_add(json, ", \"decoder\": ");
+    if (b->path.byte_level)
+        qn__text_add(json, "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, "
+                           "\"trim_offsets\": true, \"use_regex\": true}");
+    else
+        qn__marked_decoder(&b->path, json);
+    qn__text_add(json, ", ");
+    write_model(b, json);
+    qn__text_add(json, "}");
+}

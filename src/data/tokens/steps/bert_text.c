@@ -1,0 +1,170 @@
+#include "data/tokens/steps/bert_text.h"
+
+#include "base/text/character.h"
+#include <pthread.h>
+#include <string.h>
+
+/* What holds for a code point. */
+enum {
+    REMOVED = 1,
+    MARK = 2,
+    IDEOGRAPH = 4,
+    PUNCTUATION = 8,
+    SPACE = 16,
+    CAPITAL = 32,
+    COMPOSED = 64
+};
+
+enum { HANGUL = 0xAC00, HANGUL_END = 0xD7A4, DOTTED_CAPITAL_I = 0x130, DOT_ABOVE = 0x307 };
+
+static uint8_t places[QN__CHARACTER_PLACES];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static unsigned flags_of(uint32_t c) { return places[qn__character_place(c)]; }
+
+static void add(uint32_t c, unsigned flag) {
+    places[qn__character_place(c)] = (uint8_t)(flags_of(c) | flag);
+}
+
+static void mark(const qn__character_range *range, unsigned flag) {
+    for (; range->last; range++)
+        for (uint32_t c = range->first; c <= range->last; c++)
+            add(c, flag);
+}
+
+static void mark_all(void) {
+    add(0, REMOVED);
+    mark(qn__bert_removed, REMOVED);
+    mark(qn__bert_marks, MARK);
+    mark(qn__bert_ideographs, IDEOGRAPH);
+    mark(qn__bert_punctuation, PUNCTUATION);
+    mark(qn__character_spaces, SPACE);
+    for (const qn__bert_case *k = qn__bert_capitals; k->last; k++)
+        for (uint32_t c = k->first; c <= k->last; c += k->step)
+            add(c, CAPITAL);
+    add(DOTTED_CAPITAL_I, CAPITAL);
+    for (size_t k = 0; k < qn__bert_base_count; k++)
+        add(qn__bert_bases[2 * k], COMPOSED);
+    for (const qn__bert_parts *b = qn__bert_several; b->character; b++)
+        add(b->character, COMPOSED);
+    for (uint32_t c = HANGUL; c < HANGUL_END; c++)
+        add(c, COMPOSED);
+}
+
+typedef struct maker {
+    const qn__bert_normalizer *normalizer;
+    qn__byte_buffer *word;
+    const qn__split_taker *taker;
+    qn_error *err;
+} maker;
+
+static qn_status end_word(maker *m) {
+    const size_t size = m->word->size;
+    m->word->size = 0;
+    return size ? m->taker->word(m->taker->user, m->word->bytes, size, m->err) : QN_OK;
+}
+
+/* A character after the normaliser: white space ends a word, punctuation is one. */
+static qn_status put(maker *m, uint32_t character) {
+    qn_status status = QN_OK;
+    if (flags_of(character) & (SPACE | PUNCTUATION))
+        status = end_word(m);
+    if (status != QN_OK || (flags_of(character) & SPACE))
+        return status;
+    status = qn__byte_buffer_character(m->word, character, m->err);
+    return status == QN_OK && (flags_of(character) & PUNCTUATION) ? end_word(m) : status;
+}
+
+int qn__bert_is_punctuation(uint32_t character) {
+    pthread_once(&once, mark_all);
+    return character < QN__CHARACTER_BROKEN && (flags_of(character) & PUNCTUATION);
+}
+
+size_t qn__bert_lower(uint32_t character, uint32_t small[2]) {
+    pthread_once(&once, mark_all);
+    small[0] = character;
+    if (character >= QN__CHARACTER_BROKEN || !(flags_of(character) & CAPITAL))
+        return 1;
+    if (character == DOTTED_CAPITAL_I) {
+        small[0] = 'i';
+        small[1] = DOT_ABOVE;
+        return 2;
+    }
+    const qn__bert_case *k = qn__bert_capitals;
+    while (character > k->last || character < k->first || (character - k->first) % k->step)
+        k++;
+    small[0] = character + (uint32_t)k->distance;
+    return 1;
+}
+
+static qn_status put_lower(maker *m, uint32_t character) {
+    uint32_t small[2];
+    if (!m->normalizer->lower)
+        return put(m, character);
+    const size_t count = qn__bert_lower(character, small);
+    const qn_status status = put(m, small[0]);
+    return status == QN_OK && count > 1 ? put(m, small[1]) : status;
+}
+
+/* What a composed character is without its marks; returns how many characters. */
+static size_t base_of(uint32_t character, uint32_t base[3]) {
+    if (character >= HANGUL && character < HANGUL_END) {
+        const uint32_t k = character - HANGUL;
+        base[0] = 0x1100 + k / 588;
+        base[1] = 0x1161 + k % 588 / 28;
+        base[2] = 0x11A7 + k % 28;
+        return k % 28 ? 3 : 2;
+    }
+    for (const qn__bert_parts *b = qn__bert_several; b->character; b++)
+        if (b->character == character) {
+            memcpy(base, b->base, sizeof b->base);
+            return base[2] ? 3 : 2;
+        }
+    size_t low = 0, high = qn__bert_base_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (qn__bert_bases[2 * middle] < character)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    base[0] = qn__bert_bases[2 * low + 1];
+    return 1;
+}
+
+static qn_status put_base(maker *m, uint32_t character) {
+    if (!m->normalizer->accents || !(flags_of(character) & (MARK | COMPOSED)))
+        return put_lower(m, character);
+    if (flags_of(character) & MARK)
+        return QN_OK;
+    uint32_t base[3];
+    qn_status status = QN_OK;
+    const size_t count = base_of(character, base);
+    for (size_t k = 0; status == QN_OK && k < count; k++)
+        status = put_lower(m, base[k]);
+    return status;
+}
+
+static qn_status put_character(maker *m, uint32_t character) {
+    const int ideograph = m->normalizer->ideographs && (flags_of(character) & IDEOGRAPH);
+    if (m->normalizer->clean && (flags_of(character) & REMOVED))
+        return QN_OK;
+    qn_status status = ideograph ? end_word(m) : QN_OK;
+    if (status == QN_OK)
+        status = put_base(m, character);
+    return status == QN_OK && ideograph ? end_word(m) : status;
+}
+
+qn_status qn__bert_words(const qn__bert_normalizer *normalizer, qn__byte_buffer *word,
+                         const uint8_t *text, size_t size, const qn__split_taker *taker,
+                         qn_error *err) {
+    maker m = {normalizer, word, taker, err};
+    qn_status status = QN_OK;
+    pthread_once(&once, mark_all);
+    word->size = 0;
+    for (size_t at = 0, length; status == QN_OK && at < size; at += length) {
+        const uint32_t character = qn__character(text + at, size - at, &length);
+        status = put_character(&m, character < QN__CHARACTER_BROKEN ? character : 0xFFFD);
+    }
+    return status == QN_OK ? end_word(&m) : status;
+}

@@ -1,0 +1,47 @@
+/* Texts as the tokenizers of BERT see them: the normaliser BertNormalizer and the pre-tokeniser
+ * BertPreTokenizer (docs/exactness.md 25.56). */
+#ifndef QN_DATA_TOKENS_STEPS_BERT_TEXT_H
+#define QN_DATA_TOKENS_STEPS_BERT_TEXT_H
+
+#include "base/error.h"
+#include "data/tokens/unicode/character_class.h"
+#include "data/tokens/steps/splitter.h"
+
+/* Capitals `first`, `first + step` and so on to `last`: their small letters are `distance` on. */
+typedef struct qn__bert_case {
+    uint32_t first, last, step;
+    int32_t distance;
+} qn__bert_case;
+
+/* A character, and the two or three that it becomes without its marks. */
+typedef struct qn__bert_parts {
+    uint32_t character, base[3];
+} qn__bert_parts;
+
+extern const qn__character_range qn__bert_removed[], qn__bert_marks[], qn__bert_ideographs[],
+    qn__bert_punctuation[];
+extern const qn__bert_case qn__bert_capitals[];
+extern const qn__bert_parts qn__bert_several[];
+extern const uint32_t qn__bert_bases[];  /* pairs, in the order of their first numbers */
+extern const size_t qn__bert_base_count; /* pairs */
+
+/* What the normaliser does; all 0: nothing. */
+typedef struct qn__bert_normalizer {
+    int clean;      /* controls are dropped */
+    int ideographs; /* each is a word */
+    int accents;    /* they are dropped */
+    int lower;      /* capitals become small letters */
+} qn__bert_normalizer;
+
+/* Whether a character is punctuation, as a word by itself. */
+int qn__bert_is_punctuation(uint32_t character);
+/* The small letters of a character; returns how many, 1 or 2. */
+size_t qn__bert_lower(uint32_t character, uint32_t small[2]);
+
+/* Hands on the words of a text of any bytes; `word` is for the one that is being made. Fails as the
+ * taker does, or with QN_MEMORY. */
+qn_status qn__bert_words(const qn__bert_normalizer *normalizer, qn__byte_buffer *word,
+                         const uint8_t *text, size_t size, const qn__split_taker *taker,
+                         qn_error *err);
+
+#endif
