@@ -120,7 +120,7 @@ static int are_lines(const char *path) {
     return format && strcmp(format, "json") == 0;
 }
 
-/* A line without its end. Between lines of JSON those without anything are no prompts. */
+/* A line without its end. Empty lines in a file of JSON lines are skipped. */
 static int add_line(prompts *p, const char *path, const char *text, size_t size, uint32_t line) {
     char where[300];
     if (line == 1 && size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {

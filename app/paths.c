@@ -15,7 +15,7 @@ int paths_is_folder(const char *path) {
 }
 
 void paths_add(paths *p, qn_file_use use, const char *name, const char *path) {
-    if (use != QN_FILE_READ || !paths_is_folder(path)) /* whoever reads it says what is wrong */
+    if (use != QN_FILE_READ || !paths_is_folder(path)) /* the reader reports it */
         add(p, use, name, path);
 }
 

@@ -178,7 +178,7 @@ typedef struct qn_data_options {
     /* With a tokenizer: "line": each line of the texts is an item of its own, "row": each row of
      * the column `text` is. An item has as many tokens as one of a corpus with this context has, or
      * else `expected_features`; shorter ones are filled up as above. QN_INPUT where a text has
-     * more. There are no labels. NULL: neither. */
+     * more. Labels are not read. NULL: items are as the other options say. */
     const char *item;
 } qn_data_options;
 
