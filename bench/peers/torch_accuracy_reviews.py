@@ -8,7 +8,6 @@ layers before a GELU or a ReLU as He et al., others as Glorot and Bengio. Matric
 """
 
 import argparse
-import json
 import math
 import types
 
@@ -131,15 +130,7 @@ def main():
     for name, kind, usual in (("words", int, 8000), ("seed", int, 1), ("batch", int, 64), ("rate", float, 1e-3),
                               ("epochs", int, 3), ("warmup", int, 100), ("decay", float, 0.1), ("threads", int, 1)):
         parser.add_argument(f"--{name}", type=kind, default=usual)
-    chosen = parser.parse_args()
-    try:
-        import torch
-    except (ImportError, OSError) as error:
-        print(json.dumps({"skip": f"cannot be used: {error}"}))
-        return
-    torch.set_num_threads(chosen.threads)
-    torch.manual_seed(chosen.seed)
-    print(json.dumps({"version": f"torch {torch.__version__}", **train(torch, chosen)}))
+    torch_accuracy_text.tell(train, parser.parse_args())
 
 
 if __name__ == "__main__":

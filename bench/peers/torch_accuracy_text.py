@@ -64,6 +64,18 @@ def train(torch, chosen):
         return {"loss": sum(float(model(part)) * len(part) for part in valid.split(200)) / len(valid)}
 
 
+def tell(train, chosen):
+    """Prints what train(torch, chosen) gives, with the threads and the seed that were chosen."""
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        print(json.dumps({"skip": f"cannot be used: {error}"}))
+        return
+    torch.set_num_threads(chosen.threads)
+    torch.manual_seed(chosen.seed)
+    print(json.dumps({"version": f"torch {torch.__version__}", **train(torch, chosen)}))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("verb", choices=["train"])
@@ -74,15 +86,7 @@ def main():
                               ("warmup", int, 100), ("decay", float, 0.1), ("beta2", float, 0.99), ("clip", float, 1.0),
                               ("threads", int, 1)):
         parser.add_argument(f"--{name}", type=kind, default=usual)
-    chosen = parser.parse_args()
-    try:
-        import torch
-    except (ImportError, OSError) as error:
-        print(json.dumps({"skip": f"cannot be used: {error}"}))
-        return
-    torch.set_num_threads(chosen.threads)
-    torch.manual_seed(chosen.seed)
-    print(json.dumps({"version": f"torch {torch.__version__}", **train(torch, chosen)}))
+    tell(train, parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -53,36 +53,24 @@ static const char *const gpt2_ignored[] = {"h.#.attn.bias", "h.#.attn.masked_bia
 
 /* ------------------------------------------------------------------ llama, qwen2 */
 
-static const qn__config_key llama_keys[] = {
-    {"vocab_size", AT(vocabulary), 'n', 0, NULL},
-    {"hidden_size", AT(width), 'n', 0, NULL},
-    {"num_attention_heads", AT(heads), 'n', 0, NULL},
-    {"num_key_value_heads", AT(groups), 'n', -1, NULL},
-    {"head_dim", AT(head), 'n', -2, NULL},
-    {"num_hidden_layers", AT(blocks), 'n', 0, NULL},
-    {"max_position_embeddings", AT(positions), 'n', 0, NULL},
-    {"intermediate_size", AT(inner), 'n', 0, NULL},
-    {"hidden_act", AT(activation), 'a', 0, "silu"},
-    {"rms_norm_eps", AT(epsilon), 'r', 1e-6, NULL},
-    {"rope_theta", AT(base), 'p', 10000, NULL},
-    {"attention_bias", AT(biases), 'b', 0, NULL},
-    {"tie_word_embeddings", AT(tied), 'b', 0, NULL},
-    {.key = NULL}};
+/* Keys that both have. */
+#define LLAMA_KEYS                                                                                 \
+    {"vocab_size", AT(vocabulary), 'n', 0, NULL}, {"hidden_size", AT(width), 'n', 0, NULL},        \
+        {"num_attention_heads", AT(heads), 'n', 0, NULL},                                          \
+        {"num_key_value_heads", AT(groups), 'n', -1, NULL}, {"head_dim", AT(head), 'n', -2, NULL}, \
+        {"num_hidden_layers", AT(blocks), 'n', 0, NULL},                                           \
+        {"max_position_embeddings", AT(positions), 'n', 0, NULL},                                  \
+        {"intermediate_size", AT(inner), 'n', 0, NULL},                                            \
+        {"hidden_act", AT(activation), 'a', 0, "silu"},                                            \
+        {"rms_norm_eps", AT(epsilon), 'r', 1e-6, NULL},                                            \
+        {"rope_theta", AT(base), 'p', 10000, NULL}, {                                              \
+        "tie_word_embeddings", AT(tied), 'b', 0, NULL                                              \
+    }
 
-static const qn__config_key qwen2_keys[] = {
-    {"vocab_size", AT(vocabulary), 'n', 0, NULL},
-    {"hidden_size", AT(width), 'n', 0, NULL},
-    {"num_attention_heads", AT(heads), 'n', 0, NULL},
-    {"num_key_value_heads", AT(groups), 'n', -1, NULL},
-    {"head_dim", AT(head), 'n', -2, NULL},
-    {"num_hidden_layers", AT(blocks), 'n', 0, NULL},
-    {"max_position_embeddings", AT(positions), 'n', 0, NULL},
-    {"intermediate_size", AT(inner), 'n', 0, NULL},
-    {"hidden_act", AT(activation), 'a', 0, "silu"},
-    {"rms_norm_eps", AT(epsilon), 'r', 1e-6, NULL},
-    {"rope_theta", AT(base), 'p', 10000, NULL},
-    {"tie_word_embeddings", AT(tied), 'b', 0, NULL},
-    {.key = NULL}};
+static const qn__config_key llama_keys[] = {
+    LLAMA_KEYS, {"attention_bias", AT(biases), 'b', 0, NULL}, {.key = NULL}};
+
+static const qn__config_key qwen2_keys[] = {LLAMA_KEYS, {.key = NULL}};
 
 static const qn__config_must llama_musts[] = {
     {"mlp_bias", "false", "the layers of a block's second part have no biases"}, {.key = NULL}};

@@ -9,9 +9,8 @@
 
 /* What one thread needs. */
 typedef struct worker {
+    qn__path_encoder path; /* first */
     const qn__bpe *bpe;
-    qn__word_encoder encoder;
-    qn__path_words words;
     qn__merge_worker merge;
 } worker;
 
@@ -93,7 +92,7 @@ static uint32_t whole_word(const qn__bpe *b, const uint8_t *word, size_t size) {
 static qn_status encode_word(void *user, const uint8_t *word, size_t size, qn_error *err) {
     worker *w = user;
     const qn__bpe *b = w->bpe;
-    qn__token_ids *ids = w->encoder.ids;
+    qn__token_ids *ids = w->path.encoder.ids;
     qn_status status = qn__token_ids_reserve(ids, size, err);
     if (status != QN_OK)
         return status;
@@ -109,10 +108,6 @@ static qn_status encode_word(void *user, const uint8_t *word, size_t size, qn_er
     return status;
 }
 
-static qn_status take_word(void *user, const uint8_t *word, size_t size, qn_error *err) {
-    return qn__word_encoder_word(&((worker *)user)->encoder, word, size, err);
-}
-
 /* Parts of a word that no merge joins. */
 static qn_status take_marked(void *user, const uint8_t *word, size_t size, qn_error *err) {
     worker *w = user;
@@ -121,13 +116,13 @@ static qn_status take_marked(void *user, const uint8_t *word, size_t size, qn_er
     qn_status status = QN_OK;
     for (size_t at = 0, end; status == QN_OK && at < size; at = end) {
         end = qn__marked_end(word, size, at, mark, w->bpe->mark_size);
-        status = take_word(w, word + at, end - at, err);
+        status = qn__word_encoder_word(&w->path.encoder, word + at, end - at, err);
     }
     return status;
 }
 
 static qn_status take_added(void *user, uint32_t token, qn_error *err) {
-    return qn__word_encoder_added(&((worker *)user)->encoder, token, err);
+    return qn__word_encoder_added(&((worker *)user)->path.encoder, token, err);
 }
 
 static void worker_free(const void *state, void *own) {
@@ -135,9 +130,8 @@ static void worker_free(const void *state, void *own) {
     worker *w = own;
     if (!w)
         return;
-    qn__path_words_release(&w->words);
+    qn__path_encoder_release(&w->path);
     qn__merge_worker_release(&w->merge);
-    qn__word_encoder_release(&w->encoder);
     qn__free(w);
 }
 
@@ -146,23 +140,16 @@ static void *worker_make(const void *state, qn_error *err) {
     if (!w)
         return NULL;
     w->bpe = state;
-    w->words.word = w->bpe->mark_size ? take_marked : take_word;
-    w->words.added = take_added;
-    w->words.user = w;
-    if (qn__word_encoder_make(&w->encoder, encode_word, w, err) != QN_OK ||
-        qn__path_words_make(&w->words, &w->bpe->path, err) != QN_OK) {
+    if (qn__path_encoder_make(&w->path, &w->bpe->path, encode_word, w, err) != QN_OK) {
         worker_free(state, w);
         return NULL;
     }
+    if (w->bpe->mark_size) {
+        w->path.words.word = take_marked;
+        w->path.words.added = take_added;
+        w->path.words.user = w;
+    }
     return w;
-}
-
-static qn_status encode(const void *state, void *own, const uint8_t *text, size_t size, int goes_on,
-                        qn__token_ids *ids, qn_error *err) {
-    (void)state;
-    worker *w = own;
-    w->encoder.ids = ids;
-    return qn__path_words_each(&w->words, text, size, goes_on, err);
 }
 
 static size_t cut(const void *state, const uint8_t *text, size_t size, size_t at) {
@@ -200,5 +187,5 @@ const qn__token_kind qn__token_bpe_kind = {.name = "bpe",
                                            .worker = worker_make,
                                            .worker_free = worker_free,
                                            .cut = cut,
-                                           .encode = encode,
+                                           .encode = qn__path_encoder_encode,
                                            .decode = decode};

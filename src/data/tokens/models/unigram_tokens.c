@@ -40,9 +40,8 @@ typedef struct step {
 
 /* What one thread needs. */
 typedef struct worker {
+    qn__path_encoder path; /* first */
     const unigram *unigram;
-    qn__word_encoder encoder;
-    qn__path_words words;
     step *step; /* for free() */
     size_t steps;
     qn__token_ids back; /* tokens from the end of a word */
@@ -266,7 +265,7 @@ static qn_status go_back(worker *w, const uint8_t *word, size_t size, qn_error *
 
 static qn_status encode_word(void *user, const uint8_t *word, size_t size, qn_error *err) {
     worker *w = user;
-    qn__token_ids *ids = w->encoder.ids;
+    qn__token_ids *ids = w->path.encoder.ids;
     qn_status status = reserve(w, size, err);
     for (size_t k = 0; status == QN_OK && k <= size; k++)
         w->step[k] = (step){0, 0, NOWHERE};
@@ -288,8 +287,7 @@ static void worker_free(const void *state, void *own) {
     worker *w = own;
     if (!w)
         return;
-    qn__path_words_release(&w->words);
-    qn__word_encoder_release(&w->encoder);
+    qn__path_encoder_release(&w->path);
     qn__token_ids_release(&w->back);
     free(w->step);
     qn__free(w);
@@ -300,23 +298,11 @@ static void *worker_make(const void *state, qn_error *err) {
     if (!w)
         return NULL;
     w->unigram = state;
-    w->words.word = qn__word_encoder_word;
-    w->words.added = qn__word_encoder_added;
-    w->words.user = &w->encoder;
-    if (qn__word_encoder_make(&w->encoder, encode_word, w, err) != QN_OK ||
-        qn__path_words_make(&w->words, &w->unigram->path, err) != QN_OK) {
+    if (qn__path_encoder_make(&w->path, &w->unigram->path, encode_word, w, err) != QN_OK) {
         worker_free(state, w);
         return NULL;
     }
     return w;
-}
-
-static qn_status encode(const void *state, void *own, const uint8_t *text, size_t size, int goes_on,
-                        qn__token_ids *ids, qn_error *err) {
-    (void)state;
-    worker *w = own;
-    w->encoder.ids = ids;
-    return qn__path_words_each(&w->words, text, size, goes_on, err);
 }
 
 static size_t cut(const void *state, const uint8_t *text, size_t size, size_t at) {
@@ -352,5 +338,5 @@ const qn__token_kind qn__token_unigram_kind = {.name = "unigram",
                                                .worker = worker_make,
                                                .worker_free = worker_free,
                                                .cut = cut,
-                                               .encode = encode,
+                                               .encode = qn__path_encoder_encode,
                                                .decode = decode};

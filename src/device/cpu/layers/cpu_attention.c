@@ -24,28 +24,13 @@ enum {
     AHEAD = 12          /* rows that are fetched before they are copied: they are far apart */
 };
 
-/* Sizes of an item's group, in floats: `rows` of a tile, panels of a head's channels and of keys,
- * an array of keys or values, one of them in panels of channels, and a tile. */
-typedef struct sizes {
-    uint32_t width, rows, wide, panels;
-    size_t keys, panel, block, tile;
-} sizes;
+typedef qn__cpu_head_sizes sizes;
 
 static uint32_t positions_of(const qn__layer *l) { return l->from.height * l->from.width; }
 
 static sizes sizes_of(const qn__layer *l) {
-    const uint32_t width = qn__attention_width(l), all = positions_of(l);
-    const uint32_t wide = (width + QN__PANEL - 1) / QN__PANEL;
-    const uint32_t panels = (all + QN__PANEL - 1) / QN__PANEL;
-    const uint32_t most = all > LONG ? LONG_ROWS : MOST_ROWS, rows = all < most ? all : most;
-    return (sizes){width,
-                   rows,
-                   wide,
-                   panels,
-                   (size_t)panels * wide * QN__PANEL * QN__PANEL,
-                   ((size_t)panels * QN__PANEL + 1) * QN__PANEL,
-                   (size_t)wide * rows * QN__PANEL,
-                   (size_t)panels * rows * QN__PANEL};
+    const uint32_t all = positions_of(l), most = all > LONG ? LONG_ROWS : MOST_ROWS;
+    return qn__cpu_head_sizes_of(qn__attention_width(l), all < most ? all : most, all);
 }
 
 /* Memory of a core: see `space`. */

@@ -13,25 +13,10 @@
 #include "num/elementary.h"
 #include <math.h>
 
-/* Sizes in floats: a head's channels, panels of them and of positions, the keys of a group, a panel
- * of its values, and a core's arrays. */
-typedef struct sizes {
-    uint32_t width, wide, panels, rows;
-    size_t keys, panel, block, tile;
-} sizes;
+typedef qn__cpu_head_sizes sizes;
 
 static sizes sizes_of(const qn__worker *w, const qn__layer *l) {
-    const uint32_t width = qn__attention_width(l), rows = w->kernels->rows;
-    const uint32_t wide = (width + QN__PANEL - 1) / QN__PANEL;
-    const uint32_t panels = (w->program->positions + QN__PANEL - 1) / QN__PANEL;
-    return (sizes){width,
-                   wide,
-                   panels,
-                   rows,
-                   (size_t)panels * wide * QN__PANEL * QN__PANEL,
-                   ((size_t)panels * QN__PANEL + 1) * QN__PANEL,
-                   (size_t)wide * rows * QN__PANEL,
-                   (size_t)panels * rows * QN__PANEL};
+    return qn__cpu_head_sizes_of(qn__attention_width(l), w->kernels->rows, w->program->positions);
 }
 
 size_t qn__cpu_cache_space(const qn__worker *w) {

@@ -24,6 +24,28 @@ static inline uint32_t qn__cpu_panel_channels(uint32_t width, uint32_t panel) {
     return left < QN__PANEL ? left : QN__PANEL;
 }
 
+/* Sizes in floats of a group of heads: `rows` of a tile; panels of a head's channels (`wide`) and
+ * of positions (`panels`); an array of keys or values, and one of them in panels of channels; rows
+ * of a tile in panels of channels, and of positions. */
+typedef struct qn__cpu_head_sizes {
+    uint32_t width, rows, wide, panels;
+    size_t keys, panel, block, tile;
+} qn__cpu_head_sizes;
+
+static inline qn__cpu_head_sizes qn__cpu_head_sizes_of(uint32_t width, uint32_t rows,
+                                                       uint32_t positions) {
+    const uint32_t wide = (width + QN__PANEL - 1) / QN__PANEL;
+    const uint32_t panels = (positions + QN__PANEL - 1) / QN__PANEL;
+    return (qn__cpu_head_sizes){width,
+                                rows,
+                                wide,
+                                panels,
+                                (size_t)panels * wide * QN__PANEL * QN__PANEL,
+                                ((size_t)panels * QN__PANEL + 1) * QN__PANEL,
+                                (size_t)wide * rows * QN__PANEL,
+                                (size_t)panels * rows * QN__PANEL};
+}
+
 /* Sixteen channels of a row, `count` of them, from `channel` on; the others are 0. */
 static inline void qn__cpu_take_channels(const float *from, size_t panel, uint32_t channel,
                                          uint32_t count, float *to) {
