@@ -151,6 +151,18 @@ def test_a_language_model_gets_another_head(quern, tmp_path):
     assert read(tmp_path / "m.st")[0]["model"].endswith("pool last; dense 2 nobias softmax")
 
 
+def test_heads_of_one_name_differ_by_their_biases(quern, tmp_path):
+    """The head of classes of a Llama has no bias, that of tags has one: neither is half of the other."""
+    generator = np.random.default_rng(12)
+    body = {name: t for name, t in cp.llama(generator).items() if name != "lm_head.weight"}
+    width = body["model.norm.weight"].shape[0]
+    head = {"score.weight": generator.normal(size=(2, width))}
+    for task, other, tensors in (("tags", "Sequence", head), ("classify", "Token", head | {"score.bias": np.ones(2)})):
+        cp.save(tmp_path / task, {**cp.LLAMA, "architectures": [f"LlamaFor{other}Classification"]}, body | tensors)
+        done = run(quern, "model", "import", tmp_path / task, "-o", tmp_path / "m.st", "--task", task)
+        assert done.returncode == 0 and "begins with random weights" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("change, more, said", [
     ({"position_embedding_type": "relative_key"}, [], "\"position_embedding_type\" is \"relative_key\""),
     ({"type_vocab_size": 3}, [], "tensor \"bert.embeddings.token_type_embeddings.weight\" of 2x12"),

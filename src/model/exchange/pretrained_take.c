@@ -194,11 +194,12 @@ static qn_status take_layer(import *i, uint32_t index, const qn__pretrained_laye
     return status;
 }
 
-/* Whether the checkpoint has the first tensor of a layer. */
-static int has_layer(import *i, const qn__pretrained_layer *named) {
+/* Whether the checkpoint has the tensors of a layer. Heads of one name differ by their biases. */
+static int has_layer(import *i, const qn__layer *l, const qn__pretrained_layer *named) {
     char module[QN__PRETRAINED_NAME];
     snprintf(module, sizeof module, "%.*s", (int)strcspn(named->module, "+"), named->module);
-    return take(i, module, "weight") != NULL;
+    const int weights = take(i, module, "weight") != NULL, biases = take(i, module, "bias") != NULL;
+    return weights && biases == !l->no_biases;
 }
 
 static void tell_new(const uint32_t *fresh, uint32_t count) {
@@ -233,7 +234,7 @@ static qn_status take_layers(import *i) {
             continue;
         }
         const int last = l + MOST_NEW >= layers && i->layer[l].depth;
-        if (last && !i->config.own_head && count < MOST_NEW && !has_layer(i, named))
+        if (last && !i->config.own_head && count < MOST_NEW && !has_layer(i, &i->layer[l], named))
             fresh[count++] = l;
         else
             status = take_layer(i, l, named);
