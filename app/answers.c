@@ -3,6 +3,7 @@
 #include "command.h"
 #include "jsonline.h"
 #include "message.h"
+#include "ranks.h"
 #include <quern/generate.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,43 +19,59 @@ int answers_is_file(const char *path) {
     return strcmp(first, begin) == 0;
 }
 
-static qn_status run_again(const char *path, const char *model_path, const qn_compute *compute,
-                           uint32_t *count, qn_error *err) {
-    qn_model *model = NULL;
-    qn_generator *g = NULL;
+typedef struct replayed {
+    const char *path;
+    qn_generator *g;
+    int quiet, json;
+} replayed;
+
+static int compare(void *user) {
+    const replayed *r = user;
+    qn_error err = {0};
+    const qn_status status = qn_generator_compare(r->g, r->path, &err);
+    if (status != QN_OK && status != QN_DIFFERS)
+        return message_error(&err);
+    if (r->json) {
+        json_begin("end");
+        json_text("replay", status == QN_OK ? "identical" : "differs");
+        json_text("file", r->path);
+        json_count("answers", qn_generator_answers(r->g));
+        json_end();
+    } else if (!r->quiet || status == QN_OK) {
+        printf("replay: %s, %s\n", status == QN_OK ? "identical" : "differs", r->path);
+    }
+    return status == QN_OK ? EXIT_DONE : message_error(&err);
+}
+
+static int run_again(replayed *r, const qn_model *model, const qn_compute *compute) {
+    qn_error err = {0};
     int more = 1;
-    qn_status status = qn_model_load(model_path, &model, err);
-    if (status == QN_OK)
-        status = qn_generator_reopen(model, path, compute, &g, err);
+    qn_status status = qn_generator_reopen(model, r->path, compute, &r->g, &err);
     while (status == QN_OK && more)
-        status = qn_generator_step(g, &more, err);
-    if (status == QN_OK)
-        status = qn_generator_compare(g, path, err);
-    *count = qn_generator_answers(g);
-    qn_generator_close(g);
-    qn_model_free(model);
-    return status;
+        status = qn_generator_step(r->g, &more, &err);
+    const int code = status == QN_OK ? ranks_conclude(&err, compare, r) : ranks_failed(&err);
+    qn_generator_close(r->g);
+    return code;
 }
 
 int answers_replay(const char *path, const char *model, const compute_flags *flags, int quiet,
                    int json) {
-    const qn_compute compute = compute_of(flags);
+    const qn_agreement same = {sizeof same, "the command", "replay of answers",
+                               "start all ranks with the same command"};
+    qn_compute compute = compute_of(flags);
+    replayed r = {.path = path, .quiet = quiet, .json = json};
+    qn_model *opened = NULL;
     qn_error err = {0};
-    uint32_t count = 0;
+    int code = -1;
     if (!model)
-        return message_usage("add --model MODEL, the model that has given them",
+        code = message_usage("add --model MODEL, the model that has given them",
                              "%s has answers of a model, which must be named", path);
-    const qn_status status = run_again(path, model, &compute, &count, &err);
-    if (status != QN_OK && status != QN_DIFFERS)
-        return message_error(&err);
-    if (json) {
-        json_begin("end");
-        json_text("replay", status == QN_OK ? "identical" : "differs");
-        json_text("file", path);
-        json_count("answers", count);
-        json_end();
-    } else if (!quiet || status == QN_OK) {
-        printf("replay: %s, %s\n", status == QN_OK ? "identical" : "differs", path);
-    }
-    return status == QN_OK ? EXIT_DONE : message_error(&err);
+    else if (qn_model_load(model, &opened, &err) != QN_OK)
+        code = message_error(&err);
+    code = ranks_agree(code, &same, 1, 0);
+    compute.cluster = ranks_cluster();
+    if (code < 0)
+        code = run_again(&r, opened, &compute);
+    qn_model_free(opened);
+    return code;
 }

@@ -8,6 +8,7 @@
 #include "message.h"
 #include "paths.h"
 #include "program.h"
+#include "ranks.h"
 #include "shared_rows.h"
 #include <inttypes.h>
 #include <quern/convert.h>
@@ -25,6 +26,7 @@ typedef struct generate_flags {
     float temperature, top_p, repetition;
     int log_probabilities, quiet, json;
     compute_flags compute;
+    ranks_flags ranks;
 } generate_flags;
 
 #define AT(member) .place = offsetof(generate_flags, member)
@@ -75,6 +77,7 @@ static const option generate_options[] = {
     {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
     {ROW_COUNT32("batch", batch, 1, 4096, "answers that are computed at the same time"),
      .fallback = "32"},
+    {.heading = RANKS_HEADING, .more = RANKS_OPTIONS_ALONE, AT(ranks)},
     {.name = NULL}};
 
 /* ---------------------------------------------------------------------------------------- prompts
@@ -251,9 +254,13 @@ typedef struct session_of_answers {
     int begun;      /* 1: its prompt was printed */
     uint64_t tokens;
     int slid;
+    double start, first, seconds; /* first: until each of the first answers had a token */
 } answers;
 
 static int to_stdout(const generate_flags *f) { return !f->out; }
+
+/* Whether ranks share the answers: then they are printed when all are complete. */
+static int is_shared(void) { return qn_cluster_ranks(ranks_cluster()) > 1; }
 
 static void begin_text(answers *s, const qn_answer *a) {
     if (s->begun)
@@ -301,10 +308,9 @@ static qn_status print_new(answers *s, qn_error *err) {
     return QN_OK;
 }
 
-/* `first`: until each of the first answers had a token. */
-static void tell(const answers *s, double first, double seconds) {
+static void tell(const answers *s) {
     char count[32], number[32], rate[16];
-    const double speed = seconds > 0 ? (double)s->tokens / seconds : 0;
+    const double speed = s->seconds > 0 ? (double)s->tokens / s->seconds : 0;
     if (s->slid)
         message_note("note: a text became longer than the model's context; then the model read its "
                      "end only");
@@ -312,8 +318,9 @@ static void tell(const answers *s, double first, double seconds) {
         json_begin("end");
         json_count("answers", s->shown);
         json_count("tokens", s->tokens);
-        json_number("first_seconds", first);
-        json_number("seconds", seconds);
+        if (!is_shared())
+            json_number("first_seconds", s->first);
+        json_number("seconds", s->seconds);
         json_end();
     }
     if (s->f->json || s->f->quiet)
@@ -321,7 +328,7 @@ static void tell(const answers *s, double first, double seconds) {
     FILE *to = to_stdout(s->f) ? stderr : stdout;
     fprintf(to, "%s answer%s, %s tokens%s%s, %.3f s, %s tokens/s\n", format_count(s->shown, number),
             s->shown == 1 ? "" : "s", format_count(s->tokens, count), s->f->out ? " in " : "",
-            s->f->out ? s->f->out : "", seconds, format_rate(speed, rate));
+            s->f->out ? s->f->out : "", s->seconds, format_rate(speed, rate));
 }
 
 /* The library counts prompts from 0; a user looks for a line of the file. */
@@ -337,31 +344,40 @@ static void name_line(const answers *s, qn_error *err) {
              s->p->line[prompt], more);
 }
 
+/* What one rank does with complete answers. */
+static int finish(void *user) {
+    answers *s = user;
+    qn_error err = {0};
+    int code;
+    qn_status status = print_new(s, &err);
+    if (status == QN_OK && s->f->out)
+        status = qn_generator_write(s->g, s->f->out, &err);
+    if (status != QN_OK)
+        return ranks_unwritten(&err);
+    if ((code = message_output(EXIT_DONE)) == EXIT_DONE)
+        tell(s);
+    return code;
+}
+
 static int generate(const generate_flags *f, const qn_model *model, const prompts *p,
                     const qn_generate_options *options) {
-    answers s = {.f = f, .p = p};
+    answers s = {.f = f, .p = p, .start = program_now()};
     qn_error err = {0};
-    const double begun = program_now();
-    double first = 0;
-    int more = 1, code = -1;
+    int more = 1;
     qn_status status =
         qn_generator_open(model, (const char *const *)p->text, p->count, options, &s.g, &err);
     while (status == QN_OK && more) {
         status = qn_generator_step(s.g, &more, &err);
-        first = first > 0 ? first : program_now() - begun;
-        if (status == QN_OK)
+        s.first = s.first > 0 ? s.first : program_now() - s.start;
+        if (status == QN_OK && !is_shared())
             status = print_new(&s, &err);
     }
     if (status != QN_OK && s.begun)
         printf("\n");
-    if (status == QN_OK && f->out)
-        status = qn_generator_write(s.g, f->out, &err);
     if (status != QN_OK)
         name_line(&s, &err);
-    if (status != QN_OK)
-        code = message_error(&err);
-    else if ((code = message_output(EXIT_DONE)) == EXIT_DONE)
-        tell(&s, first, program_now() - begun);
+    s.seconds = program_now() - s.start;
+    const int code = status == QN_OK ? ranks_conclude(&err, finish, &s) : ranks_failed(&err);
     qn_generator_close(s.g);
     return code;
 }
@@ -382,13 +398,16 @@ static int check_flags(const generate_flags *f, const char *model) {
                              "--logprobs is for the output as JSON");
     if (f->json && f->quiet)
         return message_usage("leave one of them out", "--quiet does nothing with --json");
+    if (is_shared() && f->prompts && strcmp(f->prompts, "-") == 0)
+        return message_usage("name a file that each rank can read",
+                             "--prompts - is for a single process");
     const int code = compute_check(&f->compute);
     paths files = {.count = 0};
     paths_add(&files, QN_FILE_READ, "MODEL", model);
     paths_add(&files, QN_FILE_READ, "--prompts",
               f->prompts && strcmp(f->prompts, "-") != 0 ? f->prompts : NULL);
     paths_add(&files, QN_FILE_WRITE, "-o", f->out);
-    return code < 0 ? paths_check(&files, 1) : code;
+    return code < 0 ? paths_check(&files, ranks_is_writer()) : code;
 }
 
 static int collect(const generate_flags *f, prompts *p) {
@@ -402,7 +421,8 @@ static int generate_from(const generate_flags *f, const char *path) {
     qn_model *model = NULL;
     prompts p = {NULL};
     qn_error err = {0};
-    const qn_compute compute = compute_of(&f->compute);
+    qn_compute compute = compute_of(&f->compute);
+    compute.cluster = ranks_cluster();
     qn_generate_options options;
     qn_generate_options_init(&options);
     options.tokens = f->tokens;
@@ -423,6 +443,7 @@ static int generate_from(const generate_flags *f, const char *path) {
     int code = collect(f, &p);
     if (code < 0 && adapter_open(path, f->adapter, &model, &err) != QN_OK)
         code = message_error(&err);
+    code = ranks_agree(code, NULL, 0, 0);
     if (code < 0)
         code = generate(f, model, &p, &options);
     qn_model_free(model);
@@ -443,12 +464,24 @@ static int run(const command *self, int argc, char **argv) {
                         .temperature = usual.temperature,
                         .top_p = usual.top_p,
                         .repetition = usual.repetition};
-    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    qn_agreement same[] = {
+        {sizeof *same, "the command", self->name, "start all ranks with the same command"},
+        {sizeof *same, "-o", "", "start all ranks with the same options"},
+        {sizeof *same, "--json", "", "start all ranks with the same options"}};
+    int code = ranks_join(argc - 2, argv + 2);
+    if (code >= 0)
+        return code;
+    code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0) {
         message_setup(self->name, f.quiet, f.json);
         code = check_flags(&f, given.operand[0]);
     }
-    return code < 0 ? generate_from(&f, given.operand[0]) : code;
+    same[1].value = f.out ? "a file" : "none";
+    same[2].value = f.json ? "given" : "not given";
+    code = ranks_agree(code, same, sizeof same / sizeof *same, 1);
+    if (code < 0)
+        code = generate_from(&f, given.operand[0]);
+    return ranks_leave(code);
 }
 
 const command generate_command = {
@@ -458,8 +491,8 @@ const command generate_command = {
     .about =
         "Writes the prompt and what the model adds to it, token by token. The model is one of "
         "quern train --task next. An answer depends on the model, its prompt, the options and its "
-        "number alone: not on other prompts or --batch. Texts are generated on the CPU of one "
-        "process, so --devices may only name it. A text that becomes longer than "
+        "number alone: not on other prompts, --batch or ranks, which share the answers. Texts are "
+        "generated on CPUs, so --devices may only name it. A text that becomes longer than "
         "the model's context loses its beginning: the model reads at least the last half of it.",
     .operand = "MODEL",
     .options = generate_options,

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
 
 import generate as oracle  # noqa: E402
 import python_package as package  # noqa: E402
+import ranks  # noqa: E402
 
 MODEL = """embedding {V} 12; position learned; position sinusoid; layerscale 0.9;
     residual {{ layernorm channels; conv 32 1x1; position rotary 4 kv 2 base 50; attention 4 causal kv 2;
@@ -261,7 +263,7 @@ def test_an_empty_line_and_another_model_are_refused(quern, model, tmp_path):
 
 
 def test_a_file_of_answers_is_replayed(quern, model, tmp_path):
-    """With other threads; a changed answer, another model and another file are told."""
+    """With other threads and ranks; a changed answer, another model and another file are told."""
     path = tmp_path / "answers.json"
     words = ["--prompt", "the cat", "--prompt", "a dog", "--answers", 2, "--tokens", 10]
     done = run(quern, "generate", model, *words, "--logprobs", "--stop", "zz", "--top-p", 0.8, "-o", path)
@@ -270,6 +272,18 @@ def test_a_file_of_answers_is_replayed(quern, model, tmp_path):
     assert whole["format"] == "quern-answers-1" and [a["number"] for a in whole["answers"]] == [0, 1, 0, 1]
     done = run(quern, "replay", path, "--model", model, "--threads", 2)
     assert done.returncode == 0 and done.stdout == f"replay: identical, {path}\n", done.stderr
+    (tmp_path / "p.jsonl").write_text('{"prompt": "the cat"}\n\n{"prompt": "a dog", "tokens": 3}\n')
+    asked = ["generate", model, "--prompts", tmp_path / "p.jsonl", "--answers", 5, "--tokens", 12]
+    alone = run(quern, *asked)
+    (_, shown, said), *others = ranks.run(quern, 3, *asked, own={1: ["--threads", 2]})
+    assert shown == alone.stdout and "10 answers" in said and all(o == e == "" for _, o, e in others)
+    ranks.run(quern, 2, *asked, "-o", tmp_path / "ranks.json", "--quiet")
+    (_, shown, _), _ = ranks.run(quern, 2, "replay", tmp_path / "ranks.json", "--model", model)
+    assert shown == f"replay: identical, {tmp_path / 'ranks.json'}\n"
+    for own, words in ((["--seed", 2], "differs from rank 0 .* in the options: seed 2 and 1"),
+                       (["--tokens", 0], "tokens"), (["--prompts", "-"], "--prompts is given twice")):
+        done = ranks.run(quern, 2, *asked[:4], own={1: own}, status=None)
+        assert all(code != 0 for code, _, _ in done) and re.search(words, done[0][2]), done
     text = path.read_text().split("\n")
     text[2] = text[2].replace('"tokens": [', '"tokens": [1, ')
     (tmp_path / "changed.json").write_text("\n".join(text))

@@ -13,7 +13,7 @@ import ranks
 np = pytest.importorskip("numpy")
 
 SCRIPT = """
-import os, sys, zlib, quern
+import os, sys, zlib, numpy as np, quern
 data = quern.digits(300)
 model = quern.train(data, model="dense 20 tanh; dense 10 softmax", epochs=2, batch=32, threads=1,
                     devices="cpu", output=sys.argv[1])
@@ -22,9 +22,12 @@ line = f"{quern.ranks.index()} {quern.ranks.count()} {model.digest} {model.predi
 found = quern.Data(data.values[:, 300:330], data.labels).describe(by_class=True, correlation=True)
 sums = repr([found[k].tolist() for k in ("mean", "skewness", "quantiles", "covariance")])
 table = data.values[:, 300:320] + 1e-3 * data.values[:, 400:420]
+writer = quern.train((np.arange(200) ** 2 % 11).astype(np.uint16), tokens="ids", context=8, task="next", epochs=1, threads=1,
+                     model="embedding 11 4; conv 11 1x1 softmax")
+said = [answer.tokens for answer in writer.generate([[1, 2], [3], [4, 5]], tokens=12, answers=3)]
 fitted = (quern.Ridge(0.1).fit(table, data.labels).coef_, quern.PCA(2).fit(table).components_,
           quern.KMeans(4).fit(table).cluster_centers_) if "FITTED" in os.environ else ()
-line += f" {zlib.crc32(sums.encode())} {found['by_class']['maximum'].sum()} {[f.sum().hex() for f in fitted]}"
+line += f" {zlib.crc32(repr([sums, said]).encode())} {found['by_class']['maximum'].sum()} {[f.sum().hex() for f in fitted]}"
 k = quern.Kernel(text="INDEX(i); OUTPUT(int, o); SUM(double, s); KERNEL { o = (int)i * 3; s = 1.0 / (i + 1); }")
 r = k.run(shape=50000)
 line += f" {zlib.crc32(r.o.tobytes())} {r.s}"

@@ -1,8 +1,12 @@
 /* Generation: a model that tells which token comes next continues prompts (docs/generate.md).
  *
  * The tokens of an answer depend on the model, the prompt, the options and the answer's number
- * alone: not on other prompts, their order, how many are computed at once, or the threads
- * (docs/exactness.md 25.70). */
+ * alone: not on other prompts, their order, how many are computed at once, the threads or the ranks
+ * (docs/exactness.md 25.70).
+ *
+ * Among ranks (compute->cluster) qn_generator_open, qn_generator_reopen and qn_generator_step are
+ * collective, with the same model, prompts and options. Each answer is computed by one rank, and
+ * all ranks get all answers. They then fail as all collective calls do, with QN_CLUSTER, too. */
 #ifndef QUERN_GENERATE_H
 #define QUERN_GENERATE_H
 
@@ -36,8 +40,8 @@ typedef struct qn_generate_options {
     const char *system;    /* with `chat`: what the system says first; NULL: nothing */
     int log_probabilities; /* 1: the answers have them */
     uint32_t batch;        /* sequences that are computed at once, from 1 to 4096; 0: up to 32 */
-    const qn_compute *compute; /* the CPU and its threads; NULL: the defaults. Other devices and
-                                  other ranks do not generate */
+    const qn_compute *compute; /* the CPU, its threads, and the ranks; NULL: the defaults. Other
+                                  devices do not generate */
     /* 1: each prompt is an object of JSON, with "prompt", or with `chat` with "messages", whose
      * elements have "role" and "content". It may have "tokens" and "seed" for itself, and further
      * keys. */
@@ -89,8 +93,9 @@ QN_API qn_status qn_generator_open(const qn_model *model, const char *const *pro
                                    qn_generator **out, qn_error *err);
 
 /* Adds a token to each of up to `batch` answers that are not complete, in the order of their
- * prompts. *more becomes 0 when all are complete. After a failure (QN_NUMERIC: the network gives a
- * number that is not finite; QN_MEMORY) the generator can only be closed. */
+ * prompts. Among ranks it completes the next answers, some of each rank. *more becomes 0 when all
+ * are complete. After a failure (QN_NUMERIC: the network gives a number that is not finite;
+ * QN_MEMORY) the generator can only be closed. */
 QN_API qn_status qn_generator_step(qn_generator *generator, int *more, qn_error *err);
 
 /* The number of answers: of all prompts, those of a prompt one after the other. 0 for NULL. */

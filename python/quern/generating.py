@@ -3,7 +3,7 @@
 import ctypes as C
 import dataclasses
 
-from . import _abi
+from . import _abi, ranks
 from ._library import assign, call, library, owned, sized, text
 from ._options import fill_compute
 from .errors import UsageError
@@ -45,11 +45,12 @@ class Answer:
 class _Generator:
     """The library's generator, step by step."""
 
-    def __init__(self, model, prompts, options, stop):
+    def __init__(self, model, prompts, options, stop, cluster=None):
         self._model, self._kept, own = model, [], sized(_abi.qn_generate_options)
         library().qn_generate_options_init(own)
         compute = sized(_abi.qn_compute)
         self._kept.append(fill_compute(compute, {word: value for word, value in options.items() if word not in _OPTIONS}))
+        compute.cluster = cluster
         own.compute = C.pointer(compute)
         for word in _OPTIONS:
             if options.get(word) is not None:
@@ -101,7 +102,7 @@ def _texts(prompts):
 
 def generate(model, prompts, stop, options):
     """For `Model.generate`."""
-    running = _Generator(model, _texts(prompts), options, stop)
+    running = _Generator(model, _texts(prompts), options, stop, ranks.current())
     while running.step():
         pass
     answers = [running.answer(index) for index in range(len(running))]

@@ -287,7 +287,7 @@ class Model:
         **options
             As of `quern generate`, with underscores: ``tokens=200``, ``temperature=0.8``, ``top_k``,
             ``top_p``, ``repetition``, ``seed=1``, ``answers=1``, ``chat``, ``system``, ``batch``; and
-            ``log_probabilities=True``. Also ``threads`` and ``isa``.
+            ``log_probabilities=True``. Also ``threads`` and ``isa``. Several ranks share the answers.
 
         Returns
         -------
@@ -300,7 +300,10 @@ class Model:
         return generate(self, prompts, stop, options)
 
     def stream(self, prompt, *, stop=(), **options):
-        """The pieces of the text that `generate` gives for one prompt, as they are made."""
+        """The pieces of the text that `generate` gives for one prompt, as they are made.
+
+        Each of several ranks makes them on its own.
+        """
         from .generating import stream
 
         return stream(self, prompt, stop, options)

@@ -95,3 +95,20 @@ qn_status qn__agree_to_predict(qn_cluster *cluster, const char *model_digest, co
     const qn_error own = status == QN_OK ? (qn_error){0} : *err;
     return qn_cluster_agree(cluster, &own, items, (uint32_t)(sizeof items / sizeof *items), err);
 }
+
+qn_status qn__agree_to_generate(qn_cluster *cluster, const char *model_digest, const char *prompts,
+                                const char *options, const char *batch, qn_status status,
+                                qn_error *err) {
+    char version[16], digest[80];
+    const size_t size = sizeof(qn_agreement);
+    const qn_agreement items[] = {
+        {size, "the version of Quern", qn_version(), other_version},
+        {size, "the exactness contract", contract(version), other_version},
+        {size, "the model", model_digest, "give every machine the same model file"},
+        {size, "the prompts", prompts, "give every machine the same prompts"},
+        {size, "the options", short_recipe(options, digest), other_options},
+        {size, "`generate.batch`", batch, other_options},
+    };
+    const qn_error own = status == QN_OK ? (qn_error){0} : *err;
+    return qn_cluster_agree(cluster, &own, items, (uint32_t)(sizeof items / sizeof *items), err);
+}

@@ -7,6 +7,7 @@
 #include "base/system/float_state.h"
 #include "base/text/character.h"
 #include "base/text/text.h"
+#include "cluster/cluster.h"
 #include <string.h>
 
 /* An option that is a text, a list, or null. */
@@ -25,7 +26,7 @@ static void add_float(qn__text *to, const char *key, float value) {
     qn__text_add(to, ", \"%s\": %s", key, text);
 }
 
-static void add_options(const qn_generator *g, qn__text *to) {
+void qn__answers_add_options(const qn_generator *g, qn__text *to) {
     const qn_generate_options *o = &g->options;
     qn__text_add(to, "{\"tokens\": %u, \"answers\": %u", o->tokens, o->answers);
     add_float(to, "temperature", o->temperature);
@@ -94,7 +95,7 @@ qn_status qn__answers_json(const qn_generator *g, char **out, size_t *size, qn_e
     qn__text to = {0}, space = {0};
     qn__text_add(&to, "{\"format\": \"quern-answers-1\", \"model\": \"%s\", \"options\": ",
                  qn_model_digest(g->model));
-    add_options(g, &to);
+    qn__answers_add_options(g, &to);
     qn__text_add(&to, ", \"answers\": [");
     for (uint32_t i = 0; i < g->answers; ++i) {
         qn__text_add(&to, "%s\n", i > 0 ? "," : "");
@@ -130,10 +131,11 @@ qn_status qn_generator_write(const qn_generator *generator, const char *path, qn
         status = qn__writer_create(path, &writer, err);
     if (status == QN_OK)
         status = qn__writer_add(writer, json, size, err);
-    if (status == QN_OK)
-        status = qn__writer_commit(writer, err);
-    else
-        qn__writer_drop(writer);
     qn__free(json);
-    return status;
+    if (!writer)
+        return status;
+    qn__writer_ask(writer, qn__cluster_may_write, generator->cluster);
+    status = qn__writer_finish(writer, NULL, status, err);
+    return status == QN_BUSY && generator->cluster ? qn__cluster_refuse(generator->cluster, err)
+                                                   : status;
 }

@@ -16,6 +16,8 @@
 #include "base/sized.h"
 #include "base/system/float_state.h"
 #include "predict/generate/prompt_line.h"
+#include "predict/generate/shared_answers.h"
+#include "statistics/host_team.h"
 #include <string.h>
 
 enum { TOGETHER = 32 };
@@ -109,21 +111,18 @@ static qn_status make_space(qn_generator *g, qn_error *err) {
                : QN_MEMORY;
 }
 
-static qn_status open_reader(qn_generator *g, uint64_t needed, qn_error *err) {
-    const uint32_t most = g->options.batch ? g->options.batch : TOGETHER;
-    const qn_compute plain = {.size = sizeof plain};
-    g->sequences = most < g->answers ? most : g->answers;
-    qn_status status =
-        qn__reader_open(g->model, g->options.compute ? g->options.compute : &plain, g->sequences,
+static qn_status open_reader(qn_generator *g, const qn_compute *compute, uint64_t needed,
+                             qn_error *err) {
+    const qn_status status =
+        qn__reader_open(g->model, compute, g->sequences,
                         needed < g->context ? (uint32_t)needed : g->context, &g->reader, err);
-    g->options.compute = NULL;
     return status == QN_OK ? make_space(g, err) : status;
 }
 
-static qn_status open_all(qn_generator *g, const char *const *prompts, uint32_t count,
-                          const qn_generate_options *options, qn_error *err) {
-    uint64_t needed = 0;
-    qn_status status = qn__generate_options_take(options, g, err);
+/* What a rank does on its own. *needed becomes the most positions of an answer. */
+static qn_status open_answers(qn_generator *g, const char *const *prompts, uint32_t count,
+                              uint64_t *needed, qn_error *err) {
+    qn_status status = QN_OK;
     if (status == QN_OK && (count < 1 || count > UINT32_MAX / g->options.answers)) {
         qn__fail(err, QN_USAGE, "there are %u prompts", count);
         status = qn__remedy(err, QN_USAGE, "give at least one, and at most 4294967295 answers");
@@ -143,8 +142,36 @@ static qn_status open_all(qn_generator *g, const char *const *prompts, uint32_t 
         status = qn__remedy(err, QN_USAGE, "leave `generate.chat` out");
     }
     if (status == QN_OK)
-        status = take_prompts(g, prompts, count, &needed, err);
-    return status == QN_OK ? open_reader(g, needed, err) : status;
+        status = take_prompts(g, prompts, count, needed, err);
+    const uint32_t most = g->options.batch ? g->options.batch : TOGETHER;
+    g->sequences = most < g->answers ? most : g->answers;
+    g->until = g->answers;
+    return status;
+}
+
+static qn_status complete(qn_generator *g, uint32_t from, uint32_t to, qn_error *err);
+
+static qn_status open_all(qn_generator *g, const char *const *prompts, uint32_t count,
+                          const qn_generate_options *options, qn_error *err) {
+    uint64_t needed = 0;
+    qn_compute own;
+    const qn_compute *compute = options ? options->compute : NULL;
+    qn_status status = qn__host_team_compute("qn_generator_open", compute, 0, &own, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__generate_options_take(options, g, err);
+    g->options.compute = NULL;
+    if (status == QN_OK)
+        status = qn_compute_check(&own, err);
+    if (status == QN_OK)
+        status = open_answers(g, prompts, count, &needed, err);
+    g->cluster = own.cluster;
+    if (qn_cluster_ranks(own.cluster) > 1)
+        status = qn__shared_open(g, &own, complete, status, err);
+    own.cluster = NULL;
+    if (status == QN_OK)
+        status = open_reader(g, &own, needed, err);
+    return g->shared ? qn__shared_end(g->shared, status, err) : status;
 }
 
 qn_status qn_generator_open(const qn_model *model, const char *const *prompts, uint32_t count,
@@ -153,6 +180,8 @@ qn_status qn_generator_open(const qn_model *model, const char *const *prompts, u
     QN__NEED_OUT(out, err);
     QN__NEED(model, err);
     QN__NEED(prompts, err);
+    qn_error unwanted;
+    err = err ? err : &unwanted; /* ranks compare it */
     qn_generator *g = qn__alloc(1, sizeof *g, err);
     if (!g)
         return QN_MEMORY;
@@ -193,6 +222,7 @@ void qn_generator_close(qn_generator *g) {
     qn__free(g->space);
     qn__codec_close(&g->codec);
     qn__reader_close(g->reader);
+    qn__shared_close(g->shared);
     qn__free(g);
 }
 
@@ -201,7 +231,7 @@ void qn_generator_close(qn_generator *g) {
 
 /* Free sequences begin further answers. */
 static void fill_sequences(qn_generator *g) {
-    for (uint32_t s = 0; s < g->sequences && g->next < g->answers; ++s)
+    for (uint32_t s = 0; s < g->sequences && g->next < g->until; ++s)
         if (!g->sequence[s].answer)
             g->sequence[s] = (qn__generating){.answer = &g->answer[g->next++]};
 }
@@ -298,21 +328,39 @@ static qn_status draw_all(qn_generator *g, qn_error *err) {
     return QN_OK;
 }
 
+/* A token for each of some answers of this rank. */
+static qn_status step(qn_generator *g, int *more, qn_error *err) {
+    fill_sequences(g);
+    qn_status status = read_prompts(g, err);
+    if (status == QN_OK)
+        status = read_last(g, err);
+    if (status == QN_OK)
+        status = draw_all(g, err);
+    *more = status == QN_OK && g->next < g->until;
+    for (uint32_t s = 0; s < g->sequences && status == QN_OK; ++s)
+        *more |= g->sequence[s].answer != NULL;
+    return status;
+}
+
+/* For qn__shared_open. */
+static qn_status complete(qn_generator *g, uint32_t from, uint32_t to, qn_error *err) {
+    qn_status status = QN_OK;
+    int more = 1;
+    g->next = from;
+    g->until = to;
+    while (more && status == QN_OK)
+        status = step(g, &more, err);
+    return status;
+}
+
 qn_status qn_generator_step(qn_generator *generator, int *more, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED(generator, err);
     QN__NEED(more, err);
+    qn_error unwanted;
+    err = err ? err : &unwanted; /* ranks are told it */
     *more = 0;
-    fill_sequences(generator);
-    qn_status status = read_prompts(generator, err);
-    if (status == QN_OK)
-        status = read_last(generator, err);
-    if (status == QN_OK)
-        status = draw_all(generator, err);
-    *more = status == QN_OK && generator->next < generator->answers;
-    for (uint32_t s = 0; s < generator->sequences && status == QN_OK; ++s)
-        *more |= generator->sequence[s].answer != NULL;
-    return status;
+    return generator->shared ? qn__shared_round(generator, more, err) : step(generator, more, err);
 }
 
 /* ---------------------------------------------------------------------------------------- answers

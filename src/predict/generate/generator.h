@@ -37,10 +37,13 @@ struct qn_generator {
     uint32_t prompts;
     qn__codec codec;
     qn__reader *reader;
+    qn_cluster *cluster;               /* NULL: no other ranks */
+    struct qn__shared_answers *shared; /* NULL: this rank computes all answers */
     uint32_t context, vocabulary;
     uint32_t drawn; /* tokens that are drawn: those below it have a text */
     qn__answer *answer;
-    uint32_t answers, next; /* next: the first one that was not begun */
+    uint32_t answers;
+    uint32_t next, until; /* the first one that was not begun; those before `until` are begun */
     qn__generating *sequence;
     uint32_t sequences;
     uint32_t *row[3]; /* tokens, sequences and positions of the rows of an extension */
@@ -58,6 +61,9 @@ qn_status qn__generate_options_take(const qn_generate_options *options, qn_gener
 
 /* After a token was added: text, end. */
 qn_status qn__answer_grow(const qn_generator *g, qn__answer *answer, qn_error *err);
+
+/* The options that decide answers, as JSON. */
+void qn__answers_add_options(const qn_generator *g, qn__text *to);
 
 /* All answers as JSON: *out is for qn__free. */
 qn_status qn__answers_json(const qn_generator *g, char **out, size_t *size, qn_error *err);

@@ -13,8 +13,11 @@
 #include <math.h>
 #include <quern/quern.h>
 
+#include "base/digest/sha256.h"
+#include "base/memory.h"
+#include "cluster/process_ranks_test.h"
 #include "layer/reference.h"
-#include "predict/generate/generator.h"
+#include "predict/generate/shared_answers.h"
 
 enum { CONTEXT = 37, TOKENS = 256, SEQUENCES = 3, LAYERS = 32 };
 
@@ -157,6 +160,75 @@ static void test_logits_are_those_of_a_whole_pass(void **unused) {
     model = first;
 }
 
+/* Where rank 1 dies. */
+enum { NOWHERE, BETWEEN_ROUNDS, IN_A_SHARE };
+
+static int death;
+
+static qn_status die(qn_generator *g, uint32_t from, uint32_t to, qn_error *err) {
+    (void)g;
+    (void)from;
+    (void)to;
+    (void)err;
+    raise(SIGKILL);
+    return QN_OK;
+}
+
+/* The digest of the file of 40 answers. */
+static void answer_all(qn_cluster *cluster, uint32_t rank, process_ranks_result *to) {
+    static const char *const prompts[] = {"ab", "c", "abcabc", "x y", "q"};
+    const qn_compute compute = {.size = sizeof compute, .cluster = cluster, .threads = 1};
+    qn_generate_options o;
+    qn_generator *g = NULL;
+    char *json = NULL;
+    size_t size = 0;
+    uint8_t digest[32] = {0};
+    qn_generate_options_init(&o);
+    o.tokens = 40; /* some slide */
+    o.answers = 8;
+    o.batch = 3;
+    o.log_probabilities = 1;
+    o.compute = &compute;
+    to->status = qn_generator_open(model, prompts, 5, &o, &g, &to->err);
+    for (int more = 1; more && to->status == QN_OK; ++to->value[0]) {
+        if (rank == 1 && to->value[0] > 0 && death == BETWEEN_ROUNDS)
+            raise(SIGKILL);
+        if (rank == 1 && to->value[0] > 0 && death == IN_A_SHARE)
+            g->shared->complete = die;
+        to->status = qn_generator_step(g, &more, &to->err);
+    }
+    if (to->status == QN_OK)
+        to->status = qn__answers_json(g, &json, &size, &to->err);
+    if (to->status == QN_OK)
+        qn__sha256_of(json, size, digest);
+    qn__hex(digest, to->text);
+    qn__free(json);
+    qn_generator_close(g);
+}
+
+static void test_ranks_share_answers(void **unused) {
+    static const uint32_t counts[] = {2, 3, 3};
+    process_ranks_result alone = {0};
+    (void)unused;
+    answer_all(NULL, 0, &alone);
+    assert_int_equal(alone.status, QN_OK);
+    for (death = NOWHERE; death <= IN_A_SHARE; ++death) {
+        process_ranks all = {.count = counts[death], .body = answer_all};
+        process_ranks_run(&all);
+        for (uint32_t r = 0; r < all.count; ++r) {
+            const process_ranks_result *own = &all.result[r];
+            if (r == 1 && death != NOWHERE) {
+                assert_false(own->done);
+                continue;
+            }
+            assert_int_equal(own->status, QN_OK);
+            assert_string_equal(own->text, alone.text);
+            assert_in_range(own->value[0], 2, 3); /* rounds */
+        }
+        process_ranks_end(&all);
+    }
+}
+
 /* An answer that cannot go on is reported with its place. */
 static void test_numbers_that_are_not_finite_are_reported(void **unused) {
     const char *const prompt[] = {"ab", "c"};
@@ -274,6 +346,7 @@ static void test_a_layer_that_needs_later_tokens_is_refused(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_logits_are_those_of_a_whole_pass),
+        cmocka_unit_test(test_ranks_share_answers),
         cmocka_unit_test(test_an_answer_grows_and_ends),
         cmocka_unit_test(test_options_that_are_wrong_are_refused),
         cmocka_unit_test(test_a_layer_that_needs_later_tokens_is_refused),

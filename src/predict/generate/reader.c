@@ -114,19 +114,16 @@ static qn_status choose(const qn_compute *compute, const qn__program *program, q
     uint64_t threads = 0;
     *own = *compute;
     own->devices = NULL;
-    if (!compute->cluster && (strcmp(name, "auto") == 0 || strcmp(name, "cpu") == 0)) {
+    if (strcmp(name, "auto") == 0 || strcmp(name, "cpu") == 0) {
         own->threads = own->threads ? own->threads : threads_for(program);
         return QN_OK;
     }
-    if (!compute->cluster && strncmp(name, "cpu:", 4) == 0 &&
-        qn__parse_u64(name + 4, strlen(name + 4), &threads)) {
+    if (strncmp(name, "cpu:", 4) == 0 && qn__parse_u64(name + 4, strlen(name + 4), &threads)) {
         own->threads = (int)threads;
         return QN_OK;
     }
-    qn__fail(err, QN_UNSUPPORTED, "texts are generated on the CPU of one process");
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      compute->cluster ? "start it without other ranks"
-                                       : "leave `compute.devices` out, or name \"cpu\"");
+    qn__fail(err, QN_UNSUPPORTED, "texts are generated on the CPU");
+    return qn__remedy(err, QN_UNSUPPORTED, "leave `compute.devices` out, or name \"cpu\"");
 }
 
 qn_status qn__reader_open(const qn_model *model, const qn_compute *compute, uint32_t sequences,
