@@ -92,7 +92,7 @@ def test_states_write(quern, tmp_path):
 def test_integers_write(quern, tmp_path):
     """25.77: one by one as in a pass over the whole text, and beside others."""
     tied = MODEL.replace("conv {V} 1x1 softmax", "conv {V} 1x1 tied softmax")
-    model = train(quern, tmp_path, "--arith", "i14", model=tied)
+    model = train(quern, tmp_path, "--arith", "i14", "--attention-arith", "integers", model=tied)
     network = oracle.Network(model)
     vocabulary = json.loads(network.notes["tokenizer"])["vocabulary"]
     got = generate(quern, model, "--prompt", "the cat", "--prompt", "a", "--tokens", 6, "--seed", 3, "--threads", 3)

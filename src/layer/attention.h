@@ -65,6 +65,10 @@ void qn__attention_integer_head(const qn__layer *layer, int bits, uint32_t head,
                                 qn__attended in, float *z, qn__attended out,
                                 qn__attention_query *query);
 
+/* With integers, those of head 0 at position t alone: z + out.panel * panel has its channels. */
+void qn__attention_integer_row(const qn__layer *layer, int bits, uint32_t t, const float *a,
+                               qn__attended in, float *z, qn__attended out);
+
 /* What the errors of a group are computed from, in an order each: the inputs a, the outputs z and
  * their errors delta; and where the errors e go. */
 typedef struct qn__attention_errors {

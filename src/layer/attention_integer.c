@@ -151,6 +151,13 @@ void qn__attention_integer_head(const qn__layer *l, int bits, uint32_t number, c
     }
 }
 
+void qn__attention_integer_row(const qn__layer *l, int bits, uint32_t t, const float *a,
+                               qn__attended in, float *z, qn__attended out) {
+    const qn__attention_errors inputs = {.a = a, .in = in, .out = out};
+    const head h = head_of(l, bits, 0, &inputs);
+    put_output(&h, t, measure(&h, t), z);
+}
+
 /* --------------------------------------------------------------------------------------- errors */
 
 /* What is known of a query. */

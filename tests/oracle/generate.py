@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 
+import attention
 from binary32 import F, ONE
 from elementary import exp, log
 from network import forward, parse_model
@@ -31,6 +32,7 @@ class Network:
             begin, end = (8 + size + at for at in entry["data_offsets"])
             values = np.frombuffer(whole[begin:end], "<f4").reshape(entry["shape"])
             self.put(self.layers[int(l)], what, values)
+        attention.choose(self.layers, self.recipe.get("attention_arith", "float32"), self.recipe["arith"])
         self.positions = self.layers[0].out[2]
 
     @staticmethod

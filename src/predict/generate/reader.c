@@ -49,10 +49,6 @@ qn_status qn__reader_check(const qn_model *model, qn_error *err) {
                           "generate with a model that was trained with `data.task` next");
     }
     qn__model_program(model, &program);
-    if (program.attention_arith == QN__ATTENTION_INTEGERS) {
-        qn__fail(err, QN_UNSUPPORTED, "a model with integers in attention does not generate");
-        return qn__remedy(err, QN_UNSUPPORTED, "train it with `train.attention_arith` float32");
-    }
     for (uint32_t l = 0; l < program.layers; ++l) {
         const qn__layer_ops *ops = qn__layer_ops_of(program.layer[l].kind);
         if (!ops->steps || !ops->steps(&program.layer[l]))
@@ -91,7 +87,7 @@ static void make_program(const qn_model *model, uint32_t sequences, uint32_t pos
     r->layer[r->program.layers - 1].activation = QN__ACT_NONE; /* logits */
     r->program.layer = r->layer;
     r->program.optimizer = QN__OPT_SGD; /* no state */
-    r->program.numbers = (qn__numbers){0};
+    r->program.numbers = (qn__numbers){.attention_arith = r->program.attention_arith};
     r->program.answers = 1;
     r->program.grain = 1;
     r->program.batch = sequences > ROWS ? sequences : ROWS;

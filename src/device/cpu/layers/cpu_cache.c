@@ -6,53 +6,38 @@
  *
  * First the cores store the keys and values of all rows, then they compute the rows' outputs. A
  * task has a group of heads and a stretch of rows, which are neighbouring positions of a sequence.
- * The products and what is between them are those of cpu_attention.c. */
-#include "device/cpu/worker/cpu_heads.h"
+ * The products and what is between them are those of cpu_attention.c. With integers the values are
+ * in the order of the keys, and operands are beside them (cpu_cache_integer.c). */
+#include "device/cpu/layers/cpu_cache.h"
 #include "device/cpu/worker/cpu_kinds.h"
-#include "layer/attention.h"
 #include "num/elementary.h"
 #include <math.h>
 
 typedef qn__cpu_head_sizes sizes;
-
-static sizes sizes_of(const qn__worker *w, const qn__layer *l) {
-    return qn__cpu_head_sizes_of(qn__attention_width(l), w->kernels->rows, w->program->positions);
-}
+typedef qn__cpu_cached cached;
 
 size_t qn__cpu_cache_space(const qn__worker *w) {
     size_t most = 0;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         if (w->program->layer[i].kind != QN__LAYER_ATTENTION)
             continue;
-        const sizes s = sizes_of(w, &w->program->layer[i]);
+        const sizes s = qn__cpu_cached_sizes(w, &w->program->layer[i]);
         const size_t steps = 2 * (size_t)(s.panels + s.wide) * (sizeof(size_t) / sizeof(float));
-        const size_t all = 2 * s.block + s.tile + steps;
+        const size_t all =
+            2 * s.block + s.tile + steps + qn__cpu_cache_integer_space(w, &w->program->layer[i]);
         most = all > most ? all : most;
     }
     return most;
 }
 
 void qn__cpu_cache_carve(qn__cpu_arena *a, const qn__worker *w, qn__cpu_layer *l) {
-    const sizes s = sizes_of(w, l->layer);
+    const sizes s = qn__cpu_cached_sizes(w, l->layer);
     const size_t groups = (size_t)w->program->sequences * l->layer->kv_heads;
     l->cache.keys = qn__cpu_carve(a, groups, s.keys * sizeof(float));
     l->cache.values = qn__cpu_carve(a, groups, s.wide * s.panel * sizeof(float));
     l->cache.infinite = qn__cpu_carve(a, groups, 1);
+    qn__cpu_cache_integer_carve(a, w, l);
 }
-
-/* A group of heads of a stretch, and a core's memory. */
-typedef struct cached {
-    const qn__cpu_pass *pass;
-    const qn__cpu_layer *l;
-    const qn__cpu_stretch *rows;
-    uint32_t group;
-    sizes s;
-    size_t slot; /* number of the group among those of all sequences */
-    float *keys, *values;
-    float *query, *output; /* [panel of channels][row][16] */
-    float *weights;        /* [panel of positions][row][16] */
-    size_t *steps, *blocks;
-} cached;
 
 static void find_slot(cached *t, const qn__cpu_stretch *rows) {
     t->rows = rows;
@@ -62,10 +47,12 @@ static void find_slot(cached *t, const qn__cpu_stretch *rows) {
 }
 
 static cached begin_group(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t group) {
-    return (cached){.pass = pass, .l = l, .group = group, .s = sizes_of(pass->worker, l->layer)};
+    return (cached){
+        .pass = pass, .l = l, .group = group, .s = qn__cpu_cached_sizes(pass->worker, l->layer)};
 }
 
-static void carve_arrays(cached *t, float *at) {
+/* Returns what follows. */
+static float *carve_arrays(cached *t, float *at) {
     const sizes *s = &t->s;
     t->query = at;
     t->output = at + s->block;
@@ -76,6 +63,7 @@ static void carve_arrays(cached *t, float *at) {
         t->steps[i] = i * s->rows * QN__PANEL;
         t->blocks[i] = i * QN__PANEL * QN__PANEL;
     }
+    return (float *)(void *)(t->blocks + s->panels + s->wide);
 }
 
 static int is_finite(const float x[QN__PANEL]) {
@@ -116,50 +104,18 @@ static void keep(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l) {
         cached t = begin_group(pass, l, g);
         for (uint32_t i = 0; i < w->stretches.count; ++i) {
             find_slot(&t, &w->stretches.at[i]);
-            for (uint32_t r = 0; r < t.rows->rows; ++r)
-                keep_position(&t, input + ((size_t)t.rows->row + r) * QN__PANEL,
-                              t.rows->position + r);
+            if (qn__program_bits(w->program, l->layer))
+                qn__cpu_cache_integer_keep(&t);
+            else
+                for (uint32_t r = 0; r < t.rows->rows; ++r)
+                    keep_position(&t, input + ((size_t)t.rows->row + r) * QN__PANEL,
+                                  t.rows->position + r);
         }
     }
 }
 
 /* ---------------------------------------------------------------------------------------- outputs
  */
-
-/* What a position sees; the layer itself has one position only. */
-static qn__cover sees(const qn__layer *l, uint32_t position) {
-    return (qn__cover){l->span && position >= l->span ? position - l->span + 1 : 0, position + 1};
-}
-
-static void take_queries(const cached *t, uint32_t head) {
-    const float *from = qn__cpu_input(t->pass, t->l) + (size_t)t->rows->row * QN__PANEL;
-    for (uint32_t p = 0; p < t->s.wide; ++p)
-        for (uint32_t r = 0; r < t->rows->rows; ++r)
-            qn__cpu_take_channels(from + (size_t)r * QN__PANEL, t->l->in_stride,
-                                  head * t->s.width + p * QN__PANEL,
-                                  qn__cpu_panel_channels(t->s.width, p),
-                                  t->query + ((size_t)p * t->s.rows + r) * QN__PANEL);
-}
-
-static void put_outputs(const cached *t, uint32_t head) {
-    float *to = t->l->output + (size_t)t->rows->row * QN__PANEL;
-    for (uint32_t p = 0; p < t->s.wide; ++p)
-        for (uint32_t r = 0; r < t->rows->rows; ++r)
-            qn__cpu_put_channels(t->output + ((size_t)p * t->s.rows + r) * QN__PANEL,
-                                 t->l->out_stride, head * t->s.width + p * QN__PANEL,
-                                 qn__cpu_panel_channels(t->s.width, p), to + (size_t)r * QN__PANEL);
-}
-
-/* Positions from panel `first` on that a row does not see. */
-static void hide_row(const cached *t, uint32_t r, uint32_t first, uint32_t panels) {
-    const qn__cover own = sees(t->l->layer, t->rows->position + r);
-    const uint32_t begin = first * QN__PANEL, end = begin + panels * QN__PANEL;
-    float *row = t->weights + (size_t)r * QN__PANEL;
-    for (uint32_t u = begin; u < own.begin && u < end; ++u)
-        row[(size_t)(u - begin) / QN__PANEL * t->s.rows * QN__PANEL + u % QN__PANEL] = QN__UNSEEN;
-    for (uint32_t u = own.end; u < end; ++u)
-        row[(size_t)(u - begin) / QN__PANEL * t->s.rows * QN__PANEL + u % QN__PANEL] = QN__UNSEEN;
-}
 
 static float key_of(const cached *t, uint32_t u, uint32_t c) {
     return t
@@ -168,7 +124,7 @@ static float key_of(const cached *t, uint32_t u, uint32_t c) {
 
 /* Where numbers are not usual: 25.22 as it is written, for one row of a head. */
 static void repeat_row(const cached *t, uint32_t r) {
-    const qn__cover own = sees(t->l->layer, t->rows->position + r);
+    const qn__cover own = qn__cpu_cached_sees(t->l->layer, t->rows->position + r);
     const float scale = qn__attention_scale(t->l->layer);
     float greatest = -INFINITY;
     int finite = 1;
@@ -207,7 +163,7 @@ static void repeat_row(const cached *t, uint32_t r) {
 static void attend_head(const cached *t, uint32_t head) {
     const qn__cpu_kernels *k = t->pass->worker->kernels;
     const uint32_t rows = t->rows->rows, end = t->rows->position + rows;
-    const uint32_t first = sees(t->l->layer, t->rows->position).begin / QN__PANEL;
+    const uint32_t first = qn__cpu_cached_sees(t->l->layer, t->rows->position).begin / QN__PANEL;
     const uint32_t panels = (end + QN__PANEL - 1) / QN__PANEL - first;
     const size_t stride = (size_t)t->s.rows * QN__PANEL;
     const size_t panel = (size_t)t->s.wide * QN__PANEL * QN__PANEL;
@@ -215,11 +171,11 @@ static void attend_head(const cached *t, uint32_t head) {
     const qn__cpu_chain along = {.k = end - first * QN__PANEL, .a = t->steps, .b = t->blocks};
     float greatest[QN__PANEL], share[QN__PANEL];
     int64_t units[QN__PANEL];
-    take_queries(t, head);
+    qn__cpu_cached_queries(t, head);
     k->matmul(rows, &across, t->query, t->keys + first * panel, panel, t->weights, stride, NULL,
               panels);
     for (uint32_t r = 0; r < rows; ++r)
-        hide_row(t, r, first, panels);
+        qn__cpu_cached_hide(t, r, first, panels);
     const uint32_t bits = k->attend_scores(rows, panels, stride, qn__attention_scale(t->l->layer),
                                            t->weights, greatest);
     int usual = bits <= QN__USUAL_BITS && !t->l->cache.infinite[t->slot];
@@ -233,7 +189,7 @@ static void attend_head(const cached *t, uint32_t head) {
     k->attend_scale(rows, t->s.wide, stride, share, t->output);
     for (uint32_t r = 0; r < rows && !usual; ++r)
         repeat_row(t, r);
-    put_outputs(t, head);
+    qn__cpu_cached_outputs(t, head);
 }
 
 static void clear_lanes(const cached *t) {
@@ -254,9 +210,12 @@ void qn__cpu_cache_forward(const qn__cpu_pass *pass, int thread, uint32_t layer,
     for (uint32_t group, stretch; qn__cpu_take(w, thread, phase, grid, &group, &stretch);) {
         cached t = begin_group(pass, l, group);
         find_slot(&t, &w->stretches.at[stretch]);
-        carve_arrays(&t, w->core[thread].attention);
-        for (uint32_t h = group * share; h < (group + 1) * share; ++h)
-            attend_head(&t, h);
+        float *space = carve_arrays(&t, w->core[thread].attention);
+        if (qn__program_bits(w->program, l->layer))
+            qn__cpu_cache_integer_attend(&t, space);
+        else
+            for (uint32_t h = group * share; h < (group + 1) * share; ++h)
+                attend_head(&t, h);
         if (group + 1 == l->layer->kv_heads)
             clear_lanes(&t);
     }

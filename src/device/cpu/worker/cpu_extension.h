@@ -9,6 +9,8 @@
 typedef struct qn__cpu_cache {
     float *keys, *values;
     uint8_t *infinite; /* 1: one of them is not finite */
+    float *scales;     /* with integers, and `columns`: cpu_cache_integer.c */
+    char *columns;
 } qn__cpu_cache;
 
 /* Rows of an extension that are neighbouring positions of a sequence. */
