@@ -16,7 +16,8 @@ from python_package import folder
 
 ROOT = builds.ROOT
 FILES = {name: ROOT / "tests" / "fuzz" / "corpus" / "tokenizer" / f"{name}.json"
-         for name in ("gpt2", "llama", "prefix", "expression", "uncased", "cased", "sentencepiece", "unigram", "split")}
+         for name in ("gpt2", "llama", "prefix", "expression", "uncased", "cased", "sentencepiece", "unigram", "split",
+                      "affixes", "pieces", "twice")}
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +134,8 @@ def test_wordpiece_decodes_to_words(q):
     assert t.decode(t.encode("The heart,  THE code.")) == "the heart , the code ."
     assert np.array_equal(t.encode(text), q.Tokenizer(f"file:{FILES['uncased']}", threads=1).encode(text))
     assert t.encode(b"\xff\xfea").tolist() == t.encode("a").tolist()
+    affixes = q.Tokenizer(f"bpe:{FILES['affixes']}")
+    assert affixes.decode(affixes.encode("The heart  of the code")) == "the heart of the code"
     with pytest.raises(q.FormatError, match="a tokenizer of wordpiece, not of bpe"):
         q.Tokenizer(f"bpe:{FILES['cased']}")
 
@@ -181,6 +184,14 @@ def test_letters_and_numbers_are_those_of_unicode(q):
             category = unicodedata.category(chr(value))
             assert category == "Cn" or (value in there) == (category[0] == first), hex(value)
     assert t.encode("a\u0e01b").size >= 1
+    body = (ROOT / "src" / "data" / "tokens" / "unicode" / "word_ranges.c").read_text()
+    ends = [int(word, 16) for word in re.findall(r"0x[0-9A-F]+", body)]
+    others = {value for low, high in zip(ends[::2], ends[1::2]) for value in range(low, high + 1)}
+    for value in range(1, 0x110000):
+        category = unicodedata.category(chr(value))
+        wanted = category in ("Mn", "Mc", "Me", "Nd", "Nl", "Pc")
+        assert category in ("Cn", "So", "Cf") or (value in others) == wanted, hex(value)
+    assert {0x200C, 0x200D, 0x24B6, 0x1F130} <= others and 0x200E not in others
 
 
 # ---------------------------------------------------------------- learning
@@ -292,7 +303,10 @@ BAD = {
     "circle": ('{"model": {"type": "BPE", "vocab": {"a": 0, "": 1}, "merges": [["a", ""]]}}', "not a pair"),
     "twice": ('{"model": {"type": "BPE", "vocab": {"a": 0, "aa": 1}, "merges": ["a a", "a a"]}}', "there before"),
     "dropout": ('{"model": {"type": "BPE", "dropout": 0.1}}', "draws tokens at random"),
-    "suffix": ('{"model": {"type": "BPE", "end_of_word_suffix": "</w>"}}', "end_of_word_suffix"),
+    "affix": ('{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": ["a b"], '
+              '"continuing_subword_prefix": "@@"}}', "merge 0 is not a pair"),
+    "long affix": ('{"model": {"type": "BPE", "vocab": {"a": 0}, "end_of_word_suffix": "' + 40 * "w" + '"}}',
+                   "longer than 31 bytes"),
     "step": ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "pre_tokenizer": {"type": "Other"}}',
              "Other is not supported"),
     "pattern": ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "pre_tokenizer": {"type": "Sequence", '
@@ -304,11 +318,10 @@ BAD = {
     "around": ('{"post_processor": {"type": "BertProcessing", "sep": ["a", 0], "cls": ["b", 1]}, "pre_tokenizer": '
                '{"type": "BertPreTokenizer"}, "model": {"type": "WordPiece", "unk_token": "a", "vocab": {"a": 0}}}',
                "or a number that is not in the vocabulary"),
-    "words": ('{"model": {"type": "WordPiece", "unk_token": "a", "vocab": {"a": 0}}}', "needs the pre-tokeniser"),
-    "other normalizer": ('{"normalizer": {"type": "NFKC"}, "model": {"type": "WordPiece", "unk_token": "a", '
-                         '"vocab": {"a": 0}}}', "the normaliser NFKC is not supported"),
-    "normalizer": ('{"normalizer": {"type": "Nmt"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}',
-                   "the normaliser Nmt is not supported"),
+    "level": ('{"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "WordPiece", "unk_token": "a", '
+              '"vocab": {"a": 0}}}', "ByteLevel is not supported with WordPiece"),
+    "normalizer": ('{"normalizer": {"type": "Other"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}',
+                   "the normaliser Other is not supported"),
     "added": ('{"added_tokens": [{"id": 5, "content": "a"}], "model": {"type": "BPE", "vocab": {"a": 0}}}',
               "has two numbers"),
 }

@@ -44,16 +44,13 @@ static qn_status read_token(qn__added_token *token, const qn__json_node *node,
     uint64_t number;
     if (!content || !*content || !qn__json_u64(qn__json_get(node, "id"), &number))
         return qn__fail(err, QN_FORMAT, "an added token has no \"content\" or no \"id\"");
-    if (is_true(node, "single_word"))
-        return qn__fail(err, QN_UNSUPPORTED,
-                        "the added token \"%s\" is for single words, which is not supported",
-                        content);
     *token = (qn__added_token){.text = qn__copy_text(content, err),
                                .number = (uint32_t)number,
                                .left = is_true(node, "lstrip"),
                                .right = is_true(node, "rstrip"),
                                .normalized = is_true(node, "normalized"),
-                               .special = is_true(node, "special")};
+                               .special = is_true(node, "special"),
+                               .single = is_true(node, "single_word")};
     if (!token->text)
         return QN_MEMORY;
     const qn_status status =
@@ -128,9 +125,9 @@ void qn__added_tokens_write(const qn__added_tokens *added, qn__text *json) {
         qn__text_add(json, "%s{\"id\": %u, \"content\": ", k ? ", " : "", (unsigned)t->number);
         qn__text_add_json(json, t->text);
         qn__text_add(json,
-                     ", \"single_word\": false, \"lstrip\": %s, \"rstrip\": %s, "
+                     ", \"single_word\": %s, \"lstrip\": %s, \"rstrip\": %s, "
                      "\"normalized\": %s, \"special\": %s}",
-                     qn__truth_json(t->left), qn__truth_json(t->right),
+                     qn__truth_json(t->single), qn__truth_json(t->left), qn__truth_json(t->right),
                      qn__truth_json(t->normalized), qn__truth_json(t->special));
     }
     qn__text_add(json, "]");
@@ -146,17 +143,21 @@ void qn__added_tokens_release(qn__added_tokens *added) {
     *added = (qn__added_tokens){0};
 }
 
+/* The character before `begin`, which does not begin before `from`, and its place. */
+static uint32_t character_before(const uint8_t *text, size_t from, size_t begin, size_t *place) {
+    size_t at = begin - 1, length;
+    while (at > from && (text[at] & 0xC0) == 0x80)
+        at--;
+    const uint32_t character = qn__character(text + at, begin - at, &length);
+    *place = at;
+    return at + length == begin ? character : QN__CHARACTER_BROKEN;
+}
+
 /* White space before `begin`, not before `from`, and after `end`. */
 static size_t space_before(const uint8_t *text, size_t from, size_t begin) {
-    while (begin > from) {
-        size_t at = begin - 1, length;
-        while (at > from && (text[at] & 0xC0) == 0x80)
-            at--;
-        if (!qn__character_is_space(qn__character(text + at, begin - at, &length)) ||
-            at + length != begin)
-            return begin;
+    size_t at = begin;
+    while (begin > from && qn__character_is_space(character_before(text, from, begin, &at)))
         begin = at;
-    }
     return begin;
 }
 
@@ -178,6 +179,13 @@ static const qn__added_token *token_at(const qn__added_tokens *added, int normal
     return NULL;
 }
 
+/* Whether a character of a word stands right before `begin` or after `end`. */
+static int is_in_word(const uint8_t *text, size_t size, size_t begin, size_t end) {
+    size_t other;
+    return (begin && qn__character_is_of_word(character_before(text, 0, begin, &other))) ||
+           (end < size && qn__character_is_of_word(qn__character(text + end, size - end, &other)));
+}
+
 const qn__added_token *qn__added_tokens_find(const qn__added_tokens *added, int normalized,
                                              const uint8_t *text, size_t size, size_t at,
                                              size_t *begin, size_t *end) {
@@ -187,6 +195,10 @@ const qn__added_token *qn__added_tokens_find(const qn__added_tokens *added, int 
         const qn__added_token *t = token_at(added, normalized, text + place, size - place);
         if (!t)
             continue;
+        if (t->single && is_in_word(text, size, place, place + t->size)) {
+            place += t->size - 1;
+            continue;
+        }
         *begin = t->left ? space_before(text, at, place) : place;
         *end = t->right ? space_after(text, size, place + t->size) : place + t->size;
         return t;

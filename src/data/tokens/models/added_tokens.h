@@ -14,6 +14,7 @@ typedef struct qn__added_token {
     int left, right; /* white space beside it belongs to it */
     int normalized;  /* it is looked for after the normaliser, else before */
     int special;
+    int single; /* no character of a word stands beside it */
 } qn__added_token;
 
 typedef struct qn__added_tokens {

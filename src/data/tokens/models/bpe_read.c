@@ -5,20 +5,27 @@
 #include "data/tokens/models/marks.h"
 #include <string.h>
 
-/* Members of the model that change its tokens, and are not supported. */
 static qn_status refuse_others(const qn__json_node *model, qn_error *err) {
-    static const char *const texts[] = {"continuing_subword_prefix", "end_of_word_suffix"};
-    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
-        const char *text = qn__json_string(qn__json_get(model, texts[k]));
-        if (text && *text)
-            return qn__fail(err, QN_UNSUPPORTED,
-                            "\"model.%s\" is \"%s\"; only BPE without it is supported", texts[k],
-                            text);
-    }
     double dropout = 0;
     if (qn__json_real(qn__json_get(model, "dropout"), &dropout) && dropout != 0)
         return qn__fail(err, QN_UNSUPPORTED, "\"model.dropout\" draws tokens at random");
     return QN_OK;
+}
+
+/* What characters of a word have around them in the vocabulary. */
+static qn_status read_affix(const qn__json_node *model, const char *key, char **affix,
+                            qn_error *err) {
+    const char *text = qn__json_string(qn__json_get(model, key));
+    if (text && strlen(text) >= QN__AFFIX_MOST)
+        return qn__fail(err, QN_FORMAT, "\"model.%s\" is longer than %d bytes", key,
+                        QN__AFFIX_MOST - 1);
+    *affix = qn__copy_text(text ? text : "", err);
+    return *affix ? QN_OK : QN_MEMORY;
+}
+
+static qn_status read_affixes(qn__bpe *b, const qn__json_node *model, qn_error *err) {
+    const qn_status status = read_affix(model, "continuing_subword_prefix", &b->prefix, err);
+    return status == QN_OK ? read_affix(model, "end_of_word_suffix", &b->suffix, err) : status;
 }
 
 static uint32_t find(const qn__bpe *b, const char *text, size_t size) {
@@ -47,10 +54,12 @@ static qn_status read_merge(const qn__bpe *b, const qn__json_node *node, size_t 
                             qn__text *both, qn_error *err) {
     const char *side[2];
     size_t size[2];
-    if (!merge_sides(node, side, size))
+    const size_t prefix = strlen(b->prefix);
+    if (!merge_sides(node, side, size) || size[1] < prefix)
         return qn__fail(err, QN_FORMAT, "merge %zu is not a pair of tokens", k);
     both->size = 0;
-    qn__text_add(both, "%.*s%.*s", (int)size[0], side[0], (int)size[1], side[1]);
+    qn__text_add(both, "%.*s%.*s", (int)size[0], side[0], (int)(size[1] - prefix),
+                 side[1] + prefix);
     if (both->failed)
         return qn__fail_memory(err, size[0] + size[1], 1);
     *merge = (qn__merge){find(b, side[0], size[0]), find(b, side[1], size[1]),
@@ -98,6 +107,21 @@ static size_t bytes_of(const qn__bpe *b, const char *text, size_t size, uint8_t 
                               : qn__marked_bytes(&b->path, b->fallback, text, size, bytes);
 }
 
+/* The same without its prefix, and with a space in the place of its suffix. */
+static size_t bytes_within(const qn__bpe *b, const char *text, size_t size, uint8_t *bytes) {
+    const size_t prefix = strlen(b->prefix), suffix = strlen(b->suffix);
+    if (prefix && size > prefix && memcmp(text, b->prefix, prefix) == 0) {
+        text += prefix;
+        size -= prefix;
+    }
+    if (!qn__bpe_ends_word(b, text, size))
+        return bytes_of(b, text, size, bytes);
+    const size_t length = bytes_of(b, text, size - suffix, bytes);
+    if (length != SIZE_MAX)
+        bytes[length] = ' ';
+    return length == SIZE_MAX ? length : length + 1;
+}
+
 /* The bytes of each token. One that is added, or has other characters than those for bytes, stands
  * for its own text. */
 static qn_status make_bytes(qn__bpe *b, qn_error *err) {
@@ -111,7 +135,7 @@ static qn_status make_bytes(qn__bpe *b, qn_error *err) {
         const char *text = qn__vocabulary_text(&b->vocabulary, k, &size);
         size_t length = SIZE_MAX;
         if (!b->not_model[k])
-            length = bytes_of(b, text, size, (uint8_t *)b->bytes + at);
+            length = bytes_within(b, text, size, (uint8_t *)b->bytes + at);
         if (length == SIZE_MAX) {
             memcpy(b->bytes + at, text, size);
             length = size;
@@ -122,17 +146,30 @@ static qn_status make_bytes(qn__bpe *b, qn_error *err) {
     return QN_OK;
 }
 
-static void find_bytes(qn__bpe *b) {
-    for (unsigned k = 0; k < 256; k++) {
-        const uint8_t byte = (uint8_t)k;
-        char letters[8];
-        const size_t size =
-            b->path.byte_level ? qn__byte_letters(&byte, 1, letters) : qn__byte_name(byte, letters);
-        b->byte[k] = find(b, letters, size);
-        if (!b->path.byte_level &&
-            (!b->fallback || (b->byte[k] != QN__WORD_NONE && b->not_model[b->byte[k]])))
-            b->byte[k] = QN__WORD_NONE;
+/* The token of a byte-level character at a place of a word. */
+static uint32_t find_letter(const qn__bpe *b, uint8_t byte, unsigned place) {
+    char text[2 * QN__AFFIX_MOST + 8];
+    size_t size = place & 1 ? strlen(b->prefix) : 0;
+    memcpy(text, b->prefix, size);
+    size += qn__byte_letters(&byte, 1, text + size);
+    if (place & 2) {
+        memcpy(text + size, b->suffix, strlen(b->suffix));
+        size += strlen(b->suffix);
     }
+    return find(b, text, size);
+}
+
+static uint32_t find_byte(const qn__bpe *b, uint8_t byte) {
+    char name[8];
+    const uint32_t token = find(b, name, qn__byte_name(byte, name));
+    return !b->fallback || token == QN__WORD_NONE || b->not_model[token] ? QN__WORD_NONE : token;
+}
+
+static void find_bytes(qn__bpe *b) {
+    for (unsigned place = 0; place < 4; place++)
+        for (unsigned k = 0; k < 256; k++)
+            b->byte[place][k] =
+                b->path.byte_level ? find_letter(b, (uint8_t)k, place) : find_byte(b, (uint8_t)k);
 }
 
 /* For `whole_words`: only texts of letters for bytes can be words. */
@@ -140,13 +177,13 @@ static qn_status index_words(qn__bpe *b, qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t k = 0;
          status == QN_OK && b->whole_words && b->path.byte_level && k < b->vocabulary.size; k++) {
-        const size_t size = b->begin[k + 1] - b->begin[k];
-        size_t length;
+        size_t length, size;
         const char *text = qn__vocabulary_text(&b->vocabulary, k, &length);
         uint8_t *bytes = length ? qn__alloc(length, 1, err) : NULL;
         if (length && !bytes)
             return QN_MEMORY;
-        if (length && !b->not_model[k] && qn__bytes_of_letters(text, length, bytes) == size)
+        size = length ? qn__bytes_of_letters(text, length, bytes) : SIZE_MAX;
+        if (size != SIZE_MAX && !b->not_model[k])
             status = qn__word_add(&b->words, (char *)bytes, size, (uint64_t)k + 1, NULL, err);
         qn__free(bytes);
     }
@@ -155,7 +192,7 @@ static qn_status index_words(qn__bpe *b, qn_error *err) {
 
 static int has_all_bytes(const qn__bpe *b) {
     for (unsigned k = 0; k < 256; k++)
-        if (b->byte[k] == QN__WORD_NONE)
+        if (b->byte[0][k] == QN__WORD_NONE)
             return 0;
     return 1;
 }
@@ -167,8 +204,8 @@ static void find_mark(qn__bpe *b) {
     const char *mark = qn__text_path_mark(&b->path, &b->drops_space);
     const size_t size = strlen(mark);
     const uint32_t token = find(b, mark, size);
-    int cuts = size && !b->path.byte_level && !b->whole_words && token != QN__WORD_NONE &&
-               !b->not_model[token] && (!b->fallback || has_all_bytes(b));
+    int cuts = size && !*b->prefix && !*b->suffix && !b->path.byte_level && !b->whole_words &&
+               token != QN__WORD_NONE && !b->not_model[token] && (!b->fallback || has_all_bytes(b));
     b->drops_space &= !b->path.byte_level;
     for (uint32_t k = 0; cuts && k < b->merges.count; k++) {
         size_t length;
@@ -216,6 +253,8 @@ qn_status qn__bpe_read(const qn__json_node *root, void **bpe, qn_error *err) {
     if (status == QN_OK)
         status = read_unknown(b, model, err);
     if (status == QN_OK)
+        status = read_affixes(b, model, err);
+    if (status == QN_OK)
         status = read_merges(b, qn__json_get(model, "merges"), err);
     if (status == QN_OK)
         status = make_bytes(b, err);
@@ -235,6 +274,8 @@ void qn__bpe_release(void *bpe) {
     qn__text_path_release(&b->path);
     qn__merges_release(&b->merges);
     qn__word_table_release(&b->words);
+    qn__free(b->prefix);
+    qn__free(b->suffix);
     qn__free(b->not_model);
     qn__free(b->bytes);
     qn__free(b->begin);

@@ -27,7 +27,7 @@ static size_t first_bytes(const qn__bpe *b, const uint8_t *word, size_t size, ui
     size_t count = 0;
     int unknown = 0; /* the last one was */
     for (size_t k = 0; k < size; k++) {
-        const uint32_t own = b->byte[word[k]];
+        const uint32_t own = b->byte[qn__bpe_place(k == 0, k + 1 == size)][word[k]];
         const int is_unknown = own == QN__WORD_NONE;
         if (!is_unknown)
             token[count++] = own;
@@ -46,10 +46,10 @@ static uint32_t find(const qn__bpe *b, const uint8_t *text, size_t size) {
 /* The bytes of a character; 0: one has no token. */
 static int put_bytes(first *f, const uint8_t *bytes, size_t size) {
     for (size_t k = 0; k < size; k++)
-        if (f->bpe->byte[bytes[k]] == QN__WORD_NONE)
+        if (f->bpe->byte[0][bytes[k]] == QN__WORD_NONE)
             return 0;
     for (size_t k = 0; k < size; k++)
-        f->token[f->count++] = f->bpe->byte[bytes[k]];
+        f->token[f->count++] = f->bpe->byte[0][bytes[k]];
     return 1;
 }
 
@@ -67,13 +67,27 @@ static void put_character(first *f, const uint8_t *text, size_t size) {
         f->unknown = unknown != QN__WORD_NONE;
 }
 
+/* A character with the affixes of its place. */
+static void put_with_affixes(first *f, const uint8_t *text, size_t size, unsigned place) {
+    char whole[2 * QN__AFFIX_MOST + 8];
+    const size_t prefix = place & 1 ? strlen(f->bpe->prefix) : 0;
+    const size_t suffix = place & 2 ? strlen(f->bpe->suffix) : 0;
+    memcpy(whole, f->bpe->prefix, prefix);
+    memcpy(whole + prefix, text, size);
+    memcpy(whole + prefix + size, f->bpe->suffix, suffix);
+    put_character(f, (const uint8_t *)whole, prefix + size + suffix);
+}
+
 /* One for each character, or several for its bytes. */
 static size_t first_characters(const qn__bpe *b, const uint8_t *word, size_t size,
                                uint32_t *token) {
     first f = {.bpe = b, .token = token};
     for (size_t at = 0, length; at < size; at += length) {
         (void)qn__character(word + at, size - at, &length);
-        put_character(&f, word + at, length);
+        if (*b->prefix || *b->suffix)
+            put_with_affixes(&f, word + at, length, qn__bpe_place(at == 0, at + length == size));
+        else
+            put_character(&f, word + at, length);
     }
     if (f.unknown)
         token[f.count++] = b->unknown;
@@ -93,7 +107,8 @@ static qn_status encode_word(void *user, const uint8_t *word, size_t size, qn_er
     worker *w = user;
     const qn__bpe *b = w->bpe;
     qn__token_ids *ids = w->path.encoder.ids;
-    qn_status status = qn__token_ids_reserve(ids, size, err);
+    const size_t most = size * (1 + strlen(b->prefix)) + strlen(b->suffix); /* all their bytes */
+    qn_status status = qn__token_ids_reserve(ids, most, err);
     if (status != QN_OK)
         return status;
     const uint32_t whole = b->whole_words ? whole_word(b, word, size) : QN__WORD_NONE;
@@ -156,12 +171,23 @@ static size_t cut(const void *state, const uint8_t *text, size_t size, size_t at
     return qn__text_path_cut(&((const qn__bpe *)state)->path, text, size, at);
 }
 
+/* Its bytes then end with a space, which the last token of a text does not write. */
+static int ends_word(const qn__bpe *b, uint32_t token) {
+    size_t size;
+    const char *text = qn__vocabulary_text(&b->vocabulary, token, &size);
+    return !b->not_model[token] && b->begin[token + 1] > b->begin[token] &&
+           b->bytes[b->begin[token + 1] - 1] == ' ' && qn__bpe_ends_word(b, text, size);
+}
+
 static void decode(const void *state, const uint32_t *tokens, uint64_t count,
                    qn__token_output *output) {
     const qn__bpe *b = state;
-    for (uint64_t k = 0; k < count; k++)
-        qn__marked_write(output, k, b->drops_space, b->bytes + b->begin[tokens[k]],
-                         b->begin[tokens[k] + 1] - b->begin[tokens[k]]);
+    for (uint64_t k = 0; k < count; k++) {
+        const size_t *begin = &b->begin[tokens[k]];
+        const size_t space = k + 1 == count && ends_word(b, tokens[k]);
+        qn__marked_write(output, k, b->drops_space, b->bytes + begin[0],
+                         begin[1] - begin[0] - space);
+    }
 }
 
 static uint32_t size_of(const void *state) { return ((const qn__bpe *)state)->vocabulary.size; }

@@ -77,7 +77,7 @@ static qn_status read_entry(unigram *u, const qn__json_node *entry, uint32_t k, 
     u->digits[k] = qn__copy_text(digits, err);
     if (!u->digits[k])
         return QN_MEMORY;
-    qn_status status = qn__vocabulary_add(&u->vocabulary, text, strlen(text), k, err);
+    qn_status status = qn__vocabulary_add_again(&u->vocabulary, text, strlen(text), k, err);
     if (status == QN_OK && *text)
         status = qn__prefix_tree_add(&u->tree, (const uint8_t *)text, strlen(text), k, err);
     return status;
@@ -113,12 +113,16 @@ static qn_status read_unknown(unigram *u, const qn__json_node *node, qn_error *e
 
 /* A token that only `added_tokens` has stands for its own text. */
 static qn_status make_bytes(unigram *u, qn_error *err) {
-    u->bytes = qn__alloc(u->vocabulary.texts.bytes_used + 1, 1, err);
+    size_t all = 1, size;
+    for (uint32_t k = 0; k < u->vocabulary.size; k++) {
+        (void)qn__vocabulary_text(&u->vocabulary, k, &size);
+        all += size;
+    }
+    u->bytes = qn__alloc(all, 1, err);
     u->begin = u->bytes ? qn__alloc((uint64_t)u->vocabulary.size + 1, sizeof *u->begin, err) : NULL;
     if (!u->begin)
         return QN_MEMORY;
     for (uint32_t k = 0; k < u->vocabulary.size; k++) {
-        size_t size;
         uint8_t *bytes = (uint8_t *)u->bytes + u->begin[k];
         const char *text = qn__vocabulary_text(&u->vocabulary, k, &size);
         if (k < u->own)

@@ -12,6 +12,7 @@ typedef struct qn__vocabulary {
     qn__token_ids number; /* of each text */
     uint32_t *entry;      /* the text of each number; QN__WORD_NONE: none has it */
     uint32_t size;        /* 1 + the greatest number */
+    qn__token_ids again;  /* pairs: a text that came again, and a number that it had before */
 } qn__vocabulary;
 
 /* Adds the members of an object, each with its number. Fails with QN_FORMAT or QN_MEMORY. */
@@ -21,6 +22,9 @@ qn_status qn__vocabulary_read(qn__vocabulary *vocabulary, const qn__json_node *o
  * another number) or QN_MEMORY. */
 qn_status qn__vocabulary_add(qn__vocabulary *vocabulary, const char *text, size_t size,
                              uint64_t number, qn_error *err);
+/* The same, but a text that is there with another number keeps both: it is found by the new one. */
+qn_status qn__vocabulary_add_again(qn__vocabulary *vocabulary, const char *text, size_t size,
+                                   uint64_t number, qn_error *err);
 /* After the last was added. Fails with QN_FORMAT where two have the same number, or most numbers
  * below the greatest have none. */
 qn_status qn__vocabulary_end(qn__vocabulary *vocabulary, qn_error *err);

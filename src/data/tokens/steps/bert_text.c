@@ -51,28 +51,15 @@ static void mark_all(void) {
         add(c, COMPOSED);
 }
 
+/* A text on its way. */
 typedef struct maker {
     const qn__bert_normalizer *normalizer;
-    qn__byte_buffer *word;
-    const qn__split_taker *taker;
+    qn__byte_buffer *out;
     qn_error *err;
 } maker;
 
-static qn_status end_word(maker *m) {
-    const size_t size = m->word->size;
-    m->word->size = 0;
-    return size ? m->taker->word(m->taker->user, m->word->bytes, size, m->err) : QN_OK;
-}
-
-/* A character after the normaliser: white space ends a word, punctuation is one. */
 static qn_status put(maker *m, uint32_t character) {
-    qn_status status = QN_OK;
-    if (flags_of(character) & (SPACE | PUNCTUATION))
-        status = end_word(m);
-    if (status != QN_OK || (flags_of(character) & SPACE))
-        return status;
-    status = qn__byte_buffer_character(m->word, character, m->err);
-    return status == QN_OK && (flags_of(character) & PUNCTUATION) ? end_word(m) : status;
+    return qn__byte_buffer_character(m->out, character, m->err);
 }
 
 int qn__bert_is_punctuation(uint32_t character) {
@@ -146,25 +133,48 @@ static qn_status put_base(maker *m, uint32_t character) {
 }
 
 static qn_status put_character(maker *m, uint32_t character) {
-    const int ideograph = m->normalizer->ideographs && (flags_of(character) & IDEOGRAPH);
-    if (m->normalizer->clean && (flags_of(character) & REMOVED))
+    const qn__bert_normalizer *n = m->normalizer;
+    const int ideograph = n->ideographs && (flags_of(character) & IDEOGRAPH);
+    if (n->clean && (flags_of(character) & REMOVED))
         return QN_OK;
-    qn_status status = ideograph ? end_word(m) : QN_OK;
+    if (n->clean && (flags_of(character) & SPACE))
+        return put(m, ' ');
+    qn_status status = ideograph ? put(m, ' ') : QN_OK;
     if (status == QN_OK)
         status = put_base(m, character);
-    return status == QN_OK && ideograph ? end_word(m) : status;
+    return status == QN_OK && ideograph ? put(m, ' ') : status;
 }
 
-qn_status qn__bert_words(const qn__bert_normalizer *normalizer, qn__byte_buffer *word,
-                         const uint8_t *text, size_t size, const qn__split_taker *taker,
-                         qn_error *err) {
-    maker m = {normalizer, word, taker, err};
+/* Bytes of ASCII up to another one; *end: where that stands. */
+static qn_status put_ascii(maker *m, const uint8_t *text, size_t size, size_t at, size_t *end) {
+    const qn__bert_normalizer *n = m->normalizer;
+    for (*end = at; *end < size && text[*end] < 0x80; ++*end) {
+    }
+    const qn_status status = qn__byte_buffer_reserve(m->out, *end - at, m->err);
+    for (; status == QN_OK && at < *end; at++) {
+        const uint8_t byte = text[at];
+        const unsigned flags = n->clean ? flags_of(byte) : 0;
+        if (flags & REMOVED)
+            continue;
+        const int is_capital = n->lower && byte >= 'A' && byte <= 'Z';
+        m->out->bytes[m->out->size++] = flags & SPACE ? ' ' : is_capital ? byte | 0x20 : byte;
+    }
+    return status;
+}
+
+qn_status qn__bert_normalize(const qn__bert_normalizer *normalizer, const uint8_t *text,
+                             size_t size, qn__byte_buffer *out, qn_error *err) {
+    maker m = {normalizer, out, err};
     qn_status status = QN_OK;
     pthread_once(&once, mark_all);
-    word->size = 0;
-    for (size_t at = 0, length; status == QN_OK && at < size; at += length) {
+    for (size_t at = 0, length; status == QN_OK && at < size;) {
+        if (text[at] < 0x80) {
+            status = put_ascii(&m, text, size, at, &at);
+            continue;
+        }
         const uint32_t character = qn__character(text + at, size - at, &length);
         status = put_character(&m, character < QN__CHARACTER_BROKEN ? character : 0xFFFD);
+        at += length;
     }
-    return status == QN_OK ? end_word(&m) : status;
+    return status;
 }

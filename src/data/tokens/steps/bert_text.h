@@ -1,11 +1,10 @@
-/* Texts as the tokenizers of BERT see them: the normaliser BertNormalizer and the pre-tokeniser
- * BertPreTokenizer (docs/exactness.md 25.56). */
+/* Texts as the tokenizers of BERT see them: the normaliser BertNormalizer, and what punctuation is
+ * (docs/exactness.md 25.56). */
 #ifndef QN_DATA_TOKENS_STEPS_BERT_TEXT_H
 #define QN_DATA_TOKENS_STEPS_BERT_TEXT_H
 
-#include "base/error.h"
+#include "data/tokens/unicode/byte_buffer.h"
 #include "data/tokens/unicode/character_class.h"
-#include "data/tokens/steps/splitter.h"
 
 /* Capitals `first`, `first + step` and so on to `last`: their small letters are `distance` on. */
 typedef struct qn__bert_case {
@@ -27,8 +26,8 @@ extern const size_t qn__bert_base_count; /* pairs */
 
 /* What the normaliser does; all 0: nothing. */
 typedef struct qn__bert_normalizer {
-    int clean;      /* controls are dropped */
-    int ideographs; /* each is a word */
+    int clean;      /* controls are dropped, white space becomes a space */
+    int ideographs; /* a space stands before and after each */
     int accents;    /* they are dropped */
     int lower;      /* capitals become small letters */
 } qn__bert_normalizer;
@@ -38,10 +37,9 @@ int qn__bert_is_punctuation(uint32_t character);
 /* The small letters of a character; returns how many, 1 or 2. */
 size_t qn__bert_lower(uint32_t character, uint32_t small[2]);
 
-/* Hands on the words of a text of any bytes; `word` is for the one that is being made. Fails as the
- * taker does, or with QN_MEMORY. */
-qn_status qn__bert_words(const qn__bert_normalizer *normalizer, qn__byte_buffer *word,
-                         const uint8_t *text, size_t size, const qn__split_taker *taker,
-                         qn_error *err);
+/* Appends what a text of any bytes becomes; a broken byte counts as U+FFFD. Fails with QN_MEMORY.
+ */
+qn_status qn__bert_normalize(const qn__bert_normalizer *normalizer, const uint8_t *text,
+                             size_t size, qn__byte_buffer *out, qn_error *err);
 
 #endif

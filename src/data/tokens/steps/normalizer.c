@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "base/text/character.h"
-#include "data/tokens/steps/bert_text.h"
 #include "data/tokens/steps/stretches.h"
 #include "data/tokens/unicode/unicode_forms.h"
 #include <string.h>
@@ -77,6 +76,48 @@ static size_t without_mark(uint32_t c, uint32_t to[2]) {
 }
 
 static qn_status apply_accents(const rewriting *r) { return map_each(r, without_mark); }
+
+/* Controls are dropped, and what looks like white space becomes a space. */
+static size_t nmt(uint32_t c, uint32_t to[2]) {
+    static const qn__character_range dropped[] = {
+        {0x1, 0x8}, {0xB, 0xB}, {0xE, 0x1F}, {0x7F, 0x7F}, {0x8F, 0x8F}, {0x9F, 0x9F}, {0, 0}};
+    static const qn__character_range spaces[] = {
+        {0x9, 0xA},       {0xC, 0xD},       {0x1680, 0x1680},
+        {0x200B, 0x200F}, {0x2028, 0x2029}, {0x2581, 0x2581},
+        {0xFEFF, 0xFEFF}, {0xFFFD, 0xFFFD}, {0, 0}};
+    to[0] = qn__character_is_in(spaces, c) ? ' ' : c;
+    return qn__character_is_in(dropped, c) ? 0 : 1;
+}
+
+static qn_status apply_nmt(const rewriting *r) { return map_each(r, nmt); }
+
+/* ---- BertNormalizer ---- */
+
+/* `strip_accents` is as `lowercase` where it is absent or null. */
+static qn_status read_bert(qn__normalizer_step *step, const qn__json_node *node, qn_error *err) {
+    (void)err;
+    const qn__json_node *accents = qn__json_get(node, "strip_accents");
+    const int lower = qn__json_is_true(qn__json_get(node, "lowercase"));
+    step->bert = (qn__bert_normalizer){
+        .clean = qn__json_is_true(qn__json_get(node, "clean_text")),
+        .ideographs = qn__json_is_true(qn__json_get(node, "handle_chinese_chars")),
+        .accents = accents && !qn__json_is_null(accents) ? qn__json_is_true(accents) : lower,
+        .lower = lower};
+    return QN_OK;
+}
+
+static void write_bert(const qn__normalizer_step *step, qn__text *json) {
+    const qn__bert_normalizer *n = &step->bert;
+    qn__text_add(json,
+                 ", \"clean_text\": %s, \"handle_chinese_chars\": %s, \"strip_accents\": %s, "
+                 "\"lowercase\": %s",
+                 qn__truth_json(n->clean), qn__truth_json(n->ideographs),
+                 qn__truth_json(n->accents), qn__truth_json(n->lower));
+}
+
+static qn_status apply_bert(const rewriting *r) {
+    return qn__bert_normalize(&r->step->bert, r->text, r->size, r->out, r->err);
+}
 
 /* ---- Replace, Prepend, Strip ---- */
 
@@ -214,6 +255,8 @@ static const kind kinds[] = {
     {"NFKD", read_nothing, write_nothing, apply_nfkd, 1},
     {"Lowercase", read_nothing, write_nothing, apply_lowercase, 1},
     {"StripAccents", read_nothing, write_nothing, apply_accents, 1},
+    {"Nmt", read_nothing, write_nothing, apply_nmt, 1},
+    {"BertNormalizer", read_bert, write_bert, apply_bert, 1},
     {"Replace", read_replace, write_replace, apply_replace, 0},
     {"Prepend", read_prepend, write_prepend, apply_prepend, 1},
     {"Strip", read_strip, write_strip, apply_strip, 0},

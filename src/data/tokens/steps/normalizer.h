@@ -3,6 +3,7 @@
 #ifndef QN_DATA_TOKENS_STEPS_NORMALIZER_H
 #define QN_DATA_TOKENS_STEPS_NORMALIZER_H
 
+#include "data/tokens/steps/bert_text.h"
 #include "data/tokens/steps/charsmap.h"
 #include "data/tokens/steps/expression.h"
 
@@ -11,6 +12,7 @@ typedef struct qn__normalizer_step {
     qn__expression expression; /* what is replaced */
     char *content;             /* by what; what is put before a text */
     qn__charsmap map;
+    qn__bert_normalizer bert;
     int left, right; /* where white space is dropped */
 } qn__normalizer_step;
 

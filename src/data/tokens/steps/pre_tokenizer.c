@@ -194,17 +194,35 @@ static void write_byte_level(int prefix_space, int own, qn__text *json) {
                  prefix_space ? "true" : "false", own ? "true" : "false");
 }
 
+/* The two steps from `k` on are those of BertPreTokenizer. */
+static int is_bert(const qn__splitter *splitter, size_t k) {
+    const qn__split_step *s = &splitter->step[k];
+    return k + 1 < splitter->count && s[0].matches == qn__character_is_space &&
+           s[1].matches == qn__bert_is_punctuation && s[1].kept == QN__SPLIT_ALL;
+}
+
+/* Returns how many steps it has written. */
+static size_t write_steps(const qn__splitter *splitter, size_t k, qn__text *json) {
+    if (is_bert(splitter, k)) {
+        qn__text_add(json, "{\"type\": \"BertPreTokenizer\"}");
+        return 2;
+    }
+    write_step(&splitter->step[k], json);
+    return 1;
+}
+
 void qn__pre_tokenizer_write(const qn__splitter *splitter, int byte_level, int prefix_space,
                              qn__text *json) {
     const qn__split_step *first = splitter->step;
     const int own = byte_level && splitter->count == 1 && first->scanner == &qn__scanner_gpt2 &&
                     first->kept == QN__SPLIT_ALL;
-    const int list = !own && (byte_level || splitter->count > 1);
+    const size_t single = splitter->count && is_bert(splitter, 0) ? 2 : 1;
+    const int list = !own && (byte_level || splitter->count > single);
     if (list)
         qn__text_add(json, "{\"type\": \"Sequence\", \"pretokenizers\": [");
-    for (size_t k = 0; !own && k < splitter->count; k++) {
+    for (size_t k = 0; !own && k < splitter->count;) {
         qn__text_add(json, "%s", k ? ", " : "");
-        write_step(&splitter->step[k], json);
+        k += write_steps(splitter, k, json);
     }
     if (list && byte_level && splitter->count)
         qn__text_add(json, ", ");

@@ -31,6 +31,16 @@ static inline uint32_t qn__character_place(uint32_t c) {
 /* The class at the place of each code point below 0x110000; made at the first call. Any thread. */
 const uint8_t *qn__character_classes(void);
 
+/* Whether a character is in one of the ranges, of which the last is {0, 0}. */
+int qn__character_is_in(const qn__character_range *range, uint32_t character);
+
+/* Pairs: first and last of ranges of characters of words that are not letters. */
+extern const uint32_t qn__word_others[];
+extern const size_t qn__word_other_count; /* pairs */
+
+/* Whether a character of 25.51 is what \w means in an expression (docs/exactness.md 25.58). */
+int qn__character_is_of_word(uint32_t character);
+
 /* Whether a character of 25.51 is white space. */
 int qn__character_is_space(uint32_t character);
 
