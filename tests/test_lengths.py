@@ -70,6 +70,25 @@ def test_padding_changes_no_bit(quern, tmp_path, name, arith):
     assert told[0] == told[1] and len(set(told[0].split())) > 20
 
 
+def test_next_tokens_of_short_items(quern, tmp_path):
+    """Neither what fills items up nor the order in which they are applied changes a number."""
+    model = ("embedding 40 8; position sinusoid; residual { rmsnorm; conv 24 1x1; attention 2 causal; conv 8 1x1 };"
+             " conv 40 1x1 softmax")
+    told, made = [], []
+    for positions in (12, 40):
+        np.save(tmp_path / "x.npy", texts(positions)[0])
+        made.append(tmp_path / f"{positions}.st")
+        run(quern, "train", "--data", tmp_path / "x.npy", "--tokens", "ids", "--task", "next", "--model", model, "--epochs", 2,
+            "--batch", 20, "--grain", 7, "--valid", 0.2, "--lr", 0.1, "--devices", "cpu", "-o", made[-1])
+        told.append(run(quern, "predict", made[-1], "--data", tmp_path / "x.npy").stdout.splitlines())
+    assert tensors(made[0]) == tensors(made[1]) and told[0] == told[1] and len(set(told[0])) > 50
+    last = [line.split(",")[4:6] for line in told[0][1:]]
+    assert all(label == "" and (token == "") == (i % 12 == 0) for i, (label, token) in enumerate(last))
+    np.save(tmp_path / "x.npy", texts(40)[0][::-1])
+    turned = run(quern, "predict", made[1], "--data", tmp_path / "x.npy").stdout.splitlines()
+    assert [line.split(",", 1)[1] for line in turned[:0:-1]] == [line.split(",", 1)[1] for line in told[1][1:]]
+
+
 @pytest.mark.parametrize("decay", [[], ["--weight-decay", 0.3, "--clip", 0.1]])
 def test_positions_that_no_item_has(quern, tmp_path, decay):
     """Their parameters decay, and otherwise stay; the first twelve are those of the shorter table."""

@@ -53,11 +53,13 @@ QN_API qn_status qn_predict_several(const qn_model *model, const qn_data *data,
  * may be NULL:
  * - logprobs[items]: the natural logarithm of the probability of the item's tokens after the first,
  *   given those before them
- * - tokens[items]: the most probable token in the place of the item's last one
+ * - tokens[items]: the most probable token in the place of the item's last one; of an item with
+ *   fewer tokens the one that follows them
  * - logprob[items x positions]: the logarithm for each token after the first; NaN: it is none
- * - token[items x positions]: the most probable token in the place of each
- * An item without a prediction has NaN and -1. Fails with QN_UNSUPPORTED for another model;
- * qn_predict and qn_predict_several refuse this one. */
+ * - token[items x positions]: the most probable token in the place of each; -1 after the place that
+ *   follows the item's last token
+ * An item without a prediction, or without a token, has NaN and -1. Fails with QN_UNSUPPORTED for
+ * another model; qn_predict and qn_predict_several refuse this one. */
 QN_API qn_status qn_predict_next(const qn_model *model, const qn_data *data,
                                  const qn_compute *compute, double *logprobs, int32_t *tokens,
                                  float *logprob, int32_t *token, qn_error *err);

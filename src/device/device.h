@@ -64,6 +64,16 @@ typedef struct qn__batch {
     uint32_t epoch;
 } qn__batch;
 
+/* The items at `count` places of a batch, from place `first` on. */
+static inline void qn__batch_items(const qn__batch *batch, uint32_t first, uint32_t count,
+                                   uint64_t *item) {
+    if (batch->order)
+        qn__permutation_run(batch->order, batch->first + first, count, item);
+    else
+        for (uint32_t i = 0; i < count; ++i)
+            item[i] = batch->first + first + i;
+}
+
 /* Bytes of one item. */
 static inline size_t qn__feed_stride(const qn__feed *feed) {
     return qn__element_stride(feed->type, feed->features);

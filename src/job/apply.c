@@ -1,6 +1,7 @@
 #include "job/apply.h"
 
 #include "base/memory.h"
+#include "job/by_length.h"
 #include "job/weights.h"
 #include <string.h>
 
@@ -109,6 +110,20 @@ typedef struct block {
     int32_t *tokens;
 } block;
 
+/* Items of texts by their lengths. What fails is applied again in the order of the items, so that
+ * a message names the first of them. */
+static qn_status apply_texts(qn__team *team, const qn__program *program, const qn__batch *batch,
+                             qn__applied *applied, qn__tally *tally, qn_error *err) {
+    qn__by_length own;
+    qn_status status = qn__by_length_begin(program, batch, &own, err);
+    if (status == QN_OK)
+        status = qn__team_apply(team, &own.batch, applied, tally, err);
+    if (status == QN_OK)
+        status = qn__by_length_back(program, &own, applied, err);
+    qn__by_length_free(&own);
+    return status == QN_NUMERIC ? qn__team_apply(team, batch, applied, tally, err) : status;
+}
+
 static qn_status apply_block(qn__team *team, const qn__program *program, const qn_data *data,
                              const qn__batch *batch, const block *own,
                              const qn__apply_results *results, qn_error *err) {
@@ -123,7 +138,10 @@ static qn_status apply_block(qn__team *team, const qn__program *program, const q
                            .tokens = own->tokens};
     qn__tally unwanted = {0}; /* a device computes losses where there is one */
     qn__tally *const tally = results->next && !results->tally ? &unwanted : results->tally;
-    qn_status status = qn__team_apply(team, batch, &applied, tally, err);
+    /* Losses of a grain are added in the order of the items. */
+    const int ordered = results->tally || !qn__by_length_gains(program, batch, &applied);
+    qn_status status = ordered ? qn__team_apply(team, batch, &applied, tally, err)
+                               : apply_texts(team, program, batch, &applied, tally, err);
     for (uint32_t i = 0; status == QN_OK && results->next && i < batch->items; ++i) {
         const size_t at = (size_t)i * program->answers;
         qn__next_add(program, data, first + i, own->losses + at, own->tokens + at, results->next);

@@ -5,12 +5,23 @@
 #include <math.h>
 #include <string.h>
 
+/* The positions of an item that have a token or a target: the others tell nothing. */
+static uint32_t end_of(const qn_data *data, const void *values, uint32_t positions,
+                       uint32_t known) {
+    uint32_t end = positions + 1;
+    while (end > 0 && qn__next_token((float)qn__element_number(data->type, values, end - 1),
+                                     known) == QN__NO_ANSWER)
+        --end;
+    return end < positions ? end : positions;
+}
+
 void qn__next_add(const qn__program *program, const qn_data *data, uint64_t item,
                   const float *losses, const int32_t *tokens, qn__next_counts *counts) {
     const uint32_t positions = program->answers, known = qn__program_classes(program);
     const void *values = qn__data_item(data, item);
     const size_t at = (size_t)item * positions;
-    qn__next_item own = {.label = -1, .prediction = tokens[positions - 1]};
+    const uint32_t end = end_of(data, values, positions, known);
+    qn__next_item own = {.label = -1, .prediction = end > 0 ? tokens[end - 1] : -1};
     qn__exact_sum sum = {.pending = 0};
     for (uint32_t t = 0; t < positions; ++t) {
         const float value = (float)qn__element_number(data->type, values, t + 1);
@@ -19,7 +30,7 @@ void qn__next_add(const qn__program *program, const qn_data *data, uint64_t item
         if (counts->logprob)
             counts->logprob[at + t] = counts_here ? 0.0f - losses[t] : NAN;
         if (counts->token)
-            counts->token[at + t] = tokens[t];
+            counts->token[at + t] = t < end ? tokens[t] : -1;
         own.label = counts_here ? (int32_t)target : -1;
         if (!counts_here)
             continue;

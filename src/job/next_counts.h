@@ -8,9 +8,11 @@
 
 /* Of an item. */
 typedef struct qn__next_item {
-    double logprob;          /* the sum over its targets that count */
-    int32_t label;           /* its last token; -1: it is none */
-    int32_t prediction;      /* the most probable token in its place; -1: it was not predicted */
+    double logprob; /* the sum over its targets that count */
+    int32_t label;  /* its last token; -1: it is none */
+    /* The most probable token in its place; of an item that ends before, the one that follows it.
+     * -1: it was not predicted, or has no token. */
+    int32_t prediction;
     uint32_t targets, right; /* targets that count, and those that are the most probable token */
 } qn__next_item;
 
@@ -20,10 +22,10 @@ typedef struct qn__next_counts {
     /* Arrays of the caller; each may be NULL: of each item, and of each of its positions. */
     qn__next_item *item;
     float *logprob; /* NaN where the target does not count */
-    int32_t *token; /* the most probable one */
+    int32_t *token; /* the most probable one; -1 after the end of the item */
 } qn__next_counts;
 
-/* Adds an item with the losses and the most probable tokens of its positions. */
+/* Adds an item with the losses and the most probable tokens of its positions, up to its end. */
 void qn__next_add(const qn__program *program, const qn_data *data, uint64_t item,
                   const float *losses, const int32_t *tokens, qn__next_counts *counts);
 

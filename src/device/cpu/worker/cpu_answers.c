@@ -222,13 +222,14 @@ void qn__cpu_answers(const qn__cpu_pass *pass, int thread, uint32_t phase) {
  * pixel of an item, items fastest. */
 static void add_pixels(const qn__cpu_pass *pass, uint32_t first, uint32_t items) {
     const qn__worker *w = pass->worker;
-    const qn__shape to = w->program->layer[w->program->layers - 1].to;
+    const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
+    const uint32_t height = l->layer->to.height, width = l->out_pixels / height;
     float loss[QN__LANES] = {0.0f};
     uint64_t right[QN__LANES] = {0};
     size_t row = first;
-    for (uint32_t y = 0; y < to.height; ++y) {
+    for (uint32_t y = 0; y < height; ++y) {
         float line[QN__LANES] = {0.0f};
-        for (uint32_t x = 0; x < to.width; ++x, row += pass->batch->items)
+        for (uint32_t x = 0; x < width; ++x, row += pass->batch->items)
             for (uint32_t i = 0; i < items; ++i) {
                 line[i] = line[i] + w->losses.loss[row + i];
                 right[i] += (uint64_t)w->losses.chosen[row + i];

@@ -127,7 +127,7 @@ static void fetch_tile(const qn__cpu_pass *pass, const qn__batch *batch, int int
     float *inputs = w->fetch.inputs[into];
     const void *row[QN__PANEL];
     uint64_t *item = w->fetch.item[into] + at.first;
-    qn__cpu_find_items(batch, at.first, at.items, item);
+    qn__batch_items(batch, at.first, at.items, item);
     if (w->takes_lists)
         return;
     for (uint32_t i = 0; i < at.items; ++i)

@@ -6,14 +6,6 @@
 #include "num/philox.h"
 #include <string.h>
 
-void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, uint64_t *item) {
-    if (batch->order)
-        qn__permutation_run(batch->order, batch->first + first, count, item);
-    else
-        for (uint32_t i = 0; i < count; ++i)
-            item[i] = batch->first + first + i;
-}
-
 /* The values of an item as a training sees them before they are mixed. */
 static void show(const qn__worker *w, const qn__batch *batch, const qn__cpu_core *core,
                  uint64_t item, const void *from, char *to) {

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "device/cpu/worker/cpu_kinds.h"
 #include "device/cpu/worker/cpu_picked.h"
-#include "device/cpu/worker/cpu_shorten.h"
+#include "device/shorten.h"
 #include "layer/layer.h"
 #include "num/augment.h"
 #include <string.h>
@@ -603,7 +603,7 @@ static size_t shape_layers(qn__worker *w) {
     const qn__program *p = w->program;
     size_t done = 0;
     w->shared = connect_sources(w);
-    w->shortens = qn__cpu_can_shorten(w);
+    w->shortens = qn__can_shorten(p);
     for (uint32_t l = 0; l < p->layers; ++l) {
         qn__cpu_layer *own = &w->layer[l];
         shape_layer(w, own, &p->layer[l]);

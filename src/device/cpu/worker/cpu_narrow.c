@@ -60,7 +60,7 @@ static qn__cpu_items fetch(const qn__cpu_pass *pass, int thread, uint32_t first,
     const qn__feed *feed = pass->batch->feed;
     uint64_t *item = w->fetch.item[w->fetch.current] + first;
     float *tile = w->fetch.inputs[w->fetch.current] + (size_t)thread * tile_rows(w) * QN__PANEL;
-    qn__cpu_find_items(pass->batch, first, items, item);
+    qn__batch_items(pass->batch, first, items, item);
     if (is_in_place(pass, item[0], items))
         return (qn__cpu_items){qn__batch_values(pass->batch, first, item[0]), feed->features,
                                QN__PANEL, feed->features, l->in_panels};

@@ -14,6 +14,7 @@
 #include "device/cpu/worker/cpu_norms.h"
 #include "device/cpu/worker/cpu_shorten.h"
 #include "device/numeric.h"
+#include "device/shorten.h"
 #include "num/sums.h"
 #include <math.h>
 #include <string.h>
@@ -481,7 +482,8 @@ static void begin_walk(const qn__worker *w, const qn__cpu_layer *l, qn__cpu_walk
 static void set_rows(const qn__cpu_pass *pass) {
     qn__worker *w = pass->worker;
     const uint32_t items = pass->batch->items;
-    const uint32_t positions = w->shortens ? qn__cpu_longest(w, pass->batch) : 0;
+    const qn__applied *applied = pass->training ? NULL : pass->applied;
+    const uint32_t positions = w->shortens ? qn__longest(w->program, pass->batch, applied) : 0;
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
         if (w->shortens)

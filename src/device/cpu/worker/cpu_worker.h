@@ -646,9 +646,6 @@ void qn__cpu_dropout(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, u
 void qn__cpu_augment(const qn__worker *worker, const qn__batch *batch, const qn__cpu_core *core,
                      qn__cpu_tile at, const uint64_t *item, const void **row);
 
-/* The items at `count` positions of a batch, from `first`. */
-void qn__cpu_find_items(const qn__batch *batch, uint32_t first, uint32_t count, uint64_t *item);
-
 /* Whether enough inputs of the current batch are zero that skipping them is faster. */
 int qn__cpu_mostly_zero(const qn__cpu_pass *pass);
 

@@ -7,8 +7,9 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/worker/cpu_shorten.h"
+#include "device/shorten.h"
 #include "layer/padding.h"
+#include <string.h>
 
 enum { LAYERS = 4, POSITIONS = 6, TOKENS = 50, WIDTH = 8 };
 
@@ -79,30 +80,62 @@ static void test_longest(void **state) {
             wide[i][t] = narrow[i][t] == no ? UINT32_MAX : narrow[i][t];
     qn__layer layer[LAYERS];
     begin(layer, QN__LAYER_POSITION, QN__LAYER_ATTENTION);
-    const qn__program program = {.layer = layer, .layers = LAYERS};
-    qn__worker w = {.program = &program};
-    w.shortens = qn__cpu_can_shorten(&w);
-    assert_true(w.shortens);
+    qn__program program = {.layer = layer, .layers = LAYERS};
+    assert_true(qn__can_shorten(&program));
     for (int i = 0; i < 2; ++i) {
         qn__feed feed = {.type = i ? QN__ELEMENT_TOKEN32 : QN__ELEMENT_TOKEN16,
                          .values = i ? (const void *)wide : (const void *)narrow,
                          .features = POSITIONS,
                          .items = 3};
         qn__batch batch = {.feed = &feed, .items = 2};
-        assert_int_equal(qn__cpu_longest(&w, &batch), 3);
+        assert_int_equal(qn__longest(&program, &batch, NULL), 3);
         batch.first = 1;
-        assert_int_equal(qn__cpu_longest(&w, &batch), 4);
+        assert_int_equal(qn__longest(&program, &batch, NULL), 4);
         batch.items = 1;
-        assert_int_equal(qn__cpu_longest(&w, &batch), 1);
-        w.shortens = 0;
-        assert_int_equal(qn__cpu_longest(&w, &batch), POSITIONS);
-        w.shortens = 1;
+        assert_int_equal(qn__longest(&program, &batch, NULL), 1);
+        program.arith = QN__ARITH_I14;
+        assert_int_equal(qn__longest(&program, &batch, NULL), POSITIONS);
+        assert_int_equal(qn__longest(&program, &batch, &(qn__applied){0}), 1);
+        program.arith = QN__ARITH_F32;
+        program.sequences = 1;
+        assert_int_equal(qn__longest(&program, &batch, NULL), POSITIONS);
+        program.sequences = 0;
     }
 }
 
+/* An item that ends where the network's positions end, or after them, or in a target. */
+static void test_targets(void **state) {
+    (void)state;
+    const uint16_t no = UINT16_MAX, tokens[3][POSITIONS + 1] = {{1, 2, no, no, no, no, no},
+                                                                {1, no, no, no, no, 3, no},
+                                                                {no, no, no, no, no, no, 3}};
+    const uint8_t ignored = QN__IGNORED;
+    uint8_t target[3 * POSITIONS];
+    qn__layer layer[LAYERS];
+    begin(layer, QN__LAYER_POSITION, QN__LAYER_CONV);
+    layer[3] = layer_of(QN__LAYER_CONV, positions);
+    const qn__feed feed = {
+        .type = QN__ELEMENT_TOKEN16, .values = tokens, .features = POSITIONS + 1, .items = 3};
+    qn__program program = {.layer = layer, .layers = LAYERS, .answers = POSITIONS, .next = 1};
+    for (uint32_t i = 0; i < 3; ++i)
+        assert_int_equal(qn__item_positions(&program, &feed, i, tokens[i], 0), i ? POSITIONS : 2);
+    memset(target, ignored, sizeof target);
+    target[3] = 1;
+    qn__feed classes = feed;
+    classes.answers = target;
+    classes.features = POSITIONS;
+    program.next = 0;
+    assert_int_equal(qn__item_positions(&program, &classes, 0, tokens[0], 0), 4);
+    assert_int_equal(qn__item_positions(&program, &classes, 1, tokens[0], 1), 2);
+    float numbers[1];
+    const qn__batch batch = {.feed = &classes, .items = 1};
+    assert_int_equal(qn__longest(&program, &batch, &(qn__applied){.scores = numbers}), 4);
+    assert_int_equal(qn__longest(&program, &batch, &(qn__applied){.outputs = numbers}), POSITIONS);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_who_mixes),
-                                       cmocka_unit_test(test_windows),
-                                       cmocka_unit_test(test_longest)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_mixes), cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_longest), cmocka_unit_test(test_targets)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
