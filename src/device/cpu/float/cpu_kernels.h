@@ -230,8 +230,8 @@ typedef struct qn__cpu_kernels {
 
     /* y = activation(z) in place over count (a multiple of 16) numbers; not softmax. */
     void (*activate)(qn__activation activation, size_t count, float *z);
-    /* slope = its derivative at z, of activations that keep it (qn__keeps_slope). */
-    void (*slope)(qn__activation activation, size_t count, const float *z, float *slope);
+    /* The same, and slope = its derivative at z, of activations that keep it (qn__keeps_slope). */
+    void (*activate_and_slope)(qn__activation activation, size_t count, float *z, float *slope);
     /* e = e times the derivative at output y (8.5), in place; not softmax. */
     void (*derive)(qn__activation activation, size_t count, const float *y, float *e);
     /* What follows errors, in rows of 16: e = e + side, unless `side` is NULL; then `derive`.

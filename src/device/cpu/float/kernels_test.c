@@ -564,19 +564,24 @@ static void pointwise_body(const qn__cpu_kernels *k) {
         for (size_t count = 16; count <= 208; count += 16) {
             const qn__activation act = (qn__activation)activation;
             float *z = guarded_numbers(count, 1), *y = guarded_numbers(count, 1);
-            float *e = guarded_numbers(count, 1), want[208], down[208], slope[208];
+            float *e = guarded_numbers(count, 1), *both = guarded_numbers(count, 1);
+            float want[208], down[208], slope[208];
+            memcpy(both, z, count * sizeof *z);
             for (size_t i = 0; i < count; ++i) {
                 want[i] = activated(act, z[i]);
                 down[i] = derived(act, y[i], e[i]);
-                slope[i] = slope_of(act, y[i]);
+                slope[i] = slope_of(act, z[i]);
             }
             snprintf(how, sizeof how, "activation %d, count %zu", activation, count);
             k->activate(act, count, z);
             same(k, "activate", z, want, count);
             k->derive(act, count, y, e);
             same(k, "derive", e, down, count);
-            k->slope(act, count, y, e);
-            same(k, "slope", e, qn__keeps_slope(act) ? slope : down, count);
+            if (qn__keeps_slope(act)) {
+                k->activate_and_slope(act, count, both, e);
+                same(k, "activate_and_slope", both, want, count);
+                same(k, "the slope", e, slope, count);
+            }
             release();
         }
 }
@@ -597,8 +602,9 @@ static void corners_body(const qn__cpu_kernels *k) {
     for (int i = 0; i < COUNT; ++i)
         ones[i] = 1.0f;
     memcpy(z, corner, sizeof corner);
-    k->slope(QN__ACT_HARDSWISH, COUNT, z, slope);
+    k->activate_and_slope(QN__ACT_HARDSWISH, COUNT, z, slope);
     same(k, "corners of hardswish", slope, slopes, COUNT);
+    memcpy(z, corner, sizeof corner);
     k->activate(QN__ACT_RELU6, COUNT, z);
     same(k, "corners of relu6", z, sixes, COUNT);
     memcpy(slope, ones, sizeof ones);

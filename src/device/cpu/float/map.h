@@ -15,6 +15,9 @@
 
 typedef void qn__map_function(size_t n, const float *x, float *y);
 
+/* z[i] = f(z[i]), in place, and slope[i] its derivative at the old z[i]. */
+typedef void qn__slope_function(size_t n, float *z, float *slope);
+
 /* The functions: ITEM(exp, ...) and so on. */
 #define QN__MAPS(ITEM, ...)                                                                        \
     ITEM(exp, __VA_ARGS__)                                                                         \
@@ -27,6 +30,12 @@ typedef void qn__map_function(size_t n, const float *x, float *y);
     ITEM(gelu_tanh_slope, __VA_ARGS__)                                                             \
     ITEM(silu, __VA_ARGS__)                                                                        \
     ITEM(silu_slope, __VA_ARGS__)
+
+/* Those that multiply their argument by a number. Their derivatives share most operations. */
+#define QN__GATED_MAPS(ITEM, ...)                                                                  \
+    ITEM(gelu, __VA_ARGS__)                                                                        \
+    ITEM(gelu_tanh, __VA_ARGS__)                                                                   \
+    ITEM(silu, __VA_ARGS__)
 
 /* The forms of one instruction set. */
 #define QN__MAP_MEMBER(f, type) type *f;

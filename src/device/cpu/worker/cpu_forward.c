@@ -218,8 +218,10 @@ void qn__cpu_after_product(const qn__cpu_pass *pass, int thread, uint32_t layer,
     const size_t count = (size_t)rows * QN__PANEL;
     const float *result = out;
     if (l->slope && pass->training)
-        w->kernels->slope(l->layer->activation, count, out, l->slope + (out - l->output));
-    w->kernels->activate(l->layer->activation, count, out);
+        w->kernels->activate_and_slope(l->layer->activation, count, out,
+                                       l->slope + (out - l->output));
+    else
+        w->kernels->activate(l->layer->activation, count, out);
     if (panel + 1 == l->out_panels && padding_matters(w, layer))
         clear_padding(l->layer->to.channels - panel * QN__PANEL, rows, out);
     if (!pass->training || (w->bits && !l->dropped))

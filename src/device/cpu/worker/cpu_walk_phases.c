@@ -76,22 +76,14 @@ static int slide(const qn__worker *w, const qn__cpu_walk *walk, const qn__cpu_wa
     return 1;
 }
 
-/* Products of a run: `panels` panels of c from `panel` on. `weights` floats in a panel of b.
- * Returns 0 if it did not do what is to be done `after`. */
-static int run_product(const qn__cpu_pass *pass, int thread, const qn__cpu_walk *walk,
-                       const qn__cpu_walk_run *run, uint32_t most, const float *a, size_t a_stride,
-                       const float *b, size_t weights, float *c, size_t c_stride,
-                       const float *start, uint32_t panels, qn__cpu_after after) {
-    const qn__worker *w = pass->worker;
-    if (slide(w, walk, run, a, a_stride, b, c, start))
-        return 0;
+/* The chains of a run, of at most `most` steps. */
+static qn__cpu_chain chain_of(const qn__worker *w, int thread, const qn__cpu_walk *walk,
+                              const qn__cpu_walk_run *run, uint32_t most, size_t a_stride) {
     size_t *blocks = w->core[thread].blocks;
-    qn__cpu_chain chain = {.a = blocks, .b = blocks + w->run_blocks, .positive = 1, .after = after};
-    chain.k = qn__cpu_run_blocks(walk, run, a_stride, blocks, blocks + w->run_blocks) * QN__PANEL;
-    chain.k = chain.k < most ? chain.k : most;
-    w->kernels->matmul(run->rows, &chain, a, b, weights, c + run->row * QN__PANEL, c_stride, start,
-                       panels);
-    return 1;
+    const uint32_t k =
+        qn__cpu_run_blocks(walk, run, a_stride, blocks, blocks + w->run_blocks) * QN__PANEL;
+    return (qn__cpu_chain){
+        .k = k < most ? k : most, .a = blocks, .b = blocks + w->run_blocks, .positive = 1};
 }
 
 /* The same of a first layer with pictures, whose windows are read where they are. A run has all
@@ -116,40 +108,60 @@ static void picture_product(const qn__cpu_pass *pass, const qn__cpu_layer *l,
     }
 }
 
+/* Whether products of a layer with taps are those of float32 by panels: then a core does all that
+ * follows with a few panels while they are in the L1 cache. */
+static int goes_by_panels(const qn__worker *w, const qn__cpu_layer *l) {
+    return l->taps && !w->bits && !l->pictures;
+}
+
+/* Panels panel .. panel + panels - 1 of a run: products, and what follows. */
+static void forward_panels(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                           const qn__cpu_walk_run *run, qn__cpu_chain chain, uint32_t panel,
+                           uint32_t panels) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const size_t weights = (size_t)qn__cpu_blocks(l) * BLOCK;
+    const float *input = qn__cpu_input(pass, l), *own = l->weights + panel * weights;
+    const float *bias = l->bias + (size_t)panel * QN__PANEL;
+    float *out = qn__cpu_target(pass, l)->output + panel * l->out_stride;
+    uint32_t done = layer;
+    if (l->taps && w->bits) {
+        qn__cpu_walk_product(pass, thread, layer, run, panel, panels);
+    } else if (l->pictures) {
+        picture_product(pass, l, run, own, weights, out, bias, panels);
+    } else if (l->taps && !slide(w, &l->outputs, run, input, l->in_stride, own, out, bias)) {
+        done = qn__cpu_lead(pass, layer, panel, panels, (uint32_t)run->row, &chain.after);
+        w->kernels->matmul(run->rows, &chain, input, own, weights, out + run->row * QN__PANEL,
+                           l->out_stride, bias, panels);
+    }
+    for (uint32_t p = 0; p < panels; ++p) {
+        float *to = out + p * l->out_stride + run->row * QN__PANEL;
+        if (l->kind->run)
+            l->kind->run(pass, thread, l, run, panel + p, to);
+        qn__cpu_follow_from(pass, thread, layer, done, panel + p, (uint32_t)run->row, run->rows,
+                            to);
+    }
+}
+
 void qn__cpu_walk_forward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const size_t weights = (size_t)qn__cpu_blocks(l) * BLOCK;
-    const float *input = qn__cpu_input(pass, l);
     const uint32_t most = l->taps == 1 ? l->channels : UINT32_MAX;
-    float *output = qn__cpu_target(pass, l)->output;
     uint32_t width;
     const qn__cpu_grid grid = grid_of(w, &l->outputs, l->out_panels, &width);
     for (uint32_t index, group; qn__cpu_take(w, thread, phase, grid, &index, &group);) {
         const qn__cpu_walk_run run = qn__cpu_run_at(&l->outputs, index);
         const uint32_t panel = group * width, left = l->out_panels - panel;
         const uint32_t panels = left < width ? left : width;
-        float *out = output + panel * l->out_stride;
-        qn__cpu_after after = {0};
-        uint32_t done = layer;
-        if (l->taps && !l->pictures)
-            done = qn__cpu_lead(pass, layer, panel, panels, (uint32_t)run.row, &after);
-        if (l->taps && w->bits)
-            qn__cpu_walk_product(pass, thread, layer, &run, panel, panels);
-        else if (l->pictures)
-            picture_product(pass, l, &run, l->weights + panel * weights, weights, out,
-                            l->bias + panel * QN__PANEL, panels);
-        else if (l->taps && !run_product(pass, thread, &l->outputs, &run, most, input, l->in_stride,
-                                         l->weights + panel * weights, weights, out, l->out_stride,
-                                         l->bias + panel * QN__PANEL, panels, after))
-            done = layer;
-        for (uint32_t p = 0; p < panels; ++p) {
-            float *to = out + p * l->out_stride + run.row * QN__PANEL;
-            if (l->kind->run)
-                l->kind->run(pass, thread, l, &run, panel + p, to);
-            qn__cpu_follow_from(pass, thread, layer, done, panel + p, (uint32_t)run.row, run.rows,
-                                to);
+        uint32_t each = panels;
+        qn__cpu_chain chain = {0};
+        if (goes_by_panels(w, l)) {
+            each = w->kernels->panels;
+            chain = chain_of(w, thread, &l->outputs, &run, most, l->in_stride);
         }
+        for (uint32_t p = 0; p < panels; p += each)
+            forward_panels(pass, thread, layer, &run, chain, panel + p,
+                           panels - p < each ? panels - p : each);
         if (w->bits)
             qn__cpu_note_outputs(pass, layer, run.row, run.rows, panel, panels);
     }
@@ -178,32 +190,48 @@ void qn__cpu_walk_transpose(const qn__cpu_pass *pass, int thread, uint32_t layer
     }
 }
 
-void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+/* Panels panel .. panel + panels - 1 of a run: products, and what follows. */
+static void backward_panels(const qn__cpu_pass *pass, int thread, uint32_t layer,
+                            const qn__cpu_walk_run *run, const qn__cpu_chain *chain, uint32_t panel,
+                            uint32_t panels) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
     const size_t weights = (size_t)l->taps * l->out_panels * BLOCK;
+    const float *own = l->transposed + panel * weights;
+    float *error = qn__cpu_passes(l) + panel * below->out_stride;
+    if (l->taps && w->bits)
+        qn__cpu_walk_errors(pass, thread, layer, run, panel, panels);
+    else if (qn__cpu_is_sparse(l))
+        qn__cpu_sparse_errors(pass, l, run, panel, panels, error, below->out_stride);
+    else if (l->taps && !slide(w, &l->inputs, run, l->error, l->out_stride, own, error, NULL))
+        w->kernels->matmul(run->rows, chain, l->error, own, weights, error + run->row * QN__PANEL,
+                           below->out_stride, NULL, panels);
+    for (uint32_t p = 0; p < panels; ++p) {
+        if (l->kind->run_back)
+            l->kind->run_back(pass, thread, l, run, panel + p,
+                              error + p * below->out_stride + run->row * QN__PANEL);
+        qn__cpu_after_errors(pass, &w->core[thread], layer, panel + p, (uint32_t)run->row,
+                             run->rows);
+    }
+}
+
+void qn__cpu_walk_backward(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[layer];
+    const int by_panels = l->taps && !w->bits && !qn__cpu_is_sparse(l);
     uint32_t width;
     const qn__cpu_grid grid = grid_of(w, &l->inputs, l->in_panels, &width);
     for (uint32_t index, group; qn__cpu_take(w, thread, phase, grid, &index, &group);) {
         const qn__cpu_walk_run run = qn__cpu_run_at(&l->inputs, index);
         const uint32_t panel = group * width, left = l->in_panels - panel;
         const uint32_t panels = left < width ? left : width;
-        float *error = qn__cpu_passes(l) + panel * below->out_stride;
-        if (l->taps && w->bits)
-            qn__cpu_walk_errors(pass, thread, layer, &run, panel, panels);
-        else if (qn__cpu_is_sparse(l))
-            qn__cpu_sparse_errors(pass, l, &run, panel, panels, error, below->out_stride);
-        else if (l->taps)
-            run_product(pass, thread, &l->inputs, &run, UINT32_MAX, l->error, l->out_stride,
-                        l->transposed + panel * weights, weights, error, below->out_stride, NULL,
-                        panels, (qn__cpu_after){0});
-        for (uint32_t p = 0; p < panels; ++p) {
-            if (l->kind->run_back)
-                l->kind->run_back(pass, thread, l, &run, panel + p,
-                                  error + p * below->out_stride + run.row * QN__PANEL);
-            qn__cpu_after_errors(pass, &w->core[thread], layer, panel + p, (uint32_t)run.row,
-                                 run.rows);
-        }
+        const uint32_t each = by_panels ? w->kernels->panels : panels;
+        qn__cpu_chain chain = {0};
+        if (by_panels)
+            chain = chain_of(w, thread, &l->inputs, &run, UINT32_MAX, l->out_stride);
+        for (uint32_t p = 0; p < panels; p += each)
+            backward_panels(pass, thread, layer, &run, &chain, panel + p,
+                            panels - p < each ? panels - p : each);
         if (w->bits)
             qn__cpu_note_passed(pass, layer, run.row, run.rows, panel, panels);
     }
