@@ -344,6 +344,12 @@ static void name_line(const answers *s, qn_error *err) {
              s->p->line[prompt], more);
 }
 
+static void tell_notes(void) {
+    char text[512];
+    while (qn_device_note(text, sizeof text))
+        message_note("note: %s", text);
+}
+
 /* What one rank does with complete answers. */
 static int finish(void *user) {
     answers *s = user;
@@ -376,6 +382,7 @@ static int generate(const generate_flags *f, const qn_model *model, const prompt
         printf("\n");
     if (status != QN_OK)
         name_line(&s, &err);
+    tell_notes();
     s.seconds = program_now() - s.start;
     const int code = status == QN_OK ? ranks_conclude(&err, finish, &s) : ranks_failed(&err);
     qn_generator_close(s.g);
@@ -491,8 +498,9 @@ const command generate_command = {
     .about =
         "Writes the prompt and what the model adds to it, token by token. The model is one of "
         "quern train --task next. An answer depends on the model, its prompt, the options and its "
-        "number alone: not on other prompts, --batch or ranks, which share the answers. Texts are "
-        "generated on CPUs, so --devices may only name it. A text that becomes longer than "
+        "number alone: not on other prompts, --batch, --devices or ranks. Several devices and "
+        "ranks "
+        "share the prompts by their measured speeds. A text that becomes longer than "
         "the model's context loses its beginning: the model reads at least the last half of it.",
     .operand = "MODEL",
     .options = generate_options,

@@ -86,6 +86,14 @@ def run_conformance(program, preset, cases, status=0):
     return output
 
 
+def test_generation(quern, gpu):
+    """25.70: sequences in random pieces, on a GPU and on the processor together with it."""
+    gpu("devices=1")
+    program = builds.beside(quern, "test.predict.generate.generator", "tests/predict.generate.generator")
+    done = subprocess.run([program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "SKIPPED" not in done.stdout, (done.stdout + done.stderr)[-4000:]
+
+
 @machine.LONG
 def test_conformance_finds_a_wrong_bit(conformance, gpu):
     """The suite does run on the fake: one bit that one kernel gets wrong makes it fail. Which kernel
@@ -435,6 +443,22 @@ def test_a_device_is_lost(run_quern, gpu, files, tmp_path, fault, says, at):
                      "-o", tmp_path / "model")
     assert recipes.sha256(tmp_path / "model") == recipes.table()["dropout"]
     assert re.search(rf"cuda:1 failed: .*{says}", done.stderr), done.stderr
+
+
+def test_a_lost_device_gives_its_prompts_away(run_quern, gpu, tmp_path):
+    """Others read them again, and go on where it was."""
+    (tmp_path / "text").write_text("the cat sees the sea. a dog hears the moon.\n" * 9)
+    run_quern("train", "--data", tmp_path / "text", "--tokens", "bytes", "--context", 16, "--task", "next", "--model",
+              "embedding 256 8; residual { lstm 8 }; conv 24 1x1; attention 2 causal; conv 256 1x1 softmax",
+              "--batch", 8, "--epochs", 1, "--devices", "cpu", "-o", tmp_path / "m.st", "--quiet")
+    words = ["generate", tmp_path / "m.st", "--tokens", 20, "--batch", 5]
+    for prompt in ["the cat", "a", "sea. a dog hears", "moon", "the", "a"]:
+        words += ["--prompt", prompt]
+    answers = run_quern(*words, "--devices", "cpu").stdout
+    for launch in (40, 160):  # while the devices are timed, and later
+        gpu(f"devices=2,on=-1,launch={launch}")
+        done = run_quern(*words, "--devices", "cuda")
+        assert done.stdout == answers and re.search("worker cuda:[01] failed", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("fault", ["launch=60", "hang=60"])

@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
 
+import devices  # noqa: E402
 import generate as oracle  # noqa: E402
 import python_package as package  # noqa: E402
 import ranks  # noqa: E402
@@ -24,7 +25,7 @@ TEXT = "the cat sees the sea. a dog hears the moon. the king likes an apple.\n" 
 
 
 def run(quern, *words, **more):
-    return subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=60, **more)
+    return subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=300, **more)
 
 
 def train(quern, folder, *more, model=MODEL, tokens="chars", name="m.st"):
@@ -49,6 +50,14 @@ def generate(quern, model, *words):
     assert end["event"] == "end" and end["answers"] == len(answers)
     assert end["tokens"] == sum(len(answer["tokens"]) for answer in answers) and 0 < end["first_seconds"] <= end["seconds"]
     return answers
+
+
+def has_opencl(quern):
+    listed = run(quern, "devices", "--json", "--measure", "none").stdout.splitlines()
+    here = any(entry.get("kind") == "opencl" and "id" in entry for entry in map(json.loads, listed))
+    if here:
+        devices.compile_once("opencl:0")
+    return here or print("SKIPPED: no OpenCL device")
 
 
 OPTIONS = {
@@ -189,15 +198,16 @@ def test_a_conversation_is_written_with_its_marks(quern, tmp_path, kind):
 
 
 def test_answers_depend_on_their_prompt_alone(quern, model, tmp_path):
-    """Not on other prompts, their order, how many are computed at once, the threads."""
+    """Not on other prompts, their order, how many are computed at once, the threads, the devices."""
     prompts = ["the cat", "a", "the king likes an apple.", "sea", "the cat sees the sea. a dog hears"]
     alone = {p: generate(quern, model, "--prompt", p, "--tokens", 15, "--threads", 1)[0] for p in prompts}
+    gpus = ["opencl:0", "cpu,opencl:0"] if has_opencl(quern) else []
     for seed in range(4):
         draw = random.Random(seed)
         order = draw.choices(prompts, k=9)
         (tmp_path / "p.txt").write_text("\n".join(order) + "\n")
         got = generate(quern, model, "--prompts", tmp_path / "p.txt", "--tokens", 15, "--batch", draw.randint(1, 9),
-                       "--threads", draw.randint(1, 3))
+                       "--threads", draw.randint(1, 3), "--devices", ["cpu", "auto", *gpus][seed % (2 + len(gpus))])
         assert got == [alone[p] for p in order]
 
 
@@ -241,7 +251,7 @@ def test_an_answer_ends_before_a_text(quern, model):
     (["--prompt", "Zoo"], 'has never seen the character "Z"'),
     (["--prompt", "a", "--temperature", "-1"], "--temperature is -1"),
     (["--prompt", "a", "--top-p", "0"], "--top-p is 0"),
-    (["--prompt", "a", "--devices", "opencl:0"], ""),
+    (["--prompt", "a", "--devices", "opencl:99"], "opencl:99"),
     (["--prompt", "a", "--chat", "irc"], "chatml"),
     (["--prompt", "a", "--system", "x"], "--system is for a chat"),
     (["--prompts", "missing.txt"], "missing.txt"),

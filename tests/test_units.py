@@ -29,6 +29,7 @@ def name_of(source):
 # OpenCL has its turn in test_opencl.py: what takes long is to compile its kernels.
 FEWER = {"device.conformance": {"QN_TEST_CASES": "7", "OCL_ICD_VENDORS": "/nonexistent"},
          "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
+         "predict.generate.generator": {"OCL_ICD_VENDORS": "/nonexistent"},
          "cluster.membership.view": {"QN_TEST_CASES": "20"},
          "tests.ranks_deaths": {"QN_TEST_CASES": "10"},
          "tests.gpu_kernels": {"QN_TEST_SEED": "2", "QN_TEST_CASES": "1"},
@@ -41,6 +42,7 @@ SANITIZED = {"device.conformance": {"QN_TEST_CASES": "1", "OCL_ICD_VENDORS": "/n
              "device.cpu.float.outer": {"QN_TEST_STRIDE": "4"},
              "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
              "cluster.reduction.reduction": {"QN_TEST_CASES": "10"},
+             "predict.generate.generator": {"OCL_ICD_VENDORS": "/nonexistent"},
              "cluster.death": {"QN_TEST_CASES": "8"},
              "cluster.membership.view": {"QN_TEST_CASES": "1"},
              "tests.ranks_deaths": {"QN_TEST_CASES": "10"},

@@ -1,8 +1,8 @@
 /* Generation: a model that tells which token comes next continues prompts (docs/generate.md).
  *
  * The tokens of an answer depend on the model, the prompt, the options and the answer's number
- * alone: not on other prompts, their order, how many are computed at once, the threads or the ranks
- * (docs/exactness.md 25.70).
+ * alone: not on other prompts, their order, how many are computed at once, the threads, the devices
+ * or the ranks (docs/exactness.md 25.70).
  *
  * Among ranks (compute->cluster) qn_generator_open, qn_generator_reopen and qn_generator_step are
  * collective, with the same model, prompts and options. Each answer is computed by one rank, and
@@ -40,8 +40,8 @@ typedef struct qn_generate_options {
     const char *system;    /* with `chat`: what the system says first; NULL: nothing */
     int log_probabilities; /* 1: the answers have them */
     uint32_t batch;        /* sequences that are computed at once, from 1 to 4096; 0: up to 32 */
-    const qn_compute *compute; /* the CPU, its threads, and the ranks; NULL: the defaults. Other
-                                  devices do not generate */
+    const qn_compute *compute; /* NULL: the defaults. Several devices share the prompts, and so do
+                                  ranks */
     /* 1: each prompt is an object of JSON, with "prompt", or with `chat` with "messages", whose
      * elements have "role" and "content". It may have "tokens" and "seed" for itself, and further
      * keys. */
@@ -86,8 +86,8 @@ typedef struct qn_generator qn_generator;
  * qn_generator_close; after a failure it is NULL. `model` must outlive it.
  *
  * Fails with QN_USAGE (options, a model that does not tell the next token), QN_INPUT (a prompt that
- * is empty or has what the vocabulary lacks), QN_UNSUPPORTED (a layer that needs later tokens;
- * another device), QN_MEMORY. */
+ * is empty or has what the vocabulary lacks), QN_UNSUPPORTED (a layer that needs later tokens; a
+ * device that is not here or lacks an operation), QN_DEVICE, QN_MEMORY. */
 QN_API qn_status qn_generator_open(const qn_model *model, const char *const *prompts,
                                    uint32_t count, const qn_generate_options *options,
                                    qn_generator **out, qn_error *err);
@@ -95,7 +95,8 @@ QN_API qn_status qn_generator_open(const qn_model *model, const char *const *pro
 /* Adds a token to each of up to `batch` answers that are not complete, in the order of their
  * prompts. Among ranks it completes the next answers, some of each rank. *more becomes 0 when all
  * are complete. After a failure (QN_NUMERIC: the network gives a number that is not finite;
- * QN_MEMORY) the generator can only be closed. */
+ * QN_DEVICE: no device is left; QN_MEMORY) the generator can only be closed. A device that is lost
+ * gives its prompts to the others; qn_device_note tells so. */
 QN_API qn_status qn_generator_step(qn_generator *generator, int *more, qn_error *err);
 
 /* The number of answers: of all prompts, those of a prompt one after the other. 0 for NULL. */

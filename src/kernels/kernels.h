@@ -258,6 +258,14 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * ATTENTION_INTEGER_FORWARD, ATTENTION_INTEGER_QUERIES, ATTENTION_INTEGER_KEYS: ..., bits u
  *     As ATTENTION_*, with integers. `moments` has QN_ATTEND_BLOCKS arrays more.
  *
+ * ATTENTION_KEEP: step M, A M, numbers M, cache M, heads u, groups u, width u, positions u
+ *     The keys and values of further positions of sequences, of heads of so many channels, in the
+ *     cache of [sequences][positions]: see attention_cached.cl.
+ *
+ * ATTENTION_CACHED: step M, A M, numbers M, cache M, Y M, heads u, groups u, width u, positions u,
+ * span u
+ *     The outputs of these positions, from the cache.
+ *
  * POOLED_FORWARD: step M, taps M, items M, A M, Y M, index u, pooling u, tokens u, inputs u
  *     The outputs; `items` and `tokens` as above, `pooling` is a QN_POOLED_* of step.h or 0.
  *
@@ -292,7 +300,7 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * f, flags u
  *     GRADIENT of the parameters.
  *
- * ROTARY_FORWARD: step M, taps M, A M, table M, Y M, index u, pairs u, turned u
+ * ROTARY_FORWARD: step M, taps M, A M, table M, Y M, numbers M, index u, pairs u, turned u
  *     The outputs, by table[pixels][2][pairs]: the first `turned` channels, of heads with so many
  *     pairs, are turned.
  *
@@ -420,7 +428,8 @@ typedef struct qn__kernel_shape {
      * of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT,
      * LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of tokens (EMBEDDING_LINKS), words
      * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), rows (ROWS_ABSMAX), items (PIXELS_ABSMAX), queries
-     * (ATTENTION_MEANS), blocks (ATTENTION_BLOCKS), 16 queries or keys and 64 channels of a head
+     * (ATTENTION_MEANS), blocks (ATTENTION_BLOCKS), numbers (ATTENTION_KEEP), 128 channels of a
+     * head of a row (ATTENTION_CACHED), 16 queries or keys and 64 channels of a head
      * (other ATTENTION_*), weights and
      * biases with their padding (SUMS_*: (in + biases) * ld(out)), elements (MAP, TRIAL). Groups
      * beyond the work's end do nothing. */

@@ -26,8 +26,15 @@ typedef struct qn_step {
     float adam_a, adam_r;
     float running; /* of qn__update too */
     float average;
-    qn_u32 unused; /* the size is a multiple of 8 */
+    /* Not 0: the number of sequences that grow. A row is a further position of one of them, and
+     * `numbers` has where each is. The size is a multiple of 8. */
+    qn_u32 sequences;
 } qn_step;
+
+/* What `numbers` has of a row that is a further position of a sequence: the sequence, the rows of
+ * this pass that come before in it, and the position. */
+#define QN_PLACE_POSITIONS 24u
+#define QN_PLACE_ROWS 20u
 
 /* Kernels add to these, the host reads and clears them. A sum of losses may exceed 64 bits, so it
  * has two halves: loss = high * 2^32 + low. */

@@ -57,7 +57,8 @@ static int is_on_host(const qn__team_member *m) {
 /* 0: the member's error has the reason. */
 static int can_compute(qn__team_member *m, const qn__program *program,
                        const qn__kernel_job *kernel) {
-    if (program ? m->device->supports(program)
+    const int grows = program && program->sequences;
+    if (program ? m->device->supports(program) && (m->device->extend || !grows)
                 : (is_on_host(m) && !(kernel && kernel->no_host)) ||
                       (kernel && (m->device->jobs & QN__JOB_KERNEL)))
         return 1;
@@ -280,6 +281,7 @@ void qn__team_destroy(qn__team *t) {
     qn__portion_give(&t->portion);
     qn__free(t->reduction.range);
     qn__free(t->history.log);
+    qn__team_growth_free(t->growth);
     qn__free(t->member);
     qn__free(t->reports.report);
     qn__free(t);

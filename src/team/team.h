@@ -89,6 +89,14 @@ qn_status qn__team_flush(qn__team *team, qn__tally *tally, qn_error *err);
 qn_status qn__team_apply(qn__team *team, const qn__batch *batch, qn__applied *applied,
                          qn__tally *tally, qn_error *err);
 
+/* Further positions of sequences, of a program with `sequences`: as qn__device_table.extend, shared
+ * among the workers. A sequence begins with its position 0, and its rows of an extension follow one
+ * another. An extension with logits has a row of every sequence that goes on. Among ranks each rank
+ * has its own sequences. QN_DEVICE if no worker is left; another worker reads the sequences of a
+ * lost one again. */
+qn_status qn__team_extend(qn__team *team, const qn__extension *extension, uint32_t *bad,
+                          qn_error *err);
+
 /* The sums of a host job over its grains 0 .. grains-1, grains > 0, by all live workers and ranks:
  * *words, job->words of them, belong to the team until its next call. The job's function runs at
  * the same time on threads of several workers; a worker that fails is lost, and others compute its

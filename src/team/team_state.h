@@ -16,6 +16,7 @@
 #include "team/portion.h"
 #include "team/rank_cost.h"
 #include "team/team.h"
+#include "team/team_growth.h"
 
 #define QN__NO_VERSION UINT64_MAX
 #define QN__BIT(member) (UINT64_C(1) << (member))
@@ -162,6 +163,7 @@ struct qn__team {
     qn__scheduling sharing;
     qn__history history;
     qn__reports reports;
+    qn__growth *growth; /* of sequences; NULL: none yet */
 };
 
 static inline int qn__many(uint64_t set) { return (set & (set - 1)) != 0; }

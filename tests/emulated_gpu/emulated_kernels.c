@@ -218,6 +218,12 @@ static void attention_integer_keys(void *const *a) {
     qn_attention_integer_keys(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10),
                               u(11), u(12), u(13), u(14), u(15));
 }
+static void attention_keep(void *const *a) {
+    qn_attention_keep(M(0), M(1), M(2), M(3), u(4), u(5), u(6), u(7));
+}
+static void attention_cached(void *const *a) {
+    qn_attention_cached(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9));
+}
 static void recurrent_forward(void *const *a) {
     qn_recurrent_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), M(8), U(9), U(10), u(11),
                          u(12), u(13), u(14), u(15), u(16), u(17), u(18), u(19), f(20), U(21));
@@ -286,7 +292,7 @@ static void position_gradient(void *const *a) {
     qn_position_gradient(M(0), M(1), M(2), M(3), U(4), u(5), u(6), u(7), f(8), u(9));
 }
 static void rotary_forward(void *const *a) {
-    qn_rotary_forward(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7));
+    qn_rotary_forward(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8));
 }
 static void rotary_errors(void *const *a) {
     qn_rotary_errors(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8));
@@ -386,7 +392,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_position_forward", "MMMMMMMUuuuufU", position_forward},
     {"qn_position_errors", "MMMMuu", position_errors},
     {"qn_position_gradient", "MMMMUuuufu", position_gradient},
-    {"qn_rotary_forward", "MMMMMuuu", rotary_forward},
+    {"qn_rotary_forward", "MMMMMMuuu", rotary_forward},
     {"qn_rotary_errors", "MMMMMuuuu", rotary_errors},
     {"qn_grouped_forward", "MMMMMMMUUuuuuuufU", grouped_forward},
     {"qn_grouped_errors", "MMMMMMMUuuuuuuufU", grouped_errors},
@@ -410,6 +416,8 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_attention_means", "MMMMMuuu", attention_means},
     {"qn_attention_queries", "MMMMMMMuuuuuuuu", attention_queries},
     {"qn_attention_keys", "MMMMMMMuuuuuuuu", attention_keys},
+    {"qn_attention_keep", "MMMMuuuu", attention_keep},
+    {"qn_attention_cached", "MMMMMuuuuu", attention_cached},
     {"qn_recurrent_forward", "MMMMMMMMMUUuuuuuuuuufU", recurrent_forward},
     {"qn_recurrent_back", "MMMMMMUuuuuuu", recurrent_back},
     {"qn_recurrent_errors", "MMMMuuu", recurrent_errors},

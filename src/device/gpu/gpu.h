@@ -167,7 +167,8 @@ qn_status qn__gpu_read(const qn__gpu_driver *driver, qn__gpu *gpu, const qn__gpu
     .jobs = QN__GPU_JOBS, .supports = qn__gpu_supports, .close = qn__gpu_close,                    \
     .prepare = qn__gpu_prepare, .load = qn__gpu_load, .save = qn__gpu_save, .run = qn__gpu_run,    \
     .collect = qn__gpu_collect, .update = qn__gpu_update, .train_step = qn__gpu_train_step,        \
-    .flush = qn__gpu_flush, .busy = qn__gpu_busy, .traffic = qn__gpu_traffic
+    .flush = qn__gpu_flush, .busy = qn__gpu_busy, .traffic = qn__gpu_traffic,                      \
+    .extend = qn__gpu_extend
 enum { QN__GPU_JOBS = 1 << QN__JOB_TRAIN | 1 << QN__JOB_APPLY | QN__JOB_KERNEL };
 int qn__gpu_supports(const qn__program *program);
 qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
@@ -185,6 +186,8 @@ qn_status qn__gpu_update(qn__worker *worker, const qn__update *update, const int
 qn_status qn__gpu_train_step(qn__worker *worker, const qn__batch *batch, const qn__batch *next,
                              const qn__update *update, qn__tally *tally, qn_error *err);
 qn_status qn__gpu_flush(qn__worker *worker, qn__tally *tally, qn_error *err);
+qn_status qn__gpu_extend(qn__worker *worker, const qn__extension *extension, uint32_t *bad,
+                         qn_error *err);
 int qn__gpu_busy(const qn__worker *worker, double *seconds, int capacity);
 void qn__gpu_traffic(const qn__worker *worker, qn__traffic *traffic);
 qn_status qn__gpu_measure(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,

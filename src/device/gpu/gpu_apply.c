@@ -15,7 +15,7 @@ static size_t place_of(const qn__worker *w, uint32_t items, uint64_t row) {
 
 /* Copies rows [items * pixels][ld(out)] to the host in pieces, without the padding after column
  * out. */
-static qn_status read_outputs(qn__worker *w, uint32_t items, float *to, qn_error *err) {
+qn_status qn__gpu_read_outputs(qn__worker *w, uint32_t items, float *to, qn_error *err) {
     const qn__gpu_layer *last = &w->layer[w->program->layers - 1];
     const uint32_t out = last->layer->to.channels, rows = items * qn__gpu_pixels(last->layer);
     const size_t ld = (size_t)qn__gpu_ld(out), row = ld * sizeof *to;
@@ -87,7 +87,7 @@ static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *
         status = qn__gpu_read(w->driver, w->gpu, &w->batch.scores, 0, applied->scores,
                               items * sizeof *applied->scores, err);
     if (status == QN_OK && applied->outputs)
-        status = read_outputs(w, items, applied->outputs, err);
+        status = qn__gpu_read_outputs(w, items, applied->outputs, err);
     if (status == QN_OK && applied->inputs)
         status = read_inputs(w, items, applied->inputs, err);
     return status == QN_OK ? read_positions(w, items, applied, err) : status;

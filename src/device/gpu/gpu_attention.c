@@ -6,6 +6,7 @@
 #include "num/intgemm_reference.h"
 
 enum { BLOCK = 16, CHANNELS = 64 }; /* of a group of lanes */
+enum { PANEL = 32, CACHED = 128 };  /* positions, and channels of a group: attention_cached.cl */
 
 static uint64_t groups_of(const qn__gpu_pass *pass, const qn__layer *l, uint32_t heads) {
     const uint32_t width = l->to.channels / l->heads;
@@ -43,7 +44,28 @@ static void launch_blocks(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *
         (uint64_t)pass->items * (back ? heads : heads + 2 * groups) * qn__gpu_pixels(l->layer), &c);
 }
 
+/* 25.70: the keys and values of further positions, then their outputs. */
+static void forward_cached(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const qn__gpu_layer *l = &w->layer[i];
+    const uint32_t heads = l->layer->heads, groups = l->layer->kv_heads;
+    const uint32_t width = l->layer->to.channels / heads;
+    qn__gpu_call c = {0}, d = {0};
+    QN__PUSH_MEMORY(&c, &w->step, qn__gpu_input_of(pass, i), &w->batch.numbers, &l->moments);
+    QN__PUSH_NUMBERS(&c, heads, groups, width, w->program->positions);
+    qn__gpu_launch_over(pass, QN__K_ATTENTION_KEEP, (uint64_t)pass->items * 2 * groups * width, &c);
+    QN__PUSH_MEMORY(&d, &w->step, qn__gpu_input_of(pass, i), &w->batch.numbers, &l->moments,
+                    &l->output);
+    QN__PUSH_NUMBERS(&d, heads, groups, width, w->program->positions, l->layer->span);
+    qn__gpu_launch_over(pass, QN__K_ATTENTION_CACHED,
+                        pass->items * heads * qn__gpu_pieces(width, CACHED), &d);
+}
+
 static void forward(qn__gpu_pass *pass, uint32_t i) {
+    if (pass->worker->program->sequences) {
+        forward_cached(pass, i);
+        return;
+    }
     const qn__gpu_layer *l = &pass->worker->layer[i];
     const uint32_t bits = bits_of(pass->worker, l->layer);
     qn__gpu_call c = {0};
@@ -100,10 +122,23 @@ static void errors(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_finish_errors(pass, i);
 }
 
+/* The keys and values of all positions of the sequences that grow. */
+static uint64_t cache(const qn__worker *w, const qn__layer *l) {
+    const uint64_t width = l->to.channels / l->heads;
+    const uint64_t positions = qn__gpu_pieces(w->program->positions, PANEL) * PANEL;
+    return 2 * w->program->sequences * l->kv_heads * positions * width * sizeof(float);
+}
+
 static uint64_t moments(const qn__worker *w, const qn__layer *l) {
+    if (w->program->sequences)
+        return cache(w, l);
     const uint64_t arrays = QN_ATTEND_ARRAYS + (bits_of(w, l) ? QN_ATTEND_BLOCKS : 0);
     return arrays * w->capacity * l->heads * qn__gpu_pixels(l) * sizeof(float);
 }
 
-const qn__gpu_kind qn__gpu_attention = {
-    .forward = forward, .errors = errors, .moments = moments, .reads_input = 1, .reads_output = 1};
+const qn__gpu_kind qn__gpu_attention = {.forward = forward,
+                                        .errors = errors,
+                                        .moments = moments,
+                                        .reads_input = 1,
+                                        .reads_output = 1,
+                                        .keeps = 1};

@@ -4,7 +4,7 @@
 
 #include "device/gpu/gpu.h"
 
-enum { QN__GPU_ARGUMENTS = 21 }; /* at least as many as any kernel takes */
+enum { QN__GPU_ARGUMENTS = 22 }; /* at least as many as any kernel takes */
 
 typedef struct qn__gpu_call {
     uint32_t count;

@@ -31,10 +31,11 @@ struct qn__gpu_kind {
     uint64_t (*moments)(const qn__worker *worker, const qn__layer *layer);
     uint64_t (*chains)(const qn__worker *worker, const qn__layer *layer);
     /* Writes what `moments` contains, where that depends on the layer alone. NULL: a pass does. */
-    void (*table)(const qn__layer *layer, float *moments);
+    void (*table)(const qn__worker *worker, const qn__layer *layer, float *moments);
 
     int reads_input;  /* 1: its errors or its gradient depend on its inputs */
     int reads_output; /* 1: they depend on its outputs, apart from the derivative */
+    int keeps;        /* 1: of sequences that grow it keeps what later positions need */
     int convolves;    /* 1: errors are also computed as products, of windows of errors */
 };
 

@@ -82,7 +82,7 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->step, sizeof(qn_step)},
         {&w->reports.status, sizeof(qn_status_words)},
         {&w->model.parameters, parameters},
-        {&w->model.sums, w->model.padded * sizeof(int64_t)},
+        {&w->model.sums, w->program->sequences ? 0 : w->model.padded * sizeof(int64_t)},
         {&w->model.slot[0], w->slots > 0 ? parameters : 0},
         {&w->model.slot[1], w->slots > 1 ? parameters : 0},
         {&w->model.slot[2], w->slots > 2 ? parameters : 0},
@@ -143,7 +143,8 @@ static uint32_t intgemm_pieces(qn__worker *w, piece *pieces) {
     const qn__program *p = w->program;
     if (!w->bits)
         return 0;
-    const uint64_t along = qn__gpu_grain_words(p), grains = qn__program_part(p) / p->grain + 1;
+    const uint64_t along = p->sequences ? 0 : qn__gpu_grain_words(p),
+                   grains = qn__program_part(p) / p->grain + 1;
     uint64_t outputs = 0, items, inputs, errors, rows;
     qn__gpu_pixels_words(w, &inputs, &errors, &rows);
     items = inputs;
@@ -295,6 +296,9 @@ qn_status qn__gpu_allocate(qn__worker *w, qn_error *err) {
         w->stage.bytes = (size_t)row;
     if (item > w->stage.bytes)
         w->stage.bytes = (size_t)item;
+    const size_t tokens = w->program->sequences ? row_bytes(w, 1) : 0; /* of an extension */
+    if (tokens > w->stage.bytes)
+        w->stage.bytes = tokens;
     const size_t answers = w->program->answers + sizeof(float); /* and a share */
     if (answers > w->stage.bytes)
         w->stage.bytes = answers;
@@ -303,7 +307,10 @@ qn_status qn__gpu_allocate(qn__worker *w, qn_error *err) {
         qn__alloc(w->program->augment ? qn__augment_space(w->program->augment) + 1 : 1, 1, err);
     w->stage.shown_space = qn__alloc(qn__shown_space(w->program) + 1, 1, err);
     w->stage.partner = qn__alloc(w->program->mix ? item : 1, 1, err);
-    if (!w->stage.memory || !w->stage.augment_space || !w->stage.shown_space || !w->stage.partner)
+    w->stage.sequence_rows =
+        qn__alloc(w->program->sequences + 1, sizeof *w->stage.sequence_rows, err);
+    if (!w->stage.memory || !w->stage.augment_space || !w->stage.shown_space || !w->stage.partner ||
+        !w->stage.sequence_rows)
         return QN_MEMORY;
     const qn_status status = walk(w, allocate_piece, NULL, err);
     if (status == QN_OK)

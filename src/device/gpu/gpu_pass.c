@@ -17,11 +17,14 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
     qn__gpu_launch_over(pass, QN__K_FETCH, pass->items, &c);
 }
 
-void qn__gpu_launch_forward(qn__gpu_pass *pass) {
-    const qn__worker *w = pass->worker;
+void qn__gpu_launch_layers(qn__gpu_pass *pass, uint32_t end) {
     qn__gpu_launch_intgemm_begin(pass);
-    for (uint32_t i = 0; i < w->program->layers; ++i)
-        w->layer[i].kind->forward(pass, i);
+    for (uint32_t i = 0; i < end; ++i)
+        pass->worker->layer[i].kind->forward(pass, i);
+}
+
+void qn__gpu_launch_forward(qn__gpu_pass *pass) {
+    qn__gpu_launch_layers(pass, pass->worker->program->layers);
 }
 
 /* Sums over the pixels of lines, and over the lines of items. */

@@ -41,17 +41,17 @@ static void forward_sinusoid(qn__gpu_pass *pass, uint32_t i) {
 }
 
 static uint64_t sinusoid_bytes(const qn__worker *w, const qn__layer *l) {
-    (void)w;
-    return (uint64_t)qn__gpu_pixels(l) * qn__gpu_ld(l->to.channels) * sizeof(float);
+    return (uint64_t)qn__gpu_positions(w, l) * qn__gpu_ld(l->to.channels) * sizeof(float);
 }
 
-/* [pixels][ld(channels)], as the parameters of position learned. */
-static void sinusoid_table(const qn__layer *l, float *to) {
+/* [positions][ld(channels)], as the parameters of position learned. */
+static void sinusoid_table(const qn__worker *w, const qn__layer *l, float *to) {
     const uint32_t pairs = qn__turned_pairs(l), ld = (uint32_t)qn__gpu_ld(l->to.channels);
-    memset(to, 0, (size_t)qn__gpu_pixels(l) * ld * sizeof *to);
+    const uint32_t positions = qn__gpu_positions(w, l);
+    memset(to, 0, (size_t)positions * ld * sizeof *to);
     for (uint32_t i = 0; i < pairs; ++i) {
         const float frequency = qn__turn_frequency(&l->turns, pairs, i);
-        for (uint32_t p = 0; p < qn__gpu_pixels(l); ++p) {
+        for (uint32_t p = 0; p < positions; ++p) {
             float *own = to + (size_t)p * ld + 2 * (size_t)i;
             const float angle = (float)p * frequency;
             qn__turn(angle, own + 1, own);

@@ -17,7 +17,8 @@ static void forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const int drops = qn__gpu_drops(pass, i);
-    for (uint32_t step = 0; step < qn__gpu_pixels(l->layer); ++step) {
+    const uint32_t steps = pass->steps ? pass->steps : qn__gpu_pixels(l->layer);
+    for (uint32_t step = 0; step < steps; ++step) {
         qn__gpu_call c = {0};
         QN__PUSH_MEMORY(&c, &w->step, &w->pixels.taps, qn__gpu_lengths_of(pass, i),
                         qn__gpu_input_of(pass, i), &w->model.parameters, &l->moments, &l->output,
@@ -78,11 +79,14 @@ static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     qn__gpu_launch(pass, QN__K_RECURRENT_GRADIENT, groups, &c);
 }
 
-/* What is carried from a position to the one before is one number of each channel of an item. */
+/* What is carried from a position to the one before is one number of each channel of an item. Of
+ * sequences that grow, each has two rows in every array. */
 static uint64_t moments(const qn__worker *w, const qn__layer *l) {
-    return ((uint64_t)ARRAYS * qn__gpu_pixels(l) + 1) * w->capacity * qn__gpu_ld(l->to.channels) *
-           sizeof(float);
+    const uint64_t row = qn__gpu_ld(l->to.channels) * sizeof(float);
+    if (w->program->sequences)
+        return (uint64_t)ARRAYS * 2 * w->program->sequences * row;
+    return ((uint64_t)ARRAYS * qn__gpu_pixels(l) + 1) * w->capacity * row;
 }
 
 const qn__gpu_kind qn__gpu_recurrent = {
-    .forward = forward, .errors = errors, .gradient = gradient, .moments = moments};
+    .forward = forward, .errors = errors, .gradient = gradient, .moments = moments, .keeps = 1};

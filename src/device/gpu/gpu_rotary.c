@@ -12,7 +12,7 @@ static void forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &pass->worker->layer[i];
     qn__gpu_call c = {0};
     qn__gpu_push_norm_inputs(pass, i, &c);
-    QN__PUSH_MEMORY(&c, &l->moments, &l->output);
+    QN__PUSH_MEMORY(&c, &l->moments, &l->output, &pass->worker->batch.numbers);
     push_words(l, i, &c);
     qn__gpu_launch_norm(pass, QN__K_ROTARY_FORWARD, qn__gpu_all_pixels(pass, i), i, &c);
 }
@@ -32,11 +32,12 @@ static void errors(qn__gpu_pass *pass, uint32_t i) {
 }
 
 static uint64_t moments(const qn__worker *w, const qn__layer *l) {
-    (void)w;
-    return (uint64_t)qn__gpu_pixels(l) * 2 * qn__turned_pairs(l) * sizeof(float);
+    return (uint64_t)qn__gpu_positions(w, l) * 2 * qn__turned_pairs(l) * sizeof(float);
 }
 
-static void table(const qn__layer *l, float *to) { qn__turned_table(l, 0, qn__gpu_pixels(l), to); }
+static void table(const qn__worker *w, const qn__layer *l, float *to) {
+    qn__turned_table(l, 0, qn__gpu_positions(w, l), to);
+}
 
 const qn__gpu_kind qn__gpu_rotary = {
     .forward = forward, .errors = errors, .moments = moments, .table = table};

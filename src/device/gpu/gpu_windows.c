@@ -171,7 +171,7 @@ void qn__gpu_place_arrays(qn__worker *w) {
         own->output.bytes = bytes;
         own->dropped.bytes = layer->drop_threshold ? bytes : 0;
         own->slope.bytes = qn__keeps_slope(layer->activation) ? bytes : 0;
-        own->errors.bytes = l < w->program->frozen ? 0 : bytes;
+        own->errors.bytes = l < w->program->frozen || w->program->sequences ? 0 : bytes;
         kept[l] = own->output.bytes + own->dropped.bytes + own->slope.bytes;
     }
     if (w->program->recompute)

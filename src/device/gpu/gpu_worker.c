@@ -8,7 +8,18 @@
 #include "layer/layer.h"
 #include "num/intgemm_reference.h"
 
-int qn__gpu_supports(const qn__program *program) { return program->arith <= QN__ARITH_I21; }
+/* Integers in attention need the blocks of the positions before. */
+static int grows(const qn__program *program) {
+    int able = 1;
+    for (uint32_t l = 0; l < program->layers && program->sequences; ++l)
+        able &= program->layer[l].kind != QN__LAYER_ATTENTION ||
+                program->attention_arith != QN__ATTENTION_INTEGERS;
+    return able;
+}
+
+int qn__gpu_supports(const qn__program *program) {
+    return program->arith <= QN__ARITH_I21 && grows(program);
+}
 
 /* Whether the array that a layer gathers from is that of the network's inputs. An add gathers the
  * output of its shortcut. */
@@ -38,7 +49,7 @@ static qn_status fill_table(qn__worker *w, const qn__gpu_layer *l, qn_error *err
     float *table = qn__alloc(l->moments.bytes, 1, err);
     if (!table)
         return QN_MEMORY;
-    l->kind->table(l->layer, table);
+    l->kind->table(w, l->layer, table);
     const qn_status status = w->driver->write(w->gpu, &l->moments, 0, table, l->moments.bytes, err);
     qn__free(table);
     return status;
@@ -137,6 +148,7 @@ void qn__gpu_close(qn__worker *w) {
     qn__free(w->stage.augment_space);
     qn__free(w->stage.shown_space);
     qn__free(w->stage.partner);
+    qn__free(w->stage.sequence_rows);
     qn__gpu_shared_free(&w->shared);
     qn__free(w->layer);
     qn__free(w);

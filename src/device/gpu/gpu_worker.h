@@ -193,10 +193,11 @@ struct qn__worker {
     struct {
         char *memory;
         size_t bytes;
-        void *augment_space; /* of qn__augment_space bytes */
-        void *shown_space;   /* of qn__shown_space bytes */
-        char *partner;       /* the values of an item that is mixed into another */
-    } stage;                 /* on the host, where arrays are rearranged */
+        void *augment_space;     /* of qn__augment_space bytes */
+        void *shown_space;       /* of qn__shown_space bytes */
+        char *partner;           /* the values of an item that is mixed into another */
+        uint32_t *sequence_rows; /* of each sequence that grows */
+    } stage;                     /* on the host, where arrays are rearranged */
 };
 
 /* A sequence of driver calls: after a failure the others do nothing. */
@@ -204,6 +205,7 @@ typedef struct qn__gpu_pass {
     qn__worker *worker;
     const qn__gpu_source *source;
     uint32_t items;
+    uint32_t steps; /* of sequences that grow: the most rows of one; else 0 */
     int training;
     qn_status status;
     qn_error *err;
@@ -216,7 +218,12 @@ static inline uint32_t qn__gpu_pixels(const qn__layer *l) { return l->to.height 
 
 /* Whether errors of the outputs of `source` are computed: it is a layer, and it trains. */
 static inline int qn__gpu_takes_errors(const qn__worker *w, int32_t source) {
-    return source >= 0 && (uint32_t)source >= w->program->frozen;
+    return source >= 0 && (uint32_t)source >= w->program->frozen && !w->program->sequences;
+}
+
+/* The rows of a layer's table of positions. */
+static inline uint32_t qn__gpu_positions(const qn__worker *w, const qn__layer *l) {
+    return w->program->sequences ? w->program->positions : qn__gpu_pixels(l);
 }
 
 /* Whether the pass computes the gradient of a layer. */
@@ -402,6 +409,7 @@ void qn__gpu_norm_errors(qn__gpu_pass *pass, qn__kernel kernel, uint32_t layer, 
 /* gpu_pass.c: each function enqueues its kernels for all items of the pass. */
 void qn__gpu_launch_fetch(qn__gpu_pass *pass);
 void qn__gpu_launch_forward(qn__gpu_pass *pass);
+void qn__gpu_launch_layers(qn__gpu_pass *pass, uint32_t end); /* those before layer `end` */
 void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags);
 /* Errors of all layers and the sums of their gradients; `add` 0: the sums are overwritten. With
  * `update` the parameters are updated, and the sums are undefined. */
@@ -476,6 +484,9 @@ qn_status qn__gpu_status(qn__worker *worker, qn_status_words *words, qn_error *e
 /* Adds the words to the tally; QN_NUMERIC when a loss was out of range. */
 qn_status qn__gpu_add_tally(const qn__worker *worker, const qn_status_words *words,
                             qn__tally *tally, qn_error *err);
+
+/* gpu_apply.c: the outputs of the last layer, of so many items. */
+qn_status qn__gpu_read_outputs(qn__worker *worker, uint32_t items, float *to, qn_error *err);
 
 /* The two jobs of qn__gpu_run, on all items of a batch: training adds to the worker's own sums. */
 qn_status qn__gpu_train(qn__worker *worker, const qn__batch *items, qn_error *err);

@@ -101,6 +101,8 @@
     ROW(ATTENTION_MEANS, attention_means, "MMMMMuuu", 128, 0, 0, 128, QN__WITH_PIXELS)             \
     ROW(ATTENTION_QUERIES, attention_queries, "MMMMMMMuuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)    \
     ROW(ATTENTION_KEYS, attention_keys, "MMMMMMMuuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)          \
+    ROW(ATTENTION_KEEP, attention_keep, "MMMMuuuu", 128, 0, 0, 128, QN__WITH_PIXELS)               \
+    ROW(ATTENTION_CACHED, attention_cached, "MMMMMuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS)           \
     ROW(RECURRENT_FORWARD, recurrent_forward, "MMMMMMMMMUUuuuuuuuuufU", 128, 0, 0, 8,              \
         QN__WITH_PIXELS)                                                                           \
     ROW(RECURRENT_BACK, recurrent_back, "MMMMMMUuuuuuu", 128, 0, 0, 8, QN__WITH_PIXELS)            \
@@ -111,7 +113,7 @@
     ROW(POSITION_FORWARD, position_forward, "MMMMMMMUuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)       \
     ROW(POSITION_ERRORS, position_errors, "MMMMuu", 128, 0, 0, 8, QN__WITH_PIXELS)                 \
     ROW(POSITION_GRADIENT, position_gradient, "MMMMUuuufu", 128, 0, 0, 8, QN__WITH_PIXELS)         \
-    ROW(ROTARY_FORWARD, rotary_forward, "MMMMMuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                 \
+    ROW(ROTARY_FORWARD, rotary_forward, "MMMMMMuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                \
     ROW(ROTARY_ERRORS, rotary_errors, "MMMMMuuuu", 128, 0, 0, 8, QN__WITH_PIXELS)                  \
     ROW(GROUPED_FORWARD, grouped_forward, "MMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)      \
     ROW(GROUPED_ERRORS, grouped_errors, "MMMMMMMUuuuuuuufU", 128, 0, 0, 8, QN__WITH_PIXELS)        \

@@ -53,6 +53,25 @@ QN_FN qn_u32 qn_row_of(qn_pixel p, qn_u32 pixels, qn_u32 at) {
     return p.begin * pixels + at * p.items + p.item;
 }
 
+/* A further position of a sequence: where it is, and how many rows of the pass come before. */
+typedef struct qn_growth {
+    qn_u32 sequence, before, position;
+} qn_growth;
+
+QN_FN qn_growth qn_growth_of(qn_u64 number) {
+    qn_growth p;
+    p.sequence = (qn_u32)(number >> (QN_PLACE_POSITIONS + QN_PLACE_ROWS));
+    p.before = (qn_u32)(number >> QN_PLACE_POSITIONS) & ((1u << QN_PLACE_ROWS) - 1u);
+    p.position = (qn_u32)number & ((1u << QN_PLACE_POSITIONS) - 1u);
+    return p;
+}
+
+/* The row of a layer's table of pixels that belongs to a row of outputs. */
+QN_FN qn_u32 qn_table_row(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_u64 *numbers,
+                          qn_pixel p, qn_u32 width, qn_u32 row) {
+    return step->sequences != 0u ? qn_growth_of(numbers[row]).position : p.y * width + p.x;
+}
+
 /* The dropout word of channel c of a row. */
 QN_FN qn_u32 qn_pixel_word(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_u64 *numbers,
                            qn_pixel p, qn_u32 width, qn_u32 channels, qn_u32 c, qn_u32 layer,

@@ -16,7 +16,7 @@ qn_position_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
     qn_u32 word = 0u;
     if (c < channels) {
         const qn_pixel p = qn_pixel_of(step, height, width, row);
-        const qn_u64 own = (qn_u64)(p.y * width + p.x) * ld + c;
+        const qn_u64 own = (qn_u64)qn_table_row(step, numbers, p, width, row) * ld + c;
         z = A[qn_place_of_tap(taps, p, p.y, p.x, c)] + parameters[weights + own];
         if (threshold != 0u)
             word = qn_pixel_word(step, numbers, p, width, channels, c, layer, seed);

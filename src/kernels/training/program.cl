@@ -59,6 +59,7 @@
 #include "kernels/training/position.cl"
 #include "kernels/training/rotary.cl"
 #include "kernels/training/attention.cl"
+#include "kernels/training/attention_cached.cl"
 #include "kernels/training/pooled.cl"
 #include "kernels/training/recurrent.cl"
 #include "kernels/training/grouped.cl"

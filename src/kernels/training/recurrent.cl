@@ -1,7 +1,11 @@
 /* RECURRENT_* (docs/exactness.md 25.34 to 25.36): states of positions that follow one another. A
  * lane has a channel of an item at one position; a launch is a step from one position to the next.
  * `moments` has arrays of all rows, each [rows][ld(width)]: four gates, or three and q, which
- * become errors; the states; the cells. Last comes what is carried backward, [items][ld(width)]. */
+ * become errors; the states; the cells. Last comes what is carried backward, [items][ld(width)].
+ *
+ * Of sequences that grow, `moments` has two rows of each sequence in place of all rows. Positions
+ * have them in turn, so no lane overwrites what another one still reads. A launch computes the rows
+ * before which the pass has `at` others of their sequence. */
 #define QN_STATES 4u
 #define QN_CELLS 5u
 #define QN_CARRIES 6u
@@ -12,6 +16,7 @@ typedef struct qn_recurrent {
     qn_u64 array;                /* numbers of one array */
     qn_u32 pixels, width, gates; /* width: channels of a state */
     qn_u32 ld, item, n, length, reverse;
+    qn_u32 sequences, sequence; /* that grow: how many, and the item's; 0: items are whole */
 } qn_recurrent;
 
 QN_FN qn_recurrent qn_recurrent_of(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *taps,
@@ -22,7 +27,10 @@ QN_FN qn_recurrent qn_recurrent_of(QN_GLOBAL const qn_step *step, QN_GLOBAL cons
     r.gates = gates;
     r.width = taps->channels / gates;
     r.ld = qn_ld(r.width);
-    r.array = (qn_u64)step->items * r.pixels * r.ld;
+    r.sequences = step->sequences;
+    r.sequence = 0u;
+    r.array =
+        (r.sequences != 0u ? 2u * (qn_u64)r.sequences : (qn_u64)step->items * r.pixels) * r.ld;
     r.item = qn_sixteen_of(r.ld).row;
     r.n = qn_sixteen_of(r.ld).column;
     r.reverse = reverse;
@@ -40,6 +48,8 @@ QN_FN qn_u32 qn_recurrent_at(const qn_recurrent *r, qn_u32 step) {
 }
 
 QN_FN qn_u64 qn_recurrent_row(const qn_recurrent *r, qn_u32 step) {
+    if (r->sequences != 0u)
+        return ((qn_u64)(step & 1u) * r->sequences + r->sequence) * r->ld;
     return (qn_u64)qn_row_of(r->p, r->pixels, qn_recurrent_at(r, step)) * r->ld;
 }
 
@@ -115,22 +125,32 @@ qn_recurrent_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all
     qn_recurrent r = qn_recurrent_of(step, taps, items, tokens, inputs, gates, reverse);
     if (r.item >= step->items)
         return;
-    const qn_u64 row = qn_recurrent_row(&r, at) + r.n;
-    const qn_u32 t = qn_recurrent_at(&r, at);
+    qn_u32 now = at, t = qn_recurrent_at(&r, at);
+    if (r.sequences != 0u) {
+        const qn_growth own = qn_growth_of(numbers[r.item]);
+        if (own.before != at)
+            return;
+        r.sequence = own.sequence;
+        now = own.position;
+        r.length = now + 1u;
+        t = 0u; /* a row has one position */
+    }
+    const qn_u64 kept = qn_recurrent_row(&r, now) + r.n;
+    const qn_u64 row = (qn_u64)qn_row_of(r.p, r.pixels, t) * r.ld + r.n;
     float z = 0.0f;
     qn_u32 word = 0u;
     r.p.y = t / taps->width;
     r.p.x = t - r.p.y * taps->width;
-    if (r.n < r.width && at < r.length) {
+    if (r.n < r.width && now < r.length) {
         const qn_u64 x = qn_place_of_tap(taps, r.p, r.p.y, r.p.x, r.n);
-        z = gates == 4u ? qn_recurrent_lstm(&r, A, x, parameters + weights, moments, at)
+        z = gates == 4u ? qn_recurrent_lstm(&r, A, x, parameters + weights, moments, now)
                         : qn_recurrent_gru(&r, A, x, parameters + weights, parameters[biases + r.n],
-                                           moments, at);
+                                           moments, now);
     }
     if (r.n < r.width && threshold != 0u)
         word = qn_pixel_word(step, numbers, r.p, taps->width, r.width, r.n, layer, seed);
     z = z + 0.0f;
-    moments[QN_STATES * r.array + row] = z;
+    moments[QN_STATES * r.array + kept] = z;
     Y[row] = z;
     qn_finish_forward(Y + row, D + row, r.n, r.width, activation, threshold, keep, word);
 }

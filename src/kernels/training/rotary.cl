@@ -13,7 +13,7 @@ QN_FN qn_u32 qn_partner(qn_u32 pairs, qn_u32 c) {
 QN_KERNEL(128)
 qn_rotary_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
                   QN_GLOBAL const float *A, QN_GLOBAL const float *table, QN_GLOBAL float *Y,
-                  qn_u32 index, qn_u32 pairs, qn_u32 turned) {
+                  QN_GLOBAL const qn_u64 *numbers, qn_u32 index, qn_u32 pairs, qn_u32 turned) {
     QN_GLOBAL const qn_taps *taps = all + index;
     const qn_u32 channels = taps->channels, ld = qn_ld(channels), c = qn_sixteen_of(ld).column;
     const qn_u32 row = qn_sixteen_of(ld).row, height = taps->height, width = taps->width;
@@ -25,8 +25,8 @@ qn_rotary_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all,
         z = A[qn_place_of_tap(taps, p, p.y, p.x, c)];
         if (c < turned) {
             const float other = A[qn_place_of_tap(taps, p, p.y, p.x, qn_partner(pairs, c))];
-            z = qn_turned(table + (qn_u64)(p.y * width + p.x) * 2u * pairs, pairs, c, z, other,
-                          -1.0f);
+            const qn_u64 own = (qn_u64)qn_table_row(step, numbers, p, width, row) * 2u * pairs;
+            z = qn_turned(table + own, pairs, c, z, other, -1.0f);
         }
     }
     Y[(qn_u64)row * ld + c] = z + 0.0f;

@@ -113,9 +113,9 @@ static qn_status make_space(qn_generator *g, qn_error *err) {
 
 static qn_status open_reader(qn_generator *g, const qn_compute *compute, uint64_t needed,
                              qn_error *err) {
-    const qn_status status =
-        qn__reader_open(g->model, compute, g->sequences,
-                        needed < g->context ? (uint32_t)needed : g->context, &g->reader, err);
+    const qn_status status = qn__reader_open(
+        g->model, compute, g->shared ? g->shared->member : NULL, g->shared ? g->shared->members : 0,
+        g->sequences, needed < g->context ? (uint32_t)needed : g->context, &g->reader, err);
     return status == QN_OK ? make_space(g, err) : status;
 }
 

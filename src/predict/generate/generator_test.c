@@ -19,7 +19,7 @@
 #include "layer/reference.h"
 #include "predict/generate/shared_answers.h"
 
-enum { CONTEXT = 37, TOKENS = 256, SEQUENCES = 3, LAYERS = 32 };
+enum { CONTEXT = 37, LONG = 150, TOKENS = 256, SEQUENCES = 3, LAYERS = 32 };
 
 static const char text[] = "embedding 256 20; position learned; "
                            "residual { layernorm channels; conv 40 1x1; attention 4 causal kv "
@@ -85,36 +85,38 @@ static uint32_t token_at(uint32_t sequence, uint32_t position) {
 static void whole_pass(uint32_t sequence, float *logits) {
     static qn__layer layer[LAYERS];
     qn__program program;
-    uint32_t values[CONTEXT + 1];
+    uint32_t values[LONG + 1];
     qn__reference *reference = NULL;
+    const uint32_t context = qn__reader_context(model);
     qn__model_program(model, &program);
     memcpy(layer, program.layer, program.layers * sizeof *layer);
     layer[program.layers - 1].activation = QN__ACT_NONE;
     program.layer = layer;
     program.answers = 0;
     program.loss = QN__LOSS_MSE;
-    for (uint32_t t = 0; t <= CONTEXT; ++t)
+    for (uint32_t t = 0; t <= context; ++t)
         values[t] = token_at(sequence, t);
     const qn__reference_item item = {.type = QN__ELEMENT_TOKEN32, .values = values};
     assert_int_equal(qn__reference_watch(&program, &reference, NULL), QN_OK);
     memcpy(logits, qn__reference_apply(reference, qn__model_parameters(model), &item),
-           (size_t)CONTEXT * TOKENS * sizeof *logits);
+           (size_t)context * TOKENS * sizeof *logits);
     qn__reference_destroy(reference);
 }
 
 /* Reads the sequences in stretches that `seed` decides, and compares all logits. */
-static void read_in_pieces(const char *isa, int threads, uint32_t seed, float *const *whole) {
-    const qn_compute compute = {.size = sizeof compute, .isa = isa, .threads = threads};
-    static float logits[SEQUENCES * CONTEXT * TOKENS];
-    uint32_t row[3][SEQUENCES * CONTEXT], at[SEQUENCES] = {0}, bad;
+static void read_in_pieces(const qn_compute *compute, uint32_t seed, float *const *whole) {
+    static float logits[SEQUENCES * LONG * TOKENS];
+    const uint32_t context = qn__reader_context(model);
+    uint32_t row[3][SEQUENCES * LONG], at[SEQUENCES] = {0}, bad;
     qn__reader *reader = NULL;
     qn_error err;
-    assert_int_equal(qn__reader_open(model, &compute, SEQUENCES, CONTEXT, &reader, &err), QN_OK);
-    while (at[0] + at[1] + at[2] < SEQUENCES * CONTEXT) {
+    assert_int_equal(qn__reader_open(model, compute, NULL, 0, SEQUENCES, context, &reader, &err),
+                     QN_OK);
+    while (at[0] + at[1] + at[2] < SEQUENCES * context) {
         uint32_t rows = 0;
         for (uint32_t s = 0; s < SEQUENCES; ++s) {
             seed = seed * 1664525 + 1013904223;
-            for (uint32_t n = seed >> 24 & (seed & 0x10000 ? 31 : 1); n > 0 && at[s] < CONTEXT;
+            for (uint32_t n = seed >> 24 & (seed & 0x10000 ? 31 : 1); n > 0 && at[s] < context;
                  --n) {
                 row[0][rows] = token_at(s, at[s]);
                 row[1][rows] = s;
@@ -131,13 +133,41 @@ static void read_in_pieces(const char *isa, int threads, uint32_t seed, float *c
     qn__reader_close(reader);
 }
 
+/* On each GPU that is here, and on all of them and the CPU together. */
+static void compare_gpus(uint32_t seed, float *const *whole) {
+    char all[160] = "cpu";
+    qn__program program;
+    qn__model_program(model, &program);
+    if (program.attention_arith == QN__ATTENTION_INTEGERS)
+        return;
+    for (int k = 0; qn__devices[k]; ++k)
+        for (uint32_t i = 0; !qn__devices[k]->host && i < qn__devices[k]->count(); ++i) {
+            qn_device_info info = {.size = sizeof(qn_device_info)};
+            assert_int_equal(qn__devices[k]->describe(i, &info, NULL), QN_OK);
+            if (info.refused)
+                continue;
+            read_in_pieces(&(qn_compute){.size = sizeof(qn_compute), .devices = info.id}, seed++,
+                           whole);
+            snprintf(all + strlen(all), sizeof all - strlen(all), ",%s", info.id);
+        }
+    if (strlen(all) > 3)
+        read_in_pieces(&(qn_compute){.size = sizeof(qn_compute), .devices = all}, seed, whole);
+    else
+        print_message("  SKIPPED: no GPU\n");
+}
+
 static void compare_all(uint32_t first, uint32_t end) {
-    static float logits[SEQUENCES][CONTEXT * TOKENS];
+    static float logits[SEQUENCES][LONG * TOKENS];
     float *whole[SEQUENCES];
     for (uint32_t s = 0; s < SEQUENCES; ++s)
         whole_pass(s, whole[s] = logits[s]);
     for (uint32_t seed = first; seed < end; ++seed)
-        read_in_pieces(seed % 2 ? NULL : "scalar", 1 + (int)(seed % 3), seed, whole);
+        read_in_pieces(&(qn_compute){.size = sizeof(qn_compute),
+                                     .devices = "cpu",
+                                     .isa = seed % 2 ? NULL : "scalar",
+                                     .threads = 1 + (int)(seed % 3)},
+                       seed, whole);
+    compare_gpus(end, whole);
 }
 
 /* Scores above 2^100, which no kernel takes. */
@@ -160,19 +190,23 @@ static void test_logits_are_those_of_a_whole_pass(void **unused) {
         "layernorm channels; conv 256 1x1 tied softmax",
         "embedding 256 20; residual { lstm 20 }; gru 32 relu; lstm 37; concat { gru 5 | lstm 6 }; "
         "conv 256 1x1 softmax",
-        text};
+        text,
+        "embedding 256 9; conv 396 1x1; attention 1 causal window 140; conv 9 1x1; "
+        "conv 256 1x1 softmax"};
     static const struct {
         int network;
         const char *arith, *attention;
         int large;
     } runs[] = {{0, "f32", NULL, 0},       {1, "f32", NULL, 0},       {2, "f32", NULL, 0},
                 {0, "i14", NULL, 0},       {1, "i7", "integers", 0},  {3, "i14", "integers", 0},
-                {1, "i21", "integers", 0}, {3, "i21", "integers", 1}, {3, "f32", NULL, 1}};
+                {1, "i21", "integers", 0}, {3, "i21", "integers", 1}, {3, "f32", NULL, 1},
+                {4, "f32", NULL, 0}};
     qn_model *const first = model;
     (void)unused;
     compare_all(1, 5);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; ++i) {
-        model = train(networks[runs[i].network], CONTEXT, runs[i].arith, runs[i].attention);
+        model = train(networks[runs[i].network], runs[i].network == 4 ? LONG : CONTEXT,
+                      runs[i].arith, runs[i].attention);
         assert_non_null(model);
         if (runs[i].large)
             enlarge_scores();
@@ -310,7 +344,7 @@ static void test_options_that_are_wrong_are_refused(void **unused) {
     assert_non_null(strstr(err.what, "text 1"));
     o.stops = 1;
     assert_int_equal(try_options(&o, &err), QN_OK);
-    const qn_compute gpu = {.size = sizeof gpu, .devices = "opencl"};
+    const qn_compute gpu = {.size = sizeof gpu, .devices = "opencl:77"};
     qn_generate_options_init(&o);
     o.compute = &gpu;
     assert_int_equal(try_options(&o, &err), QN_UNSUPPORTED);

@@ -4,7 +4,9 @@
 #include "base/system/threads.h"
 #include "base/text/text.h"
 #include "layer/layer.h"
+#include "device/notes.h"
 #include "model/network/network.h"
+#include "team/team.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -13,8 +15,7 @@
 enum { ROWS = 128, WORK = 1 << 18 };
 
 struct qn__reader {
-    const qn__device_table *device;
-    qn__worker *worker;
+    qn__team *team;
     qn__program program;
     qn__layer layer[QN__MAX_LAYERS];
 };
@@ -103,42 +104,24 @@ static int threads_for(const qn__program *program) {
     return work < (uint64_t)cores ? (int)work : cores;
 }
 
-/* The CPU, and how many of its threads: "cpu" or "cpu:4". */
-static qn_status choose(const qn_compute *compute, const qn__program *program, qn_compute *own,
-                        qn_error *err) {
-    const char *name = compute->devices ? compute->devices : "auto";
-    uint64_t threads = 0;
-    *own = *compute;
-    own->devices = NULL;
-    if (strcmp(name, "auto") == 0 || strcmp(name, "cpu") == 0) {
-        own->threads = own->threads ? own->threads : threads_for(program);
-        return QN_OK;
-    }
-    if (strncmp(name, "cpu:", 4) == 0 && qn__parse_u64(name + 4, strlen(name + 4), &threads)) {
-        own->threads = (int)threads;
-        return QN_OK;
-    }
-    qn__fail(err, QN_UNSUPPORTED, "texts are generated on the CPU");
-    return qn__remedy(err, QN_UNSUPPORTED, "leave `compute.devices` out, or name \"cpu\"");
-}
-
-qn_status qn__reader_open(const qn_model *model, const qn_compute *compute, uint32_t sequences,
+qn_status qn__reader_open(const qn_model *model, const qn_compute *compute,
+                          const qn__member *members, uint32_t count, uint32_t sequences,
                           uint32_t positions, qn__reader **out, qn_error *err) {
-    qn_compute own;
+    qn_compute own = *compute;
     qn_status status = qn_compute_check(compute, err);
     *out = NULL;
     qn__reader *r = status == QN_OK ? qn__alloc(1, sizeof *r, err) : NULL;
     if (!r)
         return status == QN_OK ? QN_MEMORY : status;
     make_program(model, sequences, positions, r);
-    r->device = qn__device_find("cpu");
-    status = choose(compute, &r->program, &own, err);
-    if (status == QN_OK)
-        status = r->device->open(0, &own, &r->program, &r->worker, err);
+    own.threads = own.threads ? own.threads : threads_for(&r->program);
+    status = qn__team_create(&r->program, &own, members, count, &r->team, err);
     /* load reads the arrays only. */
     const qn__state state = {.parameters = (float *)(uintptr_t)qn__model_parameters(model)};
-    if (status == QN_OK)
-        status = r->device->load(r->worker, &state, err);
+    if (status == QN_OK) {
+        qn__team_notes(r->team, qn__device_tell_note, NULL);
+        status = qn__team_load(r->team, &state, err);
+    }
     if (status == QN_OK)
         *out = r;
     else
@@ -147,8 +130,8 @@ qn_status qn__reader_open(const qn_model *model, const qn_compute *compute, uint
 }
 
 void qn__reader_close(qn__reader *r) {
-    if (r && r->worker)
-        r->device->close(r->worker);
+    if (r)
+        qn__team_destroy(r->team);
     qn__free(r);
 }
 
@@ -160,5 +143,5 @@ uint32_t qn__reader_rows(const qn__reader *r) { return r->program.batch; }
 
 qn_status qn__reader_extend(qn__reader *r, const qn__extension *extension, uint32_t *bad,
                             qn_error *err) {
-    return r->device->extend(r->worker, extension, bad, err);
+    return qn__team_extend(r->team, extension, bad, err);
 }

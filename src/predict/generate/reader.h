@@ -3,8 +3,8 @@
 #ifndef QN_PREDICT_GENERATE_READER_H
 #define QN_PREDICT_GENERATE_READER_H
 
-#include "device/device.h"
 #include "model/formats/model.h"
+#include "team/team.h"
 
 typedef struct qn__reader qn__reader;
 
@@ -15,9 +15,11 @@ uint32_t qn__reader_context(const qn_model *model);
  * positions (QN_UNSUPPORTED). */
 qn_status qn__reader_check(const qn_model *model, qn_error *err);
 
-/* For so many sequences of so many positions at most. The model, which was checked, must outlive
- * *out. Fails with QN_USAGE (threads), QN_UNSUPPORTED (devices other than the CPU), QN_MEMORY. */
-qn_status qn__reader_open(const qn_model *model, const qn_compute *compute, uint32_t sequences,
+/* For so many sequences of so many positions at most. `compute` has no cluster. `members` NULL:
+ * they come from compute->devices. The model, which was checked, must outlive *out. Fails with
+ * QN_USAGE (threads), QN_UNSUPPORTED (devices), QN_DEVICE, QN_MEMORY. */
+qn_status qn__reader_open(const qn_model *model, const qn_compute *compute,
+                          const qn__member *members, uint32_t count, uint32_t sequences,
                           uint32_t positions, qn__reader **out, qn_error *err);
 void qn__reader_close(qn__reader *reader); /* accepts NULL */
 
@@ -26,7 +28,7 @@ uint32_t qn__reader_tokens(const qn__reader *reader);
 /* The most rows of an extension. */
 uint32_t qn__reader_rows(const qn__reader *reader);
 
-/* As qn__device_table.extend. */
+/* As qn__team_extend. */
 qn_status qn__reader_extend(qn__reader *reader, const qn__extension *extension, uint32_t *bad,
                             qn_error *err);
 

@@ -6,7 +6,6 @@
 #include "job/agree.h"
 #include "statistics/host_team.h"
 #include "team/members.h"
-#include "team/queue.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -54,14 +53,11 @@ static qn_status agree(const qn_generator *g, qn_status status, qn_error *err) {
 
 /* The team runs the function of a round on one thread; the reader has the others. */
 static qn_status make_team(qn__shared_answers *s, const qn_compute *compute, qn_error *err) {
-    qn__member found[QN__MAX_WORKERS];
     const qn__member one = {.device = qn__device_find("cpu"), .threads = 1};
     qn_compute own = *compute;
-    uint32_t count = 0;
-    own.devices = compute->devices ? compute->devices : "cpu";
-    qn_status status = qn__members_of(&own, found, QN__MAX_WORKERS, &count, err);
+    qn_status status = qn__members_of(&own, s->member, QN__MAX_WORKERS, &s->members, err);
     if (status == QN_OK)
-        status = qn__portion_take(&own, found, &count, &s->portion, err);
+        status = qn__portion_take(&own, s->member, &s->members, &s->portion, err);
     own.threads = 1;
     return status == QN_OK ? qn__team_create(NULL, &own, &one, 1, &s->team, err) : status;
 }

@@ -6,11 +6,14 @@
 
 #include "predict/generate/generator.h"
 #include "team/portion.h"
+#include "team/queue.h"
 
 typedef struct qn__shared_answers {
     qn_cluster *cluster;
     qn__team *team;
     qn__portion portion;
+    qn__member member[QN__MAX_WORKERS]; /* this rank's devices, for its reader */
+    uint32_t members;
     uint32_t first, end; /* the answers of the round, or of the next one: first == end */
     uint64_t words;      /* of the round */
     qn_status (*complete)(qn_generator *g, uint32_t from, uint32_t to, qn_error *err);
