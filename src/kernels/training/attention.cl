@@ -163,6 +163,72 @@ QN_FN float qn_attend_weight(float score, float greatest) {
     return 0x1p-41f < p ? p : 0.0f;
 }
 
+/* What the eight lanes of a row find: the greatest score, whether one is not finite, and (25.26)
+ * the largest magnitude. */
+typedef struct qn_scan {
+    float greatest;
+    qn_u32 odd, most;
+} qn_scan;
+
+QN_FN void qn_see_score(float score, qn_u32 sees, qn_scan *row) {
+    if (sees == 0u)
+        return;
+    row->odd |= qn_abs(score) < qn_as_float(0x7f800000) ? 0u : 1u;
+    row->greatest = score > row->greatest ? score : row->greatest;
+}
+
+/* The same of all eight lanes. A magnitude has 31 bits. */
+QN_FN qn_scan qn_whole_row(const qn_attend *a, qn_scan row, QN_LOCAL_POINTER float *best,
+                           QN_LOCAL_POINTER qn_u32 *part) {
+    best[qn_lane()] = row.greatest;
+    part[qn_lane()] = row.most | row.odd << 31;
+    qn_barrier();
+    QN_ROLLED
+    for (qn_u32 k = 0u; k < 8u; ++k) {
+        const float other = best[a->i * 8u + k];
+        const qn_u32 own = part[a->i * 8u + k], most = own & 0x7fffffffu;
+        row.greatest = other > row.greatest ? other : row.greatest;
+        row.most = most > row.most ? most : row.most;
+        row.odd |= own >> 31;
+    }
+    qn_barrier();
+    return row;
+}
+
+/* The sum of a row's weights in units of 2^-40, over its eight lanes. */
+QN_FN qn_i64 qn_whole_sum(const qn_attend *a, qn_i64 units, QN_LOCAL_POINTER qn_i64 *sums) {
+    qn_i64 sum = 0;
+    sums[qn_lane()] = units;
+    qn_barrier();
+    QN_ROLLED
+    for (qn_u32 k = 0u; k < 8u; ++k)
+        sum = qn_plus(sum, sums[a->i * 8u + k]);
+    return sum;
+}
+
+/* units + the two weights; 0 in a row with a score that is not finite. */
+QN_FN qn_i64 qn_add_weights(qn_i64 units, qn_two p, qn_u32 odd) {
+    return odd != 0u ? 0
+                     : qn_plus(units, qn_plus(qn_i64_of(p.t * 0x1p40f), qn_i64_of(p.q * 0x1p40f)));
+}
+
+/* r of 25.22: what a row's sums are multiplied by. */
+QN_FN float qn_row_share(const qn_attend *a, qn_u32 odd, qn_i64 units) {
+    return a->first + a->i >= a->length ? 0.0f
+           : odd != 0u                  ? qn_as_float(0x7fc00000)
+                                        : qn_div(1.0f, qn_float_of(units) * 0x1p-40f);
+}
+
+QN_FN void qn_put_moments(QN_GLOBAL const qn_step *step, const qn_attend *a, float greatest,
+                          float share, QN_GLOBAL float *moments) {
+    const qn_u32 t = a->first + a->i;
+    if (a->channel == 0u && a->j == 0u && t < a->pixels) {
+        const qn_u64 at = qn_query_at(a, a->head, t);
+        moments[at] = greatest;
+        moments[qn_queries(step, a) + at] = share;
+    }
+}
+
 /* Weights of a query's keys, or of a key's queries: a position that is not seen has +0. */
 QN_FN void qn_attend_put(const qn_attend *a, qn_two x, QN_LOCAL_POINTER float *tile) {
     tile[a->i * QN_ATTEND_EDGE + a->j] = x.t;
@@ -234,72 +300,49 @@ qn_attention_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps *all
                      qn_u32 heads, qn_u32 groups, qn_u32 span, qn_u32 causal) {
     QN_LOCAL float left[16u * QN_ATTEND_EDGE], right[16u * QN_ATTEND_EDGE];
     QN_LOCAL float tile[16u * QN_ATTEND_EDGE], by[16u * QN_ATTEND_WIDTH], best[128];
-    QN_LOCAL qn_i64 part[128];
+    QN_LOCAL qn_u32 part[128];
+    QN_LOCAL qn_i64 sums[128];
     const qn_attend a =
         qn_attend_of(step, all + index, items, tokens, inputs, heads, groups, span, causal, heads);
     if (a.beyond != 0u)
         return;
     const qn_u32 group = a.head / (heads / groups), t = a.first + a.i;
-    const qn_u32 begin = qn_keys_begin(&a), end = qn_keys_end(&a);
     const qn_side query = qn_side_of(a.in, a.first, a.head * a.width, 0u);
-    float greatest = -0x1p127f,
-          acc[QN_ATTEND_EACH] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-    qn_u32 odd = 0u;
+    float acc[QN_ATTEND_EACH] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+    qn_scan row = {-0x1p127f, 0u, 0u};
     qn_i64 units = 0;
+    /* The greatest score, then the products. They are one loop: a compiler that copies what is
+     * around a barrier takes long enough for one. */
     QN_ROLLED
-    for (qn_u32 u = begin; u < end; u += 16u) {
-        const qn_side key = qn_side_of(a.in, u, qn_key_channel(&a, group), 0u);
-        const qn_two s = qn_attend_dots(&a, A, query, A, key, best, left, right);
-        const float first = s.t * a.scale, second = s.q * a.scale;
-        if (qn_sees(&a, t, u + a.j) != 0u) {
-            odd |= qn_abs(first) < qn_as_float(0x7f800000) ? 0u : 1u;
-            greatest = first > greatest ? first : greatest;
+    for (qn_u32 pass = 0u; pass < 2u; ++pass) {
+        QN_ROLLED
+        for (qn_u32 u = qn_keys_begin(&a); u < qn_keys_end(&a); u += 16u) {
+            const qn_side key = qn_side_of(a.in, u, qn_key_channel(&a, group), 0u);
+            const qn_side value = qn_side_of(a.in, u, qn_value_channel(&a, group), 0u);
+            const qn_u32 first = qn_sees(&a, t, u + a.j), second = qn_sees(&a, t, u + a.j + 8u);
+            const qn_two s = qn_attend_dots(&a, A, query, A, key, best, left, right);
+            if (pass == 0u) {
+                qn_see_score(s.t * a.scale, first, &row);
+                qn_see_score(s.q * a.scale, second, &row);
+            } else {
+                const qn_two p =
+                    qn_attend_weights(s, first, second, a.scale, row.greatest, row.greatest);
+                units = qn_add_weights(units, p, row.odd);
+                qn_attend_put(&a, p, tile);
+                qn_load_side(&a, A, value, a.channel, QN_ATTEND_WIDTH, QN_ATTEND_WIDTH, best, by);
+            }
+            qn_barrier();
+            if (pass != 0u)
+                qn_attend_gather(&a, u, 1u, tile, by, acc);
+            qn_barrier();
         }
-        if (qn_sees(&a, t, u + a.j + 8u) != 0u) {
-            odd |= qn_abs(second) < qn_as_float(0x7f800000) ? 0u : 1u;
-            greatest = second > greatest ? second : greatest;
-        }
+        row = qn_whole_row(&a, row, best, part);
     }
-    best[qn_lane()] = greatest;
-    part[qn_lane()] = (qn_i64)odd;
-    qn_barrier();
-    for (qn_u32 k = 0u; k < 8u; ++k) {
-        const float other = best[a.i * 8u + k];
-        greatest = other > greatest ? other : greatest;
-        odd |= (qn_u32)part[a.i * 8u + k];
-    }
-    qn_barrier();
-    QN_ROLLED
-    for (qn_u32 u = begin; u < end; u += 16u) {
-        const qn_side key = qn_side_of(a.in, u, qn_key_channel(&a, group), 0u);
-        const qn_side value = qn_side_of(a.in, u, qn_value_channel(&a, group), 0u);
-        const qn_two s = qn_attend_dots(&a, A, query, A, key, best, left, right);
-        const qn_two p = qn_attend_weights(s, qn_sees(&a, t, u + a.j), qn_sees(&a, t, u + a.j + 8u),
-                                           a.scale, greatest, greatest);
-        if (odd == 0u)
-            units = qn_plus(units, qn_plus(qn_i64_of(p.t * 0x1p40f), qn_i64_of(p.q * 0x1p40f)));
-        qn_attend_put(&a, p, tile);
-        qn_load_side(&a, A, value, a.channel, QN_ATTEND_WIDTH, QN_ATTEND_WIDTH, best, by);
-        qn_barrier();
-        qn_attend_gather(&a, u, 1u, tile, by, acc);
-        qn_barrier();
-    }
-    part[qn_lane()] = units;
-    qn_barrier();
-    units = 0;
-    for (qn_u32 k = 0u; k < 8u; ++k)
-        units = qn_plus(units, part[a.i * 8u + k]);
-    const float share = t >= a.length ? 0.0f
-                        : odd != 0u   ? qn_as_float(0x7fc00000)
-                                      : qn_div(1.0f, qn_float_of(units) * 0x1p-40f);
+    const float share = qn_row_share(&a, row.odd, qn_whole_sum(&a, units, sums));
     qn_attend_store(&a, acc, share, Y, a.out, a.head * a.width, 0u);
     if (a.head + 1u == heads && a.channel == 0u)
         qn_attend_clear(&a, Y, a.out, heads * a.width);
-    if (a.channel == 0u && a.j == 0u && t < a.pixels) {
-        const qn_u64 at = qn_query_at(&a, a.head, t);
-        moments[at] = greatest;
-        moments[qn_queries(step, &a) + at] = share;
-    }
+    qn_put_moments(step, &a, row.greatest, share, moments);
 }
 
 /* D of 25.23: a lane has a query. */

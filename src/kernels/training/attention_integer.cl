@@ -85,27 +85,19 @@ QN_FN qn_u32 qn_larger_two(qn_u32 most, qn_two x) {
     return qn_larger(most, qn_larger(qn_magnitude(x.t), qn_magnitude(x.q)));
 }
 
-/* The largest number of the eight lanes of a row. */
-QN_FN qn_u32 qn_largest_of_row(const qn_attend *a, qn_u32 most, QN_LOCAL_POINTER qn_u32 *part) {
-    part[qn_lane()] = most;
-    qn_barrier();
-    for (qn_u32 k = 0u; k < 8u; ++k)
-        most = qn_larger(most, part[a->i * 8u + k]);
-    qn_barrier();
-    return most;
-}
-
-/* The row's sums over a tile of the other side: acc += q(x) * by. */
-QN_FN void qn_integer_gather(const qn_attend *a, qn_u32 bits, qn_two x, qn_u32 absmax,
+/* The row's sums over a tile of the other side, where `on` is not 0: acc += q(x) * by. */
+QN_FN void qn_integer_gather(const qn_attend *a, qn_u32 bits, qn_u32 on, qn_two x, qn_u32 absmax,
                              const qn_operand *y, QN_LOCAL_POINTER qn_i32 *tile,
                              QN_LOCAL_POINTER qn_i32 *by, qn_i64 acc[QN_ATTEND_EACH]) {
-    const float inverse = qn_block_inverse(qn_block_exponent(bits, absmax));
-    tile[a->i * QN_ATTEND_EDGE + a->j] = qn_quantize(x.t, inverse);
-    tile[a->i * QN_ATTEND_EDGE + a->j + 8u] = qn_quantize(x.q, inverse);
-    qn_load_operand(a, bits, y, a->channel, QN_ATTEND_WIDTH, QN_ATTEND_WIDTH, by);
+    if (on != 0u) {
+        const float inverse = qn_block_inverse(qn_block_exponent(bits, absmax));
+        tile[a->i * QN_ATTEND_EDGE + a->j] = qn_quantize(x.t, inverse);
+        tile[a->i * QN_ATTEND_EDGE + a->j + 8u] = qn_quantize(x.q, inverse);
+        qn_load_operand(a, bits, y, a->channel, QN_ATTEND_WIDTH, QN_ATTEND_WIDTH, by);
+    }
     qn_barrier();
     QN_ROLLED
-    for (qn_u32 n = 0u; n < 16u; ++n) {
+    for (qn_u32 n = 0u; n < 16u && on != 0u; ++n) {
         const qn_i64 own = tile[a->i * QN_ATTEND_EDGE + n];
         QN_UNROLL
         for (int k = 0; k < QN_ATTEND_EACH; ++k)
@@ -219,72 +211,43 @@ qn_attention_integer_forward(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_t
     if (a.beyond != 0u)
         return;
     const qn_u32 group = a.head / (heads / groups), t = a.first + a.i;
-    const qn_u32 begin = qn_keys_begin(&a), end = qn_keys_end(&a);
     const qn_operand query = qn_query_operand(step, &a, A, moments, a.head, a.first);
-    float greatest = -0x1p127f,
-          z[QN_ATTEND_EACH] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-    qn_u32 odd = 0u, most = 0u;
+    float z[QN_ATTEND_EACH] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+    qn_scan row = {-0x1p127f, 0u, 0u};
     qn_i64 units = 0, acc[QN_ATTEND_EACH];
-    QN_ROLLED
-    for (qn_u32 u = begin; u < end; u += 16u) {
-        const qn_operand key = qn_key_operand(step, &a, A, moments, group, u);
-        const qn_two s = qn_integer_dots(&a, bits, &query, &key, left, right);
-        const float first = s.t * a.scale, second = s.q * a.scale;
-        if (qn_sees(&a, t, u + a.j) != 0u) {
-            odd |= qn_abs(first) < qn_as_float(0x7f800000) ? 0u : 1u;
-            greatest = first > greatest ? first : greatest;
-        }
-        if (qn_sees(&a, t, u + a.j + 8u) != 0u) {
-            odd |= qn_abs(second) < qn_as_float(0x7f800000) ? 0u : 1u;
-            greatest = second > greatest ? second : greatest;
-        }
-    }
-    odd = qn_largest_of_row(&a, odd, part);
-    best[qn_lane()] = greatest;
-    qn_barrier();
-    for (qn_u32 k = 0u; k < 8u; ++k)
-        greatest = best[a.i * 8u + k] > greatest ? best[a.i * 8u + k] : greatest;
-    qn_barrier();
     qn_clear_sums(acc);
+    /* The greatest score; then the weights' sum and scale; then the products. */
     QN_ROLLED
-    for (qn_u32 u = begin; u < end; u += 16u) {
-        const qn_operand key = qn_key_operand(step, &a, A, moments, group, u);
-        const qn_operand value = qn_value_operand(step, &a, A, moments, group, u);
-        const qn_u32 first = qn_sees(&a, t, u + a.j), second = qn_sees(&a, t, u + a.j + 8u);
-        const qn_two s = qn_integer_dots(&a, bits, &query, &key, left, right);
-        const qn_two p = qn_attend_weights(s, first, second, a.scale, greatest, greatest);
-        most = qn_larger_two(most, qn_times_factors(&a, bits, p, &value, first, second));
-        if (odd == 0u)
-            units = qn_plus(units, qn_plus(qn_i64_of(p.t * 0x1p40f), qn_i64_of(p.q * 0x1p40f)));
+    for (qn_u32 pass = 0u; pass < 3u; ++pass) {
+        QN_ROLLED
+        for (qn_u32 u = qn_keys_begin(&a); u < qn_keys_end(&a); u += 16u) {
+            const qn_operand key = qn_key_operand(step, &a, A, moments, group, u);
+            const qn_operand value = qn_value_operand(step, &a, A, moments, group, u);
+            const qn_u32 first = qn_sees(&a, t, u + a.j), second = qn_sees(&a, t, u + a.j + 8u);
+            const qn_two s = qn_integer_dots(&a, bits, &query, &key, left, right);
+            qn_two c = {0.0f, 0.0f};
+            if (pass == 0u) {
+                qn_see_score(s.t * a.scale, first, &row);
+                qn_see_score(s.q * a.scale, second, &row);
+            } else {
+                const qn_two p =
+                    qn_attend_weights(s, first, second, a.scale, row.greatest, row.greatest);
+                c = qn_times_factors(&a, bits, p, &value, first, second);
+                if (pass == 1u) {
+                    row.most = qn_larger_two(row.most, c);
+                    units = qn_add_weights(units, p, row.odd);
+                }
+            }
+            qn_integer_gather(&a, bits, pass == 2u ? 1u : 0u, c, row.most, &value, tile, by, acc);
+        }
+        row = qn_whole_row(&a, row, best, part);
     }
-    most = qn_largest_of_row(&a, most, part);
-    QN_ROLLED
-    for (qn_u32 u = begin; u < end; u += 16u) {
-        const qn_operand key = qn_key_operand(step, &a, A, moments, group, u);
-        const qn_operand value = qn_value_operand(step, &a, A, moments, group, u);
-        const qn_u32 first = qn_sees(&a, t, u + a.j), second = qn_sees(&a, t, u + a.j + 8u);
-        const qn_two s = qn_integer_dots(&a, bits, &query, &key, left, right);
-        const qn_two p = qn_attend_weights(s, first, second, a.scale, greatest, greatest);
-        const qn_two c = qn_times_factors(&a, bits, p, &value, first, second);
-        qn_integer_gather(&a, bits, c, most, &value, tile, by, acc);
-    }
-    sums[qn_lane()] = units;
-    qn_barrier();
-    units = 0;
-    for (qn_u32 k = 0u; k < 8u; ++k)
-        units = qn_plus(units, sums[a.i * 8u + k]);
-    const float share = t >= a.length ? 0.0f
-                        : odd != 0u   ? qn_as_float(0x7fc00000)
-                                      : qn_div(1.0f, qn_float_of(units) * 0x1p-40f);
-    qn_integer_add(bits, acc, most, z);
+    const float share = qn_row_share(&a, row.odd, qn_whole_sum(&a, units, sums));
+    qn_integer_add(bits, acc, row.most, z);
     qn_attend_store(&a, z, share, Y, a.out, a.head * a.width, 0u);
     if (a.head + 1u == heads && a.channel == 0u)
         qn_attend_clear(&a, Y, a.out, heads * a.width);
-    if (a.channel == 0u && a.j == 0u && t < a.pixels) {
-        const qn_u64 at = qn_query_at(&a, a.head, t);
-        moments[at] = greatest;
-        moments[qn_queries(step, &a) + at] = share;
-    }
+    qn_put_moments(step, &a, row.greatest, share, moments);
 }
 
 /* p and x of 25.23: of the row's scores and slopes; m and D are those of each. */
@@ -311,6 +274,7 @@ qn_attention_integer_queries(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_t
     QN_LOCAL qn_i32 left[16u * QN_ATTEND_EDGE], right[16u * QN_ATTEND_EDGE];
     QN_LOCAL qn_i32 tile[16u * QN_ATTEND_EDGE], by[16u * QN_ATTEND_WIDTH];
     QN_LOCAL qn_u32 part[128];
+    QN_LOCAL float best[128];
     const qn_attend a =
         qn_attend_of(step, all + index, items, tokens, inputs, heads, groups, span, causal, heads);
     if (a.beyond != 0u)
@@ -323,34 +287,28 @@ qn_attention_integer_queries(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_t
     float e[QN_ATTEND_EACH] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
     qn_two greatest, mean;
     qn_i64 acc[QN_ATTEND_EACH];
-    qn_u32 most = 0u;
+    qn_scan row = {-0x1p127f, 0u, 0u};
     greatest.t = greatest.q = moments[at];
     mean.t = mean.q = moments[2u * queries + at];
     qn_clear_sums(acc);
     QN_ROLLED
-    for (qn_u32 u = qn_keys_begin(&a); u < qn_keys_end(&a); u += 16u) {
-        const qn_operand key = qn_key_operand(step, &a, A, moments, group, u);
-        const qn_operand value = qn_value_operand(step, &a, A, moments, group, u);
-        const qn_u32 first = qn_sees(&a, t, u + a.j), second = qn_sees(&a, t, u + a.j + 8u);
-        const qn_two s = qn_integer_dots(&a, bits, &query, &key, left, right);
-        const qn_two w = qn_integer_dots(&a, bits, &error, &value, left, right);
-        const qn_slopes o = qn_slopes_of(&a, s, w, first, second, greatest, mean);
-        const qn_two c = qn_times_factors(&a, bits, o.x, &key, first, second);
-        most = qn_larger_two(most, c);
+    for (qn_u32 pass = 0u; pass < 2u; ++pass) {
+        QN_ROLLED
+        for (qn_u32 u = qn_keys_begin(&a); u < qn_keys_end(&a); u += 16u) {
+            const qn_operand key = qn_key_operand(step, &a, A, moments, group, u);
+            const qn_operand value = qn_value_operand(step, &a, A, moments, group, u);
+            const qn_u32 first = qn_sees(&a, t, u + a.j), second = qn_sees(&a, t, u + a.j + 8u);
+            const qn_two s = qn_integer_dots(&a, bits, &query, &key, left, right);
+            const qn_two w = qn_integer_dots(&a, bits, &error, &value, left, right);
+            const qn_slopes o = qn_slopes_of(&a, s, w, first, second, greatest, mean);
+            const qn_two c = qn_times_factors(&a, bits, o.x, &key, first, second);
+            if (pass == 0u)
+                row.most = qn_larger_two(row.most, c);
+            qn_integer_gather(&a, bits, pass, c, row.most, &key, tile, by, acc);
+        }
+        row = qn_whole_row(&a, row, best, part);
     }
-    most = qn_largest_of_row(&a, most, part);
-    QN_ROLLED
-    for (qn_u32 u = qn_keys_begin(&a); u < qn_keys_end(&a); u += 16u) {
-        const qn_operand key = qn_key_operand(step, &a, A, moments, group, u);
-        const qn_operand value = qn_value_operand(step, &a, A, moments, group, u);
-        const qn_u32 first = qn_sees(&a, t, u + a.j), second = qn_sees(&a, t, u + a.j + 8u);
-        const qn_two s = qn_integer_dots(&a, bits, &query, &key, left, right);
-        const qn_two w = qn_integer_dots(&a, bits, &error, &value, left, right);
-        const qn_slopes o = qn_slopes_of(&a, s, w, first, second, greatest, mean);
-        const qn_two c = qn_times_factors(&a, bits, o.x, &key, first, second);
-        qn_integer_gather(&a, bits, c, most, &key, tile, by, acc);
-    }
-    qn_integer_add(bits, acc, most, e);
+    qn_integer_add(bits, acc, row.most, e);
     qn_attend_store(&a, e, a.scale, B, a.back, a.head * a.width, flags);
 }
 
@@ -374,6 +332,7 @@ qn_attention_integer_keys(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps
     QN_LOCAL qn_i32 left[16u * QN_ATTEND_EDGE], right[16u * QN_ATTEND_EDGE];
     QN_LOCAL qn_i32 tile[16u * QN_ATTEND_EDGE], by[16u * QN_ATTEND_WIDTH];
     QN_LOCAL qn_u32 part[128];
+    QN_LOCAL float best[128];
     const qn_attend a =
         qn_attend_of(step, all + index, items, tokens, inputs, heads, groups, span, causal, groups);
     if (a.beyond != 0u)
@@ -387,43 +346,35 @@ qn_attention_integer_keys(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_taps
     QN_ROLLED
     for (qn_u32 h = a.head * each; h < (a.head + 1u) * each; ++h) {
         qn_i64 key_acc[QN_ATTEND_EACH], value_acc[QN_ATTEND_EACH];
-        qn_u32 most_key = 0u, most_value = 0u;
+        qn_scan key_row = {-0x1p127f, 0u, 0u}, value_row = {-0x1p127f, 0u, 0u};
         qn_clear_sums(key_acc);
         qn_clear_sums(value_acc);
         QN_ROLLED
-        for (qn_u32 t = qn_queries_begin(&a); t < end; t += 16u) {
-            const qn_operand query = qn_query_operand(step, &a, A, moments, h, t);
-            const qn_operand error = qn_error_operand(step, &a, E, moments, h, t);
-            const qn_u32 first = qn_sees(&a, t + a.j, u), second = qn_sees(&a, t + a.j + 8u, u);
-            const qn_two s = qn_integer_dots(&a, bits, &key, &query, left, right);
-            const qn_two w = qn_integer_dots(&a, bits, &value, &error, left, right);
-            const qn_slopes o =
-                qn_slopes_of(&a, s, w, first, second, qn_moments_at(&a, moments, h, t),
-                             qn_moments_at(&a, moments + 2u * queries, h, t));
-            const qn_two c = qn_times_factors(&a, bits, o.x, &query, first, second);
-            const qn_two d = qn_times_factors(&a, bits, o.p, &error, first, second);
-            most_key = qn_larger_two(most_key, c);
-            most_value = qn_larger_two(most_value, d);
+        for (qn_u32 pass = 0u; pass < 2u; ++pass) {
+            QN_ROLLED
+            for (qn_u32 t = qn_queries_begin(&a); t < end; t += 16u) {
+                const qn_operand query = qn_query_operand(step, &a, A, moments, h, t);
+                const qn_operand error = qn_error_operand(step, &a, E, moments, h, t);
+                const qn_u32 first = qn_sees(&a, t + a.j, u), second = qn_sees(&a, t + a.j + 8u, u);
+                const qn_two s = qn_integer_dots(&a, bits, &key, &query, left, right);
+                const qn_two w = qn_integer_dots(&a, bits, &value, &error, left, right);
+                const qn_slopes o =
+                    qn_slopes_of(&a, s, w, first, second, qn_moments_at(&a, moments, h, t),
+                                 qn_moments_at(&a, moments + 2u * queries, h, t));
+                const qn_two c = qn_times_factors(&a, bits, o.x, &query, first, second);
+                const qn_two d = qn_times_factors(&a, bits, o.p, &error, first, second);
+                if (pass == 0u) {
+                    key_row.most = qn_larger_two(key_row.most, c);
+                    value_row.most = qn_larger_two(value_row.most, d);
+                }
+                qn_integer_gather(&a, bits, pass, c, key_row.most, &query, tile, by, key_acc);
+                qn_integer_gather(&a, bits, pass, d, value_row.most, &error, tile, by, value_acc);
+            }
+            key_row = qn_whole_row(&a, key_row, best, part);
+            value_row = qn_whole_row(&a, value_row, best, part);
         }
-        most_key = qn_largest_of_row(&a, most_key, part);
-        most_value = qn_largest_of_row(&a, most_value, part);
-        QN_ROLLED
-        for (qn_u32 t = qn_queries_begin(&a); t < end; t += 16u) {
-            const qn_operand query = qn_query_operand(step, &a, A, moments, h, t);
-            const qn_operand error = qn_error_operand(step, &a, E, moments, h, t);
-            const qn_u32 first = qn_sees(&a, t + a.j, u), second = qn_sees(&a, t + a.j + 8u, u);
-            const qn_two s = qn_integer_dots(&a, bits, &key, &query, left, right);
-            const qn_two w = qn_integer_dots(&a, bits, &value, &error, left, right);
-            const qn_slopes o =
-                qn_slopes_of(&a, s, w, first, second, qn_moments_at(&a, moments, h, t),
-                             qn_moments_at(&a, moments + 2u * queries, h, t));
-            const qn_two c = qn_times_factors(&a, bits, o.x, &query, first, second);
-            const qn_two d = qn_times_factors(&a, bits, o.p, &error, first, second);
-            qn_integer_gather(&a, bits, c, most_key, &query, tile, by, key_acc);
-            qn_integer_gather(&a, bits, d, most_value, &error, tile, by, value_acc);
-        }
-        qn_integer_add(bits, key_acc, most_key, keys);
-        qn_integer_add(bits, value_acc, most_value, values);
+        qn_integer_add(bits, key_acc, key_row.most, keys);
+        qn_integer_add(bits, value_acc, value_row.most, values);
     }
     qn_attend_store(&a, keys, a.scale, B, a.back, qn_key_channel(&a, a.head), flags);
     qn_attend_store(&a, values, 1.0f, B, a.back, qn_value_channel(&a, a.head), flags);
