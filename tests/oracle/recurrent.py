@@ -1,5 +1,5 @@
-"""25.34 to 25.36 of the contract: states of positions that follow one another. An item is an array
-(positions, channels); `for` walks positions and the index of a chain."""
+"""25.34 to 25.36 of the contract: states of positions that follow one another. Items of the same length are
+one array (items, positions, channels); `for` walks positions and the index of a chain."""
 
 import re
 
@@ -35,21 +35,21 @@ class Recurrent:
     def products(self, weight, gate, state, acc):
         """The chain over the channels of the state before; None: there is none."""
         for k in range(0 if state is None else self.width):
-            acc = fma(state[k], weight[:, gate * self.width + k], acc)
+            acc = fma(state[:, k, None], weight[:, gate * self.width + k], acc)
         return acc
 
     def returned(self, weight, errors):
         """The chain over gates and channels of what goes back to each channel of the state before."""
-        acc = np.zeros(self.width, np.float32)
+        acc = np.zeros_like(errors[0])
         for g, part in enumerate(errors):
             for n in range(self.width):
-                acc = fma(part[n], weight[n, g * self.width:(g + 1) * self.width], acc)
+                acc = fma(part[:, n, None], weight[n, g * self.width:(g + 1) * self.width], acc)
         return acc
 
     def steps(self, x, weight, bias):
-        """For the positions of an item in their order: gates, what is kept, and the state."""
-        state, kept, zero, result = None, None, np.zeros(self.width, np.float32), []
-        for own in x.reshape(len(x), self.gates, self.width):
+        """For the positions of items in their order: gates, what is kept, and the state."""
+        state, kept, zero, result = None, None, np.zeros((len(x), self.width), np.float32), []
+        for own in x.reshape(len(x), -1, self.gates, self.width).transpose(1, 2, 0, 3):
             if self.cell == "lstm":
                 z = [own[g] + self.products(weight, g, state, zero) for g in range(4)]
                 i, f, o = (elementary.sigmoid(z[g]) for g in (0, 1, 3))
@@ -59,7 +59,7 @@ class Recurrent:
                 result.append(((i, f, g, o), kept, state))
                 continue
             r, z = (elementary.sigmoid(own[g] + self.products(weight, g, state, zero)) for g in (0, 1))
-            kept = self.products(weight, 2, state, bias)
+            kept = self.products(weight, 2, state, np.broadcast_to(bias, zero.shape))
             n = elementary.tanh(fma(r, kept, own[2]))
             state = fma(z, (zero if state is None else state) - n, n) + ZERO
             result.append(((r, z, n), kept, state))
@@ -67,11 +67,11 @@ class Recurrent:
 
     def errors(self, x, weight, bias, delta):
         """Of the positions in their order: errors of the input, and of the products."""
-        steps, zero = self.steps(x, weight, bias), np.zeros(self.width, np.float32)
+        steps, zero = self.steps(x, weight, bias), np.zeros((len(x), self.width), np.float32)
         carry, after, result = zero, None, []
-        for t in range(len(x) - 1, -1, -1):
+        for t in range(x.shape[1] - 1, -1, -1):
             gates, kept, _ = steps[t]
-            error = delta[t] + (zero if after is None else self.returned(weight, after))
+            error = delta[:, t] + (zero if after is None else self.returned(weight, after))
             if self.cell == "lstm":
                 i, f, g, o = gates
                 before = steps[t - 1][1] if t else zero
@@ -88,7 +88,7 @@ class Recurrent:
                 own = [v + ZERO for v in ((inner * kept) * slope(r), (error * (before - n)) * slope(z), inner)]
                 after = [*own[:2], inner * r + ZERO]
                 carry = error * z
-            result.insert(0, (np.concatenate(own), np.concatenate(after)))
+            result.insert(0, (np.concatenate(own, 1), np.concatenate(after, 1)))
         return result
 
     def order(self, length):
@@ -96,28 +96,30 @@ class Recurrent:
         return range(length - 1, -1, -1) if self.reverse else range(length)
 
     def items(self, a):
-        lines = a.reshape(len(a), -1, a.shape[-1])
-        lengths = self.lengths if self.lengths is not None else [lines.shape[1]] * len(a)
-        return [(line, list(self.order(length))) for line, length in zip(lines, lengths, strict=True)]
+        """[(which items have a length, the order of their positions)], of the lengths above 0."""
+        positions = self.shape[1] * self.shape[2]
+        lengths = np.array(self.lengths if self.lengths is not None else [positions] * len(a))
+        return [(np.flatnonzero(lengths == length), list(self.order(length))) for length in sorted(set(lengths) - {0})]
 
     def forward(self, a, weight, bias):
         self.bias = bias
-        weight, z = weight.reshape(self.width, -1), np.zeros((len(a), self.shape[1] * self.shape[2], self.width), np.float32)
-        for own, (line, order) in zip(z, self.items(a)):
-            if order:
-                own[order] = [state for *_, state in self.steps(line[order], weight, bias)]
+        weight, lines = weight.reshape(self.width, -1), a.reshape(len(a), -1, a.shape[-1])
+        z = np.zeros((*lines.shape[:2], self.width), np.float32)
+        for which, order in self.items(a):
+            steps = self.steps(lines[np.ix_(which, order)], weight, bias)
+            z[np.ix_(which, order)] = np.stack([state for *_, state in steps], 1)
         return z.reshape(len(a), *self.out[1:], self.out[0])
 
     def backward(self, a, weight, delta):
         """Keeps what the gradient reads: for each item errors of products and states, by position."""
         states = self.forward(a, weight, self.bias).reshape(len(a), -1, self.width)
-        e, self.kept, weight = np.zeros(a.shape, np.float32).reshape(len(a), -1, a.shape[-1]), [], weight.reshape(self.width, -1)
-        for own, state, errors, (line, order) in zip(e, states, delta.reshape(len(a), -1, self.width), self.items(a)):
-            products = np.zeros(own.shape, np.float32)
-            if order:
-                both = self.errors(line[order], weight, self.bias, errors[order])
-                own[order], products[order] = [first for first, _ in both], [second for _, second in both]
-            self.kept.append((products, state))
+        weight, lines, delta = weight.reshape(self.width, -1), a.reshape(len(a), -1, a.shape[-1]), delta.reshape(states.shape)
+        e, products = np.zeros_like(lines), np.zeros_like(lines)
+        for which, order in self.items(a):
+            own = np.ix_(which, order)
+            both = self.errors(lines[own], weight, self.bias, delta[own])
+            e[own], products[own] = (np.stack(part, 1) for part in zip(*both))
+        self.kept = list(zip(products, states))
         return e.reshape(a.shape)
 
     def gradient(self, delta, a, limit):
