@@ -48,9 +48,8 @@ static void add_value(column *c, uint64_t item, double v) {
     }
 }
 
-double columns_value(const qn_data *data, uint64_t item, uint32_t k) {
-    const void *values = qn_data_item(data, item);
-    switch (qn_data_type_of(data)) {
+double columns_number(qn_data_type type, const void *values, uint32_t k) {
+    switch (type) {
     case QN_U8:
         return ((const uint8_t *)values)[k];
     case QN_TOKENS16:
@@ -63,15 +62,22 @@ double columns_value(const qn_data *data, uint64_t item, uint32_t k) {
     return (double)((const float *)values)[k];
 }
 
+double columns_value(const qn_data *data, uint64_t item, uint32_t k) {
+    return columns_number(qn_data_type_of(data), qn_data_item(data, item), k);
+}
+
 column *columns_find(const qn_data *data) {
     const uint32_t features = qn_data_features(data);
+    const qn_data_type type = qn_data_type_of(data);
     const uint64_t items = qn_data_items(data);
     column *columns = malloc(features * sizeof *columns);
     for (uint32_t k = 0; columns && k < features; k++)
         columns[k] = (column){.least = HUGE_VAL, .greatest = -HUGE_VAL, .whole = 1};
-    for (uint64_t i = 0; columns && i < items; i++)
+    for (uint64_t i = 0; columns && i < items; i++) {
+        const void *values = qn_data_item(data, i);
         for (uint32_t k = 0; k < features; k++)
-            add_value(&columns[k], i, columns_value(data, i, k));
+            add_value(&columns[k], i, columns_number(type, values, k));
+    }
     for (uint32_t k = 0; columns && k < features; k++)
         if (columns[k].missing == items)
             columns[k].least = columns[k].greatest = 0;

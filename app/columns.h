@@ -15,6 +15,9 @@ typedef struct column {
 /* Value `k` of an item as a number. */
 double columns_value(const qn_data *data, uint64_t item, uint32_t k);
 
+/* The same of an item's values, which qn_data_item gives: for those who look at all of them. */
+double columns_number(qn_data_type type, const void *values, uint32_t k);
+
 /* One for each feature, for free(); NULL when memory is short. */
 column *columns_find(const qn_data *data);
 

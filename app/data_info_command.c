@@ -79,16 +79,21 @@ static void find_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
 
 /* Of tokens. The greatest number of their type is not a token. */
 static void find_vocabulary(const qn_data *data, summary *s) {
-    const double none = qn_data_type_of(data) == QN_TOKENS16 ? UINT16_MAX : UINT32_MAX;
-    for (uint64_t i = 0; i < qn_data_items(data); i++)
-        for (uint32_t k = 0; k < qn_data_features(data); k++) {
-            const double token = columns_value(data, i, k);
+    const qn_data_type type = qn_data_type_of(data);
+    const uint64_t items = qn_data_items(data);
+    const uint32_t features = qn_data_features(data);
+    const double none = type == QN_TOKENS16 ? UINT16_MAX : UINT32_MAX;
+    for (uint64_t i = 0; i < items; i++) {
+        const void *values = qn_data_item(data, i);
+        for (uint32_t k = 0; k < features; k++) {
+            const double token = columns_number(type, values, k);
             s->padding += token == none;
             if (token == none)
                 continue;
             s->least = token < s->least ? token : s->least;
             s->greatest = token > s->greatest ? token : s->greatest;
         }
+    }
     if (s->least > s->greatest) /* nothing is a token */
         s->least = s->greatest = 0;
 }

@@ -6,6 +6,8 @@ import json
 import os
 import resource
 import struct
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,14 +15,17 @@ import pytest
 import data_vectors
 import parquet_writer
 
+sys.path.insert(0, str(Path(__file__).parent / "oracle"))
+import data as oracle  # noqa: E402
+
 MIB = 1 << 20
 ITEMS, FEATURES = 24_000, 784
 
 
-def little_memory(bytes_=15 * MIB):
+def little_memory(bytes_=15 * MIB, stack=MIB):
     """Private memory of less than the table, for one thread; files that are mapped do not count."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    resource.setrlimit(resource.RLIMIT_STACK, (MIB, MIB))
+    resource.setrlimit(resource.RLIMIT_STACK, (stack, stack))
     resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
 
 
@@ -134,3 +139,33 @@ def test_parts(run_quern, tmp_path):
     for kind in "csv", "parquet":
         told = run_quern("data", "info", tmp_path / kind, "--json", preexec_fn=little_memory).stdout
         assert json.loads(told)["digest"] == whole
+
+
+def test_a_corpus(run_quern, cache, tmp_path):
+    """Texts, plain, compressed and in parts, and rows of tokens: those are used where they lie."""
+    letters = np.random.default_rng(6).choice(np.frombuffer(b"\nacgt", "u1"), 5_000_000)
+    row = np.searchsorted(np.frombuffer(b"\nacgt", "u1"), letters).astype("<u2")
+    (tmp_path / "t.txt").write_bytes(letters.tobytes())
+    with gzip.open(tmp_path / "t.txt.gz", "wb", 1) as file:
+        file.write(letters.tobytes())
+    (tmp_path / "parts").mkdir()
+    for k in range(3):
+        (tmp_path / "parts" / f"{k}.txt").write_bytes(letters[2_000_000 * k:2_000_000 * (k + 1)].tobytes())
+    limit = {"preexec_fn": lambda: little_memory(22 * MIB, 2 * MIB)}
+    for end in "npy", "bin":
+        run_quern("data", "tokenize", tmp_path / "t.txt", "--tokens", "chars", "-o", tmp_path / f"t.{end}", **limit)
+    assert np.array_equal(np.load(tmp_path / "t.npy"), row) and np.array_equal(np.fromfile(tmp_path / "t.bin", "<u2"), row)
+    assert not cache.exists()
+    wanted = oracle.digest(oracle.corpus(row, 500), None)
+    for name in "t.npy", "t.bin", "t.txt", "t.txt.gz", "parts":
+        told = run_quern("data", "info", tmp_path / name, "--tokens", "ids" if name[1:] in (".npy", ".bin") else "chars",
+                         "--context", 500, "--json", **limit).stdout
+        assert json.loads(told)["digest"] == wanted, name
+        assert cache.exists() == (name not in ("t.npy", "t.bin")) and (not cache.exists() or os.listdir(cache) == [])
+    models = []
+    for name, tokens, more in ("t.txt", "chars", limit), ("t.bin", "ids", limit), ("t.txt", "chars", {}):
+        run_quern("train", "--data", tmp_path / name, "--tokens", tokens, "--context", 500, "--task", "next", "--valid", 0.1,
+                  "--model", "embedding 6 1; conv 6 1x1 softmax", "--epochs", 1, "--batch", 50, "--threads", 1,
+                  "-o", tmp_path / "model", **more)
+        models.append((tmp_path / "model").read_bytes())
+    assert models[0] == models[2] and models[0][-8:] == models[1][-8:]

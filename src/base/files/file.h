@@ -37,6 +37,10 @@ qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_
  * systems. It is the caller's, for munmap, and must be filled before the commit. Fails with QN_IO
  * (a full disk, a limit of the size of files). */
 qn_status qn__writer_map(qn__writer *writer, size_t size, void **memory, qn_error *err);
+/* 1: bytes that were added can be replaced; 0: they are written to a device or a pipe. */
+int qn__writer_replaces(const qn__writer *writer);
+/* Replaces the first `size` bytes of those that were added. */
+qn_status qn__writer_replace(qn__writer *writer, const void *bytes, size_t size, qn_error *err);
 /* Makes commit call `may` when all is synced and only the renaming is left. If it returns 0, commit
  * fails with QN_BUSY and the old file is untouched. */
 void qn__writer_ask(qn__writer *writer, int (*may)(void *user), void *user);

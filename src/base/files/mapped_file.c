@@ -2,6 +2,7 @@
 #include "base/files/cache_folder.h"
 #include "base/files/leftovers.h"
 #include "base/files/unfinished.h"
+#include "base/margin.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -13,6 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Bytes of a file that go to the disk at a time; a multiple of all sizes of pages. */
+#define SETTLE ((size_t)8 << 20)
+
 enum { TRIES = 100 };
 
 struct qn__mapped_file {
@@ -22,6 +26,8 @@ struct qn__mapped_file {
     int folder, lock; /* of a file that is made, else -1 */
     int unfinished;   /* its entry in the table of unfinished files, or -1 */
     char name[QN__TEMPORARY_NAME];
+    size_t settled;          /* bytes of a file that is made which need no memory any more */
+    int borrowed;            /* a user's file */
     struct timespec written; /* when its inode changed last, as far as this process knows */
 };
 
@@ -136,7 +142,7 @@ qn_status qn__mapped_file_grow(qn__mapped_file *m, size_t bytes, qn_error *err) 
 
 void qn__mapped_file_written(qn__mapped_file *m) {
     struct stat info;
-    if (m->file >= 0 && fstat(m->file, &info) == 0)
+    if (!m->borrowed && m->file >= 0 && fstat(m->file, &info) == 0)
         m->written = info.st_ctim;
 }
 
@@ -203,6 +209,62 @@ qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error
     else
         *out = m;
     return status;
+}
+
+/* The file is opened again, because the flags of the new one will change. Memory after it is that
+ * of no file: behind the last page of one nothing can be read. */
+static qn_status borrow(qn__mapped_file *m, int file, const struct stat *seen, const char *path,
+                        size_t bytes, qn_error *err) {
+    struct stat info;
+    char again[64];
+    snprintf(again, sizeof again, "/proc/self/fd/%d", file);
+    m->file = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (m->file < 0 || fstat(m->file, &info) != 0)
+        return qn__fail_errno(err, "open", path);
+    if (info.st_ino != seen->st_ino || info.st_dev != seen->st_dev ||
+        (uint64_t)info.st_size < bytes)
+        return qn__fail(err, QN_IO, "%s is another file now", path);
+    void *space =
+        mmap(NULL, bytes + QN__DATA_MARGIN, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (space == MAP_FAILED)
+        return qn__fail_errno(err, "map", path);
+    m->bytes = space;
+    m->size = bytes + QN__DATA_MARGIN;
+    if (mmap(space, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, m->file, 0) == MAP_FAILED)
+        return qn__fail_errno(err, "map", path);
+    m->borrowed = 1;
+    m->written = seen->st_ctim;
+    return QN_OK;
+}
+
+qn_status qn__mapped_file_borrow(int file, const struct stat *seen, const char *path, size_t bytes,
+                                 qn__mapped_file **out, qn_error *err) {
+    qn__mapped_file *m = make(err);
+    *out = NULL;
+    const qn_status status = m ? borrow(m, file, seen, path, bytes, err) : QN_MEMORY;
+    if (status == QN_OK)
+        *out = m;
+    else
+        qn__mapped_file_close(m);
+    return status;
+}
+
+int qn__mapped_file_is_borrowed(const qn__mapped_file *m) { return m->borrowed; }
+
+/* Without this the system writes pages one by one when it needs their memory, and each page that is
+ * written to waits for it: twenty times as long, in a control group. */
+void qn__mapped_file_wrote(qn__mapped_file *m, size_t bytes) {
+    while (bytes - m->settled >= 2 * SETTLE) {
+        uint8_t *at = m->bytes + m->settled;
+        /* The next piece is on its way to the disk while this one is waited for. */
+        (void)sync_file_range(m->file, (off_t)(m->settled + SETTLE), SETTLE, SYNC_FILE_RANGE_WRITE);
+        (void)sync_file_range(m->file, (off_t)m->settled, SETTLE,
+                              SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                                  SYNC_FILE_RANGE_WAIT_AFTER);
+        (void)madvise(at, SETTLE, MADV_DONTNEED); /* all of these are only hints */
+        (void)posix_fadvise(m->file, (off_t)m->settled, SETTLE, POSIX_FADV_DONTNEED);
+        m->settled += SETTLE;
+    }
 }
 
 uint8_t *qn__mapped_file_bytes(const qn__mapped_file *file) { return file->bytes; }

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 typedef struct qn__mapped_file qn__mapped_file;
 
@@ -33,6 +34,15 @@ qn_status qn__mapped_file_publish(qn__mapped_file *file, const char *path, size_
  * the oldest file is the one that was not used for longest. */
 qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error *err);
 
+/* Maps the first `bytes` bytes of a user's file, which the caller has open as `file` and saw as
+ * `seen`, for reading. QN__DATA_MARGIN bytes after them can be read, too. Other programs may write
+ * to it: qn__mapped_file_changed tells. Fails with QN_IO or QN_MEMORY. */
+qn_status qn__mapped_file_borrow(int file, const struct stat *seen, const char *path, size_t bytes,
+                                 qn__mapped_file **out, qn_error *err);
+
+/* 1: it is such a file. */
+int qn__mapped_file_is_borrowed(const qn__mapped_file *file);
+
 /* Makes an open file `bytes` long, with its space on the disk. Without that, a page for which there
  * is none would end the program when it is written to; beyond the limit of a file's size a signal
  * would. Returns 0 with errno on failure. */
@@ -46,13 +56,18 @@ size_t qn__mapped_file_size(const qn__mapped_file *file);
 int qn__mapped_file_descriptor(const qn__mapped_file *file);
 
 /* Tells that this process, which made the file, has finished writing to it: only later writes count
- * as changes. */
+ * as changes. Of a borrowed file nothing changes. */
 void qn__mapped_file_written(qn__mapped_file *file);
 
 /* 1: the file may have been written to since it was opened or published, or since the last call of
  * qn__mapped_file_written; `path` is then where it lies, or "". Its time, links or name may have
  * changed instead: another process used it. */
 int qn__mapped_file_changed(const qn__mapped_file *file, char path[PATH_MAX]);
+
+/* For whoever fills a file from its beginning to its end: the first `bytes` bytes are written. What
+ * was written some time ago goes to the disk and leaves memory, so that a file larger than memory
+ * is never all in memory that has to be written first. */
+void qn__mapped_file_wrote(qn__mapped_file *file, size_t bytes);
 
 /* Removes a file that was not published. A qn__mapped_file; accepts NULL. */
 void qn__mapped_file_close(void *file);

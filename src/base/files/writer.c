@@ -266,6 +266,16 @@ qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_
     return report(writer, err);
 }
 
+int qn__writer_replaces(const qn__writer *writer) { return writer->target != NULL; }
+
+qn_status qn__writer_replace(qn__writer *writer, const void *bytes, size_t size, qn_error *err) {
+    if (writer->error.status == QN_OK)
+        flush(writer);
+    if (writer->error.status == QN_OK && pwrite(writer->file, bytes, size, 0) != (ssize_t)size)
+        qn__fail_errno(&writer->error, "write", writer->path);
+    return report(writer, err);
+}
+
 qn_status qn__writer_map(qn__writer *writer, size_t size, void **memory, qn_error *err) {
     *memory = NULL;
     if (!writer->target || writer->error.status != QN_OK)

@@ -328,21 +328,11 @@ qn_status qn__source_take(qn__source *source, size_t wanted, qn__buffer *out, qn
 qn_status qn__source_contents(qn__source *source, qn__contents *out, qn_error *err) {
     qn__buffer buffer;
     *out = (qn__contents){0};
-    const qn_status status = qn__source_take(source, SIZE_MAX, &buffer, err);
+    /* What a plain file got since it was opened is a change that qn__source_end finds. */
+    const int plain = !source->packed && !source->zipped;
+    const qn_status status =
+        qn__source_take(source, plain ? (size_t)source->file_size : SIZE_MAX, &buffer, err);
     if (status == QN_OK)
-        *out = (qn__contents){(const char *)buffer.data, buffer.size, buffer.data};
+        *out = (qn__contents){(const char *)buffer.data, buffer.size, buffer.data, NULL};
     return status;
-}
-
-void qn__contents_forget(const qn__contents *contents, size_t from, size_t to) {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t begin = ((uintptr_t)contents->data + from + page - 1) / page * page;
-    uintptr_t end = ((uintptr_t)contents->data + to) / page * page;
-    if (begin < end) /* only a hint: an error changes nothing */
-        (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
-}
-
-void qn__contents_release(qn__contents *contents) {
-    free(contents->memory);
-    *contents = (qn__contents){0};
 }

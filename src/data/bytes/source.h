@@ -74,9 +74,15 @@ qn_status qn__source_take(qn__source *source, size_t wanted, qn__buffer *out, qn
 typedef struct qn__contents {
     const char *data;
     size_t size;
-    void *memory;
+    void *memory;                 /* from malloc; NULL: `file` has the text */
+    struct qn__mapped_file *file; /* or NULL */
 } qn__contents;
 qn_status qn__source_contents(qn__source *source, qn__contents *out, qn_error *err);
+/* The same where memory may not hold the content: it is then that of a file, which the system loads
+ * as it is read. A plain file is used where it lies; what is unpacked goes to a file of the cache
+ * folder. With `change` the text may be written to. Fails with QN_MEMORY where that cannot be. */
+qn_status qn__source_contents_of_any_size(qn__source *source, int change, qn__contents *out,
+                                          qn_error *err);
 /* Tells the system that bytes [from, to) are no longer needed, so that they no longer count as
  * memory of the process. */
 void qn__contents_forget(const qn__contents *contents, size_t from, size_t to);

@@ -14,6 +14,8 @@ int qn__is_zip(const uint8_t *first, size_t size);
 
 /* 1 when a file in an archive has a name as tables have: "a.csv". */
 int qn__names_table(const char *name);
+/* 1 when it has a name as texts have, too: "a.txt" and "a.txt.gz". */
+int qn__names_text(const char *name);
 /* Whether what follows the last dot of a name is one of these, in any case; NULL ends the list. */
 int qn__ends_with_one_of(const char *name, const char *const *endings);
 

@@ -378,7 +378,7 @@ static qn_status open_ipc(qn__source *source, qn__pool *pool, qn__arrow_file *ou
     qn__contents contents = {.size = (size_t)qn__source_file_size(source)};
     qn_status status = qn__parts_need_little_endian(qn__source_path(source), err);
     if (status == QN_OK && packed)
-        status = qn__source_contents(source, &contents, err);
+        status = qn__source_contents_of_any_size(source, 0, &contents, err);
     if (status != QN_OK)
         return status;
     ipc *r = qn__alloc(1, sizeof *r, err);

@@ -95,7 +95,7 @@ static qn_status list_tar(qn__source *source, qn__image_files *f, qn_error *err)
                              .size = qn__source_file_size(source),
                              .path = f->path};
     if (qn__source_packing(source)) {
-        const qn_status status = qn__source_contents(source, &f->unpacked, err);
+        const qn_status status = qn__source_contents_of_any_size(source, 0, &f->unpacked, err);
         if (status != QN_OK)
             return status;
         f->tar.memory = (const uint8_t *)f->unpacked.data;

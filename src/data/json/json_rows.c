@@ -262,10 +262,10 @@ static qn_status read_objects(rows *r, qn_error *err) {
 /* Reads the objects of a file. The text may change: tokens are decoded in their places. */
 static qn_status read_file(rows *r, qn__source *source, qn_error *err) {
     qn__contents text;
-    const qn_status status = qn__source_contents(source, &text, err);
+    const qn_status status = qn__source_contents_of_any_size(source, 1, &text, err);
     if (status != QN_OK)
         return status;
-    char *begin = text.memory;
+    char *begin = (char *)(uintptr_t)text.data;
     r->path = qn__source_path(source);
     r->begin = begin;
     r->size += text.size;

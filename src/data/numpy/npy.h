@@ -9,6 +9,7 @@
 #ifndef QN_DATA_NUMPY_NPY_H
 #define QN_DATA_NUMPY_NPY_H
 
+#include "data/bytes/source.h"
 #include "data/table/data.h"
 
 enum { QN__NPY_DIMENSIONS = 32 };
@@ -18,8 +19,9 @@ typedef struct qn__npy_bytes {
     /* As qn__source_read: fewer bytes than asked for only at the end. */
     qn_status (*read)(void *self, void *bytes, size_t size, size_t *got, qn_error *err);
     void *self;
-    uint64_t size; /* how many bytes there are */
-    int exact;     /* 0: only at most `size` */
+    uint64_t size;           /* how many bytes there are */
+    int exact;               /* 0: only at most `size` */
+    const qn__source *plain; /* the file that they are; NULL: they are packed */
     /* For messages: "PATH, byte N", then what the byte is counted in, as " of the unpacked file".
      */
     const char *path;

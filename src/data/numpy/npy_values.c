@@ -1,6 +1,7 @@
 /* The elements of an NPY array as the values of a table (docs/exactness.md 2.1.8). */
 #include "base/binary/float_bits.h"
 #include "base/binary/half.h"
+#include "base/files/mapped_file.h"
 #include "base/memory.h"
 #include "data/cells/wide_gather.h"
 #include "data/numpy/npy_arrays.h"
@@ -273,6 +274,8 @@ static qn_status take_values(void *user, uint64_t first, size_t count, const voi
         if (status == QN_OK)
             status = gather_values(f, to, step, now, (const uint8_t *)numbers + 8 * done, err);
     }
+    if (!a->fortran)
+        qn__table_space_wrote(f->data, (f->before + first + count) / f->data->features);
     return status;
 }
 
@@ -329,6 +332,21 @@ static qn_status check_tokens(const qn__npy_joined *j, const qn_data_options *op
             : "write items x positions of uint16 or uint32, or leave `data.tokens` out");
 }
 
+/* A single row of tokens that is larger than memory is used where it lies. */
+static int borrow_tokens(const qn__npy_joined *j, qn_data *data) {
+    const qn__npy *a = &j->first;
+    const qn__source *file = j->open ? j->bytes.plain : NULL;
+    return file && a->kind == QN__NPY_UINT && !a->big && a->dimensions == 1 &&
+           a->size == qn__element_of(data->type)->size &&
+           a->begin + a->items * a->size == j->bytes.size &&
+           qn__table_space_borrow(data, qn__source_descriptor(file), qn__source_stamp(file),
+                                  a->begin);
+}
+
+static int is_borrowed(const qn_data *data) {
+    return data->in_file && qn__mapped_file_is_borrowed(data->in_file);
+}
+
 static qn_status make_table(const qn__npy_joined *j, const qn_data_options *options, qn_data *data,
                             qn_error *err) {
     const qn__npy *first = &j->first;
@@ -337,7 +355,7 @@ static qn_status make_table(const qn__npy_joined *j, const qn_data_options *opti
     if (options->tokens) {
         data->type = token_type(first);
         snprintf(data->tokens, sizeof data->tokens, "%s", QN__TOKENS_IDS);
-        return qn__table_space_make(data, err);
+        return borrow_tokens(j, data) ? QN_OK : qn__table_space_make(data, err);
     }
     if (first->dimensions == 3 || (first->dimensions == 4 && first->shape[3] == 1)) {
         data->channels = 1;
@@ -360,7 +378,7 @@ qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const qn_data_option
         status = make_table(&j, options, data, err);
     if (status == QN_OK)
         status = begin_gather(&f, options, err);
-    if (status == QN_OK)
+    if (status == QN_OK && !is_borrowed(data))
         status = qn__npy_joined_each(&j, take_array, &f, err);
     if (status == QN_OK)
         status = qn__wide_gather_end(&f.gather, err);

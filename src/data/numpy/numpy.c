@@ -19,6 +19,7 @@ static qn__npy_bytes bytes_of(qn__source *source) {
                            .self = source,
                            .size = qn__source_unpacked_most(source),
                            .exact = !packed,
+                           .plain = packed || qn__source_part(source) ? NULL : source,
                            .path = qn__source_path(source)};
     snprintf(bytes.of, sizeof bytes.of, "%s", packed ? " of the unpacked file" : "");
     return bytes;

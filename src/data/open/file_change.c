@@ -17,5 +17,7 @@ qn_status qn__data_check_file(const qn_data *table, qn_error *err) {
     qn__fail(err, QN_IO, "the values of the table changed while they were used");
     qn__at(err, "%s", path);
     return qn__remedy(err, QN_IO,
-                      "run it again, and let no other program write to the cache folder");
+                      qn__mapped_file_is_borrowed(file)
+                          ? "run it again, and let no other program write to the file meanwhile"
+                          : "run it again, and let no other program write to the cache folder");
 }

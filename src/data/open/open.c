@@ -14,6 +14,7 @@
 #include "data/open/table_cache.h"
 #include "data/table/data_options.h"
 #include "data/table/shape.h"
+#include "data/table/table_space.h"
 #include "data/tokens/text_items.h"
 #include "num/host.h"
 #include <stdio.h>
@@ -355,7 +356,7 @@ static qn_status note_twice(const qn__part_files *files, qn_data *data, qn_error
 static qn_status note_whole(const qn__part_files *files, qn_data *data, qn_error *err) {
     char text[400];
     const char *path = files->list->file[0].path;
-    if (strncmp(data->format, "txt", 3) != 0 || !qn__names_table(path))
+    if (strncmp(data->format, "txt", 3) != 0 || !qn__names_table(path) || qn__names_text(path))
         return QN_OK;
     snprintf(text, sizeof text,
              "%.200s is read as one text; `data.text` names the column of a table whose texts are "
@@ -403,11 +404,18 @@ static qn_status open_files(const char *const *paths, size_t count, const qn_dat
 static qn_status open_documents(const char *const *paths, size_t count,
                                 const qn_data_options *options, qn_data **out, qn_error *err) {
     const qn_data_options of_table = qn__documents_table(options);
+    const qn__table_space space = {
+        .no_file = options->no_cache, .path = count ? paths[0] : "", .entry = ""};
     qn_data *table = NULL, *data = NULL;
     qn_status status = open_files(paths, count, &of_table, &table, err);
     if (status == QN_OK) {
         data = qn__alloc(1, sizeof *data, err);
-        status = data ? qn__documents_tokens(table, options, paths[0], data, err) : QN_MEMORY;
+        status = data ? QN_OK : QN_MEMORY;
+    }
+    if (status == QN_OK) {
+        data->buffer = &space;
+        status = qn__documents_tokens(table, options, paths[0], data, err);
+        data->buffer = NULL;
     }
     qn_data_close(table);
     if (status == QN_OK)

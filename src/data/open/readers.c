@@ -99,6 +99,12 @@ int qn__names_table(const char *name) {
     return qn__ends_with_one_of(name, others);
 }
 
+int qn__names_text(const char *name) {
+    size_t size;
+    const char *ending = ending_of(name, &size);
+    return size > 0 && qn__same_word("txt", ending, size);
+}
+
 const char *qn__format_name(const char *name) {
     static const char *const others[] = {"array", "synth"};
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i)

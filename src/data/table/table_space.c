@@ -5,9 +5,10 @@
 #include "base/memory.h"
 #include "base/system/available.h"
 #include <stdio.h>
+#include <string.h>
 
 /* Smaller tables never need a file; asking how much memory there is takes longer. */
-#define LEAST ((uint64_t)16 << 20)
+#define LEAST ((uint64_t)4 << 20)
 
 static qn_status make_in_memory(qn_data *data, qn_error *err) {
     data->memory = qn__alloc(data->items, qn__data_stride(data), err);
@@ -85,6 +86,60 @@ qn_status qn__table_space_make(qn_data *data, qn_error *err) {
     if (bytes <= available)
         return make_in_memory(data, err);
     return refuse(data, bytes, available, buffer->no_file ? "" : why.what, err);
+}
+
+int qn__table_space_borrow(qn_data *data, int file, const struct stat *seen, uint64_t begin) {
+    const uint32_t size = qn__element_of(data->type)->size;
+    qn__mapped_file *mapped;
+    uint64_t bytes, end;
+    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || !data->buffer || file < 0 || begin % size ||
+        __builtin_mul_overflow(data->items, (uint64_t)qn__data_stride(data), &bytes) ||
+        __builtin_add_overflow(bytes, begin, &end) || end > SIZE_MAX / 4 || bytes < LEAST ||
+        bytes <= qn__available_memory() / 2 ||
+        qn__mapped_file_borrow(file, seen, data->buffer->path, (size_t)end, &mapped, NULL) != QN_OK)
+        return 0;
+    release_space(data);
+    data->release = qn__mapped_file_close;
+    data->memory = mapped;
+    data->values = qn__mapped_file_bytes(mapped) + begin;
+    data->in_file = mapped;
+    return 1;
+}
+
+/* A file that is there becomes longer; the values may move. */
+static qn_status grow_file(qn_data *data, uint64_t bytes, qn_error *err) {
+    const uint64_t before = data->buffer->before, all = before + bytes + 2 * QN__DATA_MARGIN;
+    const qn_status status = qn__mapped_file_grow(data->memory, (size_t)all, err);
+    data->values = qn__mapped_file_bytes(data->memory) + before;
+    return status;
+}
+
+qn_status qn__table_space_grow(qn_data *data, uint64_t kept, qn_error *err) {
+    qn_data old = *data;
+    uint64_t bytes;
+    if (__builtin_mul_overflow(data->items, (uint64_t)qn__data_stride(data), &bytes) ||
+        bytes > SIZE_MAX / 4)
+        return qn__fail_memory(err, data->items, qn__data_stride(data));
+    if (data->in_file)
+        return grow_file(data, bytes, err);
+    data->release = NULL; /* the values stay until they are copied */
+    const qn_status status = qn__table_space_make(data, err);
+    if (status != QN_OK) {
+        old.items = data->items;
+        *data = old;
+        return status;
+    }
+    if (kept > 0)
+        memcpy(qn__table_space_values(data), old.values, (size_t)kept * qn__data_stride(data));
+    if (old.release)
+        old.release(old.memory);
+    return QN_OK;
+}
+
+void qn__table_space_wrote(const qn_data *data, uint64_t items) {
+    if (data->in_file)
+        qn__mapped_file_wrote(data->memory,
+                              (size_t)data->buffer->before + (size_t)items * qn__data_stride(data));
 }
 
 qn_status qn__table_space_widen(qn_data *data, uint64_t items, qn_error *err) {

@@ -7,6 +7,7 @@
 #define QN_DATA_TABLE_TABLE_SPACE_H
 
 #include "data/table/data.h"
+#include <sys/stat.h>
 
 /* How a table is read. */
 typedef struct qn__table_space {
@@ -21,6 +22,19 @@ typedef struct qn__table_space {
  * What a call before made is released first. `data->buffer` says how; NULL: in memory. Fails with
  * QN_MEMORY; the remedy says what to do if the table needs a file and cannot have one. */
 qn_status qn__table_space_make(qn_data *data, qn_error *err);
+
+/* Takes the values of `data`, as above, from where they lie already: in the plain file `file`, open
+ * and seen as `seen`, from byte `begin` on, little-endian. 1: data->values are there; the file may
+ * change, which qn__data_check_file finds. 0: qn__table_space_make has to be called; it needs no
+ * file of the cache, or the values cannot be used in place. */
+int qn__table_space_borrow(qn_data *data, int file, const struct stat *seen, uint64_t begin);
+
+/* More space: for data->items items, of which the first `kept` stay. Fails as above; then nothing
+ * has changed but data->items. */
+qn_status qn__table_space_grow(qn_data *data, uint64_t kept, qn_error *err);
+
+/* For a reader that fills a table from its beginning: `items` items are there. */
+void qn__table_space_wrote(const qn_data *data, uint64_t items);
 
 /* Converts a table of bytes to floats, in new memory: the values of the first `items` items, and
  * zeros for the others. Fails as above; `data` has then no values. */

@@ -92,7 +92,7 @@ qn_status qn__csv_text_renew(qn__csv_text *text, qn_error *err) {
     qn_status status = qn__source_again(text->source, &again, err);
     if (status != QN_OK)
         return status;
-    status = qn__source_contents(again, &text->contents, err);
+    status = qn__source_contents_of_any_size(again, 1, &text->contents, err);
     qn__source_close(again);
     if (status != QN_OK || text->contents.size == text->size)
         return status;
@@ -146,7 +146,7 @@ qn_status qn__csv_text_header(qn__csv_text *t, const char *path, const qn__csv_k
 
 static qn_status open_text(qn__csv_text *t, qn__source *source, int threads, qn_error *err) {
     if (qn__source_packing(source)) {
-        const qn_status status = qn__source_contents(source, &t->contents, err);
+        const qn_status status = qn__source_contents_of_any_size(source, 1, &t->contents, err);
         t->size = t->contents.size;
         return status;
     }

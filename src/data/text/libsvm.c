@@ -464,7 +464,7 @@ static qn_status append(qn__contents *all, qn__source *source, qn_error *err) {
         longer[all->size] = '\n';
         memcpy(longer + all->size + 1, text.data, text.size);
         memset(longer + size, 0, QN__DATA_MARGIN);
-        *all = (qn__contents){longer, size, longer};
+        *all = (qn__contents){longer, size, longer, NULL};
     }
     qn__contents_release(&text);
     /* cppcheck-suppress memleak; `all` has it */

@@ -3,28 +3,54 @@
 #include "base/memory.h"
 
 struct qn__corpus_file {
-    qn__source *source;
+    qn__source *source; /* open as long as its text is in a file, which may change; else NULL */
     qn__contents contents;
 };
 
-static qn_status open_file(const char *path, struct qn__corpus_file *file, qn__token_text *text,
-                           qn_error *err) {
-    qn_status status = qn__source_open(path, &file->source, err);
-    if (status == QN_OK)
-        status = qn__source_contents(file->source, &file->contents, err);
-    if (status == QN_OK)
-        *text = (qn__token_text){(const uint8_t *)file->contents.data, file->contents.size};
+/* A text in memory needs its file no more: many small files would be too many open ones. */
+static qn_status settle(struct qn__corpus_file *file, qn_status status, qn_error *err) {
+    if (file->contents.file && status == QN_OK)
+        return QN_OK;
+    status = qn__source_end(file->source, status, err);
+    qn__source_close(file->source);
+    file->source = NULL;
     return status;
 }
 
-qn_status qn__corpus_open(const char *const *paths, size_t count, qn__corpus *out, qn_error *err) {
+static qn_status take(qn__source *source, struct qn__corpus_file *file, qn__token_text *text,
+                      qn_error *err) {
+    file->source = source;
+    qn_status status = qn__source_contents_of_any_size(source, 0, &file->contents, err);
+    *text = (qn__token_text){(const uint8_t *)file->contents.data, file->contents.size};
+    return settle(file, status, err);
+}
+
+static qn_status reserve(size_t count, qn__corpus *out, qn_error *err) {
     *out = (qn__corpus){.text = qn__alloc(count, sizeof *out->text, err)};
     out->file = out->text ? qn__alloc(count, sizeof *out->file, err) : NULL;
-    qn_status status = out->file ? QN_OK : QN_MEMORY;
+    return out->file ? QN_OK : QN_MEMORY;
+}
+
+qn_status qn__corpus_open(const char *const *paths, size_t count, qn__corpus *out, qn_error *err) {
+    qn_status status = reserve(count, out, err);
     while (status == QN_OK && out->count < count) {
         const size_t k = out->count++;
-        status = open_file(paths[k], &out->file[k], &out->text[k], err);
+        qn__source *source = NULL;
+        status = qn__source_open(paths[k], &source, err);
+        if (status == QN_OK)
+            status = take(source, &out->file[k], &out->text[k], err);
     }
+    if (status != QN_OK)
+        qn__corpus_close(out);
+    return status;
+}
+
+qn_status qn__corpus_of_source(qn__source *source, qn__corpus *out, qn_error *err) {
+    qn_status status = reserve(1, out, err);
+    if (status != QN_OK)
+        qn__source_close(source);
+    else
+        status = take(source, &out->file[out->count++], out->text, err);
     if (status != QN_OK)
         qn__corpus_close(out);
     return status;
@@ -32,7 +58,8 @@ qn_status qn__corpus_open(const char *const *paths, size_t count, qn__corpus *ou
 
 qn_status qn__corpus_end(const qn__corpus *corpus, qn_status status, qn_error *err) {
     for (size_t k = 0; corpus->file && status == QN_OK && k < corpus->count; k++)
-        status = qn__source_end(corpus->file[k].source, status, err);
+        if (corpus->file[k].source)
+            status = qn__source_end(corpus->file[k].source, status, err);
     return status;
 }
 

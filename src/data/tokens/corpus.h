@@ -1,4 +1,4 @@
-/* The files of a corpus as texts in memory. */
+/* The files of a corpus as texts. */
 #ifndef QN_DATA_TOKENS_CORPUS_H
 #define QN_DATA_TOKENS_CORPUS_H
 
@@ -11,9 +11,11 @@ typedef struct qn__corpus {
     struct qn__corpus_file *file;
 } qn__corpus;
 
-/* Reads files, plain or compressed; "-" is the standard input. Plain files are mapped. After a
- * failure nothing has to be released. */
+/* Reads files, plain or compressed; "-" is the standard input. Together they may be larger than
+ * memory: large ones are mapped. After a failure nothing has to be released. */
 qn_status qn__corpus_open(const char *const *paths, size_t count, qn__corpus *out, qn_error *err);
+/* The same of an open file, which belongs to the corpus in any case. */
+qn_status qn__corpus_of_source(qn__source *source, qn__corpus *out, qn_error *err);
 /* Fails with QN_INPUT where a file has changed since it was opened; else returns `status`. */
 qn_status qn__corpus_end(const qn__corpus *corpus, qn_status status, qn_error *err);
 void qn__corpus_close(qn__corpus *corpus);

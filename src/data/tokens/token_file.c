@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a text that are encoded before their tokens are written. */
-#define BLOCK ((size_t)64 << 20)
+enum { NPY_HEADER = 128 };
 
 /* The largest number of 16 bits is not a token: 25.40. */
 static uint32_t width_of(const qn_tokenizer *t) {
@@ -30,7 +29,8 @@ typedef struct output {
     qn__writer *writer;
     uint32_t width;
     int is_npy;
-    uint8_t *kept; /* of NPY, whose header says how many there are: all numbers, for free() */
+    int is_kept;   /* of NPY, whose header says how many there are: numbers wait for it */
+    uint8_t *kept; /* these, for free() */
     size_t kept_size, kept_capacity;
     uint64_t count;
 } output;
@@ -66,22 +66,38 @@ static qn_status put(output *o, qn__token_ids *ids, qn_error *err) {
     o->count += ids->count;
     narrow(ids->number, ids->count, o->width);
     ids->count = 0;
-    return o->is_npy ? keep(o, ids->number, size, err)
-                     : qn__writer_add(o->writer, ids->number, size, err);
+    return o->is_kept ? keep(o, ids->number, size, err)
+                      : qn__writer_add(o->writer, ids->number, size, err);
 }
 
 /* The header of NPY: its length is a multiple of 64. */
-static qn_status put_npy(output *o, qn_error *err) {
-    char header[128];
-    memset(header, ' ', sizeof header);
+static void make_header(const output *o, char header[NPY_HEADER]) {
+    memset(header, ' ', NPY_HEADER);
     memcpy(header, "\x93NUMPY\1\0", 8);
-    header[8] = (char)(sizeof header - 10);
+    header[8] = (char)(NPY_HEADER - 10);
     header[9] = 0;
-    const int size = snprintf(header + 10, sizeof header - 10,
+    const int size = snprintf(header + 10, NPY_HEADER - 10,
                               "{'descr': '<u%u', 'fortran_order': False, 'shape': (%llu,), }",
                               (unsigned)o->width, (unsigned long long)o->count);
     header[10 + size] = ' ';
-    header[sizeof header - 1] = '\n';
+    header[NPY_HEADER - 1] = '\n';
+}
+
+/* Space for a header that is known at the end; of a pipe it is the beginning. */
+static qn_status begin_npy(output *o, qn_error *err) {
+    char header[NPY_HEADER];
+    o->is_kept = o->is_npy && !qn__writer_replaces(o->writer);
+    make_header(o, header);
+    return o->is_npy && !o->is_kept ? qn__writer_add(o->writer, header, sizeof header, err) : QN_OK;
+}
+
+static qn_status end_npy(output *o, qn_error *err) {
+    char header[NPY_HEADER];
+    if (!o->is_npy)
+        return QN_OK;
+    make_header(o, header);
+    if (!o->is_kept)
+        return qn__writer_replace(o->writer, header, sizeof header, err);
     qn_status status = qn__writer_add(o->writer, header, sizeof header, err);
     if (status == QN_OK && o->kept_size)
         status = qn__writer_add(o->writer, o->kept, o->kept_size, err);
@@ -92,9 +108,10 @@ static qn_status put_texts(const qn_tokenizer *t, const qn__corpus *corpus, uint
                            output *o, qn_error *err) {
     qn__documents d = {.text = corpus->text, .count = corpus->count};
     qn__token_ids ids = {0};
+    const size_t block = qn__token_block();
     qn_status status = qn__token_end_of_text(t, &d.end, err);
     while (status == QN_OK && d.at < d.count) {
-        status = qn__token_encode_some(t, &d, BLOCK, threads, &ids, err);
+        status = qn__token_encode_some(t, &d, block, threads, &ids, err);
         if (status == QN_OK)
             status = put(o, &ids, err);
     }
@@ -108,9 +125,11 @@ static qn_status write_corpus(const qn_tokenizer *t, const qn__corpus *corpus, u
     output o = {.width = width_of(t), .is_npy = ends_with(path, ".npy")};
     qn_status status = qn__writer_create(path, &o.writer, err);
     if (status == QN_OK)
+        status = begin_npy(&o, err);
+    if (status == QN_OK)
         status = put_texts(t, corpus, threads, &o, err);
-    if (status == QN_OK && o.is_npy)
-        status = put_npy(&o, err);
+    if (status == QN_OK)
+        status = end_npy(&o, err);
     status = qn__corpus_end(corpus, status, err);
     free(o.kept);
     if (status != QN_OK) {

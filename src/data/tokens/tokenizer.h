@@ -46,6 +46,10 @@ typedef struct qn__documents {
     size_t at, byte;   /* the next byte, of text `at`; all are encoded where that is `count` */
 } qn__documents;
 
+/* Bytes of text to be encoded at once: what they take meanwhile, at most three numbers a byte, is
+ * less than half of the available memory, and threads have enough to share. */
+size_t qn__token_block(void);
+
 /* Appends the tokens of the next bytes of the documents, about `most` of them. */
 qn_status qn__token_encode_some(const qn_tokenizer *tokenizer, qn__documents *documents,
                                 size_t most, uint32_t threads, qn__token_ids *ids, qn_error *err);

@@ -3,6 +3,7 @@
 
 #include "base/argument.h"
 #include "base/memory.h"
+#include "base/system/available.h"
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
 #include <stdatomic.h>
@@ -10,8 +11,13 @@
 #include <string.h>
 
 /* Bytes of a piece that a thread takes: large enough that the cuts cost nothing, small enough that
- * the threads end together. */
+ * the threads end together. Where few bytes are encoded at once, pieces are smaller. */
 #define PIECE ((size_t)1 << 20)
+enum { PIECES_LEAST = 4 };
+
+/* Bytes that are encoded at once. */
+#define BLOCK_LEAST ((size_t)256 << 10)
+#define BLOCK_MOST ((size_t)64 << 20)
 
 /* A part of a text, from `begin` to `end`; or several whole texts. */
 typedef struct piece {
@@ -115,10 +121,10 @@ static qn_status add_piece(pieces *all, piece own, qn_error *err) {
     return QN_OK;
 }
 
-/* Texts from `first` on that make a piece together; *size: their bytes. */
-static size_t small_texts(const qn__documents *d, size_t first, size_t *size) {
+/* Texts from `first` on that make a piece of at most `most` bytes together; *size: their bytes. */
+static size_t small_texts(const qn__documents *d, size_t first, size_t most, size_t *size) {
     size_t k = first;
-    for (*size = 0; k < d->count && *size + d->text[k].size <= PIECE; k++)
+    for (*size = 0; k < d->count && *size + d->text[k].size <= most; k++)
         *size += d->text[k].size;
     return k - first;
 }
@@ -126,11 +132,12 @@ static size_t small_texts(const qn__documents *d, size_t first, size_t *size) {
 /* Cuts from where the documents are on, at most about `most` bytes, and goes on. */
 static qn_status cut_pieces(pieces *all, qn__documents *d, size_t most, qn_error *err) {
     const qn_tokenizer *t = all->tokenizer;
+    const size_t own = most / PIECES_LEAST < PIECE ? most / PIECES_LEAST : PIECE;
     qn_status status = QN_OK;
     for (size_t done = 0; status == QN_OK && d->at < d->count && done < most;) {
         const qn__token_text *text = &d->text[d->at];
         size_t size;
-        const size_t texts = d->byte == 0 ? small_texts(d, d->at, &size) : 0;
+        const size_t texts = d->byte == 0 ? small_texts(d, d->at, own, &size) : 0;
         if (texts > 1) {
             status = add_piece(all, (piece){.first = d->at, .texts = texts}, err);
             d->at += texts;
@@ -138,7 +145,7 @@ static qn_status cut_pieces(pieces *all, qn__documents *d, size_t most, qn_error
             continue;
         }
         const size_t left = text->size - d->byte;
-        const size_t wanted = left > PIECE + PIECE / 2 ? d->byte + PIECE : text->size;
+        const size_t wanted = left > own + own / 2 ? d->byte + own : text->size;
         const size_t end =
             wanted < text->size ? t->kind->cut(t->state, text->bytes, text->size, wanted) : wanted;
         status =
@@ -178,6 +185,11 @@ static qn_status encode_on(pieces *all, uint32_t threads, qn__token_ids *ids, qn
     if (err)
         *err = all->error;
     return all->status;
+}
+
+size_t qn__token_block(void) {
+    const uint64_t part = qn__available_memory() / 32;
+    return part < BLOCK_LEAST ? BLOCK_LEAST : part > BLOCK_MOST ? BLOCK_MOST : (size_t)part;
 }
 
 qn_status qn__token_encode_some(const qn_tokenizer *tokenizer, qn__documents *documents,
