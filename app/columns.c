@@ -9,7 +9,13 @@
 #include <string.h>
 
 /* 2026-11-28T13:30:15.250001Z is the longest text of a date. */
-enum { WIDEST_NAME = 24, WIDEST_CELL = 27, RANGE_CAPACITY = 40, DAY = sizeof "2026-11-28" };
+enum {
+    WIDEST_NAME = 24,
+    WIDEST_CELL = 27,
+    RANGE_CAPACITY = 40,
+    DESCRIPTION = RANGE_CAPACITY + 64,
+    DAY = sizeof "2026-11-28"
+};
 
 /* Exact values of a column that float32 does not hold. */
 static void find_exact(const qn_data *data, uint32_t k, column *c) {
@@ -108,30 +114,33 @@ static void find_days(const qn_data *data, const column *c, uint32_t k, char lea
 
 /* The texts of a category as far as there is space, or a range. */
 static void describe(const qn_data *data, const column *columns, uint32_t k,
-                     char text[RANGE_CAPACITY + 32]) {
+                     char text[DESCRIPTION]) {
     const uint32_t count = qn_data_categories(data, k);
     char least[32], greatest[32];
     size_t used = 0;
     *text = '\0';
     if (qn_data_text_inputs(data, k)) {
-        snprintf(text, RANGE_CAPACITY + 32, "%s different, %s inputs for their words",
-                 format_count(count, least), format_count(qn_data_text_inputs(data, k), greatest));
+        char features[QN_TEXT_FEATURES];
+        qn_data_text_features(data, k, features, sizeof features);
+        snprintf(text, DESCRIPTION, "%s different, %s inputs for %s", format_count(count, least),
+                 format_count(qn_data_text_inputs(data, k), greatest),
+                 strcmp(features, "words:1..2") == 0 ? "their words" : features);
         return;
     }
     if (qn_data_dates(data, k, NULL, 0) != QN_DATE_NONE &&
         columns[k].missing < qn_data_items(data)) {
         find_days(data, &columns[k], k, least, greatest);
-        snprintf(text, RANGE_CAPACITY + 32, "%s to %s", least, greatest);
+        snprintf(text, DESCRIPTION, "%s to %s", least, greatest);
         return;
     }
     qn_data_exact(data, columns[k].least_item, k, least, sizeof least);
     qn_data_exact(data, columns[k].greatest_item, k, greatest, sizeof greatest);
     if (*least && *greatest) {
-        snprintf(text, RANGE_CAPACITY + 32, "%s to %s", least, greatest);
+        snprintf(text, DESCRIPTION, "%s to %s", least, greatest);
         return;
     }
     if (count == 0 && columns[k].missing < qn_data_items(data))
-        snprintf(text, RANGE_CAPACITY + 32, "%s to %s", format_quantity(columns[k].least, least),
+        snprintf(text, DESCRIPTION, "%s to %s", format_quantity(columns[k].least, least),
                  format_quantity(columns[k].greatest, greatest));
     for (uint32_t i = 0; i < count; i++) {
         const char *name = qn_data_category(data, k, i);
@@ -204,7 +213,7 @@ void columns_print(const qn_data *data, const column *columns, uint32_t most) {
     printf("columns   %7s  %-*s  %-12s  %9s  %s\n", "feature", widest, "name", "type", "missing",
            "values");
     for (uint32_t k = 0; k < shown; k++) {
-        char text[RANGE_CAPACITY + 32];
+        char text[DESCRIPTION];
         const char *name = name_of(data, k);
         const int size = width_of(name);
         describe(data, columns, k, text);
@@ -243,6 +252,8 @@ void columns_print_json(const qn_data *data, const column *columns) {
         if (qn_data_text_inputs(data, k)) {
             json_count("texts", categories);
             json_count("inputs", qn_data_text_inputs(data, k));
+            qn_data_text_features(data, k, parts, sizeof parts);
+            json_text("features", parts);
         } else if (categories) {
             json_open("categories", '[');
             for (uint32_t i = 0; i < categories; i++)

@@ -41,6 +41,7 @@ static const struct {
     {"data.skip_broken", "skip-broken"},
     {"data.task", "task"},
     {"data.text", "text"},
+    {"data.text_features", "text-features"},
     {"data.tokens", "tokens"},
     {"data.unlabelled", "unlabelled"},
     {"data.weight", "weight"},

@@ -65,6 +65,10 @@ const option source_column_options[] = {
               "tables: columns of texts, such as reviews, whose words a network gets; none: no "
               "column"),
      .fallback = "columns of different texts of several words"},
+    {ROW_TEXT("text-features", text_features, "LIST",
+              "tables: what a network gets of columns of texts: words:1..2, chars:3..5 (within "
+              "words), chars-across:3..5, or several"),
+     .fallback = "words:1..2"},
     {ROW_TEXT("dates", dates, "LIST",
               "tables: what a network gets of dates: year, quarter, month, day, weekday, yearday, "
               "hour, minute, second, days since 1970"),
@@ -218,6 +222,7 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
     r.options.expected_label = label;
     r.options.category = flags->category;
     r.options.text = flags->text;
+    r.options.text_features = flags->text_features;
     r.options.expected_text = flags->texts;
     r.options.dates = flags->dates;
     r.options.date_format = flags->date_format;
@@ -377,11 +382,17 @@ static int check_reading(const source_flags *flags) {
     const struct {
         const char *name;
         int given;
-    } reading[] = {{"task", flags->task != NULL},         {"header", flags->header != NULL},
-                   {"features", flags->features != NULL}, {"drop", flags->drop != NULL},
-                   {"category", flags->category != NULL}, {"text", flags->text != NULL},
-                   {"resize", flags->resize != NULL},     {"masks", flags->masks != NULL},
-                   {"ignore", flags->ignore != NULL},     {"skip-broken", flags->skip_broken},
+    } reading[] = {{"task", flags->task != NULL},
+                   {"header", flags->header != NULL},
+                   {"features", flags->features != NULL},
+                   {"drop", flags->drop != NULL},
+                   {"category", flags->category != NULL},
+                   {"text", flags->text != NULL},
+                   {"text-features", flags->text_features != NULL},
+                   {"resize", flags->resize != NULL},
+                   {"masks", flags->masks != NULL},
+                   {"ignore", flags->ignore != NULL},
+                   {"skip-broken", flags->skip_broken},
                    {"no-cache", flags->no_cache}};
     for (size_t i = 0; i < sizeof reading / sizeof *reading && !flags->data; i++)
         if (reading[i].given)
@@ -526,6 +537,7 @@ static int open_all(const source_flags *f, uint64_t threads, const char *label, 
     char *texts = code < 0 ? source_texts_of_data(out->train) : NULL;
     others.texts = texts;
     others.text = texts ? NULL : others.text;
+    others.text_features = NULL; /* those of the training data */
     others.expected_features = code < 0 ? qn_data_features(out->train) : 0;
     char rules[QN_RULES_TEXT];
     qn_data_rules(out->train, rules, sizeof rules);

@@ -20,7 +20,8 @@ typedef struct source_flags {
     const char *valid, *valid_labels; /* `valid`: a file or a fraction */
     file_list test_more, valid_more, labels_more, test_labels_more, valid_labels_more;
     /* CSV: of every file, as in qn_data_options */
-    const char *task, *header, *features, *drop, *category, *text, *dates, *date_format;
+    const char *task, *header, *features, *drop, *category, *text, *text_features;
+    const char *dates, *date_format;
     uint32_t outputs;           /* of the network, where they are known; else 0 */
     int unlabelled;             /* CSV: no column of labels (predict, data info) */
     int skip_broken;            /* images, as in qn_data_options */

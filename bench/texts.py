@@ -1,8 +1,9 @@
 """Reviews classified by the words of a column of texts, beside scikit-learn: accuracy and time of both.
 
-    python bench/texts.py [--program build/quern] [--data ../shared/data/text] [--rounds 5]
+    python bench/texts.py [--program build/quern] [--data ../shared/data/text] [--rounds 5] [--features words,chars]
 
-The peer is TfidfVectorizer of words and pairs with LogisticRegression of C = 10. The rounds alternate
+The peer is TfidfVectorizer of words and pairs with LogisticRegression of C = 10. `--features` chooses other features
+of both: words, chars, chars-across, or several. The rounds alternate
 between both programs. Of each the whole process is timed, from the compressed file to the accuracy of
 the test set; of scikit-learn also the part after its imports. Times are medians.
 """
@@ -21,11 +22,15 @@ PEER = """
 import csv, gzip, sys, time
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 begun = time.perf_counter()
 sets = [list(csv.reader(gzip.open(path, "rt", encoding="utf-8")))[1:] for path in sys.argv[1:3]]
 (x, y), (u, v) = (zip(*rows) for rows in sets)
-found = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression(C=10, max_iter=1000)).fit(x, y)
+vectors = {"words": TfidfVectorizer(ngram_range=(1, 2)),
+           "chars": TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)),
+           "chars-across": TfidfVectorizer(analyzer="char", ngram_range=(3, 5))}
+features = make_union(*(vectors[word] for word in sys.argv[3].split(",")))
+found = make_pipeline(features, LogisticRegression(C=10, max_iter=1000)).fit(x, y)
 print(f"test accuracy {100 * found.score(u, v):.2f} after {time.perf_counter() - begun:.3f}")
 """
 
@@ -42,15 +47,17 @@ def main():
     p.add_argument("--program", default=ROOT / "build" / "quern")
     p.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared" / "data" / "text")
     p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--features", default="words")
     args = p.parse_args()
     train, test = args.data / "reviews-train.csv.gz", args.data / "reviews-test.csv.gz"
     ours, theirs, inner = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(args.rounds):
             seconds, own = run([args.program, "train", "--data", train, "--test", test, "--label", "sentiment",
+                                "--text-features", args.features,
                                 "-o", pathlib.Path(folder) / "m.st"])
             ours.append(seconds)
-            seconds, peer = run([sys.executable, "-c", PEER, train, test])
+            seconds, peer = run([sys.executable, "-c", PEER, train, test, args.features])
             theirs.append(seconds)
             inner.append(float(peer[2]))
     print(f"quern         {own[1]} %  {statistics.median(ours):.2f} s")

@@ -159,6 +159,9 @@ static void test_questions_of_data(void **state) {
     assert_string_equal(exact, "");
     assert_int_equal(qn_data_categories(NULL, 0), 0);
     assert_int_equal(qn_data_text_inputs(NULL, 0), 0);
+    qn_data_text_features(NULL, 0, exact, sizeof exact);
+    assert_string_equal(exact, "");
+    qn_data_text_features(have.data, 0, NULL, 0);
     assert_null(qn_data_category(NULL, 0, 0));
     assert_int_equal(qn_data_target(NULL), QN_TARGET_NONE);
     assert_null(qn_data_targets(NULL));
@@ -322,6 +325,9 @@ static void test_questions_of_models(void **state) {
     assert_null(qn_model_feature_name(NULL, 0));
     assert_int_equal(qn_model_categories(NULL, 0), 0);
     assert_int_equal(qn_model_text_inputs(NULL, 0), 0);
+    qn_model_text_features(NULL, 0, text, sizeof text);
+    assert_string_equal(text, "");
+    qn_model_text_features(have.model, 0, NULL, 0);
     assert_null(qn_model_class_name(NULL, 0));
     assert_null(qn_model_label_name(NULL));
     assert_null(qn_model_weight_name(NULL));

@@ -392,7 +392,7 @@ SLOW_IN_PYTHON = ["pixels-gelu", "batch-1", "best", "best-file", "early-stopping
                   "tanh-last", "scale-none", "step", "augment-conv", "channel-conv", "batchnorm-silu", "residual-gelu",
                   "tanh-cross-entropy-sgd", "momentum", "none", "deep", "channel-dense", "augment-dense", "minmax-i14",
                   "lbfgs-hidden", "augment-cutmix", "mixup", "droppath", "bilinear", "segment", "segment-augment",
-                  "attention", "gru", "texts", "texts-steps", "texts-hidden",
+                  "attention", "gru", "texts", "texts-steps", "texts-hidden", "texts-chars",
                   *INTEGER_WINDOWS, *BLOCKS,
                   *(name for name in NORMS if name != "groupnorm-layernorm")]
 

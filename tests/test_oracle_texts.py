@@ -17,6 +17,8 @@ SMALL = {"--data": None, "--seed": 5, "--grain": 7, "--label": "kind", "--scale"
          "--model": "dense 3 softmax", "--optimizer": "lbfgs", "--epochs": 2}
 JOBS = {
     "alone": {"--drop": "size,town"},
+    "chars": {"--drop": "size,town", "--text-features": "chars,words:2..3"},
+    "across": {"--text": "town", "--missing": "zero", "--text-features": "chars-across:1..2,chars:5..9"},
     "mixed": {"--scale": "standard", "--missing": "mean", "--valid": "0.2", "--weight-decay": "0.01"},
     "said": {"--text": "town", "--missing": "zero", "--model": "dense 4 relu; dense 3 softmax", "--optimizer": "sgd",
              "--lr": "0.5", "--batch": 16},
@@ -49,6 +51,17 @@ def test_model_files_are_the_same(job, table, tmp_path):
     content = (tmp_path / "model.st").read_bytes()
     assert (b"table.idf" in content) == (job not in ("category", "none"))
     assert (b'\\"rules\\":\\"text\\"' in content) == (job not in ("category", "none"))
+
+
+def test_pieces_of_texts():
+    """Short words count once within words, and not at all across them; spaces at the ends do not count."""
+    def found(kind, least, most):
+        return texts.part_grams(" A  bcd\u3000\u0416! ", {"grams": kind, "least": least, "most": most})
+
+    assert found("chars", 3, 4) == [" a ", " bc", "bcd", "cd ", " bcd", "bcd ", " \u0436!", "\u0436! ", " \u0436! "]
+    assert found("chars", 9, 9) == [" a ", " bcd ", " \u0436! "]
+    assert found("chars-across", 7, 9) == ["a bcd \u0436", " bcd \u0436!", "a bcd \u0436!"]
+    assert found("words", 2, 2) == ["a bcd", "bcd \u0436"]
 
 
 def test_the_hash_is_that_of_the_paper():

@@ -41,7 +41,8 @@ def predictions(run_quern, path):
 
 def test_found_and_said(run_quern, table, info, tmp_path):
     found = info(table)
-    assert found["table"][0] == {"name": "review", "type": "text", "missing": 0, "texts": 40, "inputs": 2048}
+    assert found["table"][0] == {"name": "review", "type": "text", "missing": 0, "texts": 40, "inputs": 2048,
+                                 "features": "words:1..2"}
     assert found["rules"] == "text"
     assert "40 different, 2,048 inputs" in run_quern("data", "info", table, "--label", "kind").stdout
     assert "features  2, 32-bit floats, from 80 to 119\n" in run_quern("data", "info", table, "--label", "kind").stdout
@@ -139,6 +140,30 @@ def test_formats_agree(run_quern, table, info, tmp_path):
     for name in "t.parquet", "t.jsonl", "t.arrow":
         run_quern("data", "convert", table, "--label", "kind", "-o", tmp_path / name)
         assert info(tmp_path / name)["digest"] == info(table)["digest"]
+        found = info(tmp_path / name, "--text-features", "chars, words:1")
+        assert found["digest"] == info(table)["digest"] and found["table"][0]["features"] == "chars:3..5,words:1..1"
+        assert found["table"][0]["inputs"] == 2 ** 13 + 2 ** 10
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--text-features", "char_wb"], '"char_wb" is not a feature of texts'),
+    (["--text-features", "chars:0..3"], "write chars:A..B with numbers from 1 to 16"),
+    (["--text-features", "words,words:3"], '"words:3" stands twice'),
+    (["--text-features", "chars", "--text", "none"], "none was found"),
+    (["--text-features", "chars", "--tokens", "bytes", "--context", "8"], "tokens of texts stand in the place"),
+], ids=["word", "range", "twice", "none", "tokens"])
+def test_features_that_cannot_be(run_quern, table, words, said):
+    assert said in run_quern("data", "info", table, "--label", "kind", *words, status=None).stderr
+
+
+def test_features_are_those_of_the_model(run_quern, table, tmp_path):
+    """In a replay, and in a prediction of one text, which would have fewer inputs by itself."""
+    train(run_quern, table, "--text-features", "chars-across:2..3", "--epochs", "4")
+    assert b'\\"grams\\":\\"chars-across\\",\\"least\\":2,' in (tmp_path / "m.st").read_bytes()
+    assert "replay: identical" in run_quern("replay", tmp_path / "m.st", "--data", table).stdout
+    assert predictions(run_quern, write(table, rows(1, 90))) == ["n"]
+    assert "knows the features" in run_quern("predict", tmp_path / "m.st", table, "--text-features", "chars",
+                                             status=None).stderr
 
 
 @pytest.mark.parametrize("name", ["o.csv", "o.parquet", "o.jsonl"])
@@ -165,6 +190,11 @@ x, y = frame[["review", "minutes"]], frame["kind"]
 assert quern.Data(x, y).digest == quern.open(sys.argv[1], label="kind").digest
 model = quern.Classifier().fit(x, y)
 assert model.score(x, y) == 1 and list(model.predict(x[:2])) == ["n", "y"]
+own = quern.Classifier(text_features=["chars:2..4", "words"]).fit(x, y)
+assert own.score(x, y) == 1 and list(own.predict(x[:2])) == ["n", "y"]
+parts = own.model_.recipe["table"]["features"][0]["text"]
+assert [(p["grams"], p["least"], p["most"]) for p in parts] == [("chars", 2, 4), ("words", 1, 2)]
+assert quern.replay(own.model_, own.data(x, y)).digest == own.model_.digest
 none = quern.Data(frame, label="kind", text="none")
 assert none.digest != quern.Data(x, y).digest and none.digest == quern.Data(frame, label="kind", category="review").digest
 print("done")

@@ -180,6 +180,10 @@ typedef struct qn_data_options {
      * else `expected_features`; shorter ones are filled up as above. QN_INPUT where a text has
      * more. Labels are not read. NULL: items are as the other options say. */
     const char *item;
+    /* Tables: what a network gets of columns of texts: "words", "chars" (pieces of words),
+     * "chars-across" (pieces of the text) or several, separated by commas. Each may have a range
+     * of lengths, "chars:3..5". NULL: "words:1..2", words and pairs of words. */
+    const char *text_features;
 } qn_data_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */
@@ -300,6 +304,7 @@ typedef struct qn_data_arrays {
     /* `features` numbers, 1 for a feature whose categories are texts, of which a network gets the
      * words. NULL: those that look so (qn_data_options.text). */
     const uint8_t *texts;
+    const char *text_features; /* as in qn_data_options */
 } qn_data_arrays;
 
 /* Sets `size`, `type` to QN_F32, and every other member to 0 or NULL. */
@@ -466,9 +471,13 @@ QN_API const char *qn_data_feature_name(const qn_data *data, uint32_t k);
  * so. 0 when `data` is NULL or `k` is too large. */
 QN_API qn_data_type qn_data_feature_type(const qn_data *data, uint32_t k);
 
-/* Inputs of a network for the words of feature `k`, which holds texts: a power of two. 0: it does
+/* Inputs of a network for the words of feature `k`, which holds texts. 0: it does
  * not, or `k` is too large. The different texts are its categories (qn_data_category). */
 QN_API uint32_t qn_data_text_inputs(const qn_data *data, uint32_t k);
+/* What these inputs are, as qn_data_options.text_features names it, with all ranges; "" for another
+ * feature. `text` has `size` bytes, of which QN_TEXT_FEATURES always suffice. */
+enum { QN_TEXT_FEATURES = 64 };
+QN_API void qn_data_text_features(const qn_data *data, uint32_t k, char *text, size_t size);
 
 /* The exact values of feature `k`, one for each item, where float32 does not hold them
  * (docs/exactness.md 23.4): whole numbers, INT64_MIN where one is missing, or doubles, NaN where

@@ -165,6 +165,8 @@ QN_API const char *qn_model_feature_name(const qn_model *model, uint32_t k);
 QN_API uint32_t qn_model_categories(const qn_model *model, uint32_t k);
 /* Inputs for the words of feature k of the training data, which held texts; 0: it did not. */
 QN_API uint32_t qn_model_text_inputs(const qn_model *model, uint32_t k);
+/* What these inputs are, as qn_data_text_features tells it. */
+QN_API void qn_model_text_features(const qn_model *model, uint32_t k, char *text, size_t size);
 /* The name of the label column of the training data; NULL where there was none. Of several labels
  * with names, a list of these, separated by commas, in double quotes where they hold one:
  * qn_data_options.label_column and expected_label take it. */

@@ -52,7 +52,8 @@ class Data:
                  names: Optional[Sequence[str]] = None, label_name: Optional[str] = None,
                  classes: Optional[Sequence[str]] = None, task: Optional[str] = None,
                  dates: Columns = None, tokens: Optional[str] = None,
-                 context: Optional[int] = None, text: Columns = None) -> None: ...
+                 context: Optional[int] = None, text: Columns = None,
+                 text_features: Columns = None) -> None: ...
     @classmethod
     def from_batches(cls, batches: Iterable[Any], *, names: Optional[Sequence[str]] = None,
                      label_name: Optional[str] = None, classes: Optional[Sequence[str]] = None,

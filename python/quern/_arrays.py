@@ -31,6 +31,7 @@ class Table(NamedTuple):
     dates: Optional[list] = None  # of each column what Data.dates has
     date_format: Optional[str] = None
     texts: Optional[list] = None  # of each column whether a network gets its words; None: not known
+    text_features: Optional[str] = None  # what it gets of them; None: words and pairs
 
 
 def array_of(given, where="X"):

@@ -91,7 +91,7 @@ def assign(struct, member, value):
     kind = kinds_of(type(struct))[member]
     if member in ("features", "drop", "category", "text") and isinstance(value, (list, tuple)):
         value = ",".join(map(_quoted, value))
-    if member == "dates" and isinstance(value, (list, tuple)):
+    if member in ("dates", "text_features") and isinstance(value, (list, tuple)):
         value = ",".join(value)
     if member == "class_weight" and isinstance(value, dict):
         value = ",".join(f"{_in_quotes(str(name))}={float(weight)!r}" for name, weight in value.items())

@@ -36,6 +36,8 @@ class Data:
         Columns of such a table that hold categories although they are numbers.
     text : str or list of str, optional
         Columns of such a table whose words a network gets, such as reviews; "none": no column.
+    text_features : str or list of str, optional
+        What it gets of them: "words:1..2", "chars:3..5" (within words), "chars-across:3..5" or several.
     dates : str or list of str, optional
         What a network gets of dates in such a table or an array: "year,month,weekday".
     weights : array_like, optional
@@ -71,10 +73,10 @@ class Data:
 
     def __init__(self, values, labels=None, *, label=None, features=None, drop=None, category=None,
                  weights=None, weight=None, names=None, label_name=None, classes=None, task=None,
-                 dates=None, tokens=None, context=None, text=None):
+                 dates=None, tokens=None, context=None, text=None, text_features=None):
         columns = {"label_column": label, "features": features, "drop": drop, "category": category,
                    "weight": weight, "dates": dates, "tokens": tokens, "context": context,
-                   "text": text}
+                   "text": text, "text_features": text_features}
         self._make(values, labels, columns, weights, names=names, label_name=label_name,
                    classes=classes, task=task)
 
@@ -191,6 +193,7 @@ class Data:
                   for texts in table.categories))
         if table.texts is not None:
             arrays.texts = (C.c_uint8 * len(table.texts))(*table.texts)
+        assign(arrays, "text_features", table.text_features)
         self._lent = values  # its memory outlives what the library makes of it
         self._take(new("qn_data_lend", arrays))
         if copied and not shared:
@@ -608,7 +611,8 @@ def _table(values, stream, columns):
     exact = {k: column for k in range(read.features) for column in [read._exact(k)] if column is not None}
     return _arrays.Table(read.values, read.names, read.categories, whole, read._rules, exact,
                          dates=read._dates_to_lend(),
-                         date_format=said(library().qn_data_date_format(read._address)), texts=words), read.weights
+                         date_format=said(library().qn_data_date_format(read._address)), texts=words,
+                         text_features=columns.get("text_features")), read.weights
 
 
 def _columns(table, kind):
@@ -673,7 +677,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
         For reading; 0: every core.
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
-        ("yes", "no"), ``features``, ``drop``, ``category`` and ``text`` ("age,3-7"), ``weight``, ``query``,
+        ("yes", "no"), ``features``, ``drop``, ``category`` and ``text`` ("age,3-7"), ``text_features``, ``weight``, ``query``,
         ``dates``, ``date_format``, ``tokens`` (with ``context`` and ``item``), ``resize``, ``masks``, ``ignore`` and ``shape``, ``skip_broken``, ``no_cache``.
 
     Returns
@@ -762,7 +766,7 @@ def data_of(given, labels=None, **columns):
         given, labels = given
     members = {"label_column": columns.pop("label", None), "features": columns.pop("features", None),
                "drop": columns.pop("drop", None), "category": columns.pop("category", None),
-               "text": columns.pop("text", None),
+               "text": columns.pop("text", None), "text_features": columns.pop("text_features", None),
                "weight": columns.pop("weight", None), "dates": columns.pop("dates", None),
                "date_format": columns.pop("date_format", None), **{word: columns.pop(word, None)
                for word in ("tokens", "context", "expected_tokens", "expected_context", "expected_tokenizer", "expected_features")}}

@@ -57,6 +57,7 @@ class _Tabular(BaseEstimator):
     """What all estimators have in common: tables of numbers, checked as scikit-learn asks for."""
 
     missing = "error"
+    text_features = None
 
     def _need_fitted(self):
         if not self.__sklearn_is_fitted__():
@@ -74,6 +75,8 @@ class _Tabular(BaseEstimator):
         if stream is not None:
             read = Data._of(stream.read(unlabelled=1))
             values, more = read.values, self._kinds(read)
+            if fitting:  # later the model knows them
+                more["text_features"] = self.text_features
             names = names and read.names  # without the index of pandas
         self._match(values.shape[1], names, fitting)
         with np.errstate(over="ignore"):
@@ -123,7 +126,7 @@ class _Network(_Tabular):
 
     def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer=None, loss=None,
                  scale="standard", schedule=None, weight_decay=None, valid=None, arith=None, seed=1,
-                 missing="error", options=None, threads=None, devices=None):
+                 missing="error", text_features=None, options=None, threads=None, devices=None):
         self.model = model
         self.epochs = epochs
         self.batch = batch
@@ -137,6 +140,7 @@ class _Network(_Tabular):
         self.arith = arith
         self.seed = seed
         self.missing = missing
+        self.text_features = text_features
         self.options = options
         self.threads = threads
         self.devices = devices
@@ -245,6 +249,8 @@ class Classifier(ClassifierMixin, _Network):
         "f32", "i7", "i14", "i21".
     missing : str
         What becomes of a NaN: "error", "mean", "median", "zero".
+    text_features : str or list of str, optional
+        What the network gets of columns of texts, as in `quern.Data`. Default: words and pairs of words.
     seed : int
         Of all that is random. The same seed gives the same bytes.
     class_weight : "balanced" or dict, optional
@@ -292,12 +298,12 @@ class Classifier(ClassifierMixin, _Network):
 
     def __init__(self, model=None, *, epochs=None, batch=None, lr=None, optimizer=None, loss=None,
                  scale="standard", schedule=None, weight_decay=None, valid=None, arith=None, seed=1,
-                 missing="error", class_weight=None, tokens=None, context=None, options=None, threads=None,
-                 devices=None):
+                 missing="error", text_features=None, class_weight=None, tokens=None, context=None,
+                 options=None, threads=None, devices=None):
         super().__init__(model, epochs=epochs, batch=batch, lr=lr, optimizer=optimizer, loss=loss,
                          scale=scale, schedule=schedule, weight_decay=weight_decay, valid=valid,
-                         arith=arith, seed=seed, missing=missing, options=options, threads=threads,
-                         devices=devices)
+                         arith=arith, seed=seed, missing=missing, text_features=text_features, options=options,
+                         threads=threads, devices=devices)
         self.class_weight = class_weight
         self.tokens = tokens
         self.context = context

@@ -408,6 +408,7 @@ def _sets(data, labels, valid, test, columns):
         return first, None, None
     weight = first.weight_name or columns.pop("weight", None)  # of the first table alone
     columns.pop("weight", None)
+    columns.pop("text_features", None)
     columns = as_in(columns, first.targets is not None, first.label_name, first._kinds,
                     weight=weight, features=first.features, rules=first._rules,
                     date_format=said(library().qn_data_date_format(first._address)),

@@ -86,7 +86,7 @@ def names_text(names):
     if isinstance(names, dict) and "dates" in names:  # 23.12
         return f'{{"name":{names_text(names["name"])},"dates":{names_text(names["dates"])}}}'
     if isinstance(names, dict) and "text" in names:  # 25.60
-        return f'{{"name":{names_text(names["name"])},"text":{names["text"]}}}'
+        return f'{{"name":{names_text(names["name"])},"text":{texts.value_text(names["text"])}}}'
     if isinstance(names, dict):  # a category column
         return f'{{"name":{names_text(names["name"])},"categories":{names_text(names["categories"])}}}'
     return "[" + ",".join(names_text(name) for name in names) + "]"

@@ -57,6 +57,7 @@ def arguments():
     p.add_argument("--date-format", default="")
     p.add_argument("--category", type=lambda text: text.split(","), default=[])
     p.add_argument("--text", type=lambda text: text.split(","))
+    p.add_argument("--text-features")
     p.add_argument("--scale", required=True)
     p.add_argument("--model", required=True)
     p.add_argument("--shape", type=lambda text: tuple(map(int, text.split("x"))))
@@ -466,11 +467,12 @@ def main():
                                      category=args.category, drop=args.drop, parts=args.dates, form=args.date_format,
                                      **({"tokens": args.tokens} if args.tokens else {}),
                                      **({"text": args.text} if args.text else {}))
+    texts.choose(names, args.text_features)
     own = data.read_weights(args.data, args.weight) if args.weight else (None, None)
     if len(table) != len(labels):
         raise SystemExit("oracle: there are not as many labels as items")
     kinds = columns.kinds_of(names, table.shape[1])
-    width = sum(sum(columns.widths_of(kind)) for kind in kinds) + sum(2**bits for _, bits in texts.columns_of(names))
+    width = sum(sum(columns.widths_of(kind)) for kind in kinds) + sum(2 ** part["bits"] for _, part in texts.columns_of(names))
     layers = network.parse_model(args.model, args.shape or width, labels.dtype == np.int64)
     attention.choose(layers, args.attention_arith, args.arith)
     real = labels.dtype == np.float32

@@ -13,6 +13,7 @@ NOT_OF_WORDS = """
 1000-109F, 1680, 1780-17FF, 2000-206F, 20A0-20CF, 2100-2BFF, 2E00-312F, 3190-A4CF, D800-F8FF, F900-FAFF, FE00-FE6F,
 FEFF-FF0F, FF1A-FF20, FF3B-FF40, FF5B-FFFF, 1F000-10FFFF"""  # 25.52
 ALONE = "0E00-0EFF, 1000-109F, 1780-17FF, 2600-27BF, 3040-312F, 3190-A4CF, F900-FAFF, 1F000-10FFFF"  # 25.62
+SPACES = "0009-000D, 001C-0020, 0085, 00A0, 1680, 2000-200A, 2028, 2029, 202F, 205F, 3000"  # 24.85
 MASK = 2**64 - 1
 
 
@@ -45,8 +46,38 @@ def words(text):
 
 
 def grams(text):
-    own = words(text)
-    return own + [f"{a} {b}" for a, b in zip(own, own[1:])]
+    return part_grams(text, PAIRS)
+
+
+def stretches(text):
+    """24.85: runs of characters that are not spaces."""
+    found = [""]
+    for c in text:
+        found = found + [""] if within(c, SPACES) else found[:-1] + [found[-1] + fold(c)]
+    return [part for part in found if part]
+
+
+def pieces(run, least, most, short=False):
+    """All pieces of these lengths; `short`: there is one at least, and none longer than the first that is all."""
+    found = []
+    for n in range(least, most + 1):
+        found += [run[i : i + n] for i in range(len(run) - n + 1)]
+        if short and n >= len(run):
+            return found or [run]
+    return found
+
+
+def part_grams(text, part):
+    """24.84: those of one part of a column."""
+    least, most = part["least"], part["most"]
+    if part["grams"] == "words":
+        return [" ".join(gram) for gram in pieces(words(text), least, most)]
+    if part["grams"] == "chars":
+        return [gram for own in stretches(text) for gram in pieces(f" {own} ", least, most, True)]
+    return pieces(" ".join(stretches(text)), least, most)
+
+
+PAIRS = {"grams": "words", "least": 1, "most": 2}
 
 
 def spoken(text):
@@ -87,9 +118,10 @@ def siphash(key, message):
     return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-def buckets(text, bits):
+def buckets(text, part):
     """How often each bucket occurs, by ascending bucket."""
-    return sorted(Counter(siphash(bytes(range(16)), gram.encode()) % 2**bits for gram in grams(text)).items())
+    return sorted(Counter(siphash(bytes(range(16)), gram.encode()) % 2 ** part["bits"]
+                          for gram in part_grams(text, part)).items())
 
 
 def bits_of(texts, present, said):
@@ -99,7 +131,33 @@ def bits_of(texts, present, said):
     told = sum(map(spoken, texts))
     if not said and not (d >= 10 and 2 * d > present and number >= 7 * d and told >= 3 * d):
         return 0
+    return least_bits(number)
+
+
+def least_bits(number):
     return next((b for b in range(10, 18) if 2**b >= 2 * number), 18)
+
+
+def choose(names, listed):
+    """24.84: the grams that `listed` names, for all columns of texts of a table."""
+    for k in names.texts if listed else ():
+        parts = []
+        for word in listed.split(","):
+            kind, _, own = word.partition(":")
+            least, most = own.split("..") if own else (1, 2) if kind == "words" else (3, 5)
+            part = {"grams": kind, "least": int(least), "most": int(most)}
+            number = sum(len(part_grams(text, part)) for text in names.texts[k])
+            parts.append({**part, "bits": least_bits(number)})
+        usual = parts == [{**PAIRS, "bits": parts[0]["bits"]}]
+        names["features"][k]["text"] = parts[0]["bits"] if usual else parts
+
+
+def value_text(value):
+    """That value in the recipe."""
+    if isinstance(value, int):
+        return str(value)
+    return "[" + ",".join(f'{{"grams":"{p["grams"]}","least":{p["least"]},"most":{p["most"]},"bits":{p["bits"]}}}'
+                          for p in value) + "]"
 
 
 def digest_end(texts):
@@ -112,9 +170,11 @@ def digest_end(texts):
 
 
 def columns_of(names):
-    """The columns of texts: pairs of their number and B."""
+    """The parts of columns of texts: pairs of the number of the column and the part."""
     features = names["features"] if names else []
-    return [(k, c["text"]) for k, c in enumerate(features) if isinstance(c, dict) and "text" in c]
+    values = [(k, c["text"]) for k, c in enumerate(features) if isinstance(c, dict) and "text" in c]
+    return [(k, part) for k, value in values for part in
+            ([{**PAIRS, "bits": value}] if isinstance(value, int) else value)]
 
 
 def idf_of(items, bits):
@@ -144,10 +204,10 @@ def values_of(items, idf):
 def inputs(table, names, chosen):
     """The inputs of all columns of texts, and their idf; none of either without such columns."""
     all_values, all_idf = [], []
-    for k, bits in columns_of(names):
+    for k, part in columns_of(names):
         own = names.texts[k]
-        items = [[] if np.isnan(code) else buckets(own[int(code)], bits) for code in table[:, k]]
-        idf = idf_of([items[i] for i in chosen], bits)
+        items = [[] if np.isnan(code) else buckets(own[int(code)], part) for code in table[:, k]]
+        idf = idf_of([items[i] for i in chosen], part["bits"])
         all_values.append(values_of(items, idf))
         all_idf.append(idf)
     return all_values, all_idf

@@ -3,11 +3,10 @@
 #include "base/digest/siphash.h"
 #include "base/memory.h"
 #include "base/text/character.h"
-#include <stdlib.h>
 #include <string.h>
 
-/* A character without a space after it takes 3 bytes or more. So a folded text, which has a space
- * between two words, is not twice as long. */
+/* A word that has no space before it in the text is a character of 3 bytes or more. So a folded
+ * text, which has a space between two words, is not twice as long. */
 enum { GROWTH = 2 };
 
 /* Characters of scripts without spaces, and pictures, of which each is a word. */
@@ -29,28 +28,53 @@ static uint32_t fold(uint32_t c) {
     return c >= 0x400 && c <= 0x40F ? c + 0x50 : c;
 }
 
-/* Writes the words, with a space between two; returns their number, and their bytes in *size. */
-static size_t fold_words(const char *text, char *to, size_t *size) {
+/* A text of small letters as parts, which are its words or its stretches without spaces, with a
+ * space between two. One stands before it and one after it, too. */
+typedef struct folded {
+    char *text;
+    size_t size, parts, characters;
+} folded;
+
+static void fold_words(const char *text, folded *to) {
     const uint8_t *from = (const uint8_t *)text;
-    size_t words = 0, used = 0;
     int in_word = 0;
     for (size_t left = strlen(text), length; left > 0; from += length, left -= length) {
         const uint32_t c = qn__character(from, left, &length);
         const int of_word = qn__character_is_word(c), alone = !of_word && is_word_alone(c);
         if (alone || (of_word && !in_word)) {
-            if (words++ > 0)
-                to[used++] = ' ';
+            if (to->parts++ > 0)
+                to->text[to->size++] = ' ';
         }
         in_word = of_word;
         if (of_word || alone)
-            used += qn__utf8_write(fold(c), to + used);
+            to->size += qn__utf8_write(fold(c), to->text + to->size);
     }
-    *size = used;
-    return words;
 }
 
-static qn_status reserve(qn__ngrams *space, const char *text, qn_error *err) {
-    const size_t size = strlen(text), needed = GROWTH * size + 8;
+static int is_space(uint32_t c) {
+    return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
+           c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+           c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+static void fold_stretches(const char *text, folded *to) {
+    const uint8_t *from = (const uint8_t *)text;
+    int in_part = 0;
+    for (size_t left = strlen(text), length; left > 0; from += length, left -= length) {
+        const uint32_t c = qn__character(from, left, &length);
+        if (!is_space(c)) {
+            if (!in_part && to->parts++ > 0)
+                to->text[to->size++] = ' ';
+            to->characters++;
+            to->size += qn__character_write(fold(c), to->text + to->size);
+        }
+        in_part = !is_space(c);
+    }
+}
+
+static qn_status fold_text(qn__ngrams *space, const char *text, qn__gram_kind kind, folded *to,
+                           qn_error *err) {
+    const size_t needed = GROWTH * strlen(text) + 8;
     if (needed > space->folded_capacity) {
         qn__free(space->folded);
         space->folded_capacity = 2 * needed;
@@ -60,16 +84,13 @@ static qn_status reserve(qn__ngrams *space, const char *text, qn_error *err) {
         space->folded_capacity = 0;
         return QN_MEMORY;
     }
+    *to = (folded){.text = space->folded + 1};
+    if (kind == QN__GRAM_WORDS)
+        fold_words(text, to);
+    else
+        fold_stretches(text, to);
+    to->text[-1] = to->text[to->size] = ' ';
     return QN_OK;
-}
-
-int qn__ngrams_number(qn__ngrams *space, const char *text, uint64_t *number, qn_error *err) {
-    size_t size;
-    if (reserve(space, text, err) != QN_OK)
-        return 0;
-    const size_t words = fold_words(text, space->folded, &size);
-    *number = words > 0 ? 2 * words - 1 : 0;
-    return 1;
 }
 
 uint64_t qn__ngrams_spoken(const char *text) {
@@ -92,52 +113,141 @@ static uint32_t bucket_of(const char *text, size_t size, uint32_t bits) {
     return (uint32_t)(qn__siphash(&key, text, size) & ((UINT64_C(1) << bits) - 1));
 }
 
-static int by_number(const void *a, const void *b) {
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+/* ------------------------------------------------------------------------------------- the grams
+ */
+
+/* Where grams go. */
+typedef struct taking {
+    uint32_t *bucket; /* NULL: they are only counted */
+    uint32_t bits;
+    int words; /* 1: a gram consists of words, 0: of characters */
+    uint64_t count;
+} taking;
+
+static void take(taking *t, const char *first, const char *end) {
+    if (t->bucket)
+        t->bucket[t->count] = bucket_of(first, (size_t)(end - first) - (size_t)t->words, t->bits);
+    t->count++;
 }
 
-/* The buckets of all words and of all pairs, sorted; their number. */
-static size_t find_all(qn__ngrams *space, size_t size, uint32_t bits) {
-    const char *text = space->folded, *before = NULL;
-    size_t found = 0;
-    for (size_t at = 0; at < size;) {
-        const char *space_at = memchr(text + at, ' ', size - at);
-        const size_t end = space_at ? (size_t)(space_at - text) : size;
-        space->found[found++] = bucket_of(text + at, end - at, bits);
-        if (before)
-            space->found[found++] = bucket_of(before, (size_t)(text + end - before), bits);
-        before = text + at;
-        at = end + 1;
+/* Where the next character begins, or the next word after the space before it. */
+static const char *next(const taking *t, const char *at, const char *end) {
+    if (t->words)
+        return (const char *)memchr(at, ' ', (size_t)(end - at)) + 1;
+    do
+        ++at;
+    while (at < end && ((uint8_t)*at & 0xC0) == 0x80);
+    return at;
+}
+
+/* All grams of `size` characters or words from `first` to before `end`, which for words is after a
+ * space; returns their number. */
+static uint64_t take_size(taking *t, const char *first, const char *end, uint32_t size) {
+    const uint64_t before = t->count;
+    const char *last = first;
+    uint32_t have = 0;
+    for (; have < size && last < end; ++have)
+        last = next(t, last, end);
+    if (have < size)
+        return 0;
+    for (; last < end; last = next(t, last, end), first = next(t, first, end))
+        take(t, first, last);
+    take(t, first, last);
+    return t->count - before;
+}
+
+/* A short word counts once, whatever sizes are wanted. */
+static void take_within(taking *t, const qn__grams *which, const char *first, const char *end) {
+    uint64_t taken = 2;
+    for (uint32_t size = which->least; size <= which->most && taken > 1; ++size)
+        taken = take_size(t, first, end, size);
+    if (taken == 0)
+        take(t, first, end);
+}
+
+static void take_all(taking *t, const qn__grams *which, const folded *text) {
+    const char *first = text->text, *end = first + text->size;
+    if (text->parts == 0)
+        return;
+    if (which->kind != QN__GRAM_CHARS) {
+        for (uint32_t size = which->least; size <= which->most; ++size)
+            take_size(t, first, end + t->words, size);
+        return;
     }
-    if (found > 1) /* the array is NULL without words */
-        qsort(space->found, found, sizeof *space->found, by_number);
-    return found;
+    while (first < end) {
+        const char *space = memchr(first, ' ', (size_t)(end + 1 - first));
+        take_within(t, which, first - 1, space + 1);
+        first = space + 1;
+    }
 }
 
-qn_status qn__ngrams_find(qn__ngrams *space, const char *text, uint32_t bits, qn_error *err) {
-    size_t size;
+int qn__ngrams_number(qn__ngrams *space, const char *text, const qn__grams *which, uint64_t *number,
+                      qn_error *err) {
+    folded own;
+    taking t = {.words = which->kind == QN__GRAM_WORDS};
+    if (fold_text(space, text, (qn__gram_kind)which->kind, &own, err) != QN_OK)
+        return 0;
+    take_all(&t, which, &own);
+    *number = t.count;
+    return 1;
+}
+
+/* Memory for the grams of a text. */
+static qn_status reserve(qn__ngrams *space, const qn__grams *which, const folded *text,
+                         qn_error *err) {
+    const size_t units =
+        which->kind == QN__GRAM_WORDS ? text->parts : text->characters + 2 * text->parts;
+    const size_t most = units * (1u + which->most - which->least);
+    if (most <= space->capacity)
+        return QN_OK;
+    qn__free(space->gram);
+    qn__free(space->found);
+    space->capacity = 2 * most;
+    space->gram = qn__alloc(space->capacity, sizeof *space->gram, err);
+    space->found = qn__alloc(space->capacity, 2 * sizeof *space->found, err);
+    if (space->gram && space->found)
+        return QN_OK;
+    space->capacity = 0;
+    return QN_MEMORY;
+}
+
+/* Sorts numbers of `bits` bits by six of them at a time, from the lowest on; returns where they are
+ * then: there or in `other`. A text has too few of them for more bits at a time, and too many for
+ * comparisons. */
+static uint32_t *sort(uint32_t *number, uint32_t *other, size_t count, uint32_t bits) {
+    enum { DIGIT = 6, DIGITS = 1 << DIGIT };
+    for (uint32_t shift = 0; shift < bits; shift += DIGIT) {
+        size_t place[DIGITS + 1] = {0};
+        for (size_t i = 0; i < count; i++)
+            place[(number[i] >> shift) % DIGITS + 1]++;
+        for (size_t digit = 1; digit < DIGITS; digit++)
+            place[digit] += place[digit - 1];
+        for (size_t i = 0; i < count; i++)
+            other[place[(number[i] >> shift) % DIGITS]++] = number[i];
+        uint32_t *sorted = other;
+        other = number;
+        number = sorted;
+    }
+    return number;
+}
+
+qn_status qn__ngrams_find(qn__ngrams *space, const char *text, const qn__grams *which,
+                          qn_error *err) {
+    folded own;
     space->count = 0;
-    if (reserve(space, text, err) != QN_OK)
+    if (fold_text(space, text, (qn__gram_kind)which->kind, &own, err) != QN_OK ||
+        reserve(space, which, &own, err) != QN_OK)
         return QN_MEMORY;
-    const size_t words = fold_words(text, space->folded, &size);
-    if (2 * words > space->capacity) {
-        qn__free(space->gram);
-        qn__free(space->found);
-        space->capacity = 4 * words;
-        space->gram = qn__alloc(space->capacity, sizeof *space->gram, err);
-        space->found = qn__alloc(space->capacity, sizeof *space->found, err);
-        if (!space->gram || !space->found) {
-            space->capacity = 0;
-            return QN_MEMORY;
-        }
-    }
-    const size_t found = find_all(space, size, bits);
-    for (size_t i = 0; i < found; i++)
-        if (i > 0 && space->found[i] == space->found[i - 1])
+    taking t = {space->found, which->bits, which->kind == QN__GRAM_WORDS, 0};
+    take_all(&t, which, &own);
+    if (t.count == 0)
+        return QN_OK;
+    const uint32_t *found = sort(space->found, space->found + space->capacity, t.count, t.bits);
+    for (size_t i = 0; i < t.count; i++)
+        if (i > 0 && found[i] == found[i - 1])
             space->gram[space->count - 1].count++;
         else
-            space->gram[space->count++] = (qn__ngram){space->found[i], 1};
+            space->gram[space->count++] = (qn__ngram){found[i], 1};
     return QN_OK;
 }
 

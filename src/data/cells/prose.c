@@ -16,14 +16,18 @@ int qn__prose_wanted(const qn_data_options *options) {
            !(options->text && strcmp(options->text, "none") == 0);
 }
 
-/* Words and pairs of words of all different texts of a column. */
-static qn_status count_words(const qn__feature *feature, uint64_t *number, qn_error *err) {
+/* Words and pairs of words. */
+static const qn__grams pairs = {QN__GRAM_WORDS, 1, 2, 0};
+
+/* Pieces of all different texts of a column. */
+static qn_status count_grams(const qn__feature *feature, const qn__grams *which, uint64_t *number,
+                             qn_error *err) {
     qn__ngrams space = {0};
     qn_status status = QN_OK;
     *number = 0;
     for (uint32_t i = 0; i < feature->categories && status == QN_OK; ++i) {
         uint64_t own;
-        if (qn__ngrams_number(&space, feature->category[i], &own, err))
+        if (qn__ngrams_number(&space, feature->category[i], which, &own, err))
             *number += own;
         else
             status = QN_MEMORY;
@@ -53,14 +57,14 @@ static int looks_like_texts(const qn_data *data, uint32_t k, uint64_t number) {
 
 int qn__prose_looks(const qn_data *data, uint32_t k) {
     uint64_t number;
-    return count_words(&data->schema->feature[k], &number, NULL) == QN_OK &&
+    return count_grams(&data->schema->feature[k], &pairs, &number, NULL) == QN_OK &&
            looks_like_texts(data, k, number);
 }
 
-/* Twice as many inputs as there are words and pairs would leave most of them without a collision;
+/* Twice as many inputs as there are pieces would leave most of them without a collision;
  * more than QN__TEXT_MOST cost more than they gain. */
-static uint32_t bits_for(uint64_t number) {
-    uint32_t bits = QN__TEXT_LEAST;
+static uint8_t bits_for(uint64_t number) {
+    uint8_t bits = QN__TEXT_LEAST;
     while (bits < QN__TEXT_MOST && (UINT64_C(1) << bits) < 2 * number)
         ++bits;
     return bits;
@@ -76,27 +80,57 @@ static qn_status refuse(const qn_data *data, uint32_t k, const char *path, qn_er
                       "it with `data.text`");
 }
 
-static qn_status find_column(qn_data *data, uint32_t k, int finds, const char *path,
-                             qn_error *err) {
-    qn__feature *feature = &data->schema->feature[k];
-    uint64_t number = 0;
-    feature->text = 0;
-    if (feature->said == QN__SAID_TEXT || (finds && feature->said == QN__SAID_NOTHING)) {
-        if (count_words(feature, &number, err) != QN_OK)
+/* What is done with the columns of a table. */
+typedef struct finding {
+    qn_data *data;
+    int finds; /* 1: columns that look like texts hold texts */
+    const char *path;
+    qn__grams grams[QN__GRAM_KINDS];
+    uint32_t count; /* of `grams` */
+} finding;
+
+static qn_status choose_inputs(const finding *f, qn__feature *feature, qn_error *err) {
+    for (uint32_t i = 0; i < f->count; ++i) {
+        uint64_t number;
+        if (count_grams(feature, &f->grams[i], &number, err) != QN_OK)
             return QN_MEMORY;
-        if (feature->said == QN__SAID_TEXT || looks_like_texts(data, k, number))
-            feature->text = bits_for(number);
+        feature->grams[i] = f->grams[i];
+        feature->grams[i].bits = bits_for(number);
     }
-    if (feature->text)
-        data->rules |= QN__RULE_TEXT;
-    return feature->text || feature->categories <= QN__TEXTS_MAX ? QN_OK
-                                                                 : refuse(data, k, path, err);
+    feature->text = f->count;
+    f->data->rules |= QN__RULE_TEXT;
+    return QN_OK;
 }
 
-qn_status qn__prose_find(qn_data *data, int finds, const char *path, qn_error *err) {
-    qn_status status = QN_OK;
-    for (uint32_t k = 0; data->schema && k < data->features && status == QN_OK; ++k)
+static qn_status find_column(const finding *f, uint32_t k, qn_error *err) {
+    qn__feature *feature = &f->data->schema->feature[k];
+    uint64_t number = 0;
+    feature->text = 0;
+    int texts = feature->said == QN__SAID_TEXT;
+    if (f->finds && feature->said == QN__SAID_NOTHING) {
+        if (count_grams(feature, &pairs, &number, err) != QN_OK)
+            return QN_MEMORY;
+        texts = looks_like_texts(f->data, k, number);
+    }
+    if (texts)
+        return choose_inputs(f, feature, err);
+    return feature->categories <= QN__TEXTS_MAX ? QN_OK : refuse(f->data, k, f->path, err);
+}
+
+qn_status qn__prose_find(qn_data *data, int finds, const char *features, const char *path,
+                         qn_error *err) {
+    finding f = {.data = data, .finds = finds, .path = path};
+    uint32_t texts = 0;
+    qn_status status = qn__grams_read(features, f.grams, &f.count, err);
+    for (uint32_t k = 0; data->schema && k < data->features && status == QN_OK; ++k) {
         if (data->schema->feature[k].categories)
-            status = find_column(data, k, finds, path, err);
-    return status;
+            status = find_column(&f, k, err);
+        texts += data->schema->feature[k].text > 0;
+    }
+    if (status != QN_OK || !features || texts > 0)
+        return status;
+    qn__fail(err, QN_INPUT, "columns of texts have features, and none was found");
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_INPUT,
+                      "name a column of texts with `data.text`, or leave `data.text_features` out");
 }

@@ -11,9 +11,11 @@ enum { QN__PROSE_MAX = 1 << 24 };
 enum { QN__SAID_NOTHING, QN__SAID_CATEGORY, QN__SAID_TEXT };
 
 /* Marks the columns of texts of a table that was read: those that are said to be, and unless
- * `finds` is 0 those that look so. Then checks that no other column has more than QN__TEXTS_MAX
- * texts. `path` is for messages, "" without a file. Fails with QN_INPUT or QN_MEMORY. */
-qn_status qn__prose_find(qn_data *data, int finds, const char *path, qn_error *err);
+ * `finds` is 0 those that look so. A network gets `features` of them (qn__grams_read). Then checks
+ * that no other column has more than QN__TEXTS_MAX texts. `path` is for messages, "" without a
+ * file. Fails with QN_USAGE (features), QN_INPUT or QN_MEMORY. */
+qn_status qn__prose_find(qn_data *data, int finds, const char *features, const char *path,
+                         qn_error *err);
 
 /* 1 when category `k` looks so. 0 also where memory is short. */
 int qn__prose_looks(const qn_data *data, uint32_t k);

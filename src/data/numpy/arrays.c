@@ -400,7 +400,7 @@ static qn_status take_resize(qn_data *data, const qn_data_arrays *a, qn_error *e
 
 static qn_status find_texts(qn_data *data, const qn_data_arrays *a, qn_error *err) {
     const qn_data_options options = {.expected_rules = a->expected_rules};
-    return qn__prose_find(data, !a->texts && qn__prose_wanted(&options), "", err);
+    return qn__prose_find(data, !a->texts && qn__prose_wanted(&options), a->text_features, "", err);
 }
 
 /* Items of tokens that share one with the next. */

@@ -130,12 +130,13 @@ static qn_status check_format(const qn__reader *reader, const qn__source *source
                  reader->name[0], o->label_column);
         return refuse_option(source, err, reader->labels_remedy);
     }
-    const char *given = o->features   ? "data.features"
-                        : o->drop     ? "data.drop"
-                        : o->category ? "data.category"
-                        : o->text     ? "data.text"
-                        : o->header   ? "data.header"
-                                      : NULL;
+    const char *given = o->features        ? "data.features"
+                        : o->drop          ? "data.drop"
+                        : o->category      ? "data.category"
+                        : o->text          ? "data.text"
+                        : o->header        ? "data.header"
+                        : o->text_features ? "data.text_features"
+                                           : NULL;
     if (!given)
         return QN_OK;
     qn__fail(err, QN_INPUT, "a file of the format %s has no columns and no header",

@@ -46,6 +46,7 @@ static void add_options(qn__text *key, const qn_data_options *o) {
     add_text(key, "drop", o->drop);
     add_text(key, "category", o->category);
     add_text(key, "text", o->text);
+    add_text(key, "text features", o->text_features);
     add_text(key, "weight", o->weight);
     add_text(key, "shape", o->shape);
     add_text(key, "expected label", o->expected_label);

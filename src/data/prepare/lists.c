@@ -15,23 +15,29 @@
 /* Items that a thread takes at once, and items from which a second thread is worth its start. */
 enum { PIECE = 128, WORTH_THREADS = 512 };
 
-/* A column of texts. */
+/* Pieces of one kind of a column of texts. */
 typedef struct texts {
-    uint32_t feature, bits, at; /* at: its first input among those of all texts */
+    uint32_t feature, at; /* at: their first input among those of all texts */
+    const qn__grams *which;
 } texts;
 
 /* ------------------------------------------------------------------------------------ the texts */
 
-/* The columns of texts of a table; NULL if out of memory. */
-static texts *texts_of(const qn__schema *table, qn_error *err) {
-    texts *column = qn__alloc(qn__schema_texts(table), sizeof *column, err);
-    uint32_t count = 0, at = 0;
-    for (uint32_t k = 0; column && k < table->features; ++k)
-        if (table->feature[k].text) {
-            column[count++] = (texts){k, table->feature[k].text, at};
-            at += qn__feature_inputs(&table->feature[k]);
+/* The pieces of the columns of texts of a table, in the order of their inputs; NULL if out of
+ * memory.
+ */
+static texts *texts_of(const qn__schema *table, uint32_t *count, qn_error *err) {
+    texts *all = qn__alloc((size_t)qn__schema_texts(table) * QN__GRAM_KINDS, sizeof *all, err);
+    uint32_t at = 0;
+    *count = 0;
+    for (uint32_t k = 0; all && k < table->features; ++k) {
+        const qn__feature *f = &table->feature[k];
+        for (uint32_t i = 0; i < f->text; ++i) {
+            all[(*count)++] = (texts){k, at, &f->grams[i]};
+            at += qn__grams_inputs(&f->grams[i], 1);
         }
-    return column;
+    }
+    return all;
 }
 
 /* The text of an item, or NULL where it is missing. A column of numbers has their texts. */
@@ -100,7 +106,7 @@ static int count_piece(void *context, qn__ngrams *space, uint64_t first, uint64_
             const char *text = text_of(c->data, i, t->feature, number);
             if (!text)
                 continue;
-            if (qn__ngrams_find(space, text, t->bits, NULL) != QN_OK)
+            if (qn__ngrams_find(space, text, t->which, NULL) != QN_OK)
                 return 0;
             for (uint32_t g = 0; g < space->count; ++g)
                 atomic_fetch_add_explicit(&c->count[t->at + space->gram[g].bucket], 1,
@@ -111,9 +117,9 @@ static int count_piece(void *context, qn__ngrams *space, uint64_t first, uint64_
 
 qn_status qn__idf_fit(const qn_data *train, const qn__schema *table, float *idf, qn_error *err) {
     const uint64_t inputs = qn__schema_text_inputs(table);
-    counting c = {.data = train, .columns = qn__schema_texts(table)};
+    counting c = {.data = train};
     c.count = qn__alloc(inputs, sizeof *c.count, err);
-    texts *column = c.count ? texts_of(table, err) : NULL;
+    texts *column = c.count ? texts_of(table, &c.columns, err) : NULL;
     c.column = column;
     work w = {.items = train->items, .context = &c, .piece = count_piece};
     const qn_status status = column ? do_all(&w, err) : QN_MEMORY;
@@ -311,7 +317,7 @@ static int make_item(const making *m, qn__ngrams *space, uint64_t item, pairs *t
         const char *text = text_of(m->raw, item, m->column[j].feature, number);
         if (!text)
             continue;
-        if (qn__ngrams_find(space, text, m->column[j].bits, NULL) != QN_OK ||
+        if (qn__ngrams_find(space, text, m->column[j].which, NULL) != QN_OK ||
             !need(to, space->count))
             return 0;
         add_text(m, &m->column[j], space, to);
@@ -372,6 +378,8 @@ static void tell_missing(const making *m, const qn__encoding_notes *notes) {
     char name[160], text[400];
     for (uint32_t j = 0; notes->tell && j < m->columns; ++j) {
         const uint32_t k = m->column[j].feature;
+        if (j > 0 && m->column[j - 1].feature == k)
+            continue;
         uint64_t missing = 0;
         for (uint64_t i = 0; i < m->raw->items; ++i)
             missing += (uint64_t) !!isnan(qn__data_number(m->raw, i, k));
@@ -387,14 +395,13 @@ static void tell_missing(const making *m, const qn__encoding_notes *notes) {
 }
 
 static qn_status make(making *m, const qn__encoding_notes *notes, qn_data **out, qn_error *err) {
-    texts *column = texts_of(m->how->table, err);
+    texts *column = texts_of(m->how->table, &m->columns, err);
     *out = column ? begin(m->how, m->raw, err) : NULL;
     if (!*out) {
         qn__free(column);
         return QN_MEMORY;
     }
     m->column = column;
-    m->columns = qn__schema_texts(m->how->table);
     m->all = (*out)->memory;
     work w = {.items = m->raw->items, .context = m, .piece = make_piece};
     const qn_status status = do_all(&w, err);

@@ -2,6 +2,7 @@
 #include "base/sized.h"
 #include "data/table/date_parts.h"
 #include "data/table/dates.h"
+#include "data/table/grams.h"
 #include "data/table/rules.h"
 #include "data/table/token_names.h"
 #include "image/resize.h"
@@ -43,6 +44,19 @@ static qn_status check_dates(const qn_data_options *options, qn_error *err) {
     return status == QN_OK && options->date_format
                ? qn__date_format_check(options->date_format, err)
                : status;
+}
+
+static qn_status check_text_features(const qn_data_options *o, qn_error *err) {
+    qn__grams grams[QN__GRAM_KINDS];
+    uint32_t count;
+    if (qn__grams_read(o->text_features, grams, &count, err) != QN_OK)
+        return QN_USAGE;
+    if (!o->text_features || (!o->tokens && !o->expected_text))
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "%s",
+             o->tokens ? "tokens of texts stand in the place of other features"
+                       : "the model knows the features of its columns of texts");
+    return qn__remedy(err, QN_USAGE, "leave `data.text_features` out");
 }
 
 /* Lines and rows that are items. */
@@ -104,7 +118,7 @@ qn_status qn__data_options_take(const char *function, const qn_data_options *giv
     uint32_t rules;
     if (check_resize(options, err) != QN_OK ||
         qn__rules_parse(options->expected_rules, &rules, err) != QN_OK ||
-        check_dates(options, err) != QN_OK)
+        check_dates(options, err) != QN_OK || check_text_features(options, err) != QN_OK)
         return QN_USAGE;
     if (qn__tokens_choose(options->tokens, options->expected_tokens, &options->tokens, err) !=
         QN_OK)

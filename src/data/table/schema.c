@@ -68,6 +68,7 @@ static int copy_feature(qn__feature *to, const qn__feature *from, qn_error *err)
     to->time = from->time;
     to->zone = from->zone;
     to->text = from->text;
+    memcpy(to->grams, from->grams, sizeof to->grams);
     to->said = from->said;
     return copy_text(&to->name, from->name, err) &&
            copy_texts(&to->category, from->category, from->categories, err);
@@ -130,7 +131,7 @@ int qn__schema_is_trivial(const qn__schema *schema) {
 }
 
 uint32_t qn__feature_inputs(const qn__feature *feature) {
-    return feature->text         ? UINT32_C(1) << feature->text
+    return feature->text         ? qn__grams_inputs(feature->grams, feature->text)
            : feature->dates      ? qn__date_inputs(feature->dates)
            : feature->categories ? feature->categories
                                  : 1;
@@ -215,11 +216,15 @@ static int dates_differ(uint32_t column, const qn__feature *one, const qn__featu
 
 static int texts_differ(uint32_t column, const qn__feature *one, const qn__feature *other,
                         char a[128], char b[128]) {
-    snprintf(a, 128, "column %u of %s", column, one->text ? "texts" : "no texts");
-    snprintf(b, 128, "column %u of %s", column, other->text ? "texts" : "no texts");
-    if (one->text && other->text)
-        return counts_differ("inputs of a text", 1u << one->text, 1u << other->text, a, b);
-    return one->text != other->text;
+    char x[QN__GRAMS_TEXT], y[QN__GRAMS_TEXT];
+    qn__grams_text(one->grams, one->text, x);
+    qn__grams_text(other->grams, other->text, y);
+    snprintf(a, 128, "column %u of %s", column, one->text ? x : "no texts");
+    snprintf(b, 128, "column %u of %s", column, other->text ? y : "no texts");
+    if (one->text && other->text && strcmp(x, y) == 0)
+        return counts_differ("inputs of a text", qn__feature_inputs(one), qn__feature_inputs(other),
+                             a, b);
+    return strcmp(x, y) != 0;
 }
 
 static int features_differ(const qn__schema *one, const qn__schema *other, char a[128],
@@ -302,8 +307,10 @@ static void add_feature(const qn__feature *feature, qn__text *text) {
         qn__text_add(text, ",\"exact\":\"%s\"}", exacts[feature->exact]);
         return;
     }
-    if (feature->text)
-        qn__text_add(text, ",\"text\":%u", (unsigned)feature->text);
+    if (feature->text) {
+        qn__text_add(text, ",\"text\":");
+        qn__grams_add_json(feature->grams, feature->text, text);
+    }
     if (feature->categories || !feature->text) {
         qn__text_add(text, ",\"categories\":");
         add_texts(text, feature->category, feature->categories);
@@ -407,13 +414,9 @@ static qn_status read_dates(const qn__json_node *node, uint32_t *dates, qn_error
 
 /* The inputs of a column of texts, whose texts a table has, and a recipe has not. */
 static qn_status read_text(const qn__json_node *node, qn__feature *feature, qn_error *err) {
-    uint64_t text = 0;
-    const int known = qn__json_u64(qn__json_get(node, "text"), &text) && text >= QN__TEXT_LEAST &&
-                      text <= QN__TEXT_MOST &&
-                      qn__json_count(node) == (qn__json_get(node, "categories") ? 3u : 2u);
-    if (!known)
+    if (!qn__grams_from_json(qn__json_get(node, "text"), feature->grams, &feature->text) ||
+        qn__json_count(node) != (qn__json_get(node, "categories") ? 3u : 2u))
         return malformed(err, "the inputs of a column of texts are unknown");
-    feature->text = (uint32_t)text;
     return qn__json_get(node, "categories")
                ? read_texts(qn__json_get(node, "categories"), &feature->categories,
                             &feature->category, 1, err)

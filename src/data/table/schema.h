@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/text/json.h"
 #include "base/text/text.h"
+#include "data/table/grams.h"
 #include <stdint.h>
 
 /* What a table keeps of a column of numbers beside its floats (wide.h), or a model knows of it. */
@@ -40,14 +41,12 @@ typedef struct qn__feature {
     int bytes;      /* 1: all its values are whole numbers from 0 to 255, although the table is of
                        floats. Set in tables only: recipes do not have it */
     qn__exact exact;
-    /* Of texts, whose words a network gets (data/cells/ngrams.h): log2 of its inputs; else 0. In
-     * a recipe such a column has no categories. */
+    /* Of texts, whose words a network gets (data/cells/ngrams.h): how many of `grams` it has; else
+     * 0. In a recipe such a column has no categories. */
     uint32_t text;
+    qn__grams grams[QN__GRAM_KINDS];
     int said; /* 1: of a table: somebody has said whether the column holds texts */
 } qn__feature;
-
-/* log2 of the inputs of a column of texts. */
-enum { QN__TEXT_LEAST = 10, QN__TEXT_MOST = 18 };
 
 typedef enum qn__target {
     QN__TARGET_NONE,   /* no labels */

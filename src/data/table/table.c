@@ -9,6 +9,7 @@
 #include "data/table/wide.h"
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 static void count_classes(qn_data *data) {
     int32_t greatest = -1;
@@ -247,6 +248,16 @@ uint32_t qn_data_text_inputs(const qn_data *data, uint32_t k) {
     return schema && k < schema->features && schema->feature[k].text
                ? qn__feature_inputs(&schema->feature[k])
                : 0;
+}
+
+void qn_data_text_features(const qn_data *data, uint32_t k, char *text, size_t size) {
+    QN__OWN_FLOATS;
+    char own[QN__GRAMS_TEXT] = "";
+    const qn__schema *schema = data ? data->schema : NULL;
+    if (schema && k < schema->features)
+        qn__grams_text(schema->feature[k].grams, schema->feature[k].text, own);
+    if (text && size > 0)
+        snprintf(text, size, "%s", own);
 }
 
 const char *qn_data_category(const qn_data *data, uint32_t k, uint32_t i) {

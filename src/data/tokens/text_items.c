@@ -411,6 +411,7 @@ static qn_status make_items(qn_data *data, const qn_data_options *options, const
 qn_status qn__text_columns(qn_data *data, int columns, const qn_data_options *options,
                            const char *path, qn_error *err) {
     const int items = columns && qn__text_items_wanted(options);
-    const qn_status status = qn__prose_find(data, items || qn__prose_wanted(options), path, err);
+    const qn_status status =
+        qn__prose_find(data, items || qn__prose_wanted(options), options->text_features, path, err);
     return status == QN_OK && items ? make_items(data, options, path, err) : status;
 }

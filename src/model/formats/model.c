@@ -265,6 +265,16 @@ uint32_t qn_model_text_inputs(const qn_model *model, uint32_t k) {
                : 0;
 }
 
+void qn_model_text_features(const qn_model *model, uint32_t k, char *text, size_t size) {
+    QN__OWN_FLOATS;
+    char own[QN__GRAMS_TEXT] = "";
+    const qn__schema *table = table_of(model);
+    if (table && k < table->features)
+        qn__grams_text(table->feature[k].grams, table->feature[k].text, own);
+    if (text && size > 0)
+        snprintf(text, size, "%s", own);
+}
+
 const char *qn_model_label_name(const qn_model *model) {
     const qn__schema *table = table_of(model);
     return table ? table->label : NULL;

@@ -100,7 +100,8 @@ static int has_inputs_of(const qn__schema *a, const qn__schema *b) {
     if (qn__schema_text_inputs(a) != qn__schema_text_inputs(b))
         return 0;
     for (uint32_t k = 0; k < features && k < b->features; k++)
-        if (a->feature[k].text != b->feature[k].text)
+        if (!qn__grams_equal(a->feature[k].grams, a->feature[k].text, b->feature[k].grams,
+                             b->feature[k].text))
             return 0;
     return 1;
 }
