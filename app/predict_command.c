@@ -97,7 +97,7 @@ static void print_score(FILE *to, const qn_score *score, int real) {
 }
 
 static void summary(const predict_flags *f, const ending *e, double seconds) {
-    uint64_t items = qn_data_items(e->data);
+    uint64_t items = qn_data_texts(e->data);
     int real = qn_model_classes(e->model) == 0;
     qn_score score = {0};
     qn_error err;

@@ -143,6 +143,7 @@ static void test_questions_of_data(void **state) {
     qn_data_options_init(NULL);
     qn_data_close(NULL);
     assert_int_equal(qn_data_items(NULL), 0);
+    assert_int_equal(qn_data_texts(NULL), 0);
     assert_int_equal(qn_data_features(NULL), 0);
     assert_int_equal(qn_data_inputs(NULL), 0);
     assert_int_equal((int)qn_data_type_of(NULL), 0);

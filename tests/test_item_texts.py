@@ -1,10 +1,11 @@
-"""Lines and rows as items of a model of next tokens (docs/exactness.md 25.68)."""
+"""Lines and rows as items of a model of next tokens (docs/exactness.md 25.68, 25.69)."""
 
 import csv
 import gzip
 import io
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -110,20 +111,55 @@ def test_rows_are_scored_as_lines(run_quern, quern, q, texts, tmp_path):
     (["--item", "row"], "name it with --text"),
     (["--item", "line", "--text", "body"], "set --item to row"),
     (["--item", "row", "--text", "body", "--drop", "id"], "leave them out"),
-    (["--item", "line", "--context", 3], "the line has 12 tokens, and the model reads 4"),
 ])
 def test_what_is_no_item(run_quern, texts, words, said):
-    file = "lines.txt" if "--context" in words else "rows.jsonl"
-    done = run_quern("predict", texts / "chars.st", "--data", texts / file, *words, status=None)
+    done = run_quern("predict", texts / "chars.st", "--data", texts / "rows.jsonl", *words, status=None)
     assert done.returncode != 0 and said in done.stderr, done.stderr
 
 
-def test_a_long_line_is_named(run_quern, texts, tmp_path):
-    (tmp_path / "1.txt").write_text("a\na\n")
-    (tmp_path / "2.txt").write_text("a\n" + "a" * (CONTEXT + 1) + "\n" + "a" * (CONTEXT + 2) + "\n")
-    done = run_quern("predict", texts / "chars.st", tmp_path / "1.txt", tmp_path / "2.txt", "--item", "line", status=None)
-    assert done.returncode != 0 and done.stdout == "", done.stdout
-    assert "2.txt, line 3" in done.stderr and "has 32 tokens, and the model reads 31 at most" in done.stderr, done.stderr
+@pytest.mark.parametrize("name", ["chars", "frame"])
+def test_long_lines_are_read_in_windows(run_quern, quern, q, texts, tmp_path, name):
+    """25.69, by strides in NumPy: lines of T + 1 tokens, of one more, of some windows."""
+    half, model = CONTEXT // 2, q.load(texts / f"{name}.st")
+    tokenizer = q.Tokenizer("chars", str(texts / "a.txt")) if name == "chars" else q.Tokenizer(f"bpe:{texts / 't.json'}")
+    lines = ["a" * (CONTEXT + 1), "the cat", "a" * (CONTEXT + 2), "", TEXT.replace("\n", " "), TEXT[:CONTEXT + 1 + half].strip()]
+    (tmp_path / "1.txt").write_text("".join(line + "\n" for line in lines[:3]))
+    (tmp_path / "2.txt").write_text("\n".join(lines[3:]))
+    say = [texts / f"{name}.st", tmp_path / "1.txt", tmp_path / "2.txt", "--item", "line"]
+    done = run_quern("predict", *say)
+    rows, each = rows_of(done.stdout), rows_of(run_quern("predict", *say, "--logprobs").stdout)
+    assert re.search(r"[2-4] of 6 lines have more than 31 tokens: .* each begins 15 tokens after", done.stderr), done.stderr
+    assert [row["item"] for row in rows] == list("012345") and "5 predictions" in done.stderr
+    for i, line in enumerate(lines):
+        numbers = tokenizer.encode(line).tolist()
+        numbers = [0, *numbers] if name == "frame" and line else numbers
+        wanted = list(losses_of(model, numbers[:CONTEXT + 1])) if len(numbers) > 1 else []
+        for begin in range(half, max(len(numbers) - CONTEXT - 1 + half, 0), half):
+            wanted += list(losses_of(model, numbers[begin:begin + CONTEXT + 1])[CONTEXT - half:])
+        own = [row for row in each if row["item"] == str(i)]
+        assert [int(row["token"]) for row in own] == numbers[1:] and len(wanted) == len(own)
+        assert [int(row["position"]) for row in own] == list(range(1, len(numbers)))
+        assert np.allclose([float(row["logprob"]) for row in own], wanted, atol=1e-4)
+        assert int(rows[i]["tokens"]) == len(own) and math.isclose(float(rows[i]["logprob"]), sum(wanted), abs_tol=1e-2)
+        assert rows[i]["logprob"] in ("0", "-0") if not own else float(rows[i]["logprob"]) == math.fsum(float(np.float32(row["logprob"])) for row in own)
+    found = json.loads(run_quern("evaluate", *say, "--json").stdout)["evaluation"]
+    assert found["tokens"] == len(each)
+    assert math.isclose(found["bits_per_byte"] * (sum(len(line.encode()) for line in lines) - 5 * (name == "chars")),
+                        -sum(float(row["logprob"]) for row in each) / math.log(2), rel_tol=1e-6)
+    ranks.run(quern, 2, "predict", *say, "--data-from-rank0", "-o", tmp_path / "o.csv")
+    assert (tmp_path / "o.csv").read_text() == done.stdout
+    if name == "chars":
+        files = [tmp_path / "1.txt", tmp_path / "2.txt"]
+        assert model.logprobs(files, item="line").tolist() == [float(row["logprob"]) for row in rows]
+        table = model.logprobs(files, item="line", each=True)
+        assert table[~np.isnan(table)].tolist() == [np.float32(row["logprob"]) for row in each]
+        assert model.predict(files, item="line").tolist() == [int(row["prediction"] or -1) for row in rows]
+        data = q.open(files, tokens="chars", context=CONTEXT, item="line")
+        with pytest.raises(q.QuernError, match="the training data has texts with more than 31 tokens"):
+            q.train(data, task="next", model="embedding 30 4; conv 30 1x1 softmax")
+
+
+def test_a_text_without_lines_is_refused(run_quern, texts, tmp_path):
     (tmp_path / "e.txt.gz").write_bytes(gzip.compress(b""))
     done = run_quern("predict", texts / "chars.st", tmp_path / "e.txt.gz", "--item", "line", status=None)
     assert done.returncode != 0 and "no line" in done.stderr, done.stderr

@@ -390,6 +390,10 @@ QN_API void qn_data_close(qn_data *data);
 
 /* Number of items, at least 1; 0 for NULL. */
 QN_API uint64_t qn_data_items(const qn_data *data);
+/* Number of texts of which the items are windows (docs/exactness.md 25.69): an item that is a line
+ * or a row, and longer than the context, is several. Of other data the number of items; 0 for NULL.
+ */
+QN_API uint64_t qn_data_texts(const qn_data *data);
 /* Number of features of an item, without the label, at least 1; 0 for NULL. */
 QN_API uint32_t qn_data_features(const qn_data *data);
 /* Number of inputs of a network for this data: one for each feature, but for each category one

@@ -51,11 +51,12 @@ QN_API qn_status qn_predict_several(const qn_model *model, const qn_data *data,
 /* The same for a network that tells which token comes next (docs/exactness.md 25.14, 25.65). An
  * item has one token more than positions (qn_model_answers). The caller owns the arrays, and each
  * may be NULL:
- * - logprobs[items]: the natural logarithm of the probability of the item's tokens after the first,
- *   given those before them
- * - tokens[items]: the most probable token in the place of the item's last one; of an item with
- *   fewer tokens the one that follows them
- * - logprob[items x positions]: the logarithm for each token after the first; NaN: it is none
+ * - logprobs[qn_data_texts]: the natural logarithm of the probability of the text's tokens after
+ *   the first, given those before them; a text is an item, but for those that are several (25.69)
+ * - tokens[qn_data_texts]: the most probable token in the place of the text's last one; of one with
+ *   fewer tokens than an item the one that follows them
+ * - logprob[items x positions]: the logarithm for each token after the first; NaN: it is none, or
+ *   an item before has it
  * - token[items x positions]: the most probable token in the place of each; -1 after the place that
  *   follows the item's last token
  * An item without a prediction, or without a token, has NaN and -1. Fails with QN_UNSUPPORTED for

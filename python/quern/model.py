@@ -235,8 +235,9 @@ class Model:
         import numpy as np
 
         positions = (self._answers or (1,))[0]
-        shape, form, kind = {"items": ((data.items,), np.float64, C.c_double),
-                             "tokens": ((data.items,), np.int32, C.c_int32),
+        texts = library().qn_data_texts(data._address)
+        shape, form, kind = {"items": ((texts,), np.float64, C.c_double),
+                             "tokens": ((texts,), np.int32, C.c_int32),
                              "each": ((data.items, positions), np.float32, C.c_float)}[wanted]
         results = np.empty(shape, form)
         into = C.cast(results.ctypes.data, C.POINTER(kind))

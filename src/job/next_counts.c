@@ -21,29 +21,41 @@ void qn__next_add(const qn__program *program, const qn_data *data, uint64_t item
     const void *values = qn__data_item(data, item);
     const size_t at = (size_t)item * positions;
     const uint32_t end = end_of(data, values, positions, known);
-    qn__next_item own = {.label = -1, .prediction = end > 0 ? tokens[end - 1] : -1};
+    const qn__text_window window = qn__data_window(data, item);
+    const uint32_t first = qn__data_first_target(data, item) - 1;
+    qn__next_item *const own = &counts->own;
     qn__exact_sum sum = {.pending = 0};
+    uint32_t targets = 0, right = 0;
+    if (window.number == 0) {
+        *own = (qn__next_item){.targets = 0};
+        counts->text = sum;
+    }
+    own->label = -1;
+    own->prediction = end > 0 ? tokens[end - 1] : -1;
     for (uint32_t t = 0; t < positions; ++t) {
         const float value = (float)qn__element_number(data->type, values, t + 1);
         const uint32_t target = qn__next_token(value, known);
-        const int counts_here = target != QN__NO_ANSWER;
+        const int counts_here = target != QN__NO_ANSWER && t >= first;
         if (counts->logprob)
             counts->logprob[at + t] = counts_here ? 0.0f - losses[t] : NAN;
         if (counts->token)
             counts->token[at + t] = t < end ? tokens[t] : -1;
-        own.label = counts_here ? (int32_t)target : -1;
+        own->label = counts_here ? (int32_t)target : -1;
         if (!counts_here)
             continue;
         qn__exact_add(&sum, (double)losses[t]);
-        ++own.targets;
-        own.right += (uint32_t)tokens[t] == target;
+        ++targets;
+        right += (uint32_t)tokens[t] == target;
     }
-    counts->items += own.targets > 0;
-    counts->targets += own.targets;
-    counts->right += own.right;
-    own.logprob = counts->item ? 0.0 - qn__ratio_of_sum(&sum, 1) : 0.0;
+    counts->items += own->targets == 0 && targets > 0;
+    counts->targets += targets;
+    counts->right += right;
+    own->targets += targets;
+    own->right += right;
+    qn__exact_merge(&counts->text, &sum);
+    own->logprob = counts->item ? 0.0 - qn__ratio_of_sum(&counts->text, 1) : 0.0;
     if (counts->item)
-        counts->item[item] = own;
+        counts->item[window.text] = *own;
     qn__exact_merge(&counts->loss, &sum);
 }
 

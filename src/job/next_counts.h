@@ -19,13 +19,17 @@ typedef struct qn__next_item {
 typedef struct qn__next_counts {
     qn__exact_sum loss; /* of all targets that count */
     uint64_t items, targets, right;
-    /* Arrays of the caller; each may be NULL: of each item, and of each of its positions. */
+    /* Of the text whose windows are being added (25.69); an item is the text otherwise. */
+    qn__exact_sum text;
+    qn__next_item own;
+    /* Arrays of the caller; each may be NULL: of each text, and of each position of the items. */
     qn__next_item *item;
     float *logprob; /* NaN where the target does not count */
     int32_t *token; /* the most probable one; -1 after the end of the item */
 } qn__next_counts;
 
-/* Adds an item with the losses and the most probable tokens of its positions, up to its end. */
+/* Adds an item with the losses and the most probable tokens of its positions, up to its end; in
+ * ascending order. */
 void qn__next_add(const qn__program *program, const qn_data *data, uint64_t item,
                   const float *losses, const int32_t *tokens, qn__next_counts *counts);
 

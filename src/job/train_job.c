@@ -590,6 +590,8 @@ qn_status qn__train_job_fits(const qn__train_job *job, const qn_data *set, const
     }
     if (qn__recipe_check_tokens(&job->recipe, set, what, err) != QN_OK)
         return QN_MISMATCH;
+    if (qn__recipe_check_windows(set, what, err) != QN_OK)
+        return QN_INPUT;
     const uint32_t outputs = qn__program_classes(&job->program);
     if (job->recipe.task == QN__TASK_CLASSIFY && set->classes > outputs) {
         qn__fail(err, QN_MISMATCH, "%s has labels up to %u, the network has %u outputs", what,

@@ -361,7 +361,7 @@ static qn_status count_bytes(const qn_data *data, const qn_model *model, uint64_
     const qn_status status = qn__token_lengths_of(model->tokenizer, &lengths, err);
     int known = status == QN_OK && lengths.bytes != NULL;
     for (uint64_t i = 0; known && i < data->items; ++i)
-        for (uint32_t k = 1; known && k < data->features; ++k) {
+        for (uint32_t k = qn__data_first_target(data, i); known && k < data->features; ++k) {
             const double token = qn__element_number(data->type, qn__data_item(data, i), k);
             known = token != lengths.unknown;
             *bytes += token < lengths.count ? lengths.bytes[(uint32_t)token] : 0;

@@ -43,15 +43,18 @@ static void add_shown(const qn__next_lines *lines, uint32_t token, qn__text *tex
 
 static void add_positions(const qn__next_lines *lines, uint64_t item, qn__text *text) {
     const void *values = qn__data_item(lines->data, item);
+    const qn__text_window window = qn__data_window(lines->data, item);
+    const uint64_t before = window.number * qn__window_step(lines->data->features);
     for (uint32_t t = 0; t < lines->positions; ++t) {
         const size_t at = (size_t)item * lines->positions + t;
         const float logprob = lines->counts->logprob[at];
-        if (isnan(logprob)) /* nothing comes there */
+        if (isnan(logprob)) /* nothing comes there, or it has its line */
             continue;
         const double token = qn__element_number(lines->data->type, values, t + 1);
         char number[40];
         qn__float_plain(logprob, number);
-        qn__text_add(text, "%" PRIu64 ",%" PRIu32 ",%.0f,%s", item, t + 1, token, number);
+        qn__text_add(text, "%" PRIu64 ",%" PRIu64 ",%.0f,%s", window.text, before + t + 1, token,
+                     number);
         add_token(text, lines->counts->token[at]);
         if (lines->tokenizer)
             add_shown(lines, (uint32_t)token, text);

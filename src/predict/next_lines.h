@@ -16,7 +16,7 @@ typedef struct qn__next_lines {
 } qn__next_lines;
 
 void qn__next_header(const qn__next_lines *lines, qn__text *text);
-/* What there is about an item. */
+/* What there is about an item; without `each` about a text. */
 void qn__next_add_lines(const qn__next_lines *lines, uint64_t item, qn__text *text);
 
 #endif

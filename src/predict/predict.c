@@ -128,10 +128,10 @@ qn_status qn_predict_next(const qn_model *model, const qn_data *data, const qn_c
     const qn__model_results results = {.tokens = &counts};
     qn_status status = take(__func__, compute, &own, err);
     if (status == QN_OK)
-        counts.item = qn__alloc((size_t)data->items, sizeof *counts.item, err);
+        counts.item = qn__alloc((size_t)qn__data_texts(data), sizeof *counts.item, err);
     if (status == QN_OK)
         status = counts.item ? predict(model, data, &own, &results, err) : QN_MEMORY;
-    for (uint64_t i = 0; status == QN_OK && i < data->items; ++i) {
+    for (uint64_t i = 0; status == QN_OK && i < qn__data_texts(data); ++i) {
         if (logprobs)
             logprobs[i] = counts.item[i].logprob;
         if (tokens)
@@ -427,12 +427,13 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
         qn__next_header(&lines, &text);
     else
         add_header(&text, p);
-    for (uint64_t item = 0; status == QN_OK && item < p->data->items; ++item) {
+    const uint64_t items = p->shown ? p->data->items : qn__data_texts(p->data);
+    for (uint64_t item = 0; status == QN_OK && item < items; ++item) {
         if (p->next)
             qn__next_add_lines(&lines, item, &text);
         else
             add_line(&text, p, item);
-        if ((item + 1) % LINES && item + 1 < p->data->items)
+        if ((item + 1) % LINES && item + 1 < items)
             continue;
         status = text.failed ? qn__fail_memory(err, text.size, 1)
                              : qn__writer_add(writer, text.data, text.size, err);
@@ -462,7 +463,7 @@ static qn_status reserve_next(qn_predictions *p, qn_error *err) {
     const size_t items = (size_t)p->data->items, positions = p->next->answers;
     const char *tokenizer = p->next->tokenizer;
     qn__next_counts *c = &p->tokens;
-    c->item = qn__alloc(items, sizeof *c->item, err);
+    c->item = qn__alloc((size_t)qn__data_texts(p->data), sizeof *c->item, err);
     if (c->item && p->shown)
         c->logprob = qn__alloc(items, positions * sizeof *c->logprob, err);
     if (c->logprob)
@@ -500,7 +501,7 @@ static int keeps_outputs(const qn_predictions *p) {
 /* The score against the labels of `data`, of which the predictions are. */
 static void count(qn_predictions *p, const qn_data *data) {
     p->score = qn__score_of(&(qn__tally){0});
-    for (uint64_t i = 0; i < data->items; ++i)
+    for (uint64_t i = 0; i < qn__data_texts(data); ++i)
         p->predicted += (uint64_t)has_prediction(p, i);
     if (p->real && is_labelled(p)) {
         const qn__target_errors errors =

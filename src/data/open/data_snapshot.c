@@ -1,10 +1,10 @@
 /* The snapshot: a head, the values with their margin, the labels or targets with theirs, the
  * weights with theirs, the exact values of wide columns with theirs, the words of texts with
- * theirs, and five texts that end in NUL: the schema as JSON, the note, the name of the weights,
- * the tokenizer, and a digit for each column of a schema: whether it holds bytes. After them stand
- * the names of all items, where they have some, and the sizes of images before they were resized.
- * Each part begins at a multiple of 64 bytes. Numbers are little-endian, as everywhere in memory
- * here (digest.c). */
+ * theirs, the windows of texts, and five texts that end in NUL: the schema as JSON, the note, the
+ * name of the weights, the tokenizer, and a digit for each column of a schema: whether it holds
+ * bytes. After them stand the names of all items, where they have some, and the sizes of images
+ * before they were resized. Each part begins at a multiple of 64 bytes. Numbers are little-endian,
+ * as everywhere in memory here (digest.c). */
 #include "data/open/data_snapshot.h"
 #include "base/memory.h"
 #include "base/text/text.h"
@@ -21,8 +21,8 @@ typedef struct head {
     char magic[24];
     uint32_t type, features, rows, columns;
     uint64_t items;
-    uint32_t context, reserved;
-    uint32_t labelled; /* 0: no labels; 1: labels; 2: targets; 3: several targets an item */
+    uint32_t context, windows; /* windows: 1: each item has its window of a text; 0: none has */
+    uint32_t labelled;         /* 0: no labels; 1: labels; 2: targets; 3: several targets an item */
     uint32_t doubt, missing, comma;
     uint32_t weighted; /* 0: no weights; 1: weights; 2: weights with a name */
     uint32_t channels;
@@ -43,7 +43,7 @@ typedef struct head {
 
 /* Offsets of the parts. */
 typedef struct places {
-    uint64_t values, labels, weights, wide, words, text, bytes;
+    uint64_t values, labels, weights, wide, words, window, text, bytes;
 } places;
 
 static int add(uint64_t *sum, uint64_t more) { return !__builtin_add_overflow(*sum, more, sum); }
@@ -61,14 +61,15 @@ static uint64_t label_bytes(const head *h) {
 static int place(const head *h, places *p) {
     const uint64_t size = qn__element_of(h->type)->size, stride = h->features * size;
     const uint64_t step = h->context ? h->context * size : stride;
-    uint64_t values, labels, weights, wide, words;
+    uint64_t values, labels, weights, wide, words, window;
     if (__builtin_mul_overflow(step, h->items - 1, &values) || !add(&values, stride) ||
         __builtin_mul_overflow(label_bytes(h), h->items, &labels) ||
         __builtin_mul_overflow(h->weighted ? sizeof(float) : 0, h->items, &weights) ||
         __builtin_mul_overflow(h->wide, sizeof(qn__wide_value), &wide) ||
         __builtin_mul_overflow(wide, h->items, &wide) ||
         __builtin_mul_overflow(h->words, sizeof(uint32_t), &words) ||
-        __builtin_mul_overflow(words, h->items, &words))
+        __builtin_mul_overflow(words, h->items, &words) ||
+        __builtin_mul_overflow(h->windows ? sizeof(qn__text_window) : 0, h->items, &window))
         return 0;
     const uint64_t margin = QN__DATA_MARGIN + ALIGNMENT - 1, mask = ~(uint64_t)(ALIGNMENT - 1);
     p->values = qn__data_snapshot_values();
@@ -88,8 +89,12 @@ static int place(const head *h, places *p) {
     if (h->wide && (!add(&p->words, wide) || !add(&p->words, margin)))
         return 0;
     p->words &= mask;
-    p->text = p->words;
-    if (h->words && (!add(&p->text, words) || !add(&p->text, margin)))
+    p->window = p->words;
+    if (h->words && (!add(&p->window, words) || !add(&p->window, margin)))
+        return 0;
+    p->window &= mask;
+    p->text = p->window;
+    if (h->windows && (!add(&p->text, window) || !add(&p->text, margin)))
         return 0;
     p->text &= mask;
     p->bytes = p->text;
@@ -135,6 +140,7 @@ static head head_of(const qn_data *table, const qn__text *text) {
               .columns = table->columns,
               .items = table->items,
               .context = table->context,
+              .windows = table->window != NULL,
               .labelled = table->several   ? 3
                           : table->targets ? 2
                                            : table->labels != NULL,
@@ -190,6 +196,8 @@ void qn__data_snapshot_write(const qn_data *table, void *snapshot) {
         if (table->words)
             memcpy(to + p.words, table->words->gap,
                    (size_t)table->items * table->words->each * sizeof *table->words->gap);
+        if (table->window)
+            memcpy(to + p.window, table->window, (size_t)table->items * sizeof *table->window);
         memcpy(to + p.text, text.data, text.size);
     }
     qn__text_release(&text);
@@ -224,8 +232,8 @@ static int read_head(const void *snapshot, uint64_t bytes, head *h, places *p) {
     return memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 && qn__element_is_type(h->type) &&
            h->items > 0 && h->items <= QN__ITEMS_MAX && h->features > 0 && h->labelled <= 3 &&
            is_several(h) && (h->words == 0 || h->words == (uint64_t)h->features + 1) &&
-           h->weighted <= 2 && h->wide <= h->features && h->doubt <= QN__DOUBT_COMMA &&
-           h->names <= h->text && h->sizes <= h->text - h->names &&
+           h->weighted <= 2 && h->windows <= 1 && h->wide <= h->features &&
+           h->doubt <= QN__DOUBT_COMMA && h->names <= h->text && h->sizes <= h->text - h->names &&
            (h->names > 0 || h->sizes == 0) && (h->rows == 0) == (h->columns == 0) &&
            (h->rows == 0) == (h->channels == 0) && (h->rows == 0 || has_pixels(h)) &&
            qn__format_name(h->format) && is_digest(h->digest) &&
@@ -395,6 +403,19 @@ static qn_status take_several(const uint8_t *targets, const head *h, qn_data *da
                : refuse(err, "a label of the shared data is neither 0 nor 1");
 }
 
+/* Each window is the next one of its text, or the first of the next text. */
+static int are_windows(const qn_data *data) {
+    qn__text_window before = {UINT64_MAX, 0};
+    for (uint64_t i = 0; data->window && i < data->items; i++) {
+        const qn__text_window own = data->window[i];
+        const int next = own.number == 0 && own.text == before.text + 1;
+        if (!next && (i == 0 || own.text != before.text || own.number != before.number + 1))
+            return 0;
+        before = own;
+    }
+    return 1;
+}
+
 /* The names, and the sizes after them. */
 static qn_status take_names(const char *text, const head *h, qn_data *data, qn_error *err) {
     qn_status status = qn__item_names_take(text, h->names, data->items, &data->names, err);
@@ -435,6 +456,9 @@ qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **
         status = refuse(err, "a weight of the shared data is negative or not finite");
     else if (status == QN_OK && !count_classes(data))
         status = refuse(err, "a label of the shared data is negative");
+    data->window = h.windows ? (qn__text_window *)(uintptr_t)(from + p.window) : NULL;
+    if (status == QN_OK && !are_windows(data))
+        status = refuse(err, "the windows of the shared texts are not in their order");
     const char *text = (const char *)from + p.text;
     if (status == QN_OK)
         status = read_texts(text, (size_t)(h.text - h.names - h.sizes), h.weighted == 2, data, err);

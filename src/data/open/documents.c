@@ -93,11 +93,8 @@ static qn_status finish(int threads, qn_data *data, qn_error *err) {
 
 static qn_status row_tokens(const qn__corpus *rows, const qn_data_options *options,
                             const char *path, qn_data *data, qn_error *err) {
-    uint64_t long_one = UINT64_MAX;
-    const qn_status status = qn__item_tokens(rows, options, data, &long_one, err);
-    if (status != QN_OK && long_one != UINT64_MAX)
-        qn__at(err, "%.300s, row %llu of the data", path, (unsigned long long)long_one + 1);
-    return status;
+    (void)path;
+    return qn__item_tokens(rows, options, data, err);
 }
 
 qn_status qn__documents_tokens(const qn_data *table, const qn_data_options *options,
@@ -135,22 +132,8 @@ static size_t cut_lines(const qn__corpus *files, qn__token_text *line) {
     return count;
 }
 
-/* Names the line with this number, from 0, of all files. */
-static void at_line(const qn__file_list *list, const qn__corpus *files, uint64_t line,
-                    qn_error *err) {
-    for (size_t k = 0; k < files->count; k++) {
-        const uint64_t own = cut_lines(&(qn__corpus){.text = &files->text[k], .count = 1}, NULL);
-        if (line < own) {
-            qn__at(err, "%.300s, line %llu", list->file[k].path, (unsigned long long)line + 1);
-            return;
-        }
-        line -= own;
-    }
-}
-
 static qn_status line_tokens(const qn__file_list *list, const qn__corpus *files,
                              const qn_data_options *options, qn_data *data, qn_error *err) {
-    uint64_t long_one = UINT64_MAX;
     qn__corpus lines = {.count = cut_lines(files, NULL)};
     if (lines.count == 0) {
         qn__fail(err, QN_INPUT, "the text has no line");
@@ -161,9 +144,7 @@ static qn_status line_tokens(const qn__file_list *list, const qn__corpus *files,
     if (!lines.text)
         return QN_MEMORY;
     cut_lines(files, lines.text);
-    const qn_status status = qn__item_tokens(&lines, options, data, &long_one, err);
-    if (status != QN_OK && long_one != UINT64_MAX)
-        at_line(list, files, long_one, err);
+    const qn_status status = qn__item_tokens(&lines, options, data, err);
     qn__free(lines.text);
     return status;
 }

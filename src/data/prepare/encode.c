@@ -23,6 +23,7 @@ static qn_data *begin(const qn_data *data, qn_error *err) {
     made->note = NULL;
     made->names = NULL;
     made->words = NULL;
+    made->window = NULL;
     made->wide = NULL;
     made->kept = NULL;
     made->several = NULL;

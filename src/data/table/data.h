@@ -37,6 +37,11 @@ typedef enum qn__doubt {
 /* A digest of a table, computed when it is asked for. */
 typedef struct qn__late_digest qn__late_digest;
 
+/* An item is a window of a text (docs/exactness.md 25.69): of which, and of what number there. */
+typedef struct qn__text_window {
+    uint64_t text, number;
+} qn__text_window;
+
 struct qn_data {
     qn_data_type type; /* a row of num/element.h */
     uint64_t items;
@@ -69,13 +74,15 @@ struct qn_data {
     char date_format[QN__DATE_FORMAT]; /* of its dates, where a caller said it; else "" */
     char *tokenizer;                   /* its text, or NULL; a view has its table's */
     char tokens[QN__TOKENS_TEXT];      /* how they were made, as qn_data_tokens; else "" */
-    char *note;            /* what a reader decided in doubt, for people; NULL: nothing */
-    qn__item_names *names; /* of files; NULL: items have none. A view has its table's */
-    qn__text_words *words; /* of texts whose words have tags; NULL: not of them. The same */
-    struct qn__wide *wide; /* exact values of some columns (wide.h); NULL: none. A view has its
-                              table's */
-    struct qn__kept *kept; /* columns of doubles, for writers alone (kept.h); the same */
-    uint64_t *index;       /* view: the table's row of each item; table: NULL */
+    char *note;              /* what a reader decided in doubt, for people; NULL: nothing */
+    qn__item_names *names;   /* of files; NULL: items have none. A view has its table's */
+    qn__text_words *words;   /* of texts whose words have tags; NULL: not of them. The same */
+    qn__text_window *window; /* of texts of next tokens, some of which have several items; NULL:
+                           each has one. The same */
+    struct qn__wide *wide;   /* exact values of some columns (wide.h); NULL: none. A view has its
+                                table's */
+    struct qn__kept *kept;   /* columns of doubles, for writers alone (kept.h); the same */
+    uint64_t *index;         /* view: the table's row of each item; table: NULL */
     const struct qn__table_space *buffer; /* while it is read: table_space.h; else NULL */
     /* The file in which the values lie, where memory may not hold them; else NULL. A view's is its
      * table's. */
@@ -99,6 +106,26 @@ static inline qn__target qn__data_target(const qn_data *data) {
 /* Whether its items have labels, of any kind. */
 static inline int qn__data_labelled(const qn_data *data) {
     return data->labels || data->targets || data->several;
+}
+
+/* Windows of a text begin so many tokens apart. */
+static inline uint64_t qn__window_step(uint32_t features) { return features / 2; }
+
+static inline qn__text_window qn__data_window(const qn_data *data, uint64_t item) {
+    return data->window ? data->window[data->index ? data->index[item] : item]
+                        : (qn__text_window){item, 0};
+}
+
+/* The number of texts; of items, where each is one. */
+static inline uint64_t qn__data_texts(const qn_data *data) {
+    return qn__data_window(data, data->items - 1).text + 1;
+}
+
+/* The first token of an item that counts as a target: an earlier window has those before it. */
+static inline uint32_t qn__data_first_target(const qn_data *data, uint64_t item) {
+    return qn__data_window(data, item).number > 0
+               ? data->features - (uint32_t)qn__window_step(data->features)
+               : 1;
 }
 
 /* Bytes of one item. */

@@ -155,6 +155,8 @@ void qn_data_close(qn_data *data) {
         qn__kept_free(data->kept);
         qn__several_free(data->several);
         qn__text_words_free(data->words);
+        if (!data->mapped)
+            qn__free(data->window);
     } else if (!data->index) { /* a reader failed before it had values */
         qn__free(data->note);
     }
@@ -169,6 +171,8 @@ void qn_data_close(qn_data *data) {
 }
 
 uint64_t qn_data_items(const qn_data *data) { return data ? data->items : 0; }
+
+uint64_t qn_data_texts(const qn_data *data) { return data ? qn__data_texts(data) : 0; }
 
 uint32_t qn_data_features(const qn_data *data) { return data ? data->features : 0; }
 

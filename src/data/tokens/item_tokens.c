@@ -6,6 +6,8 @@
 #include "data/tokens/models/token_ids.h"
 #include "data/tokens/tokenizer.h"
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 /* The tokens of an item: those of a corpus with this context, or of the model's items. */
 static qn_status choose_features(const qn_data_options *o, qn_data *data, qn_error *err) {
@@ -17,15 +19,45 @@ static qn_status choose_features(const qn_data_options *o, qn_data *data, qn_err
     return qn__remedy(err, QN_USAGE, "say with `data.context` how many the model reads");
 }
 
-static qn_status reserve(uint64_t items, qn_data *data, qn_error *err) {
-    const size_t size = qn__element_of(data->type)->size;
-    data->items = items;
-    data->memory = items <= SIZE_MAX / size / data->features
-                       ? qn__alloc((size_t)items * data->features, size, err)
-                       : NULL;
-    data->values = data->memory;
+/* A table that grows. */
+typedef struct rows {
+    qn_data *data;
+    uint64_t capacity;
+    uint64_t cut; /* texts that have several items */
+} rows;
+
+static void *enlarged(void *from, uint64_t old, uint64_t capacity, size_t each, qn_error *err) {
+    void *to = capacity <= SIZE_MAX / each ? qn__alloc((size_t)capacity, each, err) : NULL;
+    if (to && from)
+        memcpy(to, from, (size_t)old * each);
+    if (to)
+        qn__free(from);
+    return to;
+}
+
+static qn_status reserve(rows *r, uint64_t capacity, qn_error *err) {
+    qn_data *data = r->data;
+    void *memory = enlarged(data->memory, data->items, capacity, qn__data_stride(data), err);
+    if (memory)
+        data->values = data->memory = memory;
     data->release = qn__free;
-    return data->memory ? QN_OK : qn__fail_memory(err, SIZE_MAX, 1);
+    qn__text_window *window =
+        memory && data->window ? enlarged(data->window, data->items, capacity, sizeof *window, err)
+                               : NULL;
+    if (!memory || (data->window && !window))
+        return qn__fail_memory(err, SIZE_MAX, 1);
+    data->window = window;
+    r->capacity = capacity;
+    return QN_OK;
+}
+
+/* From the first text on that needs them. */
+static qn_status begin_windows(rows *r, qn_error *err) {
+    qn_data *data = r->data;
+    data->window = qn__alloc((size_t)r->capacity, sizeof *data->window, err);
+    for (uint64_t i = 0; data->window && i < data->items; ++i)
+        data->window[i] = (qn__text_window){i, 0};
+    return data->window ? QN_OK : QN_MEMORY;
 }
 
 static qn_status encode(const qn_tokenizer *t, qn__token_text text, qn__token_ids *ids,
@@ -39,35 +71,60 @@ static qn_status encode(const qn_tokenizer *t, qn__token_text text, qn__token_id
     return status == QN_OK ? qn__token_frame_add(&t->frame, 1, ids, err) : status;
 }
 
-static qn_status refuse_long(uint64_t tokens, const qn_data_options *o, const qn_data *data,
-                             qn_error *err) {
-    qn__fail(err, QN_INPUT,
-             "the %s has %" PRIu64 " tokens, and the model reads %" PRIu32 " at most", o->item,
-             tokens, data->features);
-    return qn__remedy(err, QN_INPUT,
-                      "make two of it, or leave `data.item` out: then items are cut from all texts "
-                      "as one row of tokens");
+/* The items of a text. */
+static qn_status add_text(rows *r, uint64_t text, const qn__token_ids *ids, qn_error *err) {
+    qn_data *data = r->data;
+    const uint64_t step = qn__window_step(data->features);
+    const uint64_t more =
+        ids->count > data->features ? (ids->count - data->features + step - 1) / step : 0;
+    const uint64_t needed = data->items + more + 1;
+    qn_status status = needed > r->capacity ? reserve(r, needed + needed / 2, err) : QN_OK;
+    if (status == QN_OK && more > 0 && !data->window)
+        status = begin_windows(r, err);
+    r->cut += more > 0;
+    for (uint64_t k = 0; k <= more && status == QN_OK; ++k) {
+        const qn__token_ids own = {.number = ids->number + k * step,
+                                   .count = ids->count - k * step};
+        if (data->window)
+            data->window[data->items] = (qn__text_window){text, k};
+        qn__token_ids_put(k > 0 ? &own : ids, data->type, data->memory, data->items,
+                          data->features);
+        ++data->items;
+    }
+    return status;
+}
+
+static qn_status note_cut(const rows *r, uint64_t texts, const char *item, qn_error *err) {
+    char note[200];
+    if (r->cut == 0)
+        return QN_OK;
+    snprintf(note, sizeof note,
+             "%" PRIu64 " of %" PRIu64 " %ss %s more than %" PRIu32
+             " tokens: the model reads windows of them, of which each begins %" PRIu64
+             " tokens after the one before",
+             r->cut, texts, item, r->cut == 1 ? "has" : "have", r->data->features,
+             qn__window_step(r->data->features));
+    return qn__data_add_note(r->data, note, err);
 }
 
 qn_status qn__item_tokens(const qn__corpus *texts, const qn_data_options *options, qn_data *data,
-                          uint64_t *long_one, qn_error *err) {
+                          qn_error *err) {
     qn_tokenizer *t = NULL;
     qn__token_ids ids = {0};
+    rows r = {.data = data};
     const qn__learned_from from = {.text = texts->text, .count = texts->count};
     qn_status status = choose_features(options, data, err);
     if (status == QN_OK)
         status = qn__data_tokenizer(&from, options, data, &t, err);
     if (status == QN_OK)
-        status = reserve(texts->count, data, err);
-    for (uint64_t i = 0; status == QN_OK && i < data->items; i++) {
+        status = reserve(&r, texts->count, err);
+    for (uint64_t i = 0; status == QN_OK && i < texts->count; i++) {
         status = encode(t, texts->text[i], &ids, err);
-        if (status == QN_OK && ids.count > data->features) {
-            *long_one = i;
-            status = refuse_long(ids.count, options, data, err);
-        } else if (status == QN_OK) {
-            qn__token_ids_put(&ids, data->type, data->memory, i, data->features);
-        }
+        if (status == QN_OK)
+            status = add_text(&r, i, &ids, err);
     }
+    if (status == QN_OK)
+        status = note_cut(&r, texts->count, options->item, err);
     qn__token_ids_release(&ids);
     qn_tokenizer_free(t);
     return status;

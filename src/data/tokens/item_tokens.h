@@ -1,4 +1,4 @@
-/* Texts of which each becomes an item (docs/exactness.md 25.68). */
+/* Texts of which each becomes an item, or several (docs/exactness.md 25.68, 25.69). */
 #ifndef QN_DATA_TOKENS_ITEM_TOKENS_H
 #define QN_DATA_TOKENS_ITEM_TOKENS_H
 
@@ -6,10 +6,10 @@
 #include "data/tokens/corpus.h"
 
 /* Fills `data` with the tokens of each text, at least one, by the tokenizer that the options name.
- * A text whose bytes are NULL has none. Fails with QN_INPUT where a text has more tokens than an
- * item; then *long_one is its number, from 0. Also where the options do not say how many an item
- * has, as qn__data_tokenizer does, or with QN_MEMORY. */
+ * A text whose bytes are NULL has none. One with more tokens than an item has becomes windows, and
+ * a note says so. Fails where the options do not say how many an item has, as qn__data_tokenizer
+ * does, or with QN_MEMORY. */
 qn_status qn__item_tokens(const qn__corpus *texts, const qn_data_options *options, qn_data *data,
-                          uint64_t *long_one, qn_error *err);
+                          qn_error *err);
 
 #endif

@@ -278,7 +278,9 @@ static qn_status find_network(const qn_train_options *o, const qn_data *data, qn
 
 static qn_status check_scale(const qn__recipe *r, const qn_data *data, qn_error *err) {
     if (!qn__recipe_needs_bytes(r) || qn_data_type_of(data) == QN_U8)
-        return qn__recipe_check_tokens(r, data, "the training data", err);
+        return qn__recipe_check_windows(data, "the training data", err) == QN_OK
+                   ? qn__recipe_check_tokens(r, data, "the training data", err)
+                   : QN_INPUT;
     qn__fail(err, QN_USAGE,
              "the scaling \"%s\" is for bytes; the data's values are not all whole "
              "numbers from 0 to 255",

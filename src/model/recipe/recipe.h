@@ -188,6 +188,10 @@ qn__encoding qn__recipe_encoding(const qn__recipe *recipe, const float *fill,
 /* Whether the outputs of its network are probabilities of the classes. */
 int qn__recipe_gives_probabilities(const qn__recipe *recipe);
 
+/* Refuses data whose items are windows of texts (docs/exactness.md 25.69): nothing trains on them.
+ * Fails with QN_INPUT; `what` names the data. */
+qn_status qn__recipe_check_windows(const qn_data *data, const char *what, qn_error *err);
+
 /* Checks that its network takes the values of `data` as they are, where they are tokens. Fails with
  * QN_MISMATCH; `what` names the data. */
 qn_status qn__recipe_check_tokens(const qn__recipe *recipe, const qn_data *data, const char *what,

@@ -149,6 +149,16 @@ qn_status qn__recipe_check_tokens(const qn__recipe *r, const qn_data *data, cons
         "leave `data.tokens` out, so that they are read as numbers, or train with it");
 }
 
+qn_status qn__recipe_check_windows(const qn_data *data, const char *what, qn_error *err) {
+    if (!data->window)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "%s has texts with more than %u tokens, whose windows overlap", what,
+             data->features);
+    return qn__remedy(err, QN_INPUT,
+                      "leave `data.item` out: then items are cut from all texts as one row of "
+                      "tokens");
+}
+
 qn_status qn__recipe_check_items(const qn__recipe *r, qn_error *err) {
     if (r->items == 0 || r->features == 0 || r->items > (uint64_t)1 << 48)
         return qn__recipe_refuse(
