@@ -245,7 +245,7 @@ typedef struct qn__cpu_kernels {
      * pool: y[i] = the greatest of x[a[t] + i] over the taps t, in their order; where c is not 0,
      * their sum times c, rounded twice. In both cases + 0.
      *
-     * add: y = y + x.
+     * add: y = y + x. sum: y = (x + 0) + other; y may be one of them.
      *
      * multiply: y = x * factor + 0, rounded twice; multiply_add: y = fma(x, factor, y).
      *
@@ -261,6 +261,7 @@ typedef struct qn__cpu_kernels {
     void (*pool)(uint32_t pixels, size_t count, uint32_t taps, const size_t *a, size_t step,
                  const float *x, float c, float *y);
     void (*add)(size_t count, const float *x, float *y);
+    void (*sum)(size_t count, const float *x, const float *other, float *y);
     void (*multiply)(size_t count, const float *x, const float *factor, float *y);
     void (*multiply_add)(size_t count, const float *x, const float *factor, float *y);
     void (*average)(size_t count, float share, const float *x, float *y);
@@ -315,8 +316,9 @@ typedef struct qn__cpu_kernels {
      *
      * Of a panel, with numbers of each row, and in row_partials of each item of a pixel:
      * row_normalise: y = fma(x - mean, weight * inverse, bias) + 0, in place when x == y.
-     * row_errors: as item_errors. row_partials: chains from +0 over the items of each pixel of
-     * (delta * (x - mean)) * inverse, and of delta. */
+     * row_errors: as item_errors. row_partials, of all grains of `items` items, as bias_partials:
+     * chains from +0 over the items of each pixel of (delta * (x - mean)) * inverse, and of delta.
+     */
     void (*row_moments)(uint32_t rows, uint32_t channels, const float *x, size_t stride,
                         const float *shift, float *sum, float *squares);
     void (*row_slopes)(uint32_t rows, uint32_t channels, const float *weight, const float *delta,
@@ -327,9 +329,9 @@ typedef struct qn__cpu_kernels {
     void (*row_errors)(uint32_t rows, const float *delta, const float *x, const float *mean,
                        const float *inverse, const float *weight, const float *h, const float *k,
                        float *e);
-    void (*row_partials)(uint32_t items, uint32_t pixels, size_t apart, const float *delta,
-                         const float *x, const float *mean, const float *inverse, float *weight,
-                         float *bias);
+    void (*row_partials)(uint32_t items, uint32_t grain, uint32_t pixels, size_t apart,
+                         const float *delta, const float *x, const float *mean,
+                         const float *inverse, float *weight, float *bias);
     /* rmsnorm (25.30). Value (row, channel) is at [channel / 16 * stride + row * 16 + channel %
      * 16].
      *

@@ -87,28 +87,31 @@ static void check_panel(const qn__cpu_kernels *k, uint32_t rows) {
     release();
 }
 
-static void check_partials(const qn__cpu_kernels *k, uint32_t items, uint32_t pixels) {
-    const uint32_t beside = items + 2; /* items of a pixel; all but `items` of other grains */
+static void check_partials(const qn__cpu_kernels *k, uint32_t items, uint32_t grain,
+                           uint32_t pixels) {
+    const uint32_t beside = items + 2; /* items of a pixel; all but `items` of other calls */
+    const uint32_t grains = (items - 1) / grain + 1;
     const size_t apart = (size_t)beside * QN__PANEL, count = (pixels - 1) * apart;
     const float *x = guarded_numbers(count + items * QN__PANEL, 0);
     const float *delta = guarded_numbers(count + items * QN__PANEL, 0);
     const float *mean = guarded_numbers((pixels - 1) * beside + items, 0);
     const float *inverse = guarded_numbers((pixels - 1) * beside + items, 0);
-    float *weight = guarded_numbers(QN__PANEL, 0), *bias = guarded_numbers(QN__PANEL, 0);
-    float want[2][QN__PANEL] = {{0}};
-    snprintf(how, sizeof how, "%u items, %u pixels", items, pixels);
+    const size_t all = (size_t)grains * QN__PANEL;
+    float *weight = guarded_numbers(all, 0), *bias = guarded_numbers(all, 0);
+    float want[2][MOST_ROWS * QN__PANEL] = {{0}};
+    snprintf(how, sizeof how, "%u items, grains of %u, %u pixels", items, grain, pixels);
     for (uint32_t p = 0; p < pixels; ++p)
         for (uint32_t i = 0; i < items; ++i)
             for (uint32_t c = 0; c < QN__PANEL; ++c) {
-                const uint32_t row = p * beside + i;
+                const uint32_t row = p * beside + i, to = i / grain * QN__PANEL + c;
                 const size_t at = (size_t)row * QN__PANEL + c;
                 const float product = delta[at] * (x[at] - mean[row]);
-                want[0][c] = want[0][c] + product * inverse[row];
-                want[1][c] = want[1][c] + delta[at];
+                want[0][to] = want[0][to] + product * inverse[row];
+                want[1][to] = want[1][to] + delta[at];
             }
-    k->row_partials(items, pixels, apart, delta, x, mean, inverse, weight, bias);
-    same(k, "row_partials of the weight", weight, want[0], QN__PANEL);
-    same(k, "row_partials of the bias", bias, want[1], QN__PANEL);
+    k->row_partials(items, grain, pixels, apart, delta, x, mean, inverse, weight, bias);
+    same(k, "row_partials of the weight", weight, want[0], all);
+    same(k, "row_partials of the bias", bias, want[1], all);
     release();
 }
 
@@ -117,7 +120,8 @@ static void body(const qn__cpu_kernels *k) {
         for (uint32_t channels = 1; channels < 50; channels += 5)
             check_sums(k, rows, channels);
         check_panel(k, rows);
-        check_partials(k, rows, 1 + rows % 3);
+        check_partials(k, rows, rows, 1 + rows % 3);
+        check_partials(k, rows, 1 + rows / 6, 1 + rows % 3);
     }
 }
 

@@ -301,15 +301,16 @@ static void pool_body(const qn__cpu_kernels *k) {
     float *got = guarded_numbers(COUNT, 0), want[COUNT];
     for (uint32_t i = 0; i < COUNT; ++i) {
         volatile float product = d[i] * 0.3f, sum = (got[i] + x[i]) * 0.7f, gated;
-        gated = (sum + product) * d[i];
+        gated = (sum + product + 0.0f + x[i]) * d[i];
         want[i] = fmaf(x[i], d[i], gated + 0.0f);
     }
     k->add(COUNT, x, got);
     k->scale(COUNT, 0.7f, got);
     k->add_scaled(COUNT, 0.3f, d, got);
+    k->sum(COUNT, got, x, got);
     k->multiply(COUNT, got, d, got);
     k->multiply_add(COUNT, x, d, got);
-    same(k, "add, scale, add_scaled, multiply and multiply_add", got, want, COUNT);
+    same(k, "add, scale, add_scaled, sum, multiply and multiply_add", got, want, COUNT);
     release();
 }
 

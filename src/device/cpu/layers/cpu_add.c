@@ -16,9 +16,7 @@ static void run_forward(const qn__cpu_pass *pass, int thread, const qn__cpu_laye
     const qn__cpu_kernels *k = pass->worker->kernels;
     const size_t count = (size_t)run->rows * QN__PANEL;
     const size_t at = panel * l->in_stride + run->row * QN__PANEL;
-    memset(to, 0, count * sizeof *to);
-    k->add(count, qn__cpu_input(pass, l) + at, to);
-    k->add(count, qn__cpu_second(pass, l) + at, to);
+    k->sum(count, qn__cpu_input(pass, l) + at, qn__cpu_second(pass, l) + at, to);
 }
 
 /* In place. Only the sum of two -0 is -0. */
@@ -29,8 +27,7 @@ static uint32_t follow(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel,
     const size_t count = (size_t)rows * QN__PANEL;
     (void)panel;
     *plain = 0;
-    k->add(count, qn__cpu_beside(pass, l, l - 1) + at, out);
-    k->scale(count, 1.0f, out);
+    k->sum(count, out, qn__cpu_beside(pass, l, l - 1) + at, out);
     return layer;
 }
 

@@ -117,6 +117,15 @@ static void take_block(const task *t, const float *from, size_t panel, uint32_t 
     }
 }
 
+/* Fetches the lines of a block before they are needed: rows of an item are far apart. */
+static void fetch_block(const task *t, const float *from, size_t panel, uint32_t channel,
+                        uint32_t first, uint32_t end) {
+    const uint32_t all = t->s.rows < end - first ? first + t->s.rows : end;
+    for (uint32_t p = 0; first < end && p < t->s.wide; ++p, channel += QN__PANEL)
+        for (uint32_t i = first; i < all; ++i)
+            __builtin_prefetch(from + channel / QN__PANEL * panel + row_of(t, i), 0, 2);
+}
+
 /* The other way; times a factor for each row, + 0. */
 static void put_block(task *t, float *x, const float *factor, size_t panel, uint32_t channel,
                       uint32_t first, uint32_t rows, float *to) {
@@ -276,6 +285,9 @@ static void forward_head(task *t, uint32_t head) {
         const uint32_t left = t->queries.end - first;
         rows = left < t->s.rows ? left : t->s.rows;
         take_block(t, qn__cpu_input(t->pass, l), l->in_stride, channel, first, rows, t->query);
+        fetch_block(t, l->output, l->out_stride, channel, first, t->queries.end);
+        fetch_block(t, qn__cpu_input(t->pass, l), l->in_stride, channel, first + rows,
+                    t->queries.end);
         for (uint32_t row = 0, some; row < rows; row += some) {
             some = rows - row < piece_rows ? rows - row : piece_rows;
             const piece p = piece_of(t, first, row, some);
@@ -361,6 +373,18 @@ static void take_errors(task *t, uint32_t head, uint32_t first, uint32_t rows, k
     kernels->attend_means(rows, t->s.width, stride, t->error, t->output, k->mean);
 }
 
+/* What is written of this block, and read of the next one. */
+static void fetch_errors(const task *t, uint32_t head, uint32_t first, uint32_t rows,
+                         uint32_t end) {
+    const qn__cpu_layer *l = t->l;
+    const uint32_t channel = head * t->s.width, next = first + rows;
+    if (t->queries.begin < t->queries.end)
+        fetch_block(t, qn__cpu_passes(l), l->below->out_stride, channel, first, next);
+    fetch_block(t, l->input, l->in_stride, channel, next, end);
+    fetch_block(t, l->error, l->out_stride, channel, next, end);
+    fetch_block(t, l->output, l->out_stride, channel, next, end);
+}
+
 static void backward_piece(task *t, const piece *p, uint32_t origin, const kept *k) {
     const qn__cpu_kernels *kernels = t->pass->worker->kernels;
     const size_t stride = (size_t)t->s.rows * QN__PANEL;
@@ -413,6 +437,7 @@ static void backward_head(task *t, uint32_t head, qn__cover all, int sums) {
         if (whole.panels == 0)
             continue;
         take_errors(t, head, first, rows, &k);
+        fetch_errors(t, head, first, rows, all.end);
         for (uint32_t row = 0, some; row < rows; row += some) {
             some = rows - row < piece_rows ? rows - row : piece_rows;
             const piece p = piece_of(t, first, row, some);
@@ -440,6 +465,8 @@ static void put_sums(task *t, int which) {
         const uint32_t rows = t->keys.end - u < QN__PANEL ? t->keys.end - u : QN__PANEL;
         note_largest(
             t, t->pass->worker->kernels->attend_scale(QN__PANEL, t->s.wide, block, factor, x));
+        fetch_block(t, to, l->below->out_stride, channel, u + QN__PANEL,
+                    t->keys.end < u + 2 * QN__PANEL ? t->keys.end : u + 2 * QN__PANEL);
         for (uint32_t p = 0; p < t->s.wide; ++p)
             for (uint32_t i = 0; i < rows; ++i)
                 qn__cpu_put_channels(x + p * block + (size_t)i * QN__PANEL, l->below->out_stride,

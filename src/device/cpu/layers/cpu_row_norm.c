@@ -8,7 +8,7 @@
 #include "num/norm.h"
 #include <math.h>
 
-enum { WEIGHT, BIAS, ROWS = 32 }; /* ROWS: of a task */
+enum { WEIGHT, BIAS, ROWS = 32, GRAINS = 16 }; /* rows of a task; grains summed by one call */
 
 /* Takes the next task: rows from *first on. Returns their number, 0 at the end. */
 static uint32_t take(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, uint32_t phase,
@@ -114,19 +114,17 @@ int qn__cpu_row_norm_sums(const qn__cpu_pass *pass, uint32_t layer, uint32_t pan
     const qn__cpu_layer *l = &w->layer[layer];
     const uint32_t grain = w->program->grain, all = pass->batch->items;
     int64_t sums[2][QN__PANEL] = {{0}};
-    float partial[2][QN__PANEL];
-    for (uint32_t item = 0; item < all; item += grain) {
-        const uint32_t items = all - item < grain ? all - item : grain;
-        w->kernels->row_partials(items, l->out_pixels, (size_t)all * QN__PANEL,
+    float partial[2][GRAINS * QN__PANEL];
+    for (uint32_t item = 0, n; item < all; item += n) {
+        n = (all - item) / GRAINS < grain ? all - item : GRAINS * grain;
+        w->kernels->row_partials(n, grain, l->out_pixels, (size_t)all * QN__PANEL,
                                  l->error + value_at(panel, item, l->out_stride),
                                  l->input + value_at(panel, item, l->in_stride),
                                  l->norm.mean + item, l->norm.inverse + item, partial[WEIGHT],
                                  partial[BIAS]);
         for (int v = WEIGHT; v <= BIAS; ++v)
-            if (qn__cpu_add_partials(w, 1, QN__PANEL, partial[v], sums[v]))
+            if (qn__cpu_add_partials(w, (n - 1) / grain + 1, QN__PANEL, partial[v], sums[v]))
                 return 1;
-        if (all - item <= grain)
-            break; /* a grain may be as large as numbers are */
     }
     for (uint32_t v = WEIGHT; v <= BIAS; ++v)
         qn__cpu_norm_put(pass, l, panel, v, sums[v]);

@@ -136,6 +136,23 @@ void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
     }
 }
 
+static void fetch_rows(const float *from, uint32_t rows) {
+    for (uint32_t i = 0; i < rows; ++i)
+        __builtin_prefetch(from + (size_t)i * QN__PANEL, 0, 2);
+}
+
+void qn__cpu_fetch_after_errors(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel,
+                                uint32_t first, uint32_t rows) {
+    const qn__cpu_layer *l = &pass->worker->layer[layer], *below = l->below;
+    const size_t at = panel * below->out_stride + (size_t)first * QN__PANEL;
+    if (l->branch)
+        return;
+    if ((below->pools ? below->pools : below)->layer->activation != QN__ACT_NONE)
+        fetch_rows((below->slope ? below->slope : below->output) + at, rows);
+    if (below->sides)
+        fetch_rows(below->sides->gives + at, rows);
+}
+
 void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
                           uint32_t panel, uint32_t first, uint32_t rows) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];

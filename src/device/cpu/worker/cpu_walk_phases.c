@@ -203,9 +203,12 @@ static void backward_panels(const qn__cpu_pass *pass, int thread, uint32_t layer
         qn__cpu_walk_errors(pass, thread, layer, run, panel, panels);
     else if (qn__cpu_is_sparse(l))
         qn__cpu_sparse_errors(pass, l, run, panel, panels, error, below->out_stride);
-    else if (l->taps && !slide(w, &l->inputs, run, l->error, l->out_stride, own, error, NULL))
+    else if (l->taps && !slide(w, &l->inputs, run, l->error, l->out_stride, own, error, NULL)) {
+        for (uint32_t p = 0; p < panels; ++p)
+            qn__cpu_fetch_after_errors(pass, layer, panel + p, (uint32_t)run->row, run->rows);
         w->kernels->matmul(run->rows, chain, l->error, own, weights, error + run->row * QN__PANEL,
                            below->out_stride, NULL, panels);
+    }
     for (uint32_t p = 0; p < panels; ++p) {
         if (l->kind->run_back)
             l->kind->run_back(pass, thread, l, run, panel + p,

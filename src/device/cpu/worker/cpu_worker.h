@@ -626,7 +626,10 @@ void qn__cpu_note_absmax(const qn__cpu_pass *pass, int thread, uint32_t layer, u
  * layers read, then applies dropout and the derivative, and raises the absmax. */
 void qn__cpu_after_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
                           uint32_t panel, uint32_t first, uint32_t rows);
-/* The same for the errors of outputs of `layer` itself. */
+/* Asks the caches for what qn__cpu_after_errors reads beside the errors, before they are made. */
+void qn__cpu_fetch_after_errors(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel,
+                                uint32_t first, uint32_t rows);
+/* The same as qn__cpu_after_errors for the errors of outputs of `layer` itself. */
 void qn__cpu_finish_errors(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t layer,
                            uint32_t panel, uint32_t first, uint32_t rows);
 /* Errors of the layer below for the rows first .. first+rows-1, one panel of its outputs.
