@@ -169,13 +169,6 @@ static qn__attention_query measure(const head *h, uint32_t t) {
     return (qn__attention_query){greatest, finite ? qn__attention_share(units) : NAN};
 }
 
-/* Positions from the length on have +0 in the channels of a head. */
-static void clear_rest(const head *h, uint32_t first, float *z, qn__attended out) {
-    for (uint32_t t = qn__layer_positions(h->l); t < h->l->from.height * h->l->from.width; ++t)
-        for (uint32_t c = first; c < first + h->width; ++c)
-            z[qn__attended_at(out, t, c)] = 0.0f;
-}
-
 void qn__attention_head(const qn__layer *l, int bits, uint32_t number, const float *a,
                         qn__attended in, float *z, qn__attended out, qn__attention_query *query) {
     if (bits) {
@@ -183,7 +176,7 @@ void qn__attention_head(const qn__layer *l, int bits, uint32_t number, const flo
         return;
     }
     const head h = head_of(l, number, a, in);
-    clear_rest(&h, h.query, z, out);
+    qn__attention_clear_rest(l, h.query, z, out);
     for (uint32_t t = 0; t < qn__layer_positions(l); ++t) {
         const qn__attention_query q = measure(&h, t);
         const qn__cover sees = qn__attention_sees(l, t);
@@ -237,26 +230,16 @@ static void add_errors(const head *h, uint32_t t, const float *z, const float *d
     }
 }
 
-/* e = e * factor + 0 in the channels of a head; with 0: e = 0. */
-static void scale_errors(const head *h, uint32_t first, float factor, float *e, qn__attended to) {
-    for (uint32_t t = 0; t < h->l->from.height * h->l->from.width; ++t)
-        for (uint32_t c = first; c < first + h->width; ++c) {
-            float *own = &e[qn__attended_at(to, t, c)];
-            *own = factor != 0.0f ? *own * factor : 0.0f;
-            *own = *own + 0.0f;
-        }
-}
-
 static void scale_group(const qn__layer *l, uint32_t group, float factor, float value, float *e,
                         qn__attended to) {
     const uint32_t share = l->heads / l->kv_heads;
     for (uint32_t i = group * share; i < (group + 1) * share; ++i) {
         const head h = head_of(l, i, NULL, to);
-        scale_errors(&h, h.query, factor, e, to);
+        qn__attention_scale_errors(l, h.query, factor, e, to);
         if (i > group * share)
             continue;
-        scale_errors(&h, h.key, factor, e, to);
-        scale_errors(&h, h.value, value, e, to);
+        qn__attention_scale_errors(l, h.key, factor, e, to);
+        qn__attention_scale_errors(l, h.value, value, e, to);
     }
 }
 

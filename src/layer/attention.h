@@ -57,6 +57,12 @@ static inline float qn__attention_cut(float weight) { return weight > 0x1p-41f ?
 /* n of 25.22. */
 static inline int64_t qn__attention_units(float weight) { return (int64_t)rintf(weight * 0x1p40f); }
 
+/* Of a head, whose first channel is given: zeros from the length on; e = e * factor + 0 at all
+ * positions, or e = 0 where the factor is 0. */
+void qn__attention_clear_rest(const qn__layer *layer, uint32_t first, float *z, qn__attended out);
+void qn__attention_scale_errors(const qn__layer *layer, uint32_t first, float factor, float *e,
+                                qn__attended to);
+
 /* The outputs z of a head at all positions, from the inputs a; of query t returns the numbers in
  * query[t], unless that is NULL. */
 void qn__attention_head(const qn__layer *layer, int bits, uint32_t head, const float *a,

@@ -130,19 +130,12 @@ static void put_output(const head *h, uint32_t t, qn__attention_query q, float *
     }
 }
 
-/* Positions from the length on have +0 in the channels of a head. */
-static void clear_rest(const head *h, uint32_t first, float *z, qn__attended out) {
-    for (uint32_t t = qn__layer_positions(h->l); t < h->l->from.height * h->l->from.width; ++t)
-        for (uint32_t c = first; c < first + h->width; ++c)
-            z[qn__attended_at(out, t, c)] = 0.0f;
-}
-
 void qn__attention_integer_head(const qn__layer *l, int bits, uint32_t number, const float *a,
                                 qn__attended in, float *z, qn__attended out,
                                 qn__attention_query *query) {
     const qn__attention_errors inputs = {.a = a, .in = in, .out = out};
     const head h = head_of(l, bits, number, &inputs);
-    clear_rest(&h, h.query, z, out);
+    qn__attention_clear_rest(l, h.query, z, out);
     for (uint32_t t = 0; t < qn__layer_positions(l); ++t) {
         const qn__attention_query q = measure(&h, t);
         put_output(&h, t, q, z);
@@ -241,33 +234,23 @@ static void add_sums(const head *h, sum of, uint32_t own, uint32_t first) {
     }
 }
 
-/* e = e * factor + 0 in the channels of a head; with 0: e = 0. */
-static void scale_errors(const head *h, uint32_t first, float factor) {
-    for (uint32_t t = 0; t < h->l->from.height * h->l->from.width; ++t)
-        for (uint32_t c = first; c < first + h->width; ++c) {
-            float *own = &h->x->e[qn__attended_at(h->x->to, t, c)];
-            *own = factor != 0.0f ? *own * factor : 0.0f;
-            *own = *own + 0.0f;
-        }
-}
-
 void qn__attention_integer_errors(const qn__layer *l, int bits, uint32_t group,
                                   const qn__attention_errors *x) {
     const uint32_t share = l->heads / l->kv_heads, all = qn__layer_positions(l);
     const head own = head_of(l, bits, group * share, x);
-    scale_errors(&own, own.key, 0.0f);
-    scale_errors(&own, own.value, 0.0f);
+    qn__attention_scale_errors(l, own.key, 0.0f, x->e, x->to);
+    qn__attention_scale_errors(l, own.value, 0.0f, x->e, x->to);
     for (uint32_t i = group * share; i < (group + 1) * share; ++i) {
         const head h = head_of(l, bits, i, x);
         measure_all(&h);
-        scale_errors(&h, h.query, 0.0f);
+        qn__attention_scale_errors(l, h.query, 0.0f, x->e, x->to);
         for (uint32_t t = 0; t < all; ++t) {
             add_sums(&h, QUERY, t, h.query);
             add_sums(&h, KEY, t, h.key);
             add_sums(&h, VALUE, t, h.value);
         }
-        scale_errors(&h, h.query, h.scale);
+        qn__attention_scale_errors(l, h.query, h.scale, x->e, x->to);
     }
-    scale_errors(&own, own.key, own.scale);
-    scale_errors(&own, own.value, 1.0f);
+    qn__attention_scale_errors(l, own.key, own.scale, x->e, x->to);
+    qn__attention_scale_errors(l, own.value, 1.0f, x->e, x->to);
 }
