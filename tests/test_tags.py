@@ -299,3 +299,16 @@ def test_an_imported_model_learns_tags_and_goes_back(quern, tokenizer, tmp_path)
     said = json.loads((tmp_path / "back" / "config.json").read_text())
     assert said["architectures"] == ["BertForTokenClassification"] and said["id2label"] == {"0": "LOC", "1": "O", "2": "PER"}
     assert "bert.embeddings.token_type_embeddings.weight" in tensors_of(tmp_path / "back" / "model.safetensors")
+
+
+def test_messages_speak_of_tokens(quern, tmp_path):
+    table = write(tmp_path / "t.csv", [("ab c", "X Y"), ("c ab", "Y X")] * 4)
+    words = ["train", "--data", table, "--label", "tags", "--tokens", "words", "--context", 6, "--epochs", 1, "-o", tmp_path / "m.st"]
+    for more, said in ((["--class-weight", "X=2"], "for items with one label, and here each token has a tag"),
+                       (["--model", "embedding 8 4; dense 2 softmax"], "each token has a tag, and the last layer"),
+                       (["--model", "embedding 8 4; pool mean; conv 2 1x1 softmax"], "has tags for 6 tokens, and the last layer gives 1")):
+        done = run(quern, *words, "--model", "embedding 8 4; conv 2 1x1 softmax", *more) if "--model" not in more else run(quern, *words, *more)
+        assert done.returncode != 0 and said in done.stderr, done.stderr
+    assert run(quern, *words, "--model", "embedding 8 4; conv 2 1x1 softmax").returncode == 0
+    done = run(quern, "evaluate", tmp_path / "m.st", "--data", write(tmp_path / "x.csv", [("ab c", "-100 -100")] * 2))
+    assert done.returncode != 0 and "at least one of them is not -100" in done.stderr, done.stderr

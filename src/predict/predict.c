@@ -618,6 +618,13 @@ static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, 
         return QN_OK;
     if (p->next)
         return p->tokens.targets > 0 ? QN_OK : qn__fail(err, QN_INPUT, "no item has a next token");
+    if (is_tags(p) && (data->labels || data->targets)) {
+        qn__fail(err, QN_INPUT, "the data has one label for each item, and the model tags tokens");
+        return qn__remedy(
+            err, QN_INPUT,
+            "give each token a tag, with spaces between or as a list; at least one of "
+            "them is not -100, which does not count");
+    }
     if (p->several && (data->labels || data->targets)) {
         qn__fail(err, QN_USAGE, "the data has one label for each item, and the model has several");
         return qn__remedy(err, QN_USAGE,

@@ -269,6 +269,10 @@ qn_status qn__class_labels_of_lines(const char *text, size_t size, qn__class_lab
     return status;
 }
 
+void qn__class_label_usual(uint32_t number, char text[QN__LABEL_USUAL]) {
+    snprintf(text, QN__LABEL_USUAL, "LABEL_%u", number);
+}
+
 void qn__class_labels_release(qn__class_labels *labels) {
     for (uint32_t i = 0; i < labels->count; ++i)
         qn__free(labels->name[i]);

@@ -26,6 +26,10 @@ qn_status qn__class_labels_of_json(const qn__json_node *node, const qn__json_nod
 qn_status qn__class_labels_of_lines(const char *text, size_t size, qn__class_labels *out,
                                     qn_error *err);
 
+/* The name of output `number` where nobody gave one, as transformers writes it. */
+enum { QN__LABEL_USUAL = 24 };
+void qn__class_label_usual(uint32_t number, char text[QN__LABEL_USUAL]);
+
 void qn__class_labels_release(qn__class_labels *labels);
 
 #endif

@@ -9,6 +9,7 @@
 #include "device/notes.h"
 #include "layer/layer.h"
 #include "layer/product.h"
+#include "model/exchange/class_labels.h"
 #include "model/exchange/pretrained.h"
 #include "model/exchange/pretrained_find.h"
 #include "model/formats/safetensors.h"
@@ -182,16 +183,16 @@ static void add_key(const export *x, const qn__config_key *k, qn__text *text) {
 static void add_labels(const export *x, qn__text *text) {
     const qn__schema *table = x->recipe->table;
     const uint32_t named = table ? table->classes : 0;
-    char usual[24];
+    char usual[QN__LABEL_USUAL];
     qn__text_add(text, ",\n  \"id2label\": {");
     for (uint32_t i = 0; i < x->found.sizes.outputs; ++i) {
-        snprintf(usual, sizeof usual, "LABEL_%u", i);
+        qn__class_label_usual(i, usual);
         qn__text_add(text, "%s\"%u\": ", i ? ", " : "", i);
         qn__text_add_json(text, i < named ? table->class_name[i] : usual);
     }
     qn__text_add(text, "},\n  \"label2id\": {");
     for (uint32_t i = 0; i < x->found.sizes.outputs; ++i) {
-        snprintf(usual, sizeof usual, "LABEL_%u", i);
+        qn__class_label_usual(i, usual);
         qn__text_add(text, "%s", i ? ", " : "");
         qn__text_add_json(text, i < named ? table->class_name[i] : usual);
         qn__text_add(text, ": %u", i);

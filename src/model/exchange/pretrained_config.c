@@ -247,9 +247,9 @@ static qn_status check_sizes(const config_file *c, qn__pretrained_sizes *s) {
 
 /* Whether the names only say numbers, as transformers gives them where nobody did. */
 static int are_numbers(const qn__class_labels *labels) {
-    char usual[24];
+    char usual[QN__LABEL_USUAL];
     for (uint32_t i = 0; i < labels->count; ++i) {
-        snprintf(usual, sizeof usual, "LABEL_%u", i);
+        qn__class_label_usual(i, usual);
         if (strcmp(labels->name[i], usual) != 0)
             return 0;
     }

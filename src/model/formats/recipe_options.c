@@ -488,7 +488,8 @@ static qn_status find_weights(const qn_train_options *o, const qn_data *data, qn
     const char *name = known ? known : data->weight_name ? data->weight_name : "";
     if (data->weights && !(r->weight = qn__copy_text(name, err)))
         return QN_MEMORY;
-    if (o->class_weight && r->task == QN__TASK_REGRESS) /* qn__recipe_check refuses it */
+    if (o->class_weight && (r->task == QN__TASK_REGRESS || qn__recipe_is_several(r)))
+        /* qn__recipe_check refuses it */
         return (r->class_weight = qn__copy_text(o->class_weight, err)) ? QN_OK : QN_MEMORY;
     return qn__class_weight_tidy(o->class_weight, &names, &r->class_weight, err);
 }

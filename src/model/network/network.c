@@ -315,9 +315,10 @@ static qn_status check_place(const qn__tokens *w, const marks *at, size_t begin,
                                "the last layer has gelu, gelu-tanh, silu or hardswish",
                                "they stand in layers before the last: use none or softmax here");
     if (last && kind != QN__LAYER_DENSE && kind != QN__LAYER_CONV)
-        return qn__tokens_fail(w, begin, "the last layer is neither dense nor a convolution",
-                               "end the model with a dense layer, such as \"dense 10 softmax\", or "
-                               "where each pixel has a class with \"conv 10 1x1 softmax\"");
+        return qn__tokens_fail(
+            w, begin, "the last layer is neither dense nor a convolution",
+            "end the model with a dense layer, such as \"dense 10 softmax\", or "
+            "where each pixel or token has a class with \"conv 10 1x1 softmax\"");
     return QN_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "model/recipe/adapters.h"
+#include <stdio.h>
 #include <string.h>
 
 static qn_status refuse(const char *text, qn_error *err) {
@@ -177,14 +178,15 @@ static qn_status refuse_tied(qn_error *err) {
 /* One that does not train has running averages for moments, and errors do not go through it in this
  * way. */
 static qn_status refuse_batchnorm(const qn__recipe *r, uint32_t layer, qn_error *err) {
+    char remedy[96];
     qn__fail(err, QN_USAGE,
              "layer %u is a batchnorm, which can only stay as it is where all before it do", layer);
-    return r->lora
-               ? qn__recipe_refuse(err, "`train.lora`",
-                                   "name layers after the last batchnorm, such as \"8 on 14\"",
-                                   QN_USAGE)
-               : qn__recipe_refuse(err, "`train.freeze`",
-                                   "leave it out, or freeze all layers before it, too", QN_USAGE);
+    snprintf(remedy, sizeof remedy, "leave it out, or name all layers before it, too: \"0..%u\"",
+             layer);
+    return r->lora ? qn__recipe_refuse(err, "`train.lora`",
+                                       "name layers after the last batchnorm, such as \"8 on 14\"",
+                                       QN_USAGE)
+                   : qn__recipe_refuse(err, "`train.freeze`", remedy, QN_USAGE);
 }
 
 static qn_status check_layers(const qn__recipe *r, const subject *s, qn_error *err) {

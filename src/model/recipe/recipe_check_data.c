@@ -224,7 +224,7 @@ qn_status qn__recipe_check_table(const qn__recipe *r, qn_error *err) {
 qn_status qn__recipe_check_class_weight(const qn__recipe *r, qn_error *err) {
     const qn__class_names names = qn__recipe_class_names(r);
     char *tidy;
-    if (!r->class_weight)
+    if (!r->class_weight || qn__recipe_is_several(r)) /* qn__recipe_check_several refuses it */
         return QN_OK;
     if (r->task == QN__TASK_REGRESS)
         return qn__recipe_refuse(

@@ -28,6 +28,18 @@ static qn_status refuse_last(const qn__recipe *r, const char *labels, const char
     return qn__remedy(err, QN_USAGE, "%s", remedy);
 }
 
+/* Whether the classes of pixels are tags of tokens. */
+static int are_tags(const qn__recipe *r) { return r->task == QN__TASK_SEGMENT && r->tokens; }
+
+/* What has an answer, in the words of messages. */
+static const char *answers_in_words(const qn__recipe *r) {
+    return are_tags(r)                      ? "each token has a tag"
+           : r->task == QN__TASK_SEGMENT    ? "each pixel has a class"
+           : r->task == QN__TASK_MULTILABEL ? "an item has several labels"
+           : r->task == QN__TASK_NEXT       ? "each position has a token that follows"
+                                            : "an item has one label";
+}
+
 static qn_status check_segment(const qn__recipe *r, const qn__layer_text *last, qn_error *err) {
     const int classes = r->loss == QN__LOSS_CROSS_ENTROPY && last->activation == QN__ACT_SOFTMAX &&
                         last->out >= 2 && last->out <= QN__NO_TARGET;
@@ -35,7 +47,7 @@ static qn_status check_segment(const qn__recipe *r, const qn__layer_text *last, 
         r->loss == QN__LOSS_BINARY && last->activation == QN__ACT_SIGMOID && last->out == 1;
     if (last->kind == QN__LAYER_CONV && (classes || two))
         return QN_OK;
-    return refuse_last(r, "each pixel has a class",
+    return refuse_last(r, answers_in_words(r),
                        "end the model with \"conv 3 1x1 softmax\" for 3 classes (2 to 255), or for "
                        "two with \"conv 1 1x1 sigmoid\" and `train.loss` binary",
                        err);
@@ -90,9 +102,9 @@ qn_status qn__recipe_check_last(const qn__recipe *r, qn_error *err) {
         return check_next(r, last, err);
     if (last->kind == QN__LAYER_DENSE)
         return QN_OK;
-    return refuse_last(r, "an item has one label",
+    return refuse_last(r, answers_in_words(r),
                        "end the model with a dense layer, such as \"dense 10 softmax\"; a "
-                       "convolution is the last layer where each pixel has a class",
+                       "convolution is the last layer where each pixel or token has a class",
                        err);
 }
 
@@ -141,10 +153,7 @@ qn_status qn__recipe_check_several(const qn__recipe *r, qn_error *err) {
     }
     if (!option)
         return check_moved(r, err);
-    qn__fail(err, QN_USAGE, "it is for items with one label, and here %s",
-             r->task == QN__TASK_SEGMENT ? "each pixel has a class"
-             : r->task == QN__TASK_NEXT  ? "each position has a token that follows"
-                                         : "an item has several labels");
+    qn__fail(err, QN_USAGE, "it is for items with one label, and here %s", answers_in_words(r));
     const int mixes = r->task == QN__TASK_SEGMENT && r->mixup > 0.0f;
     return qn__recipe_refuse(err, option,
                              mixes ? "leave it out, or take `train.cutmix`, which copies a part of "
@@ -166,20 +175,33 @@ void qn__recipe_several(const qn__recipe *recipe, qn__layer *layer, qn__program 
     last->activation = QN__ACT_NONE; /* the loss applies it */
 }
 
-static qn_status refuse_kind(const qn__recipe *r, const qn_data *data, const char *what,
-                             qn_error *err) {
+static const char *labels_in_words(qn__task task, int tokens) {
     static const char *const kinds[] = {[QN__TASK_CLASSIFY] = "classes",
                                         [QN__TASK_REGRESS] = "real numbers",
                                         [QN__TASK_SEGMENT] = "masks, a class for each pixel",
                                         [QN__TASK_MULTILABEL] = "several labels for each item",
                                         [QN__TASK_NEXT] = "the tokens themselves"};
+    return task == QN__TASK_SEGMENT && tokens ? "tags, a class for each token" : kinds[task];
+}
+
+static qn_status refuse_kind(const qn__recipe *r, const qn_data *data, const char *what,
+                             qn_error *err) {
+    const int tokens = qn__element_is_token(data->type);
     qn__fail(err, QN_MISMATCH, "the labels of %s are %s; those of the training are %s", what,
-             kinds[qn__task_of(data)], kinds[r->task]);
+             labels_in_words(qn__task_of(data), tokens), labels_in_words(r->task, tokens));
     return qn__remedy(err, QN_MISMATCH, "give both sets labels of the same kind");
 }
 
-static qn_status refuse_pixels(const qn__shape *to, const qn__several *several, const char *what,
-                               qn_error *err) {
+static qn_status refuse_pixels(const qn__recipe *r, const qn__shape *to, const qn__several *several,
+                               const char *what, qn_error *err) {
+    if (are_tags(r)) {
+        qn__fail(err, QN_MISMATCH,
+                 "an item of %s has tags for %u tokens, and the last layer gives %u", what,
+                 several->each, to->height * to->width);
+        return qn__remedy(err, QN_MISMATCH,
+                          "the last layer must give one answer for each token: leave pools and "
+                          "strides out");
+    }
     qn__fail(err, QN_MISMATCH, "a mask of %s has %ux%u pixels, and the last layer gives %ux%u",
              what, several->height, several->width, to->height, to->width);
     return qn__remedy(err, QN_MISMATCH,
@@ -187,14 +209,15 @@ static qn_status refuse_pixels(const qn__shape *to, const qn__several *several, 
                       "and strides out, or go back with \"upsample\" or \"convtranspose\"");
 }
 
-static qn_status refuse_classes(uint32_t classes, uint32_t outputs, const char *what,
-                                qn_error *err) {
-    qn__fail(err, QN_MISMATCH, "masks of %s have classes up to %u, and the network tells %u apart",
-             what, classes - 1, outputs);
+static qn_status refuse_classes(const qn__recipe *r, uint32_t classes, uint32_t outputs,
+                                const char *what, qn_error *err) {
+    qn__fail(err, QN_MISMATCH, "%s of %s have classes up to %u, and the network tells %u apart",
+             are_tags(r) ? "tags" : "masks", what, classes - 1, outputs);
     return qn__remedy(err, QN_MISMATCH,
                       "make the last layer %u channels wide (\"conv %u 1x1 softmax\"), or give "
-                      "pixels that do not count the value 255",
-                      classes, classes);
+                      "%s that do not count the value %s",
+                      classes, classes, are_tags(r) ? "tokens" : "pixels",
+                      are_tags(r) ? "-100" : "255");
 }
 
 qn_status qn__recipe_check_targets(const qn__recipe *r, const qn_data *data, const char *what,
@@ -214,10 +237,10 @@ qn_status qn__recipe_check_targets(const qn__recipe *r, const qn_data *data, con
     const qn__layer *last = &layer[r->network.layers - 1];
     if (r->task == QN__TASK_SEGMENT &&
         (several->height != last->to.height || several->width != last->to.width))
-        return refuse_pixels(&last->to, several, what, err);
+        return refuse_pixels(r, &last->to, several, what, err);
     const uint32_t classes = qn_data_classes(data), outputs = qn__recipe_classes(r);
     if (r->task == QN__TASK_SEGMENT && classes > outputs)
-        return refuse_classes(classes, outputs, what, err);
+        return refuse_classes(r, classes, outputs, what, err);
     if (answers_of(r, last) == several->each)
         return QN_OK;
     qn__fail(err, QN_MISMATCH, "an item of %s has %u labels, and the last layer has %u outputs",
@@ -232,9 +255,15 @@ qn_status qn__recipe_check_set(const qn__recipe *r, const qn_data *data, const c
         return status;
     const int pixels = data->several->height > 0;
     qn__fail(err, QN_INPUT,
-             pixels ? "no pixel in the masks of %s counts" : "no label of %s is known", what);
+             are_tags(r) ? "no tag of %s counts"
+             : pixels    ? "no pixel in the masks of %s counts"
+                         : "no label of %s is known",
+             what);
     return qn__remedy(err, QN_INPUT,
-                      pixels ? "pixels of the value 255, and of `data.ignore`, do not count: give "
-                               "others the number of their class"
-                             : "give labels that are 0 or 1");
+                      are_tags(r) ? "-100, 255, and what `data.ignore` names, do not count: give "
+                                    "other tokens their tag"
+                      : pixels
+                          ? "pixels of the value 255, and of `data.ignore`, do not count: give "
+                            "others the number of their class"
+                          : "give labels that are 0 or 1");
 }

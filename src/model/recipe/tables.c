@@ -113,7 +113,7 @@ int qn__gamma_fits(int schedule, float gamma) {
 static const qn__choice tasks[] = {
     {"classify", QN__TASK_CLASSIFY, "a label is one of some classes", "classification classifier"},
     {"regress", QN__TASK_REGRESS, "a label is a real number", "regression regressor"},
-    {"segment", QN__TASK_SEGMENT, "each pixel has a class", "segmentation"},
+    {"segment", QN__TASK_SEGMENT, "each pixel, or each token, has a class", "segmentation"},
     {"multilabel", QN__TASK_MULTILABEL, "an item has several labels, each 0 or 1", NULL},
     {"next", QN__TASK_NEXT, "after each token of an item comes the next one", "lm causal_lm"},
 };
