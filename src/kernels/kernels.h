@@ -266,6 +266,9 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * span u
  *     The outputs of these positions, from the cache.
  *
+ * ATTENTION_KEEP_BLOCKS, ATTENTION_CACHED_INTEGER: ..., bits u for the second one
+ *     The absmax of their blocks (25.25), in the cache; as ATTENTION_CACHED, with integers.
+ *
  * POOLED_FORWARD: step M, taps M, items M, A M, Y M, index u, pooling u, tokens u, inputs u
  *     The outputs; `items` and `tokens` as above, `pooling` is a QN_POOLED_* of step.h or 0.
  *
@@ -429,10 +432,9 @@ typedef struct qn__kernel_shape {
      * LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of tokens (EMBEDDING_LINKS), words
      * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), rows (ROWS_ABSMAX), items (PIXELS_ABSMAX), queries
      * (ATTENTION_MEANS), blocks (ATTENTION_BLOCKS), numbers (ATTENTION_KEEP), 128 channels of a
-     * head of a row (ATTENTION_CACHED), 16 queries or keys and 64 channels of a head
-     * (other ATTENTION_*), weights and
-     * biases with their padding (SUMS_*: (in + biases) * ld(out)), elements (MAP, TRIAL). Groups
-     * beyond the work's end do nothing. */
+     * head of a row (ATTENTION_CACHED*), blocks (ATTENTION_KEEP_BLOCKS), 16 queries or keys and 64
+     * channels of a head (other ATTENTION_*), weights and biases with their padding (SUMS_*: (in +
+     * biases) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing. */
     uint32_t share;
     int opencl_only;   /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it

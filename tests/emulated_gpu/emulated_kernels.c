@@ -224,6 +224,12 @@ static void attention_keep(void *const *a) {
 static void attention_cached(void *const *a) {
     qn_attention_cached(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9));
 }
+static void attention_keep_blocks(void *const *a) {
+    qn_attention_keep_blocks(M(0), M(1), M(2), M(3), u(4), u(5), u(6), u(7));
+}
+static void attention_cached_integer(void *const *a) {
+    qn_attention_cached_integer(M(0), M(1), M(2), M(3), M(4), u(5), u(6), u(7), u(8), u(9), u(10));
+}
 static void recurrent_forward(void *const *a) {
     qn_recurrent_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), M(8), U(9), U(10), u(11),
                          u(12), u(13), u(14), u(15), u(16), u(17), u(18), u(19), f(20), U(21));
@@ -418,6 +424,8 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_attention_keys", "MMMMMMMuuuuuuuu", attention_keys},
     {"qn_attention_keep", "MMMMuuuu", attention_keep},
     {"qn_attention_cached", "MMMMMuuuuu", attention_cached},
+    {"qn_attention_keep_blocks", "MMMMuuuu", attention_keep_blocks},
+    {"qn_attention_cached_integer", "MMMMMuuuuuu", attention_cached_integer},
     {"qn_recurrent_forward", "MMMMMMMMMUUuuuuuuuuufU", recurrent_forward},
     {"qn_recurrent_back", "MMMMMMUuuuuuu", recurrent_back},
     {"qn_recurrent_errors", "MMMMuuu", recurrent_errors},

@@ -44,21 +44,34 @@ static void launch_blocks(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *
         (uint64_t)pass->items * (back ? heads : heads + 2 * groups) * qn__gpu_pixels(l->layer), &c);
 }
 
-/* 25.70: the keys and values of further positions, then their outputs. */
+/* What is kept of further positions: keys and values, or their blocks. */
+static void launch_keep(qn__gpu_pass *pass, uint32_t i, qn__kernel kernel, uint32_t each) {
+    const qn__worker *w = pass->worker;
+    const qn__layer *l = w->layer[i].layer;
+    qn__gpu_call c = {0};
+    QN__PUSH_MEMORY(&c, &w->step, qn__gpu_input_of(pass, i), &w->batch.numbers,
+                    &w->layer[i].moments);
+    QN__PUSH_NUMBERS(&c, l->heads, l->kv_heads, l->to.channels / l->heads, w->program->positions);
+    qn__gpu_launch_over(pass, kernel, (uint64_t)pass->items * 2 * l->kv_heads * each, &c);
+}
+
+/* 25.70: attention over sequences that grow. */
 static void forward_cached(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    const uint32_t heads = l->layer->heads, groups = l->layer->kv_heads;
-    const uint32_t width = l->layer->to.channels / heads;
-    qn__gpu_call c = {0}, d = {0};
-    QN__PUSH_MEMORY(&c, &w->step, qn__gpu_input_of(pass, i), &w->batch.numbers, &l->moments);
-    QN__PUSH_NUMBERS(&c, heads, groups, width, w->program->positions);
-    qn__gpu_launch_over(pass, QN__K_ATTENTION_KEEP, (uint64_t)pass->items * 2 * groups * width, &c);
-    QN__PUSH_MEMORY(&d, &w->step, qn__gpu_input_of(pass, i), &w->batch.numbers, &l->moments,
+    const uint32_t heads = l->layer->heads, width = l->layer->to.channels / heads;
+    const uint32_t bits = bits_of(w, l->layer);
+    qn__gpu_call c = {0};
+    launch_keep(pass, i, QN__K_ATTENTION_KEEP, width);
+    if (bits)
+        launch_keep(pass, i, QN__K_ATTENTION_KEEP_BLOCKS, 1);
+    QN__PUSH_MEMORY(&c, &w->step, qn__gpu_input_of(pass, i), &w->batch.numbers, &l->moments,
                     &l->output);
-    QN__PUSH_NUMBERS(&d, heads, groups, width, w->program->positions, l->layer->span);
-    qn__gpu_launch_over(pass, QN__K_ATTENTION_CACHED,
-                        pass->items * heads * qn__gpu_pieces(width, CACHED), &d);
+    QN__PUSH_NUMBERS(&c, heads, l->layer->kv_heads, width, w->program->positions, l->layer->span);
+    if (bits)
+        QN__PUSH_NUMBERS(&c, bits);
+    qn__gpu_launch_over(pass, bits ? QN__K_ATTENTION_CACHED_INTEGER : QN__K_ATTENTION_CACHED,
+                        pass->items * heads * qn__gpu_pieces(width, CACHED), &c);
 }
 
 static void forward(qn__gpu_pass *pass, uint32_t i) {
@@ -122,9 +135,9 @@ static void errors(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_finish_errors(pass, i);
 }
 
-/* The keys and values of all positions of the sequences that grow. */
+/* The keys and values of all positions of the sequences that grow, and their blocks. */
 static uint64_t cache(const qn__worker *w, const qn__layer *l) {
-    const uint64_t width = l->to.channels / l->heads;
+    const uint64_t width = l->to.channels / l->heads + (bits_of(w, l) != 0);
     const uint64_t positions = qn__gpu_pieces(w->program->positions, PANEL) * PANEL;
     return 2 * w->program->sequences * l->kv_heads * positions * width * sizeof(float);
 }

@@ -8,18 +8,7 @@
 #include "layer/layer.h"
 #include "num/intgemm_reference.h"
 
-/* Integers in attention need the blocks of the positions before. */
-static int grows(const qn__program *program) {
-    int able = 1;
-    for (uint32_t l = 0; l < program->layers && program->sequences; ++l)
-        able &= program->layer[l].kind != QN__LAYER_ATTENTION ||
-                program->attention_arith != QN__ATTENTION_INTEGERS;
-    return able;
-}
-
-int qn__gpu_supports(const qn__program *program) {
-    return program->arith <= QN__ARITH_I21 && grows(program);
-}
+int qn__gpu_supports(const qn__program *program) { return program->arith <= QN__ARITH_I21; }
 
 /* Whether the array that a layer gathers from is that of the network's inputs. An add gathers the
  * output of its shortcut. */

@@ -126,6 +126,10 @@
     ROW(QUANTIZE_ROWS, quantize_rows, "MMMMMMMuuuuuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)  \
     ROW(ROWS_ABSMAX, rows_absmax, "MMMuuuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)            \
     ROW(ATTENTION_BLOCKS, attention_blocks, "MMMMuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)   \
+    ROW(ATTENTION_KEEP_BLOCKS, attention_keep_blocks, "MMMMuuuu", 128, 0, 0, 128,                  \
+        QN__WITH_PIXELS_INTGEMM)                                                                   \
+    ROW(ATTENTION_CACHED_INTEGER, attention_cached_integer, "MMMMMuuuuuu", 128, 0, 0, 1,           \
+        QN__WITH_PIXELS_INTGEMM)                                                                   \
     ROW(ATTENTION_INTEGER_FORWARD, attention_integer_forward, "MMMMMMuuuuuuuu", 128, 0, 0, 1,      \
         QN__WITH_PIXELS_INTGEMM)                                                                   \
     ROW(ATTENTION_INTEGER_QUERIES, attention_integer_queries, "MMMMMMMuuuuuuuuu", 128, 0, 0, 1,    \

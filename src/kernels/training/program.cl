@@ -66,6 +66,7 @@
 #if QN_PRODUCTS & QN_WITH_INTGEMM
 #include "kernels/training/quantize_pixels.cl"
 #include "kernels/training/attention_integer.cl"
+#include "kernels/training/attention_cached_integer.cl"
 #endif
 #endif
 #if QN_PRODUCTS & QN_WITH_I7

@@ -136,10 +136,6 @@ static void read_in_pieces(const qn_compute *compute, uint32_t seed, float *cons
 /* On each GPU that is here, and on all of them and the CPU together. */
 static void compare_gpus(uint32_t seed, float *const *whole) {
     char all[160] = "cpu";
-    qn__program program;
-    qn__model_program(model, &program);
-    if (program.attention_arith == QN__ATTENTION_INTEGERS)
-        return;
     for (int k = 0; qn__devices[k]; ++k)
         for (uint32_t i = 0; !qn__devices[k]->host && i < qn__devices[k]->count(); ++i) {
             qn_device_info info = {.size = sizeof(qn_device_info)};
