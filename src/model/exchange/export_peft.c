@@ -5,9 +5,9 @@
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "model/exchange/pretrained_find.h"
+#include "model/exchange/tensor_copies.h"
 #include "model/formats/model.h"
 #include "model/formats/model_kind.h"
-#include "model/formats/safetensors.h"
 #include "model/recipe/adapters.h"
 #include <stdio.h>
 #include <string.h>
@@ -28,10 +28,7 @@ typedef struct export {
     char
         kept[QN__PRETRAINED_NAME]; /* of the last layer, which the file has whole; "": it has not */
     int turned;                    /* 1: the base has their weights as [in][out] */
-    size_t tensors;
-    qn__tensor *tensor;
-    char(*name)[QN__PRETRAINED_TENSOR];
-    float **copy; /* of each tensor */
+    qn__tensor_copies copies;
 }
 export;
 
@@ -40,15 +37,10 @@ export;
 /* A new tensor with memory for its numbers; NULL: there is none left. */
 static float *add(export *x, const qn__pretrained_part *part, const char *end, uint64_t rows,
                   uint64_t columns) {
-    float *copy = qn__alloc(rows * (columns ? columns : 1), sizeof *copy, x->err);
-    if (!copy)
-        return NULL;
-    qn__pretrained_name(x->found.row, "base_model.model.", part->module, part->size, end,
-                        x->name[x->tensors]);
-    x->copy[x->tensors] = copy;
-    x->tensor[x->tensors] =
-        (qn__tensor){.name = x->name[x->tensors], .rows = rows, .columns = columns, .data = copy};
-    x->tensors++;
+    char *name;
+    float *copy = qn__tensor_copies_add(&x->copies, rows, columns, &name, x->err);
+    if (copy)
+        qn__pretrained_name(x->found.row, "base_model.model.", part->module, part->size, end, name);
     return copy;
 }
 
@@ -114,14 +106,6 @@ static qn_status add_all(export *x) {
     return status;
 }
 
-static qn_status allocate(export *x) {
-    const size_t most = (size_t)x->program.layers * MOST_TENSORS;
-    x->tensor = qn__alloc(most, sizeof *x->tensor, x->err);
-    x->name = x->tensor ? qn__alloc(most, sizeof *x->name, x->err) : NULL;
-    x->copy = x->name ? qn__alloc(most, sizeof *x->copy, x->err) : NULL;
-    return x->copy ? QN_OK : QN_MEMORY;
-}
-
 /* ------------------------------------------------------------------ files */
 
 static const char *task_of(const export *x) {
@@ -158,21 +142,6 @@ static qn_status write_config(export *x) {
     return status;
 }
 
-static qn_status write_tensors(const export *x) {
-    char *path;
-    const qn__tensor_note notes[] = {{"format", "pt"}, {"quern_digest", x->digest}};
-    const qn__tensor_list list = {.notes = sizeof notes / sizeof *notes,
-                                  .note = notes,
-                                  .tensors = x->tensors,
-                                  .tensor = x->tensor};
-    qn_status status = qn__folder_path(x->folder, "adapter_model.safetensors", &path, x->err);
-    if (status != QN_OK)
-        return status;
-    status = qn__tensors_write(path, &list, NULL, x->err);
-    qn__free(path);
-    return status;
-}
-
 static qn_status write_all(export *x) {
     uint64_t parameters;
     qn__recipe_start(x->recipe, &x->start);
@@ -181,13 +150,15 @@ static qn_status write_all(export *x) {
     if (status == QN_OK)
         status = qn__pretrained_find(&x->start, x->layer, &x->found, x->err);
     if (status == QN_OK)
-        status = allocate(x);
+        status =
+            qn__tensor_copies_open((size_t)x->program.layers * MOST_TENSORS, &x->copies, x->err);
     if (status == QN_OK)
         status = add_all(x);
     if (status == QN_OK)
         status = qn__folder_make(x->folder, x->err);
     if (status == QN_OK)
-        status = write_tensors(x);
+        status = qn__tensor_copies_write(&x->copies, x->folder, "adapter_model.safetensors",
+                                         x->digest, x->err);
     return status == QN_OK ? write_config(x) : status;
 }
 
@@ -211,12 +182,8 @@ qn_status qn_model_write_peft(const qn_model *model, const char *folder, qn_erro
     qn__model_program(model, &x->program);
     qn__recipe_roles(x->recipe, x->role);
     const qn_status status = write_all(x);
-    for (size_t t = 0; x->copy && t < x->tensors; ++t)
-        qn__free(x->copy[t]);
     qn__text_release(&x->targets);
-    qn__free((void *)x->copy);
-    qn__free(x->tensor);
-    qn__free(x->name);
+    qn__tensor_copies_release(&x->copies);
     qn__free(x);
     return status;
 }

@@ -12,7 +12,7 @@
 #include "model/exchange/class_labels.h"
 #include "model/exchange/pretrained.h"
 #include "model/exchange/pretrained_find.h"
-#include "model/formats/safetensors.h"
+#include "model/exchange/tensor_copies.h"
 #include "model/recipe/tables.h"
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +26,7 @@ typedef struct export {
     qn_error *err;
     qn__program program;
     qn__pretrained_found found;
-    size_t tensors, room;
-    qn__tensor *tensor;
-    char(*name)[QN__PRETRAINED_TENSOR];
-    float **copy; /* of each tensor */
+    qn__tensor_copies copies;
 }
 export;
 
@@ -38,14 +35,10 @@ export;
 /* A new tensor with memory for its numbers; NULL: there is none left. */
 static float *add(export *x, const char *module, size_t size, const char *part, uint64_t rows,
                   uint64_t columns) {
-    float *copy = qn__alloc(rows * (columns ? columns : 1), sizeof *copy, x->err);
-    if (!copy)
-        return NULL;
-    qn__pretrained_name(x->found.row, "", module, size, part, x->name[x->tensors]);
-    x->copy[x->tensors] = copy;
-    x->tensor[x->tensors] =
-        (qn__tensor){.name = x->name[x->tensors], .rows = rows, .columns = columns, .data = copy};
-    x->tensors++;
+    char *name;
+    float *copy = qn__tensor_copies_add(&x->copies, rows, columns, &name, x->err);
+    if (copy)
+        qn__pretrained_name(x->found.row, "", module, size, part, name);
     return copy;
 }
 
@@ -126,14 +119,6 @@ static qn_status add_all(export *x) {
         status = layer->depth ? add_products(x, layer, named) : add_vectors(x, layer, named);
     }
     return status;
-}
-
-static qn_status allocate(export *x) {
-    const size_t most = (size_t)x->program.layers * 2 * MOST_PARTS;
-    x->tensor = qn__alloc(most, sizeof *x->tensor, x->err);
-    x->name = x->tensor ? qn__alloc(most, sizeof *x->name, x->err) : NULL;
-    x->copy = x->name ? qn__alloc(most, sizeof *x->copy, x->err) : NULL;
-    return x->copy ? QN_OK : QN_MEMORY;
 }
 
 /* ------------------------------------------------------------------ files */
@@ -235,32 +220,19 @@ static qn_status write_tokenizer(const export *x) {
     return QN_OK;
 }
 
-static qn_status write_tensors(const export *x) {
-    char *path;
-    const qn__tensor_note notes[] = {{"format", "pt"}, {"quern_digest", x->model->digest}};
-    const qn__tensor_list list = {.notes = sizeof notes / sizeof *notes,
-                                  .note = notes,
-                                  .tensors = x->tensors,
-                                  .tensor = x->tensor};
-    qn_status status = qn__folder_path(x->folder, "model.safetensors", &path, x->err);
-    if (status != QN_OK)
-        return status;
-    status = qn__tensors_write(path, &list, NULL, x->err);
-    qn__free(path);
-    return status;
-}
-
 static qn_status write_all(export *x) {
     qn_status status =
         qn__pretrained_find(&x->recipe->network, x->program.layer, &x->found, x->err);
     if (status == QN_OK)
-        status = allocate(x);
+        status =
+            qn__tensor_copies_open((size_t)x->program.layers * 2 * MOST_PARTS, &x->copies, x->err);
     if (status == QN_OK)
         status = add_all(x);
     if (status == QN_OK)
         status = qn__folder_make(x->folder, x->err);
     if (status == QN_OK)
-        status = write_tensors(x);
+        status = qn__tensor_copies_write(&x->copies, x->folder, "model.safetensors",
+                                         x->model->digest, x->err);
     if (status == QN_OK)
         status = write_tokenizer(x);
     return status == QN_OK ? write_config(x) : status;
@@ -281,11 +253,7 @@ qn_status qn_model_write_pretrained(const qn_model *model, const char *folder, q
     x->recipe = qn__model_recipe_of(model);
     qn__model_program(model, &x->program);
     const qn_status status = write_all(x);
-    for (size_t t = 0; x->copy && t < x->tensors; ++t)
-        qn__free(x->copy[t]);
-    qn__free((void *)x->copy);
-    qn__free(x->tensor);
-    qn__free(x->name);
+    qn__tensor_copies_release(&x->copies);
     qn__free(x);
     return status;
 }
