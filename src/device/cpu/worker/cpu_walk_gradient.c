@@ -79,15 +79,13 @@ static void narrow_to(const qn__cpu_axis *axis, uint32_t k, uint32_t *from, uint
         --*to;
 }
 
-/* Adds the output pixels rows y .. y_end - 1, columns x .. x_end - 1 to the partials of a tap, or
- * of a panel of inputs of points. */
+/* Adds the output pixels rows y .. y_end - 1, columns x .. x_end - 1 to the partials of a tap. */
 static void add_piece(const qn__worker *w, const task *t, uint32_t tap, uint32_t y, uint32_t y_end,
                       uint32_t x, uint32_t x_end, const portion *of) {
     float *partial = of->partial + place(t, 0, tap) * BLOCK;
     const qn__cpu_layer *l = t->l;
     const qn__cpu_axis *axis = l->outputs.axis;
-    const uint32_t ky = l->points ? 0 : tap / axis[1].kernel;
-    const uint32_t kx = l->points ? 0 : tap % axis[1].kernel, in = l->points ? tap : t->in;
+    const uint32_t ky = tap / axis[1].kernel, kx = tap % axis[1].kernel;
     const size_t row = QN__PANEL, pixel = t->items * row;
     narrow_to(&axis[0], ky, &y, &y_end);
     narrow_to(&axis[1], kx, &x, &x_end);
@@ -109,7 +107,7 @@ static void add_piece(const qn__worker *w, const task *t, uint32_t tap, uint32_t
     }
     const size_t from = (size_t)qn__cpu_reads(&axis[0], y, ky) * axis[1].limit +
                         (size_t)qn__cpu_reads(&axis[1], x, kx);
-    const float *a = l->input + in * l->in_stride + from * pixel + of->item * row;
+    const float *a = l->input + t->in * l->in_stride + from * pixel + of->item * row;
     const float *d =
         l->error + t->out * l->out_stride + ((size_t)y * axis[1].size + x) * pixel + of->item * row;
     w->kernels->outer(&span, a, NULL, d, l->out_stride, partial, QN__PARTIAL_RAW, partial,
@@ -247,6 +245,35 @@ static void add_pictures(const qn__worker *w, const task *t, const stretch *s) {
         }
 }
 
+/* The partials of some grains of points, where each output reads the input of its place: panel by
+ * panel of inputs. */
+static void add_points(const qn__worker *w, const task *t, const stretch *s) {
+    const qn__cpu_layer *l = t->l;
+    const size_t pixel = (size_t)t->items * QN__PANEL;
+    const uint32_t all = l->outputs.axis[1].size; /* of one row: see qn__cpu_walk_axes */
+    for (uint32_t x = 0, n; x < all; x += n) {
+        n = all - x < t->pixels ? all - x : t->pixels;
+        for (uint32_t i = s->item; i < s->end; i += s->grain) {
+            const portion of = portion_of(s, i);
+            const size_t at = x * pixel + (size_t)of.item * QN__PANEL;
+            const float *d = l->error + t->out * l->out_stride + at;
+            const int joined = of.items == t->items; /* pixels are consecutive rows */
+            qn__cpu_span span = {.items = joined ? of.items * n : of.items,
+                                 .columns = joined ? 1 : n,
+                                 .rows = 1,
+                                 .a_column = pixel,
+                                 .d_column = pixel,
+                                 .a_ahead = t->pixels * pixel};
+            for (uint32_t k = 0; k < t->taps; ++k) { /* the next errors panel by panel */
+                span.d_ahead = k < t->panels ? t->pixels * pixel + k * l->out_stride : 0;
+                float *partial = of.partial + place(t, 0, t->tap + k) * BLOCK;
+                w->kernels->outer(&span, l->input + (t->tap + k) * l->in_stride + at, NULL, d,
+                                  l->out_stride, partial, QN__PARTIAL_RAW, partial, t->panels);
+            }
+        }
+    }
+}
+
 /* The same of other layers, tap by tap. */
 static void add_by_taps(const qn__worker *w, const task *t, const stretch *s) {
     const qn__cpu_axis *axis = t->l->outputs.axis;
@@ -279,6 +306,8 @@ static void add_grains(const qn__cpu_pass *pass, int thread, const task *t, cons
         add_sparse(pass, thread, t, s);
     else if (t->l->pictures)
         add_pictures(w, t, s);
+    else if (t->l->points)
+        add_points(w, t, s);
     else if (t->by_rows)
         add_by_rows(w, t, s);
     else
