@@ -494,6 +494,15 @@ static inline void recompute_some(test_case *c) {
 
 static uint32_t answers_each; /* of the case */
 
+/* Logits in slices of a row, of some, or of all. */
+static inline void slice_some(test_case *c) {
+    const size_t at = strlen(c->text);
+    c->program.slice_bytes = c->program.answers ? c->seed % 4 * 128 : 0;
+    if (c->program.slice_bytes)
+        snprintf(c->text + at, sizeof c->text - at, "; slices of %zu bytes",
+                 c->program.slice_bytes);
+}
+
 /* Whether a network may end after the layer, with an answer for each pixel of the pictures. */
 static inline int keeps_size(const test_case *c, uint32_t l) {
     const qn__shape *from = &c->layer[0].from, *to = &c->layer[l].to;

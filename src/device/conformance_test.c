@@ -114,6 +114,7 @@ static void test_every_backend_gives_the_reference_bytes(void **state) {
         answer_some(&c);
         freeze_some(&c);
         recompute_some(&c);
+        slice_some(&c);
         assert_true(expect(&c, &e));
         ++kinds[c.kind];
         steps += e.steps;
@@ -150,6 +151,7 @@ static void check_pictures(picture_nets nets, int exact, uint64_t cases) {
         answer_some(&c);
         freeze_some(&c);
         recompute_some(&c);
+        slice_some(&c);
         assert_true(expect(&c, &e));
         steps += e.steps;
         failing += e.step[e.steps - 1].fails != 0;
@@ -184,6 +186,7 @@ static void check_sequences(int exact, uint64_t cases) {
             answer_some(&c);
         freeze_some(&c);
         recompute_some(&c);
+        slice_some(&c);
         assert_true(expect(&c, &e));
         failing += e.step[e.steps - 1].fails != 0;
         for (int i = 0; qn__devices[i]; ++i)
@@ -366,6 +369,7 @@ static void test_integers_give_the_reference_bytes(void **state) {
         answer_some(&c);
         freeze_some(&c);
         recompute_some(&c);
+        slice_some(&c);
         assert_true(expect(&c, &e));
         ++kinds[how];
         ++ariths[c.program.arith];

@@ -360,6 +360,9 @@ typedef struct qn__program {
     uint32_t batch, grain; /* batch: the largest number of items in one step */
     uint32_t part; /* the largest number of items that a worker trains with at once, whole grains;
                       0: the batch */
+    /* Not 0: a device that can computes the last layer of several answers in slices whose logits
+     * take no more than these bytes. 0: where it saves memory. */
+    size_t slice_bytes;
     int recompute; /* 1: outputs are computed again in the backward pass instead of being kept */
     uint64_t seed;
     uint32_t gradient_scale; /* gradients are summed in multiples of 2^-gradient_scale */

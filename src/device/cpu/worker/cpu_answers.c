@@ -10,7 +10,7 @@
 
 /* What a task knows of its rows; lanes without a row have no target. */
 typedef struct rows_of_task {
-    uint32_t first, count;
+    uint32_t row[QN__LANES], count;   /* rows of the pass */
     const uint8_t *target[QN__LANES]; /* of each row; NULL: `own` is its only one */
     uint32_t own[QN__LANES];
     float factor[QN__LANES]; /* of the item, in units (8.1, 24.72) */
@@ -50,7 +50,7 @@ static void find_targets(const qn__cpu_pass *pass, rows_of_task *of) {
     const uint32_t items = pass->batch->items, each = qn__answers_of_pixel(w->program);
     const float scale = ldexpf(1.0f, (int)w->program->gradient_scale);
     for (uint32_t i = 0; i < QN__LANES; ++i) {
-        const uint32_t row = of->first + i, item = row % items, at = row / items;
+        const uint32_t row = of->row[i], item = row % items, at = row / items;
         of->factor[i] = of->loss[i] = 0.0f;
         of->right[i] = 0;
         of->target[i] = NULL;
@@ -155,7 +155,8 @@ static void answer(const qn__worker *w, uint32_t out, int targets, float *y, row
 }
 
 /* Of errors that were written: their absmax. */
-static void note_errors(const qn__cpu_pass *pass, int thread, uint32_t first, uint32_t rows) {
+static void note_errors(const qn__cpu_pass *pass, int thread, const qn__cpu_slice *slice,
+                        uint32_t first, uint32_t rows) {
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
     const qn__cpu_layer *l = &w->layer[last];
@@ -168,7 +169,7 @@ static void note_errors(const qn__cpu_pass *pass, int thread, uint32_t first, ui
         qn__cpu_note_error(
             &w->core[thread], last,
             w->kernels->absmax((size_t)rows * QN__PANEL,
-                               l->error + p * l->out_stride + (size_t)first * QN__PANEL));
+                               l->error + p * slice->stride + (size_t)first * QN__PANEL));
 }
 
 /* What the caller asked for about these positions. */
@@ -177,7 +178,7 @@ static void give_positions(const qn__cpu_pass *pass, const rows_of_task *of) {
     const qn__applied *to = pass->applied;
     const uint32_t items = pass->batch->items;
     for (uint32_t i = 0; i < of->count; ++i) {
-        const uint32_t row = of->first + i;
+        const uint32_t row = of->row[i];
         const size_t at = (size_t)(row % items) * w->program->answers + row / items;
         if (to->losses)
             to->losses[at] = of->loss[i];
@@ -186,35 +187,40 @@ static void give_positions(const qn__cpu_pass *pass, const rows_of_task *of) {
     }
 }
 
-static void answer_rows(const qn__cpu_pass *pass, int thread, uint32_t first, uint32_t rows) {
+static void answer_rows(const qn__cpu_pass *pass, int thread, const qn__cpu_slice *slice,
+                        uint32_t first, uint32_t rows) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
     const uint32_t out = l->layer->to.channels;
     const size_t at = (size_t)first * QN__PANEL;
     float *y = w->core[thread].rows, *delta = y + (size_t)l->out_panels * QN__PANEL * QN__LANES;
-    rows_of_task of = {.first = first, .count = rows};
+    rows_of_task of = {.count = rows};
+    for (uint32_t i = 0; i < rows; ++i)
+        of.row[i] = qn__cpu_slice_row(slice, pass->batch->items, first + i);
     find_targets(pass, &of);
-    qn__lanes_gather(QN__LANES, l->output + at, l->out_stride, rows, out, y);
+    qn__lanes_gather(QN__LANES, l->output + at, slice->stride, rows, out, y);
     answer(w, out, qn__feed_labelled(pass->batch->feed), y, &of, delta);
-    memcpy(w->losses.loss + first, of.loss, rows * sizeof *of.loss);
-    memcpy(w->losses.chosen + first, of.right, rows * sizeof *of.right);
+    for (uint32_t i = 0; i < rows; ++i) {
+        w->losses.loss[of.row[i]] = of.loss[i];
+        w->losses.chosen[of.row[i]] = of.right[i];
+    }
     if (w->program->next && pass->applied)
         give_positions(pass, &of);
     if (!pass->training) {
-        qn__lanes_spread(QN__LANES, y, rows, out, l->output + at, l->out_stride);
+        qn__lanes_spread(QN__LANES, y, rows, out, l->output + at, slice->stride);
         return;
     }
-    qn__lanes_spread(QN__LANES, delta, rows, out, l->error + at, l->out_stride);
-    note_errors(pass, thread, first, rows);
+    qn__lanes_spread(QN__LANES, delta, rows, out, l->error + at, slice->stride);
+    note_errors(pass, thread, slice, first, rows);
 }
 
-void qn__cpu_answers(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+void qn__cpu_answers(const qn__cpu_pass *pass, int thread, const qn__cpu_slice *slice,
+                     uint32_t phase) {
     qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
-    const qn__cpu_grid grid = {(l->rows + QN__LANES - 1) / QN__LANES, 1, 1};
+    const qn__cpu_grid grid = {(slice->rows + QN__LANES - 1) / QN__LANES, 1, 1};
     for (uint32_t task, row; qn__cpu_take(w, thread, phase, grid, &task, &row);) {
-        const uint32_t first = task * QN__LANES, left = l->rows - first;
-        answer_rows(pass, thread, first, left < QN__LANES ? left : QN__LANES);
+        const uint32_t first = task * QN__LANES, left = slice->rows - first;
+        answer_rows(pass, thread, slice, first, left < QN__LANES ? left : QN__LANES);
     }
 }
 

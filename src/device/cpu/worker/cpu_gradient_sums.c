@@ -33,11 +33,16 @@ static const void *begin_of(const qn__cpu_sums *s, size_t from) {
                                         : (const void *)(s->partial + from);
 }
 
-static const int64_t *integers_of(const qn__worker *w, qn__cpu_sums *s, size_t from, size_t count) {
+static int64_t *integers_of(const qn__worker *w, qn__cpu_sums *s, size_t from, size_t count) {
     w->kernels->integers(count, s->kind, begin_of(s, from), s->wide + from);
     for (size_t i = from; s->shift > 0 && i < from + count; ++i)
         s->wide[i] *= INT64_C(1) << s->shift;
     return s->wide + from;
+}
+
+static void add_integers(size_t count, const int64_t *from, int adds, int64_t *to) {
+    for (size_t i = 0; i < count; ++i)
+        to[i] = adds ? to[i] + from[i] : from[i];
 }
 
 /* Applies or stores the sums of blocks of 16 x 16 weights (or of 16 biases) of which `rows` rows
@@ -45,23 +50,26 @@ static const int64_t *integers_of(const qn__worker *w, qn__cpu_sums *s, size_t f
 static void finish_sums(const qn__cpu_pass *pass, const qn__cpu_layer *l, int is_weight,
                         uint32_t rows, size_t at, qn__cpu_sums *s, size_t from) {
     const size_t count = (size_t)rows * QN__PANEL;
+    int64_t *kept = s->kept ? s->kept + at : NULL;
+    if (kept)
+        add_integers(count, integers_of(pass->worker, s, from, count), s->adds, kept);
+    if (kept && s->more)
+        return;
     float *const *slot = is_weight ? l->weight_slot : l->bias_slot;
     if (pass->update) {
         const qn__update own = qn__update_of(s->update, l->layer);
         const qn__program *p = pass->worker->program;
         const int decays = (is_weight ? qn__weights_decay : qn__others_decay)(p, l->layer);
-        pass->worker->kernels->update(p, &own, decays, count, s->kind, begin_of(s, from),
-                                      (is_weight ? l->weights : l->bias) + at,
-                                      slot[0] ? slot[0] + at : NULL, slot[1] ? slot[1] + at : NULL,
-                                      s->absmax);
+        pass->worker->kernels->update(
+            p, &own, decays, count, kept ? QN__SUMS_INT64 : s->kind,
+            kept ? kept : begin_of(s, from), (is_weight ? l->weights : l->bias) + at,
+            slot[0] ? slot[0] + at : NULL, slot[1] ? slot[1] + at : NULL, s->absmax);
         qn__cpu_average(pass->worker, &own, count, (is_weight ? l->weights : l->bias) + at, slot,
                         at);
         return;
     }
-    int64_t *total = is_weight ? l->weight_sums : l->bias_sums;
-    const int64_t *more = integers_of(pass->worker, s, from, count);
-    for (size_t i = 0; i < count; ++i)
-        total[at + i] += more[i];
+    add_integers(count, integers_of(pass->worker, s, from, count), 1,
+                 (is_weight ? l->weight_sums : l->bias_sums) + at);
 }
 
 /* Writes the sums of a block to the outlet: a row of 16 inputs for each output. */
@@ -71,7 +79,15 @@ static void put_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32
     const uint32_t depth = l->layer->depth;
     const uint64_t first = qn__program_sum(pass->worker->program, qn__layer_matrix(l->layer));
     int64_t *to = pass->outlet->words + first + (uint64_t)out * depth + qn__cpu_first_of(l, block);
-    const int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
+    int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
+    int64_t had[QN__PANEL * QN__PANEL];
+    if (s->adds) {
+        if (left < QN__PANEL)
+            memset(had, 0, sizeof had);
+        pass->worker->kernels->transpose(left < QN__PANEL ? left : QN__PANEL, rows, to, depth, had,
+                                         QN__PANEL);
+        add_integers((size_t)rows * QN__PANEL, had, 1, sum);
+    }
     pass->worker->kernels->transpose(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
                                      depth);
 }
@@ -88,9 +104,17 @@ void qn__cpu_keep_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint
 static void put_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                        qn__cpu_sums *s) {
     const uint32_t out = panel * QN__PANEL, left = qn__cpu_outputs(l) - out;
-    const int64_t *sum = integers_of(pass->worker, s, 0, QN__PANEL);
-    memcpy(pass->outlet->words + qn__program_sum(pass->worker->program, l->layer->biases) + out,
-           sum, (left < QN__PANEL ? left : QN__PANEL) * sizeof *sum);
+    add_integers(
+        left < QN__PANEL ? left : QN__PANEL, integers_of(pass->worker, s, 0, QN__PANEL), s->adds,
+        pass->outlet->words + qn__program_sum(pass->worker->program, l->layer->biases) + out);
+}
+
+void qn__cpu_keep_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                         qn__cpu_sums *s) {
+    if (pass->outlet)
+        put_biases(pass, l, panel, s);
+    else
+        finish_sums(pass, l, 0, 1, (size_t)panel * QN__PANEL, s, 0);
 }
 
 /* Of `count` items from `first` on. */
@@ -132,10 +156,8 @@ int qn__cpu_bias_task(const qn__cpu_pass *pass, uint32_t layer, uint32_t out) {
         bias_partials(pass, l, out, (uint32_t)i, n, s.partial);
         bad |= qn__cpu_add_partials(w, (n - 1) / grain + 1, QN__PANEL, s.partial, s.wide);
     }
-    if (!bad && pass->outlet)
-        put_biases(pass, l, out, &s);
-    else if (!bad)
-        finish_sums(pass, l, 0, 1, (size_t)out * QN__PANEL, &s, 0);
+    if (!bad)
+        qn__cpu_keep_biases(pass, l, out, &s);
     return bad;
 }
 

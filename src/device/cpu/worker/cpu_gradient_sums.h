@@ -21,6 +21,11 @@ typedef struct qn__cpu_sums {
     int shift;     /* they count in units of 2^shift */
     const qn__update *update;
     uint32_t *absmax; /* of the strip whose weights are updated, or NULL */
+    /* Of a layer that comes several times in a pass, each time with other grains: sums were kept
+     * before, others follow, and where those of a pass that updates are kept (NULL: it is the only
+     * time). Else 0. */
+    int adds, more;
+    int64_t *kept;
 } qn__cpu_sums;
 
 /* Adds partials of `grains` grains, one after the other, to `count` sums (a multiple of 16) and
@@ -32,6 +37,10 @@ int qn__cpu_add_partials(const qn__worker *w, size_t grains, size_t count, const
  * those that begin at element `from` of s. An outlet gets one block at a time. */
 void qn__cpu_keep_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t block,
                           uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from);
+
+/* The same of the biases of a panel of outputs: one row, at the beginning of s. */
+void qn__cpu_keep_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                         qn__cpu_sums *s);
 
 /* A task of the gradient of a layer that walks (cpu_walk.h): panels of outputs, and a row of the
  * grid. */

@@ -312,6 +312,7 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
                             ? qn__cpu_carve(a, w->bits ? QN__INT_GRADIENT : QN__WALK_GRADIENT, 1)
                             : NULL;
         core.rows = qn__cpu_carve(a, 2 * outputs * QN__PANEL, sizeof(float));
+        core.slice = qn__cpu_carve(a, qn__cpu_slice_space(w), sizeof(float));
         core.absmax_input = qn__cpu_carve(a, layers + 1, sizeof(uint32_t));
         core.absmax_error = qn__cpu_carve(a, layers + 1, sizeof(uint32_t));
         if (w->bits)
@@ -322,6 +323,7 @@ static void carve_all(qn__cpu_arena *a, qn__worker *w) {
         if (a->base)
             w->core[t] = core;
     }
+    qn__cpu_slices_carve(a, w);
     carve_shared(a, w);
     w->nothing = qn__cpu_carve(a, (size_t)QN__RUN_ROWS * QN__PANEL, sizeof(float));
 }
@@ -535,6 +537,7 @@ static void size_shared(qn__worker *w) {
         size_lists(w, l);
     }
     replace_answers(w, &w->layer[w->program->layers - 1]);
+    qn__cpu_slices_shape(w);
     if (w->layer[0].pictures || w->layer[0].woven)
         w->fetch.place.bytes = bytes_of_pictures(w);
     else if (qn__cpu_one_input(w))

@@ -78,20 +78,20 @@ static void inspect_class(const qn__cpu_pass *pass, uint32_t i) {
 
 /* Checks this core's share of the rows for outputs that are not finite. A row is a pixel of an
  * item, items fastest. */
-static void inspect(const qn__cpu_pass *pass, int thread) {
+static void inspect(const qn__cpu_pass *pass, int thread, const qn__cpu_slice *slice) {
     qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
     const uint32_t items = pass->batch->items, out = l->layer->to.channels;
-    w->core[thread].bad_position = UINT64_MAX;
-    for (uint32_t i = (uint32_t)thread; i < l->rows; i += (uint32_t)w->threads) {
-        const size_t to = (size_t)(i % items) * l->layer->out + (size_t)(i / items) * out;
+    for (uint32_t i = (uint32_t)thread; i < slice->rows; i += (uint32_t)w->threads) {
+        const uint32_t row = qn__cpu_slice_row(slice, items, i);
+        const size_t to = (size_t)(row % items) * l->layer->out + (size_t)(row / items) * out;
         for (uint32_t o = 0; o < out; ++o) {
             const float y =
-                l->output[o / QN__PANEL * l->out_stride + (size_t)i * QN__PANEL + o % QN__PANEL];
+                l->output[o / QN__PANEL * slice->stride + (size_t)i * QN__PANEL + o % QN__PANEL];
             if (pass->applied->outputs)
                 pass->applied->outputs[to + o] = y;
-            if (!isfinite(y) && w->core[thread].bad_position > i % items)
-                w->core[thread].bad_position = i % items;
+            if (!isfinite(y) && w->core[thread].bad_position > row % items)
+                w->core[thread].bad_position = row % items;
         }
         if (!w->program->answers)
             inspect_class(pass, i);
@@ -156,7 +156,8 @@ static uint32_t recompute(const qn__cpu_pass *pass, int thread, uint32_t layer, 
 static uint32_t back(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const int waits = qn__cpu_gradients_wait(w);
-    for (uint32_t l = w->program->layers; l-- > w->program->frozen;) {
+    const uint32_t sliced = qn__cpu_is_sliced(pass) ? 1 : 0; /* the last layer is complete then */
+    for (uint32_t l = w->program->layers - sliced; l-- > w->program->frozen;) {
         const int trains = qn__program_trains(w->program, l);
         const int goes = qn__cpu_goes_back(w, l) || (trains && w->layer[l].kind->unrolls);
         const int packs = qn__cpu_is_dense_integer(w, &w->layer[l]);
@@ -275,14 +276,21 @@ static uint32_t forward_last(const qn__cpu_pass *pass, int thread, uint32_t phas
     return phase + 1;
 }
 
-static uint32_t loss(const qn__cpu_pass *pass, int thread, uint32_t phase) {
-    const int several = pass->worker->program->answers > 0;
-    (several ? qn__cpu_answers : qn__cpu_last)(pass, thread, phase);
+static void answer_items(const qn__cpu_pass *pass, int thread) {
+    qn__cpu_answer_items(pass, thread);
     barrier(pass->worker, thread);
-    if (several) {
-        qn__cpu_answer_items(pass, thread);
+}
+
+static uint32_t loss(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    if (!pass->worker->program->answers) {
+        qn__cpu_last(pass, thread, phase);
         barrier(pass->worker, thread);
+        return phase + 1;
     }
+    const qn__cpu_slice whole = qn__cpu_whole(pass);
+    qn__cpu_answers(pass, thread, &whole, phase);
+    barrier(pass->worker, thread);
+    answer_items(pass, thread);
     return phase + 1;
 }
 
@@ -290,13 +298,50 @@ static uint32_t loss(const qn__cpu_pass *pass, int thread, uint32_t phase) {
  * threads come to the same answer. Returns the next phase. */
 static uint32_t look_into_loss(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__cpu_tally tally = {.nan = 0};
+    if (pass->worker->bits || !qn__feed_labelled(pass->batch->feed))
+        return phase;
     qn__cpu_tally_items(pass, 0, pass->batch->items, &tally);
     if (!tally.nan && !tally.large)
         return phase;
     phase = find_invalid(pass, thread, phase);
+    if (qn__cpu_is_sliced(pass))
+        return phase; /* what it still computes is not used */
     if (pass->worker->program->answers)
         phase = forward_last(pass, thread, phase);
     return loss(pass, thread, phase); /* its errors may have been overwritten */
+}
+
+/* The last layer, slice by slice (cpu_slices.h). Two slices in turn use two sets of phases. Thread
+ * 0 clears those of the slice before while others are in the present one. Returns the next phase.
+ */
+static uint32_t slices(const qn__cpu_pass *pass, int thread, uint32_t phase) {
+    qn__worker *w = pass->worker;
+    const uint32_t last = w->program->layers - 1, count = qn__cpu_slices(pass);
+    uint32_t next = phase + 2 * QN__SLICE_PHASES;
+    for (uint32_t i = 0; i < count; ++i) {
+        const qn__cpu_slice s = qn__cpu_slice_at(pass, i);
+        const uint32_t own = phase + i % 2 * QN__SLICE_PHASES;
+        qn__cpu_slice_inputs(pass, thread, &s, own);
+        barrier(w, thread);
+        if (thread == 0)
+            qn__cpu_again(w, phase + (i + 1) % 2 * QN__SLICE_PHASES, QN__SLICE_PHASES);
+        qn__cpu_slice_forward(pass, thread, &s, own + 1);
+        barrier(w, thread);
+        qn__cpu_answers(pass, thread, &s, own + 2);
+        barrier(w, thread);
+        if (i + 1 == count)
+            answer_items(pass, thread);
+        if (i + 1 == count && pass->training)
+            next = look_into_loss(pass, thread, next);
+        if (pass->training && qn__cpu_passes_errors(w, &w->layer[last]))
+            qn__cpu_slice_errors(pass, thread, &s, own + 3);
+        if (pass->training && qn__program_trains(w->program, last))
+            qn__cpu_slice_gradient(pass, thread, &s, own + 4);
+        if (pass->applied)
+            inspect(pass, thread, &s);
+        barrier(w, thread);
+    }
+    return next;
 }
 
 static void phases(void *context, int thread) {
@@ -305,7 +350,8 @@ static void phases(void *context, int thread) {
     qn__cpu_core *core = &w->core[thread];
     const uint32_t last = w->program->layers - 1;
     const int all = pass->extension ? pass->extension->logits != NULL : w->program->answers > 0;
-    const uint32_t plain = all ? last + 1 : last; /* layers before the loss */
+    const int sliced = !pass->extension && qn__cpu_is_sliced(pass);
+    const uint32_t plain = all && !sliced ? last + 1 : last; /* layers before the loss */
     const double begun = qn__now();
     uint32_t phase = 0;
     forget(w, core);
@@ -344,13 +390,16 @@ static void phases(void *context, int thread) {
         core->busy += qn__now() - begun - core->waited;
         return;
     }
-    phase = loss(pass, thread, phase);
-    if (pass->training && !w->bits && qn__feed_labelled(pass->batch->feed))
+    core->bad_position = UINT64_MAX;
+    phase = (sliced ? slices : loss)(pass, thread, phase);
+    if (pass->training && !sliced)
         phase = look_into_loss(pass, thread, phase);
     if (pass->training)
         training_phases(pass, thread, phase);
-    else if (pass->applied)
-        inspect(pass, thread);
+    else if (pass->applied && !sliced) {
+        const qn__cpu_slice whole = qn__cpu_whole(pass);
+        inspect(pass, thread, &whole);
+    }
     if (pass->applied && pass->applied->inputs)
         give_inputs(pass, thread);
     core->busy += qn__now() - begun - core->waited;

@@ -8,6 +8,12 @@ void qn__cpu_begin_phases(qn__worker *w) {
         atomic_store_explicit(&w->counter[i].tasks, 0, memory_order_relaxed);
 }
 
+void qn__cpu_again(qn__worker *w, uint32_t phase, uint32_t phases) {
+    const size_t threads = (size_t)w->threads;
+    for (size_t i = phase * threads; i < (phase + phases) * threads; ++i)
+        atomic_store_explicit(&w->counter[i].tasks, 0, memory_order_relaxed);
+}
+
 int qn__cpu_take(qn__worker *w, int thread, uint32_t phase, qn__cpu_grid grid, uint32_t *column,
                  uint32_t *row) {
     for (int step = 0; step < w->threads; ++step) {

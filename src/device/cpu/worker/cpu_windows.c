@@ -2,9 +2,10 @@
  *
  * A pass has windows: what runs between two barriers. The forward pass has one for each layer, the
  * last one with the loss; those of the backward pass follow. An array of errors is used from the
- * window that computes it to the one with the gradient of its layer. An array of outputs is used
- * from the window of its layer on, to the last window that reads it: in the forward pass, for the
- * derivatives when its errors come, for the gradient of a layer that reads it, or to find the
+ * window that computes it to the one with the gradient of its layer. Where the last layer goes
+ * slice by slice (cpu_slices.h), its window also computes the errors below. An array of outputs is
+ * used from the window of its layer on, to the last window that reads it: in the forward pass, for
+ * the derivatives when its errors come, for the gradient of a layer that reads it, or to find the
  * greatest of a pool. In training readers get what dropout has left of it, and the derivatives may
  * be an array of their own: so nothing may read it in the backward pass. Arrays whose windows
  * differ may have the same memory: so errors of the first layers stand where outputs of the last
@@ -132,7 +133,8 @@ static void find_windows(qn__worker *w) {
     uint32_t window = last + 1;
     find_forward_windows(w);
     use_errors(w, &w->layer[last], last);
-    if (qn__cpu_passes_errors(w, &w->layer[last]) && !qn__cpu_goes_back(w, last))
+    if (qn__cpu_passes_errors(w, &w->layer[last]) &&
+        (w->slices.trained || !qn__cpu_goes_back(w, last)))
         use_passed(w, &w->layer[last], last);
     for (uint32_t i = last + 1; i-- > w->program->frozen;) {
         qn__cpu_layer *l = &w->layer[i];

@@ -20,6 +20,7 @@
 #include "device/cpu/worker/cpu_extension.h"
 #include "device/cpu/worker/cpu_intgemm.h"
 #include "device/cpu/worker/cpu_lists.h"
+#include "device/cpu/worker/cpu_slices.h"
 #include "device/cpu/worker/cpu_sparse.h"
 #include "device/cpu/worker/cpu_tiles.h"
 #include "device/cpu/worker/cpu_walk.h"
@@ -205,6 +206,7 @@ typedef struct qn__cpu_core {
     float *sparse;               /* inputs or masks: cpu_sparse.c */
     float *attention;            /* a group of heads of an item, or the states of some items */
     float *rows;                 /* outputs and errors of the last layer, of 16 items */
+    float *slice;                /* errors of a run of a slice */
     /* Bits of the largest |value| of the step: of the inputs, then of each layer's outputs; and of
      * each layer's errors. */
     uint32_t *absmax_input, *absmax_error;
@@ -327,8 +329,9 @@ struct qn__worker {
     int64_t *step_sums; /* of a step with tied weights: allocated when first used */
     qn__cpu_reporting progress;
     qn__cpu_stretches stretches; /* of the current extension */
-    int takes_lists;             /* 1: cpu_lists.c computes product and gradient */
-    qn__cpu_lists *lists;        /* of each thread, when first used */
+    qn__cpu_slicing slices;
+    int takes_lists;      /* 1: cpu_lists.c computes product and gradient */
+    qn__cpu_lists *lists; /* of each thread, when first used */
     struct {
         void *block; /* the one allocation that holds all arrays */
         size_t size;
@@ -337,7 +340,7 @@ struct qn__worker {
 };
 
 /* One pass of all cores over a batch. */
-typedef struct qn__cpu_pass {
+struct qn__cpu_pass {
     qn__worker *worker;
     const qn__batch *batch;
     const qn__batch *next;          /* items to fetch during the pass, or NULL */
@@ -350,7 +353,7 @@ typedef struct qn__cpu_pass {
     int training;
     int follows; /* layers that are `followed` are computed with the next one */
     int narrow;  /* all in one phase: cpu_narrow.c */
-} qn__cpu_pass;
+};
 
 static inline int qn__cpu_is_followed(const qn__cpu_pass *pass, const qn__cpu_layer *layer) {
     return pass->follows && layer->followed;
@@ -528,11 +531,14 @@ static inline uint32_t *qn__cpu_strip_absmax(const qn__cpu_layer *layer, uint32_
  * forward, lists of errors, backward, biases and gradient; with integers also two to pack what it
  * reads, two more backward, two for the operands of the gradient. Those of find_invalid are once
  * more the forward phases, and so are those of layers that are computed again. And the items of
- * this pass and the next, and those fetched again. */
+ * this pass and the next, and those fetched again. Two slices use others (cpu_run.c). */
 static inline size_t qn__cpu_phases(const qn__program *program) {
-    return (program->arith == QN__ARITH_F32 ? 8 : 12) * ((size_t)program->layers + 1);
+    return (program->arith == QN__ARITH_F32 ? 8 : 12) * ((size_t)program->layers + 1) +
+           2 * QN__SLICE_PHASES;
 }
 void qn__cpu_begin_phases(qn__worker *worker);
+/* These phases can be run once more. */
+void qn__cpu_again(qn__worker *worker, uint32_t phase, uint32_t phases);
 
 /* Taps of one task of a convolution's gradient in float32. Each task reads all inputs and errors.
  * So it has as many taps as it may, whole rows of them. But a thread has no more than its part of
@@ -553,8 +559,10 @@ void qn__cpu_last(const qn__cpu_pass *pass, int thread, uint32_t phase);
 void qn__cpu_show_answers(qn__worker *worker, const qn__batch *batch, const qn__cpu_core *core,
                           qn__cpu_tile at, int into);
 
-/* After the forward pass of the last layer, where there are several answers (cpu_answers.c). */
-void qn__cpu_answers(const qn__cpu_pass *pass, int thread, uint32_t phase);
+/* After the forward pass of a slice of the last layer, where there are several answers
+ * (cpu_answers.c). */
+void qn__cpu_answers(const qn__cpu_pass *pass, int thread, const qn__cpu_slice *slice,
+                     uint32_t phase);
 /* After all threads' qn__cpu_answers: losses and right answers of this thread's share of the items,
  * for qn__cpu_tally_items. */
 void qn__cpu_answer_items(const qn__cpu_pass *pass, int thread);
