@@ -17,10 +17,10 @@
 #define PIECE ((size_t)1 << 20)
 #define STEP ((size_t)64 << 20)
 
-static qn_status refuse(const qn__source *source, const char *why, qn_error *err) {
+static qn_status refuse(const char *path, const char *why, qn_error *err) {
     qn__fail(err, QN_MEMORY,
              "memory does not hold the text, and it cannot be kept in a file: %.200s", why);
-    qn__at(err, "%s", qn__source_path(source));
+    qn__at(err, "%s", path);
     return qn__remedy(err, QN_MEMORY,
                       "name a folder with space by QUERN_CACHE, or use a machine with more memory");
 }
@@ -40,7 +40,7 @@ static qn_status fill(qn__source *source, qn__mapped_file *file, size_t *size, q
         if (qn__mapped_file_size(file) < *size + PIECE + QN__DATA_MARGIN)
             status = qn__mapped_file_grow(file, *size + STEP, err);
         if (status != QN_OK)
-            return refuse(source, err ? err->what : "", err);
+            return refuse(qn__source_path(source), err ? err->what : "", err);
         status = qn__source_read(source, qn__mapped_file_bytes(file) + *size, PIECE, &got, err);
         if (status != QN_OK)
             return status;
@@ -61,7 +61,7 @@ static qn_status move_to_file(qn__source *source, qn__buffer *first, qn__content
             memcpy(qn__mapped_file_bytes(out->file), first->data, first->size);
         out->size = first->size;
     } else {
-        status = refuse(source, why.what, err);
+        status = refuse(qn__source_path(source), why.what, err);
     }
     free(first->data);
     if (status == QN_OK)
@@ -109,6 +109,29 @@ qn_status qn__source_contents_of_any_size(qn__source *source, int change, qn__co
         return move_to_file(source, &buffer, out, err);
     *out = (qn__contents){(const char *)buffer.data, buffer.size, buffer.data, NULL};
     return QN_OK;
+}
+
+qn_status qn__contents_make(uint64_t size, const char *path, qn__contents *out, qn_error *err) {
+    qn_error why = {.what = ""};
+    *out = (qn__contents){0};
+    if (size > SIZE_MAX / 4)
+        return qn__fail_memory(err, size, 1);
+    out->size = (size_t)size;
+    if (size < LEAST || size <= qn__available_memory() / 4) {
+        out->memory = malloc(out->size + QN__DATA_MARGIN);
+        out->data = out->memory;
+        return out->memory ? QN_OK : qn__fail_memory(err, size, 1);
+    }
+    const qn_status status = make_file(size + QN__DATA_MARGIN, &out->file, &why);
+    if (status != QN_OK)
+        return refuse(path, why.what, err);
+    out->data = (const char *)qn__mapped_file_bytes(out->file);
+    return QN_OK;
+}
+
+void qn__contents_wrote(const qn__contents *contents, size_t bytes) {
+    if (contents->file)
+        qn__mapped_file_wrote(contents->file, bytes);
 }
 
 void qn__contents_forget(const qn__contents *contents, size_t from, size_t to) {

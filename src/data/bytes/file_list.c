@@ -379,6 +379,8 @@ qn_status qn__file_list_make(const char *const *paths, size_t count, int images,
     }
     qn_status status = find_all(&f, paths, count, err);
     if (status == QN_OK && f.below) {
+        for (size_t i = 0; i < out->count; i++)
+            out->file[i].below = f.below[i];
         begin_keys(&f);
         status = read_keys(&f, err);
     }

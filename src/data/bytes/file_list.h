@@ -11,6 +11,8 @@
 typedef struct qn__listed_file {
     char *path;
     qn__folder_key *key; /* as many as the list says */
+    size_t below;        /* where in `path` the part below the folder begins that a caller named, or
+                            below the first wildcard; SIZE_MAX: the file was named by itself */
 } qn__listed_file;
 
 typedef struct qn__file_list {

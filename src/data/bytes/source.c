@@ -12,6 +12,7 @@
 #include "data/bytes/zip_file.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -195,6 +196,12 @@ qn_status qn__source_again(const qn__source *source, qn__source **out, qn_error 
     else
         qn__source_close(again);
     return status;
+}
+
+qn_status qn__source_beside(const qn__source *source, qn__source **out, qn_error *err) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", source->fd);
+    return qn__source_open(path, out, err);
 }
 
 qn_status qn__source_end(const qn__source *source, qn_status status, qn_error *err) {

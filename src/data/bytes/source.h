@@ -20,6 +20,9 @@ qn_status qn__source_open(const char *path, qn__source **out, qn_error *err);
 void qn__source_close(qn__source *source); /* accepts NULL */
 /* Opens the file of `source` again, from its beginning; nothing may be read from `source` after. */
 qn_status qn__source_again(const qn__source *source, qn__source **out, qn_error *err);
+/* The same beside `source`, which can be read on; its messages do not name the file. Not of a part
+ * of an archive. */
+qn_status qn__source_beside(const qn__source *source, qn__source **out, qn_error *err);
 /* Called by a reader of a whole file at its end, with its status. Returns QN_INPUT where the file
  * changed since it was opened, so that the reader may have mixed two states of it; else `status`.
  */
@@ -83,6 +86,11 @@ qn_status qn__source_contents(qn__source *source, qn__contents *out, qn_error *e
  * folder. With `change` the text may be written to. Fails with QN_MEMORY where that cannot be. */
 qn_status qn__source_contents_of_any_size(qn__source *source, int change, qn__contents *out,
                                           qn_error *err);
+/* Space for `size` bytes that the caller writes, in a file of the cache folder where memory may not
+ * hold them; `path` is for messages. */
+qn_status qn__contents_make(uint64_t size, const char *path, qn__contents *out, qn_error *err);
+/* For whoever writes them from the beginning to the end: the first `bytes` bytes are written. */
+void qn__contents_wrote(const qn__contents *contents, size_t bytes);
 /* Tells the system that bytes [from, to) are no longer needed, so that they no longer count as
  * memory of the process. */
 void qn__contents_forget(const qn__contents *contents, size_t from, size_t to);

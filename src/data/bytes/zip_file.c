@@ -124,6 +124,7 @@ typedef struct contents {
     const qn__zip_entry *only; /* the last file that counts */
     uint64_t files;
     int images, arrays, tables;
+    uint64_t texts; /* files whose names end in .txt */
 } contents;
 
 static contents look_at(const qn__zip *zip) {
@@ -137,6 +138,7 @@ static contents look_at(const qn__zip *zip) {
         c.images |= is_image(e->name);
         c.arrays |= is_array(e->name);
         c.tables |= qn__names_table(e->name);
+        c.texts += (uint64_t)qn__names_text(e->name);
     }
     return c;
 }
@@ -150,7 +152,7 @@ static qn_status find_only(const qn__zip *zip, const qn__zip_entry **entry, qn_e
         return refuse(zip->path, err, "give an archive with a data file");
     }
     const qn_status status = refuse_document(zip, err);
-    if (status != QN_OK || c.images || c.arrays)
+    if (status != QN_OK || c.images || c.arrays || (c.files > 1 && c.texts == c.files))
         return status;
     if (c.files == 1)
         *entry = c.only;

@@ -1,5 +1,5 @@
-/* The one table in a ZIP archive, as web pages offer data. Archives of images and of arrays (NPZ)
- * are left to their readers. */
+/* The one table in a ZIP archive, as web pages offer data. Archives of images, of arrays (NPZ) and
+ * of several texts are left to their readers. */
 #ifndef QN_DATA_BYTES_ZIP_FILE_H
 #define QN_DATA_BYTES_ZIP_FILE_H
 
@@ -20,9 +20,9 @@ int qn__names_text(const char *name);
 int qn__ends_with_one_of(const char *name, const char *const *endings);
 
 /* Opens the file `part` of the archive; NULL: its only file. *out is NULL, with QN_OK, where the
- * archive is one of images or arrays. `file` and `path` must outlive *out. Fails with QN_INPUT
- * (there is no such file; there are several tables; it is a document), QN_IO, QN_MEMORY or
- * QN_UNSUPPORTED (a build without zlib). */
+ * archive is one of images, arrays or several texts. `file` and `path` must outlive *out. Fails
+ * with QN_INPUT (there is no such file; there are several tables; it is a document), QN_IO,
+ * QN_MEMORY or QN_UNSUPPORTED (a build without zlib). */
 qn_status qn__zip_file_open(int file, const char *path, uint64_t size, const char *part,
                             qn__zip_file **out, qn_error *err);
 /* As read of qn__unpacker (packing.h). */

@@ -67,8 +67,8 @@ typedef struct qn__reader {
 /* All readers; the last is NULL. */
 extern const qn__reader *const qn__readers[];
 
-/* The one of texts to be tokenised. */
-extern const qn__reader qn__txt_reader;
+/* The one of texts to be tokenised, and that of files that are items. */
+extern const qn__reader qn__txt_reader, qn__texts_reader;
 
 /* The reader that takes folders, or addresses. */
 const qn__reader *qn__reader_of_folders(void);
@@ -77,6 +77,13 @@ const qn__reader *qn__reader_of_addresses(void);
 /* The same where the options say that the values are tokens: a text is then one to be tokenised. */
 const qn__reader *qn__reader_of_tokens(const qn_data_options *options, const uint8_t *first,
                                        size_t size, const char *path);
+
+/* Where the files of an archive or of a folder are texts, *reader becomes the one that reads them
+ * as such; it is the one for the first file. Fails with QN_INPUT, QN_IO or QN_MEMORY. */
+qn_status qn__reader_of_archive(qn__source *source, const qn_data_options *options,
+                                const qn__reader **reader, qn_error *err);
+qn_status qn__reader_of_folder(qn__part_files *files, const qn_data_options *options,
+                               const qn__reader **reader, qn_error *err);
 
 /* The reader for a file that begins with these bytes. Never NULL: the fallback
  * takes what no other does. */

@@ -36,8 +36,8 @@ static void add_libraries_and_stamp(qn__image_cache *cache, qn__files_stamp *sta
 }
 
 void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
-                           const qn__image_files *files, const qn__resize *resize, int skip_broken,
-                           int turns, int later) {
+                           const qn__enclosed_files *files, const qn__resize *resize,
+                           int skip_broken, int turns, int later) {
     char how[QN__RESIZE_TEXT];
     qn__files_stamp stamp = {0};
     struct stat info;

@@ -12,7 +12,7 @@
 #include "base/system/threads.h"
 #include "base/text/text.h"
 #include "data/bytes/source.h"
-#include "data/images/image_files.h"
+#include "data/bytes/enclosed_files.h"
 #include "image/resize.h"
 
 /* What an entry holds. Pointers lead into its file. */
@@ -43,8 +43,8 @@ typedef struct qn__image_cache {
  * change what is decoded (data/images/images.c). `files` are those of a folder, or NULL. Never
  * fails: without memory there is no cache. */
 void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
-                           const qn__image_files *files, const qn__resize *resize, int skip_broken,
-                           int turns, int later);
+                           const qn__enclosed_files *files, const qn__resize *resize,
+                           int skip_broken, int turns, int later);
 void qn__image_cache_end(qn__image_cache *cache);
 
 /* Finds the entry and checks it, with the threads of `pool`. 0: there is none. */

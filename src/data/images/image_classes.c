@@ -10,7 +10,7 @@
 /* The part of all names that is skipped: folders that hold everything, as "train/" in an archive of
  * the folder "train", as long as there is another folder below. Clutter does not count, unless
  * `marks` is NULL. */
-static size_t common_folders(const qn__image_files *f, const uint8_t *marks) {
+static size_t common_folders(const qn__enclosed_files *f, const uint8_t *marks) {
     size_t skip = 0;
     uint64_t begin = 0;
     while (begin + 1 < f->count && marks && marks[begin] == QN__FILE_CLUTTER)
@@ -30,16 +30,16 @@ static size_t common_folders(const qn__image_files *f, const uint8_t *marks) {
     }
 }
 
-static qn_status refuse_top(const qn__image_files *f, uint64_t i, qn_error *err) {
+static qn_status refuse_top(const qn__enclosed_files *f, uint64_t i, qn_error *err) {
     qn__fail(err, QN_INPUT, "the file lies beside the folders of the classes, in none of them");
-    qn__image_files_at(f, i, err);
+    qn__enclosed_files_at(f, i, err);
     return qn__remedy(err, QN_INPUT,
                       "move it into the folder of its class, or remove it; with "
                       "`data.unlabelled` folders mean nothing");
 }
 
 /* Files that lie in no folder; all of them: there are no classes. */
-static qn_status check_top(const qn__image_files *f, const uint8_t *marks, int *none,
+static qn_status check_top(const qn__enclosed_files *f, const uint8_t *marks, int *none,
                            qn_error *err) {
     uint64_t top = 0, last = 0, clutter = 0;
     for (uint64_t i = 0; i < f->count; i++)
@@ -54,7 +54,7 @@ static qn_status check_top(const qn__image_files *f, const uint8_t *marks, int *
 }
 
 typedef struct labelling {
-    const qn__image_files *files;
+    const qn__enclosed_files *files;
     const uint8_t *marks;
     size_t skip;
     qn_data *data;
@@ -89,7 +89,7 @@ static qn_status take_texts(labelling *l, qn_error *err) {
         status = qn__text_column_add(&l->texts, cell.text, cell.size, 1, &number, err);
         l->data->labels[item++] = (int32_t)number;
         if (status == QN_INPUT) {
-            qn__image_files_at(l->files, i, err);
+            qn__enclosed_files_at(l->files, i, err);
             return qn__remedy(err, QN_INPUT, "rename the folder; its name is that of the class");
         }
     }
@@ -122,7 +122,7 @@ static qn_status label(labelling *l, const qn_data_options *options, qn_error *e
     return qn__remedy(err, QN_INPUT, "leave `data.task` out, or set it to classify");
 }
 
-qn_status qn__image_classes(const qn__image_files *files, const uint8_t *marks,
+qn_status qn__image_classes(const qn__enclosed_files *files, const uint8_t *marks,
                             const qn_data_options *options, qn_data *data, qn_error *err) {
     int none = 0;
     qn_status status = check_top(files, marks, &none, err);

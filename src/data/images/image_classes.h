@@ -2,7 +2,7 @@
 #ifndef QN_DATA_IMAGES_IMAGE_CLASSES_H
 #define QN_DATA_IMAGES_IMAGE_CLASSES_H
 
-#include "data/images/image_files.h"
+#include "data/bytes/enclosed_files.h"
 #include "data/table/data.h"
 
 /* Labels the items of `data`, which are the files whose mark is QN__FILE_ITEM, in their order. The
@@ -11,7 +11,7 @@
  * in a folder, the items stay without labels. Fails with QN_INPUT (some files are in folders and
  * some are not, a name that is not UTF-8, names that are not numbers with the task "regress") or
  * QN_MEMORY. */
-qn_status qn__image_classes(const qn__image_files *files, const uint8_t *marks,
+qn_status qn__image_classes(const qn__enclosed_files *files, const uint8_t *marks,
                             const qn_data_options *options, qn_data *data, qn_error *err);
 
 #endif

@@ -19,7 +19,7 @@ static uint64_t count_of(const uint8_t *marks, uint64_t files, int (*counts)(uin
 }
 
 /* The first ones by name. */
-static void add_names(const qn__image_files *files, const uint8_t *marks, int (*counts)(uint8_t),
+static void add_names(const qn__enclosed_files *files, const uint8_t *marks, int (*counts)(uint8_t),
                       qn__text *note) {
     const uint64_t count = count_of(marks, files->count, counts);
     uint64_t named = 0;
@@ -46,7 +46,7 @@ uint64_t qn__image_others_add(const uint8_t *marks, uint64_t files, qn__text *te
     return all;
 }
 
-static void add_broken(const qn__image_files *files, const uint8_t *marks, qn__text *note) {
+static void add_broken(const qn__enclosed_files *files, const uint8_t *marks, qn__text *note) {
     const uint64_t count = count_of(marks, files->count, is_unreadable);
     qn__text others = {0};
     if (count == 0)
@@ -66,7 +66,7 @@ static void begin_line(qn__text *note) {
         qn__text_add(note, "\n");
 }
 
-static void add_clutter(const qn__image_files *files, const uint8_t *marks, qn__text *note) {
+static void add_clutter(const qn__enclosed_files *files, const uint8_t *marks, qn__text *note) {
     const uint64_t count = count_of(marks, files->count, is_clutter);
     if (count == 0)
         return;
@@ -76,7 +76,7 @@ static void add_clutter(const qn__image_files *files, const uint8_t *marks, qn__
     add_names(files, marks, is_clutter, note);
 }
 
-static void add_later(const qn__image_files *files, const uint8_t *marks, qn__text *note) {
+static void add_later(const qn__enclosed_files *files, const uint8_t *marks, qn__text *note) {
     const uint64_t count = count_of(marks, files->count, is_later);
     if (count == 0)
         return;
@@ -99,7 +99,7 @@ static void add_turned(uint64_t turned, qn__text *note) {
                  (unsigned long long)turned);
 }
 
-qn_status qn__image_note(const qn__image_files *files, const uint8_t *marks, uint64_t turned,
+qn_status qn__image_note(const qn__enclosed_files *files, const uint8_t *marks, uint64_t turned,
                          const char *cache, qn_data *data, qn_error *err) {
     qn__text note = {0};
     add_broken(files, marks, &note);
@@ -116,7 +116,7 @@ qn_status qn__image_note(const qn__image_files *files, const uint8_t *marks, uin
     return data->note ? QN_OK : QN_MEMORY;
 }
 
-static qn_status keep_sizes(const qn__image_files *files, const uint8_t *marks,
+static qn_status keep_sizes(const qn__enclosed_files *files, const uint8_t *marks,
                             const qn__item_size *seen, qn_data *data, qn_error *err) {
     qn__item_size *to = data->names->seen = qn__alloc(data->items, sizeof *to, err);
     for (uint64_t i = 0; to && i < files->count; i++)
@@ -125,7 +125,7 @@ static qn_status keep_sizes(const qn__image_files *files, const uint8_t *marks,
     return data->names->seen ? QN_OK : QN_MEMORY;
 }
 
-qn_status qn__image_names(const qn__image_files *files, const uint8_t *marks,
+qn_status qn__image_names(const qn__enclosed_files *files, const uint8_t *marks,
                           const qn__item_size *seen, qn_data *data, qn_error *err) {
     uint64_t size = 0;
     for (uint64_t i = 0; i < files->count; i++)

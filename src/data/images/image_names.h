@@ -6,7 +6,7 @@
 #define QN_DATA_IMAGES_IMAGE_NAMES_H
 
 #include "base/text/text.h"
-#include "data/images/image_files.h"
+#include "data/bytes/enclosed_files.h"
 #include "data/table/data.h"
 
 typedef enum qn__file_mark {
@@ -19,7 +19,7 @@ typedef enum qn__file_mark {
 
 /* The items' names are those of the files whose mark is QN__FILE_ITEM. `seen` has the size of each
  * file's image before it was resized, or is NULL. */
-qn_status qn__image_names(const qn__image_files *files, const uint8_t *marks,
+qn_status qn__image_names(const qn__enclosed_files *files, const uint8_t *marks,
                           const qn__item_size *seen, qn_data *data, qn_error *err);
 
 /* Adds the formats that are not read to a text, with the count of each: "3 HEIC images, 1 SVG
@@ -28,7 +28,7 @@ uint64_t qn__image_others_add(const uint8_t *marks, uint64_t files, qn__text *te
 
 /* Sets data->note, for people: the files that were left out, the number `turned` of images whose
  * orientation was ignored, and the note `cache` of the cache, unless that is "". */
-qn_status qn__image_note(const qn__image_files *files, const uint8_t *marks, uint64_t turned,
+qn_status qn__image_note(const qn__enclosed_files *files, const uint8_t *marks, uint64_t turned,
                          const char *cache, qn_data *data, qn_error *err);
 
 #endif

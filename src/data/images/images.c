@@ -34,11 +34,11 @@ static const uint64_t WORTH_CACHING = (uint64_t)4 << 20;
 /* What one thread needs for one file after another. */
 typedef struct scratch {
     qn__decoder decoder;
-    qn__image_bytes bytes, pixels, turned;
+    qn__enclosed_bytes bytes, pixels, turned;
 } scratch;
 
 typedef struct reading {
-    const qn__image_files *files;
+    const qn__enclosed_files *files;
     qn_data *data;
     qn__image_head *head; /* of each file */
     uint8_t *marks;       /* of each file: qn__file_mark */
@@ -99,9 +99,9 @@ static void work(void *context, int thread) {
             break; /* what this thread would take next comes later */
     }
     qn__decoder_release(&own.decoder);
-    qn__image_bytes_release(&own.bytes);
-    qn__image_bytes_release(&own.pixels);
-    qn__image_bytes_release(&own.turned);
+    qn__enclosed_bytes_release(&own.bytes);
+    qn__enclosed_bytes_release(&own.pixels);
+    qn__enclosed_bytes_release(&own.turned);
 }
 
 static qn_status over_all(reading *r, qn__pool *pool, qn_error *err) {
@@ -140,7 +140,7 @@ static qn_status read_head(reading *r, uint64_t i, scratch *own, qn_error *err) 
     qn_status status = QN_OK;
     qn__image_head *head = &r->head[i];
     for (size_t most = HEAD_BYTES;; most = SIZE_MAX) {
-        status = qn__image_files_read(r->files, i, most, &own->bytes, err);
+        status = qn__enclosed_files_read(r->files, i, most, &own->bytes, err);
         if (status != QN_OK)
             return status;
         status = qn__image_head_read(own->bytes.data, own->bytes.size, head, err);
@@ -152,7 +152,7 @@ static qn_status read_head(reading *r, uint64_t i, scratch *own, qn_error *err) 
     if (mark(r, i, status))
         return QN_OK;
     if (status != QN_OK)
-        qn__image_files_at(r->files, i, err);
+        qn__enclosed_files_at(r->files, i, err);
     return status;
 }
 
@@ -171,7 +171,7 @@ static qn_status refuse_others(const reading *r, qn_error *err) {
         qn__fail(err, QN_INPUT, "%llu files are of formats that are not read: %.300s",
                  (unsigned long long)all, each.data ? each.data : "");
     qn__text_release(&each);
-    qn__image_files_at(r->files, first, err);
+    qn__enclosed_files_at(r->files, first, err);
     return qn__remedy(err, QN_INPUT,
                       "%s; `data.skip_broken` leaves out all files that cannot be read",
                       qn__image_other_remedy(other));
@@ -189,7 +189,7 @@ static qn_status refuse_sizes(const reading *r, uint64_t i, uint64_t other, qn_e
     qn__fail(err, QN_INPUT, "the images differ in size: %ux%u here, %ux%u in %s",
              (unsigned)qn__image_height(b), (unsigned)qn__image_width(b),
              (unsigned)qn__image_height(a), (unsigned)qn__image_width(a), r->files->file[i].name);
-    qn__image_files_at(r->files, other, err);
+    qn__enclosed_files_at(r->files, other, err);
     return qn__remedy(err, QN_INPUT,
                       "bring all to one size, height x width, as with `data.resize` 32x32");
 }
@@ -248,7 +248,7 @@ static qn_status turn(const qn__image_head *head, uint32_t channels, scratch *ow
     if (head->orientation == 1 || head->ignored)
         return QN_OK;
     const size_t size = (size_t)head->height * head->width * channels;
-    const qn_status status = qn__image_bytes_space(&own->turned, size, err);
+    const qn_status status = qn__enclosed_bytes_space(&own->turned, size, err);
     if (status != QN_OK)
         return status;
     qn__image_turn(own->pixels.data, head, channels, own->turned.data);
@@ -261,10 +261,10 @@ static qn_status decode(reading *r, uint64_t i, scratch *own, qn_error *err) {
     const uint32_t channels = r->data->channels;
     const uint32_t height = qn__image_height(head), width = qn__image_width(head);
     const uint8_t *seen = NULL;
-    qn_status status = qn__image_files_read(r->files, i, SIZE_MAX, &own->bytes, err);
+    qn_status status = qn__enclosed_files_read(r->files, i, SIZE_MAX, &own->bytes, err);
     if (status != QN_OK)
         return status;
-    status = qn__image_bytes_space(&own->pixels, (size_t)height * width * channels, err);
+    status = qn__enclosed_bytes_space(&own->pixels, (size_t)height * width * channels, err);
     if (status == QN_OK)
         status = qn__image_decode(&own->decoder, own->bytes.data, own->bytes.size, head, channels,
                                   own->pixels.data, err);
@@ -276,7 +276,7 @@ static qn_status decode(reading *r, uint64_t i, scratch *own, qn_error *err) {
     else if (status == QN_OK)
         qn__planes_of(seen, height, width, channels, planes);
     if (status == QN_INPUT)
-        qn__image_files_at(r->files, i, err);
+        qn__enclosed_files_at(r->files, i, err);
     return status;
 }
 
@@ -491,24 +491,24 @@ static qn_status read_files(reading *r, const qn_data_options *options, qn__pool
 }
 
 /* A folder is listed to know its stamp. An archive need not be, where the cache has its names. */
-static qn_status list_files(reading *r, qn__source *source, qn__pool *pool, qn__image_files *files,
-                            qn_error *err) {
+static qn_status list_files(reading *r, qn__source *source, qn__pool *pool,
+                            qn__enclosed_files *files, qn_error *err) {
     const int folder = qn__source_is_folder(source);
-    qn_status status = folder ? qn__image_files_open(source, files, err) : QN_OK;
+    qn_status status = folder ? qn__enclosed_files_open(source, files, err) : QN_OK;
     if (status != QN_OK)
         return status;
     qn__image_cache_begin(&r->cache, source, folder ? files : NULL, &r->resize, r->skip, r->turns,
                           r->later);
     if (find_entry(r, pool) && !folder)
-        return qn__image_files_known(source, r->entry.names, (size_t)r->entry.text, r->entry.files,
-                                     files, err);
-    return folder ? QN_OK : qn__image_files_open(source, files, err);
+        return qn__enclosed_files_known(source, r->entry.names, (size_t)r->entry.text,
+                                        r->entry.files, files, err);
+    return folder ? QN_OK : qn__enclosed_files_open(source, files, err);
 }
 
 /* `named` NULL: all files of the source. */
 static qn_status read_all(qn__source *source, qn__part_files *named, const qn_data_options *options,
                           qn__pool *pool, qn_data *data, qn_error *err) {
-    qn__image_files files = {0};
+    qn__enclosed_files files = {0};
     reading r = {.files = &files,
                  .data = data,
                  .skip = options->skip_broken,
@@ -523,12 +523,12 @@ static qn_status read_all(qn__source *source, qn__part_files *named, const qn_da
     data->resize = r.resize;
     r.cache.off |= named != NULL;
     if (status == QN_OK)
-        status = named ? qn__image_files_open_named(named, &files, err)
+        status = named ? qn__enclosed_files_open_named(named, &files, err)
                        : list_files(&r, source, pool, &files, err);
     if (status == QN_OK)
         status = read_files(&r, options, pool, err);
     qn__image_cache_end(&r.cache);
-    qn__image_files_release(&files);
+    qn__enclosed_files_release(&files);
     return status;
 }
 

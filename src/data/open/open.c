@@ -205,7 +205,7 @@ static qn_status find_reader(qn__source *source, const qn_data_options *options,
     }
     *reader = options->tokens ? qn__reader_of_tokens(options, first, got, qn__source_path(source))
                               : qn__reader_for(first, got, qn__source_path(source));
-    return QN_OK;
+    return qn__reader_of_archive(source, options, reader, err);
 }
 
 /* Formats that a set of several files cannot have. */
@@ -238,8 +238,10 @@ static qn_status check_part(const qn__reader *reader, qn__part_files *files, siz
     if (status != QN_OK)
         return status;
     status = find_reader(source, options, &own, err);
-    if (status == QN_OK && own != reader && own->fallback)
+    if (status == QN_OK && own != reader && (own->fallback || reader == &qn__texts_reader))
         status = check_known(source, err);
+    if (status == QN_OK && reader == &qn__texts_reader)
+        own = reader; /* any text is one */
     if (status == QN_OK && own != reader && !(own->fallback && reader->text)) {
         qn__fail(err, QN_INPUT, "the file has the format %s, and the first one has the format %s",
                  own->name[0], reader->name[0]);
@@ -328,6 +330,8 @@ static qn_status read_into(qn__part_files *files, const qn_data_options *options
     const qn__reader *reader = NULL;
     uint64_t bytes = 0;
     qn_status status = find_reader(files->first, options, &reader, err);
+    if (status == QN_OK)
+        status = qn__reader_of_folder(files, options, &reader, err);
     if (status == QN_OK)
         status = check_files(reader, files, options, &bytes, err);
     if (status != QN_OK)

@@ -8,7 +8,7 @@
 /* Each NAME has a row qn__NAME_reader in a file of its own. */
 #define READERS(each)                                                                              \
     each(csv) each(parquet) each(ipc) each(idx) each(npy) each(npz) each(bin) each(txt)            \
-        each(image) each(libsvm) each(json) each(sqlite) each(postgres)
+        each(texts) each(image) each(libsvm) each(json) each(sqlite) each(postgres)
 #define DECLARE(name) extern const qn__reader qn__##name##_reader;
 #define ADDRESS(name) &qn__##name##_reader,
 READERS(DECLARE)

@@ -6,12 +6,14 @@
 #include "data/tokens/models/token_kind.h"
 
 typedef struct qn__corpus {
-    qn__token_text *text; /* one a file */
-    size_t count;
-    struct qn__corpus_file *file;
+    qn__token_text *text; /* one a document */
+    size_t count, capacity;
+    struct qn__corpus_file *file; /* what has their bytes; NULL: the caller */
+    size_t files;
 } qn__corpus;
 
-/* Reads files, plain or compressed; "-" is the standard input. Together they may be larger than
+/* Reads files, plain or compressed; "-" is the standard input. A file is a document; of an archive
+ * (enclosed_texts.h) each file is one. Together they may be larger than
  * memory: large ones are mapped. After a failure nothing has to be released. */
 qn_status qn__corpus_open(const char *const *paths, size_t count, qn__corpus *out, qn_error *err);
 /* The same of an open file, which belongs to the corpus in any case. */

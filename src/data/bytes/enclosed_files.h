@@ -4,8 +4,8 @@
  * A file's name is its path below the folder, or in the archive without "./" and "/" before it.
  * Files and folders whose names begin with a dot are ignored, and so are empty folders. The name of
  * a named file is its path. */
-#ifndef QN_DATA_IMAGES_IMAGE_FILES_H
-#define QN_DATA_IMAGES_IMAGE_FILES_H
+#ifndef QN_DATA_BYTES_ENCLOSED_FILES_H
+#define QN_DATA_BYTES_ENCLOSED_FILES_H
 
 #include "base/files/files_stamp.h"
 #include "data/bytes/part_files.h"
@@ -13,52 +13,53 @@
 #include "data/bytes/tar.h"
 #include "data/bytes/zip.h"
 
-typedef struct qn__image_file {
+typedef struct qn__enclosed_file {
     char *name;
     uint64_t begin, size; /* tar: where the bytes are; ZIP: begin is the number of the entry;
                              folder: begin is qn__files_stamp_of */
-} qn__image_file;
+} qn__enclosed_file;
 
-typedef struct qn__image_files {
+typedef struct qn__enclosed_files {
     const char *path; /* of the folder or the archive: the source's */
     int folder;       /* 1: the files are in the folder `path` */
     qn__tar_bytes tar;
     qn__part_files *named; /* files that a caller named; NULL: a folder or an archive */
     qn__contents unpacked; /* of a gzipped archive, or of the only named file */
     qn__zip *zip;          /* NULL: no ZIP archive */
-    qn__image_file *file;
+    qn__enclosed_file *file;
     uint64_t count, capacity;
     qn__files_stamp stamp; /* of a folder */
-} qn__image_files;
+} qn__enclosed_files;
 
 /* Lists the files; `source` must outlive *out, which is released in any case. Fails with QN_INPUT
  * (no files, one name twice, a malformed archive, what is not a regular file), QN_IO or QN_MEMORY.
  */
-qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_error *err);
+qn_status qn__enclosed_files_open(qn__source *source, qn__enclosed_files *out, qn_error *err);
 /* The same of files that a caller named, which must outlive *out. */
-qn_status qn__image_files_open_named(qn__part_files *named, qn__image_files *out, qn_error *err);
-void qn__image_files_release(qn__image_files *files);
+qn_status qn__enclosed_files_open_named(qn__part_files *named, qn__enclosed_files *out,
+                                        qn_error *err);
+void qn__enclosed_files_release(qn__enclosed_files *files);
 
-/* As qn__image_files_open, with `count` names that were listed before, in order: `text` has `size`
- * bytes, each name with its NUL. Their bytes cannot be read then. Fails with QN_FORMAT (fewer or
- * more names) or QN_MEMORY. */
-qn_status qn__image_files_known(const qn__source *source, const char *text, size_t size,
-                                uint64_t count, qn__image_files *out, qn_error *err);
+/* As qn__enclosed_files_open, with `count` names that were listed before, in order: `text` has
+ * `size` bytes, each name with its NUL. Their bytes cannot be read then. Fails with QN_FORMAT
+ * (fewer or more names) or QN_MEMORY. */
+qn_status qn__enclosed_files_known(const qn__source *source, const char *text, size_t size,
+                                   uint64_t count, qn__enclosed_files *out, qn_error *err);
 
 /* Bytes of one file after another, in one block of memory. Begins as {0}. */
-typedef struct qn__image_bytes {
+typedef struct qn__enclosed_bytes {
     uint8_t *data;
     size_t size, capacity;
-} qn__image_bytes;
+} qn__enclosed_bytes;
 /* Reads the first `most` bytes of file i (SIZE_MAX: all). Any number of threads may, each into its
  * own bytes. Fails with QN_INPUT, QN_IO or QN_MEMORY, with a place. */
-qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t most,
-                               qn__image_bytes *bytes, qn_error *err);
+qn_status qn__enclosed_files_read(const qn__enclosed_files *files, uint64_t i, size_t most,
+                                  qn__enclosed_bytes *bytes, qn_error *err);
 /* Makes space for `size` bytes at `data`; what was there is lost. */
-qn_status qn__image_bytes_space(qn__image_bytes *bytes, size_t size, qn_error *err);
-void qn__image_bytes_release(qn__image_bytes *bytes);
+qn_status qn__enclosed_bytes_space(qn__enclosed_bytes *bytes, size_t size, qn_error *err);
+void qn__enclosed_bytes_release(qn__enclosed_bytes *bytes);
 
 /* Sets `where` to file i. */
-void qn__image_files_at(const qn__image_files *files, uint64_t i, qn_error *err);
+void qn__enclosed_files_at(const qn__enclosed_files *files, uint64_t i, qn_error *err);
 
 #endif

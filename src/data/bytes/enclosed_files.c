@@ -1,4 +1,4 @@
-#include "data/images/image_files.h"
+#include "data/bytes/enclosed_files.h"
 #include "base/files/file_stamp.h"
 #include "base/memory.h"
 #include "data/bytes/folder.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one image, before memory is taken: an archive can claim any size. */
+/* Of one file, before memory is taken: an archive can claim any size. */
 static const uint64_t FILE_MAX = (uint64_t)1 << 30;
 
 /* A name in an archive without what means nothing: "./", "/" before it, and "//". */
@@ -43,10 +43,10 @@ static int is_hidden(const char *name) {
 }
 
 static qn_status add(void *user, const char *name, uint64_t begin, uint64_t size, qn_error *err) {
-    qn__image_files *f = user;
+    qn__enclosed_files *f = user;
     if (f->count == f->capacity) {
         const uint64_t capacity = f->capacity ? 2 * f->capacity : 1024;
-        qn__image_file *more = qn__alloc(capacity, sizeof *more, err);
+        qn__enclosed_file *more = qn__alloc(capacity, sizeof *more, err);
         if (!more)
             return QN_MEMORY;
         if (f->count)
@@ -60,25 +60,25 @@ static qn_status add(void *user, const char *name, uint64_t begin, uint64_t size
         return QN_MEMORY;
     if (!f->named)
         tidy_name(own);
-    f->file[f->count++] = (qn__image_file){own, begin, size};
+    f->file[f->count++] = (qn__enclosed_file){own, begin, size};
     return QN_OK;
 }
 
 static qn_status add_listed(void *user, const char *name, const struct stat *info, qn_error *err) {
-    qn__image_files *f = user;
+    qn__enclosed_files *f = user;
     return add(f, name, qn__files_stamp_of(info, &f->stamp), (uint64_t)info->st_size, err);
 }
 
-static qn_status check_size(const qn__image_files *f, uint64_t i, qn_error *err) {
+static qn_status check_size(const qn__enclosed_files *f, uint64_t i, qn_error *err) {
     if (f->file[i].size <= FILE_MAX)
         return QN_OK;
-    qn__fail(err, QN_INPUT, "the file has %llu bytes, which is too much for an image",
+    qn__fail(err, QN_INPUT, "the file has %llu bytes, which is too much for one of many",
              (unsigned long long)f->file[i].size);
-    qn__image_files_at(f, i, err);
-    return qn__remedy(err, QN_INPUT, "at most 1 GiB is read; make the image smaller");
+    qn__enclosed_files_at(f, i, err);
+    return qn__remedy(err, QN_INPUT, "at most 1 GiB is read; make it smaller");
 }
 
-static qn_status list_zip(qn__source *source, qn__image_files *f, qn_error *err) {
+static qn_status list_zip(qn__source *source, qn__enclosed_files *f, qn_error *err) {
     qn_status status = qn__zip_open(qn__source_descriptor(source), f->path,
                                     qn__source_file_size(source), &f->zip, err);
     for (uint64_t i = 0; status == QN_OK && i < f->zip->count; i++) {
@@ -90,7 +90,7 @@ static qn_status list_zip(qn__source *source, qn__image_files *f, qn_error *err)
     return status;
 }
 
-static qn_status list_tar(qn__source *source, qn__image_files *f, qn_error *err) {
+static qn_status list_tar(qn__source *source, qn__enclosed_files *f, qn_error *err) {
     f->tar = (qn__tar_bytes){.file = qn__source_descriptor(source),
                              .size = qn__source_file_size(source),
                              .path = f->path};
@@ -105,10 +105,10 @@ static qn_status list_tar(qn__source *source, qn__image_files *f, qn_error *err)
 }
 
 static int compare(const void *a, const void *b) {
-    return strcmp(((const qn__image_file *)a)->name, ((const qn__image_file *)b)->name);
+    return strcmp(((const qn__enclosed_file *)a)->name, ((const qn__enclosed_file *)b)->name);
 }
 
-static qn_status sort(qn__image_files *f, qn_error *err) {
+static qn_status sort(qn__enclosed_files *f, qn_error *err) {
     if (f->count == 0) {
         qn__fail(err, QN_INPUT,
                  f->folder ? "there is no file in the folder" : "there is no file in the archive");
@@ -122,17 +122,17 @@ static qn_status sort(qn__image_files *f, qn_error *err) {
     for (uint64_t i = 1; i < f->count; i++)
         if (strcmp(f->file[i - 1].name, f->file[i].name) == 0) {
             qn__fail(err, QN_INPUT, "the archive holds one file twice");
-            qn__image_files_at(f, i, err);
+            qn__enclosed_files_at(f, i, err);
             return qn__remedy(err, QN_INPUT, "make the archive again");
         }
     return QN_OK;
 }
 
-qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_error *err) {
+qn_status qn__enclosed_files_open(qn__source *source, qn__enclosed_files *out, qn_error *err) {
     uint8_t first[4] = {0};
     size_t got = 0;
-    *out =
-        (qn__image_files){.path = qn__source_path(source), .folder = qn__source_is_folder(source)};
+    *out = (qn__enclosed_files){.path = qn__source_path(source),
+                                .folder = qn__source_is_folder(source)};
     qn_status status = QN_OK;
     if (out->folder) {
         status = qn__folder_list(out->path, add_listed, out, err);
@@ -152,9 +152,10 @@ qn_status qn__image_files_open(qn__source *source, qn__image_files *out, qn_erro
 }
 
 /* The bytes of the only file are kept: it may be the standard input, which is read once. */
-qn_status qn__image_files_open_named(qn__part_files *named, qn__image_files *out, qn_error *err) {
+qn_status qn__enclosed_files_open_named(qn__part_files *named, qn__enclosed_files *out,
+                                        qn_error *err) {
     const qn__file_list *list = named->list;
-    *out = (qn__image_files){.path = named->name, .named = named};
+    *out = (qn__enclosed_files){.path = named->name, .named = named};
     qn_status status = QN_OK;
     for (size_t i = 0; status == QN_OK && i < list->count; i++)
         status = add(out, i == 0 ? qn__source_path(named->first) : list->file[i].path, 0,
@@ -166,11 +167,11 @@ qn_status qn__image_files_open_named(qn__part_files *named, qn__image_files *out
     return status;
 }
 
-qn_status qn__image_files_known(const qn__source *source, const char *text, size_t size,
-                                uint64_t count, qn__image_files *out, qn_error *err) {
+qn_status qn__enclosed_files_known(const qn__source *source, const char *text, size_t size,
+                                   uint64_t count, qn__enclosed_files *out, qn_error *err) {
     qn_status status = QN_OK;
-    *out =
-        (qn__image_files){.path = qn__source_path(source), .folder = qn__source_is_folder(source)};
+    *out = (qn__enclosed_files){.path = qn__source_path(source),
+                                .folder = qn__source_is_folder(source)};
     while (status == QN_OK && size > 0 && out->count < count) {
         const size_t length = strnlen(text, size);
         if (length == size)
@@ -182,27 +183,27 @@ qn_status qn__image_files_known(const qn__source *source, const char *text, size
     if (status == QN_OK && (size > 0 || out->count != count))
         status = qn__fail(err, QN_FORMAT, "the names are not as many as the files");
     if (status != QN_OK)
-        qn__image_files_release(out);
+        qn__enclosed_files_release(out);
     return status;
 }
 
-void qn__image_files_release(qn__image_files *files) {
+void qn__enclosed_files_release(qn__enclosed_files *files) {
     for (uint64_t i = 0; i < files->count; i++)
         qn__free(files->file[i].name);
     qn__free(files->file);
     qn__zip_close(files->zip);
     qn__contents_release(&files->unpacked);
-    *files = (qn__image_files){0};
+    *files = (qn__enclosed_files){0};
 }
 
-void qn__image_files_at(const qn__image_files *files, uint64_t i, qn_error *err) {
+void qn__enclosed_files_at(const qn__enclosed_files *files, uint64_t i, qn_error *err) {
     if (files->named)
         qn__at(err, "%s", files->file[i].name);
     else
         qn__at(err, files->folder ? "%s/%s" : "%s, %s", files->path, files->file[i].name);
 }
 
-qn_status qn__image_bytes_space(qn__image_bytes *bytes, size_t size, qn_error *err) {
+qn_status qn__enclosed_bytes_space(qn__enclosed_bytes *bytes, size_t size, qn_error *err) {
     if (size <= bytes->capacity)
         return QN_OK;
     qn__free(bytes->data);
@@ -214,7 +215,7 @@ qn_status qn__image_bytes_space(qn__image_bytes *bytes, size_t size, qn_error *e
     return QN_OK;
 }
 
-static qn_status read_zip(const qn__image_files *f, uint64_t i, qn__image_bytes *bytes,
+static qn_status read_zip(const qn__enclosed_files *f, uint64_t i, qn__enclosed_bytes *bytes,
                           qn_error *err) {
     qn__zip_stream *stream;
     qn_status status = qn__zip_begin(f->zip, &f->zip->entry[f->file[i].begin], &stream, err);
@@ -232,8 +233,8 @@ static qn_status read_zip(const qn__image_files *f, uint64_t i, qn__image_bytes 
 
 /* A file of a folder, which must be as it was when the folder was listed. A change is not a fault
  * of the image, so it is not QN_INPUT: that may be left out. */
-static qn_status read_listed(const qn__image_files *f, const qn__image_file *file,
-                             qn__image_bytes *bytes, qn_error *err) {
+static qn_status read_listed(const qn__enclosed_files *f, const qn__enclosed_file *file,
+                             qn__enclosed_bytes *bytes, qn_error *err) {
     struct stat after = {0};
     char path[PATH_MAX];
     qn__files_stamp none = {0};
@@ -245,7 +246,7 @@ static qn_status read_listed(const qn__image_files *f, const qn__image_file *fil
     return qn__file_stamp_refuse(path, QN_IO, err);
 }
 
-static qn_status read_named(const qn__image_files *f, uint64_t i, qn__image_bytes *bytes,
+static qn_status read_named(const qn__enclosed_files *f, uint64_t i, qn__enclosed_bytes *bytes,
                             qn_error *err) {
     qn__source *source;
     if (f->unpacked.data) {
@@ -260,13 +261,13 @@ static qn_status read_named(const qn__image_files *f, uint64_t i, qn__image_byte
     return qn__part_files_close(source, status, err);
 }
 
-qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t most,
-                               qn__image_bytes *bytes, qn_error *err) {
-    const qn__image_file *file = &files->file[i];
+qn_status qn__enclosed_files_read(const qn__enclosed_files *files, uint64_t i, size_t most,
+                                  qn__enclosed_bytes *bytes, qn_error *err) {
+    const qn__enclosed_file *file = &files->file[i];
     const uint64_t size = file->size < most ? file->size : most;
     if (size > FILE_MAX)
         return check_size(files, i, err);
-    if (qn__image_bytes_space(bytes, (size_t)size + 1, err) != QN_OK)
+    if (qn__enclosed_bytes_space(bytes, (size_t)size + 1, err) != QN_OK)
         return QN_MEMORY;
     bytes->size = (size_t)size;
     if (files->named)
@@ -278,7 +279,7 @@ qn_status qn__image_files_read(const qn__image_files *files, uint64_t i, size_t 
     return qn__tar_read(&files->tar, file->begin, bytes->data, bytes->size, err);
 }
 
-void qn__image_bytes_release(qn__image_bytes *bytes) {
+void qn__enclosed_bytes_release(qn__enclosed_bytes *bytes) {
     qn__free(bytes->data);
-    *bytes = (qn__image_bytes){0};
+    *bytes = (qn__enclosed_bytes){0};
 }
