@@ -76,6 +76,7 @@ static const struct {
     {"plan.ranks", "ranks"},
     {"plan.team", "team"},
     {"predict.flips", "flips"},
+    {"predict.layer", "layer"},
     {"report.data", "data"},
     {"report.importance", "importance"},
     {"report.mistakes", "mistakes"},

@@ -5,6 +5,7 @@
 #include "evaluation.h"
 #include "format.h"
 #include "jsonline.h"
+#include "layer_output.h"
 #include "message.h"
 #include "paths.h"
 #include "program.h"
@@ -46,6 +47,15 @@ static const option predict_options[] = {
     {ROW_FLAG("outputs", outputs,
               "add the outputs as columns p0, p1 and so on; of a k-means model the distances "
               "kmeans0, kmeans1")},
+    {ROW_TEXT("layer", layer, "N",
+              "outputs of layer N inside a network, such as embeddings of texts, in the place of "
+              "predictions: its number, as \"quern model show\" lists it, or body: the last one "
+              "before the head. -o\tFILE.npy, or another format that \"quern data convert\" "
+              "writes, gets a row for each item")},
+    {ROW_TEXT("pool", pool, "WORD",
+              "with --layer, one number of each channel from all positions of a text, or pixels of "
+              "an image: mean, max, first or last"),
+     .fallback = "none"},
     {ROW_FLAG("logprobs", logprobs,
               "of a model of next tokens: a line for each token, with the logarithm of its "
               "probability")},
@@ -257,13 +267,6 @@ static int write_and_report(void *user) {
     return EXIT_DONE;
 }
 
-static void report_notes(void) {
-    const char *name = ranks_name();
-    char text[512];
-    while (qn_device_note(text, sizeof text))
-        message_note("note: %s%s%s", name ? name : "", name ? ": " : "", text);
-}
-
 /* All outputs; of next tokens the logarithm of each probability. */
 static int keeps_outputs(const predict_flags *f, const qn_model *model) {
     return qn_model_predicts(model) == QN_PREDICTS_NEXT ? f->logprobs : f->outputs || f->top > 1;
@@ -285,8 +288,8 @@ static int check_options(const predict_flags *f, const qn_model *model) {
     return -1;
 }
 
-static int predict(const predict_flags *f, const char *model_path, const qn_model *model,
-                   const qn_data *data) {
+static int predict_all(const predict_flags *f, const char *model_path, const qn_model *model,
+                       const qn_data *data) {
     qn_compute compute = compute_of(&f->compute);
     qn_predictions *predictions = NULL;
     ending e = {.f = f, .model = model, .data = data, .start = program_now()};
@@ -300,7 +303,7 @@ static int predict(const predict_flags *f, const char *model_path, const qn_mode
                                         f->top, &err);
     if (status == QN_OK)
         status = qn_predictions_mask_size(predictions, f->network_size, &err);
-    report_notes();
+    ranks_notes();
     if (status == QN_MISMATCH && !*err.where)
         snprintf(err.where, sizeof err.where, "%.250s, model %.250s", f->from.data, model_path);
     e.predictions = predictions;
@@ -365,6 +368,8 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     uint32_t rows = 0;
     if (code < 0)
         rows = mask_rows(model);
+    if (f->layer)
+        rows = 0;
     if (code < 0 && rows > 0 && to_stdout(f) && !f->evaluate)
         code = message_usage("add -o FOLDER", "the model gives masks, which need a folder");
     if (code < 0 && rows == 0 && !f->evaluate && !to_stdout(f) && names_folder(f->out))
@@ -376,7 +381,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
         code = ranks_agree(refused ? message_error(&err) : -1, NULL, 0, 0);
     }
     if (code < 0)
-        code = predict(f, model_path, model, data);
+        code = f->layer ? layer_output(f, model, data) : predict_all(f, model_path, model, data);
     free(categories);
     free(texts);
     qn_data_close(data);
@@ -415,7 +420,9 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     if (f->from.unlabelled && (f->from.labels || f->from.label))
         return message_usage("leave one of them out",
                              "--unlabelled contradicts --labels and --label");
-    int code = sources_check(&f->from);
+    int code = layer_output_check(f);
+    if (code < 0)
+        code = sources_check(&f->from);
     if (code < 0)
         code = compute_check(&f->compute);
     paths files = {.count = 0};

@@ -6,6 +6,7 @@
 #include "progress.h"
 #include "secret.h"
 #include "shared_rows.h"
+#include <quern/device.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,13 @@ qn_cluster *ranks_cluster(void) { return us.cluster; }
 
 const char *ranks_name(void) {
     return us.cluster ? qn_cluster_name(us.cluster, qn_cluster_rank(us.cluster)) : NULL;
+}
+
+void ranks_notes(void) {
+    const char *name = ranks_name();
+    char text[512];
+    while (qn_device_note(text, sizeof text))
+        message_note("note: %s%s%s", name ? name : "", name ? ": " : "", text);
 }
 
 int ranks_data_from_first(void) { return us.data_from_first; }

@@ -36,6 +36,8 @@ int ranks_join(int argc, char **argv);
 qn_cluster *ranks_cluster(void);
 /* "rank 2 on host-b"; NULL in a single process. */
 const char *ranks_name(void);
+/* Writes the notes of the library to stderr. */
+void ranks_notes(void);
 /* 1 if the rank with the lowest number reads the files for all. */
 int ranks_data_from_first(void);
 /* 1 when this process writes files and reports to the user. */

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 import data_vectors
 import python_package
@@ -99,6 +100,37 @@ def test_a_model_has_the_tokenizer(run_quern, table, tmp_path):
     train(run_quern, table, "--tokens", "words:60", "--valid", other)
 
 
+INNER = "embedding 80 8; conv 24 1x1; position learned; attention 2; layernorm channels; pool mean; dense 2 softmax"
+
+
+def test_outputs_of_a_layer(run_quern, table, tmp_path):
+    """Those before the last layer give the probabilities, and a pool is that of the network."""
+    train(run_quern, table, "--tokens", "words:60", model=INNER)
+    model, file = tmp_path / "m.st", tmp_path / "e.npy"
+
+    def values(*words):
+        run_quern("predict", model, "--data", table, "-o", file, "--quiet", *words)
+        return np.load(file)
+
+    pooled = values("--layer", "5")
+    assert pooled.shape == (40, 8)
+    assert np.array_equal(pooled.view(np.uint32), values("--layer", "body", "--pool", "mean").view(np.uint32))
+    each = values("--layer", "4").reshape(40, CONTEXT, 8)
+    lengths = [min(CONTEXT, len(words_of(line[0]))) for line in rows()]
+    for item, length, mean in zip(each, lengths, pooled):
+        assert np.allclose(item[:length].mean(0), mean, atol=1e-6)
+    assert np.array_equal(values("--layer", "4", "--pool", "last"), [item[n - 1] for item, n in zip(each, lengths)])
+    tensors = safetensors.numpy.load_file(model)
+    chances = np.exp(pooled @ tensors["layer6.weight"].T + tensors["layer6.bias"])
+    run_quern("predict", model, "--data", table, "--outputs", "-o", tmp_path / "p.csv", "--quiet")
+    given = np.array([line.split(",")[-2:] for line in (tmp_path / "p.csv").read_text().split()[1:]], float)
+    assert np.allclose(given, chances / chances.sum(1, keepdims=True), atol=1e-6)
+    for words, what in ((["--layer", "7", "-o", file], "layers 0 to 6"), (["--layer", "5"], "needs a file"),
+                        (["--pool", "mean", "-o", file], "--layer"),
+                        (["--layer", "5", "--pool", "sum", "-o", file], "cannot be")):
+        assert what in run_quern("predict", model, "--data", table, *words, status=2).stderr
+
+
 def test_quantities(run_quern, tmp_path):
     path = write(tmp_path / "q.csv", [[text, kind == "y", minutes + 0.5] for text, minutes, kind in rows()])
     done = train(run_quern, path, "--tokens", "chars", model="embedding 80 8; globalpool; dense 1")
@@ -137,6 +169,8 @@ wanted = list(model.predict(sys.argv[1]))
 for texts in frame, frame["review"], frame["review"].to_numpy(object):
     assert list(model.predict(texts)) == wanted
 assert model.evaluate(frame)["accuracy"] == 1
+assert model.features(frame, layer=0).shape == (len(frame), 8, 8)
+assert model.features(frame, layer=0, pool="mean").shape == (len(frame), 8)
 for texts in frame["review"].to_numpy(object), frame[["review"]].to_numpy(object):
     try:
         quern.Classifier().fit(texts, frame["kind"])

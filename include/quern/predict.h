@@ -72,6 +72,37 @@ QN_API qn_status qn_predict_flipped(const qn_model *model, const qn_data *data,
                                     const qn_compute *compute, int32_t *classes, float *scores,
                                     float *outputs, qn_error *err);
 
+/* What is made of the positions of a text, or of the pixels of a picture, in the outputs of a
+ * layer. Of a text only those below its length count. */
+typedef enum qn_summary {
+    QN_SUMMARY_NONE = 0, /* all are given */
+    QN_SUMMARY_MEAN = 1,
+    QN_SUMMARY_MAX = 2,
+    QN_SUMMARY_FIRST = 3, /* the first position, as [CLS] of BERT */
+    QN_SUMMARY_LAST = 4
+} qn_summary;
+
+/* The last layer before the head of a network: the one before its last pool of all positions or
+ * pixels, or else before its last layer. Its outputs are what is meant by embeddings. 0 for NULL
+ * and for a model without such a layer. */
+QN_API uint32_t qn_model_body(const qn_model *model);
+
+/* The shape of the outputs of `layer`, counted from 0, for one item, after the summary: *lengths of
+ * shape[3] count, the others are 1. A sequence has positions x channels, a picture channels x
+ * height x width, and other outputs, also a summary, have one length. Fails with QN_USAGE
+ * (there is no such layer), QN_UNSUPPORTED (not a network) or QN_MEMORY. */
+QN_API qn_status qn_model_layer_shape(const qn_model *model, uint32_t layer, qn_summary summary,
+                                      uint32_t shape[3], uint32_t *lengths, qn_error *err);
+
+/* The outputs of `layer`, with its activation, instead of those of the last one: `values` has
+ * items x those of qn_model_layer_shape. Positions after the end of a text are computed, too, but
+ * say nothing without a summary. An item without a prediction has NaN. Of a model of next tokens an
+ * item has as many positions as the network reads. Else as qn_predict, and fails as it and
+ * qn_model_layer_shape do. */
+QN_API qn_status qn_predict_layer(const qn_model *model, const qn_data *data,
+                                  const qn_compute *compute, uint32_t layer, qn_summary summary,
+                                  float *values, qn_error *err);
+
 /* The results of one prediction, kept until they are written. */
 typedef struct qn_predictions qn_predictions;
 

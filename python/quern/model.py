@@ -17,6 +17,9 @@ from .errors import UsageError
 # Names of classes that are whole numbers, as the library writes them: below 2^31, and texts longer.
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
+# The words of `features`, by the numbers of qn_summary.
+_POOLS = (None, "mean", "max", "first", "last")
+
 
 class Model:
     """A network or another kind of model, its numbers and its recipe. `train` and `load` make models,
@@ -229,6 +232,49 @@ class Model:
         found = self._next(data, choice, "each" if each else "items")
         del kept
         return found
+
+    def features(self, data, *, layer=None, pool=None, **compute):
+        """The outputs of a layer inside a network, such as embeddings of texts or images.
+
+        Parameters
+        ----------
+        data, **compute
+            As in `predict`.
+        layer : int
+            Number of the layer in `layers`, from 0. Without it the last one before the head.
+        pool : {"mean", "max", "first", "last"}
+            One number of each channel from all positions of a text, or pixels of an image. Of a text
+            only those below its length count.
+
+        Returns
+        -------
+        ndarray
+            float32: items x positions x channels of texts, items x channels x height x width of
+            images, items x channels with `pool`. Without it positions after the end of a text say
+            nothing. An item without a prediction has NaN.
+
+        Raises
+        ------
+        UsageError
+            There is no such layer.
+        UnsupportedError
+            The model is not a network.
+        """
+        import numpy as np
+
+        if pool not in _POOLS:
+            raise ValueError(f"pool cannot be {pool!r}: it is mean, max, first, last or None")
+        columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
+        data = data_of(data, **self._as_trained(columns))
+        choice, kept = self._compute(data, compute)
+        shape, lengths = (C.c_uint32 * 3)(), C.c_uint32()
+        which = (library().qn_model_body(self._address) if layer is None else layer, _POOLS.index(pool))
+        call("qn_model_layer_shape", self._address, *which, shape, lengths)
+        results = np.empty((data.items, *shape[:lengths.value]), np.float32)
+        call("qn_predict_layer", self._address, data._address, choice, *which,
+             C.cast(results.ctypes.data, C.POINTER(C.c_float)))
+        del kept
+        return results
 
     def _next(self, data, choice, wanted):
         """What qn_predict_next gives: of "items", of "each" token, or the last "tokens"."""

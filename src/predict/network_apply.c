@@ -13,6 +13,7 @@
 #include "predict/kept_team.h"
 #include "predict/fitting.h"
 #include "predict/flips.h"
+#include "predict/layer_values.h"
 #include <math.h>
 
 static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error *err) {
@@ -33,7 +34,7 @@ static qn_status check_fit(const qn_model *model, const qn_data *data, qn_error 
  * tokens. */
 static qn_status check_task(const qn_model *model, const qn__model_results *results,
                             qn_error *err) {
-    if (model->next == (results->tokens != NULL))
+    if (results->cut || model->next == (results->tokens != NULL))
         return QN_OK;
     qn__fail(err, QN_UNSUPPORTED,
              model->next ? "the model tells which token comes next, and has no answer to an item"
@@ -45,7 +46,8 @@ static qn_status check_task(const qn_model *model, const qn__model_results *resu
 
 /* Which results a call requests, for ranks to compare. */
 static const char *wanted(const qn__model_results *results) {
-    return results->tokens    ? "next tokens"
+    return results->cut       ? "outputs of a layer"
+           : results->tokens  ? "next tokens"
            : results->counts  ? "answers and what is counted of them"
            : results->answers ? "answers"
            : results->flips   ? "classes, scores and outputs of flips"
@@ -131,6 +133,17 @@ static qn_status apply(const qn_model *model, const qn_data *data, qn__kept_team
                           : qn__apply_all(kept->team, &kept->program, inputs, &places, err);
 }
 
+static qn_status apply_whole(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                             const qn_data *inputs, qn__kept_team **kept,
+                             const qn__model_results *results, qn_error *err) {
+    qn_status status =
+        qn__kept_team_take(model, compute, inputs->items, qn__device_tell_note, kept, err);
+    if (status == QN_OK)
+        status = apply(model, data, *kept, inputs, results, err);
+    return status == QN_OK && (*kept)->program.real ? scale_back(model, inputs->items, results, err)
+                                                    : status;
+}
+
 qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
                             const qn__model_results *results, qn_status status, qn_error *err) {
     qn__kept_team *kept = NULL;
@@ -140,14 +153,14 @@ qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn
         qn__prepared_release(&made);
         return status;
     }
-    status =
-        qn__kept_team_take(model, compute, made.inputs->items, qn__device_tell_note, &kept, err);
-    if (status == QN_OK)
-        status = apply(model, data, kept, made.inputs, results, err);
-    if (status == QN_OK && kept->program.real)
-        status = scale_back(model, made.inputs->items, results, err);
+    if (results->cut)
+        status = qn__layer_cut_apply(results->cut, compute, made.inputs, results->outputs, err);
+    else
+        status = apply_whole(model, data, compute, made.inputs, &kept, results, err);
     if (status == QN_OK && made.complete)
-        spread(made.complete, data->items, qn_model_outputs(model), model->answers, results);
+        spread(made.complete, data->items,
+               results->cut ? qn__layer_cut_values(results->cut) : qn_model_outputs(model),
+               model->answers, results);
     if (status == QN_OK && made.complete && results->tokens)
         qn__next_spread(made.complete, data->items, model->answers, results->tokens);
     /* Where one rank fails, all fail. Not so where a rank loses its devices: the others continue.

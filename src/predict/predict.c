@@ -14,6 +14,7 @@
 #include "job/targets.h"
 #include "model/formats/model.h"
 #include "predict/evaluate.h"
+#include "predict/layer_values.h"
 #include "predict/model_kinds.h"
 #include "predict/next_lines.h"
 #include "predict/predicted_masks.h"
@@ -138,6 +139,26 @@ qn_status qn_predict_next(const qn_model *model, const qn_data *data, const qn_c
             tokens[i] = counts.item[i].prediction;
     }
     qn__free(counts.item);
+    return status;
+}
+
+qn_status qn_predict_layer(const qn_model *model, const qn_data *data, const qn_compute *compute,
+                           uint32_t layer, qn_summary summary, float *values, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    QN__NEED(values, err);
+    qn__layer_cut cut = {.layer = NULL};
+    const qn__model_results results = {.outputs = values, .cut = &cut};
+    qn_error unwanted;
+    qn_compute own;
+    err = err ? err : &unwanted;
+    qn_status status = take(__func__, compute, &own, err);
+    if (status == QN_OK)
+        status = qn__layer_cut_make(model, layer, summary, &cut, err);
+    if (status == QN_OK)
+        status = predict(model, data, &own, &results, err);
+    qn__layer_cut_release(&cut);
     return status;
 }
 

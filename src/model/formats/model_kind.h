@@ -80,7 +80,8 @@ typedef struct qn__model_results {
      * What is counted of them needs the targets. */
     uint8_t *answers;
     struct qn__answer_counts *counts;
-    struct qn__next_counts *tokens; /* of networks that tell the next token; else NULL */
+    struct qn__next_counts *tokens;  /* of networks that tell the next token; else NULL */
+    const struct qn__layer_cut *cut; /* of a network: `outputs` are those of a layer; else NULL */
 } qn__model_results;
 
 /* Applies a model to all items of `data`, which is matched by names already. `status` is the result

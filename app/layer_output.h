@@ -1,0 +1,14 @@
+/* The outputs of a layer inside a network, for `quern predict --layer`. */
+#ifndef APP_LAYER_OUTPUT_H
+#define APP_LAYER_OUTPUT_H
+
+#include "predict.h"
+#include <quern/predict.h>
+
+/* Reports options that contradict --layer, or need it, with an exit code; -1: none does. */
+int layer_output_check(const predict_flags *flags);
+
+/* Applies the model and writes the values. Returns the exit code. */
+int layer_output(const predict_flags *flags, const qn_model *model, const qn_data *data);
+
+#endif
