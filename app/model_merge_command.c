@@ -59,12 +59,14 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     qn_status status = adapter_open(given.operand[0], given.operand[1], &model, &err);
-    if (status == QN_OK)
+    const int whole = status == QN_OK && !qn_model_adapts(model); /* of peft: merged already */
+    if (status == QN_OK && !whole)
         status = qn_model_merge(model, &merged, &err);
+    const qn_model *made = whole ? model : merged;
     if (status == QN_OK)
-        status = qn_model_save(merged, f.out, &err);
+        status = qn_model_save(made, f.out, &err);
     if (status == QN_OK)
-        report(&f, merged);
+        report(&f, made);
     qn_model_free(model);
     qn_model_free(merged);
     return status == QN_OK ? EXIT_DONE : message_error(&err);
@@ -76,7 +78,8 @@ const command model_merge_command = {
     .usage = "quern model merge MODEL ADAPTER -o FILE [options]",
     .about = "The products of adapters (train --lora) are added to the weights that they stand "
              "beside. The new model has the layers of MODEL, and is as fast. It gives the same "
-             "outputs but for roundings, so it has its own digest, and no training to repeat.",
+             "outputs but for roundings, so it has its own digest, and no training to repeat. "
+             "ADAPTER may also be a folder that save_pretrained of the package peft wrote.",
     .operand = "MODEL ADAPTER",
     .most_operands = 2,
     .options = merge_options,

@@ -234,6 +234,7 @@ static void test_models(void **state) {
     REFUSED(qn_pretrained_type, "type", "a", NULL, NULL);
     REFUSED(qn_model_write_peft, "model", NULL, "a");
     REFUSED(qn_model_write_peft, "folder", have.model, NULL);
+    REFUSED(qn_model_import_peft, "folder", have.model, NULL, &out);
     REFUSED(qn_model_write_pretrained, "model", NULL, "a");
     REFUSED(qn_model_write_pretrained, "folder", have.model, NULL);
     qn_import_config *config = NULL;

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 import checkpoints as cp
 from test_pretrained import run, taken
@@ -59,6 +59,12 @@ def test_adapters_for_peft(quern, tmp_path, name, lora, modules):
     told, before = ([np.log(cp.softmax(logits(t, item[:-1], config)))[np.arange(10), item[1:]] for item in items]
                     for t in (both, kept))
     assert np.abs(want - told).max() < 1e-5 and np.abs(want - before).max() > 0.01
+    # The folder back: the bytes of a merge of the adapters' own file, but for where they came from.
+    for adapter, out in ("a.st", "n.st"), ("peft", "p.st"):
+        done = run(quern, "model", "merge", base, tmp_path / adapter, "-o", tmp_path / out)
+        assert done.returncode == 0, done.stderr
+    one, other = load_file(tmp_path / "n.st"), load_file(tmp_path / "p.st")
+    assert sorted(one) == sorted(other) and all(np.array_equal(one[k].view(np.uint32), other[k].view(np.uint32)) for k in one)
 
 
 def test_what_peft_cannot_have(quern, tmp_path):
@@ -67,3 +73,21 @@ def test_what_peft_cannot_have(quern, tmp_path):
                         (["--names", "peft", "--adapter", base], "leave --adapter out")):
         done = run(quern, "model", "export", base, *words, "-o", tmp_path / "peft")
         assert done.returncode != 0 and said in done.stderr and not (tmp_path / "peft").exists(), done.stderr
+
+
+def test_what_a_folder_of_peft_cannot_say(quern, tmp_path):
+    cp.save(tmp_path / "c", cp.GPT2, cp.gpt2(np.random.default_rng(3)))
+    base, folder = taken(quern, tmp_path / "c", tmp_path, "--context", 10), tmp_path / "peft"
+    folder.mkdir()
+    good, width = {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "bias": "none"}, cp.GPT2["n_embd"]
+    half = {PREFIX + "transformer.h.0.attn.c_attn.lora_A.weight": np.ones((2, width), np.float32)}
+    whole = {**half, PREFIX + "transformer.h.0.attn.c_attn.lora_B.weight": np.ones((3 * width, 2), np.float32)}
+    for config, tensors, said in (
+            ({**good, "peft_type": "IA3"}, whole, "not LORA"), ({**good, "use_dora": True}, whole, '"use_dora" is set'),
+            ({**good, "bias": "all"}, whole, '"bias" is not none'), ({**good, "r": 0}, whole, '"r" is not a rank'),
+            ({**good, "rank_pattern": {"c_attn": 4}}, whole, '"rank_pattern" is set'), ({**good, "r": 3}, whole, "not the sides"),
+            (good, half, "the other half"), (good, {**whole, PREFIX + "x": np.ones(1, np.float32)}, "no layer for this")):
+        (folder / "adapter_config.json").write_text(json.dumps(config))
+        save_file(tensors, folder / "adapter_model.safetensors")
+        done = run(quern, "model", "merge", base, folder, "-o", tmp_path / "n.st")
+        assert done.returncode == 1 and said in done.stderr and not (tmp_path / "n.st").exists(), (said, done.stderr)

@@ -104,6 +104,16 @@ QN_API qn_status qn_model_write_pretrained(const qn_model *model, const char *fo
  */
 QN_API qn_status qn_model_write_peft(const qn_model *model, const char *folder, qn_error *err);
 
+/* Makes a model of `base` and of adapters that save_pretrained of the package peft wrote to a
+ * folder: their products are added to the weights, and layers that the folder has whole take the
+ * place of those of `base` (docs/exactness.md 25.94). `base` is a checkpoint of transformers that
+ * qn_model_import_pretrained has made, or a model of the same layers; it may be freed after it.
+ *
+ * Fails with QN_IO, QN_MEMORY, QN_FORMAT, QN_INPUT (not such a folder), QN_MISMATCH (adapters for
+ * another model) or QN_UNSUPPORTED (another network, or adapters of another kind). */
+QN_API qn_status qn_model_import_peft(const qn_model *base, const char *folder, qn_model **out,
+                                      qn_error *err);
+
 /* Frees the model and all that its functions returned. Accepts NULL. Not while a qn_train_options
  * that qn_train_options_from_model filled is in use. */
 QN_API void qn_model_free(qn_model *model);

@@ -535,7 +535,8 @@ def load(path, adapter=None):
         The model.
     adapter : str or path, optional
         A file of low-rank adapters for it, as `train` with ``lora`` writes them. The model predicts with
-        them. What it saves is these adapters alone; `Model.merge` makes one model of both.
+        them. What it saves is these adapters alone; `Model.merge` makes one model of both. A folder that
+        save_pretrained of the package peft wrote gives one model at once.
 
     Raises
     ------
@@ -553,6 +554,8 @@ def load(path, adapter=None):
 def _adapted(path, base):
     """A model file of which adapters alone may be in the file, for a model or its path."""
     base = base if isinstance(base, Model) else load(base)
+    if os.path.isdir(path):
+        return Model(new("qn_model_import_peft", base._address, text(path)))
     return Model(new("qn_model_adapt", ranks.current(), 0, text(path), base._address))
 
 

@@ -46,7 +46,7 @@ static qn_status sort(qn__named_tensors *t, const char *first, qn_error *err) {
         t->view[i] = t->shards.view[i];
     if (count)
         qsort(t->view, count, sizeof *t->view, by_name);
-    if (find_prefix(t, first))
+    if (!first || find_prefix(t, first))
         return QN_OK;
     qn__fail(err, QN_MISMATCH, "no tensor is called \"%s.weight\"", first);
     qn__at(err, "%.300s", t->path);

@@ -12,7 +12,8 @@ typedef struct qn__named_tensors {
     char prefix[80]; /* of most names: "transformer." */
 } qn__named_tensors;
 
-/* Reads what qn__shards_read reads. The prefix is what stands before `first`.weight. The caller
+/* Reads what qn__shards_read reads. The prefix is what stands before `first`.weight; none where
+ * `first` is NULL. The caller
  * releases *out, which is empty after a failure; `path` outlives it. Fails as qn__shards_read does,
  * or with QN_MISMATCH: no tensor has this name. */
 qn_status qn__named_read(const char *path, const char *first, qn__named_tensors *out,
