@@ -219,7 +219,7 @@ class Model:
         ndarray
             For each item the natural logarithm of the probability of its tokens after the first one,
             float64. With `each` float32, items x positions: that of each token after the first, NaN
-            where an item has none.
+            where an item has none. An item longer than the context has several rows there.
 
         Raises
         ------
