@@ -3,6 +3,12 @@
 #include "device/gpu/gpu_call.h"
 #include "device/gpu/gpu_worker.h"
 
+/* A call has space for the arguments of every kernel. */
+#define FITS(KERNEL, NAME, ARGUMENTS, LANES, ROWS, COLUMNS, SHARE, PRODUCTS)                       \
+    _Static_assert(sizeof(ARGUMENTS) <= QN__GPU_ARGUMENTS + 1, #NAME);
+QN__KERNEL_LIST(FITS)
+#undef FITS
+
 void qn__gpu_launch(qn__gpu_pass *pass, qn__kernel kernel, const uint32_t groups[3],
                     const qn__gpu_call *arguments) {
     const qn__worker *w = pass->worker;
