@@ -283,6 +283,25 @@ def test_an_arrow_file_that_is_written_to(quern, library, tmp_path):
     refused(look(quern, library, path, "write"), path)
 
 
+def test_texts_that_are_written_to(quern, library, tmp_path):
+    """Alone, as a row of tokens, and in archives, as documents and as items."""
+    text = b"some words of a text" * 40
+    tar, packed = io.BytesIO(), io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as out, zipfile.ZipFile(packed, "w") as files:
+        for name in "a/1.txt", "b/2.txt":
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            out.addfile(member, io.BytesIO(text))
+            files.writestr(name, text)
+    corpus = ["--tokens", "bytes", "--context", "4"]
+    for name, content, words in (("victim.txt", text, corpus), ("victim.txt.gz", gzip.compress(text), corpus),
+                                 ("victim.bin", text, ["--tokens", "ids", "--context", "4"]),
+                                 ("victim.tar", tar.getvalue(), corpus), ("victim.tar", tar.getvalue(), []),
+                                 ("victim.zip", packed.getvalue(), corpus), ("victim.zip", packed.getvalue(), [])):
+        (tmp_path / name).write_bytes(content)
+        refused(look(quern, library, tmp_path / name, "write", *words), tmp_path / name)
+
+
 def test_labels_and_pictures_that_are_written_to(quern, run_quern, library, tmp_path):
     values, labels = rows()
     for end, write in (("idx", idx), ("npy", lambda a: saved(np.save, a))):
