@@ -6,8 +6,10 @@ The networks are Quern's ready models. The tokens are the words between spaces, 
 training reviews and one for all others. Both read the same arrays of 48 positions, and each draws its own weights from
 the same distributions. AdamW with decay of matrices and tables alone, a warm-up and a cosine. A seed decides weights,
 order and dropout; the accuracy is that of the test reviews. bench/texts.py measures the default for such a table.
+Both compute a batch up to its longest review. Items per second are those of the training, the median of the seeds;
+for them `--items 1280 --context 128 --epochs 1` is enough, and `--group-lengths 16` puts like lengths together.
 
-It needs ../shared/data/text, or the folder in QUERN_TEXTS. Nothing is timed.
+It needs ../shared/data/text, or the folder in QUERN_TEXTS.
 """
 
 import collections
@@ -21,7 +23,7 @@ import tempfile
 import accuracy_text
 import common
 
-WORDS, CONTEXT, PADDING, BATCH, WARMUP, DECAY = 8000, 48, 65535, 64, 100, 0.1
+WORDS, PADDING, BATCH, WARMUP, DECAY = 8000, 65535, 64, 100, 0.1
 RECIPES = {"text-cnn": {"rate": 1e-3, "epochs": 5}, "bert-mini": {"rate": 3e-4, "epochs": 3}}
 
 
@@ -31,7 +33,7 @@ def rows(part):
         return [(row["text"].split(), int(row["sentiment"] == "positive")) for row in csv.DictReader(file)]
 
 
-def tables(scratch):
+def tables(scratch, chosen):
     """Files of the tokens and labels of both parts."""
     import numpy as np
 
@@ -40,9 +42,10 @@ def tables(scratch):
     number = {word: i for i, (word, _) in enumerate(seen.most_common(WORDS - 1))}
     files = {}
     for part, items in parts.items():
-        x = np.full((len(items), CONTEXT), PADDING, np.uint16)
+        items = items[: chosen.items]
+        x = np.full((len(items), chosen.context), PADDING, np.uint16)
         for row, (words, _) in zip(x, items):
-            own = [number.get(word, WORDS - 1) for word in words[:CONTEXT]]
+            own = [number.get(word, WORDS - 1) for word in words[: chosen.context]]
             row[: len(own)] = own
         files[part], files[part + "-labels"] = scratch / f"{part}.npy", scratch / f"{part}-labels.npy"
         np.save(files[part], x)
@@ -53,7 +56,7 @@ def tables(scratch):
 def recipe_of(network, chosen):
     own = RECIPES[network]
     return {"rate": own["rate"], "epochs": chosen.epochs or own["epochs"], "batch": BATCH, "warmup": WARMUP,
-            "decay": DECAY}
+            "decay": DECAY, "group_lengths": chosen.group_lengths}
 
 
 def quern(network, seed, chosen, files, scratch):
@@ -63,15 +66,18 @@ def quern(network, seed, chosen, files, scratch):
     command += ["--optimizer", "adamw", "--lr", own["rate"], "--schedule", "cosine", "--warmup", WARMUP]
     command += ["--weight-decay", DECAY, "--batch", BATCH, "--epochs", own["epochs"], "--seed", seed]
     command += ["--threads", chosen.threads[0], "--json", "-o", scratch / "model.safetensors"]
+    command += ["--group-lengths", chosen.group_lengths] * (chosen.group_lengths > 0)
     found = common.json_lines(common.call(command, chosen.threads[0]).stdout)
-    return 100 * next(row for row in found if row["event"] == "end")["accuracy"]
+    epochs = [row for row in found if row["event"] == "epoch"]
+    rate = sum(row["items"] for row in epochs) / sum(row["seconds"] for row in epochs)
+    return 100 * next(row for row in found if row["event"] == "end")["accuracy"], rate
 
 
 def torch(network, seed, chosen, files, scratch):
     del scratch
     told = common.peer("torch_accuracy_reviews.py", network, chosen.threads[0], seed=seed, words=WORDS,
                        **{key.replace("-", "_"): path for key, path in files.items()}, **recipe_of(network, chosen))
-    return told.get("accuracy", told.get("skip"))
+    return (told["accuracy"], told["rate"]) if "accuracy" in told else told["skip"]
 
 
 def lines_of(network, chosen, files, scratch):
@@ -81,9 +87,11 @@ def lines_of(network, chosen, files, scratch):
             found.append(turn(network, seed, chosen, files, scratch))
             print(network, name, "seed", seed, found[-1], file=sys.stderr, flush=True)
         if isinstance(found[0], str):
-            yield [name, found[0], "-"]
+            yield [name, found[0], "-", "-"]
         else:
-            yield [name, f"{statistics.mean(found):.2f} %", ", ".join(f"{value:.2f}" for value in found)]
+            values, rates = zip(*found)
+            yield [name, f"{statistics.mean(values):.2f} %", ", ".join(f"{value:.2f}" for value in values),
+                   f"{statistics.median(rates):,.0f}"]
 
 
 def main():
@@ -91,6 +99,9 @@ def main():
     parser.add_argument("--networks", type=lambda text: text.split(","), default=list(RECIPES))
     parser.add_argument("--seeds", type=common.numbers, default=[1, 2, 3])
     parser.add_argument("--epochs", type=int, help="instead of those of the recipe")
+    parser.add_argument("--items", type=int, help="reviews of each part; all of them")
+    parser.add_argument("--context", type=int, default=48, help="words of a review")
+    parser.add_argument("--group-lengths", type=int, default=0, help="batches whose reviews are sorted by length")
     chosen = parser.parse_args()
     if not accuracy_text.folder().is_dir() or not common.quern_version():
         print(f"SKIPPED: needs {accuracy_text.folder()}, and {common.quern_path()}")
@@ -98,10 +109,10 @@ def main():
     sections = []
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
-        files = tables(scratch)
+        files = tables(scratch, chosen)
         for network in chosen.networks:
             lines = list(lines_of(network, chosen, files, scratch))
-            sections.append((network, common.table(["", "mean", "of each seed"], lines), lines))
+            sections.append((network, common.table(["", "mean", "of each seed", "items/s"], lines), lines))
     common.publish("Reviews by networks of tokens", {"quern": common.quern_version(), **RECIPES}, sections, chosen)
 
 

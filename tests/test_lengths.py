@@ -6,6 +6,8 @@ import subprocess
 import numpy as np
 import pytest
 
+import devices
+import machine
 from onnx_reader import Graph
 
 PADDING = 65535
@@ -18,6 +20,9 @@ MODELS = {
 }
 
 
+MANY = ("embedding 40 16; position learned tanh dropout 0.2; residual { rmsnorm; conv 48 1x1; position rotary 2; attention 2;"
+        " conv 16 1x1 }; position sinusoid; product { conv 16 1x1 gelu | conv 16 1x1 }; layerscale 0.5; concat { pool max |"
+        " pool last }; dense 2 softmax")
 STATES = "embedding 40 8; concat { lstm 9 | gru 16 reverse }; lstm 7; pool last; dense 2 softmax"
 
 
@@ -32,20 +37,20 @@ def texts(positions, count=60):
     return x, np.array([row[0] % 2 for row in x], np.int64)
 
 
-def run(quern, *words):
-    done = subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=60)
+def run(quern, *words, environment=None):
+    done = subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=600, env=environment)
     assert done.returncode == 0, done.stderr
     return done
 
 
-def train(quern, folder, positions, model, *more, optimizer="adam", lr=0.05):
+def train(quern, folder, positions, model, *more, optimizer="adam", lr=0.05, on="cpu", environment=None):
     folder.mkdir(exist_ok=True)
     x, y = texts(positions)
     np.save(folder / "x.npy", x)
     np.save(folder / "y.npy", y)
     run(quern, "train", "--data", folder / "x.npy", "--labels", folder / "y.npy", "--tokens", "ids", "--model", model,
-        "--epochs", 3, "--batch", 20, "--grain", 7, "--lr", lr, "--optimizer", optimizer, "--devices", "cpu", "-o",
-        folder / "m.st", *more)
+        "--epochs", 3, "--batch", 20, "--grain", 7, "--lr", lr, "--optimizer", optimizer, "--devices", on, "-o",
+        folder / "m.st", *more, environment=environment)
     return folder / "m.st"
 
 
@@ -89,16 +94,29 @@ def test_next_tokens_of_short_items(quern, tmp_path):
     assert [line.split(",", 1)[1] for line in turned[:0:-1]] == [line.split(",", 1)[1] for line in told[1][1:]]
 
 
+def test_batches_of_like_lengths(quern, tmp_path):
+    """The order depends on tokens alone, not on the number of positions."""
+    made = [train(quern, tmp_path / name, positions, MODELS["pools"], *words)
+            for name, positions, words in (("a", 12, ["--group-lengths", 2]), ("b", 40, ["--group-lengths", 2]), ("c", 12, []))]
+    assert tensors(made[0]) == tensors(made[1]) != tensors(made[2])
+    shown = run(quern, "model", "show", made[0], "--json").stdout
+    assert '\\"group_lengths\\":2' in shown and "group_lengths" not in run(quern, "model", "show", made[2], "--json").stdout
+    (tmp_path / "t.csv").write_text("label,x\n" + "0,1\n1,2\n" * 9)
+    done = subprocess.run([quern, "train", "--data", tmp_path / "t.csv", "--group-lengths", "2", "-o", tmp_path / "t"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "only texts that are tokens have lengths to sort by" in done.stderr, done.stderr
+    words = ["train", "--data", tmp_path / "a" / "x.npy", "--labels", tmp_path / "a" / "y.npy", "--tokens", "ids", "--model",
+             "dense 2 softmax", "--group-lengths", 2, "-o", tmp_path / "t"]
+    done = subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "without an embedding" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("decay", [[], ["--weight-decay", 0.3, "--clip", 0.1]])
 def test_positions_that_no_item_has(quern, tmp_path, decay):
     """Their parameters decay, and otherwise stay; the first twelve are those of the shorter table."""
     load_file = pytest.importorskip("safetensors.numpy").load_file
-    model = ("embedding 40 16; position learned tanh dropout 0.2; residual { rmsnorm; conv 48 1x1; position rotary 2; attention 2;"
-             " conv 16 1x1 }; position sinusoid; product { conv 16 1x1 gelu | conv 16 1x1 }; layerscale 0.5; concat { pool max |"
-             " pool last }; dense 2 softmax")
-
     def learned(positions, *more, lr=0.05):
-        made = train(quern, tmp_path / str(positions), positions, model, *more, optimizer="adamw", lr=lr)
+        made = train(quern, tmp_path / str(positions), positions, MANY, *more, optimizer="adamw", lr=lr)
         return load_file(made)["layer1.weight"], predicted(quern, made)
 
     begun, _ = learned(40, lr=1e-30)
@@ -106,6 +124,30 @@ def test_positions_that_no_item_has(quern, tmp_path, decay):
     assert said == also and len(set(said.split())) > 20
     ratio = long[12:] / begun[12:]
     assert np.array_equal(short, long[:12]) and np.ptp(ratio) < 1e-5 and (ratio.mean() < 0.95) == bool(decay)
+
+
+def next_words(quern, folder, words, environment=None):
+    """What a model of next tokens tells about items of forty places, and its parameters."""
+    run(quern, "train", "--data", folder / "x.npy", "--tokens", "ids", "--task", "next", "--epochs", 1, "--batch", 20, "--grain", 7,
+        "--valid", 0.2, "--lr", 0.1, "--model", "embedding 40 8; position learned; residual { rmsnorm; conv 24 1x1; attention 2"
+        " causal; conv 8 1x1 }; conv 40 1x1 softmax", "-o", folder / "n.st", *words, environment=environment)
+    told = run(quern, "predict", folder / "n.st", "--data", folder / "x.npy", "--logprobs", *words, environment=environment)
+    return told.stdout, (folder / "n.st").read_bytes()
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[machine.LONG] * (kind != "cuda")) for kind in devices.KINDS])
+def test_a_device_leaves_positions_out(quern, tmp_path, kind):
+    """Forty positions, of which the items have eleven: a device computes sixteen, and the bytes of the processor."""
+    names, environment = devices.KINDS[kind]()
+    made = []
+    for on, own in (("cpu", None), (names[0], environment)):
+        for name, model in (("many", MANY), ("windows", MODELS["windows"])):
+            path = train(quern, tmp_path / name, 40, model, "--group-lengths", 2, on=on, environment=own)
+            told = run(quern, "predict", path, "--data", tmp_path / name / "x.npy", "--outputs", "--devices", on,
+                       environment=own)
+            made.append((path.read_bytes(), told.stdout))
+        made.append(next_words(quern, tmp_path / "many", ["--devices", on], own))
+    assert made[:3] == made[3:]
 
 
 @pytest.mark.parametrize("name", [*MODELS, "states"])

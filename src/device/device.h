@@ -62,16 +62,36 @@ typedef struct qn__batch {
     uint64_t first;               /* position of the first item */
     uint32_t items;
     uint32_t epoch;
+    /* Of each item its position, if these do not follow one another, and what gives them anew
+     * (device/length_groups.h); else NULL, and positions are `first` and the next ones. */
+    const uint64_t *places;
+    struct qn__length_groups *groups;
 } qn__batch;
+
+/* The position of an item of the batch. */
+static inline uint64_t qn__batch_position(const qn__batch *batch, uint32_t place) {
+    return batch->places ? batch->places[place] : batch->first + place;
+}
+
+/* `items` items of a batch from place `from` on. */
+static inline qn__batch qn__batch_part(const qn__batch *batch, uint32_t from, uint32_t items) {
+    qn__batch part = *batch;
+    part.first += from;
+    part.items = items;
+    part.places += part.places ? from : 0;
+    return part;
+}
 
 /* The items at `count` places of a batch, from place `first` on. */
 static inline void qn__batch_items(const qn__batch *batch, uint32_t first, uint32_t count,
                                    uint64_t *item) {
-    if (batch->order)
+    for (uint32_t i = 0; i < count; ++i)
+        item[i] = qn__batch_position(batch, first + i);
+    if (batch->order && !batch->places)
         qn__permutation_run(batch->order, batch->first + first, count, item);
-    else
+    else if (batch->order)
         for (uint32_t i = 0; i < count; ++i)
-            item[i] = batch->first + first + i;
+            item[i] = qn__permutation_at(batch->order, item[i]);
 }
 
 /* Bytes of one item. */
@@ -115,14 +135,14 @@ static inline const void *qn__batch_values_at(const qn__batch *batch, uint64_t p
 
 /* The same at a position of the batch, first + place. */
 static inline const void *qn__batch_values(const qn__batch *batch, uint32_t place, uint64_t item) {
-    return qn__batch_values_at(batch, batch->first + place, item);
+    return qn__batch_values_at(batch, qn__batch_position(batch, place), item);
 }
 
 /* The number of the item with which that at first + place is mixed, and where it is. */
 static inline uint64_t qn__batch_partner(const qn__batch *batch, uint32_t place,
                                          uint64_t *position) {
     const uint64_t items = batch->order ? batch->order->n : batch->feed->items;
-    *position = qn__mix_position(batch->first + place, items);
+    *position = qn__mix_position(qn__batch_position(batch, place), items);
     return batch->order ? qn__permutation_at(batch->order, *position) : *position;
 }
 

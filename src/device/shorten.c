@@ -10,20 +10,31 @@ int qn__can_shorten(const qn__program *p) {
            qn__padding_mixed(p->layer, p->layers) == p->layers;
 }
 
+/* At least `least`. The last value may be a target alone. */
+static uint32_t tokens_of(const qn__program *p, const qn__feed *feed, const void *row,
+                          uint32_t least) {
+    const uint16_t *narrow = row;
+    const uint32_t *wide = row;
+    const uint32_t known = qn__layer_tokens(&p->layer[0]);
+    const uint32_t classes = p->next ? qn__program_classes(p) : 0;
+    const uint32_t tokens = known > classes ? known : classes;
+    const int is_narrow = feed->type == QN__ELEMENT_TOKEN16;
+    uint32_t length = feed->features;
+    while (length > least && (is_narrow ? narrow[length - 1] : wide[length - 1]) >= tokens)
+        --length;
+    return length;
+}
+
+uint32_t qn__item_length(const qn__program *p, const qn__feed *feed, const void *row) {
+    return qn__element_is_token(feed->type) ? tokens_of(p, feed, row, 0) : feed->features;
+}
+
 /* A token that is only a target, after the positions that the network reads, needs the last of
  * them. */
 static uint32_t positions_of_tokens(const qn__program *p, const qn__feed *feed, const void *row,
                                     uint32_t least) {
-    const uint16_t *narrow = row;
-    const uint32_t *wide = row;
-    const uint32_t all = p->layer[0].to.width, known = qn__layer_tokens(&p->layer[0]);
-    const uint32_t classes = p->next ? qn__program_classes(p) : 0;
-    const uint32_t tokens = known > classes ? known : classes;
-    const int is_narrow = feed->type == QN__ELEMENT_TOKEN16;
-    uint32_t length = p->next ? all + 1 : all;
-    while (length > least && (is_narrow ? narrow[length - 1] : wide[length - 1]) >= tokens)
-        --length;
-    return length < all ? length : all;
+    const uint32_t all = p->layer[0].to.width, tokens = tokens_of(p, feed, row, least);
+    return tokens < all ? tokens : all;
 }
 
 uint32_t qn__item_positions(const qn__program *p, const qn__feed *feed, uint64_t item,

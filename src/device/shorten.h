@@ -13,6 +13,10 @@ static inline int qn__fills_positions(const qn__feed *feed) {
     return !qn__element_is_token(feed->type) || feed->step;
 }
 
+/* The values of an item up to its last token, whose values are at `row`; all of them where each is
+ * a token. Of a program whose first layer reads tokens. */
+uint32_t qn__item_length(const qn__program *program, const qn__feed *feed, const void *row);
+
 /* The positions that an item needs, whose values are at `row`: up to its last token, and up to its
  * last target that counts. At least `least`. Of a program that can shorten. */
 uint32_t qn__item_positions(const qn__program *program, const qn__feed *feed, uint64_t item,

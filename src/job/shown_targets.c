@@ -55,6 +55,14 @@ static qn_status count_moved(const qn__train_job *job, const qn__permutation *or
     return status;
 }
 
+/* The item at a position of an epoch, as the steps take them. */
+static uint64_t item_at(const qn__train_job *job, const qn__permutation *order, uint32_t epoch,
+                        uint64_t position) {
+    const qn__batch at = {.order = order, .first = position, .epoch = epoch};
+    return qn__permutation_at(order, job->groups ? *qn__length_groups_places(job->groups, &at, 1)
+                                                 : position);
+}
+
 qn_status qn__shown_targets(const qn__train_job *job, uint64_t *count, qn_error *err) {
     const uint64_t items = job->running.items, step = job->step > 0 ? job->step - 1 : 0;
     const uint32_t epoch = (uint32_t)(step / job->steps_per_epoch);
@@ -64,7 +72,7 @@ qn_status qn__shown_targets(const qn__train_job *job, uint64_t *count, qn_error 
         const uint32_t tokens = qn__program_classes(&job->program);
         qn__permutation_begin(&order, job->feed.items, job->recipe.seed, QN__PURPOSE_ORDER, epoch);
         for (uint64_t i = 0; i < items; ++i)
-            *count += qn__next_count(job->items.train, qn__permutation_at(&order, i), tokens);
+            *count += qn__next_count(job->items.train, item_at(job, &order, epoch, i), tokens);
         return QN_OK;
     }
     if (items == job->items.train->items && !job->program.moves_answers) {
@@ -75,6 +83,6 @@ qn_status qn__shown_targets(const qn__train_job *job, uint64_t *count, qn_error 
     if (job->program.moves_answers)
         return count_moved(job, &order, epoch, count, err);
     for (uint64_t i = 0; i < items; ++i)
-        *count += qn__several_count(job->items.train, qn__permutation_at(&order, i));
+        *count += qn__several_count(job->items.train, item_at(job, &order, epoch, i));
     return QN_OK;
 }

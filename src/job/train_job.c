@@ -220,6 +220,14 @@ static void read_ahead(qn__train_job *job, const qn_compute *compute, uint64_t l
                                        ranks, later > fit ? later : fit);
 }
 
+/* Of the items as tokens, also where features of them are trained on later. */
+static qn_status group(qn__train_job *job, qn_error *err) {
+    return job->recipe.group_lengths
+               ? qn__length_groups_create(&job->program, &job->feed, job->recipe.batch,
+                                          job->recipe.group_lengths, &job->groups, err)
+               : QN_OK;
+}
+
 static qn_status cut(qn__train_job *job, qn_error *err) {
     job->features = qn__alloc(1, sizeof *job->features, err);
     return job->features ? qn__features_cut(&job->program, job->feed.items, job->features, err)
@@ -247,6 +255,8 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
         status = make_program(job, compute, err);
     if (status == QN_OK)
         status = first_state(job, err);
+    if (status == QN_OK)
+        status = group(job, err);
     if (status == QN_OK && compute->cache_features)
         status = cut(job, err);
     if (status == QN_OK)
@@ -302,6 +312,7 @@ void qn__train_job_destroy(qn__train_job *job) {
         qn__features_release(job->features);
     qn__free(job->features);
     qn__read_ahead_destroy(job->ahead);
+    qn__length_groups_free(job->groups);
     qn__full_batch_destroy(job);
     qn__free(job->state.parameters);
     for (int i = 0; i < QN__SLOTS; ++i)
@@ -402,11 +413,23 @@ qn_status qn__train_job_pull(qn__train_job *job, qn_error *err) {
 static qn__batch batch_at(const qn__train_job *job, uint64_t step) {
     const uint64_t first = step % job->steps_per_epoch * job->recipe.batch;
     const uint64_t left = job->feed.items - first;
-    return (qn__batch){.feed = &job->feed,
+    qn__batch batch = {.feed = &job->feed,
                        .order = &job->order,
                        .first = first,
                        .items = left < job->recipe.batch ? (uint32_t)left : job->recipe.batch,
-                       .epoch = (uint32_t)(step / job->steps_per_epoch)};
+                       .epoch = (uint32_t)(step / job->steps_per_epoch),
+                       .groups = job->groups};
+    if (job->groups)
+        batch.places = qn__length_groups_places(job->groups, &batch, 0);
+    return batch;
+}
+
+/* The positions that this step and the next one may need begin where their windows do. */
+static const qn__item_buffer *copies_for(const qn__train_job *job, const qn__batch *batch) {
+    uint64_t first = batch->first, positions = job->recipe.batch;
+    if (job->groups)
+        first = qn__length_groups_window(job->groups, batch->first, &positions);
+    return qn__read_ahead_move(job->ahead, batch->epoch, first, 2 * positions);
 }
 
 /* An iteration over all items. Steps count from 1 in messages. */
@@ -435,8 +458,7 @@ qn_status qn__train_job_step(qn__train_job *job, qn_error *err) {
         begin_epoch(job, job->step / job->steps_per_epoch);
     }
     const qn__batch batch = batch_at(job, job->step);
-    job->feed.buffer =
-        qn__read_ahead_move(job->ahead, batch.epoch, batch.first, (uint64_t)2 * job->recipe.batch);
+    job->feed.buffer = copies_for(job, &batch);
     const qn__batch next = last_of_epoch ? (qn__batch){0} : batch_at(job, job->step + 1);
     qn__update update;
     job->learning_rate = qn__learning_rate_in(&job->stages, job->step, job->steps_per_epoch);

@@ -5,6 +5,7 @@
 
 #include "data/ahead/read_ahead.h"
 #include "data/table/data.h"
+#include "device/length_groups.h"
 #include "job/features.h"
 #include "job/prepare.h"
 #include "job/targets.h"
@@ -43,6 +44,7 @@ typedef struct qn__train_job {
     qn__training_items items; /* items.train is what is trained on */
     qn__feed feed;
     qn__read_ahead *ahead;               /* NULL: the items are in memory */
+    qn__length_groups *groups;           /* NULL: the order is drawn alone */
     float *mean, *deviation;             /* of the scaling, as in qn__fitted */
     float *shift, *inverse;              /* the same for each input */
     float target_mean, target_deviation; /* of real labels */

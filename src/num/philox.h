@@ -18,7 +18,8 @@ enum {
     QN__PURPOSE_CENTRES = 9,    /* the first ones of k-means */
     QN__PURPOSE_KERNEL = 10,    /* user kernels: kernels/runtime/draws.inc has the number, too */
     QN__PURPOSE_NEW_LAST = 11,
-    QN__PURPOSE_TOKENS = 12 /* that are generated */
+    QN__PURPOSE_TOKENS = 12, /* that are generated */
+    QN__PURPOSE_LENGTHS = 13 /* the order of batches of texts of like lengths */
 };
 
 void qn__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);

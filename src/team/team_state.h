@@ -201,7 +201,7 @@ int qn__team_has_version(const qn__team *team);
 qn_status qn__team_rewind(qn__team *team, qn_error *err);
 /* Records the next step in the log. */
 void qn__team_log(qn__team *team, const qn__batch *batch, const qn__update *update);
-const qn__logged *qn__team_logged(const qn__team *team, uint64_t version);
+qn__logged *qn__team_logged(const qn__team *team, uint64_t version);
 /* Adds the part of the epoch's account to *tally that was not reported yet. */
 qn_status qn__team_report_tally(qn__team *team, qn__tally *tally, qn_error *err);
 qn_status qn__team_add(qn__team *team, const qn__tally *part, qn_error *err);

@@ -1,5 +1,6 @@
 /* One step: its members, the sums of its grains, the update; repeated if it was lost. */
 #include "base/system/clock.h"
+#include "device/length_groups.h"
 #include "num/clip.h"
 #include "team/team_share.h"
 #include <stdio.h>
@@ -183,9 +184,11 @@ static qn_status attempt(qn__team *t, const qn__step *step, qn_error *err) {
 
 /* The step after the version: from the log, unless it is the one that is asked for. */
 static qn__step step_after(const qn__team *t, const qn__step *asked) {
-    const qn__logged *logged = qn__team_logged(t, t->history.version);
+    qn__logged *logged = qn__team_logged(t, t->history.version);
     if (asked && t->history.version + 1 == t->history.top)
         return (qn__step){asked->batch, asked->next, &logged->update};
+    if (logged->batch.groups)
+        logged->batch.places = qn__length_groups_places(logged->batch.groups, &logged->batch, 1);
     return (qn__step){&logged->batch, NULL, &logged->update};
 }
 

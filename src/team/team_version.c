@@ -212,6 +212,6 @@ void qn__team_log(qn__team *t, const qn__batch *batch, const qn__update *update)
     }
 }
 
-const qn__logged *qn__team_logged(const qn__team *t, uint64_t version) {
+qn__logged *qn__team_logged(const qn__team *t, uint64_t version) {
     return &t->history.log[version % t->history.log_space];
 }

@@ -161,8 +161,8 @@ static qn_status save(qn__worker *w, qn__state *state, qn_error *err) {
 
 static qn__reference_item item_at(const qn__worker *w, const qn__batch *batch, uint32_t index) {
     const qn__feed *feed = batch->feed;
-    const uint64_t position = batch->first + index;
-    const uint64_t item = batch->order ? qn__permutation_at(batch->order, position) : position;
+    uint64_t item;
+    qn__batch_items(batch, index, 1, &item);
     return (qn__reference_item){.type = feed->type,
                                 .values = qn__batch_values(batch, index, item),
                                 .number = item,
@@ -176,6 +176,7 @@ static qn__reference_item item_at(const qn__worker *w, const qn__batch *batch, u
 static qn__reference_item partner_at(const qn__worker *w, const qn__batch *batch, uint32_t place) {
     qn__batch other = *batch;
     qn__batch_partner(batch, place, &other.first);
+    other.places = NULL;
     return item_at(w, &other, 0);
 }
 

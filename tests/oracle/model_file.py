@@ -42,6 +42,7 @@ NINTH = {
     "lr_min": 0,
     "lora": "",
     "attention_arith": "float32",
+    "group_lengths": 0,
 }
 NINTH_WORDS = re.compile(r"\b(" + "|".join((
     "embedding",

@@ -32,7 +32,7 @@ import wide
 from binary32 import ONE, ZERO, fma, from_text, integer
 from model_file import NAMES, from_file, model_bytes, tensors_in, tensors_of
 from optimise import Optimiser, Schedule, Settings
-from order import permutation
+from order import by_length, permutation, tokens_of_items
 from philox import ORDER
 from pixels import from_data
 
@@ -101,6 +101,7 @@ def arguments():
     p.add_argument("--init-from")
     p.add_argument("--freeze", default="")
     p.add_argument("--lora", default="")  # 25.86, as recipes have it
+    p.add_argument("--group-lengths", type=int, default=0)  # 25.89
     p.add_argument("--new-last", type=int, nargs="?", const=2, default=0)  # 1: 24.60, 2: 24.83
     p.add_argument("--lr-depth", type=number, default=ZERO)
     p.add_argument("--ema", type=number, default=ZERO)
@@ -192,6 +193,7 @@ def recipe_of(args, table, labels, names, layers, settings, own):
         "decay_on": args.decay_on,
         "attention_arith": args.attention_arith,
         "lr_min": args.lr_min,
+        "group_lengths": args.group_lengths,
         "mixup": args.mixup,
         "cutmix": args.cutmix,
         "ema": args.ema,
@@ -220,11 +222,11 @@ def held_loss(args, layers, product, held, n):
     return network.loss_units(values, min(args.grain, args.batch or n, n))
 
 
-def train(args, layers, settings, fetch, targets, n, held):
+def train(args, layers, settings, fetch, targets, n, held, lengths):
     """Sections 4 and 6 to 10: trains the layers in place.
 
     `fetch` takes items and an epoch, and gives the inputs of these items in it; `targets` gives their labels, and the
-    weights of 7.7 or None. `held` are inputs, labels and shares of the validation items, or None.
+    weights of 7.7 or None. `held` are inputs, labels and shares of the validation items, or None. `lengths`: of 25.89.
     """
     batch = args.batch or n
     steps = ceil(n / batch)
@@ -256,6 +258,8 @@ def train(args, layers, settings, fetch, targets, n, held):
     averages = parameters_of(layers)
     for epoch in range(args.epochs):
         order = permutation(args.seed, n, ORDER, epoch)
+        if args.group_lengths:
+            order = by_length(args.seed, epoch, order, lengths, args.batch, args.group_lengths)
         loss, right, mixed = 0, 0, None
         for s in range(steps):
             items = order[s * args.batch : (s + 1) * args.batch]
@@ -575,7 +579,8 @@ def main():
         own = mixes.masks(*moved, epoch, items) if mixes else moved[0]
         return own, several.shares(None if weights is None else weights[chosen][items], own)
 
-    train(args, layers, settings, fetch, targets, len(chosen), held)
+    lengths = tokens_of_items(values, layers[0].window.tokens) if args.group_lengths else None
+    train(args, layers, settings, fetch, targets, len(chosen), held, lengths)
 
     if not all(np.isfinite(array).all() for array in parameters_of(layers)):
         raise SystemExit("oracle: a parameter is not finite")  # 8.7

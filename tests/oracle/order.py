@@ -5,6 +5,9 @@ import numpy as np
 from philox import word
 
 
+LENGTHS = 13  # the purpose of 25.89
+
+
 def mix(v, k):
     """4.2, on arrays of uint32; NumPy's uint32 arithmetic is modulo 2^32."""
     h = v + np.uint32(k)
@@ -40,6 +43,26 @@ def permutation(seed, n, purpose, epoch):
         x[walking] = left.astype(np.uint64) * np.uint64(2**r) + right
         walking = x >= n
     return x.astype(np.int64)
+
+
+def tokens_of_items(values, tokens):
+    """25.89: the values of each item up to its last token."""
+    return ((values < tokens) * np.arange(1, values.shape[1] + 1)).max(axis=1)
+
+
+def by_length(seed, epoch, order, lengths, batch, batches):
+    """25.89: the items of an epoch, whose drawn order is `order`, in windows of some batches."""
+    items = []
+    for first in range(0, len(order), batch * batches):
+        window = order[first : first + batch * batches]
+        window = window[np.argsort(lengths[window], kind="stable")]
+        whole = len(window) // batch
+        cut = [window[k * batch : (k + 1) * batch] for k in range(whole)]
+        dealt = [None] * whole
+        for k, to in enumerate(permutation(seed, whole, LENGTHS, epoch) if whole else []):
+            dealt[to] = cut[k]
+        items += [*dealt, window[whole * batch :]]
+    return np.concatenate(items)
 
 
 def grains(count, size):

@@ -61,10 +61,22 @@ static qn_status read_inputs(qn__worker *w, uint32_t items, float *to, qn_error 
     return status;
 }
 
+/* Numbers of 4 bytes of the positions of the pass, which follow one another, to the places of all
+ * positions. The others stay as they are. */
+static void spread_positions(const qn__worker *w, uint32_t items, void *array) {
+    const size_t all = w->program->answers;
+    const size_t own = qn__gpu_pixels(w->layer[w->program->layers - 1].layer);
+    uint32_t *numbers = array;
+    for (size_t i = items; own < all && array && i-- > 0;)
+        memmove(numbers + i * all, numbers + i * own, own * sizeof *numbers);
+}
+
 /* The tokens of positions are the lowest bits of their states (answers.cl). */
 static qn_status read_positions(qn__worker *w, uint32_t items, const qn__applied *applied,
                                 qn_error *err) {
-    const size_t count = (size_t)items * w->program->answers;
+    if (!applied->losses && !applied->tokens)
+        return QN_OK;
+    const size_t count = (size_t)items * qn__gpu_pixels(w->layer[w->program->layers - 1].layer);
     qn_status status = QN_OK;
     if (applied->losses)
         status = qn__gpu_read(w->driver, w->gpu, &w->batch.pixel_loss, 0, applied->losses,
@@ -74,6 +86,8 @@ static qn_status read_positions(qn__worker *w, uint32_t items, const qn__applied
                               count * sizeof *applied->tokens, err);
     for (size_t i = 0; status == QN_OK && applied->tokens && i < count; ++i)
         applied->tokens[i] &= 0xFFFFFF;
+    spread_positions(w, items, applied->losses);
+    spread_positions(w, items, applied->tokens);
     return status;
 }
 
@@ -102,7 +116,9 @@ static qn_status apply_piece(qn__worker *w, const qn__batch *batch, const qn__ap
     qn__gpu_source source;
     qn_status_words words;
     qn__gpu_pass pass = {.worker = w, .source = &source, .items = batch->items, .err = err};
-    pass.status = qn__gpu_source_once(w, batch, &source, err);
+    pass.status = qn__gpu_shorten(w, batch, applied, err);
+    if (pass.status == QN_OK)
+        pass.status = qn__gpu_source_once(w, batch, &source, err);
     if (pass.status == QN_OK)
         pass.status = qn__gpu_send_step(w, batch, &source, NULL, err);
     if (pass.status != QN_OK)
@@ -132,10 +148,9 @@ qn_status qn__gpu_apply(qn__worker *w, const qn__batch *batch, const qn__applied
     const uint32_t most = batch->items <= w->capacity ? batch->items : w->capacity / grain * grain;
     qn_status status = QN_OK, lost = QN_OK;
     for (uint32_t at = 0; status == QN_OK && at < batch->items; at += most) {
-        qn__batch part = *batch;
+        const uint32_t count = batch->items - at < most ? batch->items - at : most;
+        const qn__batch part = qn__batch_part(batch, at, count);
         const qn__applied own = qn__applied_from(w->program, applied, at);
-        part.first += at;
-        part.items = batch->items - at < most ? batch->items - at : most;
         status = apply_piece(w, &part, &own, tally, &lost, err);
     }
     return status == QN_OK ? lost : status;
@@ -146,9 +161,8 @@ qn_status qn__gpu_run(qn__worker *w, const qn__job *job, uint32_t first, uint32_
     if (job->kind == QN__JOB_HOST)
         return qn__gpu_kernel_run(w, job->host, first, count, sums, err);
     const uint64_t grain = w->program->grain, from = first * grain, left = job->batch->items - from;
-    qn__batch part = *job->batch;
-    part.first += from;
-    part.items = (uint32_t)(left < count * grain ? left : count * grain);
+    const qn__batch part = qn__batch_part(job->batch, (uint32_t)from,
+                                          (uint32_t)(left < count * grain ? left : count * grain));
     if (job->kind == QN__JOB_TRAIN)
         return qn__gpu_train(w, &part, err);
     const qn__applied own = qn__applied_from(w->program, job->applied, (uint32_t)from);

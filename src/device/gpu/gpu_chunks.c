@@ -2,6 +2,7 @@
  * bytes. */
 #include "device/gpu/gpu_pixels.h"
 
+#include "base/memory.h"
 #include "layer/layer.h"
 
 enum { CPU_FLOATS = 1 << 20, GPU_FLOATS = 8 << 20 }; /* of a chunk, if the driver says nothing */
@@ -133,4 +134,25 @@ void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *transposed)
     }
     *chains *= sizeof(float);
     *transposed *= sizeof(float);
+}
+
+/* Whether the array that a layer gathers from is that of the network's inputs. An add gathers the
+ * output of its shortcut. */
+static int reads_inputs(const qn__gpu_layer *l) {
+    return (qn__layer_joins(l->layer) ? l->other : l->source) < 0;
+}
+
+qn_status qn__gpu_write_taps(qn__worker *w, qn_error *err) {
+    const qn__program *p = w->program;
+    if (!w->pixels.taps.bytes)
+        return QN_OK;
+    qn_taps *taps = qn__alloc(p->layers, QN__GPU_TAPS * sizeof *taps, err);
+    if (!taps)
+        return QN_MEMORY;
+    for (uint32_t l = 0; l < p->layers; ++l)
+        qn__gpu_taps_of(w->layer[l].layer, reads_inputs(&w->layer[l]), taps + l * QN__GPU_TAPS);
+    const qn_status status =
+        w->driver->write(w->gpu, &w->pixels.taps, 0, taps, w->pixels.taps.bytes, err);
+    qn__free(taps);
+    return status;
 }

@@ -33,7 +33,7 @@ static int same_feed(const qn__feed *a, const qn__feed *b) {
 }
 
 static uint64_t item_at(const qn__batch *batch, uint32_t place) {
-    const uint64_t position = batch->first + place;
+    const uint64_t position = qn__batch_position(batch, place);
     return batch->order ? qn__permutation_at(batch->order, position) : position;
 }
 
@@ -241,7 +241,7 @@ qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_sourc
     qn__gpu_feed *f;
     if (w->program->augment || w->program->mix)
         return send_items(w, batch, 1, source, err);
-    if (is_list(batch->feed))
+    if (is_list(batch->feed) || batch->places)
         return send_items(w, batch, 0, source, err);
     const qn_status status = feed_entry(w, batch->feed, &f, err);
     if (status != QN_OK)
@@ -310,6 +310,19 @@ qn_status qn__gpu_send_targets(qn__worker *w, const qn__batch *batch, qn_error *
                : status;
 }
 
+qn_status qn__gpu_send_numbers(qn__worker *w, const qn__batch *batch, qn_error *err) {
+    uint64_t *stage = (uint64_t *)(void *)w->stage.memory;
+    const uint32_t most = (uint32_t)(w->stage.bytes / sizeof *stage);
+    qn_status status = QN_OK;
+    for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
+        next = batch->items - first < most ? batch->items : first + most;
+        qn__batch_items(batch, first, next - first, stage);
+        status = w->driver->write(w->gpu, &w->batch.numbers, first * sizeof *stage, stage,
+                                  (next - first) * sizeof *stage, err);
+    }
+    return status;
+}
+
 qn_status qn__gpu_send_partners(qn__worker *w, const qn__batch *batch, qn_error *err) {
     const qn__program *p = w->program;
     const uint32_t items = batch->items, most = (uint32_t)(w->stage.bytes / sizeof(uint32_t) / 2);
@@ -373,11 +386,12 @@ static qn_status send_answers(qn__worker *w, const qn__batch *batch, qn_error *e
 
 qn_status qn__gpu_send_step(qn__worker *w, const qn__batch *batch, const qn__gpu_source *source,
                             const qn__update *update, qn_error *err) {
-    qn_step step = {.first = source->by_place ? 0 : batch->first,
+    const int by_place = source->by_place || batch->places;
+    qn_step step = {.first = by_place ? 0 : batch->first,
                     .items = batch->items,
                     .grain = w->program->grain,
                     .epoch = batch->epoch};
-    if (batch->order && !source->by_place) {
+    if (batch->order && !by_place) {
         step.domain = batch->order->n;
         step.left = batch->order->high_bits;
         step.right = batch->order->low_bits;

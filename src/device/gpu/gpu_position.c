@@ -22,10 +22,24 @@ static void errors(qn__gpu_pass *pass, uint32_t i) {
     qn__gpu_finish_errors(pass, i);
 }
 
+/* The sums of positions that no item of the pass has. */
+static void clear_others(qn__gpu_pass *pass, uint32_t i) {
+    const qn__worker *w = pass->worker;
+    const uint64_t ld = qn__gpu_ld(w->layer[i].layer->to.channels) * sizeof(int64_t);
+    const uint64_t own = qn__gpu_pixels(w->layer[i].layer);
+    const uint64_t others = qn__gpu_pixels(&w->program->layer[i]) - own;
+    if (others > 0 && pass->status == QN_OK)
+        pass->status = w->driver->clear(w->gpu, &w->model.sums,
+                                        w->layer[i].weights * sizeof(int64_t) + own * ld,
+                                        others * ld, pass->err);
+}
+
 static void gradient(qn__gpu_pass *pass, uint32_t i, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     qn__gpu_call c = {0};
+    if (!add)
+        clear_others(pass, i);
     QN__PUSH_MEMORY(&c, &w->step, qn__gpu_errors_of(w, i), &w->model.sums, &w->reports.status);
     QN__PUSH_WIDE(&c, l->weights);
     QN__PUSH_NUMBERS(&c, qn__gpu_pixels(l->layer), l->layer->to.channels, i);

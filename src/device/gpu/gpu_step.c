@@ -77,6 +77,8 @@ static qn_status judge(const qn__worker *w, const qn_status_words *words, qn__ta
 static void fetch_items(qn__gpu_pass *pass, const qn__batch *batch) {
     const qn__program *p = pass->worker->program;
     qn__gpu_launch_fetch(pass);
+    if (batch->places && pass->status == QN_OK)
+        pass->status = qn__gpu_send_numbers(pass->worker, batch, pass->err);
     if (p->moves_answers && pass->status == QN_OK)
         pass->status = qn__gpu_send_shown(pass->worker, batch, pass->err);
     else if (pass->source->sent && pass->status == QN_OK)
@@ -99,7 +101,9 @@ qn_status qn__gpu_train(qn__worker *w, const qn__batch *items, qn_error *err) {
     qn_status_words words;
     qn__gpu_pass pass = {
         .worker = w, .source = &source, .items = items->items, .training = 1, .err = err};
-    pass.status = qn__gpu_source_of(w, items, &source, err);
+    pass.status = qn__gpu_shorten(w, items, NULL, err);
+    if (pass.status == QN_OK)
+        pass.status = qn__gpu_source_of(w, items, &source, err);
     if (pass.status == QN_OK)
         pass.status = qn__gpu_send_step(w, items, &source, NULL, err);
     fetch_items(&pass, items);
@@ -118,7 +122,8 @@ static uint32_t recording_of(qn__worker *w, const qn__gpu_pass *pass, int *seen)
     uint32_t found = 0;
     for (uint32_t i = 0; i < QN__GPU_RECORDINGS; ++i) {
         qn__gpu_recording *r = &w->launches.recording[i];
-        if (r->items == pass->items && r->feed == pass->source->id) {
+        if (r->items == pass->items && r->feed == pass->source->id &&
+            r->positions == w->shortened.positions) {
             r->used = ++w->feeds.clock;
             *seen = 1;
             return i;
@@ -126,8 +131,10 @@ static uint32_t recording_of(qn__worker *w, const qn__gpu_pass *pass, int *seen)
         if (r->used < w->launches.recording[found].used)
             found = i;
     }
-    w->launches.recording[found] = (qn__gpu_recording){
-        .items = pass->items, .feed = pass->source->id, .used = ++w->feeds.clock};
+    w->launches.recording[found] = (qn__gpu_recording){.items = pass->items,
+                                                       .feed = pass->source->id,
+                                                       .used = ++w->feeds.clock,
+                                                       .positions = w->shortened.positions};
     *seen = 0;
     return found;
 }
@@ -186,7 +193,9 @@ qn_status qn__gpu_train_step(qn__worker *w, const qn__batch *batch, const qn__ba
     qn__gpu_pass pass = {
         .worker = w, .source = &source, .items = batch->items, .training = 1, .err = err};
     (void)next; /* this batch is copied while the device still computes the previous one */
-    pass.status = qn__gpu_source_of(w, batch, &source, err);
+    pass.status = qn__gpu_shorten(w, batch, NULL, err);
+    if (pass.status == QN_OK)
+        pass.status = qn__gpu_source_of(w, batch, &source, err);
     if (pass.status == QN_OK)
         pass.status = qn__gpu_send_step(w, batch, &source, update, err);
     if (pass.status == QN_OK)

@@ -10,27 +10,6 @@
 
 int qn__gpu_supports(const qn__program *program) { return program->arith <= QN__ARITH_I21; }
 
-/* Whether the array that a layer gathers from is that of the network's inputs. An add gathers the
- * output of its shortcut. */
-static int reads_inputs(const qn__gpu_layer *l) {
-    return (qn__layer_joins(l->layer) ? l->other : l->source) < 0;
-}
-
-static qn_status write_taps(qn__worker *w, qn_error *err) {
-    const qn__program *p = w->program;
-    if (!w->pixels.taps.bytes)
-        return QN_OK;
-    qn_taps *taps = qn__alloc(p->layers, QN__GPU_TAPS * sizeof *taps, err);
-    if (!taps)
-        return QN_MEMORY;
-    for (uint32_t l = 0; l < p->layers; ++l)
-        qn__gpu_taps_of(&p->layer[l], reads_inputs(&w->layer[l]), taps + l * QN__GPU_TAPS);
-    const qn_status status =
-        w->driver->write(w->gpu, &w->pixels.taps, 0, taps, w->pixels.taps.bytes, err);
-    qn__free(taps);
-    return status;
-}
-
 /* Numbers that depend on a layer alone. */
 static qn_status fill_table(qn__worker *w, const qn__gpu_layer *l, qn_error *err) {
     if (!l->kind->table)
@@ -116,7 +95,9 @@ qn_status qn__gpu_open(const qn__gpu_driver *driver, uint32_t index, const qn_co
     if (status == QN_OK)
         status = fill(w, err);
     if (status == QN_OK)
-        status = write_taps(w, err);
+        status = qn__gpu_can_shorten(w, err);
+    if (status == QN_OK)
+        status = qn__gpu_write_taps(w, err);
     if (status != QN_OK) {
         qn__gpu_close(w);
         return status;
@@ -139,6 +120,7 @@ void qn__gpu_close(qn__worker *w) {
     qn__free(w->stage.partner);
     qn__free(w->stage.sequence_rows);
     qn__gpu_shared_free(&w->shared);
+    qn__free(w->shortened.layer);
     qn__free(w->layer);
     qn__free(w);
 }

@@ -74,6 +74,7 @@ typedef struct qn__gpu_recording {
     uint32_t items; /* 0: the entry is free */
     uint64_t feed;  /* its id */
     uint64_t used;
+    uint32_t positions; /* as `shortened` has them */
     int recorded;
 } qn__gpu_recording;
 
@@ -187,6 +188,10 @@ struct qn__worker {
     qn__gpu_launches launches;
     qn__gpu_reports reports;
     struct {
+        qn__layer *layer;   /* the program's, with the positions of the pass; NULL: always all */
+        uint32_t positions; /* of items of tokens */
+    } shortened;            /* gpu_shorten.c */
+    struct {
         qn__traffic traffic;
         double busy;
     } measured; /* in the self-test, which does not count */
@@ -291,6 +296,8 @@ qn_status qn__gpu_source_once(qn__worker *worker, const qn__batch *batch, qn__gp
                               qn_error *err);
 /* Writes the batch's labels and weights to the arrays of FETCH; call it after FETCH, for sources
  * that were sent. */
+/* The numbers of the batch's items, whose positions do not follow one another. */
+qn_status qn__gpu_send_numbers(qn__worker *worker, const qn__batch *batch, qn_error *err);
 /* 24.57: the labels of the partners of the batch's items, and the shares of their own labels. */
 qn_status qn__gpu_send_partners(qn__worker *worker, const qn__batch *batch, qn_error *err);
 qn_status qn__gpu_send_targets(qn__worker *worker, const qn__batch *batch, qn_error *err);
@@ -369,6 +376,14 @@ void qn__gpu_launch_gradient(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_f
 /* gpu_pixels.c: layers with pixels (docs/exactness.md 16). */
 
 /* Fills the records for the kernels, QN__GPU_TAPS of a layer. */
+/* Writes the taps of all layers, as w->layer has them. */
+qn_status qn__gpu_write_taps(qn__worker *worker, qn_error *err);
+/* Once, after all memory was allocated: whether passes may have fewer positions than the program.
+ * qn__gpu_shorten: chooses those of the pass to come over this batch, and has to be called before
+ * each pass; `applied` is NULL in training. */
+qn_status qn__gpu_can_shorten(qn__worker *worker, qn_error *err);
+qn_status qn__gpu_shorten(qn__worker *worker, const qn__batch *batch, const qn__applied *applied,
+                          qn_error *err);
 void qn__gpu_taps_of(const qn__layer *layer, int planar, qn_taps *taps);
 /* Sets unfolded_floats; returns the bytes of `chains` and `transposed`. */
 void qn__gpu_pixels_needs(qn__worker *worker, uint64_t *chains, uint64_t *transposed);

@@ -311,6 +311,16 @@ const qn__option qn__options[] = {
          "how attention computes with an integer `train.arith`: its scores and its sums of values"),
      .open.fallback = "float32", CHECK("the arithmetic of attention", NULL),
      ALSO("attentionprecision attentiondtype integerattention")},
+    {KEY("group_lengths", 9, COUNT, group_lengths), OPTION(group_lengths, "group-lengths", COUNT),
+     COUNTS(0, 1 << 16), .open.steps = 1,
+     HELP(
+         ADVANCED, 20, "N",
+         "with tokens: sort the texts of N batches at a time, such as 16, by their length: a batch "
+         "takes the time of its longest text"),
+     .open.fallback = "the order is drawn alone",
+     CHECK("the number of batches", "give a number of batches from 0 to 65536, such as 16"),
+     ALSO("groupbylength bucket buckets bucketing lengthgrouping sortbylength sortishsampler "
+          "bucketbylength")},
     {.key = NULL},
 };
 

@@ -100,9 +100,10 @@ typedef struct qn__recipe {
     float lr_depth;    /* the factor of the learning rate from part to part (24.62); 0: 1 */
     float mixup, cutmix; /* of the beta distribution; 0: items are not mixed */
     /* From here on contract 9. */
-    uint32_t context; /* of a corpus: tokens from one item to the next; else 0 */
-    float lr_min;     /* of the schedule cosine: the rate at its end; else 0 */
-    char *tokenizer;  /* no key: its text, whose digest `tokens` has; NULL: there is none */
+    uint32_t context;       /* of a corpus: tokens from one item to the next; else 0 */
+    float lr_min;           /* of the schedule cosine: the rate at its end; else 0 */
+    uint32_t group_lengths; /* batches whose texts are sorted by length together; 0: none */
+    char *tokenizer;        /* no key: its text, whose digest `tokens` has; NULL: there is none */
     char *tokens; /* how they were made, as qn_data_tokens tells it; NULL: the data is not tokens */
 } qn__recipe;
 

@@ -126,6 +126,19 @@ static qn_status check_new_last(const qn__recipe *r, qn_error *err) {
         qn__fail(err, QN_USAGE, "no model is named whose other layers could be taken"));
 }
 
+static qn_status check_groups(const qn__recipe *r, qn_error *err) {
+    const int embeds = r->network.layer[0].kind == QN__LAYER_EMBEDDING;
+    if (r->group_lengths == 0 || (r->tokens && embeds))
+        return QN_OK;
+    if (r->tokens)
+        return qn__recipe_refuse(
+            err, "`train.group_lengths`", "leave it out, or take a network such as text-cnn",
+            qn__fail(err, QN_USAGE, "without an embedding no number is the end of a text"));
+    return qn__recipe_refuse(
+        err, "`train.group_lengths`", "leave it out, or read the data as tokens (`data.tokens`)",
+        qn__fail(err, QN_USAGE, "only texts that are tokens have lengths to sort by"));
+}
+
 static qn_status check_mix(const qn__recipe *r, qn_error *err) {
     const char *which = r->mixup > 0.0f ? "`train.mixup`" : "`train.cutmix`";
     if (r->mixup == 0.0f && r->cutmix == 0.0f)
@@ -242,6 +255,8 @@ qn_status qn__recipe_check(const qn__recipe *recipe, qn_error *err) {
         status = check_mix(recipe, err);
     if (status == QN_OK)
         status = check_texts(recipe, err);
+    if (status == QN_OK)
+        status = check_groups(recipe, err);
     if (status == QN_OK)
         status = qn__recipe_check_several(recipe, err);
     if (status == QN_OK)

@@ -203,10 +203,7 @@ static qn__batch part_of(const qn__worker *w, const qn__batch *batch, uint32_t f
     const uint32_t grain = w->program->grain, from = first * grain;
     const uint32_t to =
         batch->items - from < count * (uint64_t)grain ? batch->items : from + count * grain;
-    qn__batch part = *batch;
-    part.first += from;
-    part.items = to - from;
-    return part;
+    return qn__batch_part(batch, from, to - from);
 }
 
 static qn_status train_grains(qn__worker *w, const qn__batch *part, qn_error *err) {
@@ -280,9 +277,8 @@ static qn_status apply(qn__worker *w, const qn__job *job, uint32_t from, uint32_
     qn_status loss = QN_OK;
     for (uint32_t at = 0; at < items; at += most) {
         qn__applied own = qn__applied_from(w->program, job->applied, from + at);
-        qn__batch part = *job->batch;
-        part.first += from + at;
-        part.items = items - at < most ? items - at : most;
+        const uint32_t count = items - at < most ? items - at : most;
+        const qn__batch part = qn__batch_part(job->batch, from + at, count);
         qn__cpu_pass pass = {.worker = w, .batch = &part, .applied = &own};
         const qn_status status = qn__cpu_run(&pass, NULL, err);
         if (status != QN_OK)
