@@ -554,14 +554,15 @@ static qn__cover part_of(const qn__cpu_layer *l, uint32_t i, uint32_t parts) {
     return (qn__cover){(uint32_t)((uint64_t)panels * i / parts) * QN__PANEL, end < all ? end : all};
 }
 
+/* Task `index`: the items of a group follow one another, because their rows lie side by side. */
 static task task_of(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32_t index) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     task t = {.pass = pass,
               .l = l,
-              .own = qn__cpu_layer_of_item(w, l, index / l->layer->kv_heads),
-              .item = index / l->layer->kv_heads,
-              .group = index % l->layer->kv_heads,
+              .own = qn__cpu_layer_of_item(w, l, index % pass->batch->items),
+              .item = index % pass->batch->items,
+              .group = index / pass->batch->items,
               .scale = qn__attention_scale(l->layer),
               .s = sizes_of(l->layer)};
     for (int i = 0; i < MOST_ROWS; ++i)
