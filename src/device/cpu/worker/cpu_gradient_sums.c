@@ -92,10 +92,16 @@ static void put_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32
                                      depth);
 }
 
+/* Whether the sums of a layer go to the outlet. A pass that also updates has it for tied weights.
+ */
+static int goes_out(const qn__cpu_pass *pass, const qn__cpu_layer *l) {
+    return pass->outlet && (!pass->update || l->layer->tied);
+}
+
 void qn__cpu_keep_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t block,
                           uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from) {
     const size_t at = ((size_t)panel * qn__cpu_blocks(l) + block) * QN__PANEL * QN__PANEL;
-    if (pass->outlet)
+    if (goes_out(pass, l))
         put_weights(pass, l, block, rows, panel, s, from);
     else
         finish_sums(pass, l, 1, rows, at, s, from);
@@ -111,7 +117,7 @@ static void put_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_
 
 void qn__cpu_keep_biases(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
                          qn__cpu_sums *s) {
-    if (pass->outlet)
+    if (goes_out(pass, l))
         put_biases(pass, l, panel, s);
     else
         finish_sums(pass, l, 0, 1, (size_t)panel * QN__PANEL, s, 0);

@@ -179,6 +179,8 @@ static void all_tasks(void *context, int thread) {
         const qn__cpu_layer *l = &w->layer[i];
         if ((pass->into || pass->totals) && !qn__program_trains(w->program, i))
             continue;
+        if (pass->tied && !l->layer->tied)
+            continue;
         const uint32_t rows = (qn__cpu_blocks(l) + TASK_PANELS - 1) / TASK_PANELS;
         const uint32_t least = l->vectors > 0; /* row 0 has them */
         const qn__cpu_grid grid = {l->out_panels, rows > least ? rows : least, 1};
@@ -224,6 +226,11 @@ qn_status qn__cpu_update(qn__worker *w, const qn__update *update, const int64_t 
     w->derived.folded = 0;
     run(&pass);
     return QN_OK;
+}
+
+void qn__cpu_update_tied(qn__worker *w, const qn__update *update, const int64_t *sums) {
+    qn__cpu_pass pass = {.worker = w, .update = update, .totals = sums, .tied = 1};
+    run(&pass);
 }
 
 void qn__cpu_pack_weights(qn__worker *w) {

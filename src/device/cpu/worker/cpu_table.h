@@ -16,6 +16,8 @@ qn_status qn__cpu_compute(qn__worker *worker, const qn__job *job, uint32_t first
 qn_status qn__cpu_collect(qn__worker *worker, int64_t *sums, qn__tally *tally, qn_error *err);
 qn_status qn__cpu_update(qn__worker *worker, const qn__update *update, const int64_t *sums,
                          qn_error *err);
+/* The same of tied weights alone, in float32; `sums` are theirs. */
+void qn__cpu_update_tied(qn__worker *worker, const qn__update *update, const int64_t *sums);
 qn_status qn__cpu_train_step(qn__worker *worker, const qn__batch *batch, const qn__batch *next,
                              const qn__update *update, qn__tally *tally, qn_error *err);
 int qn__cpu_busy(const qn__worker *worker, double *seconds, int capacity);

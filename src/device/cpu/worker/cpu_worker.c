@@ -23,6 +23,14 @@ static void describe(qn__worker *w, const qn_compute *compute, const qn__program
     w->takes_lists = qn__cpu_takes_lists(program);
 }
 
+/* Both layers of tied weights make sums of them, so no task of the gradient has the whole sum.
+ * Those of float32 are updated after the pass, all others in it. In integer arithmetic the update
+ * packs the new weights, and all of them wait. */
+static uint64_t step_sums(const qn__program *program) {
+    const uint64_t tied = qn__program_tied(program);
+    return tied && qn__arith_bits(program->arith) ? qn__program_sums(program) : tied;
+}
+
 /* Of the space for predictions, which may be larger, only what a training uses. */
 uint64_t qn__cpu_memory(const qn_compute *compute, const qn__program *program, uint32_t items) {
     qn__worker w = {0};
@@ -33,7 +41,7 @@ uint64_t qn__cpu_memory(const qn_compute *compute, const qn__program *program, u
     describe(&w, compute, &own, isa ? isa : qn__cpu_isa_find(NULL));
     w.capacity = (size_t)items + 1;
     const size_t bytes = qn__cpu_count_memory(&w);
-    return bytes == SIZE_MAX ? UINT64_MAX : bytes;
+    return bytes == SIZE_MAX ? UINT64_MAX : bytes + step_sums(program) * sizeof *w.step_sums;
 }
 
 /* Host jobs need threads only. */
@@ -244,17 +252,21 @@ static qn_status step_on_lists(qn__worker *w, const qn__batch *batch, const qn__
     return status;
 }
 
-/* Both layers of tied weights make sums of them, so no task of the gradient has the whole sum. */
 static qn_status step_by_sums(qn__worker *w, const qn__batch *batch, const qn__batch *next,
                               const qn__update *update, qn__tally *tally, qn_error *err) {
     if (!w->step_sums)
-        w->step_sums = qn__alloc(qn__program_sums(w->program), sizeof *w->step_sums, err);
+        w->step_sums = qn__alloc(step_sums(w->program), sizeof *w->step_sums, err);
     if (!w->step_sums)
         return QN_MEMORY;
     const qn__outlet own = {.words = w->step_sums, .tally = tally};
     qn__cpu_pass pass = {.worker = w, .batch = batch, .next = next, .outlet = &own, .training = 1};
+    pass.update = w->bits ? NULL : update;
     const qn_status status = qn__cpu_run(&pass, tally, err);
-    return status == QN_OK ? qn__cpu_update(w, update, w->step_sums, err) : status;
+    if (status == QN_OK && w->bits)
+        return qn__cpu_update(w, update, w->step_sums, err);
+    if (status == QN_OK)
+        qn__cpu_update_tied(w, update, w->step_sums);
+    return status;
 }
 
 qn_status qn__cpu_train_step(qn__worker *w, const qn__batch *batch, const qn__batch *next,

@@ -345,8 +345,10 @@ struct qn__cpu_pass {
     const qn__batch *batch;
     const qn__batch *next;          /* items to fetch during the pass, or NULL */
     const qn__update *update;       /* NULL: add to the sums, or write to the outlet */
-    const qn__outlet *outlet;       /* training writes its sums there */
+    const qn__outlet *outlet;       /* training writes its sums there; with `update` those of tied
+                                       weights alone */
     const int64_t *totals;          /* of the step; update without a gradient only */
+    int tied;                       /* the same: of tied weights alone */
     int64_t *into;                  /* collect only */
     qn__applied *applied;           /* apply only */
     const qn__extension *extension; /* further positions of sequences only */
