@@ -109,6 +109,14 @@ def test_decoders_tell_classes_by_their_last_token(quern, tmp_path):
     said, back = written_back(quern, model, tmp_path / "back")
     assert said["problem_type"] == "multi_label_classification" and said["architectures"] == config["architectures"]
     assert back == {k: v for k, v in tensors_of(tmp_path / "c" / "model.safetensors").items() if not k.endswith(".attn.bias")}
+    # A new last layer has no bias either, so the network goes back.
+    np.save(tmp_path / "x.npy", table)
+    np.save(tmp_path / "y.npy", np.arange(len(table)) % 4)
+    done = run(quern, "train", "--data", tmp_path / "x.npy", "--tokens", "ids", "--labels", tmp_path / "y.npy", "--init-from",
+               model, "--new-last", "--epochs", 1, "-o", tmp_path / "n.st")
+    assert done.returncode == 0, done.stderr
+    said, back = written_back(quern, tmp_path / "n.st", tmp_path / "new")
+    assert said["problem_type"] == "single_label_classification" and len(said["id2label"]) == 4 and "score.bias" not in back
 
 
 def test_one_output_is_a_real_number(quern, tmp_path):

@@ -242,7 +242,12 @@ static qn_status take_network(const qn_model *model, const qn__labels_like *labe
     const qn_status status = qn__network_parse(text, &last, err);
     if (status != QN_OK)
         return status;
-    r->network.layer[r->network.layers - 1] = last.layer[0];
+    qn__layer_text *own = &r->network.layer[r->network.layers - 1];
+    /* Class heads of GPT-2 and Llama have no biases, and transformers has no place for them. */
+    last.layer[0].no_biases = r->network.layer[0].kind == QN__LAYER_EMBEDDING &&
+                              own->kind == QN__LAYER_DENSE &&
+                              last.layer[0].kind == QN__LAYER_DENSE && own->no_biases;
+    *own = last.layer[0];
     return QN_OK;
 }
 
