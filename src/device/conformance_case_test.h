@@ -393,6 +393,27 @@ static inline void tokens_some(test_case *c) {
              c->feed.step ? " that rows share" : "");
 }
 
+/* Plain floats become lists of those that are not 0, most of the items' values. A list has all of
+ * them where the others would be scaled. Call it for a case without pixels. */
+static inline void list_values(test_case *c) {
+    const size_t at = strlen(c->text), items = (size_t)c->feed.items + 3;
+    const uint32_t features = c->feed.features;
+    const int all = c->program.scale == QN__SCALE_STANDARD;
+    const float *values = c->feed.values;
+    qn__listed *pair = cut(c, items * features, sizeof *pair);
+    qn__list *list = cut(c, items, sizeof *list);
+    for (size_t i = 0; i < items; ++i, values += features, pair += features) {
+        list[i] = (qn__list){pair, 0};
+        for (uint32_t k = 0; k < features; ++k)
+            if (all || (k + i + c->seed) % 4 == 0)
+                pair[list[i].count++] = (qn__listed){k, values[k]};
+    }
+    c->feed.type = QN__ELEMENT_LIST;
+    c->feed.values = list;
+    c->program.lists = 1;
+    snprintf(c->text + at, sizeof c->text - at, "; lists");
+}
+
 /* One case in three has a rate for each layer. Call it after the case is made. */
 static inline void fine_tune_some(test_case *c) {
     const size_t at = strlen(c->text);

@@ -476,6 +476,27 @@ static void test_padding_does_not_decide(void **state) {
     case_end(&c);
 }
 
+/* Items that are lists of their inputs: with one layer CPUs read the lists, and GPUs with any. */
+static void test_lists_give_the_reference_bytes(void **state) {
+    (void)state;
+    static test_case c;
+    static expected e;
+    const uint64_t cases = setting("QN_TEST_CASES", 90) / 9 + 2;
+    uint32_t checked = 0;
+    for (uint64_t seed = 70001; checked < cases; ++seed) {
+        case_begin(&c, seed);
+        if (c.kind == PLAIN && c.feed.type == QN__ELEMENT_F32) {
+            list_values(&c);
+            freeze_some(&c);
+            if (expect(&c, &e)) {
+                check_devices(&c, &e, checked % 3 == 0);
+                checked++;
+            }
+        }
+        case_end(&c);
+    }
+}
+
 static int say_what_was_there(void **state) {
     (void)state;
     print_message("%u workers of OpenCL and CUDA devices were checked\n", checked_gpus);
@@ -492,6 +513,7 @@ int main(void) {
         cmocka_unit_test(test_sequences_give_the_reference_bytes),
         cmocka_unit_test(test_sequences_of_integers_give_the_reference_bytes),
         cmocka_unit_test(test_pools_give_the_reference_bytes),
+        cmocka_unit_test(test_lists_give_the_reference_bytes),
         cmocka_unit_test(test_taps_outside_are_left_out),
         cmocka_unit_test(test_long_attention_of_integers),
         cmocka_unit_test(test_pictures_of_integers_give_the_reference_bytes),

@@ -239,6 +239,17 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  * u, positions u, channels u, tied u, layer u, limit f, k_blocks u
  *     Adds the GRADIENT of the rows to the sums.
  *
+ * LISTS_FORWARD: step M, lists M, parameters M, unit M, mean M, inverse M, Y M, D M, numbers M,
+ * weights U, biases U, in u, out u, scale u, layer u, activation u, threshold u, keep f, seed U
+ *     As FORWARD, of items that are lists: lists[items + 1] has where the pairs of each item begin,
+ *     among those that follow. A pair is an input and the bits of its value; inputs ascend.
+ *
+ * LISTS_GRADIENT: step M, columns M, E M, unit M, mean M, inverse M, sums M, status M, weights U,
+ * count u, out u, scale u, layer u, limit f
+ *     Adds the GRADIENT of `count` inputs to the sums: columns[count][2] has each of them and where
+ *     its pairs end, among those that follow. A pair is the place of an item and the bits of the
+ *     value; places ascend.
+ *
  * ATTENTION_FORWARD: step M, taps M, items M, A M, Y M, moments M, index u, tokens u, inputs u,
  * heads u, groups u, span u, causal u
  *     The outputs, and m and r of each query, in `moments`
@@ -427,14 +438,15 @@ typedef struct qn__kernel_shape {
      * LOSS), numbers with their padding (GATE), outputs (BIAS), parameters (UPDATE, AVERAGE:
      * `count`), vectors of four columns in 16 rows (UNFOLD), 16 columns of a row
      * (TRANSPOSE_WEIGHTS, PIXELS_*, POOL_*, ADD_FORWARD, MULTIPLY_*, CONCAT_*, GROUPED_*, and of
-     * NORM_* and ITEM_NORM_* all but the next, EMBEDDING_FORWARD, POSITION_*), groups of channels
-     * of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE, ITEM_NORM_GRADIENT,
-     * LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of tokens (EMBEDDING_LINKS), words
-     * (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), rows (ROWS_ABSMAX), items (PIXELS_ABSMAX), queries
-     * (ATTENTION_MEANS), blocks (ATTENTION_BLOCKS), numbers (ATTENTION_KEEP), 128 channels of a
-     * head of a row (ATTENTION_CACHED*), blocks (ATTENTION_KEEP_BLOCKS), 16 queries or keys and 64
-     * channels of a head (other ATTENTION_*), weights and biases with their padding (SUMS_*: (in +
-     * biases) * ld(out)), elements (MAP, TRIAL). Groups beyond the work's end do nothing. */
+     * NORM_* and ITEM_NORM_* all but the next, EMBEDDING_FORWARD, LISTS_*, POSITION_*), groups of
+     * channels of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE,
+     * ITEM_NORM_GRADIENT, LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of tokens
+     * (EMBEDDING_LINKS), words (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), rows (ROWS_ABSMAX), items
+     * (PIXELS_ABSMAX), queries (ATTENTION_MEANS), blocks (ATTENTION_BLOCKS), numbers
+     * (ATTENTION_KEEP), 128 channels of a head of a row (ATTENTION_CACHED*), blocks
+     * (ATTENTION_KEEP_BLOCKS), 16 queries or keys and 64 channels of a head (other ATTENTION_*),
+     * weights and biases with their padding (SUMS_*: (in + biases) * ld(out)), elements (MAP,
+     * TRIAL). Groups beyond the work's end do nothing. */
     uint32_t share;
     int opencl_only;   /* 1: a vector kernel, not in the CUDA text */
     uint32_t products; /* QN_WITH_...: a program with any of these arithmetics has the kernel, if it

@@ -287,6 +287,14 @@ static void embedding_gradient(void *const *a) {
     qn_embedding_gradient(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9), u(10), u(11),
                           u(12), f(13), u(14));
 }
+static void lists_forward(void *const *a) {
+    qn_lists_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), M(8), U(9), U(10), u(11),
+                     u(12), u(13), u(14), u(15), u(16), f(17), U(18));
+}
+static void lists_gradient(void *const *a) {
+    qn_lists_gradient(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), U(8), u(9), u(10), u(11),
+                      u(12), f(13));
+}
 static void position_forward(void *const *a) {
     qn_position_forward(M(0), M(1), M(2), M(3), M(4), M(5), M(6), U(7), u(8), u(9), u(10), u(11),
                         f(12), U(13));
@@ -393,6 +401,8 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_rms_norm_forward", "MMMMMMMMUuuuuufU", rms_norm_forward},
     {"qn_rms_norm_errors", "MMMMMMMUuuu", rms_norm_errors},
     {"qn_rms_norm_gradient", "MMMMMMMUuufuu", rms_norm_gradient},
+    {"qn_lists_forward", "MMMMMMMMMUUuuuuuufU", lists_forward},
+    {"qn_lists_gradient", "MMMMMMMMUuuuuf", lists_gradient},
     {"qn_embedding_links", "MMMuuu", embedding_links},
     {"qn_embedding_gradient", "MMMMMMUuuuuuufu", embedding_gradient},
     {"qn_position_forward", "MMMMMMMUuuuufU", position_forward},

@@ -17,7 +17,7 @@ _Static_assert((int)QN__FETCH_BYTES == QN_VALUES_BYTES &&
                    (int)QN__FETCH_TOKENS32 == QN_VALUES_TOKENS32,
                "one order");
 
-/* Lists are written out on the way to the device. */
+/* Lists are written out on the way to the device, unless its first layer reads them. */
 static int is_list(const qn__feed *feed) {
     return qn__element_of(feed->type)->fetch == QN__FETCH_LISTS;
 }
@@ -32,13 +32,8 @@ static int same_feed(const qn__feed *a, const qn__feed *b) {
            a->labels == b->labels && a->weights == b->weights;
 }
 
-static uint64_t item_at(const qn__batch *batch, uint32_t place) {
-    const uint64_t position = qn__batch_position(batch, place);
-    return batch->order ? qn__permutation_at(batch->order, position) : position;
-}
-
 static uint64_t row_at(const qn__batch *batch, uint32_t place) {
-    const uint64_t item = item_at(batch, place);
+    const uint64_t item = qn__gpu_item_at(batch, place);
     return batch->feed->rows ? batch->feed->rows[item] : item;
 }
 
@@ -160,7 +155,8 @@ static void show(qn__worker *w, const qn__batch *batch, uint64_t item, const voi
 static void mix_in(qn__worker *w, const qn__batch *batch, uint32_t place, const char *partner,
                    char *to) {
     const qn__program *p = w->program;
-    const qn__mixing mixing = qn__mix_of(p->mix, p->seed, batch->epoch, item_at(batch, place));
+    const qn__mixing mixing =
+        qn__mix_of(p->mix, p->seed, batch->epoch, qn__gpu_item_at(batch, place));
     if (!partner) {
         uint64_t position;
         const uint64_t other = qn__batch_partner(batch, place, &position);
@@ -177,7 +173,7 @@ static void stage_values(qn__worker *w, const qn__batch *batch, uint32_t first, 
     const size_t size = qn__feed_whole(batch->feed);
     const qn__element *element = qn__element_of(batch->feed->type);
     for (uint32_t place = first; place < end; ++place) {
-        const uint64_t item = item_at(batch, place);
+        const uint64_t item = qn__gpu_item_at(batch, place);
         const void *from = qn__batch_values(batch, place, item);
         char *to = w->stage.memory + (place - first) * size;
         if (changed)
@@ -212,6 +208,7 @@ static qn_status send_values(qn__worker *w, const qn__batch *batch, int changed,
     return status;
 }
 
+/* `changed`: 1: as a training sees them. */
 static qn_status send_items(qn__worker *w, const qn__batch *batch, int changed,
                             qn__gpu_source *source, qn_error *err) {
     *source = (qn__gpu_source){.values = &w->feeds.sent_values,
@@ -222,6 +219,18 @@ static qn_status send_items(qn__worker *w, const qn__batch *batch, int changed,
                                .type = type_of(batch->feed),
                                .sent = 1};
     return send_values(w, batch, changed, err);
+}
+
+static qn_status send_lists(qn__worker *w, const qn__batch *batch, int training,
+                            qn__gpu_source *source, qn_error *err) {
+    *source = (qn__gpu_source){.values = &w->step,
+                               .rows = &w->step,
+                               .labels = &w->step,
+                               .weights = &w->step,
+                               .flags = QN_FETCH_GATHERED,
+                               .type = QN_VALUES_FLOATS,
+                               .sent = 1};
+    return qn__gpu_send_lists(w, batch, training, err);
 }
 
 static void source_held(const qn__worker *w, const qn__gpu_feed *f, qn__gpu_source *source) {
@@ -239,6 +248,8 @@ static void source_held(const qn__worker *w, const qn__gpu_feed *f, qn__gpu_sour
 qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_source *source,
                             qn_error *err) {
     qn__gpu_feed *f;
+    if (w->lists.takes)
+        return send_lists(w, batch, 1, source, err);
     if (w->program->augment || w->program->mix)
         return send_items(w, batch, 1, source, err);
     if (is_list(batch->feed) || batch->places)
@@ -268,6 +279,11 @@ static int gather_rows(qn__worker *w, const qn__batch *batch, const qn__gpu_feed
 qn_status qn__gpu_source_once(qn__worker *w, const qn__batch *batch, qn__gpu_source *source,
                               qn_error *err) {
     qn_status status = QN_OK;
+    if (w->lists.takes) {
+        status = send_lists(w, batch, 0, source, err);
+        source->by_place = 1;
+        return status;
+    }
     for (int i = 0; i < QN__GPU_FEEDS; ++i) {
         if (w->feeds.feed[i].held == 0 || !gather_rows(w, batch, &w->feeds.feed[i]))
             continue;
@@ -294,7 +310,8 @@ static qn_status send_words(qn__worker *w, const qn__batch *batch, const void *f
     for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
         next = batch->items - first < most ? batch->items : first + most;
         for (uint32_t i = first; i < next; ++i)
-            memcpy(&stage[i - first], (const uint32_t *)from + item_at(batch, i), sizeof *stage);
+            memcpy(&stage[i - first], (const uint32_t *)from + qn__gpu_item_at(batch, i),
+                   sizeof *stage);
         status = w->driver->write(w->gpu, to, first * sizeof *stage, stage,
                                   (next - first) * sizeof *stage, err);
     }
@@ -335,7 +352,8 @@ qn_status qn__gpu_send_partners(qn__worker *w, const qn__batch *batch, qn_error 
             uint64_t position;
             other[i - first] =
                 (uint32_t)batch->feed->labels[qn__batch_partner(batch, i, &position)];
-            share[i - first] = qn__mix_of(p->mix, p->seed, batch->epoch, item_at(batch, i)).own;
+            share[i - first] =
+                qn__mix_of(p->mix, p->seed, batch->epoch, qn__gpu_item_at(batch, i)).own;
         }
         const size_t bytes = (next - first) * sizeof *other;
         status = w->driver->write(w->gpu, &w->batch.targets, (items + first) * sizeof *other, other,
@@ -357,7 +375,7 @@ qn_status qn__gpu_send_shown(qn__worker *w, const qn__batch *batch, qn_error *er
     for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
         next = batch->items - first < most ? batch->items : first + most;
         for (uint32_t i = first; i < next; ++i)
-            share[i - first] = qn__batch_show(batch, p, i, item_at(batch, i),
+            share[i - first] = qn__batch_show(batch, p, i, qn__gpu_item_at(batch, i),
                                               answers + (i - first) * each, w->stage.shown_space);
         status = w->driver->write(w->gpu, &w->batch.answers, first * each, answers,
                                   (next - first) * each, err);
@@ -377,7 +395,7 @@ static qn_status send_answers(qn__worker *w, const qn__batch *batch, qn_error *e
         next = batch->items - first < most ? batch->items : first + most;
         for (uint32_t i = first; i < next; ++i)
             memcpy(w->stage.memory + (i - first) * each,
-                   qn__feed_answers(batch->feed, w->program, item_at(batch, i)), each);
+                   qn__feed_answers(batch->feed, w->program, qn__gpu_item_at(batch, i)), each);
         status = w->driver->write(w->gpu, &w->batch.answers, first * each, w->stage.memory,
                                   (next - first) * each, err);
     }

@@ -5,6 +5,7 @@
  *     features           gpu_products.c     gpu_intgemm.c
  *     pixels             gpu_pixels.c       gpu_pixels_intgemm.c
  *     groups             gpu_grouped.c      the same: floats
+ *     lists of inputs    gpu_lists.c        all inputs are written out
  *
  * A dense layer after pixels reads a picture as one long row. So does one whose source has other
  * readers: it adds to errors that are there already. */
@@ -13,7 +14,9 @@
 
 static void dense_forward(qn__gpu_pass *pass, uint32_t i) {
     const int integers = pass->worker->bits != 0;
-    if (qn__gpu_has_pixels(&pass->worker->layer[i]))
+    if (qn__gpu_reads_lists(pass, i))
+        qn__gpu_launch_lists_forward(pass, i);
+    else if (qn__gpu_has_pixels(&pass->worker->layer[i]))
         (integers ? qn__gpu_launch_pixels_intgemm_forward : qn__gpu_launch_pixels_forward)(pass, i);
     else
         (integers ? qn__gpu_launch_intgemm_forward : qn__gpu_launch_float_forward)(pass, i);
@@ -49,7 +52,9 @@ static void dense_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
                   : qn__gpu_launch_pixels_gradient)(pass, i, add);
         return;
     }
-    (integers ? qn__gpu_launch_intgemm_gradient : qn__gpu_launch_float_gradient)(pass, i, add);
+    (qn__gpu_reads_lists(pass, i) ? qn__gpu_launch_lists_gradient
+     : integers                   ? qn__gpu_launch_intgemm_gradient
+                                  : qn__gpu_launch_float_gradient)(pass, i, add);
     if (!pass->worker->layer[i].layer->no_biases)
         launch_bias(pass, i, add);
 }
@@ -58,7 +63,7 @@ static int dense_learn(qn__gpu_pass *pass, uint32_t i) {
     const qn__gpu_layer *l = &pass->worker->layer[i];
     const qn__program *p = pass->worker->program;
     const int alike = p->weight_decay != 0.0f && qn__others_decay(p, l->layer);
-    if (qn__gpu_has_pixels(l) || l->layer->no_biases || alike)
+    if (qn__gpu_has_pixels(l) || qn__gpu_reads_lists(pass, i) || l->layer->no_biases || alike)
         return 0;
     qn__gpu_launch_learn(pass, i);
     return 1;

@@ -51,6 +51,11 @@ static inline int qn__gpu_has_pixels(const qn__gpu_layer *l) {
     return l->kind->convolves || l->layer->from.height > 1 || l->layer->from.width > 1;
 }
 
+/* Whether the layer reads the lists of the items. */
+static inline int qn__gpu_reads_lists(const qn__gpu_pass *pass, uint32_t layer) {
+    return layer == 0 && pass->worker->lists.takes;
+}
+
 /* Where the lengths of items come from (25.37): their tokens. Anything where they do not count. */
 static inline const qn__gpu_memory *qn__gpu_lengths_of(const qn__gpu_pass *pass, uint32_t layer) {
     const qn__worker *w = pass->worker;

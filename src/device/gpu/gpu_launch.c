@@ -95,7 +95,7 @@ void qn__gpu_push_rule(const qn__program *p, float decay, float factor, qn__gpu_
 const qn__gpu_memory *qn__gpu_output_of(const qn__gpu_pass *pass, int32_t l) {
     const qn__worker *w = pass->worker;
     if (l < 0)
-        return &w->batch.inputs;
+        return w->batch.inputs.bytes ? &w->batch.inputs : &w->step;
     return pass->training && w->layer[l].dropped.bytes ? &w->layer[l].dropped : &w->layer[l].output;
 }
 

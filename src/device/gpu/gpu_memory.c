@@ -34,6 +34,18 @@ static void place_edges(qn__worker *w) {
     }
 }
 
+/* Integers, augmentation and mixing need all inputs of an item, and so do layers other than the
+ * first that read them. */
+static int takes_lists(const qn__worker *w) {
+    const qn__program *p = w->program;
+    int takes = p->lists && p->arith == QN__ARITH_F32 && !p->augment && !p->mix && !p->sequences &&
+                p->layer[0].kind == QN__LAYER_DENSE && !qn__gpu_has_pixels(&w->layer[0]);
+    for (uint32_t l = 1; l < p->layers; ++l)
+        takes &= w->layer[l].source >= 0 &&
+                 (w->layer[l].other >= 0 || !qn__layer_joins(w->layer[l].layer));
+    return takes;
+}
+
 void qn__gpu_place(qn__worker *w) {
     uint64_t outputs = 0;
     w->model.padded = 0;
@@ -49,6 +61,7 @@ void qn__gpu_place(qn__worker *w) {
         outputs += ld;
     }
     place_edges(w);
+    w->lists.takes = takes_lists(w);
 }
 
 /* A buffer that the worker needs, and its size. */
@@ -73,7 +86,7 @@ static uint64_t widest(const qn__program *p) {
 /* Buffers that do not depend on the number of layers; returns how many. */
 static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
     const uint64_t parameters = w->model.padded * sizeof(float), items = w->capacity;
-    const uint64_t inputs = w->program->layer[0].in;
+    const uint64_t inputs = w->program->layer[0].in, written = w->lists.takes ? 0 : inputs;
     const int standard = w->program->scale == QN__SCALE_STANDARD;
     const qn__shape last = w->program->layer[w->program->layers - 1].to;
     const uint64_t lines = w->program->answers ? items * last.height : 0;
@@ -89,7 +102,7 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->batch.unit, 256 * sizeof(float)},
         {&w->batch.mean, standard ? inputs * sizeof(float) : 0},
         {&w->batch.inverse, standard ? inputs * sizeof(float) : 0},
-        {&w->batch.inputs, row_bytes(w, inputs)},
+        {&w->batch.inputs, row_bytes(w, written)},
         {&w->batch.numbers, items * sizeof(uint64_t)},
         {&w->batch.targets, (w->program->mix ? 3 : 1) * items * sizeof(int32_t)},
         {&w->batch.weight, items * sizeof(float)},
@@ -103,7 +116,7 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->batch.line_loss, lines * sizeof(float)},
         {&w->batch.line_state, lines * sizeof(uint32_t)},
         {&w->feeds.sent_rows, items * sizeof(uint64_t)},
-        {&w->feeds.sent_values, items * inputs * sizeof(float)},
+        {&w->feeds.sent_values, items * written * sizeof(float)},
     };
     for (uint32_t i = 0; i < FIXED_PIECES; ++i)
         pieces[i] = all[i];
@@ -340,6 +353,8 @@ void qn__gpu_release_all(qn__worker *w) {
         qn__gpu_drop(w, &w->feeds.feed[i].labels);
         qn__gpu_drop(w, &w->feeds.feed[i].weights);
     }
+    qn__gpu_drop(w, &w->lists.rows);
+    qn__gpu_drop(w, &w->lists.columns);
     qn__gpu_drop(w, &w->model.canonical);
     if (w->layer)
         walk(w, release_piece, NULL, NULL);

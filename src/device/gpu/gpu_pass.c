@@ -10,10 +10,11 @@ void qn__gpu_launch_fetch(qn__gpu_pass *pass) {
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, &w->step, source->values, source->rows, source->labels, source->weights,
                     &w->batch.unit, w->batch.mean.bytes ? &w->batch.mean : &w->step,
-                    w->batch.inverse.bytes ? &w->batch.inverse : &w->step, &w->batch.inputs,
-                    &w->batch.numbers, &w->batch.targets, &w->batch.weight);
-    QN__PUSH_NUMBERS(&c, w->program->layer[0].in, source->type, qn__kernel_scale(w->program->scale),
-                     source->flags);
+                    w->batch.inverse.bytes ? &w->batch.inverse : &w->step,
+                    qn__gpu_output_of(pass, -1), &w->batch.numbers, &w->batch.targets,
+                    &w->batch.weight);
+    QN__PUSH_NUMBERS(&c, w->lists.takes ? 0 : w->program->layer[0].in, source->type,
+                     qn__kernel_scale(w->program->scale), source->flags);
     qn__gpu_launch_over(pass, QN__K_FETCH, pass->items, &c);
 }
 
@@ -47,9 +48,9 @@ static void launch_answers(qn__gpu_pass *pass, uint32_t flags) {
     const qn__layer *l = w->layer[last].layer;
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, &w->step, &w->layer[last].output,
-                    w->batch.answers.bytes ? &w->batch.answers : &w->step, &w->batch.inputs,
-                    &w->batch.weight, &w->batch.pixel_loss, &w->batch.pixel_state,
-                    qn__gpu_errors_of(w, last));
+                    w->batch.answers.bytes ? &w->batch.answers : &w->step,
+                    qn__gpu_output_of(pass, -1), &w->batch.weight, &w->batch.pixel_loss,
+                    &w->batch.pixel_state, qn__gpu_errors_of(w, last));
     QN__PUSH_NUMBERS(&c, l->to.height, l->to.width, l->to.channels,
                      qn__kernel_loss(w->program->loss),
                      w->program->next ? w->program->layer[0].in : 0);

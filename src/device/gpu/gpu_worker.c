@@ -114,6 +114,8 @@ void qn__gpu_close(qn__worker *w) {
         qn__gpu_release_all(w);
         w->driver->close(w->gpu);
     }
+    qn__free(w->lists.words);
+    qn__free(w->lists.column_of);
     qn__free(w->stage.memory);
     qn__free(w->stage.augment_space);
     qn__free(w->stage.shown_space);

@@ -152,6 +152,15 @@ typedef struct qn__gpu_feeds {
     uint64_t clock; /* counts uses of feeds and recordings, and the feeds themselves */
 } qn__gpu_feeds;
 
+/* The items of a batch as lists (gpu_packed_lists.c). Memory grows with the batches. */
+typedef struct qn__gpu_lists {
+    int takes;      /* 1: the first layer reads lists; 0: all inputs are written out */
+    uint32_t count; /* inputs that the batch has */
+    qn__gpu_memory rows, columns; /* of items, and of inputs */
+    uint32_t *words, *column_of;  /* on the host: what is sent; zeros for all inputs */
+    uint64_t capacity;            /* of `words` */
+} qn__gpu_lists;
+
 /* Steps that are enqueued, and recorded to be enqueued at once. */
 typedef struct qn__gpu_launches {
     qn__gpu_flight flight[QN__GPU_FLIGHTS + 1]; /* the oldest first */
@@ -185,6 +194,7 @@ struct qn__worker {
     qn__gpu_unfolding pixels;
     qn__gpu_integers integers;
     qn__gpu_feeds feeds;
+    qn__gpu_lists lists;
     qn__gpu_launches launches;
     qn__gpu_reports reports;
     struct {
@@ -284,6 +294,19 @@ qn_status qn__gpu_more(qn__worker *worker, const char *what, uint64_t bytes, qn_
 int qn__gpu_fits(const qn__worker *worker, uint64_t bytes, uint64_t largest);
 void qn__gpu_drop(qn__worker *worker, qn__gpu_memory *memory);
 void qn__gpu_release_all(qn__worker *worker);
+
+/* The number of the item at a place of a batch. */
+static inline uint64_t qn__gpu_item_at(const qn__batch *batch, uint32_t place) {
+    const uint64_t position = qn__batch_position(batch, place);
+    return batch->order ? qn__permutation_at(batch->order, position) : position;
+}
+
+/* gpu_packed_lists.c: sends the lists of a batch, for a training those of its inputs, too. */
+qn_status qn__gpu_send_lists(qn__worker *worker, const qn__batch *batch, int training,
+                             qn_error *err);
+/* gpu_lists.c: a dense first layer, if `lists.takes`. */
+void qn__gpu_launch_lists_forward(qn__gpu_pass *pass, uint32_t layer);
+void qn__gpu_launch_lists_gradient(qn__gpu_pass *pass, uint32_t layer, int add);
 
 /* gpu_data.c */
 

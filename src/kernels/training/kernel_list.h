@@ -61,6 +61,8 @@
     ROW(LEARN_VECTOR, learn_vector, "MMMMMMMUuuufuffffffff", 1, 48, 64, 0, QN_WITH_ALL)            \
     ROW(BIAS, bias, "MMMMUuufu", 256, 0, 0, 16, QN_WITH_ALL)                                       \
     ROW(BIAS_VECTOR, bias_vector, "MMMMUuufu", 1, 0, 0, 64, QN_WITH_ALL)                           \
+    ROW(LISTS_FORWARD, lists_forward, "MMMMMMMMMUUuuuuuufU", 128, 0, 0, 8, QN_WITH_F32)            \
+    ROW(LISTS_GRADIENT, lists_gradient, "MMMMMMMMUuuuuf", 128, 0, 0, 8, QN_WITH_F32)               \
     ROW(UPDATE, update, "MMMMMUUuffffffff", 256, 0, 0, 256, QN_WITH_ALL)                           \
     ROW(UPDATE_VECTOR, update_vector, "MMMMMUUuffffffff", 1, 0, 0, 4096, QN_WITH_ALL)              \
     ROW(AVERAGE, average, "MMMUU", 256, 0, 0, 256, QN_WITH_ALL)                                    \

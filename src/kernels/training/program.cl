@@ -25,6 +25,7 @@
 #include "kernels/training/matrix_words.cl"
 #endif
 #if QN_PRODUCTS & QN_WITH_F32
+#include "kernels/training/lists.cl"
 #include "kernels/training/tile_large.cl"
 #include "kernels/training/tile.cl"
 #include "kernels/training/products.cl"
