@@ -701,13 +701,17 @@ static qn_status fill(const qn_train_options *options, const qn_data *data, qn__
 
 qn_status qn__recipe_from_options(const qn_train_options *options, const qn_data *data,
                                   qn__recipe *out, qn_error *err) {
-    qn__recipe recipe = {0};
+    /* Its layers would fill a third of the stack of a thread. */
+    qn__recipe *recipe = qn__alloc(1, sizeof *recipe, err);
     qn__model_source source = {0};
-    const qn_status status = fill(options, data, &recipe, &source, err);
+    if (!recipe)
+        return QN_MEMORY;
+    const qn_status status = fill(options, data, recipe, &source, err);
     if (status == QN_OK)
-        *out = recipe;
+        *out = *recipe;
     else
-        qn__recipe_release(&recipe);
+        qn__recipe_release(recipe);
+    qn__free(recipe);
     if (status != QN_OK)
         qn__model_source_place(&source, err);
     qn__model_source_release(&source);
