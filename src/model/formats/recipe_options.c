@@ -230,7 +230,6 @@ static qn_status check_outputs(const qn__labels_like *labels, const qn__recipe *
 static qn_status take_network(const qn_model *model, const qn__labels_like *labels, qn__recipe *r,
                               qn_error *err) {
     char text[QN__DEFAULT_LAST_CAPACITY];
-    qn__network last;
     r->network = qn__model_recipe_of(model)->network;
     if (!r->new_last)
         return check_outputs(labels, r, err);
@@ -239,16 +238,12 @@ static qn_status take_network(const qn_model *model, const qn__labels_like *labe
             err, "`train.new_last`", "leave it out, or give all layers with `train.model`",
             qn__fail(err, QN_USAGE, "the data has no classes for new outputs"));
     qn__default_last(labels->task, labels->loss, labels->classes, text);
-    const qn_status status = qn__network_parse(text, &last, err);
-    if (status != QN_OK)
-        return status;
-    qn__layer_text *own = &r->network.layer[r->network.layers - 1];
-    /* Class heads of GPT-2 and Llama have no biases, and transformers has no place for them. */
-    last.layer[0].no_biases = r->network.layer[0].kind == QN__LAYER_EMBEDDING &&
-                              own->kind == QN__LAYER_DENSE &&
-                              last.layer[0].kind == QN__LAYER_DENSE && own->no_biases;
-    *own = last.layer[0];
-    return QN_OK;
+    qn__network *last = qn__alloc(1, sizeof *last, err); /* large for a stack */
+    const qn_status status = last ? qn__network_parse(text, last, err) : QN_MEMORY;
+    if (status == QN_OK)
+        r->network.layer[r->network.layers - 1] = last->layer[0];
+    qn__free(last);
+    return status;
 }
 
 static int attends(const qn__network *network) {
