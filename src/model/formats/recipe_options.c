@@ -240,8 +240,14 @@ static qn_status take_network(const qn_model *model, const qn__labels_like *labe
     qn__default_last(labels->task, labels->loss, labels->classes, text);
     qn__network *last = qn__alloc(1, sizeof *last, err); /* large for a stack */
     const qn_status status = last ? qn__network_parse(text, last, err) : QN_MEMORY;
-    if (status == QN_OK)
-        r->network.layer[r->network.layers - 1] = last->layer[0];
+    qn__layer_text *own = &r->network.layer[r->network.layers - 1];
+    if (status == QN_OK) {
+        /* Class heads of GPT-2 and Llama have no biases, and transformers has no place for them. */
+        last->layer[0].no_biases = r->network.layer[0].kind == QN__LAYER_EMBEDDING &&
+                                   own->kind == QN__LAYER_DENSE &&
+                                   last->layer[0].kind == QN__LAYER_DENSE && own->no_biases;
+        *own = last->layer[0];
+    }
     qn__free(last);
     return status;
 }
