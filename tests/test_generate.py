@@ -249,6 +249,8 @@ def test_an_answer_ends_before_a_text(quern, model):
 @pytest.mark.parametrize("words, said", [
     ([], "a prompt is required"),
     (["--prompt", "Zoo"], 'has never seen the character "Z"'),
+    (["--prompt", "a\udcff"], "not UTF-8 from byte 1 on"),
+    (["--prompt", "a", "--stop", "\udcff"], "--stop is not UTF-8 from byte 0 on"),
     (["--prompt", "a", "--temperature", "-1"], "--temperature is -1"),
     (["--prompt", "a", "--top-p", "0"], "--top-p is 0"),
     (["--prompt", "a", "--devices", "opencl:99"], "opencl:99"),

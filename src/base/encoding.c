@@ -1,6 +1,7 @@
 #include "base/encoding.h"
 
 #include <pthread.h>
+#include <string.h>
 
 static pthread_once_t locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale = (locale_t)0;
@@ -36,6 +37,14 @@ size_t qn__utf8_length(const char *bytes, size_t size) {
         if ((at[i] & 0xc0) != 0x80)
             return 0;
     return length;
+}
+
+size_t qn__utf8_prefix(const char *text) {
+    const size_t all = strlen(text);
+    size_t at = 0, length = 1;
+    for (; at < all && length > 0; at += length)
+        length = qn__utf8_length(text + at, all - at);
+    return at;
 }
 
 size_t qn__utf8_write(unsigned code, char out[4]) {

@@ -19,6 +19,9 @@ locale_t qn__c_locale(void);
  * surrogate, a code above U+10FFFF, or size == 0. */
 size_t qn__utf8_length(const char *bytes, size_t size);
 
+/* How many bytes of a text come before the first one that is not UTF-8, or before its end. */
+size_t qn__utf8_prefix(const char *text);
+
 /* Writes the UTF-8 form of a code point below 0x110000 into out[0..3], without a NUL. Returns its
  * length in bytes. */
 size_t qn__utf8_write(unsigned code, char out[4]);

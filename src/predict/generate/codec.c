@@ -1,5 +1,6 @@
 #include "predict/generate/codec.h"
 
+#include "base/encoding.h"
 #include "base/memory.h"
 #include "base/text/character.h"
 #include "base/text/text.h"
@@ -196,6 +197,12 @@ qn_status qn__codec_encode(const qn__codec *c, const char *prompt, uint32_t inde
                            const char *system, uint32_t **tokens, uint32_t *count, qn_error *err) {
     uint64_t all = 0;
     *tokens = NULL;
+    const size_t good = qn__utf8_prefix(prompt);
+    if (prompt[good]) {
+        char what[64];
+        snprintf(what, sizeof what, "the prompt is not UTF-8 from byte %zu on", good);
+        return refuse(index, what, "convert it, as with: iconv -f latin1 -t utf-8 OLD > NEW", err);
+    }
     qn_status status = c->tokenizer ? encode_text(c, prompt, index, chat, system, tokens, &all, err)
                                     : read_numbers(c, prompt, index, tokens, &all, err);
     if (status == QN_OK && all == 0 && c->begins)

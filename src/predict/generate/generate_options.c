@@ -1,6 +1,7 @@
 /* The options of a generation: defaults and checks. */
 #include "predict/generate/generator.h"
 
+#include "base/encoding.h"
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"
@@ -65,14 +66,27 @@ static qn_status check_numbers(const qn_generate_options *o, qn_error *err) {
     return QN_OK;
 }
 
+/* A file of answers has these texts, and replaying reads them there. */
+static qn_status check_utf8(const char *name, const char *text, qn_error *err) {
+    const size_t good = qn__utf8_prefix(text);
+    if (!text[good])
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "%s is not UTF-8 from byte %zu on", name, good);
+    return qn__remedy(err, QN_USAGE, "give a text in UTF-8");
+}
+
 static qn_status check_texts(const qn_generate_options *o, qn_error *err) {
     if (o->stops > QN__GENERATE_STOPS)
         return refuse_count("the number of texts of `generate.stop`", o->stops, 0,
                             QN__GENERATE_STOPS, err);
     for (uint32_t i = 0; i < o->stops; ++i) {
         const size_t size = o->stop && o->stop[i] ? strlen(o->stop[i]) : 0;
-        if (size >= 1 && size <= MOST_STOP)
+        if (size >= 1 && size <= MOST_STOP) {
+            const qn_status status = check_utf8("`generate.stop`", o->stop[i], err);
+            if (status != QN_OK)
+                return status;
             continue;
+        }
         qn__fail(err, QN_USAGE, "text %u of `generate.stop` has %zu bytes", i, size);
         return qn__remedy(err, QN_USAGE, "give texts of 1 to %d bytes", MOST_STOP);
     }
@@ -81,7 +95,7 @@ static qn_status check_texts(const qn_generate_options *o, qn_error *err) {
         return qn__remedy(err, QN_USAGE, "`generate.chat` is \"chatml\" or \"llama3\"");
     }
     if (!o->system || o->chat)
-        return QN_OK;
+        return o->system ? check_utf8("`generate.system`", o->system, err) : QN_OK;
     qn__fail(err, QN_USAGE, "`generate.system` is for a chat");
     return qn__remedy(err, QN_USAGE,
                       "give `generate.chat`, too, or put the text before the prompt");

@@ -20,19 +20,15 @@ enum { LENGTHS_MAX = 48 }; /* an index space has at most 2^48 items */
 
 /* Recipes are JSON, so a text must be UTF-8. */
 static qn_status check_utf8(const char *text, const char *name, qn_error *err) {
+    const size_t good = qn__utf8_prefix(text);
     uint32_t line = 1;
-    for (size_t left = strlen(text); left > 0;) {
-        const size_t size = qn__utf8_length(text, left);
-        if (size == 0) {
-            qn__fail(err, QN_INPUT, "the kernel's text is not UTF-8");
-            qn__at(err, "%s, line %u", name, (unsigned)line);
-            return qn__remedy(err, QN_INPUT, "save the file as UTF-8");
-        }
-        line += *text == '\n';
-        text += size;
-        left -= size;
-    }
-    return QN_OK;
+    if (!text[good])
+        return QN_OK;
+    for (size_t i = 0; i < good; i++)
+        line += text[i] == '\n';
+    qn__fail(err, QN_INPUT, "the kernel's text is not UTF-8");
+    qn__at(err, "%s, line %u", name, (unsigned)line);
+    return qn__remedy(err, QN_INPUT, "save the file as UTF-8");
 }
 
 void qn_kernel_free(qn_kernel *k) {

@@ -14,16 +14,7 @@ enum { VERSION = 1 };
 
 /* ------------------------------------------------------------------ writing */
 
-static int is_utf8(const char *text) {
-    for (size_t left = strlen(text); left > 0;) {
-        const size_t size = qn__utf8_length(text, left);
-        if (size == 0)
-            return 0;
-        text += size;
-        left -= size;
-    }
-    return 1;
-}
+static int is_utf8(const char *text) { return !text[qn__utf8_prefix(text)]; }
 
 static void write_numbers(qn__text *out, const uint64_t *numbers, uint32_t count) {
     qn__text_add(out, "[");
