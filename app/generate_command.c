@@ -153,7 +153,8 @@ static int read_prompts(prompts *p, const char *path) {
     for (ssize_t size; code < 0 && (size = getline(&line, &capacity, file)) >= 0;)
         code = add_line(p, path, line, (size_t)size, ++count);
     if (code < 0 && ferror(file))
-        code = message_fail(QN_IO, "the file of the prompts cannot be read", path, "");
+        code = message_fail(QN_IO, "the file of the prompts cannot be read", path,
+                            "name a text file with a prompt in each line");
     if (code < 0 && p->count == 0)
         code =
             message_fail(QN_INPUT, "the file has no prompts", path, "write a prompt in each line");

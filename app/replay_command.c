@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct replay_flags {
     source_flags from;
@@ -391,7 +392,7 @@ static int run(const command *self, int argc, char **argv) {
     code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0) {
         message_setup(self->name, f.quiet, f.json);
-        if (answers_is_file(given.operand[0]))
+        if (answers_is_file(given.operand[0]) || (f.model && access(given.operand[0], F_OK) != 0))
             return ranks_leave(
                 answers_replay(given.operand[0], f.model, &f.compute, f.quiet, f.json));
         if (f.model)

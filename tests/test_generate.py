@@ -257,6 +257,7 @@ def test_an_answer_ends_before_a_text(quern, model):
     (["--prompt", "a", "--chat", "irc"], "chatml"),
     (["--prompt", "a", "--system", "x"], "--system is for a chat"),
     (["--prompts", "missing.txt"], "missing.txt"),
+    (["--prompts", "."], "name a text file with a prompt in each line"),
     (["--prompt", "a", "--logprobs"], "--logprobs"),
 ])
 def test_nonsense_is_refused(quern, model, words, said):
@@ -303,6 +304,8 @@ def test_a_file_of_answers_is_replayed(quern, model, tmp_path):
     assert done.returncode == 3 and "answer 1 is another one now" in done.stderr
     done = run(quern, "replay", path)
     assert done.returncode == 2 and "--model MODEL" in done.stderr
+    done = run(quern, "replay", tmp_path / "none.json", "--model", model)
+    assert done.returncode == 1 and "none.json: No such file" in done.stderr
     (tmp_path / "other.json").write_text(path.read_text().replace(whole["model"], "0" * 64))
     done = run(quern, "replay", tmp_path / "other.json", "--model", model)
     assert done.returncode != 0 and "another model" in done.stderr and "0" * 64 in done.stderr
