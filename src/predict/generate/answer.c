@@ -29,21 +29,24 @@ static size_t held(const char *stop, const char *text, size_t size) {
     return 0;
 }
 
-/* Where the first of the texts of `stop` begins; `size`: none is there. */
-static size_t find_stop(const qn_generator *g, const char *text, size_t size) {
+/* Where the first of the texts of `stop` begins; `size`: none is there. None ends in the first
+ * `before` bytes. */
+static size_t find_stop(const qn_generator *g, const char *text, size_t before, size_t size) {
     size_t first = size;
     for (uint32_t i = 0; i < g->options.stops; ++i) {
         const size_t length = strlen(g->stop[i]);
-        for (size_t at = 0; at < first && at + length <= size; ++at)
+        for (size_t at = before < length ? 0 : before - length + 1;
+             at < first && at + length <= size; ++at)
             if (memcmp(text + at, g->stop[i], length) == 0)
                 first = at;
     }
     return first;
 }
 
-static void find_end(const qn_generator *g, qn__answer *a) {
+/* The first `before` bytes of the text were there before the last token. */
+static void find_end(const qn_generator *g, qn__answer *a, size_t before) {
     const uint32_t last = a->token[a->count - 1];
-    const size_t stop = find_stop(g, a->text, a->bytes);
+    const size_t stop = find_stop(g, a->text, before, a->bytes);
     if (stop < a->bytes) {
         a->end = QN_ANSWER_STOP;
         a->bytes = stop;
@@ -55,20 +58,42 @@ static void find_end(const qn_generator *g, qn__answer *a) {
     }
 }
 
-qn_status qn__answer_grow(const qn_generator *g, qn__answer *a, qn_error *err) {
-    const uint32_t ended = (uint32_t)qn__codec_is_end(&g->codec, a->token[a->count - 1]);
+static qn_status append(qn__answer *a, const char *text, size_t size, qn_error *err) {
+    const size_t needed = a->bytes + size + 1;
+    if (needed > a->space) {
+        char *larger = qn__alloc(needed, 2, err);
+        if (!larger)
+            return QN_MEMORY;
+        memcpy(larger, a->text, a->bytes);
+        qn__free(a->text);
+        a->text = larger;
+        a->space = 2 * needed;
+    }
+    memcpy(a->text + a->bytes, text, size);
+    a->bytes += size;
+    a->text[a->bytes] = '\0';
+    return QN_OK;
+}
+
+static qn_status append_last(const qn_generator *g, qn__answer *a, qn_error *err) {
     char *text = NULL;
     size_t size = 0;
-    const qn_status status =
-        qn__codec_decode(&g->codec, a->token, a->prompt_count, a->count - ended, &text, &size, err);
-    if (status != QN_OK) {
-        qn__free(text);
+    if (qn__codec_is_end(&g->codec, a->token[a->count - 1]))
+        return QN_OK;
+    qn_status status =
+        qn__codec_last(&g->codec, a->token, a->prompt_count, a->count, &text, &size, err);
+    if (status == QN_OK)
+        status = append(a, text, size, err);
+    qn__free(text);
+    return status;
+}
+
+qn_status qn__answer_grow(const qn_generator *g, qn__answer *a, qn_error *err) {
+    const size_t before = a->bytes;
+    const qn_status status = append_last(g, a, err);
+    if (status != QN_OK)
         return status;
-    }
-    qn__free(a->text);
-    a->text = text;
-    a->bytes = size;
-    find_end(g, a);
+    find_end(g, a, before);
     a->shown = a->bytes;
     if (a->end != QN_ANSWER_GOES_ON)
         return QN_OK;

@@ -222,34 +222,36 @@ qn_status qn__codec_encode(const qn__codec *c, const char *prompt, uint32_t inde
 /* ---------------------------------------------------------------------------------------- answers
  */
 
-static qn_status write_numbers(const uint32_t *tokens, uint32_t count, char **out, size_t *size,
-                               qn_error *err) {
+static qn_status write_number(uint32_t token, int is_first, char **out, size_t *size,
+                              qn_error *err) {
     qn__text text = {0};
-    for (uint32_t i = 0; i < count; ++i)
-        qn__text_add(&text, "%s%u", i > 0 ? " " : "", tokens[i]);
+    qn__text_add(&text, "%s%u", is_first ? "" : " ", token);
     *size = text.size;
     *out = qn__text_take(&text, err);
     return *out ? QN_OK : QN_MEMORY;
 }
 
-/* Decoding may join a token to the one before. So the text of an answer is what it adds to that of
- * the prompt. */
-qn_status qn__codec_decode(const qn__codec *c, const uint32_t *tokens, uint32_t prompt,
-                           uint32_t count, char **text, size_t *size, qn_error *err) {
+/* Decoding may join a token to the one before, whose end may be different where it is the last one,
+ * and the first one may lose a space. So a token has its text among two others. */
+enum { JOINED = 3 };
+
+qn_status qn__codec_last(const qn__codec *c, const uint32_t *tokens, uint32_t prompt,
+                         uint32_t count, char **text, size_t *size, qn_error *err) {
+    const uint32_t joined = count < JOINED ? count : JOINED;
+    const uint32_t *from = tokens + count - joined;
     size_t before = 0, all = 0;
+    *text = NULL;
     if (!c->tokenizer)
-        return write_numbers(tokens + prompt, count - prompt, text, size, err);
-    qn_status status = qn_tokenizer_decode(c->tokenizer, tokens, prompt, NULL, 0, &before, err);
+        return write_number(tokens[count - 1], count == prompt + 1, text, size, err);
+    qn_status status = qn_tokenizer_decode(c->tokenizer, from, joined - 1, NULL, 0, &before, err);
     if (status == QN_OK)
-        status = qn_tokenizer_decode(c->tokenizer, tokens, count, NULL, 0, &all, err);
-    char *whole = status == QN_OK ? qn__alloc(all + 1, 1, err) : NULL;
-    if (!whole)
-        return status == QN_OK ? QN_MEMORY : status;
-    status = qn_tokenizer_decode(c->tokenizer, tokens, count, whole, all, &all, err);
-    before = before < all ? before : all;
-    memmove(whole, whole + before, all - before);
-    whole[all - before] = '\0';
+        status = qn_tokenizer_decode(c->tokenizer, from, joined, NULL, 0, &all, err);
+    if (status == QN_OK && !(*text = qn__alloc(all + 1, 1, err)))
+        status = QN_MEMORY;
+    if (status != QN_OK)
+        return status;
     *size = all - before;
-    *text = whole;
+    status = qn_tokenizer_decode(c->tokenizer, from, joined, *text, all, &all, err);
+    memmove(*text, *text + before, *size + 1);
     return status;
 }

@@ -39,10 +39,10 @@ qn_status qn__codec_encode(const qn__codec *codec, const char *prompt, uint32_t 
                            const char *chat, const char *system, uint32_t **tokens, uint32_t *count,
                            qn_error *err);
 
-/* The text of the tokens after the first `prompt` of `count`: *text is for qn__free, with a NUL
- * after its *size bytes. */
-qn_status qn__codec_decode(const qn__codec *codec, const uint32_t *tokens, uint32_t prompt,
-                           uint32_t count, char **text, size_t *size, qn_error *err);
+/* What the last of `count` tokens adds to the text of those before: *text is for qn__free, with a
+ * NUL after its *size bytes. The first `prompt` tokens are not of the answer. */
+qn_status qn__codec_last(const qn__codec *codec, const uint32_t *tokens, uint32_t prompt,
+                         uint32_t count, char **text, size_t *size, qn_error *err);
 
 /* Whether the token ends a text. */
 int qn__codec_is_end(const qn__codec *codec, uint32_t token);

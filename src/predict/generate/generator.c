@@ -49,7 +49,7 @@ static qn_status begin_answers(qn_generator *g, uint32_t prompt, const qn__promp
         a->seed = line->seed;
         a->token = qn__alloc((uint64_t)count + a->most, sizeof *a->token, err);
         a->log_probability = qn__alloc(a->most, sizeof *a->log_probability, err);
-        a->text = qn__alloc(1, 1, err);
+        a->text = qn__alloc(a->space = 1, 1, err);
         if (!a->token || !a->log_probability || !a->text)
             return QN_MEMORY;
         memcpy(a->token, tokens, count * sizeof *tokens);

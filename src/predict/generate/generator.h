@@ -16,9 +16,9 @@ typedef struct qn__answer {
     uint64_t seed;
     uint8_t digest[32]; /* of the prompt's tokens */
     uint32_t *token, count, prompt_count;
-    float *log_probability; /* of its own */
-    char *text;             /* without what follows `shown` bytes while it goes on */
-    size_t bytes, shown;
+    float *log_probability;     /* of its own */
+    char *text;                 /* without what follows `shown` bytes while it goes on */
+    size_t bytes, shown, space; /* space: of `text` */
     qn_answer_end end;
     uint32_t base; /* the place of the token that the network reads first: 25.70 */
 } qn__answer;
@@ -59,7 +59,7 @@ uint32_t qn__generate_base(uint32_t context, uint32_t count);
 qn_status qn__generate_options_take(const qn_generate_options *options, qn_generator *g,
                                     qn_error *err);
 
-/* After a token was added: text, end. */
+/* After each token that was added: text, end. */
 qn_status qn__answer_grow(const qn_generator *g, qn__answer *answer, qn_error *err);
 
 /* The options that decide answers, as JSON. */

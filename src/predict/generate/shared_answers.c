@@ -125,13 +125,14 @@ static qn_status take(const qn_generator *g, qn__answer *a, const int64_t *words
     if (count == 0 || count > a->most)
         return qn__fail(err, QN_CLUSTER, "an answer of another rank has %u tokens", count);
     a->base = (uint32_t)((uint64_t)words[0] >> 32);
-    for (uint32_t i = 0; i < count; ++i) {
+    qn_status status = QN_OK;
+    for (uint32_t i = 0; i < count && status == QN_OK; ++i) {
         const uint32_t bits = (uint32_t)((uint64_t)words[HEAD + i] >> 32);
         memcpy(&a->log_probability[i], &bits, sizeof bits);
-        a->token[a->prompt_count + i] = (uint32_t)words[HEAD + i];
+        a->token[a->count++] = (uint32_t)words[HEAD + i];
+        status = qn__answer_grow(g, a, err);
     }
-    a->count = a->prompt_count + count;
-    return qn__answer_grow(g, a, err);
+    return status;
 }
 
 /* qn__host_job: a grain is an answer. */
