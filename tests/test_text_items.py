@@ -96,6 +96,14 @@ def test_a_model_has_the_tokenizer(run_quern, table, tmp_path):
     done = run_quern("predict", model, "--data", new)
     assert len(done.stdout.split()) == 4
     assert "1 of 3 texts are cut to 8 tokens" in done.stderr and "1 of 3 items have no text" in done.stderr
+    empty = tmp_path / "empty.jsonl"
+    for keys, words in (("review",), ()), (("review", "note"), ("--text", "review")):
+        empty.write_text(json.dumps(dict.fromkeys(keys, "")) + "\n")
+        done = run_quern("predict", model, "--data", empty, *words)
+        assert len(done.stdout.split()) == 2 and "1 of 1 items have no text" in done.stderr
+    lines = write(tmp_path / "lines.csv", [["", k] for k in "abc"], ("review", "kind"))
+    done = run_quern("predict", model, "--data", lines, "--unlabelled", "--text", "review")
+    assert "3 of 3 items have no text" in done.stderr
     other = write(tmp_path / "other.csv", rows(), ("text", "minutes", "kind"))
     train(run_quern, table, "--tokens", "words:60", "--valid", other)
 

@@ -159,6 +159,7 @@ static qn_status take_feature(filling *f, qn_error *err) {
 static qn_status settle_feature(filling *f, qn_error *err) {
     qn_data *data = f->data;
     qn__feature *feature = &data->schema->feature[f->feature];
+    feature->said = f->category;
     if (qn__arrow_dates_hold(f))
         return qn__arrow_dates_settle(f, err);
     feature->bytes =
@@ -169,7 +170,6 @@ static qn_status settle_feature(filling *f, qn_error *err) {
     if (!f->order)
         return QN_MEMORY;
     qn__text_column_take(&f->texts, &feature->categories, &feature->category);
-    feature->said = f->category;
     if (!f->category && data->comma == 0 && qn__comma_example(feature))
         data->comma = f->feature + 1;
     return QN_OK;

@@ -106,7 +106,7 @@ static qn_status find_column(const finding *f, uint32_t k, qn_error *err) {
     qn__feature *feature = &f->data->schema->feature[k];
     uint64_t number = 0;
     feature->text = 0;
-    int texts = feature->said == QN__SAID_TEXT;
+    int texts = feature->said == QN__SAID_TEXT && feature->categories > 0;
     if (f->finds && feature->said == QN__SAID_NOTHING) {
         if (count_grams(feature, &pairs, &number, err) != QN_OK)
             return QN_MEMORY;

@@ -449,7 +449,6 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
             qn__text_column_take(special->texts, &schema->classes, &schema->class_name);
         } else if (is_special && special->kind == QN__COLUMN_CATEGORY) {
             qn__text_column_take(special->texts, &feature->categories, &feature->category);
-            feature->said = header->table.categories ? header->table.categories[column] : 0;
         } else if (is_special && special->kind == QN__COLUMN_DATE) {
             feature->dates = special->dates;
             feature->time = special->time;
@@ -460,6 +459,8 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
         }
         const int is_own = !is_label && column != t->shape->weight &&
                            !(is_special && special->kind == QN__COLUMN_SKIP);
+        if (is_own && header->table.categories)
+            feature->said = header->table.categories[column];
         if (is_label || is_own)
             qn__columns_take_name(&header->table, column,
                                   is_label ? &schema->label : &feature->name);

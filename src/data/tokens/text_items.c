@@ -42,13 +42,22 @@ static qn_status refuse(const making *m, const char *remedy, qn_error *err) {
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
-/* How surely a column is the one that is meant: 0: it has no texts. */
+/* Whether no item has anything in a column. */
+static int is_empty(const making *m, uint32_t k) {
+    for (uint64_t i = 0; i < m->data->items; i++)
+        if (!isnan(qn__data_number(m->data, i, k)))
+            return 0;
+    return 1;
+}
+
+/* How surely a column is the one that is meant: 0: it has no texts. All texts of a file may be
+ * empty: of one review, that one is. */
 static int sureness(const making *m, uint32_t k) {
     const qn__feature *f = &m->data->schema->feature[k];
-    if (f->categories == 0)
-        return 0;
     if (f->said == QN__SAID_TEXT)
         return 3;
+    if (f->categories == 0)
+        return m->data->features == 1 && is_empty(m, k);
     return f->text > 0 || qn__prose_looks(m->data, k) ? 2 : 1;
 }
 
