@@ -251,6 +251,7 @@ typedef struct session_of_answers {
     const prompts *p;
     qn_generator *g;
     uint32_t shown; /* complete answers that were printed */
+    int numbers;    /* 1: texts are numbers of tokens, with a space between */
     size_t bytes;   /* of the next one */
     int begun;      /* 1: its prompt was printed */
     uint64_t tokens;
@@ -271,6 +272,8 @@ static void begin_text(answers *s, const qn_answer *a) {
     if (!s->f->chat && !are_lines(s->f->prompts)) {
         const char *prompt = s->p->text[a->prompt];
         print_text(prompt, strlen(prompt));
+        if (s->numbers)
+            printf(" ");
     }
     s->begun = 1;
 }
@@ -368,7 +371,7 @@ static int finish(void *user) {
 
 static int generate(const generate_flags *f, const qn_model *model, const prompts *p,
                     const qn_generate_options *options) {
-    answers s = {.f = f, .p = p, .start = program_now()};
+    answers s = {.f = f, .p = p, .numbers = !qn_model_tokenizer(model), .start = program_now()};
     qn_error err = {0};
     int more = 1;
     qn_status status =

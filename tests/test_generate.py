@@ -246,6 +246,16 @@ def test_an_answer_ends_before_a_text(quern, model):
     assert done.stdout == "the cat" + cut["text"] + "\n"
 
 
+def test_numbers_of_tokens_go_on_after_a_space(quern, tmp_path):
+    (tmp_path / "ids.bin").write_bytes(bytes(n for i in range(200) for n in (i * i % 13, 0)))
+    done = run(quern, "train", "--data", tmp_path / "ids.bin", "--tokens", "ids", "--context", 7, "--task", "next",
+               "--model", "embedding 13 4; conv 13 1x1 softmax", "--epochs", 1, "-o", tmp_path / "m.st")
+    assert done.returncode == 0, done.stderr
+    asked = ["generate", tmp_path / "m.st", "--prompt", "1 2", "--tokens", 5]
+    told = json.loads(run(quern, *asked, "--json").stdout.split("\n")[0])
+    assert run(quern, *asked).stdout.split() == ["1", "2", *map(str, told["tokens"])]
+
+
 @pytest.mark.parametrize("words, said", [
     ([], "a prompt is required"),
     (["--prompt", "Zoo"], 'has never seen the character "Z"'),
