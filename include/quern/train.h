@@ -282,6 +282,11 @@ typedef struct qn_train_options {
      * learning rate; 0 */
     float lr_min;
 
+    /* One more of the recipe, of items of tokens: so many batches of an epoch at a time are sorted
+     * by the lengths of their texts, so that a batch has texts of like lengths. It takes the time
+     * of its longest one. 0: the order is drawn alone */
+    uint32_t group_lengths;
+
     /* One more of the recipe: what weight decay acts on: "weights" of dense layers and
      * convolutions; "matrices", also the tables of embeddings and positions; "all" parameters.
      * NULL: "matrices" with such tables, else "weights" */
@@ -297,11 +302,6 @@ typedef struct qn_train_options {
      * "float32" or "integers", which multiplies queries by keys, and weights by values, as other
      * products. NULL: "float32" */
     const char *attention_arith;
-
-    /* One more of the recipe, of items of tokens: so many batches of an epoch at a time are sorted
-     * by the lengths of their texts, so that a batch has texts of like lengths. It takes the time
-     * of its longest one. 0: the order is drawn alone */
-    uint32_t group_lengths;
 } qn_train_options;
 
 /* Sets every member to its default: the recipe as docs/exactness.md 11.4 says, `compute` as zeros
