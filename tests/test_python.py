@@ -222,7 +222,7 @@ def test_options_have_the_command_s_words(q, run_quern):
                "meet-timeout", "rank-timeout", "data-from-rank0", "alone", "checkpoint-every",
                "task", "header", "features", "drop", "weight", "category", "init-from", "resize",
                "skip-broken", "no-cache", "dates", "date-format", "query", "test-query", "valid-query",
-               "predictions", "masks", "ignore", "text", "tokens", "context"}
+               "predictions", "masks", "ignore", "text", "text-features", "tokens", "context"}
     known = {word.replace("_", "-") for word in q.options()}
     assert words - command - known == set()
     assert {"lr", "seed", "unit", "checkpoint"} <= known

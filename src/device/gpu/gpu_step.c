@@ -152,7 +152,8 @@ static void enqueue_step(qn__gpu_pass *pass, const qn__batch *batch) {
     int seen = 0;
     if (pass->source->sent)
         fetch_items(pass, batch);
-    const uint32_t number = driver->record ? recording_of(w, pass, &seen) : 0;
+    /* A recording has the number of a batch's lists and where they are, which change. */
+    const uint32_t number = driver->record && !w->lists.takes ? recording_of(w, pass, &seen) : 0;
     if (!seen) {
         compute_step(pass);
         return;

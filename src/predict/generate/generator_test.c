@@ -347,7 +347,7 @@ static void test_options_that_are_wrong_are_refused(void **unused) {
 }
 
 static void test_an_answer_grows_and_ends(void **unused) {
-    const char *const prompts[] = {"ab", "\xC3"};
+    const char *const prompts[] = {"ab", "\xC3\xA9"};
     qn_generate_options o;
     qn_generator *g = NULL;
     qn_answer a = {.size = sizeof a};
