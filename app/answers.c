@@ -1,5 +1,6 @@
 #include "answers.h"
 
+#include "adapter.h"
 #include "command.h"
 #include "jsonline.h"
 #include "message.h"
@@ -54,8 +55,8 @@ static int run_again(replayed *r, const qn_model *model, const qn_compute *compu
     return code;
 }
 
-int answers_replay(const char *path, const char *model, const compute_flags *flags, int quiet,
-                   int json) {
+int answers_replay(const char *path, const char *model, const char *adapter,
+                   const compute_flags *flags, int quiet, int json) {
     const qn_agreement same = {sizeof same, "the command", "replay of answers",
                                "start all ranks with the same command"};
     qn_compute compute = compute_of(flags);
@@ -66,7 +67,7 @@ int answers_replay(const char *path, const char *model, const compute_flags *fla
     if (!model)
         code = message_usage("add --model MODEL, the model that has given them",
                              "%s has answers of a model, which must be named", path);
-    else if (qn_model_load(model, &opened, &err) != QN_OK)
+    else if (adapter_open(model, adapter, &opened, &err) != QN_OK)
         code = message_error(&err);
     code = ranks_agree(code, &same, 1, 0);
     compute.cluster = ranks_cluster();

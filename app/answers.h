@@ -7,9 +7,9 @@
 /* Whether the file begins as such a file does. */
 int answers_is_file(const char *path);
 
-/* Generates the answers again with the model of that file, on all ranks, and compares. Returns an
- * exit code. */
-int answers_replay(const char *path, const char *model, const compute_flags *flags, int quiet,
-                   int json);
+/* Generates the answers again with the model of that file, and adapters where `adapter` is
+ * not NULL, on all ranks, and compares. Returns an exit code. */
+int answers_replay(const char *path, const char *model, const char *adapter,
+                   const compute_flags *flags, int quiet, int json);
 
 #endif

@@ -1,5 +1,6 @@
 /* quern replay: trains again by the recipe in a model file and compares the bytes. */
 
+#include "adapter.h"
 #include "answers.h"
 #include "fitted.h"
 #include "command.h"
@@ -22,7 +23,7 @@ typedef struct replay_flags {
     source_flags from;
     compute_flags compute;
     ranks_flags ranks;
-    const char *init_from, *out, *trace, *model;
+    const char *init_from, *out, *trace, *model, *adapter;
     text_list in, allowed;
     int quiet, verbose, json;
 } replay_flags;
@@ -58,6 +59,7 @@ static const option replay_options[] = {
 
     {.heading = "Answers",
      ROW_TEXT("model", model, "MODEL", "the model of a file of answers of quern generate")},
+    {ROW_ADAPTER(adapter)},
 
     {.heading = "Output",
      ROW_OUTPUT(out, "FILE", "also write the model of the replay to this file")},
@@ -392,14 +394,15 @@ static int run(const command *self, int argc, char **argv) {
     code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0) {
         message_setup(self->name, f.quiet, f.json);
-        if (answers_is_file(given.operand[0]) || (f.model && access(given.operand[0], F_OK) != 0))
+        if (answers_is_file(given.operand[0]) ||
+            ((f.model || f.adapter) && access(given.operand[0], F_OK) != 0))
             return ranks_leave(
-                answers_replay(given.operand[0], f.model, &f.compute, f.quiet, f.json));
-        if (f.model)
+                answers_replay(given.operand[0], f.model, f.adapter, &f.compute, f.quiet, f.json));
+        if (f.model || f.adapter)
             return ranks_leave(message_usage("leave it out",
-                                             "--model is for answers of quern generate, and %s "
+                                             "--%s is for answers of quern generate, and %s "
                                              "has none",
-                                             given.operand[0]));
+                                             f.model ? "model" : "adapter", given.operand[0]));
         if (kernel_is_recipe(given.operand[0]))
             return ranks_leave(replay_kernel(self, &f, &given));
         code = f.quiet && f.verbose

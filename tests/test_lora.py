@@ -73,6 +73,10 @@ def test_adapters_are_saved_alone(quern, gpt):
     told = [run(quern, "generate", *model, "--prompt", "3 6 9", "--tokens", 5).stdout
             for model in ((gpt / "base.st", "--adapter", gpt / "a.st"), (gpt / "m.st",))]
     assert told[0] == told[1] and told[0].strip()
+    pair = [gpt / "base.st", "--adapter", gpt / "a.st"]
+    run(quern, "generate", *pair, "--prompt", "3 6 9", "--tokens", 5, "-o", gpt / "told.json")
+    done = run(quern, "replay", gpt / "told.json", "--model", *pair)
+    assert done.stdout == f"replay: identical, {gpt / 'told.json'}\n", done.stderr
 
 
 def test_the_same_bytes_again(quern, gpt, tmp_path):
