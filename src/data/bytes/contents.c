@@ -16,6 +16,8 @@
 #define LEAST ((uint64_t)4 << 20)
 #define PIECE ((size_t)1 << 20)
 #define STEP ((size_t)64 << 20)
+/* A packed text that becomes so many times larger would fill the disk before it says anything. */
+#define SWELLS 250
 
 static qn_status refuse(const char *path, const char *why, qn_error *err) {
     qn__fail(err, QN_MEMORY,
@@ -33,10 +35,20 @@ static qn_status make_file(uint64_t bytes, qn__mapped_file **out, qn_error *err)
     return status == QN_OK ? qn__mapped_file_create(folder, (size_t)bytes, out, err) : status;
 }
 
+static qn_status refuse_bomb(const char *path, qn_error *err) {
+    qn__fail(err, QN_FORMAT, "it unpacks to more than %d times its size", SWELLS);
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_FORMAT, "if that is meant, unpack it and name the plain file");
+}
+
 /* Reads what is left of the source into a file, after the `size` bytes that are there. */
 static qn_status fill(qn__source *source, qn__mapped_file *file, size_t *size, qn_error *err) {
+    const uint64_t most =
+        qn__source_packing(source) ? SWELLS * qn__source_file_size(source) : UINT64_MAX;
     for (size_t got = PIECE; got == PIECE; *size += got) {
         qn_status status = QN_OK;
+        if (*size > most)
+            return refuse_bomb(qn__source_path(source), err);
         if (qn__mapped_file_size(file) < *size + PIECE + QN__DATA_MARGIN)
             status = qn__mapped_file_grow(file, *size + STEP, err);
         if (status != QN_OK)
