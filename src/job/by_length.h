@@ -26,7 +26,7 @@ typedef struct qn__by_length {
 int qn__by_length_gains(const qn__program *program, const qn__batch *batch,
                         const qn__applied *applied);
 
-/* Orders the items of a batch without an order of its own. The batch's feed has to stay as it is
+/* Orders the items of a batch that has no order yet. The batch's feed has to stay as it is
  * until qn__by_length_free, which accepts what failed, too. Fails with QN_MEMORY. */
 qn_status qn__by_length_begin(const qn__program *program, const qn__batch *batch,
                               qn__by_length *out, qn_error *err);

@@ -212,7 +212,7 @@ qn_status qn__mapped_file_open(const char *path, qn__mapped_file **out, qn_error
 }
 
 /* The file is opened again, because the flags of the new one will change. Memory after it is that
- * of no file: behind the last page of one nothing can be read. */
+ * of no file: after the last page of one nothing can be read. */
 static qn_status borrow(qn__mapped_file *m, int file, const struct stat *seen, const char *path,
                         size_t bytes, qn_error *err) {
     struct stat info;

@@ -64,9 +64,9 @@ void qn__mapped_file_written(qn__mapped_file *file);
  * changed instead: another process used it. */
 int qn__mapped_file_changed(const qn__mapped_file *file, char path[PATH_MAX]);
 
-/* For whoever fills a file from its beginning to its end: the first `bytes` bytes are written. What
- * was written some time ago goes to the disk and leaves memory, so that a file larger than memory
- * is never all in memory that has to be written first. */
+/* Tells while a file is filled from its beginning to its end: the first `bytes` bytes are written.
+ * What was written some time ago goes to the disk and leaves memory, so that a file larger than
+ * memory is never all in memory that has to be written first. */
 void qn__mapped_file_wrote(qn__mapped_file *file, size_t bytes);
 
 /* Removes a file that was not published. A qn__mapped_file; accepts NULL. */

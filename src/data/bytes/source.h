@@ -89,7 +89,8 @@ qn_status qn__source_contents_of_any_size(qn__source *source, int change, qn__co
 /* Space for `size` bytes that the caller writes, in a file of the cache folder where memory may not
  * hold them; `path` is for messages. */
 qn_status qn__contents_make(uint64_t size, const char *path, qn__contents *out, qn_error *err);
-/* For whoever writes them from the beginning to the end: the first `bytes` bytes are written. */
+/* Tells while they are written from the beginning to the end: the first `bytes` bytes are written.
+ */
 void qn__contents_wrote(const qn__contents *contents, size_t bytes);
 /* Tells the system that bytes [from, to) are no longer needed, so that they no longer count as
  * memory of the process. */

@@ -8,21 +8,16 @@
 #include "num/norm.h"
 #include <math.h>
 
-enum { WEIGHT, BIAS, ROWS = 32, GRAINS = 16 }; /* rows of a task; grains summed by one call */
+enum { WEIGHT, BIAS, ROWS = QN__NORM_ROWS, GRAINS = 16 }; /* grains summed by one call */
 
-/* Takes the next task: rows from *first on. Returns their number, 0 at the end. */
-static uint32_t take(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l, uint32_t phase,
-                     uint32_t *first) {
+uint32_t qn__cpu_take_norm_rows(const qn__cpu_pass *pass, int thread, const qn__cpu_layer *l,
+                                uint32_t phase, uint32_t *first) {
     const qn__cpu_grid grid = {(l->rows + ROWS - 1) / ROWS, 1, 1};
     uint32_t task, row;
     if (!qn__cpu_take(pass->worker, thread, phase, grid, &task, &row))
         return 0;
     *first = task * ROWS;
     return l->rows - *first < ROWS ? l->rows - *first : ROWS;
-}
-
-static size_t value_at(uint32_t panel, uint32_t first, size_t stride) {
-    return panel * stride + (size_t)first * QN__PANEL;
 }
 
 static const float *vector_of(const qn__cpu_layer *l, uint32_t vector, uint32_t panel) {
@@ -32,7 +27,7 @@ static const float *vector_of(const qn__cpu_layer *l, uint32_t vector, uint32_t 
 static void measure(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first,
                     uint32_t rows) {
     const qn__cpu_kernels *kernels = pass->worker->kernels;
-    const float *x = qn__cpu_input(pass, l) + value_at(0, first, l->in_stride);
+    const float *x = qn__cpu_input(pass, l) + qn__cpu_norm_at(0, first, l->in_stride);
     const uint32_t channels = l->layer->from.channels;
     const float count = (float)channels;
     float *mean = l->norm.mean + first, *inverse = l->norm.inverse + first;
@@ -52,12 +47,13 @@ static void measure(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t f
 void qn__cpu_row_norm_forward(const qn__cpu_pass *pass, int thread, uint32_t layer,
                               uint32_t phase) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
-    for (uint32_t first, rows; (rows = take(pass, thread, l, phase, &first)) > 0;) {
+    for (uint32_t first, rows;
+         (rows = qn__cpu_take_norm_rows(pass, thread, l, phase, &first)) > 0;) {
         measure(pass, l, first, rows);
         for (uint32_t panel = l->out_panels; panel-- > 0;) {
-            float *out = l->output + value_at(panel, first, l->out_stride);
+            float *out = l->output + qn__cpu_norm_at(panel, first, l->out_stride);
             pass->worker->kernels->row_normalise(
-                rows, qn__cpu_input(pass, l) + value_at(panel, first, l->in_stride),
+                rows, qn__cpu_input(pass, l) + qn__cpu_norm_at(panel, first, l->in_stride),
                 l->norm.mean + first, l->norm.inverse + first, vector_of(l, WEIGHT, panel),
                 vector_of(l, BIAS, panel), out);
             qn__cpu_norm_finish(pass, thread, layer, panel, first, rows, out);
@@ -71,9 +67,10 @@ static void find_slopes(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32
     const uint32_t channels = l->layer->from.channels;
     const float *r = l->norm.inverse + first, count = (float)channels;
     pass->worker->kernels->row_slopes(rows, channels, vector_of(l, WEIGHT, 0),
-                                      l->error + value_at(0, first, l->out_stride), l->out_stride,
-                                      l->input + value_at(0, first, l->in_stride), l->in_stride,
-                                      l->norm.mean + first, h, k);
+                                      l->error + qn__cpu_norm_at(0, first, l->out_stride),
+                                      l->out_stride,
+                                      l->input + qn__cpu_norm_at(0, first, l->in_stride),
+                                      l->in_stride, l->norm.mean + first, h, k);
     for (uint32_t i = 0; i < rows; ++i) {
         h[i] = h[i] / count;
         k[i] = k[i] * r[i] * r[i] / count;
@@ -92,13 +89,14 @@ void qn__cpu_row_norm_backward(const qn__cpu_pass *pass, int thread, uint32_t la
                                uint32_t phase) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer], *below = l->below;
-    for (uint32_t first, rows; (rows = take(pass, thread, l, phase, &first)) > 0;) {
+    for (uint32_t first, rows;
+         (rows = qn__cpu_take_norm_rows(pass, thread, l, phase, &first)) > 0;) {
         float h[ROWS], k[ROWS];
         find_slopes(pass, l, first, rows, h, k);
         for (uint32_t panel = l->out_panels; panel-- > 0;) {
-            float *error = qn__cpu_passes(l) + value_at(panel, first, below->out_stride);
-            w->kernels->row_errors(rows, l->error + value_at(panel, first, l->out_stride),
-                                   l->input + value_at(panel, first, l->in_stride),
+            float *error = qn__cpu_passes(l) + qn__cpu_norm_at(panel, first, below->out_stride);
+            w->kernels->row_errors(rows, l->error + qn__cpu_norm_at(panel, first, l->out_stride),
+                                   l->input + qn__cpu_norm_at(panel, first, l->in_stride),
                                    l->norm.mean + first, l->norm.inverse + first,
                                    vector_of(l, WEIGHT, panel), h, k, error);
             clear_padding(l, panel, rows, error);
@@ -118,8 +116,8 @@ int qn__cpu_row_norm_sums(const qn__cpu_pass *pass, uint32_t layer, uint32_t pan
     for (uint32_t item = 0, n; item < all; item += n) {
         n = (all - item) / GRAINS < grain ? all - item : GRAINS * grain;
         w->kernels->row_partials(n, grain, l->out_pixels, (size_t)all * QN__PANEL,
-                                 l->error + value_at(panel, item, l->out_stride),
-                                 l->input + value_at(panel, item, l->in_stride),
+                                 l->error + qn__cpu_norm_at(panel, item, l->out_stride),
+                                 l->input + qn__cpu_norm_at(panel, item, l->in_stride),
                                  l->norm.mean + item, l->norm.inverse + item, partial[WEIGHT],
                                  partial[BIAS]);
         for (int v = WEIGHT; v <= BIAS; ++v)
