@@ -200,3 +200,16 @@ qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_dat
     qn__free(shares);
     return status;
 }
+
+qn_status qn__apply_by_pixel(qn__shape from, uint64_t items, float *values, qn_error *err) {
+    const uint32_t pixels = from.height * from.width, size = qn__shape_volume(from);
+    float *item = qn__alloc(size, sizeof *item, err);
+    for (uint64_t i = 0; item && i < items; ++i, values += size) {
+        memcpy(item, values, size * sizeof *item);
+        for (uint32_t p = 0; p < pixels; ++p)
+            for (uint32_t c = 0; c < from.channels; ++c)
+                values[(size_t)p * from.channels + c] = item[(size_t)c * pixels + p];
+    }
+    qn__free(item);
+    return item ? QN_OK : QN_MEMORY;
+}

@@ -34,4 +34,8 @@ typedef struct qn__apply_results {
 qn_status qn__apply_all(qn__team *team, const qn__program *program, const qn_data *data,
                         const qn__apply_results *results, qn_error *err);
 
+/* Workers give an item channel after channel. Makes it pixel after pixel, each with its channels
+ * together: items * qn__shape_volume(from) values, in place. */
+qn_status qn__apply_by_pixel(qn__shape from, uint64_t items, float *values, qn_error *err);
+
 #endif

@@ -162,20 +162,6 @@ qn_status qn__features_load(const qn__features *f, qn__team *team, const float *
     return qn__team_load(team, &state, err);
 }
 
-/* Items that workers gave channel after channel, pixel after pixel. */
-static qn_status turn_items(qn__shape from, uint64_t items, float *values, qn_error *err) {
-    const uint32_t pixels = from.height * from.width, size = qn__shape_volume(from);
-    float *item = qn__alloc(size, sizeof *item, err);
-    for (uint64_t i = 0; item && i < items; ++i, values += size) {
-        memcpy(item, values, size * sizeof *item);
-        for (uint32_t p = 0; p < pixels; ++p)
-            for (uint32_t c = 0; c < from.channels; ++c)
-                values[(size_t)p * from.channels + c] = item[(size_t)c * pixels + p];
-    }
-    qn__free(item);
-    return item ? QN_OK : QN_MEMORY;
-}
-
 qn_status qn__features_make(qn__features *f, qn__team *team, const qn_data *set, qn_error *err) {
     static const qn__table_space space = {.path = "outputs of layers that do not train",
                                           .entry = ""};
@@ -204,7 +190,7 @@ qn_status qn__features_make(qn__features *f, qn__team *team, const qn_data *set,
     status = qn__apply_all(team, &f->first, set, &results, err);
     const qn__shape given = f->first.layer[f->first.layers - 1].from;
     if (status == QN_OK && is_dense(&f->second.layer[0]) && given.height * given.width > 1)
-        status = turn_items(given, set->items, results.inputs, err);
+        status = qn__apply_by_pixel(given, set->items, results.inputs, err);
     return status;
 }
 

@@ -102,21 +102,6 @@ uint32_t qn__layer_cut_values(const qn__layer_cut *cut) {
     return cut->layer[cut->program.layers - 1].in;
 }
 
-/* Workers give an item channel after channel. Of a sequence a position has its channels together.
- */
-static qn_status turn(qn__shape from, uint64_t items, float *values, qn_error *err) {
-    const uint32_t positions = from.height * from.width, size = qn__shape_volume(from);
-    float *item = qn__alloc(size, sizeof *item, err);
-    for (uint64_t i = 0; item && i < items; ++i, values += size) {
-        memcpy(item, values, size * sizeof *item);
-        for (uint32_t t = 0; t < positions; ++t)
-            for (uint32_t c = 0; c < from.channels; ++c)
-                values[(size_t)t * from.channels + c] = item[(size_t)c * positions + t];
-    }
-    qn__free(item);
-    return item ? QN_OK : QN_MEMORY;
-}
-
 qn_status qn__layer_cut_apply(const qn__layer_cut *cut, const qn_compute *compute,
                               const qn_data *inputs, float *values, qn_error *err) {
     qn__program program = cut->program;
@@ -133,8 +118,9 @@ qn_status qn__layer_cut_apply(const qn__layer_cut *cut, const qn_compute *comput
         status = qn__apply_all(team, &program, inputs, &results, err);
     qn__team_destroy(team);
     const qn__shape from = program.layer[program.layers - 1].from;
-    return status == QN_OK && from.axes == QN__SEQUENCE ? turn(from, inputs->items, values, err)
-                                                        : status;
+    return status == QN_OK && from.axes == QN__SEQUENCE
+               ? qn__apply_by_pixel(from, inputs->items, values, err)
+               : status;
 }
 
 /* The layer before the head: before the last pool, where it has a pool of all positions or pixels,
