@@ -442,14 +442,14 @@ QN_API void qn_data_original_size(const qn_data *data, uint64_t item, uint32_t *
 QN_API qn_status qn_data_original_mask(const qn_data *data, uint64_t item, const uint8_t *mask,
                                        uint32_t rows, uint32_t columns, uint8_t *to, qn_error *err);
 /* The name of the file that item `item` was read from, below its folder or in its archive: bytes,
- * perhaps not UTF-8. NULL for data of other formats, and when there is no such item. Owned by the
+ * perhaps not UTF-8. NULL for data of other formats, and when `item` is too large. Owned by the
  * data set. */
 QN_API const char *qn_data_item_name(const qn_data *data, uint64_t item);
 /* Where the words of item `item` begin among its tokens, of texts whose words have tags
  * (docs/exactness.md 25.47): *count numbers, one for each position and one after them. Of a
  * position where a word begins it is 1 more than the words between that one and the last one before
  * it with a position; of other positions 0. The last number is that of the words after all these.
- * NULL, and *count 0, for other data and when there is no such item. Owned by the data set. `count`
+ * NULL, and *count 0, for other data and when `item` is too large. Owned by the data set. `count`
  * may be NULL. */
 QN_API const uint32_t *qn_data_item_words(const qn_data *data, uint64_t item, uint32_t *count);
 /* 3 for colour images (red, green, blue), 1 for grey images and for all other data whose image size

@@ -90,7 +90,7 @@ QN_API uint32_t qn_model_body(const qn_model *model);
 /* The shape of the outputs of `layer`, counted from 0, for one item, after the summary: *lengths of
  * shape[3] count, the others are 1. A sequence has positions x channels, a picture channels x
  * height x width, and other outputs, also a summary, have one length. Fails with QN_USAGE
- * (there is no such layer), QN_UNSUPPORTED (not a network) or QN_MEMORY. */
+ * (a layer that the model lacks), QN_UNSUPPORTED (not a network) or QN_MEMORY. */
 QN_API qn_status qn_model_layer_shape(const qn_model *model, uint32_t layer, qn_summary summary,
                                       uint32_t shape[3], uint32_t *lengths, qn_error *err);
 

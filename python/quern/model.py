@@ -256,7 +256,7 @@ class Model:
         Raises
         ------
         UsageError
-            There is no such layer.
+            The model lacks the layer.
         UnsupportedError
             The model is not a network.
         """

@@ -14,8 +14,8 @@ typedef struct qn__layer_cut {
 } qn__layer_cut;
 
 /* The layers up to `layer`, and after them a pool of positions or pixels unless `summary` is
- * QN_SUMMARY_NONE. Fails with QN_USAGE (there is no such layer), QN_UNSUPPORTED (not a network) or
- * QN_MEMORY. */
+ * QN_SUMMARY_NONE. Fails with QN_USAGE (a layer that the model lacks), QN_UNSUPPORTED (not a
+ * network) or QN_MEMORY. */
 qn_status qn__layer_cut_make(const qn_model *model, uint32_t layer, qn_summary summary,
                              qn__layer_cut *out, qn_error *err);
 void qn__layer_cut_release(qn__layer_cut *cut);

@@ -21,7 +21,7 @@ int qn__ends_with_one_of(const char *name, const char *const *endings);
 
 /* Opens the file `part` of the archive; NULL: its only file. *out is NULL, with QN_OK, where the
  * archive is one of images, arrays or several texts. `file` and `path` must outlive *out. Fails
- * with QN_INPUT (there is no such file; there are several tables; it is a document), QN_IO,
+ * with QN_INPUT (the file is missing; there are several tables; it is a document), QN_IO,
  * QN_MEMORY or QN_UNSUPPORTED (a build without zlib). */
 qn_status qn__zip_file_open(int file, const char *path, uint64_t size, const char *part,
                             qn__zip_file **out, qn_error *err);

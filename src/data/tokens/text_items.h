@@ -15,8 +15,8 @@ static inline int qn__text_items_wanted(const qn_data_options *options) {
  * features by the tokens of one of them, as many as the context says, where tokens are wanted and
  * the format has columns. Then the type, features, values, tokenizer and columns of `data` change;
  * its labels and weights do not. Notes say which columns were left out, and how many texts were
- * cut. `path` is for messages. Fails with QN_INPUT (there is no such column, or more than one; the
- * options say no context), as qn__prose_find and qn__data_tokenizer do, or with QN_MEMORY. */
+ * cut. `path` is for messages. Fails with QN_INPUT (such a column is missing, or not the only one;
+ * the options say no context), as qn__prose_find and qn__data_tokenizer do, or with QN_MEMORY. */
 qn_status qn__text_columns(qn_data *data, int columns, const qn_data_options *options,
                            const char *path, qn_error *err);
 

@@ -129,7 +129,7 @@ static qn_status check(const import *i, const qn__tensor_view *view, uint64_t ro
     return qn__named_check(&i->tensors, view, i->err);
 }
 
-/* The numbers of a tensor, times a factor; NULL: there is no memory. */
+/* The numbers of a tensor, times a factor. NULL: QN_MEMORY. */
 static float *copy_of(const import *i, const qn__tensor_view *view, float factor) {
     float *copy = qn__alloc(view->count, sizeof *copy, i->err);
     for (uint64_t k = 0; copy && k < view->count; ++k)

@@ -1,21 +1,14 @@
 #include "data/tokens/steps/bert_text.h"
 
 #include "base/text/character.h"
+#include "data/tokens/unicode/unicode_forms.h"
 #include <pthread.h>
 #include <string.h>
 
 /* What holds for a code point. */
-enum {
-    REMOVED = 1,
-    MARK = 2,
-    IDEOGRAPH = 4,
-    PUNCTUATION = 8,
-    SPACE = 16,
-    CAPITAL = 32,
-    COMPOSED = 64
-};
+enum { REMOVED = 1, MARK = 2, IDEOGRAPH = 4, PUNCTUATION = 8, SPACE = 16, CAPITAL = 32 };
 
-enum { HANGUL = 0xAC00, HANGUL_END = 0xD7A4, DOTTED_CAPITAL_I = 0x130, DOT_ABOVE = 0x307 };
+enum { DOTTED_CAPITAL_I = 0x130, DOT_ABOVE = 0x307 };
 
 static uint8_t places[QN__CHARACTER_PLACES];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -43,12 +36,6 @@ static void mark_all(void) {
         for (uint32_t c = k->first; c <= k->last; c += k->step)
             add(c, CAPITAL);
     add(DOTTED_CAPITAL_I, CAPITAL);
-    for (size_t k = 0; k < qn__bert_base_count; k++)
-        add(qn__bert_bases[2 * k], COMPOSED);
-    for (const qn__bert_parts *b = qn__bert_several; b->character; b++)
-        add(b->character, COMPOSED);
-    for (uint32_t c = HANGUL; c < HANGUL_END; c++)
-        add(c, COMPOSED);
 }
 
 /* A text on its way. */
@@ -93,42 +80,16 @@ static qn_status put_lower(maker *m, uint32_t character) {
     return status == QN_OK && count > 1 ? put(m, small[1]) : status;
 }
 
-/* What a composed character is without its marks; returns how many characters. */
-static size_t base_of(uint32_t character, uint32_t base[3]) {
-    if (character >= HANGUL && character < HANGUL_END) {
-        const uint32_t k = character - HANGUL;
-        base[0] = 0x1100 + k / 588;
-        base[1] = 0x1161 + k % 588 / 28;
-        base[2] = 0x11A7 + k % 28;
-        return k % 28 ? 3 : 2;
-    }
-    for (const qn__bert_parts *b = qn__bert_several; b->character; b++)
-        if (b->character == character) {
-            memcpy(base, b->base, sizeof b->base);
-            return base[2] ? 3 : 2;
-        }
-    size_t low = 0, high = qn__bert_base_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (qn__bert_bases[2 * middle] < character)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    base[0] = qn__bert_bases[2 * low + 1];
-    return 1;
-}
-
+/* Without accents a character is what it is composed of, less the marks. */
 static qn_status put_base(maker *m, uint32_t character) {
-    if (!m->normalizer->accents || !(flags_of(character) & (MARK | COMPOSED)))
+    uint32_t part[QN__UNICODE_PARTS];
+    if (!m->normalizer->accents)
         return put_lower(m, character);
-    if (flags_of(character) & MARK)
-        return QN_OK;
-    uint32_t base[3];
+    const size_t count = qn__unicode_decompose(character, part);
     qn_status status = QN_OK;
-    const size_t count = base_of(character, base);
     for (size_t k = 0; status == QN_OK && k < count; k++)
-        status = put_lower(m, base[k]);
+        if (!(flags_of(part[k]) & MARK))
+            status = put_lower(m, part[k]);
     return status;
 }
 

@@ -12,17 +12,9 @@ typedef struct qn__bert_case {
     int32_t distance;
 } qn__bert_case;
 
-/* A character, and the two or three that it becomes without its marks. */
-typedef struct qn__bert_parts {
-    uint32_t character, base[3];
-} qn__bert_parts;
-
 extern const qn__character_range qn__bert_removed[], qn__bert_marks[], qn__bert_ideographs[],
     qn__bert_punctuation[];
 extern const qn__bert_case qn__bert_capitals[];
-extern const qn__bert_parts qn__bert_several[];
-extern const uint32_t qn__bert_bases[];  /* pairs, in the order of their first numbers */
-extern const size_t qn__bert_base_count; /* pairs */
 
 /* What the normaliser does; all 0: nothing. */
 typedef struct qn__bert_normalizer {

@@ -217,6 +217,23 @@ static qn_status decompose(segment *s, uint32_t c, qn_error *err) {
     return status;
 }
 
+size_t qn__unicode_decompose(uint32_t character, uint32_t part[QN__UNICODE_PARTS]) {
+    uint32_t waiting[2 * QN__UNICODE_PARTS], own[3];
+    size_t count = 1, done = 0;
+    waiting[0] = character;
+    pthread_once(&once, mark_all);
+    while (count && done < QN__UNICODE_PARTS) {
+        const uint32_t *parts, next = waiting[--count];
+        const int may = next < QN__CHARACTER_BROKEN && (*flag_of(next) & 1 << QN__NFD);
+        const size_t found = may ? parts_of(next, 0, &parts, own) : 0;
+        if (!found)
+            part[done++] = next;
+        for (size_t k = found; k-- > 0;)
+            waiting[count++] = parts[k];
+    }
+    return done;
+}
+
 /* Marks from `begin` to `end` by their class; equal classes stay in their order. */
 static void order_few(segment *s, size_t begin, size_t end) {
     for (size_t k = begin + 1; k < end; k++) {
