@@ -88,7 +88,8 @@ typedef struct qn_taps {
 #if (QN_PRODUCTS & QN_WITH_ALL) == 0 || QN_PRODUCTS > 255
 #error "QN_PRODUCTS names no arithmetic of this text, or one that it lacks"
 #endif
-/* The largest number of terms of a sum by matrix instructions (kernels/training/matrix.cl). */
+/* The largest number of terms of a sum by matrix instructions
+ * (kernels/training/products/matrix.cl). */
 #define QN_MATRIX_DEPTH 131072u
 
 /* What values are, in the order of qn__fetch. */

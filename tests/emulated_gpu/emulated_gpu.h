@@ -22,7 +22,7 @@ void qn_emulated_launch(const qn_emulated_kernel *kernel, const uint32_t groups[
                         void *const *arguments);
 
 /* Whether matrix instructions of this thread's kernels are put together of smaller ones, as for
- * compute capability 7.5 (kernels/training/matrix_words.cl). */
+ * compute capability 7.5 (kernels/training/products/matrix_words.cl). */
 void qn_emulated_quarters(int yes);
 
 /* What the kernels ask of the lane that runs. */

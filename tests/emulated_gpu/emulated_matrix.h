@@ -1,5 +1,5 @@
 /* Matrix instructions of the emulated GPU; what they do is told in
- * kernels/training/matrix_words.cl. */
+ * kernels/training/products/matrix_words.cl. */
 #ifndef QN_TESTS_EMULATED_MATRIX_H
 #define QN_TESTS_EMULATED_MATRIX_H
 
