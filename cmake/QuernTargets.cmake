@@ -43,7 +43,7 @@ endfunction()
 function(quern_build_plainly)
     set(plain ${ARGN})
     list(FILTER plain INCLUDE REGEX "/(app|src/(base|cluster|team|data|model|predict|report|train|search\
-|plan|userkernel/(language|compiler|run)|device))/")
+|plan|serve|userkernel/(language|compiler|run)|device))/")
     list(FILTER plain EXCLUDE REGEX "/src/device/cpu/")
     list(FILTER plain EXCLUDE REGEX
         "/(sha256|siphash|fill|scale|synth|write|arrow_data|npy_values|label_values|initial)[a-z_0-9]*\\.c$")

@@ -6,18 +6,31 @@
 #include "base/digest/sha256.h"
 #include "base/system/float_state.h"
 #include "model/formats/model.h"
+#include "predict/item_batches.h"
 #include "statistics/fit/sum_model.h"
 #include <string.h>
 
 typedef struct row {
     const qn__model_kind *kind;
     qn__model_apply *apply;
+    const qn__batch_kind *batches;
 } row;
 
+/* Models by sums take numbers as they are. */
+static qn_status sum_prepare(const qn_model *model, const qn_data *matched, qn__prepared *out,
+                             qn_error *err) {
+    out->inputs = matched;
+    return qn__sum_check(model, matched, err);
+}
+
+static const qn__batch_kind sum_batches = {sum_prepare, qn__sum_open, qn__sum_run, qn__sum_close};
+
 static const row rows[] = {
-    {&qn__network_kind, qn__network_apply}, {&qn__kmeans_kind.open, qn__sum_apply},
-    {&qn__pca_kind.open, qn__sum_apply},    {&qn__ridge_kind.open, qn__sum_apply},
-    {&qn__lasso_kind.open, qn__sum_apply},
+    {&qn__network_kind, qn__network_apply, &qn__network_batches},
+    {&qn__kmeans_kind.open, qn__sum_apply, &sum_batches},
+    {&qn__pca_kind.open, qn__sum_apply, &sum_batches},
+    {&qn__ridge_kind.open, qn__sum_apply, &sum_batches},
+    {&qn__lasso_kind.open, qn__sum_apply, &sum_batches},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -35,6 +48,15 @@ static const row *row_of(const qn_model *model) {
 qn_status qn__model_apply_to(const qn_model *model, const qn_data *data, const qn_compute *compute,
                              const qn__model_results *results, qn_status status, qn_error *err) {
     return row_of(model)->apply(model, data, compute, results, status, err);
+}
+
+qn_status qn__batch_kind_of(const qn_model *model, const qn__batch_kind **out, qn_error *err) {
+    *out = row_of(model)->batches;
+    if (!model->next)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED,
+             "the model tells which token comes next, and has no answer to an item");
+    return qn__remedy(err, QN_UNSUPPORTED, "generate texts with it");
 }
 
 /* "quern-model-" of "quern-model-1": what a newer version of the kind has, too. */

@@ -12,6 +12,11 @@ qn_status qn__model_from_bytes(const void *bytes, size_t size, const char *name,
 /* The kind of row `index`; NULL after the last. */
 const qn__model_kind *qn__model_kind_at(uint32_t index);
 
+/* The results of the `complete` items of a table of `items`, which stand at the beginning, move to
+ * where their items are. The others have the class -1 and NaN. */
+void qn__results_spread(const qn_data *complete, uint64_t items, uint32_t outputs, uint32_t answers,
+                        const qn__model_results *results);
+
 /* The function of the model's kind. */
 qn__model_apply qn__model_apply_to, qn__network_apply;
 

@@ -13,6 +13,7 @@
 #include "predict/kept_team.h"
 #include "predict/fitting.h"
 #include "predict/flips.h"
+#include "predict/item_batches.h"
 #include "predict/layer_values.h"
 #include <math.h>
 
@@ -55,14 +56,12 @@ static const char *wanted(const qn__model_results *results) {
                               : "classes and scores";
 }
 
-/* The inputs of the data. What there is to tell is the same on all ranks. */
-static qn_status make_inputs(const qn_model *model, const qn_data *data, const qn_compute *compute,
+/* The inputs of the data. */
+static qn_status make_inputs(const qn_model *model, const qn_data *data, qn_note_fn tell,
                              qn__prepared *made, qn_error *err) {
     const qn__encoding how = qn__model_encoding(model);
     const qn__encoding_notes notes = {
-        .what = "the data",
-        .dropped = "have no prediction",
-        .tell = qn_cluster_is_writer(compute->cluster) ? qn__device_tell_note : NULL};
+        .what = "the data", .dropped = "have no prediction", .tell = tell};
     return qn__prepare(&how, data, &notes, made, err);
 }
 
@@ -71,6 +70,8 @@ static qn_status make_inputs(const qn_model *model, const qn_data *data, const q
 static qn_status check(const qn_model *model, const qn_data *data, const qn_compute *compute,
                        const qn__model_results *results, qn__prepared *made, qn_status status,
                        qn_error *err) {
+    /* What there is to tell is the same on all ranks. */
+    const qn_note_fn tell = qn_cluster_is_writer(compute->cluster) ? qn__device_tell_note : NULL;
     if (status == QN_OK)
         status = check_task(model, results, err);
     if (status == QN_OK)
@@ -82,7 +83,7 @@ static qn_status check(const qn_model *model, const qn_data *data, const qn_comp
     if (status == QN_OK)
         status = qn_compute_check(compute, err);
     if (status == QN_OK)
-        status = make_inputs(model, data, compute, made, err);
+        status = make_inputs(model, data, tell, made, err);
     return qn__agree_to_predict(compute->cluster, qn_model_digest(model), data, wanted(results),
                                 status, err);
 }
@@ -100,10 +101,8 @@ static qn_status scale_back(const qn_model *model, uint64_t items, const qn__mod
     return status;
 }
 
-/* The results of the complete items, which stand at the beginning, move to where their items are.
- * The others have the class -1 and NaN. */
-static void spread(const qn_data *complete, uint64_t items, uint32_t outputs, uint32_t answers,
-                   const qn__model_results *results) {
+void qn__results_spread(const qn_data *complete, uint64_t items, uint32_t outputs, uint32_t answers,
+                        const qn__model_results *results) {
     uint64_t left = complete->items;
     for (uint64_t i = items; i-- > 0;) {
         const int has = left > 0 && complete->index[left - 1] == i;
@@ -133,15 +132,21 @@ static qn_status apply(const qn_model *model, const qn_data *data, qn__kept_team
                           : qn__apply_all(kept->team, &kept->program, inputs, &places, err);
 }
 
+/* The same, in units of the labels where these are real. */
+static qn_status apply_scaled(const qn_model *model, const qn_data *data, qn__kept_team *kept,
+                              const qn_data *inputs, const qn__model_results *results,
+                              qn_error *err) {
+    const qn_status status = apply(model, data, kept, inputs, results, err);
+    return status == QN_OK && kept->program.real ? scale_back(model, inputs->items, results, err)
+                                                 : status;
+}
+
 static qn_status apply_whole(const qn_model *model, const qn_data *data, const qn_compute *compute,
                              const qn_data *inputs, qn__kept_team **kept,
                              const qn__model_results *results, qn_error *err) {
-    qn_status status =
+    const qn_status status =
         qn__kept_team_take(model, compute, inputs->items, qn__device_tell_note, kept, err);
-    if (status == QN_OK)
-        status = apply(model, data, *kept, inputs, results, err);
-    return status == QN_OK && (*kept)->program.real ? scale_back(model, inputs->items, results, err)
-                                                    : status;
+    return status == QN_OK ? apply_scaled(model, data, *kept, inputs, results, err) : status;
 }
 
 qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
@@ -158,9 +163,10 @@ qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn
     else
         status = apply_whole(model, data, compute, made.inputs, &kept, results, err);
     if (status == QN_OK && made.complete)
-        spread(made.complete, data->items,
-               results->cut ? qn__layer_cut_values(results->cut) : qn_model_outputs(model),
-               model->answers, results);
+        qn__results_spread(made.complete, data->items,
+                           results->cut ? qn__layer_cut_values(results->cut)
+                                        : qn_model_outputs(model),
+                           model->answers, results);
     if (status == QN_OK && made.complete && results->tokens)
         qn__next_spread(made.complete, data->items, model->answers, results->tokens);
     /* Where one rank fails, all fail. Not so where a rank loses its devices: the others continue.
@@ -174,3 +180,33 @@ qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn
     qn__prepared_release(&made);
     return status;
 }
+
+/* ------------------------------------------------------------------- items of several callers */
+
+static qn_status batch_prepare(const qn_model *model, const qn_data *matched, qn__prepared *out,
+                               qn_error *err) {
+    const qn_status status = check_fit(model, matched, err);
+    return status == QN_OK ? make_inputs(model, matched, NULL, out, err) : status;
+}
+
+static qn_status batch_open(const qn_model *model, const qn_compute *compute, uint64_t most,
+                            void **team, qn_error *err) {
+    qn__kept_team *kept;
+    const qn_status status =
+        qn__kept_team_take(model, compute, most, qn__device_tell_note, &kept, err);
+    *team = kept;
+    return status;
+}
+
+static qn_status batch_run(const qn_model *model, void *team, const qn_data *inputs,
+                           const qn__model_results *results, qn_error *err) {
+    return apply_scaled(model, inputs, team, inputs, results, err);
+}
+
+static void batch_close(void *team) {
+    qn__kept_team *kept = team;
+    if (kept)
+        kept->extra.release(&kept->extra);
+}
+
+const qn__batch_kind qn__network_batches = {batch_prepare, batch_open, batch_run, batch_close};

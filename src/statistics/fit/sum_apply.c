@@ -99,7 +99,7 @@ static void take_item(const pass *p, uint64_t item, const int64_t *words,
         *to->inertia = *to->inertia + square; /* 20.6: in the order of the items */
 }
 
-static qn_status run(pass *p, qn__team *team, const qn__model_results *results, qn_error *err) {
+static qn_status run_all(pass *p, qn__team *team, const qn__model_results *results, qn_error *err) {
     const uint64_t all = (p->data->items + BLOCK - 1) / BLOCK, words = (uint64_t)BLOCK * p->each;
     const uint64_t round = words < ROUND ? ROUND / words : 1;
     qn_status status = QN_OK;
@@ -121,7 +121,7 @@ static qn_status run(pass *p, qn__team *team, const qn__model_results *results, 
     return status;
 }
 
-static qn_status check(const qn_model *model, const qn_data *data, qn_error *err) {
+qn_status qn__sum_check(const qn_model *model, const qn_data *data, qn_error *err) {
     char name[160];
     qn_status status = qn__model_check_features(model, data, err);
     for (uint32_t k = 0; k < data->features && status == QN_OK; ++k) {
@@ -140,23 +140,44 @@ static qn_status check(const qn_model *model, const qn_data *data, qn_error *err
                : status;
 }
 
+qn_status qn__sum_run(const qn_model *model, void *team, const qn_data *data,
+                      const qn__model_results *results, qn_error *err) {
+    pass p = {.m = qn__sum_model_of(model),
+              .data = data,
+              .each = HEAD + (results->outputs ? (model->outputs + 1) / 2 : 0)};
+    if (results->inertia)
+        *results->inertia = 0;
+    return run_all(&p, team, results, err);
+}
+
+qn_status qn__sum_open(const qn_model *model, const qn_compute *compute, uint64_t most, void **team,
+                       qn_error *err) {
+    qn_compute host;
+    qn__team *made = NULL;
+    int kernels;
+    (void)model;
+    (void)most;
+    qn_status status = qn__host_team_split(compute, 0, &host, &kernels, err);
+    if (status == QN_OK)
+        status = qn__host_team_open(&host, NULL, NULL, "", status, &made, err);
+    *team = made;
+    return status;
+}
+
+void qn__sum_close(void *team) { qn__team_destroy(team); }
+
 qn_status qn__sum_apply(const qn_model *model, const qn_data *data, const qn_compute *compute,
                         const qn__model_results *results, qn_status status, qn_error *err) {
     qn__team *team;
     qn_compute host = *compute;
     int kernels;
-    pass p = {.m = qn__sum_model_of(model),
-              .data = data,
-              .each = HEAD + (results->outputs ? (model->outputs + 1) / 2 : 0)};
     if (status == QN_OK)
-        status = check(model, data, err);
+        status = qn__sum_check(model, data, err);
     if (status == QN_OK)
         status = qn__host_team_split(compute, 0, &host, &kernels, err);
     status = qn__host_team_open(&host, NULL, data, qn_model_digest(model), status, &team, err);
     if (status != QN_OK)
         return status;
-    if (results->inertia)
-        *results->inertia = 0;
-    status = run(&p, team, results, err);
+    status = qn__sum_run(model, team, data, results, err);
     return qn__host_team_close(team, &host, status, err);
 }

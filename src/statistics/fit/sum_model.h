@@ -67,6 +67,16 @@ qn_status qn__sum_read(const qn__model_kind *kind, const qn__tensors *file, cons
 void qn__sum_release(qn_model *model);
 qn__model_apply qn__sum_apply;
 
+/* The parts of qn__sum_apply, for items of several callers: whether the model takes a table; a team
+ * for any number of batches, here alone; and a batch, which fails with QN_NUMERIC (the team can be
+ * used again) and as qn__team_run. */
+qn_status qn__sum_check(const qn_model *model, const qn_data *data, qn_error *err);
+qn_status qn__sum_open(const qn_model *model, const qn_compute *compute, uint64_t most, void **team,
+                       qn_error *err);
+qn_status qn__sum_run(const qn_model *model, void *team, const qn_data *data,
+                      const qn__model_results *results, qn_error *err);
+void qn__sum_close(void *team);
+
 extern const qn__sum_kind qn__kmeans_kind, qn__pca_kind, qn__ridge_kind, qn__lasso_kind;
 
 #endif
