@@ -46,7 +46,8 @@ static void print_libraries(void) {
                  {"bzip2", "bzip2 data", "none (Debian: libbz2-1.0)"},
                  {"xz", "xz data", "none (Debian: liblzma5)"},
                  {"sqlite", "SQLite", "none (Debian: libsqlite3-0)"},
-                 {"postgresql", "PostgreSQL", "none (Debian: libpq5)"}};
+                 {"postgresql", "PostgreSQL", "none (Debian: libpq5)"},
+                 {"http", "addresses", "none (Debian: libcurl4)"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const char *about = qn_data_image_library(kinds[i].kind);
         printf("%s: %s\n", kinds[i].name, *about ? about : kinds[i].missing);

@@ -53,6 +53,7 @@ qemu-aarch64    | qemu-user             | runs the builds for other processors
 =libbz2.so.1.0  | libbz2-1.0            | reads data compressed with bzip2
 =liblzma.so.5   | liblzma5              | reads data compressed with xz
 =libsqlite3.so.0 | libsqlite3-0         | reads SQLite files
+=libcurl.so.4   | libcurl4              | reads addresses of stores
 =libpq.so.5     | libpq5                | asks PostgreSQL servers
 =libOpenCL.so.1 | ocl-icd-libopencl1    | opens OpenCL devices
 @/etc/OpenCL/vendors/pocl.icd | pocl-opencl-icd | an OpenCL device that every processor can be

@@ -456,9 +456,9 @@ QN_API const uint32_t *qn_data_item_words(const qn_data *data, uint64_t item, ui
  * is known, 0 where it is unknown. The values of an item are ordered [channel][row][column]. */
 QN_API uint32_t qn_data_image_channels(const qn_data *data);
 /* The library that decodes images of a kind, "jpeg", "png", "webp", "gif" or "tiff", or unpacks
- * "zstd", "bzip2" or "xz", or reads "sqlite" or "postgresql", with what it is called and its
- * version where it tells one; "" for another kind, and where the library is not installed. Static.
- */
+ * "zstd", "bzip2" or "xz", or reads "sqlite" or "postgresql", or addresses ("http"), with what it
+ * is called and its version where it tells one; "" for another kind, and where the library is not
+ * installed. Static. */
 QN_API const char *qn_data_image_library(const char *kind);
 /* What the data was made from: "csv", "idx", "npy", "images", "json",
  * "libsvm", "arrow", each with ".gz" or ".zst" where it was compressed, "npz", "parquet",

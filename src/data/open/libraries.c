@@ -2,6 +2,7 @@
 #include "base/system/float_state.h"
 #include "data/cells/readers.h"
 #include "image/decode.h"
+#include "store/http/curl.h"
 #include <quern/data.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static qn__optional_library *library_of(const char *kind) {
     for (const qn__reader *const *at = qn__readers; *at; ++at)
         if (strcmp(kind, (*at)->name[0]) == 0)
             return (*at)->library;
-    return NULL;
+    return strcmp(kind, "http") == 0 ? &qn__curl_library : NULL;
 }
 
 const char *qn_data_image_library(const char *kind) {

@@ -1,0 +1,39 @@
+/* The files of the AWS command: ~/.aws/credentials and ~/.aws/config, or those that
+ * AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name. */
+#ifndef QN_STORE_SIGN_PROFILE_H
+#define QN_STORE_SIGN_PROFILE_H
+
+#include <stddef.h>
+
+typedef enum qn__profile_file {
+    QN__PROFILE_CREDENTIALS,
+    QN__PROFILE_CONFIG,
+    QN__PROFILE_FILES
+} qn__profile_file;
+
+/* The profile in use: AWS_PROFILE, else "default". */
+const char *qn__profile_name(void);
+
+/* Writes a setting of the profile in use and returns 1; 0: the file does not have it, or it is
+ * longer. The file's text was only in secret memory. */
+int qn__profile_get(qn__profile_file file, const char *key, char *value, size_t capacity);
+
+/* The same of the section [KIND NAME] of the config file, such as [sso-session work]. */
+int qn__profile_section_get(const char *kind, const char *name, const char *key, char *value,
+                            size_t capacity);
+
+/* Whether one of the files has the profile in use. */
+int qn__profile_exists(void);
+
+/* Finds "KEY = value" in the section of a text such as these files; 0: not there. A setting that
+ * is indented belongs to the one before it, and is passed over. */
+int qn__profile_find(const char *text, const char *section, const char *key, char *value,
+                     size_t capacity);
+
+/* A path below the home folder; 0: it is too long, or there is none. */
+int qn__profile_home(const char *below, char *path, size_t capacity);
+
+/* A file of at most 1 MiB as text in secret memory, or NULL. */
+char *qn__secret_file(const char *path);
+
+#endif

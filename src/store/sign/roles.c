@@ -1,0 +1,346 @@
+#include "store/sign/roles.h"
+#include "base/memory.h"
+#include "store/http/http.h"
+#include "store/sign/profile.h"
+#include "store/sign/secret.h"
+#include "store/sign/signature.h"
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+enum { ANSWER = 65536, URL = 2048, TOKEN = 16384 };
+
+/* ------------------------------------------------------------------ texts */
+
+/* The text of a member, wherever it is in a JSON text; 0: there is none, or a longer one. A parser
+ * would leave copies of secrets in memory. */
+static int json_text(const char *json, const char *name, char *value, size_t capacity) {
+    const size_t length = strlen(name);
+    size_t size = 0;
+    for (const char *at = json; (at = strchr(at, '"')) != NULL; at++) {
+        if (strncmp(at + 1, name, length) != 0 || at[length + 1] != '"')
+            continue;
+        at += length + 2;
+        at += strspn(at, " \t\r\n");
+        if (*at != ':')
+            continue;
+        at += 1 + strspn(at + 1, " \t\r\n");
+        const int quoted = *at == '"';
+        for (at += quoted; *at && (quoted ? *at != '"' : strchr("0123456789", *at) != NULL); at++) {
+            at += *at == '\\' && at[1]; /* "\/" is all that keys and tokens need */
+            if (size + 1 >= capacity)
+                return 0;
+            value[size++] = *at;
+        }
+        value[size] = '\0';
+        return size > 0;
+    }
+    return 0;
+}
+
+/* "2026-11-30T12:00:00Z" as seconds since 1970; 0: not such a time. */
+static int64_t seconds_of(const char *text) {
+    struct tm t = {0};
+    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &t);
+    return rest ? (int64_t)timegm(&t) : 0;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+typedef struct asking {
+    const char *header, *value; /* sent with it, or NULL */
+    char *answer;               /* ANSWER bytes of secret memory */
+    size_t size;
+} asking;
+
+static qn_status add_header(void *user, qn__http_headers *headers, qn_error *err) {
+    const asking *a = user;
+    (void)err;
+    if (a->header)
+        qn__http_header(headers, "%s: %s", a->header, a->value);
+    return QN_OK;
+}
+
+static int take(void *user, const void *bytes, size_t size) {
+    asking *a = user;
+    if (size >= ANSWER - a->size)
+        return 0;
+    memcpy(a->answer + a->size, bytes, size);
+    a->size += size;
+    a->answer[a->size] = '\0';
+    return 1;
+}
+
+/* *status is that of HTTP, 0 where nothing answered. */
+static qn_status ask(const char *method, const char *url, int few, asking *a, int *status,
+                     qn_error *err) {
+    qn__http_answer answer;
+    const qn__http_request request = {
+        .method = method, .url = url, .few = few, .attempt = add_header, .take = take, .user = a};
+    a->size = 0;
+    const qn_status sent = qn__http_send(&request, &answer, err);
+    *status = sent == QN_OK ? answer.status : 0;
+    qn__http_release(&answer);
+    return sent;
+}
+
+static qn_status refuse(const char *service, const char *url, int status, const char *remedy,
+                        qn_error *err) {
+    char shown[512];
+    qn__http_shown(url, shown, sizeof shown);
+    if (status == 200)
+        qn__fail(err, QN_IO, "%s gave no credentials that can be read", service);
+    else
+        qn__fail(err, QN_IO, "%s gave no credentials: status %d", service, status);
+    qn__at(err, "%s", shown);
+    return qn__remedy(err, QN_IO, "%s", remedy);
+}
+
+/* ------------------------------------------------------------------ container and instance */
+
+static int take_role(const char *json, qn__credentials *key) {
+    char end[64];
+    if (!json_text(json, "AccessKeyId", key->id, sizeof key->id) ||
+        !json_text(json, "SecretAccessKey", key->secret, sizeof key->secret))
+        return 0;
+    (void)json_text(json, "Token", key->token, sizeof key->token);
+    key->expires = json_text(json, "Expiration", end, sizeof end) ? seconds_of(end) : 0;
+    return 1;
+}
+
+/* Plain HTTP is for addresses that only this machine reaches. */
+static int is_near(const char *url) {
+    static const char *const hosts[] = {"127.", "localhost", "[::1]", "169.254.170.2",
+                                        "169.254.170.23"};
+    if (strncmp(url, "https://", 8) == 0)
+        return 1;
+    if (strncmp(url, "http://", 7) != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        const size_t size = strlen(hosts[i]);
+        if (strncmp(url + 7, hosts[i], size) == 0 &&
+            (i == 0 || strchr(":/", url[7 + size]) != NULL))
+            return !strchr(url + 7, '@');
+    }
+    return 0;
+}
+
+static qn_status container_url(char url[URL], int *found, qn_error *err) {
+    const char *below = getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+               *full = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    *found = (below && *below) || (full && *full);
+    if (below && *below)
+        snprintf(url, URL, "http://169.254.170.2%s", below);
+    else if (full && *full)
+        snprintf(url, URL, "%s", full);
+    if (!*found || is_near(url))
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "credentials would come over plain HTTP from another machine");
+    qn__at(err, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    return qn__remedy(err, QN_INPUT, "give an https:// address, or one of this machine");
+}
+
+qn_status qn__role_container(qn__credentials *key, int *found, qn_error *err) {
+    static const char service[] = "the container's agent";
+    char url[URL];
+    int answered = 0;
+    const char *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+    qn_status status = container_url(url, found, err);
+    if (status != QN_OK || !*found)
+        return status;
+    char *token = path && *path ? qn__secret_file(path) : NULL;
+    asking a = {.header = NULL, .answer = qn__secret_make(ANSWER, err)};
+    a.value = token ? token : qn__secret_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+    a.header = a.value ? "Authorization" : NULL;
+    if (token)
+        token[strcspn(token, "\r\n")] = '\0';
+    status = a.answer ? ask("GET", url, 0, &a, &answered, err) : QN_MEMORY;
+    if (status == QN_OK && (answered != 200 || !take_role(a.answer, key)))
+        status = refuse(service, url, answered, "look at the role of the container", err);
+    snprintf(key->source, sizeof key->source, "the role of the container");
+    qn__secret_free(a.answer);
+    qn__secret_free(token);
+    return status;
+}
+
+/* Whether the machine's vendor is Amazon: elsewhere the address below leads nowhere, after a
+ * second. */
+static int is_instance(void) {
+    static const char *const names[] = {"/sys/class/dmi/id/sys_vendor",
+                                        "/sys/class/dmi/id/board_vendor", "/sys/hypervisor/uuid"};
+    char text[64];
+    int found = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
+        FILE *file = fopen(names[i], "re");
+        found = file && fgets(text, sizeof text, file) != NULL &&
+                (strncasecmp(text, "amazon", 6) == 0 || strncasecmp(text, "ec2", 3) == 0);
+        if (file)
+            fclose(file);
+    }
+    return found;
+}
+
+static qn_status ask_instance(const char *base, asking *a, qn__credentials *key, int *found,
+                              qn_error *err) {
+    char url[URL], role[256];
+    int answered = 0;
+    static const char below[] = "/latest/meta-data/iam/security-credentials/";
+    char *token = qn__secret_make(TOKEN, err);
+    if (!token)
+        return QN_MEMORY;
+    snprintf(url, sizeof url, "%s/latest/api/token", base);
+    a->header = "X-aws-ec2-metadata-token-ttl-seconds";
+    a->value = "21600";
+    qn_status status = ask("PUT", url, 1, a, &answered, NULL);
+    if (status == QN_OK && answered == 200) {
+        snprintf(token, TOKEN, "%s", a->answer);
+        a->header = "X-aws-ec2-metadata-token";
+        a->value = token;
+        snprintf(url, sizeof url, "%s%s", base, below);
+        status = ask("GET", url, 1, a, &answered, NULL);
+    }
+    *found = status == QN_OK && answered == 200 && a->answer[0];
+    status = status == QN_IO ? QN_OK : status; /* nothing is there: not an instance of Amazon's */
+    if (*found) {
+        a->answer[strcspn(a->answer, "\r\n")] = '\0';
+        snprintf(role, sizeof role, "%s", a->answer);
+        snprintf(url, sizeof url, "%s%s%s", base, below, role);
+        status = ask("GET", url, 0, a, &answered, err);
+        if (status == QN_OK && (answered != 200 || !take_role(a->answer, key)))
+            status = refuse("the metadata of the instance", url, answered,
+                            "look at the role of the instance", err);
+        snprintf(key->source, sizeof key->source, "the role %.80s of the instance", role);
+    }
+    qn__secret_free(token);
+    return status;
+}
+
+qn_status qn__role_instance(qn__credentials *key, int *found, qn_error *err) {
+    const char *base = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
+               *off = getenv("AWS_EC2_METADATA_DISABLED");
+    char given[512];
+    *found = 0;
+    if ((off && strcasecmp(off, "true") == 0) || ((!base || !*base) && !is_instance()))
+        return QN_OK;
+    snprintf(given, sizeof given, "%s", base && *base ? base : "http://169.254.169.254");
+    for (size_t size = strlen(given); size > 0 && given[size - 1] == '/'; size--)
+        given[size - 1] = '\0';
+    asking a = {.answer = qn__secret_make(ANSWER, err)};
+    const qn_status status = a.answer ? ask_instance(given, &a, key, found, err) : QN_MEMORY;
+    qn__secret_free(a.answer);
+    return status;
+}
+
+/* ------------------------------------------------------------------ SSO */
+
+/* What a profile says about its login. */
+typedef struct login {
+    char start[512], region[64], account[64], role[128];
+} login;
+
+static int read_login(login *l) {
+    char session[128];
+    const int named = qn__profile_get(QN__PROFILE_CONFIG, "sso_session", session, sizeof session);
+    const int there =
+        named ? qn__profile_section_get("sso-session", session, "sso_start_url", l->start,
+                                        sizeof l->start) &&
+                    qn__profile_section_get("sso-session", session, "sso_region", l->region,
+                                            sizeof l->region)
+              : qn__profile_get(QN__PROFILE_CONFIG, "sso_start_url", l->start, sizeof l->start) &&
+                    qn__profile_get(QN__PROFILE_CONFIG, "sso_region", l->region, sizeof l->region);
+    return there &&
+           qn__profile_get(QN__PROFILE_CONFIG, "sso_account_id", l->account, sizeof l->account) &&
+           qn__profile_get(QN__PROFILE_CONFIG, "sso_role_name", l->role, sizeof l->role);
+}
+
+/* The token of a file of the cache, if it is that of this login and has not ended. */
+static int take_token(const char *path, const char *start, char *token) {
+    char url[512], end[64];
+    char *json = qn__secret_file(path);
+    const int found = json && json_text(json, "startUrl", url, sizeof url) &&
+                      strcmp(url, start) == 0 && json_text(json, "expiresAt", end, sizeof end) &&
+                      seconds_of(end) > (int64_t)time(NULL) &&
+                      json_text(json, "accessToken", token, TOKEN);
+    qn__secret_free(json);
+    return found;
+}
+
+/* The AWS command names the file by a digest; the file says itself what it belongs to. */
+static int find_token(const char *start, char *token) {
+    char folder[PATH_MAX], path[PATH_MAX];
+    DIR *names = qn__profile_home(".aws/sso/cache", folder, sizeof folder) ? opendir(folder) : NULL;
+    int found = 0;
+    for (const struct dirent *e; names && !found && (e = readdir(names)) != NULL;) {
+        const size_t size = strlen(e->d_name);
+        if (size < 5 || strcmp(e->d_name + size - 5, ".json") != 0 ||
+            snprintf(path, sizeof path, "%s/%s", folder, e->d_name) >= PATH_MAX)
+            continue;
+        found = take_token(path, start, token);
+    }
+    if (names)
+        closedir(names);
+    return found;
+}
+
+static qn_status refuse_login(qn_error *err) {
+    qn__fail(err, QN_INPUT, "the login of AWS IAM Identity Center has ended, or there was none");
+    qn__at(err, "the profile %.80s of ~/.aws/config", qn__profile_name());
+    return qn__remedy(err, QN_INPUT, "log in: aws sso login, with this profile");
+}
+
+static int take_login(const char *json, qn__credentials *key) {
+    char end[64];
+    if (!json_text(json, "accessKeyId", key->id, sizeof key->id) ||
+        !json_text(json, "secretAccessKey", key->secret, sizeof key->secret) ||
+        !json_text(json, "sessionToken", key->token, sizeof key->token))
+        return 0;
+    key->expires =
+        json_text(json, "expiration", end, sizeof end) ? strtoll(end, NULL, 10) / 1000 : 0;
+    return 1;
+}
+
+static qn_status ask_login(const login *l, asking *a, qn__credentials *key, qn_error *err) {
+    char url[URL], role[512], account[256];
+    int answered = 0;
+    const char *base = getenv("AWS_ENDPOINT_URL_SSO");
+    qn__uri_encode(l->role, 0, role, sizeof role);
+    qn__uri_encode(l->account, 0, account, sizeof account);
+    if (base && *base)
+        snprintf(url, sizeof url, "%s", base);
+    else
+        snprintf(url, sizeof url, "https://portal.sso.%s.amazonaws.com", l->region);
+    const size_t size = strlen(url);
+    snprintf(url + size, sizeof url - size, "/federation/credentials?role_name=%s&account_id=%s",
+             role, account);
+    const qn_status status = ask("GET", url, 0, a, &answered, err);
+    if (status != QN_OK)
+        return status;
+    if (answered == 401 || answered == 403)
+        return refuse_login(err);
+    if (answered != 200 || !take_login(a->answer, key))
+        return refuse("AWS IAM Identity Center", url, answered,
+                      "look at sso_account_id and sso_role_name of the profile", err);
+    snprintf(key->source, sizeof key->source, "the login (SSO) of the profile %.80s",
+             qn__profile_name());
+    return QN_OK;
+}
+
+qn_status qn__role_sso(qn__credentials *key, int *found, qn_error *err) {
+    login l;
+    *found = read_login(&l);
+    if (!*found)
+        return QN_OK;
+    asking a = {.header = "x-amz-sso_bearer_token", .answer = qn__secret_make(ANSWER, err)};
+    char *token = qn__secret_make(TOKEN, err);
+    a.value = token;
+    qn_status status = QN_MEMORY;
+    if (a.answer && token)
+        status = find_token(l.start, token) ? ask_login(&l, &a, key, err) : refuse_login(err);
+    qn__secret_free(token);
+    qn__secret_free(a.answer);
+    return status;
+}
