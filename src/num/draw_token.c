@@ -145,12 +145,29 @@ uint32_t qn__draw_token(const qn__drawing *how, uint32_t tokens, const float *lo
     return d.token[i];
 }
 
-float qn__draw_log_probability(uint32_t tokens, const float *logits, uint32_t token) {
+qn__log_scale qn__draw_log_scale(uint32_t tokens, const float *logits) {
     const float greatest = greatest_of(tokens, logits);
     uint64_t all = 0;
     for (uint32_t v = 0; v < tokens; ++v)
         all += units_of(logits[v] - greatest);
-    return (logits[token] - greatest) - qn__log((float)all * 0x1p-38f);
+    return (qn__log_scale){greatest, qn__log((float)all * 0x1p-38f)};
+}
+
+float qn__draw_log_probability(qn__log_scale scale, float logit) {
+    return (logit - scale.greatest) - scale.log;
+}
+
+uint32_t qn__draw_greatest(uint32_t tokens, const float *logits, uint32_t most, uint32_t *token) {
+    uint32_t count = 0;
+    for (uint32_t v = 0; v < tokens; ++v) {
+        if (count == most && logits[v] <= logits[token[count - 1]])
+            continue;
+        uint32_t at = count < most ? count++ : most - 1;
+        for (; at > 0 && logits[v] > logits[token[at - 1]]; --at)
+            token[at] = token[at - 1];
+        token[at] = v;
+    }
+    return count;
 }
 
 uint64_t qn__draw_word(uint64_t seed, const uint8_t prompt[32], uint32_t answer, uint32_t place) {

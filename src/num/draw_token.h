@@ -25,8 +25,17 @@ void qn__draw_penalty(float repetition, const uint32_t *text, size_t count, uint
 uint32_t qn__draw_token(const qn__drawing *how, uint32_t tokens, const float *logits, uint64_t word,
                         void *space);
 
-/* 25.75: the logarithm of a token's probability. */
-float qn__draw_log_probability(uint32_t tokens, const float *logits, uint32_t token);
+/* 25.75: what the log-probabilities of a position share, and the one of a token with that logit. */
+typedef struct qn__log_scale {
+    float greatest, log;
+} qn__log_scale;
+qn__log_scale qn__draw_log_scale(uint32_t tokens, const float *logits);
+float qn__draw_log_probability(qn__log_scale scale, float logit);
+
+/* The tokens with the greatest logits, in descending order, of equal ones that with the smallest
+ * number first: `most` of them, at least 1. Returns their number, which is less where there are not
+ * so many. */
+uint32_t qn__draw_greatest(uint32_t tokens, const float *logits, uint32_t most, uint32_t *token);
 
 /* The random number of 25.74, for the text's next token, whose place in it is `place`. `prompt`:
  * the digest of the prompt. */

@@ -27,18 +27,18 @@ static void add_float(qn__text *to, const char *key, float value) {
 }
 
 void qn__answers_add_options(const qn_generator *g, qn__text *to) {
-    const qn_generate_options *o = &g->options;
+    const qn_generate_options *o = &g->own.options;
     qn__text_add(to, "{\"tokens\": %u, \"answers\": %u", o->tokens, o->answers);
     add_float(to, "temperature", o->temperature);
     qn__text_add(to, ", \"top_k\": %u", o->top_k);
     add_float(to, "top_p", o->top_p);
     add_float(to, "repetition", o->repetition);
     qn__text_add(to, ", \"seed\": %llu", (unsigned long long)o->seed);
-    add_texts(to, "stop", g->stop, o->stops);
+    add_texts(to, "stop", g->own.manner.stop, o->stops);
     qn__text_add(to, ", \"chat\": ");
-    qn__text_add_json(to, g->chat);
+    qn__text_add_json(to, g->own.chat);
     qn__text_add(to, ", \"system\": ");
-    qn__text_add_json(to, g->system);
+    qn__text_add_json(to, g->own.system);
     if (o->lines)
         qn__text_add(to, ", \"lines\": true");
     qn__text_add(to, ", \"log_probabilities\": %s}", o->log_probabilities ? "true" : "false");
@@ -80,7 +80,7 @@ static void add_answer(const qn_generator *g, const qn__answer *a, qn__text *to,
                  a->base > 0 ? "true" : "false");
     add_numbers(to, "prompt_tokens", a->token, a->prompt_count);
     add_numbers(to, "tokens", a->token + a->prompt_count, count);
-    if (g->options.log_probabilities) {
+    if (g->own.options.log_probabilities) {
         qn__text_add(to, ", \"log_probabilities\": [");
         for (uint32_t i = 0; i < count; ++i) {
             qn__float_text(a->log_probability[i], number);

@@ -67,8 +67,8 @@ static qn_status find_ends(qn__codec *c, qn_error *err) {
     return QN_OK;
 }
 
-qn_status qn__codec_open(const qn_model *model, uint32_t vocabulary, qn__codec *c, qn_error *err) {
-    *c = (qn__codec){.vocabulary = vocabulary};
+qn_status qn__codec_open(const qn_model *model, qn__codec *c, qn_error *err) {
+    *c = (qn__codec){.vocabulary = qn__recipe_vocabulary(qn__model_recipe_of(model))};
     if (!model->tokenizer)
         return QN_OK;
     const qn_status status =

@@ -19,8 +19,7 @@ typedef struct qn__codec {
 } qn__codec;
 
 /* For the checked model; `codec` is then for qn__codec_close, also after a failure. */
-qn_status qn__codec_open(const qn_model *model, uint32_t vocabulary, qn__codec *codec,
-                         qn_error *err);
+qn_status qn__codec_open(const qn_model *model, qn__codec *codec, qn_error *err);
 void qn__codec_close(qn__codec *codec);
 
 /* Whether a template of that name exists. */

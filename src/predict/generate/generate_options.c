@@ -1,5 +1,5 @@
 /* The options of a generation: defaults and checks. */
-#include "predict/generate/generator.h"
+#include "predict/generate/taken_options.h"
 
 #include "base/encoding.h"
 #include "base/memory.h"
@@ -106,10 +106,10 @@ static qn_status copy(const char *from, char **to, qn_error *err) {
     return from && !*to ? QN_MEMORY : QN_OK;
 }
 
-qn_status qn__generate_options_take(const qn_generate_options *options, qn_generator *g,
-                                    qn_error *err) {
-    qn_generate_options *o = &g->options;
-    *o = usual;
+qn_status qn__taken_options_take(const qn_generate_options *options, qn__taken_options *to,
+                                 qn_error *err) {
+    qn_generate_options *o = &to->options;
+    *to = (qn__taken_options){.options = usual};
     qn_status status = QN_OK;
     if (options)
         status = qn__sized_take(QN__SIZED("options", qn_generate_options), options, o, err);
@@ -117,14 +117,24 @@ qn_status qn__generate_options_take(const qn_generate_options *options, qn_gener
         status = check_numbers(o, err);
     if (status == QN_OK)
         status = check_texts(o, err);
-    for (uint32_t i = 0; i < o->stops && status == QN_OK; ++i)
-        status = copy(o->stop[i], &g->stop[i], err);
+    for (uint32_t i = 0; status == QN_OK && i < o->stops; ++i)
+        status = copy(o->stop[i], &to->manner.stop[i], err);
     if (status == QN_OK)
-        status = copy(o->chat, &g->chat, err);
+        status = copy(o->chat, &to->chat, err);
     if (status == QN_OK)
-        status = copy(o->system, &g->system, err);
+        status = copy(o->system, &to->system, err);
+    to->manner.drawing = (qn__drawing){o->temperature, o->top_k, o->top_p, o->repetition};
+    to->manner.stops = o->stops;
+    to->manner.log_probabilities = o->log_probabilities;
     o->stop = NULL;
-    o->chat = g->chat;
-    o->system = g->system;
+    o->chat = to->chat;
+    o->system = to->system;
     return status;
+}
+
+void qn__taken_options_release(qn__taken_options *taken) {
+    for (int i = 0; i < QN__GENERATE_STOPS; ++i)
+        qn__free(taken->manner.stop[i]);
+    qn__free(taken->chat);
+    qn__free(taken->system);
 }

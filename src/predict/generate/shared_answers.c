@@ -130,7 +130,7 @@ static qn_status take(const qn_generator *g, qn__answer *a, const int64_t *words
         const uint32_t bits = (uint32_t)((uint64_t)words[HEAD + i] >> 32);
         memcpy(&a->log_probability[i], &bits, sizeof bits);
         a->token[a->count++] = (uint32_t)words[HEAD + i];
-        status = qn__answer_grow(g, a, err);
+        status = qn__answer_grow(&g->codec, a, err);
     }
     return status;
 }
