@@ -1,4 +1,5 @@
 #include "base/files/file_stamp.h"
+#include <fcntl.h>
 #include <time.h>
 
 enum { WAITS = 20, WAIT_NANOSECONDS = 1000000 };
@@ -29,11 +30,22 @@ void qn__file_stamp_wait(const struct timespec *changed) {
         wait_a_little();
 }
 
+/* A file in memory that nobody can write to any more. */
+static int is_sealed(int file) {
+#ifdef F_SEAL_WRITE
+    const int seals = fcntl(file, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_WRITE);
+#else
+    (void)file;
+    return 0;
+#endif
+}
+
 qn_status qn__file_stamp_take(int file, const char *path, struct stat *out, qn_error *err) {
     for (int i = 0;; i++, wait_a_little()) { /* others may write during the wait */
         if (fstat(file, out) != 0)
             return qn__fail_errno(err, "look at", path);
-        if (i == WAITS || !S_ISREG(out->st_mode) || is_over(&out->st_ctim))
+        if (i == WAITS || !S_ISREG(out->st_mode) || is_over(&out->st_ctim) || is_sealed(file))
             return QN_OK;
     }
 }

@@ -12,7 +12,8 @@
 #include "base/error.h"
 #include <sys/stat.h>
 
-/* The stamp of an open file. Waits for the end of a tick, at most 20 ms. Fails with QN_IO. */
+/* The stamp of an open file. Waits for the end of a tick, at most 20 ms, unless
+ * the file is sealed. Fails with QN_IO. */
 qn_status qn__file_stamp_take(int file, const char *path, struct stat *out, qn_error *err);
 
 /* The same wait for an inode that changed at `changed`. */

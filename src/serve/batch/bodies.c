@@ -7,6 +7,7 @@
 #include "image/image_head.h"
 #include "model/formats/model_kind.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -185,9 +186,9 @@ static qn_status refuse_body(qn__body_kind kind, size_t size, qn_error *err) {
                                : "send the bytes of a JPEG, PNG, WebP, GIF, TIFF or BMP file");
 }
 
-/* A file in memory with these bytes; -1: there is none. */
+/* A file in memory with these bytes, which nobody changes; -1: there is none. */
 static int make_file(const void *body, size_t size, qn_error *err) {
-    const int file = memfd_create("body", MFD_CLOEXEC);
+    const int file = memfd_create("body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     size_t done = 0;
     while (file >= 0 && done < size) {
         const ssize_t wrote = write(file, (const char *)body + done, size - done);
@@ -197,7 +198,8 @@ static int make_file(const void *body, size_t size, qn_error *err) {
             break;
         done += (size_t)wrote;
     }
-    if (file >= 0 && done == size)
+    if (file >= 0 && done == size &&
+        fcntl(file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK) == 0)
         return file;
     qn__fail_errno(err, "keep", "the body");
     if (file >= 0)
