@@ -2,11 +2,9 @@
 #include <quern/predict.h>
 
 #include "base/argument.h"
-#include "base/files/file.h"
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"
-#include "base/text/text.h"
 #include "cluster/cluster.h"
 #include "data/prepare/encode.h"
 #include "device/notes.h"
@@ -16,15 +14,11 @@
 #include "predict/evaluate.h"
 #include "predict/layer_values.h"
 #include "predict/model_kinds.h"
-#include "predict/next_lines.h"
 #include "predict/predicted_masks.h"
+#include "predict/prediction_rows.h"
 #include "predict/score.h"
-#include "predict/tag_lines.h"
 #include <math.h>
 #include <string.h>
-
-/* Items whose lines are formatted before they are written. */
-enum { LINES = 1024 };
 
 /* Makes what the model takes of the data, where that is something else; else *made is NULL. */
 static qn_status encode(const qn_model *model, const qn_data *data, const qn_compute *compute,
@@ -162,203 +156,6 @@ qn_status qn_predict_layer(const qn_model *model, const qn_data *data, const qn_
     return status;
 }
 
-struct qn_predictions {
-    const qn_data *data;
-    qn_cluster *cluster;
-    uint32_t outputs;
-    const qn__model_kind *kind;
-    int real; /* 1: `scores` are the predictions, and there are no classes */
-    qn_score score;
-    uint64_t predicted; /* items that have a prediction */
-    int32_t *classes;
-    float *scores;
-    float *output;            /* items x outputs, or NULL if not kept */
-    double inertia;           /* of clusters */
-    int shown;                /* 1: outputs are written, too */
-    uint32_t top;             /* classes that are written; 0 counts as 1 */
-    int probabilities;        /* 1: outputs are */
-    uint32_t classes_known;   /* to the network; 0: real labels */
-    qn_data *made;            /* what the model takes of `data`, where that is something else */
-    const qn__schema *table;  /* the model's names; NULL: it has none */
-    const qn_model *several;  /* the model, where it gives several answers to an item; else NULL */
-    int as_given;             /* 1: masks are written in the size that the network gives */
-    uint8_t *answers;         /* of all items, 255 where one lacks a value */
-    qn__answer_counts counts; /* `of` is NULL without targets */
-    const qn_model *next;     /* the model, where it tells the next token; else NULL */
-    qn__next_counts tokens;   /* with arrays of items, and `shown` of positions */
-    qn_tokenizer *tokenizer;  /* of the model; NULL: it has none, or nobody needs it */
-};
-
-/* Whether the several answers are for pixels. */
-static int is_mask(const qn_predictions *p) { return p->several && p->several->mask.height > 0; }
-
-/* Whether they are tags of tokens. */
-static int is_tags(const qn_predictions *p) { return is_mask(p) && p->several->tokens; }
-
-/* Whether an item has one prediction, beside all outputs. */
-static int is_single(const qn_predictions *p) {
-    return p->kind->predicted != QN_PREDICTS_COMPONENTS;
-}
-
-/* Whether there are labels to compare with. */
-static int is_labelled(const qn_predictions *p) {
-    if (p->several || p->next)
-        return 0;
-    return p->kind->predicted == QN_PREDICTS_LABELS &&
-           (p->real ? p->data->targets != NULL : p->data->labels != NULL);
-}
-
-static int is_blank(char c) { return c == ' ' || c == '\t'; }
-
-/* Appends a cell with a text, in quotes where a reader of CSV could take it for something else. */
-static void add_text(qn__text *text, const char *cell) {
-    const size_t size = strlen(cell);
-    const int edged = size > 0 && (is_blank(cell[0]) || is_blank(cell[size - 1]));
-    if (!edged && size > 0 && !strpbrk(cell, ",;\t\"\r\n")) {
-        qn__text_add(text, ",%s", cell);
-        return;
-    }
-    qn__text_add(text, ",\"");
-    for (const char *quote; (quote = strchr(cell, '"')); cell = quote + 1)
-        qn__text_add(text, "%.*s\"\"", (int)(quote - cell), cell);
-    qn__text_add(text, "%s\"", cell);
-}
-
-/* The probability of each label has a column with the label's name, or its number. */
-static void add_label_names(qn__text *text, const qn_predictions *p) {
-    for (uint32_t o = 0; o < p->outputs; ++o)
-        if (p->table && o < p->table->classes)
-            add_text(text, p->table->class_name[o]);
-        else
-            qn__text_add(text, ",%s%u", p->kind->output, o);
-    qn__text_add(text, "\n");
-}
-
-static void add_header(qn__text *text, const qn_predictions *p) {
-    if (is_tags(p)) {
-        qn__text_add(text, "item%s,prediction\n", p->data->several ? ",label" : "");
-        return;
-    }
-    if (p->several) {
-        qn__text_add(text, "item%s", qn_data_item_name(p->data, 0) ? ",file" : "");
-        add_label_names(text, p);
-        return;
-    }
-    qn__text_add(text, "item%s%s%s", qn_data_item_name(p->data, 0) ? ",file" : "",
-                 is_labelled(p) ? ",label" : "",
-                 !is_single(p) ? ""
-                 : p->real     ? ",prediction"
-                               : ",prediction,score");
-    for (uint32_t k = 2; k <= p->top; ++k)
-        qn__text_add(text, ",prediction%u,score%u", k, k);
-    for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
-        qn__text_add(text, ",%s%u", p->kind->output, o);
-    qn__text_add(text, "\n");
-}
-
-/* Appends a class by its name, or by its number where there are no names. */
-static void add_class(qn__text *text, const qn__schema *schema, int32_t number) {
-    if (schema && (uint32_t)number < schema->classes)
-        add_text(text, schema->class_name[number]);
-    else
-        qn__text_add(text, ",%d", number);
-}
-
-static void add_number(qn__text *text, float value) {
-    char number[40];
-    qn__float_plain(value, number);
-    qn__text_add(text, ",%s", number);
-}
-
-static int has_prediction(const qn_predictions *p, uint64_t item) {
-    if (p->next)
-        return p->tokens.item[item].prediction >= 0;
-    if (p->several)
-        return p->answers[item * p->several->answers] != QN__NO_TARGET;
-    return p->real ? !isnan(p->scores[item]) : p->classes[item] >= 0;
-}
-
-/* Empty cells for an item that lacks a value. */
-static void add_nothing(qn__text *text, const qn_predictions *p) {
-    qn__text_add(text, p->several ? "" : p->real ? "," : ",,");
-    for (uint32_t k = 2; k <= p->top; ++k)
-        qn__text_add(text, ",,");
-    for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
-        qn__text_add(text, ",");
-    qn__text_add(text, "\n");
-}
-
-/* The class that follows `last` in the order of the outputs: the greatest of those that are less,
- * or equal with a later number. The number of outputs: there is none. */
-static uint32_t next_class(const float *output, uint32_t outputs, uint32_t last) {
-    uint32_t best = outputs;
-    for (uint32_t o = 0; o < outputs; ++o) {
-        const int later = output[o] < output[last] || (o > last && output[o] == output[last]);
-        if (later && (best == outputs || output[o] > output[best]))
-            best = o;
-    }
-    return best;
-}
-
-static void add_top(qn__text *text, const qn_predictions *p, uint64_t item) {
-    const float *output = p->output + item * p->outputs;
-    uint32_t o = (uint32_t)p->classes[item];
-    for (uint32_t k = 2; k <= p->top; ++k) {
-        o = next_class(output, p->outputs, o);
-        add_class(text, p->table, (int32_t)o);
-        add_number(text, output[o]);
-    }
-}
-
-/* A cell of tags, which the function frees. */
-static void add_tags(qn__text *text, char *tags) {
-    if (tags)
-        add_text(text, tags);
-    text->failed |= !tags;
-    qn__free(tags);
-}
-
-static void add_tag_line(qn__text *text, const qn_predictions *p, uint64_t item) {
-    const qn__tag_lines lines = {.data = p->data,
-                                 .answers = p->answers,
-                                 .positions = p->several->answers,
-                                 .rows = qn__recipe_vocabulary(qn__model_recipe_of(p->several)),
-                                 .table = p->table};
-    qn__text_add(text, "%llu", (unsigned long long)item);
-    if (p->data->several)
-        add_tags(text, qn__tag_line_of_labels(&lines, item, NULL));
-    add_tags(text, qn__tag_line(&lines, item, NULL));
-    qn__text_add(text, "\n");
-}
-
-static void add_line(qn__text *text, const qn_predictions *p, uint64_t item) {
-    if (is_tags(p)) {
-        add_tag_line(text, p, item);
-        return;
-    }
-    qn__text_add(text, "%llu", (unsigned long long)item);
-    const char *name = qn_data_item_name(p->data, item);
-    if (name)
-        add_text(text, name);
-    if (p->real && is_labelled(p))
-        add_number(text, p->data->targets[item] + 0.0f); /* no "-0" */
-    if (!p->real && is_labelled(p))
-        add_class(text, p->data->schema, p->data->labels[item]);
-    if (!has_prediction(p, item)) {
-        add_nothing(text, p);
-        return;
-    }
-    if (!p->real && !p->several)
-        add_class(text, p->table, p->classes[item]);
-    if (is_single(p) && !p->several)
-        add_number(text, p->real ? p->scores[item] + 0.0f : p->scores[item]);
-    if (p->top > 1)
-        add_top(text, p, item);
-    for (uint32_t o = 0; p->shown && o < p->outputs; ++o)
-        add_number(text, p->output[item * p->outputs + o]);
-    qn__text_add(text, "\n");
-}
-
 qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t top, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_AS(p, "predictions", err);
@@ -368,7 +165,7 @@ qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t to
         qn__fail(err, QN_UNSUPPORTED, "this model has not one output for each class");
         return qn__remedy(err, QN_UNSUPPORTED, "ask for one prediction of each item");
     }
-    if (is_mask(p) && all_outputs) {
+    if (qn__predicts_mask(p) && all_outputs) {
         qn__fail(err, QN_UNSUPPORTED, "tags and masks are written without the outputs");
         return qn__remedy(err, QN_UNSUPPORTED, "take these from qn_predict_several");
     }
@@ -386,7 +183,7 @@ qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t to
         qn__fail(err, QN_USAGE, "qn_predictions_columns: the outputs were not kept");
         return qn__remedy(err, QN_USAGE, "call qn_predictions_make with `all_outputs` 1");
     }
-    p->shown = !is_single(p) || (all_outputs && !p->real);
+    p->shown = !qn__predicts_one(p) || (all_outputs && !p->real);
     p->top = top < p->outputs ? top : p->outputs;
     return QN_OK;
 }
@@ -394,7 +191,7 @@ qn_status qn_predictions_columns(qn_predictions *p, int all_outputs, uint32_t to
 qn_status qn_predictions_mask_size(qn_predictions *p, int as_given, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_AS(p, "predictions", err);
-    if (as_given && (!is_mask(p) || is_tags(p))) {
+    if (as_given && (!qn__predicts_mask(p) || qn__predicts_tags(p))) {
         qn__fail(err, QN_UNSUPPORTED, "the model does not predict masks, so they have no size");
         return qn__remedy(err, QN_UNSUPPORTED, "leave it out");
     }
@@ -428,47 +225,37 @@ static qn_status end_writing(const qn_predictions *p, qn_status status, qn_error
     return status == QN_BUSY && p->cluster ? qn__cluster_refuse(p->cluster, err) : status;
 }
 
+/* What the rows of a prediction are made of. */
+typedef struct made_rows {
+    const qn_predictions *predictions;
+    const qn__prediction_table *table;
+} made_rows;
+
+static qn_status add_rows(void *user, qn__sink *sink, qn_error *err) {
+    const made_rows *rows = user;
+    return qn__prediction_rows_add(rows->predictions, rows->table, sink, err);
+}
+
 qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_AS(p, "predictions", err);
     QN__NEED(path, err);
-    qn__writer *writer = NULL;
-    qn__text text = {0};
-    if (is_mask(p) && !is_tags(p))
+    if (qn__predicts_mask(p) && !qn__predicts_tags(p))
         return end_writing(p, write_masks(p, path, err), err);
-    qn_status status = qn__writer_create(path, &writer, err);
-    if (status != QN_OK)
-        return status;
-    const qn__next_lines lines = {.data = p->made ? p->made : p->data,
-                                  .counts = &p->tokens,
-                                  .positions = p->next ? p->next->answers : 0,
-                                  .each = p->shown,
-                                  .tokenizer = p->tokenizer};
-    if (p->next)
-        qn__next_header(&lines, &text);
-    else
-        add_header(&text, p);
-    const uint64_t items = p->shown ? p->data->items : qn__data_texts(p->data);
-    for (uint64_t item = 0; status == QN_OK && item < items; ++item) {
-        if (p->next)
-            qn__next_add_lines(&lines, item, &text);
-        else
-            add_line(&text, p, item);
-        if ((item + 1) % LINES && item + 1 < items)
-            continue;
-        status = text.failed ? qn__fail_memory(err, text.size, 1)
-                             : qn__writer_add(writer, text.data, text.size, err);
-        text.size = 0;
-    }
-    qn__text_release(&text);
-    qn__writer_ask(writer, qn__cluster_may_write, p->cluster);
-    return end_writing(p, qn__writer_finish(writer, NULL, status, err), err);
+    qn__prediction_table table;
+    made_rows rows = {p, &table};
+    qn_status status = qn__prediction_table_make(p, &table, err);
+    if (status == QN_OK)
+        status = qn__sink_write(path, &table.table, NULL, add_rows, &rows, qn__cluster_may_write,
+                                p->cluster, NULL, err);
+    qn__prediction_table_release(&table);
+    return end_writing(p, status, err);
 }
 
 /* The same for several answers to an item. */
 static qn_status reserve_several(qn_predictions *p, qn_error *err) {
     const qn_model *model = p->several;
-    const uint32_t counted = is_mask(p) ? model->classes : model->outputs;
+    const uint32_t counted = qn__predicts_mask(p) ? model->classes : model->outputs;
     p->answers = qn__alloc((size_t)p->data->items, model->answers, err);
     if (p->answers && p->shown)
         p->output = qn__alloc((size_t)p->data->items, p->outputs * sizeof *p->output, err);
@@ -515,16 +302,16 @@ static qn_status reserve(qn_predictions *p, int keep, qn_error *err) {
 
 /* Whether an evaluation needs all outputs, or the caller. */
 static int keeps_outputs(const qn_predictions *p) {
-    return p->shown ||
-           (!p->real && is_labelled(p) && qn__evaluation_fits(p->data->items, p->outputs));
+    return p->shown || (!p->real && qn__predicts_labelled(p) &&
+                        qn__evaluation_fits(p->data->items, p->outputs));
 }
 
 /* The score against the labels of `data`, of which the predictions are. */
 static void count(qn_predictions *p, const qn_data *data) {
     p->score = qn__score_of(&(qn__tally){0});
     for (uint64_t i = 0; i < qn__data_texts(data); ++i)
-        p->predicted += (uint64_t)has_prediction(p, i);
-    if (p->real && is_labelled(p)) {
+        p->predicted += (uint64_t)qn__has_prediction(p, i);
+    if (p->real && qn__predicts_labelled(p)) {
         const qn__target_errors errors =
             qn__targets_compare(data->targets, p->scores, NULL, data->items);
         p->score.items = p->predicted;
@@ -538,11 +325,11 @@ static void count(qn_predictions *p, const qn_data *data) {
         p->score.items = p->tokens.targets;
         p->score.correct = p->tokens.right;
     }
-    if (p->real || !is_labelled(p))
+    if (p->real || !qn__predicts_labelled(p))
         return;
     p->score.items = p->predicted;
     for (uint64_t i = 0; i < data->items; ++i)
-        p->score.correct += has_prediction(p, i) && p->classes[i] == data->labels[i];
+        p->score.correct += qn__has_prediction(p, i) && p->classes[i] == data->labels[i];
 }
 
 static qn_status make(const qn_model *model, const qn_data *data, const qn_compute *compute,
@@ -563,8 +350,8 @@ static qn_status make(const qn_model *model, const qn_data *data, const qn_compu
         p->next = model->next ? model : NULL;
         /* Probabilities of labels are the predictions, and so is the one output for real labels. */
         p->shown = p->next      ? all_outputs
-                   : p->several ? !is_mask(p)
-                                : !is_single(p) || (all_outputs && !p->real);
+                   : p->several ? !qn__predicts_mask(p)
+                                : !qn__predicts_one(p) || (all_outputs && !p->real);
         status = reserve(p, keeps_outputs(p), err);
         results = (qn__model_results){.classes = p->classes,
                                       .scores = p->scores,
@@ -630,7 +417,7 @@ qn_status qn_predictions_score(const qn_predictions *p, qn_score *score, qn_erro
 }
 
 static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, qn_error *err) {
-    if (!is_single(p)) {
+    if (!qn__predicts_one(p)) {
         qn__fail(err, QN_UNSUPPORTED, "there is nothing to evaluate: %s predicts no labels",
                  p->kind->title);
         return qn__remedy(err, QN_UNSUPPORTED, "write its outputs with quern predict");
@@ -639,7 +426,7 @@ static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, 
         return QN_OK;
     if (p->next)
         return p->tokens.targets > 0 ? QN_OK : qn__fail(err, QN_INPUT, "no item has a next token");
-    if (is_tags(p) && (data->labels || data->targets)) {
+    if (qn__predicts_tags(p) && (data->labels || data->targets)) {
         qn__fail(err, QN_INPUT, "the data has one label for each item, and the model tags tokens");
         return qn__remedy(
             err, QN_INPUT,

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/files/leftovers.h"
 #include "base/files/place.h"
+#include "base/files/scheme.h"
 #include "base/files/unfinished.h"
 #include "base/memory.h"
 #include "base/sized.h"
@@ -344,10 +345,10 @@ static qn_status check_file(const qn_file *f, qn_error *err) {
 
 static qn_status check(const qn_file *files, uint32_t count, qn_error *err) {
     for (uint32_t i = 0; i < count; i++) {
-        qn_status status = QN_OK;
-        if (files[i].path && files[i].use == QN_FILE_WRITE)
+        qn_status status = is_output(&files[i]) ? qn__scheme_refuse(files[i].path, err) : QN_OK;
+        if (status == QN_OK && files[i].path && files[i].use == QN_FILE_WRITE)
             status = check_file(&files[i], err);
-        else if (files[i].path && is_folder(&files[i]))
+        else if (status == QN_OK && files[i].path && is_folder(&files[i]))
             status = check_folder(&files[i], err);
         if (status != QN_OK)
             return status;

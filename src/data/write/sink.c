@@ -1,0 +1,159 @@
+/* Sinks of any kind (sink.h). */
+#include "data/write/sink.h"
+
+#include "base/memory.h"
+#include "data/write/sink_kinds.h"
+#include <string.h>
+#include <time.h>
+
+/* How often a lost connection is made again, with waits that double: about half a minute. */
+enum { TRIES = 8, FIRST_WAIT = 250 /* milliseconds */ };
+
+static qn_status copy_table(qn__sink *s, const qn__sink_table *table, qn_error *err) {
+    qn__sink_column *own = qn__alloc(table->columns, sizeof *own, err);
+    if (!own)
+        return QN_MEMORY;
+    s->table = *table;
+    s->table.column = own;
+    s->table.columns = 0;
+    s->table.name = NULL;
+    for (uint32_t k = 0; k < table->columns; k++) {
+        own[k] = table->column[k];
+        own[k].name = qn__copy_text(table->column[k].name, err);
+        if (!own[k].name)
+            return QN_MEMORY;
+        s->table.columns++;
+    }
+    s->table.name = qn__copy_text(s->to.table ? s->to.table : table->name, err);
+    return s->table.name ? QN_OK : QN_MEMORY;
+}
+
+static qn_status make(const char *to, const qn__sink_table *table, qn__sink **out, qn_error *err) {
+    qn__sink *s = *out = qn__alloc(1, sizeof *s, err);
+    if (!s)
+        return QN_MEMORY;
+    qn_status status = qn__sink_target_of(to, &s->kind, &s->to, err);
+    if (status == QN_OK)
+        status = copy_table(s, table, err);
+    if (status == QN_OK && s->kind->need)
+        status = s->kind->need(&s->to, err);
+    return status;
+}
+
+void qn__sink_close(qn__sink *s) {
+    if (!s)
+        return;
+    if (s->own)
+        s->kind->close(s);
+    for (uint32_t k = 0; k < s->table.columns; k++)
+        qn__free((char *)(uintptr_t)s->table.column[k].name);
+    qn__free((void *)(uintptr_t)s->table.column);
+    qn__free((char *)(uintptr_t)s->table.name);
+    qn__sink_target_release(&s->to);
+    qn__free(s);
+}
+
+/* Whether another try may help. Waits before it. */
+static int try_again(qn__sink *s, int *tries) {
+    if (!s->is_lost || ++*tries >= TRIES)
+        return 0;
+    const long wait = (long)FIRST_WAIT << (*tries - 1);
+    const struct timespec pause = {wait / 1000, wait % 1000 * 1000000};
+    nanosleep(&pause, NULL);
+    s->is_lost = 0;
+    if (s->own)
+        s->kind->close(s);
+    s->own = NULL;
+    return 1;
+}
+
+/* ------------------------------------------------------------------ a whole result */
+
+qn_status qn__sink_add(qn__sink *s, const qn__sink_cell *cells, qn_error *err) {
+    return s->kind->add(s, cells, err);
+}
+
+/* What is done once; after a lost connection again from its beginning. */
+static qn_status write_once(qn__sink *s, qn__sink_rows *rows, void *user, int (*may)(void *user),
+                            void *may_user, int *there, qn_error *err) {
+    qn_status status = s->kind->begin(s, there, err);
+    if (status != QN_OK || *there)
+        return status;
+    status = rows(user, s, err);
+    return status == QN_OK ? s->kind->commit(s, may, may_user, err) : status;
+}
+
+qn_status qn__sink_write(const char *to, const qn__sink_table *table, const char *run,
+                         qn__sink_rows *rows, void *user, int (*may)(void *user), void *may_user,
+                         int *there, qn_error *err) {
+    qn__sink *s = NULL;
+    int tries = 0, found = 0;
+    qn_status status = make(to, table, &s, err);
+    if (status == QN_OK) {
+        s->run = s->to.run ? s->to.run : run;
+        do {
+            found = 0;
+            status = write_once(s, rows, user, may, may_user, &found, err);
+            /* Rows that a first try has stored, although its answer was lost, are these. */
+            found = found && tries == 0;
+        } while (status != QN_OK && try_again(s, &tries));
+    }
+    qn__sink_close(s);
+    if (there)
+        *there = found;
+    return status;
+}
+
+/* ------------------------------------------------------------------ a table that grows */
+
+qn_status qn__sink_open(const char *to, const qn__sink_table *table, qn__sink **out,
+                        qn_error *err) {
+    qn__sink *s = NULL;
+    qn_status status = make(to, table, &s, err);
+    if (status == QN_OK)
+        status = s->kind->open(s, err);
+    if (status != QN_OK) {
+        qn__sink_close(s);
+        s = NULL;
+    }
+    *out = s;
+    return status;
+}
+
+/* Opens a lost connection again. */
+static qn_status open_again(qn__sink *s, qn_error *err) {
+    return s->own ? QN_OK : s->kind->open(s, err);
+}
+
+qn_status qn__sink_put(qn__sink *s, const qn__sink_cell *cells, uint64_t rows, qn_error *err) {
+    int tries = 0;
+    qn_status status;
+    do {
+        status = open_again(s, err);
+        if (status == QN_OK)
+            status = s->kind->put(s, cells, rows, err);
+    } while (status != QN_OK && try_again(s, &tries));
+    return status;
+}
+
+qn_status qn__sink_holds(qn__sink *s, const qn__sink_cell *key, int *holds, qn_error *err) {
+    int tries = 0;
+    qn_status status;
+    do {
+        status = open_again(s, err);
+        if (status == QN_OK)
+            status = s->kind->holds(s, key, holds, err);
+    } while (status != QN_OK && try_again(s, &tries));
+    return status;
+}
+
+qn_status qn__sink_last(qn__sink *s, const qn__sink_cell *first, int64_t *last, qn_error *err) {
+    int tries = 0;
+    qn_status status;
+    do {
+        status = open_again(s, err);
+        if (status == QN_OK)
+            status = s->kind->last(s, first, last, err);
+    } while (status != QN_OK && try_again(s, &tries));
+    return status;
+}

@@ -1,0 +1,100 @@
+/* Rows that go into a table: a CSV file, or a table of SQLite or PostgreSQL (docs/formats.md).
+ *
+ * A target is a path, whose file is CSV, or an address: "sqlite:FILE?table=NAME" or
+ * "postgresql://USER@HOST/DATABASE?table=NAME". There are two ways to write:
+ *
+ * - qn__sink_write: all rows of a result, or none. The old file, or the rest of the table, stays as
+ *   it was until all rows are there.
+ * - qn__sink_open and qn__sink_put: a table that grows by batches and goes on after a restart. A
+ *   row whose key is stored already is left out, so that a batch may be repeated.
+ *
+ * A table that exists is checked and never replaced. */
+#ifndef QN_DATA_WRITE_SINK_H
+#define QN_DATA_WRITE_SINK_H
+
+#include "base/error.h"
+#include <stdint.h>
+
+typedef enum qn__sink_type {
+    QN__SINK_MISSING = 0, /* of a cell without a value */
+    QN__SINK_INTEGER,     /* 64 bits, signed */
+    QN__SINK_SINGLE,      /* a float32: CSV has the fewest digits that tell it */
+    QN__SINK_REAL,        /* a double */
+    QN__SINK_TEXT         /* UTF-8 */
+} qn__sink_type;
+
+typedef struct qn__sink_column {
+    const char *name; /* UTF-8, not "" */
+    qn__sink_type type;
+    int quoted; /* 1: CSV has each text in quotes, also where it needs none */
+} qn__sink_column;
+
+/* A value. In a column of texts an integer is written as its digits. */
+typedef struct qn__sink_cell {
+    qn__sink_type type;
+    union {
+        int64_t whole;
+        double number; /* of QN__SINK_SINGLE and QN__SINK_REAL */
+        const char *text;
+    } of;
+} qn__sink_cell;
+
+typedef struct qn__sink_table {
+    const char *name; /* of a database's table, where the address names none: "predictions" */
+    const qn__sink_column *column;
+    uint32_t columns;
+    uint32_t keys; /* how many of the first columns tell rows apart: 0, 1 or 2 */
+} qn__sink_table;
+
+typedef struct qn__sink qn__sink;
+
+/* QN_USAGE for a target with a scheme that is not known, a password or an option that is not known;
+ * QN_UNSUPPORTED where the database's library is missing. Opens nothing. */
+qn_status qn__sink_check(const char *to, qn_error *err);
+/* 1: the target is a database. */
+int qn__sink_is_database(const char *to);
+/* The target for messages, without a user's name and options; for qn__free. */
+char *qn__sink_shown(const char *to, qn_error *err);
+
+/* ------------------------------------------------------------------ a whole result */
+
+/* Adds all rows with qn__sink_add. It is called a second time, and must give the same rows, where
+ * the connection to a database was lost. */
+typedef qn_status qn__sink_rows(void *user, qn__sink *sink, qn_error *err);
+
+/* One row: as many cells as columns. Texts are read during the call only. */
+qn_status qn__sink_add(qn__sink *sink, const qn__sink_cell *cells, qn_error *err);
+
+/* Writes all rows or none. `may`: NULL, or what qn__writer_ask calls before the result appears.
+ *
+ * In a database a column "run" stands before the others. `run` says what the rows are: where the
+ * table has a row of that run, another call or process has written it whole, and nothing is added.
+ * *there is then 1. NULL: `run` is the one of the address ("?run=NAME"), which also counts before
+ * the argument. Fails with QN_USAGE, QN_UNSUPPORTED, QN_IO, QN_INPUT (the table has other columns),
+ * QN_BUSY (`may` returned 0), QN_MEMORY, or as `rows` does. */
+qn_status qn__sink_write(const char *to, const qn__sink_table *table, const char *run,
+                         qn__sink_rows *rows, void *user, int (*may)(void *user), void *may_user,
+                         int *there, qn_error *err);
+
+/* ------------------------------------------------------------------ a table that grows */
+
+/* Opens a table, or makes it; a CSV file gets its header. A last line without an end, as a killed
+ * process leaves it, is cut off. The file is locked against other writers: QN_BUSY. On success *out
+ * is the caller's, for qn__sink_close. `table` is copied. Else fails as qn__sink_write does. */
+qn_status qn__sink_open(const char *to, const qn__sink_table *table, qn__sink **out, qn_error *err);
+
+/* Stores a batch: `rows` times as many cells as columns, row after row. With QN_OK all rows are
+ * safely stored. After a failure some may be: put the same batch again. A lost connection is made
+ * again, for half a minute. QN_IO, QN_INPUT or QN_MEMORY. */
+qn_status qn__sink_put(qn__sink *sink, const qn__sink_cell *cells, uint64_t rows, qn_error *err);
+
+/* Whether a row with this key is stored: as many cells as the table has keys. */
+qn_status qn__sink_holds(qn__sink *sink, const qn__sink_cell *key, int *holds, qn_error *err);
+
+/* The greatest value of the last column of the key, which holds integers, among the stored rows
+ * that have `first` in the first column of two; NULL where the key has one. -1: there is none. */
+qn_status qn__sink_last(qn__sink *sink, const qn__sink_cell *first, int64_t *last, qn_error *err);
+
+void qn__sink_close(qn__sink *sink); /* accepts NULL */
+
+#endif
