@@ -43,6 +43,7 @@ extern const command fit_command;
 extern const command predict_command;
 extern const command evaluate_command;
 extern const command generate_command;
+extern const command serve_command;
 extern const command replay_command;
 extern const command run_command;
 extern const command search_command;

@@ -15,6 +15,7 @@ enum { NUMBERS = sizeof numbers / sizeof *numbers, MOST_BEFORE = 10 };
 
 static _Atomic(qn_train *) watched;
 static _Atomic(qn_kernel *) watched_kernel;
+static _Atomic(qn_server *) watched_server;
 static _Atomic(const char *) answer;
 static atomic_int heard, lost, exit_code = EXIT_INTERRUPTED;
 static _Atomic(const char *) own_file, own_folder;
@@ -35,8 +36,24 @@ _Noreturn static void end_now(void) {
     _exit(atomic_load(&exit_code));
 }
 
-/* qn_train_stop, qn_kernel_stop and qn_files_abandon are documented as async-signal-safe. */
+/* A server ends with SIGINT and SIGTERM, at the second one at once. Others are not for it. */
+static void tell_server(qn_server *server, int number) {
+    const char *text = atomic_load(&answer);
+    if (number != SIGINT && number != SIGTERM)
+        return;
+    if (atomic_fetch_add(&heard, 1) == 0 && text)
+        say(text);
+    qn_server_stop(server);
+}
+
+/* qn_train_stop, qn_kernel_stop, qn_server_stop and qn_files_abandon are documented as
+ * async-signal-safe. */
 static void on_signal(int number) {
+    qn_server *server = atomic_load(&watched_server);
+    if (server) {
+        tell_server(server, number);
+        return;
+    }
     qn_train *train = atomic_load(&watched);
     qn_kernel *kernel = atomic_load(&watched_kernel);
     int before = atomic_fetch_add(&heard, 1);
@@ -104,10 +121,16 @@ void interrupt_watch_kernel(qn_kernel *kernel, const char *text) {
     atomic_store(&watched_kernel, kernel);
 }
 
+void interrupt_watch_server(qn_server *server, const char *text) {
+    atomic_store(&answer, text);
+    atomic_store(&watched_server, server);
+}
+
 int interrupt_conclude(int code) {
     atomic_store(&exit_code, code);
     interrupt_watch(NULL, NULL);
     interrupt_watch_kernel(NULL, NULL);
+    interrupt_watch_server(NULL, NULL);
     return code;
 }
 

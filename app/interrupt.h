@@ -7,6 +7,7 @@
 #define APP_INTERRUPT_H
 
 #include <quern/kernel.h>
+#include <quern/serve.h>
 #include <quern/train.h>
 
 /* Called first: from now on an interruption ends the program cleanly. */
@@ -18,6 +19,10 @@ void interrupt_watch(qn_train *train, const char *text);
 
 /* The same for a kernel that runs among ranks, which stop together. */
 void interrupt_watch_kernel(qn_kernel *kernel, const char *text);
+
+/* The same for a server, which ends after the requests in progress; the second interruption ends it
+ * at once. */
+void interrupt_watch_server(qn_server *server, const char *text);
 
 /* The results are written and reported, and the output is flushed: from now on an interruption ends
  * the program with `code`, because 130 would ask the user to repeat what is done. Returns `code`.

@@ -5,6 +5,7 @@
 #include "message.h"
 #include <quern/cluster.h>
 #include <quern/data.h>
+#include <quern/serve.h>
 #include <quern/version.h>
 #include <stdio.h>
 
@@ -52,6 +53,8 @@ static void print_libraries(void) {
         const char *about = qn_data_image_library(kinds[i].kind);
         printf("%s: %s\n", kinds[i].name, *about ? about : kinds[i].missing);
     }
+    const char *server = qn_server_library();
+    printf("HTTP server: %s\n", *server ? server : "none (Debian: libmicrohttpd12)");
 }
 
 static int run(const command *self, int argc, char **argv) {
@@ -70,7 +73,7 @@ const command version_command = {
     .summary = "print the version and what was built in",
     .usage = "quern version",
     .about = "Prints the versions of the program and of the exactness contract, how the program "
-             "was built, the libraries that decode images, and the MPI library that "
+             "was built, the libraries that read files and serve models, and the MPI library that "
              "can start ranks.",
     .options = version_options,
     .examples = "quern version",

@@ -17,7 +17,8 @@ set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
     "libturbojpeg0, libpng16-16, libwebp7, libgif7, libtiff6, libzstd1, libbz2-1.0, liblzma5, "
     "ocl-icd-libopencl1")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-    "libcurl4, libsqlite3-0, libpq5, openmpi-bin, slurm-client, libmunge2, pocl-opencl-icd")
+    "libcurl4, libmicrohttpd12, libsqlite3-0, libpq5, openmpi-bin, slurm-client, libmunge2, "
+    "pocl-opencl-icd")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/cmake/debian/triggers")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)

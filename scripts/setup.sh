@@ -55,6 +55,7 @@ qemu-aarch64    | qemu-user             | runs the builds for other processors
 =libsqlite3.so.0 | libsqlite3-0         | reads SQLite files
 =libcurl.so.4   | libcurl4              | reads addresses of stores
 =libpq.so.5     | libpq5                | asks PostgreSQL servers
+=libmicrohttpd.so.12 | libmicrohttpd12  | answers requests over HTTP
 =libOpenCL.so.1 | ocl-icd-libopencl1    | opens OpenCL devices
 @/etc/OpenCL/vendors/pocl.icd | pocl-opencl-icd | an OpenCL device that every processor can be
 oclgrind        | oclgrind              | a simulator that sees races of OpenCL kernels

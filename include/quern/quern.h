@@ -27,6 +27,7 @@
 #include <quern/runs.h>
 #include <quern/score.h>
 #include <quern/search.h>
+#include <quern/serve.h>
 #include <quern/statistics.h>
 #include <quern/status.h>
 #include <quern/structure.h>

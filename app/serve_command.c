@@ -1,0 +1,120 @@
+/* quern serve: answers requests over HTTP with models. */
+
+#include "command.h"
+#include "compute.h"
+#include "interrupt.h"
+#include "message.h"
+#include "output.h"
+#include "shared_rows.h"
+#include <quern/serve.h>
+#include <stdio.h>
+
+typedef struct serve_flags {
+    const char *listen;
+    uint64_t most_body;
+    uint32_t connections, http_threads;
+    float read_seconds, stop_seconds;
+    int quiet;
+    compute_flags compute;
+} serve_flags;
+
+#define AT(member) .place = offsetof(serve_flags, member)
+
+static const option serve_options[] = {
+    {.heading = "Address",
+     ROW_TEXT("listen", listen, "HOST:PORT",
+              "the address on which to answer; port 0: the system chooses one, and the first line "
+              "of the output says which"),
+     .fallback = "127.0.0.1:8080"},
+
+    {.heading = "Limits",
+     ROW_COUNT("most-body", most_body, 1, (uint64_t)1 << 40,
+               "bytes of the body of a request; more is answered with 413"),
+     .fallback = "67108864"},
+    {ROW_COUNT32("connections", connections, 1, 1 << 20, "connections at once"),
+     .fallback = "1024"},
+    {ROW_FLOAT("read-seconds", read_seconds,
+               "a request that has not arrived after so many seconds is answered with 408"),
+     .fallback = "30"},
+    {ROW_FLOAT("stop-seconds", stop_seconds,
+               "a server that ends waits so many seconds for requests in progress"),
+     .fallback = "30"},
+
+    {.heading = "Output", ROW_QUIET(quiet)},
+
+    {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
+    {ROW_COUNT32("http-threads", http_threads, 1, 1024,
+                 "threads that read requests and write answers"),
+     .fallback = "every core, at most 8"},
+    {.name = NULL}};
+
+static void note(void *user, const char *text) {
+    (void)user;
+    message_note("%s", text);
+}
+
+static int serve(qn_server *server) {
+    qn_error err;
+    printf("listening on http://%s\n", qn_server_address(server));
+    output_flush();
+    interrupt_watch_server(server, "the server ends after the requests in progress\n");
+    const qn_status status = qn_server_run(server, &err);
+    interrupt_watch_server(NULL, NULL);
+    return status == QN_OK ? EXIT_DONE : message_error(&err);
+}
+
+static int load_and_serve(const qn_server_options *options, const arguments *given) {
+    qn_server *server = NULL;
+    qn_error err;
+    int code = -1;
+    if (qn_server_make(options, &server, &err) != QN_OK)
+        return message_error(&err);
+    for (int i = 0; i < given->operands && code < 0; i++)
+        if (qn_server_load(server, given->operand[i], &err) != QN_OK)
+            code = message_error(&err);
+    if (code < 0)
+        code = serve(server);
+    qn_server_free(server);
+    return code;
+}
+
+static int run(const command *self, int argc, char **argv) {
+    qn_server_options options;
+    qn_server_options_init(&options);
+    serve_flags f = {.listen = options.listen,
+                     .most_body = options.most_body,
+                     .connections = options.connections,
+                     .read_seconds = options.read_seconds,
+                     .stop_seconds = options.stop_seconds};
+    arguments given;
+    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    if (code < 0)
+        code = compute_check(&f.compute);
+    if (code >= 0)
+        return code;
+    const qn_compute compute = compute_of(&f.compute);
+    options.listen = f.listen;
+    options.most_body = f.most_body;
+    options.connections = f.connections;
+    options.http_threads = f.http_threads;
+    options.read_seconds = f.read_seconds;
+    options.stop_seconds = f.stop_seconds;
+    options.compute = &compute;
+    options.note = note;
+    return load_and_serve(&options, &given);
+}
+
+const command serve_command = {
+    .name = "serve",
+    .summary = "answer requests over HTTP with models",
+    .usage = "quern serve MODEL... [--listen HOST:PORT] [options]",
+    .about = "Answers requests over HTTP until it is interrupted. MODEL is a model file, or "
+             "NAME=FILE, or NAME:VERSION=FILE. Without a name it is that of the file.\n"
+             "An answer is that of \"quern predict\" for the items of its request alone.\n"
+             "GET /healthz says whether the server lives, GET /readyz whether it takes requests.",
+    .options = serve_options,
+    .operand = "MODEL",
+    .most_operands = MOST_FILES,
+    .examples = "quern serve digits.safetensors\n"
+                "quern serve digits=a.safetensors digits:2=b.safetensors --listen 127.0.0.1:0",
+    .run = run};

@@ -1,0 +1,84 @@
+/* A server that answers requests over HTTP with the predictions of models (docs/serve.md).
+ *
+ *     qn_server_options options;
+ *     qn_server_options_init(&options);
+ *     options.listen = "127.0.0.1:8080";
+ *     if (qn_server_make(&options, &server, &err) == QN_OK &&
+ *         qn_server_load(server, "digits=digits.safetensors", &err) == QN_OK)
+ *         qn_server_run(server, &err);
+ *     qn_server_free(server);
+ *
+ * An answer is what qn_predict gives for the items of its request alone. It does not depend on
+ * other requests, on when they come, or on the devices. */
+#ifndef QUERN_SERVE_H
+#define QUERN_SERVE_H
+
+#include <quern/device.h>
+#include <quern/model.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a server works; begin with qn_server_options_init. The texts and `compute` must stay valid
+ * until qn_server_free. */
+typedef struct qn_server_options {
+    size_t size; /* sizeof(qn_server_options) */
+    /* The address: "127.0.0.1:8080", "[::1]:8080", or ":8080" for every address of the machine.
+     * With port 0 the system chooses one (qn_server_address). */
+    const char *listen;
+    const qn_compute *compute; /* NULL: the defaults */
+    qn_note_fn note;           /* messages for a person, from any thread; NULL: none */
+    void *user;                /* for `note` */
+    uint64_t most_body;        /* bytes of the body of a request; more is answered with 413 */
+    uint32_t connections;      /* at once, from 1 */
+    uint32_t http_threads;     /* that read requests and write answers; 0: as many as there are
+                                  cores, at most 8 */
+    float read_seconds;        /* a request that has not arrived after so many is answered with 408;
+                                  from 0.1 */
+    float stop_seconds;        /* a server that stops waits so long for requests in progress */
+} qn_server_options;
+
+/* Sets the defaults: 127.0.0.1:8080, 64 MiB, 1024 connections, 30 seconds each. */
+QN_API void qn_server_options_init(qn_server_options *options);
+
+typedef struct qn_server qn_server;
+
+/* The HTTP library that servers use, such as "libmicrohttpd 0.9.75, libmicrohttpd.so.12"; "" where
+ * it is not installed. The text is static. */
+QN_API const char *qn_server_library(void);
+
+/* Makes a server that listens, but does not answer yet. On success *out is owned by the caller, for
+ * qn_server_free; after a failure it is NULL. Fails with QN_UNSUPPORTED (no libmicrohttpd),
+ * QN_USAGE (an option), QN_IO (the address cannot be used) or QN_MEMORY. */
+QN_API qn_status qn_server_make(const qn_server_options *options, qn_server **out, qn_error *err);
+
+/* Reads a model file and serves it: "PATH", "NAME=PATH" or "NAME:VERSION=PATH". Without a name it
+ * is that of the file without its ending; without a version it is "1". Before qn_server_run. Fails
+ * as qn_model_load does, and with QN_USAGE (an invalid name, or one that is taken). */
+QN_API qn_status qn_server_load(qn_server *server, const char *what, qn_error *err);
+/* The same for a model in memory, which must outlive the server. `version` may be NULL: "1". */
+QN_API qn_status qn_server_add(qn_server *server, const char *name, const char *version,
+                               const qn_model *model, qn_error *err);
+
+/* The address with the port that the system chose, such as "127.0.0.1:41234"; "" for NULL. Owned by
+ * the server. */
+QN_API const char *qn_server_address(const qn_server *server);
+
+/* Answers requests until qn_server_stop; once for a server. Then it takes no more connections,
+ * waits `stop_seconds` at most for requests in progress, and returns. Fails with QN_IO, QN_USAGE
+ * (there is no model) or QN_MEMORY. */
+QN_API qn_status qn_server_run(qn_server *server, qn_error *err);
+/* Lets qn_server_run end; the second call lets it end at once. Any thread, and safe in a signal
+ * handler. Accepts NULL. */
+QN_API void qn_server_stop(qn_server *server);
+
+/* Frees the server. Not during qn_server_run. Accepts NULL. */
+QN_API void qn_server_free(qn_server *server);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

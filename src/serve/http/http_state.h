@@ -1,0 +1,112 @@
+/* What the files of this folder share: the server, its connections and its requests. */
+#ifndef QN_SERVE_HTTP_HTTP_STATE_H
+#define QN_SERVE_HTTP_HTTP_STATE_H
+
+#include "serve/http/microhttpd_library.h"
+#include "serve/http/server.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    QN__ROUTE_TABLES = 16,
+    QN__ROUTE_VARIABLES = 2,
+    QN__ANSWER_HEADERS = 8,
+    QN__PATH_CAPACITY = 256, /* of a path in a log; a longer one is cut */
+    QN__NAME_CAPACITY = 128
+};
+
+/* What a connection does. Each of these may last so long. */
+typedef enum qn__phase {
+    QN__PHASE_FRESH,   /* opened; the head of its first request has not arrived */
+    QN__PHASE_BODY,    /* a body arrives */
+    QN__PHASE_BUSY,    /* the request is computed, or its answer is written */
+    QN__PHASE_WRITING, /* the whole answer is known */
+    QN__PHASE_IDLE     /* between requests */
+} qn__phase;
+
+typedef struct qn__connection qn__connection;
+struct qn__connection {
+    qn__connection *next, *before;
+    double until; /* when it is closed; 0: not yet known */
+    int descriptor;
+    qn__phase phase;
+};
+
+typedef struct qn__route_table {
+    const qn__route *routes;
+    void *user;
+} qn__route_table;
+
+struct qn__http {
+    qn__http_options options;
+    void *daemon;
+    qn__route_table table[QN__ROUTE_TABLES];
+    unsigned tables;
+    int listener; /* after qn__http_close; -1: none */
+    atomic_int closing, stopping;
+    atomic_ullong bodies; /* bytes of all bodies */
+    atomic_ullong count;  /* of requests */
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t quiet; /* one request less, or a connection */
+    qn__connection *connections;
+    qn__request *requests;
+    unsigned active; /* requests */
+};
+
+/* The head of a request that the library has read, and what becomes of it. One reference is that of
+ * the library, until the connection has the answer or is lost; the other that of the handler, until
+ * the answer is complete. */
+struct qn__request {
+    qn__request *next, *before; /* all requests, by the server's lock */
+    qn__http *http;
+    void *connection;
+    qn__connection *place;
+    const qn__route *route; /* NULL: none */
+    void *user;
+    double begun;
+    uint64_t number;
+    char *body;
+    size_t size, capacity;
+    char *variable[QN__ROUTE_VARIABLES];
+    char *header[2 * QN__ANSWER_HEADERS];
+    unsigned headers;
+    int brings_body, too_large, out_of_memory, handled, queued, is_head;
+    atomic_int references, lost;
+    pthread_mutex_t lock; /* of all below */
+    void *response;
+    unsigned status;
+    int suspended, answered, streams, ended;
+    char *pieces; /* bytes that the client has not read yet begin at `read` */
+    size_t written, read, piece_capacity;
+    uint64_t sent;
+    char method[16], path[QN__PATH_CAPACITY], client[64];
+    char model[QN__NAME_CAPACITY], version[32];
+    int digests; /* the answer says its digest */
+};
+
+/* routes.c: finds the row for a request, and the parts of the path; both are NULL where there is
+ * none. *allowed: methods of rows with this path. Returns 0 where memory is short. */
+int qn__route_find(const qn__http *http, qn__request *request, const char *method, const char *path,
+                   char allowed[64]);
+
+/* connection.c. The caller holds no lock. */
+qn__connection *qn__connection_open(qn__http *http, int descriptor);
+void qn__connection_close(qn__http *http, qn__connection *connection);
+void qn__connection_set(qn__http *http, qn__connection *connection, qn__phase phase);
+/* Those without a whole request; the caller holds the server's lock. */
+unsigned qn__connections_fresh(const qn__http *http);
+
+/* request.c. */
+qn__request *qn__request_make(qn__http *http, void *connection, const char *method,
+                              const char *path);
+/* Adds to the body; what does not fit is dropped, and marked. */
+void qn__request_add(qn__request *request, const char *bytes, size_t size);
+void qn__request_release(qn__request *request);
+
+/* answer.c: gives the answer to the library, which the caller knows to be there. Returns what the
+ * library's handler must return. */
+int qn__answer_queue(qn__request *request);
+/* Answers a request that has no answer yet, by the server; later answers are dropped. */
+void qn__answer_cancel(qn__request *request);
+
+#endif

@@ -1,0 +1,110 @@
+#include "serve/listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { WAITING = 4096, HOST_CAPACITY = 256, PORT_CAPACITY = 8 };
+
+static qn_status refuse(const char *where, qn_error *err) {
+    qn__fail(err, QN_USAGE, "`server.listen` is \"%s\", which is not an address", where);
+    return qn__remedy(err, QN_USAGE,
+                      "write HOST:PORT, such as 127.0.0.1:8080, [::1]:8080, or :8080 for all "
+                      "addresses of this machine");
+}
+
+/* "HOST:PORT" with an IPv6 address in brackets. */
+static qn_status split(const char *where, char host[HOST_CAPACITY], char port[PORT_CAPACITY],
+                       qn_error *err) {
+    const char *colon = strrchr(where, ':');
+    if (!colon || strlen(colon + 1) == 0 || strlen(colon + 1) > 5 ||
+        strspn(colon + 1, "0123456789") != strlen(colon + 1))
+        return refuse(where, err);
+    size_t size = (size_t)(colon - where);
+    if (size >= 2 && where[0] == '[' && where[size - 1] == ']') {
+        where++;
+        size -= 2;
+    } else if (memchr(where, ':', size))
+        return refuse(where, err);
+    if (size >= HOST_CAPACITY)
+        return refuse(where, err);
+    memcpy(host, where, size);
+    host[size] = '\0';
+    snprintf(port, PORT_CAPACITY, "%s", colon + 1);
+    return QN_OK;
+}
+
+/* Without a host IPv6 sockets take IPv4 as well. Returns the socket, or -1 with errno. */
+static int open_socket(const struct addrinfo *a, int all) {
+    const int on = 1, off = 0;
+    const int s = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (s < 0)
+        return -1;
+    setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (a->ai_family == AF_INET6)
+        setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, all ? &off : &on, sizeof on);
+    if (bind(s, a->ai_addr, a->ai_addrlen) == 0 && listen(s, WAITING) == 0)
+        return s;
+    const int why = errno;
+    close(s);
+    errno = why;
+    return -1;
+}
+
+static int is_loopback(const struct sockaddr *a) {
+    if (a->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
+    return a->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+}
+
+/* The address as a client writes it. */
+static void tell(int listener, const char *host, char address[QN__ADDRESS_CAPACITY],
+                 int *loopback) {
+    struct sockaddr_storage own = {0};
+    socklen_t size = sizeof own;
+    getsockname(listener, (struct sockaddr *)&own, &size);
+    const unsigned port = ntohs(own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port
+                                                          : ((struct sockaddr_in *)&own)->sin_port);
+    const int brackets = strchr(host, ':') != NULL;
+    snprintf(address, QN__ADDRESS_CAPACITY, "%s%s%s:%u", brackets ? "[" : "",
+             *host ? host : "0.0.0.0", brackets ? "]" : "", port);
+    *loopback = is_loopback((struct sockaddr *)&own);
+}
+
+qn_status qn__listen(const char *where, int *listener, char address[QN__ADDRESS_CAPACITY],
+                     int *loopback, qn_error *err) {
+    char host[HOST_CAPACITY], port[PORT_CAPACITY];
+    struct addrinfo *found = NULL;
+    const struct addrinfo wanted = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+                                    .ai_socktype = SOCK_STREAM};
+    qn_status status = split(where, host, port, err);
+    if (status != QN_OK)
+        return status;
+    const int unknown = getaddrinfo(*host ? host : NULL, port, &wanted, &found);
+    if (unknown != 0) {
+        qn__fail(err, QN_USAGE, "`server.listen`: the address \"%s\" is not known: %s", host,
+                 gai_strerror(unknown));
+        return qn__remedy(err, QN_USAGE, "name an address of this machine, such as 127.0.0.1:8080");
+    }
+    *listener = -1;
+    for (const struct addrinfo *a = found; a && *listener < 0; a = a->ai_next)
+        *listener = open_socket(a, !*host);
+    const int why = errno;
+    freeaddrinfo(found);
+    if (*listener >= 0) {
+        tell(*listener, host, address, loopback);
+        return QN_OK;
+    }
+    qn__fail(err, QN_IO, "cannot listen on %s: %s", where, strerror(why));
+    return qn__remedy(err, QN_IO,
+                      why == EADDRINUSE ? "choose another port, or 0 for any; another program uses "
+                                          "this one"
+                      : why == EACCES   ? "choose a port of 1024 or more"
+                                        : "name an address of this machine");
+}

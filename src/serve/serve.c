@@ -1,0 +1,193 @@
+/* A server: models, routes, and the loop that waits for its end. */
+#include <quern/serve.h>
+
+#include "base/argument.h"
+#include "base/memory.h"
+#include "base/sized.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
+#include "base/system/threads.h"
+#include "serve/health.h"
+#include "serve/http/server.h"
+#include "serve/listen.h"
+#include "serve/serve_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+enum { MOST_HTTP_THREADS = 8, IDLE_SECONDS = 60, TEND_MILLISECONDS = 250 };
+static const uint64_t BODIES = 16; /* so many of the largest bodies at once */
+static const float LEAST_READ_SECONDS = 0.1F;
+
+/* The size of the caller's struct is not known here: only members of the first version are set. */
+void qn_server_options_init(qn_server_options *options) {
+    QN__OWN_FLOATS;
+    if (options)
+        *options = (qn_server_options){.size = sizeof *options,
+                                       .listen = "127.0.0.1:8080",
+                                       .most_body = 64 << 20,
+                                       .connections = 1024,
+                                       .read_seconds = 30,
+                                       .stop_seconds = 30};
+}
+
+const char *qn_server_library(void) {
+    QN__OWN_FLOATS; /* it is opened */
+    return qn__http_library();
+}
+
+static qn_status check(const qn_server_options *o, qn_error *err) {
+    if (!o->listen)
+        return qn__fail_null(err, "qn_server_make", "options->listen");
+    if (o->connections < 1)
+        return qn__fail(err, QN_USAGE, "`server.connections` is 0");
+    if (o->most_body < 1 || o->most_body > UINT64_MAX / BODIES)
+        return qn__fail(err, QN_USAGE, "`server.most_body` is out of range");
+    if (!(o->read_seconds >= LEAST_READ_SECONDS) || !(o->stop_seconds >= 0))
+        return qn__fail(err, QN_USAGE,
+                        "`server.read_seconds` or `server.stop_seconds` is out of "
+                        "range");
+    return QN_OK;
+}
+
+static qn_status make_http(qn_server *s, qn_error *err) {
+    const qn_server_options *o = &s->options;
+    const int cores = qn__cores();
+    const qn__http_options http = {.threads = o->http_threads             ? (int)o->http_threads
+                                              : cores < MOST_HTTP_THREADS ? cores
+                                                                          : MOST_HTTP_THREADS,
+                                   .connections = o->connections,
+                                   .most_body = o->most_body,
+                                   .most_bodies = BODIES * o->most_body,
+                                   .idle_seconds = IDLE_SECONDS,
+                                   .read_seconds = (double)o->read_seconds};
+    return qn__http_make(&http, &s->http, err);
+}
+
+static qn_status open_pipe(qn_server *s, qn_error *err) {
+    if (pipe(s->wake) != 0)
+        return qn__fail_errno(err, "make", "a pipe");
+    for (int i = 0; i < 2; i++) {
+        fcntl(s->wake[i], F_SETFD, FD_CLOEXEC);
+        fcntl(s->wake[i], F_SETFL, O_NONBLOCK);
+    }
+    return QN_OK;
+}
+
+qn_status qn_server_make(const qn_server_options *options, qn_server **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(options, err);
+    qn_server *s = qn__alloc(1, sizeof *s, err);
+    if (!s)
+        return QN_MEMORY;
+    s->wake[0] = s->wake[1] = s->listener = -1;
+    qn_server_options_init(&s->options);
+    qn_status status =
+        qn__sized_take(QN__SIZED("options", qn_server_options), options, &s->options, err);
+    if (status == QN_OK)
+        status = check(&s->options, err);
+    if (status == QN_OK)
+        status = open_pipe(s, err);
+    if (status == QN_OK)
+        status = qn__models_make(&s->models, err);
+    if (status == QN_OK)
+        status = make_http(s, err);
+    if (status == QN_OK)
+        status = qn__listen(s->options.listen, &s->listener, s->address, &s->loopback, err);
+    if (status == QN_OK) {
+        qn__health_add(s);
+        *out = s;
+    } else
+        qn_server_free(s);
+    return status;
+}
+
+qn_status qn_server_load(qn_server *server, const char *what, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(server, err);
+    QN__NEED(what, err);
+    return qn__models_load(server->models, what, err);
+}
+
+qn_status qn_server_add(qn_server *server, const char *name, const char *version,
+                        const qn_model *model, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(server, err);
+    QN__NEED(name, err);
+    QN__NEED(model, err);
+    return qn__models_add(server->models, name, version, model, err);
+}
+
+const char *qn_server_address(const qn_server *server) { return server ? server->address : ""; }
+
+/* What was written to the pipe; 0: nothing until the time was over. */
+static char wait_for_word(const qn_server *s) {
+    struct pollfd on = {.fd = s->wake[0], .events = POLLIN};
+    char word = 0;
+    if (poll(&on, 1, TEND_MILLISECONDS) > 0 && read(s->wake[0], &word, 1) != 1)
+        word = 0;
+    return word;
+}
+
+/* Requests in progress are answered, unless a second call does not want to wait. */
+static void finish(qn_server *s) {
+    static const double look = 0.05;
+    const double until = qn__now() + (double)s->options.stop_seconds;
+    atomic_store(&s->ready, 0);
+    qn__http_close(s->http);
+    while (qn__http_active(s->http) > 0 && qn__now() < until && atomic_load(&s->stops) < 2) {
+        qn__http_wait(s->http, look);
+        qn__http_tend(s->http);
+    }
+    qn__http_stop(s->http);
+}
+
+qn_status qn_server_run(qn_server *server, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(server, err);
+    if (server->listener < 0)
+        return qn__fail(err, QN_USAGE, "qn_server_run: this server has run already");
+    if (qn__models_count(server->models) == 0) {
+        qn__fail(err, QN_USAGE, "the server has no model");
+        return qn__remedy(err, QN_USAGE, "load one with qn_server_load or qn_server_add");
+    }
+    const int listener = server->listener;
+    server->listener = -1;
+    const qn_status status = qn__http_start(server->http, listener, err);
+    if (status != QN_OK)
+        return status;
+    atomic_store(&server->ready, 1);
+    while (atomic_load(&server->stops) == 0) {
+        wait_for_word(server);
+        qn__http_tend(server->http);
+    }
+    finish(server);
+    return QN_OK;
+}
+
+void qn_server_stop(qn_server *server) {
+    if (!server)
+        return;
+    const int before = errno;
+    atomic_fetch_add(&server->stops, 1);
+    const ssize_t written = write(server->wake[1], "s", 1);
+    (void)written; /* a full pipe wakes, too */
+    errno = before;
+}
+
+void qn_server_free(qn_server *server) {
+    QN__OWN_FLOATS;
+    if (!server)
+        return;
+    qn__http_free(server->http);
+    qn__models_free(server->models);
+    for (int i = 0; i < 2; i++)
+        if (server->wake[i] >= 0)
+            close(server->wake[i]);
+    if (server->listener >= 0)
+        close(server->listener);
+    qn__free(server);
+}

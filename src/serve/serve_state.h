@@ -1,0 +1,22 @@
+/* A server, for the files of this folder: each of them adds routes to it. */
+#ifndef QN_SERVE_SERVE_STATE_H
+#define QN_SERVE_SERVE_STATE_H
+
+#include "serve/http/server.h"
+#include "serve/listen.h"
+#include "serve/models/models.h"
+#include <quern/serve.h>
+#include <stdatomic.h>
+
+struct qn_server {
+    qn_server_options options;
+    qn__http *http;
+    qn__models *models;
+    int listener; /* until qn_server_run */
+    int loopback; /* only this machine reaches the address */
+    int wake[2];  /* a pipe on which qn_server_run sleeps */
+    atomic_int ready, stops;
+    char address[QN__ADDRESS_CAPACITY];
+};
+
+#endif

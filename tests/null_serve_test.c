@@ -1,0 +1,34 @@
+/* NULL in every place of the functions of servers, as null_test.c does for the others. */
+#include "null_case_test.h"
+#include <quern/serve.h>
+
+static void test_servers(void **state) {
+    (void)state;
+    qn_server *server;
+    qn_model *model = NULL;
+    qn_server_options options;
+    qn_server_options_init(NULL);
+    qn_server_options_init(&options);
+    options.listen = "127.0.0.1:0";
+    REFUSED(qn_server_make, "options", NULL, &server);
+    REFUSED(qn_server_make, "out", &options, NULL);
+    REFUSED(qn_server_load, "server", NULL, "a");
+    REFUSED(qn_server_add, "server", NULL, "a", NULL, model);
+    REFUSED(qn_server_run, "server", NULL);
+    qn_server_stop(NULL);
+    qn_server_free(NULL);
+    assert_string_equal(qn_server_address(NULL), "");
+    if (!*qn_server_library())
+        return;
+    assert_int_equal(qn_server_make(&options, &server, NULL), QN_OK);
+    REFUSED(qn_server_load, "what", server, NULL);
+    REFUSED(qn_server_add, "name", server, NULL, NULL, model);
+    REFUSED(qn_server_add, "model", server, "a", NULL, NULL);
+    assert_int_equal(qn_server_run(server, NULL), QN_USAGE);
+    qn_server_free(server);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_servers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
