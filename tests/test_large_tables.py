@@ -169,3 +169,24 @@ def test_a_corpus(run_quern, cache, tmp_path):
                   "-o", tmp_path / "model", **more)
         models.append((tmp_path / "model").read_bytes())
     assert models[0] == models[2] and models[0][-8:] == models[1][-8:]
+
+
+def test_documents(run_quern, cache, tmp_path):
+    """Columns of texts that become tokens, as documents and as items."""
+    letters = np.random.default_rng(7).choice(np.frombuffer(b'"acgt', "u1"), (6000, 999)).view("S999")[:, 0].tolist()
+    texts = [letter.decode() for letter in letters]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps({"y": k % 2, "text": t}) + "\n" for k, t in enumerate(texts)))
+    (tmp_path / "t.csv").write_text("y,text\n" + "".join(
+        f'{k % 2},"' + t.replace('"', '""') + '"\n' for k, t in enumerate(texts)))
+    parquet_writer.write(tmp_path / "t.parquet", {"y": np.arange(6000, dtype="i4") % 2, "text": texts}, 500)
+    documents, items = set(), set()
+    for name, limit in ("t.jsonl", True), ("t.csv", True), ("t.parquet", True), ("t.parquet", False):
+        for words, told in (["--task", "next"], documents), (["--label", "y"], items):
+            told.add(json.loads(run_quern(
+                "data", "info", tmp_path / name, "--tokens", "bytes", "--text", "text", "--context", 998, *words, "--json",
+                preexec_fn=(lambda: little_memory(18 * MIB, 2 * MIB)) if limit else None).stdout)["digest"])
+            assert cache.exists() == limit and (not limit or os.listdir(cache) == [])
+        if limit:
+            cache.rmdir()
+    tokens = np.frombuffer("".join(texts).encode(), "u1").astype("<u2").reshape(6000, 999)
+    assert items == {oracle.digest(tokens[:, :998], np.arange(6000, dtype="<i4") % 2)} and len(documents) == 1

@@ -4,66 +4,33 @@
 #include "base/memory.h"
 #include "data/arrow/arrow_parts.h"
 #include "data/arrow/arrow_table.h"
+#include "data/table/growing.h"
 #include <errno.h>
 #include <string.h>
 
 enum { FIRST_CAPACITY = 64 };
 
-typedef struct memory {
-    uint8_t *bytes;
-    uint64_t size, capacity;
-} memory;
-
-typedef struct growing {
+typedef struct build_column {
     char *name;
     qn__build_type type;
     uint64_t rows, missing;
-    memory valid;  /* a bit a value; no bytes while nothing is missing */
-    memory values; /* TEXT: offsets, one more than values */
-    memory text;
+    qn__growing valid;  /* a bit a value; no bytes while nothing is missing */
+    qn__growing values; /* TEXT: offsets, one more than values */
+    qn__growing text;
     const void *buffers[3];
-} growing;
+} build_column;
 
 struct qn__arrow_build {
-    growing *column;
+    build_column *column;
     uint64_t columns, capacity;
     int given;     /* the part was handed out */
     qn__pile pile; /* what the stream handed out */
 };
 
-/* ------------------------------------------------------------------ memory */
-
-static qn_status reserve(memory *m, uint64_t more, qn_error *err) {
-    if (more <= m->capacity - m->size)
-        return QN_OK;
-    uint64_t capacity = m->capacity ? 2 * m->capacity : FIRST_CAPACITY;
-    if (capacity - m->size < more)
-        capacity = m->size + more;
-    uint8_t *larger = qn__alloc(capacity, 1, err);
-    if (!larger)
-        return QN_MEMORY;
-    if (m->size > 0)
-        memcpy(larger, m->bytes, (size_t)m->size);
-    qn__free(m->bytes);
-    m->bytes = larger;
-    m->capacity = capacity;
-    return QN_OK;
-}
-
-static qn_status append(memory *m, const void *bytes, size_t size, qn_error *err) {
-    const qn_status status = reserve(m, size, err);
-    if (status != QN_OK)
-        return status;
-    if (size > 0)
-        memcpy(m->bytes + m->size, bytes, size);
-    m->size += size;
-    return QN_OK;
-}
-
 /* Sets bit `at`, which is the last one or after it. */
-static qn_status put_bit(memory *m, uint64_t at, int bit, qn_error *err) {
+static qn_status put_bit(qn__growing *m, uint64_t at, int bit, qn_error *err) {
     const uint8_t zero = 0;
-    if (at / 8 >= m->size && append(m, &zero, 1, err) != QN_OK)
+    if (at / 8 >= m->size && qn__growing_add(m, &zero, 1, err) != QN_OK)
         return QN_MEMORY;
     m->bytes[at / 8] = (uint8_t)(m->bytes[at / 8] | bit << at % 8);
     return QN_OK;
@@ -80,27 +47,27 @@ void qn__build_destroy(qn__arrow_build *build) {
     if (!build)
         return;
     for (uint64_t i = 0; i < build->columns; i++) {
-        growing *c = &build->column[i];
+        build_column *c = &build->column[i];
         qn__free(c->name);
-        qn__free(c->valid.bytes);
-        qn__free(c->values.bytes);
-        qn__free(c->text.bytes);
+        qn__growing_release(&c->valid);
+        qn__growing_release(&c->values);
+        qn__growing_release(&c->text);
     }
     qn__free(build->column);
     qn__pile_release(&build->pile);
     qn__free(build);
 }
 
-static qn_status begin_texts(growing *c, qn_error *err) {
+static qn_status begin_texts(build_column *c, qn_error *err) {
     const int64_t zero = 0;
-    return append(&c->values, &zero, sizeof zero, err);
+    return qn__growing_add(&c->values, &zero, sizeof zero, err);
 }
 
 static qn_status more_columns(qn__arrow_build *build, qn_error *err) {
     if (build->columns < build->capacity)
         return QN_OK;
     const uint64_t capacity = build->capacity ? 2 * build->capacity : FIRST_CAPACITY;
-    growing *more = qn__alloc(capacity, sizeof *more, err);
+    build_column *more = qn__alloc(capacity, sizeof *more, err);
     if (!more)
         return QN_MEMORY;
     if (build->columns > 0)
@@ -115,8 +82,8 @@ qn_status qn__build_add(qn__arrow_build *build, const char *name, size_t size, q
                         qn_error *err) {
     if (more_columns(build, err) != QN_OK)
         return QN_MEMORY;
-    growing *c = &build->column[build->columns];
-    *c = (growing){.type = type, .name = qn__copy_unquoted(name, size, 0, err)};
+    build_column *c = &build->column[build->columns];
+    *c = (build_column){.type = type, .name = qn__copy_unquoted(name, size, 0, err)};
     if (!c->name)
         return QN_MEMORY;
     build->columns++;
@@ -133,11 +100,13 @@ uint64_t qn__build_rows(const qn__arrow_build *build, uint64_t column) {
     return build->column[column].rows;
 }
 
+static uint64_t memory_of(const qn__growing *g) { return g->file ? 0 : g->capacity; }
+
 uint64_t qn__build_bytes(const qn__arrow_build *build) {
     uint64_t bytes = build->capacity * sizeof *build->column;
     for (uint64_t i = 0; i < build->columns; i++) {
-        const growing *c = &build->column[i];
-        bytes += c->valid.capacity + c->values.capacity + c->text.capacity;
+        const build_column *c = &build->column[i];
+        bytes += memory_of(&c->valid) + memory_of(&c->values) + memory_of(&c->text);
     }
     return bytes;
 }
@@ -145,11 +114,11 @@ uint64_t qn__build_bytes(const qn__arrow_build *build) {
 /* ------------------------------------------------------------------ values */
 
 /* Notes whether the next value is there. The bits begin with the first missing value. */
-static qn_status count(growing *c, int there, qn_error *err) {
+static qn_status count(build_column *c, int there, qn_error *err) {
     const uint8_t full = 0xFF;
     if (!there && c->missing++ == 0) {
         for (uint64_t i = 0; i < c->rows / 8; i++)
-            if (append(&c->valid, &full, 1, err) != QN_OK)
+            if (qn__growing_add(&c->valid, &full, 1, err) != QN_OK)
                 return QN_MEMORY;
         for (uint64_t i = c->rows / 8 * 8; i < c->rows; i++)
             if (put_bit(&c->valid, i, 1, err) != QN_OK)
@@ -162,18 +131,18 @@ static qn_status count(growing *c, int there, qn_error *err) {
 }
 
 /* What stands in the place of a missing value. */
-static qn_status put_nothing(growing *c, qn_error *err) {
+static qn_status put_nothing(build_column *c, qn_error *err) {
     const int64_t zero = 0, end = (int64_t)c->text.size;
     switch (c->type) {
     case QN__BUILD_BOOL:
         return put_bit(&c->values, c->rows, 0, err);
     case QN__BUILD_INT:
     case QN__BUILD_DOUBLE:
-        return append(&c->values, &zero, sizeof zero, err);
+        return qn__growing_add(&c->values, &zero, sizeof zero, err);
     case QN__BUILD_FLOAT:
-        return append(&c->values, &zero, sizeof(float), err);
+        return qn__growing_add(&c->values, &zero, sizeof(float), err);
     case QN__BUILD_TEXT:
-        return append(&c->values, &end, sizeof end, err);
+        return qn__growing_add(&c->values, &end, sizeof end, err);
     default:
         return QN_OK;
     }
@@ -181,35 +150,35 @@ static qn_status put_nothing(growing *c, qn_error *err) {
 
 qn_status qn__build_put_whole(qn__arrow_build *build, uint64_t column, int64_t value,
                               qn_error *err) {
-    growing *c = &build->column[column];
+    build_column *c = &build->column[column];
     const qn_status status = c->type == QN__BUILD_BOOL
                                  ? put_bit(&c->values, c->rows, value != 0, err)
-                                 : append(&c->values, &value, sizeof value, err);
+                                 : qn__growing_add(&c->values, &value, sizeof value, err);
     return status == QN_OK ? count(c, 1, err) : status;
 }
 
 qn_status qn__build_put_number(qn__arrow_build *build, uint64_t column, double value,
                                qn_error *err) {
-    growing *c = &build->column[column];
+    build_column *c = &build->column[column];
     const float rounded = (float)value;
     const qn_status status = c->type == QN__BUILD_FLOAT
-                                 ? append(&c->values, &rounded, sizeof rounded, err)
-                                 : append(&c->values, &value, sizeof value, err);
+                                 ? qn__growing_add(&c->values, &rounded, sizeof rounded, err)
+                                 : qn__growing_add(&c->values, &value, sizeof value, err);
     return status == QN_OK ? count(c, 1, err) : status;
 }
 
 qn_status qn__build_put_text(qn__arrow_build *build, uint64_t column, const char *text, size_t size,
                              qn_error *err) {
-    growing *c = &build->column[column];
-    qn_status status = append(&c->text, text, size, err);
+    build_column *c = &build->column[column];
+    qn_status status = qn__growing_add(&c->text, text, size, err);
     const int64_t end = (int64_t)c->text.size;
     if (status == QN_OK)
-        status = append(&c->values, &end, sizeof end, err);
+        status = qn__growing_add(&c->values, &end, sizeof end, err);
     return status == QN_OK ? count(c, 1, err) : status;
 }
 
 qn_status qn__build_put_missing(qn__arrow_build *build, uint64_t column, qn_error *err) {
-    growing *c = &build->column[column];
+    build_column *c = &build->column[column];
     const qn_status status = put_nothing(c, err);
     return status == QN_OK ? count(c, 0, err) : status;
 }
@@ -225,7 +194,7 @@ qn_status qn__build_pad(qn__arrow_build *build, uint64_t rows, qn_error *err) {
 /* ------------------------------------------------------------------ types */
 
 /* All values so far are missing, and get their places. */
-static qn_status set_first_type(growing *c, qn__build_type type, qn_error *err) {
+static qn_status set_first_type(build_column *c, qn__build_type type, qn_error *err) {
     const uint64_t rows = c->rows;
     qn_status status = type == QN__BUILD_TEXT ? begin_texts(c, err) : QN_OK;
     c->type = type;
@@ -235,8 +204,8 @@ static qn_status set_first_type(growing *c, qn__build_type type, qn_error *err) 
     return status;
 }
 
-static qn_status make_doubles(growing *c, qn_error *err) {
-    memory to = {0};
+static qn_status make_doubles(build_column *c, qn_error *err) {
+    qn__growing to = {0};
     for (uint64_t i = 0; i < c->rows; i++) {
         int64_t whole = 0;
         if (c->type == QN__BUILD_BOOL)
@@ -244,12 +213,12 @@ static qn_status make_doubles(growing *c, qn_error *err) {
         else
             memcpy(&whole, c->values.bytes + i * sizeof whole, sizeof whole);
         const double number = (double)whole;
-        if (append(&to, &number, sizeof number, err) != QN_OK) {
-            qn__free(to.bytes);
+        if (qn__growing_add(&to, &number, sizeof number, err) != QN_OK) {
+            qn__growing_release(&to);
             return QN_MEMORY;
         }
     }
-    qn__free(c->values.bytes);
+    qn__growing_release(&c->values);
     c->values = to;
     c->type = QN__BUILD_DOUBLE;
     return QN_OK;
@@ -257,7 +226,7 @@ static qn_status make_doubles(growing *c, qn_error *err) {
 
 int qn__build_widen(qn__arrow_build *build, uint64_t column, qn__build_type type, qn_status *status,
                     qn_error *err) {
-    growing *c = &build->column[column];
+    build_column *c = &build->column[column];
     *status = QN_OK;
     if (c->type == type)
         return 1;
@@ -283,7 +252,7 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) 
     return type && qn__parts_schema(&b->pile, type, b->columns, out, NULL) == QN_OK ? 0 : ENOMEM;
 }
 
-static void fill_array(growing *c, struct ArrowArray *to) {
+static void fill_array(build_column *c, struct ArrowArray *to) {
     static const int buffers[] = {0, 2, 2, 2, 2, 3};
     static const uint8_t none[8]; /* a column without values has a buffer of them */
     c->buffers[0] = c->missing ? c->valid.bytes : NULL;

@@ -34,7 +34,7 @@ uint64_t qn__build_columns(const qn__arrow_build *build);
 qn__build_type qn__build_type_of(const qn__arrow_build *build, uint64_t column);
 /* The number of values of a column, the missing ones included. */
 uint64_t qn__build_rows(const qn__arrow_build *build, uint64_t column);
-/* Memory that all columns take, in bytes. */
+/* Memory that all columns take, in bytes. What memory may not hold is in files. */
 uint64_t qn__build_bytes(const qn__arrow_build *build);
 
 /* Changes the type of a column: EMPTY to any, and BOOL or INT to DOUBLE (integers of more than 53

@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "data/cells/commas.h"
 #include "data/cells/label_values.h"
+#include "data/cells/prose.h"
 #include "data/cells/text_column.h"
 #include "data/table/dates.h"
 #include "data/table/missing.h"
@@ -117,6 +118,16 @@ static size_t text_of(const filling *f, const qn__arrow_cell *cell,
     return strlen(number);
 }
 
+/* A text that becomes tokens. */
+static qn_status put_listed(const filling *f, uint64_t item, const char *text, size_t size,
+                            float *to, qn_error *err) {
+    qn_status status = qn__text_column_check(text, size, err);
+    if (status == QN_INPUT)
+        return refuse(f, item, "leave the column out with `data.drop`", err);
+    *to = 0;
+    return qn__text_list_add(f->data->listed, text, size, 0, err);
+}
+
 /* The number of a category in the order of appearance. */
 static qn_status put_text(void *user, uint64_t item, const qn__arrow_cell *cell, qn_error *err) {
     filling *f = user;
@@ -129,8 +140,10 @@ static qn_status put_text(void *user, uint64_t item, const qn__arrow_cell *cell,
     const size_t size = text_of(f, cell, digits, &text);
     if (size == 0) {
         put_missing(f, to);
-        return QN_OK;
+        return f->listed ? qn__text_list_add(f->data->listed, NULL, 0, 0, err) : QN_OK;
     }
+    if (f->listed)
+        return put_listed(f, item, text, size, to, err);
     int taken = 0;
     qn_status status =
         f->kind == QN__ARROW_TEXT ? qn__arrow_dates_look(f, item, cell, &taken, err) : QN_OK;
@@ -164,7 +177,7 @@ static qn_status settle_feature(filling *f, qn_error *err) {
         return qn__arrow_dates_settle(f, err);
     feature->bytes =
         !is_text(f) && !f->not_bytes && f->kind != QN__ARROW_EMPTY && data->type == QN_F32;
-    if (!is_text(f))
+    if (!is_text(f) || f->listed)
         return QN_OK;
     f->order = qn__text_column_sort(&f->texts, 0, err);
     if (!f->order)
@@ -286,6 +299,8 @@ qn_status qn__arrow_column_begin(qn__arrow_column *f, const char *task, qn_error
         return QN_INPUT;
     f->not_bytes = f->category || f->kind == QN__ARROW_DATE || f->kind == QN__ARROW_TEXT ||
                    f->kind == QN__ARROW_EMPTY || has_fraction(f);
+    f->listed = f->use == QN__ARROW_FEATURE && f->category == QN__SAID_TEXT &&
+                qn__text_list_takes(f->data->listed, f->feature);
     f->regress = task && strcmp(task, "regress") == 0;
     return f->use == QN__ARROW_LABEL    ? check_label(f, err)
            : f->use == QN__ARROW_WEIGHT ? check_weight(f, err)

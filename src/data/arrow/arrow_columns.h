@@ -28,6 +28,7 @@ struct qn__arrow_column {
     int not_bytes;           /* some value is not a whole number from 0 to 255, so far */
     int there;               /* the values of this portion are in the data set already */
     int regress;             /* labels are targets */
+    int listed;              /* texts go to the list of the data set */
     qn__text_set texts;      /* different ones, in the order of appearance */
     double *number;          /* labels of FLOAT, and of DECIMAL with a scale */
     uint32_t *order; /* a category's number by its place in that order, once it is settled */

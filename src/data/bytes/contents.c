@@ -1,7 +1,5 @@
 /* The content of a file that may be larger than memory. */
-#include "base/files/cache_folder.h"
-#include "base/files/cache_space.h"
-#include "base/files/mapped_file.h"
+#include "base/files/cache_file.h"
 #include "base/margin.h"
 #include "base/system/available.h"
 #include "data/bytes/source.h"
@@ -25,14 +23,6 @@ static qn_status refuse(const char *path, const char *why, qn_error *err) {
     qn__at(err, "%s", path);
     return qn__remedy(err, QN_MEMORY,
                       "name a folder with space by QUERN_CACHE, or use a machine with more memory");
-}
-
-static qn_status make_file(uint64_t bytes, qn__mapped_file **out, qn_error *err) {
-    char folder[PATH_MAX];
-    qn_status status = qn__cache_folder(1, folder, err);
-    if (status == QN_OK && !qn__cache_space_make(folder, "", bytes))
-        status = qn__fail(err, QN_IO, "half of the free space of %.200s is less", folder);
-    return status == QN_OK ? qn__mapped_file_create(folder, (size_t)bytes, out, err) : status;
 }
 
 static qn_status refuse_bomb(const char *path, qn_error *err) {
@@ -66,8 +56,8 @@ static qn_status move_to_file(qn__source *source, qn__buffer *first, qn__content
                               qn_error *err) {
     qn_error why = {.what = ""};
     const uint64_t plain = qn__source_packing(source) ? 0 : qn__source_file_size(source);
-    qn_status status =
-        make_file((first->size > plain ? first->size : plain) + STEP, &out->file, &why);
+    qn_status status = qn__cache_file_make("", (first->size > plain ? first->size : plain) + STEP,
+                                           &out->file, &why);
     if (status == QN_OK) {
         if (first->size > 0)
             memcpy(qn__mapped_file_bytes(out->file), first->data, first->size);
@@ -134,7 +124,7 @@ qn_status qn__contents_make(uint64_t size, const char *path, qn__contents *out, 
         out->data = out->memory;
         return out->memory ? QN_OK : qn__fail_memory(err, size, 1);
     }
-    const qn_status status = make_file(size + QN__DATA_MARGIN, &out->file, &why);
+    const qn_status status = qn__cache_file_make("", size + QN__DATA_MARGIN, &out->file, &why);
     if (status != QN_OK)
         return refuse(path, why.what, err);
     out->data = (const char *)qn__mapped_file_bytes(out->file);

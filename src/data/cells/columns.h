@@ -26,6 +26,7 @@ typedef struct qn__special {
     int marks;  /* 1: of a feature: cells that are marks (qn__cell_is_mark) are missing */
     int commas; /* 1: its numbers have a decimal comma (data/cells/commas.h) */
     struct qn__text_set *texts;
+    int listed;     /* CATEGORY: its texts go to the list of the data set, and `texts` is NULL */
     uint32_t dates; /* DATE: the parts that a network gets (date_parts.h) */
     int time, zone; /* DATE: its cells have times, and zones */
     union qn__wide_value

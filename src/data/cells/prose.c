@@ -126,6 +126,7 @@ qn_status qn__prose_find(qn_data *data, int finds, const char *features, const c
         if (data->schema->feature[k].categories)
             status = find_column(&f, k, err);
         texts += data->schema->feature[k].text > 0;
+        texts += data->listed && data->listed->feature == k + 1;
     }
     if (status != QN_OK || !features || texts > 0)
         return status;

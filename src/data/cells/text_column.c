@@ -4,15 +4,23 @@
 #include "data/cells/prose.h"
 #include <string.h>
 
+qn_status qn__text_column_check(const char *text, size_t size, qn_error *err) {
+    const qn__cell cell = {.text = text, .size = size};
+    char shown[64];
+    if (qn__cell_is_utf8(&cell))
+        return QN_OK;
+    qn__cell_show(&cell, shown);
+    return qn__fail(err, QN_INPUT, "the text \"%s\" is not UTF-8, or holds a NUL", shown);
+}
+
 qn_status qn__text_column_add(qn__text_set *set, const char *text, size_t size, int classes,
                               uint32_t *number, qn_error *err) {
     char digits[40];
-    qn__cell cell = {.text = text, .size = size}, name = cell;
-    if (!qn__cell_is_utf8(&cell)) {
-        char shown[64];
-        qn__cell_show(&cell, shown);
-        return qn__fail(err, QN_INPUT, "the text \"%s\" is not UTF-8, or holds a NUL", shown);
-    }
+    const qn__cell cell = {.text = text, .size = size};
+    qn__cell name = cell;
+    const qn_status status = qn__text_column_check(text, size, err);
+    if (status != QN_OK)
+        return status;
     if (classes && !qn__class_number(&cell, digits, &name))
         name = cell;
     *number = qn__text_set_find(set, &name);

@@ -5,6 +5,9 @@
 
 #include "data/cells/text_set.h"
 
+/* Fails with QN_INPUT, without a place and a remedy, where the text is not UTF-8. */
+qn_status qn__text_column_check(const char *text, size_t size, qn_error *err);
+
 /* Adds a text; *number is its number in the order of appearance. `classes` 1: numbers get the form
  * of class names (docs/exactness.md 2.1.5), so that "1" and "1.0" are the same text. Fails with
  * QN_MEMORY, or QN_INPUT without a place and a remedy: not UTF-8, or too many different texts. */

@@ -35,7 +35,7 @@ static qn_status open_table(const char *const *paths, size_t count, const char *
     options.text = text;
     options.threads = threads;
     options = qn__documents_table(&options);
-    const qn_status status = qn_data_open_files(paths, count, &options, &c->table, err);
+    const qn_status status = qn__documents_open(paths, count, &options, &c->table, err);
     return status == QN_OK ? qn__documents_list(c->table, text, paths[0], &c->of, err) : status;
 }
 
@@ -64,8 +64,6 @@ void qn_corpus_close(qn_corpus *corpus) {
         return;
     if (corpus->of.texts.file)
         qn__corpus_close(&corpus->of.texts);
-    else
-        qn__free(corpus->of.texts.text);
     qn_data_close(corpus->table);
     qn__free(corpus);
 }

@@ -2,9 +2,9 @@
 
 #include "base/memory.h"
 #include "base/system/threads.h"
+#include "data/table/table_space.h"
 #include "data/table/token_names.h"
 #include "data/tokens/item_tokens.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,8 @@ qn_data_options qn__documents_table(const qn_data_options *o) {
 
 static qn_status check_column(const qn_data *table, const char *text, const char *path,
                               qn_error *err) {
-    if (qn_data_features(table) == 1 && qn_data_categories(table, 0) > 0)
+    const qn__text_list *list = table->listed;
+    if (qn_data_features(table) == 1 && list->feature == 1 && list->missing < list->count)
         return QN_OK;
     if (qn_data_features(table) == 1)
         qn__fail(err, QN_INPUT, "the column \"%.100s\" has no texts", text);
@@ -46,23 +47,18 @@ static qn_status check_column(const qn_data *table, const char *text, const char
 /* `keep`: items without a text have a place, with the bytes NULL. */
 static qn_status list_texts(const qn_data *table, const char *text, const char *path, int keep,
                             qn__documents_of *out, qn_error *err) {
-    const uint64_t items = qn_data_items(table);
-    const float *index = qn_data_values(table);
     *out = (qn__documents_of){.missing = 0};
     const qn_status status = check_column(table, text, path, err);
     if (status != QN_OK)
         return status;
-    out->texts.text = qn__alloc(items, sizeof *out->texts.text, err);
-    for (uint64_t i = 0; out->texts.text && i < items; i++) {
-        if (isnan(index[i])) {
-            ++out->missing;
-            out->texts.count += (size_t)keep;
-            continue;
-        }
-        const char *own = qn_data_category(table, 0, (uint32_t)index[i]);
-        out->texts.text[out->texts.count++] = (qn__token_text){(const uint8_t *)own, strlen(own)};
-    }
-    return out->texts.text ? QN_OK : QN_MEMORY;
+    qn__span *span = qn__text_list_end(table->listed);
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < table->listed->count; i++)
+        if (span[i].bytes || keep)
+            span[count++] = span[i];
+    *out = (qn__documents_of){.texts = {.text = span, .count = count},
+                              .missing = table->listed->missing};
+    return QN_OK;
 }
 
 qn_status qn__documents_list(const qn_data *table, const char *text, const char *path,
@@ -109,43 +105,40 @@ qn_status qn__documents_tokens(const qn_data *table, const qn_data_options *opti
         status = note_missing(&d, qn_data_items(table), rows, data, err);
     if (status == QN_OK)
         status = finish(options->threads, data, err);
-    qn__free(d.texts.text);
     return status;
 }
 
-/* The lines of texts: how many; with `line` not NULL they are written there. A line ends before a
- * line feed, or a carriage return and a line feed. */
-static size_t cut_lines(const qn__corpus *files, qn__token_text *line) {
-    size_t count = 0;
+/* The lines of texts. A line ends before a line feed, or a carriage return and a line feed. */
+static qn_status cut_lines(const qn__corpus *files, qn__growing *lines, qn_error *err) {
+    qn_status status = QN_OK;
     for (size_t k = 0; k < files->count; k++) {
         const uint8_t *at = files->text[k].bytes, *const end = at + files->text[k].size;
-        for (const uint8_t *next; at < end; at = next) {
+        for (const uint8_t *next; at < end && status == QN_OK; at = next) {
             const uint8_t *feed = memchr(at, '\n', (size_t)(end - at));
             size_t size = (size_t)((feed ? feed : end) - at);
             next = feed ? feed + 1 : end;
             size -= feed && size > 0 && at[size - 1] == '\r';
-            if (line)
-                line[count] = (qn__token_text){at, size};
-            ++count;
+            status =
+                qn__growing_add(lines, &(qn__token_text){at, size}, sizeof(qn__token_text), err);
         }
     }
-    return count;
+    return status;
 }
 
 static qn_status line_tokens(const qn__file_list *list, const qn__corpus *files,
                              const qn_data_options *options, qn_data *data, qn_error *err) {
-    qn__corpus lines = {.count = cut_lines(files, NULL)};
-    if (lines.count == 0) {
+    qn__growing line = {0};
+    qn_status status = cut_lines(files, &line, err);
+    if (status == QN_OK && line.size == 0) {
         qn__fail(err, QN_INPUT, "the text has no line");
         qn__at(err, "%.300s", list->file[0].path);
-        return qn__remedy(err, QN_INPUT, "give a text with at least one line");
+        status = qn__remedy(err, QN_INPUT, "give a text with at least one line");
     }
-    lines.text = qn__alloc(lines.count, sizeof *lines.text, err);
-    if (!lines.text)
-        return QN_MEMORY;
-    cut_lines(files, lines.text);
-    const qn_status status = qn__item_tokens(&lines, options, data, err);
-    qn__free(lines.text);
+    const qn__corpus lines = {.text = (qn__token_text *)(void *)line.bytes,
+                              .count = line.size / sizeof *lines.text};
+    if (status == QN_OK)
+        status = qn__item_tokens(&lines, options, data, err);
+    qn__growing_release(&line);
     return status;
 }
 
@@ -157,12 +150,16 @@ qn_status qn__lines_tokens(const qn__file_list *list, const qn_data_options *opt
         return QN_MEMORY;
     for (size_t i = 0; i < list->count; i++)
         paths[i] = list->file[i].path;
+    const qn__table_space space = {
+        .no_file = options->no_cache, .path = list->file[0].path, .entry = ""};
     data->format = "txt";
     qn_status status = qn__corpus_open(paths, list->count, &files, err);
     qn__free((void *)paths);
     if (status != QN_OK)
         return status;
+    data->buffer = &space;
     status = line_tokens(list, &files, options, data, err);
+    data->buffer = NULL;
     status = qn__corpus_end(&files, status, err);
     qn__corpus_close(&files);
     return status == QN_OK ? finish(options->threads, data, err) : status;

@@ -6,7 +6,7 @@
 #include "data/table/data.h"
 #include "data/tokens/corpus_table.h"
 
-/* The documents of a table. Their texts belong to it; qn__free releases the list. */
+/* The documents of a table, to which all of them belong. */
 typedef struct qn__documents_of {
     qn__corpus texts;
     uint64_t missing; /* items without a text */
@@ -22,8 +22,12 @@ int qn__lines_wanted(const qn_data_options *options);
 /* The options of the table: its column alone, and what says how files are read. */
 qn_data_options qn__documents_table(const qn_data_options *options);
 
-/* Lists the documents of such a table; `text` is the column. Items without a text are left out.
- * Fails with QN_INPUT, QN_USAGE or QN_MEMORY. */
+/* Opens such a table with the texts of its column as a list: qn_data.listed (open.c). */
+qn_status qn__documents_open(const char *const *paths, size_t count, const qn_data_options *options,
+                             qn_data **out, qn_error *err);
+
+/* The documents of such a table, once; `text` is the column. Items without a text are left out.
+ * Fails with QN_INPUT or QN_USAGE. */
 qn_status qn__documents_list(const qn_data *table, const char *text, const char *path,
                              qn__documents_of *out, qn_error *err);
 

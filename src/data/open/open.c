@@ -308,7 +308,7 @@ static qn_status read_or_find(const qn__reader *reader, qn__part_files *files,
                               const qn_data_options *options, qn__pool *pool, qn_data *data,
                               qn_error *err) {
     qn__table_cache cache = {.off = options->no_cache || !reader->text || options->labels_path ||
-                                    qn__text_items_wanted(options) ||
+                                    qn__text_items_wanted(options) || data->listed ||
                                     (options->keep_doubles && reader->typed)};
     qn__table_cache_begin(&cache, files, options);
     qn_status status = QN_OK;
@@ -384,8 +384,14 @@ static qn_status read_list(const qn__file_list *list, const qn_data_options *opt
     return status;
 }
 
-static qn_status open_files(const char *const *paths, size_t count, const qn_data_options *options,
-                            qn_data **out, qn_error *err) {
+/* Whether the texts of the column that the options name become tokens. */
+static int names_tokens(const qn_data_options *o) {
+    return qn__text_items_wanted(o) && o->text && strcmp(o->text, "none") != 0;
+}
+
+/* `listed`: the texts of a column are for a list in any case. */
+static qn_status open_with(const char *const *paths, size_t count, const qn_data_options *options,
+                           int listed, qn_data **out, qn_error *err) {
     qn__file_list list;
     qn_status status = qn__host_check(err); /* the readers use its arithmetic */
     if (status == QN_OK)
@@ -394,15 +400,28 @@ static qn_status open_files(const char *const *paths, size_t count, const qn_dat
     if (status != QN_OK)
         return status;
     qn_data *data = qn__alloc(1, sizeof *data, err);
-    status = !data                       ? QN_MEMORY
-             : qn__lines_wanted(options) ? qn__lines_tokens(&list, options, data, err)
-                                         : read_list(&list, options, data, err);
+    status = data ? QN_OK : QN_MEMORY;
+    if (status == QN_OK && (listed || names_tokens(options)))
+        status = qn__text_list_create(&data->listed, err);
+    if (status == QN_OK)
+        status = qn__lines_wanted(options) ? qn__lines_tokens(&list, options, data, err)
+                                           : read_list(&list, options, data, err);
     qn__file_list_release(&list);
     if (status == QN_OK)
         *out = data;
     else
         qn_data_close(data);
     return status;
+}
+
+static qn_status open_files(const char *const *paths, size_t count, const qn_data_options *options,
+                            qn_data **out, qn_error *err) {
+    return open_with(paths, count, options, 0, out, err);
+}
+
+qn_status qn__documents_open(const char *const *paths, size_t count, const qn_data_options *options,
+                             qn_data **out, qn_error *err) {
+    return open_with(paths, count, options, 1, out, err);
 }
 
 /* A table whose texts are documents or items: read first, then encoded. */
@@ -412,7 +431,7 @@ static qn_status open_documents(const char *const *paths, size_t count,
     const qn__table_space space = {
         .no_file = options->no_cache, .path = count ? paths[0] : "", .entry = ""};
     qn_data *table = NULL, *data = NULL;
-    qn_status status = open_files(paths, count, &of_table, &table, err);
+    qn_status status = qn__documents_open(paths, count, &of_table, &table, err);
     if (status == QN_OK) {
         data = qn__alloc(1, sizeof *data, err);
         status = data ? QN_OK : QN_MEMORY;

@@ -14,6 +14,7 @@
 #include "data/table/item_names.h"
 #include "data/table/schema.h"
 #include "data/table/several.h"
+#include "data/table/text_list.h"
 #include "data/table/text_words.h"
 #include "data/table/token_names.h"
 #include "image/resize.h"
@@ -83,6 +84,8 @@ struct qn_data {
                                 table's */
     struct qn__kept *kept;   /* columns of doubles, for writers alone (kept.h); the same */
     uint64_t *index;         /* view: the table's row of each item; table: NULL */
+    qn__text_list *listed; /* has the texts of one column, which are no categories then; NULL: none.
+                              Of a table alone */
     const struct qn__table_space *buffer; /* while it is read: table_space.h; else NULL */
     /* The file in which the values lie, where memory may not hold them; else NULL. A view's is its
      * table's. */

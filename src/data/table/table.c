@@ -165,6 +165,7 @@ void qn_data_close(qn_data *data) {
         qn__free(data->targets);
         qn__free(data->weights);
     }
+    qn__text_list_free(data->listed);
     qn__free(data->label_columns);
     qn__free(data->index);
     qn__free(data);

@@ -1,7 +1,5 @@
 #include "data/table/table_space.h"
-#include "base/files/cache_folder.h"
-#include "base/files/cache_space.h"
-#include "base/files/mapped_file.h"
+#include "base/files/cache_file.h"
 #include "base/memory.h"
 #include "base/system/available.h"
 #include <stdio.h>
@@ -19,13 +17,8 @@ static qn_status make_in_memory(qn_data *data, qn_error *err) {
 static qn_status make_in_file(qn_data *data, uint64_t bytes, qn_error *err) {
     const qn__table_space *buffer = data->buffer;
     const uint64_t all = buffer->before + bytes + 2 * QN__DATA_MARGIN;
-    char folder[PATH_MAX];
     qn__mapped_file *file;
-    qn_status status = qn__cache_folder(1, folder, err);
-    if (status == QN_OK && !qn__cache_space_make(folder, buffer->entry, all))
-        status = qn__fail(err, QN_IO, "half of the free space of %.200s is less", folder);
-    if (status == QN_OK)
-        status = qn__mapped_file_create(folder, (size_t)all, &file, err);
+    const qn_status status = qn__cache_file_make(buffer->entry, all, &file, err);
     if (status != QN_OK)
         return status;
     data->release = qn__mapped_file_close;

@@ -58,6 +58,9 @@ typedef struct table {
     uint8_t *seen;         /* threads x features, qn__cell_seen; NULL: for bytes */
     uint64_t *wide_column; /* wide columns in the file */
     int64_t **wide;        /* where their values go */
+    qn__text_list *list;   /* while texts are listed */
+    qn_error *list_error;
+    int list_failed; /* out of memory */
     uint32_t wides;
     atomic_size_t next;
     atomic_size_t failed;    /* the lowest block with an invalid row, or SIZE_MAX */
@@ -199,6 +202,15 @@ static const char *collect_row(table *t, int thread, uint64_t row, const char *a
     return qn__csv_survey_collect(t->survey, thread, at, end);
 }
 
+static const char *list_row(table *t, int thread, uint64_t row, const char *at, const char *end,
+                            qn__row_failure *failure) {
+    (void)thread, (void)row, (void)failure;
+    const char *next =
+        qn__row_listed(t->shape, at, end, qn__csv_survey_listed(t->survey), t->list, t->list_error);
+    t->list_failed |= !next;
+    return next;
+}
+
 /* Takes a line, after it was rewritten where those of the file are not those of the table. */
 static const char *take_line(table *t, int thread, uint64_t item, const char *at, const char *end,
                              qn__row_failure *failure) {
@@ -264,7 +276,10 @@ static qn_status take_rows(table *t, line_taker *take, int *wrong, qn_error *err
             return status;
         atomic_store(&t->next, 0);
         atomic_store(&t->failed, SIZE_MAX);
-        qn__pool_run(t->pool, take_blocks, t);
+        if (t->list) /* in their order */
+            take_blocks(t, 0);
+        else
+            qn__pool_run(t->pool, take_blocks, t);
         *wrong = atomic_load(&t->failed) != SIZE_MAX;
         t->wrong = t->now;
         status = leave_part(t, QN_OK, err);
@@ -325,8 +340,23 @@ static int is_final(qn__row_fault fault) {
            fault == QN__ROW_QUOTE || fault == QN__ROW_WEIGHT;
 }
 
+/* Lists the texts that become tokens: one thread goes through the rows, in their order. */
+static qn_status list_texts(table *t, qn__text_list *list, qn_error *err) {
+    int wrong;
+    t->list = list;
+    t->list_error = err;
+    t->shape = qn__csv_survey_shape(t->survey);
+    const qn_status status = take_rows(t, list_row, &wrong, err);
+    t->list = NULL;
+    if (status != QN_OK || !wrong)
+        return status;
+    return t->list_failed ? QN_MEMORY
+                          : qn__fail(err, QN_INPUT, "the file changed while it was read");
+}
+
 /* Finds out what the columns hold. */
-static qn_status survey(table *t, const qn_data_options *options, qn_error *err) {
+static qn_status survey(table *t, const qn_data_options *options, qn__text_list *list,
+                        qn_error *err) {
     int wrong;
     t->survey = qn__csv_survey_create(t->header, qn__pool_threads(t->pool), err);
     if (!t->survey)
@@ -335,7 +365,9 @@ static qn_status survey(table *t, const qn_data_options *options, qn_error *err)
     if (status == QN_OK)
         status = take_rows(t, count_row, &wrong, err);
     if (status == QN_OK)
-        status = qn__csv_survey_decide(t->survey, options, err);
+        status = qn__csv_survey_decide(t->survey, options, list, err);
+    if (status == QN_OK && qn__csv_survey_listed(t->survey))
+        status = list_texts(t, list, err);
     if (status != QN_OK || !qn__csv_survey_has_texts(t->survey))
         return status;
     status = take_rows(t, collect_row, &wrong, err);
@@ -344,7 +376,7 @@ static qn_status survey(table *t, const qn_data_options *options, qn_error *err)
 
 static qn_status parse_columns(table *t, const qn_data_options *options, qn_data *data, int *wrong,
                                qn_error *err) {
-    qn_status status = survey(t, options, err);
+    qn_status status = survey(t, options, data->listed, err);
     if (status != QN_OK)
         return status;
     t->shape = qn__csv_survey_shape(t->survey);
@@ -447,7 +479,7 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
         if (is_special && special->kind == QN__COLUMN_CLASS) {
             schema->target = QN__TARGET_CLASS;
             qn__text_column_take(special->texts, &schema->classes, &schema->class_name);
-        } else if (is_special && special->kind == QN__COLUMN_CATEGORY) {
+        } else if (is_special && special->texts) {
             qn__text_column_take(special->texts, &feature->categories, &feature->category);
         } else if (is_special && special->kind == QN__COLUMN_DATE) {
             feature->dates = special->dates;

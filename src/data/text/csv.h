@@ -47,6 +47,10 @@ const char *qn__row_floats(const qn__row_shape *shape, const char *at, const cha
  * before has parsed: that of column[j] goes to to[j][row], which a missing one leaves as it is. */
 const char *qn__row_whole(const qn__row_shape *shape, const char *at, const char *end,
                           const uint64_t *column, uint32_t count, int64_t *const *to, uint64_t row);
+/* Adds the text of one column of a line to a list; a malformed line is left for the parser to
+ * report. NULL: out of memory. */
+const char *qn__row_listed(const qn__row_shape *shape, const char *at, const char *end,
+                           const qn__special *listed, qn__text_list *list, qn_error *err);
 /* Takes no values: NULL where the line has another number of cells than the shape. */
 const char *qn__row_count(const qn__row_shape *shape, const char *at, const char *end,
                           qn__row_failure *failure);

@@ -154,6 +154,14 @@ static qn__row_fault take_category(const qn__special *special, const qn__cell *c
     return QN__ROW_FINE;
 }
 
+/* The list has the text already. */
+static qn__row_fault take_listed(const qn__special *special, const qn__cell *cell, float *value) {
+    if (is_gap(special, cell))
+        return take_gap(value);
+    *value = 0;
+    return qn__cell_is_utf8(cell) ? QN__ROW_FINE : QN__ROW_ENCODING;
+}
+
 static qn__row_fault take_date(const qn__special *special, const qn__cell *cell, const char *format,
                                float *value, uint64_t row) {
     qn__moment moment;
@@ -200,7 +208,7 @@ static const char *take_special(const qn__special *special, const char *at, cons
         *fault = take_number(special, &read, value);
         break;
     case QN__COLUMN_CATEGORY:
-        *fault = take_category(special, cell, value);
+        *fault = (special->listed ? take_listed : take_category)(special, cell, value);
         break;
     case QN__COLUMN_DATE:
         *fault = take_date(special, cell, shape->date_format, value, places->row);
@@ -286,6 +294,19 @@ const char *qn__row_bytes(const qn__row_shape *shape, const char *at, const char
         at = step_over(at, end, &done);
     }
     return done ? at : NULL;
+}
+
+const char *qn__row_listed(const qn__row_shape *shape, const char *at, const char *end,
+                           const qn__special *listed, qn__text_list *list, qn_error *err) {
+    const char *const line_end = qn__line_end(at, end);
+    qn__cell cell = {.broken = 1};
+    for (uint64_t column = 0; column <= listed->column && at <= line_end; column++)
+        at = qn__cell_read(at, line_end, shape->separator, 0, &cell) + 1;
+    const int gap = cell.broken || is_gap(listed, &cell);
+    const char *text = gap ? NULL : cell.text;
+    return qn__text_list_add(list, text, cell.size, cell.quoted, err) == QN_OK
+               ? line_end + (line_end < end)
+               : NULL;
 }
 
 /* Cells in the whole line, for a line that has too few or too many. */

@@ -265,7 +265,29 @@ static qn_status describe_dates(const facts *f, const char *parts, qn__special *
     return parts ? qn__date_parts_read(parts, &to->dates, err) : QN_OK;
 }
 
-qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *options, qn_error *err) {
+static int is_feature(qn__column_kind kind) {
+    return kind == QN__COLUMN_MISSING || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
+}
+
+/* The number of the feature that a special column is. */
+static uint32_t feature_of(const qn__csv_survey *s, const qn__special *of) {
+    uint64_t others = 0;
+    for (const qn__special *at = s->special; at < of; at++)
+        others += !is_feature(at->kind);
+    return (uint32_t)(of->column - others);
+}
+
+/* Whether a category's texts become tokens. */
+static int is_listed(const qn__csv_survey *s, const qn__special *at, qn__text_list *listed) {
+    return at->kind == QN__COLUMN_CATEGORY && qn__text_list_takes(listed, feature_of(s, at));
+}
+
+static int has_set(const qn__special *at) {
+    return (at->kind == QN__COLUMN_CATEGORY && !at->listed) || at->kind == QN__COLUMN_CLASS;
+}
+
+qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *options,
+                                qn__text_list *listed, qn_error *err) {
     const qn__special *known = s->header->table.special;
     s->special = qn__alloc(s->shape.columns + 1, sizeof *s->special, err);
     if (!s->special)
@@ -282,10 +304,12 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
         } else if (column == known->column) {
             (to++)->kind = QN__COLUMN_SKIP;
         } else {
-            const int category = s->header->table.categories && s->header->table.categories[column];
+            const uint8_t *said = s->header->table.categories;
+            const uint8_t category = said ? said[column] : 0;
             const int special = kind_of_feature(&f, &s->shape, category, to);
             s->missing |= has_missing(&f, to);
             s->rules |= rules_of(&f, category, to);
+            to->listed = special && category == QN__SAID_TEXT && is_listed(s, to, listed);
             if (special && to->kind == QN__COLUMN_DATE &&
                 describe_dates(&f, options->dates, to, err) != QN_OK)
                 return QN_USAGE;
@@ -298,30 +322,18 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
     to->column = UINT64_MAX;
     s->shape.special = s->special;
     for (const qn__special *at = s->special; at < to; at++)
-        s->set_count += at->kind == QN__COLUMN_CATEGORY || at->kind == QN__COLUMN_CLASS;
+        s->set_count += (uint32_t)has_set(at);
     s->sets = qn__alloc((uint64_t)(s->threads + 1) * s->set_count, sizeof *s->sets, err);
     if (!s->sets)
         return QN_MEMORY;
     qn__text_set *set = s->sets + (size_t)s->threads * s->set_count;
     for (qn__special *at = s->special; at < to; at++)
-        if (at->kind == QN__COLUMN_CATEGORY || at->kind == QN__COLUMN_CLASS)
+        if (has_set(at))
             at->texts = set++;
     return QN_OK;
 }
 
 /* ------------------------------------------------------------------ exact values */
-
-static int is_feature(qn__column_kind kind) {
-    return kind == QN__COLUMN_MISSING || kind == QN__COLUMN_CATEGORY || kind == QN__COLUMN_DATE;
-}
-
-/* The number of the feature that a special column is. */
-static uint32_t feature_of(const qn__csv_survey *s, const qn__special *of) {
-    uint64_t others = 0;
-    for (const qn__special *at = s->special; at < of; at++)
-        others += !is_feature(at->kind);
-    return (uint32_t)(of->column - others);
-}
 
 qn_status qn__csv_survey_keep_exact(qn__csv_survey *s, qn_data *data, qn_error *err) {
     qn__exact *exact = qn__alloc(data->features, sizeof *exact, err);
@@ -339,6 +351,13 @@ qn_status qn__csv_survey_keep_exact(qn__csv_survey *s, qn_data *data, qn_error *
 }
 
 /* ------------------------------------------------------------------ collecting */
+
+const qn__special *qn__csv_survey_listed(const qn__csv_survey *survey) {
+    const qn__special *at = survey->special;
+    while (at->column != UINT64_MAX && !at->listed)
+        at++;
+    return at->listed ? at : NULL;
+}
 
 int qn__csv_survey_has_texts(const qn__csv_survey *survey) { return survey->set_count > 0; }
 

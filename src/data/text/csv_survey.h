@@ -17,9 +17,12 @@ void qn__csv_survey_free(qn__csv_survey *survey); /* accepts NULL */
  * left for the parser to report. */
 const char *qn__csv_survey_count(qn__csv_survey *survey, int thread, const char *at,
                                  const char *end);
-/* Decides what each column is (docs/exactness.md 2.1.4, 2.1.5), when all lines are counted. */
+/* Decides what each column is (docs/exactness.md 2.1.4, 2.1.5), when all lines are counted.
+ * `listed` takes the texts of one; NULL: none does. */
 qn_status qn__csv_survey_decide(qn__csv_survey *survey, const qn_data_options *options,
-                                qn_error *err);
+                                qn__text_list *listed, qn_error *err);
+/* The column whose texts go to the list, of the shape; NULL: none. */
+const qn__special *qn__csv_survey_listed(const qn__csv_survey *survey);
 /* 1 when there are texts to collect. */
 int qn__csv_survey_has_texts(const qn__csv_survey *survey);
 /* Collects the texts of a line, as qn__csv_survey_count goes through it. */

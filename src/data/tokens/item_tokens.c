@@ -1,6 +1,7 @@
 #include "data/tokens/item_tokens.h"
 
 #include "base/memory.h"
+#include "data/table/table_space.h"
 #include "data/table/token_row.h"
 #include "data/tokens/data_tokenizer.h"
 #include "data/tokens/models/token_ids.h"
@@ -26,28 +27,21 @@ typedef struct rows {
     uint64_t cut; /* texts that have several items */
 } rows;
 
-static void *enlarged(void *from, uint64_t old, uint64_t capacity, size_t each, qn_error *err) {
-    void *to = capacity <= SIZE_MAX / each ? qn__alloc((size_t)capacity, each, err) : NULL;
-    if (to && from)
-        memcpy(to, from, (size_t)old * each);
-    if (to)
-        qn__free(from);
-    return to;
-}
-
 static qn_status reserve(rows *r, uint64_t capacity, qn_error *err) {
     qn_data *data = r->data;
-    void *memory = enlarged(data->memory, data->items, capacity, qn__data_stride(data), err);
-    if (memory)
-        data->values = data->memory = memory;
-    data->release = qn__free;
-    qn__text_window *window =
-        memory && data->window ? enlarged(data->window, data->items, capacity, sizeof *window, err)
-                               : NULL;
-    if (!memory || (data->window && !window))
-        return qn__fail_memory(err, SIZE_MAX, 1);
-    data->window = window;
+    const uint64_t kept = data->items;
+    data->items = capacity;
+    qn_status status = qn__table_space_grow(data, kept, err);
+    data->items = kept;
     r->capacity = capacity;
+    if (status != QN_OK || !data->window)
+        return status;
+    qn__text_window *window = qn__alloc(capacity, sizeof *window, err);
+    if (!window)
+        return QN_MEMORY;
+    memcpy(window, data->window, (size_t)kept * sizeof *window);
+    qn__free(data->window);
+    data->window = window;
     return QN_OK;
 }
 
@@ -87,9 +81,9 @@ static qn_status add_text(rows *r, uint64_t text, const qn__token_ids *ids, qn_e
                                    .count = ids->count - k * step};
         if (data->window)
             data->window[data->items] = (qn__text_window){text, k};
-        qn__token_ids_put(k > 0 ? &own : ids, data->type, data->memory, data->items,
+        qn__token_ids_put(k > 0 ? &own : ids, data->type, qn__table_space_values(data), data->items,
                           data->features);
-        ++data->items;
+        qn__table_space_wrote(data, ++data->items);
     }
     return status;
 }

@@ -6,6 +6,7 @@
 #include "data/table/kept.h"
 #include "data/table/missing.h"
 #include "data/table/rules.h"
+#include "data/table/table_space.h"
 #include "data/table/wide.h"
 #include "data/tokens/data_tokenizer.h"
 #include "data/tokens/tag_words.h"
@@ -25,8 +26,9 @@ typedef struct making {
     uint32_t column;      /* of the texts */
     uint32_t context;     /* tokens of an item; 0: only the longest text is looked for */
     qn__token_text *text; /* of each item; bytes NULL: it has none */
+    qn__token_text *own;  /* the same, unless the table has them */
     qn_tokenizer *tokenizer;
-    void *values;           /* items x context tokens */
+    qn_data made;           /* has the tokens: items x context */
     uint64_t cut, missing;  /* items */
     uint64_t longest, most; /* tokens of a text, and its item */
     int by_words;           /* 1: each word is encoded by itself */
@@ -136,7 +138,13 @@ static qn_status choose_column(making *m, qn_error *err) {
 /* The text of each item. */
 static qn_status gather(making *m, qn_error *err) {
     const qn__feature *f = &m->data->schema->feature[m->column];
-    m->text = qn__alloc(m->data->items, sizeof *m->text, err);
+    qn__text_list *list = m->data->listed;
+    if (list && list->feature == m->column + 1) {
+        m->text = qn__text_list_end(list);
+        m->missing = list->missing;
+        return QN_OK;
+    }
+    m->text = m->own = qn__alloc(m->data->items, sizeof *m->text, err);
     if (!m->text)
         return QN_MEMORY;
     for (uint64_t i = 0; i < m->data->items; i++) {
@@ -228,7 +236,9 @@ static qn_status encode(making *m, qn_error *err) {
     for (uint64_t i = 0; i < m->data->items && status == QN_OK; i++) {
         status = encode_text(m, i, &ids, err);
         if (status == QN_OK && m->context)
-            qn__token_ids_put(&ids, m->data->type, m->values, i, m->context);
+            qn__token_ids_put(&ids, m->data->type, qn__table_space_values(&m->made), i, m->context);
+        if (status == QN_OK && m->context)
+            qn__table_space_wrote(&m->made, i + 1);
     }
     qn__token_ids_release(&ids);
     return status;
@@ -283,12 +293,14 @@ static qn_status replace(making *m, qn_error *err) {
     data->schema = schema;
     if (data->release)
         data->release(data->memory);
-    data->release = qn__free;
-    data->memory = m->values;
-    data->values = m->values;
-    data->in_file = NULL;
+    data->release = m->made.release;
+    data->memory = m->made.memory;
+    data->values = m->made.values;
+    data->in_file = m->made.in_file;
     data->values_digest = NULL;
-    m->values = NULL;
+    m->made.release = NULL;
+    qn__text_list_free(data->listed);
+    data->listed = NULL;
     qn__wide_free(data->wide);
     data->wide = NULL;
     qn__kept_free(data->kept);
@@ -379,14 +391,16 @@ static qn_status make(making *m, qn_error *err) {
     if (status == QN_OK && m->context == 0)
         status = refuse_context(m, err);
     if (status == QN_OK) {
-        const size_t size = qn__element_of(m->data->type)->size;
-        m->values = m->data->items <= SIZE_MAX / size / m->context
-                        ? qn__alloc((size_t)m->data->items * m->context, size, err)
-                        : NULL;
-        status = m->values ? reserve_words(m, err) : QN_MEMORY;
-        if (status == QN_OK)
-            status = encode(m, err);
+        m->made = (qn_data){.type = m->data->type,
+                            .items = m->data->items,
+                            .features = m->context,
+                            .buffer = m->data->buffer};
+        status = qn__table_space_make(&m->made, err);
     }
+    if (status == QN_OK)
+        status = reserve_words(m, err);
+    if (status == QN_OK)
+        status = encode(m, err);
     if (status == QN_OK)
         status = note_counts(m, err);
     if (status == QN_OK)
@@ -407,8 +421,9 @@ static qn_status make_items(qn_data *data, const qn_data_options *options, const
     qn_status status = choose_column(&m, err);
     if (status == QN_OK)
         status = make(&m, err);
-    qn__free(m.text);
-    qn__free(m.values);
+    qn__free(m.own);
+    if (m.made.release)
+        m.made.release(m.made.memory);
     qn__free(m.spaced);
     qn__tags_release(&m.tags);
     qn__text_words_free(m.words);

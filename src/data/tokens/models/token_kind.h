@@ -5,6 +5,7 @@
 
 #include <quern/tokenizer.h>
 #include "base/text/json.h"
+#include "base/text/span.h"
 #include "base/text/text.h"
 #include "data/tokens/models/token_frame.h"
 #include "data/tokens/models/token_ids.h"
@@ -13,10 +14,7 @@
 enum { QN__TOKENS_MOST = 1 << 24 };
 
 /* A part of a corpus: a file, or memory of the caller. No token crosses from one to the next. */
-typedef struct qn__token_text {
-    const uint8_t *bytes;
-    size_t size;
-} qn__token_text;
+typedef qn__span qn__token_text;
 
 /* Bytes that a decoder writes: those that fit in `capacity`, and the number of all. */
 typedef struct qn__token_output {
