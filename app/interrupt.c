@@ -36,9 +36,12 @@ _Noreturn static void end_now(void) {
     _exit(atomic_load(&exit_code));
 }
 
-/* A server ends with SIGINT and SIGTERM, at the second one at once. Others are not for it. */
+/* A server ends with SIGINT and SIGTERM, at the second one at once. At SIGHUP it looks at its
+ * files. Other signals are not for it. */
 static void tell_server(qn_server *server, int number) {
     const char *text = atomic_load(&answer);
+    if (number == SIGHUP)
+        qn_server_reload(server);
     if (number != SIGINT && number != SIGTERM)
         return;
     if (atomic_fetch_add(&heard, 1) == 0 && text)

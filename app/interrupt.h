@@ -21,7 +21,7 @@ void interrupt_watch(qn_train *train, const char *text);
 void interrupt_watch_kernel(qn_kernel *kernel, const char *text);
 
 /* The same for a server, which ends after the requests in progress; the second interruption ends it
- * at once. */
+ * at once. At SIGHUP it looks at the files of its models. */
 void interrupt_watch_server(qn_server *server, const char *text);
 
 /* The results are written and reported, and the output is flushed: from now on an interruption ends

@@ -8,12 +8,15 @@
 #include "shared_rows.h"
 #include <quern/serve.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct serve_flags {
     const char *listen;
     uint64_t most_body;
     uint32_t connections, http_threads;
-    float read_seconds, stop_seconds;
+    float read_seconds, stop_seconds, reload_seconds;
+    uint64_t waiting;
+    const char *latency;
     int quiet;
     compute_flags compute;
 } serve_flags;
@@ -40,6 +43,19 @@ static const option serve_options[] = {
                "a server that ends waits so many seconds for requests in progress"),
      .fallback = "30"},
 
+    {ROW_TEXT("latency", latency, "TIME",
+              "an answer should not wait longer for its batch and the one before, such as 20ms"),
+     .fallback = "20ms"},
+    {ROW_COUNT("waiting", waiting, 1, (uint64_t)1 << 32,
+               "items that wait for a model; more is answered with 429"),
+     .fallback = "65536"},
+
+    {.heading = "Models",
+     ROW_FLOAT("reload-seconds", reload_seconds,
+               "files of models are looked at so often, and read when they changed; 0: only at "
+               "SIGHUP"),
+     .fallback = "1"},
+
     {.heading = "Output", ROW_QUIET(quiet)},
 
     {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
@@ -51,6 +67,23 @@ static const option serve_options[] = {
 static void note(void *user, const char *text) {
     (void)user;
     message_note("%s", text);
+}
+
+/* "20ms", "0.5s". */
+static int read_latency(const char *text, float *seconds) {
+    char number[32];
+    const size_t size = strspn(text, "0123456789.");
+    const int thousandth = strcmp(text + size, "ms") == 0;
+    if (size < sizeof number && (thousandth || strcmp(text + size, "s") == 0)) {
+        memcpy(number, text, size);
+        number[size] = '\0';
+        if (read_float(number, seconds)) {
+            *seconds /= thousandth ? 1000 : 1;
+            return -1;
+        }
+    }
+    return message_usage("give a number with ms or s, such as --latency 20ms",
+                         "--latency is \"%.60s\", which is not a time", text);
 }
 
 static int serve(qn_server *server) {
@@ -85,11 +118,14 @@ static int run(const command *self, int argc, char **argv) {
                      .most_body = options.most_body,
                      .connections = options.connections,
                      .read_seconds = options.read_seconds,
-                     .stop_seconds = options.stop_seconds};
+                     .stop_seconds = options.stop_seconds,
+                     .reload_seconds = options.reload_seconds};
     arguments given;
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0)
         code = compute_check(&f.compute);
+    if (code < 0 && f.latency)
+        code = read_latency(f.latency, &options.latency_seconds);
     if (code >= 0)
         return code;
     const qn_compute compute = compute_of(&f.compute);
@@ -99,6 +135,8 @@ static int run(const command *self, int argc, char **argv) {
     options.http_threads = f.http_threads;
     options.read_seconds = f.read_seconds;
     options.stop_seconds = f.stop_seconds;
+    options.reload_seconds = f.reload_seconds;
+    options.waiting = f.waiting;
     options.compute = &compute;
     options.note = note;
     return load_and_serve(&options, &given);
@@ -108,10 +146,14 @@ const command serve_command = {
     .name = "serve",
     .summary = "answer requests over HTTP with models",
     .usage = "quern serve MODEL... [--listen HOST:PORT] [options]",
-    .about = "Answers requests over HTTP until it is interrupted. MODEL is a model file, or "
-             "NAME=FILE, or NAME:VERSION=FILE. Without a name it is that of the file.\n"
-             "An answer is that of \"quern predict\" for the items of its request alone.\n"
-             "GET /healthz says whether the server lives, GET /readyz whether it takes requests.",
+    .about =
+        "Answers requests over HTTP until it is interrupted. MODEL is a model file, or "
+        "NAME=FILE, or NAME:VERSION=FILE, or a folder of models. Without a name it is that of the "
+        "file.\n"
+        "An answer is that of \"quern predict\" for the items of its request alone.\n"
+        "POST /v1/predict/NAME takes rows as JSON or CSV, or an image. POST /v2/models/NAME/infer "
+        "is the Open Inference Protocol.\n"
+        "GET /healthz says whether the server lives, GET /readyz whether it takes requests.",
     .options = serve_options,
     .operand = "MODEL",
     .most_operands = MOST_FILES,

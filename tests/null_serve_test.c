@@ -16,6 +16,7 @@ static void test_servers(void **state) {
     REFUSED(qn_server_add, "server", NULL, "a", NULL, model);
     REFUSED(qn_server_run, "server", NULL);
     qn_server_stop(NULL);
+    qn_server_reload(NULL);
     qn_server_free(NULL);
     assert_string_equal(qn_server_address(NULL), "");
     if (!*qn_server_library())

@@ -39,9 +39,16 @@ typedef struct qn_server_options {
     float read_seconds;        /* a request that has not arrived after so many is answered with 408;
                                   from 0.1 */
     float stop_seconds;        /* a server that stops waits so long for requests in progress */
+    float latency_seconds;     /* an answer should not wait longer for its batch and the one before;
+                                  above 0, at most 60 */
+    float reload_seconds;      /* files of models are looked at so often; 0: only when
+                                  qn_server_reload asks for it */
+    uint64_t waiting;          /* items that wait for a model at most; more is answered with 429; 0:
+                                  65,536 */
 } qn_server_options;
 
-/* Sets the defaults: 127.0.0.1:8080, 64 MiB, 1024 connections, 30 seconds each. */
+/* Sets the defaults: 127.0.0.1:8080, 64 MiB, 1024 connections, 30 seconds to
+ * read and to stop, 20 ms, a look at files each second. */
 QN_API void qn_server_options_init(qn_server_options *options);
 
 typedef struct qn_server qn_server;
@@ -56,8 +63,10 @@ QN_API const char *qn_server_library(void);
 QN_API qn_status qn_server_make(const qn_server_options *options, qn_server **out, qn_error *err);
 
 /* Reads a model file and serves it: "PATH", "NAME=PATH" or "NAME:VERSION=PATH". Without a name it
- * is that of the file without its ending; without a version it is "1". Before qn_server_run. Fails
- * as qn_model_load does, and with QN_USAGE (an invalid name, or one that is taken). */
+ * is that of the file without its ending; without a version it is "1". PATH may be a folder, whose
+ * models come and go with its files: FOLDER/NAME.safetensors, or FOLDER/NAME/VERSION with a model
+ * file in it. Before qn_server_run. Fails as qn_model_load does, and with QN_USAGE (an invalid
+ * name, or one that is taken). */
 QN_API qn_status qn_server_load(qn_server *server, const char *what, qn_error *err);
 /* The same for a model in memory, which must outlive the server. `version` may be NULL: "1". */
 QN_API qn_status qn_server_add(qn_server *server, const char *name, const char *version,
@@ -74,6 +83,12 @@ QN_API qn_status qn_server_run(qn_server *server, qn_error *err);
 /* Lets qn_server_run end; the second call lets it end at once. Any thread, and safe in a signal
  * handler. Accepts NULL. */
 QN_API void qn_server_stop(qn_server *server);
+
+/* Lets the server look at its files now: a model whose file changed is read, and takes the place of
+ * the old one. Requests in progress are answered by the model that they began with. A file that
+ * cannot be read is told to `note`, and the old model stays. Any thread, and safe in a signal
+ * handler. Accepts NULL. */
+QN_API void qn_server_reload(qn_server *server);
 
 /* Frees the server. Not during qn_server_run. Accepts NULL. */
 QN_API void qn_server_free(qn_server *server);

@@ -9,6 +9,8 @@
 #include "base/system/threads.h"
 #include "serve/health.h"
 #include "serve/http/server.h"
+#include "serve/inference/predict_route.h"
+#include "serve/inference/v2.h"
 #include "serve/listen.h"
 #include "serve/serve_state.h"
 
@@ -19,7 +21,7 @@
 
 enum { MOST_HTTP_THREADS = 8, IDLE_SECONDS = 60, TEND_MILLISECONDS = 250 };
 static const uint64_t BODIES = 16; /* so many of the largest bodies at once */
-static const float LEAST_READ_SECONDS = 0.1F;
+static const float LEAST_READ_SECONDS = 0.1F, MOST_LATENCY = 60;
 
 /* The size of the caller's struct is not known here: only members of the first version are set. */
 void qn_server_options_init(qn_server_options *options) {
@@ -30,7 +32,9 @@ void qn_server_options_init(qn_server_options *options) {
                                        .most_body = 64 << 20,
                                        .connections = 1024,
                                        .read_seconds = 30,
-                                       .stop_seconds = 30};
+                                       .stop_seconds = 30,
+                                       .latency_seconds = 0.02F,
+                                       .reload_seconds = 1};
 }
 
 const char *qn_server_library(void) {
@@ -47,8 +51,11 @@ static qn_status check(const qn_server_options *o, qn_error *err) {
         return qn__fail(err, QN_USAGE, "`server.most_body` is out of range");
     if (!(o->read_seconds >= LEAST_READ_SECONDS) || !(o->stop_seconds >= 0))
         return qn__fail(err, QN_USAGE,
-                        "`server.read_seconds` or `server.stop_seconds` is out of "
-                        "range");
+                        "`server.read_seconds` or `server.stop_seconds` is out of range");
+    if (!(o->latency_seconds > 0) || !(o->latency_seconds <= MOST_LATENCY) ||
+        !(o->reload_seconds >= 0))
+        return qn__fail(err, QN_USAGE,
+                        "`server.latency_seconds` or `server.reload_seconds` is out of range");
     return QN_OK;
 }
 
@@ -76,6 +83,28 @@ static qn_status open_pipe(qn_server *s, qn_error *err) {
     return QN_OK;
 }
 
+static qn_status make_models(qn_server *s, qn_error *err) {
+    static const double nanoseconds = 1e9;
+    const qn_server_options *o = &s->options;
+    const qn_status status = qn__models_make(&s->models, err);
+    if (status != QN_OK)
+        return status;
+    s->predictor = (qn__predictor_options){
+        .compute = o->compute,
+        .batcher = {.latency = (uint64_t)((double)o->latency_seconds * nanoseconds),
+                    .waiting = o->waiting}};
+    s->predictor_maker = qn__predictor_maker(&s->predictor);
+    qn__models_maker(s->models, &s->predictor_maker);
+    return QN_OK;
+}
+
+/* Each part of the server has a table of routes. */
+static void add_routes(qn_server *s) {
+    qn__health_add(s);
+    qn__predict_route_add(s->http, s->models);
+    qn__v2_add(s->http, s->models);
+}
+
 qn_status qn_server_make(const qn_server_options *options, qn_server **out, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_OUT(out, err);
@@ -92,13 +121,13 @@ qn_status qn_server_make(const qn_server_options *options, qn_server **out, qn_e
     if (status == QN_OK)
         status = open_pipe(s, err);
     if (status == QN_OK)
-        status = qn__models_make(&s->models, err);
+        status = make_models(s, err);
     if (status == QN_OK)
         status = make_http(s, err);
     if (status == QN_OK)
         status = qn__listen(s->options.listen, &s->listener, s->address, &s->loopback, err);
     if (status == QN_OK) {
-        qn__health_add(s);
+        add_routes(s);
         *out = s;
     } else
         qn_server_free(s);
@@ -123,13 +152,14 @@ qn_status qn_server_add(qn_server *server, const char *name, const char *version
 
 const char *qn_server_address(const qn_server *server) { return server ? server->address : ""; }
 
-/* What was written to the pipe; 0: nothing until the time was over. */
-static char wait_for_word(const qn_server *s) {
+/* Returns when something was written to the pipe, or after a while. */
+static void wait_for_word(const qn_server *s) {
     struct pollfd on = {.fd = s->wake[0], .events = POLLIN};
-    char word = 0;
-    if (poll(&on, 1, TEND_MILLISECONDS) > 0 && read(s->wake[0], &word, 1) != 1)
-        word = 0;
-    return word;
+    char words[64];
+    if (poll(&on, 1, TEND_MILLISECONDS) > 0) {
+        const ssize_t taken = read(s->wake[0], words, sizeof words);
+        (void)taken; /* the counters say what is asked for */
+    }
 }
 
 /* Requests in progress are answered, unless a second call does not want to wait. */
@@ -150,40 +180,59 @@ qn_status qn_server_run(qn_server *server, qn_error *err) {
     QN__NEED(server, err);
     if (server->listener < 0)
         return qn__fail(err, QN_USAGE, "qn_server_run: this server has run already");
-    if (qn__models_count(server->models) == 0) {
+    if (qn__models_list(server->models, NULL, NULL) == 0) {
         qn__fail(err, QN_USAGE, "the server has no model");
         return qn__remedy(err, QN_USAGE, "load one with qn_server_load or qn_server_add");
     }
     const int listener = server->listener;
     server->listener = -1;
-    const qn_status status = qn__http_start(server->http, listener, err);
+    const qn__keeper_options keeper = {.seconds = (double)server->options.reload_seconds,
+                                       .note = server->options.note,
+                                       .user = server->options.user};
+    qn_status status = qn__models_keep(server->models, &keeper, err);
+    if (status == QN_OK)
+        status = qn__http_start(server->http, listener, err);
+    else
+        close(listener);
     if (status != QN_OK)
         return status;
     atomic_store(&server->ready, 1);
     while (atomic_load(&server->stops) == 0) {
         wait_for_word(server);
         qn__http_tend(server->http);
+        if (atomic_exchange(&server->looks, 0))
+            qn__models_look(server->models);
     }
     finish(server);
     return QN_OK;
 }
 
-void qn_server_stop(qn_server *server) {
-    if (!server)
-        return;
+/* Wakes qn_server_run, which reads the counter. */
+static void tell(qn_server *server, atomic_int *counter) {
     const int before = errno;
-    atomic_fetch_add(&server->stops, 1);
-    const ssize_t written = write(server->wake[1], "s", 1);
+    atomic_fetch_add(counter, 1);
+    const ssize_t written = write(server->wake[1], "w", 1);
     (void)written; /* a full pipe wakes, too */
     errno = before;
+}
+
+void qn_server_stop(qn_server *server) {
+    if (server)
+        tell(server, &server->stops);
+}
+
+void qn_server_reload(qn_server *server) {
+    if (server)
+        tell(server, &server->looks);
 }
 
 void qn_server_free(qn_server *server) {
     QN__OWN_FLOATS;
     if (!server)
         return;
+    qn__http_stop(server->http);
+    qn__models_free(server->models); /* the last answers are dropped here */
     qn__http_free(server->http);
-    qn__models_free(server->models);
     for (int i = 0; i < 2; i++)
         if (server->wake[i] >= 0)
             close(server->wake[i]);

@@ -3,6 +3,7 @@
 #define QN_SERVE_SERVE_STATE_H
 
 #include "serve/http/server.h"
+#include "serve/inference/predictor.h"
 #include "serve/listen.h"
 #include "serve/models/models.h"
 #include <quern/serve.h>
@@ -12,10 +13,12 @@ struct qn_server {
     qn_server_options options;
     qn__http *http;
     qn__models *models;
+    qn__predictor_options predictor;
+    qn__part_maker predictor_maker;
     int listener; /* until qn_server_run */
     int loopback; /* only this machine reaches the address */
     int wake[2];  /* a pipe on which qn_server_run sleeps */
-    atomic_int ready, stops;
+    atomic_int ready, stops, looks;
     char address[QN__ADDRESS_CAPACITY];
 };
 

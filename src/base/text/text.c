@@ -315,6 +315,14 @@ void qn__text_add(qn__text *text, const char *format, ...) {
     uselocale(before);
 }
 
+void qn__text_add_bytes(qn__text *text, const void *bytes, size_t size) {
+    if (size == 0 || !reserve(text, size))
+        return;
+    memcpy(text->data + text->size, bytes, size);
+    text->size += size;
+    text->data[text->size] = '\0';
+}
+
 /* Escapes what RFC 8259 requires and nothing else; an invalid UTF-8 byte becomes U+FFFD. */
 void qn__text_add_json(qn__text *text, const char *utf8) {
     if (!utf8) {

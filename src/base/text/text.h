@@ -50,6 +50,8 @@ typedef struct qn__text {
     int failed;
 } qn__text;
 void qn__text_add(qn__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends bytes as they are; zero bytes too. */
+void qn__text_add_bytes(qn__text *text, const void *bytes, size_t size);
 /* Appends a JSON string with its quotes, or null for NULL. Escapes what must be escaped and nothing
  * else. */
 void qn__text_add_json(qn__text *text, const char *utf8);

@@ -78,23 +78,29 @@ static int give(qn__request *r, unsigned status, void *response, uint64_t sent) 
     return first;
 }
 
-static void *response_of(qn__request *r, const char *type, void *body, size_t size) {
-    void *response = qn__mhd_functions.from_bytes(size, body ? body : "", body ? qn__free : NULL);
-    if (!response) {
-        qn__free(body);
-        return NULL;
-    }
-    add_headers(r, response, type);
+/* `release` frees the body, also after a failure. */
+static void *response_of(qn__request *r, const char *type, void *body, size_t size,
+                         void (*release)(void *body)) {
+    void *response = qn__mhd_functions.from_bytes(size, body ? body : "", body ? release : NULL);
+    if (response)
+        add_headers(r, response, type);
+    else
+        release(body);
     return response;
 }
 
-void qn__answer(qn__request *r, unsigned status, const char *type, void *body, size_t size) {
-    void *response = response_of(r, type, body, size);
+static void answer(qn__request *r, unsigned status, const char *type, void *body, size_t size,
+                   void (*release)(void *body)) {
+    void *response = response_of(r, type, body, size, release);
     if (response && r->digests && status == 200)
         add_digest(response, body ? body : "", size);
     if (!give(r, status, response, size) && response)
         qn__mhd_functions.release(response);
     qn__request_release(r);
+}
+
+void qn__answer(qn__request *r, unsigned status, const char *type, void *body, size_t size) {
+    answer(r, status, type, body, size, qn__free);
 }
 
 void qn__answer_text(qn__request *r, unsigned status, const char *type, const char *text) {
@@ -103,9 +109,10 @@ void qn__answer_text(qn__request *r, unsigned status, const char *type, const ch
 }
 
 void qn__answer_grown(qn__request *r, unsigned status, const char *type, qn__text *text) {
-    const size_t size = text->size;
-    char *body = qn__text_take(text, NULL);
-    qn__answer(r, body ? status : STATUS_ERROR, body ? type : NULL, body, body ? size : 0);
+    const int good = !text->failed;
+    if (!good)
+        qn__text_release(text);
+    answer(r, good ? status : STATUS_ERROR, good ? type : NULL, text->data, text->size, free);
 }
 
 /* -------------------------------------------------------------------------------------- errors */
@@ -160,12 +167,14 @@ void qn__answer_refusal(qn__request *r, unsigned status, const char *format, ...
     answer_words(r, status, words);
 }
 
+static void release_nothing(void *body) { (void)body; }
+
 void qn__answer_cancel(qn__request *r) {
     void *response = NULL;
     static const char text[] = "{\"error\": \"the server ends\"}\n";
     pthread_mutex_lock(&r->lock);
     if (!r->answered) {
-        response = response_of(r, json, qn__copy_text(text, NULL), sizeof text - 1);
+        response = response_of(r, json, (char *)(uintptr_t)text, sizeof text - 1, release_nothing);
         r->answered = 1;
         r->status = 503;
         r->response = response;

@@ -1,24 +1,21 @@
-#include "serve/models/models.h"
+/* The list of models: who is served under which name. */
+#include "serve/models/models_state.h"
 
 #include "base/memory.h"
 
-#include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct qn__models {
-    pthread_mutex_t lock;
-    qn__served **served;
-    size_t count, capacity;
-    const qn__part_maker *maker[QN__SERVED_PARTS];
-};
-
-static const char FIRST_VERSION[] = "1";
-
 qn_status qn__models_make(qn__models **out, qn_error *err) {
+    pthread_condattr_t attributes;
     *out = qn__alloc(1, sizeof **out, err);
     if (!*out)
         return QN_MEMORY;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&(*out)->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&(*out)->lock, NULL);
     return QN_OK;
 }
@@ -26,6 +23,9 @@ qn_status qn__models_make(qn__models **out, qn_error *err) {
 void qn__models_maker(qn__models *models, const qn__part_maker *maker) {
     models->maker[maker->part] = maker;
 }
+
+/* ----------------------------------------------------------------------------- a version's memory
+ */
 
 static void free_served(qn__served *s) {
     for (int p = 0; p < QN__SERVED_PARTS; p++)
@@ -38,32 +38,38 @@ static void free_served(qn__served *s) {
     qn__free(s);
 }
 
+/* A part may be in the middle of the call that gives up the last reference, so another thread frees
+ * it: the keeper, or who frees the list. */
 void qn__served_release(qn__served *served) {
-    if (served && atomic_fetch_sub(&served->references, 1) == 1)
-        free_served(served);
+    if (!served || atomic_fetch_sub(&served->references, 1) != 1)
+        return;
+    qn__models *models = served->models;
+    pthread_mutex_lock(&models->lock);
+    served->next = models->dead;
+    models->dead = served;
+    pthread_cond_broadcast(&models->wake);
+    pthread_mutex_unlock(&models->lock);
 }
 
-void qn__models_free(qn__models *models) {
-    if (!models)
-        return;
-    for (size_t i = 0; i < models->count; i++)
-        qn__served_release(models->served[i]);
-    free(models->served);
-    pthread_mutex_destroy(&models->lock);
-    qn__free(models);
+void qn__models_bury(qn__models *models) {
+    pthread_mutex_lock(&models->lock);
+    qn__served *dead = models->dead;
+    models->dead = NULL;
+    pthread_mutex_unlock(&models->lock);
+    while (dead) {
+        qn__served *next = dead->next;
+        free_served(dead);
+        dead = next;
+    }
 }
 
 /* ------------------------------------------------------------------------------------------ names
  */
 
-static int is_name(const char *text) {
+static qn_status check_name(const char *what, const char *text, qn_error *err) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                   "0123456789._-";
-    return *text && strspn(text, letters) == strlen(text) && strlen(text) < 100;
-}
-
-static qn_status check_name(const char *what, const char *text, qn_error *err) {
-    if (is_name(text))
+    if (*text && strspn(text, letters) == strlen(text) && strlen(text) < 100)
         return QN_OK;
     qn__fail(err, QN_USAGE, "the %s \"%s\" of a model is not valid", what, text);
     return qn__remedy(err, QN_USAGE,
@@ -83,48 +89,115 @@ static int compare_versions(const char *a, const char *b) {
     return strcmp(a, b);
 }
 
-/* The caller holds the lock. */
-static qn__served *find(const qn__models *models, const char *name, const char *version) {
+qn__served *qn__models_take(qn__models *models, const char *name, const char *version) {
     qn__served *found = NULL;
+    const int any = !version || !*version;
+    pthread_mutex_lock(&models->lock);
     for (size_t i = 0; i < models->count; i++) {
-        qn__served *s = models->served[i];
-        if (strcmp(s->name, name) != 0)
+        qn__served *s = models->source[i]->served;
+        if (!s || strcmp(s->name, name) != 0 || (!any && strcmp(s->version, version) != 0))
             continue;
-        if (version && *version && strcmp(s->version, version) == 0)
-            return s;
-        if (!(version && *version) && (!found || compare_versions(found->version, s->version) < 0))
+        if (!found || compare_versions(found->version, s->version) < 0)
             found = s;
     }
-    return version && *version ? NULL : found;
-}
-
-qn__served *qn__models_take(qn__models *models, const char *name, const char *version) {
-    pthread_mutex_lock(&models->lock);
-    qn__served *found = find(models, name, version);
     if (found)
         atomic_fetch_add(&found->references, 1);
     pthread_mutex_unlock(&models->lock);
     return found;
 }
 
-qn__served *qn__models_at(qn__models *models, size_t index) {
+size_t qn__models_list(qn__models *models, void (*each)(void *user, const qn__model_state *state),
+                       void *user) {
+    size_t served = 0;
     pthread_mutex_lock(&models->lock);
-    qn__served *found = index < models->count ? models->served[index] : NULL;
-    if (found)
-        atomic_fetch_add(&found->references, 1);
+    for (size_t i = 0; i < models->count; i++) {
+        const qn__model_origin *s = models->source[i];
+        const qn__model_state state = {s->name, s->version, s->path, s->served,
+                                       s->why ? s->why : ""};
+        served += s->served != NULL;
+        if (each)
+            each(user, &state);
+    }
     pthread_mutex_unlock(&models->lock);
-    return found;
+    return served;
 }
 
-size_t qn__models_count(qn__models *models) {
-    pthread_mutex_lock(&models->lock);
-    const size_t count = models->count;
-    pthread_mutex_unlock(&models->lock);
-    return count;
-}
-
-/* ---------------------------------------------------------------------------------------- loading
+/* --------------------------------------------------------------------------------------- sources
  */
+
+static void free_source(qn__model_origin *s) {
+    qn__free(s->name);
+    qn__free(s->version);
+    qn__free(s->path);
+    qn__free(s->folder);
+    qn__free(s->why);
+    qn__free(s);
+}
+
+/* The caller holds the lock. */
+static qn_status append(qn__models *models, qn__model_origin *s, qn_error *err) {
+    for (size_t i = 0; i < models->count; i++) {
+        const qn__model_origin *other = models->source[i];
+        if (strcmp(other->name, s->name) != 0 || strcmp(other->version, s->version) != 0)
+            continue;
+        qn__fail(err, QN_USAGE, "there are two models \"%s\" of version %s", s->name, s->version);
+        qn__at(err, "%s, %s", other->path, s->path);
+        return qn__remedy(err, QN_USAGE,
+                          "give one of them another name or version: NAME:VERSION=PATH");
+    }
+    if (models->count == models->capacity) {
+        const size_t capacity = models->capacity ? 2 * models->capacity : 8;
+        qn__model_origin **more = realloc(models->source, capacity * sizeof *more);
+        if (!more)
+            return qn__fail_memory(err, capacity, sizeof *more);
+        models->source = more;
+        models->capacity = capacity;
+    }
+    models->source[models->count++] = s;
+    return QN_OK;
+}
+
+qn__model_origin *qn__origin_add(qn__models *models, const char *name, const char *version,
+                                 const char *path, const char *folder, qn_error *err) {
+    if (check_name("name", name, err) != QN_OK || check_name("version", version, err) != QN_OK)
+        return NULL;
+    qn__model_origin *s = qn__alloc(1, sizeof *s, err);
+    if (!s)
+        return NULL;
+    s->name = qn__copy_text(name, err);
+    s->version = qn__copy_text(version, err);
+    s->path = qn__copy_text(path, err);
+    s->folder = folder ? qn__copy_text(folder, err) : NULL;
+    qn_status status =
+        s->name && s->version && s->path && (s->folder || !folder) ? QN_OK : QN_MEMORY;
+    pthread_mutex_lock(&models->lock);
+    if (status == QN_OK)
+        status = append(models, s, err);
+    pthread_mutex_unlock(&models->lock);
+    if (status == QN_OK)
+        return s;
+    free_source(s);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------- serving
+ */
+
+static void set_served(qn__models *models, qn__model_origin *source, qn__served *served,
+                       const char *why) {
+    char *text = why ? qn__copy_text(why, NULL) : NULL;
+    pthread_mutex_lock(&models->lock);
+    qn__served *before = source->served;
+    source->served = served;
+    qn__free(source->why);
+    source->why = text;
+    pthread_mutex_unlock(&models->lock);
+    qn__served_release(before);
+}
+
+void qn__origin_drop(qn__models *models, qn__model_origin *source, const char *why) {
+    set_served(models, source, NULL, why);
+}
 
 static qn_status make_parts(qn__served *s, qn_error *err) {
     for (int p = 0; p < QN__SERVED_PARTS; p++) {
@@ -136,109 +209,77 @@ static qn_status make_parts(qn__served *s, qn_error *err) {
     return QN_OK;
 }
 
-/* The caller holds the lock. */
-static qn_status append(qn__models *models, qn__served *s, qn_error *err) {
-    if (find(models, s->name, s->version)) {
-        qn__fail(err, QN_USAGE, "there are two models \"%s\" of version %s", s->name, s->version);
-        return qn__remedy(err, QN_USAGE,
-                          "give one of them another name or version: "
-                          "NAME:VERSION=PATH");
-    }
-    if (models->count == models->capacity) {
-        const size_t capacity = models->capacity ? 2 * models->capacity : 8;
-        qn__served **more = realloc(models->served, capacity * sizeof(qn__served *));
-        if (!more)
-            return qn__fail_memory(err, capacity, sizeof(qn__served *));
-        models->served = more;
-        models->capacity = capacity;
-    }
-    models->served[models->count++] = s;
-    return QN_OK;
-}
-
-/* Serves a model. `owned` belongs to the list from now on, also after a failure. */
-static qn_status serve(qn__models *models, const qn__served *what, qn_error *err) {
+/* `owned`, which may be NULL, belongs to the list from now on, also after a failure. */
+static qn_status serve(qn__models *models, qn__model_origin *source, const qn_model *model,
+                       qn_model *owned, qn_error *err) {
     qn__served *s = qn__alloc(1, sizeof *s, err);
     if (!s) {
-        qn_model_free(what->owned);
+        qn_model_free(owned);
         return QN_MEMORY;
     }
     s->models = models;
-    s->model = what->model;
-    s->owned = what->owned;
+    s->model = model;
+    s->owned = owned;
     atomic_init(&s->references, 1);
-    s->name = qn__copy_text(what->name, err);
-    s->version = qn__copy_text(what->version, err);
-    s->path = qn__copy_text(what->path, err);
-    qn_status status = s->name && s->version && s->path ? make_parts(s, err) : QN_MEMORY;
-    if (status == QN_OK) {
-        pthread_mutex_lock(&models->lock);
-        status = append(models, s, err);
-        pthread_mutex_unlock(&models->lock);
-    }
-    if (status != QN_OK)
+    s->name = qn__copy_text(source->name, err);
+    s->version = qn__copy_text(source->version, err);
+    s->path = qn__copy_text(source->path, err);
+    const qn_status status = s->name && s->version && s->path ? make_parts(s, err) : QN_MEMORY;
+    if (status == QN_OK)
+        set_served(models, source, s, NULL);
+    else
         free_served(s);
     return status;
 }
 
+qn_status qn__origin_read(qn__models *models, qn__model_origin *source, qn_error *err) {
+    qn_model *model = NULL;
+    const qn_status status = qn_model_load(source->path, &model, err);
+    if (status != QN_OK)
+        return status;
+    const qn__served *now = source->served; /* this thread alone changes it */
+    if (now && strcmp(qn_model_digest(now->model), qn_model_digest(model)) == 0) {
+        qn_model_free(model);
+        return QN_OK;
+    }
+    return serve(models, source, model, model, err);
+}
+
 qn_status qn__models_add(qn__models *models, const char *name, const char *version,
                          const qn_model *model, qn_error *err) {
-    qn_status status = check_name("name", name, err);
-    if (status == QN_OK && version)
-        status = check_name("version", version, err);
-    qn__served what = {.path = (char[]){""}, .model = model};
-    what.name = (char *)(uintptr_t)name;
-    what.version = (char *)(uintptr_t)(version ? version : FIRST_VERSION);
-    return status == QN_OK ? serve(models, &what, err) : status;
+    qn_error own;
+    qn__model_origin *source =
+        qn__origin_add(models, name, version ? version : "1", "", NULL, err ? err : &own);
+    if (!source)
+        return err ? err->status : own.status;
+    return serve(models, source, model, NULL, err);
 }
 
-/* The parts of "NAME:VERSION=PATH". The text that they are parts of is `own`. */
-typedef struct place {
-    char *own;
-    const char *name, *version, *path;
-} place;
-
-static qn_status split(const char *what, place *p, qn_error *err) {
-    char *equals, *colon;
-    p->own = qn__copy_text(what, err);
-    if (!p->own)
-        return QN_MEMORY;
-    equals = strchr(p->own, '=');
-    p->version = FIRST_VERSION;
-    if (equals && !memchr(p->own, '/', (size_t)(equals - p->own))) {
-        *equals = '\0';
-        p->path = what + (equals + 1 - p->own);
-        p->name = p->own;
-        colon = strchr(p->own, ':');
-        if (colon) {
-            *colon = '\0';
-            p->version = colon + 1;
-        }
-    } else {
-        char *slash = strrchr(p->own, '/'), *name = slash ? slash + 1 : p->own;
-        char *ending = strstr(name, ".safetensors");
-        if (ending)
-            *ending = '\0';
-        p->path = what;
-        p->name = name;
+static void free_list(qn__models *models) {
+    for (size_t i = 0; i < models->count; i++) {
+        qn__origin_drop(models, models->source[i], NULL);
+        free_source(models->source[i]);
     }
-    const qn_status status = check_name("name", p->name, err);
-    return status == QN_OK ? check_name("version", p->version, err) : status;
+    for (size_t i = 0; i < models->folders; i++) {
+        qn__free(models->folder[i].path);
+        qn__free(models->folder[i].name);
+    }
+    qn__models_bury(models);
+    free(models->source);
+    free(models->folder);
 }
 
-qn_status qn__models_load(qn__models *models, const char *what, qn_error *err) {
-    place p = {0};
-    qn__served s = {0};
-    qn_status status = split(what, &p, err);
-    if (status == QN_OK)
-        status = qn_model_load(p.path, &s.owned, err);
-    if (status == QN_OK) {
-        s.model = s.owned;
-        s.name = (char *)(uintptr_t)p.name;
-        s.version = (char *)(uintptr_t)p.version;
-        s.path = (char *)(uintptr_t)p.path;
-        status = serve(models, &s, err);
-    }
-    qn__free(p.own);
-    return status;
+void qn__models_free(qn__models *models) {
+    if (!models)
+        return;
+    pthread_mutex_lock(&models->lock);
+    models->ends = 1;
+    pthread_cond_broadcast(&models->wake);
+    pthread_mutex_unlock(&models->lock);
+    if (models->kept)
+        pthread_join(models->keeper, NULL);
+    free_list(models);
+    pthread_cond_destroy(&models->wake);
+    pthread_mutex_destroy(&models->lock);
+    qn__free(models);
 }

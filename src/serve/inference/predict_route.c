@@ -1,0 +1,73 @@
+#include "serve/inference/predict_route.h"
+
+#include "base/memory.h"
+#include "serve/batch/answer_json.h"
+#include "serve/inference/predictor.h"
+
+#include <string.h>
+
+typedef struct prediction {
+    qn__pending pending;
+    int all_outputs;
+} prediction;
+
+static void free_prediction(qn__pending *pending) { qn__free(pending); }
+
+/* {"model": "digits", "version": "1", "predictions": [{"prediction": "7", "score": 0.9}]} */
+static void answer(qn__pending *pending, const qn__batch_answer *a) {
+    const prediction *p = (const prediction *)pending;
+    const qn__served *s = pending->served;
+    qn__text text = {0};
+    qn__text_add(&text, "{\"model\": \"%s\", \"version\": \"%s\", \"predictions\": [", s->name,
+                 s->version);
+    for (uint64_t i = 0; i < a->items; i++) {
+        qn__text_add(&text, "%s", i ? ", " : "");
+        qn__answer_add_json(&text, s->model, pending->data, a, i, p->all_outputs);
+    }
+    qn__text_add(&text, "]}\n");
+    qn__answer_grown(pending->request, 200, "application/json", &text);
+}
+
+static qn_status read_body(qn__request *request, const qn__predictor *predictor, qn_data **out,
+                           qn_error *err) {
+    size_t size;
+    qn__body_kind kind;
+    const char *body = qn__request_body(request, &size);
+    const char *type = qn__request_header(request, "Content-Type");
+    /* What clients send that set none. */
+    if (type && strncmp(type, "application/x-www-form-urlencoded", 33) == 0)
+        type = NULL;
+    const qn_status status = qn__body_kind_of(type, body, size, &kind, err);
+    return status == QN_OK ? qn__body_read(predictor->reader, kind, body, size, out, err) : status;
+}
+
+static void predict(qn__request *request, void *user) {
+    const char *outputs = qn__request_query(request, "outputs");
+    qn__served *served;
+    qn_error err;
+    qn__predictor *predictor = qn__predictor_of(request, user, &served);
+    if (!predictor)
+        return;
+    prediction *p = qn__alloc(1, sizeof *p, &err);
+    if (!p) {
+        qn__answer_error(request, 503, &err);
+        qn__served_release(served);
+        return;
+    }
+    p->pending = (qn__pending){
+        .request = request, .served = served, .answer = answer, .free = free_prediction};
+    p->all_outputs = outputs && strcmp(outputs, "0") != 0;
+    if (read_body(request, predictor, &p->pending.data, &err) == QN_OK)
+        qn__predictor_submit(predictor, &p->pending);
+    else
+        qn__pending_fail(&p->pending, &err);
+}
+
+static const qn__route routes[] = {
+    {.method = "POST", .path = "/v1/predict/{model}", .handle = predict},
+    {.method = "POST", .path = "/v1/predict/{model}/{version}", .handle = predict},
+    {.method = NULL}};
+
+void qn__predict_route_add(qn__http *http, qn__models *models) {
+    qn__http_add(http, routes, models);
+}

@@ -1,0 +1,212 @@
+/* The routes of version 2. */
+#include "serve/inference/v2.h"
+
+#include "base/memory.h"
+#include "serve/inference/predictor.h"
+#include "serve/inference/v2_message.h"
+
+#include <quern/version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char json[] = "application/json", binary[] = "application/octet-stream";
+static const char header_length[] = "Inference-Header-Content-Length";
+
+/* ------------------------------------------------------------------------------ health, metadata
+ */
+
+static void server_metadata(qn__request *request, void *user) {
+    (void)user;
+    char text[200];
+    snprintf(text, sizeof text,
+             "{\"name\": \"quern\", \"version\": \"%s\", \"extensions\": [\"binary_tensor_data\", "
+             "\"model_repository\"]}\n",
+             qn_version());
+    qn__answer_text(request, 200, json, text);
+}
+
+static void server_live(qn__request *request, void *user) {
+    (void)user;
+    qn__answer_text(request, 200, json, "{\"live\": true}\n");
+}
+
+static void count_waiting(void *user, const qn__model_state *state) {
+    *(int *)user += !state->served && strcmp(state->why, "unloaded") != 0;
+}
+
+static void server_ready(qn__request *request, void *user) {
+    int waiting = 0;
+    const int ready = qn__models_list(user, count_waiting, &waiting) > 0 && waiting == 0;
+    qn__answer_text(request, ready ? 200 : 503, json,
+                    ready ? "{\"ready\": true}\n" : "{\"ready\": false}\n");
+}
+
+/* The model that the route names, or NULL after an answer. */
+static qn__served *take(qn__request *request, qn__models *models) {
+    const char *name = qn__request_variable(request, 0);
+    const char *version = qn__request_variable(request, 1);
+    qn__served *s = qn__models_take(models, name, version);
+    if (!s)
+        qn__answer_refusal(request, 404, "there is no model \"%.100s\"%s%.100s", name,
+                           *version ? " of version " : "", version);
+    return s;
+}
+
+static void model_ready(qn__request *request, void *user) {
+    qn__served *s = take(request, user);
+    char text[200];
+    if (!s)
+        return;
+    snprintf(text, sizeof text, "{\"name\": \"%s\", \"ready\": true}\n", s->name);
+    qn__answer_text(request, 200, json, text);
+    qn__served_release(s);
+}
+
+/* The versions of a name. */
+typedef struct versions {
+    const char *name;
+    char **at;
+    size_t count, capacity;
+} versions;
+
+static void add_version(void *user, const qn__model_state *state) {
+    versions *v = user;
+    if (!state->served || strcmp(state->name, v->name) != 0)
+        return;
+    if (v->count == v->capacity) {
+        const size_t capacity = 2 * v->capacity + 4;
+        char **more = realloc(v->at, capacity * sizeof *more);
+        if (!more)
+            return;
+        v->at = more;
+        v->capacity = capacity;
+    }
+    v->at[v->count] = qn__copy_text(state->version, NULL);
+    v->count += v->at[v->count] != NULL;
+}
+
+static void model_metadata(qn__request *request, void *user) {
+    qn__served *s = take(request, user);
+    qn__text text = {0};
+    if (!s)
+        return;
+    versions v = {.name = s->name};
+    qn__models_list(user, add_version, &v);
+    qn__v2_describe(s->model, s->name, (const char *const *)v.at, v.count, &text);
+    for (size_t i = 0; i < v.count; i++)
+        qn__free(v.at[i]);
+    free(v.at);
+    qn__request_of_model(request, s->name, s->version, qn_model_digest(s->model));
+    qn__answer_grown(request, 200, json, &text);
+    qn__served_release(s);
+}
+
+/* -------------------------------------------------------------------------------------- inference
+ */
+
+typedef struct inference {
+    qn__pending pending;
+    qn__v2_ask ask;
+} inference;
+
+static void free_inference(qn__pending *pending) {
+    inference *i = (inference *)pending;
+    qn__v2_release(&i->ask);
+    qn__free(i);
+}
+
+static void answer(qn__pending *pending, const qn__batch_answer *a) {
+    const inference *i = (const inference *)pending;
+    const qn__served *s = pending->served;
+    qn__text text = {0};
+    size_t header = 0;
+    char number[24];
+    qn__v2_write(&i->ask, s->name, s->version, s->model, a, &text, &header);
+    snprintf(number, sizeof number, "%zu", header);
+    if (header)
+        qn__answer_header(pending->request, header_length, number);
+    qn__answer_grown(pending->request, 200, header ? binary : json, &text);
+}
+
+static void infer(qn__request *request, void *user) {
+    qn__served *served;
+    qn_error err;
+    size_t size;
+    qn__predictor *predictor = qn__predictor_of(request, user, &served);
+    if (!predictor)
+        return;
+    inference *i = qn__alloc(1, sizeof *i, &err);
+    if (!i) {
+        qn__answer_error(request, 503, &err);
+        qn__served_release(served);
+        return;
+    }
+    i->pending = (qn__pending){
+        .request = request, .served = served, .answer = answer, .free = free_inference};
+    const char *body = qn__request_body(request, &size);
+    qn_status status =
+        qn__v2_read(body, size, qn__request_header(request, header_length), &i->ask, &err);
+    if (status == QN_OK)
+        status = qn__v2_check_outputs(&i->ask, served->model, &err);
+    if (status == QN_OK)
+        status = qn__v2_items(&i->ask, served->model, predictor->reader, &i->pending.data, &err);
+    if (status == QN_OK)
+        qn__predictor_submit(predictor, &i->pending);
+    else
+        qn__pending_fail(&i->pending, &err);
+}
+
+/* --------------------------------------------------------------------------------- the repository
+ */
+
+static void add_state(void *user, const qn__model_state *state) {
+    qn__text *text = user;
+    qn__text_add(text, "%s{\"name\": \"%s\", \"version\": \"%s\", \"state\": \"%s\", \"reason\": ",
+                 text->size > 1 ? ", " : "", state->name, state->version,
+                 state->served ? "READY" : "UNAVAILABLE");
+    qn__text_add_json(text, state->why);
+    qn__text_add(text, "}");
+}
+
+static void repository_index(qn__request *request, void *user) {
+    qn__text text = {0};
+    qn__text_add(&text, "[");
+    qn__models_list(user, add_state, &text);
+    qn__text_add(&text, "]\n");
+    qn__answer_grown(request, 200, json, &text);
+}
+
+static void repository_done(void *user, const qn_error *err) {
+    if (err->status == QN_OK)
+        qn__answer_text(user, 200, json, "{}\n");
+    else
+        qn__answer_error(user, 400, err);
+}
+
+static void ask_keeper(qn__request *request, qn__models *models, int load) {
+    qn_error err;
+    const char *name = qn__request_variable(request, 0);
+    if (qn__models_ask(models, name, load, repository_done, request, &err) != QN_OK)
+        qn__answer_error(request, 503, &err);
+}
+
+static void repository_load(qn__request *request, void *user) { ask_keeper(request, user, 1); }
+static void repository_unload(qn__request *request, void *user) { ask_keeper(request, user, 0); }
+
+static const qn__route routes[] = {
+    {.method = "GET", .path = "/v2", .handle = server_metadata},
+    {.method = "GET", .path = "/v2/health/live", .handle = server_live, .open = 1},
+    {.method = "GET", .path = "/v2/health/ready", .handle = server_ready, .open = 1},
+    {.method = "GET", .path = "/v2/models/{model}", .handle = model_metadata},
+    {.method = "GET", .path = "/v2/models/{model}/versions/{version}", .handle = model_metadata},
+    {.method = "GET", .path = "/v2/models/{model}/ready", .handle = model_ready},
+    {.method = "GET", .path = "/v2/models/{model}/versions/{version}/ready", .handle = model_ready},
+    {.method = "POST", .path = "/v2/models/{model}/infer", .handle = infer},
+    {.method = "POST", .path = "/v2/models/{model}/versions/{version}/infer", .handle = infer},
+    {.method = "POST", .path = "/v2/repository/index", .handle = repository_index},
+    {.method = "POST", .path = "/v2/repository/models/{model}/load", .handle = repository_load},
+    {.method = "POST", .path = "/v2/repository/models/{model}/unload", .handle = repository_unload},
+    {.method = NULL}};
+
+void qn__v2_add(qn__http *http, qn__models *models) { qn__http_add(http, routes, models); }

@@ -1,0 +1,77 @@
+/* The messages of version 2: what a request for inference holds, and what an answer has. */
+#ifndef QN_SERVE_INFERENCE_V2_MESSAGE_H
+#define QN_SERVE_INFERENCE_V2_MESSAGE_H
+
+#include "base/text/json.h"
+#include "base/text/text.h"
+#include "serve/batch/batcher.h"
+#include "serve/batch/bodies.h"
+
+enum { QN__V2_LENGTHS = 8, QN__V2_OUTPUTS = 4 };
+
+/* A tensor of a request. BYTES are lengths of four bytes, each with so many bytes after it. */
+typedef struct qn__v2_input {
+    const char *name, *type;
+    uint64_t shape[QN__V2_LENGTHS];
+    uint64_t count; /* of elements */
+    uint32_t lengths;
+    const uint8_t *values;
+    uint8_t *own; /* made of JSON; NULL: the values are in the body */
+    size_t bytes;
+} qn__v2_input;
+
+typedef struct qn__v2_wanted {
+    const char *name;
+    int binary;
+} qn__v2_wanted;
+
+/* A request; texts are parts of `json`, and values may be parts of the body. */
+typedef struct qn__v2_ask {
+    qn__json *json;
+    const char *id; /* NULL: none */
+    qn__v2_input *input;
+    size_t inputs;
+    qn__v2_wanted wanted[QN__V2_OUTPUTS];
+    uint32_t outputs; /* 0: all */
+    int binary;       /* where `wanted` does not say it */
+} qn__v2_ask;
+
+/* Reads the body of a request. `header` is the header Inference-Header-Content-Length, or NULL. On
+ * success the caller owns what *out has, for qn__v2_release. Fails with QN_INPUT or QN_MEMORY. */
+qn_status qn__v2_read(const char *body, size_t size, const char *header, qn__v2_ask *out,
+                      qn_error *err);
+void qn__v2_release(qn__v2_ask *ask);
+
+/* The bytes of an element of this type; 0 for BYTES, and for what is not a type. */
+size_t qn__v2_type_size(const char *type);
+
+/* Element `k` of BYTES, which the caller has counted; `at` is its place, and moves to the next. */
+const char *qn__v2_bytes_at(const qn__v2_input *input, size_t *at, size_t *size);
+
+/* Makes the table of a request's items: one tensor of all values, or of texts or files of images;
+ * or a tensor for each column. */
+qn_status qn__v2_items(const qn__v2_ask *ask, const qn_model *model, const qn__body_reader *reader,
+                       qn_data **out, qn_error *err);
+
+/* A tensor that a model gives. */
+typedef struct qn__v2_output {
+    const char *name, *type;
+    uint32_t each[2], lengths; /* of the shape after the items */
+} qn__v2_output;
+
+/* The tensors that a model gives; returns how many. */
+uint32_t qn__v2_outputs_of(const qn_model *model, qn__v2_output output[QN__V2_OUTPUTS]);
+
+/* Refuses outputs that the model does not have. */
+qn_status qn__v2_check_outputs(const qn__v2_ask *ask, const qn_model *model, qn_error *err);
+
+/* The whole answer; *header is the size of its JSON where bytes follow, else 0. */
+void qn__v2_write(const qn__v2_ask *ask, const char *name, const char *version,
+                  const qn_model *model, const qn__batch_answer *answer, qn__text *text,
+                  size_t *header);
+
+/* The description of a model. */
+void qn__v2_describe(const qn_model *model, const char *name, const char *const *version,
+                     size_t versions, qn__text *text);
+
+#endif

@@ -1,0 +1,228 @@
+/* Where models come from: files and folders, looked at again and again. */
+#include "serve/models/models_state.h"
+
+#include "base/memory.h"
+#include "base/text/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char FIRST_VERSION[] = "1", ENDING[] = ".safetensors";
+
+/* ------------------------------------------------------------------------------------------ files
+ */
+
+static int same(const struct stat *a, const struct stat *b) {
+    return a->st_size == b->st_size && a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+qn_status qn__origin_look(qn__models *models, qn__model_origin *source, qn_error *err) {
+    struct stat now;
+    if (source->away || !*source->path)
+        return QN_OK;
+    if (stat(source->path, &now) != 0)
+        return source->served ? QN_OK /* it may come back */
+                              : qn__fail_errno(err, "read", source->path);
+    if (same(&now, &source->stamp))
+        return QN_OK;
+    source->stamp = now; /* of before the reading: what is written meanwhile is read again */
+    const qn_status status = qn__origin_read(models, source, err);
+    if (status != QN_OK && !source->served)
+        qn__origin_drop(models, source, err ? err->what : "");
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- folders
+ */
+
+static int ends_so(const char *name, const char *ending) {
+    const size_t size = strlen(name), end = strlen(ending);
+    return size > end && strcmp(name + size - end, ending) == 0;
+}
+
+static int is_folder(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static qn__model_origin *source_at(const qn__models *models, const char *path) {
+    for (size_t i = 0; i < models->count; i++)
+        if (strcmp(models->source[i]->path, path) == 0)
+            return models->source[i];
+    return NULL;
+}
+
+/* A file of a folder: one that is known, or a new one. */
+static qn_status take_file(qn__models *models, const char *folder, const char *name,
+                           const char *version, const char *path, qn_error *err) {
+    qn_error own;
+    err = err ? err : &own;
+    qn__model_origin *source = source_at(models, path);
+    if (!source)
+        source = qn__origin_add(models, name, version, path, folder, err);
+    if (!source)
+        return err->status;
+    source->seen = 1;
+    return qn__origin_look(models, source, err);
+}
+
+/* Calls `each` for the entries of a folder with their paths, in the order of their names. The first
+ * failure is kept; the others are visited all the same. */
+typedef qn_status visit(void *user, const char *name, const char *path, qn_error *err);
+
+static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+
+static qn_status visit_all(const char *folder, visit *each, void *user, qn_error *err) {
+    struct dirent **entry = NULL;
+    const int count = scandir(folder, &entry, is_visible, alphasort);
+    qn_status status = QN_OK;
+    if (count < 0)
+        return qn__fail_errno(err, "read", folder);
+    for (int i = 0; i < count; i++) {
+        qn_error own;
+        qn__text path = {0};
+        qn__text_add(&path, "%s/%s", folder, entry[i]->d_name);
+        const qn_status one =
+            path.failed ? QN_MEMORY : each(user, entry[i]->d_name, path.data, &own);
+        if (one != QN_OK && status == QN_OK) {
+            status = one;
+            if (err)
+                *err = own;
+        }
+        qn__text_release(&path);
+        free(entry[i]);
+    }
+    free(entry);
+    return status;
+}
+
+/* Where a walk stands. */
+typedef struct walk {
+    qn__models *models;
+    const qn__model_folder *folder;
+    const char *name, *version;
+} walk;
+
+/* FOLDER/NAME/VERSION/x.safetensors; a second such file has a name and version that are taken. */
+static qn_status visit_file(void *user, const char *name, const char *path, qn_error *err) {
+    const walk *w = user;
+    return ends_so(name, ENDING)
+               ? take_file(w->models, w->folder->path, w->name, w->version, path, err)
+               : QN_OK;
+}
+
+static qn_status visit_version(void *user, const char *name, const char *path, qn_error *err) {
+    walk w = *(const walk *)user;
+    w.version = name;
+    return is_folder(path) ? visit_all(path, visit_file, &w, err) : QN_OK;
+}
+
+static qn_status visit_model(void *user, const char *name, const char *path, qn_error *err) {
+    walk w = *(const walk *)user;
+    w.name = name;
+    if (is_folder(path))
+        return visit_all(path, visit_version, &w, err);
+    if (!ends_so(name, ENDING))
+        return QN_OK;
+    char *own = qn__copy_unquoted(name, strlen(name) - strlen(ENDING), 0, err);
+    const qn_status status =
+        own ? take_file(w.models, w.folder->path, own, FIRST_VERSION, path, err) : QN_MEMORY;
+    qn__free(own);
+    return status;
+}
+
+qn_status qn__models_walk(qn__models *models, const qn__model_folder *folder, qn_error *err) {
+    walk w = {.models = models, .folder = folder, .name = folder->name};
+    for (size_t i = 0; i < models->count; i++)
+        models->source[i]->seen = 0;
+    const qn_status status =
+        visit_all(folder->path, *folder->name ? visit_version : visit_model, &w, err);
+    for (size_t i = 0; i < models->count; i++) {
+        qn__model_origin *s = models->source[i];
+        if (s->folder && strcmp(s->folder, folder->path) == 0 && !s->seen && s->served &&
+            is_folder(folder->path)) {
+            qn__origin_drop(models, s, "its file is gone");
+            memset(&s->stamp, 0, sizeof s->stamp);
+        }
+    }
+    return status;
+}
+
+/* --------------------------------------------------------------------------- what the caller gave
+ */
+
+/* The parts of "NAME:VERSION=PATH", which `own` holds. */
+typedef struct place {
+    char *own;
+    const char *name, *version, *path; /* name and version: "" where they are not given */
+} place;
+
+static qn_status split(const char *what, place *p, qn_error *err) {
+    p->own = qn__copy_text(what, err);
+    if (!p->own)
+        return QN_MEMORY;
+    char *equals = strchr(p->own, '=');
+    p->name = p->version = "";
+    p->path = p->own;
+    if (!equals || memchr(p->own, '/', (size_t)(equals - p->own)))
+        return QN_OK;
+    *equals = '\0';
+    p->path = equals + 1;
+    p->name = p->own;
+    char *colon = strchr(p->own, ':');
+    if (colon) {
+        *colon = '\0';
+        p->version = colon + 1;
+    }
+    return QN_OK;
+}
+
+static qn_status load_folder(qn__models *models, const place *p, qn_error *err) {
+    qn__model_folder *more =
+        realloc(models->folder, (models->folders + 1) * sizeof(qn__model_folder));
+    if (!more)
+        return qn__fail_memory(err, models->folders + 1, sizeof(qn__model_folder));
+    models->folder = more;
+    qn__model_folder *folder = &more[models->folders];
+    folder->path = qn__copy_text(p->path, err);
+    folder->name = qn__copy_text(p->name, err);
+    if (!folder->path || !folder->name) {
+        qn__free(folder->path);
+        qn__free(folder->name);
+        return QN_MEMORY;
+    }
+    models->folders++;
+    return qn__models_walk(models, folder, err);
+}
+
+static qn_status load_file(qn__models *models, const place *p, qn_error *err) {
+    const char *slash = strrchr(p->path, '/'), *name = slash ? slash + 1 : p->path;
+    const size_t size = strlen(name) - (ends_so(name, ENDING) ? strlen(ENDING) : 0);
+    char *short_name = qn__copy_unquoted(name, size, 0, err);
+    if (!short_name)
+        return QN_MEMORY;
+    qn_error own;
+    qn__model_origin *source =
+        qn__origin_add(models, *p->name ? p->name : short_name,
+                       *p->version ? p->version : FIRST_VERSION, p->path, NULL, err ? err : &own);
+    qn__free(short_name);
+    if (!source)
+        return err ? err->status : own.status;
+    struct stat now;
+    if (stat(p->path, &now) == 0)
+        source->stamp = now;
+    return qn__origin_read(models, source, err);
+}
+
+qn_status qn__models_load(qn__models *models, const char *what, qn_error *err) {
+    place p;
+    qn_status status = split(what, &p, err);
+    if (status == QN_OK)
+        status = !*p.version && is_folder(p.path) ? load_folder(models, &p, err)
+                                                  : load_file(models, &p, err);
+    qn__free(p.own);
+    return status;
+}

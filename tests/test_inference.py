@@ -1,0 +1,205 @@
+"""Predictions over HTTP: the answers of `quern predict`, in every form of request, while models change."""
+
+import csv
+import hashlib
+import json
+import shutil
+import struct
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+
+import serving
+
+CITIES = ["bern", "oslo", "rome"]
+ROWS = [{"age": 20 + 7 * i % 60, "city": CITIES[i % 3], "size": i * 0.3125} for i in range(40)]
+
+
+def table(rows, labels=True):
+    lines = ["age,city,size" + ",label" * labels]
+    for row in rows:
+        lines.append("{age},{city},{size}".format(**row) + (",yes" if row["age"] > 45 else ",no") * labels)
+    return "\n".join(lines) + "\n"
+
+
+def train(quern, folder, name, *words):
+    done = subprocess.run([quern, "train", "--data", folder / "d.csv", "--label", "label", "--quiet", "--epochs", "2",
+                           "-o", folder / name, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def place(quern, tmp_path_factory):
+    """A folder with two models, and what they predict."""
+    folder = tmp_path_factory.mktemp("inference")
+    (folder / "d.csv").write_text(table(ROWS))
+    for name, seed in (("a", "1"), ("b", "2")):
+        model = train(quern, folder, f"{name}.safetensors", "--seed", seed)
+        done = subprocess.run([quern, "predict", model, "--data", folder / "d.csv", "--outputs", "-o", folder / f"{name}.csv",
+                               "--json"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def predicted(place, name):
+    with (place / f"{name}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def server(quern, place):
+    with serving.serve(quern, f"m={place / 'a.safetensors'}", f"m:2={place / 'b.safetensors'}", "--latency", "5ms") as server:
+        yield server
+        assert server.end()[0] == 0
+
+
+def answer(got, digest):
+    status, headers, body = got
+    assert status == 200, body
+    assert headers["Quern-Model-Digest"] == digest
+    assert headers["Quern-Answer-Digest"] == hashlib.sha256(body).hexdigest()
+    return json.loads(body)
+
+
+def digest_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("path, name", [("m/1", "a"), ("m/2", "b"), ("m", "b")])
+def test_rows_as_csv_and_json(server, place, path, name):
+    digest = digest_of(place / f"{name}.safetensors")
+    want = [{"prediction": row["prediction"], "score": float(row["score"]), "outputs": [float(row["p0"]), float(row["p1"])]}
+            for row in predicted(place, name)]
+    as_csv = server.post(f"/v1/predict/{path}?outputs=1", table(ROWS, labels=False).encode(), {"Content-Type": "text/csv"})
+    assert answer(as_csv, digest) == {"model": "m", "version": "1" if name == "a" else "2", "predictions": want}
+    assert answer(server.post(f"/v1/predict/{path}?outputs=1", ROWS), digest)["predictions"] == want
+    alone = [answer(server.post(f"/v1/predict/{path}", row), digest)["predictions"][0] for row in ROWS[:3]]
+    assert alone == [{key: row[key] for key in ("prediction", "score")} for row in want[:3]]
+
+
+def columns(rows, binary=False):
+    """The inputs of a request of version 2, and their bytes."""
+    values = {"age": np.array([row["age"] for row in rows], "<i8"), "size": np.array([row["size"] for row in rows], "<f8")}
+    inputs = [{"name": "age", "datatype": "INT64", "shape": [len(rows), 1], "data": [[row["age"]] for row in rows]},
+              {"name": "city", "datatype": "BYTES", "shape": [len(rows)], "data": [row["city"] for row in rows]},
+              {"name": "size", "datatype": "FP64", "shape": [len(rows)], "data": [row["size"] for row in rows]}]
+    if not binary:
+        return inputs, b""
+    texts = b"".join(struct.pack("<I", len(row["city"])) + row["city"].encode() for row in rows)
+    blocks = [values["age"].tobytes(), texts, values["size"].tobytes()]
+    for one, block in zip(inputs, blocks):
+        del one["data"]
+        one["parameters"] = {"binary_data_size": len(block)}
+    return inputs, b"".join(blocks)
+
+
+def infer(server, path, request, block=b""):
+    head = json.dumps(request).encode()
+    headers = {"Inference-Header-Content-Length": str(len(head))} if block else {}
+    return server.post(f"/v2/models/{path}/infer", head + block, headers)
+
+
+def binary_outputs(headers, body):
+    size = int(headers["Inference-Header-Content-Length"])
+    told, at, found = json.loads(body[:size]), size, {}
+    for one in told["outputs"]:
+        count = one["parameters"]["binary_data_size"]
+        found[one["name"]] = body[at:at + count]
+        at += count
+    assert at == len(body) and headers["Content-Type"] == "application/octet-stream"
+    return told, found
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_version_2(server, place, binary):
+    want = predicted(place, "a")
+    inputs, block = columns(ROWS, binary)
+    status, headers, body = infer(server, "m/versions/1", {"id": "7 ä", "inputs": inputs}, block)
+    told = json.loads(body)
+    assert status == 200 and (told["id"], told["model_name"], told["model_version"]) == ("7 ä", "m", "1")
+    found = {one["name"]: one for one in told["outputs"]}
+    assert found["prediction"] == {"name": "prediction", "datatype": "BYTES", "shape": [40],
+                                   "data": [row["prediction"] for row in want]}
+    outputs = np.array(found["outputs"]["data"], "f4").reshape(found["outputs"]["shape"])
+    assert np.array_equal(outputs, np.array([[row["p0"], row["p1"]] for row in want], "f4"))
+    wanted = [{"name": "outputs", "parameters": {"binary_data": True}}, {"name": "prediction", "parameters": {"binary_data": True}}]
+    status, headers, body = infer(server, "m/versions/1", {"inputs": inputs, "outputs": wanted}, block)
+    told, found = binary_outputs(headers, body)
+    assert found["outputs"] == outputs.astype("<f4").tobytes()
+    assert found["prediction"].startswith(struct.pack("<I", len(want[0]["prediction"])) + want[0]["prediction"].encode())
+
+
+def test_metadata_and_repository(server):
+    told = json.loads(server.get("/v2/models/m")[2])
+    assert told["versions"] == ["1", "2"] and [one["name"] for one in told["inputs"]] == ["age", "city", "size"]
+    assert "binary_tensor_data" in json.loads(server.get("/v2")[2])["extensions"]
+    assert server.get("/v2/health/live")[0] == server.get("/v2/health/ready")[0] == server.get("/v2/models/m/ready")[0] == 200
+    assert server.post("/v2/repository/models/m/unload", {})[0] == 200
+    assert server.get("/v2/models/m/ready")[0] == server.post("/v1/predict/m", ROWS)[0] == 404
+    assert [one["state"] for one in json.loads(server.post("/v2/repository/index", {})[2])] == ["UNAVAILABLE"] * 2
+    assert server.post("/v2/repository/models/nothing/load", {})[0] == 400
+    assert server.post("/v2/repository/models/m/load", {})[0] == 200
+    assert server.get("/v2/models/m/versions/2/ready")[0] == 200
+
+
+@pytest.mark.parametrize("request_, told", [
+    ({}, "the request has not a list of inputs"), ([], "not a JSON object"), ("{", "invalid JSON"),
+    ({"inputs": [{"name": "age", "datatype": "FP32", "shape": [2], "data": [1]}]}, "is not 2 values of FP32"),
+    ({"inputs": [{"name": "age", "datatype": "UINT8", "shape": [1], "data": [256]}]}, "is not 1 values of UINT8"),
+    ({"inputs": [{"name": "age", "datatype": "FP99", "shape": [1], "data": [1]}]}, "the datatype of an input"),
+    ({"inputs": [{"name": "age", "datatype": "FP32", "shape": [4294967296], "data": [1]}]}, "the shape of an input"),
+    ({"inputs": [{"name": "age", "datatype": "FP32", "shape": [1], "parameters": {"binary_data_size": 9}}]}, "0 are left"),
+    ({"inputs": [{"name": "age", "datatype": "FP32", "shape": [1], "data": [1]}]}, "lacks the columns \"city\", \"size\""),
+    ({"inputs": columns(ROWS)[0], "outputs": [{"name": "loss"}]}, "the model has no output \"loss\"")])
+def test_requests_that_are_refused(server, request_, told):
+    status, _, body = server.post("/v2/models/m/infer", request_.encode() if request_ == "{" else request_)
+    assert status == 400 and told in json.loads(body)["error"], body
+
+
+def test_a_body_of_another_type_is_refused(server):
+    status, _, body = server.post("/v1/predict/m", b"hello", {"Content-Type": "text/html"})
+    assert status == 400 and b"send application/json" in body
+    assert server.post("/v1/predict/none", ROWS)[0] == server.post("/v1/predict/m/3", ROWS)[0] == 404
+
+
+def test_models_change_without_a_lost_request(quern, place, tmp_path):
+    """Of a folder whose file is replaced again and again while clients ask: every answer is that of one of the models."""
+    want = {digest_of(place / f"{name}.safetensors"): [float(row["score"]) for row in predicted(place, name)] for name in "ab"}
+    shutil.copy(place / "a.safetensors", tmp_path / "m.safetensors")
+    with serving.serve(quern, tmp_path, "--reload-seconds", "0.01") as server:
+        seen, wrong, stop = set(), [], threading.Event()
+
+        def ask():
+            while not stop.is_set():
+                status, headers, body = server.post("/v1/predict/m", ROWS[:5])
+                digest = headers["Quern-Model-Digest"]
+                scores = [one["score"] for one in json.loads(body)["predictions"]] if status == 200 else body
+                if status != 200 or scores != want[digest][:5]:
+                    wrong.append((status, scores))
+                seen.add(digest)
+
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for name in "babab":
+            shutil.copy(place / f"{name}.safetensors", tmp_path / "new")
+            (tmp_path / "new").rename(tmp_path / "m.safetensors")
+            digest = digest_of(place / f"{name}.safetensors")
+            while server.get("/v2/models/m")[1]["Quern-Model-Digest"] != digest:
+                pass
+        shutil.copy(place / "b.safetensors", tmp_path / "n.safetensors")
+        while server.get("/v2/models/n/ready")[0] != 200:
+            pass
+        (tmp_path / "n.safetensors").unlink()
+        while server.get("/v2/models/n/ready")[0] != 404:
+            pass
+        stop.set()
+        for thread in threads:
+            thread.join()
+        (tmp_path / "m.safetensors").write_bytes(b"not a model")
+        assert any("is not served as it is now" in line for line in iter(server.process.stderr.readline, ""))
+        assert server.post("/v1/predict/m", ROWS)[0] == 200
+        assert not wrong and seen == set(want)
