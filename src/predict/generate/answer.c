@@ -27,11 +27,9 @@ qn_status qn__answer_begin(const qn__question *q, uint32_t prompt, uint32_t numb
     a->token = qn__alloc((uint64_t)q->count + a->most, sizeof *a->token, err);
     a->log_probability = qn__alloc(a->most, sizeof *a->log_probability, err);
     a->text = qn__alloc(a->space, 1, err);
-    if (q->manner->alternatives)
-        a->alternative =
-            qn__alloc((uint64_t)a->most * q->manner->alternatives, sizeof *a->alternative, err);
-    if (!a->token || !a->log_probability || !a->text ||
-        (q->manner->alternatives && !a->alternative))
+    if (q->manner->choices)
+        a->choice = qn__alloc((uint64_t)a->most * q->manner->choices, sizeof *a->choice, err);
+    if (!a->token || !a->log_probability || !a->text || (q->manner->choices && !a->choice))
         return QN_MEMORY;
     memcpy(a->token, q->token, q->count * sizeof *q->token);
     digest_prompt(q->token, q->count, a->digest);
@@ -41,7 +39,7 @@ qn_status qn__answer_begin(const qn__question *q, uint32_t prompt, uint32_t numb
 void qn__answer_release(qn__answer *a) {
     qn__free(a->token);
     qn__free(a->log_probability);
-    qn__free(a->alternative);
+    qn__free(a->choice);
     qn__free(a->text);
 }
 

@@ -3,6 +3,7 @@
 #define QN_PREDICT_GENERATE_ANSWER_H
 
 #include "num/draw_token.h"
+#include "predict/generate/choice.h"
 #include "predict/generate/codec.h"
 #include <quern/generate.h>
 
@@ -14,16 +15,8 @@ typedef struct qn__manner {
     char *stop[QN__GENERATE_STOPS];
     uint32_t stops;
     int log_probabilities; /* 1: answers have them */
-    uint32_t alternatives; /* the so many most probable tokens are told of each place, too */
+    uint32_t choices;      /* the so many most probable tokens are told of each place, too */
 } qn__manner;
-
-#define QN__NO_TOKEN UINT32_MAX
-
-/* A token that could have been drawn; QN__NO_TOKEN: the vocabulary has no further one. */
-typedef struct qn__alternative {
-    uint32_t token;
-    float log_probability;
-} qn__alternative;
 
 /* An answer: the tokens of its prompt and its own. */
 typedef struct qn__answer {
@@ -33,13 +26,14 @@ typedef struct qn__answer {
     uint64_t seed;
     uint8_t digest[32]; /* of the prompt's tokens */
     uint32_t *token, count, prompt_count;
-    float *log_probability;       /* of its own */
-    qn__alternative *alternative; /* of its own, [tokens][alternatives]; NULL: none are told */
-    char *text;                   /* without what follows `shown` bytes while it goes on */
-    size_t bytes, shown, space;   /* space: of `text` */
+    float *log_probability;     /* of its own */
+    qn__text_choice *choice;    /* of its own, [tokens][choices]; NULL: none are told */
+    char *text;                 /* without what follows `shown` bytes while it goes on */
+    size_t bytes, shown, space; /* space: of `text` */
     qn_answer_end end;
     uint32_t base;            /* the place of the token that the network reads first: 25.70 */
     struct qn__answer *after; /* of those that wait in an engine */
+    void *owner;              /* for the caller */
 } qn__answer;
 
 /* What the answers to a prompt have in common. The manner must outlive the answer. */

@@ -49,20 +49,35 @@ static qn_status encode(const qn_tokenizer *tokenizer, const char *text, uint32_
     return *tokens ? QN_OK : QN_MEMORY;
 }
 
-static qn_status find_ends(qn__codec *c, qn_error *err) {
+/* The one token of a text that the network has, too; UINT32_MAX: there is none. */
+static qn_status find_mark(const qn__codec *c, const char *text, uint32_t *token, qn_error *err) {
+    uint32_t *tokens;
+    uint64_t count;
+    const qn_status status = encode(c->tokenizer, text, &tokens, &count, err);
+    if (status == QN_OK)
+        *token = count == 1 && tokens[0] < c->vocabulary ? tokens[0] : UINT32_MAX;
+    qn__free(tokens);
+    return status;
+}
+
+static qn_status find_marks(qn__codec *c, qn_error *err) {
+    uint32_t token;
     if (strcmp(qn_tokenizer_kind(c->tokenizer), "bpe") != 0)
         return QN_OK;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; ++i) {
-        uint32_t *tokens;
-        uint64_t count;
-        const qn_status status = encode(c->tokenizer, endings[i], &tokens, &count, err);
+        const qn_status status = find_mark(c, endings[i], &token, err);
         if (status != QN_OK)
             return status;
-        if (count == 1 && tokens[0] < c->vocabulary) {
-            c->begins |= i < BETWEEN;
-            c->end[c->ends++] = tokens[0];
-        }
-        qn__free(tokens);
+        if (token == UINT32_MAX)
+            continue;
+        c->begins |= i < BETWEEN;
+        c->end[c->ends++] = token;
+    }
+    for (size_t i = CHATS; i-- > 0;) {
+        const qn_status status = find_mark(c, chats[i].open, &token, err);
+        if (status != QN_OK)
+            return status;
+        c->chat = token != UINT32_MAX ? chats[i].name : c->chat;
     }
     return QN_OK;
 }
@@ -73,7 +88,7 @@ qn_status qn__codec_open(const qn_model *model, qn__codec *c, qn_error *err) {
         return QN_OK;
     const qn_status status =
         qn_tokenizer_from_json(model->tokenizer, strlen(model->tokenizer), &c->tokenizer, err);
-    return status == QN_OK ? find_ends(c, err) : status;
+    return status == QN_OK ? find_marks(c, err) : status;
 }
 
 void qn__codec_close(qn__codec *c) { qn_tokenizer_free(c->tokenizer); }
@@ -193,18 +208,9 @@ static qn_status encode_text(const qn__codec *c, const char *prompt, uint32_t in
     return status;
 }
 
-qn_status qn__codec_encode(const qn__codec *c, const char *prompt, uint32_t index, const char *chat,
-                           const char *system, uint32_t **tokens, uint32_t *count, qn_error *err) {
-    uint64_t all = 0;
-    *tokens = NULL;
-    const size_t good = qn__utf8_prefix(prompt);
-    if (prompt[good]) {
-        char what[64];
-        snprintf(what, sizeof what, "the prompt is not UTF-8 from byte %zu on", good);
-        return refuse(index, what, "convert it, as with: iconv -f latin1 -t utf-8 OLD > NEW", err);
-    }
-    qn_status status = c->tokenizer ? encode_text(c, prompt, index, chat, system, tokens, &all, err)
-                                    : read_numbers(c, prompt, index, tokens, &all, err);
+/* Checks the `all` tokens of a prompt; an empty one may become a token. */
+static qn_status finish_prompt(const qn__codec *c, uint32_t index, uint64_t all, uint32_t **tokens,
+                               uint32_t *count, qn_status status, qn_error *err) {
     if (status == QN_OK && all == 0 && c->begins)
         (*tokens)[all++] = c->end[0];
     if (status == QN_OK && all == 0)
@@ -217,6 +223,30 @@ qn_status qn__codec_encode(const qn__codec *c, const char *prompt, uint32_t inde
         *tokens = NULL;
     }
     return status;
+}
+
+qn_status qn__codec_encode(const qn__codec *c, const char *prompt, uint32_t index, const char *chat,
+                           const char *system, uint32_t **tokens, uint32_t *count, qn_error *err) {
+    uint64_t all = 0;
+    *tokens = NULL;
+    const size_t good = qn__utf8_prefix(prompt);
+    if (prompt[good]) {
+        char what[64];
+        snprintf(what, sizeof what, "the prompt is not UTF-8 from byte %zu on", good);
+        return refuse(index, what, "convert it, as with: iconv -f latin1 -t utf-8 OLD > NEW", err);
+    }
+    const qn_status status = c->tokenizer
+                                 ? encode_text(c, prompt, index, chat, system, tokens, &all, err)
+                                 : read_numbers(c, prompt, index, tokens, &all, err);
+    return finish_prompt(c, index, all, tokens, count, status, err);
+}
+
+qn_status qn__codec_take(const qn__codec *c, const uint32_t *from, uint32_t size, uint32_t index,
+                         uint32_t **tokens, uint32_t *count, qn_error *err) {
+    *tokens = qn__alloc((uint64_t)size + 1, sizeof **tokens, err);
+    if (*tokens && size)
+        memcpy(*tokens, from, size * sizeof *from);
+    return finish_prompt(c, index, size, tokens, count, *tokens ? QN_OK : QN_MEMORY, err);
 }
 
 /* ---------------------------------------------------------------------------------------- answers

@@ -16,6 +16,7 @@ typedef struct qn__codec {
     uint32_t end[QN__CODEC_ENDS], ends; /* the tokens that end a text; the first one is that between
                                            two texts */
     int begins;                         /* 1: an empty prompt is that first one */
+    const char *chat;                   /* whose marks the tokenizer has; NULL: none */
 } qn__codec;
 
 /* For the checked model; `codec` is then for qn__codec_close, also after a failure. */
@@ -37,6 +38,10 @@ void qn__codec_write_chat(const char *chat, const char *prompt, const char *syst
 qn_status qn__codec_encode(const qn__codec *codec, const char *prompt, uint32_t index,
                            const char *chat, const char *system, uint32_t **tokens, uint32_t *count,
                            qn_error *err);
+
+/* The same for tokens that the caller has. */
+qn_status qn__codec_take(const qn__codec *codec, const uint32_t *from, uint32_t size,
+                         uint32_t index, uint32_t **tokens, uint32_t *count, qn_error *err);
 
 /* What the last of `count` tokens adds to the text of those before: *text is for qn__free, with a
  * NUL after its *size bytes. The first `prompt` tokens are not of the answer. */

@@ -241,20 +241,20 @@ static qn_status read_prompts(qn__engine *e, qn__answer **failed, qn_error *err)
 static void note_probabilities(qn__engine *e, qn__answer *a, const float *logits, uint32_t token) {
     const qn__manner *m = a->manner;
     const uint32_t place = a->count - a->prompt_count;
-    if (!m->log_probabilities && !m->alternatives)
+    if (!m->log_probabilities && !m->choices)
         return;
     const qn__log_scale scale = qn__draw_log_scale(e->drawn, logits);
     a->log_probability[place] = qn__draw_log_probability(scale, logits[token]);
-    if (!m->alternatives)
+    if (!m->choices)
         return;
-    qn__alternative *to = a->alternative + (size_t)place * m->alternatives;
-    const uint32_t count = qn__draw_greatest(e->drawn, logits, m->alternatives, e->most_probable);
-    for (uint32_t i = 0; i < m->alternatives; ++i) /* there may not be so many */
+    qn__text_choice *to = a->choice + (size_t)place * m->choices;
+    const uint32_t count = qn__draw_greatest(e->drawn, logits, m->choices, e->most_probable);
+    for (uint32_t i = 0; i < m->choices; ++i) /* there may not be so many */
         to[i] =
             i < count
-                ? (qn__alternative){e->most_probable[i],
+                ? (qn__text_choice){e->most_probable[i],
                                     qn__draw_log_probability(scale, logits[e->most_probable[i]])}
-                : (qn__alternative){QN__NO_TOKEN, 0.0f};
+                : (qn__text_choice){QN__NO_TOKEN, 0.0f};
 }
 
 /* Draws the next token of an answer. */

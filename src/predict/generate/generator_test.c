@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "cluster/process_ranks_test.h"
 #include "layer/reference.h"
+#include "predict/generate/next_model_test.h"
 #include "predict/generate/shared_answers.h"
 
 enum { CONTEXT = 37, LONG = 150, TOKENS = 256, SEQUENCES = 3, LAYERS = 32 };
@@ -28,42 +29,6 @@ static const char text[] = "embedding 256 20; position learned; "
                            "conv 20 1x1 }; conv 30 1x1 gelu; conv 256 1x1 softmax";
 
 static qn_model *model;
-
-/* A model whose weights are their initial ones but for one step. */
-static qn_model *train(const char *network, uint32_t context, const char *arith,
-                       const char *attention) {
-    char path[] = "/tmp/generator-test-XXXXXX";
-    qn_train_options o;
-    qn_data_options from;
-    qn_train *t = NULL;
-    qn_data *data = NULL;
-    qn_model *made = NULL;
-    const int file = mkstemp(path);
-    FILE *to = file >= 0 ? fdopen(file, "w") : NULL;
-    for (int i = 0; to && i < 400; ++i)
-        fputc('a' + i * i % 23, to);
-    if (to)
-        fclose(to);
-    qn_train_options_init(&o);
-    qn_data_options_init(&from);
-    from.tokens = "bytes";
-    from.context = context;
-    from.task = "next";
-    o.model = network;
-    o.arith = arith;
-    o.attention_arith = attention;
-    o.epochs = 1;
-    o.batch = 8;
-    qn_error err;
-    if (qn_data_open(path, &from, &data, &err) != QN_OK ||
-        qn_train_open(&o, data, NULL, NULL, &t, &err) != QN_OK || qn_train_run(t, &err) != QN_OK ||
-        qn_train_model(t, &made, &err) != QN_OK)
-        print_error("%s\n", err.what);
-    qn_train_close(t);
-    qn_data_close(data);
-    unlink(path);
-    return made;
-}
 
 static int set_up(void **unused) {
     (void)unused;
