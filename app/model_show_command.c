@@ -198,7 +198,7 @@ static int open_network(const model_flags *f, const char *model, qn_network **ou
 /* A model that was trained or fitted: the name of a file. */
 static int is_file(const char *operand) {
     struct stat about;
-    return stat(operand, &about) == 0 && S_ISREG(about.st_mode);
+    return strstr(operand, "://") || (stat(operand, &about) == 0 && S_ISREG(about.st_mode));
 }
 
 static int run(const command *self, int argc, char **argv) {

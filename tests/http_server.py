@@ -98,7 +98,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)
-        if "Content-Length" not in answer.headers and answer.status not in (204, 304):
+        told = {"Content-Length", "Transfer-Encoding"} & set(answer.headers)
+        if not told and answer.status not in (204, 304):
             self.send_header("Content-Length", str(length))
         self.end_headers()
         body = b"" if request.method == "HEAD" else answer.body

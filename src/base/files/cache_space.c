@@ -8,7 +8,7 @@
 
 /* Entries in the folder: their bytes, and the one that was not used for longest. */
 typedef struct entries {
-    uint64_t bytes, oldest_bytes;
+    uint64_t bytes;
     struct timespec used;
     char oldest[QN__CACHE_ENTRY];
 } entries;
@@ -16,7 +16,24 @@ typedef struct entries {
 static int is_entry(const char *name) {
     const size_t size = strlen(name);
     return size == QN__CACHE_ENTRY - 1 && strspn(name, "0123456789abcdef") == 64 &&
-           (strcmp(name + 64, QN__CACHE_IMAGES) == 0 || strcmp(name + 64, QN__CACHE_TABLES) == 0);
+           (strcmp(name + 64, QN__CACHE_IMAGES) == 0 || strcmp(name + 64, QN__CACHE_TABLES) == 0 ||
+            strcmp(name + 64, QN__CACHE_STORED) == 0);
+}
+
+/* A file of a store has holes where nothing was read. */
+static uint64_t bytes_of(const char *name, const struct stat *info) {
+    const uint64_t size = (uint64_t)info->st_size, used = (uint64_t)info->st_blocks * 512;
+    return strcmp(name + 64, QN__CACHE_STORED) == 0 && used < size ? used : size;
+}
+
+/* The map of a file of a store goes before the file. */
+static int remove_entry(DIR *folder, const char *name) {
+    char map[QN__CACHE_ENTRY];
+    strcpy(map, name);
+    strcpy(map + 64, QN__CACHE_BLOCKS);
+    if (strcmp(name + 64, QN__CACHE_STORED) == 0)
+        (void)unlinkat(dirfd(folder), map, 0);
+    return unlinkat(dirfd(folder), name, 0);
 }
 
 static void count_entries(DIR *folder, const char *but, entries *all) {
@@ -32,9 +49,8 @@ static void count_entries(DIR *folder, const char *but, entries *all) {
             (used->tv_sec == all->used.tv_sec && used->tv_nsec < all->used.tv_nsec)) {
             strcpy(all->oldest, one->d_name);
             all->used = *used;
-            all->oldest_bytes = (uint64_t)info.st_size;
         }
-        all->bytes += (uint64_t)info.st_size;
+        all->bytes += bytes_of(one->d_name, &info);
     }
 }
 
@@ -48,7 +64,7 @@ int qn__cache_space_make(const char *path, const char *name, uint64_t bytes) {
         const uint64_t most = ((uint64_t)system.f_bavail * system.f_frsize + all.bytes) / 2;
         fits = bytes <= most;
         while (fits && all.oldest[0] && all.bytes + bytes > most &&
-               unlinkat(dirfd(folder), all.oldest, 0) == 0)
+               remove_entry(folder, all.oldest) == 0)
             count_entries(folder, name, &all);
     }
     if (folder)

@@ -1,5 +1,5 @@
-/* Space for data in the user's cache folder (base/files/cache_folder.h): decoded images, and tables
- * that were read from text. */
+/* Space for data in the user's cache folder (base/files/cache_folder.h): decoded images, tables
+ * that were read from text, files of stores. */
 #ifndef QN_BASE_FILES_CACHE_SPACE_H
 #define QN_BASE_FILES_CACHE_SPACE_H
 
@@ -8,6 +8,8 @@
 /* An entry is called by 64 hexadecimal digits and one of these. */
 #define QN__CACHE_IMAGES ".images"
 #define QN__CACHE_TABLES ".tables"
+#define QN__CACHE_STORED ".stored" /* a part of a file of a store */
+#define QN__CACHE_BLOCKS ".blocks" /* which part: it goes with the file */
 enum { QN__CACHE_ENTRY = 64 + sizeof QN__CACHE_IMAGES };
 
 /* Makes space in the folder `path` for a new entry `name` of so many bytes, which will replace an

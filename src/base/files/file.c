@@ -1,5 +1,6 @@
 #include "base/files/file.h"
 
+#include "base/files/remote.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -111,8 +112,22 @@ static qn_status take_bytes(int file, const char *path, qn__bytes *out, qn_error
     return read_all(file, (size_t)size, path, &start, out, err);
 }
 
+/* An address: all of it is fetched, and read as a file. */
+static qn_status read_address(const char *path, qn__bytes *out, qn_error *err) {
+    int file;
+    qn_status status = qn__remote_open(path, &file, err);
+    if (status == QN_OK)
+        status = qn__remote_ensure(file, 0, UINT64_MAX, err);
+    if (status == QN_OK)
+        status = take_bytes(file, path, out, err);
+    qn__remote_close(file);
+    return status;
+}
+
 qn_status qn__file_read(const char *path, qn__bytes *out, qn_error *err) {
     *out = (qn__bytes){0};
+    if (qn__remote_is(path))
+        return read_address(path, out, err);
     /* Without O_NONBLOCK, opening a FIFO would wait for a writer that may never come. It has no
      * effect on regular files. */
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

@@ -1,4 +1,5 @@
 #include "base/files/file_stamp.h"
+#include "base/files/remote.h"
 #include <fcntl.h>
 #include <time.h>
 
@@ -43,7 +44,7 @@ static int is_sealed(int file) {
 
 qn_status qn__file_stamp_take(int file, const char *path, struct stat *out, qn_error *err) {
     for (int i = 0;; i++, wait_a_little()) { /* others may write during the wait */
-        if (fstat(file, out) != 0)
+        if (qn__remote_stat(file, out) != 0)
             return qn__fail_errno(err, "look at", path);
         if (i == WAITS || !S_ISREG(out->st_mode) || is_over(&out->st_ctim) || is_sealed(file))
             return QN_OK;

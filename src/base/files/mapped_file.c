@@ -1,6 +1,7 @@
 #include "base/files/mapped_file.h"
 #include "base/files/cache_folder.h"
 #include "base/files/leftovers.h"
+#include "base/files/remote.h"
 #include "base/files/unfinished.h"
 #include "base/margin.h"
 #include "base/memory.h"
@@ -53,7 +54,10 @@ void qn__mapped_file_close(void *file) {
     if (m->name[0])
         unlinkat(m->folder, m->name, 0);
     qn__unfinished_remove(m->unfinished);
-    close_one(&m->file);
+    if (m->borrowed)
+        qn__remote_close(m->file);
+    else
+        close_one(&m->file);
     close_one(&m->lock); /* not earlier: whoever can lock the file removes it */
     close_one(&m->folder);
     qn__free(m);
@@ -219,8 +223,13 @@ static qn_status borrow(qn__mapped_file *m, int file, const struct stat *seen, c
     char again[64];
     snprintf(again, sizeof again, "/proc/self/fd/%d", file);
     m->file = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (m->file < 0 || fstat(m->file, &info) != 0)
+    m->borrowed = 1;
+    qn__remote_hold(m->file);
+    if (m->file < 0 || qn__remote_stat(m->file, &info) != 0)
         return qn__fail_errno(err, "open", path);
+    const qn_status status = qn__remote_ensure(m->file, 0, bytes, err);
+    if (status != QN_OK)
+        return status;
     if (info.st_ino != seen->st_ino || info.st_dev != seen->st_dev ||
         (uint64_t)info.st_size < bytes)
         return qn__fail(err, QN_IO, "%s is another file now", path);
@@ -232,7 +241,6 @@ static qn_status borrow(qn__mapped_file *m, int file, const struct stat *seen, c
     m->size = bytes + QN__DATA_MARGIN;
     if (mmap(space, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, m->file, 0) == MAP_FAILED)
         return qn__fail_errno(err, "map", path);
-    m->borrowed = 1;
     m->written = seen->st_ctim;
     return QN_OK;
 }
@@ -276,7 +284,7 @@ int qn__mapped_file_descriptor(const qn__mapped_file *file) { return file->file;
 int qn__mapped_file_changed(const qn__mapped_file *m, char path[PATH_MAX]) {
     struct stat info;
     char link[64];
-    if (m->file < 0 || fstat(m->file, &info) != 0 ||
+    if (m->file < 0 || qn__remote_stat(m->file, &info) != 0 ||
         (info.st_ctim.tv_sec == m->written.tv_sec && info.st_ctim.tv_nsec == m->written.tv_nsec))
         return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", m->file);

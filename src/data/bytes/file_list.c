@@ -1,4 +1,6 @@
 #include "data/bytes/file_list.h"
+#include "base/files/file.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "data/bytes/descriptor.h"
 #include "data/bytes/folder.h"
@@ -26,9 +28,10 @@ typedef struct finding {
     size_t from;   /* the first file of the argument that is looked at */
     size_t begin;  /* `below` of those */
     const char *folder;
-    int by_pattern; /* names that only other programs use are left out */
-    int pictures;   /* the folder holds images */
-    int images;     /* every folder does */
+    const char *pattern; /* of addresses; NULL: a folder */
+    int by_pattern;      /* names that only other programs use are left out */
+    int pictures;        /* the folder holds images */
+    int images;          /* every folder does */
 } finding;
 
 static qn_status refuse(const char *path, const char *what, const char *remedy, qn_error *err) {
@@ -120,11 +123,15 @@ static int holds_beside(const char *path) {
 static int is_picture(const char *path) {
     uint8_t first[160];
     size_t got = 0;
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int file = -1;
+    if (!qn__remote_is(path))
+        file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    else
+        (void)qn__remote_open(path, &file, NULL);
     if (file < 0)
         return 0; /* whoever reads it says what is wrong */
     const qn_status status = qn__descriptor_read(file, path, first, sizeof first, &got, NULL);
-    close(file);
+    qn__remote_close(file);
     return status == QN_OK && qn__image_is(first, got);
 }
 
@@ -187,11 +194,120 @@ static qn_status take_pattern(finding *f, const char *pattern, qn_error *err) {
                   "check it; a relative path starts at the current folder", err);
 }
 
+/* ------------------------------------------------------------------ addresses */
+
+/* A file of a list whose address begins like the folder or the pattern. The first one tells whether
+ * the folder holds images: to look at each would take a request for each. */
+static qn_status take_far(void *user, const char *address, const qn__remote_about *about,
+                          qn_error *err) {
+    finding *f = user;
+    const char *below = address + strlen(f->folder);
+    (void)about;
+    if (f->pattern) {
+        const char *matched = f->pattern + strlen(f->folder), *name = strrchr(address, '/');
+        if (!qn__glob_matches_path(matched, below) ||
+            (f->by_pattern && name && is_beside(name + 1)))
+            return QN_OK;
+    } else if (below[0] == '.' || strstr(below, "/.") || holds_beside(below)) {
+        return QN_OK;
+    } else if (f->list->count == f->from && (f->pictures = is_picture(address))) {
+        return QN_INPUT;
+    }
+    return add(f, address, f->begin, err);
+}
+
+static qn_status take_far_folder(finding *f, const char *path, qn_error *err) {
+    const size_t before = f->list->count;
+    f->folder = path;
+    f->begin = strlen(path);
+    f->pattern = NULL;
+    f->pictures = f->images;
+    const qn_status status = f->images ? QN_OK : qn__remote_list(path, 0, take_far, f, err);
+    if (status != QN_OK && !f->pictures)
+        return status;
+    if (!f->pictures && f->list->count > before)
+        return QN_OK;
+    if (!f->pictures)
+        return refuse(path, "no file in the store has an address that begins so",
+                      "check it; case matters", err);
+    forget(f, before);
+    return add(f, path, SIZE_MAX, err);
+}
+
+static qn_status take_far_pattern(finding *f, const char *pattern, qn_error *err) {
+    char folder[PATH_MAX];
+    const char *name = strrchr(pattern, '/');
+    const size_t before = f->list->count, begin = qn__glob_begin(pattern);
+    snprintf(folder, sizeof folder, "%.*s", (int)begin, pattern);
+    f->folder = folder;
+    f->begin = begin;
+    f->pattern = pattern;
+    f->by_pattern = *(name ? name + 1 : pattern) != '_';
+    char prefix[PATH_MAX];
+    snprintf(prefix, sizeof prefix, "%.*s", (int)strcspn(pattern, "*?["), pattern);
+    const qn_status status = qn__remote_list(prefix, 0, take_far, f, err);
+    f->pattern = NULL;
+    if (status != QN_OK || f->list->count > before)
+        return status;
+    return refuse(pattern, "no file in the store has an address of this pattern",
+                  "check it; case matters", err);
+}
+
+static qn_status note_exact(void *user, const char *address, const qn__remote_about *about,
+                            qn_error *err) {
+    const char **path = user;
+    (void)about, (void)err;
+    if (strcmp(address, *path) == 0)
+        *path = NULL;
+    return QN_OK;
+}
+
+static qn_status count_one(void *user, const char *address, const qn__remote_about *about,
+                           qn_error *err) {
+    (void)address, (void)about, (void)err;
+    ++*(size_t *)user;
+    return QN_OK;
+}
+
+/* 1: there is no such file, and files are below the address as a folder. A store that does not list
+ * its files is taken at its word when the file is opened. */
+static int is_far_folder(const char *path, char folder[PATH_MAX]) {
+    const char *missing = path;
+    const size_t size = strlen(path);
+    if (size + 2 > PATH_MAX || !qn__remote_can_list(path))
+        return 0;
+    snprintf(folder, PATH_MAX, "%s%s", path, path[size - 1] == '/' ? "" : "/");
+    if (path[size - 1] == '/')
+        return 1;
+    if (qn__remote_list(path, 1, note_exact, &missing, NULL) != QN_OK || !missing)
+        return 0;
+    size_t found = 0;
+    return qn__remote_list(folder, 1, count_one, &found, NULL) == QN_OK && found > 0;
+}
+
+/* The address of a file, of a folder, or a pattern of addresses of a bucket. */
+static qn_status take_address(finding *f, const char *path, qn_error *err) {
+    char folder[PATH_MAX];
+    qn_status status;
+    f->from = f->list->count;
+    if (strlen(path) < PATH_MAX && qn__remote_can_list(path) && qn__glob_is(path))
+        status = take_far_pattern(f, path, err);
+    else if (is_far_folder(path, folder))
+        status = take_far_folder(f, folder, err);
+    else
+        return add(f, path, SIZE_MAX, err);
+    if (status == QN_OK)
+        sort(f);
+    return status;
+}
+
 /* ------------------------------------------------------------------ arguments */
 
 /* A path, a folder or a pattern. */
 static qn_status take_path(finding *f, const char *path, qn_error *err) {
     struct stat info;
+    if (qn__remote_is(path))
+        return take_address(f, path, err);
     const int there = stat(path, &info) == 0;
     qn_status status;
     f->from = f->list->count;
@@ -211,30 +327,24 @@ static qn_status take_path(finding *f, const char *path, qn_error *err) {
     return status;
 }
 
-static qn_status read_list(const char *path, char **text, size_t *size, qn_error *err) {
+static qn_status read_list(const char *path, qn__bytes *text, qn_error *err) {
     struct stat info;
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
+    const int far = qn__remote_is(path);
+    *text = (qn__bytes){0};
+    if (!far && stat(path, &info) != 0)
         return qn__fail_errno(err, "open", path);
-    qn_status status = QN_INPUT;
-    if (fstat(file, &info) != 0)
-        status = qn__fail_errno(err, "read", path);
-    else if (!S_ISREG(info.st_mode) || info.st_size > LIST_MOST)
-        refuse(path, "the list of files is not a regular file of at most 64 MiB",
-               "@FILE names a text file with a path in each line", err);
-    else if (!(*text = qn__alloc((uint64_t)info.st_size + 1, 1, err)))
-        status = QN_MEMORY;
-    else
-        status = qn__descriptor_read(file, path, *text, (size_t)info.st_size, size, err);
-    close(file);
-    return status;
+    if (!far && (!S_ISREG(info.st_mode) || info.st_size > LIST_MOST))
+        return refuse(path, "the list of files is not a regular file of at most 64 MiB",
+                      "@FILE names a text file with a path in each line", err);
+    return qn__file_read(path, text, err);
 }
 
 /* A line of a list. A relative path starts at the folder of the list. */
 static qn_status take_line(finding *f, const char *list, const char *line, size_t size, size_t at,
                            qn_error *err) {
     const char *slash = strrchr(list, '/');
-    const size_t folder = *line != '/' && slash ? (size_t)(slash - list) + 1 : 0;
+    const int relative = *line != '/' && !qn__remote_is(line);
+    const size_t folder = relative && slash ? (size_t)(slash - list) + 1 : 0;
     char path[PATH_MAX];
     if (size == 0 || *line == '#')
         return QN_OK;
@@ -251,12 +361,12 @@ static qn_status take_line(finding *f, const char *list, const char *line, size_
 }
 
 static qn_status take_list(finding *f, const char *path, qn_error *err) {
-    char *text = NULL;
-    size_t size = 0, number = 1;
+    qn__bytes text;
+    size_t number = 1;
     const size_t before = f->list->count;
-    qn_status status = read_list(path, &text, &size, err);
-    const char *at = text, *end = text + size;
-    if (status == QN_OK && size >= 3 && memcmp(at, "\xEF\xBB\xBF", 3) == 0)
+    qn_status status = read_list(path, &text, err);
+    const char *at = (const char *)text.data, *end = at ? at + text.size : at;
+    if (status == QN_OK && text.size >= 3 && memcmp(at, "\xEF\xBB\xBF", 3) == 0)
         at += 3;
     for (; status == QN_OK && at < end; number++) {
         const char *next = memchr(at, '\n', (size_t)(end - at));
@@ -265,7 +375,7 @@ static qn_status take_list(finding *f, const char *path, qn_error *err) {
                            number, err);
         at = stop + 1;
     }
-    qn__free(text);
+    qn__bytes_release(&text);
     if (status == QN_OK && f->list->count == before)
         return refuse(path, "the list names no file", "write a path in each line", err);
     return status;
@@ -349,7 +459,8 @@ static qn_status check_together(const qn__file_list *list, qn_error *err) {
             return refuse(qn__is_server(path) ? "a server" : QN__STANDARD_INPUT_SHOWN,
                           "this cannot be one of several files that are one table",
                           "name it alone, or save its rows to a file and name that", err);
-        if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        const int far = qn__remote_can_list(path) && path[strlen(path) - 1] == '/';
+        if (far || (stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
             return refuse(path, "a folder of images, or without files, cannot be part of a table",
                           "name a folder of images alone", err);
     }

@@ -1,4 +1,5 @@
 #include "data/bytes/file_pieces.h"
+#include "base/files/remote.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 int qn__file_piece_begin(qn__file_piece *piece, int file, uint64_t at, uint8_t *block) {
     const int flags = file < 0 ? -1 : fcntl(file, F_GETFL);
     *piece = (qn__file_piece){.file = file, .at = at, .block = block};
-    if (flags >= 0 && !(flags & O_DIRECT))
+    if (flags >= 0 && !(flags & O_DIRECT) && !qn__remote_has(file))
         (void)fcntl(file, F_SETFL, flags | O_DIRECT); /* it works through the cache, too */
     return flags >= 0;
 }
@@ -25,6 +26,8 @@ const uint8_t *qn__file_piece_read(qn__file_piece *piece, uint64_t offset, size_
     const uint64_t begin = piece->at + offset, first = begin / QN__FILE_SECTOR * QN__FILE_SECTOR;
     const size_t before = (size_t)(begin - first), needed = before + bytes;
     const size_t whole = (needed + QN__FILE_SECTOR - 1) / QN__FILE_SECTOR * QN__FILE_SECTOR;
+    if (qn__remote_ensure(piece->file, begin, bytes, NULL) != QN_OK)
+        return NULL;
     for (size_t have = 0; have < needed;) {
         /* After a piece that ends inside a sector, the sector is read again. */
         have = have / QN__FILE_SECTOR * QN__FILE_SECTOR;

@@ -1,4 +1,5 @@
 #include "data/bytes/folder.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "data/bytes/descriptor.h"
 #include <dirent.h>
@@ -88,7 +89,49 @@ static qn_status walk_folder(walk *w, size_t length, int depth, qn_error *err) {
     return status;
 }
 
+/* A list of the files at addresses below that of a folder. */
+typedef struct far_walk {
+    size_t below;
+    qn__folder_file each;
+    void *user;
+} far_walk;
+
+static int holds_hidden(const char *name) { return name[0] == '.' || strstr(name, "/.") != NULL; }
+
+static qn_status take_far(void *user, const char *address, const qn__remote_about *about,
+                          qn_error *err) {
+    const far_walk *w = user;
+    struct stat info = {0};
+    if (holds_hidden(address + w->below))
+        return QN_OK;
+    qn__remote_listed_stat(address, about, &info);
+    return w->each(w->user, address + w->below, &info, err);
+}
+
+static qn_status list_far(const char *path, qn__folder_file each, void *user, qn_error *err) {
+    char prefix[PATH_MAX];
+    const int size = snprintf(prefix, sizeof prefix, "%s/", path);
+    if (size < 0 || size >= PATH_MAX)
+        return qn__fail(err, QN_INPUT, "the path of the folder is too long");
+    return qn__remote_list(prefix, 0, take_far,
+                           &(far_walk){.below = (size_t)size, .each = each, .user = user}, err);
+}
+
+static qn_status read_far(const char *address, void *bytes, size_t size, struct stat *after,
+                          qn_error *err) {
+    int file;
+    qn_status status = qn__remote_open(address, &file, err);
+    if (status == QN_OK)
+        status = qn__descriptor_read_at(file, address, 0, bytes, size, err);
+    if (file >= 0 && qn__remote_stat(file, after) != 0)
+        status = qn__fail_errno(err, "look at", address);
+    qn__remote_close(file);
+    return status;
+}
+
 qn_status qn__folder_list(const char *path, qn__folder_file each, void *user, qn_error *err) {
+    if (qn__remote_is(path))
+        return list_far(path, each, user, err);
     walk *w = qn__alloc(1, sizeof *w, err);
     if (!w)
         return QN_MEMORY;
@@ -111,6 +154,8 @@ qn_status qn__folder_read(const char *path, const char *name, void *bytes, size_
                           struct stat *after, qn_error *err) {
     char whole[PATH_MAX];
     snprintf(whole, sizeof whole, "%s/%s", path, name); /* the list has checked its length */
+    if (qn__remote_is(path))
+        return read_far(whole, bytes, size, after, err);
     const int file = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return qn__fail_errno(err, "open", whole);

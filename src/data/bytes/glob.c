@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -76,6 +77,38 @@ int qn__glob_matches(const char *pattern, const char *name) {
     while (*pattern == '*')
         pattern++;
     return *pattern == '\0';
+}
+
+/* One part of a path. */
+static int part_matches(const char *pattern, size_t pattern_size, const char *path, size_t size) {
+    char part[NAME_MAX + 1], name[NAME_MAX + 1];
+    if (pattern_size > NAME_MAX || size > NAME_MAX)
+        return 0;
+    snprintf(part, sizeof part, "%.*s", (int)pattern_size, pattern);
+    snprintf(name, sizeof name, "%.*s", (int)size, path);
+    return qn__glob_matches(part, name);
+}
+
+int qn__glob_matches_path(const char *pattern, const char *path) {
+    const size_t part = strcspn(pattern, "/"), size = strcspn(path, "/");
+    if (*pattern == '\0')
+        return 1;
+    if (*path == '\0')
+        return 0;
+    const char *below = path + size + (path[size] == '/');
+    const char *rest = pattern + part + strspn(pattern + part, "/");
+    if (part == 2 && pattern[0] == '*' && pattern[1] == '*') {
+        for (; *path; path = below) {
+            if (*rest ? qn__glob_matches_path(rest, path) : *path != '.')
+                return 1;
+            const size_t folder = strcspn(path, "/");
+            below = path + folder + (path[folder] == '/');
+            if (*path == '.')
+                return 0;
+        }
+        return 0;
+    }
+    return part_matches(pattern, part, path, size) && qn__glob_matches_path(rest, below);
 }
 
 /* ------------------------------------------------------------------ paths */

@@ -13,6 +13,9 @@ int qn__glob_is(const char *text);
  * ranges, or none of it after `!` or `^`. A dot at the beginning matches only a dot. */
 int qn__glob_matches(const char *pattern, const char *name);
 
+/* Whether a path without wildcards, or a folder that it is in, matches a pattern of paths. */
+int qn__glob_matches_path(const char *pattern, const char *path);
+
 /* Where the first part of the path with a wildcard begins. */
 size_t qn__glob_begin(const char *pattern);
 

@@ -174,27 +174,17 @@ qn_status qn__named_address_check(const char *path, qn_error *err) {
     static const struct {
         const char *begin, *what, *remedy;
     } schemes[] = {
-        {"s3://", "an address in Amazon S3",
-         "copy the file: aws s3 cp ADDRESS ., or pipe it: aws s3 "
-         "cp ADDRESS - | quern data info -"},
-        {"s3a://", "an address in Amazon S3", "copy the file: aws s3 cp s3://... ."},
-        {"gs://", "an address in Google Cloud Storage",
-         "copy the file: gcloud storage cp ADDRESS ."},
         {"az://", "an address in Azure Storage", "copy the file: az storage blob download"},
         {"abfs://", "an address in Azure Storage", "copy the file: az storage blob download"},
         {"abfss://", "an address in Azure Storage", "copy the file: az storage blob download"},
         {"hdfs://", "an address in HDFS", "copy the file: hdfs dfs -get ADDRESS ."},
         {"hf://", "an address of the Hugging Face hub", "copy the file: hf download"},
         {"ftp://", "an address of the network", "download the file: curl -O ADDRESS"},
-        {"http://", "an address of the network",
-         "download the file: curl -LO ADDRESS, or pipe it: curl -L ADDRESS | quern data info -"},
-        {"https://", "an address of the network",
-         "download the file: curl -LO ADDRESS, or pipe it: curl -L ADDRESS | quern data info -"},
         {"file://", "an address of a file", "give its path: leave out file://"},
     };
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
         if (strncmp(path, schemes[i].begin, strlen(schemes[i].begin)) == 0) {
-            qn__fail(err, QN_INPUT, "this is %s, and Quern reads files", schemes[i].what);
+            qn__fail(err, QN_INPUT, "this is %s, which Quern does not read", schemes[i].what);
             qn__at(err, "%s", path);
             return qn__remedy(err, QN_INPUT, "%s", schemes[i].remedy);
         }

@@ -3,6 +3,7 @@
 #include "data/bytes/source.h"
 #include "data/bytes/packed_stream.h"
 #include "base/files/file_stamp.h"
+#include "base/files/remote.h"
 #include "base/margin.h"
 #include "base/memory.h"
 #include "data/bytes/descriptor.h"
@@ -117,6 +118,38 @@ static qn_status cut_part(qn__source *source, qn_error *err) {
     return source->part ? QN_OK : QN_MEMORY;
 }
 
+/* An open file, whose stamp was taken. */
+static qn_status open_file(qn__source *source, qn_error *err) {
+    const qn_status status = check_kind(source->path, &source->opened, err);
+    if (status != QN_OK)
+        return status;
+    source->file_size = (uint64_t)source->opened.st_size;
+    return find_packing(source, err);
+}
+
+/* A folder's address ends in a slash. Messages do not show the query of an address: it may hold a
+ * key. */
+static qn_status open_address(qn__source *source, int folders, qn_error *err) {
+    const size_t size = strlen(source->path);
+    source->folder = folders && source->path[size - 1] == '/' && qn__remote_can_list(source->path);
+    if (source->folder) {
+        source->path[size - 1] = '\0';
+        return QN_OK;
+    }
+    const qn_status status = qn__remote_open(source->path, &source->fd, err);
+    if (status != QN_OK)
+        return status;
+    char *shown = qn__copy_text(source->path, err);
+    if (!shown)
+        return QN_MEMORY;
+    qn__remote_shown(source->path, shown, size + 1);
+    qn__free(source->path);
+    source->path = shown;
+    if (qn__file_stamp_take(source->fd, shown, &source->opened, err) != QN_OK)
+        return QN_IO;
+    return open_file(source, err);
+}
+
 static qn_status open_into(qn__source *source, const char *given, int folders, qn_error *err) {
     source->fd = -1;
     if (folders && qn__is_server(given)) {
@@ -130,23 +163,20 @@ static qn_status open_into(qn__source *source, const char *given, int folders, q
         return QN_MEMORY;
     const char *path = source->path;
     qn_status status = QN_OK;
+    if (qn__remote_is(path))
+        return open_address(source, folders, err);
     if (standard)
         status = qn__standard_input_open(&source->fd, err);
     else /* without O_NONBLOCK, open would wait for a writer of a named pipe */
         source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (source->fd < 0)
         return status == QN_OK ? refuse_open(path, err) : status;
+    qn__remote_hold(source->fd); /* it may be that of another source, opened through /proc */
     struct stat *info = &source->opened;
     if (qn__file_stamp_take(source->fd, path, info, err) != QN_OK)
         return QN_IO;
     source->folder = folders && S_ISDIR(info->st_mode);
-    if (source->folder)
-        return QN_OK;
-    status = check_kind(path, info, err);
-    if (status != QN_OK)
-        return status;
-    source->file_size = (uint64_t)info->st_size;
-    return find_packing(source, err);
+    return source->folder ? QN_OK : open_file(source, err);
 }
 
 static qn_status open_source(const char *path, int folders, qn__source **out, qn_error *err) {
@@ -176,6 +206,7 @@ static qn_status duplicate(const qn__source *from, qn__source *to, qn_error *err
     to->path = qn__copy_text(from->path, err);
     to->part = from->part ? qn__copy_text(from->part, err) : NULL;
     to->fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
+    qn__remote_hold(to->fd);
     to->file_size = from->file_size;
     if (!to->path || (from->part && !to->part))
         return QN_MEMORY;
@@ -207,7 +238,7 @@ qn_status qn__source_beside(const qn__source *source, qn__source **out, qn_error
 qn_status qn__source_end(const qn__source *source, qn_status status, qn_error *err) {
     struct stat now;
     if ((status != QN_OK && status != QN_INPUT) || source->fd < 0 || source->folder ||
-        source->shared || fstat(source->fd, &now) != 0 ||
+        source->shared || qn__remote_stat(source->fd, &now) != 0 ||
         qn__file_stamp_same(&source->opened, &now, source->path))
         return status;
     if (status == QN_INPUT && now.st_size < source->opened.st_size)
@@ -222,8 +253,7 @@ void qn__source_close(qn__source *source) {
         return;
     qn__packed_destroy(source->packed);
     qn__zip_file_close(source->zipped);
-    if (source->fd >= 0)
-        close(source->fd);
+    qn__remote_close(source->fd);
     qn__free(source->path);
     qn__free(source->part);
     qn__free(source->address);

@@ -1,6 +1,7 @@
 #include "data/images/image_cache.h"
 #include "base/files/cache_folder.h"
 #include "base/files/cache_space.h"
+#include "base/files/remote.h"
 #include "data/images/image_names.h"
 #include "data/table/data.h"
 #include "image/decode.h"
@@ -45,7 +46,8 @@ void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
     if (cache->off)
         return;
     qn__resize_text(resize, how);
-    char *path = realpath(qn__source_path(source), NULL);
+    const char *given = qn__source_path(source);
+    char *path = qn__remote_is(given) ? strdup(given) : realpath(given, NULL);
     qn__text_add(&cache->key, "%s\n%s\n%s\n%s %s\n", path ? path : "", how,
                  skip_broken ? "skip" : "", turns ? "turned" : "stored",
                  later ? "old formats" : "all formats");
@@ -53,7 +55,7 @@ void qn__image_cache_begin(qn__image_cache *cache, const qn__source *source,
     free(path);
     if (files)
         stamp = files->stamp;
-    else if (fstat(qn__source_descriptor(source), &info) == 0)
+    else if (qn__remote_stat(qn__source_descriptor(source), &info) == 0)
         qn__files_stamp_add(&stamp, "", qn__files_stamp_of(&info, &stamp));
     else
         cache->off = 1;

@@ -1,6 +1,7 @@
 #include "data/open/table_cache.h"
 #include "base/files/cache_folder.h"
 #include "base/files/mapped_file.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/system/available.h"
 #include "base/files/files_stamp.h"
@@ -68,7 +69,7 @@ static uint64_t snapshot_at(uint64_t key) { return (sizeof(head) + key + PAGE - 
 /* Adds a file to the key, with the keys of its folders, and to the stamp. 0: without memory. */
 static int add_file(qn__text *key, const qn__part_files *files, size_t i, qn__files_stamp *stamp) {
     const qn__listed_file *file = &files->list->file[i];
-    char *path = realpath(file->path, NULL);
+    char *path = qn__remote_is(file->path) ? strdup(file->path) : realpath(file->path, NULL);
     if (!path)
         return 0;
     qn__text_add(key, "%s\n", path);

@@ -141,7 +141,7 @@ static qn_status count_rows(table *t, qn_error *err) {
     qn__pool_run(t->pool, count_lines, t);
     for (size_t i = 0; i < p->block_count; i++)
         p->first_row[i + 1] += p->first_row[i];
-    return QN_OK;
+    return qn__csv_text_status(t->text, err);
 }
 
 static uint64_t rows_of(const part *p) { return p->first_row[p->block_count]; }

@@ -1,5 +1,6 @@
 #include "data/text/csv_text.h"
 
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include <errno.h>
 #include <pthread.h>
@@ -33,6 +34,9 @@ static void note_failure(qn__csv_text *t, const qn_error *failure) {
 static qn_status read_piece(const qn__csv_text *t, char *bytes, size_t from, size_t size,
                             qn_error *err) {
     const int file = qn__source_descriptor(t->source);
+    const qn_status status = qn__remote_ensure(file, from, size, err);
+    if (status != QN_OK)
+        return status;
     for (size_t got = 0; got < size;) {
         const ssize_t now = pread(file, bytes + got, size - got, (off_t)(from + got));
         if (now < 0 && errno == EINTR)

@@ -2,6 +2,7 @@
 
 #include "base/digest/sha256.h"
 #include "base/files/file.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/text/json.h"
 #include <fcntl.h>
@@ -74,12 +75,14 @@ static qn_status read_entries(reading *r, const qn__json_node *map) {
 static int is_index(const char *path) {
     char first[64] = {0};
     struct stat about;
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode))
-        return 0;
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t got = file < 0 ? 0 : pread(file, first, sizeof first - 1, 0);
-    if (file >= 0)
-        close(file);
+    int file = -1;
+    if (qn__remote_is(path))
+        (void)qn__remote_open(path, &file, NULL);
+    else if (stat(path, &about) == 0 && S_ISREG(about.st_mode))
+        file = open(path, O_RDONLY | O_CLOEXEC);
+    const int there = file >= 0 && qn__remote_ensure(file, 0, sizeof first, NULL) == QN_OK;
+    const ssize_t got = there ? pread(file, first, sizeof first - 1, 0) : 0;
+    qn__remote_close(file);
     return got >= 8 && strlen(first) >= 8 && first[strspn(first, " \t\r\n")] == '{';
 }
 

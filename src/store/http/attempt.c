@@ -89,8 +89,11 @@ static size_t take_body(char *bytes, size_t one, size_t size, void *user) {
     qn__http_answer *answer = g->answer;
     (void)one;
     if (g->request->take && answer->status >= 200 && answer->status < 300) {
-        g->moved |= size > 0;
         qn__float_state_set();
+        g->stopped = !g->moved && g->request->begin && !g->request->begin(g->request->user, answer);
+        if (g->stopped)
+            return 0;
+        g->moved |= size > 0;
         g->stopped = !g->request->take(g->request->user, bytes, size);
         return g->stopped ? 0 : size;
     }
@@ -119,6 +122,14 @@ static int seek_body(void *user, int64_t offset, int origin) {
         return 2; /* CURL_SEEKFUNC_CANTSEEK */
     g->sent = (uint64_t)offset;
     return 0;
+}
+
+/* Called at least once a second. Not 0 ends the transfer. */
+static int look_at_stop(void *user, int64_t down, int64_t down_now, int64_t up, int64_t up_now) {
+    going *g = user;
+    (void)down, (void)down_now, (void)up, (void)up_now;
+    g->stopped |= g->request->stop && atomic_load(g->request->stop);
+    return g->stopped;
 }
 
 /* Seconds without a byte after which a transfer is given up. */
@@ -161,6 +172,11 @@ static void set_request(void *handle, going *g, void *headers, char *error) {
     c->set(handle, QN__CURL_HEADERDATA, (void *)g);
     c->set(handle, QN__CURL_WRITEFUNCTION, take_body);
     c->set(handle, QN__CURL_WRITEDATA, (void *)g);
+    if (request->stop) {
+        c->set(handle, QN__CURL_NOPROGRESS, 0L);
+        c->set(handle, QN__CURL_XFERINFOFUNCTION, look_at_stop);
+        c->set(handle, QN__CURL_XFERINFODATA, (void *)g);
+    }
     if (strcmp(request->method, "HEAD") == 0) {
         c->set(handle, QN__CURL_NOBODY, 1L);
     } else if (request->body_size > 0 || strcmp(request->method, "PUT") == 0 ||
@@ -218,6 +234,7 @@ static qn_status send_with(going *g, qn_error *err) {
         set_connection(g->handle, request);
         set_request(g->handle, g, headers.list, error);
         g->answer->code = perform(g->handle);
+        g->answer->stopped = g->stopped;
         if (g->answer->code != QN__CURL_OK)
             say_reason(g, error);
     }

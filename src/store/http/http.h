@@ -9,6 +9,7 @@
 #define QN_STORE_HTTP_HTTP_H
 
 #include "base/error.h"
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,8 @@ typedef struct qn__http_headers {
 /* Adds "Name: value". */
 void qn__http_header(qn__http_headers *headers, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+typedef struct qn__http_answer qn__http_answer;
 
 typedef struct qn__http_request {
     const char *method; /* "GET", "HEAD", "PUT", "POST", "DELETE" */
@@ -36,24 +39,32 @@ typedef struct qn__http_request {
     const void *body;
     uint64_t body_size;
     size_t (*give)(void *user, uint64_t offset, void *bytes, size_t size);
+    /* Sees the status and the headers of an answer from 200 to 299 before its first byte; returns 0
+     * to end the request with a failure. NULL: nothing is looked at. */
+    int (*begin)(void *user, const qn__http_answer *answer);
     /* Takes the next bytes of an answer with a status from 200 to 299; returns 0 to end the request
      * with a failure. NULL: the answer's body goes to memory. */
     int (*take)(void *user, const void *bytes, size_t size);
-    void *user; /* of the functions */
+    /* After a transfer that failed: 1 where all that is needed came before. NULL: never. */
+    int (*is_enough)(void *user);
+    void *user;             /* of the functions */
+    const atomic_int *stop; /* not 0: the request ends soon, as if `take` had ended it; or NULL */
 } qn__http_request;
 
 /* More than the list of 1000 keys has. */
 enum { QN__HTTP_BODY_MOST = 1 << 24 };
 
-typedef struct qn__http_answer {
+struct qn__http_answer {
     int status;    /* 0: there was no answer */
     char *headers; /* lines "name: value\n" of the last answer, names in lower case; or NULL */
     char *body;    /* with a NUL after it, or NULL; what `take` got is not in it */
     size_t body_size;
     int attempts;
+    int stopped;      /* a function of the request ended it */
     int code;         /* of libcurl: why there was no whole answer */
     char reason[256]; /* the same for a person */
-} qn__http_answer;
+    char source[160]; /* where credentials are from that were sent; "" without */
+};
 
 /* Sends the request, again where that helps. Returns QN_OK where an answer came, of any status;
  * QN_UNSUPPORTED (libcurl is missing), QN_IO (no whole answer came), QN_MEMORY, or what `attempt`

@@ -48,7 +48,19 @@ static long pause_ms(void) {
     return text && given >= 0 && given < PAUSE_MOST_MS ? given : PAUSE_MS;
 }
 
-static void wait_before(int failed, const qn__http_answer *answer) {
+/* In steps, so that a request that is stopped ends soon. */
+static void sleep_ms(long long wait, const atomic_int *stop) {
+    enum { STEP = 100 };
+    for (; wait > 0 && !(stop && atomic_load(stop)); wait -= STEP) {
+        const long long now = wait < STEP ? wait : STEP;
+        struct timespec left = {0, (long)now * 1000000L};
+        while (nanosleep(&left, &left) != 0 && errno == EINTR)
+            ;
+    }
+}
+
+static void wait_before(int failed, const qn__http_request *request,
+                        const qn__http_answer *answer) {
     char text[32];
     uint32_t random = 0;
     const long base = pause_ms();
@@ -64,9 +76,7 @@ static void wait_before(int failed, const qn__http_answer *answer) {
         if (asked > 0)
             wait += 1000LL * (asked < ASKED_MOST_S ? asked : ASKED_MOST_S);
     }
-    struct timespec left = {(time_t)(wait / 1000), (long)(wait % 1000) * 1000000L};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR)
-        ;
+    sleep_ms(wait, request->stop);
 }
 
 /* Remedies of failures without an answer. */
@@ -107,10 +117,15 @@ qn_status qn__http_send(const qn__http_request *request, qn__http_answer *answer
         const qn_status status = qn__http_attempt(request, answer, &moved, err);
         if (status != QN_OK)
             return status;
+        if (answer->code != QN__CURL_OK && request->is_enough &&
+            request->is_enough(request->user)) {
+            answer->code = QN__CURL_OK;
+            return QN_OK;
+        }
         if (moved)
             failed = 0; /* bytes came: the server is there */
-        if (failed + 1 >= attempts_of(request, answer))
+        if (answer->stopped || failed + 1 >= attempts_of(request, answer))
             return answer->code == QN__CURL_OK ? QN_OK : refuse(request, answer, err);
-        wait_before(failed, answer);
+        wait_before(failed, request, answer);
     }
 }

@@ -5,6 +5,7 @@
 
 #include "base/digest/sha256.h"
 #include "base/files/file.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "data/numpy/npy.h"
 #include <fcntl.h>
@@ -162,11 +163,17 @@ static qn_status map(int file, const char *path, const char *name, qn__user_arra
 qn_status qn__user_array_open(const char *path, const char *name, qn__user_array *out,
                               qn_error *err) {
     *out = (qn__user_array){.data = NULL};
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (file < 0)
-        return qn__fail_errno(err, "open", path);
-    qn_status status = map(file, path, name, out, err);
-    close(file);
+    int file = -1;
+    qn_status status = QN_OK;
+    if (qn__remote_is(path))
+        status = qn__remote_open(path, &file, err);
+    else if ((file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0)
+        status = qn__fail_errno(err, "open", path);
+    if (status == QN_OK)
+        status = qn__remote_ensure(file, 0, UINT64_MAX, err);
+    if (status == QN_OK)
+        status = map(file, path, name, out, err);
+    qn__remote_close(file);
     if (status != QN_OK)
         return status;
     mapped bytes = {.bytes = out->map, .size = out->map_bytes};

@@ -1,0 +1,14 @@
+/* Blocks of open files, fetched by a few threads: those that a reader waits for, and those that it
+ * will need if it goes on as it does. */
+#ifndef QN_STORE_FETCH_H
+#define QN_STORE_FETCH_H
+
+#include "store/cached.h"
+
+/* Returns when the bytes are there. Fails as qn__remote_fetch. */
+qn_status qn__fetch(qn__cached *file, uint64_t from, uint64_t size, qn_error *err);
+
+/* Ends the requests of a file; returns when none is left. */
+void qn__fetch_stop(qn__cached *file);
+
+#endif

@@ -1,0 +1,61 @@
+#include "store/region.h"
+#include "store/sign/profile.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Buckets in a region other than that of the settings; the oldest gives way. */
+enum { LEARNT = 32 };
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static struct { char bucket[128], region[64]; } learnt[LEARNT];
+static size_t learnt_count;
+
+static int find_learnt(const char *bucket, char region[64]) {
+    int found = 0;
+    pthread_mutex_lock(&guard);
+    for (size_t i = 0; i < LEARNT && !found; i++) {
+        found = learnt[i].region[0] && strcmp(learnt[i].bucket, bucket) == 0;
+        if (found)
+            snprintf(region, 64, "%s", learnt[i].region);
+    }
+    pthread_mutex_unlock(&guard);
+    return found;
+}
+
+void qn__region_of(const char *bucket, int other, char region[64]) {
+    static const char *const variables[] = {"AWS_REGION", "AWS_DEFAULT_REGION"};
+    if (find_learnt(bucket, region))
+        return;
+    snprintf(region, 64, "auto");
+    if (other)
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && *value && snprintf(region, 64, "%s", value) < 64)
+            return;
+    }
+    if (!qn__profile_get(QN__PROFILE_CONFIG, "region", region, 64))
+        snprintf(region, 64, "us-east-1");
+}
+
+void qn__region_learn(const char *bucket, const char *region) {
+    pthread_mutex_lock(&guard);
+    size_t at = learnt_count % LEARNT;
+    for (size_t i = 0; i < LEARNT; i++)
+        if (strcmp(learnt[i].bucket, bucket) == 0)
+            at = i;
+    learnt_count += at == learnt_count % LEARNT;
+    snprintf(learnt[at].bucket, sizeof learnt[at].bucket, "%.127s", bucket);
+    snprintf(learnt[at].region, sizeof learnt[at].region, "%.63s", region);
+    pthread_mutex_unlock(&guard);
+}
+
+int qn__region_told(const qn__http_answer *answer, char *region, size_t capacity) {
+    if (qn__http_value(answer, "x-amz-bucket-region", region, capacity))
+        return *region != '\0';
+    const char *begin = answer->body ? strstr(answer->body, "<Region>") : NULL;
+    const char *end = begin ? strstr(begin, "</Region>") : NULL;
+    return begin && end && (size_t)(end - begin - 8) < capacity &&
+           snprintf(region, capacity, "%.*s", (int)(end - begin - 8), begin + 8) > 0;
+}

@@ -1,0 +1,181 @@
+/* Addresses as files (base/files/remote.h). */
+#include "base/files/remote.h"
+#include "base/digest/sha256.h"
+#include "base/memory.h"
+#include "store/cached.h"
+#include "store/fetch.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+atomic_int qn__remote_open_files;
+
+/* Files that are open, in a list. A descriptor belongs to the one whose inode it has; while the
+ * file is open here, no other file gets this inode. */
+static pthread_rwlock_t guard = PTHREAD_RWLOCK_INITIALIZER;
+static qn__cached *opened;
+
+int qn__remote_is(const char *path) { return qn__store_kind_of(path) != NULL; }
+
+void qn__remote_shown(const char *path, char *shown, size_t capacity) {
+    const qn__store_kind *kind = qn__store_kind_of(path);
+    if (kind && !kind->bucket)
+        qn__http_shown(path, shown, capacity);
+    else
+        snprintf(shown, capacity, "%s", path);
+}
+
+int qn__remote_can_list(const char *path) {
+    const qn__store_kind *kind = qn__store_kind_of(path);
+    return kind && kind->bucket;
+}
+
+/* Under the guard. */
+static qn__cached *find(int file) {
+    struct stat info;
+    if (file < 0 || fstat(file, &info) != 0)
+        return NULL;
+    qn__cached *at = opened;
+    while (at && (at->inode != info.st_ino || at->device != info.st_dev))
+        at = at->following;
+    return at;
+}
+
+/* The file of a descriptor. It stays open while the descriptor is. */
+static qn__cached *find_locked(int file) {
+    pthread_rwlock_rdlock(&guard);
+    qn__cached *found = find(file);
+    pthread_rwlock_unlock(&guard);
+    return found;
+}
+
+/* ------------------------------------------------------------------ opening and closing */
+
+/* A descriptor with a position of its own. */
+static qn_status open_again(const qn__cached *cached, int *file, qn_error *err) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", cached->data);
+    *file = open(path, O_RDONLY | O_CLOEXEC);
+    return *file >= 0 ? QN_OK : qn__fail_errno(err, "open the cached part of", cached->address);
+}
+
+/* The file of this address that is open already: its readers see one state of it. */
+static qn__cached *share(const char *address) {
+    pthread_rwlock_wrlock(&guard);
+    qn__cached *at = opened;
+    while (at && strcmp(at->address, address) != 0)
+        at = at->following;
+    if (at)
+        at->users++;
+    pthread_rwlock_unlock(&guard);
+    return at;
+}
+
+static void insert(qn__cached *cached) {
+    pthread_rwlock_wrlock(&guard);
+    cached->following = opened;
+    opened = cached;
+    atomic_fetch_add(&qn__remote_open_files, 1);
+    pthread_rwlock_unlock(&guard);
+}
+
+/* One user fewer; the last one closes the file. */
+static void leave(qn__cached *cached) {
+    pthread_rwlock_wrlock(&guard);
+    const int is_last = --cached->users == 0;
+    for (qn__cached **at = &opened; is_last && *at; at = &(*at)->following)
+        if (*at == cached) {
+            *at = cached->following;
+            atomic_fetch_sub(&qn__remote_open_files, 1);
+            break;
+        }
+    pthread_rwlock_unlock(&guard);
+    if (!is_last)
+        return;
+    qn__fetch_stop(cached);
+    qn__cached_free(cached);
+}
+
+qn_status qn__remote_open(const char *address, int *file, qn_error *err) {
+    qn_status status = QN_OK;
+    *file = -1;
+    qn__cached *cached = share(address);
+    if (!cached) {
+        status = qn__cached_open(address, &cached, err);
+        if (status == QN_OK)
+            insert(cached);
+    }
+    if (status != QN_OK)
+        return status;
+    status = open_again(cached, file, err);
+    if (status != QN_OK)
+        leave(cached);
+    return status;
+}
+
+void qn__remote_hold(int file) {
+    if (atomic_load(&qn__remote_open_files) == 0)
+        return;
+    pthread_rwlock_wrlock(&guard);
+    qn__cached *found = find(file);
+    if (found)
+        found->users++;
+    pthread_rwlock_unlock(&guard);
+}
+
+void qn__remote_close(int file) {
+    if (file < 0)
+        return;
+    qn__cached *found = atomic_load(&qn__remote_open_files) ? find_locked(file) : NULL;
+    close(file);
+    if (found)
+        leave(found);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+int qn__remote_has(int file) {
+    return atomic_load(&qn__remote_open_files) > 0 && find_locked(file) != NULL;
+}
+
+qn_status qn__remote_fetch(int file, uint64_t from, uint64_t size, qn_error *err) {
+    qn__cached *cached = find_locked(file);
+    return cached ? qn__fetch(cached, from, size, err) : QN_OK;
+}
+
+void qn__remote_listed_stat(const char *address, const qn__remote_about *about, struct stat *info) {
+    qn__sha256 hash;
+    uint64_t part[4];
+    qn__sha256_begin(&hash);
+    qn__sha256_add(&hash, address, strlen(address) + 1);
+    qn__sha256_add(&hash, about->tag, strlen(about->tag) + 1);
+    qn__sha256_end(&hash, (uint8_t *)part);
+    info->st_mode = S_IFREG | 0400;
+    info->st_nlink = 1;
+    info->st_size = (off_t)about->size;
+    info->st_dev = (dev_t)(part[0] >> 33);
+    info->st_ino = (ino_t)(part[1] >> 1);
+    /* Long ago, so that no reader waits for the end of the clock's tick. */
+    info->st_mtim = (struct timespec){(time_t)(part[2] >> 36), (long)(part[3] % 1000000000)};
+    info->st_ctim = info->st_mtim;
+}
+
+int qn__remote_stat_of(int file, struct stat *info) {
+    const int result = fstat(file, info);
+    const qn__cached *cached = result == 0 ? find_locked(file) : NULL;
+    if (cached)
+        qn__remote_listed_stat(cached->address, &cached->about, info);
+    return result;
+}
+
+qn_status qn__remote_look(const char *address, qn__remote_about *out, qn_error *err) {
+    qn__object_first first;
+    const qn_status status = qn__object_look(address, "", &first, err);
+    if (status == QN_OK) {
+        *out = first.about;
+        qn__free(first.bytes);
+    }
+    return status;
+}

@@ -1,0 +1,218 @@
+"""Files at addresses: what is read, what is fetched for it, and what happens when a store fails."""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import random
+import tarfile
+
+import http_server
+import numpy as np
+import pytest
+import store_server
+
+SMALL = "".join(["a,b,y\n", *(f"{i},{i * 7 % 11},{'no' if i % 3 else 'yes'}\n" for i in range(60))]).encode()
+NUMBERS = random.Random(36)
+LARGE = "".join(["a,b,y\n", *(f"{NUMBERS.random()},{NUMBERS.random()},{i % 2}\n"
+                              for i in range(40_000))]).encode()  # 1.6 MB
+
+
+@pytest.fixture
+def s3():
+    with store_server.S3(buckets=["b"], public=["open"], regions={"b": "eu-north-1"}) as server:
+        yield server
+
+
+@pytest.fixture
+def own(s3, tmp_path):
+    """The environment of a user who has nothing but what the store needs."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return {**kept, "HOME": str(tmp_path / "home"), "QUERN_CACHE": str(tmp_path / "cache"),
+            "QUERN_STORE_PAUSE_MS": "0", "QUERN_STORE_STALL": "1", **s3.environment}
+
+
+@pytest.fixture
+def digest(run_quern, own):
+    """The digest of a table, as Quern reads it."""
+    def read(*paths, status=0, **env):
+        done = run_quern("data", "info", "--json", *paths, status=status, env={**own, **env})
+        return json.loads(done.stdout)["digest"] if status == 0 else done.stderr
+    return read
+
+
+def fetched(server, key):
+    return sum(request.sent for request in server.requests("GET", key))
+
+
+def test_tables_and_lists_of_them(s3, digest, tmp_path):
+    """The bucket is in another region than the environment says, which the store tells."""
+    for i in range(3):
+        s3.put(f"b/t/part-{i}.csv", SMALL)
+        (tmp_path / f"part-{i}.csv").write_bytes(SMALL)
+    s3.put("b/t/_SUCCESS", b"")
+    s3.put("b/t/", b"")
+    s3.put("b/large.csv", LARGE)
+    s3.put("b/with space+.csv", SMALL)
+    s3.put("open/t.csv", SMALL)
+    (tmp_path / "large.csv").write_bytes(LARGE)
+    s3.page = 2  # keys of a list
+    one, all_three = digest(tmp_path / "part-0.csv"), digest(tmp_path / "part-*.csv")
+    assert digest("s3://b/t/part-0.csv") == digest("s3://b/with space+.csv") == one
+    assert digest("s3://b/t/part-*.csv") == digest("s3://b/t/") == digest("s3://b/t") == all_three
+    assert digest(f"{s3.address}/open/t.csv?versionId=secret") == one
+    assert digest("s3://b/large.csv", "--no-cache") == digest(tmp_path / "large.csv")
+    assert fetched(s3, "large.csv") == len(LARGE)
+    s3.log.clear()  # now it is in the cache, in which this reading finds nothing but what it knows
+    assert digest("s3://b/large.csv", "--no-cache") == digest(tmp_path / "large.csv")
+    assert [request.status for request in s3.requests("GET", "large.csv")][-1] == 304
+    assert fetched(s3, "large.csv") == 0
+
+
+@pytest.mark.parametrize("fault, times", [
+    (dict(kind="cut", after=100_000), 3), (dict(kind="truncate", after=70_000), 2),
+    (dict(kind="length", add=7), 1), (dict(kind="lose"), 1),
+    (dict(kind="status", status=503, headers={"Retry-After": "9"}), 2), (dict(kind="status", status=429), 1)])
+def test_a_store_that_fails_for_a_while(s3, digest, tmp_path, fault, times):
+    s3.put("b/large.csv", LARGE)
+    (tmp_path / "large.csv").write_bytes(LARGE)
+    kind = fault.pop("kind")
+    s3.fault(kind, method="GET", key="large.csv", skip=1, times=times, **fault)
+    assert digest("s3://b/large.csv", "--no-cache") == digest(tmp_path / "large.csv")
+
+
+def test_a_file_that_changes(s3, digest):
+    s3.put("b/large.csv", LARGE)
+    s3.fault("do", method="GET", key="large.csv", skip=2, action=lambda: s3.put("b/large.csv", LARGE[:-99] + b"\n"))
+    told = digest("s3://b/large.csv", "--no-cache", status=1)
+    assert "the file changed while it was read\n  at s3://b/large.csv" in told
+
+
+def test_refusals(s3, digest, tmp_path):
+    s3.put("b/t.csv", SMALL)
+
+    def told(address, **env):
+        text = digest(address, status=1, **env)
+        assert f"at {address.partition('?')[0]}" in text and s3.SECRET not in text
+        return text
+
+    assert "there is no such file in the store" in told("s3://b/none.csv")
+    assert "there is no such bucket" in told("s3://none/t.csv")
+    assert "of the environment (AWS_ACCESS_KEY_ID)" in told("s3://b/t.csv", AWS_SECRET_ACCESS_KEY="wrong")
+    assert "without credentials" in told("s3://b/t.csv", AWS_ACCESS_KEY_ID="")
+    assert "no file in the store has an address of this pattern" in told("s3://b/x*.csv")
+    closed = told("http://127.0.0.1:1/t.csv?X-Amz-Signature=secret")
+    assert "in 4 attempts" in closed and "that the server runs" in closed and "secret" not in closed
+    s3.fault("status", key="t.csv", status=500, times=99)
+    assert "status 500, after 9 attempts" in told("s3://b/t.csv")
+    assert "has no name of a bucket" in told("s3:///t.csv")
+
+
+@contextlib.contextmanager
+def agent(documents):
+    """A service that hands out credentials; it answers 401 where a header is not as it should be."""
+    class Agent(http_server.Server):
+        def answer(self, request):
+            wanted, text = documents.get((request.method, request.target), ({}, None))
+            if text is None:
+                return http_server.Answer(404)
+            good = all(request.headers.get(name) == value for name, value in wanted.items())
+            return http_server.Answer(200, text.encode()) if good else http_server.Answer(401)
+
+    with Agent() as server:
+        yield server
+
+
+def test_credentials(s3, digest, tmp_path):
+    """Of each place where the AWS command finds them."""
+    s3.put("b/t.csv", SMALL)
+    home = tmp_path / "home" / ".aws"
+    (home / "sso" / "cache").mkdir(parents=True)
+    bare = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_REGION": ""}
+    expected = digest("s3://b/t.csv")
+    (home / "credentials").write_text(f"# a comment\n[other]\naws_access_key_id = x\n[work]\naws_access_key_id={s3.KEY}\n"
+                                      f"aws_secret_access_key = {s3.SECRET}\n")
+    (home / "config").write_text("[profile  work]\nregion = eu-north-1\ns3 =\n  aws_access_key_id = no\n"
+                                 "[profile login]\nsso_session = s\nsso_account_id = 1\nsso_role_name = r\n"
+                                 "[sso-session s]\nsso_start_url = https://start\nsso_region = eu-west-1\n"
+                                 "[profile run]\ncredential_process = /bin/false\n")
+    assert digest("s3://b/t.csv", AWS_PROFILE="work", **bare) == expected
+    assert "which Quern does not follow" in digest("s3://b/t.csv", status=1, AWS_PROFILE="run", **bare)
+    assert "aws sso login" in digest("s3://b/t.csv", status=1, AWS_PROFILE="login", **bare)
+    (home / "sso" / "cache" / "0.json").write_text(json.dumps(
+        {"startUrl": "https://start", "accessToken": "sso-token", "expiresAt": "2999-01-01T00:00:00Z"}))
+    role = json.dumps({"AccessKeyId": s3.KEY, "SecretAccessKey": s3.SECRET, "Token": "",
+                       "Expiration": "2999-01-01T00:00:00Z"})
+    login = json.dumps({"roleCredentials": {"accessKeyId": s3.KEY, "secretAccessKey": s3.SECRET,
+                                            "sessionToken": "t", "expiration": 32472144000000}})
+    path = "/latest/meta-data/iam/security-credentials/"
+    with agent({("GET", "/federation/credentials?role_name=r&account_id=1"):
+                ({"x-amz-sso_bearer_token": "sso-token"}, login),
+                ("GET", "/container"): ({"authorization": "pass"}, role),
+                ("PUT", "/latest/api/token"): ({"x-aws-ec2-metadata-token-ttl-seconds": "21600"}, "imds"),
+                ("GET", path): ({"x-aws-ec2-metadata-token": "imds"}, "r"),
+                ("GET", path + "r"): ({"x-aws-ec2-metadata-token": "imds"}, role)}) as server:
+        assert digest("s3://b/t.csv", AWS_CONTAINER_CREDENTIALS_FULL_URI=server.address + "/container",
+                      AWS_CONTAINER_AUTHORIZATION_TOKEN="pass", **bare) == expected
+        assert digest("s3://b/t.csv", AWS_EC2_METADATA_SERVICE_ENDPOINT=server.address, **bare) == expected
+        s3.keys[s3.KEY] = (s3.SECRET, "t")
+        assert digest("s3://b/t.csv", AWS_PROFILE="login", AWS_ENDPOINT_URL_SSO=server.address,
+                      **bare) == expected
+        assert "from another machine" in digest("s3://b/t.csv", status=1, **bare,
+                                                AWS_CONTAINER_CREDENTIALS_FULL_URI="http://10.0.0.1/c")
+
+
+class Web(http_server.Server):
+    """A web server that knows no ranges, and tells no size where `sized` is 0."""
+    files, sized = {}, 1
+
+    def answer(self, request):
+        data = self.files.get(request.path)
+        if data is None:
+            return http_server.Answer(404)
+        if self.sized:
+            return http_server.Answer(200, data)
+        body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in
+                        (data[at:at + 99_999] for at in range(0, len(data), 99_999))) + b"0\r\n\r\n"
+        return http_server.Answer(200, body, {"Transfer-Encoding": "chunked"})
+
+
+def test_a_web_server_without_ranges(digest, tmp_path):
+    (tmp_path / "large.csv").write_bytes(LARGE)
+    with Web() as server:
+        server.files = {"/large.csv": LARGE}
+        for sized in 1, 0:
+            server.sized = sized
+            assert digest(server.address + "/large.csv", "--no-cache") == digest(tmp_path / "large.csv")
+
+
+def test_models_images_and_arrays(s3, own, run_quern, tmp_path, digest):
+    import PIL.Image
+    with tarfile.open(tmp_path / "p.tar", "w") as tar:
+        for i in range(6):
+            picture = io.BytesIO()
+            PIL.Image.fromarray(np.full((4, 4, 3), 40 * i, np.uint8)).save(picture, "PNG")
+            name = f"{'ab'[i % 2]}/{i}.png"
+            s3.put(f"b/images/{name}", picture.getvalue())
+            entry = tarfile.TarInfo(name)
+            entry.size = len(picture.getvalue())
+            tar.addfile(entry, io.BytesIO(picture.getvalue()))
+    s3.put("b/p.tar", (tmp_path / "p.tar").read_bytes())
+    assert digest("s3://b/images/") == digest("s3://b/p.tar") == digest(tmp_path / "p.tar")
+    s3.put("b/t.csv", SMALL)
+    run_quern("train", "--data", "s3://b/t.csv", "--label", "y", "--model", "dense 4 tanh; dense 2 softmax", "--epochs", "1",
+              "-o", tmp_path / "m.safetensors", env=own)
+    s3.put("b/m.safetensors", (tmp_path / "m.safetensors").read_bytes())
+    told = [run_quern("predict", model, "s3://b/t.csv", env=own).stdout
+            for model in ("s3://b/m.safetensors", tmp_path / "m.safetensors")]
+    assert told[0] == told[1]
+    assert "parameters 22" in run_quern("model", "show", "s3://b/m.safetensors", env=own).stdout
+
+
+def test_what_is_read_in_ranges_fetches_nothing_else(s3, digest, tmp_path):
+    np.savez(tmp_path / "z.npz", a=np.arange(40_000.0).reshape(-1, 4),
+             other=np.random.default_rng(9).integers(0, 256, 3_000_000).astype(np.uint8))
+    s3.put("b/z.npz", (tmp_path / "z.npz").read_bytes())
+    assert digest("s3://b/z.npz:a") == digest(f"{tmp_path}/z.npz:a")
+    assert fetched(s3, "z.npz") < 1_000_000
