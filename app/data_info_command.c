@@ -2,6 +2,7 @@
 
 #include "columns.h"
 #include "command.h"
+#include "data_schema.h"
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
@@ -19,7 +20,7 @@ typedef struct info_flags {
     uint64_t show;
     const char *sheet;
     qn_sheet_options drawn;
-    int json;
+    int json, schema;
 } info_flags;
 
 #define AT(member) .place = offsetof(info_flags, member)
@@ -41,6 +42,8 @@ static const option info_options[] = {
               "--augment sees it in 15 epochs")},
     {ROW_FLOAT("mixup", drawn.mixup, "with --sheet: the same with this --mixup")},
     {ROW_FLOAT("cutmix", drawn.cutmix, "with --sheet: the same with this --cutmix")},
+    {ROW_FLAG("schema", schema,
+              "print what Parquet files say about their columns, without reading their rows")},
     {ROW_JSON(json, "print one JSON object instead")},
     {.name = NULL}};
 
@@ -438,6 +441,16 @@ static int check_drawn(const command *self, const info_flags *f, const arguments
     return -1;
 }
 
+/* Rows are not read with --schema, so other options have nothing to work on. */
+static int run_schema(const command *self, const arguments *given, int json) {
+    int others = -options_given(self, given, "schema") - options_given(self, given, "json");
+    for (size_t i = 0; i < sizeof given->given.word / sizeof *given->given.word; i++)
+        others += __builtin_popcountll(given->given.word[i]);
+    if (others > 0)
+        return message_usage("leave the others out", "--schema goes with --json alone");
+    return data_schema_print(given->operand, (size_t)given->operands, json);
+}
+
 static int run(const command *self, int argc, char **argv) {
     info_flags f = {0};
     qn_sheet_options_init(&f.drawn);
@@ -448,6 +461,8 @@ static int run(const command *self, int argc, char **argv) {
     if (code >= 0)
         return code;
     message_setup(self->name, 0, f.json);
+    if (f.schema)
+        return run_schema(self, &given, f.json);
     if (f.json && options_given(self, &given, "show"))
         return message_usage("leave one of them out", "--show does nothing with --json");
     code = check_drawn(self, &f, &given);
@@ -497,6 +512,7 @@ const command data_info_command = {
     .options = info_options,
     .examples = "quern data info train.csv\n"
                 "quern data info images.idx.gz --labels labels.idx.gz --show 3\n"
+                "quern data info 's3://bucket/sales/*.parquet' --schema\n"
                 "quern data info photos --skip-broken --sheet sheet.png\n"
                 "quern data info photos --sheet s.png --augment \"flip; rotate 15\" --cutmix 1",
     .run = run};

@@ -180,6 +180,15 @@ static void test_questions_of_data(void **state) {
     REFUSED(qn_data_original_mask, "data", NULL, 0, NULL, 1, 1, NULL);
     REFUSED(qn_data_original_mask, "mask", have.data, 0, NULL, 1, 1, NULL);
     assert_string_equal(qn_data_image_library(NULL), "");
+    qn_description *description;
+    REFUSED(qn_description_read, "paths", NULL, 1, &description);
+    REFUSED(qn_description_read, "out", &(const char *){"a.parquet"}, 1, NULL);
+    qn_description_free(NULL);
+    assert_string_equal(qn_description_format(NULL), "");
+    assert_string_equal(qn_description_name(NULL, 0), "");
+    assert_string_equal(qn_description_type(NULL, 0), "");
+    assert_int_equal(qn_description_files(NULL) + qn_description_items(NULL), 0);
+    assert_int_equal((int)qn_description_columns(NULL) + qn_description_may_miss(NULL, 0), 0);
 }
 
 static void test_models(void **state) {

@@ -459,6 +459,7 @@ NO_FLOATS = re.compile(
     r"|correlation)"
     r"|tokenizer_(free|kind|size|unknown|frame|json|digest)|tokens_(count|numbers|free)"
     r"|search_(stop|done|close|metric_name)|runs_(count|close)|cluster_(rank|ranks|alive|local|name|is_writer|stop)"
+    r"|description_(free|format|files|items|columns|name|type|may_miss)"
     r"|data_(write_format|close|items|texts|item_(name|words)|features|inputs|type_of|values|labels|classes|digest|image_(size|channels)|format"
     r"|feature_(name|type)|label_name|class_name|note|targets?|weights|weight_name|categories|category)|model_(recipe|resize|digest|categories|inputs|outputs|layers|parameters|tensor"
     r"|(feature|class|label|weight)_name))")

@@ -64,9 +64,14 @@ def test_tables_and_lists_of_them(s3, digest, tmp_path):
     assert digest(f"{s3.address}/open/t.csv?versionId=secret") == one
     assert digest("s3://b/large.csv", "--no-cache") == digest(tmp_path / "large.csv")
     assert fetched(s3, "large.csv") == len(LARGE)
-    s3.log.clear()  # now it is in the cache, in which this reading finds nothing but what it knows
+    s3.forget()  # now it is in the cache, and the list has told that it is the same
     assert digest("s3://b/large.csv", "--no-cache") == digest(tmp_path / "large.csv")
-    assert [request.status for request in s3.requests("GET", "large.csv")][-1] == 304
+    assert fetched(s3, "large.csv") == 0
+    s3.put("open/large.csv", LARGE)
+    for status in 206, 304:
+        s3.forget()
+        assert digest(f"{s3.address}/open/large.csv", "--no-cache") == digest(tmp_path / "large.csv")
+        assert s3.requests("GET", "large.csv")[0].status == status
     assert fetched(s3, "large.csv") == 0
 
 
@@ -215,4 +220,29 @@ def test_what_is_read_in_ranges_fetches_nothing_else(s3, digest, tmp_path):
              other=np.random.default_rng(9).integers(0, 256, 3_000_000).astype(np.uint8))
     s3.put("b/z.npz", (tmp_path / "z.npz").read_bytes())
     assert digest("s3://b/z.npz:a") == digest(f"{tmp_path}/z.npz:a")
-    assert fetched(s3, "z.npz") < 1_000_000
+    assert fetched(s3, "z.npz") < 650_000
+
+
+def test_columns_of_parquet_files_from_their_footers(s3, own, run_quern, digest, tmp_path):
+    """A description fetches the last bytes of each file alone; a column, its chunks."""
+    x = np.random.default_rng(3).random((60_000, 5))
+    np.savetxt(tmp_path / "t.csv", x, delimiter=",", header="a,b,c,d,label", comments="")
+    run_quern("data", "convert", tmp_path / "t.csv", "--label", "label", "-o", tmp_path / "t.parquet")
+    data = (tmp_path / "t.parquet").read_bytes()
+    for year in 2025, 2026:
+        s3.put(f"b/t/year={year}/t.parquet", data)
+    told = json.loads(run_quern("data", "info", "--json", "--schema", "s3://b/t/", env=own).stdout)
+    assert (told["files"], told["items"], told["digest"]) == (2, 120_000, None)
+    assert [(c["name"], c["type"]) for c in told["columns"]] == [
+        *((name, "float") for name in ["label", *"abcd"]), ("year", "key of a folder")]
+    assert len(data) > 1_000_000 and fetched(s3, ".parquet") <= 4 * 65_536
+    assert "digest    not computed" in run_quern("data", "info", "--schema", tmp_path / "t.parquet").stdout
+    s3.forget()
+    assert digest("s3://b/t/year=2025/t.parquet", "--drop", "b,c,d", "--label", "label") == \
+        digest(tmp_path / "t.parquet", "--drop", "b,c,d", "--label", "label")
+    assert fetched(s3, ".parquet") < 0.4 * len(data) + 200_000
+    s3.put("b/u/1.parquet", data)
+    s3.put("b/u/2.csv", SMALL)
+    assert "only Parquet files have a description of their columns\n  at s3://b/u/2.csv" in \
+        digest("s3://b/u/", "--schema", status=1)
+    assert "goes with --json alone" in digest(tmp_path / "t.parquet", "--schema", "--drop", "a", status=2)

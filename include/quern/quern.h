@@ -9,6 +9,7 @@
 #include <quern/convert.h>
 #include <quern/data.h>
 #include <quern/defaults.h>
+#include <quern/description.h>
 #include <quern/device.h>
 #include <quern/evaluate.h>
 #include <quern/export.h>

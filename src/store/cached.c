@@ -4,6 +4,7 @@
 #include "base/files/cache_folder.h"
 #include "base/files/cache_space.h"
 #include "base/memory.h"
+#include "store/listed.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -114,7 +115,7 @@ static void path_of(const place *p, const char *name, char path[PATH_MAX + NAME]
 
 /* The pair of files is opened, made and removed under a lock, so that it always belongs together.
  */
-static void lock(place *p) {
+static void lock_folder(place *p) {
     char path[PATH_MAX + NAME];
     path_of(p, "stores.lock", path);
     p->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -122,7 +123,7 @@ static void lock(place *p) {
         ;
 }
 
-static void unlock(place *p) {
+static void unlock_folder(place *p) {
     if (p->lock >= 0)
         close(p->lock);
     p->lock = -1;
@@ -302,9 +303,9 @@ static qn_status keep_space(const qn__cached *f, size_t size, qn_error *err) {
         return QN_OK;
     if (find_place(f->address, &p, err) != QN_OK)
         return QN_IO;
-    lock(&p);
+    lock_folder(&p);
     const int fits = qn__cache_space_make(p.folder, p.data, SPACE_STEP);
-    unlock(&p);
+    unlock_folder(&p);
     if (fits)
         return QN_OK;
     qn__fail(err, QN_IO, "the cache folder has no space for the file");
@@ -387,7 +388,7 @@ static qn_status write_first(qn__cached *f, const qn__object_first *first, qn_er
 
 static qn_status open_large(qn__cached *f, place *p, const qn__object_first *first, qn_error *err) {
     qn_status status = QN_OK;
-    lock(p);
+    lock_folder(p);
     const int found = open_pair(p, f);
     const int same = found && strcmp(f->about.tag, first->about.tag) == 0 && f->about.tag[0] &&
                      f->about.size == first->about.size;
@@ -400,15 +401,19 @@ static qn_status open_large(qn__cached *f, place *p, const qn__object_first *fir
         check_blocks(p, f);
         (void)futimens(f->data, NULL); /* it was used last */
     }
-    unlock(p);
+    unlock_folder(p);
     return status == QN_OK ? write_first(f, first, err) : status;
 }
 
 /* What an earlier reading left, if the store says that the file is still the same. */
-static qn_status look(qn__cached *f, place *p, qn__object_first *first, qn_error *err) {
-    lock(p);
+static qn_status ask_store(qn__cached *f, place *p, qn__object_first *first, qn_error *err) {
+    if (qn__listed_find(f->address, &first->about) && first->about.size > QN__OBJECT_FIRST) {
+        first->ranges = first->sized = 1;
+        return QN_OK;
+    }
+    lock_folder(p);
     const int known = open_pair(p, f);
-    unlock(p);
+    unlock_folder(p);
     qn_status status = qn__object_look(f->address, known ? f->about.tag : "", first, err);
     if (status != QN_OK || !first->unchanged) {
         close_both(f);
@@ -427,7 +432,7 @@ static qn_status open_file(qn__cached *f, qn_error *err) {
         return QN_MEMORY;
     qn_status status = find_place(f->address, p, err);
     if (status == QN_OK)
-        status = look(f, p, &first, err);
+        status = ask_store(f, p, &first, err);
     if (status == QN_OK) {
         f->about = first.about;
         f->ranges = first.ranges;

@@ -32,6 +32,7 @@ typedef struct qn__cached {
     pthread_mutex_t guard;  /* of what follows */
     pthread_cond_t changed; /* blocks came, a request ended */
     int active;             /* requests that run or wait */
+    int planned;            /* its reader tells what it will read */
     atomic_int stop;        /* the file is being closed */
     qn_status failed;       /* of a request, until a reader has been told */
     qn_error error;

@@ -15,6 +15,9 @@ enum { THREADS = 8, RUN_BLOCKS = 64, WAITING = 64 };
  * fetched ahead of it, up to a limit. */
 #define BEGINS_AHEAD ((uint64_t)256 << 10)
 #define AHEAD_MOST ((uint64_t)128 << 20)
+/* A reader that leaves out so much still goes forward, such as one of the heads in a tar archive.
+ */
+#define GAP_MOST ((uint64_t)1 << 20)
 
 /* Blocks that are fetched, or wait for it. */
 typedef struct run {
@@ -56,7 +59,7 @@ static int finish_block(filling *f) {
     return f->status == QN_OK;
 }
 
-static int take(void *user, const void *bytes, size_t size) {
+static int take_bytes(void *user, const void *bytes, size_t size) {
     filling *f = user;
     const char *from = bytes;
     while (size > 0) {
@@ -110,7 +113,7 @@ static qn_status fetch_run(qn__cached *file, uint64_t begin, uint64_t end, qn_er
                                         .about = &file->about,
                                         .from = f.at,
                                         .end = last < file->about.size ? last : file->about.size,
-                                        .take = take,
+                                        .take = take_bytes,
                                         .user = &f,
                                         .stop = &file->stop};
         status = qn__object_read(&range, err);
@@ -237,8 +240,8 @@ static void queue_missing(qn__cached *file, uint64_t begin, uint64_t end) {
 static uint64_t ahead_of(qn__cached *file, uint64_t from, uint64_t end) {
     qn__cached_stream *s = NULL;
     for (unsigned i = 0; i < QN__CACHED_STREAMS && !s; i++)
-        if (i < file->streams && from >= file->stream[i].begin && from <= file->stream[i].next &&
-            end > file->stream[i].next)
+        if (i < file->streams && from >= file->stream[i].begin &&
+            from <= file->stream[i].next + GAP_MOST && end > file->stream[i].next)
             s = &file->stream[i];
     if (!s) {
         s = &file->stream[file->streams++ % QN__CACHED_STREAMS];
@@ -246,6 +249,8 @@ static uint64_t ahead_of(qn__cached *file, uint64_t from, uint64_t end) {
     }
     s->next = end;
     const uint64_t read = end - s->begin;
+    if (file->planned)
+        return 0;
     return read < BEGINS_AHEAD || s->begin == from ? 0
            : 4 * read < AHEAD_MOST                 ? 4 * read
                                                    : AHEAD_MOST;
@@ -299,6 +304,18 @@ qn_status qn__fetch(qn__cached *file, uint64_t from, uint64_t size, qn_error *er
     }
     pthread_mutex_unlock(&file->guard);
     return status;
+}
+
+void qn__fetch_plan(qn__cached *file, uint64_t from, uint64_t size) {
+    if (!file->mapped || from >= file->about.size || size == 0)
+        return;
+    const uint64_t left = file->about.size - from, end = from + (size < left ? size : left);
+    pthread_mutex_lock(&file->guard);
+    file->planned = 1;
+    if (file->ranges)
+        queue_missing(file, from / QN__CACHED_BLOCK,
+                      (end + QN__CACHED_BLOCK - 1) / QN__CACHED_BLOCK);
+    pthread_mutex_unlock(&file->guard);
 }
 
 void qn__fetch_stop(qn__cached *file) {

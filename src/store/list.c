@@ -2,6 +2,7 @@
 #include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "store/listed.h"
 #include "store/store_request.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,8 @@ static qn_status take_file(listing *l, const char *from, const char *end, qn_err
         return QN_OK; /* it stands for a folder */
     snprintf(path, sizeof path, "%s%s/%s", l->address.kind->scheme, l->address.bucket, key);
     l->given++;
+    if (about.tag[0])
+        qn__listed_note(path, &about);
     return l->each(l->user, path, &about, err);
 }
 

@@ -7,19 +7,19 @@
 
 /* Buckets in a region other than that of the settings; the oldest gives way. */
 enum { LEARNT = 32 };
-static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t learnt_guard = PTHREAD_MUTEX_INITIALIZER;
 static struct { char bucket[128], region[64]; } learnt[LEARNT];
 static size_t learnt_count;
 
 static int find_learnt(const char *bucket, char region[64]) {
     int found = 0;
-    pthread_mutex_lock(&guard);
+    pthread_mutex_lock(&learnt_guard);
     for (size_t i = 0; i < LEARNT && !found; i++) {
         found = learnt[i].region[0] && strcmp(learnt[i].bucket, bucket) == 0;
         if (found)
             snprintf(region, 64, "%s", learnt[i].region);
     }
-    pthread_mutex_unlock(&guard);
+    pthread_mutex_unlock(&learnt_guard);
     return found;
 }
 
@@ -40,7 +40,7 @@ void qn__region_of(const char *bucket, int other, char region[64]) {
 }
 
 void qn__region_learn(const char *bucket, const char *region) {
-    pthread_mutex_lock(&guard);
+    pthread_mutex_lock(&learnt_guard);
     size_t at = learnt_count % LEARNT;
     for (size_t i = 0; i < LEARNT; i++)
         if (strcmp(learnt[i].bucket, bucket) == 0)
@@ -48,7 +48,7 @@ void qn__region_learn(const char *bucket, const char *region) {
     learnt_count += at == learnt_count % LEARNT;
     snprintf(learnt[at].bucket, sizeof learnt[at].bucket, "%.127s", bucket);
     snprintf(learnt[at].region, sizeof learnt[at].region, "%.63s", region);
-    pthread_mutex_unlock(&guard);
+    pthread_mutex_unlock(&learnt_guard);
 }
 
 int qn__region_told(const qn__http_answer *answer, char *region, size_t capacity) {

@@ -14,7 +14,7 @@ atomic_int qn__remote_open_files;
 
 /* Files that are open, in a list. A descriptor belongs to the one whose inode it has; while the
  * file is open here, no other file gets this inode. */
-static pthread_rwlock_t guard = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_rwlock_t open_guard = PTHREAD_RWLOCK_INITIALIZER;
 static qn__cached *opened;
 
 int qn__remote_is(const char *path) { return qn__store_kind_of(path) != NULL; }
@@ -33,7 +33,7 @@ int qn__remote_can_list(const char *path) {
 }
 
 /* Under the guard. */
-static qn__cached *find(int file) {
+static qn__cached *find_open(int file) {
     struct stat info;
     if (file < 0 || fstat(file, &info) != 0)
         return NULL;
@@ -45,9 +45,9 @@ static qn__cached *find(int file) {
 
 /* The file of a descriptor. It stays open while the descriptor is. */
 static qn__cached *find_locked(int file) {
-    pthread_rwlock_rdlock(&guard);
-    qn__cached *found = find(file);
-    pthread_rwlock_unlock(&guard);
+    pthread_rwlock_rdlock(&open_guard);
+    qn__cached *found = find_open(file);
+    pthread_rwlock_unlock(&open_guard);
     return found;
 }
 
@@ -63,27 +63,27 @@ static qn_status open_again(const qn__cached *cached, int *file, qn_error *err) 
 
 /* The file of this address that is open already: its readers see one state of it. */
 static qn__cached *share(const char *address) {
-    pthread_rwlock_wrlock(&guard);
+    pthread_rwlock_wrlock(&open_guard);
     qn__cached *at = opened;
     while (at && strcmp(at->address, address) != 0)
         at = at->following;
     if (at)
         at->users++;
-    pthread_rwlock_unlock(&guard);
+    pthread_rwlock_unlock(&open_guard);
     return at;
 }
 
-static void insert(qn__cached *cached) {
-    pthread_rwlock_wrlock(&guard);
+static void insert_open(qn__cached *cached) {
+    pthread_rwlock_wrlock(&open_guard);
     cached->following = opened;
     opened = cached;
     atomic_fetch_add(&qn__remote_open_files, 1);
-    pthread_rwlock_unlock(&guard);
+    pthread_rwlock_unlock(&open_guard);
 }
 
 /* One user fewer; the last one closes the file. */
 static void leave(qn__cached *cached) {
-    pthread_rwlock_wrlock(&guard);
+    pthread_rwlock_wrlock(&open_guard);
     const int is_last = --cached->users == 0;
     for (qn__cached **at = &opened; is_last && *at; at = &(*at)->following)
         if (*at == cached) {
@@ -91,7 +91,7 @@ static void leave(qn__cached *cached) {
             atomic_fetch_sub(&qn__remote_open_files, 1);
             break;
         }
-    pthread_rwlock_unlock(&guard);
+    pthread_rwlock_unlock(&open_guard);
     if (!is_last)
         return;
     qn__fetch_stop(cached);
@@ -105,7 +105,7 @@ qn_status qn__remote_open(const char *address, int *file, qn_error *err) {
     if (!cached) {
         status = qn__cached_open(address, &cached, err);
         if (status == QN_OK)
-            insert(cached);
+            insert_open(cached);
     }
     if (status != QN_OK)
         return status;
@@ -118,11 +118,11 @@ qn_status qn__remote_open(const char *address, int *file, qn_error *err) {
 void qn__remote_hold(int file) {
     if (atomic_load(&qn__remote_open_files) == 0)
         return;
-    pthread_rwlock_wrlock(&guard);
-    qn__cached *found = find(file);
+    pthread_rwlock_wrlock(&open_guard);
+    qn__cached *found = find_open(file);
     if (found)
         found->users++;
-    pthread_rwlock_unlock(&guard);
+    pthread_rwlock_unlock(&open_guard);
 }
 
 void qn__remote_close(int file) {
@@ -143,6 +143,12 @@ int qn__remote_has(int file) {
 qn_status qn__remote_fetch(int file, uint64_t from, uint64_t size, qn_error *err) {
     qn__cached *cached = find_locked(file);
     return cached ? qn__fetch(cached, from, size, err) : QN_OK;
+}
+
+void qn__remote_plan_of(int file, uint64_t from, uint64_t size) {
+    qn__cached *cached = find_locked(file);
+    if (cached)
+        qn__fetch_plan(cached, from, size);
 }
 
 void qn__remote_listed_stat(const char *address, const qn__remote_about *about, struct stat *info) {

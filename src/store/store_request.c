@@ -19,7 +19,8 @@ typedef struct sending {
 /* ------------------------------------------------------------------ headers */
 
 /* Adds a header at its place in the order of names. */
-static void insert(qn__signed_header *header, size_t *count, const char *name, const char *value) {
+static void insert_header(qn__signed_header *header, size_t *count, const char *name,
+                          const char *value) {
     size_t at = *count;
     if (*count == HEADERS)
         return;
@@ -62,15 +63,15 @@ static qn_status add_signed(sending *s, const qn__credentials *key, const char *
     const time_t now = time(NULL);
     strftime(date, sizeof date, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &parts));
     for (size_t i = 0; i < s->request->headers; i++)
-        insert(header, &count, s->request->header[i].name, s->request->header[i].value);
-    insert(header, &count, "host", s->target.host);
+        insert_header(header, &count, s->request->header[i].name, s->request->header[i].value);
+    insert_header(header, &count, "host", s->target.host);
     if (*range)
-        insert(header, &count, "range", range);
-    insert(header, &count, "x-amz-content-sha256",
-           s->request->payload ? s->request->payload : QN__SIGN_EMPTY);
-    insert(header, &count, "x-amz-date", date);
+        insert_header(header, &count, "range", range);
+    insert_header(header, &count, "x-amz-content-sha256",
+                  s->request->payload ? s->request->payload : QN__SIGN_EMPTY);
+    insert_header(header, &count, "x-amz-date", date);
     if (key->token[0])
-        insert(header, &count, "x-amz-security-token", key->token);
+        insert_header(header, &count, "x-amz-security-token", key->token);
     for (size_t i = 0; i < count; i++)
         if (strcmp(header[i].name, "host") != 0)
             qn__http_header(out, "%s: %s", header[i].name, header[i].value);
@@ -105,22 +106,22 @@ static qn_status attempt(void *user, qn__http_headers *out, qn_error *err) {
 /* ------------------------------------------------------------------ callbacks */
 
 /* The request's functions get its own user. */
-static size_t give(void *user, uint64_t offset, void *bytes, size_t size) {
+static size_t pass_body(void *user, uint64_t offset, void *bytes, size_t size) {
     const qn__store_request *r = ((sending *)user)->request;
     return r->give(r->user, offset, bytes, size);
 }
 
-static int begin(void *user, const qn__http_answer *answer) {
+static int pass_begin(void *user, const qn__http_answer *answer) {
     const qn__store_request *r = ((sending *)user)->request;
     return !r->begin || r->begin(r->user, answer);
 }
 
-static int take(void *user, const void *bytes, size_t size) {
+static int pass_bytes(void *user, const void *bytes, size_t size) {
     const qn__store_request *r = ((sending *)user)->request;
     return r->take(r->user, bytes, size);
 }
 
-static int is_enough(void *user) {
+static int pass_is_enough(void *user) {
     const qn__store_request *r = ((sending *)user)->request;
     return r->is_enough(r->user);
 }
@@ -150,10 +151,10 @@ static qn_status send_once(sending *s, qn__http_answer *answer, qn_error *err) {
                                    .attempt = attempt,
                                    .body = r->body,
                                    .body_size = r->body_size,
-                                   .give = r->give ? give : NULL,
-                                   .begin = begin,
-                                   .take = r->take ? take : NULL,
-                                   .is_enough = r->is_enough ? is_enough : NULL,
+                                   .give = r->give ? pass_body : NULL,
+                                   .begin = pass_begin,
+                                   .take = r->take ? pass_bytes : NULL,
+                                   .is_enough = r->is_enough ? pass_is_enough : NULL,
                                    .stop = r->stop,
                                    .user = s};
     return status == QN_OK ? qn__http_send(&http, answer, err) : status;

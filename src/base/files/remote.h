@@ -60,6 +60,14 @@ static inline qn_status qn__remote_ensure(int file, uint64_t from, uint64_t size
     return qn__remote_fetch(file, from, size, err);
 }
 
+/* These bytes will be read soon: they are fetched meanwhile. From the first call on nothing else of
+ * the file is fetched before it is read. */
+void qn__remote_plan_of(int file, uint64_t from, uint64_t size);
+static inline void qn__remote_plan(int file, uint64_t from, uint64_t size) {
+    if (atomic_load_explicit(&qn__remote_open_files, memory_order_relaxed) > 0)
+        qn__remote_plan_of(file, from, size);
+}
+
 /* fstat. The numbers and times of an address are made from the address and its tag: they change
  * with the file in the store, and not when a part of it is fetched. */
 static inline int qn__remote_stat(int file, struct stat *info) {

@@ -1,4 +1,5 @@
 /* The bytes of an entry of a ZIP archive, by zlib. */
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "data/bytes/zip.h"
 
@@ -8,6 +9,9 @@
 #include <limits.h>
 #include <string.h>
 #include <zlib.h>
+
+/* Of an address: bytes of the entry that are fetched before they are needed. */
+#define PLANNED ((uint64_t)64 << 20)
 
 enum { LOCAL_SIZE = 30, STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };
 #define INPUT_CAPACITY ((size_t)1 << 18)
@@ -104,6 +108,7 @@ void qn__zip_end(qn__zip_stream *stream) {
 
 /* Reads the next packed bytes. */
 static qn_status take_packed(qn__zip_stream *s, void *bytes, size_t size, qn_error *err) {
+    qn__remote_plan(s->zip->file, s->at, s->left < PLANNED ? s->left : PLANNED);
     const qn_status status =
         qn__descriptor_read_at(s->zip->file, s->zip->path, s->at, bytes, size, err);
     s->at += size;

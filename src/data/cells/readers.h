@@ -5,6 +5,7 @@
 
 #include "base/system/library.h"
 #include "data/bytes/part_files.h"
+#include "data/cells/described.h"
 #include "data/bytes/source.h"
 #include "data/table/data.h"
 
@@ -62,6 +63,10 @@ typedef struct qn__reader {
      * each for those of its file (files->items). NULL: the format has no such file. */
     qn_status (*read_labels)(qn__part_files *labels, qn__part_files *files,
                              const qn_data_options *options, qn_data *data, qn_error *err);
+    /* Optional: what an open file of `size` bytes says about its columns, read without the rows.
+     * Fails with QN_INPUT also for a file of another format. */
+    qn_status (*describe)(int file, uint64_t size, const char *path, qn__described *out,
+                          qn_error *err);
 } qn__reader;
 
 /* All readers; the last is NULL. */

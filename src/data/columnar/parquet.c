@@ -1,6 +1,7 @@
 /* The reader of Parquet files. Only chunks of columns that are used are read, by all threads. A
  * portion is as many row groups as fit into a part of the memory, or one. */
 #include "data/columnar/parquet.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "data/arrow/arrow_portions.h"
 #include "data/arrow/pandas_index.h"
@@ -12,7 +13,7 @@
 
 static const char magic[] = "PAR1", encrypted_magic[] = "PARE";
 
-enum { MAGIC = 4, TAIL = 8 }; /* the file ends with the size of its description and the magic */
+enum { MAGIC = 4, PLANNED = 32 };
 
 typedef struct parquet {
     qn__portions base;
@@ -46,33 +47,7 @@ static qn_status refuse_broken(const parquet *r, uint64_t at, const char *what) 
 /* ------------------------------------------------------------------ the description */
 
 static qn_status read_footer(parquet *r) {
-    uint8_t tail[TAIL];
-    if (r->size < MAGIC + TAIL)
-        return refuse_broken(r, r->size, "the Parquet file is cut off");
-    const uint64_t end = r->size - TAIL;
-    qn_status status = qn__descriptor_read_at(r->file, r->path, end, tail, TAIL, r->base.err);
-    if (status != QN_OK)
-        return status;
-    if (memcmp(tail + 4, encrypted_magic, MAGIC) == 0) {
-        qn__fail(r->base.err, QN_INPUT, "the Parquet file is encrypted");
-        return refuse_at(r, end, "write it without encryption");
-    }
-    if (memcmp(tail + 4, magic, MAGIC) != 0)
-        return refuse_broken(r, r->size, "the Parquet file is cut off");
-    const uint64_t size = (uint64_t)tail[0] | (uint64_t)tail[1] << 8 | (uint64_t)tail[2] << 16 |
-                          (uint64_t)tail[3] << 24;
-    if (size > end - MAGIC)
-        return refuse_broken(r, end, "the description of the Parquet file is broken");
-    uint8_t *bytes = qn__pile_alloc(&r->pile, size, 1, r->base.err);
-    if (!bytes)
-        return QN_MEMORY;
-    status = qn__descriptor_read_at(r->file, r->path, end - size, bytes, (size_t)size, r->base.err);
-    if (status == QN_OK)
-        status = qn__parquet_read_footer(bytes, (size_t)size, r->size, &r->pile, &r->footer,
-                                         r->base.err);
-    if (status == QN_INPUT)
-        qn__at(r->base.err, "%s, byte %llu", r->path, (unsigned long long)(end - size));
-    return status;
+    return qn__parquet_find_footer(r->file, r->size, r->path, &r->pile, &r->footer, r->base.err);
 }
 
 static qn_status make_schema(qn__portions *reader, struct ArrowSchema *out) {
@@ -147,6 +122,18 @@ static void note(parquet *r, size_t job, qn_status status, const qn_error *err) 
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Of an address: the next chunks are fetched while this one is decoded. */
+static void plan_chunks(const parquet *r, size_t job, size_t jobs) {
+    const qn__parquet_footer *f = &r->footer;
+    for (size_t i = job; i < jobs && i < job + PLANNED; i++) {
+        const qn__parquet_column *column = &f->column[i % f->columns];
+        const size_t group = r->first + i / f->columns;
+        const qn__parquet_chunk *chunk = &f->chunk[group * f->leaves + column->leaf];
+        if (r->base.wanted[i % f->columns] && column->readable)
+            qn__remote_plan(r->file, chunk->begin, chunk->size);
+    }
+}
+
 static void decode_some(void *context, int thread) {
     parquet *r = context;
     const size_t columns = r->footer.columns, jobs = (r->end - r->first) * columns;
@@ -157,6 +144,8 @@ static void decode_some(void *context, int thread) {
             return;
         if (!r->base.wanted[column] || !r->footer.column[column].readable)
             continue;
+        if (qn__remote_has(r->file))
+            plan_chunks(r, job, jobs);
         const qn_status status =
             decode(r, r->first + job / columns, column, &r->thread[thread], &err);
         if (status == QN_OK)
@@ -347,4 +336,5 @@ const qn__reader qn__parquet_reader = {
     .labels_remedy = "name its column with `data.label_column`",
     .probe = probe_parquet,
     .read_parts = read_parquet,
+    .describe = qn__parquet_describe,
 };

@@ -6,6 +6,7 @@
 
 #include "data/arrow/arrow_parts.h"
 #include "data/bytes/unpack.h"
+#include "data/cells/described.h"
 
 typedef enum qn__parquet_type {
     QN__PARQUET_BOOLEAN,
@@ -60,6 +61,14 @@ typedef struct qn__parquet_footer {
  * QN_INPUT (what and remedy are set) or QN_MEMORY. */
 qn_status qn__parquet_read_footer(const uint8_t *bytes, size_t size, uint64_t file_size,
                                   qn__pile *pile, qn__parquet_footer *out, qn_error *err);
+
+/* Finds the description at the end of an open file of `size` bytes and reads it. Nothing else of
+ * the file is read. Fails with QN_INPUT, with a place, QN_IO or QN_MEMORY. */
+qn_status qn__parquet_find_footer(int file, uint64_t size, const char *path, qn__pile *pile,
+                                  qn__parquet_footer *out, qn_error *err);
+/* The same as columns that qn__described_release frees. */
+qn_status qn__parquet_describe(int file, uint64_t size, const char *path, qn__described *out,
+                               qn_error *err);
 
 /* What a thread decodes with. */
 typedef struct qn__parquet_thread {

@@ -1,6 +1,7 @@
 /* The description of a Parquet file, FileMetaData of parquet.thrift. Numbers of fields are those
  * there. */
 #include "data/columnar/parquet.h"
+#include "data/bytes/descriptor.h"
 #include "data/columnar/thrift.h"
 #include <stdio.h>
 #include <string.h>
@@ -466,4 +467,59 @@ qn_status qn__parquet_read_footer(const uint8_t *bytes, size_t size, uint64_t fi
             qn__thrift_skip(&r.t, field.type);
     }
     return status == QN_OK && (r.t.broken || !out->column) ? refuse(&r) : status;
+}
+
+/* ------------------------------------------------------------------ the end of a file */
+
+enum { MAGIC = 4, TAIL = 8 }; /* the file ends with the size of its description and the magic */
+static const char magic[] = "PAR1", encrypted_magic[] = "PARE";
+
+static qn_status refuse_end(const char *path, uint64_t at, const char *what, const char *remedy,
+                            qn_error *err) {
+    qn__fail(err, QN_INPUT, "%s", what);
+    qn__at(err, "%s, byte %llu", path, (unsigned long long)at);
+    return qn__remedy(err, QN_INPUT, "%s", remedy);
+}
+
+/* The magic is not at the end: the beginning tells whether the file was one of Parquet. */
+static qn_status refuse_other(int file, uint64_t size, const char *path, qn_error *err) {
+    char first[MAGIC] = {0};
+    if (size >= MAGIC && qn__descriptor_read_at(file, path, 0, first, MAGIC, err) != QN_OK)
+        return QN_IO;
+    if (memcmp(first, magic, MAGIC) == 0)
+        return refuse_end(path, size, "the Parquet file is cut off",
+                          "copy the file, or write it again", err);
+    qn__fail(err, QN_INPUT, "only Parquet files have a description of their columns");
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_INPUT, "describe it by its rows: quern data info");
+}
+
+qn_status qn__parquet_find_footer(int file, uint64_t size, const char *path, qn__pile *pile,
+                                  qn__parquet_footer *out, qn_error *err) {
+    uint8_t tail[TAIL];
+    if (size < MAGIC + TAIL)
+        return refuse_other(file, size, path, err);
+    const uint64_t end = size - TAIL;
+    qn_status status = qn__descriptor_read_at(file, path, end, tail, TAIL, err);
+    if (status != QN_OK)
+        return status;
+    if (memcmp(tail + 4, encrypted_magic, MAGIC) == 0)
+        return refuse_end(path, end, "the Parquet file is encrypted", "write it without encryption",
+                          err);
+    if (memcmp(tail + 4, magic, MAGIC) != 0)
+        return refuse_other(file, size, path, err);
+    const uint64_t own = (uint64_t)tail[0] | (uint64_t)tail[1] << 8 | (uint64_t)tail[2] << 16 |
+                         (uint64_t)tail[3] << 24;
+    if (own > end - MAGIC)
+        return refuse_end(path, end, "the description of the Parquet file is broken",
+                          "copy the file, or write it again", err);
+    uint8_t *bytes = qn__pile_alloc(pile, own, 1, err);
+    if (!bytes)
+        return QN_MEMORY;
+    status = qn__descriptor_read_at(file, path, end - own, bytes, (size_t)own, err);
+    if (status == QN_OK)
+        status = qn__parquet_read_footer(bytes, (size_t)own, size, pile, out, err);
+    if (status == QN_INPUT)
+        qn__at(err, "%s, byte %llu", path, (unsigned long long)(end - own));
+    return status;
 }
