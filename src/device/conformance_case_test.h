@@ -515,10 +515,11 @@ static inline void recompute_some(test_case *c) {
 
 static uint32_t answers_each; /* of the case */
 
-/* Logits in slices of a row, of some, or of all. */
+/* Logits in slices of a row, of some, of grains, or of all. */
 static inline void slice_some(test_case *c) {
+    static const size_t bytes[] = {0, 128, 512, 4096};
     const size_t at = strlen(c->text);
-    c->program.slice_bytes = c->program.answers ? c->seed % 4 * 128 : 0;
+    c->program.slice_bytes = c->program.answers ? bytes[c->seed % 4] : 0;
     if (c->program.slice_bytes)
         snprintf(c->text + at, sizeof c->text - at, "; slices of %zu bytes",
                  c->program.slice_bytes);

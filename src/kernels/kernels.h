@@ -49,11 +49,12 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     `features` on become +0. A buffer that a call does not use may be any buffer, but not NULL.
  *
  * FORWARD_*: step M, A M, parameters M, weights U, biases U, Y M, D M, numbers M, in u, out u,
- * layer u, activation u, threshold u, keep f, seed U
+ * stride u, layer u, activation u, threshold u, keep f, seed U
  *     Y[items][ld(out)] = activation(chain over in of A * W from the bias), 6.3, 6.4. LOSS applies
  *     softmax, and sigmoid for the loss binary, so these are not activations here. With threshold,
  *     D = Y after dropout, 6.5; without it D is not written. weights, biases: offsets in
- *     `parameters`, in floats.
+ *     `parameters`, in floats. stride: floats from one row of the weights to the next, ld(out) or,
+ *     for some columns of a wider layer, that of the layer.
  *
  * GATE: step M, Y M, S M, D M, numbers M, height u, width u, out u, layer u, activation u,
  * threshold u, keep f, seed U
@@ -69,11 +70,18 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     floats. delta is that of huber, or the smoothing of cross-entropy; factor is 2^u. The weight
  *     of an item multiplies its loss and its factor (7.7, 8.1).
  *
- * ANSWERS: step M, Y M, targets M, X M, weight M, loss M, state M, E M, height u, width u, out u,
- * kind u, inputs u, delta f, factor f, flags u LOSS of networks with several answers to an item
- * (24.70): for each pixel softmax or sigmoid in place, its loss, and its state: the number of right
- * answers, and the highest bit where an output is not finite. targets are bytes, item after item.
- * loss and state are those of items, lines and pixels, in this order.
+ * ANSWERS: step M, Y M, targets M, X M, weight M, loss M, state M, marks M, height u, width u,
+ * out u, kind u, inputs u, first u, count u, delta f, factor f, flags u
+ *     LOSS of networks with several answers to an item (24.70), of rows first .. first+count-1,
+ *     which Y[count][ld(out)] has: softmax or sigmoid in place, with QN_LOSS_TRAIN then the errors
+ *     in their place. Loss and state of each pixel: the number of right answers, and the highest
+ *     bit where an output is not finite. targets are bytes, item after item. With QN_LOSS_MARKS
+ *     marks[row] receives the maximum and the sum of each softmax.
+ *
+ * ANSWERS_AGAIN: step M, Y M, targets M, X M, weight M, marks M, height u, width u, out u, kind u,
+ * inputs u, first u, count u, begin u, columns u, delta f, factor f
+ *     The same errors once more, of outputs begin .. begin+columns-1, from their logits in
+ *     Y[count][ld(columns)], which they replace.
  *
  * ANSWER_LINES: step M, loss M, state M, line_loss M, line_state M, height u, width u
  *     Their sums over the pixels of each line (24.71).
@@ -89,12 +97,13 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     `activation`, `threshold` and `keep` are those of the layer below, Y its outputs before
  *     dropout.
  *
- * GRADIENT_*: step M, A M, E M, sums M, status M, weights U, in u, out u, layer u, limit f,
- * k_blocks u, flags u
+ * GRADIENT_*: step M, A M, E M, sums M, status M, weights U, in u, out u, stride u, layer u,
+ * limit f, k_blocks u, flags u
  *     sums[k][o] (+)= over all grains of the step the integer nearest to the grain's chain (8.6,
  *     8.7). Without QN_GRADIENT_ADD the sums are overwritten. With k_blocks > 1 the grains are
  *     divided among as many groups in direction 2 of the grid. These add with atomics to sums that
- *     were cleared before, and QN_GRADIENT_ADD must be set.
+ *     were cleared before, and QN_GRADIENT_ADD must be set. stride: as that of FORWARD, of the
+ *     sums.
  *
  * BIAS: step M, E M, sums M, status M, biases U, out u, layer u, limit f, flags u
  *     GRADIENT of the biases.
@@ -378,6 +387,10 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     written to rows[count]; with QN_QUANTIZE_OWN by that which rows[count] has already. With
  *     QN_QUANTIZE_WEIGHED column k belongs to output k mod channels.
  *
+ * GRAINS_ABSMAX: from M, grains M, first u, count u, columns u, span u, place u
+ *     The absmax of each grain of `span` rows, from the rows first .. of from[count][ld(columns)]:
+ *     grains[place + grain] is made as large at least.
+ *
  * ROWS_ABSMAX: from M, outputs M, rows M, count u, columns u, channels u, bits u, output u, flags u
  *     rows[r] = absmax of row r of a chunk from[count][ld(columns)], whose columns are the layer's
  *     channels or, with QN_QUANTIZE_WEIGHED, its outputs.
@@ -387,15 +400,15 @@ typedef enum qn__language { QN__OPENCL_C, QN__CUDA_C } qn__language;
  *     The weights of TRANSPOSE_WEIGHTS as words along taps and outputs, [in] rows.
  *
  * INTGEMM_FORWARD_*: step M, A M, absmax M, W M, outputs M, parameters M, biases U, Y M, D M,
- * numbers M, in u, out u, output u, layer u, activation u, threshold u, keep f, seed U
- *     FORWARD of items as words (15.4); absmax is that of the items.
+ * numbers M, in u, out u, begin u, output u, layer u, activation u, threshold u, keep f, seed U
+ *     FORWARD of items as words (15.4); absmax is that of the items. begin: the first row of W.
  *
  * INTGEMM_ERRORS_*: step M, E M, absmax M, W M, Y M, B M, numbers M, in u, out u, layer u,
  * activation u, threshold u, keep f, seed U
  *     ERRORS of weighed errors as words (15.5).
  *
- * INTGEMM_GRADIENT_*: step M, A M, E M, absmax M, sums M, status M, weights U, in u, out u, layer
- * u, inputs u, errors u, limit f, k_blocks u, flags u
+ * INTGEMM_GRADIENT_*: step M, A M, E M, absmax M, sums M, status M, weights U, in u, out u, stride
+ * u, layer u, inputs u, errors u, limit f, k_blocks u, flags u
  *     GRADIENT of words along grains (15.6); absmax[inputs + g] and absmax[errors + g] are those
  *     of grain g. Tiles of these three kernels follow each other in direction 0, along the columns
  *     first. Those by matrix instructions (MATRIX, CUDA only) take sums of at most QN_MATRIX_DEPTH
@@ -427,7 +440,7 @@ typedef enum qn__kernel { QN__KERNEL_LIST(QN__KERNEL_NUMBER) QN__KERNELS } qn__k
 /* How a kernel is launched. */
 typedef struct qn__kernel_shape {
     const char *name;                 /* "qn_forward_large" */
-    const char *arguments;            /* a letter each, as above: "MMMUUMMMuuuuufU" */
+    const char *arguments;            /* a letter each, as above: "MMMUUMMMuuuuuufU" */
     uint32_t lanes[2];                /* of a group, in both directions; 1, 1 for vector kernels */
     uint32_t tile_rows, tile_columns; /* of the result that a group computes; 0: not a product.
                                          Rows are items (FORWARD, ERRORS) or inputs k (GRADIENT);
@@ -435,15 +448,15 @@ typedef struct qn__kernel_shape {
                                          Directions of the grid: 0 columns, 1 rows, 2 k-blocks. */
     /* Of a kernel without tiles: pieces of work that one group does. The grid has work / share
      * groups, rounded up, in direction 0; with 0 always one group. The pieces are items (FETCH,
-     * LOSS), numbers with their padding (GATE), outputs (BIAS), parameters (UPDATE, AVERAGE:
-     * `count`), vectors of four columns in 16 rows (UNFOLD), 16 columns of a row
-     * (TRANSPOSE_WEIGHTS, PIXELS_*, POOL_*, ADD_FORWARD, MULTIPLY_*, CONCAT_*, GROUPED_*, and of
-     * NORM_* and ITEM_NORM_* all but the next, EMBEDDING_FORWARD, LISTS_*, POSITION_*), groups of
-     * channels of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT, NORM_UPDATE,
-     * ITEM_NORM_GRADIENT, LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of tokens
-     * (EMBEDDING_LINKS), words (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), rows (ROWS_ABSMAX), items
-     * (PIXELS_ABSMAX), queries (ATTENTION_MEANS), blocks (ATTENTION_BLOCKS), numbers
-     * (ATTENTION_KEEP), 128 channels of a head of a row (ATTENTION_CACHED*), blocks
+     * LOSS), rows (ANSWERS), numbers with their padding (GATE, ANSWERS_AGAIN), outputs (BIAS),
+     * parameters (UPDATE, AVERAGE: `count`), vectors of four columns in 16 rows (UNFOLD), 16
+     * columns of a row (TRANSPOSE_WEIGHTS, PIXELS_*, POOL_*, ADD_FORWARD, MULTIPLY_*, CONCAT_*,
+     * GROUPED_*, and of NORM_* and ITEM_NORM_* all but the next, EMBEDDING_FORWARD, LISTS_*,
+     * POSITION_*), groups of channels of an item (ITEM_NORM_MOMENTS), channels (NORM_GRADIENT,
+     * NORM_UPDATE, ITEM_NORM_GRADIENT, LAYERSCALE_GRADIENT, EMBEDDING_GRADIENT), occurrences of
+     * tokens (EMBEDDING_LINKS), words (QUANTIZE_ROWS, QUANTIZE_TRANSPOSED), rows (ROWS_ABSMAX,
+     * GRAINS_ABSMAX), items (PIXELS_ABSMAX), queries (ATTENTION_MEANS), blocks (ATTENTION_BLOCKS),
+     * numbers (ATTENTION_KEEP), 128 channels of a head of a row (ATTENTION_CACHED*), blocks
      * (ATTENTION_KEEP_BLOCKS), 16 queries or keys and 64 channels of a head (other ATTENTION_*),
      * weights and biases with their padding (SUMS_*: (in + biases) * ld(out)), elements (MAP,
      * TRIAL). Groups beyond the work's end do nothing. */

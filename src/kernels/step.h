@@ -108,6 +108,7 @@ typedef struct qn_taps {
  * the bits of the shares of the own labels. */
 #define QN_LOSS_MIXED 8u
 #define QN_LOSS_ANSWERS 16u /* `classes` are numbers of right answers (24.74) */
+#define QN_LOSS_MARKS 32u   /* the maximum and the sum of a softmax are kept */
 #define QN_GRADIENT_ADD 1u
 #define QN_PIXELS_FLAT 1u   /* sums are [items][ld(pixels * channels)] */
 #define QN_PIXELS_CHAINS 2u /* a NaN may come from a tap outside: its chain is computed again */

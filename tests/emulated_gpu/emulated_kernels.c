@@ -25,15 +25,15 @@ static void fetch(void *const *a) {
 }
 static void forward_large(void *const *a) {
     qn_forward_large(M(0), M(1), M(2), U(3), U(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11),
-                     u(12), f(13), U(14));
+                     u(12), u(13), f(14), U(15));
 }
 static void forward_medium(void *const *a) {
     qn_forward_medium(M(0), M(1), M(2), U(3), U(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11),
-                      u(12), f(13), U(14));
+                      u(12), u(13), f(14), U(15));
 }
 static void forward_small(void *const *a) {
     qn_forward_small(M(0), M(1), M(2), U(3), U(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11),
-                     u(12), f(13), U(14));
+                     u(12), u(13), f(14), U(15));
 }
 static void loss(void *const *a) {
     qn_loss(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), M(8), u(9), u(10), u(11), f(12), f(13),
@@ -52,10 +52,12 @@ static void errors_small(void *const *a) {
                     U(13));
 }
 static void gradient_large(void *const *a) {
-    qn_gradient_large(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7), u(8), f(9), u(10), u(11));
+    qn_gradient_large(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7), u(8), u(9), f(10), u(11),
+                      u(12));
 }
 static void gradient_small(void *const *a) {
-    qn_gradient_small(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7), u(8), f(9), u(10), u(11));
+    qn_gradient_small(M(0), M(1), M(2), M(3), M(4), U(5), u(6), u(7), u(8), u(9), f(10), u(11),
+                      u(12));
 }
 static void bias(void *const *a) { qn_bias(M(0), M(1), M(2), M(3), U(4), u(5), u(6), f(7), u(8)); }
 static void update(void *const *a) {
@@ -65,7 +67,11 @@ static void update(void *const *a) {
 static void average(void *const *a) { qn_average(M(0), M(1), M(2), U(3), U(4)); }
 static void answers(void *const *a) {
     qn_answers(M(0), M(1), M(2), M(3), M(4), M(5), M(6), M(7), u(8), u(9), u(10), u(11), u(12),
-               f(13), f(14), u(15));
+               u(13), u(14), f(15), f(16), u(17));
+}
+static void answers_again(void *const *a) {
+    qn_answers_again(M(0), M(1), M(2), M(3), M(4), M(5), u(6), u(7), u(8), u(9), u(10), u(11),
+                     u(12), u(13), u(14), f(15), f(16));
 }
 static void answer_lines(void *const *a) {
     qn_answer_lines(M(0), M(1), M(2), M(3), M(4), u(5), u(6));
@@ -86,7 +92,7 @@ static void trial(void *const *a) { qn_trial(M(0), M(1), M(2), M(3), U(4), u(5))
 #define INTGEMM_FORWARD(name)                                                                      \
     static void intgemm_forward_##name(void *const *a) {                                           \
         qn_intgemm_forward_##name(M(0), M(1), M(2), M(3), M(4), M(5), U(6), M(7), M(8), M(9),      \
-                                  u(10), u(11), u(12), u(13), u(14), u(15), f(16), U(17));         \
+                                  u(10), u(11), u(12), u(13), u(14), u(15), u(16), f(17), U(18));  \
     }
 #define INTGEMM_ERRORS(name)                                                                       \
     static void intgemm_errors_##name(void *const *a) {                                            \
@@ -96,7 +102,7 @@ static void trial(void *const *a) { qn_trial(M(0), M(1), M(2), M(3), U(4), u(5))
 #define INTGEMM_GRADIENT(name)                                                                     \
     static void intgemm_gradient_##name(void *const *a) {                                          \
         qn_intgemm_gradient_##name(M(0), M(1), M(2), M(3), M(4), M(5), U(6), u(7), u(8), u(9),     \
-                                   u(10), u(11), f(12), u(13), u(14));                             \
+                                   u(10), u(11), u(12), f(13), u(14), u(15));                      \
     }
 #define WHOLE(name)                                                                                \
     INTGEMM_FORWARD(name)                                                                          \
@@ -342,6 +348,9 @@ static void quantize_rows(void *const *a) {
     qn_quantize_rows(M(0), M(1), M(2), M(3), M(4), M(5), M(6), u(7), u(8), u(9), u(10), u(11),
                      u(12), u(13), u(14));
 }
+static void grains_absmax(void *const *a) {
+    qn_grains_absmax(M(0), M(1), u(2), u(3), u(4), u(5), u(6));
+}
 static void rows_absmax(void *const *a) {
     qn_rows_absmax(M(0), M(1), M(2), u(3), u(4), u(5), u(6), u(7), u(8));
 }
@@ -351,10 +360,11 @@ static void quantize_transposed(void *const *a) {
 
 static const qn_emulated_kernel kernels[] = {
     {"qn_fetch", "MMMMMMMMMMMMuuuu", fetch},
-    {"qn_forward_large", "MMMUUMMMuuuuufU", forward_large},
-    {"qn_forward_medium", "MMMUUMMMuuuuufU", forward_medium},
-    {"qn_forward_small", "MMMUUMMMuuuuufU", forward_small},
-    {"qn_answers", "MMMMMMMMuuuuuffu", answers},
+    {"qn_forward_large", "MMMUUMMMuuuuuufU", forward_large},
+    {"qn_forward_medium", "MMMUUMMMuuuuuufU", forward_medium},
+    {"qn_forward_small", "MMMUUMMMuuuuuufU", forward_small},
+    {"qn_answers", "MMMMMMMMuuuuuuuffu", answers},
+    {"qn_answers_again", "MMMMMMuuuuuuuuuff", answers_again},
     {"qn_answer_lines", "MMMMMuu", answer_lines},
     {"qn_answer_items", "MMMMMMMMu", answer_items},
     {"qn_gate", "MMMMMuuuuuufU", gate},
@@ -362,8 +372,8 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_errors_large", "MMMUMMMuuuuufU", errors_large},
     {"qn_errors_medium", "MMMUMMMuuuuufU", errors_medium},
     {"qn_errors_small", "MMMUMMMuuuuufU", errors_small},
-    {"qn_gradient_large", "MMMMMUuuufuu", gradient_large},
-    {"qn_gradient_small", "MMMMMUuuufuu", gradient_small},
+    {"qn_gradient_large", "MMMMMUuuuufuu", gradient_large},
+    {"qn_gradient_small", "MMMMMUuuuufuu", gradient_small},
     {"qn_bias", "MMMMUuufu", bias},
     {"qn_update", "MMMMMUUuffffffff", update},
     {"qn_average", "MMMUU", average},
@@ -414,11 +424,11 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_grouped_errors", "MMMMMMMUuuuuuuufU", grouped_errors},
     {"qn_grouped_gradient", "MMMMMMUuuuuufuu", grouped_gradient},
 #define INTGEMM_KERNEL_FORWARD(name)                                                               \
-    { "qn_intgemm_forward_" #name, "MMMMMMUMMMuuuuuufU", intgemm_forward_##name }
+    { "qn_intgemm_forward_" #name, "MMMMMMUMMMuuuuuuufU", intgemm_forward_##name }
 #define INTGEMM_KERNEL_ERRORS(name)                                                                \
     { "qn_intgemm_errors_" #name, "MMMMMMMuuuuufU", intgemm_errors_##name }
 #define INTGEMM_KERNEL_GRADIENT(name)                                                              \
-    { "qn_intgemm_gradient_" #name, "MMMMMMUuuuuufuu", intgemm_gradient_##name }
+    { "qn_intgemm_gradient_" #name, "MMMMMMUuuuuuufuu", intgemm_gradient_##name }
 #define INTGEMM_KERNELS(name)                                                                      \
     INTGEMM_KERNEL_FORWARD(name), INTGEMM_KERNEL_ERRORS(name), INTGEMM_KERNEL_GRADIENT(name)
 #define WIDTH_KERNELS(bits)                                                                        \
@@ -448,6 +458,7 @@ static const qn_emulated_kernel kernels[] = {
     {"qn_pixels_absmax", "MMMMMMuuuuuuu", pixels_absmax},
     {"qn_quantize_rows", "MMMMMMMuuuuuuuu", quantize_rows},
     {"qn_rows_absmax", "MMMuuuuuu", rows_absmax},
+    {"qn_grains_absmax", "MMuuuuu", grains_absmax},
     {"qn_attention_blocks", "MMMMuuuu", attention_blocks},
     {"qn_attention_integer_forward", "MMMMMMuuuuuuuu", attention_integer_forward},
     {"qn_attention_integer_queries", "MMMMMMMuuuuuuuuu", attention_integer_queries},

@@ -2,36 +2,6 @@
 #include "device/gpu/gpu_worker.h"
 #include <string.h>
 
-/* Where the outputs of a row are among those of the items: rows stand in the order grain, pixel,
- * item of the grain. */
-static size_t place_of(const qn__worker *w, uint32_t items, uint64_t row) {
-    const qn__layer *l = w->layer[w->program->layers - 1].layer;
-    const uint32_t most = w->program->grain < items ? w->program->grain : items;
-    const uint64_t pixels = qn__gpu_pixels(l), grain = row / (most * pixels);
-    const uint64_t begin = grain * most, left = items - begin, own = left < most ? left : most;
-    const uint64_t rest = row - begin * pixels;
-    return (size_t)((begin + rest % own) * pixels + rest / own) * l->to.channels;
-}
-
-/* Copies rows [items * pixels][ld(out)] to the host in pieces, without the padding after column
- * out. */
-qn_status qn__gpu_read_outputs(qn__worker *w, uint32_t items, float *to, qn_error *err) {
-    const qn__gpu_layer *last = &w->layer[w->program->layers - 1];
-    const uint32_t out = last->layer->to.channels, rows = items * qn__gpu_pixels(last->layer);
-    const size_t ld = (size_t)qn__gpu_ld(out), row = ld * sizeof *to;
-    const uint32_t most = (uint32_t)(w->stage.bytes / row);
-    const float *stage = (const float *)(const void *)w->stage.memory;
-    qn_status status = QN_OK;
-    for (uint32_t first = 0, end; status == QN_OK && first < rows; first = end) {
-        end = rows - first < most ? rows : first + most;
-        status = qn__gpu_read(w->driver, w->gpu, &last->output, first * row, w->stage.memory,
-                              (end - first) * row, err);
-        for (uint32_t i = first; status == QN_OK && i < end; ++i)
-            memcpy(to + place_of(w, items, i), stage + (i - first) * ld, out * sizeof *to);
-    }
-    return status;
-}
-
 /* Numbers of one pixel of an item, `stride` numbers from one channel to the next. */
 static void spread_pixel(const float *from, uint32_t channels, size_t stride, float *to) {
     for (uint32_t c = 0; c < channels; ++c)
@@ -91,6 +61,13 @@ static qn_status read_positions(qn__worker *w, uint32_t items, const qn__applied
     return status;
 }
 
+/* The outputs of the last layer, where the pass has them all. */
+static qn_status read_outputs(qn__worker *w, uint32_t items, float *to, qn_error *err) {
+    const uint32_t rows = items * qn__gpu_pixels(w->layer[w->program->layers - 1].layer);
+    return w->slices.rows ? QN_OK
+                          : qn__gpu_read_outputs(w, items, &(qn__gpu_range){0, rows}, to, err);
+}
+
 static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *applied,
                               qn_error *err) {
     qn_status status = QN_OK;
@@ -101,7 +78,7 @@ static qn_status read_applied(qn__worker *w, uint32_t items, const qn__applied *
         status = qn__gpu_read(w->driver, w->gpu, &w->batch.scores, 0, applied->scores,
                               items * sizeof *applied->scores, err);
     if (status == QN_OK && applied->outputs)
-        status = qn__gpu_read_outputs(w, items, applied->outputs, err);
+        status = read_outputs(w, items, applied->outputs, err);
     if (status == QN_OK && applied->inputs)
         status = read_inputs(w, items, applied->inputs, err);
     return status == QN_OK ? read_positions(w, items, applied, err) : status;
@@ -126,8 +103,7 @@ static qn_status apply_piece(qn__worker *w, const qn__batch *batch, const qn__ap
     qn__gpu_launch_fetch(&pass);
     if (counts && pass.status == QN_OK)
         pass.status = qn__gpu_send_targets(w, batch, err);
-    qn__gpu_launch_forward(&pass);
-    qn__gpu_launch_loss(&pass, flags);
+    qn__gpu_launch_forward(&pass, flags, 0, applied ? applied->outputs : NULL);
     qn__gpu_launch_tally(&pass, flags);
     if (pass.status == QN_OK)
         pass.status = qn__gpu_status(w, &words, err);

@@ -42,6 +42,9 @@ static inline void qn__push_floats(qn__gpu_call *call, const float *value, size_
         call->argument[call->count++] = (qn__gpu_argument){.kind = 'f', .value.f = value[i]};
 }
 
+/* Floats from one row of a matrix to the next. */
+static inline uint64_t qn__gpu_ld(uint64_t n) { return (n + QN_LD - 1) / QN_LD * QN_LD; }
+
 static inline uint64_t qn__gpu_pieces(uint64_t work, uint64_t each) {
     return (work + each - 1) / each;
 }

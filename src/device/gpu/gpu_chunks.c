@@ -89,6 +89,11 @@ qn__gpu_part qn__gpu_part_of(const qn__worker *w, const qn__layer *l, uint32_t i
 
 static uint64_t greater(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
+/* Whether it is the last layer, slice by slice (gpu_slices.c). */
+static int is_sliced(const qn__worker *w, uint32_t i) {
+    return w->slices.rows && i + 1 == w->program->layers;
+}
+
 /* The least that a chunk must have for a layer, and what would take all of it in one. */
 static void chunk_bounds(const qn__worker *w, uint32_t i, uint64_t *least, uint64_t *most) {
     const qn__layer *l = w->layer[i].layer;
@@ -96,6 +101,11 @@ static void chunk_bounds(const qn__worker *w, uint32_t i, uint64_t *least, uint6
     const uint64_t grain = w->program->grain < w->capacity ? w->program->grain : w->capacity;
     if (!l->depth || l->conv_groups)
         return;
+    if (is_sliced(w, i)) {
+        const uint64_t most_rows = greater(w->slices.rows, w->slices.outputs ? w->slices.grain : 0);
+        *least = greater(*least, most_rows * qn__gpu_ld(l->depth + 1));
+        return;
+    }
     *least = greater(*least, qn__gpu_ld(l->depth + 1));
     *least = greater(*least, grain * qn__gpu_pixels(l) * QN_LD);
     *most = greater(*most, rows * qn__gpu_ld(l->depth + 1));
@@ -123,6 +133,10 @@ void qn__gpu_pixels_needs(qn__worker *w, uint64_t *chains, uint64_t *transposed)
         const uint64_t ld = qn__gpu_ld(l->to.channels), below = qn__gpu_ld(l->from.channels);
         if (!qn__gpu_has_pixels(&w->layer[i]) || !l->depth || l->conv_groups)
             continue;
+        if (is_sliced(w, i)) {
+            *chains = greater(*chains, w->slices.rows * below);
+            continue;
+        }
         *chains = greater(*chains, qn__gpu_chunk_rows(w, l->depth, rows) * ld);
         *chains = greater(*chains, qn__gpu_part_of(w, l, w->capacity).rows * ld);
         if (w->layer[i].source < 0 || !qn__gpu_is_conv(&w->layer[i]))

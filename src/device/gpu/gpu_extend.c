@@ -64,7 +64,8 @@ static int is_finite(const float *x, uint32_t count) {
 
 static qn_status read_logits(qn__worker *w, const qn__extension *e, uint32_t *bad, qn_error *err) {
     const uint32_t out = w->program->layer[w->program->layers - 1].out;
-    const qn_status status = qn__gpu_read_outputs(w, e->rows, e->logits, err);
+    const qn_status status =
+        qn__gpu_read_outputs(w, e->rows, &(qn__gpu_range){0, e->rows}, e->logits, err);
     for (uint32_t i = 0; status == QN_OK && i < e->rows; ++i)
         if (!is_finite(e->logits + (size_t)i * out, out)) {
             *bad = i;

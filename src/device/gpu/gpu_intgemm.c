@@ -172,26 +172,29 @@ static void quantize_items(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_mem
 
 /* The arguments of a forward product up to those of its outputs. */
 static void push_forward(const qn__gpu_pass *pass, uint32_t i, const qn__gpu_rows *rows,
-                         const qn__gpu_memory *to, const qn__gpu_memory *dropped, qn__gpu_call *c) {
+                         const qn__gpu_range *outputs, const qn__gpu_memory *to,
+                         const qn__gpu_memory *dropped, qn__gpu_call *c) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     QN__PUSH_MEMORY(c, rows->step, &w->integers.quantized_items, rows->absmax, &l->by_output,
                     &w->integers.absmax_outputs, &w->model.parameters);
-    QN__PUSH_WIDE(c, l->biases);
+    QN__PUSH_WIDE(c, l->biases + outputs->begin);
     QN__PUSH_MEMORY(c, to, dropped, &w->batch.numbers);
-    QN__PUSH_NUMBERS(c, l->layer->depth, l->layer->to.channels, l->output_place);
+    QN__PUSH_NUMBERS(c, l->layer->depth, outputs->count, outputs->begin,
+                     l->output_place + outputs->begin);
 }
 
-static product choose_forward(const qn__worker *w, const qn__layer *l, uint32_t rows) {
-    return choose(w, &forward, l->depth <= QN_MATRIX_DEPTH, rows, l->to.channels);
+static product choose_forward(const qn__worker *w, const qn__layer *l, uint32_t rows,
+                              uint32_t outputs) {
+    return choose(w, &forward, l->depth <= QN_MATRIX_DEPTH, rows, outputs);
 }
 
 void qn__gpu_launch_intgemm_chains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_rows *rows,
-                                   const qn__gpu_memory *to) {
+                                   const qn__gpu_range *outputs, const qn__gpu_memory *to) {
     const qn__worker *w = pass->worker;
-    const product p = choose_forward(w, w->layer[i].layer, rows->count);
+    const product p = choose_forward(w, w->layer[i].layer, rows->count, outputs->count);
     qn__gpu_call c = {0};
-    push_forward(pass, i, rows, to, &w->step, &c);
+    push_forward(pass, i, rows, outputs, to, &w->step, &c);
     qn__gpu_push_plain(w, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
@@ -213,13 +216,14 @@ void qn__gpu_launch_intgemm_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
     const int drops = qn__gpu_drops(pass, i);
-    const product p = choose_forward(w, l->layer, pass->items);
+    const qn__gpu_range all = {0, l->layer->to.channels};
+    const product p = choose_forward(w, l->layer, pass->items, all.count);
     const qn__gpu_rows rows = items_of(pass);
     qn__gpu_call c = {0};
     quantize_items(pass, i, qn__gpu_input_of(pass, i), l->layer->in, qn__gpu_inputs_place(pass, i),
                    QN_QUANTIZE_WORDS | QN_QUANTIZE_INPUTS |
                        (qn__gpu_learns(pass, i) ? QN_QUANTIZE_GRAINS : 0));
-    push_forward(pass, i, &rows, &l->output, drops ? &l->dropped : &w->step, &c);
+    push_forward(pass, i, &rows, &all, &l->output, drops ? &l->dropped : &w->step, &c);
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
     qn__gpu_launch_gate(pass, i);
@@ -281,20 +285,21 @@ static int grains_suit(uint32_t grain) {
 }
 
 void qn__gpu_launch_intgemm_partials(qn__gpu_pass *pass, uint32_t i, const qn__gpu_rows *rows,
-                                     uint32_t column, uint32_t columns, uint32_t first_grain,
-                                     int add) {
+                                     const qn__gpu_range *inputs, const qn__gpu_range *outputs,
+                                     uint32_t first_grain, int add) {
     const qn__worker *w = pass->worker;
     const qn__gpu_layer *l = &w->layer[i];
-    const uint32_t out = l->layer->to.channels;
-    const uint64_t weights = l->weights + column * qn__gpu_ld(out);
-    product p = choose(w, &gradient, grains_suit(rows->grain), columns, out);
+    const uint64_t stride = qn__gpu_ld(l->layer->to.channels);
+    const uint64_t weights = l->weights + inputs->begin * stride + outputs->begin;
+    product p = choose(w, &gradient, grains_suit(rows->grain), inputs->count, outputs->count);
     p.groups[2] = qn__gpu_k_blocks(pass, qn__gpu_pieces(rows->count, rows->grain), p.groups[0],
-                                   weights, weights + columns * qn__gpu_ld(out), add);
+                                   weights, weights + inputs->count * stride, add);
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, rows->step, &w->integers.quantized_inputs, &w->integers.quantized_errors,
                     &w->integers.absmax_grains, &w->model.sums, &w->reports.status);
     QN__PUSH_WIDE(&c, weights);
-    QN__PUSH_NUMBERS(&c, columns, out, i, qn__gpu_inputs_place(pass, i) + first_grain,
+    QN__PUSH_NUMBERS(&c, inputs->count, outputs->count, (uint32_t)stride, i,
+                     qn__gpu_inputs_place(pass, i) + first_grain,
                      qn__gpu_errors_place(pass, i) + first_grain);
     QN__PUSH_FLOATS(&c, w->program->partial_limit);
     QN__PUSH_NUMBERS(&c, p.groups[2], add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
@@ -310,5 +315,6 @@ void qn__gpu_launch_intgemm_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
                             l->in, qn__gpu_inputs_place(pass, i));
     qn__gpu_quantize_grains(pass, &rows, qn__gpu_errors_of(w, i), &w->integers.quantized_errors,
                             l->out, qn__gpu_errors_place(pass, i));
-    qn__gpu_launch_intgemm_partials(pass, i, &rows, 0, l->in, 0, add);
+    qn__gpu_launch_intgemm_partials(pass, i, &rows, &(qn__gpu_range){0, l->in},
+                                    &(qn__gpu_range){0, l->out}, 0, add);
 }

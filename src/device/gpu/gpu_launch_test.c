@@ -53,7 +53,7 @@ static void launch_step(uint32_t in, uint32_t out, uint32_t items, uint32_t unit
     qn__gpu_pass pass = {.worker = &worker, .source = &source, .items = items, .training = 1};
     qn__gpu_place(&worker);
     launches = down = 0;
-    qn__gpu_launch_forward(&pass);
+    qn__gpu_launch_forward(&pass, QN_LOSS_LABELS | QN_LOSS_TRAIN, 0, NULL);
     qn__gpu_launch_backward(&pass, 0, 1);
     assert_int_equal(pass.status, QN_OK);
     assert_true(launches >= 4);
@@ -92,7 +92,7 @@ static uint32_t by_matrix(uint32_t in, uint32_t middle, uint32_t grain) {
     uint32_t count = 0;
     qn__gpu_place(&worker);
     memset(launched, 0, sizeof launched);
-    qn__gpu_launch_forward(&pass);
+    qn__gpu_launch_forward(&pass, QN_LOSS_LABELS | QN_LOSS_TRAIN, 0, NULL);
     qn__gpu_launch_backward(&pass, 0, 1);
     assert_int_equal(pass.status, QN_OK);
     for (int k = 0; k < QN__KERNELS; ++k) {
@@ -153,7 +153,7 @@ static counts of_chain(uint32_t frozen, int loads) {
     if (loads) {
         qn__gpu_launch_weights(&pass, 0);
     } else {
-        qn__gpu_launch_forward(&pass);
+        qn__gpu_launch_forward(&pass, QN_LOSS_LABELS | QN_LOSS_TRAIN, 0, NULL);
         qn__gpu_launch_backward(&pass, 0, 1);
     }
     assert_int_equal(pass.status, QN_OK);

@@ -85,7 +85,7 @@ static qn_status measure_product(const qn__gpu_driver *driver, qn__gpu *gpu, uin
     QN__PUSH_MEMORY(&t.call, step, &memory[0], &memory[1]);
     QN__PUSH_WIDE(&t.call, 0, 0); /* biases: the first row of the weights will do */
     QN__PUSH_MEMORY(&t.call, &memory[2], step, step);
-    QN__PUSH_NUMBERS(&t.call, n, n, 0);
+    QN__PUSH_NUMBERS(&t.call, n, n, (uint32_t)qn__gpu_ld(n), 0);
     return rate_of_product(&t, n, step, seconds, rate, err);
 }
 
@@ -107,7 +107,7 @@ static qn_status measure_intgemm(const qn__gpu_driver *driver, qn__gpu *gpu, int
     QN__PUSH_MEMORY(&t.call, step, &memory[0], &memory[1], &memory[1], &memory[1], &memory[1]);
     QN__PUSH_WIDE(&t.call, 0);
     QN__PUSH_MEMORY(&t.call, &memory[2], step, step);
-    QN__PUSH_NUMBERS(&t.call, n, n, 0, 0);
+    QN__PUSH_NUMBERS(&t.call, n, n, 0, 0, 0);
     return rate_of_product(&t, n, step, seconds, rate, err);
 }
 

@@ -70,7 +70,7 @@ typedef struct piece {
     uint64_t bytes;
 } piece;
 
-enum { FIXED_PIECES = 25, PIXELS_PIECES = 5, INTGEMM_PIECES = 7, LAYER_PIECES = 3 };
+enum { FIXED_PIECES = 26, PIXELS_PIECES = 5, INTGEMM_PIECES = 7, LAYER_PIECES = 3 };
 
 static uint64_t row_bytes(const qn__worker *w, uint64_t n) {
     return qn__gpu_ld(n) * w->capacity * sizeof(float);
@@ -115,6 +115,7 @@ static uint32_t fixed_pieces(qn__worker *w, piece *pieces) {
         {&w->batch.pixel_state, pixels * sizeof(uint32_t)},
         {&w->batch.line_loss, lines * sizeof(float)},
         {&w->batch.line_state, lines * sizeof(uint32_t)},
+        {&w->slices.marks, w->slices.marks_bytes},
         {&w->feeds.sent_rows, items * sizeof(uint64_t)},
         {&w->feeds.sent_values, items * written * sizeof(float)},
     };

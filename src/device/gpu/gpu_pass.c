@@ -24,50 +24,15 @@ void qn__gpu_launch_layers(qn__gpu_pass *pass, uint32_t end) {
         pass->worker->layer[i].kind->forward(pass, i);
 }
 
-void qn__gpu_launch_forward(qn__gpu_pass *pass) {
-    qn__gpu_launch_layers(pass, pass->worker->program->layers);
-}
-
-/* Sums over the pixels of lines, and over the lines of items. */
-static void launch_answer_sums(qn__gpu_pass *pass, const qn__layer *l) {
-    const qn__worker *w = pass->worker;
-    qn__gpu_call c = {0}, d = {0};
-    QN__PUSH_MEMORY(&c, &w->step, &w->batch.pixel_loss, &w->batch.pixel_state, &w->batch.line_loss,
-                    &w->batch.line_state);
-    QN__PUSH_NUMBERS(&c, l->to.height, l->to.width);
-    qn__gpu_launch_over(pass, QN__K_ANSWER_LINES, (uint64_t)pass->items * l->to.height, &c);
-    QN__PUSH_MEMORY(&d, &w->step, &w->batch.line_loss, &w->batch.line_state, &w->batch.weight,
-                    &w->batch.loss, &w->batch.classes, &w->batch.scores, &w->batch.finite);
-    QN__PUSH_NUMBERS(&d, l->to.height);
-    qn__gpu_launch_over(pass, QN__K_ANSWER_ITEMS, pass->items, &d);
-}
-
-static void launch_answers(qn__gpu_pass *pass, uint32_t flags) {
-    const qn__worker *w = pass->worker;
-    const uint32_t last = w->program->layers - 1;
-    const qn__layer *l = w->layer[last].layer;
-    qn__gpu_call c = {0};
-    QN__PUSH_MEMORY(&c, &w->step, &w->layer[last].output,
-                    w->batch.answers.bytes ? &w->batch.answers : &w->step,
-                    qn__gpu_output_of(pass, -1), &w->batch.weight, &w->batch.pixel_loss,
-                    &w->batch.pixel_state, qn__gpu_errors_of(w, last));
-    QN__PUSH_NUMBERS(&c, l->to.height, l->to.width, l->to.channels,
-                     qn__kernel_loss(w->program->loss),
-                     w->program->next ? w->program->layer[0].in : 0);
-    QN__PUSH_FLOATS(&c, qn__program_loss_number(w->program),
-                    ldexpf(1.0f, (int)w->program->gradient_scale));
-    QN__PUSH_NUMBERS(&c, flags);
-    qn__gpu_launch_over(pass, QN__K_ANSWERS, (uint64_t)pass->items * qn__gpu_pixels(l), &c);
-    launch_answer_sums(pass, l);
-}
-
-void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
+static void launch_loss(qn__gpu_pass *pass, uint32_t flags) {
     const qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
     const qn__layer *l = w->layer[last].layer;
     qn__gpu_call c = {0};
     if (w->program->answers) {
-        launch_answers(pass, flags);
+        const qn__gpu_range rows = {0, pass->items * qn__gpu_pixels(l)};
+        qn__gpu_launch_answers(pass, &rows, flags);
+        qn__gpu_launch_answer_sums(pass);
         return;
     }
     QN__PUSH_MEMORY(&c, &w->step, &w->layer[last].output, &w->batch.targets, &w->batch.weight,
@@ -79,6 +44,16 @@ void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags) {
                     ldexpf(1.0f, (int)w->program->gradient_scale));
     QN__PUSH_NUMBERS(&c, flags | (w->program->real ? QN_LOSS_REAL : 0));
     qn__gpu_launch_over(pass, QN__K_LOSS, pass->items, &c);
+}
+
+void qn__gpu_launch_forward(qn__gpu_pass *pass, uint32_t flags, int add, float *outputs) {
+    const qn__worker *w = pass->worker;
+    const int sliced = w->slices.rows > 0;
+    qn__gpu_launch_layers(pass, w->program->layers - (sliced ? 1 : 0));
+    if (sliced)
+        qn__gpu_launch_slices(pass, flags, add, outputs);
+    else
+        launch_loss(pass, flags);
 }
 
 static void launch_update_of(qn__gpu_pass *pass, uint64_t begin, uint64_t count, float decay,
@@ -173,13 +148,15 @@ void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update) {
     const int fused = update && w->facts->vectors && !w->bits && !qn__program_tied(w->program);
     for (uint32_t i = w->program->layers; i-- > w->program->frozen;) {
         const qn__gpu_kind *kind = w->layer[i].kind;
+        const int done = w->slices.rows && i + 1 == w->program->layers;
         launch_again(pass, i);
-        kind->errors(pass, i);
+        if (!done)
+            kind->errors(pass, i);
         if (!qn__program_trains(w->program, i))
             continue;
         if (fused && kind->learn && kind->learn(pass, i))
             continue;
-        if (kind->gradient)
+        if (kind->gradient && !done)
             kind->gradient(pass, i, add);
         if (fused)
             launch_update_layer(pass, i);

@@ -44,6 +44,7 @@ void qn__gpu_launch_pixels_forward(qn__gpu_pass *pass, uint32_t i) {
                                    .a = &w->pixels.unfolded,
                                    .weights = &w->model.parameters,
                                    .first = w->layer[i].weights,
+                                   .stride = (uint32_t)qn__gpu_ld(l->to.channels),
                                    .rows = k.count,
                                    .in = l->depth,
                                    .out = l->to.channels,
@@ -121,6 +122,7 @@ void qn__gpu_launch_pixels_errors(qn__gpu_pass *pass, uint32_t i) {
         const qn__gpu_factors f = {.step = &w->pixels.rows,
                                    .a = &w->pixels.unfolded,
                                    .weights = &w->pixels.transposed,
+                                   .stride = (uint32_t)qn__gpu_ld(l->from.channels),
                                    .rows = k.count,
                                    .in = links,
                                    .out = l->from.channels,
@@ -157,6 +159,7 @@ static void gradient_of_grains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_par
                                    .a = &w->pixels.unfolded,
                                    .e = e,
                                    .first = w->layer[i].weights + k.column * qn__gpu_ld(out),
+                                   .stride = (uint32_t)qn__gpu_ld(out),
                                    .in = k.columns,
                                    .out = out};
         qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->pixels.unfolded);

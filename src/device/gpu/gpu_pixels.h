@@ -64,4 +64,18 @@ void qn__gpu_finish_source(qn__gpu_pass *pass, uint32_t layer, int32_t source,
 const qn__gpu_memory *qn__gpu_errors_of_chunk(qn__gpu_pass *pass, uint32_t layer,
                                               const qn__gpu_chunk *chunk);
 
+/* gpu_pixels_intgemm.c */
+
+/* Rows of a chunk as words along their columns, which are repetitions of the layer's outputs if
+ * they are weighed (flags: QN_QUANTIZE_WEIGHED), in quantized_items. */
+void qn__gpu_quantize_rows(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_chunk *chunk,
+                           const qn__gpu_memory *from, uint32_t flags);
+/* The absmax of items and of grains of what a layer reads, before any of its rows. */
+void qn__gpu_absmax_of_inputs(qn__gpu_pass *pass, uint32_t layer);
+/* The gradients of a chunk of whole grains, so many inputs at a time: of some outputs, whose errors
+ * are e[rows][ld(count)]. */
+void qn__gpu_launch_grains_intgemm(qn__gpu_pass *pass, uint32_t layer, uint32_t columns,
+                                   qn__gpu_chunk chunk, const qn__gpu_memory *e,
+                                   const qn__gpu_range *outputs, int add);
+
 #endif

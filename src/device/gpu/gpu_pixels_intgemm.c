@@ -29,10 +29,8 @@ static void absmax_of_rows(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *
     qn__gpu_launch_over(pass, QN__K_ROWS_ABSMAX, k->count, &c);
 }
 
-/* Rows of a chunk as words along their columns, which are repetitions of the layer's outputs if
- * they are weighed. */
-static void quantize_rows(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *k,
-                          const qn__gpu_memory *from, uint32_t flags) {
+void qn__gpu_quantize_rows(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *k,
+                           const qn__gpu_memory *from, uint32_t flags) {
     const qn__worker *w = pass->worker;
     qn__gpu_call c = {0};
     if (qn__layer_has_window_blocks(w->layer[i].layer)) {
@@ -48,7 +46,7 @@ static void quantize_rows(qn__gpu_pass *pass, uint32_t i, const qn__gpu_chunk *k
 }
 
 /* The network's inputs have one row for each item. */
-static void absmax_of_inputs(qn__gpu_pass *pass, uint32_t i) {
+void qn__gpu_absmax_of_inputs(qn__gpu_pass *pass, uint32_t i) {
     const qn__layer *l = pass->worker->layer[i].layer;
     const int planar = pass->worker->layer[i].source < 0;
     absmax(pass, i, qn__gpu_input_of(pass, i), planar ? l->in : l->from.channels,
@@ -61,14 +59,15 @@ void qn__gpu_launch_pixels_intgemm_forward(qn__gpu_pass *pass, uint32_t i) {
     const qn__layer *l = w->layer[i].layer;
     const uint32_t rows = pass->items * qn__gpu_pixels(l);
     const uint32_t most = qn__gpu_chunk_rows(w, l->depth, rows);
+    const qn__gpu_range all = {0, l->to.channels};
     qn__gpu_chunk k = {.index = i * QN__GPU_TAPS, .columns = l->depth};
-    absmax_of_inputs(pass, i);
+    qn__gpu_absmax_of_inputs(pass, i);
     for (; k.first < rows; k.first += most) {
         k.count = k.span = rows - k.first < most ? rows - k.first : most;
         const qn__gpu_rows own = {&w->pixels.rows, &w->integers.absmax_rows, k.count, k.span};
         qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->pixels.unfolded);
-        quantize_rows(pass, i, &k, &w->pixels.unfolded, 0);
-        qn__gpu_launch_intgemm_chains(pass, i, &own, &w->pixels.chains);
+        qn__gpu_quantize_rows(pass, i, &k, &w->pixels.unfolded, 0);
+        qn__gpu_launch_intgemm_chains(pass, i, &own, &all, &w->pixels.chains);
         qn__gpu_finish_chains(pass, i, &k, 0);
     }
     qn__gpu_launch_gate(pass, i);
@@ -84,7 +83,7 @@ static void errors_of_dense(qn__gpu_pass *pass, uint32_t i) {
         .index = i * QN__GPU_TAPS + 2, .count = pass->items, .columns = l->out};
     const qn__gpu_chunk below = {.index = i * QN__GPU_TAPS + 1,
                                  .count = pass->items * qn__gpu_from_pixels(l)};
-    quantize_rows(pass, i, &own, qn__gpu_errors_of(w, i), QN_QUANTIZE_WEIGHED);
+    qn__gpu_quantize_rows(pass, i, &own, qn__gpu_errors_of(w, i), QN_QUANTIZE_WEIGHED);
     qn__gpu_launch_intgemm_sums(pass, i, &items, l->in, l->out, &w->pixels.unfolded);
     qn__gpu_finish_sums(pass, i, &w->pixels.unfolded, &below, QN_PIXELS_FLAT);
 }
@@ -104,45 +103,45 @@ void qn__gpu_launch_pixels_intgemm_errors(qn__gpu_pass *pass, uint32_t i) {
         k.count = k.span = rows - k.first < most ? rows - k.first : most;
         const qn__gpu_rows own = {&w->pixels.rows, &w->integers.absmax_rows, k.count, k.span};
         qn__gpu_unfold(pass, &k, qn__gpu_errors_of(w, i), &w->pixels.unfolded);
-        quantize_rows(pass, i, &k, &w->pixels.unfolded, QN_QUANTIZE_WEIGHED);
+        qn__gpu_quantize_rows(pass, i, &k, &w->pixels.unfolded, QN_QUANTIZE_WEIGHED);
         qn__gpu_launch_intgemm_sums(pass, i, &own, l->from.channels, links, &w->pixels.chains);
         qn__gpu_finish_sums(pass, i, &w->pixels.chains, &k, 0);
     }
 }
 
 /* Biases are chains of floats. */
-static void launch_biases(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *e, int add) {
+static void launch_biases(qn__gpu_pass *pass, uint32_t i, const qn__gpu_memory *e,
+                          const qn__gpu_range *outputs, int add) {
     const qn__worker *w = pass->worker;
-    const uint32_t out = w->layer[i].layer->to.channels;
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, &w->pixels.rows, e, &w->model.sums, &w->reports.status);
-    QN__PUSH_WIDE(&c, w->layer[i].biases);
-    QN__PUSH_NUMBERS(&c, out, i);
+    QN__PUSH_WIDE(&c, w->layer[i].biases + outputs->begin);
+    QN__PUSH_NUMBERS(&c, outputs->count, i);
     QN__PUSH_FLOATS(&c, w->program->partial_limit);
     QN__PUSH_NUMBERS(&c, add ? QN_GRADIENT_ADD : 0);
-    qn__gpu_launch_over(pass, QN__K_BIAS, out, &c);
+    qn__gpu_launch_over(pass, QN__K_BIAS, outputs->count, &c);
 }
 
-/* The gradients of a chunk of whole grains. */
-static void gradient_of_grains(qn__gpu_pass *pass, uint32_t i, const qn__gpu_part *p,
-                               qn__gpu_chunk k, int add) {
+void qn__gpu_launch_grains_intgemm(qn__gpu_pass *pass, uint32_t i, uint32_t columns,
+                                   qn__gpu_chunk k, const qn__gpu_memory *e,
+                                   const qn__gpu_range *outputs, int add) {
     const qn__worker *w = pass->worker;
     const qn__layer *l = w->layer[i].layer;
-    const uint32_t grain = k.first / p->span;
+    const uint32_t grain = k.first / k.span;
     const qn__gpu_rows rows = {&w->pixels.rows, NULL, k.count, k.span};
-    const qn__gpu_memory *e = qn__gpu_errors_of_chunk(pass, i, &k);
-    for (k.column = 0; k.column < l->depth; k.column += p->columns) {
-        k.columns = l->depth - k.column < p->columns ? l->depth - k.column : p->columns;
+    for (k.column = 0; k.column < l->depth; k.column += columns) {
+        k.columns = l->depth - k.column < columns ? l->depth - k.column : columns;
         qn__gpu_unfold(pass, &k, qn__gpu_input_of(pass, i), &w->pixels.unfolded);
         qn__gpu_quantize_grains(pass, &rows, &w->pixels.unfolded, &w->integers.quantized_inputs,
                                 k.columns, qn__gpu_inputs_place(pass, i) + grain);
         if (k.column == 0) { /* UNFOLD has written the step of these rows */
-            qn__gpu_quantize_grains(pass, &rows, e, &w->integers.quantized_errors, l->to.channels,
+            qn__gpu_quantize_grains(pass, &rows, e, &w->integers.quantized_errors, outputs->count,
                                     qn__gpu_errors_place(pass, i) + grain);
             if (!l->no_biases)
-                launch_biases(pass, i, e, add);
+                launch_biases(pass, i, e, outputs, add);
         }
-        qn__gpu_launch_intgemm_partials(pass, i, &rows, k.column, k.columns, grain, add);
+        qn__gpu_launch_intgemm_partials(pass, i, &rows, &(qn__gpu_range){k.column, k.columns},
+                                        outputs, grain, add);
     }
 }
 
@@ -156,8 +155,22 @@ void qn__gpu_launch_pixels_intgemm_gradient(qn__gpu_pass *pass, uint32_t i, int 
                                  .first = first,
                                  .count = rows - first < p.rows ? rows - first : p.rows,
                                  .span = p.span};
-        gradient_of_grains(pass, i, &p, k, add || first > 0);
+        const qn__gpu_memory *e = qn__gpu_errors_of_chunk(pass, i, &k);
+        qn__gpu_launch_grains_intgemm(pass, i, p.columns, k, e, &(qn__gpu_range){0, l->to.channels},
+                                      add || first > 0);
     }
+}
+
+static uint64_t greater(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* Of the last layer, where it goes slice by slice. */
+static void slice_words(const qn__worker *w, uint64_t *words, uint64_t *errors, uint64_t *rows) {
+    const qn__gpu_slicing *s = &w->slices;
+    const uint64_t out = w->layer[w->program->layers - 1].layer->to.channels;
+    const uint64_t most = s->grain > s->rows ? s->grain : s->rows;
+    *words = greater(*words, s->rows * qn__gpu_words(out));
+    *errors = greater(*errors, (s->outputs ? s->outputs : out) * s->words);
+    *rows = greater(*rows, most);
 }
 
 /* A word has four numbers of a row or of a grain. So chunks have no more words than floats, also
@@ -170,6 +183,10 @@ void qn__gpu_pixels_words(const qn__worker *w, uint64_t *words, uint64_t *errors
         const qn__layer *l = w->layer[i].layer;
         if (!qn__layer_is_integer(l) || !qn__gpu_has_pixels(&w->layer[i]))
             continue;
+        if (w->slices.rows && i + 1 == w->program->layers) {
+            slice_words(w, words, errors, rows);
+            continue;
+        }
         const qn__gpu_part p = qn__gpu_part_of(w, l, w->capacity);
         const uint64_t own =
             l->to.channels * qn__gpu_pieces(p.rows, p.span) * qn__gpu_words_of_grain(p.span);

@@ -51,7 +51,7 @@ void qn__gpu_launch_float_forward(qn__gpu_pass *pass, uint32_t i) {
     QN__PUSH_MEMORY(&c, &w->step, qn__gpu_input_of(pass, i), &w->model.parameters);
     QN__PUSH_WIDE(&c, l->weights, l->biases);
     QN__PUSH_MEMORY(&c, &l->output, drops ? &l->dropped : &w->step, &w->batch.numbers);
-    QN__PUSH_NUMBERS(&c, l->layer->in, l->layer->out);
+    QN__PUSH_NUMBERS(&c, l->layer->in, l->layer->out, (uint32_t)qn__gpu_ld(l->layer->out));
     qn__gpu_push_outputs(w, i, drops, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
     qn__gpu_launch_gate(pass, i);
@@ -62,9 +62,9 @@ void qn__gpu_launch_chains(qn__gpu_pass *pass, const qn__gpu_factors *f) {
     const product p = choose(w, QN__K_FORWARD_LARGE, f->rows, f->out);
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, f->step, f->a, f->weights);
-    QN__PUSH_WIDE(&c, f->first, f->first + f->in * qn__gpu_ld(f->out));
+    QN__PUSH_WIDE(&c, f->first, f->first + (uint64_t)f->in * f->stride);
     QN__PUSH_MEMORY(&c, f->to, &w->step, &w->batch.numbers);
-    QN__PUSH_NUMBERS(&c, f->in, f->out);
+    QN__PUSH_NUMBERS(&c, f->in, f->out, f->stride);
     qn__gpu_push_plain(w, &c);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
@@ -88,16 +88,28 @@ void qn__gpu_launch_float_errors(qn__gpu_pass *pass, uint32_t i, const qn__gpu_m
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
 }
 
+void qn__gpu_launch_error_chains(qn__gpu_pass *pass, const qn__gpu_factors *f) {
+    const qn__worker *w = pass->worker;
+    const product p = choose(w, QN__K_ERRORS_LARGE, f->rows, f->in);
+    qn__gpu_call c = {0};
+    QN__PUSH_MEMORY(&c, f->step, f->e, &w->model.parameters);
+    QN__PUSH_WIDE(&c, f->first);
+    QN__PUSH_MEMORY(&c, f->to, f->to, &w->batch.numbers);
+    QN__PUSH_NUMBERS(&c, f->in, f->out);
+    qn__gpu_push_plain(w, &c);
+    qn__gpu_launch(pass, p.kernel, p.groups, &c);
+}
+
 void qn__gpu_launch_gradient(qn__gpu_pass *pass, uint32_t i, const qn__gpu_factors *f,
                              uint64_t grains, int add) {
     const qn__worker *w = pass->worker;
     product p = choose(w, QN__K_GRADIENT_LARGE, f->in, f->out);
     p.groups[2] = qn__gpu_k_blocks(pass, grains, (uint64_t)p.groups[0] * p.groups[1], f->first,
-                                   f->first + f->in * qn__gpu_ld(f->out), add);
+                                   f->first + (uint64_t)f->in * f->stride, add);
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, f->step, f->a, f->e, &w->model.sums, &w->reports.status);
     QN__PUSH_WIDE(&c, f->first);
-    QN__PUSH_NUMBERS(&c, f->in, f->out, i);
+    QN__PUSH_NUMBERS(&c, f->in, f->out, f->stride, i);
     QN__PUSH_FLOATS(&c, w->program->partial_limit);
     QN__PUSH_NUMBERS(&c, p.groups[2], add || p.groups[2] > 1 ? QN_GRADIENT_ADD : 0);
     qn__gpu_launch(pass, p.kernel, p.groups, &c);
@@ -110,6 +122,7 @@ void qn__gpu_launch_float_gradient(qn__gpu_pass *pass, uint32_t i, int add) {
                                .a = qn__gpu_input_of(pass, i),
                                .e = qn__gpu_errors_of(w, i),
                                .first = l->weights,
+                               .stride = (uint32_t)qn__gpu_ld(l->layer->out),
                                .in = l->layer->in,
                                .out = l->layer->out};
     qn__gpu_launch_gradient(pass, i, &f, qn__gpu_pieces(pass->items, w->program->grain), add);

@@ -160,7 +160,7 @@ static qn_status try_forward(const bench *s, qn__kernel kernel, qn_error *err) {
     QN__PUSH_MEMORY(&c, &m[STEP], &m[LEFT], &m[OF_ROWS], &m[RIGHT], &m[OF_COLUMNS], &m[BIAS]);
     QN__PUSH_WIDE(&c, 0);
     QN__PUSH_MEMORY(&c, &m[FLOATS], &m[STEP], &m[STEP]);
-    QN__PUSH_NUMBERS(&c, LONG, COLUMNS, 0);
+    QN__PUSH_NUMBERS(&c, LONG, COLUMNS, 0, 0);
     push_outputs(&c);
     const qn_status status = floats_of(s, kernel, &c, err);
     for (int r = 0; status == QN_OK && r < ROWS; ++r)
@@ -216,7 +216,7 @@ static qn_status try_gradient(const bench *s, qn__kernel kernel, uint32_t grain,
     qn__gpu_call c = {0};
     QN__PUSH_MEMORY(&c, &m[STEP], &m[LEFT], &m[RIGHT], &m[OF_GRAINS], &m[UNITS], &m[STATUS]);
     QN__PUSH_WIDE(&c, 0);
-    QN__PUSH_NUMBERS(&c, ROWS, COLUMNS, 0, 0, GRAINS);
+    QN__PUSH_NUMBERS(&c, ROWS, COLUMNS, (uint32_t)qn__gpu_ld(COLUMNS), 0, 0, GRAINS);
     QN__PUSH_FLOATS(&c, limit);
     QN__PUSH_NUMBERS(&c, k_blocks, QN_GRADIENT_ADD);
     qn_status status = set_step(s, NUMBERS - 3, grain, err);

@@ -89,9 +89,8 @@ static void fetch_items(qn__gpu_pass *pass, const qn__batch *batch) {
 
 /* Enqueues everything of a training pass after its inputs. */
 static void compute(qn__gpu_pass *pass, int add, int update) {
-    qn__gpu_launch_forward(pass);
-    qn__gpu_launch_loss(pass, QN_LOSS_LABELS | QN_LOSS_TRAIN |
-                                  (pass->worker->program->mix ? QN_LOSS_MIXED : 0));
+    const uint32_t mixed = pass->worker->program->mix ? QN_LOSS_MIXED : 0;
+    qn__gpu_launch_forward(pass, QN_LOSS_LABELS | QN_LOSS_TRAIN | mixed, add, NULL);
     qn__gpu_launch_tally(pass, QN_LOSS_LABELS);
     qn__gpu_launch_backward(pass, add, update);
 }

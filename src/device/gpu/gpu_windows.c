@@ -41,6 +41,16 @@ static qn__place *place_of(const qn__worker *w, uint32_t array) {
     return all[array % ARRAYS];
 }
 
+/* Errors of several answers take the place of the outputs (gpu_answers.c). */
+static int replaces_outputs(const qn__worker *w, uint32_t layer) {
+    return w->program->answers && layer + 1 == w->program->layers;
+}
+
+static qn__place *errors_place(const qn__worker *w, uint32_t layer) {
+    qn__gpu_places *own = &w->layer[layer].place;
+    return replaces_outputs(w, layer) ? &own->output : &own->errors;
+}
+
 /* What a layer makes in the forward pass. */
 static void use_own(const qn__worker *w, uint32_t layer, uint32_t window) {
     qn__gpu_places *own = &w->layer[layer].place;
@@ -94,12 +104,14 @@ static void find_windows(const qn__worker *w) {
         use_sources(w, window, 1, window);
         use_own(w, window, window);
     }
+    if (w->slices.rows) /* with the errors below */
+        use_errors(w, w->layer[layers - 1].source, layers - 1);
     use_sources(w, layers - 1, 1, window); /* qn__gpu_apply reads them after the loss */
     use_own(w, layers - 1, window);
-    qn__place_use(&w->layer[layers - 1].place.errors, window++);
+    qn__place_use(errors_place(w, layers - 1), window++);
     for (uint32_t l = layers; l-- > w->program->frozen; ++window) {
         window = compute_again(w, l, window);
-        qn__place_use(&w->layer[l].place.errors, window);
+        qn__place_use(errors_place(w, l), window);
         if (w->layer[l].kind->reads_input)
             use_sources(w, l, 0, window);
         if (w->layer[l].kind->reads_output)
@@ -163,15 +175,19 @@ static size_t place_segments(void *context, const uint32_t *again) {
 void qn__gpu_place_arrays(qn__worker *w) {
     size_t kept[QN__MAX_LAYERS];
     const qn__segments segments = {w->program, kept, place_segments, w};
+    qn__gpu_slices_shape(w);
     for (uint32_t l = 0; l < w->program->layers; ++l) {
         const qn__layer *layer = w->layer[l].layer;
         qn__gpu_places *own = &w->layer[l].place;
-        const size_t bytes = (size_t)w->capacity * qn__gpu_pixels(layer) *
+        const int sliced = w->slices.rows && l + 1 == w->program->layers;
+        const size_t whole = (size_t)w->capacity * qn__gpu_pixels(layer) *
                              qn__gpu_ld(layer->to.channels) * sizeof(float);
+        const size_t bytes = sliced ? (size_t)qn__gpu_slice_bytes(w) : whole;
         own->output.bytes = bytes;
         own->dropped.bytes = layer->drop_threshold ? bytes : 0;
         own->slope.bytes = qn__keeps_slope(layer->activation) ? bytes : 0;
-        own->errors.bytes = l < w->program->frozen || w->program->sequences ? 0 : bytes;
+        own->errors.bytes =
+            l < w->program->frozen || w->program->sequences || replaces_outputs(w, l) ? 0 : bytes;
         kept[l] = own->output.bytes + own->dropped.bytes + own->slope.bytes;
     }
     if (w->program->recompute)
@@ -196,6 +212,6 @@ void qn__gpu_connect_arrays(qn__worker *w) {
         own->output = view(w, &own->place.output);
         own->dropped = view(w, &own->place.dropped);
         own->slope = view(w, &own->place.slope);
-        own->errors = view(w, &own->place.errors);
+        own->errors = view(w, errors_place(w, l));
     }
 }

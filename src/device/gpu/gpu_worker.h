@@ -137,6 +137,16 @@ typedef struct qn__gpu_unfolding {
     qn__gpu_memory rows;       /* the step of a chunk's products */
 } qn__gpu_unfolding;
 
+/* The last layer slice by slice (gpu_slices.c). */
+typedef struct qn__gpu_slicing {
+    uint64_t words;       /* of integers: along the rows of the grains of a slice */
+    uint64_t marks_bytes; /* of `marks` */
+    uint32_t rows;        /* of a slice; 0: there are none */
+    uint32_t outputs;     /* whose errors are computed together once more; 0: slices are grains */
+    uint32_t grain;       /* rows of one, at most */
+    qn__gpu_memory marks; /* of each row: the maximum and the sum of its softmax */
+} qn__gpu_slicing;
+
 /* For integer products: absmax of the blocks (of each layer's outputs; of items; of rows of a
  * chunk; of each grain's inputs, layer after layer, then of its errors), and operands as words, of
  * one product at a time. */
@@ -193,6 +203,7 @@ struct qn__worker {
     qn__gpu_shared shared;
     qn__gpu_unfolding pixels;
     qn__gpu_integers integers;
+    qn__gpu_slicing slices;
     qn__gpu_feeds feeds;
     qn__gpu_lists lists;
     qn__gpu_launches launches;
@@ -266,8 +277,6 @@ static inline int qn__gpu_shares_source(const qn__worker *w, uint32_t layer) {
 static inline uint32_t qn__gpu_vectors(const qn__layer *l) {
     return l->depth ? 1 : l->tied ? 0 : l->vectors * (l->vector / l->to.channels);
 }
-
-static inline uint64_t qn__gpu_ld(uint64_t n) { return (n + QN_LD - 1) / QN_LD * QN_LD; }
 
 /* Pieces of work of kernels that take sixteen columns of a row each. */
 static inline uint64_t qn__gpu_sixteens(uint64_t rows, uint64_t columns) {
@@ -384,7 +393,8 @@ typedef struct qn__gpu_factors {
     const qn__gpu_memory *step; /* with the number of rows, and of the rows of a grain */
     const qn__gpu_memory *a, *e;
     const qn__gpu_memory *weights;
-    uint64_t first; /* weight, of `weights` or of the sums */
+    uint64_t first;  /* weight, of `weights` or of the sums */
+    uint32_t stride; /* from one row of them to the next */
     uint32_t rows, in, out;
     const qn__gpu_memory *to;
 } qn__gpu_factors;
@@ -392,6 +402,9 @@ typedef struct qn__gpu_factors {
 /* FORWARD without an activation: to[rows][ld(out)] = the chains of a[rows][ld(in)] and the weights,
  * from the biases after these. */
 void qn__gpu_launch_chains(qn__gpu_pass *pass, const qn__gpu_factors *f);
+/* ERRORS without an activation: to[rows][ld(in)] = the chains of e[rows][ld(out)] and the layer's
+ * weights from `first` on. */
+void qn__gpu_launch_error_chains(qn__gpu_pass *pass, const qn__gpu_factors *f);
 /* GRADIENT of a part of layer `layer`: of a and e, over `grains` grains. */
 void qn__gpu_launch_gradient(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_factors *f,
                              uint64_t grains, int add);
@@ -446,15 +459,37 @@ void qn__gpu_norm_errors(qn__gpu_pass *pass, qn__kernel kernel, uint32_t layer, 
 
 /* gpu_pass.c: each function enqueues its kernels for all items of the pass. */
 void qn__gpu_launch_fetch(qn__gpu_pass *pass);
-void qn__gpu_launch_forward(qn__gpu_pass *pass);
 void qn__gpu_launch_layers(qn__gpu_pass *pass, uint32_t end); /* those before layer `end` */
-void qn__gpu_launch_loss(qn__gpu_pass *pass, uint32_t flags);
+/* All layers and the loss. Where the last one goes slice by slice, in training also its errors and
+ * its gradient, to sums as below, and its outputs to the host unless `outputs` is NULL. */
+void qn__gpu_launch_forward(qn__gpu_pass *pass, uint32_t flags, int add, float *outputs);
 /* Errors of all layers and the sums of their gradients; `add` 0: the sums are overwritten. With
  * `update` the parameters are updated, and the sums are undefined. */
 void qn__gpu_launch_backward(qn__gpu_pass *pass, int add, int update);
 void qn__gpu_launch_update(qn__gpu_pass *pass);
 void qn__gpu_launch_tally(qn__gpu_pass *pass, uint32_t flags);
 void qn__gpu_launch_sums(qn__gpu_pass *pass, qn__kernel kernel);
+
+/* Rows of an array, or outputs of a layer. */
+typedef struct qn__gpu_range {
+    uint32_t begin, count;
+} qn__gpu_range;
+
+/* gpu_answers.c: losses and states of some rows of the last layer, in training their errors in the
+ * place of their outputs. The array has these rows alone. */
+void qn__gpu_launch_answers(qn__gpu_pass *pass, const qn__gpu_range *rows, uint32_t flags);
+/* The errors of some outputs of the rows, from their logits, in their place. */
+void qn__gpu_launch_answers_again(qn__gpu_pass *pass, const qn__gpu_range *rows,
+                                  const qn__gpu_range *outputs);
+/* Losses and states of items, once all rows have theirs. */
+void qn__gpu_launch_answer_sums(qn__gpu_pass *pass);
+
+/* gpu_slices.c. Chooses the slices of the last layer: rows 0 if there are none. */
+void qn__gpu_slices_shape(qn__worker *worker);
+/* Bytes of the array of outputs, where there are slices. */
+uint64_t qn__gpu_slice_bytes(const qn__worker *worker);
+/* The last layer, as qn__gpu_launch_forward says. */
+void qn__gpu_launch_slices(qn__gpu_pass *pass, uint32_t flags, int add, float *outputs);
 
 /* gpu_intgemm.c: the same for integer products; layer by layer. */
 /* The words of the layers from `first` on, after their weights have changed: those of layers that
@@ -473,10 +508,10 @@ typedef struct qn__gpu_rows {
     uint32_t count, grain;
 } qn__gpu_rows;
 
-/* Products of the rows in quantized_items: to[rows][ld(channels)], the layer's outputs without
- * activation. */
+/* Products of the rows in quantized_items: to[rows][ld(count)], so many of the layer's outputs
+ * without activation. */
 void qn__gpu_launch_intgemm_chains(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_rows *rows,
-                                   const qn__gpu_memory *to);
+                                   const qn__gpu_range *outputs, const qn__gpu_memory *to);
 /* The same for errors: to[rows][ld(in)], of `out` weighed errors in a row. */
 void qn__gpu_launch_intgemm_sums(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_rows *rows,
                                  uint32_t in, uint32_t out, const qn__gpu_memory *to);
@@ -485,10 +520,11 @@ void qn__gpu_launch_intgemm_sums(qn__gpu_pass *pass, uint32_t layer, const qn__g
 void qn__gpu_quantize_grains(qn__gpu_pass *pass, const qn__gpu_rows *rows,
                              const qn__gpu_memory *from, const qn__gpu_memory *to, uint32_t columns,
                              uint32_t grain_place);
-/* GRADIENT of inputs `column` .. of the weights, from quantized_inputs and quantized_errors. */
+/* GRADIENT of some inputs and outputs of the weights, from quantized_inputs and
+ * quantized_errors. */
 void qn__gpu_launch_intgemm_partials(qn__gpu_pass *pass, uint32_t layer, const qn__gpu_rows *rows,
-                                     uint32_t column, uint32_t columns, uint32_t first_grain,
-                                     int add);
+                                     const qn__gpu_range *inputs, const qn__gpu_range *outputs,
+                                     uint32_t first_grain, int add);
 /* Where a layer's inputs and its errors begin in absmax_grains. */
 uint32_t qn__gpu_inputs_place(const qn__gpu_pass *pass, uint32_t layer);
 uint32_t qn__gpu_errors_place(const qn__gpu_pass *pass, uint32_t layer);
@@ -523,8 +559,10 @@ qn_status qn__gpu_status(qn__worker *worker, qn_status_words *words, qn_error *e
 qn_status qn__gpu_add_tally(const qn__worker *worker, const qn_status_words *words,
                             qn__tally *tally, qn_error *err);
 
-/* gpu_apply.c: the outputs of the last layer, of so many items. */
-qn_status qn__gpu_read_outputs(qn__worker *worker, uint32_t items, float *to, qn_error *err);
+/* gpu_outputs.c: outputs of the last layer, of some rows of a pass of so many items, to their
+ * places among those of all. The device's array has these rows alone. */
+qn_status qn__gpu_read_outputs(qn__worker *worker, uint32_t items, const qn__gpu_range *of,
+                               float *to, qn_error *err);
 
 /* The two jobs of qn__gpu_run, on all items of a batch: training adds to the worker's own sums. */
 qn_status qn__gpu_train(qn__worker *worker, const qn__batch *items, qn_error *err);

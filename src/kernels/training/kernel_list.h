@@ -14,12 +14,12 @@
 /* The arguments of kernels that have variants, one letter each (kernels.h). */
 #define QN__FETCH_TAKES "MMMMMMMMMMMMuuuu"
 #define QN__LOSS_TAKES "MMMMMMMMMuuuffu"
-#define QN__FORWARD_TAKES "MMMUUMMMuuuuufU"
+#define QN__FORWARD_TAKES "MMMUUMMMuuuuuufU"
 #define QN__ERRORS_TAKES "MMMUMMMuuuuufU"
-#define QN__GRADIENT_TAKES "MMMMMUuuufuu"
-#define QN__INTGEMM_FORWARD_TAKES "MMMMMMUMMMuuuuuufU"
+#define QN__GRADIENT_TAKES "MMMMMUuuuufuu"
+#define QN__INTGEMM_FORWARD_TAKES "MMMMMMUMMMuuuuuuufU"
 #define QN__INTGEMM_ERRORS_TAKES "MMMMMMMuuuuufU"
-#define QN__INTGEMM_GRADIENT_TAKES "MMMMMMUuuuuufuu"
+#define QN__INTGEMM_GRADIENT_TAKES "MMMMMMUuuuuuufuu"
 
 #define QN__UNFOLD_TAKES "MMMMMuuuuuu"
 #define QN__PIXELS_FORWARD_TAKES "MMMMMMMMUUuuuuuuuufU"
@@ -48,7 +48,8 @@
     ROW(GATE, gate, "MMMMMuuuuuufU", 256, 0, 0, 256, QN_WITH_ALL)                                  \
     ROW(LOSS, loss, QN__LOSS_TAKES, 64, 0, 0, 1, QN_WITH_ALL)                                      \
     ROW(LOSS_VECTOR, loss_vector, QN__LOSS_TAKES, 1, 0, 0, 16, QN_WITH_ALL)                        \
-    ROW(ANSWERS, answers, "MMMMMMMMuuuuuffu", 64, 0, 0, 64, QN__WITH_PIXELS)                       \
+    ROW(ANSWERS, answers, "MMMMMMMMuuuuuuuffu", 64, 0, 0, 64, QN__WITH_PIXELS)                     \
+    ROW(ANSWERS_AGAIN, answers_again, "MMMMMMuuuuuuuuuff", 128, 0, 0, 128, QN__WITH_PIXELS)        \
     ROW(ANSWER_LINES, answer_lines, "MMMMMuu", 64, 0, 0, 64, QN__WITH_PIXELS)                      \
     ROW(ANSWER_ITEMS, answer_items, "MMMMMMMMu", 64, 0, 0, 64, QN__WITH_PIXELS)                    \
     ROW(ERRORS_LARGE, errors_large, QN__ERRORS_TAKES, 256, 128, 128, 0, QN_WITH_F32)               \
@@ -127,6 +128,7 @@
     ROW(PIXELS_ABSMAX, pixels_absmax, "MMMMMMuuuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS_INTGEMM)      \
     ROW(QUANTIZE_ROWS, quantize_rows, "MMMMMMMuuuuuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)  \
     ROW(ROWS_ABSMAX, rows_absmax, "MMMuuuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)            \
+    ROW(GRAINS_ABSMAX, grains_absmax, "MMuuuuu", 128, 0, 0, 1, QN__WITH_PIXELS_INTGEMM)            \
     ROW(ATTENTION_BLOCKS, attention_blocks, "MMMMuuuu", 128, 0, 0, 128, QN__WITH_PIXELS_INTGEMM)   \
     ROW(ATTENTION_KEEP_BLOCKS, attention_keep_blocks, "MMMMuuuu", 128, 0, 0, 128,                  \
         QN__WITH_PIXELS_INTGEMM)                                                                   \

@@ -27,7 +27,7 @@ QN_FN qn_u32 QN_TILE(qn_end_grain)(float acc[QN_LANE_ROWS][QN_LANE_COLUMNS],
 QN_KERNEL_OF(QN_TILE_LANES, QN_TILE_GROUPS)
 QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL const float *E,
             QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 in,
-            qn_u32 out, qn_u32 layer, float limit, qn_u32 k_blocks, qn_u32 flags) {
+            qn_u32 out, qn_u32 stride, qn_u32 layer, float limit, qn_u32 k_blocks, qn_u32 flags) {
     QN_LOCAL qn_float4 buffer[2u * QN_SIDE / 4u];
     QN_LOCAL_POINTER float *tile = (QN_LOCAL_POINTER float *)buffer;
     const qn_u32 grain = step->grain, ld_a = qn_ld(in), ld = qn_ld(out);
@@ -93,7 +93,7 @@ QN_TILE(qn)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOBAL c
         QN_UNROLL
         for (qn_u32 j = 0u; j < QN_LANE_COLUMNS; ++j) {
             const qn_u32 o = column + QN_TILE(qn_column_run)(j / QN_COLUMN_RUN) + j % QN_COLUMN_RUN;
-            QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)k * ld + o;
+            QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)k * stride + o;
             if (k >= in || o >= ld)
                 continue;
             qn_put_units(to, total[i][j], k_blocks, flags);

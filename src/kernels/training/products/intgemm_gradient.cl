@@ -30,8 +30,9 @@ QN_KERNEL(QN_INTGEMM_LANES)
 QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32 *A,
                                 QN_GLOBAL const qn_i32 *E, QN_GLOBAL const qn_u32 *absmax,
                                 QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status,
-                                qn_u64 weights, qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 inputs,
-                                qn_u32 errors, float limit, qn_u32 k_blocks, qn_u32 flags) {
+                                qn_u64 weights, qn_u32 in, qn_u32 out, qn_u32 stride, qn_u32 layer,
+                                qn_u32 inputs, qn_u32 errors, float limit, qn_u32 k_blocks,
+                                qn_u32 flags) {
     QN_LOCAL qn_int4 buffer[2u * QN_SLAB / 4u];
     QN_LOCAL_POINTER qn_i32 *slabs = (QN_LOCAL_POINTER qn_i32 *)buffer;
     const qn_u32 grain = step->grain, ld = qn_ld(out), words = qn_grain_words(grain);
@@ -103,7 +104,7 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
         for (qn_u32 j = 0u; j < QN_RUN; ++j) {
             const qn_u32 k = row + QN_INTGEMM(qn_lane_row)() + i;
             const qn_u32 o = column + QN_INTGEMM(qn_lane_column)() + j;
-            QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)k * ld + o;
+            QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)k * stride + o;
             if (k >= in || o >= ld)
                 continue;
             qn_put_units(to, total[i][j], k_blocks, flags);

@@ -13,7 +13,7 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
                                QN_GLOBAL const qn_u32 *absmax, QN_GLOBAL const qn_i32 *W,
                                QN_GLOBAL const qn_u32 *outputs, QN_GLOBAL const float *parameters,
                                qn_u64 biases, QN_GLOBAL float *Y, QN_GLOBAL float *D,
-                               QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out,
+                               QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out, qn_u32 begin,
                                qn_u32 output, qn_u32 layer, qn_u32 activation, qn_u32 threshold,
                                float keep, qn_u64 seed) {
     QN_LOCAL qn_int4 buffer[2u * QN_SLAB / 4u];
@@ -24,7 +24,8 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
         return;
     qn_i64 exact[QN_RUN][QN_RUN];
     QN_INTGEMM(qn_products)
-    (exact, (QN_LOCAL_POINTER qn_i32 *)buffer, A, row, items, W, column, out, qn_width(in));
+    (exact, (QN_LOCAL_POINTER qn_i32 *)buffer, A, row, items,
+     W + (qn_u64)begin * QN_DIGITS * qn_width(in), column, out, qn_width(in));
 
     const qn_u32 first = row + QN_INTGEMM(qn_lane_row)(),
                  c0 = column + QN_INTGEMM(qn_lane_column)();

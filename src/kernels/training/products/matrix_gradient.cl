@@ -32,8 +32,9 @@ QN_KERNEL(QN_INTGEMM_LANES)
 QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn_i32 *A,
                                 QN_GLOBAL const qn_i32 *E, QN_GLOBAL const qn_u32 *absmax,
                                 QN_GLOBAL qn_i64 *sums, QN_GLOBAL qn_status_words *status,
-                                qn_u64 weights, qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 inputs,
-                                qn_u32 errors, float limit, qn_u32 k_blocks, qn_u32 flags) {
+                                qn_u64 weights, qn_u32 in, qn_u32 out, qn_u32 stride, qn_u32 layer,
+                                qn_u32 inputs, qn_u32 errors, float limit, qn_u32 k_blocks,
+                                qn_u32 flags) {
     QN_LOCAL qn_int4 buffer[QN_STAGES * QN_SLAB / 4u];
     QN_LOCAL_POINTER qn_i32 *slabs = (QN_LOCAL_POINTER qn_i32 *)buffer;
     const qn_u32 grain = step->grain, ld = qn_ld(out), words = qn_grain_words(grain);
@@ -108,7 +109,7 @@ QN_INTGEMM(qn_intgemm_gradient)(QN_GLOBAL const qn_step *step, QN_GLOBAL const q
         for (qn_u32 j = 0u; j < 2u * QN_BROAD; ++j) {
             const qn_u32 k = k0 + i * 8u, o = o0 + j / 2u * 8u + j % 2u;
             const qn_i64 units = total[i / 2u][j / 2u][i % 2u * 2u + j % 2u];
-            QN_GLOBAL qn_i64 *place = sums + weights + (qn_u64)k * ld + o;
+            QN_GLOBAL qn_i64 *place = sums + weights + (qn_u64)k * stride + o;
             if (k >= in || o >= ld)
                 continue;
             qn_put_units(place, units, k_blocks, flags);

@@ -26,7 +26,7 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
                                QN_GLOBAL const qn_u32 *absmax, QN_GLOBAL const qn_i32 *W,
                                QN_GLOBAL const qn_u32 *outputs, QN_GLOBAL const float *parameters,
                                qn_u64 biases, QN_GLOBAL float *Y, QN_GLOBAL float *D,
-                               QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out,
+                               QN_GLOBAL const qn_u64 *numbers, qn_u32 in, qn_u32 out, qn_u32 begin,
                                qn_u32 output, qn_u32 layer, qn_u32 activation, qn_u32 threshold,
                                float keep, qn_u64 seed) {
     QN_LOCAL qn_int4 buffer[QN_STAGES * QN_SLAB / 4u];
@@ -37,7 +37,8 @@ QN_INTGEMM(qn_intgemm_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const qn
         return;
     qn_i32 acc[QN_SUMS][QN_HIGH][QN_BROAD][4];
     QN_INTGEMM(qn_products)
-    (acc, (QN_LOCAL_POINTER qn_i32 *)buffer, A, row, items, W, column, out, qn_width(in));
+    (acc, (QN_LOCAL_POINTER qn_i32 *)buffer, A, row, items,
+     W + (qn_u64)begin * QN_DIGITS * qn_width(in), column, out, qn_width(in));
 
     QN_LOCAL_POINTER float *factors = (QN_LOCAL_POINTER float *)buffer;
     QN_LOCAL_POINTER float *times = factors + QN_ROWS, *add = times + QN_COLUMNS;

@@ -23,11 +23,11 @@ QN_KERNEL_OF(QN_TILE_LANES, QN_TILE_GROUPS)
 QN_TILE(qn_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
                     QN_GLOBAL const float *parameters, qn_u64 weights, qn_u64 biases,
                     QN_GLOBAL float *Y, QN_GLOBAL float *D, QN_GLOBAL const qn_u64 *numbers,
-                    qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 activation, qn_u32 threshold,
-                    float keep, qn_u64 seed) {
+                    qn_u32 in, qn_u32 out, qn_u32 stride, qn_u32 layer, qn_u32 activation,
+                    qn_u32 threshold, float keep, qn_u64 seed) {
     QN_LOCAL qn_float4 buffer[2u * QN_SIDE / 4u];
     QN_LOCAL_POINTER float *tile = (QN_LOCAL_POINTER float *)buffer;
-    const qn_u32 items = step->items, ld = qn_ld(out);
+    const qn_u32 items = step->items;
     const qn_u32 row = qn_group(1) * QN_TILE_ROWS, column = qn_group(0) * QN_TILE_COLUMNS;
     if (row >= items)
         return;
@@ -45,7 +45,7 @@ QN_TILE(qn_forward)(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
         QN_TILE(qn_loader_transposed)(tile, QN_TILE_ROWS, A, qn_ld(in), row, items);
     QN_TILE(qn_loader)
     w = QN_TILE(qn_loader_plain)(tile + QN_K_BLOCK * QN_TILE_ROWS, QN_TILE_COLUMNS,
-                                 parameters + weights, ld, column);
+                                 parameters + weights, stride, column);
     QN_TILE(qn_chains)(acc, tile, &a, &w, in, 1u, 0u);
 
     QN_TILE(qn_store)(acc, Y, row, items, column, out);

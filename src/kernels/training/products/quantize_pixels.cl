@@ -77,6 +77,30 @@ qn_rows_absmax(QN_GLOBAL const float *from, QN_GLOBAL const qn_u32 *outputs, QN_
     rows[row] = most;
 }
 
+/* GRAINS_ABSMAX: a group has a row at a time, of rows from `first` on. */
+QN_KERNEL(128)
+qn_grains_absmax(QN_GLOBAL const float *from, QN_GLOBAL qn_u32 *grains, qn_u32 first, qn_u32 count,
+                 qn_u32 columns, qn_u32 span, qn_u32 place) {
+    QN_LOCAL qn_u32 most[QN_QUANTIZE_LANES];
+    const qn_u32 lane = qn_lane(), ld = qn_ld(columns);
+    for (qn_u32 row = qn_group(0); row < count; row += qn_groups(0)) {
+        QN_GLOBAL const float *x = from + (qn_u64)row * ld;
+        qn_u32 own = 0u;
+        for (qn_u32 c = lane; c < columns; c += QN_QUANTIZE_LANES)
+            own = qn_larger(own, qn_magnitude(x[c]));
+        most[lane] = own;
+        qn_barrier();
+        for (qn_u32 other = QN_QUANTIZE_LANES / 2u; other > 0u; other /= 2u) {
+            if (lane < other)
+                most[lane] = qn_larger(most[lane], most[lane + other]);
+            qn_barrier();
+        }
+        if (lane == 0u)
+            qn_atomic_max(grains + place + (first + row) / span, most[0]);
+        qn_barrier();
+    }
+}
+
 /* QUANTIZE_TRANSPOSED: a lane has a word of an input channel. */
 QN_KERNEL(128)
 qn_quantize_transposed(QN_GLOBAL const float *parameters, QN_GLOBAL const qn_u32 *outputs,

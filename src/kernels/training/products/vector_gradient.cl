@@ -21,6 +21,7 @@ typedef struct qn_group_place {
     qn_u32 row, rows, inputs; /* first input, those with padding, those without */
     qn_u32 column, width;     /* first output, vectors of outputs */
     qn_u32 lda, ld;           /* of inputs and outputs */
+    qn_u32 stride;            /* of the sums */
     qn_u32 begin, end;        /* grains */
     qn_u32 items, grain;
     float limit;
@@ -29,8 +30,8 @@ typedef struct qn_group_place {
 /* What the tiles of a panel have in common. */
 typedef struct qn_panel {
     QN_GLOBAL const float *a; /* [items][lda] */
-    QN_GLOBAL qn_i64 *sums;   /* [inputs][ld] */
-    qn_u32 lda, ld, items, begins, end;
+    QN_GLOBAL qn_i64 *sums;   /* [inputs][stride] */
+    qn_u32 lda, ld, stride, items, begins, end;
     float limit;
     /* Arrays to prefetch: [inputs][ld] each. */
     QN_GLOBAL const float *ahead[3];
@@ -80,7 +81,8 @@ QN_INLINE qn_u32 qn_gradient_tile(const qn_u32 width, const qn_panel *panel, qn_
     vi outside = vi_set(0);
     QN_FULL
     for (qn_u32 r = 0u; r < QN_TILE_INPUTS; ++r) {
-        QN_GLOBAL long16 *sums = (QN_GLOBAL long16 *)(panel->sums + (qn_u64)(k + r) * panel->ld);
+        QN_GLOBAL long16 *sums =
+            (QN_GLOBAL long16 *)(panel->sums + (qn_u64)(k + r) * panel->stride);
         QN_FULL
         for (qn_u32 j = 0u; j < width; ++j) {
             outside |= ~(fabs(acc[r][j]) < v_set(panel->limit));
@@ -120,12 +122,13 @@ QN_INLINE qn_u32 qn_gradient_columns(const qn_u32 width, const qn_panel *panel, 
 }
 
 QN_INLINE qn_group_place qn_place_of(QN_GLOBAL const qn_step *step, qn_u32 in, qn_u32 out,
-                                     qn_u32 k_blocks, float limit) {
+                                     qn_u32 stride, qn_u32 k_blocks, float limit) {
     qn_group_place p;
     p.items = step->items;
     p.grain = step->grain;
     p.lda = qn_ld(in);
     p.ld = qn_ld(out);
+    p.stride = stride;
     p.limit = limit;
     p.row = qn_group(1) * QN_GROUP_INPUTS;
     p.column = qn_group(0) * QN_GROUP_OUTPUTS;
@@ -148,6 +151,7 @@ QN_INLINE qn_u32 qn_group_sums(const qn_group_place *p, QN_GLOBAL const float *A
     qn_panel panel;
     panel.lda = p->lda;
     panel.ld = p->ld;
+    panel.stride = p->stride;
     panel.limit = p->limit;
     for (qn_u32 g = p->begin; g < p->end; ++g) {
         const qn_u32 first = g * p->grain;
@@ -163,7 +167,7 @@ QN_INLINE qn_u32 qn_group_sums(const qn_group_place *p, QN_GLOBAL const float *A
                 panel.arrays = g == p->begin && item == first ? arrays : 0u;
                 for (qn_u32 n = 0u; n < panel.arrays; ++n)
                     panel.ahead[n] = ahead[n] + (qn_u64)p->row * p->ld + p->column + 16u * c;
-                panel.sums = sums + (qn_u64)p->row * p->ld + p->column + 16u * c;
+                panel.sums = sums + (qn_u64)p->row * p->stride + p->column + 16u * c;
                 if (p->width - c >= 4u) {
                     bad |= qn_gradient_columns(4u, &panel, p->rows, p->inputs, e, errors, carry + c,
                                                total + c);
@@ -187,9 +191,9 @@ QN_KERNEL(1)
 qn_gradient_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
                    QN_GLOBAL const float *E, QN_GLOBAL qn_i64 *sums,
                    QN_GLOBAL qn_status_words *status, qn_u64 weights, qn_u32 in, qn_u32 out,
-                   qn_u32 layer, float limit, qn_u32 k_blocks, qn_u32 flags) {
+                   qn_u32 stride, qn_u32 layer, float limit, qn_u32 k_blocks, qn_u32 flags) {
     long16 total[QN_GROUP_INPUTS * QN_TILE_WIDTH];
-    const qn_group_place p = qn_place_of(step, in, out, k_blocks, limit);
+    const qn_group_place p = qn_place_of(step, in, out, stride, k_blocks, limit);
     const qn_u32 add = (flags & QN_GRADIENT_ADD) != 0u ? 1u : 0u;
     const qn_u32 direct = k_blocks > 1u || p.end - p.begin != 1u ? 0u
                           : add != 0u                            ? QN_END_OUT_ADD
@@ -200,7 +204,8 @@ qn_gradient_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
         return;
     for (qn_u32 r = 0u; r < p.inputs; ++r) {
         for (qn_u32 j = 0u; j < p.width; ++j) {
-            QN_GLOBAL qn_i64 *to = sums + weights + (qn_u64)(p.row + r) * p.ld + p.column + 16u * j;
+            QN_GLOBAL qn_i64 *to =
+                sums + weights + (qn_u64)(p.row + r) * p.stride + p.column + 16u * j;
             const long16 units = total[r * QN_TILE_WIDTH + j];
             if (k_blocks > 1u) {
                 const qn_i64 *from = (const qn_i64 *)(total + r * QN_TILE_WIDTH + j);
@@ -249,7 +254,7 @@ qn_learn_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A, QN_GLOB
                 float beta2, float one_minus_beta1, float one_minus_beta2, float epsilon,
                 float decay, float factor) {
     long16 total[QN_GROUP_INPUTS * QN_TILE_WIDTH];
-    const qn_group_place p = qn_place_of(step, in, out, 1u, limit);
+    const qn_group_place p = qn_place_of(step, in, out, qn_ld(out), 1u, limit);
     qn_update_rule rule =
         qn_update_rule_of(step, optimizer, momentum, beta1, beta2, one_minus_beta1, one_minus_beta2,
                           epsilon, decay, factor);

@@ -120,8 +120,8 @@ QN_KERNEL(1)
 qn_forward_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
                   QN_GLOBAL const float *parameters, qn_u64 weights, qn_u64 biases,
                   QN_GLOBAL float *Y, QN_GLOBAL float *D, QN_GLOBAL const qn_u64 *numbers,
-                  qn_u32 in, qn_u32 out, qn_u32 layer, qn_u32 activation, qn_u32 threshold,
-                  float keep, qn_u64 seed) {
+                  qn_u32 in, qn_u32 out, qn_u32 stride, qn_u32 layer, qn_u32 activation,
+                  qn_u32 threshold, float keep, qn_u64 seed) {
     vf panel[QN_PANEL_LINKS * 2u];
     const qn_u32 ld = qn_ld(out), lda = qn_ld(in), items = step->items;
     const qn_u32 share = qn_group_rows(items);
@@ -144,17 +144,17 @@ qn_forward_vector(QN_GLOBAL const qn_step *step, QN_GLOBAL const float *A,
         block.a = A + (qn_u64)row * lda + k;
         /* What to prefetch: the following links, or the first links of the next columns. */
         const qn_u32 next = k + block.links < in ? k + block.links : 0u;
-        block.ahead = w + (qn_u64)next * ld + (next != 0u || column + 32u >= ld ? 0u : 32u);
-        block.stride = (next != 0u ? in - next : in) >= block.links ? ld : 0u;
+        block.ahead = w + (qn_u64)next * stride + (next != 0u || column + 32u >= ld ? 0u : 32u);
+        block.stride = (next != 0u ? in - next : in) >= block.links ? stride : 0u;
         if (width == 2u) {
             for (qn_u32 l = 0u; l < block.links; ++l) {
-                panel[2u * l] = qn_read_lanes(w + (qn_u64)(k + l) * ld);
-                panel[2u * l + 1u] = qn_read_lanes(w + (qn_u64)(k + l) * ld + 16u);
+                panel[2u * l] = qn_read_lanes(w + (qn_u64)(k + l) * stride);
+                panel[2u * l + 1u] = qn_read_lanes(w + (qn_u64)(k + l) * stride + 16u);
             }
             qn_block_rows(2u, rows, block);
         } else {
             for (qn_u32 l = 0u; l < block.links; ++l)
-                panel[l] = qn_read_lanes(w + (qn_u64)(k + l) * ld);
+                panel[l] = qn_read_lanes(w + (qn_u64)(k + l) * stride);
             qn_block_rows(1u, rows, block);
         }
     }
