@@ -6,7 +6,9 @@ import io
 import json
 import os
 import random
+import subprocess
 import tarfile
+from pathlib import Path
 
 import http_server
 import numpy as np
@@ -85,6 +87,29 @@ def test_a_store_that_fails_for_a_while(s3, digest, tmp_path, fault, times):
     kind = fault.pop("kind")
     s3.fault(kind, method="GET", key="large.csv", skip=1, times=times, **fault)
     assert digest("s3://b/large.csv", "--no-cache") == digest(tmp_path / "large.csv")
+
+
+def test_processes_share_what_is_fetched(s3, own, quern, digest, tmp_path):
+    """Each block is fetched once. After a restart of the machine a block whose bytes were lost, which
+    its digest tells, is fetched again."""
+    s3.put("b/large.csv", LARGE)
+    words = [quern, "data", "info", "--json", "--no-cache", "s3://b/large.csv"]
+    running = [subprocess.Popen(words, env=own, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    (tmp_path / "large.csv").write_bytes(LARGE)
+    expected = digest(tmp_path / "large.csv")
+    assert [json.loads(process.communicate()[0])["digest"] for process in running] == 3 * [expected]
+    assert fetched(s3, "large.csv") == len(LARGE)
+    s3.forget()
+    part, = (tmp_path / "cache").glob("*.stored")
+    with open(part, "r+b") as data, open(part.with_suffix(".blocks"), "r+b") as blocks:
+        data.seek(3 * 65_536 + 5)
+        data.write(bytes(100))
+        head = blocks.read(512)
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip().encode()
+        blocks.seek(head.index(boot))
+        blocks.write(b"another!")
+    assert digest("s3://b/large.csv", "--no-cache") == expected
+    assert fetched(s3, "large.csv") == 65_536
 
 
 def test_a_file_that_changes(s3, digest):

@@ -51,6 +51,19 @@ static qn__cached *find_locked(int file) {
     return found;
 }
 
+int qn__remote_is_folder(const char *path) {
+    const size_t size = strlen(path);
+    return size > 0 && path[size - 1] == '/' && qn__remote_is(path);
+}
+
+int qn__remote_file_is_there(const char *path) {
+    struct stat about;
+    qn__remote_about far;
+    if (qn__remote_is(path))
+        return !qn__remote_is_folder(path) && qn__remote_look(path, &far, NULL) == QN_OK;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
 /* ------------------------------------------------------------------ opening and closing */
 
 /* A descriptor with a position of its own. */
@@ -73,12 +86,23 @@ static qn__cached *share(const char *address) {
     return at;
 }
 
-static void insert_open(qn__cached *cached) {
+/* Two threads may have opened the same file at once: then the first one's is used, since an inode
+ * says which file a descriptor belongs to. */
+static qn__cached *insert_open(qn__cached *cached) {
     pthread_rwlock_wrlock(&open_guard);
-    cached->following = opened;
-    opened = cached;
-    atomic_fetch_add(&qn__remote_open_files, 1);
+    qn__cached *same = find_open(cached->data);
+    if (same) {
+        same->users++;
+    } else {
+        cached->following = opened;
+        opened = cached;
+        atomic_fetch_add(&qn__remote_open_files, 1);
+    }
     pthread_rwlock_unlock(&open_guard);
+    if (!same)
+        return cached;
+    qn__cached_free(cached);
+    return same;
 }
 
 /* One user fewer; the last one closes the file. */
@@ -105,7 +129,7 @@ qn_status qn__remote_open(const char *address, int *file, qn_error *err) {
     if (!cached) {
         status = qn__cached_open(address, &cached, err);
         if (status == QN_OK)
-            insert_open(cached);
+            cached = insert_open(cached);
     }
     if (status != QN_OK)
         return status;

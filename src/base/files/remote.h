@@ -35,6 +35,12 @@ typedef struct qn__remote_about {
  * (libcurl is missing) or QN_MEMORY, with the address as the place. */
 qn_status qn__remote_look(const char *address, qn__remote_about *out, qn_error *err);
 
+/* 1: the path is an address that ends in a slash: a folder. */
+int qn__remote_is_folder(const char *path);
+
+/* 1: there is such a file, at an address or here; folders do not count. */
+int qn__remote_file_is_there(const char *path);
+
 /* Opens it for reading. *file is the caller's, for qn__remote_close. As qn__remote_look fails. */
 qn_status qn__remote_open(const char *address, int *file, qn_error *err);
 /* Another descriptor of an open file, made by dup or through /proc: it counts until it is closed.

@@ -2,6 +2,7 @@
  * is. docs/formats.md describes it. */
 #include "model/formats/model.h"
 
+#include "base/files/remote.h"
 #include "base/argument.h"
 #include "base/memory.h"
 #include "base/sized.h"
@@ -25,19 +26,19 @@ typedef qn__pretrained_import import;
 
 static int is_folder(const char *path) {
     struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+    return qn__remote_is_folder(path) || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
 }
 
 /* A file in the folder, or beside the file, that `path` names; 0: there is none. */
 static int find_beside(const char *path, const char *name, char found[PATH_MAX]) {
-    struct stat about;
     const char *slash = strrchr(path, '/');
     const int folder = is_folder(path), size = folder  ? (int)strlen(path)
                                                : slash ? (int)(slash - path)
                                                        : 0;
-    const char *between = folder || slash ? "/" : "";
+    const int ends = size > 0 && path[size - 1] == '/';
+    const char *between = (folder || slash) && !ends ? "/" : "";
     return snprintf(found, PATH_MAX, "%.*s%s%s", size, path, between, name) < PATH_MAX &&
-           stat(found, &about) == 0 && S_ISREG(about.st_mode);
+           qn__remote_file_is_there(found);
 }
 
 static qn_status refuse_config(const import *i) {

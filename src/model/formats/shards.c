@@ -191,11 +191,12 @@ static qn_status read_one(reading *r) {
 static const char *find_path(const char *path, char found[PATH_MAX]) {
     static const char *const names[] = {"model.safetensors.index.json", "model.safetensors"};
     struct stat about;
-    if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode))
+    const int far = qn__remote_is_folder(path);
+    if (!far && (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)))
         return path;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const int size = snprintf(found, PATH_MAX, "%s/%s", path, names[i]);
-        if (size < PATH_MAX && stat(found, &about) == 0)
+        const int size = snprintf(found, PATH_MAX, "%s%s%s", path, far ? "" : "/", names[i]);
+        if (size < PATH_MAX && qn__remote_file_is_there(found))
             return found;
     }
     return path;
