@@ -20,7 +20,10 @@ static const option evaluate_options[] = {
     {.heading = "Model", ROW_ADAPTER(adapter)},
 
     {.heading = "Output",
-     ROW_FLAG("flips", flips,
+     ROW_OUTPUT(out, "FILE",
+                "also write all numbers to a JSON file; sqlite:FILE?table=NAME or "
+                "postgresql://USER@HOST/DATABASE?table=NAME adds a row to a table")},
+    {ROW_FLAG("flips", flips,
               "of images: means of the outputs for each image and its mirror image, left and right "
               "exchanged")},
     {ROW_VERBOSE(verbose,
@@ -51,5 +54,6 @@ const command evaluate_command = {
     .most_operands = MOST_FILES + 1,
     .options = evaluate_options,
     .examples = "quern evaluate digits.safetensors --data test.csv\n"
-                "quern evaluate m.safetensors --data test.csv --json > numbers.json",
+                "quern evaluate m.safetensors --data test.csv --json > numbers.json\n"
+                "quern evaluate m.safetensors --data test.csv -o sqlite:results.db",
     .run = run};

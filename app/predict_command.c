@@ -42,7 +42,9 @@ static const option predict_options[] = {
      ROW_OUTPUT(
          out, "FILE",
          "CSV with the columns item, file (of images), label (if known), prediction, score; of a "
-         "PCA model pca0 and so on; - is stdout; of a model of masks a folder for PNG files"),
+         "PCA model pca0 and so on; - is stdout; of a model of masks a folder for PNG files; "
+         "sqlite:FILE?table=NAME or postgresql://USER@HOST/DATABASE?table=NAME adds the rows to a "
+         "table, once"),
      .fallback = "-"},
     {ROW_FLAG("outputs", outputs,
               "add the outputs as columns p0, p1 and so on; of a k-means model the distances "
@@ -77,6 +79,11 @@ static const option predict_options[] = {
     {.name = NULL}};
 
 static int to_stdout(const predict_flags *f) { return strcmp(f->out, "-") == 0; }
+
+/* Values of a layer are files alone. */
+static int to_database(const predict_flags *f) {
+    return !f->layer && qn_writes_to_database(f->out);
+}
 
 static int write_predictions(const void *predictions, const char *path) {
     qn_error err;
@@ -113,9 +120,15 @@ static void summary(const predict_flags *f, const ending *e, double seconds) {
     qn_error err;
     qn_predictions_score(e->predictions, &score, &err);
     char number[32], rate[16];
+    int there;
+    const char *run = qn_predictions_run(e->predictions, &there);
     if (f->json) {
         json_begin("predictions");
         json_text("file", f->out);
+        if (*run) {
+            json_text("run", run);
+            json_flag("added", !there);
+        }
         json_count("items", items);
         json_count("predicted", qn_predictions_items(e->predictions));
         if (real)
@@ -134,9 +147,10 @@ static void summary(const predict_flags *f, const ending *e, double seconds) {
     evaluation_line(to, e->evaluation, 1);
     if (to_stdout(f) && message_output(EXIT_DONE) != EXIT_DONE)
         return; /* results are missing */
-    fprintf(to, "%s predictions in %s, %.3f s, %s items/s\n",
+    fprintf(to, "%s predictions in %s%s%s%s, %.3f s, %s items/s\n",
             format_count(qn_predictions_items(e->predictions), number),
-            to_stdout(f) ? "the standard output" : f->out, seconds,
+            to_stdout(f) ? "the standard output" : f->out, *run ? ", run " : "", run,
+            there ? " (there already, not added again)" : "", seconds,
             format_rate(seconds > 0 ? (double)items / seconds : 0, rate));
 }
 
@@ -249,14 +263,24 @@ static int check_data(const predict_flags *f, const char *model_path, const qn_m
     return check_shape(f, model_path, model, data);
 }
 
+static int write_evaluation(const ending *e) {
+    qn_error err;
+    int there = 0;
+    if (!to_stdout(e->f) && qn_evaluation_write(e->evaluation, e->model, e->f->from.data,
+                                                ranks_cluster(), e->f->out, &there, &err) != QN_OK)
+        return ranks_unwritten(&err);
+    print_evaluation(e->f, e);
+    if (there)
+        message_note("note: %s has this evaluation already", e->f->out);
+    return EXIT_DONE;
+}
+
 static int write_and_report(void *user) {
     const ending *e = user;
     qn_error err;
     int code = -1;
-    if (e->f->evaluate) {
-        print_evaluation(e->f, e);
-        return EXIT_DONE;
-    }
+    if (e->f->evaluate)
+        return write_evaluation(e);
     if (to_stdout(e->f))
         code = whole_output(write_predictions, e->predictions);
     else if (qn_predictions_write(e->predictions, e->f->out, &err) != QN_OK)
@@ -324,7 +348,20 @@ static int predict_all(const predict_flags *f, const char *model_path, const qn_
     return code;
 }
 
-static int names_folder(const char *path) { return ends_with(path, "/") || paths_is_folder(path); }
+static int names_folder(const predict_flags *f) {
+    return !to_stdout(f) && !to_database(f) && (ends_with(f->out, "/") || paths_is_folder(f->out));
+}
+
+/* What would be found after the prediction otherwise. */
+static int check_output(const predict_flags *f, const qn_model *model, const qn_data *data) {
+    qn_error err;
+    qn_status status = QN_OK;
+    if (ranks_is_writer() && f->evaluate)
+        status = to_stdout(f) ? QN_OK : qn_evaluation_check(f->out, &err);
+    else if (ranks_is_writer())
+        status = qn_predictions_check(model, data, f->out, f->outputs || f->logprobs, f->top, &err);
+    return ranks_agree(status == QN_OK ? -1 : message_error(&err), NULL, 0, 0);
+}
 
 /* Opens model and data; each rank checks what its own machine has read. */
 static int open_and_predict(const predict_flags *f, const char *model_path) {
@@ -372,14 +409,11 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
         rows = 0;
     if (code < 0 && rows > 0 && to_stdout(f) && !f->evaluate)
         code = message_usage("add -o FOLDER", "the model gives masks, which need a folder");
-    if (code < 0 && rows == 0 && !f->evaluate && !to_stdout(f) && names_folder(f->out))
+    if (code < 0 && rows == 0 && !f->evaluate && names_folder(f))
         code = message_fail(QN_IO, "the predictions need a file, and this is a folder", f->out,
                             "name a file in it");
-    if (code < 0 && rows > 0 && !f->evaluate) {
-        const int refused =
-            ranks_is_writer() && qn_predictions_check(model, data, f->out, &err) != QN_OK;
-        code = ranks_agree(refused ? message_error(&err) : -1, NULL, 0, 0);
-    }
+    if (code < 0 && !f->layer && (rows > 0 || to_database(f)))
+        code = check_output(f, model, data);
     if (code < 0)
         code = f->layer ? layer_output(f, model, data) : predict_all(f, model_path, model, data);
     free(categories);
@@ -428,8 +462,8 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     paths files = {.count = 0};
     paths_add(&files, QN_FILE_READ, "MODEL", model_path);
     paths_add_sources(&files, &f->from, &f->ranks);
-    paths_add(&files, !to_stdout(f) && names_folder(f->out) ? QN_FOLDER_WRITE : QN_FILE_WRITE, "-o",
-              to_stdout(f) ? NULL : f->out);
+    paths_add(&files, names_folder(f) ? QN_FOLDER_WRITE : QN_FILE_WRITE, "-o",
+              to_stdout(f) || to_database(f) ? NULL : f->out);
     return code < 0 ? paths_check(&files, ranks_is_writer()) : code;
 }
 
@@ -494,5 +528,6 @@ const command predict_command = {
                 "quern predict resnet18.safetensors photo.jpg more.png --top 5\n"
                 "quern predict m.safetensors --data new.csv --unlabelled --outputs | head\n"
                 "quern predict kmeans.safetensors --data points.csv --outputs\n"
-                "quern predict m.safetensors --data images.idx.gz --labels labels.idx.gz",
+                "quern predict m.safetensors --data images.idx.gz --labels labels.idx.gz\n"
+                "quern predict m.safetensors --data new.csv -o sqlite:results.db?table=new",
     .run = run};

@@ -434,9 +434,9 @@ static void test_prediction(void **state) {
     REFUSED(qn_predictions_make_flipped, "out", have.model, have.data, NULL, 0, NULL);
     REFUSED(qn_predictions_columns, "predictions", NULL, 0, 1);
     REFUSED(qn_predictions_mask_size, "predictions", NULL, 0);
-    REFUSED(qn_predictions_check, "model", NULL, have.data, "a");
-    REFUSED(qn_predictions_check, "data", have.model, NULL, "a");
-    REFUSED(qn_predictions_check, "path", have.model, have.data, NULL);
+    REFUSED(qn_predictions_check, "model", NULL, have.data, "a", 0, 1);
+    REFUSED(qn_predictions_check, "data", have.model, NULL, "a", 0, 1);
+    REFUSED(qn_predictions_check, "path", have.model, have.data, NULL, 0, 1);
     REFUSED(qn_predictions_write, "predictions", NULL, "a");
     REFUSED(qn_predictions_write, "path", have.predictions, NULL);
     REFUSED(qn_predict_csv, "model", NULL, have.data, NULL, "a", 0, NULL);
@@ -447,6 +447,8 @@ static void test_prediction(void **state) {
     REFUSED(qn_predictions_score, "score", have.predictions, NULL);
     assert_int_equal(qn_predictions_correct(NULL), 0);
     assert_int_equal(qn_predictions_items(NULL), 0);
+    assert_string_equal(qn_predictions_run(NULL, NULL), "");
+    assert_int_equal(qn_writes_to_database(NULL), 0);
     qn_predictions_free(NULL);
 }
 
@@ -635,6 +637,8 @@ static void test_evaluations(void **state) {
     REFUSED(qn_predictions_evaluate, "predictions", NULL, &out);
     assert_null(out);
     REFUSED(qn_predictions_evaluate, "out", NULL, NULL);
+    REFUSED(qn_evaluation_check, "path", NULL);
+    REFUSED(qn_evaluation_write, "evaluation", NULL, have.model, "a", NULL, "a", NULL);
     qn_evaluation_free(NULL);
 }
 

@@ -124,6 +124,21 @@ QN_API qn_status qn_evaluation_make(const qn_evaluation_input *input, qn_evaluat
 QN_API qn_status qn_predictions_evaluate(const qn_predictions *predictions, qn_evaluation **out,
                                          qn_error *err);
 
+/* Writes the evaluation of `model` with `data`, a name for a person, to a file as one JSON object
+ * ("data", "model": its digest, "evaluation": qn_evaluation.json). Or as a row to a table of a
+ * database, whose address `path` then is as for qn_predictions_write, with "evaluations" as the
+ * default. It has the columns run, data, model, items, one for each number, and json; NULL is a
+ * number that is not defined. The same evaluation is in it once: *there, which may be NULL, is 1
+ * where it was there already. Among ranks only the writer calls this; `cluster` may be NULL. Fails
+ * as qn_predictions_write does. */
+QN_API qn_status qn_evaluation_write(const qn_evaluation *evaluation, const qn_model *model,
+                                     const char *data, qn_cluster *cluster, const char *path,
+                                     int *there, qn_error *err);
+
+/* Whether it could be written to `path`, to be asked before the prediction. Fails as
+ * qn_predictions_check does. */
+QN_API qn_status qn_evaluation_check(const char *path, qn_error *err);
+
 /* Frees the evaluation. Accepts NULL. */
 QN_API void qn_evaluation_free(qn_evaluation *evaluation);
 

@@ -140,12 +140,25 @@ QN_API qn_status qn_predictions_make_flipped(const qn_model *model, const qn_dat
 QN_API qn_status qn_predictions_write(const qn_predictions *predictions, const char *path,
                                       qn_error *err);
 
-/* Whether qn_predictions_write would replace a file in the folder `path` that it did not write, for
- * all items of `data`: to be asked before the prediction. Fails with QN_INPUT (it would, or two
- * images would have one mask), QN_USAGE (NULL), QN_IO or QN_MEMORY. QN_OK for a model that does not
- * predict masks. */
+/* The same into a table of a database, where `path` is its address: "sqlite:FILE?table=NAME" or
+ * "postgresql://USER@HOST/DATABASE?table=NAME", with "predictions" as the default
+ * (docs/formats.md). A table that is missing is made. One that is there must have the columns; rows
+ * are added. The first column is "run": what decides the result in 16 digits, or NAME of
+ * "?run=NAME". All rows are in one transaction. Where the table has the run, nothing is added.
+ * qn_predictions_run says both after qn_predictions_write: the name, "" where it wrote a file,
+ * valid until the next call; *there is 1 where nothing was added. `there` may be NULL. */
+QN_API const char *qn_predictions_run(const qn_predictions *predictions, int *there);
+
+/* 1: the path is the address of a database; 0 for others, and for NULL. */
+QN_API int qn_writes_to_database(const char *path);
+
+/* Whether qn_predictions_write could write to `path`, to be asked before the prediction. Of masks:
+ * whether it would replace a file in the folder that it did not write, for all items of `data`. Of
+ * a database: whether it answers, and its table takes the columns that qn_predictions_columns with
+ * `all_outputs` and `top` gives. Fails with QN_INPUT (it could not, or two images would have one
+ * mask), QN_USAGE (NULL; an address of an unknown kind), QN_UNSUPPORTED, QN_IO or QN_MEMORY. */
 QN_API qn_status qn_predictions_check(const qn_model *model, const qn_data *data, const char *path,
-                                      qn_error *err);
+                                      int all_outputs, uint32_t top, qn_error *err);
 
 /* What qn_predictions_write writes of results that were made with `all_outputs` 1: with
  * `all_outputs` 0 not the columns "p0,p1,..."; with `top` above 1 the classes of the `top` greatest

@@ -210,17 +210,6 @@ static qn_status write_masks(const qn_predictions *p, const char *folder, qn_err
     return qn__predicted_masks_write(&masks, folder, err);
 }
 
-qn_status qn_predictions_check(const qn_model *model, const qn_data *data, const char *path,
-                               qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED(model, err);
-    QN__NEED(data, err);
-    QN__NEED(path, err);
-    uint32_t rows = 0;
-    qn_model_answers(model, &rows, NULL);
-    return rows > 0 && !model->tokens ? qn__predicted_masks_check(data, path, err) : QN_OK;
-}
-
 static qn_status end_writing(const qn_predictions *p, qn_status status, qn_error *err) {
     return status == QN_BUSY && p->cluster ? qn__cluster_refuse(p->cluster, err) : status;
 }
@@ -236,6 +225,36 @@ static qn_status add_rows(void *user, qn__sink *sink, qn_error *err) {
     return qn__prediction_rows_add(rows->predictions, rows->table, sink, err);
 }
 
+/* The run is named by what decides the rows, and by these: so that the same result is not there
+ * twice, whoever writes it again. */
+static qn_status name_run(made_rows *rows, char run[QN__SINK_RUN], qn_error *err) {
+    const qn_predictions *p = rows->predictions;
+    const char *digests[] = {qn_model_digest(p->model), qn_data_digest(p->data)};
+    qn__sha256 hash;
+    qn__sha256_begin(&hash);
+    for (int i = 0; i < 2; i++)
+        if (digests[i])
+            qn__sha256_add(&hash, digests[i], strlen(digests[i]) + 1);
+    const qn_status status = qn__sink_digest(&rows->table->table, add_rows, rows, &hash, err);
+    qn__sink_run(&hash, run);
+    return status;
+}
+
+/* To a CSV file or a database. */
+static qn_status write_rows(made_rows *rows, const char *path, qn_error *err) {
+    const qn_predictions *p = rows->predictions;
+    char run[QN__SINK_RUN];
+    const qn__sink_order order = {.to = path,
+                                  .table = &rows->table->table,
+                                  .run = run,
+                                  .rows = add_rows,
+                                  .user = rows,
+                                  .may = qn__cluster_may_write,
+                                  .may_user = p->cluster};
+    qn_status status = qn__sink_is_database(path) ? name_run(rows, run, err) : QN_OK;
+    return status == QN_OK ? qn__sink_write(&order, p->written, err) : status;
+}
+
 qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_AS(p, "predictions", err);
@@ -246,8 +265,7 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
     made_rows rows = {p, &table};
     qn_status status = qn__prediction_table_make(p, &table, err);
     if (status == QN_OK)
-        status = qn__sink_write(path, &table.table, NULL, add_rows, &rows, qn__cluster_may_write,
-                                p->cluster, NULL, err);
+        status = write_rows(&rows, path, err);
     qn__prediction_table_release(&table);
     return end_writing(p, status, err);
 }
@@ -266,10 +284,17 @@ static qn_status reserve_several(qn_predictions *p, qn_error *err) {
                : QN_MEMORY;
 }
 
+/* What shows the text of each token. */
+static qn_status open_tokenizer(qn_predictions *p, qn_error *err) {
+    const char *tokenizer = p->next->tokenizer;
+    return p->shown && tokenizer && *tokenizer
+               ? qn_tokenizer_from_json(tokenizer, strlen(tokenizer), &p->tokenizer, err)
+               : QN_OK;
+}
+
 /* The same for tokens that come next. */
 static qn_status reserve_next(qn_predictions *p, qn_error *err) {
     const size_t items = (size_t)p->data->items, positions = p->next->answers;
-    const char *tokenizer = p->next->tokenizer;
     qn__next_counts *c = &p->tokens;
     c->item = qn__alloc((size_t)qn__data_texts(p->data), sizeof *c->item, err);
     if (c->item && p->shown)
@@ -278,9 +303,7 @@ static qn_status reserve_next(qn_predictions *p, qn_error *err) {
         c->token = qn__alloc(items, positions * sizeof *c->token, err);
     if (!c->item || (p->shown && !c->token))
         return QN_MEMORY;
-    return p->shown && tokenizer && *tokenizer
-               ? qn_tokenizer_from_json(tokenizer, strlen(tokenizer), &p->tokenizer, err)
-               : QN_OK;
+    return open_tokenizer(p, err);
 }
 
 /* Allocates the results. */
@@ -332,27 +355,35 @@ static void count(qn_predictions *p, const qn_data *data) {
         p->score.correct += qn__has_prediction(p, i) && p->classes[i] == data->labels[i];
 }
 
+/* What is known before the prediction. */
+static void describe(const qn_model *model, const qn_data *data, int all_outputs,
+                     qn_predictions *p) {
+    p->model = model;
+    p->data = data;
+    p->kind = model->kind;
+    p->table = model->table;
+    p->outputs = model->outputs;
+    p->real = model->classes == 0;
+    p->classes_known = model->classes;
+    p->probabilities = model->probabilities;
+    p->several = model->answers && !model->next ? model : NULL;
+    p->next = model->next ? model : NULL;
+    /* Probabilities of labels are the predictions, and so is the one output for real labels. */
+    p->shown = p->next      ? all_outputs
+               : p->several ? !qn__predicts_mask(p)
+                            : !qn__predicts_one(p) || (all_outputs && !p->real);
+}
+
 static qn_status make(const qn_model *model, const qn_data *data, const qn_compute *compute,
                       int all_outputs, int flips, qn_predictions **out, qn_error *err) {
     qn__model_results results = {0};
     qn_predictions *p = qn__alloc(1, sizeof *p, err);
     qn_status status = QN_MEMORY;
     if (p) {
-        p->data = data;
+        describe(model, data, all_outputs, p);
         p->cluster = compute->cluster;
-        p->kind = model->kind;
-        p->table = model->table;
-        p->outputs = model->outputs;
-        p->real = model->classes == 0;
-        p->classes_known = model->classes;
-        p->probabilities = model->probabilities;
-        p->several = model->answers && !model->next ? model : NULL;
-        p->next = model->next ? model : NULL;
-        /* Probabilities of labels are the predictions, and so is the one output for real labels. */
-        p->shown = p->next      ? all_outputs
-                   : p->several ? !qn__predicts_mask(p)
-                                : !qn__predicts_one(p) || (all_outputs && !p->real);
-        status = reserve(p, keeps_outputs(p), err);
+        p->written = qn__alloc(1, sizeof *p->written, err);
+        status = p->written ? reserve(p, keeps_outputs(p), err) : QN_MEMORY;
         results = (qn__model_results){.classes = p->classes,
                                       .scores = p->scores,
                                       .outputs = p->output,
@@ -402,6 +433,46 @@ qn_status qn_predictions_make_flipped(const qn_model *model, const qn_data *data
     err = err ? err : &unwanted;
     const qn_status status = take(__func__, compute, &own, err);
     return status == QN_OK ? make(model, data, &own, all_outputs, 1, out, err) : status;
+}
+
+const char *qn_predictions_run(const qn_predictions *p, int *there) {
+    if (there)
+        *there = p ? p->written->there : 0;
+    return p ? p->written->run : "";
+}
+
+int qn_writes_to_database(const char *path) { return path && qn__sink_is_database(path); }
+
+/* The table that there will be, in a database. */
+static qn_status check_table(const qn_model *model, const qn_data *data, const char *path,
+                             int all_outputs, uint32_t top, qn_error *err) {
+    qn_predictions p = {0};
+    qn__prediction_table table;
+    describe(model, data, all_outputs, &p);
+    p.top = top < p.outputs ? top : p.outputs;
+    qn_status status = p.next ? open_tokenizer(&p, err) : QN_OK;
+    if (status == QN_OK)
+        status = qn__prediction_table_make(&p, &table, err);
+    if (status == QN_OK) {
+        status = qn__sink_try(path, &table.table, err);
+        qn__prediction_table_release(&table);
+    }
+    qn_tokenizer_free(p.tokenizer);
+    return status;
+}
+
+qn_status qn_predictions_check(const qn_model *model, const qn_data *data, const char *path,
+                               int all_outputs, uint32_t top, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(model, err);
+    QN__NEED(data, err);
+    QN__NEED(path, err);
+    uint32_t rows = 0;
+    qn_model_answers(model, &rows, NULL);
+    if (rows > 0 && !model->tokens)
+        return qn__predicted_masks_check(data, path, err);
+    return qn__sink_is_database(path) ? check_table(model, data, path, all_outputs, top, err)
+                                      : qn__sink_check(path, err);
 }
 
 uint64_t qn_predictions_items(const qn_predictions *p) { return p ? p->predicted : 0; }
@@ -502,6 +573,7 @@ void qn_predictions_free(qn_predictions *p) {
     qn__free(p->tokens.item);
     qn__free(p->tokens.logprob);
     qn__free(p->tokens.token);
+    qn__free(p->written);
     qn_tokenizer_free(p->tokenizer);
     qn_data_close(p->made);
     qn__free(p);

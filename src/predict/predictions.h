@@ -3,6 +3,7 @@
 #define QN_PREDICT_PREDICTIONS_H
 
 #include "data/table/data.h"
+#include "data/write/sink.h"
 #include "job/answer_counts.h"
 #include "job/next_counts.h"
 #include "predict/model_kinds.h"
@@ -13,6 +14,7 @@
 struct qn_predictions {
     const qn_data *data;
     qn_cluster *cluster;
+    const qn_model *model;
     uint32_t outputs;
     const qn__model_kind *kind;
     int real; /* 1: `scores` are the predictions, and there are no classes */
@@ -20,21 +22,22 @@ struct qn_predictions {
     uint64_t predicted; /* items that have a prediction */
     int32_t *classes;
     float *scores;
-    float *output;            /* items x outputs, or NULL if not kept */
-    double inertia;           /* of clusters */
-    int shown;                /* 1: outputs are written, too */
-    uint32_t top;             /* classes that are written; 0 counts as 1 */
-    int probabilities;        /* 1: outputs are */
-    uint32_t classes_known;   /* to the network; 0: real labels */
-    qn_data *made;            /* what the model takes of `data`, where that is something else */
-    const qn__schema *table;  /* the model's names; NULL: it has none */
-    const qn_model *several;  /* the model, where it gives several answers to an item; else NULL */
-    int as_given;             /* 1: masks are written in the size that the network gives */
-    uint8_t *answers;         /* of all items, 255 where one lacks a value */
-    qn__answer_counts counts; /* `of` is NULL without targets */
-    const qn_model *next;     /* the model, where it tells the next token; else NULL */
-    qn__next_counts tokens;   /* with arrays of items, and `shown` of positions */
-    qn_tokenizer *tokenizer;  /* of the model; NULL: it has none, or nobody needs it */
+    float *output;             /* items x outputs, or NULL if not kept */
+    double inertia;            /* of clusters */
+    int shown;                 /* 1: outputs are written, too */
+    uint32_t top;              /* classes that are written; 0 counts as 1 */
+    int probabilities;         /* 1: outputs are */
+    uint32_t classes_known;    /* to the network; 0: real labels */
+    qn_data *made;             /* what the model takes of `data`, where that is something else */
+    const qn__schema *table;   /* the model's names; NULL: it has none */
+    const qn_model *several;   /* the model, where it gives several answers to an item; else NULL */
+    int as_given;              /* 1: masks are written in the size that the network gives */
+    uint8_t *answers;          /* of all items, 255 where one lacks a value */
+    qn__answer_counts counts;  /* `of` is NULL without targets */
+    const qn_model *next;      /* the model, where it tells the next token; else NULL */
+    qn__next_counts tokens;    /* with arrays of items, and `shown` of positions */
+    qn_tokenizer *tokenizer;   /* of the model; NULL: it has none, or nobody needs it */
+    qn__sink_written *written; /* of the last qn_predictions_write */
 };
 
 /* Whether the several answers are for pixels. */

@@ -11,6 +11,7 @@ static const qn__library_symbol symbols[] = {
     {"sqlite3_exec", &qn__sqlite_functions.exec},
     {"sqlite3_prepare_v2", &qn__sqlite_functions.prepare},
     {"sqlite3_step", &qn__sqlite_functions.step},
+    {"sqlite3_reset", &qn__sqlite_functions.reset},
     {"sqlite3_finalize", &qn__sqlite_functions.finalize},
     {"sqlite3_column_count", &qn__sqlite_functions.columns},
     {"sqlite3_column_name", &qn__sqlite_functions.name},
@@ -22,6 +23,7 @@ static const qn__library_symbol symbols[] = {
     {"sqlite3_bind_text", &qn__sqlite_functions.bind_text},
     {"sqlite3_bind_int64", &qn__sqlite_functions.bind_whole},
     {"sqlite3_bind_double", &qn__sqlite_functions.bind_number},
+    {"sqlite3_bind_null", &qn__sqlite_functions.bind_null},
     {"sqlite3_libversion", &qn__sqlite_functions.version},
     {NULL, NULL}};
 

@@ -24,6 +24,7 @@ typedef struct qn__sqlite {
                 char **message);
     int (*prepare)(void *base, const char *sql, int size, void **statement, const char **tail);
     int (*step)(void *statement);
+    int (*reset)(void *statement);
     int (*finalize)(void *statement);
     int (*columns)(void *statement);
     const char *(*name)(void *statement, int column);
@@ -37,6 +38,7 @@ typedef struct qn__sqlite {
                      void (*release)(void *));
     int (*bind_whole)(void *statement, int parameter, int64_t value);
     int (*bind_number)(void *statement, int parameter, double value);
+    int (*bind_null)(void *statement, int parameter);
     const char *(*version)(void);
 } qn__sqlite;
 

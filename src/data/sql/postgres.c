@@ -3,11 +3,11 @@
 #include "base/encoding.h"
 #include "base/system/available.h"
 #include "base/system/float_state.h"
-#include "base/system/library.h"
+#include "base/system/postgres_library.h"
 #include "data/arrow/arrow_build.h"
-#include "data/bytes/server_address.h"
 #include "data/cells/cell.h"
 #include "data/cells/readers.h"
+#include "data/sql/postgres_server.h"
 #include "data/table/query.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,167 +17,24 @@
 /* Rows between two looks at how much memory is left. */
 enum { LOOK = 1 << 16 };
 
-/* Own declarations of the parts of libpq-fe.h in use, which are stable since PostgreSQL 9.2. */
-enum {
-    CONNECTION_OK = 0,
-    COMMAND_OK = 1,
-    TUPLES_OK = 2,
-    SINGLE_TUPLE = 9,
-    FIELD_MESSAGE = 'M',
-    FIELD_CODE = 'C'
-};
-
-typedef struct parsed {
-    char *keyword, *variable, *compiled, *value, *label, *mark;
-    int size;
-} parsed;
-
-static struct {
-    parsed *(*parse)(const char *address, char **message);
-    void (*forget)(parsed *options);
-    void *(*connect)(const char *const *keyword, const char *const *value, int expand);
-    void (*close)(void *server);
-    int (*status)(const void *server);
-    char *(*text)(const void *server);
-    int (*send)(void *server, const char *query);
-    int (*single)(void *server);
-    void *(*result)(void *server);
-    void (*clear)(void *result);
-    int (*kind)(const void *result);
-    char *(*field)(const void *result, int code);
-    int (*columns)(const void *result);
-    char *(*name)(const void *result, int column);
-    unsigned (*type)(const void *result, int column);
-    int (*rows)(const void *result);
-    int (*is_null)(const void *result, int row, int column);
-    char *(*value)(const void *result, int row, int column);
-    int (*length)(const void *result, int row, int column);
-    int (*version)(void);
-} the;
-
-static const qn__library_symbol symbols[] = {{"PQconninfoParse", &the.parse},
-                                             {"PQconninfoFree", &the.forget},
-                                             {"PQconnectdbParams", &the.connect},
-                                             {"PQfinish", &the.close},
-                                             {"PQstatus", &the.status},
-                                             {"PQerrorMessage", &the.text},
-                                             {"PQsendQuery", &the.send},
-                                             {"PQsetSingleRowMode", &the.single},
-                                             {"PQgetResult", &the.result},
-                                             {"PQclear", &the.clear},
-                                             {"PQresultStatus", &the.kind},
-                                             {"PQresultErrorField", &the.field},
-                                             {"PQnfields", &the.columns},
-                                             {"PQfname", &the.name},
-                                             {"PQftype", &the.type},
-                                             {"PQntuples", &the.rows},
-                                             {"PQgetisnull", &the.is_null},
-                                             {"PQgetvalue", &the.value},
-                                             {"PQgetlength", &the.length},
-                                             {"PQlibVersion", &the.version},
-                                             {NULL, NULL}};
-
-static void version(char text[32]) {
-    snprintf(text, 32, "%d.%d", the.version() / 10000, the.version() % 10000);
-}
-
-static qn__optional_library libpq = {.name = "libpq",
-                                     .file = "libpq.so.5",
-                                     .debian = "libpq5",
-                                     .fedora = "libpq",
-                                     .symbol = symbols,
-                                     .version = version};
-
 /* ------------------------------------------------------------------ reading */
 
 typedef struct reading {
-    const char *shown; /* for messages */
-    void *server;
+    qn__server server;
     qn__arrow_build *build;
     uint64_t row;
     int columns;
 } reading;
 
 static qn_status refuse(const reading *r, qn_status status, const char *remedy, qn_error *err) {
-    qn__at(err, "%s", r->shown);
+    qn__at(err, "%s", r->server.shown);
     return qn__remedy(err, status, "%s", remedy);
 }
 
-/* The first line of what libpq says, without a line end. */
-static void first_line(const char *from, char to[320]) {
-    snprintf(to, 320, "%.300s", from ? from : "");
-    to[strcspn(to, "\r\n")] = '\0';
-}
-
-/* Whether a ':' stands before the '@' of the user. libpq would take what is after it for a port
- * where the password has a '/' or '?', and say it. */
-static int names_password(const char *address) {
-    const char *at = qn__server_user_end(address);
-    const char *colon = strchr(strstr(address, "://") + 3, ':');
-    return at && colon && colon < at;
-}
-
-/* A password in a command line can be read by all users of a machine, and would stay in records. */
-static qn_status check_address(const reading *r, const char *address, qn_error *err) {
-    int password = names_password(address);
-    parsed *options = the.parse(address, NULL);
-    if (!options && !password) {
-        qn__fail(err, QN_USAGE, "the address of the server is not one that libpq takes");
-        return refuse(r, QN_USAGE, "write it as postgresql://USER@HOST:PORT/DATABASE", err);
-    }
-    for (const parsed *o = options; o && o->keyword; o++)
-        password |= o->value && *o->value &&
-                    (strcmp(o->keyword, "password") == 0 || strcmp(o->keyword, "sslpassword") == 0);
-    if (options)
-        the.forget(options);
-    if (!password)
-        return QN_OK;
-    qn__fail(err, QN_USAGE, "the address of the server holds a password");
-    return refuse(r, QN_USAGE,
-                  "leave it out of the address, and give it in the file ~/.pgpass or the "
-                  "environment variable PGPASSWORD: other users can read command lines",
-                  err);
-}
-
-/* Settings before the address are defaults, those after it are fixed. */
-static qn_status connect_to(reading *r, const char *address, qn_error *err) {
-    static const char *const keyword[] = {"connect_timeout",
-                                          "tcp_user_timeout",
-                                          "keepalives_idle",
-                                          "application_name",
-                                          "dbname",
-                                          "client_encoding",
-                                          NULL};
-    const char *const value[] = {"10", "30000", "30", "quern", address, "UTF8", NULL};
-    char line[320];
-    r->server = the.connect(keyword, value, 1);
-    if (!r->server)
-        return qn__fail_memory(err, 1, 1 << 16);
-    if (the.status(r->server) == CONNECTION_OK)
-        return QN_OK;
-    first_line(the.text(r->server), line);
-    const int password = strstr(line, "password") != NULL;
-    qn__fail(err, QN_IO, "there is no connection to the server: %s", line);
-    return refuse(r, QN_IO,
-                  password ? "give the password in the file ~/.pgpass or the environment variable "
-                             "PGPASSWORD, and check the user's name"
-                           : "check host, port and database, and that the server runs: psql "
-                             "takes the same address",
-                  err);
-}
-
-/* Codes 08... (connection) and 57P... (the server is stopped). */
-static int is_lost(const reading *r, const void *result) {
-    const char *code = result ? the.field(result, FIELD_CODE) : NULL;
-    return !code || strncmp(code, "08", 2) == 0 || strncmp(code, "57P", 3) == 0 ||
-           the.status(r->server) != CONNECTION_OK;
-}
-
 static qn_status fail_result(const reading *r, const void *result, qn_error *err) {
-    const char *primary = result ? the.field(result, FIELD_MESSAGE) : NULL;
-    char line[320];
-    first_line(primary ? primary : the.text(r->server), line);
-    if (primary && !is_lost(r, result)) {
+    char line[QN__SERVER_LINE];
+    qn__server_says(&r->server, result, line);
+    if (result && !qn__server_is_lost(&r->server, result)) {
         qn__fail(err, QN_INPUT, "the server says: %s", line);
         return refuse(r, QN_INPUT, "correct `data.query`, or the rights of the user", err);
     }
@@ -234,16 +91,16 @@ static qn_status refuse_column(const reading *r, const char *name, int column, c
     char shown[64];
     qn__cell_show(&(qn__cell){.text = name, .size = strlen(name)}, shown);
     qn__fail(err, QN_INPUT, "the column \"%s\" holds %s", shown, what);
-    qn__at(err, "%s, column %d", r->shown, column + 1);
+    qn__at(err, "%s, column %d", r->server.shown, column + 1);
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
 static qn_status add_columns(reading *r, const void *result, qn_error *err) {
-    r->columns = the.columns(result);
+    r->columns = qn__pq_functions.columns(result);
     qn_status status = qn__build_create(&r->build, err);
     for (int i = 0; i < r->columns && status == QN_OK; i++) {
-        const char *name = the.name(result, i);
-        const unsigned number = the.type(result, i);
+        const char *name = qn__pq_functions.name(result, i);
+        const unsigned number = qn__pq_functions.type(result, i);
         const qn__build_type type = type_of(number);
         if (type == QN__BUILD_EMPTY)
             return refuse_column(r, name, i, name_of_type(number),
@@ -260,17 +117,18 @@ static qn_status add_columns(reading *r, const void *result, qn_error *err) {
 static qn_status put_text(const reading *r, const void *result, int column, const char *text,
                           size_t size, qn_error *err) {
     if (!qn__cell_is_utf8(&(qn__cell){.text = text, .size = size}))
-        return refuse_column(r, the.name(result, column), column, "a text that is not UTF-8",
-                             "convert it in the query, or leave it out", err);
+        return refuse_column(r, qn__pq_functions.name(result, column), column,
+                             "a text that is not UTF-8", "convert it in the query, or leave it out",
+                             err);
     return qn__build_put_text(r->build, (uint64_t)column, text, size, err);
 }
 
 /* Numbers are in the form that the server writes, which strtod reads in the C locale. */
 static qn_status put(const reading *r, const void *result, int column, qn_error *err) {
     const uint64_t at = (uint64_t)column;
-    if (the.is_null(result, 0, column))
+    if (qn__pq_functions.is_null(result, 0, column))
         return qn__build_put_missing(r->build, at, err);
-    const char *text = the.value(result, 0, column);
+    const char *text = qn__pq_functions.value(result, 0, column);
     switch (qn__build_type_of(r->build, at)) {
     case QN__BUILD_BOOL:
         return qn__build_put_whole(r->build, at, *text == 't', err);
@@ -279,7 +137,8 @@ static qn_status put(const reading *r, const void *result, int column, qn_error 
     case QN__BUILD_DOUBLE:
         return qn__build_put_number(r->build, at, strtod_l(text, NULL, qn__c_locale()), err);
     default:
-        return put_text(r, result, column, text, (size_t)the.length(result, 0, column), err);
+        return put_text(r, result, column, text, (size_t)qn__pq_functions.length(result, 0, column),
+                        err);
     }
 }
 
@@ -293,11 +152,11 @@ static qn_status check_memory(const reading *r, qn_error *err) {
 }
 
 static qn_status take(reading *r, const void *result, qn_error *err) {
-    const int kind = the.kind(result);
-    if (kind != SINGLE_TUPLE && kind != TUPLES_OK)
+    const int kind = qn__pq_functions.kind(result);
+    if (kind != QN__PQ_SINGLE_ROW && kind != QN__PQ_ROWS)
         return fail_result(r, result, err);
     qn_status status = r->build ? QN_OK : add_columns(r, result, err);
-    if (kind == TUPLES_OK || status != QN_OK) /* the end */
+    if (kind == QN__PQ_ROWS || status != QN_OK) /* the end */
         return status;
     status = check_memory(r, err);
     for (int i = 0; i < r->columns && status == QN_OK; i++)
@@ -309,9 +168,11 @@ static qn_status take(reading *r, const void *result, qn_error *err) {
 /* A failure closes the connection, which ends the query. */
 static qn_status read_rows(reading *r, const char *query, qn_error *err) {
     qn_status status = QN_OK;
-    if (!the.send(r->server, query) || !the.single(r->server))
+    if (!qn__pq_functions.send(r->server.connection, query) ||
+        !qn__pq_functions.single(r->server.connection))
         return fail_result(r, NULL, err);
-    for (void *result; status == QN_OK && (result = the.result(r->server)); the.clear(result))
+    for (void *result; status == QN_OK && (result = qn__pq_functions.result(r->server.connection));
+         qn__pq_functions.clear(result))
         status = take(r, result, err);
     if (status == QN_OK && !r->build)
         return fail_result(r, NULL, err);
@@ -321,18 +182,21 @@ static qn_status read_rows(reading *r, const char *query, qn_error *err) {
 /* Commands without rows. */
 static qn_status set_up(reading *r, qn_error *err) {
     qn_status status = QN_OK;
-    if (!the.send(r->server, "SET default_transaction_read_only = on; SET extra_float_digits = 3; "
-                             "SET datestyle = iso; SET timezone = 'UTC'"))
+    if (!qn__pq_functions.send(
+            r->server.connection,
+            "SET default_transaction_read_only = on; SET extra_float_digits = 3; "
+            "SET datestyle = iso; SET timezone = 'UTC'"))
         return fail_result(r, NULL, err);
-    for (void *result; (result = the.result(r->server)); the.clear(result))
-        if (status == QN_OK && the.kind(result) != COMMAND_OK)
+    for (void *result; (result = qn__pq_functions.result(r->server.connection));
+         qn__pq_functions.clear(result))
+        if (status == QN_OK && qn__pq_functions.kind(result) != QN__PQ_COMMAND)
             status = fail_result(r, result, err);
     return status;
 }
 
 static qn_status need_query(const reading *r, const char *query, qn_error *err) {
     if (query)
-        return qn__query_check(query, r->shown, err);
+        return qn__query_check(query, r->server.shown, err);
     qn__fail(err, QN_USAGE, "a server needs a query that says which rows to read");
     return refuse(r, QN_USAGE, "give `data.query`, such as \"SELECT * FROM patients ORDER BY id\"",
                   err);
@@ -340,33 +204,32 @@ static qn_status need_query(const reading *r, const char *query, qn_error *err) 
 
 static qn_status read_all(reading *r, const char *address, const qn_data_options *options,
                           qn_data *data, qn_error *err) {
-    qn_status status = check_address(r, address, err);
+    qn_status status = qn__server_check(&r->server, address, err);
     if (status == QN_OK)
         status = need_query(r, options->query, err);
     if (status == QN_OK)
-        status = connect_to(r, address, err);
+        status = qn__server_connect(&r->server, address, err);
     if (status == QN_OK)
         status = set_up(r, err);
     if (status == QN_OK)
         status = read_rows(r, options->query, err);
     if (status != QN_OK)
         return status;
-    return qn__build_fill(&r->build, r->shown, options, data, err);
+    return qn__build_fill(&r->build, r->server.shown, options, data, err);
 }
 
 static qn_status read_postgres(qn__source *source, const qn_data_options *options, qn__pool *pool,
                                qn_data *data, qn_error *err) {
-    reading r = {.shown = qn__source_path(source)};
+    reading r = {.server = {.shown = qn__source_path(source)}};
     (void)pool;
-    qn_status status = qn__optional_need(&libpq, "a PostgreSQL server is asked by libpq",
+    qn_status status = qn__optional_need(&qn__pq_library, "a PostgreSQL server is asked by libpq",
                                          "write the rows as CSV with psql's \\copy", err);
     if (status != QN_OK) {
-        qn__at(err, "%s", r.shown);
+        qn__at(err, "%s", r.server.shown);
         return status;
     }
     status = read_all(&r, qn__source_address(source), options, data, err);
-    if (r.server)
-        the.close(r.server);
+    qn__server_disconnect(&r.server);
     qn__build_destroy(r.build);
     qn__float_state_set();
     return status;
@@ -389,7 +252,7 @@ const qn__reader qn__postgres_reader = {
     .queries = 1,
     .labels_remedy =
         "leave out `data.labels_path` and name the label's column with `data.label_column`",
-    .library = &libpq,
+    .library = &qn__pq_library,
     .probe = probe,
     .read = read_postgres,
 };

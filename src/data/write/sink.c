@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "data/write/sink_kinds.h"
-#include <string.h>
+#include <stdio.h>
 #include <time.h>
 
 /* How often a lost connection is made again, with waits that double: about half a minute. */
@@ -73,45 +73,79 @@ qn_status qn__sink_add(qn__sink *s, const qn__sink_cell *cells, qn_error *err) {
     return s->kind->add(s, cells, err);
 }
 
-/* What is done once; after a lost connection again from its beginning. */
-static qn_status write_once(qn__sink *s, qn__sink_rows *rows, void *user, int (*may)(void *user),
-                            void *may_user, int *there, qn_error *err) {
-    qn_status status = s->kind->begin(s, there, err);
-    if (status != QN_OK || *there)
-        return status;
-    status = rows(user, s, err);
-    return status == QN_OK ? s->kind->commit(s, may, may_user, err) : status;
+static qn_status connect_sink(qn__sink *s, qn_error *err) {
+    return s->kind->connect ? s->kind->connect(s, err) : QN_OK;
 }
 
-qn_status qn__sink_write(const char *to, const qn__sink_table *table, const char *run,
-                         qn__sink_rows *rows, void *user, int (*may)(void *user), void *may_user,
-                         int *there, qn_error *err) {
+/* What is done once; after a lost connection again from its beginning. */
+static qn_status write_once(qn__sink *s, const qn__sink_order *order, int *there, qn_error *err) {
+    qn_status status = connect_sink(s, err);
+    if (status == QN_OK)
+        status = s->kind->begin(s, there, err);
+    if (status != QN_OK || *there)
+        return status;
+    status = order->rows(order->user, s, err);
+    return status == QN_OK ? s->kind->commit(s, order->may, order->may_user, err) : status;
+}
+
+qn_status qn__sink_write(const qn__sink_order *order, qn__sink_written *written, qn_error *err) {
     qn__sink *s = NULL;
-    int tries = 0, found = 0;
-    qn_status status = make(to, table, &s, err);
+    int tries = 0, there = 0;
+    qn__sink_written unwanted;
+    written = written ? written : &unwanted;
+    *written = (qn__sink_written){.there = 0};
+    qn_status status = make(order->to, order->table, &s, err);
     if (status == QN_OK) {
-        s->run = s->to.run ? s->to.run : run;
+        s->run = s->to.run ? s->to.run : order->run;
         do {
-            found = 0;
-            status = write_once(s, rows, user, may, may_user, &found, err);
-            /* Rows that a first try has stored, although its answer was lost, are these. */
-            found = found && tries == 0;
+            there = 0;
+            status = write_once(s, order, &there, err);
         } while (status != QN_OK && try_again(s, &tries));
+        /* Rows whose first try was stored, although its answer was lost, are these. */
+        written->there = there && tries == 0;
+        if (s->kind->is_database)
+            snprintf(written->run, sizeof written->run, "%.*s", QN__SINK_NAME - 1, s->run);
     }
     qn__sink_close(s);
-    if (there)
-        *there = found;
+    return status;
+}
+
+qn_status qn__sink_try(const char *to, const qn__sink_table *table, qn_error *err) {
+    qn__sink *s = NULL;
+    int there = 0;
+    qn_status status = make(to, table, &s, err);
+    if (status == QN_OK && s->kind->is_database) {
+        s->run = s->to.run ? s->to.run : "";
+        status = connect_sink(s, err);
+        if (status == QN_OK)
+            status = s->kind->begin(s, &there, err);
+    }
+    qn__sink_close(s);
     return status;
 }
 
 /* ------------------------------------------------------------------ a table that grows */
+
+/* The first time, and after a lost connection again. */
+static qn_status open_sink(qn__sink *s, qn_error *err) {
+    if (s->own)
+        return QN_OK;
+    qn_status status = connect_sink(s, err);
+    if (status == QN_OK)
+        status = s->kind->open(s, err);
+    if (status == QN_OK || !s->own)
+        return status;
+    s->kind->close(s);
+    s->own = NULL;
+    return status;
+}
 
 qn_status qn__sink_open(const char *to, const qn__sink_table *table, qn__sink **out,
                         qn_error *err) {
     qn__sink *s = NULL;
     qn_status status = make(to, table, &s, err);
     if (status == QN_OK)
-        status = s->kind->open(s, err);
+        status = open_sink(s, err);
     if (status != QN_OK) {
         qn__sink_close(s);
         s = NULL;
@@ -120,16 +154,11 @@ qn_status qn__sink_open(const char *to, const qn__sink_table *table, qn__sink **
     return status;
 }
 
-/* Opens a lost connection again. */
-static qn_status open_again(qn__sink *s, qn_error *err) {
-    return s->own ? QN_OK : s->kind->open(s, err);
-}
-
 qn_status qn__sink_put(qn__sink *s, const qn__sink_cell *cells, uint64_t rows, qn_error *err) {
     int tries = 0;
     qn_status status;
     do {
-        status = open_again(s, err);
+        status = open_sink(s, err);
         if (status == QN_OK)
             status = s->kind->put(s, cells, rows, err);
     } while (status != QN_OK && try_again(s, &tries));
@@ -140,7 +169,7 @@ qn_status qn__sink_holds(qn__sink *s, const qn__sink_cell *key, int *holds, qn_e
     int tries = 0;
     qn_status status;
     do {
-        status = open_again(s, err);
+        status = open_sink(s, err);
         if (status == QN_OK)
             status = s->kind->holds(s, key, holds, err);
     } while (status != QN_OK && try_again(s, &tries));
@@ -151,7 +180,7 @@ qn_status qn__sink_last(qn__sink *s, const qn__sink_cell *first, int64_t *last, 
     int tries = 0;
     qn_status status;
     do {
-        status = open_again(s, err);
+        status = open_sink(s, err);
         if (status == QN_OK)
             status = s->kind->last(s, first, last, err);
     } while (status != QN_OK && try_again(s, &tries));

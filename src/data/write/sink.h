@@ -12,6 +12,7 @@
 #ifndef QN_DATA_WRITE_SINK_H
 #define QN_DATA_WRITE_SINK_H
 
+#include "base/digest/sha256.h"
 #include "base/error.h"
 #include <stdint.h>
 
@@ -51,6 +52,9 @@ typedef struct qn__sink qn__sink;
 /* QN_USAGE for a target with a scheme that is not known, a password or an option that is not known;
  * QN_UNSUPPORTED where the database's library is missing. Opens nothing. */
 qn_status qn__sink_check(const char *to, qn_error *err);
+/* The same, and whether a database has such a table, or could make it: for a program that computes
+ * for hours before it writes. Changes nothing. Fails as qn__sink_write does. */
+qn_status qn__sink_try(const char *to, const qn__sink_table *table, qn_error *err);
 /* 1: the target is a database. */
 int qn__sink_is_database(const char *to);
 /* The target for messages, without a user's name and options; for qn__free. */
@@ -65,16 +69,37 @@ typedef qn_status qn__sink_rows(void *user, qn__sink *sink, qn_error *err);
 /* One row: as many cells as columns. Texts are read during the call only. */
 qn_status qn__sink_add(qn__sink *sink, const qn__sink_cell *cells, qn_error *err);
 
-/* Writes all rows or none. `may`: NULL, or what qn__writer_ask calls before the result appears.
- *
- * In a database a column "run" stands before the others. `run` says what the rows are: where the
- * table has a row of that run, another call or process has written it whole, and nothing is added.
- * *there is then 1. NULL: `run` is the one of the address ("?run=NAME"), which also counts before
- * the argument. Fails with QN_USAGE, QN_UNSUPPORTED, QN_IO, QN_INPUT (the table has other columns),
+/* What is to be written, and where. */
+typedef struct qn__sink_order {
+    const char *to;
+    const qn__sink_table *table;
+    const char *run; /* see qn__sink_write; "?run=NAME" in the address counts before it */
+    qn__sink_rows *rows;
+    void *user;
+    int (*may)(void *user); /* NULL, or what qn__writer_ask calls before the result appears */
+    void *may_user;
+} qn__sink_order;
+
+enum { QN__SINK_NAME = 128 };
+typedef struct qn__sink_written {
+    char run[QN__SINK_NAME]; /* "": the target is not a database */
+    int there;               /* 1: the table had that run already, and nothing was added */
+} qn__sink_written;
+
+/* Writes all rows or none. In a database a column "run" stands before the others. It says of which
+ * result a row is. Where the table has a row of the run, another call or process has written that
+ * result whole: nothing is added. So a program that was killed can do the same again. `written` may
+ * be NULL. Fails with QN_USAGE, QN_UNSUPPORTED, QN_IO, QN_INPUT (the table has other columns),
  * QN_BUSY (`may` returned 0), QN_MEMORY, or as `rows` does. */
-qn_status qn__sink_write(const char *to, const qn__sink_table *table, const char *run,
-                         qn__sink_rows *rows, void *user, int (*may)(void *user), void *may_user,
-                         int *there, qn_error *err);
+qn_status qn__sink_write(const qn__sink_order *order, qn__sink_written *written, qn_error *err);
+
+/* Adds what tells this result from others to a digest: the lines of the CSV file that it would be.
+ * Fails as `rows` does. */
+qn_status qn__sink_digest(const qn__sink_table *table, qn__sink_rows *rows, void *user,
+                          qn__sha256 *hash, qn_error *err);
+/* Such a digest, ended, as the name of a run: 16 digits. */
+enum { QN__SINK_RUN = 17 };
+void qn__sink_run(qn__sha256 *hash, char run[QN__SINK_RUN]);
 
 /* ------------------------------------------------------------------ a table that grows */
 

@@ -20,6 +20,7 @@ typedef struct qn__sink_kind {
     int is_server;              /* 1: the scheme belongs to the address */
     int is_database;            /* 1: its address has options */
     qn_status (*need)(const qn__sink_target *to, qn_error *err); /* NULL: it needs nothing */
+    qn_status (*connect)(qn__sink *sink, qn_error *err); /* makes `own`; NULL: begin or open does */
     /* A whole result. *there: the table has the run. */
     qn_status (*begin)(qn__sink *sink, int *there, qn_error *err);
     qn_status (*add)(qn__sink *sink, const qn__sink_cell *cells, qn_error *err);

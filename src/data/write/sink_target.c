@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const qn__sink_kind *const kinds[] = {&qn__csv_sink, NULL};
+static const qn__sink_kind *const kinds[] = {&qn__sqlite_sink, &qn__postgres_sink, &qn__csv_sink};
 
 static const char *begins(const char *to, const char *scheme) {
     const size_t size = strlen(scheme);
@@ -119,6 +119,8 @@ qn_status qn__sink_target_of(const char *to, const qn__sink_kind **kind, qn__sin
     if (!out->place)
         return QN_MEMORY;
     const qn_status status = take_options(out, *kind, err);
+    if (status == QN_OK && out->run && strlen(out->run) >= QN__SINK_NAME)
+        return refuse_option(out, "run", 3, "is longer than 127 bytes", err);
     if (status != QN_OK || *out->place)
         return status;
     qn__fail(err, QN_USAGE, "the address names no file");

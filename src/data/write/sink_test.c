@@ -105,6 +105,19 @@ static void test_csv(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
+/* The same in a table of SQLite, beside one of others. */
+static void test_sqlite(void **state) {
+    (void)state;
+    qn_error err;
+    char path[64], to[128];
+    strcpy(path, in_folder("grows.db"));
+    snprintf(to, sizeof to, "sqlite:%s?table=my%%20\"answers\"", path);
+    if (qn__sink_check(to, &err) == QN_UNSUPPORTED)
+        skip(); /* libsqlite3 is not there */
+    check_growing(to);
+    assert_int_equal(unlink(path), 0);
+}
+
 /* A file of another kind is not touched. */
 static void test_other_files(void **state) {
     (void)state;
@@ -128,7 +141,7 @@ static void test_other_files(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_csv),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_csv), cmocka_unit_test(test_sqlite),
                                        cmocka_unit_test(test_other_files)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
