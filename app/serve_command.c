@@ -16,7 +16,8 @@ typedef struct serve_flags {
     uint32_t connections, http_threads;
     float read_seconds, stop_seconds, reload_seconds;
     uint64_t waiting;
-    const char *latency;
+    const char *latency, *chat;
+    uint32_t text_batch, text_waiting, text_positions, text_length;
     int quiet;
     compute_flags compute;
 } serve_flags;
@@ -55,6 +56,24 @@ static const option serve_options[] = {
                "files of models are looked at so often, and read when they changed; 0: only at "
                "SIGHUP"),
      .fallback = "1"},
+
+    {.heading = "Language models",
+     ROW_TEXT(
+         "chat", chat, "KIND",
+         "whose marks conversations get: chatml or llama3; default: the one that the tokenizer "
+         "has marks for")},
+    {ROW_COUNT32("text-batch", text_batch, 1, 4096, "answers that grow at once, of each model"),
+     .fallback = "16"},
+    {ROW_COUNT32("text-waiting", text_waiting, 1, 1 << 20,
+                 "answers that wait for a model; more is answered with 429"),
+     .fallback = "256"},
+    {ROW_COUNT32("text-positions", text_positions, 1, 1 << 24,
+                 "tokens of a text whose keys and values are kept; a request that needs more is "
+                 "refused"),
+     .fallback = "the context of the model"},
+    {ROW_COUNT32("text-length", text_length, 1, 1 << 25,
+                 "tokens of a prompt and its answer together; a request for more is refused"),
+     .fallback = "65536, or the context"},
 
     {.heading = "Output", ROW_QUIET(quiet)},
 
@@ -137,6 +156,11 @@ static int run(const command *self, int argc, char **argv) {
     options.stop_seconds = f.stop_seconds;
     options.reload_seconds = f.reload_seconds;
     options.waiting = f.waiting;
+    options.chat = f.chat;
+    options.text_batch = f.text_batch;
+    options.text_waiting = f.text_waiting;
+    options.text_positions = f.text_positions;
+    options.text_length = f.text_length;
     options.compute = &compute;
     options.note = note;
     return load_and_serve(&options, &given);

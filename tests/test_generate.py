@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "oracle"))
 
+import chat_tokenizer  # noqa: E402
 import devices  # noqa: E402
 import generate as oracle  # noqa: E402
 import python_package as package  # noqa: E402
@@ -164,18 +165,8 @@ CHATS = {
 @pytest.mark.parametrize("kind", CHATS)
 def test_a_conversation_is_written_with_its_marks(quern, tmp_path, kind):
     """The marks are tokens of a tokenizer.json, as others train them."""
-    marks = [part for part in ("<|im_start|>", "<|im_end|>", "<|begin_of_text|>", "<|start_header_id|>",
-                               "<|end_header_id|>", "<|eot_id|>") if part in CHATS[kind]]
-    letters = [chr(n) for n in range(33, 127)] + ["\u0120", "\u010a"]  # of byte-level BPE, without merges
-    added = [{"id": len(letters) + i, "content": mark, "special": True, "single_word": False, "lstrip": False,
-              "rstrip": False, "normalized": False} for i, mark in enumerate(marks)]
-    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    (tmp_path / "tokenizer.json").write_text(json.dumps({
-        "version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
-        "pre_tokenizer": level, "post_processor": None, "decoder": level,
-        "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-                  "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "merges": [],
-                  "vocab": {letter: i for i, letter in enumerate(letters)}}}))
+    marks = [mark for mark in chat_tokenizer.MARKS if mark in CHATS[kind]]
+    letters = chat_tokenizer.write(tmp_path / "tokenizer.json", marks)
     size = len(letters) + len(marks)
     model = train(quern, tmp_path, tokens=f"bpe:{tmp_path / 'tokenizer.json'}",
                   model=f"embedding {size} 4; conv {size} 1x1 softmax")

@@ -45,6 +45,16 @@ typedef struct qn_server_options {
                                   qn_server_reload asks for it */
     uint64_t waiting;          /* items that wait for a model at most; more is answered with 429; 0:
                                   65,536 */
+    /* Models of next tokens. */
+    const char *chat; /* whose marks conversations get: "chatml" or "llama3"; NULL: the one that the
+                         tokenizer has marks for */
+    uint32_t text_batch;     /* answers that grow at once, of each model; 0: 16, at most 4096 */
+    uint32_t text_waiting;   /* answers that wait, of each model; more is answered with 429; 0: 256,
+                                at most 2^20 */
+    uint32_t text_positions; /* tokens of a text whose keys and values are kept; 0: as many as the
+                                context of the model */
+    uint32_t text_length;    /* tokens of a prompt and its answer; 0: 65,536, or the context where
+                                it is longer */
 } qn_server_options;
 
 /* Sets the defaults: 127.0.0.1:8080, 64 MiB, 1024 connections, 30 seconds to

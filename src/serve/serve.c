@@ -103,6 +103,13 @@ static void add_routes(qn_server *s) {
     qn__health_add(s);
     qn__predict_route_add(s->http, s->models);
     qn__v2_add(s->http, s->models);
+    s->texts.compute = s->options.compute;
+    s->texts.options = (qn__texts_options){.sequences = s->options.text_batch,
+                                           .waiting = s->options.text_waiting,
+                                           .positions = s->options.text_positions,
+                                           .length = s->options.text_length,
+                                           .chat = s->options.chat};
+    qn__text_routes_add(&s->texts, s->http, s->models);
 }
 
 qn_status qn_server_make(const qn_server_options *options, qn_server **out, qn_error *err) {

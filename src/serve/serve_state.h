@@ -6,6 +6,7 @@
 #include "serve/inference/predictor.h"
 #include "serve/listen.h"
 #include "serve/models/models.h"
+#include "serve/text/text_routes.h"
 #include <quern/serve.h>
 #include <stdatomic.h>
 
@@ -15,6 +16,7 @@ struct qn_server {
     qn__models *models;
     qn__predictor_options predictor;
     qn__part_maker predictor_maker;
+    qn__text_routes texts;
     int listener; /* until qn_server_run */
     int loopback; /* only this machine reaches the address */
     int wake[2];  /* a pipe on which qn_server_run sleeps */

@@ -13,7 +13,7 @@
 /* The defaults of the limits; and tokens of prompts that a step reads beside answers that grow:
  * about as long as the step itself, which reads all weights once anyway. */
 enum { SEQUENCES = 16, WAITING = 256, LENGTH = 65536, BESIDE = 32 };
-enum { MOST_SEQUENCES = 4096, MOST_CHOICES = 100 };
+enum { MOST_SEQUENCES = 4096, MOST_WAITING = 1 << 20, MOST_CHOICES = 100 };
 
 /* A request that was accepted. */
 typedef struct asked {
@@ -28,7 +28,7 @@ typedef struct asked {
 
 struct qn__texts {
     const qn_model *model;
-    qn__texts_limits limits;
+    qn__texts_options limits;
     qn__codec codec;
     qn__engine *engine;
     asked *first; /* those that the thread has */
@@ -182,16 +182,20 @@ static void *grow_texts(void *context) {
 int qn__texts_fit(const qn_model *model) { return qn__reader_check(model, NULL) == QN_OK; }
 
 static qn_status check_limits(qn__texts *t, qn_error *err) {
-    qn__texts_limits *l = &t->limits;
+    qn__texts_options *l = &t->limits;
     const uint32_t context = qn__reader_context(t->model);
     l->sequences = l->sequences ? l->sequences : SEQUENCES;
     l->waiting = l->waiting ? l->waiting : WAITING;
     l->positions = l->positions && l->positions < context ? l->positions : context;
     l->length = l->length ? l->length : context > LENGTH ? context : LENGTH;
-    if (l->sequences <= MOST_SEQUENCES)
+    if (l->chat && !qn__codec_has_chat(l->chat)) {
+        qn__fail(err, QN_USAGE, "unknown kind of chat \"%.40s\"", l->chat);
+        return qn__remedy(err, QN_USAGE, "`server.chat` is \"chatml\" or \"llama3\"");
+    }
+    if (l->sequences <= MOST_SEQUENCES && l->waiting <= MOST_WAITING)
         return QN_OK;
-    qn__fail(err, QN_USAGE, "%u answers at once are too many", l->sequences);
-    return qn__remedy(err, QN_USAGE, "give at most %d", MOST_SEQUENCES);
+    qn__fail(err, QN_USAGE, "`server.text_batch` or `server.text_waiting` is out of range");
+    return qn__remedy(err, QN_USAGE, "give at most %d and %d", MOST_SEQUENCES, MOST_WAITING);
 }
 
 static qn_status open_engine(qn__texts *t, const qn_compute *compute, qn_error *err) {
@@ -214,13 +218,13 @@ static qn_status open_engine(qn__texts *t, const qn_compute *compute, qn_error *
 }
 
 qn_status qn__texts_open(const qn_model *model, const qn_compute *compute,
-                         const qn__texts_limits *limits, qn__texts **out, qn_error *err) {
+                         const qn__texts_options *options, qn__texts **out, qn_error *err) {
     qn__texts *t = qn__alloc(1, sizeof *t, err);
     *out = NULL;
     if (!t)
         return QN_MEMORY;
     t->model = model;
-    t->limits = limits ? *limits : (qn__texts_limits){0};
+    t->limits = options ? *options : (qn__texts_options){0};
     t->inbox_end = &t->inbox;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);
@@ -263,14 +267,14 @@ static qn_status refuse_text(const char *what, const char *remedy, qn_error *err
 }
 
 /* A conversation as a text, for qn__free. */
-static qn_status write_said(const qn__texts *t, const char *chat, const qn__text_prompt *p,
-                            char **out, qn_error *err) {
-    const char *kind = chat ? chat : t->codec.chat;
+static qn_status write_said(const qn__texts *t, const qn__text_prompt *p, char **out,
+                            qn_error *err) {
+    const char *kind = t->limits.chat ? t->limits.chat : t->codec.chat;
     qn__text text = {0};
     if (!kind || !t->codec.tokenizer)
         return refuse_text("the model has no marks of a conversation",
                            t->codec.tokenizer
-                               ? "give the server `generate.chat`, or complete a text"
+                               ? "the server has `server.chat` for them; or complete a text"
                                : "complete numbers of tokens",
                            err);
     qn__codec_begin_chat(kind, &text);
@@ -282,13 +286,13 @@ static qn_status write_said(const qn__texts *t, const char *chat, const qn__text
 }
 
 /* The tokens of a prompt, for qn__free. */
-static qn_status encode_prompt(const qn__texts *t, const char *chat, const qn__text_prompt *p,
-                               uint32_t index, uint32_t **tokens, uint32_t *count, qn_error *err) {
+static qn_status encode_prompt(const qn__texts *t, const qn__text_prompt *p, uint32_t index,
+                               uint32_t **tokens, uint32_t *count, qn_error *err) {
     char *written = NULL;
     *tokens = NULL;
     if (p->tokens)
         return qn__codec_take(&t->codec, p->tokens, p->count, index, tokens, count, err);
-    qn_status status = p->said ? write_said(t, chat, p, &written, err) : QN_OK;
+    qn_status status = p->said ? write_said(t, p, &written, err) : QN_OK;
     if (status == QN_OK)
         status = qn__codec_encode(&t->codec, written ? written : p->text, index, NULL, NULL, tokens,
                                   count, err);
@@ -329,8 +333,7 @@ static qn_status begin_answers(asked *r, uint32_t prompt, const uint32_t *tokens
 static qn_status make_prompt(const qn__texts *t, const qn__text_request *q, uint32_t index,
                              asked *r, uint32_t *all, qn_error *err) {
     uint32_t *tokens, count = 0, most = r->own.options.tokens;
-    qn_status status =
-        encode_prompt(t, r->own.chat, &q->prompt[index], index, &tokens, &count, err);
+    qn_status status = encode_prompt(t, &q->prompt[index], index, &tokens, &count, err);
     if (status == QN_OK)
         status = check_size(t, q, count, &most, err);
     if (status == QN_OK)

@@ -16,14 +16,16 @@
 
 typedef struct qn__texts qn__texts;
 
-typedef struct qn__texts_limits {
+typedef struct qn__texts_options {
     uint32_t sequences; /* answers that grow at once; 0: 16 */
     uint32_t waiting;   /* answers that wait for a sequence; 0: 256 */
     uint32_t positions; /* of a sequence: the tokens whose keys and values are kept. 0, or more than
                            the model's context: the context */
     uint32_t length;    /* tokens of a prompt and an answer to it; 0: 65,536, or the context where
                            that is longer */
-} qn__texts_limits;
+    const char *chat; /* whose marks conversations get: "chatml" or "llama3"; NULL: the one that the
+                         tokenizer has marks for. The text must outlive the service. */
+} qn__texts_options;
 
 /* A message of a conversation. */
 typedef struct qn__said {
@@ -38,8 +40,7 @@ typedef struct qn__text_news {
     const qn_error *failure;        /* at the end; NULL: all answers are complete */
 } qn__text_news;
 
-/* A prompt: the first of these that is not NULL. Messages are written with the marks of
- * options->chat, or else of the chat that the tokenizer has marks for. */
+/* A prompt: the first of these that is not NULL. */
 typedef struct qn__text_prompt {
     const uint32_t *tokens;
     const qn__said *said;
@@ -49,7 +50,7 @@ typedef struct qn__text_prompt {
 
 /* A request. All but `user` is read during the call only. */
 typedef struct qn__text_request {
-    const qn_generate_options *options; /* not `compute`, `lines` and `batch` */
+    const qn_generate_options *options; /* not `compute`, `lines`, `batch`, `chat` and `system` */
     const qn__text_prompt *prompt;
     uint32_t prompts; /* from 1; each gets options->answers */
     uint32_t choices; /* so many are told of each place of an answer */
@@ -72,9 +73,9 @@ typedef struct qn__texts_counts {
 /* Whether the model tells the next token, so that a service can be opened for it. */
 int qn__texts_fit(const qn_model *model);
 /* The model must outlive *out. `compute` (NULL: the defaults) has no cluster. Fails as
- * qn_generator_open does. */
+ * qn_generator_open does, and with QN_USAGE where an option is out of range. */
 qn_status qn__texts_open(const qn_model *model, const qn_compute *compute,
-                         const qn__texts_limits *limits, qn__texts **out, qn_error *err);
+                         const qn__texts_options *options, qn__texts **out, qn_error *err);
 /* Requests that are left end with QN_INTERRUPTED. Accepts NULL. In tell(), of the last request, it
  * is allowed: then the service ends after that call. */
 void qn__texts_close(qn__texts *texts);

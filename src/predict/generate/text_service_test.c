@@ -206,7 +206,7 @@ static void *call(void *context) {
 
 static void test_answers_depend_on_their_prompt_alone(void **unused) {
     static caller callers[CLIENTS];
-    const qn__texts_limits limits = {.sequences = 4};
+    const qn__texts_options limits = {.sequences = 4};
     qn__texts_counts counts;
     qn__texts *texts = NULL;
     pthread_t thread[CLIENTS];
@@ -237,7 +237,8 @@ static void test_answers_depend_on_their_prompt_alone(void **unused) {
 }
 
 static void test_what_does_not_fit_is_refused(void **unused) {
-    const qn__texts_limits limits = {.sequences = 1, .waiting = 1, .positions = 20, .length = 1000};
+    const qn__texts_options limits = {
+        .sequences = 1, .waiting = 1, .positions = 20, .length = 1000};
     client first, others[2];
     question q;
     qn__texts *texts = NULL;
@@ -273,7 +274,7 @@ static void test_what_does_not_fit_is_refused(void **unused) {
 
 /* The network's numbers are not finite where a token is in the text. The others go on. */
 static void test_an_answer_that_fails_fails_alone(void **unused) {
-    const qn__texts_limits limits = {.sequences = 3};
+    const qn__texts_options limits = {.sequences = 3};
     qn__program program;
     client good[2], bad;
     question q[3];

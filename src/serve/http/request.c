@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <poll.h>
 #include <string.h>
 
 enum { FIRST_BODY = 4096 };
@@ -131,4 +132,19 @@ const char *qn__request_body(const qn__request *r, size_t *size) {
 
 uint64_t qn__request_number(const qn__request *r) { return r->number; }
 
-int qn__request_is_lost(qn__request *r) { return atomic_load(&r->lost); }
+/* The library does not look at a connection that waits for its answer. */
+static int has_left(const qn__request *r) {
+    struct pollfd on = {.events = POLLRDHUP};
+    if (r->answered || !r->place)
+        return 0;
+    on.fd = r->place->descriptor;
+    return poll(&on, 1, 0) > 0;
+}
+
+int qn__request_is_lost(qn__request *r) {
+    pthread_mutex_lock(&r->lock);
+    if (!atomic_load(&r->lost) && has_left(r))
+        atomic_store(&r->lost, 1);
+    pthread_mutex_unlock(&r->lock);
+    return atomic_load(&r->lost);
+}

@@ -100,7 +100,8 @@ const char *qn__request_header(qn__request *request, const char *name);
 const char *qn__request_body(const qn__request *request, size_t *size);
 /* The number of the request in this run of the server, from 1. */
 uint64_t qn__request_number(const qn__request *request);
-/* Whether the client is known to have left; an answer would reach nobody. */
+/* Whether the client is known to have left: it has closed its side of the connection, or does not
+ * read. */
 int qn__request_is_lost(qn__request *request);
 
 /* ------------------------------------------------------------------------------------- the answer

@@ -1,0 +1,22 @@
+/* A request to /v1/completions or /v1/chat/completions from its body to the end of its answer. */
+#ifndef QN_SERVE_TEXT_TEXT_JOB_H
+#define QN_SERVE_TEXT_TEXT_JOB_H
+
+#include "serve/http/server.h"
+#include "serve/models/models.h"
+#include "serve/text/text_ask.h"
+
+/* Answers the request, at once or later. */
+void qn__text_job_begin(qn__request *request, qn__models *models, qn__ask_kind kind);
+
+/* Answers {"error": {"message", "type", "param", "code"}}. */
+void qn__text_refuse(qn__request *request, const qn__ask_refusal *no);
+
+/* Answers that there is no model of that name; NULL: it has none. */
+void qn__text_refuse_model(qn__request *request, const char *name);
+
+/* The model of that name, "NAME" or "NAME:VERSION", that continues texts. Without a name it is the
+ * only one of them. NULL: there is none. */
+qn__served *qn__text_model(qn__models *models, const char *name);
+
+#endif

@@ -1,0 +1,22 @@
+/* /v1/completions, /v1/chat/completions and /v1/models, as clients of OpenAI's interface call them,
+ * for models of next tokens. */
+#ifndef QN_SERVE_TEXT_TEXT_ROUTES_H
+#define QN_SERVE_TEXT_TEXT_ROUTES_H
+
+#include "predict/generate/text_service.h"
+#include "serve/http/server.h"
+#include "serve/models/models.h"
+
+/* What a server keeps for these routes; it stays where it is. */
+typedef struct qn__text_routes {
+    const qn_compute *compute; /* NULL: the defaults */
+    qn__texts_options options;
+    qn__models *models;
+    qn__part_maker maker;
+    long long begun; /* seconds since 1970 */
+} qn__text_routes;
+
+/* Before the first model. The caller has set the members up to `options`. */
+void qn__text_routes_add(qn__text_routes *routes, qn__http *http, qn__models *models);
+
+#endif

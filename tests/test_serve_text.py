@@ -1,0 +1,245 @@
+"""Completions and conversations over HTTP: answers are those of quern generate for each prompt alone."""
+
+import concurrent.futures
+import contextlib
+import json
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import chat_tokenizer
+import serving
+
+TEXT = "the cat sees the sea. a dog hears the moon. the king likes an apple.\n" * 20
+MODEL = "embedding {V} 12; residual {{ layernorm channels; conv 36 1x1; attention 3 causal; conv 12 1x1 }}; conv {V} 1x1 softmax"
+PEER = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
+
+
+def run(quern, *words):
+    done = subprocess.run([quern, *map(str, words)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def models(quern, tmp_path_factory):
+    """One of characters, and one of a tokenizer with the marks of a chat."""
+    folder = tmp_path_factory.mktemp("texts")
+    (folder / "text.txt").write_text(TEXT)
+    letters = chat_tokenizer.write(folder / "tokenizer.json", chat_tokenizer.MARKS[:2])
+    made = {}
+    for name, tokens, size in (("plays", "chars", len(set(TEXT)) + 1),
+                               ("talks", f"bpe:{folder / 'tokenizer.json'}", len(letters) + 2)):
+        made[name] = folder / f"{name}.safetensors"
+        run(quern, "train", "--data", folder / "text.txt", "--tokens", tokens, "--context", 40, "--task", "next", "--model",
+            MODEL.format(V=size), "--optimizer", "adamw", "--lr", "0.01", "--batch", 16, "--epochs", 2, "--quiet", "-o", made[name])
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(quern, models):
+    with serving.serve(quern, *models.values(), "--text-batch", "5", "--text-waiting", "20", "--text-length", "3000000") as server:
+        yield server
+
+
+def generated(quern, model, *words):
+    path = model.with_suffix(".json")
+    run(quern, "generate", model, "--logprobs", "--quiet", "-o", path, *words)
+    return json.loads(path.read_text())["answers"]
+
+
+def post(server, path, **body):
+    status, headers, answer = server.post(path, body)
+    return status, headers, json.loads(answer)
+
+
+def events(server, path, **body):
+    """The events of a stream but for the last one, which says that it is done."""
+    status, headers, answer = server.post(path, {"stream": True, **body})
+    assert status == 200 and headers["Content-Type"] == "text/event-stream", answer
+    assert "Content-Length" not in headers
+    *all_events, end, nothing = answer.decode().split("\n\n")
+    assert end == "data: [DONE]" and nothing == ""
+    return [json.loads(event.removeprefix("data: ")) for event in all_events]
+
+
+ASKED = {"max_tokens": 30, "n": 2, "seed": 5, "temperature": 0.9, "top_p": 0.95, "top_k": 9, "repetition_penalty": 1.1,
+         "stop": ["zz", "q"], "logprobs": 2}
+WORDS = ["--tokens", 30, "--answers", 2, "--seed", 5, "--temperature", 0.9, "--top-p", 0.95, "--top-k", 9, "--repetition", 1.1,
+         "--stop", "zz", "--stop", "q"]
+
+
+def test_completions_are_those_of_generate(quern, models, server):
+    status, headers, got = post(server, "/v1/completions", model="plays", prompt=["the cat", "a"], **ASKED)
+    alone = generated(quern, models["plays"], "--prompt", "the cat", "--prompt", "a", *WORDS)
+    assert status == 200 and got["object"] == "text_completion" and got["model"] == "plays"
+    digest = json.loads(server.get("/v1/models/plays")[2])["digest"]
+    assert headers["Quern-Model-Digest"] == digest and got["system_fingerprint"] == f"quern-{digest[:16]}"
+    for index, (choice, answer) in enumerate(zip(got["choices"], alone, strict=True)):
+        assert (choice["index"], choice["text"]) == (index, answer["text"])
+        assert choice["finish_reason"] == {"length": "length", "stop": "stop", "end": "stop"}[answer["end"]]
+        assert choice["logprobs"]["token_logprobs"] == answer["log_probabilities"]
+        assert choice["logprobs"]["text_offset"] == list(range(len(answer["tokens"])))
+        assert "".join(choice["logprobs"]["tokens"]).startswith(choice["text"])
+        for token, value, top in zip(choice["logprobs"]["tokens"], answer["log_probabilities"], choice["logprobs"]["top_logprobs"],
+                                     strict=True):
+            assert top[token] == value and max(top.values()) == next(iter(top.values())) and len(top) in (2, 3)
+    count = sum(len(answer["tokens"]) for answer in alone)
+    assert got["usage"] == {"prompt_tokens": 8, "completion_tokens": count, "total_tokens": 8 + count}
+    _, _, again = post(server, "/v1/completions", prompt=alone[0]["prompt_tokens"], model="plays:1", **ASKED)
+    assert [choice["text"] for choice in again["choices"]] == [answer["text"] for answer in alone[:2]]
+    _, _, echoed = post(server, "/v1/completions", model="plays", prompt="the cat", echo=True, max_tokens=4, temperature=0)
+    assert echoed["choices"][0]["text"] == "the cat" + generated(quern, models["plays"], "--prompt", "the cat", "--tokens", 4,
+                                                                  "--temperature", 0)[0]["text"]
+
+
+def test_a_stream_has_the_same_text(quern, models, server):
+    whole = post(server, "/v1/completions", model="plays", prompt="the cat", **ASKED)[2]
+    got = events(server, "/v1/completions", model="plays", prompt="the cat", stream_options={"include_usage": True}, **ASKED)
+    assert len(got) > 20 and got[-1]["choices"] == [] and got[-1]["usage"] == whole["usage"]
+    for index, choice in enumerate(whole["choices"]):
+        parts = [event["choices"][0] for event in got[:-1] if event["choices"][0]["index"] == index]
+        assert "".join(part["text"] for part in parts) == choice["text"]
+        assert [part["finish_reason"] for part in parts] == [None] * (len(parts) - 1) + [choice["finish_reason"]]
+        for member in ("tokens", "token_logprobs", "text_offset"):
+            assert sum((part["logprobs"][member] for part in parts), []) == choice["logprobs"][member]
+
+
+def test_a_conversation_is_that_of_generate(quern, models, server, tmp_path):
+    messages = [{"role": "developer", "content": "be kind"}, {"role": "user", "content": [{"type": "text", "text": "a "},
+                                                                                        {"type": "text", "text": "dog"}]}]
+    plain = [{"role": "system", "content": "be kind"}, {"role": "user", "content": "a dog"}]
+    (tmp_path / "p.jsonl").write_text(json.dumps({"messages": plain}))
+    alone, = generated(quern, models["talks"], "--prompts", tmp_path / "p.jsonl", "--chat", "chatml", "--tokens", 20, "--seed", 7,
+                       "--temperature", 1)
+    asked = {"model": "talks", "messages": messages, "max_completion_tokens": 20, "seed": 7}
+    _, _, got = post(server, "/v1/chat/completions", logprobs=True, top_logprobs=1, **asked)
+    choice, = got["choices"]
+    assert choice["message"] == {"role": "assistant", "content": alone["text"], "refusal": None}
+    assert [token["logprob"] for token in choice["logprobs"]["content"]] == alone["log_probabilities"]
+    assert all(len(token["top_logprobs"]) == 1 and bytes(token["bytes"]).decode() == token["token"]
+               for token in choice["logprobs"]["content"])
+    assert got["usage"]["prompt_tokens"] == len(alone["prompt_tokens"])
+    parts = [event["choices"][0] for event in events(server, "/v1/chat/completions", **asked)]
+    assert parts[0]["delta"]["role"] == "assistant" and "".join(part["delta"]["content"] for part in parts) == alone["text"]
+    # Without a number of tokens, an answer has what the context has room for.
+    filled = post(server, "/v1/chat/completions", model="talks", messages=[{"role": "user", "content": "a"}])[2]
+    assert filled["usage"]["total_tokens"] == 40 or filled["choices"][0]["finish_reason"] == "stop"
+
+
+def test_many_at_once_get_what_each_gets_alone(quern, models, server):
+    prompts = ["the cat", "a", "the king likes", "moon" * 20, "s", "an apple.", "dog", "the sea " * 9]
+    words = [word for prompt in prompts for word in ("--prompt", prompt)]
+    alone = [answer["text"] for answer in generated(quern, models["plays"], *words, "--tokens", 25, "--seed", 3)]
+
+    def ask(index):
+        asked = {"model": "plays", "prompt": prompts[index % 8], "max_tokens": 25, "seed": 3, "temperature": 0.8}
+        if index % 2:
+            return post(server, "/v1/completions", **asked)[2]["choices"][0]["text"]
+        return "".join(event["choices"][0]["text"] for event in events(server, "/v1/completions", **asked))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(16))) == 2 * alone
+
+
+def begin(server, **body):
+    """A connection that has sent a request."""
+    data = json.dumps({"model": "plays", "prompt": "the", "max_tokens": 2999990, **body}).encode()
+    connection = socket.create_connection((server.host, server.port), timeout=60)
+    connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+    return connection
+
+
+def test_clients_that_leave_free_their_places(server):
+    """All places have answers that would take minutes."""
+    every = {"model": "plays", "prompt": "a", "n": 25}  # needs all places
+    for stream in (True, False):
+        with contextlib.ExitStack() as clients:
+            assert clients.enter_context(begin(server, stream=True)).recv(100)
+            for _ in range(24):
+                clients.enter_context(begin(server, stream=stream))
+            status, headers, refused = server.post("/v1/completions", every)
+            assert status == 429 and headers["Retry-After"] and json.loads(refused)["error"]["type"] == "rate_limit_error"
+        while (status := post(server, "/v1/completions", **every)[0]) == 429:
+            pass
+        assert status == 200
+
+
+@pytest.mark.parametrize("path, body, status, param, said", [
+    ("completions", b"{", 400, None, "not JSON"),
+    ("completions", {"model": "plays"}, 400, "prompt", "\"prompt\" is missing"),
+    ("completions", {"model": "none", "prompt": "a"}, 404, "model", "no model \"none\""),
+    ("completions", {"prompt": "a"}, 404, "model", "\"model\" is missing"),
+    ("completions", {"model": "plays", "prompt": ""}, 400, None, "prompt is empty"),
+    ("completions", {"model": "plays", "prompt": ["a", "\u00e9"]}, 400, None, "never seen the character \"\u00e9\", at prompt 1"),
+    ("completions", {"model": "plays", "prompt": [1, 999]}, 400, None, "token that the network lacks"),
+    ("completions", {"model": "plays", "prompt": "a", "temprature": 1}, 400, None, "did you mean \"temperature\"?"),
+    ("completions", {"model": "plays", "prompt": "a", "temperature": -1}, 400, "temperature", "\"temperature\" is -1"),
+    ("completions", {"model": "plays", "prompt": "a", "max_tokens": 0}, 400, "max_tokens", "whole number from 1"),
+    ("completions", {"model": "plays", "prompt": "a", "max_tokens": 3000000}, 400, None, "may have 3000000"),
+    ("completions", {"model": "plays", "prompt": "a", "n": 100}, 400, None, "at most 25"),
+    ("completions", {"model": "plays", "prompt": "a", "logit_bias": {"5": 1}}, 400, "logit_bias", "not supported"),
+    ("completions", {"model": "plays", "prompt": "a", "stop": ["a", ""]}, 400, "stop", "text 1 of \"stop\" has 0 bytes"),
+    ("completions", {"model": "plays", "prompt": "a", "echo": True, "logprobs": 1}, 400, "echo", "no log-probabilities"),
+    ("chat/completions", {"model": "talks", "messages": []}, 400, "messages", "at least one message"),
+    ("chat/completions", {"model": "talks", "messages": [{"role": "tool", "content": "a"}]}, 400, "messages", "role of message 0"),
+    ("chat/completions", {"model": "talks", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "messages",
+     "content of message 0"),
+    ("chat/completions", {"model": "talks", "messages": [{"role": "user", "content": "a"}], "tools": [{}]}, 400, "tools",
+     "not supported"),
+    ("chat/completions", {"model": "talks", "messages": [{"role": "user", "content": "a"}], "top_logprobs": 1}, 400, "top_logprobs",
+     "needs \"logprobs\""),
+    ("chat/completions", {"model": "plays", "messages": [{"role": "user", "content": "a"}]}, 400, None, "the server has \"chat\" for them")])
+def test_bad_requests_are_refused(server, path, body, status, param, said):
+    got, headers, answer = server.post(f"/v1/{path}", body)
+    error = json.loads(answer)["error"]
+    assert (got, error["param"], headers["Content-Type"]) == (status, param, "application/json")
+    assert said in error["message"] and error["type"] == "invalid_request_error"
+
+
+def test_what_changes_nothing_is_taken(server):
+    status, _, got = post(server, "/v1/chat/completions", model="talks", messages=[{"role": "user", "content": "a", "name": None}],
+                          max_tokens=2, user="u", metadata={"a": "b"}, store=False, tools=[], tool_choice="auto", logit_bias={},
+                          presence_penalty=0, frequency_penalty=0.0, response_format={"type": "text"}, seed=None, stop=None)
+    assert status == 200, got
+
+
+def test_models_are_listed(server):
+    listed = json.loads(server.get("/v1/models")[2])
+    assert [(model["id"], model["object"], model["max_model_len"]) for model in listed["data"]] == [
+        ("plays", "model", 40), ("talks", "model", 40)]
+    assert server.get("/v1/models/none")[0] == 404
+
+
+OPENAI = """
+import sys, openai
+client = openai.OpenAI(base_url=f"http://{sys.argv[1]}/v1", api_key="none", max_retries=0)
+assert [model.id for model in client.models.list()] == ["plays", "talks"]
+asked = dict(model="plays", prompt="the cat", max_tokens=20, seed=4, logprobs=1)
+whole = client.completions.create(**asked)
+assert "".join(part.choices[0].text for part in client.completions.create(**asked, stream=True)) == whole.choices[0].text
+assert len(whole.choices[0].logprobs.tokens) == whole.usage.completion_tokens
+asked = dict(model="talks", messages=[{"role": "user", "content": "a dog"}], max_completion_tokens=12, seed=4)
+talk = client.chat.completions.create(**asked, logprobs=True, top_logprobs=2)
+with client.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True}) as parts:
+    *parts, last = list(parts)
+assert last.usage == talk.usage and talk.choices[0].message.role == "assistant"
+assert "".join(part.choices[0].delta.content for part in parts) == talk.choices[0].message.content
+for wrong, kind in ((dict(model="none"), openai.NotFoundError), (dict(temperature=-1), openai.BadRequestError)):
+    try:
+        client.chat.completions.create(**{**asked, **wrong})
+        sys.exit(f"{wrong} was taken")
+    except kind as error:
+        assert error.body["message"] and error.param in ("model", "temperature"), error
+print("agreed")
+"""
+
+
+def test_the_package_openai(server):
+    """In the peers' environment, where `make peers` made it."""
+    if not PEER.exists() or subprocess.run([PEER, "-c", "import openai"], capture_output=True).returncode:
+        pytest.skip("the package openai is not installed: make peers")
+    done = subprocess.run([PEER, "-c", OPENAI, f"{server.host}:{server.port}"], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "agreed\n", done.stderr
