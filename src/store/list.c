@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "store/listed.h"
-#include "store/store_request.h"
+#include "store/object.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,8 +136,11 @@ static qn_status ask_page(listing *l, qn_error *err) {
     snprintf(query, sizeof query, "%s%s%sencoding-type=url&list-type=2&max-keys=%zu&prefix=%s",
              *token ? "continuation-token=" : "", token, *token ? "&" : "",
              left < PAGE_MOST ? left : (size_t)PAGE_MOST, prefix);
-    const qn__store_request request = {
-        .method = "GET", .address = l->prefix, .key = "", .query = query};
+    const qn__store_request request = {.method = "GET",
+                                       .attempts = *token ? 0 : QN__OBJECT_ATTEMPTS,
+                                       .address = l->prefix,
+                                       .key = "",
+                                       .query = query};
     qn_status status = qn__store_send(&request, &answer, err);
     if (status == QN_OK && answer.status != 200)
         status = qn__store_request_refuse(&request, &answer, err);

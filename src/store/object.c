@@ -106,6 +106,7 @@ qn_status qn__object_look(const char *address, const char *known, qn__object_fir
     *out = (qn__object_first){0};
     const qn__signed_header condition = {"if-none-match", known};
     const qn__store_request request = {.method = "GET",
+                                       .attempts = QN__OBJECT_ATTEMPTS,
                                        .address = address,
                                        .header = &condition,
                                        .headers = (size_t)is_strong(known),

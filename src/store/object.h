@@ -8,6 +8,9 @@
 /* Bytes at the beginning of a file that the first request brings: small files need one only. */
 enum { QN__OBJECT_FIRST = 1 << 18 };
 
+/* A store that has not answered yet may be a wrong address: nobody waits long for it. */
+enum { QN__OBJECT_ATTEMPTS = 4 };
+
 /* The first answer. */
 typedef struct qn__object_first {
     qn__remote_about about;

@@ -27,6 +27,19 @@ void qn__remote_shown(const char *path, char *shown, size_t capacity) {
         snprintf(shown, capacity, "%s", path);
 }
 
+void qn__remote_hide(char *word) {
+    char *at = strstr(word, "http://");
+    at = at ? at : strstr(word, "https://");
+    if (!at)
+        return;
+    const size_t size = strlen(at) + 1;
+    char *shown = qn__alloc(size, 1, NULL);
+    if (shown)
+        qn__http_shown(at, shown, size);
+    memcpy(at, shown ? shown : "", shown ? strlen(shown) + 1 : 1);
+    qn__free(shown);
+}
+
 int qn__remote_can_list(const char *path) {
     const qn__store_kind *kind = qn__store_kind_of(path);
     return kind && kind->bucket;

@@ -148,6 +148,7 @@ static qn_status send_once(sending *s, qn__http_answer *answer, qn_error *err) {
     const qn__http_request http = {.method = r->method,
                                    .url = bucket ? s->target.url : r->address,
                                    .follow = !bucket,
+                                   .attempts = r->attempts,
                                    .attempt = attempt,
                                    .body = r->body,
                                    .body_size = r->body_size,
@@ -220,11 +221,13 @@ static qn_status refuse_access(const qn__store_request *request, const qn__http_
                                const char *code, qn_error *err) {
     const qn__store_kind *kind = qn__store_kind_of(request->address);
     const char *source = answer->source;
+    if (!kind->bucket) {
+        qn__fail(err, QN_INPUT, "the server does not give the file to everybody (status 403)");
+        return qn__remedy(err, QN_INPUT, "check the address, and the key in its query");
+    }
     qn__fail(err, QN_INPUT, "the store refuses access%s%s%s, %s%s", *code ? " (" : "", code,
              *code ? ")" : "", *source ? "with the credentials of " : "without credentials",
              source);
-    if (!kind->bucket)
-        return qn__remedy(err, QN_INPUT, "check the address, and the key in its query");
     if (strcmp(code, "RequestTimeTooSkewed") == 0)
         return qn__remedy(err, QN_INPUT, "set the clock of this machine: signatures hold the time");
     if (*source)

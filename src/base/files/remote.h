@@ -22,6 +22,9 @@ int qn__remote_can_list(const char *path);
 /* A path as messages show it: of an address without user, password and query. */
 void qn__remote_shown(const char *path, char *shown, size_t capacity);
 
+/* The same of a word of a command line, changed in place. */
+void qn__remote_hide(char *word);
+
 enum { QN__REMOTE_TAG = 160 };
 
 /* What a store says about a file. */

@@ -1,4 +1,5 @@
 /* Tables of SQLite's files (docs/exactness.md 2.1.13), by libsqlite3.so.0, opened at run time. */
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "base/system/sqlite_library.h"
@@ -24,6 +25,7 @@ typedef struct reading {
     uint64_t size;
     void *base, *statement;
     qn__arrow_build *build;
+    qn__contents contents; /* of an address: the whole file */
     uint64_t row;
     int columns;
 } reading;
@@ -188,18 +190,45 @@ static qn_status note_choice(const tables *t, qn_data *data, qn_error *err) {
     return data->note ? QN_OK : QN_MEMORY;
 }
 
+/* SQLite reads local files by itself. That of an address is given to it as memory, in which the
+ * mode of writing ahead would need a second file. */
+static qn_status open_base(reading *r, int *code, qn_error *err) {
+    enum { READ_ONLY = 4, ROLLBACK = 1 };
+    typedef int (*deserialize)(void *base, const char *name, uint8_t *bytes, int64_t size,
+                               int64_t space, unsigned flags);
+    const char *path = r->contents.data ? ":memory:" : r->path;
+    *code = r->lib->open(path, &r->base, QN__SQLITE_READ, NULL);
+    if (!r->base)
+        return qn__fail_memory(err, 1, 1 << 16);
+    if (!r->contents.data || *code != QN__SQLITE_OK)
+        return QN_OK;
+    const deserialize take =
+        (deserialize)qn__library_find(&qn__sqlite_library.library, "sqlite3_deserialize");
+    if (!take) {
+        qn__fail(err, QN_UNSUPPORTED, "this libsqlite3 reads no database from memory");
+        return refuse(r, QN_UNSUPPORTED, "copy the file to this machine", err);
+    }
+    uint8_t *bytes = r->contents.memory;
+    const int64_t size = (int64_t)r->contents.size;
+    if (size > 19)
+        bytes[18] = bytes[19] = ROLLBACK;
+    *code = take(r->base, "main", bytes, size, size, READ_ONLY);
+    return QN_OK;
+}
+
 static qn_status prepare(reading *r, const qn_data_options *options, qn_data *data, qn_error *err) {
     static const char guards[] = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; "
                                  "PRAGMA query_only = ON; PRAGMA busy_timeout = 5000";
     tables t;
-    int code = r->lib->open(r->path, &r->base, QN__SQLITE_READ, NULL);
-    if (!r->base)
-        return qn__fail_memory(err, 1, 1 << 16);
+    int code;
+    qn_status status = open_base(r, &code, err);
+    if (status != QN_OK)
+        return status;
     if (code == QN__SQLITE_OK)
         code = r->lib->exec(r->base, guards, NULL, NULL, NULL);
     if (code != QN__SQLITE_OK)
         return fail(r, code, "check that the file is a SQLite database that you can read", err);
-    qn_status status = choose_rows(r, options->query, &t, err);
+    status = choose_rows(r, options->query, &t, err);
     if (status != QN_OK)
         return status;
     code = r->lib->prepare(r->base, options->query ? options->query : t.query, -1, &r->statement,
@@ -252,9 +281,13 @@ static qn_status read_sqlite(qn__source *source, const qn_data_options *options,
     }
     if (is_write_ahead(source))
         qn__source_share(source);
-    status = read_all(&r, options, data, err);
+    if (qn__remote_has(qn__source_descriptor(source)))
+        status = qn__source_contents(source, &r.contents, err);
+    if (status == QN_OK)
+        status = read_all(&r, options, data, err);
     r.lib->finalize(r.statement);
     r.lib->close(r.base);
+    qn__contents_release(&r.contents);
     qn__build_destroy(r.build);
     qn__float_state_set();
     return status;

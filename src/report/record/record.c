@@ -1,6 +1,7 @@
 #include "report/record/record.h"
 
 #include "kernels/runtime/elementary_functions.h"
+#include "base/files/remote.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/memory.h"
@@ -75,7 +76,12 @@ static char *json_of_arguments(const qn__record_start *start, qn_error *err) {
     qn__text_add(&text, "[");
     for (int i = 0; i < start->arguments; ++i) {
         qn__text_add(&text, "%s", i > 0 ? ", " : "");
-        qn__text_add_json(&text, start->argument[i]);
+        char *word = qn__copy_text(start->argument[i], NULL);
+        if (word)
+            qn__remote_hide(word);
+        text.failed |= !word;
+        qn__text_add_json(&text, word ? word : "");
+        qn__free(word);
     }
     qn__text_add(&text, "]");
     return qn__text_take(&text, err);

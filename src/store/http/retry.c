@@ -39,6 +39,8 @@ static int attempts_of(const qn__http_request *request, const qn__http_answer *a
     for (size_t i = 0; answer->code && i < sizeof failures / sizeof *failures; i++)
         if (failures[i].code == answer->code)
             most = failures[i].attempts;
+    if (request->attempts > 0 && most > request->attempts)
+        most = request->attempts;
     return request->few && most > ATTEMPTS_FEW ? ATTEMPTS_FEW : most;
 }
 
