@@ -500,7 +500,7 @@ const command data_info_command = {
         "Reads tables and images in the formats below; the content of a file decides which it "
         "has. Files may be compressed with gzip, zstd, bzip2, xz or ZIP. - is the standard "
         "input. Several files, a folder of them, a pattern (\"part-*.csv\") or a list (@FILE) are "
-        "one table. "
+        "one table. An address such as s3://bucket/t.csv or https://host/t.csv is taken as a path. "
         "Prints the number of items and "
         "features, what "
         "each column holds, the classes, the range and the digest. The digest covers the "

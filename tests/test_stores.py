@@ -192,6 +192,10 @@ def test_credentials(s3, digest, tmp_path):
         s3.keys[s3.KEY] = (s3.SECRET, "t")
         assert digest("s3://b/t.csv", AWS_PROFILE="login", AWS_ENDPOINT_URL_SSO=server.address,
                       **bare) == expected
+        s3.keys[s3.KEY] = (s3.SECRET, "")
+        s3.buckets["g"], s3.regions["g"] = dict(s3.buckets["b"]), "auto"
+        assert digest("gs://g/t.csv", QUERN_GS_ENDPOINT_URL=s3.address, GS_ACCESS_KEY_ID=s3.KEY,
+                      GS_SECRET_ACCESS_KEY=s3.SECRET, **bare) == expected
         assert "from another machine" in digest("s3://b/t.csv", status=1, **bare,
                                                 AWS_CONTAINER_CREDENTIALS_FULL_URI="http://10.0.0.1/c")
 

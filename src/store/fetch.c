@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Requests at once, and the bytes that one asks for at most: less would wait for the store's answer
@@ -34,6 +35,9 @@ static struct {
     uint64_t order;
     int threads;
 } the = {.guard = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+
+/* Nanoseconds between two looks at what another process has locked, and how many looks. */
+enum { CLAIM_STEP = 10000000, CLAIM_STEPS = 3000 };
 
 /* ------------------------------------------------------------------ one run */
 
@@ -75,10 +79,18 @@ static int take_bytes(void *user, const void *bytes, size_t size) {
     return 1;
 }
 
+static int is_missing(const qn__cached *file, uint64_t begin, uint64_t end) {
+    while (begin < end && qn__cached_has(file, begin))
+        begin++;
+    return begin < end;
+}
+
 /* Another process may fetch the same blocks. It holds a lock of their bytes in the map; the lock
- * ends with the process. Returns the descriptor that holds ours, or -1. */
+ * ends with the process. Returns the descriptor that holds ours, or -1. A process that was stopped
+ * is not waited for longer than CLAIM_STEPS: without a lock both fetch the blocks, which is slower
+ * and not wrong. */
 static int claim(const qn__cached *file, uint64_t begin, uint64_t end) {
-#ifdef F_OFD_SETLKW
+#ifdef F_OFD_SETLK
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", file->map);
     const int own = open(path, O_RDWR | O_CLOEXEC);
@@ -86,9 +98,13 @@ static int claim(const qn__cached *file, uint64_t begin, uint64_t end) {
                          .l_whence = SEEK_SET,
                          .l_start = (off_t)begin,
                          .l_len = (off_t)(end - begin)};
-    while (own >= 0 && fcntl(own, F_OFD_SETLKW, &lock) != 0 && errno == EINTR)
-        ;
-    return own; /* without a lock both fetch them, which is slower and not wrong */
+    for (int i = 0; own >= 0 && i < CLAIM_STEPS && !atomic_load(&file->stop); i++) {
+        if (fcntl(own, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES) ||
+            !is_missing(file, begin, end))
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = CLAIM_STEP}, NULL);
+    }
+    return own;
 #else
     (void)file, (void)begin, (void)end;
     return -1;
@@ -254,12 +270,6 @@ static uint64_t ahead_of(qn__cached *file, uint64_t from, uint64_t end) {
     return read < BEGINS_AHEAD || s->begin == from ? 0
            : 4 * read < AHEAD_MOST                 ? 4 * read
                                                    : AHEAD_MOST;
-}
-
-static int is_missing(const qn__cached *file, uint64_t begin, uint64_t end) {
-    while (begin < end && qn__cached_has(file, begin))
-        begin++;
-    return begin < end;
 }
 
 /* Waits for the blocks. Under file->guard. A failure of reading ahead is one only where its blocks
