@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := build/quern
 .PHONY: build/quern install deb wheel demo test check setup lint format matrix fuzz gpu-check elementary-full functions-full
-.PHONY: bench clean help tags hook coverage
+.PHONY: bench clean help tags hook coverage peers
 
 build/quern: ## the program and the library, release build (the default)
 	@scripts/setup.sh build || echo "make: going on with what is here"
@@ -48,6 +48,10 @@ hook: ## git checks the layout and the rules of the house before each commit, in
 
 coverage: ## lines and branches that the C tests reach, by folder (PYTEST='tests/test_csv.py': these too)
 	@scripts/coverage.py $(if $(PYTEST),--pytest "$(PYTEST)")
+
+peers: ## install the clients that tests/test_peers.py asks servers with, into .venv-peers
+	@python3 -m venv .venv-peers
+	@.venv-peers/bin/pip install -q -r tests/peers.txt
 
 setup: ## install what building and testing need
 	@scripts/setup.sh

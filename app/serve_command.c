@@ -5,10 +5,15 @@
 #include "interrupt.h"
 #include "message.h"
 #include "output.h"
+#include "secret.h"
 #include "shared_rows.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <quern/serve.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct serve_flags {
     const char *listen;
@@ -18,6 +23,8 @@ typedef struct serve_flags {
     uint64_t waiting;
     const char *latency, *chat;
     uint32_t text_batch, text_waiting, text_positions, text_length;
+    const char *tls_certificate, *tls_key, *token_file, *access_log;
+    int insecure;
     int quiet;
     compute_flags compute;
 } serve_flags;
@@ -30,6 +37,17 @@ static const option serve_options[] = {
               "the address on which to answer; port 0: the system chooses one, and the first line "
               "of the output says which"),
      .fallback = "127.0.0.1:8080"},
+
+    {ROW_TEXT("tls-cert", tls_certificate, "FILE",
+              "TLS: the certificate and those that signed it, in PEM")},
+    {ROW_TEXT("tls-key", tls_key, "FILE", "TLS: the key of the certificate, in PEM")},
+    {ROW_TEXT("token-file", token_file, "FILE",
+              "clients need the token in this file, as \"Authorization: Bearer TOKEN\"; only its "
+              "owner may read it"),
+     .fallback = "the variable QUERN_TOKEN"},
+    {ROW_FLAG("insecure", insecure,
+              "answer other machines without TLS and a token, where the network protects the "
+              "server")},
 
     {.heading = "Limits",
      ROW_COUNT("most-body", most_body, 1, (uint64_t)1 << 40,
@@ -75,13 +93,37 @@ static const option serve_options[] = {
                  "tokens of a prompt and its answer together; a request for more is refused"),
      .fallback = "65536, or the context"},
 
-    {.heading = "Output", ROW_QUIET(quiet)},
+    {.heading = "Output",
+     ROW_TEXT("access-log", access_log, "FILE",
+              "a line of JSON for each request, without bodies; - is the standard output")},
+    {ROW_QUIET(quiet)},
 
     {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
     {ROW_COUNT32("http-threads", http_threads, 1, 1024,
                  "threads that read requests and write answers"),
      .fallback = "every core, at most 8"},
     {.name = NULL}};
+
+/* One write for each line: lines of several threads do not mix. */
+static void write_line(void *user, const char *text) {
+    flockfile(user);
+    fputs(text, user);
+    putc('\n', user);
+    fflush(user);
+    funlockfile(user);
+}
+
+/* The socket of systemd, LISTEN_FDS; 0: there is none. */
+static int socket_of_systemd(void) {
+    enum { FIRST = 3 };
+    const char *process = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+    uint64_t number, sockets;
+    if (!process || !count || !read_count(process, &number) || !read_count(count, &sockets) ||
+        number != (uint64_t)getpid() || sockets < 1)
+        return 0;
+    fcntl(FIRST, F_SETFD, FD_CLOEXEC);
+    return FIRST;
+}
 
 static void note(void *user, const char *text) {
     (void)user;
@@ -105,14 +147,40 @@ static int read_latency(const char *text, float *seconds) {
                          "--latency is \"%.60s\", which is not a time", text);
 }
 
-static int serve(qn_server *server) {
+static int serve(qn_server *server, int tls) {
     qn_error err;
-    printf("listening on http://%s\n", qn_server_address(server));
+    printf("listening on %s://%s\n", tls ? "https" : "http", qn_server_address(server));
     output_flush();
     interrupt_watch_server(server, "the server ends after the requests in progress\n");
     const qn_status status = qn_server_run(server, &err);
     interrupt_watch_server(NULL, NULL);
     return status == QN_OK ? EXIT_DONE : message_error(&err);
+}
+
+/* The token of a file, or of the environment, which other programs do not get. */
+static int read_token(const serve_flags *f, char token[SECRET_CAPACITY], const char **out) {
+    const char *variable = getenv("QUERN_TOKEN");
+    int code = -1;
+    *out = NULL;
+    if (f->token_file)
+        code = secret_read(f->token_file, token);
+    else if (variable && *variable && strlen(variable) < SECRET_CAPACITY)
+        strcpy(token, variable);
+    else
+        return -1;
+    unsetenv("QUERN_TOKEN");
+    *out = token;
+    return code;
+}
+
+static int open_log(const serve_flags *f, qn_server_options *options) {
+    if (!f->access_log)
+        return -1;
+    options->log = write_line;
+    options->log_user = strcmp(f->access_log, "-") == 0 ? stdout : fopen(f->access_log, "ae");
+    return options->log_user ? -1
+                             : message_fail(QN_IO, strerror(errno), f->access_log,
+                                            "name a file that can be written with --access-log");
 }
 
 static int load_and_serve(const qn_server_options *options, const arguments *given) {
@@ -125,7 +193,7 @@ static int load_and_serve(const qn_server_options *options, const arguments *giv
         if (qn_server_load(server, given->operand[i], &err) != QN_OK)
             code = message_error(&err);
     if (code < 0)
-        code = serve(server);
+        code = serve(server, options->tls_certificate != NULL);
     qn_server_free(server);
     return code;
 }
@@ -140,6 +208,7 @@ static int run(const command *self, int argc, char **argv) {
                      .stop_seconds = options.stop_seconds,
                      .reload_seconds = options.reload_seconds};
     arguments given;
+    char token[SECRET_CAPACITY] = "";
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0)
         code = compute_check(&f.compute);
@@ -161,9 +230,21 @@ static int run(const command *self, int argc, char **argv) {
     options.text_waiting = f.text_waiting;
     options.text_positions = f.text_positions;
     options.text_length = f.text_length;
+    options.tls_certificate = f.tls_certificate;
+    options.tls_key = f.tls_key;
+    options.insecure = f.insecure;
+    options.listener = socket_of_systemd();
     options.compute = &compute;
     options.note = note;
-    return load_and_serve(&options, &given);
+    code = read_token(&f, token, &options.token);
+    if (code < 0)
+        code = open_log(&f, &options);
+    if (code < 0)
+        code = load_and_serve(&options, &given);
+    if (options.log_user && options.log_user != stdout)
+        fclose(options.log_user);
+    explicit_bzero(token, sizeof token);
+    return code;
 }
 
 const command serve_command = {

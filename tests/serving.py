@@ -64,8 +64,8 @@ def serve(quern, *words, **more):
         said = "" if line else process.stderr.read()
         if "needs libmicrohttpd" in said:
             pytest.skip("libmicrohttpd is not installed")
-        assert line.startswith("listening on http://"), said
-        host, port = line.strip().removeprefix("listening on http://").rsplit(":", 1)
+        assert line.startswith("listening on http"), said
+        host, port = line.strip().partition("://")[2].rsplit(":", 1)
         yield Server(process, host, int(port))
     finally:
         process.kill()

@@ -1,8 +1,14 @@
 """quern serve: connections, limits, the end."""
 
+import contextlib
+import http.client
 import json
+import random
+import shutil
 import socket
+import ssl
 import subprocess
+import threading
 
 import pytest
 
@@ -21,7 +27,8 @@ def model(quern, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(quern, model):
-    with serving.serve(quern, model, "--read-seconds", "0.2", "--most-body", "1000") as server:
+    with serving.serve(quern, model, "--read-seconds", "0.2", "--most-body", "1000", "--access-log",
+                       model.with_name("log")) as server:
         yield server
         code, said = server.end()
         assert code == 0 and "after the requests in progress" in said
@@ -85,9 +92,125 @@ def test_the_end_waits_for_a_request_that_has_begun(quern, model):
     (["MODEL", "MODEL"], "there are two models \"m\" of version 1"),
     (["a b=MODEL"], "the name \"a b\" of a model is not valid"),
     (["nothing.safetensors"], "nothing.safetensors"),
-    ([], "MODEL")])
+    ([], "MODEL"), (["MODEL", "--listen", "0.0.0.0:0"], "neither TLS nor a token protects it"),
+    (["MODEL", "--tls-cert", "MODEL"], "TLS needs --tls-cert and --tls-key"),
+    (["MODEL", "--tls-cert", "MODEL", "--tls-key", "MODEL"], "libmicrohttpd cannot begin to serve"),
+    (["MODEL", "--latency", "soon"], "--latency is \"soon\", which is not a time")])
 def test_what_cannot_be_served(quern, model, words, told):
     listen = [] if "--listen" in words else ["--listen", "127.0.0.1:0"]
     done = subprocess.run([quern, "serve", *[word.replace("MODEL", str(model)) for word in words], *listen],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode != 0 and told in done.stderr, done.stderr
+
+
+def test_metrics_and_log(server, model):
+    before = len(model.with_name("log").read_text().splitlines())
+    server.post("/v1/predict/m", [{"a": 3, "b": 4}])
+    server.post("/v1/predict/m", [{"a": "secret"}])
+    text = server.get("/metrics")[2].decode()
+    counts = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert counts['quern_requests_total{route="/v1/predict/{model}",model="m",version="1",status="200"}'] == "1"
+    assert counts['quern_requests_total{route="/v1/predict/{model}",model="m",version="1",status="400"}'] == "1"
+    assert counts['quern_model_items_total{model="m",version="1"}'] == "1"
+    buckets = [int(value) for name, value in counts.items() if "_bucket" in name and 'status="400"' in name and "v1" in name]
+    assert buckets == sorted(buckets) and buckets[-1] == 1
+    lines = [json.loads(line) for line in model.with_name("log").read_text().splitlines()[before:]]
+    assert [(line["path"], line["status"], line.get("model")) for line in lines[:2]] == [
+        ("/v1/predict/m", 200, "m"), ("/v1/predict/m", 400, "m")]
+    assert lines[0]["received"] == 18 and lines[0]["whole"] and "secret" not in json.dumps(lines)
+
+
+def test_tls_and_token(quern, model, tmp_path):
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", tmp_path / "key", "-out", tmp_path / "cert", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    (tmp_path / "token").write_text("a token of the test\n".replace(" ", "-"))
+    (tmp_path / "token").chmod(0o600)
+    trust = ssl.create_default_context(cafile=tmp_path / "cert")
+    with serving.serve(quern, model, "--tls-cert", tmp_path / "cert", "--tls-key", tmp_path / "key", "--token-file",
+                       tmp_path / "token") as server:
+        server.connection = lambda: http.client.HTTPSConnection(server.host, server.port, timeout=60, context=trust)
+        assert server.get("/healthz")[0] == server.get("/readyz")[0] == server.get("/v2/health/live")[0] == 200
+        for wrong in ({}, {"Authorization": "Bearer a-token-of-the-tesT"}, {"Authorization": "Bearer "},
+                      {"Authorization": "Bearer a-token-of-the-test-"}, {"Authorization": "Basic a-token-of-the-test"}):
+            for path in ("/v2/models/m", "/metrics"):
+                status, headers, _ = server.get(path, wrong)
+                assert status == 401 and headers["WWW-Authenticate"] == "Bearer"
+        assert server.get("/v2/models/m", {"Authorization": "Bearer a-token-of-the-test"})[0] == 200
+        assert b"HTTP/1.1" not in server.raw(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+
+
+def test_a_socket_of_systemd(quern, model):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        script = f'exec 3<&{listener.fileno()}; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@"'
+        process = subprocess.Popen(["bash", "-c", script, quern, "serve", model], stdout=subprocess.PIPE, text=True,
+                                   stderr=subprocess.PIPE, pass_fds=[listener.fileno()])
+        line = process.stdout.readline()
+        host, port = listener.getsockname()
+        with process:
+            if "needs libmicrohttpd" in (line or process.stderr.readline()):
+                pytest.skip("libmicrohttpd is not installed")
+            assert line == f"listening on http://{host}:{port}\n"
+            assert serving.Server(process, host, port).get("/readyz")[0] == 200
+            process.terminate()
+            assert process.wait(60) == 0
+        listener.settimeout(0)  # it still listens, for the next server
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+def bad_request(draw):
+    """Bytes that are nearly a request, and whether the client then closes its side."""
+    path = draw.choice([b"/healthz", b"/v1/predict/m", b"/v2/models/m/infer", b"/v2/repository/index", b"/" * 9, b"/%00%ff", b"*"])
+    body = draw.choice([b"", b"{", b'[{"a":1,"b":2}]', b'{"inputs":[]}', b"a,b\n1,x\n", b"\x89PNG\r\n\x1a\n" + draw.randbytes(40),
+                        b"[" * 200, draw.randbytes(60), b'{"inputs":[{"name":"a","datatype":"FP32","shape":[1e9],"data":[]}]}'])
+    headers = [b"Host: a", b"Content-Length: %d" % (len(body) + draw.choice([0, 0, 0, 1, 50, -1])),
+               draw.choice([b"Content-Type: " + kind for kind in (b"text/csv", b"image/png", b"application/json", b"x")]),
+               draw.choice([b"X: y", b"Transfer-Encoding: chunked", b"Expect: 100-continue", b"Content-Length: 3", b" folded",
+                            b"Inference-Header-Content-Length: %d" % draw.randrange(300), b"Connection: close", b"a" * 3000])]
+    data = draw.choice([b"POST ", b"GET ", b"PUT ", b"P\0ST "]) + path + b" HTTP/1." + draw.choice([b"1", b"0", b"9"]) + b"\r\n"
+    data = bytearray(data + b"\r\n".join(headers) + b"\r\n\r\n" + body)
+    for _ in range(draw.choice([0, 0, 1, 4])):
+        data[draw.randrange(len(data))] = draw.randrange(256)
+    return bytes(data[:draw.randrange(len(data))] if draw.random() < 0.2 else data), draw.random() < 0.3
+
+
+@pytest.mark.parametrize("count", [200, 10000], ids=["few", "many"])
+def test_bad_requests(quern, model, count):
+    """None ends the server, and none holds a thread: others are answered meanwhile."""
+    draw = random.Random(7)
+    requests = [bad_request(draw) for _ in range(count)]
+    words = [model, "--read-seconds", "0.2", "--most-body", "5000", "--http-threads", "2", "--threads", "1"]
+    with serving.serve(quern, *words) as server:
+        open_ends = []
+
+        def send(some):
+            for data, shut in some:
+                with contextlib.suppress(OSError):
+                    connection = socket.create_connection((server.host, server.port))
+                    connection.sendall(data)
+                    if shut:
+                        connection.shutdown(socket.SHUT_WR)
+                    open_ends.append(connection)
+                if len(open_ends) > 200:
+                    open_ends.pop(0).close()
+
+        threads = [threading.Thread(target=send, args=(requests[i::4],)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            assert server.get("/healthz")[0] == 200
+        assert server.post("/v1/predict/m", [{"a": 1, "b": 2}])[0] == 200
+        for connection in open_ends:  # each is answered or ended, by the time limit
+            connection.settimeout(60)
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(ConnectionError):
+                while connection.recv(65536):
+                    pass
+            connection.close()
+        assert server.get("/metrics")[0] == 200
+        code, said = server.end()
+        assert code == 0 and said == "the server ends after the requests in progress\n", said

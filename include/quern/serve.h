@@ -55,6 +55,16 @@ typedef struct qn_server_options {
                                 context of the model */
     uint32_t text_length;    /* tokens of a prompt and its answer; 0: 65,536, or the context where
                                 it is longer */
+    /* TLS: files in PEM. A token: clients send the header "Authorization: Bearer TOKEN"; at least
+     * 16 characters. /healthz, /readyz and their like need none. Both are required where other
+     * machines reach the address, unless `insecure` is 1. The token is copied. */
+    const char *tls_certificate, *tls_key, *token;
+    int insecure;
+    /* A socket that listens, such as one of systemd, in place of `listen`; it belongs to the
+     * server. 0: there is none. */
+    int listener;
+    qn_note_fn log; /* a line of JSON for each request, from any thread; NULL: none */
+    void *log_user; /* for `log` */
 } qn_server_options;
 
 /* Sets the defaults: 127.0.0.1:8080, 64 MiB, 1024 connections, 30 seconds to

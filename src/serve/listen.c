@@ -108,3 +108,23 @@ qn_status qn__listen(const char *where, int *listener, char address[QN__ADDRESS_
                       : why == EACCES   ? "choose a port of 1024 or more"
                                         : "name an address of this machine");
 }
+
+qn_status qn__listen_given(int listener, char address[QN__ADDRESS_CAPACITY], int *loopback,
+                           qn_error *err) {
+    struct sockaddr_storage own = {0};
+    socklen_t size = sizeof own;
+    int listens = 0;
+    socklen_t length = sizeof listens;
+    char host[HOST_CAPACITY] = "unix";
+    if (getsockopt(listener, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || !listens ||
+        getsockname(listener, (struct sockaddr *)&own, &size) != 0)
+        return qn__fail(err, QN_USAGE, "the socket that was handed over does not listen");
+    if (own.ss_family == AF_UNIX) { /* the permissions of its path protect it */
+        snprintf(address, QN__ADDRESS_CAPACITY, "unix");
+        *loopback = 1;
+        return QN_OK;
+    }
+    getnameinfo((struct sockaddr *)&own, size, host, sizeof host, NULL, 0, NI_NUMERICHOST);
+    tell(listener, host, address, loopback);
+    return QN_OK;
+}

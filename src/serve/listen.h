@@ -11,4 +11,8 @@ enum { QN__ADDRESS_CAPACITY = 300 };
 qn_status qn__listen(const char *where, int *listener, char address[QN__ADDRESS_CAPACITY],
                      int *loopback, qn_error *err);
 
+/* The address of a socket that another program made and that listens. Fails with QN_USAGE. */
+qn_status qn__listen_given(int listener, char address[QN__ADDRESS_CAPACITY], int *loopback,
+                           qn_error *err);
+
 #endif

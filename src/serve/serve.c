@@ -7,6 +7,7 @@
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
+#include "serve/access_log.h"
 #include "serve/health.h"
 #include "serve/http/server.h"
 #include "serve/inference/predict_route.h"
@@ -59,6 +60,13 @@ static qn_status check(const qn_server_options *o, qn_error *err) {
     return QN_OK;
 }
 
+static void on_done(void *user, const qn__http_done *done) {
+    qn_server *s = user;
+    qn__metrics_count(s->metrics, done);
+    if (s->options.log)
+        qn__access_log(s->options.log, s->options.log_user, done);
+}
+
 static qn_status make_http(qn_server *s, qn_error *err) {
     const qn_server_options *o = &s->options;
     const int cores = qn__cores();
@@ -69,7 +77,13 @@ static qn_status make_http(qn_server *s, qn_error *err) {
                                    .most_body = o->most_body,
                                    .most_bodies = BODIES * o->most_body,
                                    .idle_seconds = IDLE_SECONDS,
-                                   .read_seconds = (double)o->read_seconds};
+                                   .read_seconds = (double)o->read_seconds,
+                                   .shared_listener = o->listener > 0,
+                                   .certificate = s->security.certificate,
+                                   .key = s->security.key,
+                                   .token = s->security.token,
+                                   .done = on_done,
+                                   .user = s};
     return qn__http_make(&http, &s->http, err);
 }
 
@@ -98,9 +112,18 @@ static qn_status make_models(qn_server *s, qn_error *err) {
     return QN_OK;
 }
 
+static qn_status listen_somewhere(qn_server *s, qn_error *err) {
+    const qn_server_options *o = &s->options;
+    if (o->listener <= 0)
+        return qn__listen(o->listen, &s->listener, s->address, &s->loopback, err);
+    s->listener = o->listener;
+    return qn__listen_given(o->listener, s->address, &s->loopback, err);
+}
+
 /* Each part of the server has a table of routes. */
 static void add_routes(qn_server *s) {
     qn__health_add(s);
+    qn__metrics_add(s->metrics, s->http);
     qn__predict_route_add(s->http, s->models);
     qn__v2_add(s->http, s->models);
     s->texts.compute = s->options.compute;
@@ -130,9 +153,15 @@ qn_status qn_server_make(const qn_server_options *options, qn_server **out, qn_e
     if (status == QN_OK)
         status = make_models(s, err);
     if (status == QN_OK)
+        status = qn__metrics_make(s->models, &s->metrics, err);
+    if (status == QN_OK)
+        status = qn__security_read(&s->options, &s->security, err);
+    if (status == QN_OK)
         status = make_http(s, err);
     if (status == QN_OK)
-        status = qn__listen(s->options.listen, &s->listener, s->address, &s->loopback, err);
+        status = listen_somewhere(s, err);
+    if (status == QN_OK)
+        status = qn__security_check(&s->options, s->address, s->loopback, err);
     if (status == QN_OK) {
         add_routes(s);
         *out = s;
@@ -240,6 +269,8 @@ void qn_server_free(qn_server *server) {
     qn__http_stop(server->http);
     qn__models_free(server->models); /* the last answers are dropped here */
     qn__http_free(server->http);
+    qn__metrics_free(server->metrics);
+    qn__security_free(&server->security);
     for (int i = 0; i < 2; i++)
         if (server->wake[i] >= 0)
             close(server->wake[i]);

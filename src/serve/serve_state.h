@@ -5,8 +5,10 @@
 #include "serve/http/server.h"
 #include "serve/inference/predictor.h"
 #include "serve/listen.h"
+#include "serve/metrics.h"
 #include "serve/models/models.h"
 #include "serve/text/text_routes.h"
+#include "serve/security.h"
 #include <quern/serve.h>
 #include <stdatomic.h>
 
@@ -14,6 +16,8 @@ struct qn_server {
     qn_server_options options;
     qn__http *http;
     qn__models *models;
+    qn__metrics *metrics;
+    qn__security security;
     qn__predictor_options predictor;
     qn__part_maker predictor_maker;
     qn__text_routes texts;

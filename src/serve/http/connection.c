@@ -91,11 +91,22 @@ static void end(const qn__http *http, const qn__connection *c) {
     shutdown(c->descriptor, SHUT_RDWR);
 }
 
+/* Whether the client of an idle connection has said that nothing follows. The library does not look
+ * again at a connection whose end came together with its last request. */
+static int has_left(const qn__connection *c) {
+    char byte;
+    return c->phase == QN__PHASE_IDLE &&
+           recv(c->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 void qn__http_tend(qn__http *http) {
     const double now = qn__now();
     pthread_mutex_lock(&http->lock);
     for (qn__connection *c = http->connections; c; c = c->next)
-        if (c->until > 0 && c->until < now) {
+        if (c->until > 0 && has_left(c)) {
+            shutdown(c->descriptor, SHUT_RDWR);
+            c->until = 0;
+        } else if (c->until > 0 && c->until < now) {
             end(http, c);
             c->until = 0;
         }
