@@ -214,3 +214,23 @@ def test_bad_requests(quern, model, count):
         assert server.get("/metrics")[0] == 200
         code, said = server.end()
         assert code == 0 and said == "the server ends after the requests in progress\n", said
+
+
+@pytest.mark.parametrize("rows", [
+    [{"a": 1, "b": 2}], [{"b": 0.1, "a": 255}, {"a": 3, "b": -16777216}], [{"a": 0.345584183931350708, "b": 1e-30}],
+    [{"a": 16777217, "b": 1.00000005960464477539}], [{"a": -0.0, "b": 3}] * 5, [{"a": 33.0, "b": 12345678.9}]])
+def test_json_rows_of_numbers_are_those_of_csv(server, rows):
+    table_ = "a,b\n" + "".join(f"{row['a']!r},{row['b']!r}\n" for row in rows)
+    as_csv = server.post("/v1/predict/m?outputs=1", table_.encode(), {"Content-Type": "text/csv"})
+    as_json = server.post("/v1/predict/m?outputs=1", rows)
+    assert as_csv[0] == as_json[0] == 200 and as_csv[2] == as_json[2]
+    if len(rows) == 1:
+        assert server.post("/v1/predict/m?outputs=1", rows[0])[2] == as_csv[2]
+
+
+@pytest.mark.parametrize("body, status", [
+    (b'{"a":1,"b":2} ', 200), (b'[{"a":1,"b":2,"c":3}]', 200), (b'{"a":1,"b":2}\n{"a":1,"b":2}', 200),
+    (b'[{"a":1,"b":2}', 400), (b'[{"a":1,"a":1,"b":2}]', 400), (b'[{"a":1}]', 400), (b'[{"a":01,"b":2}]', 400),
+    (b'[{"a":1,"b":2},]', 400), (b'[{"a":1,"b":2}]]', 400), (b'[{"a":1,"b":2,}]', 400), (b'[{"a":[1],"b":2}]', 400)])
+def test_json_that_is_nearly_rows(server, body, status):
+    assert server.post("/v1/predict/m", body, {"Content-Type": "application/json"})[0] == status

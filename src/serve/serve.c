@@ -226,13 +226,13 @@ qn_status qn_server_run(qn_server *server, qn_error *err) {
                                        .note = server->options.note,
                                        .user = server->options.user};
     qn_status status = qn__models_keep(server->models, &keeper, err);
+    atomic_store(&server->ready, 1); /* for the first answer */
     if (status == QN_OK)
         status = qn__http_start(server->http, listener, err);
     else
         close(listener);
     if (status != QN_OK)
         return status;
-    atomic_store(&server->ready, 1);
     while (atomic_load(&server->stops) == 0) {
         wait_for_word(server);
         qn__http_tend(server->http);

@@ -1,7 +1,10 @@
 #include "base/system/available.h"
 
+#include "base/system/clock.h"
+
 #include <inttypes.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -124,9 +127,10 @@ int qn__memory_is_limited(void) {
 static uint64_t of_address_space(void) {
     struct rlimit limit;
     const long page = sysconf(_SC_PAGESIZE);
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || page < 1)
+        return UINT64_MAX;
     const uint64_t pages = number_in("/proc/self/statm");
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || page < 1 ||
-        pages > UINT64_MAX / (uint64_t)page)
+    if (pages > UINT64_MAX / (uint64_t)page)
         return UINT64_MAX;
     return left_of((uint64_t)limit.rlim_cur, pages * (uint64_t)page);
 }
@@ -134,15 +138,29 @@ static uint64_t of_address_space(void) {
 /* Of private memory, which files that are mapped do not take. */
 static uint64_t of_data(void) {
     struct rlimit limit;
+    if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
     const uint64_t kib = number_of("/proc/self/status", "VmData:");
-    if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-        kib > UINT64_MAX / 1024)
+    if (kib > UINT64_MAX / 1024)
         return UINT64_MAX;
     return left_of((uint64_t)limit.rlim_cur, kib * 1024);
 }
 
+/* What other processes change is asked again after this time only. It takes half a millisecond
+ * where groups are nested, and a server opens thousands of small tables a second. */
+static const double ASKED_AGAIN = 0.02;
+
+static uint64_t of_machine(void) {
+    static _Atomic double asked = -1;
+    static _Atomic uint64_t left;
+    const double now = qn__now();
+    if (now - asked < ASKED_AGAIN && asked >= 0)
+        return left;
+    left = least(of_system(), qn__available_in_groups("/proc/self/cgroup", "/sys/fs/cgroup"));
+    asked = now;
+    return left;
+}
+
 uint64_t qn__available_memory(void) {
-    const uint64_t limits = least(of_address_space(), of_data());
-    return least(of_system(),
-                 least(qn__available_in_groups("/proc/self/cgroup", "/sys/fs/cgroup"), limits));
+    return least(of_machine(), least(of_address_space(), of_data()));
 }

@@ -6,7 +6,7 @@
 
 /* Bytes, the least of what the system has, what the control group leaves and what the limits of
  * address space and private memory leave; UINT64_MAX where none of them is known. An estimate:
- * other processes take and release memory at any moment. */
+ * other processes take and release memory at any moment. What it says of them may be 20 ms old. */
 uint64_t qn__available_memory(void);
 
 /* The least that a control group of this process leaves, of its own and those around it;

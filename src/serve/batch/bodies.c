@@ -66,6 +66,7 @@ qn_status qn__body_reader_make(const qn_model *model, qn__body_reader **out, qn_
     if (!r)
         return QN_MEMORY;
     r->model = model;
+    r->numbers = qn__takes_number_rows(model);
     for (uint32_t k = 0; model->table && k < model->table->features; ++k)
         r->named |= model->table->feature[k].name != NULL;
     qn_status status = list_columns(r, 0, &r->categories, err);
@@ -233,6 +234,8 @@ qn_status qn__body_read(const qn__body_reader *reader, qn__body_kind kind, const
     qn_data_options options;
     char path[32];
     *out = NULL;
+    if (kind == QN__BODY_JSON && reader->numbers && qn__number_rows(reader, body, size, out))
+        return QN_OK;
     if (!is_of(kind, body, size))
         return refuse_body(kind, size, err);
     const int file = make_file(body, size, err);
