@@ -102,6 +102,7 @@ def test_processes_share_what_is_fetched(s3, own, quern, digest, tmp_path):
     expected = digest(tmp_path / "large.csv")
     assert [json.loads(process.communicate()[0])["digest"] for process in running] == 3 * [expected]
     assert fetched(s3, "large.csv") == len(LARGE)
+    assert digest("s3://b/large.csv", "--no-cache", QUERN_CACHE="/dev/null/none") == expected  # in TMPDIR
     s3.forget()
     part, = (tmp_path / "cache").glob("*.stored")
     with open(part, "r+b") as data, open(part.with_suffix(".blocks"), "r+b") as blocks:

@@ -35,7 +35,8 @@ typedef struct place {
     char folder[PATH_MAX];
     char data[NAME], map[NAME]; /* names in it */
     char boot[BOOT];
-    int lock; /* of the folder's files; -1: not held */
+    int lock;    /* of the folder's files; -1: not held */
+    int unnamed; /* there is no cache folder: files have no names, and end with the process */
 } place;
 
 static atomic_ullong written_bytes;
@@ -93,10 +94,12 @@ static qn_status find_place(const char *address, place *p, qn_error *err) {
     qn__sha256 hash;
     uint8_t digest[32];
     char text[65];
+    const char *temporary = getenv("TMPDIR");
     p->lock = -1;
-    const qn_status status = qn__cache_folder(1, p->folder, err);
-    if (status != QN_OK)
-        return status;
+    p->unnamed = qn__cache_folder(1, p->folder, NULL) != QN_OK;
+    if (p->unnamed && snprintf(p->folder, sizeof p->folder, "%s",
+                               temporary && *temporary ? temporary : "/tmp") >= PATH_MAX)
+        return qn__fail(err, QN_IO, "the path in TMPDIR is too long");
     read_boot(p->boot);
     qn__sha256_begin(&hash);
     qn__sha256_add(&hash, address, strlen(address) + 1);
@@ -117,6 +120,8 @@ static void path_of(const place *p, const char *name, char path[PATH_MAX + NAME]
  */
 static void lock_folder(place *p) {
     char path[PATH_MAX + NAME];
+    if (p->unnamed)
+        return;
     path_of(p, "stores.lock", path);
     p->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     while (p->lock >= 0 && flock(p->lock, LOCK_EX) != 0 && errno == EINTR)
@@ -170,6 +175,8 @@ static int map_bits(qn__cached *f) {
 static int open_pair(const place *p, qn__cached *f) {
     map_head head;
     struct stat data, map;
+    if (p->unnamed)
+        return 0;
     f->data = open_one(p, p->data);
     f->map = f->data < 0 ? -1 : open_one(p, p->map);
     int good = f->map >= 0 && pread(f->map, &head, sizeof head, 0) == (ssize_t)sizeof head &&
@@ -257,7 +264,7 @@ static qn_status make_pair(const place *p, qn__cached *f, qn_error *err) {
         status = qn__fail_errno(err, "map a file in", p->folder);
     if (status == QN_OK)
         status = write_head(p, f, err);
-    if (status == QN_OK && f->about.tag[0]) {
+    if (status == QN_OK && f->about.tag[0] && !p->unnamed) {
         remove_one(p, p->map); /* first: a map is never there without its file */
         path_of(p, data, from);
         path_of(p, p->data, to);
