@@ -11,6 +11,7 @@
 #include "model/recipe/several_targets.h"
 #include "model/recipe/stages.h"
 #include "num/intgemm_reference.h"
+#include "num/window_blocks.h"
 
 /* The number of steps must be exact wherever it is counted or used in a name. */
 #define MOST_STEPS 999999999999u
@@ -29,17 +30,22 @@ static qn_status check_count_of_steps(const qn__recipe *r, qn_error *err) {
 static const char *const smaller =
     "use `train.arith` f32, which has no such limit, or make it smaller";
 
-/* 15.1, 17.12: sums of products have to fit 63 bits. */
+/* 15.1, 17.12, 25.91: sums of products have to fit 63 bits. */
 static qn_status check_sums(const qn__layer *layer, uint32_t l, uint64_t grain, qn_error *err) {
-    const uint32_t in = layer->in, out = layer->out, most = in > out ? in : out;
+    const int positions = qn__layer_has_window_blocks(layer);
+    const uint64_t taps = (uint64_t)layer->window.kernel[0] * layer->window.kernel[1];
+    const uint64_t in = positions ? layer->depth : layer->in;
+    const uint64_t out = positions ? taps * layer->to.channels : layer->out;
+    const uint64_t most = in > out ? in : out;
     const uint64_t pixels = (uint64_t)layer->to.height * layer->to.width;
     if (!qn__layer_is_integer(layer))
         return QN_OK;
     if (most > QN__INTGEMM_LONGEST)
         return qn__recipe_refuse(
             err, "`train.model`, `train.arith`", smaller,
-            qn__fail(err, QN_USAGE, "layer %u has %u %s; integer arithmetic takes at most %u", l,
-                     most, in > out ? "inputs" : "outputs", QN__INTGEMM_LONGEST));
+            qn__fail(err, QN_USAGE, "layer %u has %llu %s%s; integer arithmetic takes at most %u",
+                     l, (unsigned long long)most, in > out ? "inputs" : "outputs",
+                     positions ? " of a position" : "", QN__INTGEMM_LONGEST));
     if (pixels * grain > QN__INTGEMM_LONGEST)
         return qn__recipe_refuse(
             err, "`train.grain`", smaller,

@@ -194,6 +194,27 @@ static void test_arithmetic(void **state) {
         qn__network_parse("dense 4194304 tanh; dense 4194305 softmax", &r.network, NULL), QN_OK);
     check_refused(&r, "layer 1 has 4194305 outputs; integer arithmetic takes at most 4194304",
                   "`train.model`, `train.arith`");
+    /* 25.91: a position has a block by itself, and an item may have more. */
+    const qn__scale scale = r.scale;
+    r.scale = QN__SCALE_NONE;
+    r.features = 60;
+    assert_int_equal(
+        qn__network_parse("embedding 9 4; conv 100000 1x1; pool mean; dense 10 softmax", &r.network,
+                          NULL),
+        QN_OK);
+    r.items = r.batch = r.grain = 64;
+    assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
+    assert_int_equal(qn__network_parse("embedding 9 4; conv 4194305 1x1; pool mean; dense 10 "
+                                       "softmax",
+                                       &r.network, NULL),
+                     QN_OK);
+    check_refused(&r,
+                  "layer 1 has 4194305 outputs of a position; integer arithmetic takes at most "
+                  "4194304",
+                  "`train.model`, `train.arith`");
+    r.features = 784;
+    r.scale = scale;
+    r.items = 1u << 22;
     r.network = example().network;
     r.grain = r.batch = 1u << 23; /* of which 2^22 items fill half */
     assert_int_equal(qn__recipe_check(&r, NULL), QN_OK);
