@@ -520,6 +520,8 @@ static inline void slice_some(test_case *c) {
     static const size_t bytes[] = {0, 128, 512, 4096};
     const size_t at = strlen(c->text);
     c->program.slice_bytes = c->program.answers ? bytes[c->seed % 4] : 0;
+    if (c->program.slice_bytes && qn__program_tied(&c->program) && c->seed % 8 < 4)
+        c->program.grain = c->program.batch; /* partials where the sums will be */
     if (c->program.slice_bytes)
         snprintf(c->text + at, sizeof c->text - at, "; slices of %zu bytes",
                  c->program.slice_bytes);

@@ -14,7 +14,8 @@
  *
  * What this takes: the partials, one float for each weight, and with several grains in a step their
  * sums. So training has slices only where that is less than the logits. A slice may be a whole
- * grain, which has no partials between slices. */
+ * grain, which has no partials between slices. The sums of tied weights are there anyway (25.15).
+ * In a step of one grain they are not used before the last slice, and lend the partials room. */
 #include "device/cpu/worker/cpu_slices.h"
 #include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_kinds.h"
@@ -61,12 +62,14 @@ static uint32_t rows_in_training(qn__worker *w, uint32_t rows) {
     /* The sums of a step of tied weights are there anyway. */
     const int keeps_sums = trains && items > grain && !qn__program_tied(p);
     const size_t sums = keeps_sums ? weights_of(l) * sizeof(int64_t) : 0;
+    const int lends = trains && items <= grain && qn__program_tied(p);
     const size_t by_grains = bytes_of(l, of_grain, sums, 0);
-    const size_t by_rows = cuts ? bytes_of(l, least, sums, trains) : SIZE_MAX;
+    const size_t by_rows = cuts ? bytes_of(l, least, sums, trains && !lends) : SIZE_MAX;
     const int always = p->slice_bytes > 0, by_row = by_rows < by_grains || (always && cuts);
     if (!always && (by_row ? by_rows : by_grains) >= whole - whole / 8)
         return 0;
-    w->slices.keeps_partials = by_row && trains;
+    w->slices.lends = by_row && lends;
+    w->slices.keeps_partials = by_row && trains && !lends;
     w->slices.keeps_sums = keeps_sums;
     return (uint32_t)(by_row ? least : of_grain);
 }
@@ -333,6 +336,51 @@ static void set_turn(const qn__cpu_pass *pass, const qn__cpu_slice *s, int64_t *
     sums->kept = pass->update && !(s->first && s->last) ? kept : NULL;
 }
 
+/* Where the sums of a block of weights will be, a row of them for each output. */
+static char *sums_of(const qn__cpu_pass *pass, uint32_t in, uint32_t out) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
+    int64_t *words = pass->outlet ? pass->outlet->words : w->step_sums;
+    const uint64_t first = qn__program_sum(w->program, qn__layer_matrix(l->layer));
+    return (char *)(words + first + (uint64_t)out * QN__PANEL * l->layer->depth +
+                    qn__cpu_first_of(l, in));
+}
+
+/* Copies a block of partials [16][16] to or from where its sums will be. A row of these has room
+ * for 16 floats, unless there are fewer than 8 inputs. So where the block is not full, a row has
+ * the partials of its own output. */
+static void lend_block(const qn__cpu_pass *pass, uint32_t in, uint32_t out, float *partial,
+                       int back) {
+    const qn__worker *w = pass->worker;
+    const qn__cpu_layer *l = &w->layer[w->program->layers - 1];
+    const size_t stride = l->layer->depth * sizeof(int64_t), row = QN__PANEL * sizeof *partial;
+    const uint32_t inputs = qn__cpu_rows_of(l, in), left = qn__cpu_outputs(l) - out * QN__PANEL;
+    const uint32_t outputs = left < QN__PANEL ? left : QN__PANEL;
+    const int full = inputs == QN__PANEL && outputs == QN__PANEL;
+    char *words = sums_of(pass, in, out);
+    if (back && !full)
+        memset(partial, 0, BLOCK * sizeof *partial);
+    for (uint32_t r = 0; r < outputs; ++r, words += stride) {
+        if (full) {
+            memcpy(back ? (char *)(partial + r * QN__PANEL) : words,
+                   back ? words : (const char *)(partial + r * QN__PANEL), row);
+            continue;
+        }
+        for (uint32_t k = 0; k < inputs; ++k) {
+            char *own = (char *)(partial + (size_t)k * QN__PANEL + r);
+            char *lent = words + k * sizeof *partial;
+            memcpy(back ? own : lent, back ? lent : own, sizeof *partial);
+        }
+    }
+}
+
+static void lend(const qn__cpu_pass *pass, const task *t, int back) {
+    for (uint32_t k = 0; k < t->inputs; ++k)
+        for (uint32_t p = 0; p < t->panels; ++p)
+            lend_block(pass, t->in + k, t->out + p,
+                       t->partial + ((size_t)k * t->panels + p) * BLOCK, back);
+}
+
 /* The partials of a grain are complete. Returns 1 if one was out of range. */
 static int keep_weights(const qn__cpu_pass *pass, const qn__cpu_slice *s, const task *t,
                         const qn__cpu_summing *how) {
@@ -414,9 +462,13 @@ void qn__cpu_slice_gradient(const qn__cpu_pass *pass, int thread, const qn__cpu_
         if (w->slices.keeps_partials)
             t.partial = w->slices.partial +
                         ((size_t)own.out * l->in_panels + (size_t)in * own.panels) * BLOCK;
+        if (w->slices.lends && !s->begins)
+            lend(pass, &t, 1);
         add_slice(pass, s, &t);
         if (s->ends)
             bad = keep_weights(pass, s, &t, &how);
+        else if (w->slices.lends)
+            lend(pass, &t, 0);
         for (uint32_t p = 0; in == 0 && p < own.panels; ++p)
             bad |= add_biases(pass, s, own.out + p);
         if (bad)

@@ -13,10 +13,11 @@ enum { QN__SLICE_PHASES = 5 }; /* of a slice */
 
 /* Of a worker. `trained`, `applied`: rows of a slice in training and outside; 0: such passes have
  * the last layer whole. Between two slices of a grain there are partials of weights and biases;
- * between two grains of a step that also updates there are sums. */
+ * between two grains of a step that also updates there are sums. `lends`: the partials of weights
+ * stand where the sums of the step will be. */
 typedef struct qn__cpu_slicing {
     uint32_t trained, applied;
-    int keeps_partials, keeps_sums;
+    int keeps_partials, keeps_sums, lends;
     float *input; /* of items that are not all of the batch */
     float *partial, *bias_partial;
     int64_t *weight_sums, *bias_sums;

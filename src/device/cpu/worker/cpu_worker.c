@@ -214,8 +214,16 @@ static qn__batch part_of(const qn__worker *w, const qn__batch *batch, uint32_t f
     return qn__batch_part(batch, from, to - from);
 }
 
+static qn_status need_step_sums(qn__worker *w, qn_error *err) {
+    if (!w->step_sums)
+        w->step_sums = qn__alloc(step_sums(w->program), sizeof *w->step_sums, err);
+    return w->step_sums ? QN_OK : QN_MEMORY;
+}
+
 static qn_status train_grains(qn__worker *w, const qn__batch *part, qn_error *err) {
     qn_status status = w->takes_lists ? qn__cpu_lists_need(w, err) : need_sums(w, err);
+    if (status == QN_OK && w->slices.lends)
+        status = need_step_sums(w, err);
     if (status != QN_OK)
         return status;
     qn__cpu_pass pass = {.worker = w, .batch = part, .training = 1};
@@ -254,9 +262,7 @@ static qn_status step_on_lists(qn__worker *w, const qn__batch *batch, const qn__
 
 static qn_status step_by_sums(qn__worker *w, const qn__batch *batch, const qn__batch *next,
                               const qn__update *update, qn__tally *tally, qn_error *err) {
-    if (!w->step_sums)
-        w->step_sums = qn__alloc(step_sums(w->program), sizeof *w->step_sums, err);
-    if (!w->step_sums)
+    if (need_step_sums(w, err) != QN_OK)
         return QN_MEMORY;
     const qn__outlet own = {.words = w->step_sums, .tally = tally};
     qn__cpu_pass pass = {.worker = w, .batch = batch, .next = next, .outlet = &own, .training = 1};
