@@ -165,6 +165,10 @@ def test_clients_that_leave_free_their_places(server):
         while (status := post(server, "/v1/completions", **every)[0]) == 429:
             pass
         assert status == 200
+    told = server.get("/metrics")[2].decode()
+    assert "quern_text_growing_answers{model=\"plays\",version=\"1\"} 0\n" in told
+    left = int(told.split("quern_text_left_total{model=\"plays\",version=\"1\"} ")[1].split("\n")[0])
+    assert 2 <= left <= 50  # others may have left before they were read
 
 
 @pytest.mark.parametrize("path, body, status, param, said", [

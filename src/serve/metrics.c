@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "serve/inference/predictor.h"
+#include "serve/text/text_metrics.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -189,6 +190,7 @@ static void show(qn__request *request, void *user) {
         describe(&text, batch_counts[i].name, batch_counts[i].type, batch_counts[i].about);
         qn__models_list(m->models, add_batch, &b);
     }
+    qn__text_metrics_add(m->models, &text);
     qn__answer_grown(request, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
 }
 
