@@ -13,6 +13,7 @@
 #include "serve/inference/predict_route.h"
 #include "serve/inference/v2.h"
 #include "serve/listen.h"
+#include "serve/page/try_page.h"
 #include "serve/serve_state.h"
 
 #include <errno.h>
@@ -133,6 +134,7 @@ static void add_routes(qn_server *s) {
                                            .length = s->options.text_length,
                                            .chat = s->options.chat};
     qn__text_routes_add(&s->texts, s->http, s->models);
+    qn__try_page_add(s->http, s->models);
 }
 
 qn_status qn_server_make(const qn_server_options *options, qn_server **out, qn_error *err) {
