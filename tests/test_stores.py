@@ -6,7 +6,9 @@ import io
 import json
 import os
 import random
+import resource
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -199,6 +201,25 @@ def test_credentials(s3, digest, tmp_path):
                       GS_SECRET_ACCESS_KEY=s3.SECRET, **bare) == expected
         assert "from another machine" in digest("s3://b/t.csv", status=1, **bare,
                                                 AWS_CONTAINER_CREDENTIALS_FULL_URI="http://10.0.0.1/c")
+
+
+def test_no_core_file_has_a_secret(s3, own, quern, tmp_path):
+    pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
+    if pattern != "core":
+        pytest.skip(f"core files go to {pattern}")
+    s3.put("b/t.csv", SMALL)
+    s3.fault("hold", method="GET", key="t.csv")  # the request was signed
+
+    def keep_core():
+        resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+    process = subprocess.Popen([quern, "data", "info", "s3://b/t.csv"], env=own, cwd=tmp_path, preexec_fn=keep_core)
+    assert s3.held.wait(60)
+    process.send_signal(signal.SIGABRT)
+    process.wait()
+    s3.release()
+    core = next(tmp_path.glob("core*")).read_bytes()
+    assert s3.KEY.encode() in core and s3.SECRET.encode() not in core
 
 
 class Web(http_server.Server):
