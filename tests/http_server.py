@@ -119,7 +119,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         request = Request(self.command, self.path, {k.lower(): v for k, v in self.headers.items()})
         with owner.lock:
             owner.log.append(request)
-            fault = next((f for f in owner.faults if f.concerns(request)), None)
+            fault = next(iter([f for f in owner.faults if f.concerns(request)]), None)
         length = int(self.headers.get("Content-Length", "0"))
         if fault and fault.kind == "swallow":
             self.rfile.read(min(fault.after, length))

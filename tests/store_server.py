@@ -16,6 +16,7 @@ import dataclasses
 import email.utils
 import hashlib
 import itertools
+import time
 import urllib.parse
 import xml.etree.ElementTree as ET
 from xml.sax.saxutils import escape
@@ -98,7 +99,7 @@ class S3(http_server.Server):
         self.keys = {self.KEY: (self.SECRET, token)}
         self.page, self.smallest_part = page, smallest_part
         self.uploads = {}
-        self._time, self._numbers = itertools.count(1_700_000_000), itertools.count(1)
+        self._numbers = itertools.count(1)
 
     @property
     def environment(self):
@@ -110,10 +111,11 @@ class S3(http_server.Server):
 
     # What a test puts and looks at; `name` is bucket/key.
 
-    def put(self, name, data, about=None):
+    def put(self, name, data, about=None, age=0):
+        """`age`: seconds since it was written; below 0: in the future."""
         bucket, _, key = name.partition("/")
         with self.lock:
-            self.buckets[bucket][key] = Object(data, quoted_md5(data), about or {}, next(self._time))
+            self.buckets[bucket][key] = Object(data, quoted_md5(data), about or {}, time.time() - age)
 
     def get(self, name):
         bucket, _, key = name.partition("/")
@@ -294,7 +296,7 @@ class S3(http_server.Server):
         check_condition(request.headers, self.buckets[bucket].get(key))
         etag = hashlib.md5(b"".join(hashlib.md5(part).digest() for part in parts)).hexdigest()
         self.buckets[bucket][key] = Object(b"".join(parts), f'"{etag}-{len(parts)}"', upload.about,
-                                           next(self._time))
+                                           time.time())
         del self.uploads[request.query["uploadId"]]
         return Answer(200, xml("CompleteMultipartUploadResult", elements(
             Location=f"{self.address}/{bucket}/{key}", Bucket=bucket, Key=key,

@@ -7,11 +7,14 @@
 #include <strings.h>
 
 static const qn__store_kind kinds[] = {
-    {"s3://", 1, QN__CREDENTIALS_AWS, NULL, "AWS_ENDPOINT_URL_S3"},
-    {"s3a://", 1, QN__CREDENTIALS_AWS, NULL, "AWS_ENDPOINT_URL_S3"}, /* Hadoop's name of it */
-    {"gs://", 1, QN__CREDENTIALS_GS, "https://storage.googleapis.com", "QUERN_GS_ENDPOINT_URL"},
-    {"https://", 0, QN__CREDENTIALS_AWS, NULL, NULL},
-    {"http://", 0, QN__CREDENTIALS_AWS, NULL, NULL},
+    {"s3://", 1, QN__CREDENTIALS_AWS, NULL, "AWS_ENDPOINT_URL_S3", 0},
+    {"s3a://", 1, QN__CREDENTIALS_AWS, NULL, "AWS_ENDPOINT_URL_S3", 0}, /* Hadoop's name of it */
+    {"gs://", 1, QN__CREDENTIALS_GS, "https://storage.googleapis.com", "QUERN_GS_ENDPOINT_URL", 0},
+    {"https://", 0, QN__CREDENTIALS_AWS, NULL, NULL, 0},
+    {"http://", 0, QN__CREDENTIALS_AWS, NULL, NULL, 0},
+    {"hdfs://", 0, QN__CREDENTIALS_AWS, NULL, NULL, 1},
+    {"webhdfs://", 0, QN__CREDENTIALS_AWS, NULL, NULL, 1},
+    {"swebhdfs://", 0, QN__CREDENTIALS_AWS, NULL, NULL, 1},
 };
 
 const qn__store_kind *qn__store_kind_of(const char *address) {

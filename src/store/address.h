@@ -15,6 +15,7 @@ typedef struct qn__store_kind {
     qn__credentials_kind keys;     /* of a bucket */
     const char *endpoint;          /* of buckets; NULL: Amazon's, by region */
     const char *endpoint_variable; /* names another one */
+    int hdfs;                      /* files by WebHDFS (store/hdfs) */
 } qn__store_kind;
 
 typedef struct qn__store_address {

@@ -2,6 +2,7 @@
 #include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "store/hdfs/webhdfs.h"
 #include "store/listed.h"
 #include "store/object.h"
 #include <stdio.h>
@@ -153,6 +154,9 @@ static qn_status ask_page(listing *l, qn_error *err) {
 
 qn_status qn__remote_list(const char *prefix, size_t most, qn__remote_found each, void *user,
                           qn_error *err) {
+    const qn__store_kind *kind = qn__store_kind_of(prefix);
+    if (kind && kind->hdfs)
+        return qn__hdfs_list(prefix, most, each, user, err);
     listing *l = qn__alloc(1, sizeof *l, err);
     if (!l)
         return QN_MEMORY;

@@ -1,6 +1,7 @@
 #include "store/object.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "store/hdfs/webhdfs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,11 +100,33 @@ static qn_status check_first(const qn__store_request *request, const qn__http_an
     return qn__remedy(err, QN_IO, "copy the file to this machine");
 }
 
+/* A file of HDFS: its name node tells its state, and the first bytes come later. */
+static qn_status look_hdfs(const char *address, const char *known, qn__object_first *out,
+                           qn_error *err) {
+    qn__hdfs_status now;
+    qn_status status = qn__hdfs_look(address, &now, err);
+    if (status == QN_OK && (!now.exists || now.is_folder)) {
+        qn__fail(err, QN_INPUT,
+                 now.exists ? "it is a folder" : "there is no such file in the store");
+        qn__at(err, "%s", address);
+        status = qn__remedy(err, QN_INPUT, "check the address; case matters");
+    }
+    if (status != QN_OK)
+        return status;
+    qn__hdfs_tag(&now, out->about.tag);
+    out->about.size = now.size;
+    out->unchanged = strcmp(out->about.tag, known) == 0;
+    out->ranges = out->sized = 1;
+    return QN_OK;
+}
+
 qn_status qn__object_look(const char *address, const char *known, qn__object_first *out,
                           qn_error *err) {
     looking l = {.out = out};
     qn__http_answer answer;
     *out = (qn__object_first){0};
+    if (qn__store_kind_of(address) && qn__store_kind_of(address)->hdfs)
+        return look_hdfs(address, known, out, err);
     const qn__signed_header condition = {"if-none-match", known};
     const qn__store_request request = {.method = "GET",
                                        .attempts = QN__OBJECT_ATTEMPTS,
@@ -204,8 +227,25 @@ static qn_status read_some(const qn__object_range *range, const qn__store_reques
     return status;
 }
 
+/* HDFS has no conditions of a reading: the name node is asked again after it. */
+static qn_status read_hdfs(const qn__object_range *range, qn_error *err) {
+    char tag[QN__REMOTE_TAG];
+    qn__hdfs_status now;
+    qn_status status = qn__hdfs_read(range->address, range->from, range->end, range->take,
+                                     range->user, range->stop, err);
+    if (status == QN_OK)
+        status = qn__hdfs_look(range->address, &now, err);
+    if (status != QN_OK)
+        return status;
+    qn__hdfs_tag(&now, tag);
+    return strcmp(tag, range->about->tag) == 0 ? QN_OK : refuse_change(range->address, err);
+}
+
 /* A server may send less than was asked for, and say so: the rest is asked for again. */
 qn_status qn__object_read(const qn__object_range *range, qn_error *err) {
+    const qn__store_kind *kind = qn__store_kind_of(range->address);
+    if (kind && kind->hdfs)
+        return read_hdfs(range, err);
     reading r = {.range = range, .at = range->from};
     const qn__signed_header condition = {"if-match", range->about->tag};
     const qn__store_request request = {.method = "GET",

@@ -42,7 +42,7 @@ void qn__remote_hide(char *word) {
 
 int qn__remote_can_list(const char *path) {
     const qn__store_kind *kind = qn__store_kind_of(path);
-    return kind && kind->bucket;
+    return kind && (kind->bucket || kind->hdfs);
 }
 
 /* Under the guard. */

@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "base/files/folder_lock.h"
 #include "base/files/leftovers.h"
+#include "base/files/remote.h"
+#include "base/files/remote_write.h"
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "base/text/text.h"
@@ -38,10 +40,13 @@ typedef struct step_list {
 
 /* The path of a file in the folder; NULL if out of memory. Released with qn__free. */
 static char *path_in(const char *dir, const char *name, qn_error *err) {
-    const size_t size = strlen(dir) + strlen(name) + 2;
+    size_t length = strlen(dir);
+    while (length > 1 && dir[length - 1] == '/')
+        length--;
+    const size_t size = length + strlen(name) + 2;
     char *path = qn__alloc(size, 1, err);
     if (path != NULL)
-        snprintf(path, size, "%s/%s", dir, name);
+        snprintf(path, size, "%.*s/%s", (int)length, dir, name);
     return path;
 }
 
@@ -105,14 +110,37 @@ static qn_status list_open(DIR *folder, const char *dir, step_list *list, qn_err
     }
 }
 
-/* Lists the checkpoints in the folder; the caller always releases list->step. */
-static qn_status list_steps(const char *dir, step_list *list, qn_error *err) {
-    *list = (step_list){0};
+static qn_status list_local(const char *dir, step_list *list, qn_error *err) {
     DIR *folder = opendir(dir);
     if (folder == NULL)
         return qn__fail_errno(err, "read the folder", dir);
     const qn_status status = list_open(folder, dir, list, err);
     closedir(folder);
+    return status;
+}
+
+static qn_status take_found(void *user, const char *address, const qn__remote_about *about,
+                            qn_error *err) {
+    uint64_t step;
+    const char *slash = strrchr(address, '/');
+    (void)about;
+    return slash != NULL && step_of_name(slash + 1, &step) ? add_step(user, step, err) : QN_OK;
+}
+
+/* Folders inside the folder are listed, too: there is nothing in them that Quern writes. */
+static qn_status list_remote(const char *dir, step_list *list, qn_error *err) {
+    char *prefix = path_in(dir, PREFIX, err);
+    const qn_status status =
+        prefix != NULL ? qn__remote_list(prefix, 0, take_found, list, err) : QN_MEMORY;
+    qn__free(prefix);
+    return status;
+}
+
+/* Lists the checkpoints in the folder; the caller always releases list->step. */
+static qn_status list_steps(const char *dir, step_list *list, qn_error *err) {
+    *list = (step_list){0};
+    const qn_status status =
+        qn__remote_is(dir) ? list_remote(dir, list, err) : list_local(dir, list, err);
     if (list->count > 0)
         qsort(list->step, list->count, sizeof *list->step, newest_first);
     return status;
@@ -131,7 +159,9 @@ static void remove_others(qn__checkpoints *c, uint64_t step) {
             if (list.step[i] <= step ? kept++ < KEPT : c->cleared)
                 continue;
             char *path = path_of_step(c->dir, list.step[i], NULL);
-            if (path != NULL)
+            if (path != NULL && qn__remote_is(path))
+                qn__remote_remove(path, NULL);
+            else if (path != NULL)
                 unlink(path);
             qn__free(path);
         }
@@ -142,7 +172,8 @@ static void remove_others(qn__checkpoints *c, uint64_t step) {
 qn_status qn__checkpoints_open(const char *dir, const qn__owner *owner, qn__checkpoints **out,
                                qn_error *err) {
     *out = NULL;
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+    const int is_remote = qn__remote_is(dir);
+    if (!is_remote && mkdir(dir, 0777) != 0 && errno != EEXIST)
         return qn__fail_errno(err, "make the folder", dir);
     qn__checkpoints *c = qn__alloc(1, sizeof *c, err);
     if (c == NULL)
@@ -157,7 +188,8 @@ qn_status qn__checkpoints_open(const char *dir, const qn__owner *owner, qn__chec
         qn__checkpoints_close(c);
         return status;
     }
-    qn__leftovers_remove(dir);
+    if (!is_remote)
+        qn__leftovers_remove(dir);
     *out = c;
     return QN_OK;
 }

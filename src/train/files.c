@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/files/leftovers.h"
 #include "base/files/place.h"
+#include "base/files/remote.h"
+#include "base/files/remote_write.h"
 #include "base/files/scheme.h"
 #include "base/files/unfinished.h"
 #include "base/memory.h"
@@ -132,7 +134,7 @@ static int lies_in(const char *folder, const char *path) {
 static qn_status compare_images(const qn_file *data, const qn__place *place, const qn_file *out,
                                 qn_error *err) {
     if (data->use != QN_FILE_READ || !S_ISDIR(place->mode) || out->use == QN_FILE_READ ||
-        out->use == QN_FILE_STREAM || !lies_in(data->path, out->path))
+        out->use == QN_FILE_STREAM || qn__remote_is(out->path) || !lies_in(data->path, out->path))
         return QN_OK;
     qn__fail(err, QN_USAGE, "%s is in the folder of %s, whose files are all data", out->name,
              data->name);
@@ -302,6 +304,20 @@ static qn_status try_folder(const qn_file *f, const char *folder, qn_error *err)
     return QN_OK;
 }
 
+/* Asks the store, which combines permissions of the key, the bucket and the user. */
+static qn_status check_address(const qn_file *f, qn_error *err) {
+    char path[PATH_MAX];
+    size_t length = strlen(f->path);
+    if (!is_folder(f) && f->path[length - 1] == '/')
+        return refuse(f, "this names a folder", "name a file with", err);
+    while (is_folder(f) && length > 0 && f->path[length - 1] == '/')
+        length--;
+    const int size =
+        snprintf(path, sizeof path, "%.*s%s", (int)length, f->path, is_folder(f) ? "/.quern" : "");
+    return size < (int)sizeof path ? qn__remote_may_write(path, err)
+                                   : refuse_errno(f, ENAMETOOLONG, err);
+}
+
 static qn_status check_folder(const qn_file *f, qn_error *err) {
     struct stat there;
     char folder[PATH_MAX];
@@ -345,8 +361,11 @@ static qn_status check_file(const qn_file *f, qn_error *err) {
 
 static qn_status check(const qn_file *files, uint32_t count, qn_error *err) {
     for (uint32_t i = 0; i < count; i++) {
+        const int is_written = files[i].use == QN_FILE_WRITE || is_folder(&files[i]);
         qn_status status = is_output(&files[i]) ? qn__scheme_refuse(files[i].path, err) : QN_OK;
-        if (status == QN_OK && files[i].path && files[i].use == QN_FILE_WRITE)
+        if (status == QN_OK && files[i].path && is_written && qn__remote_is(files[i].path))
+            status = check_address(&files[i], err);
+        else if (status == QN_OK && files[i].path && files[i].use == QN_FILE_WRITE)
             status = check_file(&files[i], err);
         else if (status == QN_OK && files[i].path && is_folder(&files[i]))
             status = check_folder(&files[i], err);

@@ -1,6 +1,7 @@
 /* A training in a file of runs. A folder of checkpoints names its run there, so that a training
  * which continues from it goes on in the same row. */
 #include "base/files/file.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include "train/checkpoint.h"
@@ -75,7 +76,7 @@ void qn__train_store_epoch(qn_train *t) {
 /* "ID\nFOLDER\n": a copy of the folder is that of another run. NULL where memory is short, or the
  * folder is not there. */
 static char *text_of_mark(const char *id, const char *dir) {
-    char *place = realpath(dir, NULL);
+    char *place = qn__remote_is(dir) ? strdup(dir) : realpath(dir, NULL);
     const size_t size = place ? strlen(id) + strlen(place) + 3 : 0;
     char *text = place ? qn__alloc(size, 1, NULL) : NULL;
     if (text)

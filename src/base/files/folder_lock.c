@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files/leftovers.h"
+#include "base/files/remote.h"
 #include "base/files/unfinished.h"
 #include "base/memory.h"
 #include "base/text/text.h"
@@ -269,15 +270,41 @@ static qn_status take(qn__lock *lock, const char *place, const char *what, const
     return how == TAKEN ? QN_OK : busy(&holder, place, what, option, err);
 }
 
+/* ------------------------------------------------------------------ at an address */
+
+static qn_status take_lease(qn__lock *lock, const char *place, const char *what, const char *option,
+                            qn_error *err) {
+    qn__lease_holder holder = {.inherited = 0};
+    const qn_status status = qn__lease_take(lock->path, lock->owner.id, lock->owner.may,
+                                            lock->owner.user, &holder, &lock->lease, err);
+    lock->inherited = holder.inherited;
+    if (status != QN_BUSY)
+        return status;
+    if (!*holder.process)
+        return qn__fail(err, QN_BUSY, "%s now belongs to another process", place);
+    qn__fail(err, QN_BUSY, "%s is in use by process %s on %s", what, holder.process, holder.host);
+    qn__at(err, "%s", place);
+    return qn__remedy(err, QN_BUSY, "wait for that run to end, or use another place (%s)", option);
+}
+
+static qn_status take_any(qn__lock *lock, const char *place, const char *what, const char *option,
+                          qn_error *err) {
+    return qn__remote_is(place) ? take_lease(lock, place, what, option, err)
+                                : take(lock, place, what, option, err);
+}
+
 /* ------------------------------------------------------------------ the calls */
 
 static qn_status begin(const char *before, const char *after, const qn__owner *owner,
                        qn__lock *lock, qn_error *err) {
-    const size_t size = strlen(before) + strlen(after) + 1;
+    size_t length = strlen(before);
+    while (length > 1 && before[length - 1] == '/')
+        length--;
+    const size_t size = length + strlen(after) + 1;
     *lock = (qn__lock){.file = -1, .entry = -1, .path = qn__alloc(size, 1, err)};
     if (!lock->path)
         return QN_MEMORY;
-    snprintf(lock->path, size, "%s%s", before, after);
+    snprintf(lock->path, size, "%.*s%s", (int)length, before, after);
     if (owner)
         lock->owner = *owner;
     return QN_OK;
@@ -301,7 +328,7 @@ qn_status qn__folder_lock(const char *dir, const char *name, const char *what, c
     qn_status status = begin(dir, after, owner, lock, err);
     qn__free(after);
     if (status == QN_OK)
-        status = take(lock, dir, what, option, err);
+        status = take_any(lock, dir, what, option, err);
     if (status != QN_OK)
         forget(lock);
     return status;
@@ -311,13 +338,14 @@ qn_status qn__file_lock(const char *path, const char *what, const char *option,
                         const qn__owner *owner, qn__lock *lock, qn_error *err) {
     qn_status status = begin(path, ".lock", owner, lock, err);
     if (status == QN_OK)
-        status = take(lock, path, what, option, err);
+        status = take_any(lock, path, what, option, err);
     if (status != QN_OK) {
         forget(lock);
         return status;
     }
-    lock->is_removed = 1;
-    lock->entry = qn__unfinished_add(AT_FDCWD, lock->path);
+    lock->is_removed = !lock->lease;
+    if (lock->is_removed)
+        lock->entry = qn__unfinished_add(AT_FDCWD, lock->path);
     return QN_OK;
 }
 
@@ -326,6 +354,8 @@ qn_status qn__file_lock(const char *path, const char *what, const char *option,
 int qn__lock_held(qn__lock *lock) {
     content now;
     struct stat there;
+    if (lock->lease)
+        return qn__lease_held(lock->lease);
     if (lock->file < 0)
         return 0;
     if (!lock->is_removed && stat(lock->path, &there) != 0 && errno == ENOENT)
@@ -350,6 +380,9 @@ qn_status qn__lock_check(qn__lock *lock, const char *path, qn_error *err) {
 }
 
 void qn__lock_release(qn__lock *lock) {
+    qn__lease_release(lock->lease);
+    if (lock->lease)
+        forget(lock);
     if (lock->file < 0)
         return;
     if (lock->is_removed && qn__lock_held(lock))

@@ -8,10 +8,12 @@
  * has excluded. It puts a new file in the place of the old one. The file holds the process, a
  * number that grows with every process that takes the lock, and the owner. A process that continues
  * afterwards finds another file or another number there: it has lost the lock, and must not write.
- */
+ *
+ * At an address the lock is a lease (remote_write.h). */
 #ifndef QN_BASE_FILES_FOLDER_LOCK_H
 #define QN_BASE_FILES_FOLDER_LOCK_H
 
+#include "base/files/remote_write.h"
 #include <quern/status.h>
 #include <stdint.h>
 
@@ -31,6 +33,7 @@ typedef struct qn__lock {
     int inherited;   /* a rank of the same owner had it before */
     int is_removed;  /* 1: the file is removed when it is unlocked, or when this process is ended */
     int entry;       /* base/files/unfinished.h */
+    qn__lease *lease; /* of a folder or a file at an address; NULL: `file` is locked */
 } qn__lock;
 
 /* Locks the file `name` in the folder. `owner` may be NULL. QN_BUSY names the process that holds

@@ -1,5 +1,6 @@
 #include "base/files/scheme.h"
 
+#include "base/files/remote.h"
 #include "base/text/text.h"
 #include <string.h>
 
@@ -19,7 +20,7 @@ size_t qn__scheme_length(const char *path) {
 qn_status qn__scheme_refuse(const char *path, qn_error *err) {
     char word[16] = "";
     const size_t size = qn__scheme_length(path);
-    if (size == 0)
+    if (size == 0 || qn__remote_is(path))
         return QN_OK;
     if (size < sizeof word)
         memcpy(word, path, size);

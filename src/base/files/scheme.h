@@ -9,8 +9,8 @@
  * a letter and has at least two letters or digits. "12:30.csv" and "./a:b.csv" have none. */
 size_t qn__scheme_length(const char *path);
 
-/* QN_OK for a path of a file. QN_USAGE for a path with a scheme, which nobody took before: a file
- * of that name is never meant. */
+/* QN_OK for a path of a file, and for an address (base/files/remote.h). QN_USAGE for a path with a
+ * scheme, which nobody took before: a file of that name is never meant. */
 qn_status qn__scheme_refuse(const char *path, qn_error *err);
 
 #endif

@@ -2,6 +2,8 @@
 #include "base/files/file.h"
 #include "base/files/leftovers.h"
 #include "base/files/mapped_file.h"
+#include "base/files/remote.h"
+#include "base/files/remote_write.h"
 #include "base/files/unfinished.h"
 #include "base/memory.h"
 
@@ -29,6 +31,7 @@ struct qn__writer {
     int lock;       /* holds the lock on the temporary file, -1: there is none */
     char name[QN__TEMPORARY_NAME]; /* of that file in the folder; empty when there is none */
     int unfinished;                /* its entry in the table of unfinished files, or -1 */
+    qn__remote_writer *remote;     /* at an address; NULL: it is a file */
     qn_error error;                /* the first failure; nothing more is written after it */
     int (*may)(void *user);
     void *user;
@@ -164,6 +167,8 @@ static qn_status open_replacement(qn__writer *writer, const struct stat *old, qn
 
 static qn_status open_target(qn__writer *writer, qn_error *err) {
     const char *path = writer->path;
+    if (qn__remote_is(path))
+        return qn__remote_writer_create(path, &writer->remote, err);
     const int descriptor = named_descriptor(path);
     if (descriptor >= 0)
         return open_directly(writer, descriptor, err);
@@ -229,6 +234,8 @@ static ssize_t write_quietly(int file, const uint8_t *bytes, size_t size) {
 }
 
 static qn_status write_all(qn__writer *writer, const uint8_t *bytes, size_t size) {
+    if (writer->remote)
+        return qn__remote_writer_add(writer->remote, bytes, size, &writer->error);
     while (size > 0) {
         const ssize_t put = write_quietly(writer->file, bytes, size);
         if (put < 0 && errno == EINTR)
@@ -266,12 +273,16 @@ qn_status qn__writer_add(qn__writer *writer, const void *bytes, size_t size, qn_
     return report(writer, err);
 }
 
-int qn__writer_replaces(const qn__writer *writer) { return writer->target != NULL; }
+int qn__writer_replaces(const qn__writer *writer) {
+    return writer->remote ? qn__remote_writer_replaces(writer->remote) : writer->target != NULL;
+}
 
 qn_status qn__writer_replace(qn__writer *writer, const void *bytes, size_t size, qn_error *err) {
     if (writer->error.status == QN_OK)
         flush(writer);
-    if (writer->error.status == QN_OK && pwrite(writer->file, bytes, size, 0) != (ssize_t)size)
+    if (writer->error.status == QN_OK && writer->remote)
+        qn__remote_writer_replace(writer->remote, bytes, size, &writer->error);
+    else if (writer->error.status == QN_OK && pwrite(writer->file, bytes, size, 0) != (ssize_t)size)
         qn__fail_errno(&writer->error, "write", writer->path);
     return report(writer, err);
 }
@@ -331,10 +342,15 @@ void qn__writer_ask(qn__writer *writer, int (*may)(void *user), void *user) {
     writer->user = user;
 }
 
-/* Writes what is left; the bytes are on the disk then. */
+/* Writes what is left; the bytes are on the disk, or in the store, then. */
 static void complete(qn__writer *writer) {
     if (writer->error.status == QN_OK)
         flush(writer);
+    if (writer->remote) {
+        if (writer->error.status == QN_OK)
+            qn__remote_writer_complete(writer->remote, &writer->error);
+        return;
+    }
     if (writer->error.status == QN_OK)
         sync_file(writer);
     close_file(writer);
@@ -345,6 +361,8 @@ static qn_status put_or_drop(qn__writer *writer, qn_error *err) {
         qn__fail(&writer->error, QN_BUSY, "%s now belongs to another process", writer->path);
     if (writer->error.status == QN_OK && writer->target)
         put_in_place(writer);
+    else if (writer->error.status == QN_OK && writer->remote)
+        qn__remote_writer_publish(writer->remote, &writer->error);
     const qn_status status = report(writer, err);
     qn__writer_drop(writer);
     return status;
@@ -404,6 +422,7 @@ void qn__writer_drop(qn__writer *writer) {
         close(writer->lock);
     if (writer->folder >= 0)
         close(writer->folder);
+    qn__remote_writer_drop(writer->remote);
     free(writer->target);
     qn__free(writer->path);
     qn__free(writer);

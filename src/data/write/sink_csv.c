@@ -1,5 +1,6 @@
 /* The sink of CSV: a file that is written whole, or one that grows by lines. */
 #include "base/files/file.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "data/write/sink_keys.h"
 #include "data/write/sink_kinds.h"
@@ -191,6 +192,11 @@ static qn_status open_csv(qn__sink *s, qn_error *err) {
         status = qn__sink_keys_create(&s->table, &own->keys, err);
     if (status != QN_OK)
         return status;
+    if (qn__remote_is(s->to.place)) {
+        qn__fail(err, QN_UNSUPPORTED, "a store takes whole files, and not one that grows");
+        qn__at(err, "%.400s", s->to.shown);
+        return qn__remedy(err, QN_UNSUPPORTED, "name a file of this machine, or a database");
+    }
     own->file = open_place(s->to.place);
     if (own->file < 0 || fstat(own->file, &about) != 0)
         return qn__fail_errno(err, "write to", s->to.shown);

@@ -1,9 +1,10 @@
 #include "report/record/record.h"
 
 #include "kernels/runtime/elementary_functions.h"
-#include "base/files/remote.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/remote.h"
+#include "base/files/remote_write.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include <errno.h>
@@ -45,14 +46,17 @@ struct qn__record {
     char *recipe, *isa, *argument; /* JSON texts, or NULL; argument: a JSON array */
     int threads;
     char started[32];
-    qn__text lines; /* of metrics.csv, of a record in memory */
+    qn__text lines; /* of metrics.csv, of a record in memory or at an address */
 };
 
 static char *path_in(const char *dir, const char *name, qn_error *err) {
-    const size_t size = strlen(dir) + strlen(name) + 2;
+    size_t length = strlen(dir);
+    while (length > 1 && dir[length - 1] == '/')
+        length--;
+    const size_t size = length + strlen(name) + 2;
     char *path = qn__alloc(size, 1, err);
     if (path != NULL)
-        snprintf(path, size, "%s/%s", dir, name);
+        snprintf(path, size, "%.*s/%s", (int)length, dir, name);
     return path;
 }
 
@@ -101,13 +105,43 @@ static qn_status keep_facts(qn__record *r, const qn__record_start *start, qn_err
     return QN_OK;
 }
 
+/* Reads a file that may be missing: *out is empty then. */
+static qn_status read_old(const char *path, qn__bytes *out, qn_error *err) {
+    qn__remote_about about;
+    *out = (qn__bytes){0};
+    if (!qn__remote_is(path))
+        return access(path, F_OK) == 0 ? qn__file_read(path, out, err) : QN_OK;
+    const qn_status status = qn__remote_look(path, &about, err);
+    return status == QN_OK ? qn__file_read(path, out, err) : status == QN_INPUT ? QN_OK : status;
+}
+
+/* The same for an address, where nothing can be renamed. */
+static qn_status set_aside_remote(const char *from, const char *to, qn_error *err) {
+    qn__bytes old;
+    qn__writer *writer = NULL;
+    qn_status status = read_old(from, &old, err);
+    if (status == QN_OK && old.data) {
+        status = qn__writer_create(to, &writer, err);
+        if (status == QN_OK) {
+            qn__writer_add(writer, old.data, old.size, NULL);
+            status = qn__writer_commit(writer, err);
+        }
+        if (status == QN_OK)
+            status = qn__remote_remove(from, err);
+    }
+    qn__bytes_release(&old);
+    return status;
+}
+
 /* Renames an earlier record; a missing one is not an error. */
 static qn_status set_aside(qn__record *r, const char *dir, const char *name, const char *other,
                            qn_error *err) {
     char *from = path_in(dir, name, err);
     char *to = from != NULL ? path_in(dir, other, err) : NULL;
     qn_status status = to != NULL ? qn__lock_check(&r->lock, from, err) : QN_MEMORY;
-    if (status == QN_OK && rename(from, to) != 0 && errno != ENOENT)
+    if (status == QN_OK && qn__remote_is(from))
+        status = set_aside_remote(from, to, err);
+    else if (status == QN_OK && rename(from, to) != 0 && errno != ENOENT)
         status = qn__fail_errno(err, "move away", from);
     qn__free(from);
     qn__free(to);
@@ -141,7 +175,7 @@ static size_t bytes_to_keep(const char *header, const uint8_t *data, size_t size
 /* The lines of the epochs after `last` and up to `done`, of those that this process knows. A rank
  * that takes over may not have the file of the other one, or not its last lines. */
 static void add_known(const qn__record_start *start, const char *header, uint64_t last,
-                      qn__writer *writer) {
+                      qn__text *lines) {
     uint64_t unwanted;
     if (start->known == NULL || start->known->data == NULL)
         return;
@@ -150,28 +184,22 @@ static void add_known(const qn__record_start *start, const char *header, uint64_
     const size_t from = bytes_to_keep(header, data, size, last, &unwanted);
     const size_t to = bytes_to_keep(header, data, size, start->epochs_done, &unwanted);
     if (to > from)
-        qn__writer_add(writer, data + from, to - from, NULL);
+        qn__text_add(lines, "%.*s", (int)(to - from), (const char *)data + from);
 }
 
 static const char *header_of(const qn__record *r) {
     return r->real ? HEADER_REAL : r->next ? HEADER_NEXT : HEADER;
 }
 
-static qn_status write_metrics(qn__record *r, const qn__record_start *start, const qn__bytes *old,
-                               qn_error *err) {
-    const char *header = header_of(r);
+/* Writes a file of the record, whole. */
+static qn_status write_whole(qn__record *r, const char *path, const qn__text *text, qn_error *err) {
     qn__writer *writer = NULL;
-    uint64_t last;
-    const size_t keep = bytes_to_keep(header, old->data, old->size, start->epochs_done, &last);
-    const qn_status status = qn__writer_create(r->metrics, &writer, err);
+    const qn_status status = text->failed ? qn__fail_memory(err, text->size + 1, 1)
+                                          : qn__writer_create(path, &writer, err);
     if (status != QN_OK)
         return status;
     /* The writer remembers its first failure, which commit returns. */
-    if (keep > 0)
-        qn__writer_add(writer, old->data, keep, NULL);
-    else
-        qn__writer_add(writer, header, strlen(header), NULL);
-    add_known(start, header, last, writer);
+    qn__writer_add(writer, text->data, text->size, NULL);
     qn__writer_ask(writer, qn__lock_may, &r->lock);
     return qn__writer_commit(writer, err);
 }
@@ -180,11 +208,18 @@ static qn_status write_metrics(qn__record *r, const qn__record_start *start, con
  * file: what a rank that was stopped appends to the old one is in no folder. */
 static qn_status begin_metrics(qn__record *r, const qn__record_start *start, qn_error *err) {
     qn__bytes old = {0};
-    qn_status status = QN_OK;
-    if (start->epochs_done > 0 && access(r->metrics, F_OK) == 0)
-        status = qn__file_read(r->metrics, &old, err);
-    if (status == QN_OK)
-        status = write_metrics(r, start, &old, err);
+    const char *header = header_of(r);
+    qn_status status = start->epochs_done > 0 ? read_old(r->metrics, &old, err) : QN_OK;
+    if (status != QN_OK)
+        return status;
+    uint64_t last;
+    const size_t keep = bytes_to_keep(header, old.data, old.size, start->epochs_done, &last);
+    if (keep > 0)
+        qn__text_add(&r->lines, "%.*s", (int)keep, (const char *)old.data);
+    else
+        qn__text_add(&r->lines, "%s", header);
+    add_known(start, header, last, &r->lines);
+    status = write_whole(r, r->metrics, &r->lines, err);
     qn__bytes_release(&old);
     return status;
 }
@@ -199,8 +234,9 @@ static qn_status open_metrics(qn__record *r, const char *dir, const qn__record_s
     }
     if (status == QN_OK)
         status = begin_metrics(r, start, err);
-    if (status != QN_OK)
+    if (status != QN_OK || qn__remote_is(dir))
         return status;
+    qn__text_release(&r->lines);
     r->file = open(r->metrics, O_WRONLY | O_APPEND | O_CLOEXEC);
     return r->file >= 0 ? QN_OK : qn__fail_errno(err, "open", r->metrics);
 }
@@ -212,26 +248,43 @@ static const char *beginning_of(const char *name) {
     return strcmp(name, LOCK) == 0 ? "" : "{\n  \"state\": ";
 }
 
+/* Reads the first bytes of a file that may be missing. Returns QN_OK and their number. */
+static qn_status read_beginning(const char *path, char *text, size_t most, size_t *size,
+                                qn_error *err) {
+    qn__bytes whole = {0};
+    *size = 0;
+    if (qn__remote_is(path)) {
+        const qn_status status = read_old(path, &whole, err);
+        *size = whole.size < most ? whole.size : most;
+        if (*size > 0)
+            memcpy(text, whole.data, *size);
+        qn__bytes_release(&whole);
+        return status;
+    }
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return errno == ENOENT ? QN_OK : qn__fail_errno(err, "open", path);
+    const ssize_t got = read(file, text, most);
+    close(file);
+    *size = got > 0 ? (size_t)got : 0;
+    return got >= 0 ? QN_OK : qn__fail_errno(err, "read", path);
+}
+
 /* A file with a record's name and other content belongs to the user and is kept. */
 static qn_status check_own(const char *dir, const char *name, qn_error *err) {
     const char *wanted = beginning_of(name);
     char found[32];
+    size_t size = 0;
     char *path = path_in(dir, name, err);
     if (path == NULL)
         return QN_MEMORY;
-    qn_status status = QN_OK;
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (file < 0 && errno != ENOENT)
-        status = qn__fail_errno(err, "open", path);
-    const ssize_t size = file >= 0 ? read(file, found, strlen(wanted)) : 0;
-    if (size != 0 &&
-        (size != (ssize_t)strlen(wanted) || memcmp(found, wanted, (size_t)size) != 0)) {
+    qn_status status = read_beginning(path, found, strlen(wanted), &size, err);
+    if (status == QN_OK && size != 0 &&
+        (size != strlen(wanted) || memcmp(found, wanted, size) != 0)) {
         qn__fail(err, QN_IO, "%s is not a file of a record, and would be replaced", path);
         qn__at(err, "%s", path);
         status = qn__remedy(err, QN_IO, "move it away, or use another folder (`train.run_dir`)");
     }
-    if (file >= 0)
-        close(file);
     qn__free(path);
     return status;
 }
@@ -250,7 +303,7 @@ static qn_status take_folder(qn__record *r, const char *dir, const qn__record_st
 qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__record **out,
                           qn_error *err) {
     *out = NULL;
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+    if (!qn__remote_is(dir) && mkdir(dir, 0777) != 0 && errno != EEXIST)
         return qn__fail_errno(err, "make the folder", dir);
     qn__record *r = qn__alloc(1, sizeof *r, err);
     if (r == NULL)
@@ -373,10 +426,13 @@ static void add_epoch(qn__text *line, const qn__record *r, const qn_epoch_event 
     qn__text_add(line, "\n");
 }
 
+/* An address takes whole files only. */
 qn_status qn__record_epoch(qn__record *record, const qn_epoch_event *event, qn_error *err) {
     qn__text line = {0};
-    if (record->metrics == NULL) {
+    if (record->file < 0) {
         add_epoch(&record->lines, record, event);
+        if (record->metrics != NULL)
+            return write_whole(record, record->metrics, &record->lines, err);
         return record->lines.failed ? qn__fail_memory(err, record->lines.size + 1, 1) : QN_OK;
     }
     add_epoch(&line, record, event);
@@ -561,16 +617,8 @@ void qn__record_about(const qn__record *r, const qn_train_report *report, const 
 qn_status qn__record_end(qn__record *record, const qn_train_report *report,
                          const char *model_digest, const char *state, qn_error *err) {
     qn__text text = {0};
-    qn__writer *writer = NULL;
     qn__record_about(record, report, model_digest, state, &text);
-    qn_status status = text.failed ? qn__fail_memory(err, text.size + 1, 1)
-                                   : qn__writer_create(record->json, &writer, err);
-    if (status == QN_OK) {
-        /* The writer remembers its first failure, which commit returns. */
-        qn__writer_add(writer, text.data, text.size, NULL);
-        qn__writer_ask(writer, qn__lock_may, &record->lock);
-        status = qn__writer_commit(writer, err);
-    }
+    const qn_status status = write_whole(record, record->json, &text, err);
     qn__text_release(&text);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "report/record/store.h"
 
 #include "base/digest/sha256.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include <errno.h>
@@ -118,6 +119,13 @@ static qn_status need_library(const char *path, qn__store *out, qn_error *err) {
 /* SQLite has no words of its own for a folder, and for a missing file makes one. */
 static qn_status check_path(const char *path, int write, qn_error *err) {
     struct stat about;
+    if (qn__remote_is(path)) {
+        qn__fail(err, QN_UNSUPPORTED, "a file of runs changes in place, which a store cannot do");
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_UNSUPPORTED,
+                          "name a file of this machine, or keep a folder in the store: "
+                          "`train.run_dir`");
+    }
     const int there = stat(path, &about) == 0;
     if (!there && !write)
         return qn__fail_errno(err, "open", path);

@@ -153,6 +153,7 @@ static void set_connection(void *handle, const qn__http_request *request) {
     c->set(handle, QN__CURL_REDIR_PROTOCOLS, https ? (long)QN__CURL_PROTOCOL_HTTPS : both);
     c->set(handle, QN__CURL_FOLLOWLOCATION, (long)(request->follow != 0));
     c->set(handle, QN__CURL_MAXREDIRS, (long)REDIRECTIONS);
+    c->set(handle, QN__CURL_FRESH_CONNECT, (long)(request->fresh != 0));
     c->set(handle, QN__CURL_HTTP_VERSION, (long)QN__CURL_HTTP_1_1); /* a connection a stream */
     c->set(handle, QN__CURL_BUFFERSIZE, (long)BUFFER);
     c->set(handle, QN__CURL_TCP_KEEPALIVE, 1L);

@@ -30,6 +30,8 @@ typedef struct qn__http_request {
     const char *url;
     int attempts; /* at most; 0: as many as for a file that is being read */
     int follow;   /* redirections are followed; from https to https only */
+    int fresh;    /* on a new connection: libcurl repeats by itself what it sent on one that was
+                     kept and is closed without an answer; `attempt` does not see that */
     int few;      /* at most two attempts, and a second to connect: a service that is
                      probably not there */
     /* Writes the headers of an attempt; NULL: it has none. What it returns other than QN_OK ends
