@@ -41,6 +41,7 @@ extern const command data_synth_digits_command;
 extern const command train_command;
 extern const command fit_command;
 extern const command predict_command;
+extern const command watch_command;
 extern const command evaluate_command;
 extern const command generate_command;
 extern const command serve_command;

@@ -124,6 +124,10 @@ static const struct {
     {"valid.path", "valid"},
     {"write.format", "format"},
     {"write.labels_path", "output-labels"},
+    {"watch.latency", "latency"},
+    {"watch.move_done", "move-done"},
+    {"watch.poll_seconds", "poll-every"},
+    {"watch.to", "output"},
 };
 
 static int is_field(const char *text, const char *field, const char **end) {

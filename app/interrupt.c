@@ -16,6 +16,7 @@ enum { NUMBERS = sizeof numbers / sizeof *numbers, MOST_BEFORE = 10 };
 static _Atomic(qn_train *) watched;
 static _Atomic(qn_kernel *) watched_kernel;
 static _Atomic(qn_server *) watched_server;
+static _Atomic(qn_watch *) watched_folder;
 static _Atomic(const char *) answer;
 static atomic_int heard, lost, exit_code = EXIT_INTERRUPTED;
 static _Atomic(const char *) own_file, own_folder;
@@ -49,8 +50,8 @@ static void tell_server(qn_server *server, int number) {
     qn_server_stop(server);
 }
 
-/* qn_train_stop, qn_kernel_stop, qn_server_stop and qn_files_abandon are documented as
- * async-signal-safe. */
+/* qn_train_stop, qn_kernel_stop, qn_server_stop, qn_watch_stop and qn_files_abandon are documented
+ * as async-signal-safe. */
 static void on_signal(int number) {
     qn_server *server = atomic_load(&watched_server);
     if (server) {
@@ -59,14 +60,16 @@ static void on_signal(int number) {
     }
     qn_train *train = atomic_load(&watched);
     qn_kernel *kernel = atomic_load(&watched_kernel);
+    qn_watch *watch = atomic_load(&watched_folder);
     int before = atomic_fetch_add(&heard, 1);
-    if ((train || kernel) && before > 0 &&
+    if ((train || kernel || watch) && before > 0 &&
         (number == SIGUSR1 || number == SIGUSR2 || number == SIGXCPU))
         return;
-    if ((!train && !kernel) || before > 0)
+    if ((!train && !kernel && !watch) || before > 0)
         end_now();
     qn_train_stop(train);
     qn_kernel_stop(kernel);
+    qn_watch_stop(watch);
     const char *text = atomic_load(&answer);
     if (text)
         say(text);
@@ -129,11 +132,17 @@ void interrupt_watch_server(qn_server *server, const char *text) {
     atomic_store(&watched_server, server);
 }
 
+void interrupt_watch_folder(qn_watch *watch, const char *text) {
+    atomic_store(&answer, text);
+    atomic_store(&watched_folder, watch);
+}
+
 int interrupt_conclude(int code) {
     atomic_store(&exit_code, code);
     interrupt_watch(NULL, NULL);
     interrupt_watch_kernel(NULL, NULL);
     interrupt_watch_server(NULL, NULL);
+    interrupt_watch_folder(NULL, NULL);
     return code;
 }
 

@@ -9,6 +9,7 @@
 #include <quern/kernel.h>
 #include <quern/serve.h>
 #include <quern/train.h>
+#include <quern/watch.h>
 
 /* Called first: from now on an interruption ends the program cleanly. */
 void interrupt_start(void);
@@ -23,6 +24,9 @@ void interrupt_watch_kernel(qn_kernel *kernel, const char *text);
 /* The same for a server, which ends after the requests in progress; the second interruption ends it
  * at once. At SIGHUP it looks at the files of its models. */
 void interrupt_watch_server(qn_server *server, const char *text);
+
+/* The same for a watch, which ends when what it reads is answered. */
+void interrupt_watch_folder(qn_watch *watch, const char *text);
 
 /* The results are written and reported, and the output is flushed: from now on an interruption ends
  * the program with `code`, because 130 would ask the user to repeat what is done. Returns `code`.

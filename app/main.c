@@ -15,18 +15,40 @@
 #include <stdio.h>
 #include <string.h>
 
-static const command *const commands[] = {
-    &train_command,        &fit_command,           &predict_command,
-    &evaluate_command,     &generate_command,      &serve_command,
-    &replay_command,       &run_command,           &search_command,
-    &submit_command,       &jobs_command,          &data_info_command,
-    &data_stats_command,   &data_head_command,     &data_convert_command,
-    &data_split_command,   &data_tokenize_command, &data_synth_digits_command,
-    &model_list_command,   &model_show_command,    &model_export_command,
-    &model_import_command, &model_merge_command,   &devices_command,
-    &plan_command,         &report_command,        &runs_list_command,
-    &runs_show_command,    &runs_compare_command,  &runs_export_command,
-    &version_command,      &help_command,          NULL};
+static const command *const commands[] = {&train_command,
+                                          &fit_command,
+                                          &predict_command,
+                                          &evaluate_command,
+                                          &generate_command,
+                                          &serve_command,
+                                          &watch_command,
+                                          &replay_command,
+                                          &run_command,
+                                          &search_command,
+                                          &submit_command,
+                                          &jobs_command,
+                                          &data_info_command,
+                                          &data_stats_command,
+                                          &data_head_command,
+                                          &data_convert_command,
+                                          &data_split_command,
+                                          &data_tokenize_command,
+                                          &data_synth_digits_command,
+                                          &model_list_command,
+                                          &model_show_command,
+                                          &model_export_command,
+                                          &model_import_command,
+                                          &model_merge_command,
+                                          &devices_command,
+                                          &plan_command,
+                                          &report_command,
+                                          &runs_list_command,
+                                          &runs_show_command,
+                                          &runs_compare_command,
+                                          &runs_export_command,
+                                          &version_command,
+                                          &help_command,
+                                          NULL};
 
 /* A word that begins the names of several commands. */
 static int is_group(const char *word) {

@@ -1,6 +1,8 @@
-/* NULL in every place of the functions of servers, as null_test.c does for the others. */
+/* NULL in every place of the functions of servers and watches, as null_test.c does for the others.
+ */
 #include "null_case_test.h"
 #include <quern/serve.h>
+#include <quern/watch.h>
 
 static void test_servers(void **state) {
     (void)state;
@@ -29,7 +31,22 @@ static void test_servers(void **state) {
     qn_server_free(server);
 }
 
+static void test_watches(void **state) {
+    (void)state;
+    qn_watch *watch;
+    qn_watch_options options;
+    qn_watch_options_init(NULL);
+    qn_watch_options_init(&options);
+    REFUSED(qn_watch_make, "model", NULL, &options, &watch);
+    assert_null(watch);
+    REFUSED(qn_watch_make, "out", NULL, &options, NULL);
+    REFUSED(qn_watch_run, "watch", NULL, NULL);
+    qn_watch_stop(NULL);
+    qn_watch_free(NULL);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_servers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_servers),
+                                       cmocka_unit_test(test_watches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

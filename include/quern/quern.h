@@ -35,5 +35,6 @@
 #include <quern/tokenizer.h>
 #include <quern/train.h>
 #include <quern/version.h>
+#include <quern/watch.h>
 
 #endif

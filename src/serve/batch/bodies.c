@@ -87,6 +87,8 @@ void qn__body_reader_free(qn__body_reader *r) {
     qn__free(r);
 }
 
+int qn__body_has_header(const qn__body_reader *r) { return r->named; }
+
 /* As `quern predict` reads the data of this model, without labels. */
 static void set_options(const qn__body_reader *r, qn__body_kind kind, qn_data_options *o) {
     const qn_model *m = r->model;
@@ -177,7 +179,7 @@ qn_status qn__body_kind_of(const char *content_type, const void *body, size_t si
  */
 
 static qn_status refuse_body(qn__body_kind kind, size_t size, qn_error *err) {
-    qn__fail(err, QN_INPUT, size ? "the body is not %s" : "the body is empty, and not %s",
+    qn__fail(err, QN_INPUT, size ? "this is not %s" : "this is empty, and not %s",
              kinds[kind].said);
     return qn__remedy(
         err, QN_INPUT,

@@ -36,6 +36,9 @@ typedef struct qn__body_text {
 qn_status qn__body_reader_make(const qn_model *model, qn__body_reader **out, qn_error *err);
 void qn__body_reader_free(qn__body_reader *reader); /* accepts NULL */
 
+/* Whether the first line of CSV is a header: the model's columns have names. */
+int qn__body_has_header(const qn__body_reader *reader);
+
 /* The kind that a Content-Type names, whose parameters do not matter; NULL: by the first bytes of
  * the body. Fails with QN_UNSUPPORTED, with a list of the types that are taken. */
 qn_status qn__body_kind_of(const char *content_type, const void *body, size_t size,

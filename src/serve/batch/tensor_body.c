@@ -209,7 +209,7 @@ static qn_status make_items(const conversion *c, qn_data **out, qn_error *err) {
     return status;
 }
 
-static qn_status refuse_type(const qn__body_tensor *t, qn_error *err) {
+static qn_status refuse_tensor_type(const qn__body_tensor *t, qn_error *err) {
     qn__fail(err, QN_UNSUPPORTED, "a tensor of the type \"%.40s\" holds no numbers", t->type);
     return qn__remedy(err, QN_UNSUPPORTED,
                       "send BOOL, UINT8 to UINT64, INT8 to INT64, FP16, FP32 or FP64");
@@ -226,7 +226,7 @@ qn_status qn__body_of_tensor(const qn__body_reader *reader, const qn__body_tenso
                                       : 0};
     *out = NULL;
     if (!c.from)
-        return refuse_type(tensor, err);
+        return refuse_tensor_type(tensor, err);
     qn_status status = read_shape(m, tensor, &c, err);
     if (status == QN_OK)
         status = check_tokens(&c, err);

@@ -1,0 +1,188 @@
+/* quern watch: answers files and rows as they come. */
+
+#include "adapter.h"
+#include "command.h"
+#include "compute.h"
+#include "format.h"
+#include "interrupt.h"
+#include "jsonline.h"
+#include "message.h"
+#include "output.h"
+#include "shared_rows.h"
+#include <inttypes.h>
+#include <quern/watch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct watch_flags {
+    const char *model, *adapter, *out, *move_done, *latency, *poll_every;
+    int outputs, once, poll, quiet, json;
+    compute_flags compute;
+} watch_flags;
+
+#define AT(member) .place = offsetof(watch_flags, member)
+
+static const option watch_options[] = {
+    {.heading = "Model", ROW_TEXT("model", model, "FILE", "the model that answers; required")},
+    {ROW_ADAPTER(adapter)},
+
+    {.heading = "Output",
+     ROW_OUTPUT(out, "FILE",
+                "the table of the answers: a CSV file, sqlite:FILE?table=NAME, "
+                "postgresql://..., or - for the standard output; required. Rows are added to it, "
+                "and what it holds is not answered again")},
+    {ROW_FLAG("outputs", outputs, "add the outputs as columns p0, p1 and so on")},
+    {ROW_TEXT("move-done", move_done, "FOLDER",
+              "move a file there once its answer is stored; a folder of the same file system")},
+    {ROW_QUIET(quiet)},
+    {ROW_JSON(json, "the summary as one JSON object on stdout; needs -o\tFILE")},
+
+    {.heading = "When",
+     ROW_TEXT("latency", latency, "TIME",
+              "how long a file or row may wait for others that are computed with it: 20ms, 1s"),
+     .fallback = "20ms"},
+    {ROW_FLAG("once", once, "answer what is there, and end")},
+    {ROW_FLAG("poll", poll,
+              "look at the folder or file again and again, also where the system tells what "
+              "changes; folders of other machines are always looked at")},
+    {ROW_TEXT("poll-every", poll_every, "TIME", "time between two looks"), .fallback = "1s"},
+
+    {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
+    {.name = NULL}};
+
+/* "20ms", "1.5s", "500us"; a number alone is in seconds. 0: it is none of these. */
+static double seconds_of(const char *text) {
+    static const struct {
+        const char *unit;
+        double seconds;
+    } units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"", 1}, {"m", 60}};
+    char number[32];
+    float value;
+    const size_t size = strspn(text, "0123456789.");
+    if (size >= sizeof number)
+        return 0;
+    memcpy(number, text, size);
+    number[size] = '\0';
+    for (size_t k = 0; k < sizeof units / sizeof *units; k++)
+        if (strcmp(text + size, units[k].unit) == 0 && read_float(number, &value))
+            return (double)value * units[k].seconds;
+    return 0;
+}
+
+static void note(void *user, const char *text) {
+    (void)user;
+    message_note("%s", text);
+}
+
+static void summary(const watch_flags *f, const qn_watch_report *report) {
+    char rows[32], bad[32];
+    if (f->json) {
+        json_begin("watch");
+        json_text("file", f->out);
+        json_count("rows", report->rows);
+        json_count("errors", report->bad);
+        json_count("known", report->known);
+        json_end();
+    }
+    if (f->json || f->quiet)
+        return;
+    const int to_stdout = strcmp(f->out, "-") == 0;
+    fprintf(to_stdout ? stderr : stdout, "%s answers in %s", format_count(report->rows, rows),
+            to_stdout ? "the standard output" : f->out);
+    if (report->bad)
+        fprintf(to_stdout ? stderr : stdout, ", %s of them errors", format_count(report->bad, bad));
+    fputs("\n", to_stdout ? stderr : stdout);
+}
+
+static int watch(const watch_flags *f, const qn_model *model, const qn_watch_options *options) {
+    qn_watch *made = NULL;
+    qn_watch_report report = {.size = sizeof report};
+    qn_error err;
+    if (qn_watch_make(model, options, &made, &err) != QN_OK)
+        return message_error(&err);
+    interrupt_watch_folder(made, "the watch ends when what it reads is answered\n");
+    if (!f->quiet && !f->json && !f->once)
+        message_note("watching %s",
+                     strcmp(options->path, "-") == 0 ? "the standard input" : options->path);
+    const qn_status status = qn_watch_run(made, &report, &err);
+    interrupt_watch_folder(NULL, NULL);
+    qn_watch_free(made);
+    if (status != QN_OK)
+        return message_error(&err);
+    summary(f, &report);
+    return EXIT_DONE;
+}
+
+static int check(const watch_flags *f, const arguments *given, qn_watch_options *options) {
+    if (given->operands == 0)
+        return message_usage("quern watch FOLDER --model FILE -o results.csv",
+                             "FOLDER, or the file of rows, is required");
+    if (!f->model)
+        return message_usage("add --model model.safetensors", "--model FILE is required");
+    if (!f->out)
+        return message_usage("add -o results.csv", "-o FILE is required");
+    if (f->json && strcmp(f->out, "-") == 0)
+        return message_usage("add -o results.csv",
+                             "--json and the answers both write to the standard output");
+    options->path = given->operand[0];
+    options->to = f->out;
+    options->move_done = f->move_done;
+    options->once = f->once;
+    options->poll = f->poll;
+    options->all_outputs = f->outputs;
+    options->note = note;
+    const double latency = f->latency ? seconds_of(f->latency) : 1;
+    const double every = f->poll_every ? seconds_of(f->poll_every) : 1;
+    if (!(latency > 0) || !(every > 0))
+        return message_usage("a number with us, ms, s or m, such as 20ms",
+                             "--%s \"%.40s\" is not a time", latency > 0 ? "poll-every" : "latency",
+                             latency > 0 ? f->poll_every : f->latency);
+    options->latency = f->latency ? (uint64_t)(latency * 1e9) : options->latency;
+    options->poll_seconds = f->poll_every ? (float)every : options->poll_seconds;
+    return compute_check(&f->compute);
+}
+
+static int run(const command *self, int argc, char **argv) {
+    watch_flags f = {.model = NULL};
+    arguments given;
+    qn_watch_options options;
+    qn_model *model = NULL;
+    qn_error err;
+    qn_watch_options_init(&options);
+    int code = options_read(self, argc - 2, argv + 2, &f, &given);
+    if (code < 0)
+        code = check(&f, &given, &options);
+    if (code >= 0)
+        return code;
+    const qn_compute compute = compute_of(&f.compute);
+    options.compute = &compute;
+    code = adapter_open(f.model, f.adapter, &model, &err) == QN_OK ? watch(&f, model, &options)
+                                                                   : message_error(&err);
+    qn_model_free(model);
+    return code;
+}
+
+const command watch_command = {
+    .name = "watch",
+    .summary = "predict files and rows as they come",
+    .usage = "quern watch FOLDER|FILE|- --model FILE -o FILE [options]",
+    .about =
+        "Answers the files of a folder as each is complete, the rows of a file, CSV or a JSON "
+        "object a line, as they are appended, or the standard input (-) line by line; for a model "
+        "of images its "
+        "lines are paths of files.\n"
+        "Each file or row gets one row in the table. What the table holds is done: a watch that "
+        "was killed goes on where it stopped, and no answer is lost or repeated. A name is "
+        "answered once. A file that cannot be read gets a row with an error.\n"
+        "Names that begin with a dot, or end with .tmp, .part, .partial, .crdownload or ~, are "
+        "not looked at: give a file its name when it is complete. Ctrl-C ends the watch after what "
+        "it reads is answered.",
+    .options = watch_options,
+    .operand = "FOLDER",
+    .most_operands = 1,
+    .examples = "quern watch camera --model m.safetensors -o results.csv\n"
+                "quern watch inbox --model m.safetensors -o sqlite:results.db --move-done done\n"
+                "quern watch rows.jsonl --model m.safetensors -o results.csv --once\n"
+                "find photos -name \"*.jpg\" | quern watch - --model m.safetensors -o results.csv",
+    .run = run};

@@ -1,0 +1,140 @@
+/* The public calls, and what folders and rows have in common. */
+#include "base/argument.h"
+#include "base/memory.h"
+#include "base/sized.h"
+#include "base/system/float_state.h"
+#include "serve/watch/watch_state.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LATENCY = 20000000 };
+
+void qn_watch_options_init(qn_watch_options *options) {
+    if (options)
+        *options =
+            (qn_watch_options){.size = sizeof *options, .latency = LATENCY, .poll_seconds = 1.0f};
+}
+
+/* ------------------------------------------------------------------------------- making, running
+ */
+
+static qn_status refuse_option(qn_error *err, const char *option, const char *what,
+                               const char *remedy) {
+    qn__fail(err, QN_USAGE, "%s", what);
+    qn__at(err, "%s", option);
+    return qn__remedy(err, QN_USAGE, "%s", remedy);
+}
+
+static int is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static qn_status check_move(const qn_watch_options *o, qn_error *err) {
+    struct stat from, to;
+    if (!is_folder(o->path))
+        return refuse_option(err, "`watch.move_done`", "rows of a file cannot be moved",
+                             "leave it out, or watch a folder");
+    if (!is_folder(o->move_done))
+        return refuse_option(err, "`watch.move_done`", "this is not a folder", "make it first");
+    if (stat(o->path, &from) != 0 || stat(o->move_done, &to) != 0)
+        return qn__fail_errno(err, "look at", o->path);
+    if (from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+        return refuse_option(err, "`watch.move_done`", "it is the folder that is watched",
+                             "name another one, which may be inside it");
+    return from.st_dev == to.st_dev
+               ? QN_OK
+               : refuse_option(err, "`watch.move_done`",
+                               "it is on another file system, where a file cannot "
+                               "be moved in one step",
+                               "name a folder beside the one that is watched, or inside it");
+}
+
+static qn_status check_options(const qn_watch_options *o, qn_error *err) {
+    if (!o->path || !*o->path)
+        return refuse_option(err, "", "it says what is watched", "name a folder, a file, or -");
+    if (!o->to || !*o->to)
+        return refuse_option(err, "`watch.to`", "the answers need a table", "name a CSV file");
+    if (!(o->poll_seconds > 0))
+        return refuse_option(err, "`watch.poll_seconds`", "it has to be above 0", "give 1, say");
+    if (o->latency == 0)
+        return refuse_option(err, "`watch.latency`", "it has to be above 0", "give 20000000, say");
+    return o->move_done ? check_move(o, err) : QN_OK;
+}
+
+static qn_status open_all(qn_watch *w, qn_error *err) {
+    const qn_watch_options *o = &w->options;
+    w->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->stop < 0)
+        return qn__fail_errno(err, "make", "an event");
+    qn_status status = qn__watch_units_make(w->model, o->compute, o->latency, &w->units, err);
+    return status == QN_OK
+               ? qn__watch_results_open(w->model, o->to, o->all_outputs, &w->results, err)
+               : status;
+}
+
+qn_status qn_watch_make(const qn_model *model, const qn_watch_options *options, qn_watch **out,
+                        qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(model, err);
+    QN__NEED(options, err);
+    qn_watch_options own;
+    const qn__sized what = {__func__, "options", "qn_watch_options", sizeof own};
+    qn_status status = qn__sized_take(&what, options, &own, err);
+    if (status == QN_OK)
+        status = check_options(&own, err);
+    if (status != QN_OK)
+        return status;
+    qn_watch *w = qn__alloc(1, sizeof *w, err);
+    if (!w)
+        return QN_MEMORY;
+    w->model = model;
+    w->options = own;
+    w->stop = w->units.event = -1;
+    status = open_all(w, err);
+    if (status == QN_OK)
+        *out = w;
+    else
+        qn_watch_free(w);
+    return status;
+}
+
+qn_status qn_watch_run(qn_watch *w, qn_watch_report *report, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(w, "watch", err);
+    qn_watch_report own = {.size = sizeof own};
+    const qn__sized what = {__func__, "report", "qn_watch_report", sizeof own};
+    qn_error unwanted;
+    err = err ? err : &unwanted;
+    qn_status status = report ? qn__sized_take(&what, report, &own, err) : QN_OK;
+    if (status != QN_OK)
+        return status;
+    status = is_folder(w->options.path) ? qn__watch_folder(w, err) : qn__watch_rows(w, err);
+    own.rows = w->report.rows;
+    own.bad = w->report.bad;
+    own.known = w->report.known;
+    if (report)
+        qn__sized_give(&what, &own, report, qn__sized_of(report));
+    return status;
+}
+
+void qn_watch_stop(qn_watch *w) {
+    static const uint64_t one = 1;
+    const int before = errno;
+    if (w && write(w->stop, &one, sizeof one) < 0)
+        errno = before;
+}
+
+void qn_watch_free(qn_watch *w) {
+    if (!w)
+        return;
+    qn__watch_units_release(&w->units);
+    qn__watch_results_close(w->results);
+    if (w->stop >= 0)
+        close(w->stop);
+    qn__free(w);
+}

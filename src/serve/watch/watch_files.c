@@ -1,0 +1,126 @@
+#include "serve/watch/watch_files.h"
+
+#include "base/memory.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Seconds after which a file is what it is, and the most bytes of one. */
+enum { FRESH = 2 };
+static const uint64_t MOST_BYTES = (uint64_t)1 << 31;
+
+/* A lease for reading is granted where nobody has the file open for writing. Its holder is told of
+ * a writer who comes meanwhile by a signal: this one is ignored, unlike SIGIO. */
+qn__writers qn__watch_writers(int folder, const char *name) {
+    const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return QN__WRITERS_UNKNOWN;
+    (void)fcntl(file, F_SETSIG, SIGURG);
+    qn__writers is = QN__WRITERS_NONE;
+    if (fcntl(file, F_SETLEASE, F_RDLCK) != 0)
+        is = errno == EAGAIN ? QN__WRITERS_SOME : QN__WRITERS_UNKNOWN;
+    else
+        (void)fcntl(file, F_SETLEASE, F_UNLCK);
+    close(file);
+    return is;
+}
+
+static int is_same(const struct stat *a, const struct stat *b) {
+    return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static qn__skip refuse(qn__watch_unit *unit, const char *name) {
+    qn__fail_errno(&unit->error, "read", name);
+    unit->status = unit->error.status = QN_INPUT;
+    return QN__SKIP_NOT;
+}
+
+static qn__skip refuse_size(qn__watch_unit *unit) {
+    unit->status = qn__fail(&unit->error, QN_INPUT, "the file is larger than 2 GiB");
+    return QN__SKIP_NOT;
+}
+
+/* All bytes; fewer than the file had where it became shorter. */
+static int read_all(int file, qn__watch_bytes *out) {
+    while (out->size < (size_t)out->info.st_size) {
+        const ssize_t got =
+            read(file, out->bytes + out->size, (size_t)out->info.st_size - out->size);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return 0;
+        if (got == 0)
+            break;
+        out->size += (size_t)got;
+    }
+    return 1;
+}
+
+static qn__skip read_open(int file, const char *name, qn__watch_bytes *out, qn__watch_unit *unit) {
+    struct stat after;
+    if (fstat(file, &out->info) != 0)
+        return refuse(unit, name);
+    if (!S_ISREG(out->info.st_mode))
+        return QN__SKIP_GONE;
+    if ((uint64_t)out->info.st_size > MOST_BYTES)
+        return refuse_size(unit);
+    out->bytes = qn__alloc((uint64_t)out->info.st_size + 1, 1, &unit->error);
+    if (!out->bytes) {
+        unit->status = QN_MEMORY;
+        return QN__SKIP_NOT;
+    }
+    if (!read_all(file, out) || fstat(file, &after) != 0)
+        return refuse(unit, name);
+    return is_same(&out->info, &after) ? QN__SKIP_NOT : QN__SKIP_LATER;
+}
+
+qn__skip qn__watch_file_read(int folder, const char *name, qn__watch_bytes *out,
+                             qn__watch_unit *unit) {
+    const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return errno == ENOENT ? QN__SKIP_GONE : refuse(unit, name);
+    const qn__skip skip = read_open(file, name, out, unit);
+    close(file);
+    return skip;
+}
+
+static int ends_with(const char *name, const char *end) {
+    const size_t size = strlen(name), length = strlen(end);
+    return size >= length && strcasecmp(name + size - length, end) == 0;
+}
+
+int qn__watch_may_hold_rows(const char *name) {
+    static const char *const one[] = {".jpg",  ".jpeg", ".png", ".webp", ".gif",
+                                      ".tiff", ".tif",  ".bmp", ".txt"};
+    for (size_t k = 0; k < sizeof one / sizeof *one; ++k)
+        if (ends_with(name, one[k]))
+            return 0;
+    return 1;
+}
+
+qn_status qn__watch_file_items(const qn__watch_units *units, const char *name,
+                               const qn__watch_bytes *bytes, qn_data **out, qn_error *err) {
+    qn__body_kind kind;
+    const qn__body_text text = {bytes->bytes, bytes->size};
+    if (ends_with(name, ".txt"))
+        return qn__body_of_texts(units->reader, &text, 1, out, err);
+    if (!qn__watch_may_hold_rows(name))
+        return qn__body_read(units->reader, QN__BODY_IMAGE, bytes->bytes, bytes->size, out, err);
+    const qn_status status = qn__body_kind_of(NULL, bytes->bytes, bytes->size, &kind, err);
+    if (status == QN_OK)
+        return qn__body_read(units->reader, kind, bytes->bytes, bytes->size, out, err);
+    qn__fail(err, QN_INPUT,
+             bytes->size ? "the file is neither an image nor rows as CSV or JSON"
+                         : "the file is empty");
+    return QN_INPUT;
+}
+
+int qn__watch_is_fresh(const struct stat *info) {
+    const time_t age = time(NULL) - info->st_mtim.tv_sec;
+    return age >= 0 && age < FRESH;
+}

@@ -1,0 +1,22 @@
+/* Answers as rows of the table, and what is stored there already. */
+#ifndef QN_SERVE_WATCH_RESULTS_H
+#define QN_SERVE_WATCH_RESULTS_H
+
+#include "serve/watch/watch_units.h"
+
+typedef struct qn__watch_results qn__watch_results;
+
+/* Opens the table `to`. Fails as qn_watch_make. */
+qn_status qn__watch_results_open(const qn_model *model, const char *to, int all_outputs,
+                                 qn__watch_results **out, qn_error *err);
+void qn__watch_results_close(qn__watch_results *results); /* accepts NULL */
+
+/* Stores the rows of all units of the list, or none. After a failure it can be repeated. */
+qn_status qn__watch_results_put(qn__watch_results *results, const qn__watch_unit *units,
+                                qn_error *err);
+
+/* The greatest number of an item of `file` that is stored; -1: none is. */
+qn_status qn__watch_results_last(qn__watch_results *results, const char *file, int64_t *last,
+                                 qn_error *err);
+
+#endif

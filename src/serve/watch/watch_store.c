@@ -1,0 +1,88 @@
+/* What folders and rows have in common: waiting, storing, notes. */
+#include "base/system/float_state.h"
+#include "serve/watch/watch_state.h"
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Seconds between two tries to write, and how many a watch makes that is to end. */
+static const double FIRST_PAUSE = 0.1, LONGEST_PAUSE = 10;
+enum { TRIES = 6 };
+
+void qn__watch_note(const qn_watch *w, const char *format, ...) {
+    char text[600];
+    va_list arguments;
+    if (!w->options.note)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    w->options.note(w->options.user, text);
+    qn__float_state_set();
+}
+
+int qn__watch_wait(const qn_watch *w, int more, double seconds) {
+    struct pollfd of[] = {{.fd = w->stop, .events = POLLIN},
+                          {.fd = w->units.event, .events = POLLIN},
+                          {.fd = more, .events = POLLIN}};
+    const double most = 1e6;
+    const int wait = seconds < 0 ? -1 : (int)(1e3 * (seconds < most ? seconds : most)) + 1;
+    (void)poll(of, more < 0 ? 2 : 3, wait);
+    return of[0].revents != 0;
+}
+
+void qn__watch_wait_answer(const qn_watch *w) {
+    struct pollfd of = {.fd = w->units.event, .events = POLLIN};
+    (void)poll(&of, 1, 10);
+}
+
+int qn__watch_is_stopped(const qn_watch *w) {
+    struct pollfd of = {.fd = w->stop, .events = POLLIN};
+    return poll(&of, 1, 0) > 0;
+}
+
+/* ------------------------------------------------------------------------------------- storing */
+
+/* Seconds pass, or the watch is to end. */
+static void pause_for(const qn_watch *w, double seconds) {
+    struct pollfd of = {.fd = w->stop, .events = POLLIN};
+    if (qn__watch_is_stopped(w))
+        usleep((useconds_t)(1e6 * seconds));
+    else
+        (void)poll(&of, 1, (int)(1e3 * seconds));
+}
+
+/* Disks get space again, and servers come back. */
+static qn_status put(qn_watch *w, const qn__watch_unit *units, qn_error *err) {
+    double pause = FIRST_PAUSE;
+    for (int tries = 1;; ++tries) {
+        const qn_status status = qn__watch_results_put(w->results, units, err);
+        const int ends = w->options.once || qn__watch_is_stopped(w);
+        if (status == QN_OK && tries > 1)
+            qn__watch_note(w, "the answers are stored again");
+        if (status != QN_IO || (ends && tries >= TRIES))
+            return status;
+        if (tries == 1)
+            qn__watch_note(w, "answers cannot be stored, and wait: %s", err ? err->what : "");
+        pause_for(w, pause);
+        pause = 2 * pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
+    }
+}
+
+qn_status qn__watch_store(qn_watch *w, const qn__watch_unit *units, qn_error *err) {
+    for (const qn__watch_unit *u = units; u; u = u->next)
+        if (!u->skip && u->status != QN_OK && !qn__watch_is_bad_item(u->status)) {
+            if (err)
+                *err = u->error;
+            return u->status;
+        }
+    const qn_status status = put(w, units, err);
+    for (const qn__watch_unit *u = units; status == QN_OK && u; u = u->next) {
+        if (u->skip)
+            continue;
+        w->report.rows += u->status == QN_OK ? u->items : 1;
+        w->report.bad += u->status != QN_OK;
+    }
+    return status;
+}

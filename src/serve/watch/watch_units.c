@@ -1,0 +1,203 @@
+#include "serve/watch/watch_units.h"
+
+#include "base/memory.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Units that may be under way, so that memory is bounded. */
+enum { UNDER_WAY = 512 };
+
+int qn__watch_is_bad_item(qn_status status) {
+    return status == QN_INPUT || status == QN_MISMATCH || status == QN_NUMERIC ||
+           status == QN_FORMAT || status == QN_UNSUPPORTED;
+}
+
+qn__watch_unit *qn__watch_unit_make(const char *file, int64_t first, qn_error *err) {
+    qn__watch_unit *unit = qn__alloc(1, sizeof *unit, err);
+    if (!unit)
+        return NULL;
+    unit->first = first;
+    unit->items = 1;
+    unit->file = qn__copy_text(file, err);
+    if (unit->file)
+        return unit;
+    qn__watch_unit_free(unit);
+    return NULL;
+}
+
+void qn__watch_unit_free(qn__watch_unit *unit) {
+    if (!unit)
+        return;
+    qn__free(unit->file);
+    qn__free(unit->lines);
+    qn_data_close(unit->data);
+    qn__free(unit->classes);
+    qn__free(unit->scores);
+    qn__free(unit->outputs);
+    qn__free(unit->answers);
+    qn__free(unit);
+}
+
+void qn__watch_free_all(qn__watch_unit *list) {
+    for (qn__watch_unit *next; list; list = next) {
+        next = list->next;
+        qn__watch_unit_free(list);
+    }
+}
+
+qn_status qn__watch_units_make(const qn_model *model, const qn_compute *compute, uint64_t latency,
+                               qn__watch_units *out, qn_error *err) {
+    const qn__batcher_options options = {.latency = latency, .waiting = UINT64_MAX};
+    out->model = model;
+    out->last = &out->first;
+    pthread_mutex_init(&out->lock, NULL);
+    pthread_cond_init(&out->fewer, NULL);
+    out->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (out->event < 0)
+        return qn__fail_errno(err, "make", "an event");
+    const qn_status status = qn__body_reader_make(model, &out->reader, err);
+    return status == QN_OK ? qn__batcher_make(model, compute, &options, &out->batcher, err)
+                           : status;
+}
+
+void qn__watch_units_release(qn__watch_units *units) {
+    if (!units->last)
+        return;
+    qn__batcher_free(units->batcher);
+    qn__body_reader_free(units->reader);
+    qn__watch_free_all(units->first);
+    if (units->event >= 0)
+        close(units->event);
+    pthread_mutex_destroy(&units->lock);
+    pthread_cond_destroy(&units->fewer);
+}
+
+/* ------------------------------------------------------------------------------------- answers */
+
+static void *copy(const void *from, uint64_t count, size_t size, int *failed) {
+    void *to = from ? qn__alloc(count, size, NULL) : NULL;
+    if (to)
+        memcpy(to, from, count * size);
+    *failed |= from && !to;
+    return to;
+}
+
+static void take_answer(qn__watch_unit *unit, const qn__batch_answer *a) {
+    const qn_model *m = unit->all->model;
+    int failed = 0;
+    unit->status = a->status;
+    if (a->status != QN_OK) {
+        unit->error = *a->err;
+        return;
+    }
+    unit->items = a->items;
+    unit->classes = copy(a->classes, a->items, sizeof *unit->classes, &failed);
+    unit->scores = copy(a->scores, a->items, sizeof *unit->scores, &failed);
+    unit->outputs =
+        copy(a->outputs, a->items, qn_model_outputs(m) * sizeof *unit->outputs, &failed);
+    unit->answers = copy(a->answers, a->items, qn_model_answers(m, NULL, NULL), &failed);
+    if (failed)
+        unit->status = qn__fail_memory(&unit->error, a->items, sizeof *unit->outputs);
+}
+
+static void finish(qn__watch_unit *unit) {
+    static const uint64_t one = 1;
+    qn__watch_units *all = unit->all;
+    pthread_mutex_lock(&all->lock);
+    unit->answered = 1;
+    pthread_cond_broadcast(&all->fewer);
+    pthread_mutex_unlock(&all->lock);
+    while (write(all->event, &one, sizeof one) < 0 && errno == EINTR)
+        continue;
+}
+
+/* qn__batch_done */
+static void answered(void *user, const qn__batch_answer *a) {
+    qn__watch_unit *unit = user;
+    take_answer(unit, a);
+    finish(unit);
+}
+
+/* Once it is accepted, another thread may have freed it. */
+static void predict(qn__watch_units *units, qn__watch_unit *unit) {
+    qn_error err;
+    const qn_status status = qn__batcher_submit(units->batcher, unit->data, answered, unit, &err);
+    if (status == QN_OK)
+        return;
+    unit->status = status;
+    unit->error = err;
+    finish(unit);
+}
+
+void qn__watch_submit(qn__watch_units *units, qn__watch_unit *unit) {
+    unit->all = units;
+    pthread_mutex_lock(&units->lock);
+    while (units->count >= UNDER_WAY)
+        pthread_cond_wait(&units->fewer, &units->lock);
+    *units->last = unit;
+    units->last = &unit->next;
+    ++units->count;
+    pthread_mutex_unlock(&units->lock);
+    if (unit->status != QN_OK || unit->skip) {
+        finish(unit);
+        return;
+    }
+    predict(units, unit);
+}
+
+void qn__watch_answer(qn__watch_units *units, qn__watch_unit *unit) {
+    unit->all = units;
+    if (unit->status != QN_OK)
+        return;
+    predict(units, unit);
+    pthread_mutex_lock(&units->lock);
+    while (!unit->answered)
+        pthread_cond_wait(&units->fewer, &units->lock);
+    pthread_mutex_unlock(&units->lock);
+}
+
+int qn__watch_has_space(qn__watch_units *units) {
+    pthread_mutex_lock(&units->lock);
+    const int has = units->count < UNDER_WAY;
+    pthread_mutex_unlock(&units->lock);
+    return has;
+}
+
+qn__watch_unit *qn__watch_take(qn__watch_units *units, int ordered) {
+    qn__watch_unit *taken = NULL, **end = &taken;
+    uint64_t unread;
+    while (read(units->event, &unread, sizeof unread) < 0 && errno == EINTR)
+        continue;
+    pthread_mutex_lock(&units->lock);
+    qn__watch_unit **at = &units->first;
+    while (*at) {
+        qn__watch_unit *unit = *at;
+        if (!unit->answered && ordered)
+            break;
+        if (!unit->answered) {
+            at = &unit->next;
+            continue;
+        }
+        *at = unit->next;
+        unit->next = NULL;
+        *end = unit;
+        end = &unit->next;
+        --units->count;
+    }
+    while (*at)
+        at = &(*at)->next;
+    units->last = at;
+    pthread_cond_broadcast(&units->fewer);
+    pthread_mutex_unlock(&units->lock);
+    return taken;
+}
+
+int qn__watch_is_idle(qn__watch_units *units) {
+    pthread_mutex_lock(&units->lock);
+    const int idle = units->count == 0;
+    pthread_mutex_unlock(&units->lock);
+    return idle;
+}

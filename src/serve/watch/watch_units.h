@@ -1,0 +1,78 @@
+/* What is read and answered as one: a file, or some rows. Units are made by any thread, answered by
+ * the batcher, and taken back by the thread that stores the answers. */
+#ifndef QN_SERVE_WATCH_UNITS_H
+#define QN_SERVE_WATCH_UNITS_H
+
+#include "serve/batch/batcher.h"
+#include "serve/batch/bodies.h"
+#include <pthread.h>
+
+/* Why a file has no rows. */
+typedef enum qn__skip {
+    QN__SKIP_NOT,   /* it has some */
+    QN__SKIP_GONE,  /* there is no file of the name */
+    QN__SKIP_LATER, /* it may not be complete: look again */
+    QN__SKIP_KNOWN  /* its answers are stored already, perhaps under another name */
+} qn__skip;
+
+typedef struct qn__watch_unit qn__watch_unit;
+struct qn__watch_unit {
+    qn__watch_unit *next;
+    struct qn__watch_units *all;
+    char *file;    /* the first part of the key */
+    int64_t first; /* the number of its first item, the second part */
+    uint64_t items;
+    char *lines; /* of rows: their texts, each with its end; else NULL */
+    qn_data *data;
+    qn_status status; /* QN_OK, or `error` says what is wrong with it */
+    qn_error error;
+    int32_t *classes; /* as in qn__batch_answer, and owned */
+    float *scores, *outputs;
+    uint8_t *answers;
+    qn__skip skip;
+    int answered;
+};
+
+/* All that were submitted and not taken back, in the order of their submission. */
+typedef struct qn__watch_units {
+    const qn_model *model;
+    qn__batcher *batcher;
+    qn__body_reader *reader;
+    pthread_mutex_t lock;
+    pthread_cond_t fewer; /* some were answered or taken back */
+    qn__watch_unit *first, **last;
+    uint64_t count;
+    int event; /* a descriptor that can be read when one was answered */
+} qn__watch_units;
+
+/* Fails with QN_IO, or as qn__batcher_make. Release *out also after a failure. */
+qn_status qn__watch_units_make(const qn_model *model, const qn_compute *compute, uint64_t latency,
+                               qn__watch_units *out, qn_error *err);
+/* Waits for all answers. */
+void qn__watch_units_release(qn__watch_units *units);
+
+/* A unit of this file from its item `first` on; NULL if out of memory. */
+qn__watch_unit *qn__watch_unit_make(const char *file, int64_t first, qn_error *err);
+void qn__watch_unit_free(qn__watch_unit *unit);
+void qn__watch_free_all(qn__watch_unit *list);
+
+/* Submits a unit, which belongs to `units` from then on: its `data` is predicted, or `status` and
+ * `error` are its answer, or it is skipped. Waits while very many are under way. */
+void qn__watch_submit(qn__watch_units *units, qn__watch_unit *unit);
+
+/* Answers a unit at once, which stays the caller's; waits for it. */
+void qn__watch_answer(qn__watch_units *units, qn__watch_unit *unit);
+
+/* Whether a unit is submitted without a wait, if no other thread submits. */
+int qn__watch_has_space(qn__watch_units *units);
+
+/* Takes back what is answered, in order: with `ordered` only what comes before all that is not. */
+qn__watch_unit *qn__watch_take(qn__watch_units *units, int ordered);
+
+/* Whether none is under way or waits to be taken. */
+int qn__watch_is_idle(qn__watch_units *units);
+
+/* Whether it is the fault of what was read, and not of the machine. */
+int qn__watch_is_bad_item(qn_status status);
+
+#endif

@@ -1,0 +1,130 @@
+"""quern watch: files and rows that are answered as they come, each once."""
+
+import collections
+import csv
+import os
+import random
+import signal
+import struct
+import subprocess
+
+import pytest
+
+
+def picture(seed):
+    """A BMP file of 4 x 4 pixels."""
+    pixels = random.Random(seed).randbytes(48)
+    return b"BM" + struct.pack("<IIIIiiHHIIiiII", 102, 0, 54, 40, 4, 4, 1, 24, 0, 48, 0, 0, 0, 0) + pixels
+
+
+def put(folder, name, content):
+    (folder / ".new").write_bytes(content)
+    (folder / ".new").rename(folder / name)
+
+
+@pytest.fixture(scope="module")
+def models(run_quern, tmp_path_factory):
+    """Of pictures, and of rows; and what they give for the files and rows of the tests."""
+    folder = tmp_path_factory.mktemp("watched")
+    for k in range(12):
+        (folder / "train" / "ab"[k % 2]).mkdir(parents=True, exist_ok=True)
+        (folder / "train" / "ab"[k % 2] / f"{k}.bmp").write_bytes(picture(k))
+    run_quern("train", "--data", folder / "train", "--model", "dense 2 softmax", "--epochs", 1, "--quiet", "-o", folder / "p.safetensors")
+    (folder / "t.csv").write_text("label,x,y\n" + "".join(f"{'no' if k % 3 else 'yes'},{k},{k * k % 7}\n" for k in range(30)))
+    run_quern("train", "--data", folder / "t.csv", "--model", "dense 2 softmax", "--epochs", 1, "--quiet", "-o", folder / "r.safetensors")
+    return folder
+
+
+def rows_of(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def predicted(run_quern, model, data, *more):
+    said = run_quern("predict", model, "--data", data, "--unlabelled", "-o", "-", "--quiet", *more).stdout
+    return [(row.get("file"), row["prediction"], row["score"]) for row in csv.DictReader(said.splitlines())]
+
+
+def test_files_once_each_across_kills(quern, run_quern, models, tmp_path):
+    """A watch is killed as soon as some rows are there, while files come. All have one row at the end, with the bits of predict."""
+    here, done, out = tmp_path / "in", tmp_path / "done", tmp_path / "r.csv"
+    here.mkdir(), done.mkdir()
+    names = [f"{k}.bmp" for k in range(60)]
+    command = [quern, "watch", here, "--model", models / "p.safetensors", "-o", out, "--move-done", done, "--quiet", "--threads", "1"]
+    for kill in range(3):
+        for name in names[kill * 15:kill * 15 + 10]:
+            put(here, name, picture(name))
+        with subprocess.Popen(command) as watch:
+            for name in names[kill * 15 + 10:kill * 15 + 15]:
+                put(here, name, picture(name))
+            while not out.exists() or out.read_bytes().count(b"\n") < 8 + kill * 15:
+                assert watch.poll() is None
+            watch.kill()
+    with open(out, "a") as torn:
+        torn.write("59.bmp,0,a,0.")  # what a write that was cut off has left
+    for name in names[45:]:
+        put(here, name, picture(name))
+    put(here, "broken.bmp", b"BM")
+    put(here, "half.tmp", picture(1))
+    old = os.stat(here / "broken.bmp").st_mtime - 60
+    os.utime(here / "broken.bmp", (old, old))
+    run_quern(*command[1:], "--once")
+    rows = rows_of(out)
+    assert collections.Counter(row["file"] for row in rows) == {name: 1 for name in names + ["broken.bmp"]}
+    assert [row["error"] != "" for row in rows] == [row["file"] == "broken.bmp" for row in rows]
+    assert sorted(os.listdir(here)) == ["half.tmp"] and len(os.listdir(done)) == 61
+    (done / "broken.bmp").unlink()
+    assert sorted(predicted(run_quern, models / "p.safetensors", done)) == sorted(
+        (row["file"], row["prediction"], row["score"]) for row in rows if not row["error"])
+    before = out.read_bytes()
+    put(here, "5.bmp", picture(99))  # a name is answered once
+    assert "0 answers" in run_quern(*[word for word in command[1:] if word != "--quiet"], "--once", "--poll").stdout
+    assert out.read_bytes() == before and (done / "5.bmp~1").read_bytes() == picture(99)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_rows_that_are_appended(quern, run_quern, models, tmp_path, kind):
+    path, out = tmp_path / f"rows.{kind}", tmp_path / "r.csv"
+    line = "{},{}\n".format if kind == "csv" else '{{"y":{1},"x":{0}}}\n'.format
+    with open(path, "w") as file:
+        file.write("x,y\n" * (kind == "csv") + "".join(line(k, 1) for k in range(5)) + line(5, 1)[:2])
+    command = [quern, "watch", path, "--model", models / "r.safetensors", "-o", out]
+    for end in signal.SIGKILL, signal.SIGTERM:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as watch:
+            assert watch.stderr.readline() == f"watching {path}\n".encode()  # from now on it hears a signal
+            while not out.exists() or out.read_bytes().count(b"\n") <= (5 if end == signal.SIGKILL else 8):
+                assert watch.poll() is None
+            if end == signal.SIGKILL:
+                with open(path, "a") as file:  # the rest of a line, one that is wrong, and the next one
+                    file.write(line(5, 1)[2:] + ("1\n" if kind == "csv" else '{"x":[1],"y":2}\n') + line(7, 1))
+            watch.send_signal(end)
+        assert watch.returncode == (-end if end == signal.SIGKILL else 0)
+    rows = rows_of(out)
+    assert [row["item"] for row in rows] == list(map(str, range(8)))
+    assert [k for k, row in enumerate(rows) if row["error"]] == [6]
+    (tmp_path / "good.csv").write_text("x,y\n" + "".join(f"{k},1\n" for k in range(8) if k != 6))
+    good = predicted(run_quern, models / "r.safetensors", tmp_path / "good.csv")
+    assert [(None, row["prediction"], row["score"]) for row in rows if not row["error"]] == good
+    path.write_text("x,y\n1,2\n" if kind == "csv" else line(1, 2))
+    said = run_quern(*command[1:], "--once", status=1).stderr
+    assert "fewer rows" in said and "name another table" in said
+
+
+def test_standard_input(run_quern, models, tmp_path):
+    (tmp_path / "a.bmp").write_bytes(picture(1))
+    said = run_quern("watch", "-", "--model", models / "p.safetensors", "-o", "-", "--quiet", input=f"{tmp_path}/a.bmp\n{tmp_path}/b.bmp").stdout
+    rows = list(csv.DictReader(said.splitlines()))
+    assert [row["file"] for row in rows] == [f"{tmp_path}/a.bmp", f"{tmp_path}/b.bmp"]
+    assert rows[0]["prediction"] in "ab" and rows[1]["error"] == "there is no such file"
+    said = run_quern("watch", "-", "--model", models / "r.safetensors", "-o", "-", "--quiet", input="x,y\n1,2\n\n3,4").stdout
+    assert [row["item"] for row in csv.DictReader(said.splitlines())] == ["0", "1"]
+
+
+def test_what_is_refused(run_quern, models, tmp_path):
+    model = ("--model", models / "r.safetensors")
+    assert "--model FILE is required" in run_quern("watch", tmp_path, status=2).stderr
+    assert "is not a time" in run_quern("watch", tmp_path, *model, "-o", "r.csv", "--latency", "20x", status=2).stderr
+    assert "it is the folder that is watched" in run_quern("watch", tmp_path, *model, "-o", tmp_path / "r.csv", "--move-done", tmp_path, status=2).stderr
+    (tmp_path / "list.json").write_text("[{}]")
+    assert "not one row a line" in run_quern("watch", tmp_path / "list.json", *model, "-o", tmp_path / "r.csv", "--once", status=1).stderr
+    assert "cannot open" in run_quern("watch", tmp_path / "none", *model, "-o", tmp_path / "r.csv", status=1).stderr
