@@ -114,7 +114,7 @@ class Server:
     def __enter__(self):
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind, value, traceback):
         self.stop()
 
     def __repr__(self):
