@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 typedef struct serve_flags {
@@ -125,6 +126,17 @@ static int socket_of_systemd(void) {
     return FIRST;
 }
 
+/* Each connection takes a file; the limit that a shell sets is often 1024. */
+static void raise_file_limit(uint32_t connections) {
+    enum { OTHERS = 256 };
+    struct rlimit limit;
+    const rlim_t wanted = (rlim_t)connections + OTHERS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void note(void *user, const char *text) {
     (void)user;
     message_note("%s", text);
@@ -216,6 +228,7 @@ static int run(const command *self, int argc, char **argv) {
         code = read_latency(f.latency, &options.latency_seconds);
     if (code >= 0)
         return code;
+    raise_file_limit(f.connections);
     const qn_compute compute = compute_of(&f.compute);
     options.listen = f.listen;
     options.most_body = f.most_body;

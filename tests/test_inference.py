@@ -1,9 +1,14 @@
 """Predictions over HTTP: the answers of `quern predict`, in every form of request, while models change."""
 
+import contextlib
 import csv
+import functools
 import hashlib
+import http.server
 import json
+import os
 import shutil
+import signal
 import struct
 import subprocess
 import threading
@@ -203,3 +208,52 @@ def test_models_change_without_a_lost_request(quern, place, tmp_path):
         assert any("is not served as it is now" in line for line in iter(server.process.stderr.readline, ""))
         assert server.post("/v1/predict/m", ROWS)[0] == 200
         assert not wrong and seen == set(want)
+
+
+def test_an_answer_does_not_depend_on_the_others(quern, place):
+    """Of many clients at once, each answer has the bytes that its row has alone."""
+    with serving.serve(quern, f"m={place / 'a.safetensors'}", "--latency", "50ms") as server:
+        alone = [server.post("/v1/predict/m?outputs=1", row)[1]["Quern-Answer-Digest"] for row in ROWS]
+        wrong = []
+
+        def ask(first):
+            with contextlib.closing(server.connection()) as connection:
+                for k in range(len(ROWS)):
+                    at = (7 * k + first) % len(ROWS)
+                    connection.request("POST", "/v1/predict/m?outputs=1", json.dumps(ROWS[at]))
+                    answer = connection.getresponse()
+                    body = answer.read()
+                    if (answer.headers["Quern-Answer-Digest"], hashlib.sha256(body).hexdigest()) != (alone[at], alone[at]):
+                        wrong.append((at, body))
+
+        threads = [threading.Thread(target=ask, args=(first,)) for first in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+        counts = dict(line.rsplit(" ", 1) for line in server.get("/metrics")[2].decode().splitlines() if line[0] != "#")
+        assert counts['quern_model_items_total{model="m",version="1"}'] == str(9 * len(ROWS))
+
+
+def test_models_of_addresses_are_read_again_at_a_signal(quern, place, tmp_path):
+    """--reload-seconds 0 and addresses: only where SIGHUP asks for it."""
+    for name in ("m", "far"):
+        shutil.copy(place / "a.safetensors", tmp_path / f"{name}.safetensors")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path)
+    files = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=files.serve_forever, daemon=True).start()
+    far = f"http://127.0.0.1:{files.server_port}/far.safetensors"
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    with serving.serve(quern, tmp_path / "m.safetensors", far, "--reload-seconds", "0", env=env) as server:
+        for name in ("m", "far"):
+            shutil.copy(place / "b.safetensors", tmp_path / "new")
+            (tmp_path / "new").rename(tmp_path / f"{name}.safetensors")
+        digests = [digest_of(place / f"{name}.safetensors") for name in "ab"]
+        assert [server.get(f"/v2/models/{name}")[1]["Quern-Model-Digest"] for name in ("m", "far")] == digests[:1] * 2
+        server.process.send_signal(signal.SIGHUP)
+        for name in ("m", "far"):
+            while server.get(f"/v2/models/{name}")[1]["Quern-Model-Digest"] != digests[1]:
+                pass
+    files.shutdown()
+    files.server_close()

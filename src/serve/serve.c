@@ -68,12 +68,16 @@ static void on_done(void *user, const qn__http_done *done) {
         qn__access_log(s->options.log, s->options.log_user, done);
 }
 
+/* Each of them has a share of the connections. */
+static int http_threads(const qn_server_options *o) {
+    const int cores = qn__cores(), most = cores < MOST_HTTP_THREADS ? cores : MOST_HTTP_THREADS;
+    const uint32_t threads = o->http_threads ? o->http_threads : (uint32_t)most;
+    return (int)(threads < o->connections ? threads : o->connections);
+}
+
 static qn_status make_http(qn_server *s, qn_error *err) {
     const qn_server_options *o = &s->options;
-    const int cores = qn__cores();
-    const qn__http_options http = {.threads = o->http_threads             ? (int)o->http_threads
-                                              : cores < MOST_HTTP_THREADS ? cores
-                                                                          : MOST_HTTP_THREADS,
+    const qn__http_options http = {.threads = http_threads(o),
                                    .connections = o->connections,
                                    .most_body = o->most_body,
                                    .most_bodies = BODIES * o->most_body,

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <time.h>
 
+/* Why the files are looked at. */
+enum { IN_TIME = 1, ASKED };
+
 static void tell(const qn__models *models, const char *path, const qn_error *err) {
     char text[1700];
     if (!models->options.note)
@@ -27,14 +30,14 @@ static void tell_served(const qn__models *models, const qn__model_origin *source
     models->options.note(models->options.user, text);
 }
 
-static void look_at_all(qn__models *models) {
+static void look_at_all(qn__models *models, int asked) {
     qn_error err;
     for (size_t i = 0; i < models->count; i++) {
         qn__model_origin *s = models->source[i];
         const qn__served *before = s->served;
         if (s->folder) /* below */
             continue;
-        if (qn__origin_look(models, s, &err) != QN_OK)
+        if (qn__origin_look(models, s, asked, &err) != QN_OK)
             tell(models, s->path, &err);
         else if (s->served != before)
             tell_served(models, s);
@@ -58,7 +61,7 @@ static qn_status obey(qn__models *models, const qn__model_order *order, qn_error
         if (s->away)
             qn__origin_drop(models, s, "unloaded");
         else if (status == QN_OK)
-            status = qn__origin_look(models, s, err);
+            status = qn__origin_look(models, s, 1, err);
     }
     return known ? status
                  : qn__fail(err, QN_INPUT, "there is no file of a model \"%s\"", order->name);
@@ -92,7 +95,7 @@ static void sleep_a_while(qn__models *models) {
     until.tv_sec += (time_t)seconds;
     until.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9);
     if (pthread_cond_timedwait(&models->wake, &models->lock, &until) != 0)
-        models->look = 1;
+        models->look = IN_TIME;
 }
 
 static void *keep_models(void *user) {
@@ -110,7 +113,7 @@ static void *keep_models(void *user) {
         if (order)
             execute(models, order);
         if (look)
-            look_at_all(models);
+            look_at_all(models, look == ASKED);
         pthread_mutex_lock(&models->lock);
     }
     pthread_mutex_unlock(&models->lock);
@@ -127,7 +130,7 @@ qn_status qn__models_keep(qn__models *models, const qn__keeper_options *options,
 
 void qn__models_look(qn__models *models) {
     pthread_mutex_lock(&models->lock);
-    models->look = 1;
+    models->look = ASKED;
     pthread_cond_broadcast(&models->wake);
     pthread_mutex_unlock(&models->lock);
 }

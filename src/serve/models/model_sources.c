@@ -1,6 +1,7 @@
 /* Where models come from: files and folders, looked at again and again. */
 #include "serve/models/models_state.h"
 
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 
@@ -19,14 +20,15 @@ static int same(const struct stat *a, const struct stat *b) {
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-qn_status qn__origin_look(qn__models *models, qn__model_origin *source, qn_error *err) {
-    struct stat now;
-    if (source->away || !*source->path)
+qn_status qn__origin_look(qn__models *models, qn__model_origin *source, int asked, qn_error *err) {
+    struct stat now = {0};
+    const int far = qn__remote_is(source->path); /* it is read only when somebody asks for it */
+    if (source->away || !*source->path || (far && !asked))
         return QN_OK;
-    if (stat(source->path, &now) != 0)
+    if (!far && stat(source->path, &now) != 0)
         return source->served ? QN_OK /* it may come back */
                               : qn__fail_errno(err, "read", source->path);
-    if (same(&now, &source->stamp))
+    if (!far && same(&now, &source->stamp))
         return QN_OK;
     source->stamp = now; /* of before the reading: what is written meanwhile is read again */
     const qn_status status = qn__origin_read(models, source, err);
@@ -66,7 +68,7 @@ static qn_status take_file(qn__models *models, const char *folder, const char *n
     if (!source)
         return err->status;
     source->seen = 1;
-    return qn__origin_look(models, source, err);
+    return qn__origin_look(models, source, 0, err);
 }
 
 /* Calls `each` for the entries of a folder with their paths, in the order of their names. The first

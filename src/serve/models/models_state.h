@@ -64,7 +64,7 @@ void qn__models_bury(qn__models *models);
 /* model_sources.c: brings the sources in line with a folder: reads new files and changed ones,
  * takes away those that left. The first failure is in *err; the others are read all the same. */
 qn_status qn__models_walk(qn__models *models, const qn__model_folder *folder, qn_error *err);
-/* Reads the file again if it is not as it was. */
-qn_status qn__origin_look(qn__models *models, qn__model_origin *source, qn_error *err);
+/* Reads the file again if it is not as it was; at an address only where it was `asked` for. */
+qn_status qn__origin_look(qn__models *models, qn__model_origin *source, int asked, qn_error *err);
 
 #endif
