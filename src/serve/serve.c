@@ -23,6 +23,7 @@
 
 enum { MOST_HTTP_THREADS = 8, IDLE_SECONDS = 60, TEND_MILLISECONDS = 250 };
 static const uint64_t BODIES = 16; /* so many of the largest bodies at once */
+static const uint64_t LEAST_BODIES = 64 << 20;
 static const float LEAST_READ_SECONDS = 0.1F, MOST_LATENCY = 60;
 
 /* The size of the caller's struct is not known here: only members of the first version are set. */
@@ -68,6 +69,12 @@ static void on_done(void *user, const qn__http_done *done) {
         qn__access_log(s->options.log, s->options.log_user, done);
 }
 
+/* Many small bodies fit, whatever one of them may have. */
+static uint64_t most_bodies(const qn_server_options *o) {
+    const uint64_t most = BODIES * o->most_body;
+    return most > LEAST_BODIES ? most : LEAST_BODIES;
+}
+
 /* Each of them has a share of the connections. */
 static int http_threads(const qn_server_options *o) {
     const int cores = qn__cores(), most = cores < MOST_HTTP_THREADS ? cores : MOST_HTTP_THREADS;
@@ -80,7 +87,7 @@ static qn_status make_http(qn_server *s, qn_error *err) {
     const qn__http_options http = {.threads = http_threads(o),
                                    .connections = o->connections,
                                    .most_body = o->most_body,
-                                   .most_bodies = BODIES * o->most_body,
+                                   .most_bodies = most_bodies(o),
                                    .idle_seconds = IDLE_SECONDS,
                                    .read_seconds = (double)o->read_seconds,
                                    .shared_listener = o->listener > 0,
