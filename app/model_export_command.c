@@ -54,8 +54,10 @@ static int is_folder(const export_flags *f) {
 
 static void report(const export_flags *f, const qn_model *model) {
     struct stat about;
-    const uint64_t bytes = stat(f->out, &about) == 0 ? (uint64_t)about.st_size : 0;
-    char text[512];
+    const int is_sized = stat(f->out, &about) == 0; /* not an object of a store */
+    char text[512], size[40] = "";
+    if (is_sized)
+        snprintf(size, sizeof size, ", %" PRIu64 " bytes", (uint64_t)about.st_size);
     while (qn_device_note(text, sizeof text))
         message_note("note: %s", text);
     if (is_integer(model))
@@ -70,17 +72,16 @@ static void report(const export_flags *f, const qn_model *model) {
             json_text("names", f->names);
         else
             json_count("opset", 13);
-        if (!is_folder(f))
-            json_count("bytes", bytes);
+        if (!is_folder(f) && is_sized)
+            json_count("bytes", (uint64_t)about.st_size);
         json_end();
     } else if (!f->quiet && is_folder(f)) {
         printf("%s: %s\n", f->out,
                is_peft(f) ? "adapters for peft" : "a checkpoint for transformers");
     } else if (!f->quiet && f->names) {
-        printf("%s: safetensors with the names of %s, %" PRIu64 " bytes\n", f->out, f->names,
-               bytes);
+        printf("%s: safetensors with the names of %s%s\n", f->out, f->names, size);
     } else if (!f->quiet) {
-        printf("%s: ONNX, opset 13, %" PRIu64 " bytes\n", f->out, bytes);
+        printf("%s: ONNX, opset 13%s\n", f->out, size);
     }
 }
 

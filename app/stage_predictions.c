@@ -14,7 +14,7 @@ int stage_predictions_open(const char *path, const sources *from) {
                              "--predictions needs a set to predict; a part of the training data "
                              "that --valid sets aside is none");
     struct stat there;
-    if (mkdir(path, 0777) == 0)
+    if (strstr(path, "://") || mkdir(path, 0777) == 0) /* a store has no folders */
         return -1;
     if (errno == EEXIST && stat(path, &there) == 0) {
         if (S_ISDIR(there.st_mode))

@@ -129,6 +129,12 @@ def test_a_killed_training_goes_on_from_a_store(s3, quern, write, small, run_que
     assert "holds checkpoints of an earlier run" in failed.stderr
     failed = write(*args, "--resume", "--runs", "s3://b/runs.db", status=1)
     assert "changes in place" in failed.stderr and "--run-dir" in failed.stderr
+    told = write("model", "export", "s3://b/m", "-o", "s3://b/m.onnx", cwd=tmp_path)
+    assert told.stdout == "s3://b/m.onnx: ONNX, opset 13\n" and s3.get("b/m.onnx")
+    export = ["runs", "export", "s3://b/run", "-o", "s3://b/e", "--format"]
+    write(*export, "tensorboard", cwd=tmp_path)
+    assert "folder of a machine" in write(*export, "mlflow", cwd=tmp_path, status=1).stderr
+    assert s3.names()[2].startswith("b/e/events.out.tfevents.") and not list(tmp_path.glob("s3*"))
 
 
 LEASE = "a lease of Quern\nprocess 77\nhost elsewhere\nkernel none\nnonce {:016}\nowner 0\nnumber {}\n"

@@ -3,6 +3,7 @@
 #include "base/digest/sha256.h"
 #include "base/encoding.h"
 #include "base/files/file.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include <errno.h>
@@ -242,6 +243,12 @@ qn_status qn__search_file_open(qn__search_file *f, const char *folder, const qn_
     if (!f->path || !f->kept)
         return QN_MEMORY;
     snprintf(f->path, capacity, "%s/search.csv", folder);
+    if (qn__remote_is(folder)) {
+        qn__fail(err, QN_UNSUPPORTED,
+                 "the results of a search grow in place, which a store cannot do");
+        qn__at(err, "%s", folder);
+        return qn__remedy(err, QN_UNSUPPORTED, "name a folder of this machine: `search.folder`");
+    }
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return qn__fail_errno(err, "make the folder", folder);
     qn_status status = qn__folder_lock(folder, "search.lock", "the folder of the search",

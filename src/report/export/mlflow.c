@@ -6,6 +6,7 @@
 #include "base/digest/sha256.h"
 #include "base/files/file.h"
 #include "base/files/folder_make.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "base/text/text.h"
@@ -240,6 +241,11 @@ static qn_status write_artifact(const store *s, const char *name, const qn__byte
 
 static qn_status make_folders(store *s, const char *folder, qn_error *err) {
     static const char *const parts[] = {"metrics", "params", "tags", "artifacts"};
+    if (qn__remote_is(folder)) {
+        qn__fail(err, QN_UNSUPPORTED, "MLflow keeps its files in a folder of a machine");
+        qn__at(err, "%s", folder);
+        return qn__remedy(err, QN_UNSUPPORTED, "name such a folder");
+    }
     qn_status status = qn__folder_make(folder, err);
     if (status != QN_OK)
         return status;

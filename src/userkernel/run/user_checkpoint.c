@@ -4,6 +4,7 @@
  * lock. */
 #include "userkernel/run/user_checkpoint.h"
 
+#include "base/files/remote.h"
 #include "base/system/clock.h"
 #include "cluster/cluster.h"
 #include "team/together.h"
@@ -76,6 +77,12 @@ qn_status qn__user_checkpoint_set(qn_kernel *k, const qn_kernel_options *o, qn_e
     }
     if (c->seconds == 0 && c->iterations == 0)
         c->seconds = USUAL_SECONDS;
+    if (qn__remote_is(c->path)) {
+        qn__fail(err, QN_UNSUPPORTED, "the checkpoint of a kernel cannot be in a store");
+        qn__at(err, "%s", c->path);
+        return qn__remedy(err, QN_UNSUPPORTED,
+                          "name a file of this machine for `kernel.checkpoint`");
+    }
     const int is_there = stat(c->path, &there) == 0;
     if (is_there && !S_ISREG(there.st_mode)) {
         qn__fail(err, QN_IO, "the place of the checkpoint is not a file");
