@@ -9,7 +9,7 @@
 #define RUNS_OPTION(member_place)                                                                  \
     {                                                                                              \
         .name = "runs", .kind = OPTION_TEXT, .place = (member_place), .value = "FILE",             \
-        .help = "file of runs (quern train --runs FILE)",                                          \
+        .help = "file or server of runs (quern train --runs FILE)",                                \
         .fallback = "QUERN_RUNS of the environment"                                                \
     }
 

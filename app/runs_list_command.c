@@ -64,7 +64,8 @@ const command runs_list_command = {
     .summary = "list the runs in a file of runs",
     .usage = "quern runs list [--runs FILE] [--json]",
     .about = "A file of runs is a SQLite file that quern train --runs FILE writes to, and other "
-             "programs may read. The score is that of the test set, else of the validation set, "
+             "programs may read; or a server, postgresql://USER@HOST/DATABASE. The score is that "
+             "of the test set, else of the validation set, "
              "else of the training items.",
     .options = list_options,
     .examples = "quern runs list --runs runs.sqlite\n"

@@ -64,9 +64,10 @@ const option train_options[] = {
         "report more: time of each part, every core, bytes moved, a ready model's layers")},
     {ROW_JSON(json, "one JSON object a line on stdout: start, epoch, note, end, error")},
     {ROW_TEXT("run-dir", run_dir, "DIR", "keep metrics and a record of the run in this folder")},
-    {ROW_TEXT("runs", runs, "FILE",
-              "record the run in this SQLite file; several trainings may use it at the same time; "
-              "quern runs list shows it"),
+    {ROW_TEXT(
+         "runs", runs, "FILE",
+         "record the run in this SQLite file, or on a server, postgresql://USER@HOST/DATABASE; "
+         "several trainings may use it at the same time; quern runs list shows it"),
      .fallback = "QUERN_RUNS of the environment, else none"},
     {ROW_TEXT("run-name", run_name, "NAME", "name of the run in that file"),
      .fallback = "the name of the model file"},

@@ -268,3 +268,27 @@ def test_killed_at_the_commit_of_a_server(server, password, quern, run_quern, sm
     child.wait()
     predict(run_quern, small, server.address + "?table=killed")
     assert server.psql("SELECT count(*), count(DISTINCT item) FROM killed").strip() == "60|60"
+
+
+@LONG
+def test_runs_of_trainings(server, password, run_quern, small, tmp_path):
+    """Two trainings in a table of the server, read by all commands, and by PostgreSQL."""
+    for name, epochs in (("short", 1), ("long", 3)):
+        run_quern("train", "--data", small / "t.csv", "--label", "kind", "--missing", "drop", "--model", "dense 3 softmax",
+                  "--epochs", epochs, "--runs", server.address, "--run-name", name, "-o", tmp_path / "m")
+    rows = server.psql("SELECT name, state, epochs, model FROM quern_runs ORDER BY epochs").splitlines()
+    assert [row.split("|")[:3] for row in rows] == [["short", "finished", "1"], ["long", "finished", "3"]]
+    listed = [json.loads(line) for line in run_quern("runs", "list", "--runs", server.address, "--json")
+              .stdout.splitlines()]
+    assert [(r["name"], r["digest"]) for r in listed] == [(n, row.split("|")[3]) for n, row in
+                                                          zip(["short", "long"], rows)]
+    shown = json.loads(run_quern("runs", "show", listed[1]["id"][:6], "--runs", server.address, "--json").stdout)
+    assert shown["recipe"]["epochs"] == "3" and shown["name"] == "long"
+    assert "epochs" in run_quern("runs", "compare", "short", "long", "--runs", server.address).stdout
+    run_quern("runs", "export", f"{server.address}:long", "--format", "tensorboard", "-o", tmp_path / "t")
+    assert any((tmp_path / "t").rglob("*tfevents*"))
+    server.psql("CREATE SCHEMA other; CREATE TABLE other.quern_runs (x int)")
+    told = run_quern("runs", "list", "--runs", server.address + "?options=-csearch_path%3Dother", status=None)
+    assert told.returncode and "not one of this version's runs" in told.stderr
+    told = run_quern("runs", "show", "absent", "--runs", server.address, status=None).stderr
+    assert 'there is no run "absent"' in told and "me@" not in told

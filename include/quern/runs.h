@@ -49,8 +49,9 @@ typedef struct qn_run_info {
 } qn_run_info;
 
 /* Reads the runs of a file, the oldest first. On success *out is owned by the caller, for
- * qn_runs_close; after a failure it is NULL. Fails with QN_UNSUPPORTED (no libsqlite3.so.0),
- * QN_FORMAT (another kind of file), QN_IO or QN_MEMORY. One thread at a time uses it. */
+ * qn_runs_close; after a failure it is NULL. Fails with QN_UNSUPPORTED (no libsqlite3.so.0, or
+ * libpq.so.5), QN_FORMAT (another kind of file), QN_IO or QN_MEMORY. One thread at a time uses it.
+ */
 QN_API qn_status qn_runs_open(const char *path, qn_runs **out, qn_error *err);
 /* The number of runs; 0 for NULL. */
 QN_API uint64_t qn_runs_count(const qn_runs *runs);

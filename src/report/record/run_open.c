@@ -1,16 +1,22 @@
 #include "report/record/run_open.h"
 
 #include "base/memory.h"
+#include "data/bytes/server_address.h"
 #include "report/record/store.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* Where "FILE:RUN" is cut; NULL when it is no such name. A folder of that name comes first. */
+/* Where "FILE:RUN" or "postgresql://HOST/DATABASE:RUN" is cut; NULL when it is no such name. A
+ * folder of that name comes first. */
 static const char *cut_of(const char *run) {
     struct stat about;
     const char *cut = strrchr(run, ':');
     char path[4096];
+    if (cut && qn__is_server(run)) { /* the host's port is before the name of the database */
+        const char *name = strchr(strstr(run, "://") + 3, '/');
+        return name && name < cut ? cut : NULL;
+    }
     if (!cut || stat(run, &about) == 0 || (size_t)(cut - run) >= sizeof path)
         return NULL;
     memcpy(path, run, (size_t)(cut - run));

@@ -7,10 +7,9 @@
 #include "base/system/float_state.h"
 #include "report/record/store.h"
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
-enum { TEXTS = 10, NUMBERS = 5, MOST_KEYS = 200 };
+enum { TEXTS = QN__STORE_LISTED, NUMBERS = QN__STORE_NUMBERS, MOST_KEYS = 200 };
 
 typedef struct entry {
     char *text[TEXTS];
@@ -63,42 +62,19 @@ static qn_status grow(qn_runs *r, qn_error *err) {
     return QN_OK;
 }
 
-static qn_status add(qn_runs *r, void *statement, qn_error *err) {
-    const qn__sqlite *lib = r->store.lib;
+static qn_status add(void *user, const qn__store_row *row, qn_error *err) {
+    qn_runs *r = user;
     qn_status status = grow(r, err);
     if (status != QN_OK)
         return status;
     entry *e = &r->entry[r->count++];
     *e = (entry){.read = 0};
-    for (int i = 0; i < TEXTS; ++i) {
-        const char *text = (const char *)lib->words(statement, i);
-        if (!(e->text[i] = qn__copy_text(text ? text : "", err)))
+    for (int i = 0; i < TEXTS; ++i)
+        if (!(e->text[i] = qn__copy_text(row->text[i], err)))
             return QN_MEMORY;
-    }
-    const int64_t epochs = lib->whole(statement, TEXTS);
-    e->epochs = epochs > 0 ? (uint64_t)epochs : 0;
-    for (int i = 0; i < NUMBERS; ++i) /* type 5: NULL */
-        e->number[i] = lib->type(statement, TEXTS + 1 + i) == 5
-                           ? (double)NAN
-                           : lib->number(statement, TEXTS + 1 + i);
+    e->epochs = row->epochs > 0 ? (uint64_t)row->epochs : 0;
+    memcpy(e->number, row->number, sizeof e->number);
     return QN_OK;
-}
-
-static qn_status read_all(qn_runs *r, qn_error *err) {
-    static const char sql[] =
-        "SELECT id, name, state, started, ended, host, command, data, model, scored, epochs, "
-        "seconds, accuracy, loss, rmse, r2 FROM runs ORDER BY started, rowid";
-    const qn__sqlite *lib = r->store.lib;
-    void *statement = NULL;
-    qn_status status = QN_OK;
-    int code = lib->prepare(r->store.base, sql, -1, &statement, NULL);
-    if (code == QN__SQLITE_OK)
-        while (status == QN_OK && (code = lib->step(statement)) == QN__SQLITE_ROW)
-            status = add(r, statement, err);
-    if (status == QN_OK && code != QN__SQLITE_DONE)
-        status = qn__store_fail(&r->store, err);
-    lib->finalize(statement);
-    return status;
 }
 
 qn_status qn_runs_open(const char *path, qn_runs **out, qn_error *err) {
@@ -111,7 +87,7 @@ qn_status qn_runs_open(const char *path, qn_runs **out, qn_error *err) {
     *r = (qn_runs){.count = 0};
     qn_status status = qn__store_open(path, 0, &r->store, err);
     if (status == QN_OK)
-        status = read_all(r, err);
+        status = qn__store_list(&r->store, add, r, err);
     if (status == QN_OK)
         *out = r;
     else

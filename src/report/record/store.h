@@ -1,24 +1,38 @@
-/* Records of runs in a SQLite file (docs/formats.md). Several processes may write to it at once:
- * each writing is one transaction, which waits for others. */
+/* Records of runs in a SQLite file, or on a PostgreSQL server (docs/formats.md). Several processes
+ * may write at once: each writing is one transaction, which waits for others. */
 #ifndef QN_REPORT_RECORD_STORE_H
 #define QN_REPORT_RECORD_STORE_H
 
 #include "base/files/folder_lock.h"
-#include "base/system/sqlite_library.h"
 #include "base/text/text.h"
 #include "report/record/past_run.h"
 
 enum { QN__STORE_ID = 12 }; /* hexadecimal digits of a run's number */
 
+typedef struct qn__store_kind qn__store_kind;
+
 typedef struct qn__store {
-    const qn__sqlite *lib;
-    void *base;
-    char *path;
+    const qn__store_kind *kind;
+    void *base; /* NULL: it is not open */
+    char *path; /* for messages */
 } qn__store;
 
-/* Opens the file; with `write` it is made if it is missing. The caller closes *out also after a
- * failure. Fails with QN_UNSUPPORTED (no libsqlite3), QN_FORMAT (another kind of file), QN_IO, or
- * QN_MEMORY. */
+/* A row: of the texts the first ones are listed, and all are written. A number that is not known is
+ * NaN. */
+enum { QN__STORE_LISTED = 10, QN__STORE_TEXTS = 12, QN__STORE_NUMBERS = 5 };
+typedef struct qn__store_row {
+    const char *text[QN__STORE_TEXTS]; /* id, name, state, started, ended, host, command, data,
+                                          model, scored, record, metrics */
+    int64_t epochs;
+    double number[QN__STORE_NUMBERS]; /* seconds, accuracy, loss, rmse, r2 */
+} qn__store_row;
+
+typedef qn_status qn__store_listed(void *user, const qn__store_row *row, qn_error *err);
+
+/* Opens the file, or connects to the server of an address, "postgresql://..."; with `write` the
+ * file or the table is made if it is missing. The caller closes *out also after a failure. Fails
+ * with QN_UNSUPPORTED (no libsqlite3, or no libpq), QN_FORMAT (another kind of file or table),
+ * QN_USAGE (the address), QN_IO, or QN_MEMORY. */
 qn_status qn__store_open(const char *path, int write, qn__store *out, qn_error *err);
 void qn__store_close(qn__store *store);
 
@@ -40,7 +54,8 @@ qn_status qn__store_get(const qn__store *store, const char *run, qn__text *about
 /* Fails with QN_INPUT: the run is not there, or `several` are meant. */
 qn_status qn__store_refuse(const qn__store *store, const char *run, int several, qn_error *err);
 
-/* Returns QN_IO with what SQLite says. */
-qn_status qn__store_fail(const qn__store *store, qn_error *err);
+/* Gives all rows, without the last two texts, in the order in which the runs have begun. Fails as
+ * `take` and qn__store_open do. */
+qn_status qn__store_list(const qn__store *store, qn__store_listed *take, void *user, qn_error *err);
 
 #endif
