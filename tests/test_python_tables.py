@@ -73,6 +73,22 @@ def arrow_table(made):
     return pa.concat_tables([whole.slice(0, 77), whole.slice(77)])
 
 
+def duckdb_relation(made):
+    """A query that runs when its rows are asked for."""
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed (pip install duckdb)")
+    base = duckdb.connect()
+    columns_of = ", ".join(f'"{name}" {duckdb_type(values)}' for name, values in made.items())
+    base.execute(f"CREATE TABLE made (place INTEGER, {columns_of})")
+    rows = [[i, *row] for i, row in enumerate(zip(*made.values()))]
+    base.executemany(f"INSERT INTO made VALUES ({', '.join('?' * (len(made) + 1))})", rows)
+    return base.sql("SELECT * EXCLUDE place FROM made ORDER BY place")
+
+
+def duckdb_type(values):
+    value = next(v for v in values if v is not None)
+    return {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}.get(type(value), "DATE")
+
+
 def arrow_batch(made):
     """One with __arrow_c_array__, not __arrow_c_stream__."""
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install pyarrow)")
@@ -87,7 +103,7 @@ def arrow_batch(made):
 
 
 PROGRAMS = [pandas_table, pandas_categories, polars_table, polars_categories, arrow_table,
-            arrow_batch]
+            arrow_batch, duckdb_relation]
 
 
 # ---------------------------------------------------------------- tables
