@@ -17,6 +17,9 @@ typedef struct job {
     const char *result; /* the file that is replaced at the end: model or recipe */
     const char *checkpoint;
     const char *directory; /* base of relative paths */
+    int serves, watches;   /* 1: "serve" or "watch", which do not end: a Deployment of Kubernetes */
+    unsigned serve_port;
+    int serve_tls; /* 1: that port speaks TLS */
 
     uint64_t ranks, cpus, gpus; /* cpus and gpus of each; 0: all, none */
     const char *launcher;       /* "srun", "mpirun", "none" */

@@ -1,6 +1,6 @@
 /* The manifest of a job for Kubernetes: an MPIJob of the MPI operator (kubeflow.org/v2beta1) for
- * several ranks, a plain Job for one. Texts are written as JSON strings, which are valid YAML for
- * any content. */
+ * several ranks, a plain Job for one, a Deployment for serve and watch. Texts are written as JSON
+ * strings, which are valid YAML for any content. */
 
 #include "job.h"
 #include <inttypes.h>
@@ -73,6 +73,8 @@ static void put_head(const job *j, FILE *to, const char *version, const char *ki
     if (j->space)
         put_line(to, 2, "namespace", j->space);
     fprintf(to, "  labels:\n    app.kubernetes.io/name: quern\n");
+    if (j->serves || j->watches)
+        put_line(to, 4, "app.kubernetes.io/instance", j->name);
 }
 
 static void put_plain_job(const job *j, FILE *to) {
@@ -151,8 +153,72 @@ static void put_mpi_job(const job *j, FILE *to) {
     put_volumes(j, to, 10);
 }
 
+/* ---------------------------------------------------------------- what does not end */
+
+/* The pods of this name. */
+static void put_selector(const job *j, FILE *to, int indent) {
+    put_line(to, indent, "app.kubernetes.io/instance", j->name);
+}
+
+static void put_probe(const job *j, FILE *to, const char *kind, const char *path, int period,
+                      int failures) {
+    fprintf(to, "        %s:\n          httpGet:\n            path: %s\n            port: %u\n",
+            kind, path, j->serve_port);
+    if (j->serve_tls)
+        fprintf(to, "            scheme: HTTPS\n");
+    fprintf(to, "          periodSeconds: %d\n          failureThreshold: %d\n", period, failures);
+}
+
+static void put_server(const job *j, FILE *to) {
+    fprintf(to, "        ports:\n        - containerPort: %u\n", j->serve_port);
+    put_probe(j, to, "startupProbe", "/readyz", 2, 150);
+    put_probe(j, to, "readinessProbe", "/readyz", 5, 2);
+    put_probe(j, to, "livenessProbe", "/healthz", 10, 3);
+    fprintf(to, "        lifecycle:\n"
+                "          preStop: # until all nodes know that this pod takes no more requests\n"
+                "            exec:\n"
+                "              command: [\"sleep\", \"5\"]\n");
+}
+
+static void put_port(const job *j, FILE *to) {
+    fprintf(to, "---\n");
+    put_head(j, to, "v1", "Service");
+    fprintf(to, "spec:\n  selector:\n");
+    put_selector(j, to, 4);
+    fprintf(to, "  ports:\n  - port: %u\n", j->serve_port);
+}
+
+static void put_deployment(const job *j, FILE *to) {
+    const char *command[] = {j->program, NULL};
+    put_head(j, to, "apps/v1", "Deployment");
+    fprintf(to, "spec:\n  replicas: 1\n  selector:\n    matchLabels:\n");
+    put_selector(j, to, 6);
+    if (j->watches)
+        fprintf(to, "  strategy:\n    type: Recreate # two would compute the same answers\n");
+    fprintf(to, "  template:\n    metadata:\n      labels:\n");
+    put_selector(j, to, 8);
+    fprintf(to, "    spec:\n"
+                "      # Time for requests and answers in progress.\n"
+                "      terminationGracePeriodSeconds: 60\n"
+                "      containers:\n"
+                "      - name: quern\n");
+    put_line(to, 8, "image", j->image);
+    put_line(to, 8, "workingDir", j->mount);
+    put_list(to, 8, "command", command, NULL, 0);
+    put_list(to, 8, "args", (const char *const[]){NULL}, j->words, j->count);
+    if (j->serves)
+        put_server(j, to);
+    put_resources(j, to, 8);
+    put_mounts(j, to, 8);
+    put_volumes(j, to, 6);
+    if (j->serves)
+        put_port(j, to);
+}
+
 void job_write_kubernetes(const job *j, FILE *to) {
-    if (j->ranks == 1)
+    if (j->serves || j->watches)
+        put_deployment(j, to);
+    else if (j->ranks == 1)
         put_plain_job(j, to);
     else
         put_mpi_job(j, to);

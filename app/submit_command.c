@@ -383,14 +383,74 @@ static int make_run(const submit_flags *f, char **words, int count, making *m) {
     return complete_words(m, words, count, &o);
 }
 
+/* The value of an option among the words; "" for a flag, NULL: it is not there. */
+static const char *value_among(char **words, int count, const char *name) {
+    const size_t size = strlen(name);
+    for (int i = 1; i < count; i++)
+        if (strcmp(words[i], name) == 0)
+            return i + 1 < count ? words[i + 1] : "";
+        else if (strncmp(words[i], name, size) == 0 && words[i][size] == '=')
+            return words[i] + size + 1;
+    return NULL;
+}
+
+/* A server of the cluster listens on all addresses of its pod. */
+static int make_server(char **words, int count, making *m) {
+    const char *listen = value_among(words, count, "--listen");
+    const char *port = listen ? strrchr(listen, ':') : NULL;
+    m->j.serves = 1;
+    m->j.serve_tls = value_among(words, count, "--tls-cert") != NULL;
+    if (!m->j.serve_tls && !value_among(words, count, "--insecure"))
+        return message_usage("add --tls-cert, --tls-key and --token-file, or --insecure where the "
+                             "cluster protects the server",
+                             "other pods would reach the server without TLS and a token");
+    if (!listen) {
+        m->words[m->j.count++] = (char *)"--listen";
+        m->words[m->j.count++] = (char *)(m->j.serve_tls ? "0.0.0.0:8443" : "0.0.0.0:8080");
+        port = strchr(m->words[m->j.count - 1], ':');
+    }
+    m->j.serve_port = port ? (unsigned)strtoul(port + 1, NULL, 10) : 0;
+    if (m->j.serve_port > 0 && m->j.serve_port < 65536)
+        return -1;
+    return message_usage("such as --listen 0.0.0.0:8080",
+                         "--listen \"%.60s\" names no port that the cluster could know", listen);
+}
+
+static int make_service(const submit_flags *f, char **words, int count, making *m) {
+    const int serves = strcmp(words[0], "serve") == 0;
+    if (!f->kubernetes)
+        return message_usage("add --kubernetes; deploy/systemd has units for one machine",
+                             "%s does not end, and is submitted to Kubernetes only", words[0]);
+    if (f->ranks > 1)
+        return message_usage("leave --ranks out; kubectl scale adds replicas of a server",
+                             "%s runs in one pod", words[0]);
+    m->words = calloc((size_t)count + 3, sizeof *m->words);
+    if (!m->words)
+        return message_fail(QN_MEMORY, "out of memory", "", "");
+    memcpy(m->words, words, (size_t)count * sizeof *words);
+    m->j.words = m->words;
+    m->j.count = count;
+    m->j.result = serves ? "quern-serve" : "quern-watch"; /* its name */
+    m->j.watches = !serves;
+    if (serves)
+        return make_server(words, count, m);
+    if (!value_among(words, count, "-o") && !value_among(words, count, "--output"))
+        return message_usage("add -o postgresql://USER@HOST/DATABASE, or -o answers.csv",
+                             "watch needs -o for its answers");
+    return -1;
+}
+
 static int make_words(const submit_flags *f, char **words, int count, making *m) {
+    if (count > 0 && (strcmp(words[0], "serve") == 0 || strcmp(words[0], "watch") == 0))
+        return make_service(f, words, count, m);
     if (count > 0 && strcmp(words[0], "train") == 0)
         return make_train(f, words, count, m);
     if (count > 0 && strcmp(words[0], "run") == 0)
         return make_run(f, words, count, m);
     return message_usage("write \"train\" or \"run\" and its options after those of submit",
-                         count == 0 ? "there is nothing to submit"
-                                    : "only train and run can be submitted, not \"%.40s\"",
+                         count == 0
+                             ? "there is nothing to submit"
+                             : "only train, run, serve and watch can be submitted, not \"%.40s\"",
                          count == 0 ? "" : words[0]);
 }
 
@@ -493,10 +553,11 @@ static int give_to_kubernetes(const char *file, const making *m, job_record *r) 
         snprintf(text, sizeof text, "%s", j->name);
     set(r, JOB_ID, text);
     set(r, JOB_SPACE, j->space);
-    set(r, JOB_KIND, j->ranks == 1 ? "job" : "mpijob");
-    snprintf(text, sizeof text, "kubectl logs %s%s%sjob/%s%s", j->space ? "-n " : "",
-             j->space ? j->space : "", j->space ? " " : "", j->name,
-             j->ranks == 1 ? "" : "-launcher");
+    const int is_service = j->serves || j->watches;
+    set(r, JOB_KIND, is_service ? "deployment" : j->ranks == 1 ? "job" : "mpijob");
+    snprintf(text, sizeof text, "kubectl logs %s%s%s%s/%s%s", j->space ? "-n " : "",
+             j->space ? j->space : "", j->space ? " " : "", is_service ? "deployment" : "job",
+             j->name, j->ranks == 1 ? "" : "-launcher");
     set(r, JOB_LOG, text);
     return -1;
 }
@@ -548,7 +609,9 @@ static void tell(const making *m, const submit_flags *f, const job_record *r) {
         return;
     }
     printf("submitted %s job %s (%s)\n", m->j.engine, r->text[JOB_ID], m->j.name);
-    printf("  writes   %s\n  log      %s\n", m->j.result, r->text[JOB_LOG]);
+    if (!m->j.serves && !m->j.watches)
+        printf("  writes   %s\n", m->j.result);
+    printf("  log      %s\n", r->text[JOB_LOG]);
     if (f->slurm)
         printf("  end it   scancel %s\n", r->text[JOB_ID]);
     else if (f->kubernetes)
@@ -647,13 +710,14 @@ static int run(const command *self, int argc, char **argv) {
 const command submit_command = {
     .name = "submit",
     .summary = "train or run as a job of Slurm, Kubernetes or this machine",
-    .usage = "quern submit --slurm|--kubernetes|--local [options] train|run ARGUMENTS",
+    .usage = "quern submit --slurm|--kubernetes|--local [options] train|run|serve|watch ARGUMENTS",
     .about =
         "Takes the command line of \"quern\ttrain\" or \"quern\trun\" and submits it as a job. A "
         "job that a time limit, a failed node or a kill has stopped continues from its last "
         "checkpoint. The files are those that the command itself would write. The options "
         "--checkpoint MODEL.checkpoint and --resume are added unless they are given; for a kernel, "
-        "--checkpoint NAME.checkpoint.\n\n"
+        "--checkpoint NAME.checkpoint. With --kubernetes also \"quern\tserve\" and "
+        "\"quern\twatch\", which do not end: as a Deployment, and a Service of the server.\n\n"
         "\"quern\tjobs\" lists what was submitted; docs/cluster.md has the details.",
     .options = submit_options,
     .examples = "quern submit --local train --data train.csv -o m.safetensors\n"
@@ -661,5 +725,6 @@ const command submit_command = {
                 "quern submit --slurm --dry-run train -o m.safetensors\n"
                 "quern submit --slurm --ranks 4 run heat.toml\n"
                 "quern submit --kubernetes --ranks 4 --image quern \\\n"
-                "      train --data t.csv -o m.safetensors",
+                "      train --data t.csv -o m.safetensors\n"
+                "quern submit --kubernetes --image quern --dry-run serve models --insecure",
     .run = run};

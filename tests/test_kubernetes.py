@@ -109,6 +109,34 @@ def test_what_submit_writes_fits_the_schemas(run_quern, check, more):
     assert container["args"][:len(arguments)] == arguments
 
 
+@pytest.mark.parametrize("arguments, kinds, port", [
+    (["serve", "models", "--insecure"], ["Deployment", "Service"], 8080),
+    (["serve", "a b.st", "--tls-cert=c", "--tls-key", "k", "--token-file", "t", "--listen", ":8444"], ["Deployment", "Service"],
+     8444),
+    (["watch", "in \"x\"", "--model", "m", "-o", "postgresql://h/d?table=t"], ["Deployment"], None)])
+def test_what_submit_writes_of_servers_fits_the_schemas(run_quern, check, arguments, kinds, port):
+    text = run_quern(*SUBMIT, "--name", "other", "--dry-run", *arguments).stdout
+    check(text)
+    made = list(yaml.safe_load_all(text))
+    assert [d["kind"] for d in made] == kinds
+    pod = made[0]["spec"]["template"]
+    assert made[0]["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    [container] = pod["spec"]["containers"]
+    assert container["args"][:len(arguments)] == arguments
+    if port:
+        assert container["args"][-1].endswith(f":{port}") and made[1]["spec"]["ports"] == [{"port": port}]
+        probe = container["readinessProbe"]["httpGet"]
+        assert probe["port"] == port and probe.get("scheme") == ("HTTPS" if port == 8444 else None)
+        assert made[1]["spec"]["selector"] == made[0]["spec"]["selector"]["matchLabels"]
+    refused = run_quern("submit", "--slurm", "--dry-run", *arguments, status=None)
+    assert refused.returncode == 2 and "to Kubernetes only" in refused.stderr
+
+
+def test_a_server_of_the_cluster_needs_protection(run_quern):
+    told = run_quern(*SUBMIT, "--dry-run", "serve", "m.st", status=None)
+    assert told.returncode == 2 and "without TLS and a token" in told.stderr and "--insecure" in told.stderr
+
+
 def test_the_schemas_find_a_wrong_field(check):
     text = (DEPLOY / "mpijob.yaml").read_text()
     for wrong in (text.replace("slotsPerWorker: 1", "slotsPerWorker: one"),

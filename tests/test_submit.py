@@ -146,7 +146,7 @@ def test_options_for_sbatch_as_the_help_writes_them(run_quern, options):
     (["train", "-o", "m"], "--slurm, --kubernetes or --local is required"),
     (["--local", "--slurm", "train", "-o", "m"], "a job runs in one place, not in 2"),
     (["--local"], "nothing to submit"),
-    (["--local", "predict", "m"], "only train and run can be submitted, not \"predict\""),
+    (["--local", "predict", "m"], "only train, run, serve and watch can be submitted, not \"predict\""),
     (["--local", "train"], "-o FILE is required"),
     (["--slurm", "run", "--kernel", "k.c"], "the job would write no file"),
     (["--slurm", "run", "--kernel", "k.c", "--out", "a=b", "--ranks", "2"], '--ranks before "run"'),
