@@ -127,4 +127,6 @@ def test_what_is_refused(run_quern, models, tmp_path):
     assert "it is the folder that is watched" in run_quern("watch", tmp_path, *model, "-o", tmp_path / "r.csv", "--move-done", tmp_path, status=2).stderr
     (tmp_path / "list.json").write_text("[{}]")
     assert "not one row a line" in run_quern("watch", tmp_path / "list.json", *model, "-o", tmp_path / "r.csv", "--once", status=1).stderr
+    (tmp_path / "rows.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00")
+    assert "this is not a text" in run_quern("watch", tmp_path / "rows.npy", *model, "-o", tmp_path / "r.csv", "--once", status=1).stderr
     assert "cannot open" in run_quern("watch", tmp_path / "none", *model, "-o", tmp_path / "r.csv", status=1).stderr

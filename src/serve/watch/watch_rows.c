@@ -282,6 +282,13 @@ static qn_status refuse_file(const rows *r, const char *what, qn_error *err) {
                       "rows are told apart by their numbers: name another table for the answers");
 }
 
+static qn_status refuse_binary(const rows *r, qn_error *err) {
+    qn__fail(err, QN_INPUT, "this is not a text, and so has no rows");
+    qn__at(err, "%.400s", r->w->options.path);
+    return qn__remedy(err, QN_INPUT,
+                      "give CSV or a JSON object a line; quern predict reads other formats");
+}
+
 /* A file that only grows keeps the numbers of its rows. */
 static qn_status check_growth(const rows *r, qn_error *err) {
     struct stat now, named;
@@ -318,6 +325,8 @@ static qn_status read_more(rows *r, size_t *got, qn_error *err) {
         r->ended |= is_stream(r) || r->w->options.once;
         return QN_OK;
     }
+    if (r->at == 0 && memchr(bytes, 0, (size_t)size))
+        return refuse_binary(r, err);
     for (ssize_t k = 0; k < size; ++k) /* rows are texts */
         bytes[k] = bytes[k] ? bytes[k] : ' ';
     *got = (size_t)size;
