@@ -90,6 +90,7 @@ def test_the_end_waits_for_a_request_that_has_begun(quern, model):
 
 @pytest.mark.parametrize("words, told", [
     (["MODEL", "--listen", "nowhere"], "--listen is \"nowhere\", which is not an address"),
+    (["MODEL", "--listen", "127.0.0.1:65536"], "--listen is \"127.0.0.1:65536\", which is not an address"),
     (["MODEL", "MODEL"], "there are two models \"m\" of version 1"),
     (["a b=MODEL"], "the name \"a b\" of a model is not valid"),
     (["nothing.safetensors"], "nothing.safetensors"),

@@ -1,5 +1,7 @@
 #include "serve/listen.h"
 
+#include "base/text/text.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -22,8 +24,9 @@ static qn_status refuse(const char *where, qn_error *err) {
 static qn_status split(const char *where, char host[HOST_CAPACITY], char port[PORT_CAPACITY],
                        qn_error *err) {
     const char *colon = strrchr(where, ':');
-    if (!colon || strlen(colon + 1) == 0 || strlen(colon + 1) > 5 ||
-        strspn(colon + 1, "0123456789") != strlen(colon + 1))
+    uint64_t number = 0;
+    if (!colon || strlen(colon + 1) > 5 || !qn__parse_u64(colon + 1, strlen(colon + 1), &number) ||
+        number > UINT16_MAX)
         return refuse(where, err);
     size_t size = (size_t)(colon - where);
     if (size >= 2 && where[0] == '[' && where[size - 1] == ']') {
