@@ -21,6 +21,10 @@ enum { CONTEXT = 37, CLIENTS = 3, EACH = 9, MOST_TOKENS = 45, MOST_ANSWERS = 3, 
 static const char network[] = "embedding 256 20; residual { layernorm channels; conv 40 1x1; "
                               "attention 4 causal kv 2 window 21; conv 20 1x1 }; residual { gru 20 "
                               "}; conv 256 1x1 softmax";
+/* For numbers that are not finite: of such scores the attention kernel makes integers that
+ * overflow, which a sanitizer refuses, before it computes them in another way. */
+static const char without_attention[] = "embedding 256 20; residual { gru 20 }; conv 256 1x1 "
+                                        "softmax";
 static qn_model *model;
 
 static int set_up(void **unused) {
@@ -279,10 +283,13 @@ static void test_an_answer_that_fails_fails_alone(void **unused) {
     client good[2], bad;
     question q[3];
     qn__texts *texts = NULL;
+    qn_model *const first = model;
     (void)unused;
+    model = train(without_attention, CONTEXT, "f32", NULL);
+    assert_non_null(model);
     qn__model_program(model, &program);
     float *weight = (float *)(uintptr_t)qn__model_parameters(model) + program.layer[0].weights;
-    float *of_z = weight + (size_t)'Z' * program.layer[0].to.channels, before = *of_z;
+    float *of_z = weight + (size_t)'Z' * program.layer[0].to.channels;
     *of_z = INFINITY;
     assert_int_equal(qn__texts_open(model, NULL, &limits, &texts, NULL), QN_OK);
     for (int i = 0; i < 3; ++i) {
@@ -311,7 +318,8 @@ static void test_an_answer_that_fails_fails_alone(void **unused) {
     compare_alone(&q[0], &good[0]);
     compare_alone(&q[2], &good[1]);
     qn__texts_close(texts);
-    *of_z = before;
+    qn_model_free(model);
+    model = first;
 }
 
 /* A model whose last request ends it is closed in tell(). */
