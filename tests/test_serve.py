@@ -106,20 +106,37 @@ def test_what_cannot_be_served(quern, model, words, told):
 
 
 def test_metrics_and_log(server, model):
-    before = len(model.with_name("log").read_text().splitlines())
+    """A request is counted, and then logged, after its answer."""
+    predict = 'quern_requests_total{route="/v1/predict/{model}",model="m",version="1",status="%d"}'
+    items = 'quern_model_items_total{model="m",version="1"}'
+
+    def lines():
+        return [line for line in map(json.loads, model.with_name("log").read_text().splitlines()) if "v1" in line["path"]]
+
+    def counts():
+        rows = [line.rsplit(" ", 1) for line in server.get("/metrics")[2].decode().splitlines() if line[0] != "#"]
+        return {name: float(value) for name, value in rows}
+
+    def until(name, value):
+        while counts().get(name, 0) < value:
+            pass
+        assert counts()[name] == value
+
+    before, logged = counts(), len(lines())
     server.post("/v1/predict/m", [{"a": 3, "b": 4}])
+    until(predict % 200, before.get(predict % 200, 0) + 1)
+    until(items, before[items] + 1)
     server.post("/v1/predict/m", [{"a": "secret"}])
-    text = server.get("/metrics")[2].decode()
-    counts = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    assert counts['quern_requests_total{route="/v1/predict/{model}",model="m",version="1",status="200"}'] == "1"
-    assert counts['quern_requests_total{route="/v1/predict/{model}",model="m",version="1",status="400"}'] == "1"
-    assert counts['quern_model_items_total{model="m",version="1"}'] == "1"
-    buckets = [int(value) for name, value in counts.items() if "_bucket" in name and 'status="400"' in name and "v1" in name]
-    assert buckets == sorted(buckets) and buckets[-1] == 1
-    lines = [json.loads(line) for line in model.with_name("log").read_text().splitlines()[before:]]
-    assert [(line["path"], line["status"], line.get("model")) for line in lines[:2]] == [
+    until(predict % 400, before.get(predict % 400, 0) + 1)
+    found = counts()
+    buckets = [value for name, value in found.items() if "_bucket" in name and 'status="400"' in name and "v1" in name]
+    assert buckets == sorted(buckets) and buckets[-1] == found[predict % 400]
+    while len(lines()) < logged + 2:
+        pass
+    told = lines()[logged:]
+    assert [(line["path"], line["status"], line["model"]) for line in told] == [
         ("/v1/predict/m", 200, "m"), ("/v1/predict/m", 400, "m")]
-    assert lines[0]["received"] == 18 and lines[0]["whole"] and "secret" not in json.dumps(lines)
+    assert told[0]["received"] == 18 and told[0]["whole"] and "secret" not in json.dumps(told)
 
 
 def test_tls_and_token(quern, model, tmp_path):
