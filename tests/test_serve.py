@@ -58,7 +58,8 @@ def test_health_and_refusals(server):
 @pytest.mark.parametrize("headers", [
     b"Content-Length: 2\r\nContent-Length: 3", b"Content-Length: 2\r\nTransfer-Encoding: chunked",
     b"Content-Length: -1", b"Content-Length: 99999999999999999999", b"Transfer-Encoding: gzip",
-    b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", b"Host: b"])
+    b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", b"Host: b",
+    b"Content-Length : 2", b"Content-Length:\r\n 2", b"Content-Length: 0\r\n 2", b"Transfer-Encoding:\r\n chunked", b" X: a"])
 def test_a_request_without_a_clear_end_is_refused(server, headers):
     got = server.raw(b"GET /healthz HTTP/1.1\r\nHost: a\r\n%s\r\n\r\nabGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" % headers)
     assert got.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 413 ")) and got.count(b"HTTP/1.1 200") == 0

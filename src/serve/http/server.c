@@ -20,14 +20,32 @@ enum { YES = 1, NO = 0, CONNECTION_BYTES = 32 << 10 };
 
 /* Headers that decide where a request ends. A proxy might read several of them in another way. */
 typedef struct framing {
-    int lengths, encodings, hosts, chunked, expects;
+    int lengths, encodings, hosts, chunked, unclear;
     uint64_t length;
 } framing;
+
+/* Whether a proxy might read a header that the library has not understood: the name is not a word,
+ * such as "Content-Length " before the colon, or has the text of a folded line at its end. */
+static int is_unclear(const char *name) {
+    static const char *const framed[] = {"Content-Length", "Transfer-Encoding"};
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+    for (const char *c = name; *c; c++)
+        if (!(*c >= '0' && *c <= '9') && !((*c | 32) >= 'a' && (*c | 32) <= 'z') &&
+            !strchr(marks, *c))
+            return 1;
+    for (size_t i = 0; i < sizeof framed / sizeof *framed; i++) {
+        const size_t size = strlen(framed[i]);
+        if (strncasecmp(name, framed[i], size) == 0 && name[size])
+            return 1;
+    }
+    return !*name;
+}
 
 static int count_header(void *user, int kind, const char *name, const char *value) {
     framing *f = user;
     (void)kind;
     value = value ? value : "";
+    f->unclear |= is_unclear(name);
     if (strcasecmp(name, "Content-Length") == 0) {
         f->lengths++;
         if (!qn__parse_u64(value, strlen(value), &f->length))
@@ -79,10 +97,10 @@ static int refuse_early(qn__request *r, const char *method, const char *path) {
     framing f = {0};
     char allowed[64];
     qn__mhd_functions.values(r->connection, QN__MHD_HEADERS, count_header, &f);
-    r->brings_body = f.length > 0 || f.lengths > 1 || f.encodings > 0;
+    r->brings_body = f.length > 0 || f.lengths > 1 || f.encodings > 0 || f.unclear;
     atomic_fetch_add(&r->references, 1); /* given up by the answer */
-    if (f.lengths > 1 || f.encodings > 1 || f.hosts > 1 || (f.lengths && f.encodings) ||
-        (f.encodings && !f.chunked)) {
+    if (f.unclear || f.lengths > 1 || f.encodings > 1 || f.hosts > 1 ||
+        (f.lengths && f.encodings) || (f.encodings && !f.chunked)) {
         qn__answer_header(r, "Connection", "close");
         qn__answer_refusal(r, 400, "the headers do not say clearly where the request ends");
     } else if (!qn__route_find(r->http, r, method, path, allowed))
