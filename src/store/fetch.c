@@ -297,7 +297,7 @@ static qn_status wait_for(qn__cached *file, uint64_t begin, uint64_t end, qn_err
     return QN_OK;
 }
 
-qn_status qn__fetch(qn__cached *file, uint64_t from, uint64_t size, qn_error *err) {
+qn_status qn__cached_fetch(qn__cached *file, uint64_t from, uint64_t size, qn_error *err) {
     if (!file->mapped || from >= file->about.size || size == 0)
         return QN_OK;
     const uint64_t left = file->about.size - from, end = from + (size < left ? size : left);

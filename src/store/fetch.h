@@ -6,7 +6,7 @@
 #include "store/cached.h"
 
 /* Returns when the bytes are there. Fails as qn__remote_fetch. */
-qn_status qn__fetch(qn__cached *file, uint64_t from, uint64_t size, qn_error *err);
+qn_status qn__cached_fetch(qn__cached *file, uint64_t from, uint64_t size, qn_error *err);
 
 /* Begins to fetch the bytes, as many as there is space for in the queue. */
 void qn__fetch_plan(qn__cached *file, uint64_t from, uint64_t size);

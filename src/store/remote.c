@@ -179,7 +179,7 @@ int qn__remote_has(int file) {
 
 qn_status qn__remote_fetch(int file, uint64_t from, uint64_t size, qn_error *err) {
     qn__cached *cached = find_locked(file);
-    return cached ? qn__fetch(cached, from, size, err) : QN_OK;
+    return cached ? qn__cached_fetch(cached, from, size, err) : QN_OK;
 }
 
 void qn__remote_plan_of(int file, uint64_t from, uint64_t size) {
