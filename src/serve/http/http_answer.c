@@ -99,13 +99,14 @@ static void answer(qn__request *r, unsigned status, const char *type, void *body
     qn__request_release(r);
 }
 
-void qn__answer(qn__request *r, unsigned status, const char *type, void *body, size_t size) {
+void qn__answer_body(qn__request *r, unsigned status, const char *type, void *body, size_t size) {
     answer(r, status, type, body, size, qn__free);
 }
 
 void qn__answer_text(qn__request *r, unsigned status, const char *type, const char *text) {
     char *copy = qn__copy_text(text, NULL);
-    qn__answer(r, copy ? status : STATUS_ERROR, copy ? type : NULL, copy, copy ? strlen(copy) : 0);
+    qn__answer_body(r, copy ? status : STATUS_ERROR, copy ? type : NULL, copy,
+                    copy ? strlen(copy) : 0);
 }
 
 void qn__answer_grown(qn__request *r, unsigned status, const char *type, qn__text *text) {

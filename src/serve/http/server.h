@@ -115,7 +115,8 @@ void qn__answer_header(qn__request *request, const char *name, const char *value
 void qn__request_of_model(qn__request *request, const char *name, const char *version,
                           const char *digest);
 /* Answers. The body belongs to the server from now on, which calls qn__free; NULL with size 0. */
-void qn__answer(qn__request *request, unsigned status, const char *type, void *body, size_t size);
+void qn__answer_body(qn__request *request, unsigned status, const char *type, void *body,
+                     size_t size);
 /* Answers with a text, which is copied. */
 void qn__answer_text(qn__request *request, unsigned status, const char *type, const char *text);
 /* Answers with a growing text, which is released; with 500 where memory was short. */
