@@ -7,6 +7,7 @@ in namespaces of its own and lies in a folder that is removed.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -75,11 +76,24 @@ def image():
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def test_the_copied_folders_configure(tmp_path):
+    """The image is built from some folders only, and its test takes long."""
+    builds.require("cmake", "ninja")
+    text = (ROOT / "deploy" / "Containerfile").read_text()
+    copied = re.findall(r"^COPY (\S+) /source/", text, re.M)
+    assert "src" in copied and "tests" not in copied
+    for name in copied:
+        (tmp_path / name).symlink_to(ROOT / name)
+    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", "-DBUILD_TESTING=OFF"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 # One test, since the image is built for each.
 @machine.LONG
 def test_the_image(image, run_quern, tmp_path):
     said = image("quern version && mpirun --version && /usr/sbin/sshd -t")
-    assert "Open MPI) 4" in said
+    assert "Open MPI) 4" in said and all(f"{name} " in said for name in ("libcurl", "libmicrohttpd", "libpq"))
     said = image("quern-launch || ls -d /source || true")
     assert "usage: quern-launch RESULT" in said
     assert said.count("No such file or directory") == 1, "the sources are left out"
