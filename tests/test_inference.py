@@ -210,6 +210,28 @@ def test_models_change_without_a_lost_request(quern, place, tmp_path):
         assert not wrong and seen == set(want)
 
 
+def test_a_version_goes_on_with_a_file_of_another_name(quern, place, tmp_path):
+    """What is wrong in a folder is told once, file by file, and stops nothing else."""
+    folder = tmp_path / "v" / "1"
+    folder.mkdir(parents=True)
+    shutil.copy(place / "a.safetensors", folder / "a.safetensors")
+    with serving.serve(quern, tmp_path, "--reload-seconds", "0.01") as server:
+        shutil.copy(place / "b.safetensors", tmp_path / "new")
+        (folder / "a.safetensors").unlink()
+        (tmp_path / "new").rename(folder / "c.safetensors")
+        while server.get("/v2/models/v")[1]["Quern-Model-Digest"] != digest_of(place / "b.safetensors"):
+            pass
+        shutil.copy(place / "a.safetensors", folder / "d.safetensors")
+        (tmp_path / "a b.safetensors").write_bytes(b"")
+        for name in ("y", "z"):
+            shutil.copy(place / "a.safetensors", tmp_path / f"{name}.safetensors")
+            while server.get(f"/v2/models/{name}/ready")[0] != 200:
+                pass
+        said = server.end()[1]
+    assert said.count('the name "a b" of a model is not valid') == 1
+    assert said.count(f'there are two models "v" of version 1, at {folder}/c.safetensors, {folder}/d.safetensors') == 1
+
+
 def test_an_answer_does_not_depend_on_the_others(quern, place):
     """Of many clients at once, each answer has the bytes that its row has alone."""
     with serving.serve(quern, f"m={place / 'a.safetensors'}", "--latency", "50ms") as server:

@@ -12,15 +12,6 @@
 /* Why the files are looked at. */
 enum { IN_TIME = 1, ASKED };
 
-static void tell(const qn__models *models, const char *path, const qn_error *err) {
-    char text[1700];
-    if (!models->options.note)
-        return;
-    snprintf(text, sizeof text, "%s is not served as it is now: %s%s%s", path, err->what,
-             *err->remedy ? "; " : "", err->remedy);
-    models->options.note(models->options.user, text);
-}
-
 static void tell_served(const qn__models *models, const qn__model_origin *source) {
     char text[600];
     if (!models->options.note || !source->served)
@@ -38,13 +29,13 @@ static void look_at_all(qn__models *models, int asked) {
         if (s->folder) /* below */
             continue;
         if (qn__origin_look(models, s, asked, &err) != QN_OK)
-            tell(models, s->path, &err);
+            qn__models_tell(models, s->path, &err);
         else if (s->served != before)
             tell_served(models, s);
     }
     for (size_t i = 0; i < models->folders; i++)
         if (qn__models_walk(models, &models->folder[i], &err) != QN_OK)
-            tell(models, models->folder[i].path, &err);
+            qn__models_tell(models, models->folder[i].path, &err);
 }
 
 /* All versions of a name: read again, or taken away. */
@@ -72,7 +63,7 @@ static void execute(qn__models *models, qn__model_order *order) {
     if (order->load) /* the folder may have new ones */
         for (size_t i = 0; i < models->folders; i++)
             if (qn__models_walk(models, &models->folder[i], &err) != QN_OK)
-                tell(models, models->folder[i].path, &err);
+                qn__models_tell(models, models->folder[i].path, &err);
     memset(&err, 0, sizeof err);
     err.status = obey(models, order, &err);
     order->done(order->user, &err);

@@ -15,11 +15,6 @@ static const char FIRST_VERSION[] = "1", ENDING[] = ".safetensors";
 /* ------------------------------------------------------------------------------------------ files
  */
 
-static int same(const struct stat *a, const struct stat *b) {
-    return a->st_size == b->st_size && a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 qn_status qn__origin_look(qn__models *models, qn__model_origin *source, int asked, qn_error *err) {
     struct stat now = {0};
     const int far = qn__remote_is(source->path); /* it is read only when somebody asks for it */
@@ -28,7 +23,7 @@ qn_status qn__origin_look(qn__models *models, qn__model_origin *source, int aske
     if (!far && stat(source->path, &now) != 0)
         return source->served ? QN_OK /* it may come back */
                               : qn__fail_errno(err, "read", source->path);
-    if (!far && same(&now, &source->stamp))
+    if (!far && qn__same_file(&now, &source->stamp))
         return QN_OK;
     source->stamp = now; /* of before the reading: what is written meanwhile is read again */
     const qn_status status = qn__origin_read(models, source, err);
@@ -57,18 +52,51 @@ static qn__model_origin *source_at(const qn__models *models, const char *path) {
     return NULL;
 }
 
-/* A file of a folder: one that is known, or a new one. */
-static qn_status take_file(qn__models *models, const char *folder, const char *name,
-                           const char *version, const char *path, qn_error *err) {
-    qn_error own;
-    err = err ? err : &own;
+/* A version of the folder whose file is gone goes on with another file. NULL: there is none. */
+static qn__model_origin *succeed(qn__models *models, const char *folder, const char *name,
+                                 const char *version, const char *path) {
+    for (size_t i = 0; i < models->count; i++) {
+        qn__model_origin *s = models->source[i];
+        struct stat before;
+        if (!s->folder || strcmp(s->folder, folder) != 0 || strcmp(s->name, name) != 0 ||
+            strcmp(s->version, version) != 0 || stat(s->path, &before) == 0)
+            continue;
+        char *own = qn__copy_text(path, NULL);
+        if (!own)
+            return NULL;
+        pthread_mutex_lock(&models->lock);
+        qn__free(s->path);
+        s->path = own;
+        pthread_mutex_unlock(&models->lock);
+        memset(&s->stamp, 0, sizeof s->stamp);
+        return s;
+    }
+    return NULL;
+}
+
+static qn_status look_at(qn__models *models, const char *folder, const char *name,
+                         const char *version, const char *path, qn_error *err) {
     qn__model_origin *source = source_at(models, path);
+    if (!source)
+        source = succeed(models, folder, name, version, path);
     if (!source)
         source = qn__origin_add(models, name, version, path, folder, err);
     if (!source)
         return err->status;
     source->seen = 1;
     return qn__origin_look(models, source, 0, err);
+}
+
+/* A file of a folder: one that is known, or a new one. */
+static qn_status take_file(qn__models *models, const char *folder, const char *name,
+                           const char *version, const char *path, qn_error *err) {
+    qn_error own;
+    err = err ? err : &own;
+    const qn_status status = look_at(models, folder, name, version, path, err);
+    if (status == QN_OK || !models->kept)
+        return status;
+    qn__models_tell(models, path, err);
+    return QN_OK;
 }
 
 /* Calls `each` for the entries of a folder with their paths, in the order of their names. The first

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,11 @@ qn_status qn__models_make(qn__models **out, qn_error *err) {
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&(*out)->lock, NULL);
     return QN_OK;
+}
+
+int qn__same_file(const struct stat *a, const struct stat *b) {
+    return a->st_size == b->st_size && a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 void qn__models_maker(qn__models *models, const qn__part_maker *maker) {
@@ -180,6 +186,42 @@ qn__model_origin *qn__origin_add(qn__models *models, const char *name, const cha
     return NULL;
 }
 
+/* ---------------------------------------------------------------------------------------- telling
+ */
+
+/* Whether it was told of as it is now; else it is from now on. Without memory it is told again. */
+static int was_told(qn__models *models, const char *path) {
+    struct stat now;
+    if (stat(path, &now) != 0)
+        memset(&now, 0, sizeof now);
+    for (size_t i = 0; i < models->tellings; i++) {
+        qn__model_told *t = &models->told[i];
+        if (strcmp(t->path, path) != 0)
+            continue;
+        const int same = qn__same_file(&t->stamp, &now);
+        t->stamp = now;
+        return same;
+    }
+    qn__model_told *more = realloc(models->told, (models->tellings + 1) * sizeof *more);
+    if (!more)
+        return 0;
+    models->told = more;
+    more[models->tellings] = (qn__model_told){qn__copy_text(path, NULL), now};
+    models->tellings += more[models->tellings].path != NULL;
+    return 0;
+}
+
+void qn__models_tell(qn__models *models, const char *path, const qn_error *err) {
+    char text[2200];
+    const int elsewhere = *err->where && strcmp(err->where, path) != 0;
+    if (!models->options.note || was_told(models, path))
+        return;
+    snprintf(text, sizeof text, "%s is not served as it is now: %s%s%s%s%s", path, err->what,
+             elsewhere ? ", at " : "", elsewhere ? err->where : "", *err->remedy ? "; " : "",
+             err->remedy);
+    models->options.note(models->options.user, text);
+}
+
 /* ---------------------------------------------------------------------------------------- serving
  */
 
@@ -264,7 +306,10 @@ static void free_list(qn__models *models) {
         qn__free(models->folder[i].path);
         qn__free(models->folder[i].name);
     }
+    for (size_t i = 0; i < models->tellings; i++)
+        qn__free(models->told[i].path);
     qn__models_bury(models);
+    free(models->told);
     free(models->source);
     free(models->folder);
 }

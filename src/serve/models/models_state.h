@@ -22,6 +22,12 @@ typedef struct qn__model_folder {
     char *path, *name;
 } qn__model_folder;
 
+/* A file or folder that a line on stderr told of, and how it was then. */
+typedef struct qn__model_told {
+    char *path;
+    struct stat stamp; /* zeros: it could not be looked at */
+} qn__model_told;
+
 /* A request to the keeper. */
 typedef struct qn__model_order qn__model_order;
 struct qn__model_order {
@@ -33,7 +39,7 @@ struct qn__model_order {
 };
 
 struct qn__models {
-    pthread_mutex_t lock; /* of all below but the makers and the folders */
+    pthread_mutex_t lock; /* of all below but makers, folders and told */
     pthread_cond_t wake;
     qn__model_origin **source;
     size_t count, capacity;
@@ -41,13 +47,17 @@ struct qn__models {
     qn__model_order *orders;
     int look, ends, kept; /* kept: there is a keeper */
     qn__model_folder *folder;
-    size_t folders;
+    qn__model_told *told;
+    size_t folders, tellings;
     const qn__part_maker *maker[QN__SERVED_PARTS];
     qn__keeper_options options;
     pthread_t keeper;
 };
 
 /* models.c */
+
+/* Whether it is the same file, unchanged. */
+int qn__same_file(const struct stat *a, const struct stat *b);
 
 /* Reads a source's file, and serves what it holds in place of what was served before. A file with
  * the same bytes changes nothing. */
@@ -58,11 +68,14 @@ void qn__origin_drop(qn__models *models, qn__model_origin *source, const char *w
  * or name and version are taken. */
 qn__model_origin *qn__origin_add(qn__models *models, const char *name, const char *version,
                                  const char *path, const char *folder, qn_error *err);
+/* Says why a file or folder is not served as it is now, once for each state of it. */
+void qn__models_tell(qn__models *models, const char *path, const qn_error *err);
 /* Frees what has no requests any more. */
 void qn__models_bury(qn__models *models);
 
 /* model_sources.c: brings the sources in line with a folder: reads new files and changed ones,
- * takes away those that left. The first failure is in *err; the others are read all the same. */
+ * takes away those that left. The first failure is in *err; the others are read all the same. Once
+ * there is a keeper, it tells of each file, and only a folder that cannot be read is a failure. */
 qn_status qn__models_walk(qn__models *models, const qn__model_folder *folder, qn_error *err);
 /* Reads the file again if it is not as it was; at an address only where it was `asked` for. */
 qn_status qn__origin_look(qn__models *models, qn__model_origin *source, int asked, qn_error *err);
