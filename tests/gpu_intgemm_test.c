@@ -53,12 +53,12 @@ static void test_long_forward(void **state) {
         const void *const memory[] = {&step, left, &absmax, right, parameters, y};
         fill(sign);
         step.items = step.grain = 1;
-        void *const arguments[] = {(void *)&memory[0], (void *)&memory[1], (void *)&memory[2],
-                                   (void *)&memory[3], (void *)&memory[2], (void *)&memory[4],
-                                   (void *)&none,      (void *)&memory[5], (void *)&memory[0],
-                                   (void *)&memory[0], (void *)&in,        (void *)&out,
-                                   (void *)&zero,      (void *)&zero,      (void *)&zero,
-                                   (void *)&zero,      (void *)&keep,      (void *)&none};
+        void *const arguments[] = {
+            (void *)&memory[0], (void *)&memory[1], (void *)&memory[2], (void *)&memory[3],
+            (void *)&memory[2], (void *)&memory[4], (void *)&none,      (void *)&memory[5],
+            (void *)&memory[0], (void *)&memory[0], (void *)&in,        (void *)&out,
+            (void *)&zero,      (void *)&zero,      (void *)&zero,      (void *)&zero,
+            (void *)&zero,      (void *)&keep,      (void *)&none};
         run("qn_intgemm_forward_i21_small", 128, arguments);
         const int64_t n = sign * (int64_t)LENGTH * VALUE * VALUE;
         assert_true(y[0] == fmaf((float)n, 1.0f, 0.5f));
@@ -76,17 +76,17 @@ static uint32_t lanes_of(const char *name) {
 /* The gradient of layer 6, one weight, in grains of step.grain items with these greatest magnitudes
  * of the inputs and, after them, of the errors. Returns the status; *sum is the weight's. */
 static uint32_t gradient(const char *name, const uint32_t *absmax, int64_t *sum) {
-    const uint32_t grains = step.items / step.grain, one = 1, zero = 0, layer = 6;
+    const uint32_t grains = step.items / step.grain, one = 1, zero = 0, layer = 6, stride = 16;
     const uint64_t none = 0;
     const float limit = 0x1p61f;
     qn_status_words status = {0};
     int64_t sums[16] = {0};
     const void *const memory[] = {&step, left, right, absmax, sums, &status};
-    void *const arguments[] = {(void *)&memory[0], (void *)&memory[1], (void *)&memory[2],
-                               (void *)&memory[3], (void *)&memory[4], (void *)&memory[5],
-                               (void *)&none,      (void *)&one,       (void *)&one,
-                               (void *)&layer,     (void *)&zero,      (void *)&grains,
-                               (void *)&limit,     (void *)&one,       (void *)&zero};
+    void *const arguments[] = {
+        (void *)&memory[0], (void *)&memory[1], (void *)&memory[2], (void *)&memory[3],
+        (void *)&memory[4], (void *)&memory[5], (void *)&none,      (void *)&one,
+        (void *)&one,       (void *)&stride,    (void *)&layer,     (void *)&zero,
+        (void *)&grains,    (void *)&limit,     (void *)&one,       (void *)&zero};
     run(name, lanes_of(name), arguments);
     *sum = sums[0];
     return status.bad_layer;
