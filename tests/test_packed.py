@@ -191,7 +191,7 @@ def test_named_formats(tmp_path, info, refused):
 
 
 def test_named_addresses(tmp_path, info, refused, monkeypatch):
-    for address, remedy in (("az://box/t.csv", "az storage blob"), ("hdfs://host/t", "hdfs dfs -get"),
+    for address, remedy in (("az://box/t.csv", "az storage blob"), ("foo://host/t", "begins with s3://"),
                             ("file:///t.csv", "leave out file://")):
         told = refused(address)
         assert remedy in told and f"at {address}" in told and "no such file" not in told

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* All that Quern writes to or reads from; for the remedy. */
-static const char *const known[] = {"sqlite", "postgresql", "postgres", "s3",   "gs",
-                                    "hdfs",   "https",      "http",     "file", NULL};
+static const char *const known[] = {"sqlite", "postgresql", "postgres", "s3",    "s3a",  "gs",
+                                    "hdfs",   "webhdfs",    "swebhdfs", "https", "http", NULL};
 
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -31,5 +31,8 @@ qn_status qn__scheme_refuse(const char *path, qn_error *err) {
     if (near && strcmp(near, word) != 0)
         return qn__remedy(err, QN_USAGE, "write %s:, or ./%.200s for a file of that name", near,
                           path);
-    return qn__remedy(err, QN_USAGE, "write ./%.200s for a file of that name", path);
+    return qn__remedy(err, QN_USAGE,
+                      "name a file, or an address that begins with s3://, gs://, hdfs://, "
+                      "webhdfs:// or swebhdfs://; write ./%.200s for a file of that name",
+                      path);
 }

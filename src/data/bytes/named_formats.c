@@ -1,4 +1,5 @@
 #include "data/bytes/named_formats.h"
+#include "base/files/scheme.h"
 #include "base/text/text.h"
 #include "image/image_head.h"
 #include "image/image_other.h"
@@ -177,7 +178,6 @@ qn_status qn__named_address_check(const char *path, qn_error *err) {
         {"az://", "an address in Azure Storage", "copy the file: az storage blob download"},
         {"abfs://", "an address in Azure Storage", "copy the file: az storage blob download"},
         {"abfss://", "an address in Azure Storage", "copy the file: az storage blob download"},
-        {"hdfs://", "an address in HDFS", "copy the file: hdfs dfs -get ADDRESS ."},
         {"hf://", "an address of the Hugging Face hub", "copy the file: hf download"},
         {"ftp://", "an address of the network", "download the file: curl -O ADDRESS"},
         {"file://", "an address of a file", "give its path: leave out file://"},
@@ -188,5 +188,12 @@ qn_status qn__named_address_check(const char *path, qn_error *err) {
             qn__at(err, "%s", path);
             return qn__remedy(err, QN_INPUT, "%s", schemes[i].remedy);
         }
-    return QN_OK;
+    const size_t word = qn__scheme_length(path);
+    if (word == 0 || strncmp(path + word, "://", 3) != 0)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "this is an address of a kind that Quern does not read");
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_INPUT,
+                      "give a path, or an address that begins with s3://, s3a://, gs://, hdfs://, "
+                      "webhdfs://, swebhdfs://, https:// or http://, in small letters");
 }

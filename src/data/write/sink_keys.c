@@ -264,8 +264,8 @@ typedef struct scan {
 } scan;
 
 static qn_status refuse_file(const scan *s, qn_error *err) {
-    qn__fail(err, QN_INPUT, "the file is there, and does not begin with the line \"%.200s\"",
-             s->header.data);
+    qn__fail(err, QN_INPUT, "the file is there, and does not begin with the line \"%.*s\"",
+             (int)strcspn(s->header.data, "\r\n"), s->header.data);
     qn__at(err, "%.400s", s->shown);
     return qn__remedy(err, QN_INPUT, "name another file, or move this one away");
 }

@@ -1,6 +1,7 @@
 /* A kernel from its recipe, and the files that the recipe may open. */
 #include "base/argument.h"
 #include "base/files/file.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "userkernel/run/user_iterate.h"
@@ -65,6 +66,12 @@ qn_status qn_kernel_from_recipe(const char *path, qn_kernel **out, qn_error *err
     QN__NEED(path, err);
     qn_error unheard;
     err = err ? err : &unheard;
+    if (qn__remote_is(path)) {
+        qn__fail(err, QN_UNSUPPORTED, "the recipe of a kernel is not read from an address");
+        qn__at(err, "%s", path);
+        return qn__remedy(err, QN_UNSUPPORTED,
+                          "copy it, and the files that it names, to a folder of this machine");
+    }
     qn__bytes bytes;
     qn_status status = qn__file_read(path, &bytes, err);
     if (status != QN_OK)
