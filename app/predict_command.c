@@ -529,5 +529,5 @@ const command predict_command = {
                 "quern predict m.safetensors --data new.csv --unlabelled --outputs | head\n"
                 "quern predict kmeans.safetensors --data points.csv --outputs\n"
                 "quern predict m.safetensors --data images.idx.gz --labels labels.idx.gz\n"
-                "quern predict m.safetensors --data new.csv -o sqlite:results.db?table=new",
+                "quern predict m.safetensors --data new.csv -o \"sqlite:results.db?table=new\"",
     .run = run};

@@ -11,7 +11,7 @@ enum { SHORTEST = 16 };
 
 static const char make_one[] =
     "make one with: (umask 077; head -c 32 /dev/urandom | base64 > FILE), and copy it to every "
-    "machine";
+    "machine that needs it";
 
 /* Only a regular file that no other user can read may hold a secret. */
 static int check(const char *path, int file) {

@@ -190,9 +190,12 @@ static int open_log(const serve_flags *f, qn_server_options *options) {
         return -1;
     options->log = write_line;
     options->log_user = strcmp(f->access_log, "-") == 0 ? stdout : fopen(f->access_log, "ae");
-    return options->log_user ? -1
-                             : message_fail(QN_IO, strerror(errno), f->access_log,
-                                            "name a file that can be written with --access-log");
+    if (options->log_user)
+        return -1;
+    char what[128];
+    snprintf(what, sizeof what, "cannot open the access log: %.80s", strerror(errno));
+    return message_fail(QN_IO, what, f->access_log,
+                        "name a file of this machine that can be written");
 }
 
 static int load_and_serve(const qn_server_options *options, const arguments *given) {
@@ -270,8 +273,11 @@ const command serve_command = {
         "file.\n"
         "An answer is that of \"quern predict\" for the items of its request alone.\n"
         "POST /v1/predict/NAME takes rows as JSON or CSV, or an image. POST /v2/models/NAME/infer "
-        "is the Open Inference Protocol.\n"
-        "GET /healthz says whether the server lives, GET /readyz whether it takes requests.",
+        "is the Open Inference Protocol. POST /v1/completions and /v1/chat/completions let models "
+        "of next tokens write.\n"
+        "A browser shows a page at /, on which people ask the models.\n"
+        "GET /healthz says whether the server lives, GET /readyz whether it takes requests; GET "
+        "/metrics has counts for Prometheus.",
     .options = serve_options,
     .operand = "MODEL",
     .most_operands = MOST_FILES,

@@ -40,7 +40,7 @@ static const option watch_options[] = {
 
     {.heading = "When",
      ROW_TEXT("latency", latency, "TIME",
-              "how long a file or row may wait for others that are computed with it: 20ms, 1s"),
+              "an answer should not wait longer for its batch and the one before: 20ms, 1s"),
      .fallback = "20ms"},
     {ROW_FLAG("once", once, "answer what is there, and end")},
     {ROW_FLAG("poll", poll,
@@ -88,8 +88,8 @@ static void summary(const watch_flags *f, const qn_watch_report *report) {
     if (f->json || f->quiet)
         return;
     const int to_stdout = strcmp(f->out, "-") == 0;
-    fprintf(to_stdout ? stderr : stdout, "%s answers in %s", format_count(report->rows, rows),
-            to_stdout ? "the standard output" : f->out);
+    fprintf(to_stdout ? stderr : stdout, "%s answer%s in %s", format_count(report->rows, rows),
+            report->rows == 1 ? "" : "s", to_stdout ? "the standard output" : f->out);
     if (report->bad)
         fprintf(to_stdout ? stderr : stdout, ", %s of them errors", format_count(report->bad, bad));
     fputs("\n", to_stdout ? stderr : stdout);
@@ -135,7 +135,7 @@ static int check(const watch_flags *f, const arguments *given, qn_watch_options 
     const double latency = f->latency ? seconds_of(f->latency) : 1;
     const double every = f->poll_every ? seconds_of(f->poll_every) : 1;
     if (!(latency > 0) || !(every > 0))
-        return message_usage("a number with us, ms, s or m, such as 20ms",
+        return message_usage("give a number with us, ms, s or m, such as 20ms",
                              "--%s \"%.40s\" is not a time", latency > 0 ? "poll-every" : "latency",
                              latency > 0 ? f->poll_every : f->latency);
     options->latency = f->latency ? (uint64_t)(latency * 1e9) : options->latency;

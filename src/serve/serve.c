@@ -52,13 +52,17 @@ static qn_status check(const qn_server_options *o, qn_error *err) {
         return qn__fail(err, QN_USAGE, "`server.connections` is 0");
     if (o->most_body < 1 || o->most_body > UINT64_MAX / BODIES)
         return qn__fail(err, QN_USAGE, "`server.most_body` is out of range");
-    if (!(o->read_seconds >= LEAST_READ_SECONDS) || !(o->stop_seconds >= 0))
-        return qn__fail(err, QN_USAGE,
-                        "`server.read_seconds` or `server.stop_seconds` is out of range");
+    if (!(o->read_seconds >= LEAST_READ_SECONDS) || !(o->stop_seconds >= 0)) {
+        qn__fail(err, QN_USAGE, "`server.read_seconds` or `server.stop_seconds` is out of range");
+        return qn__remedy(err, QN_USAGE, "give the first from 0.1, and the second from 0");
+    }
     if (!(o->latency_seconds > 0) || !(o->latency_seconds <= MOST_LATENCY) ||
-        !(o->reload_seconds >= 0))
-        return qn__fail(err, QN_USAGE,
-                        "`server.latency_seconds` or `server.reload_seconds` is out of range");
+        !(o->reload_seconds >= 0)) {
+        qn__fail(err, QN_USAGE,
+                 "`server.latency_seconds` or `server.reload_seconds` is out of range");
+        return qn__remedy(err, QN_USAGE,
+                          "give the first above 0 and up to 60 seconds, and the second from 0");
+    }
     return QN_OK;
 }
 
@@ -231,7 +235,7 @@ qn_status qn_server_run(qn_server *server, qn_error *err) {
         return qn__fail(err, QN_USAGE, "qn_server_run: this server has run already");
     if (qn__models_list(server->models, NULL, NULL) == 0) {
         qn__fail(err, QN_USAGE, "the server has no model");
-        return qn__remedy(err, QN_USAGE, "load one with qn_server_load or qn_server_add");
+        return qn__remedy(err, QN_USAGE, "give a model, or a folder that holds one");
     }
     const int listener = server->listener;
     server->listener = -1;

@@ -1,5 +1,6 @@
 /* The public calls, and what folders and rows have in common. */
 #include "base/argument.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"
@@ -56,6 +57,9 @@ static qn_status check_move(const qn_watch_options *o, qn_error *err) {
 static qn_status check_options(const qn_watch_options *o, qn_error *err) {
     if (!o->path || !*o->path)
         return refuse_option(err, "", "it says what is watched", "name a folder, a file, or -");
+    if (qn__remote_is(o->path))
+        return refuse_option(err, o->path, "a store or a web server is not watched",
+                             "watch a folder or a file of this machine, or the standard input");
     if (!o->to || !*o->to)
         return refuse_option(err, "`watch.to`", "the answers need a table", "name a CSV file");
     if (!(o->poll_seconds > 0))
