@@ -105,12 +105,18 @@ static const option serve_options[] = {
      .fallback = "every core, at most 8"},
     {.name = NULL}};
 
-/* One write for each line: lines of several threads do not mix. */
+/* One write for each line: lines of several threads do not mix. Of lines that are lost, as on a
+ * full disk, stderr gets one line until writing goes on. */
 static void write_line(void *user, const char *text) {
+    static int lost; /* by the lock of the file */
     flockfile(user);
     fputs(text, user);
     putc('\n', user);
-    fflush(user);
+    const int fails = fflush(user) != 0;
+    const int why = errno;
+    if (fails && !lost)
+        message_warning("lines of the access log are lost: %s", strerror(why));
+    lost = fails;
     funlockfile(user);
 }
 
@@ -176,10 +182,13 @@ static int read_token(const serve_flags *f, char token[SECRET_CAPACITY], const c
     *out = NULL;
     if (f->token_file)
         code = secret_read(f->token_file, token);
-    else if (variable && *variable && strlen(variable) < SECRET_CAPACITY)
+    else if (!variable || !*variable)
+        return -1;
+    else if (strlen(variable) < SECRET_CAPACITY - 1)
         strcpy(token, variable);
     else
-        return -1;
+        return message_fail(QN_USAGE, "the token has more than 1,023 characters", "QUERN_TOKEN",
+                            "make one with: head -c 32 /dev/urandom | base64");
     unsetenv("QUERN_TOKEN");
     *out = token;
     return code;

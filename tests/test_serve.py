@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import os
 import random
 import shutil
 import socket
@@ -44,6 +45,8 @@ def test_health_and_refusals(server):
     assert server.get("/healthz")[::2] == (200, b"ok\n")
     assert server.get("/readyz")[::2] == (200, b"ready\n")
     assert server.ask("HEAD", "/readyz")[::2] == (200, b"")
+    away = {"Sec-Fetch-Site": "cross-site"}
+    assert error_of(server.post("/v2/repository/models/m/unload", {}, away))[0] == 403 and server.get("/v2/models/m", away)[0] == 200
     assert error_of(server.get("/nothing")) == (404, "there is nothing at this path")
     status, headers, _ = server.post("/healthz", {})
     assert status == 405 and headers["Allow"] == "GET"
@@ -138,6 +141,15 @@ def test_metrics_and_log(server, model):
     assert [(line["path"], line["status"], line["model"]) for line in told] == [
         ("/v1/predict/m", 200, "m"), ("/v1/predict/m", 400, "m")]
     assert told[0]["received"] == 18 and told[0]["whole"] and "secret" not in json.dumps(told)
+
+
+def test_a_full_disk_and_a_token_that_is_too_long(quern, model):
+    with serving.serve(quern, model, "--access-log", "/dev/full") as server:
+        assert [server.get("/healthz")[0] for _ in range(2)] == [200, 200]
+        assert server.end()[1].count("lines of the access log are lost: No space left on device\n") == 1
+    done = subprocess.run([quern, "serve", model], env={**os.environ, "QUERN_TOKEN": "a" * 1024}, capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 2 and "the token has more than 1,023 characters" in done.stderr
 
 
 def test_tls_and_token(quern, model, tmp_path):

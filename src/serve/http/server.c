@@ -84,6 +84,12 @@ static void refuse_token(qn__request *r) {
                        "Bearer TOKEN\"");
 }
 
+/* A page of another site in the user's browser: it cannot read answers, but could unload models. */
+static int is_of_other_site(qn__request *r, const char *method) {
+    const char *site = qn__request_header(r, "Sec-Fetch-Site");
+    return site && strcmp(site, "cross-site") == 0 && strcmp(method, "POST") == 0;
+}
+
 static void refuse_path(qn__request *r, const char *allowed) {
     if (*allowed) {
         qn__answer_header(r, "Allow", allowed);
@@ -109,6 +115,8 @@ static int refuse_early(qn__request *r, const char *method, const char *path) {
         refuse_path(r, allowed);
     else if (!has_token(r))
         refuse_token(r);
+    else if (is_of_other_site(r, method))
+        qn__answer_refusal(r, 403, "pages of other sites may not send requests to this server");
     else if (f.length > r->http->options.most_body)
         r->too_large = 1;
     else if (atomic_load(&r->http->stopping))
