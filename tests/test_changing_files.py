@@ -67,8 +67,9 @@ static void look(int file) {
     if (!is_victim(file, path) || __atomic_sub_fetch(&left, 1, __ATOMIC_SEQ_CST) != 0)
         return;
     snprintf(other, sizeof other, "%s.other", path);
-    if (is_to("cut"))
-        truncate(path, lseek(file, 0, SEEK_END) / 2);
+    struct stat info;
+    if ((is_to("cut") || is_to("cut by name")) && stat(path, &info) == 0)
+        truncate(path, info.st_size / 2);
     if (is_to("write") || is_to("tick"))
         touch(path, 0);
     if (is_to("write back"))
@@ -155,6 +156,16 @@ def test_a_table_that_is_cut_short(quern, library, tables, tmp_path, kind, when)
     assert done.returncode == 1, done.stderr
     assert "the file became shorter while it was read" in done.stderr
     assert re.search(rf"at {victim}, byte \d+ of \d+", done.stderr)
+
+
+def test_json_that_is_cut_short(quern, library, tmp_path):
+    """Also where a cut leaves half an object, which is no JSON."""
+    victim = tmp_path / "victim.jsonl"
+    victim.write_text('{"y": 1, "a": "a text"}\n' * 50000 + '{"y": 1}\n')
+    done = subprocess.run([quern, "data", "info", victim], capture_output=True, text=True, timeout=60, env={
+        **os.environ, "LD_PRELOAD": str(library), "QUERN_TEST_ACTION": "cut by name", "QUERN_TEST_CUT": "1"})
+    assert done.returncode == 1 and "the file became shorter while it was read" in done.stderr
+    assert re.search(rf"at {victim}, byte \d+", done.stderr)
 
 
 def test_a_model_that_is_cut_short(quern, run_quern, library, tmp_path):

@@ -259,6 +259,16 @@ static qn_status read_objects(rows *r, qn_error *err) {
 
 /* ------------------------------------------------------------------ files */
 
+/* Where a plain file ends early, what is there may be no JSON: say why. */
+static qn_status check_size(const qn__source *source, size_t size, qn_error *err) {
+    if (qn__source_packing(source) || qn__source_part(source) ||
+        size >= qn__source_file_size(source))
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the file became shorter while it was read");
+    qn__at(err, "%s, byte %zu", qn__source_path(source), size);
+    return qn__remedy(err, QN_INPUT, "read it when nothing writes to it any more");
+}
+
 /* Reads the objects of a file. The text may change: tokens are decoded in their places. */
 static qn_status read_file(rows *r, qn__source *source, qn_error *err) {
     qn__contents text;
@@ -273,7 +283,9 @@ static qn_status read_file(rows *r, qn__source *source, qn_error *err) {
     r->scan = (qn__json_scan){.at = begin, .end = begin + text.size, .line = 1};
     if (text.size >= 3 && memcmp(begin, "\xEF\xBB\xBF", 3) == 0)
         r->scan.at += 3;
-    const qn_status read = read_objects(r, err);
+    qn_status read = check_size(source, text.size, err);
+    if (read == QN_OK)
+        read = read_objects(r, err);
     qn__contents_release(&text);
     return read;
 }
