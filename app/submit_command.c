@@ -710,7 +710,7 @@ static int run(const command *self, int argc, char **argv) {
 const command submit_command = {
     .name = "submit",
     .summary = "train or run as a job of Slurm, Kubernetes or this machine",
-    .usage = "quern submit --slurm|--kubernetes|--local [options] train|run|serve|watch ARGUMENTS",
+    .usage = "quern submit --slurm|--kubernetes|--local [options] COMMAND ARGUMENTS",
     .about =
         "Takes the command line of \"quern\ttrain\" or \"quern\trun\" and submits it as a job. A "
         "job that a time limit, a failed node or a kill has stopped continues from its last "
