@@ -103,7 +103,7 @@ qn_status qn__sink_write(const qn__sink_order *order, qn__sink_written *written,
         } while (status != QN_OK && try_again(s, &tries));
         /* Rows whose first try was stored, although its answer was lost, are these. */
         written->there = there && tries == 0;
-        if (s->kind->is_database)
+        if (s->kind->database)
             snprintf(written->run, sizeof written->run, "%.*s", QN__SINK_NAME - 1, s->run);
     }
     qn__sink_close(s);
@@ -114,7 +114,7 @@ qn_status qn__sink_try(const char *to, const qn__sink_table *table, qn_error *er
     qn__sink *s = NULL;
     int there = 0;
     qn_status status = make(to, table, &s, err);
-    if (status == QN_OK && s->kind->is_database) {
+    if (status == QN_OK && s->kind->database) {
         s->run = s->to.run ? s->to.run : "";
         status = connect_sink(s, err);
         if (status == QN_OK)

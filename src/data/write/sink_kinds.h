@@ -13,12 +13,14 @@ typedef struct qn__sink_target {
     char *shown; /* for messages */
 } qn__sink_target;
 
+typedef struct qn__sink_database qn__sink_database; /* sink_database.h */
+
 /* A kind: CSV, SQLite, PostgreSQL. `own` of a sink is what it keeps; begin or open makes it, close
  * releases it, also after a failure. */
 typedef struct qn__sink_kind {
-    const char *const *schemes; /* such as "sqlite:", the last NULL; NULL: every path */
-    int is_server;              /* 1: the scheme belongs to the address */
-    int is_database;            /* 1: its address has options */
+    const char *const *schemes;        /* such as "sqlite:", the last NULL; NULL: every path */
+    int is_server;                     /* 1: the scheme belongs to the address */
+    const qn__sink_database *database; /* NULL: it is none; the address of one has options */
     qn_status (*need)(const qn__sink_target *to, qn_error *err); /* NULL: it needs nothing */
     qn_status (*connect)(qn__sink *sink, qn_error *err); /* makes `own`; NULL: begin or open does */
     /* A whole result. *there: the table has the run. */

@@ -1,5 +1,6 @@
 #include "data/write/sink_names.h"
 
+#include "data/write/sink_database.h"
 #include <string.h>
 #include <strings.h>
 
@@ -71,25 +72,10 @@ void qn__sink_add_create(qn__text *sql, const qn__sink *s, const char *const *ty
     qn__text_add(sql, "%s", s->run || t->keys ? "))" : ")");
 }
 
-void qn__sink_add_where(qn__text *sql, const qn__sink *s, uint32_t count, const char *mark) {
+void qn__sink_add_where(qn__text *sql, const qn__sink *s, uint32_t count) {
     for (uint32_t k = 0; k < count; k++) {
         qn__text_add(sql, "%s", k ? " AND " : " WHERE ");
         qn__sink_add_name(sql, s->table.column[k].name);
-        qn__text_add(sql, " = %s%u", mark, k + 1);
+        qn__text_add(sql, " = %s%u", s->kind->database->mark, k + 1);
     }
-}
-
-void qn__sink_add_holds(qn__text *sql, const qn__sink *s, const char *mark) {
-    qn__text_add(sql, "SELECT 1 FROM ");
-    qn__sink_add_table(sql, s);
-    qn__sink_add_where(sql, s, s->table.keys, mark);
-    qn__text_add(sql, " LIMIT 1");
-}
-
-void qn__sink_add_last(qn__text *sql, const qn__sink *s, const char *mark) {
-    qn__text_add(sql, "SELECT max(");
-    qn__sink_add_name(sql, s->table.column[s->table.keys - 1].name);
-    qn__text_add(sql, ") FROM ");
-    qn__sink_add_table(sql, s);
-    qn__sink_add_where(sql, s, s->table.keys - 1, mark);
 }

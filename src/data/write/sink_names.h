@@ -16,11 +16,8 @@ qn_status qn__sink_other_type(const qn__sink *sink, const char *name, const char
 /* "CREATE TABLE ...": columns of the key are not NULL, and the primary key. `types`: the name of
  * each qn__sink_type. */
 void qn__sink_add_create(qn__text *sql, const qn__sink *sink, const char *const *types);
-/* " WHERE "a" = ?1 AND "b" = ?2" with the first `count` columns, where `mark` is "?". */
-void qn__sink_add_where(qn__text *sql, const qn__sink *sink, uint32_t count, const char *mark);
-/* The questions of qn__sink_holds (1 or no row) and qn__sink_last (one row, a number or NULL). */
-void qn__sink_add_holds(qn__text *sql, const qn__sink *sink, const char *mark);
-void qn__sink_add_last(qn__text *sql, const qn__sink *sink, const char *mark);
+/* " WHERE "a" = ?1 AND "b" = ?2" with the first `count` columns. */
+void qn__sink_add_where(qn__text *sql, const qn__sink *sink, uint32_t count);
 /* The name of the table. */
 void qn__sink_add_table(qn__text *sql, const qn__sink *sink);
 

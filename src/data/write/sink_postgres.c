@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/system/postgres_library.h"
 #include "data/sql/postgres_server.h"
-#include "data/write/sink_kinds.h"
+#include "data/write/sink_database.h"
 #include "data/write/sink_names.h"
 #include <inttypes.h>
 #include <math.h>
@@ -54,49 +54,53 @@ static qn_status fail(qn__sink *s, const void *result, qn_error *err) {
                              "at the end of the address, such as ?table=NAME");
 }
 
-/* Runs one statement with texts as values. *result, where it is not NULL, gets its rows. */
-static qn_status ask(qn__sink *s, const char *sql, int count, const char *const *values,
-                     void **result, qn_error *err) {
+/* Runs one statement with texts as values; *result, for `clear`, is NULL after a failure. */
+static qn_status ask_texts(qn__sink *s, const char *sql, int count, const char *const *values,
+                           void **result, qn_error *err) {
     const postgres_state *own = s->own;
-    void *done = qn__pq_functions.exec_values(own->server.connection, sql, count, NULL, values,
-                                              NULL, NULL, 0);
-    const int kind = done ? qn__pq_functions.kind(done) : -1;
-    const int is_right =
-        kind == (result ? QN__PQ_ROWS : QN__PQ_COMMAND) || (!result && kind == QN__PQ_ROWS);
-    const qn_status status = is_right ? QN_OK : fail(s, done, err);
-    if (status == QN_OK && result)
-        *result = done;
-    else if (done)
-        qn__pq_functions.clear(done);
+    *result = qn__pq_functions.exec_values(own->server.connection, sql, count, NULL, values, NULL,
+                                           NULL, 0);
+    const int kind = *result ? qn__pq_functions.kind(*result) : -1;
+    if (kind == QN__PQ_ROWS || kind == QN__PQ_COMMAND)
+        return QN_OK;
+    const qn_status status = fail(s, *result, err);
+    if (*result)
+        qn__pq_functions.clear(*result);
+    *result = NULL;
     return status;
 }
 
 static qn_status run_sql(qn__sink *s, const char *sql, qn_error *err) {
-    return ask(s, sql, 0, NULL, NULL, err);
-}
-
-/* Releases the text. */
-static qn_status run_text(qn__sink *s, qn__text *sql, qn_error *err) {
-    const qn_status status =
-        sql->failed ? qn__fail_memory(err, sql->size, 1) : run_sql(s, sql->data, err);
-    qn__text_release(sql);
+    void *result;
+    const qn_status status = ask_texts(s, sql, 0, NULL, &result, err);
+    if (result)
+        qn__pq_functions.clear(result);
     return status;
 }
 
-/* The number in the first row, -1 where there is no row or it is NULL. Releases the text. */
-static qn_status ask_number(qn__sink *s, qn__text *sql, int count, const char *const *values,
-                            int64_t *number, qn_error *err) {
+static qn_status ask(qn__sink *s, const char *sql, const qn__sink_cell *cells, uint32_t count,
+                     int64_t *number, qn_error *err) {
+    qn__text texts[2] = {{0}, {0}};
+    const char *values[2] = {NULL, NULL};
     void *result = NULL;
+    qn_status status = QN_OK;
     *number = -1;
-    qn_status status = sql->failed ? qn__fail_memory(err, sql->size, 1)
-                                   : ask(s, sql->data, count, values, &result, err);
-    qn__text_release(sql);
-    if (status != QN_OK)
-        return status;
-    if (qn__pq_functions.rows(result) > 0 && !qn__pq_functions.is_null(result, 0, 0))
+    for (uint32_t k = 0; k < count && status == QN_OK; k++) {
+        qn__text_add(&texts[k], "%s", "");
+        qn__sink_add_value(&texts[k], &cells[k]);
+        values[k] = texts[k].data;
+        if (texts[k].failed)
+            status = qn__fail_memory(err, texts[k].size, 1);
+    }
+    if (status == QN_OK)
+        status = ask_texts(s, sql, (int)count, values, &result, err);
+    if (result && qn__pq_functions.rows(result) > 0 && !qn__pq_functions.is_null(result, 0, 0))
         *number = strtoll(qn__pq_functions.value(result, 0, 0), NULL, 10);
-    qn__pq_functions.clear(result);
-    return QN_OK;
+    if (result)
+        qn__pq_functions.clear(result);
+    qn__text_release(&texts[0]);
+    qn__text_release(&texts[1]);
+    return status;
 }
 
 /* ------------------------------------------------------------------ the table */
@@ -148,8 +152,8 @@ static qn_status find_columns(qn__sink *s, void **result, qn_error *err) {
     qn__text name = {0};
     qn__sink_add_table(&name, s);
     const char *const values[] = {name.data};
-    const qn_status status =
-        name.failed ? qn__fail_memory(err, name.size, 1) : ask(s, sql, 1, values, result, err);
+    const qn_status status = name.failed ? qn__fail_memory(err, name.size, 1)
+                                         : ask_texts(s, sql, 1, values, result, err);
     qn__text_release(&name);
     return status;
 }
@@ -158,42 +162,50 @@ static qn_status find_columns(qn__sink *s, void **result, qn_error *err) {
 static qn_status take_turn(qn__sink *s, const char *what, qn_error *err) {
     qn__sha256 hash;
     uint8_t digest[32];
-    uint64_t key;
-    char number[32];
-    const char *const values[] = {number};
+    qn__sink_cell key = {.type = QN__SINK_INTEGER};
+    int64_t nothing;
     qn__sha256_begin(&hash);
     qn__sha256_add(&hash, s->table.name, strlen(s->table.name) + 1);
     qn__sha256_add(&hash, what, strlen(what));
     qn__sha256_end(&hash, digest);
-    memcpy(&key, digest, sizeof key);
-    snprintf(number, sizeof number, "%" PRId64, (int64_t)key);
-    return ask(s, "SELECT pg_catalog.pg_advisory_xact_lock($1::bigint)", 1, values, NULL, err);
+    memcpy(&key.of.whole, digest, sizeof key.of.whole);
+    return ask(s, "SELECT pg_catalog.pg_advisory_xact_lock($1::bigint)", &key, 1, &nothing, err);
 }
 
-/* Inside a transaction. */
-static qn_status ready_table(qn__sink *s, qn_error *err) {
-    void *result = NULL;
-    qn_status status = qn__sink_check_names(s, err);
-    if (status == QN_OK)
-        status = find_columns(s, &result, err);
-    if (status == QN_OK && qn__pq_functions.rows(result) == 0) {
-        qn__pq_functions.clear(result);
-        result = NULL;
-        status = take_turn(s, "", err);
-        if (status == QN_OK)
-            status = find_columns(s, &result, err);
-    }
+/* *there: the table is there, with the columns. */
+static qn_status find_table(qn__sink *s, int *there, qn_error *err) {
+    void *result;
+    *there = 0;
+    qn_status status = find_columns(s, &result, err);
     if (status != QN_OK)
         return status;
-    qn__text sql = {0};
-    const int there = qn__pq_functions.rows(result) > 0;
-    if (there)
+    *there = qn__pq_functions.rows(result) > 0;
+    if (*there)
         status = check_columns(s, result, err);
     qn__pq_functions.clear(result);
+    return status;
+}
+
+static qn_status make_table(qn__sink *s, qn_error *err) {
+    int there;
+    qn__text sql = {0};
+    qn_status status = take_turn(s, "", err);
+    if (status == QN_OK)
+        status = find_table(s, &there, err);
     if (status != QN_OK || there)
         return status;
     qn__sink_add_create(&sql, s, type_names);
-    return run_text(s, &sql, err);
+    return qn__database_run(s, &sql, err);
+}
+
+/* A process whose connection was lost may still be committing its result: its server lets us wait
+ * for it. */
+static qn_status ready_table(qn__sink *s, qn_error *err) {
+    int there;
+    qn_status status = find_table(s, &there, err);
+    if (status == QN_OK && !there)
+        status = make_table(s, err);
+    return status == QN_OK && s->run ? take_turn(s, s->run, err) : status;
 }
 
 /* ------------------------------------------------------------------ rows */
@@ -329,60 +341,19 @@ static void close_postgres(qn__sink *s) {
     qn__free(own);
 }
 
-/* ------------------------------------------------------------------ a whole result */
-
-static qn_status find_run(qn__sink *s, int *there, qn_error *err) {
-    qn__text sql = {0};
-    int64_t found;
-    const char *const values[] = {s->run};
-    qn__text_add(&sql, "SELECT 1 FROM ");
-    qn__sink_add_table(&sql, s);
-    qn__text_add(&sql, " WHERE \"run\" = $1 LIMIT 1");
-    const qn_status status = ask_number(s, &sql, 1, values, &found, err);
-    *there = found == 1;
-    return status;
-}
-
-/* A process whose connection was lost may still be committing: its server lets us wait for it. */
-static qn_status begin(qn__sink *s, int *there, qn_error *err) {
-    qn_status status = run_sql(s, "BEGIN", err);
-    if (status == QN_OK)
-        status = ready_table(s, err);
-    if (status == QN_OK)
-        status = take_turn(s, s->run, err);
-    if (status == QN_OK)
-        status = find_run(s, there, err);
-    return status;
-}
-
-static qn_status commit(qn__sink *s, int (*may)(void *user), void *user, qn_error *err) {
-    const qn_status status = end_copy(s, err);
-    if (status != QN_OK)
-        return status;
-    if (may && !may(user))
-        return qn__fail(err, QN_BUSY, "%.400s now belongs to another process", s->to.shown);
-    return run_sql(s, "COMMIT", err);
-}
-
 /* ------------------------------------------------------------------ a table that grows */
 
+/* A whole result is copied into the table itself. */
 static qn_status make_batch(qn__sink *s, qn_error *err) {
     qn__text sql = {0};
+    if (s->run)
+        return QN_OK;
     qn__text_add(&sql, "CREATE TEMP TABLE quern_rows ON COMMIT DELETE ROWS AS SELECT ");
     qn__sink_add_names(&sql, s);
     qn__text_add(&sql, " FROM ");
     qn__sink_add_table(&sql, s);
     qn__text_add(&sql, " WITH NO DATA");
-    return run_text(s, &sql, err);
-}
-
-static qn_status open_postgres(qn__sink *s, qn_error *err) {
-    qn_status status = run_sql(s, "BEGIN", err);
-    if (status == QN_OK)
-        status = ready_table(s, err);
-    if (status == QN_OK)
-        status = run_sql(s, "COMMIT", err);
-    return status == QN_OK ? make_batch(s, err) : status;
+    return qn__database_run(s, &sql, err);
 }
 
 static void add_keys(qn__text *sql, const qn__sink *s) {
@@ -419,15 +390,12 @@ static qn_status take_batch(qn__sink *s, qn_error *err) {
         qn__sink_add_name(&sql, s->table.column[k].name);
     }
     qn__text_add(&sql, "%s ON CONFLICT DO NOTHING", s->table.keys ? ")" : "");
-    return run_text(s, &sql, err);
+    return qn__database_run(s, &sql, err);
 }
 
-/* After a failure the transaction is undone. */
 static qn_status put(qn__sink *s, const qn__sink_cell *cells, uint64_t rows, qn_error *err) {
     postgres_state *own = s->own;
-    qn_status status = run_sql(s, "BEGIN", err);
-    if (status == QN_OK)
-        status = begin_copy(s, BATCH, err);
+    qn_status status = begin_copy(s, BATCH, err);
     own->rows.size = 0;
     for (uint64_t i = 0; i < rows && status == QN_OK; i++)
         status = add(s, cells + i * s->table.columns, err);
@@ -436,64 +404,30 @@ static qn_status put(qn__sink *s, const qn__sink_cell *cells, uint64_t rows, qn_
     else if (own->copies)
         (void)qn__pq_functions.copy_end(own->server.connection, "stopped");
     own->copies = 0;
-    if (status == QN_OK)
-        status = take_batch(s, err);
-    if (status == QN_OK)
-        status = run_sql(s, "COMMIT", err);
-    if (status != QN_OK && !s->is_lost)
-        (void)run_sql(s, "ROLLBACK", NULL);
-    return status;
-}
-
-/* Cells as texts for a question. */
-static qn_status ask_cells(qn__sink *s, qn__text *sql, const qn__sink_cell *cells, uint32_t count,
-                           int64_t *number, qn_error *err) {
-    qn__text texts[2] = {{0}, {0}};
-    const char *values[2] = {NULL, NULL};
-    int failed = 0;
-    for (uint32_t k = 0; k < count; k++) {
-        qn__text_add(&texts[k], "%s", "");
-        qn__sink_add_value(&texts[k], &cells[k]);
-        values[k] = texts[k].data;
-        failed |= texts[k].failed;
-    }
-    qn_status status = QN_MEMORY;
-    if (failed)
-        qn__text_release(sql);
-    else
-        status = ask_number(s, sql, (int)count, values, number, err);
-    qn__text_release(&texts[0]);
-    qn__text_release(&texts[1]);
-    return failed ? qn__fail_memory(err, 1, 1 << 16) : status;
-}
-
-static qn_status holds(qn__sink *s, const qn__sink_cell *key, int *out, qn_error *err) {
-    qn__text sql = {0};
-    int64_t found = -1;
-    qn__sink_add_holds(&sql, s, "$");
-    const qn_status status = ask_cells(s, &sql, key, s->table.keys, &found, err);
-    *out = found == 1;
-    return status;
-}
-
-static qn_status last(qn__sink *s, const qn__sink_cell *first, int64_t *out, qn_error *err) {
-    qn__text sql = {0};
-    qn__sink_add_last(&sql, s, "$");
-    return ask_cells(s, &sql, first, s->table.keys - 1, out, err);
+    return status == QN_OK ? take_batch(s, err) : status;
 }
 
 static const char *const schemes[] = {"postgresql://", "postgres://", NULL};
 
+static const qn__sink_database database = {.mark = "$",
+                                           .begin = "BEGIN",
+                                           .run = run_sql,
+                                           .ask = ask,
+                                           .ready = ready_table,
+                                           .prepare = make_batch,
+                                           .put = put,
+                                           .finish = end_copy};
+
 const qn__sink_kind qn__postgres_sink = {.schemes = schemes,
                                          .is_server = 1,
-                                         .is_database = 1,
+                                         .database = &database,
                                          .need = need,
                                          .connect = connect_server,
-                                         .begin = begin,
+                                         .begin = qn__database_begin,
                                          .add = add,
-                                         .commit = commit,
-                                         .open = open_postgres,
-                                         .put = put,
-                                         .holds = holds,
-                                         .last = last,
+                                         .commit = qn__database_commit,
+                                         .open = qn__database_open,
+                                         .put = qn__database_put,
+                                         .holds = qn__database_holds,
+                                         .last = qn__database_last,
                                          .close = close_postgres};

@@ -1,7 +1,7 @@
 /* The sink of SQLite: a table of a file. A result is one transaction. */
 #include "base/memory.h"
 #include "base/system/sqlite_library.h"
-#include "data/write/sink_kinds.h"
+#include "data/write/sink_database.h"
 #include "data/write/sink_names.h"
 #include <math.h>
 #include <string.h>
@@ -37,17 +37,10 @@ static qn_status fail(const qn__sink *s, int code, qn_error *err) {
                               : "name a SQLite file and a table that can be written, or new ones");
 }
 
-static qn_status run_sql(const qn__sink *s, const char *sql, qn_error *err) {
+static qn_status run_sql(qn__sink *s, const char *sql, qn_error *err) {
     const sqlite_state *own = s->own;
     const int code = own->lib->exec(own->base, sql, NULL, NULL, NULL);
     return code == QN__SQLITE_OK ? QN_OK : fail(s, code, err);
-}
-
-static qn_status run_text(const qn__sink *s, qn__text *sql, qn_error *err) {
-    const qn_status status =
-        sql->failed ? qn__fail_memory(err, sql->size, 1) : run_sql(s, sql->data, err);
-    qn__text_release(sql);
-    return status;
 }
 
 /* Releases the text. */
@@ -82,6 +75,25 @@ static int bind_all(const sqlite_state *own, void *statement, int first, const q
     for (uint32_t k = 0; k < count && code == QN__SQLITE_OK; k++)
         code = bind(own, statement, first + (int)k, &cells[k]);
     return code;
+}
+
+static qn_status ask(qn__sink *s, const char *sql, const qn__sink_cell *cells, uint32_t count,
+                     int64_t *number, qn_error *err) {
+    const sqlite_state *own = s->own;
+    void *statement = NULL;
+    qn_status status = QN_OK;
+    int code = own->lib->prepare(own->base, sql, -1, &statement, NULL);
+    *number = -1;
+    if (code == QN__SQLITE_OK)
+        code = bind_all(own, statement, 1, cells, count);
+    if (code == QN__SQLITE_OK)
+        code = own->lib->step(statement);
+    if (code == QN__SQLITE_ROW && own->lib->words(statement, 0))
+        *number = own->lib->whole(statement, 0);
+    else if (code != QN__SQLITE_ROW && code != QN__SQLITE_DONE)
+        status = fail(s, code, err);
+    own->lib->finalize(statement);
+    return status;
 }
 
 /* ------------------------------------------------------------------ the table */
@@ -140,36 +152,18 @@ static qn_status check_columns(const qn__sink *s, qn_error *err) {
     return status;
 }
 
-static qn_status find_table(const qn__sink *s, int *there, qn_error *err) {
-    const sqlite_state *own = s->own;
-    qn__text sql = {0};
-    void *statement;
-    qn__text_add(&sql, "SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND name = ?1 "
-                       "COLLATE NOCASE");
-    qn_status status = prepare(s, &sql, &statement, err);
-    int code = QN__SQLITE_OK;
-    if (status == QN_OK)
-        code = own->lib->bind_text(statement, 1, s->table.name, -1, NULL);
-    if (status == QN_OK && code == QN__SQLITE_OK)
-        code = own->lib->step(statement);
-    if (status == QN_OK && code != QN__SQLITE_ROW && code != QN__SQLITE_DONE)
-        status = fail(s, code, err);
-    *there = code == QN__SQLITE_ROW;
-    own->lib->finalize(statement);
-    return status;
-}
-
-/* Inside a transaction. */
-static qn_status ready_table(const qn__sink *s, qn_error *err) {
-    int there = 0;
-    qn_status status = qn__sink_check_names(s, err);
-    if (status == QN_OK)
-        status = find_table(s, &there, err);
-    if (status != QN_OK || there)
+static qn_status ready_table(qn__sink *s, qn_error *err) {
+    const qn__sink_cell name = {QN__SINK_TEXT, {.text = s->table.name}};
+    int64_t found;
+    const qn_status status = ask(s,
+                                 "SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND "
+                                 "name = ?1 COLLATE NOCASE",
+                                 &name, 1, &found, err);
+    if (status != QN_OK || found == 1)
         return status != QN_OK ? status : check_columns(s, err);
     qn__text sql = {0};
     qn__sink_add_create(&sql, s, type_names);
-    return run_text(s, &sql, err);
+    return qn__database_run(s, &sql, err);
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -214,30 +208,10 @@ static void close_sqlite(qn__sink *s) {
     qn__free(own);
 }
 
-/* ------------------------------------------------------------------ a whole result */
-
-static qn_status find_run(const qn__sink *s, int *there, qn_error *err) {
-    const sqlite_state *own = s->own;
-    qn__text sql = {0};
-    void *statement;
-    qn__text_add(&sql, "SELECT 1 FROM ");
-    qn__sink_add_table(&sql, s);
-    qn__text_add(&sql, " WHERE \"run\" = ?1 LIMIT 1");
-    qn_status status = prepare(s, &sql, &statement, err);
-    int code = QN__SQLITE_OK;
-    if (status == QN_OK)
-        code = own->lib->bind_text(statement, 1, s->run, -1, NULL);
-    if (status == QN_OK && code == QN__SQLITE_OK)
-        code = own->lib->step(statement);
-    if (status == QN_OK && code != QN__SQLITE_ROW && code != QN__SQLITE_DONE)
-        status = fail(s, code, err);
-    *there = code == QN__SQLITE_ROW;
-    own->lib->finalize(statement);
-    return status;
-}
+/* ------------------------------------------------------------------ rows */
 
 /* ?1 is the run where there is one. */
-static qn_status prepare_insert(const qn__sink *s, qn_error *err) {
+static qn_status prepare_insert(qn__sink *s, qn_error *err) {
     sqlite_state *own = s->own;
     const uint32_t count = s->table.columns + (s->run ? 1 : 0);
     qn__text sql = {0};
@@ -251,24 +225,13 @@ static qn_status prepare_insert(const qn__sink *s, qn_error *err) {
     if (!s->run && s->table.keys > 0) {
         qn__text_add(&sql, " WHERE NOT EXISTS (SELECT 1 FROM ");
         qn__sink_add_table(&sql, s);
-        qn__sink_add_where(&sql, s, s->table.keys, "?");
+        qn__sink_add_where(&sql, s, s->table.keys);
         qn__text_add(&sql, ")");
     }
     return prepare(s, &sql, &own->insert, err);
 }
 
-static qn_status begin(qn__sink *s, int *there, qn_error *err) {
-    qn_status status = run_sql(s, "BEGIN IMMEDIATE", err);
-    if (status == QN_OK)
-        status = ready_table(s, err);
-    if (status == QN_OK)
-        status = find_run(s, there, err);
-    if (status == QN_OK && !*there)
-        status = prepare_insert(s, err);
-    return status;
-}
-
-static qn_status insert(const qn__sink *s, const qn__sink_cell *cells, qn_error *err) {
+static qn_status add(qn__sink *s, const qn__sink_cell *cells, qn_error *err) {
     const sqlite_state *own = s->own;
     int code = s->run ? own->lib->bind_text(own->insert, 1, s->run, -1, NULL) : QN__SQLITE_OK;
     if (code == QN__SQLITE_OK)
@@ -280,87 +243,32 @@ static qn_status insert(const qn__sink *s, const qn__sink_cell *cells, qn_error 
     return status;
 }
 
-static qn_status add(qn__sink *s, const qn__sink_cell *cells, qn_error *err) {
-    return insert(s, cells, err);
-}
-
-static qn_status commit(qn__sink *s, int (*may)(void *user), void *user, qn_error *err) {
-    if (may && !may(user))
-        return qn__fail(err, QN_BUSY, "%.400s now belongs to another process", s->to.shown);
-    return run_sql(s, "COMMIT", err);
-}
-
-/* ------------------------------------------------------------------ a table that grows */
-
-static qn_status open_sqlite(qn__sink *s, qn_error *err) {
-    qn_status status = run_sql(s, "BEGIN IMMEDIATE", err);
-    if (status == QN_OK)
-        status = ready_table(s, err);
-    if (status == QN_OK)
-        status = run_sql(s, "COMMIT", err);
-    return status == QN_OK ? prepare_insert(s, err) : status;
-}
-
 static qn_status put(qn__sink *s, const qn__sink_cell *cells, uint64_t rows, qn_error *err) {
-    const sqlite_state *own = s->own;
-    qn_status status = run_sql(s, "BEGIN IMMEDIATE", err);
-    if (status != QN_OK)
-        return status;
+    qn_status status = QN_OK;
     for (uint64_t i = 0; i < rows && status == QN_OK; i++)
-        status = insert(s, cells + i * s->table.columns, err);
-    if (status == QN_OK)
-        status = run_sql(s, "COMMIT", err);
-    if (status != QN_OK)
-        (void)own->lib->exec(own->base, "ROLLBACK", NULL, NULL, NULL);
+        status = add(s, cells + i * s->table.columns, err);
     return status;
-}
-
-/* The first number of the answer, -1 where there is no row or the number is NULL. */
-static qn_status ask(const qn__sink *s, qn__text *sql, const qn__sink_cell *cells, uint32_t count,
-                     int64_t *number, qn_error *err) {
-    const sqlite_state *own = s->own;
-    void *statement;
-    *number = -1;
-    qn_status status = prepare(s, sql, &statement, err);
-    if (status != QN_OK)
-        return status;
-    int code = bind_all(own, statement, 1, cells, count);
-    if (code == QN__SQLITE_OK)
-        code = own->lib->step(statement);
-    if (code == QN__SQLITE_ROW && own->lib->words(statement, 0))
-        *number = own->lib->whole(statement, 0);
-    else if (code != QN__SQLITE_ROW && code != QN__SQLITE_DONE)
-        status = fail(s, code, err);
-    own->lib->finalize(statement);
-    return status;
-}
-
-static qn_status holds(qn__sink *s, const qn__sink_cell *key, int *out, qn_error *err) {
-    qn__text sql = {0};
-    int64_t found;
-    qn__sink_add_holds(&sql, s, "?");
-    const qn_status status = ask(s, &sql, key, s->table.keys, &found, err);
-    *out = found == 1;
-    return status;
-}
-
-static qn_status last(qn__sink *s, const qn__sink_cell *first, int64_t *out, qn_error *err) {
-    qn__text sql = {0};
-    qn__sink_add_last(&sql, s, "?");
-    return ask(s, &sql, first, s->table.keys - 1, out, err);
 }
 
 static const char *const schemes[] = {"sqlite:", NULL};
 
+static const qn__sink_database database = {.mark = "?",
+                                           .begin = "BEGIN IMMEDIATE",
+                                           .run = run_sql,
+                                           .ask = ask,
+                                           .ready = ready_table,
+                                           .prepare = prepare_insert,
+                                           .put = put};
+
 const qn__sink_kind qn__sqlite_sink = {.schemes = schemes,
-                                       .is_database = 1,
+                                       .database = &database,
                                        .need = need,
                                        .connect = connect,
-                                       .begin = begin,
+                                       .begin = qn__database_begin,
                                        .add = add,
-                                       .commit = commit,
-                                       .open = open_sqlite,
-                                       .put = put,
-                                       .holds = holds,
-                                       .last = last,
+                                       .commit = qn__database_commit,
+                                       .open = qn__database_open,
+                                       .put = qn__database_put,
+                                       .holds = qn__database_holds,
+                                       .last = qn__database_last,
                                        .close = close_sqlite};

@@ -26,7 +26,7 @@ static const qn__sink_kind *kind_of(const char *to, const char **place) {
 
 int qn__sink_is_database(const char *to) {
     const char *place;
-    return kind_of(to, &place)->is_database;
+    return kind_of(to, &place)->database != NULL;
 }
 
 static qn_status refuse_option(const qn__sink_target *t, const char *name, size_t size,
@@ -73,7 +73,7 @@ static qn_status take_option(qn__sink_target *t, const char *from, size_t size, 
 /* Our options leave the address; a server's own stay. */
 static qn_status take_options(qn__sink_target *t, const qn__sink_kind *kind, qn_error *err) {
     char *options = strrchr(t->place, '?');
-    if (!options || !kind->is_database)
+    if (!options || !kind->database)
         return QN_OK;
     qn__text kept = {0};
     qn_status status = QN_OK;
@@ -100,7 +100,7 @@ static char *shown_of(const qn__sink_kind *kind, const char *place, qn_error *er
     if (kind->is_server)
         return qn__server_shown(place, err);
     char *shown = qn__copy_text(place, err);
-    char *options = shown && kind->is_database ? strrchr(shown, '?') : NULL;
+    char *options = shown && kind->database ? strrchr(shown, '?') : NULL;
     if (options)
         *options = '\0';
     return shown;
