@@ -15,9 +15,9 @@ extern "C" {
 typedef struct qn_description qn_description;
 
 /* Reads the descriptions of files, folders, patterns and lists, as qn_data_open_files takes them,
- * which must have the same columns. Nothing else is read, so there is no digest, and damaged rows
- * are not found. Fails with QN_INPUT (a missing file, one without a description, other columns),
- * QN_IO, QN_UNSUPPORTED or QN_MEMORY; *out is then NULL. */
+ * which must have the same columns. Nothing else is read: a digest is not computed, and damaged
+ * rows are not found. Fails with QN_INPUT (a missing file, one without a description, other
+ * columns), QN_IO, QN_UNSUPPORTED or QN_MEMORY; *out is then NULL. */
 QN_API qn_status qn_description_read(const char *const *paths, size_t count, qn_description **out,
                                      qn_error *err);
 QN_API void qn_description_free(qn_description *description); /* accepts NULL */

@@ -98,7 +98,7 @@ QN_API const char *qn_server_address(const qn_server *server);
 
 /* Answers requests until qn_server_stop; once for a server. Then it takes no more connections,
  * waits `stop_seconds` at most for requests in progress, and returns. Fails with QN_IO, QN_USAGE
- * (there is no model) or QN_MEMORY. */
+ * (models are missing) or QN_MEMORY. */
 QN_API qn_status qn_server_run(qn_server *server, qn_error *err);
 /* Lets qn_server_run end; the second call lets it end at once. Any thread, and safe in a signal
  * handler. Accepts NULL. */

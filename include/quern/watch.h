@@ -50,7 +50,7 @@ QN_API void qn_watch_options_init(qn_watch_options *options);
 typedef struct qn_watch_report {
     size_t size;    /* sizeof(qn_watch_report), set by the caller */
     uint64_t rows;  /* answers that were stored */
-    uint64_t bad;   /* of them: rows that say why there is no prediction */
+    uint64_t bad;   /* of them: rows with the reason instead of a prediction */
     uint64_t known; /* files and rows that an earlier run had answered */
 } qn_watch_report;
 

@@ -34,7 +34,7 @@ typedef struct qn__remote_about {
                                  A change of the file changes it. */
 } qn__remote_about;
 
-/* Fails with QN_INPUT (there is no such file, or it may not be read), QN_IO, QN_UNSUPPORTED
+/* Fails with QN_INPUT (the file is missing, or it may not be read), QN_IO, QN_UNSUPPORTED
  * (libcurl is missing) or QN_MEMORY, with the address as the place. */
 qn_status qn__remote_look(const char *address, qn__remote_about *out, qn_error *err);
 

@@ -35,7 +35,7 @@ void qn__remote_writer_drop(qn__remote_writer *writer);
  * ended. Fails with QN_IO, QN_INPUT, QN_UNSUPPORTED or QN_MEMORY. */
 qn_status qn__remote_may_write(const char *address, qn_error *err);
 
-/* Removes an object; one that is not there is no failure. Fails as above. */
+/* Removes an object, if it is there. Fails as above. */
 qn_status qn__remote_remove(const char *address, qn_error *err);
 
 /* A lease: an object by which one process at a time owns a place in a store, such as a folder of

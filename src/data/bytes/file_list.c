@@ -269,7 +269,7 @@ static qn_status count_one(void *user, const char *address, const qn__remote_abo
     return QN_OK;
 }
 
-/* 1: there is no such file, and files are below the address as a folder. A store that does not list
+/* 1: the file is missing, and files are below the address as a folder. A store that does not list
  * its files is taken at its word when the file is opened. */
 static int is_far_folder(const char *path, char folder[PATH_MAX]) {
     const char *missing = path;

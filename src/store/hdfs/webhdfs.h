@@ -32,7 +32,7 @@ qn_status qn__hdfs_write(const char *address, const char *method, const char *op
                          qn_status (*attempt)(void *user, qn__http_headers *headers, qn_error *err),
                          void *user, qn__http_answer *answer, qn_error *err);
 
-/* The message about an answer that is not what was asked for: QN_INPUT (there is no such file, or
+/* The message about an answer that is not what was asked for: QN_INPUT (the file is missing, or
  * it may not be used) or QN_IO. */
 qn_status qn__hdfs_refuse(const char *address, const qn__http_answer *answer, qn_error *err);
 

@@ -43,7 +43,7 @@ typedef struct qn__write_kind {
      * in another one. */
     qn_status (*swap)(void *object, const char *text, qn__object_tag *tag, int *done,
                       qn_error *err);
-    /* Removes an object; one that is not there is no failure. */
+    /* Removes an object, if it is there. */
     qn_status (*remove)(void *object, qn_error *err);
 } qn__write_kind;
 
