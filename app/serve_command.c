@@ -67,7 +67,8 @@ static const option serve_options[] = {
               "an answer should not wait longer for its batch and the one before, such as 20ms"),
      .fallback = "20ms"},
     {ROW_COUNT("waiting", waiting, 1, (uint64_t)1 << 32,
-               "items that wait for a model; more is answered with 429"),
+               "items that wait for a model; more is answered with 429. One request with more gets "
+               "400"),
      .fallback = "65536"},
 
     {.heading = "Models",

@@ -234,7 +234,7 @@ def test_a_version_goes_on_with_a_file_of_another_name(quern, place, tmp_path):
 
 def test_an_answer_does_not_depend_on_the_others(quern, place):
     """Of many clients at once, each answer has the bytes that its row has alone."""
-    with serving.serve(quern, f"m={place / 'a.safetensors'}", "--latency", "50ms") as server:
+    with serving.serve(quern, f"m={place / 'a.safetensors'}", "--latency", "50ms", "--waiting", "2400") as server:
         alone = [server.post("/v1/predict/m?outputs=1", row)[1]["Quern-Answer-Digest"] for row in ROWS]
         wrong = []
 
@@ -257,6 +257,13 @@ def test_an_answer_does_not_depend_on_the_others(quern, place):
         items = 'quern_model_items_total{model="m",version="1"} '
         while f"{items}{9 * len(ROWS)}\n" not in (text := server.get("/metrics")[2].decode()):
             assert int(text.partition(items)[2].partition("\n")[0]) < 9 * len(ROWS)  # counted after the answer
+        some, many = (json.loads(server.post("/v1/predict/m?outputs=1", rows)[2])["predictions"] for rows in (ROWS, ROWS * 60))
+        assert many == some * 60
+        some, many = (binary_outputs(*infer(server, "m", {"inputs": inputs, "parameters": {"binary_data_output": True}}, block)[1:])[1]
+                      for inputs, block in (columns(ROWS, True), columns(ROWS * 60, True)))
+        assert many == {name: block * 60 for name, block in some.items()} and len(many["outputs"]) == 2400 * 8
+        status, _, body = server.post("/v1/predict/m", ROWS * 60 + ROWS[:1])
+        assert status == 400 and "the request has 2401 items, and one may have 2400" in json.loads(body)["error"]
 
 
 def test_models_of_addresses_are_read_again_at_a_signal(quern, place, tmp_path):

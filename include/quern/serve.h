@@ -43,8 +43,8 @@ typedef struct qn_server_options {
                                   above 0, at most 60 */
     float reload_seconds;      /* files of models are looked at so often; 0: only when
                                   qn_server_reload asks for it */
-    uint64_t waiting;          /* items that wait for a model at most; more is answered with 429; 0:
-                                  65,536 */
+    uint64_t waiting; /* items that wait for a model at most; more is answered with 429, and
+                         more in one request with 400; 0: 65,536 */
     /* Models of next tokens. */
     const char *chat; /* whose marks conversations get: "chatml" or "llama3"; NULL: the one that the
                          tokenizer has marks for */

@@ -75,31 +75,56 @@ static void *copy(const void *from, uint64_t count, uint64_t all, size_t size, q
     return to;
 }
 
+/* The results of `count` items in memory of the answer's, with room for all its items. */
+static qn_status own_results(const qn_model *m, const qn__model_results *from, uint64_t count,
+                             qn__batch_answer *a, qn_error *err) {
+    const uint64_t all = a->items;
+    a->classes = copy(from->classes, count, all, sizeof *from->classes, err);
+    a->scores = copy(from->scores, count, all, sizeof *from->scores, err);
+    a->outputs = copy(from->outputs, count, all, m->outputs * sizeof *from->outputs, err);
+    a->answers = copy(from->answers, count, all, m->answers, err);
+    if (!a->classes == !from->classes && !a->scores == !from->scores &&
+        !a->outputs == !from->outputs && !a->answers == !from->answers)
+        return QN_OK;
+    qn__batch_answer_release(a);
+    return QN_MEMORY;
+}
+
+/* Where the results of an answer are, which the caller may change if it owns them. */
+static qn__model_results results_of(const qn__batch_answer *a) {
+    return (qn__model_results){.classes = (int32_t *)(uintptr_t)a->classes,
+                               .scores = (float *)(uintptr_t)a->scores,
+                               .outputs = (float *)(uintptr_t)a->outputs,
+                               .answers = (uint8_t *)(uintptr_t)a->answers};
+}
+
+qn_status qn__batch_answer_copy(const qn_model *model, const qn__batch_answer *from,
+                                qn__batch_answer *out, qn_error *err) {
+    const qn__model_results results = results_of(from);
+    *out = *from;
+    return own_results(model, &results, from->items, out, err);
+}
+
+void qn__batch_answer_release(qn__batch_answer *a) {
+    const qn__model_results results = results_of(a);
+    qn__free(results.classes);
+    qn__free(results.scores);
+    qn__free(results.outputs);
+    qn__free(results.answers);
+}
+
 /* Some items of the request have no prediction: its results are spread in memory of its own. */
 static void answer_spread(const qn__batcher *b, const request *r, const qn__model_results *from,
                           qn__batch_answer *a) {
     qn_error err;
-    const uint64_t count = r->items.prepared.inputs->items, all = r->items.items;
-    const qn_model *m = b->model;
-    const qn__model_results own = {
-        .classes = copy(from->classes, count, all, sizeof *own.classes, &err),
-        .scores = copy(from->scores, count, all, sizeof *own.scores, &err),
-        .outputs = copy(from->outputs, count, all, m->outputs * sizeof *own.outputs, &err),
-        .answers = copy(from->answers, count, all, m->answers, &err)};
-    if (!own.classes == !from->classes && !own.scores == !from->scores &&
-        !own.outputs == !from->outputs && !own.answers == !from->answers) {
-        qn__request_items_spread(m, &r->items, &own);
-        a->classes = own.classes;
-        a->scores = own.scores;
-        a->outputs = own.outputs;
-        a->answers = own.answers;
-        answer(r, a);
-    } else
+    if (own_results(b->model, from, r->items.prepared.inputs->items, a, &err) != QN_OK) {
         answer_failure(r, QN_MEMORY, &err);
-    qn__free(own.classes);
-    qn__free(own.scores);
-    qn__free(own.outputs);
-    qn__free(own.answers);
+        return;
+    }
+    const qn__model_results own = results_of(a);
+    qn__request_items_spread(b->model, &r->items, &own);
+    answer(r, a);
+    qn__batch_answer_release(a);
 }
 
 static void answer_all(const qn__batcher *b, const request *r, const qn__model_results *results,
@@ -321,6 +346,15 @@ static qn_status refuse(qn__batcher *b, qn_error *err) {
     return qn__remedy(err, QN_BUSY, "try again later, or send fewer requests at once");
 }
 
+/* One request cannot keep the devices for as long as it likes. */
+static qn_status check_items(const qn__batcher *b, const qn_data *data, qn_error *err) {
+    if (data->items <= b->options.waiting)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the request has %llu items, and one may have %llu",
+             (unsigned long long)data->items, (unsigned long long)b->options.waiting);
+    return qn__remedy(err, QN_INPUT, "send fewer items at once");
+}
+
 /* Puts the request at the end, or computes it where the devices are free. */
 static qn_status enter(qn__batcher *b, request *r, qn_error *err) {
     pthread_mutex_lock(&b->lock);
@@ -347,6 +381,8 @@ static qn_status enter(qn__batcher *b, request *r, qn_error *err) {
 qn_status qn__batcher_submit(qn__batcher *b, const qn_data *data, qn__batch_done *done, void *user,
                              qn_error *err) {
     QN__OWN_FLOATS;
+    if (check_items(b, data, err) != QN_OK)
+        return QN_INPUT;
     request *r = qn__alloc(1, sizeof *r, err);
     if (!r)
         return QN_MEMORY;

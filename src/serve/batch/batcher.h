@@ -23,7 +23,7 @@ typedef struct qn__batcher qn__batcher;
 
 typedef struct qn__batcher_options {
     uint64_t latency; /* bound in ns from submission to answer; 0: 20 ms */
-    uint64_t waiting; /* items that may wait at most; 0: 65,536 */
+    uint64_t waiting; /* items that may wait at most, and those of one request; 0: 65,536 */
     uint32_t most;    /* items of a batch at most; 0: 1,024. One request may have more. */
     int no_outputs;   /* 1: answers lack `outputs`, which are large for classes of pixels */
 } qn__batcher_options;
@@ -41,6 +41,12 @@ typedef struct qn__batch_answer {
     double waited, computed; /* seconds: before its batch began, and of the batch */
     uint64_t together;       /* items of the batch */
 } qn__batch_answer;
+
+/* A copy that outlives the callback, of an answer with QN_OK; the caller releases *out. Fails with
+ * QN_MEMORY, and leaves nothing to release. */
+qn_status qn__batch_answer_copy(const qn_model *model, const qn__batch_answer *from,
+                                qn__batch_answer *out, qn_error *err);
+void qn__batch_answer_release(qn__batch_answer *answer);
 
 /* Called once for each request that was accepted, on a thread of the batcher, or in the call of
  * qn__batcher_submit. It should be short: the next batch begins when it has returned. It may submit
@@ -63,8 +69,8 @@ qn_status qn__batcher_make(const qn_model *model, const qn_compute *compute,
 
 /* Submits a table, which must outlive the callback. On QN_OK `done` is called once, perhaps before
  * this returns; else never. Fails as qn_predict does for a table that does not fit the model, with
- * QN_BUSY (too many items wait: the caller may try again), QN_INTERRUPTED (the batcher is drained)
- * or QN_MEMORY. */
+ * QN_INPUT (more items than may wait), QN_BUSY (too many items wait: the caller may try again),
+ * QN_INTERRUPTED (the batcher is drained) or QN_MEMORY. */
 qn_status qn__batcher_submit(qn__batcher *batcher, const qn_data *data, qn__batch_done *done,
                              void *user, qn_error *err);
 

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "serve/batch/answer_writer.h"
 #include "serve/batch/batcher.h"
 #include <math.h>
 #include <pthread.h>
@@ -347,6 +348,8 @@ static void test_queue(void **unused) {
         assert_int_equal(qn__batcher_submit(s.batcher, s.item[k], take, &w[k], &err), QN_OK);
     }
     assert_int_equal(qn__batcher_submit(s.batcher, s.item[7], take, &w[0], &err), QN_BUSY);
+    assert_int_equal(qn__batcher_submit(s.batcher, data, take, &w[0], &err), QN_INPUT);
+    assert_non_null(strstr(err.what, "8 items, and one may have 5"));
     pthread_mutex_lock(&g.lock);
     g.open = 1;
     pthread_cond_signal(&g.moved);
@@ -360,11 +363,66 @@ static void test_queue(void **unused) {
     qn_data_close(data);
 }
 
+/* Where large answers go to a writer. */
+typedef struct large {
+    gate g;
+    qn__answer_writer *writer;
+    const qn_model *model;
+    waiter w;
+} large;
+
+static void take_slowly(void *user, const qn__batch_answer *a) {
+    large *l = user;
+    hold(&l->g, a);
+    take(&l->w, a);
+}
+
+static void hand_over(void *user, const qn__batch_answer *a) {
+    large *l = user;
+    qn_error err;
+    assert_int_equal(qn__answer_writer_add(l->writer, l->model, a, take_slowly, l, &err), QN_OK);
+}
+
+/* While an answer is written, other requests are answered; and its values stay. */
+static void test_writer(void **unused) {
+    subject s = {0};
+    qn_data *data;
+    large l = {.g = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER}};
+    waiter other = {.outputs = 10};
+    qn_error err;
+    (void)unused;
+    assert_int_equal(qn_data_synth_digits(1, 0, 2, &data, NULL), QN_OK);
+    train(&s, data, "dense 10 softmax");
+    cut(&s, QN_U8, qn_data_values(data), 2, 784, 1);
+    check_all(&s);
+    qn__batcher_free(s.batcher);
+    assert_int_equal(qn__batcher_make(s.model, NULL, NULL, &s.batcher, &err), QN_OK);
+    assert_int_equal(qn__answer_writer_make(&l.writer, &err), QN_OK);
+    l.model = s.model;
+    begin(&l.w, 10);
+    assert_int_equal(qn__batcher_submit(s.batcher, s.item[0], hand_over, &l, &err), QN_OK);
+    pthread_mutex_lock(&l.g.lock);
+    while (!l.g.inside)
+        pthread_cond_wait(&l.g.moved, &l.g.lock);
+    pthread_mutex_unlock(&l.g.lock);
+    assert_int_equal(ask(s.batcher, s.item[1], &other), QN_OK);
+    assert_memory_equal(other.output, s.expected + 10, 10 * sizeof(float));
+    pthread_mutex_lock(&l.g.lock);
+    l.g.open = 1;
+    pthread_cond_signal(&l.g.moved);
+    pthread_mutex_unlock(&l.g.lock);
+    qn__answer_writer_free(l.writer);
+    assert_int_equal(l.w.done, 1);
+    assert_memory_equal(l.w.output, s.expected, 10 * sizeof(float));
+    finish(&s);
+    qn_data_close(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_images), cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_fitted), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_queue),  cmocka_unit_test(test_writer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

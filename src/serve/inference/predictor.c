@@ -4,11 +4,16 @@
 
 #include <string.h>
 
+/* Values of an answer that the batcher's thread does not write, as small requests would wait: so
+ * many take a millisecond. */
+enum { LARGE = 4096 };
+
 /* --------------------------------------------------------------------------- beside each model */
 
 static void free_part(void *part) {
     qn__predictor *p = part;
     qn__batcher_free(p->batcher);
+    qn__answer_writer_free(p->writer);
     qn__body_reader_free(p->reader);
     qn__free(p);
 }
@@ -25,6 +30,8 @@ static qn_status make_part(const qn__served *served, void *user, void **part, qn
     qn_model_answers(served->model, &rows, NULL);
     options.no_outputs = rows > 0; /* of every pixel and class */
     qn_status status = qn__body_reader_make(served->model, &p->reader, err);
+    if (status == QN_OK)
+        status = qn__answer_writer_make(&p->writer, err);
     if (status == QN_OK)
         status = qn__batcher_make(served->model, o->compute, &options, &p->batcher, err);
     if (status == QN_OK)
@@ -79,14 +86,26 @@ void qn__pending_fail(qn__pending *pending, const qn_error *err) {
     qn__pending_free(pending);
 }
 
-static void on_answer(void *user, const qn__batch_answer *answer) {
+static void write_answer(void *user, const qn__batch_answer *answer) {
     qn__pending *pending = user;
-    if (answer->status != QN_OK) {
-        qn__pending_fail(pending, answer->err);
-        return;
-    }
     pending->answer(pending, answer);
     qn__pending_free(pending);
+}
+
+static int is_large(const qn_model *model, const qn__batch_answer *a) {
+    const uint64_t each = (uint64_t)qn_model_answers(model, NULL, NULL) + qn_model_outputs(model);
+    return a->items * each > LARGE;
+}
+
+static void on_answer(void *user, const qn__batch_answer *answer) {
+    qn__pending *pending = user;
+    const qn_model *model = pending->served->model;
+    const qn__predictor *p = pending->served->part[QN__PART_PREDICTOR];
+    if (answer->status != QN_OK)
+        qn__pending_fail(pending, answer->err);
+    else if (!is_large(model, answer) ||
+             qn__answer_writer_add(p->writer, model, answer, write_answer, pending, NULL) != QN_OK)
+        write_answer(pending, answer);
 }
 
 void qn__predictor_submit(qn__predictor *predictor, qn__pending *pending) {

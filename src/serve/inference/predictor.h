@@ -3,6 +3,7 @@
 #ifndef QN_SERVE_INFERENCE_PREDICTOR_H
 #define QN_SERVE_INFERENCE_PREDICTOR_H
 
+#include "serve/batch/answer_writer.h"
 #include "serve/batch/batcher.h"
 #include "serve/batch/bodies.h"
 #include "serve/http/server.h"
@@ -11,6 +12,7 @@
 typedef struct qn__predictor {
     qn__batcher *batcher;
     qn__body_reader *reader;
+    qn__answer_writer *writer; /* of large answers */
 } qn__predictor;
 
 /* How all predictors of a server compute. */
