@@ -114,15 +114,15 @@ qn_status qn__store_put(const qn__store *store, const char *id, const char *name
     fill_command(&r);
     fill_row(&r, id, name, about, metrics, &own);
     status = r.command.failed ? qn__fail_memory(err, r.command.size + 1, 1)
-                              : store->kind->begin(store, err);
+                              : store->kind->run(store, store->kind->begin, err);
     if (status == QN_OK) {
         status = store->kind->put(store, &own, err);
         if (status == QN_OK)
             status = may_put(store, owner, err);
         if (status == QN_OK)
-            status = store->kind->commit(store, err);
+            status = store->kind->run(store, "COMMIT", err);
         if (status != QN_OK)
-            store->kind->undo(store);
+            (void)store->kind->run(store, "ROLLBACK", NULL);
     }
     qn__text_release(&r.command);
     qn__past_run_release(&r.run);

@@ -139,18 +139,12 @@ static void close_postgres(qn__store *s) {
 
 /* ------------------------------------------------------------------ writing */
 
-static qn_status begin(const qn__store *s, qn_error *err) { return run_sql(s, "BEGIN", err); }
-
-static qn_status commit(const qn__store *s, qn_error *err) { return run_sql(s, "COMMIT", err); }
-
-static void undo(const qn__store *s) { (void)run_sql(s, "ROLLBACK", NULL); }
-
 /* The second writing of a run replaces the first. */
 static qn_status put(const qn__store *s, const qn__store_row *row, qn_error *err) {
     static const char sql[] =
-        "INSERT INTO quern_runs (id, name, state, started, ended, host, command, data, model, "
-        "scored, record, metrics, epochs, seconds, accuracy, loss, rmse, r2) VALUES ($1, $2, $3, "
-        "$4, $5, $6, $7, $8, nullif($9, ''), nullif($10, ''), $11, $12, $13, $14, $15, $16, $17, "
+        "INSERT INTO quern_runs (" QN__STORE_WRITTEN
+        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), nullif($10, ''), $11, $12, $13, "
+        "$14, $15, $16, $17, "
         "$18) ON CONFLICT (id) DO UPDATE SET (name, state, started, ended, host, command, data, "
         "model, scored, record, metrics, epochs, seconds, accuracy, loss, rmse, r2) = "
         "(EXCLUDED.name, EXCLUDED.state, EXCLUDED.started, EXCLUDED.ended, EXCLUDED.host, "
@@ -175,13 +169,9 @@ static qn_status put(const qn__store *s, const qn__store_row *row, qn_error *err
 
 /* ------------------------------------------------------------------ reading */
 
-/* The number itself counts before names, and these before beginnings. */
 static qn_status find(const qn__store *s, const char *run, qn__store_found *take, void *user,
                       qn_error *err) {
-    static const char sql[] =
-        "SELECT record, metrics, CASE WHEN id = $1 THEN 0 WHEN name = $1 THEN 1 ELSE 2 END AS how "
-        "FROM quern_runs WHERE id = $1 OR name = $1 OR (length($1) >= 4 AND "
-        "left(id, length($1)) = $1) ORDER BY how LIMIT 2";
+    static const char sql[] = QN__STORE_FIND("quern_runs", "$1");
     const char *const values[] = {run};
     void *result;
     const qn_status status = ask(s, sql, 1, values, &result, err);
@@ -222,9 +212,8 @@ static qn_status list(const qn__store *s, qn__store_listed *take, void *user, qn
 
 const qn__store_kind qn__postgres_store = {.open = open_postgres,
                                            .close = close_postgres,
-                                           .begin = begin,
+                                           .begin = "BEGIN",
+                                           .run = run_sql,
                                            .put = put,
-                                           .commit = commit,
-                                           .undo = undo,
                                            .find = find,
                                            .list = list};

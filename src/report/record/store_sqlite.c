@@ -174,11 +174,8 @@ static qn_status bind_all(const qn__store *s, void *statement, const qn__store_r
 
 static qn_status put(const qn__store *s, const qn__store_row *row, qn_error *err) {
     static const char sql[] =
-        "INSERT OR REPLACE INTO runs (id, name, state, started, ended, host, command, data, model, "
-        "scored, record, metrics, epochs, seconds, accuracy, loss, rmse, r2) VALUES (?1, "
-        "?2, ?3, ?4, ?5, ?6, ?7, ?8, nullif(?9, ''), nullif(?10, ''), ?11, ?12, ?13, ?14, ?15, "
-        "?16, "
-        "?17, ?18)";
+        "INSERT OR REPLACE INTO runs (" QN__STORE_WRITTEN ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
+        "?8, nullif(?9, ''), nullif(?10, ''), ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
     void *statement = NULL;
     int code = qn__sqlite_functions.prepare(s->base, sql, -1, &statement, NULL);
     qn_status status = code == QN__SQLITE_OK ? QN_OK : fail(s, code, err);
@@ -190,23 +187,9 @@ static qn_status put(const qn__store *s, const qn__store_row *row, qn_error *err
     return status;
 }
 
-static qn_status begin(const qn__store *s, qn_error *err) {
-    return run_sql(s, "BEGIN IMMEDIATE", err);
-}
-
-static qn_status commit(const qn__store *s, qn_error *err) { return run_sql(s, "COMMIT", err); }
-
-static void undo(const qn__store *s) {
-    (void)qn__sqlite_functions.exec(s->base, "ROLLBACK", NULL, NULL, NULL);
-}
-
-/* The number itself counts before names, and these before beginnings. */
 static qn_status find(const qn__store *s, const char *run, qn__store_found *take, void *user,
                       qn_error *err) {
-    static const char sql[] =
-        "SELECT record, metrics, CASE WHEN id = ?1 THEN 0 WHEN name = ?1 THEN 1 ELSE 2 END AS how "
-        "FROM runs WHERE id = ?1 OR name = ?1 OR (length(?1) >= 4 AND substr(id, 1, length(?1)) = "
-        "?1) ORDER BY how LIMIT 2";
+    static const char sql[] = QN__STORE_FIND("runs", "?1");
     void *statement = NULL;
     int code = qn__sqlite_functions.prepare(s->base, sql, -1, &statement, NULL);
     if (code == QN__SQLITE_OK)
@@ -251,9 +234,8 @@ static qn_status list(const qn__store *s, qn__store_listed *take, void *user, qn
 
 const qn__store_kind qn__sqlite_store = {.open = open_sqlite,
                                          .close = close_sqlite,
-                                         .begin = begin,
+                                         .begin = "BEGIN IMMEDIATE",
+                                         .run = run_sql,
                                          .put = put,
-                                         .commit = commit,
-                                         .undo = undo,
                                          .find = find,
                                          .list = list};
