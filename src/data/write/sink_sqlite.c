@@ -1,4 +1,5 @@
 /* The sink of SQLite: a table of a file. A result is one transaction. */
+#include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/system/sqlite_library.h"
 #include "data/write/sink_database.h"
@@ -22,7 +23,12 @@ static qn_status need(const qn__sink_target *to, qn_error *err) {
         &qn__sqlite_library, "SQLite files are written by libsqlite3", "write a CSV file", err);
     if (status != QN_OK)
         qn__at(err, "%.400s", to->shown);
-    return status;
+    if (status != QN_OK || !qn__remote_is(to->place))
+        return status;
+    qn__fail(err, QN_UNSUPPORTED, "a database changes in place, which a store cannot do");
+    qn__at(err, "%.400s", to->shown);
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "name a SQLite file of this machine, or write a CSV file to the store");
 }
 
 static qn_status fail(const qn__sink *s, int code, qn_error *err) {
