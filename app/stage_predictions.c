@@ -1,4 +1,5 @@
 #include "stage_predictions.h"
+#include "format.h"
 #include "message.h"
 #include <errno.h>
 #include <quern/predict.h>
@@ -35,7 +36,8 @@ static qn_status write_set(const char *path, const qn_model *model, const qn_dat
     qn_status status = qn_predictions_make(model, data, &compute, 0, &made, err);
     uint32_t rows = 0, columns;
     qn_model_answers(model, &rows, &columns); /* masks go to a folder */
-    snprintf(file, sizeof file, "%.4000s/stage%u-%s%s", path, stage, name, rows > 0 ? "" : ".csv");
+    snprintf(file, sizeof file, "%.4000s%sstage%u-%s%s", path, ends_with(path, "/") ? "" : "/",
+             stage, name, rows > 0 ? "" : ".csv");
     if (status == QN_OK)
         status = qn_predictions_write(made, file, err);
     qn_predictions_free(made);

@@ -1,5 +1,6 @@
 """Files that are written to a store: whole or not at all, whatever the network and the store do."""
 
+import io
 import json
 import os
 import signal
@@ -109,7 +110,7 @@ def training(small, *more):
 def test_a_killed_training_goes_on_from_a_store(s3, quern, write, small, run_quern, tmp_path):
     """The lock of a process that was killed is taken at once, and the bytes are those of a folder."""
     run_quern(*training(small, "--checkpoint", tmp_path / "ck", "-o", tmp_path / "m"))
-    args = training(small, "--checkpoint", "s3://b/ck/", "--run-dir", "s3://b/run", "-o", "s3://b/m")
+    args = training(small, "--checkpoint", "s3://b/ck/", "--run-dir", "s3://b/run/", "-o", "s3://b/m")
     s3.fault("hold", method="PUT", key="000012.safetensors")
     process = subprocess.Popen([quern, *map(str, args)], env=environment(s3), stderr=subprocess.DEVNULL)
     assert s3.held.wait(20)
@@ -131,10 +132,24 @@ def test_a_killed_training_goes_on_from_a_store(s3, quern, write, small, run_que
     assert "changes in place" in failed.stderr and "--run-dir" in failed.stderr
     told = write("model", "export", "s3://b/m", "-o", "s3://b/m.onnx", cwd=tmp_path)
     assert told.stdout == "s3://b/m.onnx: ONNX, opset 13\n" and s3.get("b/m.onnx")
-    export = ["runs", "export", "s3://b/run", "-o", "s3://b/e", "--format"]
+    export = ["runs", "export", "s3://b/run/", "-o", "s3://b/e/", "--format"]
     write(*export, "tensorboard", cwd=tmp_path)
     assert "folder of a machine" in write(*export, "mlflow", cwd=tmp_path, status=1).stderr
     assert s3.names()[2].startswith("b/e/events.out.tfevents.") and not list(tmp_path.glob("s3*"))
+
+
+def test_a_folder_may_end_with_a_slash(s3, write):
+    """Its files are those of the folder without one: in a store, a name with two slashes is another."""
+    image = pytest.importorskip("PIL.Image")
+    for name, value in (("photos", 200), ("masks", 1)):
+        picture = io.BytesIO()
+        image.new("L", (6, 6), value).save(picture, "PNG")
+        s3.put(f"b/{name}/1.png", picture.getvalue())
+    masked = ["--masks", "s3://b/masks/", "--test", "s3://b/photos/", "--test-labels", "s3://b/masks/"]
+    write("train", "--data", "s3://b/photos/", *masked, "--model", "conv 2 1x1 softmax", "--epochs", "1", "--threads", "1",
+          "--predictions", "s3://b/stages/", "-o", "s3://b/m")
+    write("predict", "s3://b/m", "s3://b/photos/", "-o", "s3://b/out/")
+    assert s3.names() == ["b/m", "b/masks/1.png", "b/out/1.png", "b/photos/1.png", "b/stages/stage1-test/1.png"]
 
 
 LEASE = "a lease of Quern\nprocess 77\nhost elsewhere\nkernel none\nnonce {:016}\nowner 0\nnumber {}\n"

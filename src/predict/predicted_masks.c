@@ -116,14 +116,14 @@ static qn_status write_file(const qn__predicted_masks *m, const char *path, cons
 static qn_status write_mask(const qn__predicted_masks *m, const char *folder, const char *name,
                             uint64_t item, qn_error *err) {
     picture p;
-    qn__text text = {0};
+    char *path = NULL;
     if (m->answers[(size_t)item * m->rows * m->columns] == QN__NO_TARGET)
         return QN_OK;
     qn_status status = find_picture(m, item, &p, err);
-    qn__text_add(&text, "%s/%s", folder, name);
-    char *path = qn__text_take(&text, err);
     if (status == QN_OK)
-        status = path ? make_folders(path, strlen(folder) + 1, err) : QN_MEMORY;
+        status = qn__folder_path(folder, name, &path, err);
+    if (status == QN_OK)
+        status = make_folders(path, strlen(path) - strlen(name), err);
     if (status == QN_OK)
         status = write_file(m, path, &p, err);
     qn__free(p.own);
@@ -175,10 +175,10 @@ static qn_status check_file(const char *path, qn_error *err) {
 static qn_status check_files(char *const *name, uint64_t items, const char *folder, qn_error *err) {
     qn_status status = QN_OK;
     for (uint64_t i = 0; status == QN_OK && i < items; ++i) {
-        qn__text text = {0};
-        qn__text_add(&text, "%s/%s", folder, name[i]);
-        char *path = qn__text_take(&text, err);
-        status = path ? check_file(path, err) : QN_MEMORY;
+        char *path;
+        status = qn__folder_path(folder, name[i], &path, err);
+        if (status == QN_OK)
+            status = check_file(path, err);
         qn__free(path);
     }
     return status;

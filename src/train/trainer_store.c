@@ -1,6 +1,7 @@
 /* A training in a file of runs. A folder of checkpoints names its run there, so that a training
  * which continues from it goes on in the same row. */
 #include "base/files/file.h"
+#include "base/files/folder_make.h"
 #include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/system/clock.h"
@@ -86,11 +87,8 @@ static char *text_of_mark(const char *id, const char *dir) {
 }
 
 static char *path_of_mark(const char *dir) {
-    const size_t size = strlen(dir) + sizeof "/" QN__CHECKPOINTS_RUN;
-    char *path = qn__alloc(size, 1, NULL);
-    if (path)
-        snprintf(path, size, "%s/" QN__CHECKPOINTS_RUN, dir);
-    return path;
+    char *path;
+    return qn__folder_path(dir, QN__CHECKPOINTS_RUN, &path, NULL) == QN_OK ? path : NULL;
 }
 
 /* Without the mark a training from there has a row of its own. */

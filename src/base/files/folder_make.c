@@ -35,12 +35,17 @@ qn_status qn__folder_make(const char *path, qn_error *err) {
     return status;
 }
 
+const char *qn__folder_slash(const char *folder) {
+    const size_t size = strlen(folder);
+    return size > 0 && folder[size - 1] == '/' ? "" : "/";
+}
+
 qn_status qn__folder_path(const char *folder, const char *name, char **out, qn_error *err) {
     const size_t size = strlen(folder) + strlen(name) + 2;
     *out = qn__alloc(size, 1, err);
     if (!*out)
         return QN_MEMORY;
-    snprintf(*out, size, "%s/%s", folder, name);
+    snprintf(*out, size, "%s%s%s", folder, qn__folder_slash(folder), name);
     return QN_OK;
 }
 

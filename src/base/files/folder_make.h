@@ -7,7 +7,11 @@
 /* Makes the folder and those above it, where they are missing. Fails with QN_IO or QN_MEMORY. */
 qn_status qn__folder_make(const char *path, qn_error *err);
 
-/* "FOLDER/NAME", released with qn__free. */
+/* What stands between a folder and a name in it: "/", or "" where the folder ends with one. In a
+ * store "a//b" is another name than "a/b". */
+const char *qn__folder_slash(const char *folder);
+
+/* "FOLDER/NAME" with one slash between them, released with qn__free. */
 qn_status qn__folder_path(const char *folder, const char *name, char **out, qn_error *err);
 
 /* Writes a text as the file NAME of the folder, by way of a temporary one. Fails with QN_IO or

@@ -1,5 +1,6 @@
 #include "data/bytes/file_list.h"
 #include "base/files/file.h"
+#include "base/files/folder_make.h"
 #include "base/files/remote.h"
 #include "base/memory.h"
 #include "data/bytes/descriptor.h"
@@ -141,8 +142,7 @@ static qn_status take_file(void *user, const char *name, const struct stat *info
     (void)info;
     if (holds_beside(name))
         return QN_OK;
-    const size_t length = strlen(f->folder);
-    const char *slash = length > 0 && f->folder[length - 1] == '/' ? "" : "/";
+    const char *slash = qn__folder_slash(f->folder);
     if ((size_t)snprintf(path, sizeof path, "%s%s%s", f->folder, slash, name) >= sizeof path)
         return refuse(f->folder, "the path of a file is too long", "move the folder", err);
     f->pictures = is_picture(path);
@@ -276,7 +276,7 @@ static int is_far_folder(const char *path, char folder[PATH_MAX]) {
     const size_t size = strlen(path);
     if (size + 2 > PATH_MAX || !qn__remote_can_list(path))
         return 0;
-    snprintf(folder, PATH_MAX, "%s%s", path, path[size - 1] == '/' ? "" : "/");
+    snprintf(folder, PATH_MAX, "%s%s", path, qn__folder_slash(path));
     if (path[size - 1] == '/')
         return 1;
     if (qn__remote_list(path, 1, note_exact, &missing, NULL) != QN_OK || !missing)

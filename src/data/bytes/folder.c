@@ -1,4 +1,5 @@
 #include "data/bytes/folder.h"
+#include "base/files/folder_make.h"
 #include "base/files/remote.h"
 #include "base/memory.h"
 #include "data/bytes/descriptor.h"
@@ -110,7 +111,7 @@ static qn_status take_far(void *user, const char *address, const qn__remote_abou
 
 static qn_status list_far(const char *path, qn__folder_file each, void *user, qn_error *err) {
     char prefix[PATH_MAX];
-    const int size = snprintf(prefix, sizeof prefix, "%s/", path);
+    const int size = snprintf(prefix, sizeof prefix, "%s%s", path, qn__folder_slash(path));
     if (size < 0 || size >= PATH_MAX)
         return qn__fail(err, QN_INPUT, "the path of the folder is too long");
     return qn__remote_list(prefix, 0, take_far,

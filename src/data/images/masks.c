@@ -1,6 +1,7 @@
 #include "data/images/masks.h"
 
 #include "base/files/file.h"
+#include "base/files/folder_make.h"
 #include "base/memory.h"
 #include "base/system/first_failure.h"
 #include "base/text/text.h"
@@ -36,7 +37,7 @@ static char *path_of(const reading *r, uint64_t item, qn_error *err) {
     const char *point = strrchr(slash ? slash : name, '.');
     const size_t size = point ? (size_t)(point - name) : strlen(name);
     qn__text path = {0};
-    qn__text_add(&path, "%s/%.*s.png", r->folder, (int)size, name);
+    qn__text_add(&path, "%s%s%.*s.png", r->folder, qn__folder_slash(r->folder), (int)size, name);
     return qn__text_take(&path, err);
 }
 

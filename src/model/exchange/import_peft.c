@@ -2,6 +2,7 @@
  * docs/exactness.md 25.94, docs/formats.md. */
 #include "base/argument.h"
 #include "base/files/file.h"
+#include "base/files/folder_make.h"
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "base/text/json.h"
@@ -83,8 +84,9 @@ static qn_status read_config(import *i, const char *folder) {
     char path[PATH_SIZE];
     qn__bytes file;
     qn__json *json = NULL;
-    snprintf(path, sizeof path, "%s/adapter_config.json", folder);
-    snprintf(i->path, sizeof i->path, "%s/adapter_model.safetensors", folder);
+    const char *slash = qn__folder_slash(folder);
+    snprintf(path, sizeof path, "%s%sadapter_config.json", folder, slash);
+    snprintf(i->path, sizeof i->path, "%s%sadapter_model.safetensors", folder, slash);
     qn_status status = qn__file_read(path, &file, i->err);
     if (status != QN_OK)
         return qn__remedy(i->err, status,

@@ -1,5 +1,6 @@
 #include "report/record/past_run.h"
 
+#include "base/files/folder_make.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include <inttypes.h>
@@ -113,12 +114,11 @@ static qn_status read_metrics(const char *folder, qn__past_run *run, qn_error *e
 }
 
 static qn_status read_file(const char *folder, const char *name, qn__bytes *out, qn_error *err) {
-    const size_t size = strlen(folder) + strlen(name) + 2;
-    char *path = qn__alloc(size, 1, err);
-    if (!path)
-        return QN_MEMORY;
-    snprintf(path, size, "%s/%s", folder, name);
-    const qn_status status = qn__file_read(path, out, err);
+    char *path;
+    qn_status status = qn__folder_path(folder, name, &path, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__file_read(path, out, err);
     qn__free(path);
     if (status == QN_IO)
         return qn__remedy(err, status, "name a folder that a training wrote for `train.run_dir`");
