@@ -381,6 +381,18 @@ int qn__hex_digit(char c) {
                                   : -1;
 }
 
+char *qn__percent_decode(const char *text, size_t size, qn_error *err) {
+    char *out = qn__alloc(size + 1, 1, err), *to = out;
+    for (size_t i = 0; out && i < size; i++) {
+        const int high = text[i] == '%' && i + 2 < size ? qn__hex_digit(text[i + 1]) : -1;
+        const int low = high >= 0 ? qn__hex_digit(text[i + 2]) : -1;
+        const int byte = low >= 0 ? high * 16 + low : 0;
+        *to++ = byte > 0 ? (char)byte : text[i];
+        i += byte > 0 ? 2 : 0;
+    }
+    return out;
+}
+
 int qn__same_word(const char *name, const char *word, size_t size) {
     if (strlen(name) != size)
         return 0;

@@ -33,6 +33,10 @@ int qn__parse_u64(const char *text, size_t size, uint64_t *out);
 /* The value of a hexadecimal digit; -1: it is not one. */
 int qn__hex_digit(char c);
 
+/* A copy in which "%41" is "A", for qn__free; NULL without memory. "%00" stays as it is, since it
+ * would end the text. */
+char *qn__percent_decode(const char *text, size_t size, qn_error *err);
+
 /* Whether `name`, in lower case, equals the `size` bytes at `word`, whose case does not matter. */
 int qn__same_word(const char *name, const char *word, size_t size);
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "base/text/text.h"
 
 #include <inttypes.h>
@@ -344,6 +345,20 @@ static void test_no_locale_matters(void **state) {
     qn__text_release(&growing);
 }
 
+static void test_percent(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {{"a%20b%c3%A9", "a b\xC3\xA9"},
+                                           {"5%", "5%"},
+                                           {"%4", "%4"},
+                                           {"%g1%41", "%g1A"},
+                                           {"a%00b", "a%00b"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i) {
+        char *text = qn__percent_decode(pairs[i][0], strlen(pairs[i][0]), NULL);
+        assert_string_equal(text, pairs[i][1]);
+        qn__free(text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_of_shortest_texts),
@@ -355,6 +370,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_no_float),
         cmocka_unit_test(test_whole_numbers),
         cmocka_unit_test(test_nearest_words),
+        cmocka_unit_test(test_percent),
         cmocka_unit_test(test_growing_text),
         cmocka_unit_test(test_no_locale_matters),
     };

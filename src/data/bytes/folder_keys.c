@@ -7,19 +7,6 @@
 /* What Hive and Spark call the folder of rows without a value. */
 static const char no_value[] = "__HIVE_DEFAULT_PARTITION__";
 
-/* `size` bytes with %XX decoded; for qn__free. */
-static char *decode(const char *text, size_t size, qn_error *err) {
-    char *out = qn__alloc(size + 1, 1, err), *to = out;
-    for (size_t i = 0; out && i < size; i++) {
-        const int high = text[i] == '%' && i + 2 < size ? qn__hex_digit(text[i + 1]) : -1;
-        const int low = high >= 0 ? qn__hex_digit(text[i + 2]) : -1;
-        const int byte = low >= 0 ? high * 16 + low : 0; /* %00 would end the text */
-        *to++ = byte > 0 ? (char)byte : text[i];
-        i += byte > 0 ? 2 : 0;
-    }
-    return out;
-}
-
 static int is_clean(const char *text) {
     for (size_t size; *text; text += size) {
         size = qn__utf8_length(text, strlen(text));
@@ -37,8 +24,8 @@ static const char *equals_of(const char *folder, const char *end) {
 
 static qn_status read_key(const char *path, const char *at, const char *equals, const char *end,
                           qn__folder_key *key, qn_error *err) {
-    key->name = decode(at, (size_t)(equals - at), err);
-    key->value = decode(equals + 1, (size_t)(end - equals - 1), err);
+    key->name = qn__percent_decode(at, (size_t)(equals - at), err);
+    key->value = qn__percent_decode(equals + 1, (size_t)(end - equals - 1), err);
     if (!key->name || !key->value)
         return QN_MEMORY;
     if (strcmp(key->value, no_value) == 0)

@@ -57,8 +57,6 @@ qn_status qn__sink_check(const char *to, qn_error *err);
 qn_status qn__sink_try(const char *to, const qn__sink_table *table, qn_error *err);
 /* 1: the target is a database. */
 int qn__sink_is_database(const char *to);
-/* The target for messages, without a user's name and options; for qn__free. */
-char *qn__sink_shown(const char *to, qn_error *err);
 
 /* ------------------------------------------------------------------ a whole result */
 

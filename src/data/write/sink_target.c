@@ -37,19 +37,6 @@ static qn_status refuse_option(const qn__sink_target *t, const char *name, size_
     return qn__remedy(err, QN_USAGE, "write ?table=NAME, ?run=NAME or ?table=NAME&run=NAME");
 }
 
-/* The value with %XX decoded; NULL: it is not such a text. */
-static char *decode(const char *from, size_t size, qn_error *err) {
-    char *out = qn__alloc(size + 1, 1, err);
-    size_t used = 0;
-    for (size_t i = 0; out && i < size; i++) {
-        const int high = from[i] == '%' && i + 2 < size ? qn__hex_digit(from[i + 1]) : -1;
-        const int low = high >= 0 ? qn__hex_digit(from[i + 2]) : -1;
-        out[used++] = low >= 0 ? (char)(high * 16 + low) : from[i];
-        i += low >= 0 ? 2 : 0;
-    }
-    return out;
-}
-
 /* Takes "table=..." or "run=..."; *taken 0: it is another option. */
 static qn_status take_option(qn__sink_target *t, const char *from, size_t size, int *taken,
                              qn_error *err) {
@@ -64,7 +51,7 @@ static qn_status take_option(qn__sink_target *t, const char *from, size_t size, 
             return refuse_option(t, from, name - 1, *values[k] ? "is given twice" : "has no value",
                                  err);
         *taken = 1;
-        *values[k] = decode(from + name, size - name, err);
+        *values[k] = qn__percent_decode(from + name, size - name, err);
         return *values[k] ? QN_OK : QN_MEMORY;
     }
     return QN_OK;
@@ -144,10 +131,4 @@ qn_status qn__sink_check(const char *to, qn_error *err) {
         status = kind->need(&target, err);
     qn__sink_target_release(&target);
     return status;
-}
-
-char *qn__sink_shown(const char *to, qn_error *err) {
-    const char *place;
-    const qn__sink_kind *kind = kind_of(to, &place);
-    return shown_of(kind, kind->is_server ? to : place, err);
 }
