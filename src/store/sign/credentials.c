@@ -4,6 +4,7 @@
 #include "store/sign/secret.h"
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -68,9 +69,21 @@ static qn_status from_config_file(qn__credentials *key, int *found, qn_error *er
     return status;
 }
 
+/* A name that was given wrongly: without credentials the store could only refuse the request. */
+static qn_status from_no_profile(qn__credentials *key, int *found, qn_error *err) {
+    const char *name = getenv("AWS_PROFILE");
+    (void)key, (void)found;
+    if (!name || !*name || qn__profile_exists())
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "there is no such profile of AWS");
+    qn__at(err, "%.80s (AWS_PROFILE)", name);
+    return qn__remedy(err, QN_INPUT,
+                      "name one of ~/.aws/config or ~/.aws/credentials, or unset AWS_PROFILE");
+}
+
 /* In the order of the AWS command. */
 static qn_status (*const sources[])(qn__credentials *, int *, qn_error *) = {
-    from_environment, qn__role_sso,       from_credentials_file,
+    from_environment, from_no_profile,    qn__role_sso,     from_credentials_file,
     from_config_file, qn__role_container, qn__role_instance};
 
 static qn_status look(qn__credentials_kind kind, qn__credentials *key, int *found, qn_error *err) {
