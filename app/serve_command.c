@@ -98,7 +98,7 @@ static const option serve_options[] = {
     {.heading = "Output",
      ROW_TEXT("access-log", access_log, "FILE",
               "a line of JSON for each request, without bodies; - is the standard output")},
-    {ROW_QUIET(quiet)},
+    {ROW_FLAG("quiet", quiet, "print errors and changes of models only")},
 
     {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
     {ROW_COUNT32("http-threads", http_threads, 1, 1024,
@@ -144,9 +144,10 @@ static void raise_file_limit(uint32_t connections) {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* A model that cannot be read is told with --quiet, too. */
 static void note(void *user, const char *text) {
     (void)user;
-    message_note("%s", text);
+    message_warning("%s", text);
 }
 
 /* "20ms", "0.5s". */
@@ -166,11 +167,14 @@ static int read_latency(const char *text, float *seconds) {
                          "--latency is \"%.60s\", which is not a time", text);
 }
 
-static int serve(qn_server *server, int tls) {
+static int serve(qn_server *server, int tls, int quiet) {
     qn_error err;
-    printf("listening on %s://%s\n", tls ? "https" : "http", qn_server_address(server));
-    output_flush();
+    if (qn_server_start(server, &err) != QN_OK)
+        return message_error(&err);
     interrupt_watch_server(server, "the server ends after the requests in progress\n");
+    if (!quiet)
+        printf("listening on %s://%s\n", tls ? "https" : "http", qn_server_address(server));
+    output_flush();
     const qn_status status = qn_server_run(server, &err);
     interrupt_watch_server(NULL, NULL);
     return status == QN_OK ? EXIT_DONE : message_error(&err);
@@ -208,7 +212,7 @@ static int open_log(const serve_flags *f, qn_server_options *options) {
                         "name a file of this machine that can be written");
 }
 
-static int load_and_serve(const qn_server_options *options, const arguments *given) {
+static int load_and_serve(const qn_server_options *options, const arguments *given, int quiet) {
     qn_server *server = NULL;
     qn_error err;
     int code = -1;
@@ -218,7 +222,7 @@ static int load_and_serve(const qn_server_options *options, const arguments *giv
         if (qn_server_load(server, given->operand[i], &err) != QN_OK)
             code = message_error(&err);
     if (code < 0)
-        code = serve(server, options->tls_certificate != NULL);
+        code = serve(server, options->tls_certificate != NULL, quiet);
     qn_server_free(server);
     return code;
 }
@@ -266,7 +270,7 @@ static int run(const command *self, int argc, char **argv) {
     if (code < 0)
         code = open_log(&f, &options);
     if (code < 0)
-        code = load_and_serve(&options, &given);
+        code = load_and_serve(&options, &given, f.quiet);
     if (options.log_user && options.log_user != stdout)
         fclose(options.log_user);
     explicit_bzero(token, sizeof token);

@@ -16,6 +16,7 @@ static void test_servers(void **state) {
     REFUSED(qn_server_make, "out", &options, NULL);
     REFUSED(qn_server_load, "server", NULL, "a");
     REFUSED(qn_server_add, "server", NULL, "a", NULL, model);
+    REFUSED(qn_server_start, "server", NULL);
     REFUSED(qn_server_run, "server", NULL);
     qn_server_stop(NULL);
     qn_server_reload(NULL);

@@ -54,7 +54,8 @@ def test_a_server_in_this_process(q, model, tmp_path):
 
 def test_what_cannot_be_served(q, model):
     for words, error, told in ((dict(lateny=1), TypeError, "did you mean 'latency'"), (dict(latency="soon"), q.UsageError, "latency cannot be"),
-                               (dict(connections=0), q.UsageError, "`connections` is 0"), (dict(port=65536), q.UsageError, "port")):
+                               (dict(connections=0), q.UsageError, "`connections` is 0"), (dict(port=65536), q.UsageError, "port"),
+                               (dict(tls_cert=__file__, tls_key=__file__), q.FileError, "cannot use this certificate and key")):
         with pytest.raises(error, match=told):
             q.serve(model, **{"port": 0, **words})
     with pytest.raises(q.FileError, match="none.safetensors"):

@@ -100,13 +100,13 @@ def test_the_end_waits_for_a_request_that_has_begun(quern, model):
     (["nothing.safetensors"], "nothing.safetensors"),
     ([], "MODEL"), (["MODEL", "--listen", "0.0.0.0:0"], "neither TLS nor a token protects it"),
     (["MODEL", "--tls-cert", "MODEL"], "TLS needs --tls-cert and --tls-key"),
-    (["MODEL", "--tls-cert", "MODEL", "--tls-key", "MODEL"], "libmicrohttpd cannot begin to serve"),
+    (["MODEL", "--tls-cert", "MODEL", "--tls-key", "MODEL"], "cannot use this certificate and key"),
     (["MODEL", "--latency", "soon"], "--latency is \"soon\", which is not a time")])
 def test_what_cannot_be_served(quern, model, words, told):
     listen = [] if "--listen" in words else ["--listen", "127.0.0.1:0"]
     done = subprocess.run([quern, "serve", *[word.replace("MODEL", str(model)) for word in words], *listen],
                           capture_output=True, text=True, timeout=60)
-    assert done.returncode != 0 and told in done.stderr, done.stderr
+    assert done.returncode != 0 and told in done.stderr and not done.stdout, done.stderr
 
 
 def test_metrics_and_log(server, model):
@@ -160,6 +160,11 @@ def test_tls_and_token(quern, model, tmp_path):
                     "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
     (tmp_path / "token").write_text("a token of the test\n".replace(" ", "-"))
     (tmp_path / "token").chmod(0o600)
+    subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-out", tmp_path / "other"],
+                   check=True, capture_output=True)
+    done = subprocess.run([quern, "serve", model, "--listen", "127.0.0.1:0", "--tls-cert", tmp_path / "cert", "--tls-key", tmp_path / "other"],
+                          capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "") and "key do not match" in done.stderr
     trust = ssl.create_default_context(cafile=tmp_path / "cert")
     with serving.serve(quern, model, "--tls-cert", tmp_path / "cert", "--tls-key", tmp_path / "key", "--token-file",
                        tmp_path / "token") as server:
@@ -175,22 +180,23 @@ def test_tls_and_token(quern, model, tmp_path):
 
 
 def test_a_socket_of_systemd(quern, model):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        script = f'exec 3<&{listener.fileno()}; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@"'
-        process = subprocess.Popen(["bash", "-c", script, quern, "serve", model], stdout=subprocess.PIPE, text=True,
-                                   stderr=subprocess.PIPE, pass_fds=[listener.fileno()])
-        line = process.stdout.readline()
-        host, port = listener.getsockname()
-        with process:
-            if "needs libmicrohttpd" in (line or process.stderr.readline()):
-                pytest.skip("libmicrohttpd is not installed")
-            assert line == f"listening on http://{host}:{port}\n"
-            assert serving.Server(process, host, port).get("/readyz")[0] == 200
-            process.terminate()
-            assert process.wait(60) == 0
-        listener.settimeout(0)  # it still listens, for the next server
-        with pytest.raises(BlockingIOError):
-            listener.accept()
+    for more in ((), ("--quiet",)):  # which does not print the address
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            script = f'exec 3<&{listener.fileno()}; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@"'
+            process = subprocess.Popen(["bash", "-c", script, quern, "serve", model, *more], stdout=subprocess.PIPE, text=True,
+                                       stderr=subprocess.PIPE, pass_fds=[listener.fileno()])
+            line = "" if more else process.stdout.readline()
+            host, port = listener.getsockname()
+            with process:
+                if not more and "needs libmicrohttpd" in (line or process.stderr.readline()):
+                    pytest.skip("libmicrohttpd is not installed")
+                assert more or line == f"listening on http://{host}:{port}\n"
+                assert serving.Server(process, host, port).get("/readyz")[0] == 200
+                process.terminate()
+                assert process.wait(60) == 0 and process.stdout.read() == ""
+            listener.settimeout(0)  # it still listens, for the next server
+            with pytest.raises(BlockingIOError):
+                listener.accept()
 
 
 def bad_request(draw):

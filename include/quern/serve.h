@@ -96,9 +96,14 @@ QN_API qn_status qn_server_add(qn_server *server, const char *name, const char *
  * the server. */
 QN_API const char *qn_server_address(const qn_server *server);
 
-/* Answers requests until qn_server_stop; once for a server. Then it takes no more connections,
- * waits `stop_seconds` at most for requests in progress, and returns. Fails with QN_IO, QN_USAGE
- * (models are missing) or QN_MEMORY. */
+/* Begins to answer requests, on threads of the server. Once for a server; qn_server_run then keeps
+ * it going. Fails with QN_USAGE (models are missing), QN_IO (the certificate or the key) or
+ * QN_MEMORY. */
+QN_API qn_status qn_server_start(qn_server *server, qn_error *err);
+
+/* Answers requests until qn_server_stop; once for a server. It starts one that was not started.
+ * Then it takes no more connections, waits `stop_seconds` at most for requests in progress, and
+ * returns. Fails as qn_server_start. */
 QN_API qn_status qn_server_run(qn_server *server, qn_error *err);
 /* Lets qn_server_run end; the second call lets it end at once. Any thread, and safe in a signal
  * handler. Accepts NULL. */

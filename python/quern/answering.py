@@ -84,6 +84,7 @@ class Server:
         try:
             for name, model in models:
                 _add(address, name, model)
+            call("qn_server_start", address)
         except BaseException:
             library().qn_server_free(address)
             raise

@@ -228,11 +228,11 @@ static void finish(qn_server *s) {
     qn__http_stop(s->http);
 }
 
-qn_status qn_server_run(qn_server *server, qn_error *err) {
+qn_status qn_server_start(qn_server *server, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED(server, err);
     if (server->listener < 0)
-        return qn__fail(err, QN_USAGE, "qn_server_run: this server has run already");
+        return qn__fail(err, QN_USAGE, "this server has started already");
     if (qn__models_list(server->models, NULL, NULL) == 0) {
         qn__fail(err, QN_USAGE, "the server has no model");
         return qn__remedy(err, QN_USAGE, "give a model, or a folder that holds one");
@@ -248,8 +248,17 @@ qn_status qn_server_run(qn_server *server, qn_error *err) {
         status = qn__http_start(server->http, listener, err);
     else
         close(listener);
+    server->started = status == QN_OK;
+    return status;
+}
+
+qn_status qn_server_run(qn_server *server, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(server, err);
+    const qn_status status = server->started ? QN_OK : qn_server_start(server, err);
     if (status != QN_OK)
         return status;
+    server->started = 0; /* it runs once */
     while (atomic_load(&server->stops) == 0) {
         wait_for_word(server);
         qn__http_tend(server->http);

@@ -21,7 +21,8 @@ struct qn_server {
     qn__predictor_options predictor;
     qn__part_maker predictor_maker;
     qn__text_routes texts;
-    int listener; /* until qn_server_run */
+    int listener; /* until qn_server_start */
+    int started;  /* and it has not run */
     int loopback; /* only this machine reaches the address */
     int wake[2];  /* a pipe on which qn_server_run sleeps */
     atomic_int ready, stops, looks;

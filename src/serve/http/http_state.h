@@ -103,8 +103,12 @@ qn__request *qn__request_make(qn__http *http, void *connection, const char *meth
 void qn__request_add(qn__request *request, const char *bytes, size_t size);
 void qn__request_release(qn__request *request);
 
-/* answer.c: gives the answer to the library, which the caller knows to be there. Returns what the
- * library's handler must return. */
+/* tls_refusal.c: says why the library did not begin with this certificate and key. Returns QN_IO.
+ */
+qn_status qn__tls_refuse(const char *certificate, const char *key, qn_error *err);
+
+/* http_answer.c: gives the answer to the library, which the caller knows to be there. Returns what
+ * the library's handler must return. */
 int qn__answer_queue(qn__request *request);
 /* Answers a request that has no answer yet, by the server; later answers are dropped. */
 void qn__answer_cancel(qn__request *request);

@@ -311,11 +311,10 @@ qn_status qn__http_start(qn__http *http, int listener, qn_error *err) {
     if (http->daemon)
         return QN_OK;
     close(listener);
+    if (http->options.certificate)
+        return qn__tls_refuse(http->options.certificate, http->options.key, err);
     qn__fail(err, QN_IO, "libmicrohttpd cannot begin to serve");
-    return qn__remedy(err, QN_IO,
-                      http->options.certificate
-                          ? "give a certificate and its key as PEM, and a libmicrohttpd with TLS"
-                          : "look at the limit of open files with \"ulimit -n\"");
+    return qn__remedy(err, QN_IO, "look at the limit of open files with \"ulimit -n\"");
 }
 
 void qn__http_close(qn__http *http) {
