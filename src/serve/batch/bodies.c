@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "data/text/csv_header.h"
 #include "image/image_head.h"
 #include "model/formats/model_kind.h"
 #include <errno.h>
@@ -88,6 +89,27 @@ void qn__body_reader_free(qn__body_reader *r) {
 }
 
 int qn__body_has_header(const qn__body_reader *r) { return r->named; }
+
+/* Whether a cell that is a text begins as a number: one with a decimal comma, or a date. */
+static int begins_as_number(const char *at, const char *end) {
+    while (at < end && memchr("\"+-. ", *at, 5))
+        ++at;
+    return at < end && *at >= '0' && *at <= '9';
+}
+
+int qn__body_is_header(const qn__body_reader *r, const char *line, size_t size) {
+    const char *end = line + size;
+    qn__csv_prefix before;
+    if (r->named || r->categories || r->texts)
+        return r->named;
+    while (end > line && qn__csv_is_ending(end[-1]))
+        --end;
+    line = qn__csv_skip_prefix(line, end, &before);
+    if (line == end || begins_as_number(line, end))
+        return 0;
+    const qn__csv_line cells = qn__csv_line_walk(line, end, qn__csv_find_separator(line, end));
+    return cells.texts == cells.columns;
+}
 
 /* As `quern predict` reads the data of this model, without labels. */
 static void set_options(const qn__body_reader *r, qn__body_kind kind, qn_data_options *o) {

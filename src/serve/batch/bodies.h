@@ -36,8 +36,12 @@ typedef struct qn__body_text {
 qn_status qn__body_reader_make(const qn_model *model, qn__body_reader **out, qn_error *err);
 void qn__body_reader_free(qn__body_reader *reader); /* accepts NULL */
 
-/* Whether the first line of CSV is a header: the model's columns have names. */
+/* Whether the model's columns have names: CSV has a header then. */
 int qn__body_has_header(const qn__body_reader *reader);
+
+/* Whether this first line of CSV is a header: always where the model's columns have names; for a
+ * model of numbers without names where all its cells are texts. */
+int qn__body_is_header(const qn__body_reader *reader, const char *line, size_t size);
 
 /* The kind that a Content-Type names, whose parameters do not matter; NULL: by the first bytes of
  * the body. Fails with QN_UNSUPPORTED, with a list of the types that are taken. */

@@ -27,6 +27,7 @@ typedef struct rows {
     qn__text left; /* bytes that are not taken yet */
     size_t taken;  /* of them */
     char *header;  /* of CSV, with its end; NULL: none, or not read yet */
+    int begun;     /* the first line of CSV was seen */
     int ended;     /* there is nothing more to read */
     int64_t next;  /* the number of the next row */
     int64_t last;  /* rows up to this one are stored */
@@ -188,12 +189,18 @@ static qn_status refuse_list(const rows *r, qn_error *err) {
                       "folder that is watched");
 }
 
-/* Takes the header. 1: the line was it. */
+/* Takes the header. 1: the line was it. The number of a row must not depend on the model: one
+ * without names leaves a header out, too. */
 static int take_header(rows *r, const char *line, size_t size) {
     if (r->kind == LINES_UNKNOWN)
         r->kind = kind_of(r, line, size);
-    if (r->kind != LINES_CSV || r->header || !qn__body_has_header(r->w->units.reader))
+    if (r->kind != LINES_CSV || r->begun)
         return 0;
+    r->begun = 1;
+    if (!qn__body_is_header(r->w->units.reader, line, size))
+        return 0;
+    if (!qn__body_has_header(r->w->units.reader))
+        return 1;
     qn__text header = {0};
     qn__text_add(&header, "%.*s%s", (int)size, line, line[size - 1] == '\n' ? "" : "\n");
     r->header = qn__text_take(&header, NULL);
