@@ -178,6 +178,17 @@ static void test_images(void **unused) {
     assert_int_equal(qn__body_reader_make(model, &r, &err), QN_OK);
 
     qn__body_kind kind;
+    static const struct {
+        const char *line;
+        int is_header;
+    } first[] = {{"x,y\n", 1},    {"\xef\xbb\xbf\"x\";y2\r\n", 1},
+                 {"1,2\n", 0},    {"1,5;2,5\n", 0},
+                 {"-1,5;2,5", 0}, {"2026-01-02\n", 0},
+                 {"NA,NA\n", 0},  {"x,3\n", 0},
+                 {"\n", 0}};
+    for (size_t k = 0; k < sizeof first / sizeof *first; ++k)
+        if (qn__body_is_header(r, first[k].line, strlen(first[k].line)) != first[k].is_header)
+            fail_msg("%s", first[k].line);
     assert_int_equal(qn__body_kind_of(NULL, bmp, sizeof bmp, &kind, &err), QN_OK);
     assert_int_equal(kind, QN__BODY_IMAGE);
     if (qn__body_read(r, kind, bmp, sizeof bmp, &data, &err) != QN_OK)
