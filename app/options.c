@@ -33,27 +33,39 @@ int read_count(const char *text, uint64_t *out) {
 
 /* Limits of the seconds: other values are mistakes. */
 static const double SHORTEST_INTERVAL = 0.001, LONGEST_INTERVAL = 365.0 * 86400;
+static const double LONGEST_TIME = 3600;
 
-int read_interval(const char *text, double *seconds, uint64_t *count) {
+/* "500us", "20ms", "1.5s", "2m" or "1h" as seconds above 0; 0 if it is invalid. */
+static double time_of(const char *text) {
     static const struct {
-        char letter;
+        const char *unit;
         double seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+    } units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
     char number[32];
     float value;
-    size_t n = strlen(text);
-    *seconds = 0;
-    *count = 0;
-    if (n == 0 || n >= sizeof number)
+    const size_t size = strspn(text, "0123456789+-.eE");
+    if (size >= sizeof number)
         return 0;
+    snprintf(number, sizeof number, "%.*s", (int)size, text);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (text[n - 1] == units[i].letter) {
-            snprintf(number, sizeof number, "%.*s", (int)n - 1, text);
-            if (!read_float(number, &value) || value <= 0)
-                return 0;
-            *seconds = (double)value * units[i].seconds;
-            return *seconds >= SHORTEST_INTERVAL && *seconds <= LONGEST_INTERVAL;
-        }
+        if (strcmp(text + size, units[i].unit) == 0 && read_float(number, &value) && value > 0)
+            return (double)value * units[i].seconds;
+    return 0;
+}
+
+int read_time(const char *name, const char *text, double *seconds) {
+    *seconds = time_of(text);
+    if (*seconds > 0 && *seconds <= LONGEST_TIME)
+        return -1;
+    return message_usage("give a number with us, ms, s or m, such as 20ms",
+                         "--%s is \"%.60s\", which is not a time", name, text);
+}
+
+int read_interval(const char *text, double *seconds, uint64_t *count) {
+    *count = 0;
+    *seconds = time_of(text);
+    if (*seconds > 0)
+        return *seconds >= SHORTEST_INTERVAL && *seconds <= LONGEST_INTERVAL;
     return read_count(text, count) && *count > 0;
 }
 

@@ -141,8 +141,11 @@ int options_picked(const option *table, const options_set *given, const char *na
 int read_float(const char *text, float *out);
 /* Parses the whole text as decimal digits; 0 if it is invalid or too large. */
 int read_count(const char *text, uint64_t *out);
-/* How often something is done: seconds ("30s", "1.5m", "1h", at most 365 days), or a number above 0
- * ("500"); the other one becomes 0. Returns 1 on success. */
+/* Parses a time of the option `name` with its unit, such as "500us", "20ms", "1.5s" or "2m", as
+ * seconds above 0, at most an hour. Returns -1, or an exit code after a message. */
+int read_time(const char *name, const char *text, double *seconds);
+/* How often something is done: a time (at most 365 days), or a number above 0 ("500"); the other
+ * one becomes 0. Returns 1 on success. */
 int read_interval(const char *text, double *seconds, uint64_t *count);
 
 /* The help of one command, on stdout. */

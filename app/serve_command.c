@@ -150,23 +150,6 @@ static void note(void *user, const char *text) {
     message_warning("%s", text);
 }
 
-/* "20ms", "0.5s". */
-static int read_latency(const char *text, float *seconds) {
-    char number[32];
-    const size_t size = strspn(text, "0123456789.");
-    const int thousandth = strcmp(text + size, "ms") == 0;
-    if (size < sizeof number && (thousandth || strcmp(text + size, "s") == 0)) {
-        memcpy(number, text, size);
-        number[size] = '\0';
-        if (read_float(number, seconds)) {
-            *seconds /= thousandth ? 1000 : 1;
-            return -1;
-        }
-    }
-    return message_usage("give a number with ms or s, such as --latency 20ms",
-                         "--latency is \"%.60s\", which is not a time", text);
-}
-
 static int serve(qn_server *server, int tls, int quiet) {
     qn_error err;
     if (qn_server_start(server, &err) != QN_OK)
@@ -238,13 +221,15 @@ static int run(const command *self, int argc, char **argv) {
                      .reload_seconds = options.reload_seconds};
     arguments given;
     char token[SECRET_CAPACITY] = "";
+    double latency = 0;
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0)
         code = compute_check(&f.compute);
     if (code < 0 && f.latency)
-        code = read_latency(f.latency, &options.latency_seconds);
+        code = read_time("latency", f.latency, &latency);
     if (code >= 0)
         return code;
+    options.latency_seconds = f.latency ? (float)latency : options.latency_seconds;
     raise_file_limit(f.connections);
     const qn_compute compute = compute_of(&f.compute);
     options.listen = f.listen;

@@ -51,25 +51,6 @@ static const option watch_options[] = {
     {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
     {.name = NULL}};
 
-/* "20ms", "1.5s", "500us"; a number alone is in seconds. 0: it is none of these. */
-static double seconds_of(const char *text) {
-    static const struct {
-        const char *unit;
-        double seconds;
-    } units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"", 1}, {"m", 60}};
-    char number[32];
-    float value;
-    const size_t size = strspn(text, "0123456789.");
-    if (size >= sizeof number)
-        return 0;
-    memcpy(number, text, size);
-    number[size] = '\0';
-    for (size_t k = 0; k < sizeof units / sizeof *units; k++)
-        if (strcmp(text + size, units[k].unit) == 0 && read_float(number, &value))
-            return (double)value * units[k].seconds;
-    return 0;
-}
-
 static void note(void *user, const char *text) {
     (void)user;
     message_note("%s", text);
@@ -132,15 +113,15 @@ static int check(const watch_flags *f, const arguments *given, qn_watch_options 
     options->poll = f->poll;
     options->all_outputs = f->outputs;
     options->note = note;
-    const double latency = f->latency ? seconds_of(f->latency) : 1;
-    const double every = f->poll_every ? seconds_of(f->poll_every) : 1;
-    if (!(latency > 0) || !(every > 0))
-        return message_usage("give a number with us, ms, s or m, such as 20ms",
-                             "--%s \"%.40s\" is not a time", latency > 0 ? "poll-every" : "latency",
-                             latency > 0 ? f->poll_every : f->latency);
-    options->latency = f->latency ? (uint64_t)(latency * 1e9) : options->latency;
-    options->poll_seconds = f->poll_every ? (float)every : options->poll_seconds;
-    return compute_check(&f->compute);
+    double latency, every;
+    int code = f->latency ? read_time("latency", f->latency, &latency) : -1;
+    if (code < 0 && f->latency)
+        options->latency = (uint64_t)(latency * 1e9);
+    if (code < 0 && f->poll_every) {
+        code = read_time("poll-every", f->poll_every, &every);
+        options->poll_seconds = (float)every;
+    }
+    return code < 0 ? compute_check(&f->compute) : code;
 }
 
 static int run(const command *self, int argc, char **argv) {

@@ -130,7 +130,8 @@ def test_standard_input(run_quern, models, tmp_path):
 def test_what_is_refused(run_quern, models, tmp_path):
     model = ("--model", models / "r.safetensors")
     assert "--model FILE is required" in run_quern("watch", tmp_path, status=2).stderr
-    assert "is not a time" in run_quern("watch", tmp_path, *model, "-o", "r.csv", "--latency", "20x", status=2).stderr
+    for option in "--latency", "--poll-every":
+        assert f'{option} is "20x", which is not a time' in run_quern("watch", tmp_path, *model, "-o", "r.csv", option, "20x", status=2).stderr
     assert "it is the folder that is watched" in run_quern("watch", tmp_path, *model, "-o", tmp_path / "r.csv", "--move-done", tmp_path, status=2).stderr
     (tmp_path / "list.json").write_text("[{}]")
     assert "not one row a line" in run_quern("watch", tmp_path / "list.json", *model, "-o", tmp_path / "r.csv", "--once", status=1).stderr
