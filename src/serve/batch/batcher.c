@@ -111,6 +111,9 @@ void qn__batch_answer_release(qn__batch_answer *a) {
     qn__free(results.scores);
     qn__free(results.outputs);
     qn__free(results.answers);
+    a->classes = NULL;
+    a->scores = a->outputs = NULL;
+    a->answers = NULL;
 }
 
 /* Some items of the request have no prediction: its results are spread in memory of its own. */

@@ -43,7 +43,7 @@ typedef struct qn__batch_answer {
 } qn__batch_answer;
 
 /* A copy that outlives the callback, of an answer with QN_OK; the caller releases *out. Fails with
- * QN_MEMORY, and leaves nothing to release. */
+ * QN_MEMORY, and has no arrays then. */
 qn_status qn__batch_answer_copy(const qn_model *model, const qn__batch_answer *from,
                                 qn__batch_answer *out, qn_error *err);
 void qn__batch_answer_release(qn__batch_answer *answer);

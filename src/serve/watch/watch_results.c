@@ -140,7 +140,7 @@ static qn__sink_cell tags_cell(const qn__watch_results *r, const qn__watch_unit 
                                texts *own) {
     const qn_model *m = r->model;
     const qn__tag_lines lines = {.data = u->data,
-                                 .answers = u->answers,
+                                 .answers = u->answer.answers,
                                  .positions = m->answers,
                                  .rows = qn__recipe_vocabulary(qn__model_recipe_of(m)),
                                  .table = m->table};
@@ -154,11 +154,12 @@ static void add_answer(const qn__watch_results *r, const qn__watch_unit *u, uint
     if (r->tags)
         *cell++ = tags_cell(r, u, item, own);
     else if (r->single)
-        *cell++ = r->score ? class_cell(m, u->classes[item]) : number_cell(u->scores[item]);
+        *cell++ =
+            r->score ? class_cell(m, u->answer.classes[item]) : number_cell(u->answer.scores[item]);
     if (r->score)
-        *cell++ = number_cell(u->scores[item]);
+        *cell++ = number_cell(u->answer.scores[item]);
     for (uint32_t o = 0; o < r->outputs; ++o)
-        *cell++ = number_cell(u->outputs[item * m->outputs + o]);
+        *cell++ = number_cell(u->answer.outputs[item * m->outputs + o]);
 }
 
 static const char *after(const char *where, const char *word) {

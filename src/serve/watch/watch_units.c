@@ -34,10 +34,7 @@ void qn__watch_unit_free(qn__watch_unit *unit) {
     qn__free(unit->file);
     qn__free(unit->lines);
     qn_data_close(unit->data);
-    qn__free(unit->classes);
-    qn__free(unit->scores);
-    qn__free(unit->outputs);
-    qn__free(unit->answers);
+    qn__batch_answer_release(&unit->answer);
     qn__free(unit);
 }
 
@@ -77,30 +74,14 @@ void qn__watch_units_release(qn__watch_units *units) {
 
 /* ------------------------------------------------------------------------------------- answers */
 
-static void *copy(const void *from, uint64_t count, size_t size, int *failed) {
-    void *to = from ? qn__alloc(count, size, NULL) : NULL;
-    if (to)
-        memcpy(to, from, count * size);
-    *failed |= from && !to;
-    return to;
-}
-
 static void take_answer(qn__watch_unit *unit, const qn__batch_answer *a) {
-    const qn_model *m = unit->all->model;
-    int failed = 0;
     unit->status = a->status;
     if (a->status != QN_OK) {
         unit->error = *a->err;
         return;
     }
     unit->items = a->items;
-    unit->classes = copy(a->classes, a->items, sizeof *unit->classes, &failed);
-    unit->scores = copy(a->scores, a->items, sizeof *unit->scores, &failed);
-    unit->outputs =
-        copy(a->outputs, a->items, qn_model_outputs(m) * sizeof *unit->outputs, &failed);
-    unit->answers = copy(a->answers, a->items, qn_model_answers(m, NULL, NULL), &failed);
-    if (failed)
-        unit->status = qn__fail_memory(&unit->error, a->items, sizeof *unit->outputs);
+    unit->status = qn__batch_answer_copy(unit->all->model, a, &unit->answer, &unit->error);
 }
 
 static void finish(qn__watch_unit *unit) {

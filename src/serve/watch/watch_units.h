@@ -26,9 +26,7 @@ struct qn__watch_unit {
     qn_data *data;
     qn_status status; /* QN_OK, or `error` says what is wrong with it */
     qn_error error;
-    int32_t *classes; /* as in qn__batch_answer, and owned */
-    float *scores, *outputs;
-    uint8_t *answers;
+    qn__batch_answer answer; /* owned; of it only the arrays are in use */
     qn__skip skip;
     int answered;
 };
