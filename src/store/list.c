@@ -5,6 +5,7 @@
 #include "store/hdfs/webhdfs.h"
 #include "store/listed.h"
 #include "store/object.h"
+#include "store/xml_answer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,59 +22,6 @@ typedef struct listing {
     void *user;
 } listing;
 
-/* ------------------------------------------------------------------ XML */
-
-/* The text between <name> and </name>, from *at up to `end`; *at is then after it. NULL: none. */
-static const char *element(const char **at, const char *end, const char *name, size_t *size) {
-    char open[32], close[32];
-    snprintf(open, sizeof open, "<%s>", name);
-    snprintf(close, sizeof close, "</%s>", name);
-    const char *begin = strstr(*at, open);
-    const char *stop = begin ? strstr(begin, close) : NULL;
-    if (!begin || !stop || stop + strlen(close) > end)
-        return NULL;
-    begin += strlen(open);
-    *size = (size_t)(stop - begin);
-    *at = stop + strlen(close);
-    return begin;
-}
-
-/* Entities, and with `percent` bytes as "%20"; 0: it does not fit. */
-static int decode(const char *from, size_t size, int percent, char *to, size_t capacity) {
-    static const struct {
-        const char *name;
-        char byte;
-    } entities[] = {{"&quot;", '"'},  {"&amp;", '&'}, {"&lt;", '<'},  {"&gt;", '>'},
-                    {"&apos;", '\''}, {"&#34;", '"'}, {"&#39;", '\''}};
-    size_t made = 0;
-    for (size_t at = 0; at < size; made++) {
-        size_t used = 1;
-        char byte = from[at];
-        if (made + 1 >= capacity)
-            return 0;
-        if (percent && byte == '%' && size - at >= 3 && qn__hex_digit(from[at + 1]) >= 0 &&
-            qn__hex_digit(from[at + 2]) >= 0) {
-            byte = (char)(qn__hex_digit(from[at + 1]) * 16 + qn__hex_digit(from[at + 2]));
-            used = 3;
-        } else if (percent && byte == '+') {
-            byte = ' ';
-        } else if (byte == '&') {
-            for (size_t i = 0; i < sizeof entities / sizeof *entities; i++) {
-                const size_t length = strlen(entities[i].name);
-                if (size - at >= length && memcmp(from + at, entities[i].name, length) == 0) {
-                    byte = entities[i].byte;
-                    used = length;
-                    break;
-                }
-            }
-        }
-        to[made] = byte;
-        at += used;
-    }
-    to[made] = '\0';
-    return strlen(to) == made;
-}
-
 static qn_status refuse_answer(const listing *l, qn_error *err) {
     qn__fail(err, QN_IO, "the store's list of files cannot be read");
     qn__at(err, "%.200s", l->prefix);
@@ -86,13 +34,13 @@ static qn_status take_file(listing *l, const char *from, const char *end, qn_err
     qn__remote_about about = {0};
     size_t size = 0, tag_size = 0, number_size = 0;
     const char *at = from, *tag_at = from, *number_at = from;
-    const char *name = element(&at, end, "Key", &size),
-               *tag = element(&tag_at, end, "ETag", &tag_size),
-               *number = element(&number_at, end, "Size", &number_size);
-    if (!name || !number || !decode(name, size, 1, key, sizeof key) ||
-        !decode(number, number_size, 0, size_text, sizeof size_text) ||
+    const char *name = qn__xml_element(&at, end, "Key", &size),
+               *tag = qn__xml_element(&tag_at, end, "ETag", &tag_size),
+               *number = qn__xml_element(&number_at, end, "Size", &number_size);
+    if (!name || !number || !qn__xml_decode(name, size, 1, key, sizeof key) ||
+        !qn__xml_decode(number, number_size, 0, size_text, sizeof size_text) ||
         !qn__parse_u64(size_text, strlen(size_text), &about.size) ||
-        (tag && !decode(tag, tag_size, 0, about.tag, sizeof about.tag)))
+        (tag && !qn__xml_decode(tag, tag_size, 0, about.tag, sizeof about.tag)))
         return refuse_answer(l, err);
     const size_t length = strlen(key);
     if (about.size == 0 && length > 0 && key[length - 1] == '/')
@@ -111,15 +59,16 @@ static qn_status take_page(listing *l, const char *body, size_t size, qn_error *
     if (!strstr(body, "<ListBucketResult"))
         return refuse_answer(l, err);
     while (status == QN_OK && (l->most == 0 || l->given < l->most) &&
-           (from = element(&at, end, "Contents", &part)) != NULL)
+           (from = qn__xml_element(&at, end, "Contents", &part)) != NULL)
         status = take_file(l, from, from + part, err);
     at = body;
-    from = element(&at, end, "IsTruncated", &part);
+    from = qn__xml_element(&at, end, "IsTruncated", &part);
     const int more = from && part == 4 && memcmp(from, "true", 4) == 0;
     at = body;
-    from = more ? element(&at, end, "NextContinuationToken", &part) : NULL;
+    from = more ? qn__xml_element(&at, end, "NextContinuationToken", &part) : NULL;
     l->next[0] = '\0';
-    if (status == QN_OK && more && (!from || !decode(from, part, 0, l->next, sizeof l->next)))
+    if (status == QN_OK && more &&
+        (!from || !qn__xml_decode(from, part, 0, l->next, sizeof l->next)))
         status = refuse_answer(l, err);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "store/store_request.h"
 #include "base/memory.h"
 #include "store/region.h"
+#include "store/xml_answer.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -129,11 +130,7 @@ static int pass_is_enough(void *user) {
 /* ------------------------------------------------------------------ sending */
 
 void qn__store_error_code(const qn__http_answer *answer, char code[64]) {
-    const char *begin = answer->body ? strstr(answer->body, "<Code>") : NULL;
-    const char *end = begin ? strstr(begin, "</Code>") : NULL;
-    code[0] = '\0';
-    if (begin && end && end - begin < 64)
-        snprintf(code, 64, "%.*s", (int)(end - begin - 6), begin + 6);
+    (void)qn__xml_text(answer->body, "Code", code, 64);
 }
 
 static qn_status send_once(sending *s, qn__http_answer *answer, qn_error *err) {

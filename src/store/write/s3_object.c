@@ -6,6 +6,7 @@
 #include "store/store_request.h"
 #include "store/http/http_date.h"
 #include "store/write/write_kind.h"
+#include "store/xml_answer.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,10 +56,7 @@ static void close_object(void *object) {
 
 static void digest_of(const void *bytes, size_t size, char text[65]) {
     uint8_t digest[32];
-    qn__sha256 hash;
-    qn__sha256_begin(&hash);
-    qn__sha256_add(&hash, bytes, size);
-    qn__sha256_end(&hash, digest);
+    qn__sha256_of(bytes, size, digest);
     qn__hex(digest, text);
 }
 
@@ -101,31 +99,6 @@ static qn_status put(void *object, const void *bytes, size_t size, qn_error *err
 /* --------------------------------------------------------------------------------- several parts
  */
 
-/* The text of an element of an answer, with the few entities that occur; 0: it is not there. */
-static int element(const char *xml, const char *name, char *text, size_t capacity) {
-    static const struct {
-        const char *name;
-        char is;
-    } entity[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
-    char begin[64];
-    snprintf(begin, sizeof begin, "<%s>", name);
-    const char *at = xml ? strstr(xml, begin) : NULL;
-    size_t size = 0;
-    for (at = at ? at + strlen(begin) : NULL; at && *at && *at != '<' && size + 1 < capacity;) {
-        size_t length = 1;
-        text[size] = *at;
-        for (size_t i = 0; i < sizeof entity / sizeof *entity; i++)
-            if (strncmp(at, entity[i].name, strlen(entity[i].name)) == 0) {
-                text[size] = entity[i].is;
-                length = strlen(entity[i].name);
-            }
-        size++;
-        at += length;
-    }
-    text[size] = '\0';
-    return at && *at == '<' && size > 0;
-}
-
 static qn_status refuse_answer(const s3_object *o, const char *what, qn_error *err) {
     qn__fail(err, QN_IO, "the store answers something unexpected: %s", what);
     qn__at(err, "%s", o->address);
@@ -140,7 +113,7 @@ static qn_status begin(void *object, qn_error *err) {
     qn_status status = send_body(o, "POST", "uploads=", &header, 1, "", 0, &answer, err);
     if (status == QN_OK && !is_good(&answer))
         status = refuse(o, &answer, err);
-    else if (status == QN_OK && !element(answer.body, "UploadId", name, sizeof name))
+    else if (status == QN_OK && !qn__xml_text(answer.body, "UploadId", name, sizeof name))
         status = refuse_answer(o, "an upload without UploadId", err);
     else if (status == QN_OK)
         qn__uri_encode(name, 0, o->upload, sizeof o->upload);
