@@ -168,9 +168,9 @@ static qn_status add_key(qn__sink_keys *k, const qn__text *cells, int *is_new, q
     *is_new = find(k->at, k->places, key.digest)->last == IS_EMPTY;
     if (!*is_new)
         return QN_OK;
-    qn_status status = insert(k, &key, err);
+    qn_status status = note_fresh(k, &key, err); /* first: what is in the table can be dropped */
     if (status == QN_OK)
-        status = note_fresh(k, &key, err);
+        status = insert(k, &key, err);
     if (status == QN_OK && number_of(k, cells, &number))
         status = note_fresh(k, &number, err);
     return status;
@@ -197,14 +197,16 @@ void qn__sink_keys_keep(qn__sink_keys *k) {
     k->fresh_count = 0;
 }
 
-/* Taking an entry out of such a table means to build it again; this is rare. */
+/* Taking an entry out of such a table means to build it again; this is rare. Without memory for it
+ * the place stays taken, by a digest that no key has: the rows may come again in any case. */
 void qn__sink_keys_drop(qn__sink_keys *k) {
-    entry *rest = qn__alloc(k->places, sizeof *rest, NULL);
-    if (!rest)
-        return;
     for (uint64_t i = 0; i < k->fresh_count; i++)
         if (k->fresh[i].last == IS_KEY)
             memset(find(k->at, k->places, k->fresh[i].digest)->digest, 0, DIGEST);
+    k->fresh_count = 0;
+    entry *rest = qn__alloc(k->places, sizeof *rest, NULL);
+    if (!rest)
+        return;
     empty(rest, k->places);
     static const uint8_t none[DIGEST] = {0};
     k->used = 0;
@@ -215,7 +217,6 @@ void qn__sink_keys_drop(qn__sink_keys *k) {
         }
     qn__free(k->at);
     k->at = rest;
-    k->fresh_count = 0;
 }
 
 /* ------------------------------------------------------------------ questions */

@@ -3,6 +3,8 @@
 #include "base/files/file.h"
 #include "data/table/data.h"
 #include "data/table/testing.h"
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static const qn__sink_column columns[] = {
@@ -105,7 +107,35 @@ static void test_csv(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
-/* The same in a table of SQLite, beside one of others. */
+/* A full disk: what was written of the batch is cut off, and its rows are as new as before. */
+static void test_a_failed_batch_comes_again(void **state) {
+    (void)state;
+    char path[64], content[400];
+    strcpy(path, in_folder("full.csv"));
+    struct stat info;
+    struct rlimit before;
+    qn__sink *sink = reopen(NULL, path);
+    put(sink, "x", 1, 0.5f);
+    const qn__sink_cell rows[] = {text("x"), whole(2), {QN__SINK_SINGLE, {.number = 0.5}},
+                                  text("x"), whole(3), {QN__SINK_SINGLE, {.number = 0.5}}};
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit full = {(rlim_t)info.st_size + 10, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    const qn_status status = qn__sink_put(sink, rows, 2, NULL);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, QN_IO);
+    assert_int_equal(holds(sink, "x", 1), 1);
+    assert_int_equal(holds(sink, "x", 2), 0);
+    assert_int_equal(qn__sink_put(sink, rows, 2, NULL), QN_OK);
+    qn__sink_close(sink);
+    read_back(path, content);
+    assert_string_equal(content, "file,line,score\nx,1,0.5\nx,2,0.5\nx,3,0.5\n");
+    assert_int_equal(unlink(path), 0);
+}
+
+/* Growing in a table of SQLite, beside one of others. */
 static void test_sqlite(void **state) {
     (void)state;
     qn_error err;
@@ -141,7 +171,8 @@ static void test_other_files(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_csv), cmocka_unit_test(test_sqlite),
-                                       cmocka_unit_test(test_other_files)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_csv), cmocka_unit_test(test_a_failed_batch_comes_again),
+        cmocka_unit_test(test_sqlite), cmocka_unit_test(test_other_files)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
