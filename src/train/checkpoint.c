@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files/folder_lock.h"
+#include "base/files/folder_make.h"
 #include "base/files/leftovers.h"
 #include "base/files/remote.h"
 #include "base/files/remote_write.h"
@@ -38,22 +39,11 @@ typedef struct step_list {
 #define SUFFIX ".safetensors"
 #define LOCK "lock"
 
-/* The path of a file in the folder; NULL if out of memory. Released with qn__free. */
-static char *path_in(const char *dir, const char *name, qn_error *err) {
-    size_t length = strlen(dir);
-    while (length > 1 && dir[length - 1] == '/')
-        length--;
-    const size_t size = length + strlen(name) + 2;
-    char *path = qn__alloc(size, 1, err);
-    if (path != NULL)
-        snprintf(path, size, "%.*s/%s", (int)length, dir, name);
-    return path;
-}
-
+/* NULL if out of memory. Released with qn__free. */
 static char *path_of_step(const char *dir, uint64_t step, qn_error *err) {
-    char name[64];
+    char name[64], *path;
     snprintf(name, sizeof name, PREFIX "%012" PRIu64 SUFFIX, step);
-    return path_in(dir, name, err);
+    return qn__folder_path(dir, name, &path, err) == QN_OK ? path : NULL;
 }
 
 /* 1 if the name is one of path_of_step; *step is its step. */
@@ -129,9 +119,10 @@ static qn_status take_found(void *user, const char *address, const qn__remote_ab
 
 /* Folders inside the folder are listed, too: there is nothing in them that Quern writes. */
 static qn_status list_remote(const char *dir, step_list *list, qn_error *err) {
-    char *prefix = path_in(dir, PREFIX, err);
-    const qn_status status =
-        prefix != NULL ? qn__remote_list(prefix, 0, take_found, list, err) : QN_MEMORY;
+    char *prefix;
+    qn_status status = qn__folder_path(dir, PREFIX, &prefix, err);
+    if (status == QN_OK)
+        status = qn__remote_list(prefix, 0, take_found, list, err);
     qn__free(prefix);
     return status;
 }

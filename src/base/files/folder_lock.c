@@ -1,6 +1,7 @@
 #include "base/files/folder_lock.h"
 
 #include "base/error.h"
+#include "base/files/folder_make.h"
 #include "base/files/leftovers.h"
 #include "base/files/remote.h"
 #include "base/files/unfinished.h"
@@ -295,19 +296,11 @@ static qn_status take_any(qn__lock *lock, const char *place, const char *what, c
 
 /* ------------------------------------------------------------------ the calls */
 
-static qn_status begin(const char *before, const char *after, const qn__owner *owner,
-                       qn__lock *lock, qn_error *err) {
-    size_t length = strlen(before);
-    while (length > 1 && before[length - 1] == '/')
-        length--;
-    const size_t size = length + strlen(after) + 1;
-    *lock = (qn__lock){.file = -1, .entry = -1, .path = qn__alloc(size, 1, err)};
-    if (!lock->path)
-        return QN_MEMORY;
-    snprintf(lock->path, size, "%.*s%s", (int)length, before, after);
+static qn__lock begin(const qn__owner *owner) {
+    qn__lock lock = {.file = -1, .entry = -1};
     if (owner)
-        lock->owner = *owner;
-    return QN_OK;
+        lock.owner = *owner;
+    return lock;
 }
 
 static void forget(qn__lock *lock) {
@@ -319,14 +312,8 @@ static void forget(qn__lock *lock) {
 
 qn_status qn__folder_lock(const char *dir, const char *name, const char *what, const char *option,
                           const qn__owner *owner, qn__lock *lock, qn_error *err) {
-    const size_t size = strlen(name) + 2;
-    *lock = (qn__lock){.file = -1, .entry = -1};
-    char *after = qn__alloc(size, 1, err);
-    if (!after)
-        return QN_MEMORY;
-    snprintf(after, size, "/%s", name);
-    qn_status status = begin(dir, after, owner, lock, err);
-    qn__free(after);
+    *lock = begin(owner);
+    qn_status status = qn__folder_path(dir, name, &lock->path, err);
     if (status == QN_OK)
         status = take_any(lock, dir, what, option, err);
     if (status != QN_OK)
@@ -336,7 +323,11 @@ qn_status qn__folder_lock(const char *dir, const char *name, const char *what, c
 
 qn_status qn__file_lock(const char *path, const char *what, const char *option,
                         const qn__owner *owner, qn__lock *lock, qn_error *err) {
-    qn_status status = begin(path, ".lock", owner, lock, err);
+    qn__text name = {0};
+    *lock = begin(owner);
+    qn__text_add(&name, "%s.lock", path);
+    lock->path = qn__text_take(&name, err);
+    qn_status status = lock->path ? QN_OK : QN_MEMORY;
     if (status == QN_OK)
         status = take_any(lock, path, what, option, err);
     if (status != QN_OK) {

@@ -41,11 +41,14 @@ const char *qn__folder_slash(const char *folder) {
 }
 
 qn_status qn__folder_path(const char *folder, const char *name, char **out, qn_error *err) {
-    const size_t size = strlen(folder) + strlen(name) + 2;
+    size_t length = strlen(folder);
+    while (length > 0 && folder[length - 1] == '/')
+        length--;
+    const size_t size = length + strlen(name) + 2;
     *out = qn__alloc(size, 1, err);
     if (!*out)
         return QN_MEMORY;
-    snprintf(*out, size, "%s%s%s", folder, qn__folder_slash(folder), name);
+    snprintf(*out, size, "%.*s/%s", (int)length, folder, name);
     return QN_OK;
 }
 

@@ -11,7 +11,8 @@ qn_status qn__folder_make(const char *path, qn_error *err);
  * store "a//b" is another name than "a/b". */
 const char *qn__folder_slash(const char *folder);
 
-/* "FOLDER/NAME" with one slash between them, released with qn__free. */
+/* "FOLDER/NAME" with one slash between them, released with qn__free; *out is NULL after a failure.
+ * Fails with QN_MEMORY. */
 qn_status qn__folder_path(const char *folder, const char *name, char **out, qn_error *err);
 
 /* Writes a text as the file NAME of the folder, by way of a temporary one. Fails with QN_IO or

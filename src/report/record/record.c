@@ -3,6 +3,7 @@
 #include "kernels/runtime/elementary_functions.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/folder_make.h"
 #include "base/files/remote.h"
 #include "base/files/remote_write.h"
 #include "base/memory.h"
@@ -48,17 +49,6 @@ struct qn__record {
     char started[32];
     qn__text lines; /* of metrics.csv, of a record in memory or at an address */
 };
-
-static char *path_in(const char *dir, const char *name, qn_error *err) {
-    size_t length = strlen(dir);
-    while (length > 1 && dir[length - 1] == '/')
-        length--;
-    const size_t size = length + strlen(name) + 2;
-    char *path = qn__alloc(size, 1, err);
-    if (path != NULL)
-        snprintf(path, size, "%.*s/%s", (int)length, dir, name);
-    return path;
-}
 
 /* ISO 8601, UTC. */
 static void time_text(time_t moment, char text[32]) {
@@ -136,9 +126,12 @@ static qn_status set_aside_remote(const char *from, const char *to, qn_error *er
 /* Renames an earlier record; a missing one is not an error. */
 static qn_status set_aside(qn__record *r, const char *dir, const char *name, const char *other,
                            qn_error *err) {
-    char *from = path_in(dir, name, err);
-    char *to = from != NULL ? path_in(dir, other, err) : NULL;
-    qn_status status = to != NULL ? qn__lock_check(&r->lock, from, err) : QN_MEMORY;
+    char *from = NULL, *to = NULL;
+    qn_status status = qn__folder_path(dir, name, &from, err);
+    if (status == QN_OK)
+        status = qn__folder_path(dir, other, &to, err);
+    if (status == QN_OK)
+        status = qn__lock_check(&r->lock, from, err);
     if (status == QN_OK && qn__remote_is(from))
         status = set_aside_remote(from, to, err);
     else if (status == QN_OK && rename(from, to) != 0 && errno != ENOENT)
@@ -275,10 +268,11 @@ static qn_status check_own(const char *dir, const char *name, qn_error *err) {
     const char *wanted = beginning_of(name);
     char found[32];
     size_t size = 0;
-    char *path = path_in(dir, name, err);
-    if (path == NULL)
-        return QN_MEMORY;
-    qn_status status = read_beginning(path, found, strlen(wanted), &size, err);
+    char *path;
+    qn_status status = qn__folder_path(dir, name, &path, err);
+    if (status != QN_OK)
+        return status;
+    status = read_beginning(path, found, strlen(wanted), &size, err);
     if (status == QN_OK && size != 0 &&
         (size != strlen(wanted) || memcmp(found, wanted, size) != 0)) {
         qn__fail(err, QN_IO, "%s is not a file of a record, and would be replaced", path);
@@ -309,9 +303,11 @@ qn_status qn__record_open(const char *dir, const qn__record_start *start, qn__re
     if (r == NULL)
         return QN_MEMORY;
     r->file = r->lock.file = -1;
-    r->metrics = path_in(dir, METRICS, err);
-    r->json = r->metrics != NULL ? path_in(dir, JSON, err) : NULL;
-    qn_status status = r->json != NULL ? keep_facts(r, start, err) : QN_MEMORY;
+    qn_status status = qn__folder_path(dir, METRICS, &r->metrics, err);
+    if (status == QN_OK)
+        status = qn__folder_path(dir, JSON, &r->json, err);
+    if (status == QN_OK)
+        status = keep_facts(r, start, err);
     if (status == QN_OK)
         status = take_folder(r, dir, start, err);
     if (status == QN_OK)
