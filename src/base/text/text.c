@@ -9,9 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The fewest digits that may read back as the value: its first nine digits as a whole number lie
+ * less than one from it, and each float is read from at most 2^-24 of it to either side. A shorter
+ * text that is farther off than both together reads back as another float. */
+static int fewest_digits(float value) {
+    char text[32];
+    uint32_t number = 0, unit = 100000000;
+    int digits = 1;
+    if (!isnormal(value))
+        return 1;
+    snprintf(text, sizeof text, "%.8e", fabs((double)value));
+    for (const char *at = text; *at != 'e'; at++)
+        number = *at == '.' ? number : number * 10 + (uint32_t)(*at - '0');
+    for (; digits < 9; digits++, unit /= 10) {
+        const uint32_t over = number % unit, off = over < unit - over ? over : unit - over;
+        if (off <= (number >> 24) + 2)
+            break;
+    }
+    return digits;
+}
+
 void qn__float_text(float value, char *text) {
     const locale_t before = uselocale(qn__c_locale());
-    for (int digits = 1; digits <= 9; digits++) {
+    for (int digits = fewest_digits(value); digits <= 9; digits++) {
         snprintf(text, 32, "%.*g", digits, (double)value);
         float back;
         /* Nine digits always suffice; a NaN or an infinity never reads back and is left as

@@ -67,6 +67,30 @@ static void test_table_of_shortest_texts(void **state) {
     }
 }
 
+/* The first number of digits that reads back, also beside powers of two. */
+static void check_shortest(uint32_t bits) {
+    char want[32], text[32];
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    for (int digits = 1; digits <= 9; digits++) {
+        snprintf(want, sizeof want, "%.*g", digits, (double)value);
+        if (strtof(want, NULL) == value)
+            break;
+    }
+    qn__float_text(value, text);
+    assert_string_equal(text, want);
+}
+
+static void test_shortest_floats(void **state) {
+    (void)state;
+    for (int i = 0; i < 6000; i++) {
+        const uint32_t bits = next_random();
+        check_shortest(bits);
+        check_shortest(0x3f000000 | bits >> 9);                 /* from 0.5 to 2 */
+        check_shortest((bits & 0x7f800000) + (bits >> 28) - 8); /* beside a power of two */
+    }
+}
+
 /* As people write numbers; the digits are those of the shortest text. */
 static void test_plain_texts(void **state) {
     (void)state;
@@ -362,6 +386,7 @@ static void test_percent(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_of_shortest_texts),
+        cmocka_unit_test(test_shortest_floats),
         cmocka_unit_test(test_plain_texts),
         cmocka_unit_test(test_round_trip_of_random_bits),
         cmocka_unit_test(test_table_of_roundings),

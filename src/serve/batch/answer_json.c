@@ -5,6 +5,7 @@
 #include "predict/tag_lines.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void add_number(qn__text *text, float value) {
     char number[40];
@@ -13,7 +14,7 @@ static void add_number(qn__text *text, float value) {
         return;
     }
     qn__float_plain(value + 0.0f, number); /* no "-0" */
-    qn__text_add(text, "%s", number);
+    qn__text_add_bytes(text, number, strlen(number));
 }
 
 static void add_outputs(qn__text *text, const qn_model *model, const float *output) {

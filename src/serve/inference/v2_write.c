@@ -98,7 +98,7 @@ static void add_json_value(qn__text *text, const values *v, uint64_t k) {
         qn__text_add(text, "null");
     else if (v->real) {
         qn__float_text(v->real[k], number);
-        qn__text_add(text, "%s", number);
+        qn__text_add_bytes(text, number, strlen(number));
     } else if (v->small)
         qn__text_add(text, "%u", v->small[k]);
     else if (v->output->type == TEXT)
@@ -157,7 +157,7 @@ static void add_output(qn__text *text, qn__text *bytes, const values *v, uint64_
     }
     qn__text_add(text, ", \"data\": [");
     for (uint64_t k = 0; k < v->count; k++) {
-        qn__text_add(text, "%s", k ? ", " : "");
+        qn__text_add_bytes(text, ", ", k ? 2 : 0);
         add_json_value(text, v, k);
     }
     qn__text_add(text, "]}");
