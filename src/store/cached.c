@@ -3,6 +3,7 @@
 #include "base/digest/siphash.h"
 #include "base/files/cache_folder.h"
 #include "base/files/cache_space.h"
+#include "base/files/other_hosts.h"
 #include "base/memory.h"
 #include "store/listed.h"
 #include <errno.h>
@@ -13,11 +14,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #define MAGIC "quernmap"
-enum { VERSION = 1, HEAD = 4096, BOOT = 40, NAME = 128, PRIVATE = 1 };
+enum { VERSION = 1, HEAD = 4096, NAME = 128, PRIVATE = 1 };
 /* After so many bytes the space of the cache is looked at again. */
 #define SPACE_STEP ((uint64_t)256 << 20)
 
@@ -26,7 +26,7 @@ typedef struct map_head {
     uint32_t version, block;
     uint64_t size, inode; /* of the other file */
     char tag[QN__REMOTE_TAG];
-    char boot[BOOT]; /* of the system that set the bits */
+    char boot[QN__BOOT_ID]; /* of the system that set the bits */
     char address[2048];
 } map_head;
 
@@ -34,7 +34,7 @@ typedef struct map_head {
 typedef struct place {
     char folder[PATH_MAX];
     char data[NAME], map[NAME]; /* names in it */
-    char boot[BOOT];
+    char boot[QN__BOOT_ID];
     int lock;    /* of the folder's files; -1: not held */
     int unnamed; /* there is no cache folder: files have no names, and end with the process */
 } place;
@@ -66,28 +66,14 @@ int qn__cached_has(const qn__cached *f, uint64_t block) {
 
 /* ------------------------------------------------------------------ places */
 
-static void read_boot(char boot[BOOT]) {
-    const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    const ssize_t got = file < 0 ? 0 : read(file, boot, BOOT - 1);
-    boot[got > 0 ? got : 0] = '\0';
-    boot[strcspn(boot, "\n")] = '\0';
-    if (file >= 0)
-        close(file);
-}
-
-/* File systems of several machines: what one of them maps, others do not see at once. Each has
- * files of its own there. */
-static int is_shared(const char *folder) {
-    static const unsigned long kinds[] = {0x6969,     0xFF534D42, 0xFE534D42, 0x517B,
-                                          0x0BD00BD0, 0x00C36400, 0x65735546, 0x47504653,
-                                          0x5346414F, 0x01021997, 0x7461636F, 0x01161970};
-    struct statfs about;
-    if (statfs(folder, &about) != 0)
-        return 1;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (((unsigned long)about.f_type & 0xFFFFFFFFu) == kinds[i])
-            return 1;
-    return 0;
+/* What another host maps of a file that both may use, this one does not see at once. Each has files
+ * of its own there. */
+static int is_shared(const char *path) {
+    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int shared = qn__folder_is_shared(folder);
+    if (folder >= 0)
+        close(folder);
+    return shared;
 }
 
 static qn_status find_place(const char *address, place *p, qn_error *err) {
@@ -100,7 +86,7 @@ static qn_status find_place(const char *address, place *p, qn_error *err) {
     if (p->unnamed && snprintf(p->folder, sizeof p->folder, "%s",
                                temporary && *temporary ? temporary : "/tmp") >= PATH_MAX)
         return qn__fail(err, QN_IO, "the path in TMPDIR is too long");
-    read_boot(p->boot);
+    qn__boot_id(p->boot);
     qn__sha256_begin(&hash);
     qn__sha256_add(&hash, address, strlen(address) + 1);
     if (is_shared(p->folder))
@@ -201,7 +187,7 @@ static int open_pair(const place *p, qn__cached *f) {
 static void check_blocks(const place *p, qn__cached *f) {
     map_head *head = (map_head *)(void *)f->mapped;
     uint8_t *bytes;
-    if (strncmp(head->boot, p->boot, BOOT) == 0 && *p->boot)
+    if (strncmp(head->boot, p->boot, QN__BOOT_ID) == 0 && *p->boot)
         return;
     bytes = qn__alloc(QN__CACHED_BLOCK, 1, NULL);
     for (uint64_t i = 0; i < qn__cached_blocks(f); i++) {

@@ -1,5 +1,6 @@
 #include "base/files/leftovers.h"
 
+#include "base/files/other_hosts.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,15 +17,12 @@ enum { TAG = 16, FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
 
 /* The first 64 bits of the kernel's boot id as hexadecimal digits; "0" where it is not known. */
 static void boot_tag(char tag[TAG + 1]) {
-    char text[64] = "";
+    char id[QN__BOOT_ID];
     size_t digits = 0;
-    const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    const ssize_t size = file >= 0 ? read(file, text, sizeof text - 1) : -1;
-    if (file >= 0)
-        close(file);
-    for (ssize_t i = 0; i < size && digits < TAG; ++i)
-        if (strchr("0123456789abcdef", text[i]))
-            tag[digits++] = text[i];
+    qn__boot_id(id);
+    for (const char *at = id; *at && digits < TAG; ++at)
+        if (strchr("0123456789abcdef", *at))
+            tag[digits++] = *at;
     if (digits < TAG)
         tag[0] = '0';
     tag[digits < TAG ? 1 : TAG] = '\0';
@@ -69,20 +66,6 @@ int qn__temporary_claim(int folder, const char *name, int file) {
     return -1;
 }
 
-/* File systems that only one kernel uses, by their numbers in statfs(2): ext2 to ext4, XFS, Btrfs,
- * tmpfs, overlayfs, F2FS, ZFS, bcachefs. */
-static int is_shared(int folder) {
-    static const uint32_t local[] = {0xEF53,     0x58465342, 0x9123683E, 0x01021994,
-                                     0x794C7630, 0xF2F52010, 0x2FC12FC1, 0xCA451A4E};
-    struct statfs info;
-    if (fstatfs(folder, &info) != 0)
-        return 1;
-    for (size_t i = 0; i < sizeof local / sizeof local[0]; ++i)
-        if ((uint32_t)info.f_type == local[i])
-            return 0;
-    return 1;
-}
-
 /* Opened for writing, since NFS has exclusive locks only for such files. */
 static void remove_if_dead(int folder, const char *name) {
     struct stat info;
@@ -106,7 +89,7 @@ static void remove_from(DIR *folder, int shared) {
 void qn__leftovers_remove(const char *dir) {
     DIR *folder = opendir(dir);
     if (folder != NULL) {
-        remove_from(folder, is_shared(dirfd(folder)));
+        remove_from(folder, qn__folder_is_shared(dirfd(folder)));
         closedir(folder);
     }
 }

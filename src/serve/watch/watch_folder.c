@@ -2,6 +2,7 @@
  *
  * The thread of the watch looks at the folder, stores answers and moves files. Further threads read
  * files and submit them. Which files are done is what the table holds. */
+#include "base/files/other_hosts.h"
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { READERS = 8, EVENTS = 1 << 16, TOLD_AGAIN = 5 };
@@ -382,19 +382,6 @@ static qn_status finish(folder *f, qn_status status, qn_error *err) {
     return status;
 }
 
-/* Folders of other machines do not tell what these do. */
-static int tells_changes(const char *path) {
-    static const uint32_t remote[] = {0x6969,     0xff534d42, 0xfe534d42,
-                                      0x65735546, 0x00c36400, 0x0bd00bd0};
-    struct statfs info;
-    if (statfs(path, &info) != 0)
-        return 0;
-    for (size_t k = 0; k < sizeof remote / sizeof *remote; ++k)
-        if ((uint32_t)info.f_type == remote[k])
-            return 0;
-    return 1;
-}
-
 static qn_status open_folder(folder *f, qn_error *err) {
     const qn_watch_options *o = &f->w->options;
     f->place = open(o->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -403,7 +390,8 @@ static qn_status open_folder(folder *f, qn_error *err) {
     f->done = o->move_done ? open(o->move_done, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (o->move_done && f->done < 0)
         return qn__fail_errno(err, "open", o->move_done);
-    if (o->poll || !tells_changes(o->path))
+    /* The system does not tell what other hosts do. */
+    if (o->poll || qn__folder_is_shared(f->place))
         return QN_OK;
     f->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (f->inotify >= 0 && inotify_add_watch(f->inotify, o->path,

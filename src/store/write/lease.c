@@ -3,6 +3,7 @@
  * The object holds who has it and a number that grows with each writing. Every change names the
  * state that it replaces, so of two processes that take it at once one succeeds. A store that
  * ignores conditions would let both: what was written is read again for this. */
+#include "base/files/other_hosts.h"
 #include "base/files/remote_write.h"
 #include "base/memory.h"
 #include "base/system/clock.h"
@@ -80,14 +81,10 @@ static int read_text(const char *text, content *out) {
 }
 
 static void name_kernel(char kernel[WORD]) {
-    char boot[64] = "", space[64] = "";
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    const int is_known = file && fgets(boot, sizeof boot, file) != NULL;
-    if (file)
-        fclose(file);
-    boot[strcspn(boot, "\n")] = '\0';
+    char boot[QN__BOOT_ID], space[64] = "";
+    qn__boot_id(boot);
     const ssize_t size = readlink("/proc/self/ns/pid", space, sizeof space - 1);
-    if (is_known && size > 0)
+    if (*boot && size > 0)
         snprintf(kernel, WORD, "%s %s", boot, space);
 }
 
