@@ -246,10 +246,9 @@ static qn_status make_pair(const place *p, qn__cached *f, qn_error *err) {
     qn_status status = make_one(p, data, f->about.size, &f->data, err);
     if (status == QN_OK)
         status = make_one(p, map, HEAD + bits_size(blocks) + 8 * blocks, &f->map, err);
-    if (status == QN_OK && !map_bits(f))
-        status = qn__fail_errno(err, "map a file in", p->folder);
     if (status == QN_OK)
-        status = write_head(p, f, err);
+        status =
+            map_bits(f) ? write_head(p, f, err) : qn__fail_errno(err, "map a file in", p->folder);
     if (status == QN_OK && f->about.tag[0] && !p->unnamed) {
         remove_one(p, p->map); /* first: a map is never there without its file */
         path_of(p, data, from);
