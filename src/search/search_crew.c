@@ -9,7 +9,6 @@
 #include <quern/convert.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_WORKERS = 256, DEVICE_CAPACITY = 64 };
 
@@ -257,11 +256,7 @@ void qn__crew_give(qn__crew *c, uint64_t run) {
 }
 
 void qn__crew_wait(qn__crew *c, double seconds) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)(seconds * 1e9);
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    const struct timespec until = qn__after(seconds);
     pthread_mutex_lock(&c->lock);
     if (c->count == 0)
         pthread_cond_timedwait(&c->news, &c->lock, &until);

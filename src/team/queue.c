@@ -4,7 +4,6 @@
 #include "base/system/clock.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* A worker without grains is tried again after so many steps, because its speed may have
  * changed. */
@@ -270,11 +269,7 @@ int qn__queue_try(qn__queue *q, uint32_t worker, double now, qn__chunk *chunk) {
 /* Sleeps until something changes, or until the worker may be needed after all. */
 static void wait_a_while(qn__queue *q, const qn__queue_worker *t) {
     const double a_while = fmin(LONGEST_LOOK, fmax(SHORTEST_LOOK, 0.25 * t->speed.each));
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_nsec += (long)(a_while * 1e9);
-    end.tv_sec += end.tv_nsec / 1000000000;
-    end.tv_nsec %= 1000000000;
+    const struct timespec end = qn__after(a_while);
     pthread_cond_timedwait(&q->changed, &q->lock, &end);
 }
 

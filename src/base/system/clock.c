@@ -1,11 +1,21 @@
 #include "base/system/clock.h"
 
-#include <time.h>
-
 double qn__now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct timespec qn__after(double seconds) {
+    static const long second = 1000000000;
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    const time_t whole = (time_t)seconds;
+    end.tv_sec += whole;
+    end.tv_nsec += (long)((seconds - (double)whole) * 1e9);
+    end.tv_sec += end.tv_nsec / second;
+    end.tv_nsec %= second;
+    return end;
 }
 
 double qn__processor_seconds(void) {

@@ -2,8 +2,13 @@
 #ifndef QN_BASE_SYSTEM_CLOCK_H
 #define QN_BASE_SYSTEM_CLOCK_H
 
+#include <time.h>
+
 /* Seconds of a monotonic clock. */
 double qn__now(void);
+
+/* When so many seconds from now have passed, for pthread_cond_timedwait by CLOCK_MONOTONIC. */
+struct timespec qn__after(double seconds);
 
 /* Processor time that all threads of this process have had. */
 double qn__processor_seconds(void);

@@ -8,9 +8,7 @@
 #include "base/system/threads.h"
 #include "serve/batch/joined.h"
 #include <errno.h>
-#include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* Defaults of the options, and the first number of items of a batch. */
 enum { LATENCY = 20000000, WAITING = 65536, MOST = 1024, FIRST = 8 };
@@ -302,15 +300,10 @@ static void leave(qn__batcher *b) {
         pthread_cond_broadcast(&b->calm);
 }
 
-static struct timespec moment(double seconds) {
-    const double whole = floor(seconds);
-    return (struct timespec){.tv_sec = (time_t)whole, .tv_nsec = (long)((seconds - whole) * 1e9)};
-}
-
 /* Waits a moment for as many requests as the last batch had. */
 static void gather(qn__batcher *b) {
     const double longest = b->last_seconds < bound(b) ? b->last_seconds : bound(b);
-    const struct timespec end = moment(qn__now() + GATHER * longest);
+    const struct timespec end = qn__after(GATHER * longest);
     while (b->queued < b->last_requests && !b->drained) {
         b->wanted = b->last_requests;
         if (pthread_cond_timedwait(&b->more, &b->lock, &end) == ETIMEDOUT)

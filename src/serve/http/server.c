@@ -11,7 +11,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { YES = 1, NO = 0, CONNECTION_BYTES = 32 << 10 };
@@ -339,12 +338,7 @@ unsigned qn__http_active(qn__http *http) {
 }
 
 void qn__http_wait(qn__http *http, double seconds) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)seconds;
-    until.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = qn__after(seconds);
     pthread_mutex_lock(&http->lock);
     while (http->active + qn__connections_fresh(http) > 0 &&
            pthread_cond_timedwait(&http->quiet, &http->lock, &until) == 0)

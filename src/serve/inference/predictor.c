@@ -49,16 +49,21 @@ qn__part_maker qn__predictor_maker(qn__predictor_options *options) {
 /* ---------------------------------------------------------------------------------- the requests
  */
 
-qn__predictor *qn__predictor_of(qn__request *request, qn__models *models, qn__served **served) {
+qn__served *qn__served_of_route(qn__request *request, qn__models *models) {
     const char *name = qn__request_variable(request, 0);
     const char *version = qn__request_variable(request, 1);
     qn__served *s = qn__models_take(models, name, version);
-    *served = NULL;
-    if (!s) {
+    if (!s)
         qn__answer_refusal(request, 404, "there is no model \"%.100s\"%s%.100s", name,
                            *version ? " of version " : "", version);
+    return s;
+}
+
+qn__predictor *qn__predictor_of(qn__request *request, qn__models *models, qn__served **served) {
+    qn__served *s = qn__served_of_route(request, models);
+    *served = NULL;
+    if (!s)
         return NULL;
-    }
     qn__predictor *p = s->part[QN__PART_PREDICTOR];
     if (!p) {
         qn__answer_refusal(request, 400,

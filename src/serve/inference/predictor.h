@@ -36,8 +36,12 @@ struct qn__pending {
     void (*free)(qn__pending *pending);
 };
 
-/* The predictor of the model that variable 0 of the route names, and variable 1 its version. NULL:
- * the request was answered with an error. Else the caller owns *served. */
+/* The model that variable 0 of the route names, and variable 1 its version, which the caller
+ * releases; NULL: the request was answered with an error. */
+qn__served *qn__served_of_route(qn__request *request, qn__models *models);
+
+/* The predictor of the model that the route names. NULL: the request was answered with an error.
+ * Else the caller owns *served. */
 qn__predictor *qn__predictor_of(qn__request *request, qn__models *models, qn__served **served);
 
 /* Hands the items over. `pending` and what it has belong to this call, also after a failure, which

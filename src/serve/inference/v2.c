@@ -42,19 +42,8 @@ static void server_ready(qn__request *request, void *user) {
                     ready ? "{\"ready\": true}\n" : "{\"ready\": false}\n");
 }
 
-/* The model that the route names, or NULL after an answer. */
-static qn__served *take(qn__request *request, qn__models *models) {
-    const char *name = qn__request_variable(request, 0);
-    const char *version = qn__request_variable(request, 1);
-    qn__served *s = qn__models_take(models, name, version);
-    if (!s)
-        qn__answer_refusal(request, 404, "there is no model \"%.100s\"%s%.100s", name,
-                           *version ? " of version " : "", version);
-    return s;
-}
-
 static void model_ready(qn__request *request, void *user) {
-    qn__served *s = take(request, user);
+    qn__served *s = qn__served_of_route(request, user);
     char text[200];
     if (!s)
         return;
@@ -87,7 +76,7 @@ static void add_version(void *user, const qn__model_state *state) {
 }
 
 static void model_metadata(qn__request *request, void *user) {
-    qn__served *s = take(request, user);
+    qn__served *s = qn__served_of_route(request, user);
     qn__text text = {0};
     if (!s)
         return;

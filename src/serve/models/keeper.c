@@ -2,12 +2,12 @@
 #include "serve/models/models_state.h"
 
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* Why the files are looked at. */
 enum { IN_TIME = 1, ASKED };
@@ -74,17 +74,13 @@ static void execute(qn__models *models, qn__model_order *order) {
 /* Sleeps until there is something to do, or the files should be looked at. The caller holds the
  * lock. */
 static void sleep_a_while(qn__models *models) {
-    struct timespec until;
     if (models->ends || models->look || models->orders || models->dead)
         return;
     if (!(models->options.seconds > 0)) {
         pthread_cond_wait(&models->wake, &models->lock);
         return;
     }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const double seconds = models->options.seconds + (double)until.tv_nsec * 1e-9;
-    until.tv_sec += (time_t)seconds;
-    until.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9);
+    const struct timespec until = qn__after(models->options.seconds);
     if (pthread_cond_timedwait(&models->wake, &models->lock, &until) != 0)
         models->look = IN_TIME;
 }

@@ -133,13 +133,7 @@ static void *keep_lease(void *context) {
     qn__lease *l = context;
     pthread_mutex_lock(&l->lock);
     while (!l->is_ending) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        const long ms = beat_ms();
-        until.tv_sec += ms / 1000;
-        until.tv_nsec += ms % 1000 * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
+        const struct timespec until = qn__after((double)beat_ms() / 1000);
         const int why = pthread_cond_timedwait(&l->ends, &l->lock, &until);
         if (!l->is_ending && !l->is_lost && why == ETIMEDOUT)
             beat(l);
