@@ -92,10 +92,12 @@ typedef struct prompts {
 static int grow_prompts(prompts *p) {
     const uint32_t more = p->capacity ? 2 * p->capacity : 64;
     char **const text = realloc(p->text, more * sizeof *text);
-    p->text = text ? text : p->text;
-    uint32_t *const line = realloc(p->line, more * sizeof *line);
-    p->line = line ? line : p->line;
-    if (!text || !line)
+    if (text)
+        p->text = text;
+    uint32_t *const line = text ? realloc(p->line, more * sizeof *line) : NULL;
+    if (line)
+        p->line = line;
+    else
         return message_fail(QN_MEMORY, "there is not enough memory for the prompts", "", "");
     p->capacity = more;
     return -1;

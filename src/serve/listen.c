@@ -69,20 +69,24 @@ static int is_loopback(const struct sockaddr *a) {
 /* The address as a client writes it. */
 static void tell(int listener, const char *host, char address[QN__ADDRESS_CAPACITY],
                  int *loopback) {
-    struct sockaddr_storage own = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } own = {.six = {0}};
     socklen_t size = sizeof own;
-    getsockname(listener, (struct sockaddr *)&own, &size);
-    const unsigned port = ntohs(own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port
-                                                          : ((struct sockaddr_in *)&own)->sin_port);
+    getsockname(listener, &own.any, &size);
+    const unsigned port =
+        ntohs(own.any.sa_family == AF_INET6 ? own.six.sin6_port : own.four.sin_port);
     const int brackets = strchr(host, ':') != NULL;
     snprintf(address, QN__ADDRESS_CAPACITY, "%s%s%s:%u", brackets ? "[" : "",
              *host ? host : "0.0.0.0", brackets ? "]" : "", port);
-    *loopback = is_loopback((struct sockaddr *)&own);
+    *loopback = is_loopback(&own.any);
 }
 
 qn_status qn__listen(const char *where, int *listener, char address[QN__ADDRESS_CAPACITY],
                      int *loopback, qn_error *err) {
-    char host[HOST_CAPACITY], port[PORT_CAPACITY];
+    char host[HOST_CAPACITY] = "", port[PORT_CAPACITY] = "";
     struct addrinfo *found = NULL;
     const struct addrinfo wanted = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
                                     .ai_socktype = SOCK_STREAM};

@@ -174,7 +174,7 @@ static qn_status take_turn(qn__sink *s, const char *what, qn_error *err) {
 
 /* *there: the table is there, with the columns. */
 static qn_status find_table(qn__sink *s, int *there, qn_error *err) {
-    void *result;
+    void *result = NULL;
     *there = 0;
     qn_status status = find_columns(s, &result, err);
     if (status != QN_OK)
@@ -187,7 +187,7 @@ static qn_status find_table(qn__sink *s, int *there, qn_error *err) {
 }
 
 static qn_status make_table(qn__sink *s, qn_error *err) {
-    int there;
+    int there = 0;
     qn__text sql = {0};
     qn_status status = take_turn(s, "", err);
     if (status == QN_OK)
@@ -201,7 +201,7 @@ static qn_status make_table(qn__sink *s, qn_error *err) {
 /* A process whose connection was lost may still be committing its result: its server lets us wait
  * for it. */
 static qn_status ready_table(qn__sink *s, qn_error *err) {
-    int there;
+    int there = 0;
     qn_status status = find_table(s, &there, err);
     if (status == QN_OK && !there)
         status = make_table(s, err);

@@ -15,13 +15,12 @@ static const char *begins(const char *to, const char *scheme) {
 
 /* The kind, and where in `to` the place begins. CSV is last, since it takes every path. */
 static const qn__sink_kind *kind_of(const char *to, const char **place) {
-    const qn__sink_kind *const *at = kinds;
-    for (; (*at)->schemes; at++)
-        for (const char *const *scheme = (*at)->schemes; *scheme; scheme++)
+    for (size_t k = 0; k + 1 < sizeof kinds / sizeof *kinds; k++)
+        for (const char *const *scheme = kinds[k]->schemes; *scheme; scheme++)
             if ((*place = begins(to, *scheme)))
-                return *at;
+                return kinds[k];
     *place = to;
-    return *at;
+    return &qn__csv_sink;
 }
 
 int qn__sink_is_database(const char *to) {

@@ -68,7 +68,7 @@ qn_status qn__shared_open(qn_generator *g, const qn_compute *compute,
                           qn_status status, qn_error *err) {
     qn__shared_answers *s = qn__alloc(1, sizeof *s, err);
     status = agree(g, s ? status : QN_MEMORY, err);
-    if (status != QN_OK) {
+    if (status != QN_OK || !s) {
         qn__free(s);
         return status;
     }

@@ -19,7 +19,7 @@ static void add_number(qn__text *text, float value) {
 
 static void add_outputs(qn__text *text, const qn_model *model, const float *output) {
     qn__text_add(text, "[");
-    for (uint32_t o = 0; o < model->outputs; ++o) {
+    for (uint32_t o = 0; output && o < model->outputs; ++o) {
         if (o)
             qn__text_add(text, ",");
         add_number(text, output[o]);
@@ -37,7 +37,7 @@ static void add_class(qn__text *text, const qn_model *model, int32_t class) {
 
 static void add_labels(qn__text *text, const qn_model *model, const float *output) {
     qn__text_add(text, "{");
-    for (uint32_t o = 0; o < model->outputs; ++o) {
+    for (uint32_t o = 0; output && o < model->outputs; ++o) {
         const char *name = qn_model_class_name(model, o);
         char number[16];
         snprintf(number, sizeof number, "%u", o);

@@ -92,7 +92,7 @@ int qn__body_has_header(const qn__body_reader *r) { return r->named; }
 
 /* Whether a cell that is a text begins as a number: one with a decimal comma, or a date. */
 static int begins_as_number(const char *at, const char *end) {
-    while (at < end && memchr("\"+-. ", *at, 5))
+    while (at < end && *at && strchr("\"+-. ", *at))
         ++at;
     return at < end && *at >= '0' && *at <= '9';
 }
@@ -151,10 +151,8 @@ static int is_image(const uint8_t *body, size_t size) {
 
 /* Whether the bytes may be a text: neither an archive nor something packed. */
 static int is_text(const uint8_t *body, size_t size) {
-    static const char *const packed[] = {"BZh",
-                                         "\xfd"
-                                         "7zXZ",
-                                         "\x28\xb5\x2f\xfd", "PAR1", "SQLite"};
+    static const char *const packed[] = {"BZh", "\xfd\x37zXZ", "\x28\xb5\x2f\xfd", "PAR1",
+                                         "SQLite"};
     for (size_t k = 0; k < sizeof packed / sizeof *packed; ++k)
         if (size >= strlen(packed[k]) && memcmp(body, packed[k], strlen(packed[k])) == 0)
             return 0;

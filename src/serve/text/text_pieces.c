@@ -41,14 +41,14 @@ static void add_token_text(qn__text *to, const token_text *t) {
         return;
     }
     qn__text_add(to, "\"bytes:");
-    for (size_t i = 0; i < t->size; ++i)
+    for (size_t i = 0; t->bytes && i < t->size; ++i)
         qn__text_add(to, "\\\\x%02x", (uint8_t)t->bytes[i]);
     qn__text_add(to, "\"");
 }
 
 static void add_token_bytes(qn__text *to, const token_text *t) {
     qn__text_add(to, ", \"bytes\": [");
-    for (size_t i = 0; i < t->size; ++i)
+    for (size_t i = 0; t->bytes && i < t->size; ++i)
         qn__text_add(to, "%s%u", i > 0 ? ", " : "", (uint8_t)t->bytes[i]);
     qn__text_add(to, "]");
 }

@@ -77,9 +77,10 @@ typedef struct group {
 static group group_of(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first,
                       uint32_t item) {
     const uint32_t size = group_size(l);
-    return (group){first, first + size, (size_t)item * QN__PANEL,
-                   (size_t)pass->worker->capacity * QN__PANEL,
-                   (float)((uint64_t)size * l->out_pixels)};
+    const size_t number = (size_t)item * QN__PANEL;
+    const size_t apart = (size_t)pass->worker->capacity * QN__PANEL;
+    const float count = (float)((uint64_t)size * l->out_pixels);
+    return (group){first, first + size, number, apart, count};
 }
 
 /* The lanes of a group from channel c on that are in one panel. */
