@@ -36,13 +36,13 @@ typedef struct space {
 
 static size_t lines(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
-/* Carves them, unless `at` is NULL. Returns the bytes. */
+/* Carves them, unless `to` is NULL. Returns the bytes. */
 static size_t carve_space(const qn__worker *w, const qn__cpu_head_sizes *s, char *at, space *to) {
     const size_t left = across(w, s) > along(w, s) ? across(w, s) : along(w, s);
     const size_t sizes[] = {lines(all_of(s) * sizeof(float)),
                             lines((size_t)all_of(s) * 3 * s->width * sizeof(float)), lines(left),
                             lines(s->wide * along(w, s))};
-    if (at) {
+    if (to) {
         at += (LINE - (uintptr_t)at % LINE) % LINE;
         to->zeros = (float *)(void *)at;
         to->plain = (float *)(void *)(at += sizes[0]);
