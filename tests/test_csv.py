@@ -4,6 +4,7 @@ written from section 2 of docs/exactness.md (tests/oracle/tables.py)."""
 import csv
 import hashlib
 import json
+import os
 import random
 import sys
 from pathlib import Path
@@ -47,7 +48,7 @@ def digest(values, labels):
 
 NAMES = ["plain", "with blank", "co,mma", 'qu"ote', "semi;colon", "größe", "7th", "x" * 60]
 TEXTS = ["Bern", "La Chaux-de-Fonds", "a,b", 'say "hi"', "Zürich", "x;y", "tab\there", "-", "1a",
-         "True", " inner "]
+         "True", " inner ", "two\nlines", '\n"a",\r\n\n']
 
 
 def column(draw, items):
@@ -111,7 +112,7 @@ PIECES = ["0", "1", "2", "3", "7", "12", "255", "256", "-1", "0.5", "1.0", "3e0"
           "", "", "NaN", "na", "N/A", "NULL", "?", "#N/A", "<NA>", "-", "none", "None", "inf",
           "-Infinity", "a", "b", "cat", "dog", "True", '"q"', '"a,b"', '"a""b"', '""', '" x "',
           'x"y', '"open', '"x"y', " 5 ", "\t6", "é", "2147483648", "1e39", "0x10", "#c", "1 2",
-          "--", ".", "-.", "\\N", "–", "#NA", "+none", "1.#ind", "1,5", "-0,25", "1.234,5", "1.234", "1,500",
+          "--", '"p\nq"', '"\n"', '"2""\n,;\t\n"', ".", "-.", "\\N", "–", "#NA", "+none", "1.#ind", "1,5", "-0,25", "1.234,5", "1.234", "1,500",
           ",5", "7,", "1,5e2", "12.345e1", "1.23,4", "1,2,3"]
 COMMAS = [["1,5", "0,25", "-3,0", "7"], ["1.234,5", "1.234", "12,5"], ["1,500", "2,250"], ["1,5", "2.5"],
           ["1,0", "2,0"], ["1.234", "0,5"], ["0,500", "1,250", "--", ""], ["3,5", "None"]]
@@ -175,6 +176,37 @@ def test_against_the_second_reader(info, tmp_path, seed):
         same(told, *known)
         taken += 1
     assert taken > 10  # else nothing is tested
+
+
+def test_texts_of_several_lines(run_quern, tmp_path):
+    """Files of several pieces, which begin within quotes or not: the rows of the csv module, whatever
+    the threads. What is written is read again, and files with other orders of columns are one table."""
+    draw = random.Random(5)
+    texts = ["".join(draw.choices(['"', ",", "\n", "a", " b"], (3, 3, 3, 5, 3), k=draw.randrange(3, 997))) * draw.choice([1, 60]) + "."
+             for _ in range(60)] + [", \n." * 600_000]
+    rows = [(text, draw.random(), draw.randrange(3)) for text in [*draw.choices(texts[:-1], k=99), *texts]]
+    order = {"t": lambda t, x, y: (t, x, y), "u": lambda t, x, y: (y, t, x)}
+    for name, ordered in order.items():
+        with open(tmp_path / f"{name}.csv", "w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(ordered(*row) for row in [("text", "x", "y"), *rows])
+    t = tmp_path / "t.csv"
+    assert t.stat().st_size > 4 << 20
+    known = [json.loads(run_quern("data", "info", *files, "--label", "y", "--json", preexec_fn=alone).stdout)["digest"]
+             for files, alone in (([t], lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})), ([t], None),
+                                  ([t, t], None), ([t, tmp_path / "u.csv"], None))]
+    names = sorted({text for text, _, _ in rows})
+    values = np.array([[names.index(t), np.float32(x)] for t, x, _ in rows], np.float32)
+    classes = np.array([y for _, _, y in rows], np.uint32)
+    assert known[:2] == [digest(values, classes)] * 2
+    assert known[2:] == [digest(np.tile(values, (2, 1)), np.tile(classes, 2))] * 2
+    assert known[0] in run_quern("data", "convert", t, "--label", "y", "-o", tmp_path / "v.csv").stdout
+    csv.field_size_limit(4 << 20)
+    with open(tmp_path / "v.csv", newline="") as file:
+        assert sorted(row[1] for row in csv.reader(file)) == sorted(["text", *(text for text, _, _ in rows)])
+    t.write_text(t.read_text() + 'a,1,"c\n')
+    done = run_quern("data", "info", t, "--label", "y", status=1)
+    line = t.read_text().count("\n")
+    assert f"line {line}, column 3" in done.stderr and "close the quote" in done.stderr, done.stderr
 
 
 def test_quotes_behind_quotes(info, tmp_path):

@@ -128,8 +128,8 @@ def separator_of(line):
     return bytes([max(counts, key=counts.get)])  # max gives the first of equals
 
 
-def first_line_end(text, at, separator):
-    """Where the first line ends: a LF in a quoted cell is part of it."""
+def row_end(text, at, separator):
+    """Where a line ends: a LF in a quoted cell is part of it."""
     blanks = bytes(set(b" \t\r") - set(separator))
     cell = re.compile(rb'[%s]*("(?:[^"]|"")*"[^%s\n]*|[^%s\n]*)' % (blanks, separator, separator),
                       re.S)
@@ -161,7 +161,7 @@ def looked_at(text, begin, separator):
     lines = []
     at = begin
     while at < len(text) and len(lines) < LOOK_LINES and (not lines or at < LOOK_BYTES):
-        line = text[at:].split(b"\n", 1)[0]
+        line = text[at:row_end(text, at, separator)]
         lines.append(loosely(line, separator))
         at += len(line) + 1
     return lines
@@ -348,8 +348,10 @@ def is_byte(raw):
 
 
 def rows_of(text, separator):
-    rows = []
-    for line in text.split(b"\n"):
+    rows, at = [], 0
+    while at <= len(text):
+        end = row_end(text, at, separator)
+        line, at = text[at:end], end + 1
         if not line.strip(b" \r" if separator == b"\t" else b" \r\t"):
             refuse("a line is empty")
         rows.append(split(line, separator))
@@ -384,7 +386,7 @@ def read_lines(content, header, rules=RULES):
     separator = separator_of(text[begin:])
     if separator == b"," and "commas" in rules:
         separator = separator_by_rules(text[begin:].split(b"\n", 1)[0])
-    end = first_line_end(text, begin, separator)
+    end = row_end(text, begin, separator)
     first = split(text[begin:end], separator)
     below = (text[end + 1:] or text[begin:]).split(b"\n", 1)[0]
     spaced = [word for word in re.split(rb"[ \r]+", below) if kind(word) == "number"]

@@ -40,6 +40,7 @@ typedef struct qn__row_shape {
     uint64_t label;             /* the label's cell from 0; == columns when there is none */
     uint64_t weight;            /* the weight's, likewise */
     uint32_t features;          /* columns that are read beside the label */
+    int spread;                 /* 1: some quoted cells of a text hold line ends */
     int dates;                  /* 1: columns of dates are not categories */
     const char *date_format;    /* of dates; NULL: ISO 8601 */
     int marks, commas;          /* 1: QN__RULE_NONE holds, QN__RULE_COMMAS may apply */

@@ -1,14 +1,13 @@
 /* The CSV reader: finds the shape of the table in the first lines, counts the lines, parses.
  *
  * The files of a table are read one after the other in each pass, by all threads. The text of one
- * is cut into blocks of 1 MiB; a block has the lines that begin in it. Threads count the
- * lines of all blocks, so each block knows its first row. Then they go through the blocks in
+ * is cut into blocks of 1 MiB; a block has the rows that begin in it. Threads count the rows of all
+ * blocks, for a block that begins within quotes and for one that does not, so that each block knows
+ * then how it begins and its first row (csv_quotes.h). Then they go through the blocks in
  * passes. Most tables are numbers: a pass parses bytes. If a cell is not a byte (digits alone, at
  * most 255), another pass parses float32. Where a cell is not a number, a pass counts what each
  * column holds (csv_survey.h), another one collects texts, and a last one parses by what was
- * decided. When several rows are wrong, the first one is reported, whoever found it. Quoted cells
- * may hold separators, but line ends only in the header, so that any thread may find the beginning
- * of a line. */
+ * decided. When several rows are wrong, the first one is reported, whoever found it. */
 #include "data/text/csv.h"
 #include "base/memory.h"
 #include "data/cells/readers.h"
@@ -19,6 +18,7 @@
 #include "data/text/csv_header.h"
 #include "data/text/csv_notes.h"
 #include "data/text/csv_parts.h"
+#include "data/text/csv_quotes.h"
 #include "data/text/csv_survey.h"
 #include "data/text/csv_text.h"
 #include <pthread.h>
@@ -32,14 +32,17 @@
 typedef struct part {
     qn__csv_part lines;
     size_t block_count;
-    uint64_t *first_row; /* of each block, and after the last the number of rows */
+    uint64_t *first_row;  /* of each block, and after the last the number of rows */
+    uint64_t *line_ends;  /* before each block */
+    uint8_t *state;       /* at the beginning of each block, qn__csv_state */
+    qn__csv_piece *piece; /* of each block, while rows are counted */
     uint64_t first_item;
 } part;
 
 typedef struct table {
     qn__part_files *files;
     qn__pool *pool;
-    const qn__csv_header *header;
+    qn__csv_header *header;
     part *part;
     size_t parts;
     part *now; /* the file that is read, and its text; of one file it stays open */
@@ -70,7 +73,7 @@ typedef struct table {
     atomic_int short_of_memory;
 } table;
 
-/* The offset of the byte before a block, which shows whether a line begins with the block. */
+/* The offset of the byte before a block, which shows whether a row begins with the block. */
 static size_t before(size_t block) { return block * BLOCK - (block > 0); }
 
 /* ------------------------------------------------------------------ files */
@@ -112,7 +115,7 @@ static qn_status leave_part(table *t, qn_status status, qn_error *err) {
 
 /* ------------------------------------------------------------------ blocks */
 
-static void count_lines(void *context, int thread) {
+static void walk_blocks(void *context, int thread) {
     table *t = context;
     const part *p = t->now;
     size_t block;
@@ -122,11 +125,20 @@ static void count_lines(void *context, int thread) {
         const char *at = qn__csv_text_at(t->text, thread, p->lines.begin + from, size);
         if (!at)
             return;
-        uint64_t count = block == 0;
-        for (const char *c = at; c < at + size && (c = memchr(c, '\n', size - (size_t)(c - at)));
-             c++)
-            count++;
-        p->first_row[block + 1] = count;
+        qn__csv_piece_walk(at, at + size, t->shape->separator, &p->piece[block]);
+    }
+}
+
+/* What each block begins with. *spread becomes 1 where a quoted cell holds a line end. */
+static void join_blocks(part *p, int *spread) {
+    uint8_t state = QN__CSV_CELL;
+    for (size_t i = 0; i < p->block_count; i++) {
+        const qn__csv_piece *piece = &p->piece[i];
+        p->state[i] = state;
+        p->first_row[i + 1] = p->first_row[i] + piece->rows[state] + (i == 0);
+        p->line_ends[i + 1] = p->line_ends[i] + piece->line_ends;
+        *spread |= piece->rows[state] < piece->line_ends;
+        state = piece->after[state];
     }
 }
 
@@ -135,13 +147,19 @@ static qn_status count_rows(table *t, qn_error *err) {
     part *p = t->now;
     p->block_count = p->lines.size / BLOCK + (p->lines.size % BLOCK != 0);
     p->first_row = qn__alloc(p->block_count + 1, sizeof *p->first_row, err);
-    if (!p->first_row)
+    p->line_ends = qn__alloc(p->block_count + 1, sizeof *p->line_ends, err);
+    p->state = qn__alloc(p->block_count, 1, err);
+    p->piece = qn__alloc(p->block_count, sizeof *p->piece, err);
+    if (!p->first_row || !p->line_ends || !p->state || !p->piece)
         return QN_MEMORY;
     atomic_store(&t->next, 0);
-    qn__pool_run(t->pool, count_lines, t);
-    for (size_t i = 0; i < p->block_count; i++)
-        p->first_row[i + 1] += p->first_row[i];
-    return qn__csv_text_status(t->text, err);
+    qn__pool_run(t->pool, walk_blocks, t);
+    const qn_status status = qn__csv_text_status(t->text, err);
+    if (status == QN_OK)
+        join_blocks(p, &t->header->table.shape.spread);
+    qn__free(p->piece);
+    p->piece = NULL;
+    return status;
 }
 
 static uint64_t rows_of(const part *p) { return p->first_row[p->block_count]; }
@@ -155,11 +173,25 @@ static void note_failure(table *t, size_t block, const qn__row_failure *failure)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* The lines that begin in a block, of which there is at least one: *at is the start of the first,
- * *end the end of the last. 0 if they cannot be read. */
-static int block_lines(const table *t, int thread, size_t block, const char **at,
-                       const char **end) {
-    const qn__csv_part *lines = &t->now->lines;
+/* Rows that begin in a block. */
+typedef struct block_rows {
+    const char *text;       /* the byte before the block, or the first one */
+    const char *begin, *at; /* of the first row, and of the one that is taken */
+    const char *end;        /* of the last one */
+} block_rows;
+
+/* The end of the row in which a place of the text lies: the block's first byte but one. */
+static const char *end_of_row(const table *t, size_t block, const char *at, const char *end) {
+    const part *p = t->now;
+    return t->shape->spread
+               ? qn__csv_row_end(at, end, t->shape->separator, (qn__csv_state)p->state[block])
+               : qn__line_end(at, end);
+}
+
+/* The rows of a block, of which there is at least one. 0 if they cannot be read. */
+static int find_rows(const table *t, int thread, size_t block, block_rows *r) {
+    const part *p = t->now;
+    const qn__csv_part *lines = &p->lines;
     const size_t from = before(block), last = (block + 1) * BLOCK - 1;
     for (size_t more = BLOCK / 16;; more *= 2) {
         const size_t left = lines->size - from;
@@ -167,13 +199,15 @@ static int block_lines(const table *t, int thread, size_t block, const char **at
         const char *text = qn__csv_text_at(t->text, thread, lines->begin + from, size);
         if (!text)
             return 0;
-        *end = last < from + size ? memchr(text + (last - from), '\n', from + size - last) : NULL;
-        if (!*end && size < left)
+        const char *const all = text + size;
+        r->end = block + 1 < p->block_count && last < from + size
+                     ? end_of_row(t, block + 1, text + (last - from), all)
+                     : all;
+        if (r->end == all && size < left)
             continue;
-        *end = *end ? *end : text + size;
-        *at = block > 0 ? memchr(text, '\n', size) : text;
-        *at = *at && block > 0 ? *at + 1 : *at;
-        return *at != NULL; /* NULL only if the file has changed since its lines were counted */
+        r->text = text;
+        r->begin = r->at = block > 0 ? end_of_row(t, block, text, all) + 1 : text;
+        return r->begin <= all; /* unless the file has changed since its rows were counted */
     }
 }
 
@@ -227,27 +261,27 @@ static const char *take_line(table *t, int thread, uint64_t item, const char *at
 }
 
 static void take_block(table *t, int thread, size_t block) {
-    const char *at, *end;
     const part *p = t->now;
-    uint64_t row = p->first_row[block], last = p->first_row[block + 1];
-    if (row == last)
+    block_rows r;
+    if (p->first_row[block] == p->first_row[block + 1])
         return;
-    if (!block_lines(t, thread, block, &at, &end)) {
-        note_failure(t, block, &(qn__row_failure){.fault = QN__ROW_BLANK, .row = row});
+    if (!find_rows(t, thread, block, &r)) {
+        note_failure(t, block,
+                     &(qn__row_failure){.fault = QN__ROW_BLANK, .line = p->line_ends[block]});
         return;
     }
-    const char *begin = at;
-    for (; row < last; row++) {
+    for (uint64_t row = p->first_row[block]; row < p->first_row[block + 1]; row++) {
         qn__row_failure failure = {.fault = QN__ROW_FINE};
-        at = take_line(t, thread, p->first_item + row, at, end, &failure);
-        if (!at) {
-            failure.row = row;
+        const char *next = take_line(t, thread, p->first_item + row, r.at, r.end, &failure);
+        if (!next) {
+            failure.line = p->line_ends[block] + qn__csv_line_ends(r.text, r.at);
             note_failure(t, block, &failure);
             return;
         }
+        r.at = next;
     }
     if (t->take == parse_row && t->type == QN_F32) /* mostly the last pass */
-        qn__csv_text_forget(t->text, begin, at);
+        qn__csv_text_forget(t->text, r.begin, r.at);
 }
 
 static void take_blocks(void *context, int thread) {
@@ -291,7 +325,8 @@ static qn_status take_rows(table *t, line_taker *take, int *wrong, qn_error *err
 /* When the lines are too short to hold the cells that the first line promises, one of them is
  * wrong; finding it needs no space for the table. */
 static qn_status find_short_row(table *t, const part *p, qn_error *err) {
-    const qn__row_shape shape = {.separator = t->shape->separator, .columns = p->lines.cells};
+    const qn__row_shape shape = {
+        .separator = t->shape->separator, .columns = p->lines.cells, .spread = t->shape->spread};
     const size_t size = p->lines.size;
     qn_status status = open_part(t, (size_t)(p - t->part), err);
     if (status != QN_OK)
@@ -299,9 +334,9 @@ static qn_status find_short_row(table *t, const part *p, qn_error *err) {
     const char *at = qn__csv_text_at(t->text, 0, p->lines.begin, size), *end = at ? at + size : at;
     if (!at)
         return leave_part(t, qn__csv_text_status(t->text, err), err);
-    while (at && at < end) {
+    for (const char *row = at; at && at < end; row = at) {
         at = qn__row_count(&shape, at, end, &t->failure);
-        t->failure.row += at != NULL;
+        t->failure.line += at ? qn__csv_line_ends(row, at) : 0;
     }
     status = at ? qn__fail(err, QN_INPUT, "the file changed while it was read")
                 : qn__csv_part_refuse_row(&p->lines, t->header, &t->failure, err);
@@ -638,6 +673,9 @@ static void release(table *t) {
     for (size_t i = 0; t->part && i < t->parts; i++) {
         qn__csv_part_release(&t->part[i].lines);
         qn__free(t->part[i].first_row);
+        qn__free(t->part[i].line_ends);
+        qn__free(t->part[i].state);
+        qn__free(t->part[i].piece);
     }
     for (int i = 0; t->line_space && i < qn__pool_threads(t->pool); i++)
         qn__csv_line_space_release(&t->line_space[i]);

@@ -15,7 +15,7 @@
 /* An invalid row, kept until the whole text is parsed: the first row is reported. */
 typedef struct qn__row_failure {
     qn__row_fault fault;
-    uint64_t row;    /* from 0, after the header */
+    uint64_t line;   /* its first one, from 0, after the header */
     uint64_t column; /* cell from 0, or the number of cells found (FEW, MANY) */
     char text[64];   /* the cell */
 } qn__row_failure;
@@ -35,12 +35,12 @@ typedef struct qn__row_places {
     uint8_t *seen; /* of each feature, qn__cell_seen of its cells; NULL: that is of no interest */
 } qn__row_places;
 
-/* Parses the line at `at` into `features` bytes, a label and a weight. Returns the beginning of the
- * next line. NULL: a cell of a feature is not a byte (digits alone, at most 255), or the line is
+/* Parses the row at `at` into `features` bytes, a label and a weight. Returns the beginning of the
+ * next row. NULL: a cell of a feature is not a byte (digits alone, at most 255), or the row is
  * malformed. */
 const char *qn__row_bytes(const qn__row_shape *shape, const char *at, const char *end,
                           uint8_t *values, const qn__row_places *places);
-/* The same for float32; NULL means that `failure` says what is wrong (its row is the caller's). */
+/* The same for float32; NULL means that `failure` says what is wrong (its line is the caller's). */
 const char *qn__row_floats(const qn__row_shape *shape, const char *at, const char *end,
                            float *values, const qn__row_places *places, qn__row_failure *failure);
 /* Takes the whole numbers of `count` columns, by ascending column, of a line that the function
@@ -56,5 +56,7 @@ const char *qn__row_count(const qn__row_shape *shape, const char *at, const char
                           qn__row_failure *failure);
 /* The end of the line at `at`: its line end, or `end`. */
 const char *qn__line_end(const char *at, const char *end);
+/* The end of the row at `at`, likewise: a row is a line, but for line ends in quoted cells. */
+const char *qn__row_end(const qn__row_shape *shape, const char *at, const char *end);
 
 #endif

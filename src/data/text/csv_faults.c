@@ -23,10 +23,10 @@ qn_status qn__csv_refuse_empty(const char *path, uint64_t line, qn_error *err) {
 static const struct {
     const char *what, *remedy;
 } cell_faults[] = {
-    [QN__ROW_QUOTE] = {"the quotes of the cell \"%s\" do not pair",
-                       "close the quote on the same line, since an item is one line (Parquet and "
-                       "SQLite hold texts of several lines); write a quote inside a quoted cell "
-                       "twice"},
+    [QN__ROW_QUOTE] =
+        {"the quotes of the cell \"%s\" do not pair",
+         "close the quote, after which the separator or the line's end follows; write a "
+         "quote inside a quoted cell twice"},
     [QN__ROW_TEXT] =
         {"\"%s\" is not a number",
          "correct the cell, or leave the column out with `data.drop`; if it is the label, name it "
@@ -115,7 +115,7 @@ static const char *remedy_of(const qn__row_failure *failure) {
 
 qn_status qn__csv_refuse_row(const qn__csv_header *header, const qn__row_failure *failure,
                              qn_error *err) {
-    uint64_t line = header->first_line + failure->row;
+    uint64_t line = header->first_line + failure->line;
     if (is_ragged(failure) || is_comment(failure))
         return refuse_ragged(header, failure, line, err);
     say_fault(failure, err);

@@ -6,6 +6,7 @@
 #include "data/bytes/named_formats.h"
 #include "data/cells/commas.h"
 #include "data/table/rules.h"
+#include "data/text/csv_quotes.h"
 #include <string.h>
 
 /* The one that the first line has most of outside quotes, a comma before the others. A quote counts
@@ -97,8 +98,8 @@ int qn__csv_header_is_settled(const qn__csv_header *header) {
     for (int lines = 0; lines < QN__LOOK_LINES; lines++) {
         if (lines > 0 && (size_t)(at - header->text) >= QN__LOOK_BYTES)
             return 1;
-        at = memchr(at, '\n', (size_t)(header->end - at));
-        if (!at)
+        at = qn__csv_row_end(at, header->end, header->table.shape.separator, QN__CSV_CELL);
+        if (at == header->end)
             return 0;
         at++;
     }

@@ -502,7 +502,7 @@ static int cut_line(const qn__csv_part *part, char separator, const char *at, co
                     qn__csv_span *cell) {
     qn__cell read;
     for (uint64_t i = 0;; i++) {
-        const char *next = qn__cell_read(at, end, separator, 0, &read);
+        const char *next = qn__cell_read(at, end, separator, 1, &read);
         if (i < part->cells)
             cell[i] = (qn__csv_span){at, next};
         if (next == end)
@@ -524,7 +524,7 @@ const char *qn__csv_part_line(const qn__csv_part *part, const qn__csv_header *he
                               qn__csv_line_space *buffer, const char *at, const char *end,
                               const char **next, size_t *size, qn__row_failure *failure) {
     const char separator = header->table.shape.separator;
-    const char *line_end = qn__line_end(at, end);
+    const char *line_end = qn__row_end(&header->table.shape, at, end);
     const size_t suffix = strlen(part->suffix);
     const size_t most = (size_t)(line_end - at) + header->own + suffix + 1;
     *next = line_end + (line_end < end);
@@ -533,7 +533,8 @@ const char *qn__csv_part_line(const qn__csv_part *part, const qn__csv_header *he
         return NULL;
     }
     if (!cut_line(part, separator, at, line_end, buffer->cell)) {
-        const qn__row_shape own = {.separator = separator, .columns = part->cells};
+        const qn__row_shape own = {
+            .separator = separator, .columns = part->cells, .spread = header->table.shape.spread};
         qn__row_count(&own, at, line_end, failure);
         if (failure->fault == QN__ROW_FINE)
             failure->fault = QN__ROW_BLANK;

@@ -62,7 +62,8 @@ const char *qn__csv_part_line(const qn__csv_part *part, const qn__csv_header *he
                               qn__csv_line_space *buffer, const char *at, const char *end,
                               const char **next, size_t *size, qn__row_failure *failure);
 
-/* The message about a row of a file; `row` of the failure counts from the first row of the file. */
+/* The message about a row of a file; `line` of the failure counts from the first row of the file.
+ */
 qn_status qn__csv_part_refuse_row(const qn__csv_part *part, const qn__csv_header *header,
                                   const qn__row_failure *failure, qn_error *err);
 

@@ -1,4 +1,4 @@
-/* Parses one line of CSV into numbers. Nearly all cells take the fast path: digits, then a
+/* Parses one row of CSV into numbers. Nearly all cells take the fast path: digits, then a
  * separator. */
 #include "base/text/text.h"
 #include "data/cells/commas.h"
@@ -7,6 +7,7 @@
 #include "data/table/missing.h"
 #include "data/table/wide.h"
 #include "data/text/csv.h"
+#include "data/text/csv_quotes.h"
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static const char *take_byte(const char *at, const char *end, char separator, ui
         return NULL;
     if (p == at || !ends_cell(p, end, separator)) {
         qn__cell cell;
-        p = qn__cell_read(at, end, separator, 0, &cell);
+        p = qn__cell_read(at, end, separator, 1, &cell);
         if (cell.broken || cell.size == 0)
             return NULL;
         sum = 0;
@@ -85,7 +86,7 @@ static const char *take_float(const char *at, const char *end, char separator, f
         note_wide(&decimal, seen);
         return p;
     }
-    p = qn__cell_read(at, end, separator, 0, cell);
+    p = qn__cell_read(at, end, separator, 1, cell);
     *fault = take_odd_float(cell, value);
     if (*fault == QN__ROW_FINE && qn__cell_number(cell, &decimal))
         note_wide(&decimal, seen);
@@ -191,7 +192,7 @@ static const char *take_special(const qn__special *special, const char *at, cons
                                 const qn__row_shape *shape, float *value,
                                 const qn__row_places *places, qn__cell *cell,
                                 qn__row_fault *fault) {
-    const char *next = qn__cell_read(at, end, shape->separator, 0, cell);
+    const char *next = qn__cell_read(at, end, shape->separator, 1, cell);
     *fault = QN__ROW_FINE;
     if (cell->broken) {
         *fault = QN__ROW_QUOTE;
@@ -298,10 +299,10 @@ const char *qn__row_bytes(const qn__row_shape *shape, const char *at, const char
 
 const char *qn__row_listed(const qn__row_shape *shape, const char *at, const char *end,
                            const qn__special *listed, qn__text_list *list, qn_error *err) {
-    const char *const line_end = qn__line_end(at, end);
+    const char *const line_end = qn__row_end(shape, at, end);
     qn__cell cell = {.broken = 1};
     for (uint64_t column = 0; column <= listed->column && at <= line_end; column++)
-        at = qn__cell_read(at, line_end, shape->separator, 0, &cell) + 1;
+        at = qn__cell_read(at, line_end, shape->separator, 1, &cell) + 1;
     const int gap = cell.broken || is_gap(listed, &cell);
     const char *text = gap ? NULL : cell.text;
     return qn__text_list_add(list, text, cell.size, cell.quoted, err) == QN_OK
@@ -315,7 +316,7 @@ static uint64_t count_cells(const char *line, const char *end, char separator) {
     int done = 0;
     while (!done) {
         qn__cell cell;
-        line = qn__cell_read(line, end, separator, 0, &cell);
+        line = qn__cell_read(line, end, separator, 1, &cell);
         line = step_over(line, end, &done);
         count++;
     }
@@ -327,7 +328,7 @@ static uint64_t count_cells(const char *line, const char *end, char separator) {
 static const char *fail_ragged(const qn__row_shape *shape, const char *line, const char *end,
                                qn__row_failure *failure) {
     qn__cell cell;
-    const char *first = qn__cell_read(line, end, shape->separator, 0, &cell);
+    const char *first = qn__cell_read(line, end, shape->separator, 1, &cell);
     qn__cell_show(&cell, failure->text);
     failure->column = count_cells(line, end, shape->separator);
     failure->fault = failure->column > shape->columns ? QN__ROW_MANY : QN__ROW_FEW;
@@ -412,14 +413,19 @@ const char *qn__line_end(const char *at, const char *end) {
     return found ? found : end;
 }
 
+const char *qn__row_end(const qn__row_shape *shape, const char *at, const char *end) {
+    return shape->spread ? qn__csv_row_end(at, end, shape->separator, QN__CSV_CELL)
+                         : qn__line_end(at, end);
+}
+
 const char *qn__row_whole(const qn__row_shape *shape, const char *at, const char *end,
                           const uint64_t *column, uint32_t count, int64_t *const *to,
                           uint64_t row) {
-    const char *const line_end = qn__line_end(at, end);
+    const char *const line_end = qn__row_end(shape, at, end);
     qn__decimal decimal;
     qn__cell cell;
     for (uint64_t c = 0, j = 0; j < count && at <= line_end; c++) {
-        at = qn__cell_read(at, line_end, shape->separator, 0, &cell) + 1;
+        at = qn__cell_read(at, line_end, shape->separator, 1, &cell) + 1;
         if (c < column[j])
             continue;
         if (qn__cell_number(&cell, &decimal))
@@ -433,6 +439,6 @@ const char *qn__row_count(const qn__row_shape *shape, const char *at, const char
                           qn__row_failure *failure) {
     if (count_cells(at, end, shape->separator) != shape->columns)
         return fail_ragged(shape, at, end, failure);
-    at = qn__line_end(at, end);
+    at = qn__row_end(shape, at, end);
     return at + (at < end);
 }

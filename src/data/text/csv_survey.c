@@ -153,10 +153,10 @@ const char *qn__csv_survey_count(qn__csv_survey *survey, int thread, const char 
                                  const char *end) {
     const qn__row_shape *shape = &survey->header->table.shape;
     facts *own = survey->facts + (size_t)thread * shape->columns;
-    const char *line_end = qn__line_end(at, end);
+    const char *line_end = qn__row_end(shape, at, end);
     for (uint64_t column = 0; column < shape->columns; column++) {
         qn__cell cell;
-        at = qn__cell_read(at, line_end, shape->separator, 0, &cell);
+        at = qn__cell_read(at, line_end, shape->separator, 1, &cell);
         note_cell(&own[column], shape, &cell, column == shape->label);
         if (at++ == line_end)
             break;
@@ -384,10 +384,10 @@ const char *qn__csv_survey_collect(qn__csv_survey *survey, int thread, const cha
     const qn__row_shape *shape = &survey->shape;
     const qn__special *special = shape->special;
     qn__text_set *set = survey->sets + (size_t)thread * survey->set_count;
-    const char *line_end = qn__line_end(at, end);
+    const char *line_end = qn__row_end(shape, at, end);
     for (uint64_t column = 0; special->column < shape->columns; column++) {
         qn__cell cell;
-        at = qn__cell_read(at, line_end, shape->separator, 0, &cell);
+        at = qn__cell_read(at, line_end, shape->separator, 1, &cell);
         if (special->column == column) {
             if (special->texts && collect_cell(set++, special, &cell) != QN_OK)
                 survey->status[thread] = QN_MEMORY;

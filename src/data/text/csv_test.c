@@ -1,5 +1,7 @@
 /* The CSV reader: accepted and refused input, and independence of the number of threads. */
 #include "data/table/testing.h"
+#include "data/cells/cell.h"
+#include "data/text/csv_quotes.h"
 
 typedef struct good {
     const char *text;
@@ -146,7 +148,7 @@ static const bad bads[] = {
     {"1,\n3,inf\n", NULL, "finite", "line 2", ""},
     {"1,2\nsetosa,4\n", NULL, "\"setosa\" is not a number", "line 2", "`data.label_column`"},
     {"1.5,2\n?,4\n", NULL, "label is missing", "line 2", "`data.label_column`"},
-    {"1,a\n2,b\n2,c\n2,\"d\n3,x\n", NULL, "quotes", "line 4, column 2", "same line"},
+    {"1,a\n2,b\n2,c\n2,\"d\n3,x\n", NULL, "quotes", "line 4, column 2", "close the quote"},
     {"1,a\n2,b\n2,\xE4\n3,x\n", NULL, "not UTF-8", "line 3, column 2", "iconv"},
     {"a,b\r1,2\r3,4\r", NULL, "CR alone", "line 1", "tr "},
     {"1 2 3\n4 5 6\n", "-", "separated by blanks", "line 1", "commas"},
@@ -303,11 +305,59 @@ static void test_long_line(void **state) {
     free(text);
 }
 
+/* Where the rows of a text end by its cells. */
+static uint64_t rows_of_cells(const char *text, const char *end, const char **ends) {
+    uint64_t rows = 0;
+    for (const char *at = text; at < end; at++) {
+        qn__cell cell;
+        at = qn__cell_read(at, end, ',', 1, &cell);
+        if (at < end && *at == '\n')
+            ends[rows++] = at;
+    }
+    return rows;
+}
+
+/* A text that is cut anywhere has the same rows: pieces are walked by themselves, and joined. */
+static void test_pieces(void **state) {
+    (void)state;
+    static const char letters[] = "\"\"\",,\n\naa \r";
+    uint32_t draw = 1;
+    for (int trial = 0; trial < 4000; trial++) {
+        char text[48];
+        const char *ends[48];
+        for (size_t i = 0; i < sizeof text; i++) {
+            draw = draw * 1664525 + 1013904223;
+            text[i] = letters[(draw >> 16) % (sizeof letters - 1)];
+        }
+        const char *const end = text + sizeof text, *at = text;
+        const uint64_t rows = rows_of_cells(text, end, ends);
+        for (uint64_t i = 0; i < rows; i++, at++)
+            assert_ptr_equal(at = qn__csv_row_end(at, end, ',', QN__CSV_CELL), ends[i]);
+        assert_ptr_equal(qn__csv_row_end(at, end, ',', QN__CSV_CELL), end);
+        uint8_t now = QN__CSV_CELL;
+        uint64_t found = 0, line_ends = 0;
+        for (size_t from = 0; from < sizeof text;) {
+            const size_t size = 1 + (draw >> from % 24) % (sizeof text - from);
+            qn__csv_piece piece;
+            qn__csv_piece_walk(text + from, text + from + size, ',', &piece);
+            const char *first = qn__csv_row_end(text + from, end, ',', (qn__csv_state)now);
+            assert_ptr_equal(first, found < rows ? ends[found] : end);
+            found += piece.rows[now];
+            line_ends += piece.line_ends;
+            now = piece.after[now];
+            from += size;
+        }
+        assert_int_equal(found, rows);
+        assert_int_equal(line_ends, qn__csv_line_ends(text, end));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),        cmocka_unit_test(test_bad),
         cmocka_unit_test(test_missing),     cmocka_unit_test(test_threads),
         cmocka_unit_test(test_first_wrong), cmocka_unit_test(test_long_line),
+        cmocka_unit_test(test_pieces),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -374,8 +374,7 @@ static qn_status check_cell(const char *text, const char *what, int label, int n
                             qn_error *err) {
     const qn__cell cell = {.text = text, .size = strlen(text)};
     const qn__content content = qn__cell_content(&cell);
-    const char *why = strchr(text, '\n') ? "holds a line end"
-                      : content == QN__CONTENT_GAP || (!label && qn__cell_is_mark(&cell))
+    const char *why = content == QN__CONTENT_GAP || (!label && qn__cell_is_mark(&cell))
                           ? "means a missing value"
                       : label && content == QN__CONTENT_INFINITE ? "means an infinity"
                       : number && content == QN__CONTENT_NUMBER  ? "means a number"
