@@ -17,7 +17,7 @@
 
 typedef struct watch_flags {
     const char *model, *adapter, *out, *move_done, *latency, *poll_every;
-    int outputs, once, poll, quiet, json;
+    int outputs, flat, once, poll, quiet, json;
     compute_flags compute;
 } watch_flags;
 
@@ -33,13 +33,13 @@ static const option watch_options[] = {
                 "postgresql://..., or - for the standard output; required. Rows are added to it, "
                 "and what it holds is not answered again")},
     {ROW_FLAG("outputs", outputs, "add the outputs as columns p0, p1 and so on")},
-    {ROW_TEXT("move-done", move_done, "FOLDER",
-              "move a file there once its answer is stored; a folder of the same file system")},
+    {ROW_TEXT("move-done", move_done, "FOLDER", "move a file there once its answer is stored")},
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "the summary as one JSON object on stdout; needs -o\tFILE")},
 
-    {.heading = "When",
-     ROW_TEXT("latency", latency, "TIME",
+    {.heading = "What and when",
+     ROW_FLAG("flat", flat, "leave out the folders in FOLDER, which are else watched, too")},
+    {ROW_TEXT("latency", latency, "TIME",
               "an answer should not wait longer for its batch and the one before: 20ms, 1s"),
      .fallback = "20ms"},
     {ROW_FLAG("once", once, "answer what is there, and end")},
@@ -109,6 +109,7 @@ static int check(const watch_flags *f, const arguments *given, qn_watch_options 
     options->path = given->operand[0];
     options->to = f->out;
     options->move_done = f->move_done;
+    options->flat = f->flat;
     options->once = f->once;
     options->poll = f->poll;
     options->all_outputs = f->outputs;
@@ -149,7 +150,8 @@ const command watch_command = {
     .summary = "predict files and rows as they come",
     .usage = "quern watch FOLDER|FILE|- --model FILE -o FILE [options]",
     .about =
-        "Answers the files of a folder as each is complete, the rows of a file, CSV or a JSON "
+        "Answers the files of a folder, and of the folders in it, as each is complete, the rows of "
+        "a file, CSV or a JSON "
         "object a line, as they are appended, or the standard input (-) line by line; for a model "
         "of images its "
         "lines are paths of files.\n"

@@ -7,8 +7,12 @@ import random
 import signal
 import struct
 import subprocess
+import tempfile
 
 import pytest
+
+from launch import APART
+from machine import need
 
 
 def picture(seed):
@@ -82,6 +86,92 @@ def test_files_once_each_across_kills(quern, run_quern, models, tmp_path):
     put(here, "5.bmp", picture(99))  # a name is answered once
     assert "0 answers" in run_quern(*[word for word in command[1:] if word != "--quiet"], "--once", "--poll").stdout
     assert out.read_bytes() == before and (done / "5.bmp~1").read_bytes() == picture(99)
+
+
+FEW_WATCHES = [*APART, "sh", "-c", 'echo 3 > /proc/sys/user/max_inotify_watches && exec "$@"', "-"]
+
+
+@pytest.mark.parametrize("how", ["told", "limited", "polled"])
+def test_folders_in_folders(quern, run_quern, models, tmp_path, how):
+    """Trees that come whole or grow, links, odd names, a folder that gets another name."""
+    here, far, out = tmp_path / "in", tmp_path / "far", tmp_path / "r.csv"
+    want = {}
+
+    def put_at(path, seed, key=None):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(picture(seed))
+        want[key or str(path.relative_to(here))] = seed
+
+    def wait():
+        while not out.exists() or len(rows_of(out)) < len(want):
+            assert watch.poll() is None
+
+    put_at(here / "a" / "b" / "0.bmp", 0)
+    for name in ".git", "half.part":
+        (here / name).mkdir()
+        (here / name / "x.bmp").write_bytes(picture(1))
+    far.mkdir()
+    (far / "1.bmp").write_bytes(picture(1))
+    (here / "far").symlink_to(far)
+    (here / "a" / "loop").symlink_to(here)
+    (here / "to nothing.bmp").symlink_to("nothing")
+    want["far/1.bmp"] = 1
+    command = [quern, "watch", here, "--model", models / "p.safetensors", "-o", out]
+    if how == "limited":
+        need("user namespaces")
+        if subprocess.run([*FEW_WATCHES, "true"], stderr=subprocess.DEVNULL).returncode:
+            pytest.skip("a user may not limit the number of watches here")
+        command = FEW_WATCHES + command
+    command += ["--poll"] * (how == "polled") + ["--poll-every", "0.05s"] * (how != "told")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as watch:
+        watch.stderr.readline()
+        wait()
+        put_at(here / "c" / "d" / "e" / "2.bmp", 2)
+        for seed, inside in (3, ""), (4, "f/g"):
+            put_at(tmp_path / "tree" / inside / f"{seed}.bmp", seed, os.path.normpath(f"c/tree/{inside}/{seed}.bmp"))
+        (tmp_path / "tree").rename(here / "c" / "tree")
+        wait()
+        (here / "a" / "b").rename(here / "a" / "z")  # what it has is answered, and what comes is not
+        put_at(here / "a" / "z" / "5.bmp", 5)
+        put_at(here / "c" / 'two\n"lines".bmp', 6)
+        put_at(here / "c" / os.fsdecode(b"\xff\xc3\xa4.bmp"), 7, "c/\\xff\u00e4.bmp")
+        put_at(here / "c" / "\\xff\u00e4.bmp", 8, "c/\\x5cxff\u00e4.bmp")
+        put_at(tmp_path / "9.bmp", 9, "c/d/link.bmp")
+        (here / "c" / "d" / "link.bmp").symlink_to(tmp_path / "9.bmp")
+        os.link(tmp_path / "9.bmp", here / "c" / "hard.bmp")
+        want["c/hard.bmp"] = 9
+        put_at(far / "10.bmp", 10, "far/10.bmp")
+        wait()
+        watch.send_signal(signal.SIGTERM)
+        said = watch.stderr.read().decode()
+    assert watch.returncode == 0 and ("fs.inotify.max_user_watches" in said) == (how == "limited")
+    (tmp_path / "all").mkdir()
+    for seed in range(11):
+        (tmp_path / "all" / f"{seed:02}.bmp").write_bytes(picture(seed))
+    good = predicted(run_quern, models / "p.safetensors", tmp_path / "all")
+    assert sorted((row["file"], row["prediction"], row["score"]) for row in rows_of(out)) == sorted(
+        (name, *good[seed][1:]) for name, seed in want.items())
+
+
+def test_done_files_keep_their_folders(run_quern, models, tmp_path):
+    """They go into a folder inside the watched one, where the table is, too; or to another file system."""
+    here = tmp_path / "in"
+    command = ["watch", here, "--model", models / "p.safetensors", "-o", here / "r.csv", "--poll", "--once", "--poll-every", "0.01s"]
+    (here / "a" / "b").mkdir(parents=True), (here / "done").mkdir()
+    for k, name in enumerate(["x.bmp", "a/x.bmp", "a/b/x.bmp"]):
+        (here / name).write_bytes(picture(k))
+    assert "1 answer in" in run_quern(*command, "--flat").stdout
+    for count in "2 answers", "0 answers":
+        assert count in run_quern(*command, "--move-done", here / "done").stdout
+    assert [(here / "done" / name).read_bytes() for name in ("x.bmp", "a/x.bmp", "a/b/x.bmp")] == [picture(k) for k in range(3)]
+    others = [path for path in ("/dev/shm", "/var/tmp", ".") if os.access(path, os.W_OK) and os.stat(path).st_dev != here.stat().st_dev]
+    if not others:
+        pytest.skip("there is not a second file system")
+    with tempfile.TemporaryDirectory(dir=others[0]) as other:
+        run_quern(*command, "--move-done", other)
+        moved = [f"{other}/done/{name}" for name in ("x.bmp", "a/x.bmp", "a/b/x.bmp")]
+        assert [open(path, "rb").read() for path in moved] == [picture(k) for k in range(3)]
+    assert sorted(path.name for path in here.rglob("*") if path.is_file()) == ["r.csv"]
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

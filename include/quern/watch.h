@@ -26,13 +26,14 @@ extern "C" {
  * valid until qn_watch_free. */
 typedef struct qn_watch_options {
     size_t size; /* sizeof(qn_watch_options) */
-    /* A folder: its files, as each is complete. A file of CSV rows or JSON lines: its rows, and
-     * those that are appended. "-": the standard input, line by line; for a model of images a line
-     * is the path of a file. */
+    /* A folder: its files and those of the folders in it, as each is complete. A file of CSV rows
+     * or JSON lines: its rows, and those that are appended. "-": the standard input, line by line;
+     * for a model of images a line is the path of a file. */
     const char *path;
     /* The table of the answers: a CSV file, "sqlite:FILE", "postgresql://...", or "-". */
     const char *to;
-    const char *move_done; /* a folder: files go there once their answer is stored; NULL: none */
+    const char *move_done; /* a folder: files go there once their answer is stored, with the folders
+                              they are in; NULL: none */
     const qn_compute *compute; /* NULL: the defaults */
     qn_note_fn note;           /* messages for a person, on the thread of qn_watch_run; or NULL */
     void *user;                /* for `note` */
@@ -41,6 +42,7 @@ typedef struct qn_watch_options {
     int poll;           /* 1: always look, also where the system tells what changes */
     int once;           /* 1: end when all that is there is answered */
     int all_outputs;    /* 1: columns with all outputs, too */
+    int flat;           /* 1: without the folders in the folder */
 } qn_watch_options;
 
 /* Sets the defaults: 20 ms, 1 second. */

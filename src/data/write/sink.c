@@ -186,3 +186,7 @@ qn_status qn__sink_last(qn__sink *s, const qn__sink_cell *first, int64_t *last, 
     } while (status != QN_OK && try_again(s, &tries));
     return status;
 }
+
+int qn__sink_file(const qn__sink *s, struct stat *info) {
+    return !s->kind->is_server && stat(s->to.place, info) == 0 && S_ISREG(info->st_mode);
+}

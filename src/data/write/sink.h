@@ -15,6 +15,7 @@
 #include "base/digest/sha256.h"
 #include "base/error.h"
 #include <stdint.h>
+#include <sys/stat.h>
 
 typedef enum qn__sink_type {
     QN__SINK_MISSING = 0, /* of a cell without a value */
@@ -117,6 +118,9 @@ qn_status qn__sink_holds(qn__sink *sink, const qn__sink_cell *key, int *holds, q
 /* The greatest value of the last column of the key, which holds integers, among the stored rows
  * that have `first` in the first column of two; NULL where the key has one. -1: there is none. */
 qn_status qn__sink_last(qn__sink *sink, const qn__sink_cell *first, int64_t *last, qn_error *err);
+
+/* *info is that of the file that holds the table: 1. 0: it is a server's, or not a file. */
+int qn__sink_file(const qn__sink *sink, struct stat *info);
 
 void qn__sink_close(qn__sink *sink); /* accepts NULL */
 

@@ -43,15 +43,10 @@ static qn_status check_move(const qn_watch_options *o, qn_error *err) {
         return refuse_option(err, "`watch.move_done`", "this is not a folder", "make it first");
     if (stat(o->path, &from) != 0 || stat(o->move_done, &to) != 0)
         return qn__fail_errno(err, "look at", o->path);
-    if (from.st_dev == to.st_dev && from.st_ino == to.st_ino)
-        return refuse_option(err, "`watch.move_done`", "it is the folder that is watched",
-                             "name another one, which may be inside it");
-    return from.st_dev == to.st_dev
+    return from.st_dev != to.st_dev || from.st_ino != to.st_ino
                ? QN_OK
-               : refuse_option(err, "`watch.move_done`",
-                               "it is on another file system, where a file cannot "
-                               "be moved in one step",
-                               "name a folder beside the one that is watched, or inside it");
+               : refuse_option(err, "`watch.move_done`", "it is the folder that is watched",
+                               "name another one, which may be inside it");
 }
 
 static qn_status check_options(const qn_watch_options *o, qn_error *err) {

@@ -34,7 +34,11 @@ static int is_same(const struct stat *a, const struct stat *b) {
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static qn__skip refuse(qn__watch_unit *unit, const char *name) {
+/* The want of this machine is no fault of the file. Others may pass, as rights that are given later
+ * and a server that is not reached. */
+static qn__skip refuse(qn__watch_unit *unit, const char *name, int is_final) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || !is_final)
+        return QN__SKIP_LATER;
     qn__fail_errno(&unit->error, "read", name);
     unit->status = unit->error.status = QN_INPUT;
     return QN__SKIP_NOT;
@@ -61,10 +65,25 @@ static int read_all(int file, qn__watch_bytes *out) {
     return 1;
 }
 
-static qn__skip read_open(int file, const char *name, qn__watch_bytes *out, qn__watch_unit *unit) {
+/* When the file was made tells one from another that got its number later. */
+static void find_who(int file, qn__watch_bytes *out) {
+    struct statx more = {.stx_mask = 0};
+    const int knows = statx(file, "", AT_EMPTY_PATH, STATX_BTIME, &more) == 0 &&
+                      (more.stx_mask & STATX_BTIME) != 0;
+    out->who = (qn__watch_who){
+        .device = (uint64_t)out->info.st_dev,
+        .inode = (uint64_t)out->info.st_ino,
+        .size = (uint64_t)out->info.st_size,
+        .modified = qn__modified(&out->info),
+        .born = knows ? more.stx_btime.tv_sec * 1000000000 + more.stx_btime.tv_nsec : 0};
+}
+
+static qn__skip read_open(int file, const char *name, int is_final, qn__watch_bytes *out,
+                          qn__watch_unit *unit) {
     struct stat after;
     if (fstat(file, &out->info) != 0)
-        return refuse(unit, name);
+        return refuse(unit, name, is_final);
+    find_who(file, out);
     if (!S_ISREG(out->info.st_mode))
         return QN__SKIP_GONE;
     if ((uint64_t)out->info.st_size > MOST_BYTES)
@@ -75,16 +94,16 @@ static qn__skip read_open(int file, const char *name, qn__watch_bytes *out, qn__
         return QN__SKIP_NOT;
     }
     if (!read_all(file, out) || fstat(file, &after) != 0)
-        return refuse(unit, name);
+        return refuse(unit, name, is_final);
     return is_same(&out->info, &after) ? QN__SKIP_NOT : QN__SKIP_LATER;
 }
 
-qn__skip qn__watch_file_read(int folder, const char *name, qn__watch_bytes *out,
+qn__skip qn__watch_file_read(int folder, const char *name, int is_final, qn__watch_bytes *out,
                              qn__watch_unit *unit) {
     const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0)
-        return errno == ENOENT ? QN__SKIP_GONE : refuse(unit, name);
-    const qn__skip skip = read_open(file, name, out, unit);
+        return errno == ENOENT || errno == ENOTDIR ? QN__SKIP_GONE : refuse(unit, name, is_final);
+    const qn__skip skip = read_open(file, name, is_final, out, unit);
     close(file);
     return skip;
 }
@@ -122,5 +141,5 @@ qn_status qn__watch_file_items(const qn__watch_units *units, const char *name,
 
 int qn__watch_is_fresh(const struct stat *info) {
     const time_t age = time(NULL) - info->st_mtim.tv_sec;
-    return age >= 0 && age < FRESH;
+    return age < FRESH;
 }

@@ -2,6 +2,7 @@
 #ifndef QN_SERVE_WATCH_FILES_H
 #define QN_SERVE_WATCH_FILES_H
 
+#include "serve/watch/watch_names.h"
 #include "serve/watch/watch_units.h"
 #include <sys/stat.h>
 
@@ -18,10 +19,12 @@ typedef struct qn__watch_bytes {
     char *bytes; /* for qn__free */
     size_t size;
     struct stat info;
+    qn__watch_who who;
 } qn__watch_bytes;
 
-/* Reads a file. Where it cannot be read, unit->status and unit->error say so. */
-qn__skip qn__watch_file_read(int folder, const char *name, qn__watch_bytes *out,
+/* Reads a file. Where it cannot be read, unit->status and unit->error say so; unless `is_final`,
+ * it may be read later. */
+qn__skip qn__watch_file_read(int folder, const char *name, int is_final, qn__watch_bytes *out,
                              qn__watch_unit *unit);
 
 /* The items of a file: of an image, of rows as CSV or JSON, or of a text where its name ends in
@@ -32,7 +35,7 @@ qn_status qn__watch_file_items(const qn__watch_units *units, const char *name,
 /* Whether it may have more than one item. */
 int qn__watch_may_hold_rows(const char *name);
 
-/* Whether it changed in the last seconds. */
+/* Whether it changed in the last seconds, or in the future, as the clocks of others have it. */
 int qn__watch_is_fresh(const struct stat *info);
 
 #endif

@@ -80,46 +80,61 @@ void qn__watch_names_release(qn__watch_names *names) {
     qn__free(names->slot);
 }
 
-/* ----------------------------------------------------------------------------------- identities */
+/* ----------------------------------------------------------------------------------- identities
+ */
 
-static uint64_t *identity_place(const qn__watch_identities *all, uint64_t file) {
+static qn__watch_identity *identity_place(const qn__watch_identities *all, uint64_t file) {
     uint64_t k = file & (all->slots - 1);
-    while (all->slot[2 * k] && all->slot[2 * k] != file)
+    while (all->slot[k].file && all->slot[k].file != file)
         k = (k + 1) & (all->slots - 1);
-    return &all->slot[2 * k];
+    return &all->slot[k];
+}
+
+void qn__watch_identities_release(qn__watch_identities *all) {
+    for (uint64_t k = 0; k < all->slots; ++k)
+        qn__free(all->slot[k].name);
+    qn__free(all->slot);
+    *all = (qn__watch_identities){.count = 0};
 }
 
 static int grow(qn__watch_identities *all) {
-    if (all->count >= MOST_IDENTITIES) {
-        memset(all->slot, 0, all->slots * 2 * sizeof *all->slot);
-        all->count = 0;
-        return 1;
-    }
+    if (all->count >= MOST_IDENTITIES)
+        qn__watch_identities_release(all);
     const uint64_t slots = all->slots ? 2 * all->slots : FIRST_SLOTS;
     qn__watch_identities made = {
-        .slot = qn__alloc(slots, 2 * sizeof *made.slot, NULL), .slots = slots, .count = all->count};
+        .slot = qn__alloc(slots, sizeof *made.slot, NULL), .slots = slots, .count = all->count};
     if (!made.slot)
         return 0;
     for (uint64_t k = 0; k < all->slots; ++k)
-        if (all->slot[2 * k])
-            memcpy(identity_place(&made, all->slot[2 * k]), &all->slot[2 * k],
-                   2 * sizeof *made.slot);
+        if (all->slot[k].file)
+            *identity_place(&made, all->slot[k].file) = all->slot[k];
     qn__free(all->slot);
     *all = made;
     return 1;
 }
 
-int qn__watch_renamed(qn__watch_identities *all, const struct stat *info, const char *name) {
-    const uint64_t facts[4] = {(uint64_t)info->st_dev, (uint64_t)info->st_ino,
-                               (uint64_t)qn__modified(info), (uint64_t)info->st_size};
-    const uint64_t file = qn__siphash(&key, facts, sizeof facts) | 1;
-    if (info->st_nlink > 1 || (2 * all->count >= all->slots && !grow(all)))
-        return 0;
-    uint64_t *at = identity_place(all, file);
-    if (at[0])
-        return at[1] != hash_of(name);
-    at[0] = file;
-    at[1] = hash_of(name);
-    ++all->count;
-    return 0;
+static uint64_t number_of(const qn__watch_who *who) {
+    return qn__siphash(&key, who, sizeof *who) | 1;
+}
+
+const char *qn__watch_identities_find(qn__watch_identities *all, const qn__watch_who *who,
+                                      const char *name) {
+    if (2 * all->count >= all->slots && !grow(all))
+        return NULL;
+    const uint64_t file = number_of(who);
+    qn__watch_identity *at = identity_place(all, file);
+    if (at->name)
+        return at->name;
+    all->count += at->file == 0;
+    at->file = file;
+    at->name = qn__copy_text(name, NULL);
+    return NULL;
+}
+
+void qn__watch_identities_forget(qn__watch_identities *all, const qn__watch_who *who) {
+    if (all->slots == 0)
+        return;
+    qn__watch_identity *at = identity_place(all, number_of(who));
+    qn__free(at->name);
+    at->name = NULL;
 }

@@ -15,7 +15,8 @@ typedef enum qn__name_state {
 typedef struct qn__watch_name {
     char *name;
     int64_t size, modified; /* when it was looked at, in ns; size -1: it was not */
-    uint64_t looked;        /* the number of the look at the folder that saw it */
+    uint64_t looked;        /* the number of the look at all files that saw it */
+    double failed;          /* when it could not be read, as it is now, for the first time; or 0 */
     qn__name_state state;
 } qn__watch_name;
 
@@ -35,14 +36,28 @@ void qn__watch_names_release(qn__watch_names *names);
 /* Nanoseconds of a file's last change. */
 int64_t qn__modified(const struct stat *info);
 
+/* What tells a file from others, whatever its name is. */
+typedef struct qn__watch_who {
+    uint64_t device, inode, size;
+    int64_t modified, born; /* in ns; `born` 0: it is not known */
+} qn__watch_who;
+
 /* Files that were read, so that one that gets another name is not read again. */
+typedef struct qn__watch_identity {
+    uint64_t file; /* 0: an empty place */
+    char *name;    /* NULL: it is forgotten */
+} qn__watch_identity;
+
 typedef struct qn__watch_identities {
-    uint64_t *slot; /* pairs: of a file, and of its name */
+    qn__watch_identity *slot;
     uint64_t slots, count;
 } qn__watch_identities; /* begins as {0} */
 
-/* Notes the file under the name. 1: it was noted under another one. If memory is short, it is not
- * noted. */
-int qn__watch_renamed(qn__watch_identities *all, const struct stat *info, const char *name);
+/* The name under which the file was noted; NULL: it was not, and is noted under `name` now, unless
+ * memory is short. */
+const char *qn__watch_identities_find(qn__watch_identities *all, const qn__watch_who *who,
+                                      const char *name);
+void qn__watch_identities_forget(qn__watch_identities *all, const qn__watch_who *who);
+void qn__watch_identities_release(qn__watch_identities *all);
 
 #endif

@@ -180,12 +180,18 @@ static char *error_text(const qn__watch_unit *u) {
     return qn__text_take(&text, NULL);
 }
 
+/* "\\xff" in a name itself, which must not look like the byte. */
+static int is_escape(const char *text) {
+    return text[0] == '\\' && text[1] == 'x' && qn__hex_digit(text[2]) >= 0 &&
+           qn__hex_digit(text[3]) >= 0;
+}
+
 /* The key of a file. Databases take UTF-8 alone, and file systems any bytes: others are written as
- * "\\xff". NULL: memory is short. */
+ * "\\xff", and the backslash of such a text as "\\x5c". NULL: memory is short. */
 static char *key_of(const char *file) {
     qn__text text = {0};
     for (size_t length; *file; file += length) {
-        length = qn__utf8_length(file, strnlen(file, 4));
+        length = is_escape(file) ? 0 : qn__utf8_length(file, strnlen(file, 4));
         if (length > 0)
             qn__text_add(&text, "%.*s", (int)length, file);
         else
@@ -242,4 +248,8 @@ qn_status qn__watch_results_last(qn__watch_results *r, const char *file, int64_t
         text ? qn__sink_last(r->sink, &key, last, err) : qn__fail_memory(err, strlen(file), 1);
     qn__free(text);
     return status;
+}
+
+int qn__watch_results_file(const qn__watch_results *r, struct stat *info) {
+    return qn__sink_file(r->sink, info);
 }

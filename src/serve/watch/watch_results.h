@@ -3,6 +3,7 @@
 #define QN_SERVE_WATCH_RESULTS_H
 
 #include "serve/watch/watch_units.h"
+#include <sys/stat.h>
 
 typedef struct qn__watch_results qn__watch_results;
 
@@ -18,5 +19,8 @@ qn_status qn__watch_results_put(qn__watch_results *results, const qn__watch_unit
 /* The greatest number of an item of `file` that is stored; -1: none is. */
 qn_status qn__watch_results_last(qn__watch_results *results, const char *file, int64_t *last,
                                  qn_error *err);
+
+/* *info is that of the table, where it is a file: 1. */
+int qn__watch_results_file(const qn__watch_results *results, struct stat *info);
 
 #endif

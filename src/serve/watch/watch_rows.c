@@ -131,11 +131,11 @@ static qn_status read_lines(rows *r, qn__watch_unit *unit) {
 static qn_status read_path(rows *r, qn__watch_unit *unit) {
     qn__watch_bytes bytes = {.bytes = NULL};
     int64_t last;
-    qn_status status = qn__watch_results_last(r->w->results, unit->file, &last, &unit->error);
+    qn_status status = qn__watch_last(r->w, unit->file, &last, &unit->error);
     if (status != QN_OK)
         return status;
     unit->skip =
-        last >= 0 ? QN__SKIP_KNOWN : qn__watch_file_read(AT_FDCWD, unit->file, &bytes, unit);
+        last >= 0 ? QN__SKIP_KNOWN : qn__watch_file_read(AT_FDCWD, unit->file, 1, &bytes, unit);
     if (unit->skip == QN__SKIP_GONE)
         unit->status = qn__fail(&unit->error, QN_INPUT, "there is no such file");
     else if (unit->skip == QN__SKIP_LATER)

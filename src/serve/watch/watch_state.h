@@ -25,6 +25,9 @@ int qn__watch_wait(const qn_watch *watch, int more, double seconds);
 void qn__watch_wait_answer(const qn_watch *watch);
 int qn__watch_is_stopped(const qn_watch *watch);
 
+/* As qn__watch_results_last; asks again while the table cannot be reached. */
+qn_status qn__watch_last(qn_watch *watch, const char *file, int64_t *last, qn_error *err);
+
 /* Stores the answers of the units; tries again while the table cannot be written to. Fails where a
  * unit failed for another reason than its own bytes. */
 qn_status qn__watch_store(qn_watch *watch, const qn__watch_unit *units, qn_error *err);

@@ -1,4 +1,5 @@
 /* What folders and rows have in common: waiting, storing, notes. */
+#include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "serve/watch/watch_state.h"
 #include <poll.h>
@@ -6,8 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Seconds between two tries to write, and how many a watch makes that is to end. */
-static const double FIRST_PAUSE = 0.1, LONGEST_PAUSE = 10;
+/* Seconds between two tries to write; how many a watch makes that is to end, and for how long. */
+static const double FIRST_PAUSE = 0.1, LONGEST_PAUSE = 10, PATIENCE = 10;
 enum { TRIES = 6 };
 
 void qn__watch_note(const qn_watch *w, const char *format, ...) {
@@ -53,21 +54,51 @@ static void pause_for(const qn_watch *w, double seconds) {
         (void)poll(&of, 1, (int)(1e3 * seconds));
 }
 
-/* Disks get space again, and servers come back. */
+/* A table that cannot be reached. Disks get space again, servers come back, and other programs end
+ * their transactions. */
+typedef struct again {
+    qn_watch *w;
+    double begun, pause;
+    int tries;
+} again;
+
+static again begin_tries(qn_watch *w) {
+    return (again){.w = w, .begun = qn__now(), .pause = FIRST_PAUSE};
+}
+
+/* 1: waits, and the same is to be done again. */
+static int is_again(again *a, qn_status status, const char *what, const qn_error *err) {
+    if (status == QN_OK && a->tries > 0)
+        qn__watch_note(a->w, "the table can be reached again");
+    if (status != QN_IO && status != QN_BUSY)
+        return 0;
+    ++a->tries;
+    const int ends = a->w->options.once || qn__watch_is_stopped(a->w);
+    if (ends && (a->tries >= TRIES || qn__now() - a->begun > PATIENCE))
+        return 0;
+    if (a->tries == 1)
+        qn__watch_note(a->w, "%s: %s", what, err->what);
+    pause_for(a->w, a->pause);
+    a->pause = 2 * a->pause < LONGEST_PAUSE ? 2 * a->pause : LONGEST_PAUSE;
+    return 1;
+}
+
 static qn_status put(qn_watch *w, const qn__watch_unit *units, qn_error *err) {
-    double pause = FIRST_PAUSE;
-    for (int tries = 1;; ++tries) {
-        const qn_status status = qn__watch_results_put(w->results, units, err);
-        const int ends = w->options.once || qn__watch_is_stopped(w);
-        if (status == QN_OK && tries > 1)
-            qn__watch_note(w, "the answers are stored again");
-        if (status != QN_IO || (ends && tries >= TRIES))
-            return status;
-        if (tries == 1)
-            qn__watch_note(w, "answers cannot be stored, and wait: %s", err ? err->what : "");
-        pause_for(w, pause);
-        pause = 2 * pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
-    }
+    qn_status status;
+    again a = begin_tries(w);
+    do
+        status = qn__watch_results_put(w->results, units, err);
+    while (is_again(&a, status, "answers cannot be stored, and wait", err));
+    return status;
+}
+
+qn_status qn__watch_last(qn_watch *w, const char *file, int64_t *last, qn_error *err) {
+    qn_status status;
+    again a = begin_tries(w);
+    do
+        status = qn__watch_results_last(w->results, file, last, err);
+    while (is_again(&a, status, "the table cannot be read, and what comes waits", err));
+    return status;
 }
 
 qn_status qn__watch_store(qn_watch *w, const qn__watch_unit *units, qn_error *err) {
