@@ -45,7 +45,7 @@ static void make_program(const char *name, qn__shape *input) {
 static qn__worker *train(const char *isa, uint32_t items, const qn__feed *feed, float *parameters) {
     const qn_compute compute = {.size = sizeof compute, .threads = THREADS, .isa = isa};
     const qn__batch batch = {.feed = feed, .items = items};
-    const qn__recipe recipe = {.seed = 1};
+    const qn__recipe recipe = {.init = QN__INIT_AUTO, .seed = 1};
     const qn__update update = {.rate = 0.01f, .gradient = 0x1p-20f / (float)items, .step = 1};
     qn__state state = {.parameters = parameters};
     qn__worker *w;

@@ -87,7 +87,7 @@ static void fill_vectors(const qn__layer *layer, qn__init init, const draw *word
 void qn__initial_parameters(const qn__layer *layer, uint32_t layers, const qn__recipe *recipe,
                             float *parameter) {
     const qn__init init = qn__recipe_init(recipe);
-    char role[QN__MAX_LAYERS];
+    char role[QN__MAX_LAYERS] = {QN__LORA_NONE}; /* benchmarks have a recipe without a network */
     qn__recipe_roles(recipe, role);
     for (uint32_t l = 0; l < layers; ++l) {
         const qn__lora_role own = (qn__lora_role)role[l];
