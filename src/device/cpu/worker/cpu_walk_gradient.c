@@ -10,8 +10,9 @@
 #include <string.h>
 
 /* A piece has one panel of inputs and all panels of outputs of a task. By rows, each call reads one
- * panel of each, and the kernels choose the length, `piece`. */
-enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96, POINT_TASKS = 8 };
+ * panel of each, and the kernels choose the length, `piece`. Points read a panel of inputs once for
+ * all outputs of a task, which need not be in the L1 cache: fewer pieces store fewer sums. */
+enum { BLOCK = QN__PANEL * QN__PANEL, PIECE_ROWS = 96, POINT_ROWS = 256, POINT_TASKS = 8 };
 
 typedef struct task {
     const qn__cpu_layer *l;
@@ -245,6 +246,14 @@ static void add_pictures(const qn__worker *w, const task *t, const stretch *s) {
         }
 }
 
+/* From a portion to the one that is summed next, in floats: the next grain of these pixels, or the
+ * first one of the next pixels. It has room in the L2 cache beside the portion and all partials. */
+static size_t next_portion(const task *t, const stretch *s, uint32_t item) {
+    if (item + s->grain < s->end)
+        return (size_t)s->grain * QN__PANEL;
+    return ((size_t)t->pixels * t->items - (item - s->item)) * QN__PANEL;
+}
+
 /* The partials of some grains of points, where each output reads the input of its place: panel by
  * panel of inputs. */
 static void add_points(const qn__worker *w, const task *t, const stretch *s) {
@@ -256,6 +265,7 @@ static void add_points(const qn__worker *w, const task *t, const stretch *s) {
         for (uint32_t i = s->item; i < s->end; i += s->grain) {
             const portion of = portion_of(s, i);
             const size_t at = x * pixel + (size_t)of.item * QN__PANEL;
+            const size_t ahead = next_portion(t, s, i);
             const float *d = l->error + t->out * l->out_stride + at;
             const int joined = of.items == t->items; /* pixels are consecutive rows */
             qn__cpu_span span = {.items = joined ? of.items * n : of.items,
@@ -263,9 +273,9 @@ static void add_points(const qn__worker *w, const task *t, const stretch *s) {
                                  .rows = 1,
                                  .a_column = pixel,
                                  .d_column = pixel,
-                                 .a_ahead = t->pixels * pixel};
+                                 .a_ahead = ahead};
             for (uint32_t k = 0; k < t->taps; ++k) { /* the next errors panel by panel */
-                span.d_ahead = k < t->panels ? t->pixels * pixel + k * l->out_stride : 0;
+                span.d_ahead = k < t->panels ? ahead + k * l->out_stride : 0;
                 float *partial = of.partial + place(t, 0, t->tap + k) * BLOCK;
                 w->kernels->outer(&span, l->input + (t->tap + k) * l->in_stride + at, NULL, d,
                                   l->out_stride, partial, QN__PARTIAL_RAW, partial, t->panels);
@@ -422,6 +432,7 @@ void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
     const qn__cpu_layer *l = &w->layer[layer];
     const qn__cpu_summing how = qn__cpu_choose_sums(pass, layer);
     const uint32_t taps = l->task_taps, grain = w->program->grain;
+    const uint32_t rows = l->points ? POINT_ROWS : PIECE_ROWS;
     const uint32_t items = pass->batch->items < grain ? pass->batch->items : grain;
     const int sparse = qn__cpu_is_sparse(l) && how.finite;
     const int by_rows = !sparse && goes_by_rows(&l->outputs.axis[1]);
@@ -436,7 +447,7 @@ void qn__cpu_walk_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer,
                         .out = own.out,
                         .panels = own.panels,
                         .items = pass->batch->items,
-                        .pixels = piece_of(by_rows ? w->kernels->piece : PIECE_ROWS, items),
+                        .pixels = piece_of(by_rows ? w->kernels->piece : rows, items),
                         .by_rows = by_rows,
                         .sparse = sparse};
         qn__cpu_end_walk(pass, thread, layer, &own, gradient_task(pass, thread, &t));
