@@ -21,12 +21,12 @@ import common
 from generate import SETTINGS, START, model_file
 
 
-def stream(port, own, index, count, tokens=START):
+def stream(port, own, index, count, tokens=START, model="m"):
     """The times of the events."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     prompt = [(17 * index + 3 * k) % own["words"] for k in range(tokens)]
-    connection.request("POST", "/v1/completions", json.dumps({"prompt": prompt, "max_tokens": count, "temperature": 0,
-                                                              "stream": True}))
+    connection.request("POST", "/v1/completions", json.dumps({"model": model, "prompt": prompt, "max_tokens": count,
+                                                              "temperature": 0, "stream": True}))
     answer, times = connection.getresponse(), []
     if answer.status != 200:
         raise common.Failed(answer.read().decode())
