@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Items, at most; floats of a core's copy; rows of output pixels of a task, at most. */
-enum { FEW = 8, ROOM = 1 << 16, ROWS = 256 };
+enum { FEW = 7, ROOM = 1 << 16, ROWS = 256 };
 
 size_t qn__cpu_few_space(const qn__worker *w) {
     for (uint32_t l = 0; l < w->program->layers; ++l)

@@ -104,8 +104,13 @@ static void carve_intgemm(qn__cpu_arena *a, const qn__worker *w, uint32_t index)
 static void carve_layer(qn__cpu_arena *a, qn__worker *w, uint32_t index) {
     qn__cpu_layer *l = &w->layer[index];
     const size_t weights = (size_t)qn__cpu_blocks(l) * l->out_panels * QN__PANEL * QN__PANEL;
-    l->weights = qn__cpu_carve(a, weights, sizeof(float));
-    l->bias = qn__cpu_carve(a, l->vectors * l->vector, sizeof(float));
+    if (w->owner) {
+        l->weights = w->owner->layer[index].weights;
+        l->bias = w->owner->layer[index].bias;
+    } else {
+        l->weights = qn__cpu_carve(a, weights, sizeof(float));
+        l->bias = qn__cpu_carve(a, l->vectors * l->vector, sizeof(float));
+    }
     for (uint32_t s = 0; s < w->slots; ++s) {
         if (!qn__cpu_has_slot(w, index, s))
             continue;
@@ -121,7 +126,8 @@ static void carve_layer(qn__cpu_arena *a, qn__worker *w, uint32_t index) {
     l->outputs.begin =
         l->walks ? qn__cpu_carve(a, l->outputs.axis[1].size + 1, sizeof(uint32_t)) : NULL;
     l->inputs.begin = qn__cpu_carve(a, l->inputs.axis[1].size + 1, sizeof(uint32_t));
-    l->transposed = l->transposed_weights ? qn__cpu_carve(a, weights, sizeof(float)) : NULL;
+    l->transposed =
+        l->transposed_weights && !w->owner ? qn__cpu_carve(a, weights, sizeof(float)) : NULL;
     l->transposed_blocks =
         qn__cpu_carve(a, (size_t)l->out_panels * (l->walks ? l->taps : 1), sizeof(size_t));
 }
@@ -671,4 +677,12 @@ qn_status qn__cpu_allocate(qn__worker *w, qn_error *err) {
     carve_all(&fill, w);
     connect(w);
     return QN_OK;
+}
+
+void qn__cpu_release(qn__worker *w) {
+    qn__free_pages(w->memory.block, w->memory.size);
+    qn__free(w->counter);
+    qn__free(w->progress.done);
+    qn__free(w->core);
+    qn__free(w->layer);
 }

@@ -132,6 +132,8 @@ static void find_windows(qn__worker *w) {
     const uint32_t last = w->program->layers - 1;
     uint32_t window = last + 1;
     find_forward_windows(w);
+    if (w->owner)
+        return;
     use_errors(w, &w->layer[last], last);
     if (qn__cpu_passes_errors(w, &w->layer[last]) &&
         (w->slices.trained || !qn__cpu_goes_back(w, last)))
@@ -167,6 +169,8 @@ void qn__cpu_place_arrays(qn__worker *w) {
     for (uint32_t i = 0; i < places(w); ++i) {
         qn__place *own = place_of(w, i);
         qn__place_forget(own);
+        if (w->owner && i % PLACES != PLACES - 1 && i != places(w) - 1)
+            own->bytes = 0; /* predictions have outputs and inputs alone */
         if (!own->bytes)
             continue;
         *to = own;

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "device/cpu/cpu_isa.h"
 #include "device/cpu/cpu_selftest.h"
-#include "device/cpu/worker/cpu_table.h"
+#include "device/cpu/worker/cpu_alone.h"
 #include "num/sums.h"
 #include <string.h>
 
@@ -90,19 +90,16 @@ qn_status qn__cpu_open(uint32_t index, const qn_compute *compute, const qn__prog
 void qn__cpu_close(qn__worker *w) {
     if (!w)
         return;
+    qn__cpu_alone_free(w);
     qn__pool_destroy(w->pool);
     qn__cpu_lists_free(w);
     for (uint32_t l = 0; w->layer && l < w->program->layers; ++l) {
         qn__free(w->layer[l].weight_sums);
         qn__free(w->layer[l].bias_sums);
     }
-    qn__free_pages(w->memory.block, w->memory.size);
     qn__free(w->losses.narrow_sums);
     qn__free(w->step_sums);
-    qn__free(w->counter);
-    qn__free(w->progress.done);
-    qn__free(w->core);
-    qn__free(w->layer);
+    qn__cpu_release(w);
     qn__free(w);
 }
 
@@ -292,19 +289,21 @@ static qn_status apply(qn__worker *w, const qn__job *job, uint32_t from, uint32_
                        qn__tally *tally, qn_error *err) {
     const uint32_t capacity = (uint32_t)w->capacity - 1, grain = w->program->grain;
     const uint32_t most = items <= capacity ? items : capacity / grain * grain;
-    qn_status loss = QN_OK;
-    for (uint32_t at = 0; at < items; at += most) {
+    qn_status loss = QN_OK, status = QN_OK;
+    uint32_t at = 0;
+    /* Losses of a grain are added in one pass. */
+    if (!tally || !qn__feed_labelled(job->batch->feed))
+        at = qn__cpu_apply_alone(w, job, from, items, &status, err);
+    for (; status == QN_OK && at < items; at += most) {
         qn__applied own = qn__applied_from(w->program, job->applied, from + at);
         const uint32_t count = items - at < most ? items - at : most;
         const qn__batch part = qn__batch_part(job->batch, from + at, count);
         qn__cpu_pass pass = {.worker = w, .batch = &part, .applied = &own};
-        const qn_status status = qn__cpu_run(&pass, NULL, err);
-        if (status != QN_OK)
-            return status;
-        if (loss == QN_OK)
+        status = qn__cpu_run(&pass, NULL, err);
+        if (status == QN_OK && loss == QN_OK)
             loss = qn__cpu_add_tally(&pass, tally, err);
     }
-    return loss;
+    return status == QN_OK ? loss : status;
 }
 
 qn_status qn__cpu_compute(qn__worker *w, const qn__job *job, uint32_t first, uint32_t count,

@@ -330,8 +330,10 @@ struct qn__worker {
     qn__cpu_reporting progress;
     qn__cpu_stretches stretches; /* of the current extension */
     qn__cpu_slicing slices;
-    int takes_lists;      /* 1: cpu_lists.c computes product and gradient */
-    qn__cpu_lists *lists; /* of each thread, when first used */
+    struct qn__worker *owner;  /* whose parameters it reads (cpu_alone.c); NULL: its own */
+    struct qn__worker **alone; /* of each thread, when first used; such workers have this owner */
+    int takes_lists;           /* 1: cpu_lists.c computes product and gradient */
+    qn__cpu_lists *lists;      /* of each thread, when first used */
     struct {
         void *block; /* the one allocation that holds all arrays */
         size_t size;
@@ -677,6 +679,8 @@ size_t qn__cpu_count_memory(qn__worker *worker);
 
 /* Allocates all memory of a worker whose threads and kernels are chosen. */
 qn_status qn__cpu_allocate(qn__worker *worker, qn_error *err);
+/* Frees it, also after a failure. */
+void qn__cpu_release(qn__worker *worker);
 
 /* The values of an item, scaled, in rows of panels. */
 void qn__cpu_scale_item(const qn__worker *worker, const qn__feed *feed, const void *row, float *to,

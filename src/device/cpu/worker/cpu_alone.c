@@ -1,0 +1,195 @@
+/* Predictions of several pictures: each core takes some of them through all layers by itself.
+ *
+ *     together          core 0  | layer 0 | layer 1 | ...      | is a barrier: each core has a
+ *                       core 1  | layer 0 | layer 1 | ...        part of every item
+ *
+ *     by themselves     core 0  | items 0-15: layers 0, 1, ... | items 32-39 ...
+ *                       core 1  | items 16-31: layers 0, 1, ...      | items 40-47 ...
+ *
+ * Nobody waits for others, what a core reads is in its own cache, and pieces have the number of
+ * items for which the kernels are fastest. Each core is a worker of one thread, which reads the
+ * parameters of the large one. */
+#include "device/cpu/worker/cpu_alone.h"
+
+#include "base/memory.h"
+#include <stdatomic.h>
+#include <string.h>
+
+/* Items of a piece, at most: two tiles of the kernel that slides. Bytes of the largest layer's
+ * outputs of a piece, at most. A core reads all weights for each piece, so that networks with many
+ * of them are computed together: bytes. */
+enum { PIECE = 16, PIECE_BYTES = 1 << 25, WEIGHTS = 1 << 24 };
+
+static size_t weights_of(const qn__worker *w) {
+    size_t bytes = 0;
+    for (uint32_t l = 0; l < w->program->layers; ++l)
+        bytes += (size_t)qn__cpu_blocks(&w->layer[l]) * w->layer[l].out_panels * QN__PANEL *
+                 QN__PANEL * sizeof(float);
+    return bytes;
+}
+
+/* The items of a large piece: a power of 2. */
+static uint32_t piece_of(const qn__worker *w) {
+    size_t most = 1;
+    uint32_t piece = PIECE;
+    for (uint32_t l = 0; l < w->program->layers; ++l)
+        most = w->program->layer[l].out > most ? w->program->layer[l].out : most;
+    while (piece > 1 && piece * most * sizeof(float) > PIECE_BYTES)
+        piece /= 2;
+    return piece;
+}
+
+int qn__cpu_can_be_alone(const qn__worker *w) {
+    return !w->owner && w->layer[0].pictures && weights_of(w) <= WEIGHTS;
+}
+
+static qn_status open_one(qn__worker *w, qn__worker **out, qn_error *err) {
+    qn__worker *own = *out = qn__alloc(1, sizeof *own, err);
+    if (!own)
+        return QN_MEMORY;
+    own->owner = w;
+    own->program = w->program;
+    own->kernels = w->kernels;
+    own->intgemm = w->intgemm;
+    own->threads = 1;
+    own->slots = 0;
+    own->capacity = piece_of(w) + (size_t)1;
+    qn_status status = qn__pool_create(1, 0, &own->pool, err);
+    return status == QN_OK ? qn__cpu_allocate(own, err) : status;
+}
+
+static void close_one(qn__worker *own) {
+    if (!own)
+        return;
+    qn__pool_destroy(own->pool);
+    qn__cpu_release(own);
+    qn__free(own);
+}
+
+/* Without memory the cores compute together. */
+static int need_workers(qn__worker *w) {
+    qn_error err;
+    if (!w->alone)
+        w->alone = qn__alloc((uint64_t)w->threads, sizeof *w->alone, &err);
+    for (int t = 0; w->alone && t < w->threads; ++t) {
+        if (w->alone[t])
+            continue;
+        if (open_one(w, &w->alone[t], &err) == QN_OK)
+            continue;
+        close_one(w->alone[t]);
+        w->alone[t] = NULL;
+        return 0;
+    }
+    return w->alone != NULL;
+}
+
+void qn__cpu_alone_free(qn__worker *w) {
+    for (int t = 0; w->alone && t < w->threads; ++t)
+        close_one(w->alone[t]);
+    qn__free(w->alone);
+}
+
+/* What one core found wrong first. */
+typedef struct failure {
+    qn_status status;
+    uint32_t at; /* its piece */
+    qn_error err;
+} failure;
+
+typedef struct alone {
+    qn__worker *worker;
+    const qn__job *job;
+    uint32_t from, items, piece;
+    atomic_uint taken; /* pieces */
+    atomic_int failed; /* no core begins another piece */
+    failure *failure;  /* of each core */
+} alone;
+
+/* Takes the next piece. Each core's share is divided into large pieces, then at most one of each
+ * smaller power of 2: there are as many of each size as cores. Returns its items, 0: none is left.
+ */
+static uint32_t take(alone *a, uint32_t *at) {
+    const uint32_t threads = (uint32_t)a->worker->threads, share = a->items / threads;
+    const uint32_t whole = share / a->piece * threads;
+    uint32_t piece = atomic_fetch_add_explicit(&a->taken, 1, memory_order_relaxed);
+    if (atomic_load_explicit(&a->failed, memory_order_relaxed))
+        return 0;
+    *at = a->piece * piece;
+    if (piece < whole)
+        return a->piece;
+    piece -= whole;
+    *at = a->piece * whole;
+    for (uint32_t size = a->piece / 2; size > 0; size /= 2) {
+        if (!(share & size))
+            continue;
+        if (piece < threads) {
+            *at += piece * size;
+            return size;
+        }
+        piece -= threads;
+        *at += threads * size;
+    }
+    return 0;
+}
+
+static void body(void *context, int thread) {
+    alone *a = context;
+    qn__worker *w = a->worker->alone[thread];
+    failure *own = &a->failure[thread];
+    for (uint32_t at, count; own->status == QN_OK && (count = take(a, &at)) > 0;) {
+        qn__applied applied = qn__applied_from(w->program, a->job->applied, a->from + at);
+        const qn__batch part = qn__batch_part(a->job->batch, a->from + at, count);
+        qn__cpu_pass pass = {.worker = w, .batch = &part, .applied = &applied};
+        const double before = w->core[0].busy;
+        own->at = at;
+        own->status = qn__cpu_run(&pass, NULL, &own->err);
+        a->worker->core[thread].busy += w->core[0].busy - before;
+        if (own->status != QN_OK)
+            atomic_store_explicit(&a->failed, 1, memory_order_relaxed);
+    }
+}
+
+/* Pieces are taken in their order. So those before a piece that failed are complete, and the first
+ * of them is that of the first item. */
+static qn_status first_failure(const alone *a, qn_error *err) {
+    const failure *first = NULL;
+    for (int t = 0; t < a->worker->threads; ++t) {
+        const failure *own = &a->failure[t];
+        if (own->status != QN_OK && (!first || own->at < first->at))
+            first = own;
+    }
+    if (first && err)
+        *err = first->err;
+    return first ? first->status : QN_OK;
+}
+
+static void renew_derived(qn__worker *w) {
+    if (w->derived.folded)
+        return;
+    qn__cpu_fold(w);
+    for (int t = 0; t < w->threads; ++t)
+        w->alone[t]->derived.folded = 0;
+}
+
+uint32_t qn__cpu_apply_alone(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items,
+                             qn_status *status, qn_error *err) {
+    const uint32_t threads = (uint32_t)w->threads, whole = items / threads * threads;
+    *status = QN_OK;
+    if (!qn__cpu_can_be_alone(w) || items < 2 || whole == 0 || !need_workers(w))
+        return 0;
+    alone a = {.worker = w,
+               .job = job,
+               .from = from,
+               .items = whole,
+               .piece = piece_of(w),
+               .failure = qn__alloc(threads, sizeof *a.failure, err)};
+    if (!a.failure) {
+        *status = QN_MEMORY;
+        return 0;
+    }
+    renew_derived(w);
+    qn__pool_run(w->pool, body, &a);
+    *status = first_failure(&a, err);
+    qn__free(a.failure);
+    return whole;
+}
