@@ -11,7 +11,8 @@
 #include <string.h>
 
 /* Defaults of the options, and the first number of items of a batch. */
-enum { LATENCY = 20000000, WAITING = 65536, MOST = 1024, FIRST = 8 };
+enum { LATENCY = 20000000, WAITING = 65536, MOST = 1024, FIRST = 8, UNIT = 16 };
+#define UNIT_SECONDS 1e-3
 /* A thread that submits computes a batch that takes less than these seconds: a change of threads
  * takes about a tenth of it. */
 #define OWN_SECONDS 100e-6
@@ -229,13 +230,22 @@ static int are_alike(const request *a, const request *b) {
     return x->type == y->type && x->features == y->features;
 }
 
+/* How many items a batch may have. Where a batch takes long, it is a number that all cores divide
+ * into their fastest pieces, if so many wait: the others are computed sooner with those that come
+ * meanwhile. */
+static uint64_t most_items(const qn__batcher *b) {
+    const uint64_t most = b->counts.waiting < b->limit ? b->counts.waiting : b->limit;
+    return most > UNIT && b->last_seconds > UNIT_SECONDS ? most / UNIT * UNIT : b->limit;
+}
+
 /* The first requests that wait, at least one, of one type, up to the limit of a batch. */
 static taken take(qn__batcher *b) {
     taken t = {.first = b->first};
     request *end = NULL;
+    const uint64_t most = most_items(b);
     for (request *r = b->first; r; r = r->next) {
         const uint64_t items = r->items.prepared.inputs->items;
-        if (end && (t.items + items > b->limit || !are_alike(t.first, r)))
+        if (end && (t.items + items > most || !are_alike(t.first, r)))
             break;
         end = r;
         t.items += items;
