@@ -8,7 +8,11 @@
  *
  * Nobody waits for others, what a core reads is in its own cache, and pieces have the number of
  * items for which the kernels are fastest. Each core is a worker of one thread, which reads the
- * parameters of the large one. */
+ * parameters of the large one.
+ *
+ * A batch that takes some microseconds is computed by the calling thread alone, whatever the
+ * network: waking others takes longer, and while they look for work they take a core from whoever
+ * makes the next batch. */
 #include "device/cpu/worker/cpu_alone.h"
 
 #include "base/memory.h"
@@ -17,8 +21,9 @@
 
 /* Items of a piece, at most: two tiles of the kernel that slides. Bytes of the largest layer's
  * outputs of a piece, at most. A core reads all weights for each piece, so that networks with many
- * of them are computed together: bytes. */
-enum { PIECE = 16, PIECE_BYTES = 1 << 25, WEIGHTS = 1 << 24 };
+ * of them are computed together: bytes. A batch with so many products at most is small, and its
+ * pieces have so many items where the network reads no pictures. */
+enum { PIECE = 16, PIECE_BYTES = 1 << 25, WEIGHTS = 1 << 24, SMALL = 1 << 18, SMALL_PIECE = 64 };
 
 static size_t weights_of(const qn__worker *w) {
     size_t bytes = 0;
@@ -31,7 +36,7 @@ static size_t weights_of(const qn__worker *w) {
 /* The items of a large piece: a power of 2. */
 static uint32_t piece_of(const qn__worker *w) {
     size_t most = 1;
-    uint32_t piece = PIECE;
+    uint32_t piece = w->layer[0].pictures ? PIECE : SMALL_PIECE;
     for (uint32_t l = 0; l < w->program->layers; ++l)
         most = w->program->layer[l].out > most ? w->program->layer[l].out : most;
     while (piece > 1 && piece * most * sizeof(float) > PIECE_BYTES)
@@ -39,8 +44,21 @@ static uint32_t piece_of(const qn__worker *w) {
     return piece;
 }
 
-int qn__cpu_can_be_alone(const qn__worker *w) {
-    return !w->owner && w->layer[0].pictures && weights_of(w) <= WEIGHTS;
+/* Whether a worker of one thread can read the parameters: in float32. */
+static int can_share(const qn__worker *w) {
+    return !w->owner && !w->bits && !w->takes_lists && !w->program->sequences;
+}
+
+static int goes_by_pieces(const qn__worker *w) {
+    return w->layer[0].pictures && weights_of(w) <= WEIGHTS;
+}
+
+static int is_small(const qn__worker *w, uint32_t items) {
+    uint64_t products = 0;
+    for (uint32_t l = 0; l < w->program->layers && products <= SMALL; ++l)
+        products += (uint64_t)items * w->layer[l].out_pixels * qn__cpu_blocks(&w->layer[l]) *
+                    w->layer[l].out_panels * QN__PANEL * QN__PANEL;
+    return products <= SMALL;
 }
 
 static qn_status open_one(qn__worker *w, qn__worker **out, qn_error *err) {
@@ -66,12 +84,12 @@ static void close_one(qn__worker *own) {
     qn__free(own);
 }
 
-/* Without memory the cores compute together. */
-static int need_workers(qn__worker *w) {
+/* The first `count` of them. Without memory the cores compute together. */
+static int need_workers(qn__worker *w, int count) {
     qn_error err;
     if (!w->alone)
         w->alone = qn__alloc((uint64_t)w->threads, sizeof *w->alone, &err);
-    for (int t = 0; w->alone && t < w->threads; ++t) {
+    for (int t = 0; w->alone && t < count; ++t) {
         if (w->alone[t])
             continue;
         if (open_one(w, &w->alone[t], &err) == QN_OK)
@@ -132,18 +150,25 @@ static uint32_t take(alone *a, uint32_t *at) {
     return 0;
 }
 
+/* Items of the job from `at` on, by one thread. */
+static qn_status run_piece(const qn__worker *w, int thread, const qn__job *job, uint32_t at,
+                           uint32_t count, qn_error *err) {
+    qn__worker *own = w->alone[thread];
+    qn__applied applied = qn__applied_from(w->program, job->applied, at);
+    const qn__batch part = qn__batch_part(job->batch, at, count);
+    qn__cpu_pass pass = {.worker = own, .batch = &part, .applied = &applied};
+    const double before = own->core[0].busy;
+    const qn_status status = qn__cpu_run(&pass, NULL, err);
+    w->core[thread].busy += own->core[0].busy - before;
+    return status;
+}
+
 static void body(void *context, int thread) {
     alone *a = context;
-    qn__worker *w = a->worker->alone[thread];
     failure *own = &a->failure[thread];
     for (uint32_t at, count; own->status == QN_OK && (count = take(a, &at)) > 0;) {
-        qn__applied applied = qn__applied_from(w->program, a->job->applied, a->from + at);
-        const qn__batch part = qn__batch_part(a->job->batch, a->from + at, count);
-        qn__cpu_pass pass = {.worker = w, .batch = &part, .applied = &applied};
-        const double before = w->core[0].busy;
         own->at = at;
-        own->status = qn__cpu_run(&pass, NULL, &own->err);
-        a->worker->core[thread].busy += w->core[0].busy - before;
+        own->status = run_piece(a->worker, thread, a->job, a->from + at, count, &own->err);
         if (own->status != QN_OK)
             atomic_store_explicit(&a->failed, 1, memory_order_relaxed);
     }
@@ -168,28 +193,50 @@ static void renew_derived(qn__worker *w) {
         return;
     qn__cpu_fold(w);
     for (int t = 0; t < w->threads; ++t)
-        w->alone[t]->derived.folded = 0;
+        if (w->alone[t])
+            w->alone[t]->derived.folded = 0;
+}
+
+/* All items, by the calling thread. */
+static qn_status apply_small(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items,
+                             qn_error *err) {
+    const uint32_t piece = piece_of(w);
+    qn_status status = QN_OK;
+    renew_derived(w);
+    for (uint32_t at = 0; status == QN_OK && at < items; at += piece)
+        status = run_piece(w, 0, job, from + at, items - at < piece ? items - at : piece, err);
+    return status;
+}
+
+static qn_status apply_pieces(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items,
+                              qn_error *err) {
+    alone a = {.worker = w,
+               .job = job,
+               .from = from,
+               .items = items,
+               .piece = piece_of(w),
+               .failure = qn__alloc((uint64_t)w->threads, sizeof *a.failure, err)};
+    if (!a.failure)
+        return QN_MEMORY;
+    renew_derived(w);
+    qn__pool_run(w->pool, body, &a);
+    const qn_status status = first_failure(&a, err);
+    qn__free(a.failure);
+    return status;
 }
 
 uint32_t qn__cpu_apply_alone(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items,
                              qn_status *status, qn_error *err) {
     const uint32_t threads = (uint32_t)w->threads, whole = items / threads * threads;
     *status = QN_OK;
-    if (!qn__cpu_can_be_alone(w) || items < 2 || whole == 0 || !need_workers(w))
+    if (!can_share(w))
         return 0;
-    alone a = {.worker = w,
-               .job = job,
-               .from = from,
-               .items = whole,
-               .piece = piece_of(w),
-               .failure = qn__alloc(threads, sizeof *a.failure, err)};
-    if (!a.failure) {
-        *status = QN_MEMORY;
-        return 0;
+    if (threads > 1 && is_small(w, items) && need_workers(w, 1)) {
+        *status = apply_small(w, job, from, items, err);
+        return items;
     }
-    renew_derived(w);
-    qn__pool_run(w->pool, body, &a);
-    *status = first_failure(&a, err);
-    qn__free(a.failure);
+    if (!goes_by_pieces(w) || items < 2 || whole == 0 || !need_workers(w, w->threads))
+        return 0;
+    *status = apply_pieces(w, job, from, whole, err);
     return whole;
 }

@@ -1,16 +1,14 @@
-/* Predictions of which each core computes whole items by itself. */
+/* Predictions of which each core computes whole items by itself, or one core a small batch. */
 #ifndef QN_DEVICE_CPU_WORKER_CPU_ALONE_H
 #define QN_DEVICE_CPU_WORKER_CPU_ALONE_H
 
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cpu/worker/cpu_worker.h"
 
-/* Whether the cores of the worker may do so: the network reads pictures in float32. */
-int qn__cpu_can_be_alone(const qn__worker *worker);
-
-/* Computes the results of some of the items of a job from `from` on, as whole items on all cores;
- * those after them are left to the caller. Returns how many: 0 where this is not faster. The bits
- * are those of qn__cpu_run. *status: as qn__cpu_run, for the first item that fails. */
+/* Computes the results of some of the items of a job from `from` on, as whole items on all cores or
+ * on the calling thread; those after them are left to the caller. Returns how many: 0 where this is
+ * not faster. The bits are those of qn__cpu_run. *status: as qn__cpu_run, for the first item that
+ * fails. */
 uint32_t qn__cpu_apply_alone(qn__worker *worker, const qn__job *job, uint32_t from, uint32_t items,
                              qn_status *status, qn_error *err);
 
