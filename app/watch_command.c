@@ -46,7 +46,8 @@ static const option watch_options[] = {
     {ROW_FLAG("poll", poll,
               "look at the folder or file again and again, also where the system tells what "
               "changes; folders of other machines are always looked at")},
-    {ROW_TEXT("poll-every", poll_every, "TIME", "time between two looks"), .fallback = "1s"},
+    {ROW_TEXT("poll-every", poll_every, "TIME", "time between two looks"),
+     .fallback = "1s, and 10s for a store"},
 
     {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
     {.name = NULL}};
@@ -150,7 +151,8 @@ const command watch_command = {
     .summary = "predict files and rows as they come",
     .usage = "quern watch FOLDER|FILE|- --model FILE -o FILE [options]",
     .about =
-        "Answers the files of a folder, and of the folders in it, as each is complete, the rows of "
+        "Answers the files of a folder, also one of a store, and of the folders in it, as each is "
+        "complete, the rows of "
         "a file, CSV or a JSON "
         "object a line, as they are appended, or the standard input (-) line by line; for a model "
         "of images its "
@@ -164,8 +166,10 @@ const command watch_command = {
     .options = watch_options,
     .operand = "FOLDER",
     .most_operands = 1,
-    .examples = "quern watch camera --model m.safetensors -o results.csv\n"
-                "quern watch inbox --model m.safetensors -o sqlite:results.db --move-done done\n"
-                "quern watch rows.jsonl --model m.safetensors -o results.csv --once\n"
-                "find photos -name \"*.jpg\" | quern watch - --model m.safetensors -o results.csv",
+    .examples =
+        "quern watch camera --model m.safetensors -o results.csv\n"
+        "quern watch inbox --model m.safetensors -o sqlite:results.db --move-done done\n"
+        "quern watch rows.jsonl --model m.safetensors -o results.csv --once\n"
+        "quern watch s3://bucket/prefix/ --model m.safetensors -o postgresql://me@host/results\n"
+        "find photos -name \"*.jpg\" | quern watch - --model m.safetensors -o results.csv",
     .run = run};

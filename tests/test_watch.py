@@ -2,17 +2,22 @@
 
 import collections
 import csv
+import hashlib
 import os
 import random
 import signal
+import sqlite3
 import struct
 import subprocess
 import tempfile
+import time
 
+import numpy as np
 import pytest
 
+import store_server
 from launch import APART
-from machine import need
+from machine import PATIENCE, need
 
 
 def picture(seed):
@@ -102,10 +107,6 @@ def test_folders_in_folders(quern, run_quern, models, tmp_path, how):
         path.write_bytes(picture(seed))
         want[key or str(path.relative_to(here))] = seed
 
-    def wait():
-        while not out.exists() or len(rows_of(out)) < len(want):
-            assert watch.poll() is None
-
     put_at(here / "a" / "b" / "0.bmp", 0)
     for name in ".git", "half.part":
         (here / name).mkdir()
@@ -125,12 +126,12 @@ def test_folders_in_folders(quern, run_quern, models, tmp_path, how):
     command += ["--poll"] * (how == "polled") + ["--poll-every", "0.05s"] * (how != "told")
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as watch:
         watch.stderr.readline()
-        wait()
+        wait_for(out, len(want), watch)
         put_at(here / "c" / "d" / "e" / "2.bmp", 2)
         for seed, inside in (3, ""), (4, "f/g"):
             put_at(tmp_path / "tree" / inside / f"{seed}.bmp", seed, os.path.normpath(f"c/tree/{inside}/{seed}.bmp"))
         (tmp_path / "tree").rename(here / "c" / "tree")
-        wait()
+        wait_for(out, len(want), watch)
         (here / "a" / "b").rename(here / "a" / "z")  # what it has is answered, and what comes is not
         put_at(here / "a" / "z" / "5.bmp", 5)
         put_at(here / "c" / 'two\n"lines".bmp', 6)
@@ -141,7 +142,7 @@ def test_folders_in_folders(quern, run_quern, models, tmp_path, how):
         os.link(tmp_path / "9.bmp", here / "c" / "hard.bmp")
         want["c/hard.bmp"] = 9
         put_at(far / "10.bmp", 10, "far/10.bmp")
-        wait()
+        wait_for(out, len(want), watch)
         watch.send_signal(signal.SIGTERM)
         said = watch.stderr.read().decode()
     assert watch.returncode == 0 and ("fs.inotify.max_user_watches" in said) == (how == "limited")
@@ -172,6 +173,82 @@ def test_done_files_keep_their_folders(run_quern, models, tmp_path):
         moved = [f"{other}/done/{name}" for name in ("x.bmp", "a/x.bmp", "a/b/x.bmp")]
         assert [open(path, "rb").read() for path in moved] == [picture(k) for k in range(3)]
     assert sorted(path.name for path in here.rglob("*") if path.is_file()) == ["r.csv"]
+
+
+def table_of(path):
+    """The rows of a CSV file or a SQLite database; none while it is not there."""
+    if not path.exists():
+        return []
+    if path.suffix == ".csv":
+        return rows_of(path)
+    with sqlite3.connect(path) as base:
+        base.row_factory = sqlite3.Row
+        try:
+            return list(map(dict, base.execute("SELECT * FROM predictions")))
+        except sqlite3.OperationalError:  # the table is not there yet
+            return []
+
+
+def wait_for(out, rows, watch):
+    end = time.monotonic() + 30 * PATIENCE
+    while len(table_of(out)) < rows:
+        assert watch.poll() is None and time.monotonic() < end
+
+
+@pytest.mark.parametrize("kind", ["csv", "db"])
+def test_a_folder_of_a_store(quern, run_quern, models, tmp_path, kind):
+    """Each version of an object has one row, although the store fails and the watch is killed."""
+    out, want = tmp_path / f"r.{kind}", set()
+    with store_server.S3() as s3:
+        s3.page = 3
+        env = {**os.environ, **s3.environment, "QUERN_STORE_PAUSE_MS": "0", "QUERN_CACHE": str(tmp_path / "cache")}
+
+        def add(name, content):
+            s3.put(f"b/cam/{name}", content)
+            want.add((name, hashlib.md5(content).hexdigest()))
+
+        for k in range(7):
+            add(f"{k} ä+.bmp" if k % 2 else f"day/{k}.bmp", picture(k))
+        for name in "cam/.hidden/1.bmp", "cam/1.tmp", "cam/", "camera/1.bmp":
+            s3.put(f"b/{name}", picture(1) * (name != "cam/"))
+        add("broken.bmp", b"BM")
+        command = [quern, "watch", "s3://b/cam", "--model", models / "p.safetensors", "-o",
+                   out if kind == "csv" else f"sqlite:{out}", "--poll-every", "0.05s", "--threads", "1"]
+        s3.fault("status", status=503, method="GET", key="day/0", times=3)
+        s3.fault("do", method="GET", key="day/2", action=lambda: add("day/2.bmp", picture(12)))  # after it was listed
+        want.discard(("day/2.bmp", hashlib.md5(picture(2)).hexdigest()))
+        for end in signal.SIGKILL, signal.SIGTERM:
+            with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as watch:
+                for line in watch.stderr:
+                    if line.startswith(b"watching"):
+                        break
+                wait_for(out, 3 if end == signal.SIGKILL else len(want), watch)
+                if end == signal.SIGTERM:
+                    s3.fault("status", status=404, method="GET", query=(("list-type", "2"),), body=b"x")
+                    s3.put("b/cam/gone.bmp", picture(3))
+                    s3.fault("do", method="GET", key="gone", action=lambda: s3.buckets["b"].pop("cam/gone.bmp", None))
+                    add("day/0.bmp", picture(20))
+                    add("day/4.bmp", picture(24))
+                    wait_for(out, len(want), watch)
+                watch.send_signal(end)
+                said = watch.stderr.read().decode()
+            assert watch.returncode == (-end if end == signal.SIGKILL else 0), said
+        assert "0 answers" in run_quern(*command[1:], "--once", env=env).stdout
+        rows = table_of(out)
+        assert collections.Counter((row["file"], row["version"]) for row in rows) == dict.fromkeys(want, 1)
+        assert [row["file"] for row in rows if row["error"]] == ["broken.bmp"]
+        (tmp_path / "all").mkdir()
+        for row in rows:
+            if not row["error"]:
+                seed = next(k for k in range(30) if hashlib.md5(picture(k)).hexdigest() == row["version"])
+                (tmp_path / "all" / f"{seed:02}.bmp").write_bytes(picture(seed))
+        assert sorted(float(np.float32(row["score"])) for row in rows if not row["error"]) == sorted(
+            float(np.float32(score)) for _, _, score in predicted(run_quern, models / "p.safetensors", tmp_path / "all"))
+        options = command[3:]
+        for what, more, told in [("s3://b/camera/1.bmp", (), "further files of a folder"), (f"{s3.address}/b/cam/", (), "does not list its files"),
+                                 ("s3://b/cam/", ("--move-done", tmp_path), "objects of a store are not moved"), ("s3://none/", (), "there is no such bucket")]:
+            assert told in run_quern("watch", what, *options, *more, "--once", env=env, status=None).stderr
+        assert "a store takes whole files" in run_quern("watch", tmp_path, *options[:3], "s3://b/r.csv", env=env, status=None).stderr
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

@@ -26,9 +26,10 @@ extern "C" {
  * valid until qn_watch_free. */
 typedef struct qn_watch_options {
     size_t size; /* sizeof(qn_watch_options) */
-    /* A folder: its files and those of the folders in it, as each is complete. A file of CSV rows
-     * or JSON lines: its rows, and those that are appended. "-": the standard input, line by line;
-     * for a model of images a line is the path of a file. */
+    /* A folder, also one of a store, such as "s3://bucket/prefix": its files and those of the
+     * folders in it, as each is complete. A file of CSV rows or JSON lines: its rows, and those
+     * that are appended. "-": the standard input, line by line; for a model of images a line is the
+     * path of a file. */
     const char *path;
     /* The table of the answers: a CSV file, "sqlite:FILE", "postgresql://...", or "-". */
     const char *to;
@@ -38,14 +39,15 @@ typedef struct qn_watch_options {
     qn_note_fn note;           /* messages for a person, on the thread of qn_watch_run; or NULL */
     void *user;                /* for `note` */
     uint64_t latency;          /* bound in ns for what waits to be computed */
-    float poll_seconds; /* between two looks at a folder or file that does not tell what changes */
+    float poll_seconds; /* between two looks at what does not tell what changes; 0: 1 for a folder
+                           or file, 10 for a store */
     int poll;           /* 1: always look, also where the system tells what changes */
     int once;           /* 1: end when all that is there is answered */
     int all_outputs;    /* 1: columns with all outputs, too */
     int flat;           /* 1: without the folders in the folder */
 } qn_watch_options;
 
-/* Sets the defaults: 20 ms, 1 second. */
+/* Sets the defaults: 20 ms. */
 QN_API void qn_watch_options_init(qn_watch_options *options);
 
 /* What a run did. */

@@ -177,6 +177,13 @@ int qn__remote_has(int file) {
     return atomic_load(&qn__remote_open_files) > 0 && find_locked(file) != NULL;
 }
 
+int qn__remote_about_of(int file, qn__remote_about *out) {
+    const qn__cached *cached = atomic_load(&qn__remote_open_files) ? find_locked(file) : NULL;
+    if (cached)
+        *out = cached->about;
+    return cached != NULL;
+}
+
 qn_status qn__remote_fetch(int file, uint64_t from, uint64_t size, qn_error *err) {
     qn__cached *cached = find_locked(file);
     return cached ? qn__cached_fetch(cached, from, size, err) : QN_OK;

@@ -57,6 +57,9 @@ extern atomic_int qn__remote_open_files;
 
 /* 1: the descriptor is that of an address. */
 int qn__remote_has(int file);
+/* *out is what the store said when it was opened: 1; 0: the descriptor is not that of an address.
+ */
+int qn__remote_about_of(int file, qn__remote_about *out);
 /* The functions below for the descriptor of an address. */
 qn_status qn__remote_fetch(int file, uint64_t from, uint64_t size, qn_error *err);
 int qn__remote_stat_of(int file, struct stat *info);

@@ -41,11 +41,13 @@ typedef struct qn__sink_cell {
     } of;
 } qn__sink_cell;
 
+enum { QN__SINK_KEYS = 3 };
+
 typedef struct qn__sink_table {
     const char *name; /* of a database's table, where the address names none: "predictions" */
     const qn__sink_column *column;
     uint32_t columns;
-    uint32_t keys; /* how many of the first columns tell rows apart: 0, 1 or 2 */
+    uint32_t keys; /* how many of the first columns tell rows apart: at most QN__SINK_KEYS */
 } qn__sink_table;
 
 typedef struct qn__sink qn__sink;
@@ -116,7 +118,8 @@ qn_status qn__sink_put(qn__sink *sink, const qn__sink_cell *cells, uint64_t rows
 qn_status qn__sink_holds(qn__sink *sink, const qn__sink_cell *key, int *holds, qn_error *err);
 
 /* The greatest value of the last column of the key, which holds integers, among the stored rows
- * that have `first` in the first column of two; NULL where the key has one. -1: there is none. */
+ * that have the cells `first` in the columns before it; NULL where there are none. -1: there is no
+ * such row. */
 qn_status qn__sink_last(qn__sink *sink, const qn__sink_cell *first, int64_t *last, qn_error *err);
 
 /* *info is that of the file that holds the table: 1. 0: it is a server's, or not a file. */

@@ -11,7 +11,7 @@
 enum { FIRST_PLACES = 1 << 10, DIGEST = 16, BLOCK = 1 << 16 };
 
 /* A key by its digest; `last`: the greatest number in the key's last column among those that have
- * the same first column. -1: a key itself. -2: an empty place. */
+ * the same columns before it. -1: a key itself. -2: an empty place. */
 typedef struct entry {
     uint8_t digest[DIGEST];
     int64_t last;
@@ -125,9 +125,9 @@ static int number_of(const qn__sink_keys *k, const qn__text *cells, entry *out) 
 }
 
 /* The texts of the first columns, for release_texts. */
-static qn_status texts_of(const qn__sink_cell *cells, uint32_t count, qn__text texts[2],
+static qn_status texts_of(const qn__sink_cell *cells, uint32_t count, qn__text texts[QN__SINK_KEYS],
                           qn_error *err) {
-    texts[0] = texts[1] = (qn__text){0};
+    memset(texts, 0, QN__SINK_KEYS * sizeof *texts);
     for (uint32_t i = 0; i < count; i++) {
         qn__sink_add_value(&texts[i], &cells[i]);
         if (texts[i].failed)
@@ -136,9 +136,9 @@ static qn_status texts_of(const qn__sink_cell *cells, uint32_t count, qn__text t
     return QN_OK;
 }
 
-static void release_texts(qn__text texts[2]) {
-    qn__text_release(&texts[0]);
-    qn__text_release(&texts[1]);
+static void release_texts(qn__text texts[QN__SINK_KEYS]) {
+    for (int i = 0; i < QN__SINK_KEYS; i++)
+        qn__text_release(&texts[i]);
 }
 
 /* ------------------------------------------------------------------ batches */
@@ -178,7 +178,7 @@ static qn_status add_key(qn__sink_keys *k, const qn__text *cells, int *is_new, q
 
 qn_status qn__sink_keys_add(qn__sink_keys *k, const qn__sink_cell *row, int *is_new,
                             qn_error *err) {
-    qn__text texts[2];
+    qn__text texts[QN__SINK_KEYS];
     *is_new = 1;
     if (k->table->keys == 0)
         return QN_OK;
@@ -223,7 +223,7 @@ void qn__sink_keys_drop(qn__sink_keys *k) {
 
 qn_status qn__sink_keys_hold(const qn__sink_keys *k, const qn__sink_cell *key, int *holds,
                              qn_error *err) {
-    qn__text texts[2];
+    qn__text texts[QN__SINK_KEYS];
     entry wanted;
     const qn_status status = texts_of(key, k->table->keys, texts, err);
     *holds = 0;
@@ -237,9 +237,9 @@ qn_status qn__sink_keys_hold(const qn__sink_keys *k, const qn__sink_cell *key, i
 
 qn_status qn__sink_keys_last(const qn__sink_keys *k, const qn__sink_cell *first, int64_t *last,
                              qn_error *err) {
-    qn__text texts[2];
+    qn__text texts[QN__SINK_KEYS];
     uint8_t digest[DIGEST];
-    const qn_status status = texts_of(first, first ? 1 : 0, texts, err);
+    const qn_status status = texts_of(first, first ? k->table->keys - 1 : 0, texts, err);
     *last = -1;
     if (status == QN_OK && k->is_numbered) {
         digest_of(texts, k->table->keys - 1, 'l', digest);
@@ -261,7 +261,7 @@ typedef struct scan {
     uint64_t matched; /* bytes of the header that were right */
     uint32_t column;
     int in_header, in_quotes, was_quote;
-    qn__text cells[2];
+    qn__text cells[QN__SINK_KEYS];
 } scan;
 
 static qn_status refuse_file(const scan *s, qn_error *err) {
@@ -279,7 +279,7 @@ static qn_status end_record(scan *s, qn_error *err) {
     s->in_header = 0;
     s->column = 0;
     s->whole = s->at + 1;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < QN__SINK_KEYS; i++) {
         s->cells[i].size = 0;
         if (s->cells[i].data)
             s->cells[i].data[0] = '\0';
@@ -338,8 +338,9 @@ qn_status qn__sink_keys_read(qn__sink_keys *keys, int file, const char *shown, u
     qn_status status = s.header.failed ? qn__fail_memory(err, s.header.size, 1) : QN_OK;
     if (status == QN_OK)
         status = read_file(&s, file, err);
-    if (status == QN_OK && (s.cells[0].failed || s.cells[1].failed))
-        status = qn__fail_memory(err, 1, 1 << 16);
+    for (int i = 0; i < QN__SINK_KEYS && status == QN_OK; i++)
+        if (s.cells[i].failed)
+            status = qn__fail_memory(err, 1, 1 << 16);
     qn__sink_keys_keep(keys);
     *size = s.whole;
     qn__text_release(&s.header);

@@ -80,8 +80,8 @@ static qn_status run_sql(qn__sink *s, const char *sql, qn_error *err) {
 
 static qn_status ask(qn__sink *s, const char *sql, const qn__sink_cell *cells, uint32_t count,
                      int64_t *number, qn_error *err) {
-    qn__text texts[2] = {{0}, {0}};
-    const char *values[2] = {NULL, NULL};
+    qn__text texts[QN__SINK_KEYS] = {{0}};
+    const char *values[QN__SINK_KEYS] = {NULL};
     void *result = NULL;
     qn_status status = QN_OK;
     *number = -1;
@@ -98,8 +98,8 @@ static qn_status ask(qn__sink *s, const char *sql, const qn__sink_cell *cells, u
         *number = strtoll(qn__pq_functions.value(result, 0, 0), NULL, 10);
     if (result)
         qn__pq_functions.clear(result);
-    qn__text_release(&texts[0]);
-    qn__text_release(&texts[1]);
+    for (int k = 0; k < QN__SINK_KEYS; k++)
+        qn__text_release(&texts[k]);
     return status;
 }
 

@@ -15,8 +15,7 @@ enum { LATENCY = 20000000 };
 
 void qn_watch_options_init(qn_watch_options *options) {
     if (options)
-        *options =
-            (qn_watch_options){.size = sizeof *options, .latency = LATENCY, .poll_seconds = 1.0f};
+        *options = (qn_watch_options){.size = sizeof *options, .latency = LATENCY};
 }
 
 /* ------------------------------------------------------------------------------- making, running
@@ -36,6 +35,10 @@ static int is_folder(const char *path) {
 
 static qn_status check_move(const qn_watch_options *o, qn_error *err) {
     struct stat from, to;
+    if (qn__remote_is(o->path))
+        return refuse_option(err, "`watch.move_done`", "objects of a store are not moved",
+                             "leave it out: the table says what is done, and rules of the bucket "
+                             "can remove old objects");
     if (!is_folder(o->path))
         return refuse_option(err, "`watch.move_done`", "rows of a file cannot be moved",
                              "leave it out, or watch a folder");
@@ -52,13 +55,14 @@ static qn_status check_move(const qn_watch_options *o, qn_error *err) {
 static qn_status check_options(const qn_watch_options *o, qn_error *err) {
     if (!o->path || !*o->path)
         return refuse_option(err, "", "it says what is watched", "name a folder, a file, or -");
-    if (qn__remote_is(o->path))
-        return refuse_option(err, o->path, "a store or a web server is not watched",
-                             "watch a folder or a file of this machine, or the standard input");
+    if (qn__remote_is(o->path) && !qn__remote_can_list(o->path))
+        return refuse_option(err, o->path, "a web server does not list its files",
+                             "watch a folder, a folder of a store such as s3://bucket/prefix/, or "
+                             "the standard input");
     if (!o->to || !*o->to)
         return refuse_option(err, "`watch.to`", "the answers need a table", "name a CSV file");
-    if (!(o->poll_seconds > 0))
-        return refuse_option(err, "`watch.poll_seconds`", "it has to be above 0", "give 1, say");
+    if (!(o->poll_seconds >= 0))
+        return refuse_option(err, "`watch.poll_seconds`", "it is below 0", "give 1, say");
     if (o->latency == 0)
         return refuse_option(err, "`watch.latency`", "it has to be above 0", "give 20000000, say");
     return o->move_done ? check_move(o, err) : QN_OK;
@@ -66,13 +70,13 @@ static qn_status check_options(const qn_watch_options *o, qn_error *err) {
 
 static qn_status open_all(qn_watch *w, qn_error *err) {
     const qn_watch_options *o = &w->options;
+    const qn__watch_table table = {
+        .to = o->to, .all_outputs = o->all_outputs, .versions = qn__remote_is(o->path)};
     w->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->stop < 0)
         return qn__fail_errno(err, "make", "an event");
     qn_status status = qn__watch_units_make(w->model, o->compute, o->latency, &w->units, err);
-    return status == QN_OK
-               ? qn__watch_results_open(w->model, o->to, o->all_outputs, &w->results, err)
-               : status;
+    return status == QN_OK ? qn__watch_results_open(w->model, &table, &w->results, err) : status;
 }
 
 qn_status qn_watch_make(const qn_model *model, const qn_watch_options *options, qn_watch **out,
@@ -112,7 +116,9 @@ qn_status qn_watch_run(qn_watch *w, qn_watch_report *report, qn_error *err) {
     qn_status status = report ? qn__sized_take(&what, report, &own, err) : QN_OK;
     if (status != QN_OK)
         return status;
-    status = is_folder(w->options.path) ? qn__watch_folder(w, err) : qn__watch_rows(w, err);
+    status = qn__remote_is(w->options.path) ? qn__watch_bucket(w, err)
+             : is_folder(w->options.path)   ? qn__watch_folder(w, err)
+                                            : qn__watch_rows(w, err);
     own.rows = w->report.rows;
     own.bad = w->report.bad;
     own.known = w->report.known;

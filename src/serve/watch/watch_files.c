@@ -9,9 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds after which a file is what it is, and the most bytes of one. */
+/* Seconds after which a file is what it is. */
 enum { FRESH = 2 };
-static const uint64_t MOST_BYTES = (uint64_t)1 << 31;
 
 /* A lease for reading is granted where nobody has the file open for writing. Its holder is told of
  * a writer who comes meanwhile by a signal: this one is ignored, unlike SIGIO. */
@@ -44,9 +43,8 @@ static qn__skip refuse(qn__watch_unit *unit, const char *name, int is_final) {
     return QN__SKIP_NOT;
 }
 
-static qn__skip refuse_size(qn__watch_unit *unit) {
-    unit->status = qn__fail(&unit->error, QN_INPUT, "the file is larger than 2 GiB");
-    return QN__SKIP_NOT;
+qn_status qn__watch_refuse_size(qn_error *err) {
+    return qn__fail(err, QN_INPUT, "the file is larger than 2 GiB");
 }
 
 /* All bytes; fewer than the file had where it became shorter. */
@@ -86,8 +84,10 @@ static qn__skip read_open(int file, const char *name, int is_final, qn__watch_by
     find_who(file, out);
     if (!S_ISREG(out->info.st_mode))
         return QN__SKIP_GONE;
-    if ((uint64_t)out->info.st_size > MOST_BYTES)
-        return refuse_size(unit);
+    if ((uint64_t)out->info.st_size > QN__WATCH_MOST_BYTES) {
+        unit->status = qn__watch_refuse_size(&unit->error);
+        return QN__SKIP_NOT;
+    }
     out->bytes = qn__alloc((uint64_t)out->info.st_size + 1, 1, &unit->error);
     if (!out->bytes) {
         unit->status = QN_MEMORY;

@@ -6,6 +6,9 @@
 #include "serve/watch/watch_units.h"
 #include <sys/stat.h>
 
+/* Of a file. */
+static const uint64_t QN__WATCH_MOST_BYTES = (uint64_t)1 << 31;
+
 typedef enum qn__writers {
     QN__WRITERS_NONE,   /* no process has it open for writing */
     QN__WRITERS_SOME,   /* one has */
@@ -31,6 +34,9 @@ qn__skip qn__watch_file_read(int folder, const char *name, int is_final, qn__wat
  * ".txt". Fails as qn__body_read. */
 qn_status qn__watch_file_items(const qn__watch_units *units, const char *name,
                                const qn__watch_bytes *bytes, qn_data **out, qn_error *err);
+
+/* QN_INPUT: it has more than QN__WATCH_MOST_BYTES. */
+qn_status qn__watch_refuse_size(qn_error *err);
 
 /* Whether it may have more than one item. */
 int qn__watch_may_hold_rows(const char *name);

@@ -9,6 +9,7 @@
 static const double SWEEP = 60;
 /* Seconds for which a file that cannot be read is tried again. */
 static const double PATIENCE = 2;
+enum { NOTES = 5 };
 
 /* ----------------------------------------------------------------------------------- the readers
  */
@@ -19,6 +20,10 @@ static void read_task(void *user, const qn__watch_task *t) {
     qn__watch_bytes bytes = {.bytes = NULL};
     qn_error err;
     qn__watch_unit *unit = qn__watch_unit_make(t->name, 0, &err);
+    if (unit && t->version && !(unit->version = qn__copy_text(t->version, &err))) {
+        qn__watch_unit_free(unit);
+        return;
+    }
     if (!unit)
         return; /* the watch finds it again */
     unit->skip = all->place->read(all, t, &bytes, unit);
@@ -27,8 +32,10 @@ static void read_task(void *user, const qn__watch_task *t) {
     if (!unit->skip && unit->status != QN_OK)
         unit->status = QN_INPUT; /* an image that is too large for the memory is a bad one, too */
     /* Some programs write a file in several steps, and close it after each. */
-    if (!unit->skip && unit->status != QN_OK && !t->is_final && qn__watch_is_fresh(&bytes.info))
+    if (!unit->skip && unit->status != QN_OK && !t->is_final && qn__watch_is_fresh(&bytes.info)) {
         unit->skip = QN__SKIP_LATER;
+        unit->status = QN_OK;
+    }
     if (unit->skip == QN__SKIP_LATER && all->place->drop)
         all->place->drop(all, &bytes);
     const uint64_t rows = unit->data ? qn_data_items(unit->data) : 1;
@@ -59,7 +66,7 @@ qn_status qn__watch_complete(qn__watch_many *all, qn__watch_name *entry, qn_erro
     int64_t last;
     if (entry->state != QN__NAME_NEW)
         return QN_OK;
-    const qn_status status = qn__watch_last(all->w, entry->name, &last, err);
+    const qn_status status = qn__watch_last(all->w, entry->name, entry->version, &last, err);
     if (status != QN_OK)
         return status;
     if (last >= 0 && !qn__watch_may_hold_rows(entry->name)) {
@@ -69,11 +76,11 @@ qn_status qn__watch_complete(qn__watch_many *all, qn__watch_name *entry, qn_erro
     }
     entry->state = QN__NAME_QUEUED;
     const int is_final = entry->failed > 0 && qn__now() - entry->failed >= PATIENCE;
-    return qn__watch_readers_add(&all->readers, entry->name, last, is_final, err);
+    return qn__watch_readers_add(&all->readers, entry, last, is_final, err);
 }
 
 void qn__watch_look_soon(qn__watch_many *all) {
-    const double soon = qn__now() + (double)all->w->options.poll_seconds;
+    const double soon = qn__now() + qn__watch_poll_seconds(all->w);
     if (all->next_look <= 0 || all->next_look > soon)
         all->next_look = soon;
 }
@@ -85,8 +92,9 @@ static qn_status look(qn__watch_many *all, qn_error *err) {
     const qn_status status = all->place->look(all, err);
     if (status != QN_OK)
         return status;
-    const double now = qn__now(), took = now - begun, every = (double)all->w->options.poll_seconds;
-    qn__watch_names_sweep(&all->names, all->looks);
+    const double now = qn__now(), took = now - begun, every = qn__watch_poll_seconds(all->w);
+    if (!all->is_partial)
+        qn__watch_names_sweep(&all->names, all->looks);
     all->sweep = now + SWEEP + SWEEP * took;
     const int again = all->unsettled > 0 || (all->polls && !all->w->options.once);
     all->next_look = again ? now + (took > every ? took : every) : 0;
@@ -103,6 +111,9 @@ static qn_status settle(qn__watch_many *all, const qn__watch_unit *unit, qn_erro
         return QN_MEMORY;
     all->w->report.known += unit->skip == QN__SKIP_KNOWN;
     if (unit->skip == QN__SKIP_LATER) {
+        if (unit->status != QN_OK && all->notes++ < NOTES)
+            qn__watch_note(all->w, "%.200s cannot be read, and is tried again: %.300s", unit->file,
+                           unit->error.what);
         entry->state = QN__NAME_NEW;
         entry->failed = entry->failed > 0 ? entry->failed : qn__now();
         qn__watch_look_soon(all);
@@ -113,7 +124,7 @@ static qn_status settle(qn__watch_many *all, const qn__watch_unit *unit, qn_erro
     return QN_OK;
 }
 
-static qn_status store(qn__watch_many *all, qn_error *err) {
+qn_status qn__watch_many_store(qn__watch_many *all, qn_error *err) {
     qn__watch_unit *units = qn__watch_take(&all->w->units, 0);
     qn_status status = units ? qn__watch_store(all->w, units, err) : QN_OK;
     for (const qn__watch_unit *u = units; status == QN_OK && u; u = u->next)
@@ -147,7 +158,7 @@ static qn_status go_on(qn__watch_many *all, qn_error *err) {
             break;
         status = all->place->told ? all->place->told(all, err) : QN_OK;
         if (status == QN_OK)
-            status = store(all, err);
+            status = qn__watch_many_store(all, err);
         if (status == QN_OK && qn__now() >= time_of_look(all))
             status = look(all, err);
     }
@@ -161,7 +172,7 @@ static qn_status finish(qn__watch_many *all, qn_status status, qn_error *err) {
     while (qn__watch_readers_are_busy(&all->readers) || !qn__watch_is_idle(&all->w->units)) {
         qn__watch_wait_answer(all->w);
         if (status == QN_OK)
-            status = store(all, err);
+            status = qn__watch_many_store(all, err);
         else
             qn__watch_free_all(qn__watch_take(&all->w->units, 0));
     }

@@ -38,6 +38,8 @@ struct qn__watch_many {
     double next_look;   /* when to look again; 0: an event says it */
     int event;          /* a descriptor that can be read when something was told; -1: none */
     int polls;          /* 1: not all is told */
+    int is_partial;     /* 1: the last look did not see all files */
+    int notes;          /* about files that could not be read */
 };
 
 /* Runs until the end, with `readers` threads. What it has is answered and stored by then. */
@@ -48,6 +50,8 @@ void qn__watch_many_release(qn__watch_many *all);
 qn__watch_name *qn__watch_saw(qn__watch_many *all, const char *name, qn_error *err);
 /* A file is complete: it is read, unless its answer is stored. */
 qn_status qn__watch_complete(qn__watch_many *all, qn__watch_name *entry, qn_error *err);
+/* Stores the answers that are there: during a look that takes long. */
+qn_status qn__watch_many_store(qn__watch_many *all, qn_error *err);
 /* All files are looked at soon. */
 void qn__watch_look_soon(qn__watch_many *all);
 

@@ -17,6 +17,12 @@ int64_t qn__modified(const struct stat *info) {
 
 /* ---------------------------------------------------------------------------------------- names */
 
+static void free_entry(qn__watch_name *entry) {
+    qn__free(entry->name);
+    qn__free(entry->version);
+    qn__free(entry);
+}
+
 static qn__watch_name **place_of(const qn__watch_names *names, const char *name) {
     uint64_t k = hash_of(name) & (names->slots - 1);
     while (names->slot[k] && strcmp(names->slot[k]->name, name) != 0)
@@ -34,8 +40,7 @@ static int rebuild(qn__watch_names *names, uint64_t slots, uint64_t looked, qn_e
         if (!entry)
             continue;
         if (looked && entry->state != QN__NAME_QUEUED && entry->looked != looked) {
-            qn__free(entry->name);
-            qn__free(entry);
+            free_entry(entry);
             continue;
         }
         *place_of(&made, entry->name) = entry;
@@ -73,10 +78,8 @@ void qn__watch_names_sweep(qn__watch_names *names, uint64_t looked) {
 
 void qn__watch_names_release(qn__watch_names *names) {
     for (uint64_t k = 0; k < names->slots; ++k)
-        if (names->slot[k]) {
-            qn__free(names->slot[k]->name);
-            qn__free(names->slot[k]);
-        }
+        if (names->slot[k])
+            free_entry(names->slot[k]);
     qn__free(names->slot);
 }
 

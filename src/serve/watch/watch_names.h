@@ -14,6 +14,7 @@ typedef enum qn__name_state {
 
 typedef struct qn__watch_name {
     char *name;
+    char *version;          /* of an object in a store, or NULL */
     int64_t size, modified; /* when it was looked at, in ns; size -1: it was not */
     uint64_t looked;        /* the number of the look at all files that saw it */
     double failed;          /* when it could not be read, as it is now, for the first time; or 0 */

@@ -5,6 +5,11 @@
 #include "base/system/threads.h"
 #include <string.h>
 
+static void free_task(qn__watch_task *t) {
+    qn__free(t->version);
+    qn__free(t);
+}
+
 static qn__watch_task *next_task(qn__watch_readers *r) {
     pthread_mutex_lock(&r->lock);
     while (!r->first && !r->ending)
@@ -20,7 +25,7 @@ static qn__watch_task *next_task(qn__watch_readers *r) {
 static void *read_tasks(void *context) {
     qn__watch_readers *r = context;
     qn__float_state_set();
-    for (qn__watch_task *t; (t = next_task(r)); qn__free(t)) {
+    for (qn__watch_task *t; (t = next_task(r)); free_task(t)) {
         r->read(r->user, t);
         pthread_mutex_lock(&r->lock);
         --r->reading;
@@ -45,13 +50,17 @@ qn_status qn__watch_readers_start(qn__watch_readers *r, int most, qn__watch_read
                           : qn__fail(err, QN_MEMORY, "cannot start a thread: %s", strerror(error));
 }
 
-qn_status qn__watch_readers_add(qn__watch_readers *r, const char *name, int64_t last, int is_final,
-                                qn_error *err) {
-    const size_t size = strlen(name) + 1;
+qn_status qn__watch_readers_add(qn__watch_readers *r, const qn__watch_name *name, int64_t last,
+                                int is_final, qn_error *err) {
+    const size_t size = strlen(name->name) + 1;
     qn__watch_task *t = qn__alloc(1, sizeof *t + size, err);
     if (!t)
         return QN_MEMORY;
-    memcpy(t->name, name, size);
+    if (name->version && !(t->version = qn__copy_text(name->version, err))) {
+        free_task(t);
+        return QN_MEMORY;
+    }
+    memcpy(t->name, name->name, size);
     t->last = last;
     t->is_final = is_final;
     pthread_mutex_lock(&r->lock);
@@ -81,7 +90,7 @@ void qn__watch_readers_release(qn__watch_readers *r) {
         pthread_join(r->thread[k], NULL);
     for (qn__watch_task *t = r->first, *next; t; t = next) {
         next = t->next;
-        qn__free(t);
+        free_task(t);
     }
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->more);

@@ -10,15 +10,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Columns before the prediction. */
-enum { FILE_COLUMN, ITEM_COLUMN, KEYS };
+/* Columns before the prediction: file, version where there is one, item. */
+enum { FILE_COLUMN, VERSION_COLUMN, KEYS };
 
 struct qn__watch_results {
     const qn_model *model;
     qn__sink *sink;
     qn__sink_column *column;
     char (*name)[24]; /* of columns of outputs */
-    uint32_t columns;
+    uint32_t columns, keys;
     uint32_t outputs; /* columns of them; 0: none */
     int single;       /* there is one prediction of an item */
     int score;        /* and its score */
@@ -56,13 +56,16 @@ static void add_outputs(qn__watch_results *r) {
     }
 }
 
-static qn_status make_columns(qn__watch_results *r, qn_error *err) {
-    r->column = qn__alloc(r->outputs + 8, sizeof *r->column, err);
+static qn_status make_columns(qn__watch_results *r, int versions, qn_error *err) {
+    r->column = qn__alloc(r->outputs + 9, sizeof *r->column, err);
     r->name = qn__alloc(r->outputs + 1, sizeof *r->name, err);
     if (!r->column || !r->name)
         return QN_MEMORY;
     add_column(r, "file", QN__SINK_TEXT);
+    if (versions)
+        add_column(r, "version", QN__SINK_TEXT);
     add_column(r, "item", QN__SINK_INTEGER);
+    r->keys = r->columns;
     if (r->single)
         add_column(r, "prediction",
                    r->tags || is_named(r->model) ? QN__SINK_TEXT
@@ -75,7 +78,7 @@ static qn_status make_columns(qn__watch_results *r, qn_error *err) {
     return QN_OK;
 }
 
-qn_status qn__watch_results_open(const qn_model *model, const char *to, int all_outputs,
+qn_status qn__watch_results_open(const qn_model *model, const qn__watch_table *how,
                                  qn__watch_results **out, qn_error *err) {
     *out = NULL;
     if (model->answers && model->mask.height > 0 && !model->tokens)
@@ -84,12 +87,12 @@ qn_status qn__watch_results_open(const qn_model *model, const char *to, int all_
     if (!r)
         return QN_MEMORY;
     r->model = model;
-    find_shape(r, all_outputs);
-    qn_status status = make_columns(r, err);
+    find_shape(r, how->all_outputs);
+    qn_status status = make_columns(r, how->versions, err);
     const qn__sink_table table = {
-        .name = "predictions", .column = r->column, .columns = r->columns, .keys = KEYS};
+        .name = "predictions", .column = r->column, .columns = r->columns, .keys = r->keys};
     if (status == QN_OK)
-        status = qn__sink_open(to, &table, &r->sink, err);
+        status = qn__sink_open(how->to, &table, &r->sink, err);
     if (status == QN_OK)
         *out = r;
     else
@@ -213,9 +216,11 @@ static void add_rows(const qn__watch_results *r, const qn__watch_unit *u, texts 
         for (uint32_t k = 0; k < r->columns; ++k)
             cell[k] = missing();
         cell[FILE_COLUMN] = text_cell(file);
-        cell[ITEM_COLUMN] = whole_cell(u->first + (int64_t)i);
+        if (r->keys > KEYS)
+            cell[VERSION_COLUMN] = text_cell(u->version ? u->version : "");
+        cell[r->keys - 1] = whole_cell(u->first + (int64_t)i);
         if (u->status == QN_OK)
-            add_answer(r, u, i, own, cell + KEYS);
+            add_answer(r, u, i, own, cell + r->keys);
         else
             cell[r->columns - 1] = text_cell(own->at[own->count++] = error_text(u));
     }
@@ -240,12 +245,12 @@ qn_status qn__watch_results_put(qn__watch_results *r, const qn__watch_unit *unit
     return status;
 }
 
-qn_status qn__watch_results_last(qn__watch_results *r, const char *file, int64_t *last,
-                                 qn_error *err) {
+qn_status qn__watch_results_last(qn__watch_results *r, const char *file, const char *version,
+                                 int64_t *last, qn_error *err) {
     char *text = key_of(file);
-    const qn__sink_cell key = text_cell(text);
+    const qn__sink_cell key[KEYS] = {text_cell(text), text_cell(version ? version : "")};
     const qn_status status =
-        text ? qn__sink_last(r->sink, &key, last, err) : qn__fail_memory(err, strlen(file), 1);
+        text ? qn__sink_last(r->sink, key, last, err) : qn__fail_memory(err, strlen(file), 1);
     qn__free(text);
     return status;
 }

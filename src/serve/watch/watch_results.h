@@ -7,8 +7,15 @@
 
 typedef struct qn__watch_results qn__watch_results;
 
-/* Opens the table `to`. Fails as qn_watch_make. */
-qn_status qn__watch_results_open(const qn_model *model, const char *to, int all_outputs,
+/* How the table is made. */
+typedef struct qn__watch_table {
+    const char *to;
+    int all_outputs;
+    int versions; /* 1: files have versions, in a column after that of the files */
+} qn__watch_table;
+
+/* Opens the table. Fails as qn_watch_make. */
+qn_status qn__watch_results_open(const qn_model *model, const qn__watch_table *table,
                                  qn__watch_results **out, qn_error *err);
 void qn__watch_results_close(qn__watch_results *results); /* accepts NULL */
 
@@ -16,9 +23,9 @@ void qn__watch_results_close(qn__watch_results *results); /* accepts NULL */
 qn_status qn__watch_results_put(qn__watch_results *results, const qn__watch_unit *units,
                                 qn_error *err);
 
-/* The greatest number of an item of `file` that is stored; -1: none is. */
-qn_status qn__watch_results_last(qn__watch_results *results, const char *file, int64_t *last,
-                                 qn_error *err);
+/* The greatest number of an item of this version of `file` that is stored; -1: none is. */
+qn_status qn__watch_results_last(qn__watch_results *results, const char *file, const char *version,
+                                 int64_t *last, qn_error *err);
 
 /* *info is that of the table, where it is a file: 1. */
 int qn__watch_results_file(const qn__watch_results *results, struct stat *info);

@@ -131,7 +131,7 @@ static qn_status read_lines(rows *r, qn__watch_unit *unit) {
 static qn_status read_path(rows *r, qn__watch_unit *unit) {
     qn__watch_bytes bytes = {.bytes = NULL};
     int64_t last;
-    qn_status status = qn__watch_last(r->w, unit->file, &last, &unit->error);
+    qn_status status = qn__watch_last(r->w, unit->file, NULL, &last, &unit->error);
     if (status != QN_OK)
         return status;
     unit->skip =
@@ -351,7 +351,7 @@ static qn_status check_known(const rows *r, qn_error *err) {
 
 static qn_status open_rows(rows *r, qn_error *err) {
     const qn_watch_options *o = &r->w->options;
-    qn_status status = qn__watch_results_last(r->w->results, o->path, &r->last, err);
+    qn_status status = qn__watch_last(r->w, o->path, NULL, &r->last, err);
     if (status != QN_OK)
         return status;
     if (strcmp(o->path, "-") == 0) {
@@ -376,7 +376,7 @@ static qn_status open_rows(rows *r, qn_error *err) {
 static int wait_for(rows *r, size_t got) {
     char events[4096];
     const int space = qn__watch_has_space(&r->w->units);
-    const double look = is_stream(r) ? -1 : (double)r->w->options.poll_seconds;
+    const double look = is_stream(r) ? -1 : qn__watch_poll_seconds(r->w);
     if (!space)
         return qn__watch_wait(r->w, -1, -1);
     if (r->ended) /* only answers are missing */

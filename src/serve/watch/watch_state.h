@@ -14,9 +14,13 @@ struct qn_watch {
     int stop; /* a descriptor that can be read once the watch is to end */
 };
 
-/* Both run until the end, and return when all that was submitted is stored. */
+/* They run until the end, and return when all that was submitted is stored. */
 qn_status qn__watch_folder(qn_watch *watch, qn_error *err);
+qn_status qn__watch_bucket(qn_watch *watch, qn_error *err);
 qn_status qn__watch_rows(qn_watch *watch, qn_error *err);
+
+/* Between two looks. */
+double qn__watch_poll_seconds(const qn_watch *watch);
 
 /* Waits until one of the descriptors can be read, `seconds` have passed (below 0: for ever) or the
  * watch is to end: 1. `more` is a further descriptor, or -1. */
@@ -26,7 +30,8 @@ void qn__watch_wait_answer(const qn_watch *watch);
 int qn__watch_is_stopped(const qn_watch *watch);
 
 /* As qn__watch_results_last; asks again while the table cannot be reached. */
-qn_status qn__watch_last(qn_watch *watch, const char *file, int64_t *last, qn_error *err);
+qn_status qn__watch_last(qn_watch *watch, const char *file, const char *version, int64_t *last,
+                         qn_error *err);
 
 /* Stores the answers of the units; tries again while the table cannot be written to. Fails where a
  * unit failed for another reason than its own bytes. */

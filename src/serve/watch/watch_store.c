@@ -1,4 +1,5 @@
 /* What folders and rows have in common: waiting, storing, notes. */
+#include "base/files/remote.h"
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "serve/watch/watch_state.h"
@@ -10,6 +11,8 @@
 /* Seconds between two tries to write; how many a watch makes that is to end, and for how long. */
 static const double FIRST_PAUSE = 0.1, LONGEST_PAUSE = 10, PATIENCE = 10;
 enum { TRIES = 6 };
+/* And between two looks. */
+static const double POLL = 1, STORE_POLL = 10;
 
 void qn__watch_note(const qn_watch *w, const char *format, ...) {
     char text[600];
@@ -21,6 +24,12 @@ void qn__watch_note(const qn_watch *w, const char *format, ...) {
     va_end(arguments);
     w->options.note(w->options.user, text);
     qn__float_state_set();
+}
+
+/* A list of a store costs money. */
+double qn__watch_poll_seconds(const qn_watch *w) {
+    const double seconds = (double)w->options.poll_seconds;
+    return seconds > 0 ? seconds : qn__remote_is(w->options.path) ? STORE_POLL : POLL;
 }
 
 int qn__watch_wait(const qn_watch *w, int more, double seconds) {
@@ -92,11 +101,12 @@ static qn_status put(qn_watch *w, const qn__watch_unit *units, qn_error *err) {
     return status;
 }
 
-qn_status qn__watch_last(qn_watch *w, const char *file, int64_t *last, qn_error *err) {
+qn_status qn__watch_last(qn_watch *w, const char *file, const char *version, int64_t *last,
+                         qn_error *err) {
     qn_status status;
     again a = begin_tries(w);
     do
-        status = qn__watch_results_last(w->results, file, last, err);
+        status = qn__watch_results_last(w->results, file, version, last, err);
     while (is_again(&a, status, "the table cannot be read, and what comes waits", err));
     return status;
 }

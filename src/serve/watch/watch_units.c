@@ -32,6 +32,7 @@ void qn__watch_unit_free(qn__watch_unit *unit) {
     if (!unit)
         return;
     qn__free(unit->file);
+    qn__free(unit->version);
     qn__free(unit->lines);
     qn_data_close(unit->data);
     qn__batch_answer_release(&unit->answer);

@@ -20,7 +20,8 @@ struct qn__watch_unit {
     qn__watch_unit *next;
     struct qn__watch_units *all;
     char *file;    /* the first part of the key */
-    int64_t first; /* the number of its first item, the second part */
+    char *version; /* of an object in a store: the second part; or NULL */
+    int64_t first; /* the number of its first item, the last part */
     uint64_t items;
     char *lines; /* of rows: their texts, each with its end; else NULL */
     qn_data *data;
