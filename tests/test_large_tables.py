@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import resource
+import shutil
 import struct
 import sys
 from pathlib import Path
@@ -190,3 +191,49 @@ def test_documents(run_quern, cache, tmp_path):
             cache.rmdir()
     tokens = np.frombuffer("".join(texts).encode(), "u1").astype("<u2").reshape(6000, 999)
     assert items == {oracle.digest(tokens[:, :998], np.arange(6000, dtype="<i4") % 2)} and len(documents) == 1
+
+
+def test_found_texts(run_quern, cache, tmp_path):
+    """Columns of texts that nobody names: their texts, and the lists of their words, lie in files."""
+    draw = np.random.default_rng(8)
+    words = np.array(["".join(map(chr, word)) for word in draw.integers(97, 123, (2000, 6))])
+    texts = [" ".join(row) + f' "{k}",\n' for k, row in enumerate(words[draw.integers(0, 2000, (4000, 180))])]
+    labels = np.arange(4000, dtype="i4") % 2
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps({"y": k % 2, "text": t}) + "\n" for k, t in enumerate(texts)))
+    (tmp_path / "t.csv").write_text("y,text\n" + "".join(
+        f'{k % 2},"' + t.replace('"', '""') + '"\n' for k, t in enumerate(texts)))
+    parquet_writer.write(tmp_path / "t.parquet", {"y": labels, "text": texts}, 200)
+    number = np.argsort(np.argsort(texts)).astype("<f4")[:, None]
+    wanted = oracle.digest(number, labels, words={0: sorted(texts)})
+    for name in "t.csv", "t.jsonl", "t.parquet":
+        told = run_quern("data", "info", tmp_path / name, "--json", preexec_fn=lambda: little_memory(16 * MIB, 2 * MIB)).stdout
+        assert json.loads(told)["digest"] == wanted and os.listdir(cache) == []
+        cache.rmdir()
+    for most, words in ((26, ["--tokens", "bytes", "--context", 100, "--model", "embedding 256 4; pool mean; dense 2 softmax"]),
+                        (64, ["--task", "regress", "--model", "dense 1"])):
+        models = []
+        for limit in (lambda most=most: little_memory(most * MIB, 2 * MIB)), None:
+            run_quern("train", "--data", tmp_path / "t.csv", *words, "--optimizer", "sgd", "--batch", 500, "--epochs", 1,
+                      "--threads", 1, "-o", tmp_path / "model", preexec_fn=limit)
+            assert cache.exists() == (limit is not None) and (not limit or os.listdir(cache) == [])
+            shutil.rmtree(cache, ignore_errors=True)
+            models.append((tmp_path / "model").read_bytes())
+        assert models[0] == models[1]
+
+
+def test_less_than_four_mebibytes(run_quern, cache, tmp_path):
+    """What memory refuses is in a file, whatever its size: a table, and texts that are collected."""
+    images = np.random.default_rng(9).integers(0, 4, (5300, FEATURES), np.uint8)
+    assert images.nbytes < 4 * MIB
+    (tmp_path / "images").write_bytes(struct.pack(">BBBBIII", 0, 0, 8, 3, 5300, 28, 28) + images.tobytes())
+    (tmp_path / "labels").write_bytes(struct.pack(">BBBBI", 0, 0, 8, 1, 5300) + bytes(k % 3 for k in range(5300)))
+    (tmp_path / "t.csv").write_text("y,text\n" + "".join(f"{k % 2},{'acgt' * 240}\n" for k in range(3500)))
+    tokens = np.tile(np.frombuffer(b"acgt" * 4, "u1").astype("<u2"), (3500, 1))
+    for words, limit, wanted in (
+            (["images", "--labels", tmp_path / "labels"], 4, data_vectors.digest_of(
+                1, 5300, FEATURES, images.tobytes(), np.arange(5300, dtype="<i4") % 3)),
+            (["t.csv", "--label", "y", "--tokens", "bytes", "--text", "text", "--context", 16], 6,
+             oracle.digest(tokens, np.arange(3500, dtype="<i4") % 2))):
+        told = run_quern("data", "info", tmp_path / words[0], *words[1:], "--json", preexec_fn=lambda: little_memory(limit * MIB)).stdout
+        assert json.loads(told)["digest"] == wanted and os.listdir(cache) == []
+        cache.rmdir()

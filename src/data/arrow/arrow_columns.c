@@ -182,7 +182,7 @@ static qn_status settle_feature(filling *f, qn_error *err) {
     f->order = qn__text_column_sort(&f->texts, 0, err);
     if (!f->order)
         return QN_MEMORY;
-    qn__text_column_take(&f->texts, &feature->categories, &feature->category);
+    qn__text_column_give(&f->texts, feature);
     if (!f->category && data->comma == 0 && qn__comma_example(feature))
         data->comma = f->feature + 1;
     return QN_OK;
@@ -302,6 +302,9 @@ qn_status qn__arrow_column_begin(qn__arrow_column *f, const char *task, qn_error
     f->listed = f->use == QN__ARROW_FEATURE && f->category == QN__SAID_TEXT &&
                 qn__text_list_takes(f->data->listed, f->feature);
     f->regress = task && strcmp(task, "regress") == 0;
+    if (f->use == QN__ARROW_FEATURE && is_text(f) && !f->listed &&
+        !(f->texts.depot = qn__depot_create(err)))
+        return QN_MEMORY;
     return f->use == QN__ARROW_LABEL    ? check_label(f, err)
            : f->use == QN__ARROW_WEIGHT ? check_weight(f, err)
                                         : QN_OK;

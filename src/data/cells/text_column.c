@@ -57,3 +57,11 @@ void qn__text_column_take(qn__text_set *set, uint32_t *count, char ***texts) {
     set->text = NULL;
     set->count = 0;
 }
+
+void qn__text_column_give(qn__text_set *set, qn__feature *feature) {
+    qn__text_column_take(set, &feature->categories, &feature->category);
+    feature->texts = set->depot;
+    set->depot = NULL;
+    set->space = NULL;
+    set->left = 0;
+}

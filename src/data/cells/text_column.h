@@ -4,6 +4,7 @@
 #define QN_DATA_CELLS_TEXT_COLUMN_H
 
 #include "data/cells/text_set.h"
+#include "data/table/schema.h"
 
 /* Fails with QN_INPUT, without a place and a remedy, where the text is not UTF-8. */
 qn_status qn__text_column_check(const char *text, size_t size, qn_error *err);
@@ -18,7 +19,9 @@ qn_status qn__text_column_add(qn__text_set *set, const char *text, size_t size, 
  * is short; released with qn__free. */
 uint32_t *qn__text_column_sort(qn__text_set *set, int classes, qn_error *err);
 
-/* The texts move to *texts, *count of them, and the set is empty. */
+/* The texts of a set without a depot move to *texts, *count of them, and the set is empty. */
 void qn__text_column_take(qn__text_set *set, uint32_t *count, char ***texts);
+/* The texts of any set become the categories of a column, and the set is empty. */
+void qn__text_column_give(qn__text_set *set, qn__feature *feature);
 
 #endif

@@ -8,6 +8,9 @@
 
 enum { FIRST_SLOTS = 16 };
 
+/* Bytes of the pieces in which a set takes space from its depot. */
+enum { FIRST_PIECE = 256, LAST_PIECE = 1 << 16 };
+
 /* The bytes of a cell's text one by one, a doubled quote as one. */
 typedef struct reader {
     const char *at, *end;
@@ -88,21 +91,55 @@ static qn_status reserve(qn__text_set *set, qn_error *err) {
     return place_all(set, set->slots ? 2 * set->slots : FIRST_SLOTS, err);
 }
 
-static char *copy_cell(const qn__cell *cell, qn_error *err) {
-    char *copy = qn__alloc(cell->size + 1, 1, err);
+/* Space for a text: of the depot where the set has one. */
+static char *need_space(qn__text_set *set, size_t size, qn_error *err) {
+    if (!set->depot)
+        return qn__alloc(size, 1, err);
+    if (size > set->left) {
+        const size_t next = set->piece ? 2 * set->piece : FIRST_PIECE;
+        set->piece = next > LAST_PIECE ? LAST_PIECE : next;
+        const size_t bytes = size > set->piece ? size : set->piece;
+        set->space = qn__depot_take(set->depot, bytes, err);
+        set->left = set->space ? bytes : 0;
+    }
+    char *text = set->space;
+    if (text) {
+        set->space += size;
+        set->left -= size;
+    }
+    return text;
+}
+
+static char *copy_cell(qn__text_set *set, const qn__cell *cell, qn_error *err) {
+    char *copy = need_space(set, cell->size + 1, err), *end = copy;
     reader r = read_cell(cell);
     int c;
-    for (char *to = copy; copy && (c = next_byte(&r)) >= 0;)
-        *to++ = (char)c;
+    while (copy && (c = next_byte(&r)) >= 0)
+        *end++ = (char)c;
+    if (copy)
+        *end = '\0';
     return copy;
 }
 
 qn_status qn__text_set_add(qn__text_set *set, const qn__cell *cell, qn_error *err) {
     if (qn__text_set_find(set, cell) != QN__NO_TEXT)
         return QN_OK;
-    if (reserve(set, err) != QN_OK || !(set->text[set->count] = copy_cell(cell, err)))
+    if (reserve(set, err) != QN_OK || !(set->text[set->count] = copy_cell(set, cell, err)))
         return QN_MEMORY;
     *slot_of(set, cell) = ++set->count;
+    return QN_OK;
+}
+
+qn_status qn__text_set_join(qn__text_set *set, const qn__text_set *other, qn_error *err) {
+    for (uint32_t i = 0; i < other->count; i++) {
+        const qn__cell cell = cell_of(other->text[i]);
+        if (qn__text_set_find(set, &cell) != QN__NO_TEXT)
+            continue;
+        if (reserve(set, err) != QN_OK)
+            return QN_MEMORY;
+        set->text[set->count] = other->text[i];
+        *slot_of(set, &cell) = ++set->count;
+    }
     return QN_OK;
 }
 
@@ -144,8 +181,9 @@ qn_status qn__text_set_sort(qn__text_set *set, int numbers, qn_error *err) {
 }
 
 void qn__text_set_release(qn__text_set *set) {
-    for (uint32_t i = 0; i < set->count; ++i)
+    for (uint32_t i = 0; i < set->count && !set->depot; ++i)
         qn__free(set->text[i]);
+    qn__depot_release(set->depot);
     qn__free(set->text);
     qn__free(set->slot);
     *set = (qn__text_set){0};

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "data/cells/cell.h"
+#include "data/table/depot.h"
 #include <stdint.h>
 
 /* Begins as {0}; released in any case. */
@@ -12,6 +13,10 @@ typedef struct qn__text_set {
     uint32_t count, capacity;
     uint32_t *slot; /* of a hash table: number + 1; 0: free */
     uint32_t slots; /* a power of two, or 0 */
+    /* Where the texts are, from the beginning on, for sets of many texts; NULL: each in a block. */
+    qn__depot *depot;
+    char *space; /* of the depot, for the next texts */
+    size_t left, piece;
 } qn__text_set;
 
 #define QN__NO_TEXT UINT32_MAX
@@ -19,6 +24,8 @@ typedef struct qn__text_set {
 /* Adds the text of a cell, of which doubled quotes are one; a text that is there stays as it was.
  * Fails with QN_MEMORY. */
 qn_status qn__text_set_add(qn__text_set *set, const qn__cell *cell, qn_error *err);
+/* The same of all texts of another set, which has the same depot, without copies. */
+qn_status qn__text_set_join(qn__text_set *set, const qn__text_set *other, qn_error *err);
 /* The number of a cell's text, or QN__NO_TEXT. */
 uint32_t qn__text_set_find(const qn__text_set *set, const qn__cell *cell);
 /* Numbers the texts anew, from 0: numbers by value, then texts ascending bytewise. With `numbers`

@@ -434,6 +434,12 @@ static qn_status take_words(const uint8_t *numbers, const head *h, qn_data *data
     return QN_OK;
 }
 
+uint64_t qn__data_snapshot_texts(const void *snapshot, uint64_t bytes) {
+    head h;
+    places p;
+    return read_head(snapshot, bytes, &h, &p) ? h.text : 0;
+}
+
 qn_status qn__data_snapshot_map(const void *snapshot, uint64_t bytes, qn_data **out,
                                 qn_error *err) {
     const uint8_t *from = snapshot;

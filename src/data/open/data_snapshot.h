@@ -11,6 +11,11 @@ uint64_t qn__data_snapshot_bytes(const qn_data *table);
 /* Where the values of any snapshot begin: a multiple of 64 bytes. */
 uint64_t qn__data_snapshot_values(void);
 
+/* Bytes of the texts in a snapshot, of which qn__data_snapshot_map makes copies; 0: it is
+ * malformed.
+ */
+uint64_t qn__data_snapshot_texts(const void *snapshot, uint64_t bytes);
+
 /* Writes qn__data_snapshot_bytes bytes; the address is a multiple of 64. Values that are in their
  * place already stay there. */
 void qn__data_snapshot_write(const qn_data *table, void *snapshot);

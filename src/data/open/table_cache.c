@@ -17,6 +17,9 @@
 /* How many times the file an entry may be. */
 enum { MOST_PLAIN = 2, MOST_PACKED = 16 };
 
+/* Fewer bytes of texts always fit memory. The memory that reading texts takes, in their bytes. */
+enum { LEAST_TEXTS = 1 << 22, COPIES = 8 };
+
 /* A file: the head, the key with its NUL, and the snapshot from a multiple of 4096 bytes on.
  * Numbers have the byte order of the machine; a file of another one has a wrong `order`. */
 enum { PAGE = 4096, ORDER = 0x01020304 };
@@ -178,6 +181,20 @@ static void tell_damage(qn__table_cache *cache, const char *path) {
              "the cached table in %.300s is damaged, and the file is read again", path);
 }
 
+/* Whether memory may hold the texts of an entry, as JSON and as texts. Else the file is read again,
+ * where they lie in a file. */
+static int fits(uint64_t texts) {
+    return texts < LEAST_TEXTS || texts < qn__available_memory() / COPIES;
+}
+
+/* 1: some texts of the table are in a file: as JSON in an entry they would need memory. */
+static int has_large_texts(const qn_data *data) {
+    for (uint32_t k = 0; data->schema && k < data->features; k++)
+        if (qn__depot_is_large(data->schema->feature[k].texts))
+            return 1;
+    return 0;
+}
+
 /* 1: `data` is the table of the entry, and owns the file. */
 static int take(qn__table_cache *cache, qn__pool *pool, qn__mapped_file *file, const char *path,
                 qn_data *data) {
@@ -193,6 +210,8 @@ static int take(qn__table_cache *cache, qn__pool *pool, qn__mapped_file *file, c
         memcmp(bytes + sizeof h, cache->key.data, (size_t)h.key) != 0 ||
         strncmp(h.stamp, cache->stamp, sizeof h.stamp) != 0)
         return 0; /* of a file that has changed since */
+    if (!fits(qn__data_snapshot_texts(bytes + snapshot_at(h.key), h.snapshot)))
+        return 0;
     if (qn__data_snapshot_map(bytes + snapshot_at(h.key), h.snapshot, &table, NULL) != QN_OK ||
         !is_whole(&h, bytes, pool, table)) {
         qn_data_close(table);
@@ -279,7 +298,8 @@ static void keep_copy(const qn__table_cache *cache, const qn_data *data, uint64_
 void qn__table_cache_keep(qn__table_cache *cache, qn_data *data) {
     char path[PATH_MAX];
     qn_error err = {0};
-    const uint64_t snapshot = cache->off ? 0 : qn__data_snapshot_bytes(data);
+    const int off = cache->off || has_large_texts(data);
+    const uint64_t snapshot = off ? 0 : qn__data_snapshot_bytes(data);
     if (snapshot == 0)
         return;
     if (data->in_file)

@@ -4,6 +4,7 @@
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
 #include "data/cells/ngrams.h"
+#include "data/table/depot.h"
 #include "data/table/wide.h"
 #include "num/elementary.h"
 #include <inttypes.h>
@@ -230,18 +231,13 @@ static qn_status make_others(const qn__encoding *how, const qn_data *raw,
 /* All lists of a table: the memory of a qn_data. */
 typedef struct lists {
     qn__list *list;
-    qn__listed **piece; /* the pairs of PIECE items each */
-    uint64_t pieces;
+    qn__depot *pairs;
 } lists;
 
 static void release_lists(void *memory) {
     lists *all = memory;
-    for (uint64_t i = 0; all && all->piece && i < all->pieces; ++i)
-        qn__free(all->piece[i]);
-    if (all) {
-        qn__free(all->piece);
-        qn__free(all->list);
-    }
+    qn__depot_release(all->pairs);
+    qn__free(all->list);
     qn__free(all);
 }
 
@@ -334,13 +330,16 @@ static int make_piece(void *context, qn__ngrams *space, uint64_t first, uint64_t
         done = make_item(m, space, i, &all);
         m->all->list[i].count = all.count - before;
     }
-    m->all->piece[first / PIECE] = all.pair;
-    const qn__listed *at = all.pair;
-    for (uint64_t i = first; i < end; ++i) {
+    const size_t bytes = all.count * sizeof *all.pair;
+    qn__listed *at = done ? qn__depot_take(m->all->pairs, bytes, NULL) : NULL;
+    if (at && bytes > 0)
+        memcpy(at, all.pair, bytes);
+    qn__free(all.pair);
+    for (uint64_t i = first; at && i < end; ++i) {
         m->all->list[i].pair = at;
-        at += done ? m->all->list[i].count : 0;
+        at += m->all->list[i].count;
     }
-    return done;
+    return at != NULL;
 }
 
 /* The table of lists, without values, with the labels of `raw`. */
@@ -363,11 +362,10 @@ static qn_data *begin(const qn__encoding *how, const qn_data *raw, qn_error *err
     made->release = release_lists;
     made->memory = all;
     memcpy(made->digest, qn_data_digest(raw), sizeof made->digest);
-    all->pieces = (raw->items + PIECE - 1) / PIECE;
     all->list = qn__alloc(raw->items, sizeof *all->list, err);
-    all->piece = all->list ? (qn__listed **)qn__alloc(all->pieces, sizeof *all->piece, err) : NULL;
+    all->pairs = all->list ? qn__depot_create(err) : NULL;
     made->values = (const uint8_t *)all->list;
-    if (all->piece && qn__several_copy(raw, NULL, raw->items, &made->several, err) == QN_OK)
+    if (all->pairs && qn__several_copy(raw, NULL, raw->items, &made->several, err) == QN_OK)
         return made;
     qn_data_close(made);
     return NULL;

@@ -65,9 +65,10 @@ qn_status qn__growing_reserve(qn__growing *g, size_t more, qn_error *err) {
     size_t capacity = g->capacity ? 2 * g->capacity : FIRST_CAPACITY;
     if (capacity - g->size < more)
         capacity = g->size + more;
-    return capacity > LEAST && capacity > qn__available_memory() / 4
-               ? move_to_file(g, capacity, err)
-               : move_to_memory(g, capacity, err);
+    if ((capacity <= LEAST || capacity <= qn__available_memory() / 4) &&
+        move_to_memory(g, capacity, NULL) == QN_OK)
+        return QN_OK;
+    return move_to_file(g, capacity, err);
 }
 
 qn_status qn__growing_add(qn__growing *g, const void *bytes, size_t size, qn_error *err) {

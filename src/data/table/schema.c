@@ -25,11 +25,13 @@ static void free_texts(char **text, uint32_t count) {
 
 void qn__feature_release(qn__feature *feature) {
     qn__free(feature->name);
-    free_texts(feature->category, feature->categories);
+    qn__feature_drop_categories(feature);
 }
 
 void qn__feature_drop_categories(qn__feature *feature) {
-    free_texts(feature->category, feature->categories);
+    free_texts(feature->category, feature->texts ? 0 : feature->categories);
+    qn__depot_release(feature->texts);
+    feature->texts = NULL;
     feature->category = NULL;
     feature->categories = 0;
 }
@@ -60,8 +62,21 @@ static int copy_texts(char ***to, char *const *from, uint32_t count, qn_error *e
     return count == 0 || *to;
 }
 
-static int copy_feature(qn__feature *to, const qn__feature *from, qn_error *err) {
+/* Texts of a depot are shared. */
+static int copy_categories(qn__feature *to, const qn__feature *from, qn_error *err) {
     to->categories = from->categories;
+    if (!from->texts)
+        return copy_texts(&to->category, from->category, from->categories, err);
+    to->category = (char **)qn__alloc(from->categories, sizeof *to->category, err);
+    if (!to->category)
+        return 0;
+    memcpy((void *)to->category, (const void *)from->category,
+           from->categories * sizeof *to->category);
+    to->texts = qn__depot_share(from->texts);
+    return 1;
+}
+
+static int copy_feature(qn__feature *to, const qn__feature *from, qn_error *err) {
     to->bytes = from->bytes;
     to->exact = from->exact;
     to->dates = from->dates;
@@ -70,8 +85,7 @@ static int copy_feature(qn__feature *to, const qn__feature *from, qn_error *err)
     to->text = from->text;
     memcpy(to->grams, from->grams, sizeof to->grams);
     to->said = from->said;
-    return copy_text(&to->name, from->name, err) &&
-           copy_texts(&to->category, from->category, from->categories, err);
+    return copy_text(&to->name, from->name, err) && copy_categories(to, from, err);
 }
 
 static int copy_labels(qn__schema *to, const qn__schema *from, qn_error *err) {

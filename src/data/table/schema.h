@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/text/json.h"
 #include "base/text/text.h"
+#include "data/table/depot.h"
 #include "data/table/grams.h"
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ typedef struct qn__feature {
     char *name;          /* in the header; NULL: it has none */
     uint32_t categories; /* 0: a column of numbers */
     char **category;     /* ascending bytewise, without duplicates; NULL: numbers */
+    qn__depot *texts;    /* that owns the texts of `category`; NULL: each is a block */
     uint32_t dates;      /* of dates: the parts that a network gets (date_parts.h); 0: not dates */
     int time, zone; /* time 1: its dates have times; zone 1: these are in UTC. Set in tables only:
                        recipes do not have them */

@@ -68,14 +68,16 @@ qn_status qn__table_space_make(qn_data *data, qn_error *err) {
     uint64_t bytes;
     release_space(data);
     if (!buffer || __builtin_mul_overflow(data->items, (uint64_t)qn__data_stride(data), &bytes) ||
-        bytes > SIZE_MAX / 4 || bytes < LEAST)
+        bytes > SIZE_MAX / 4)
         return make_in_memory(data, err);
-    const uint64_t available = qn__available_memory();
-    if (bytes <= available / 2)
-        return make_in_memory(data, err);
+    const uint64_t available = bytes < LEAST ? UINT64_MAX : qn__available_memory();
+    if (bytes <= available / 2 && make_in_memory(data, NULL) == QN_OK)
+        return QN_OK;
     qn_error why = {.what = ""};
     if (!buffer->no_file && make_in_file(data, bytes, &why) == QN_OK)
         return QN_OK;
+    if (bytes <= available / 2)
+        return refuse(data, bytes, qn__available_memory(), buffer->no_file ? "" : why.what, err);
     if (bytes <= available)
         return make_in_memory(data, err);
     return refuse(data, bytes, available, buffer->no_file ? "" : why.what, err);

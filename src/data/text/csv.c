@@ -515,7 +515,7 @@ static qn_status make_schema(table *t, qn__csv_header *header, qn_data *data, qn
             schema->target = QN__TARGET_CLASS;
             qn__text_column_take(special->texts, &schema->classes, &schema->class_name);
         } else if (is_special && special->texts) {
-            qn__text_column_take(special->texts, &feature->categories, &feature->category);
+            qn__text_column_give(special->texts, feature);
         } else if (is_special && special->kind == QN__COLUMN_DATE) {
             feature->dates = special->dates;
             feature->time = special->time;

@@ -286,6 +286,21 @@ static int has_set(const qn__special *at) {
     return (at->kind == QN__COLUMN_CATEGORY && !at->listed) || at->kind == QN__COLUMN_CLASS;
 }
 
+/* The sets of a category have one depot: what threads have found is not copied again. */
+static qn_status make_depots(const qn__csv_survey *s, qn_error *err) {
+    for (const qn__special *at = s->special; at->column != UINT64_MAX; at++) {
+        if (!at->texts || at->kind != QN__COLUMN_CATEGORY)
+            continue;
+        at->texts->depot = qn__depot_create(err);
+        if (!at->texts->depot)
+            return QN_MEMORY;
+        for (int thread = 0; thread < s->threads; thread++)
+            at->texts[-(ptrdiff_t)((size_t)(s->threads - thread) * s->set_count)].depot =
+                qn__depot_share(at->texts->depot);
+    }
+    return QN_OK;
+}
+
 qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *options,
                                 qn__text_list *listed, qn_error *err) {
     const qn__special *known = s->header->table.special;
@@ -330,7 +345,7 @@ qn_status qn__csv_survey_decide(qn__csv_survey *s, const qn_data_options *option
     for (qn__special *at = s->special; at < to; at++)
         if (has_set(at))
             at->texts = set++;
-    return QN_OK;
+    return make_depots(s, err);
 }
 
 /* ------------------------------------------------------------------ exact values */
@@ -415,7 +430,9 @@ static qn_status merge(qn__csv_survey *s, const qn__special *special, qn_error *
     const size_t at = (size_t)(special->texts - s->sets) - (size_t)s->threads * s->set_count;
     for (int thread = 0; thread < s->threads; thread++) {
         const qn__text_set *own = &s->sets[(size_t)thread * s->set_count + at];
-        for (uint32_t i = 0; i < own->count; i++) {
+        if (own->depot && qn__text_set_join(special->texts, own, err) != QN_OK)
+            return QN_MEMORY;
+        for (uint32_t i = 0; i < own->count && !own->depot; i++) {
             const qn__cell cell = {.text = own->text[i], .size = strlen(own->text[i])};
             if (qn__text_set_add(special->texts, &cell, err) != QN_OK)
                 return QN_MEMORY;
