@@ -5,11 +5,17 @@ digest is that of the same values as arrays of NumPy."""
 import gzip
 import json
 import sqlite3
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import data_vectors
+import parquet_writer
+
+sys.path.insert(0, str(Path(__file__).parent / "oracle"))
+import data as oracle  # noqa: E402
 
 MISSING = np.array([0x7FC00000], "<u4").view("<f4")[0]
 
@@ -134,7 +140,6 @@ def test_json_as_pandas_reads_it(tmp_path, info):
     ('{"y":1,"a":01}', "a number is not written as in JSON", "line 1, byte 11"),
     ('{"y":1,"a":-Infinity}', "infinite", "line 1, byte 11"),
     ('{"y":1,"a":"\\ud83d"}', "half a character", "line 1, byte 12"),
-    ('{"y":1,"a":"\\u0000"}', "a NUL", "line 1, byte 12"),
     ('{"y":1,"a":"x', "the text ends too early", "line 1, byte 13"),
     ('{"y":1\n"a":2}', "a '}' is missing", "line 2, byte 7"),
     ('[{"y":1,"a":1},]', "an item is not an object", "line 1, byte 15"),
@@ -145,6 +150,22 @@ def test_json_refusals(tmp_path, run_quern, text, what, where):
     (tmp_path / "a.json").write_text(text)
     told = run_quern("data", "info", tmp_path / "a.json", status=1).stderr
     assert what in told and where in told and len(told.splitlines()) == 3
+
+
+def test_zero_characters(tmp_path, run_quern):
+    """Texts have none: U+FFFD stands for them, in each format, for features and for tokens."""
+    texts = ["x\0y z", "q", "\0\0"]
+    (tmp_path / "t.json").write_text("".join(json.dumps({"y": k % 2, "a": t}) + "\n" for k, t in enumerate(texts)))
+    parquet_writer.write(tmp_path / "t.parquet", {"y": np.array([0, 1, 0], "i4"), "a": texts}, 2)
+    for name, place in ("t.json", "line 1"), ("t.parquet", "column 2, a, item 0"):
+        told = json.loads(run_quern("data", "info", tmp_path / name, "--json").stdout)
+        assert told["table"][0]["categories"] == ["q", "x\ufffdy z", "\ufffd\ufffd"]
+        assert "3 characters U+0000 of texts are read as U+FFFD" in told["note"] and place in told["note"]
+        tokens = json.loads(run_quern("data", "info", tmp_path / name, "--label", "y", "--tokens", "bytes", "--text", "a",
+                                      "--context", 9, "--json").stdout)
+        rows = [list(t.replace("\0", "\ufffd").encode()) for t in texts]
+        assert tokens["digest"] == oracle.digest(np.array([row + [65535] * (9 - len(row)) for row in rows], "<u2"),
+                                                 np.array([0, 1, 0], "<i4"))
 
 
 def fill(path, *statements, rows=()):

@@ -118,6 +118,42 @@ static size_t text_of(const filling *f, const qn__arrow_cell *cell,
     return strlen(number);
 }
 
+/* The text with U+FFFD for each U+0000, as names of columns have it; NULL: out of memory. */
+static const char *without_zeros(filling *f, uint64_t item, const char *text, size_t *size,
+                                 qn_error *err) {
+    static const char replacement[3] = {'\xEF', '\xBF', '\xBD'};
+    if (!memchr(text, 0, *size))
+        return text;
+    if (f->replaced_size < 3 * *size) {
+        qn__free(f->replaced);
+        f->replaced_size = 3 * *size;
+        f->replaced = qn__alloc(f->replaced_size, 1, err);
+    }
+    char *to = f->replaced;
+    for (size_t i = 0; to && i < *size; i++) {
+        if (text[i] != 0) {
+            *to++ = text[i];
+            continue;
+        }
+        if (f->zeros++ == 0)
+            f->zeroed = item;
+        memcpy(to, replacement, sizeof replacement);
+        to += sizeof replacement;
+    }
+    *size = to ? (size_t)(to - f->replaced) : 0;
+    return f->replaced;
+}
+
+static qn_status note_zeros(const filling *f, qn_error *err) {
+    const char *name = f->table->schema.children[f->column]->name;
+    char note[400];
+    if (f->zeros == 0)
+        return QN_OK;
+    snprintf(note, sizeof note, QN__ZEROS_NOTE " column %" PRIu64 "%s%.80s, item %" PRIu64,
+             f->zeros, f->column + 1, name && *name ? ", " : "", name ? name : "", f->zeroed);
+    return qn__data_add_note(f->data, note, err);
+}
+
 /* A text that becomes tokens. */
 static qn_status put_listed(const filling *f, uint64_t item, const char *text, size_t size,
                             float *to, qn_error *err) {
@@ -137,11 +173,14 @@ static qn_status put_text(void *user, uint64_t item, const qn__arrow_cell *cell,
     const char *text;
     if (qn__arrow_dates_range(f, item, cell, err) != QN_OK)
         return QN_INPUT;
-    const size_t size = text_of(f, cell, digits, &text);
+    size_t size = text_of(f, cell, digits, &text);
     if (size == 0) {
         put_missing(f, to);
         return f->listed ? qn__text_list_add(f->data->listed, NULL, 0, 0, err) : QN_OK;
     }
+    text = without_zeros(f, item, text, &size, err);
+    if (!text)
+        return QN_MEMORY;
     if (f->listed)
         return put_listed(f, item, text, size, to, err);
     int taken = 0;
@@ -177,6 +216,8 @@ static qn_status settle_feature(filling *f, qn_error *err) {
         return qn__arrow_dates_settle(f, err);
     feature->bytes =
         !is_text(f) && !f->not_bytes && f->kind != QN__ARROW_EMPTY && data->type == QN_F32;
+    if (is_text(f) && note_zeros(f, err) != QN_OK)
+        return QN_MEMORY;
     if (!is_text(f) || f->listed)
         return QN_OK;
     f->order = qn__text_column_sort(&f->texts, 0, err);
@@ -335,6 +376,7 @@ qn_status qn__arrow_column_settle(qn__arrow_column *f, const char *task, qn_erro
 
 void qn__arrow_column_release(qn__arrow_column *f) {
     qn__text_set_release(&f->texts);
+    qn__free(f->replaced);
     qn__free(f->number);
     qn__free(f->value);
     qn__free(f->order);

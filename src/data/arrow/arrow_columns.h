@@ -29,9 +29,12 @@ struct qn__arrow_column {
     int there;               /* the values of this portion are in the data set already */
     int regress;             /* labels are targets */
     int listed;              /* texts go to the list of the data set */
-    qn__text_set texts;      /* different ones, in the order of appearance */
-    double *number;          /* labels of FLOAT, and of DECIMAL with a scale */
-    uint32_t *order; /* a category's number by its place in that order, once it is settled */
+    char *replaced;          /* space for a text in which U+FFFD stands for U+0000 */
+    size_t replaced_size;
+    uint64_t zeros, zeroed; /* characters U+0000, and the item of the first one */
+    qn__text_set texts;     /* different ones, in the order of appearance */
+    double *number;         /* labels of FLOAT, and of DECIMAL with a scale */
+    uint32_t *order;        /* a category's number by its place in that order, once it is settled */
 };
 
 /* Finds out what the column holds, from the schema. Fails with QN_INPUT where that cannot be what

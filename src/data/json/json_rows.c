@@ -4,7 +4,7 @@
 #include "data/arrow/arrow_build.h"
 #include "data/cells/folder_values.h"
 #include "data/cells/readers.h"
-#include "data/cells/text_set.h"
+#include "data/cells/text_column.h"
 #include "data/json/json_token.h"
 #include "data/tokens/text_items.h"
 #include <inttypes.h>
@@ -26,6 +26,8 @@ typedef struct rows {
     uint64_t first;    /* the first row of this file */
     uint64_t expected; /* the column of the next key, where objects are alike */
     int words;         /* 1: an array is a text of its words */
+    uint64_t zeros;    /* characters U+0000 that became U+FFFD */
+    char zeroed[256];  /* where the first one is */
 } rows;
 
 static qn_status refuse_at(const rows *r, const char *at, const char *remedy, qn_error *err) {
@@ -287,7 +289,18 @@ static qn_status read_file(rows *r, qn__source *source, qn_error *err) {
     if (read == QN_OK)
         read = read_objects(r, err);
     qn__contents_release(&text);
+    if (r->zeros == 0 && r->scan.zeros > 0)
+        snprintf(r->zeroed, sizeof r->zeroed, "%.200s, line %" PRIu64, r->path, r->scan.zeroed);
+    r->zeros += r->scan.zeros;
     return read;
+}
+
+static qn_status note_zeros(const rows *r, qn_data *data, qn_error *err) {
+    char note[400];
+    if (r->zeros == 0)
+        return QN_OK;
+    snprintf(note, sizeof note, QN__ZEROS_NOTE " %s", r->zeros, r->zeroed);
+    return qn__data_add_note(data, note, err);
 }
 
 static qn_status put_key(rows *r, uint64_t column, qn__key_kind kind, const char *value,
@@ -356,6 +369,8 @@ static qn_status read_json(qn__part_files *files, const qn_data_options *options
     qn_status status = end ? read_rows(&r, files, end, err) : QN_MEMORY;
     if (status == QN_OK)
         status = qn__build_fill(&r.build, files->name, options, data, err);
+    if (status == QN_OK)
+        status = note_zeros(&r, data, err);
     qn__build_destroy(r.build);
     qn__text_set_release(&r.keys);
     qn__free(end);

@@ -38,12 +38,17 @@ static int32_t read_hex(const char *at, const char *end) {
 }
 
 /* The character of the escape whose digits begin at *at, which moves after them; -1: there is
- * none. Characters beyond 16 bits are two escapes (surrogates). */
-static int32_t read_character(char **at, const char *end) {
+ * none. Characters beyond 16 bits are two escapes (surrogates). Texts of tables have no U+0000. */
+static int32_t read_character(qn__json_scan *scan, char **at, const char *end) {
     const int32_t first = read_hex(*at, end);
     *at += 4;
+    if (first == 0) {
+        if (scan->zeros++ == 0)
+            scan->zeroed = scan->line;
+        return 0xFFFD;
+    }
     if (first < 0xD800 || first > 0xDFFF)
-        return first == 0 ? -1 : first;
+        return first;
     if (first > 0xDBFF || end - *at < 6 || (*at)[0] != '\\' || (*at)[1] != 'u')
         return -1;
     const int32_t second = read_hex(*at + 2, end);
@@ -73,7 +78,7 @@ static char *put_utf8(char *to, int32_t c) {
 }
 
 /* Decodes the escape at `at` to `to`; NULL: it is none. An escape is longer than its character. */
-static char *read_escape(char *at, const char *end, char **to) {
+static char *read_escape(qn__json_scan *scan, char *at, const char *end, char **to) {
     static const char letters[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
     if (end - at < 2)
         return NULL;
@@ -83,7 +88,7 @@ static char *read_escape(char *at, const char *end, char **to) {
         return at + 2;
     }
     char *from = at + 2;
-    const int32_t character = at[1] == 'u' ? read_character(&from, end) : -1;
+    const int32_t character = at[1] == 'u' ? read_character(scan, &from, end) : -1;
     if (character < 0)
         return NULL;
     *to = put_utf8(*to, character);
@@ -102,10 +107,9 @@ static void read_text(qn__json_scan *scan, qn__token *out) {
     int high = 0;
     char *at = to = skip_plain(begin, scan->end, &high);
     while (at < scan->end && *at == '\\') {
-        char *after = read_escape(at, scan->end, &to);
+        char *after = read_escape(scan, at, scan->end, &to);
         if (!after) {
-            fail(scan, at,
-                 "an escape is not one of JSON, or stands for a NUL or for half a character", out);
+            fail(scan, at, "an escape is not one of JSON, or stands for half a character", out);
             return;
         }
         at = skip_plain(after, scan->end, &high);

@@ -10,7 +10,9 @@
  * readable and not be part of a number. */
 typedef struct qn__json_scan {
     char *at, *end;
-    uint64_t line; /* of `at`, from 1 */
+    uint64_t line;   /* of `at`, from 1 */
+    uint64_t zeros;  /* escapes of U+0000, each of which became U+FFFD */
+    uint64_t zeroed; /* the line of the first one */
 } qn__json_scan;
 
 typedef enum qn__token_kind {
@@ -26,7 +28,7 @@ typedef enum qn__token_kind {
 
 typedef struct qn__token {
     qn__token_kind kind;
-    const char *text; /* TEXT: UTF-8 without a NUL, in the text that is scanned */
+    const char *text; /* TEXT: UTF-8 without U+0000, in the text that is scanned */
     size_t size;
     int64_t whole; /* WHOLE and BOOL */
     double number;
