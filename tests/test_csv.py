@@ -209,6 +209,21 @@ def test_texts_of_several_lines(run_quern, tmp_path):
     assert f"line {line}, column 3" in done.stderr and "close the quote" in done.stderr, done.stderr
 
 
+def test_missing_texts(run_quern, tmp_path):
+    """2.1.4: words such as NA are missing in CSV whatever the column is, quotes or not; in JSON they are texts."""
+    cells = ["NA", "n/a", "null", "None", "", "so it is", "?", "what was that"]
+    (tmp_path / "t.csv").write_text("y,text\n" + "".join(f'{k % 2},"{cell}"\n' for k, cell in enumerate(cells)))
+    (tmp_path / "t.json").write_text("".join(json.dumps({"y": k % 2, "text": cell}) + "\n" for k, cell in enumerate(cells)))
+    named = ["--text", "text", "--label", "y"]
+    items = [*named, "--tokens", "bytes", "--context", 16]
+    documents = ["--tokens", "bytes", "--text", "text", "--context", 4, "--task", "next"]
+    for name, missing in ("t.csv", 6), ("t.json", 1):
+        for words, note in ([], ""), (named, ""), (items, f"{missing} of 8 items have no text"), (
+                documents, f"{missing} of 8 rows have no text, and are left out"):
+            told = json.loads(run_quern("data", "info", tmp_path / name, *words, "--json").stdout)
+            assert note in (told.get("note") or "") if note else told["table"][0]["missing"] == missing
+
+
 def test_quotes_behind_quotes(info, tmp_path):
     """2.1.2: the count of separators takes a quote after any other for a beginning."""
     path = tmp_path / "q.csv"
