@@ -218,4 +218,53 @@ static void sequences_begin(test_case *c, uint64_t seed, int exact) {
     attention_some(c);
 }
 
+/* Tokens that first follow themselves, which the network expects with nearly no error, and then
+ * others. Some targets are ignored, the first ones in one item of two. */
+static void draw_growing(test_case *c) {
+    const uint32_t features = (uint32_t)c->feed.features;
+    float *numbers = cut(c, (size_t)(c->feed.items + 3) * features, sizeof *numbers);
+    for (uint32_t i = 0; i < c->feed.items + 3; ++i)
+        for (uint32_t k = 0, token = i; k < features; ++k) {
+            token += k > 3 + i % 5 && below(c, 2);
+            const int ignored = (i % 2 && k && k < 3) || below(c, 9) == 0;
+            numbers[(size_t)i * features + k] =
+                ignored ? 0x1p32f : (float)(token % qn__layer_tokens(&c->layer[0]));
+        }
+    c->feed.type = QN__ELEMENT_F32;
+    c->feed.values = numbers;
+    c->program.scale = QN__SCALE_NONE;
+    c->feed.next = 1;
+    c->feed.labels = NULL;
+}
+
+/* A grain whose errors grow from slice to slice: integers of those before are wrong then. */
+static void growing_begin(test_case *c, uint64_t seed) {
+    enum { TOKENS = 17, WIDTH = 20, POSITIONS = 13, ROOM = 4 * CASE_CAPACITY };
+    char *buffer = c->buffer ? c->buffer : qn__alloc(ROOM, 1, NULL);
+    *c = (test_case){.seed = 3 * seed, .random = seed, .buffer = buffer, .size = ROOM};
+    c->kind = PLAIN;
+    qn__program *p = &c->program;
+    const qn__layer_text embedding = {
+        .kind = QN__LAYER_EMBEDDING, .vocabulary = TOKENS, .next = 1, .out = WIDTH};
+    const qn__shape from = {POSITIONS + 1, 1, 1, QN__PICTURE};
+    qn__layer_ops_of(embedding.kind)->make(&embedding, from, 0, &c->layer[0], NULL);
+    p->layers = 2;
+    p->layer = c->layer;
+    p->parameters = qn__layer_end(&c->layer[0]);
+    p->batch = seed % 3 == 0 ? 3 : 5;
+    draw_last(c, c->layer[0].to);
+    draw_the_rest(c, draw_growing);
+    p->grain = seed % 3 == 0 ? p->batch : 2; /* one, or several */
+    p->arith = (qn__arith)(QN__ARITH_I7 + seed / 3 % 3);
+    p->slice_bytes = seed % 2 ? 128 : 5 * 128;
+    for (uint64_t i = 0; i < p->parameters; ++i)
+        c->state.parameters[i] *= 0.01f;
+    for (uint32_t t = 0; t < TOKENS; ++t) {
+        c->state.parameters[(size_t)t * WIDTH + t] = 2.0f + (float)(t % 3);
+        if (!c->layer[1].tied)
+            c->state.parameters[c->layer[1].weights + (size_t)t * WIDTH + t] = 3.0f;
+    }
+    describe_case(c);
+}
+
 #endif

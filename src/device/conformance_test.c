@@ -275,6 +275,22 @@ static void test_taps_outside_are_left_out(void **state) {
     case_end(&c);
 }
 
+/* Slices of a grain whose integers have another scale than those after them. */
+static void test_errors_that_grow(void **state) {
+    (void)state;
+    static test_case c;
+    static expected e;
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+        growing_begin(&c, seed);
+        assert_true(expect(&c, &e));
+        assert_int_equal(e.step[0].fails, 0);
+        for (int i = 0; qn__devices[i]; ++i)
+            if (qn__devices[i]->supports(&c.program))
+                check_device(qn__devices[i], &c, &e, seed == 1);
+    }
+    case_end(&c);
+}
+
 /* So many positions that queries and keys are computed in several stages (25.25, 25.26): heads that
  * share keys, of more channels than a panel, in a window. Only the CPU has stages. */
 static void test_long_attention_of_integers(void **state) {
@@ -516,6 +532,7 @@ int main(void) {
         cmocka_unit_test(test_lists_give_the_reference_bytes),
         cmocka_unit_test(test_taps_outside_are_left_out),
         cmocka_unit_test(test_long_attention_of_integers),
+        cmocka_unit_test(test_errors_that_grow),
         cmocka_unit_test(test_pictures_of_integers_give_the_reference_bytes),
         cmocka_unit_test(test_far_out_of_range),
         cmocka_unit_test(test_zeros_change_nothing),

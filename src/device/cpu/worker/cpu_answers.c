@@ -160,7 +160,11 @@ static void note_errors(const qn__cpu_pass *pass, int thread, const qn__cpu_slic
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1;
     const qn__cpu_layer *l = &w->layer[last];
-    if (w->bits && l->walks)
+    if (w->bits && qn__cpu_is_sliced(pass))
+        qn__cpu_note_rows(w, slice->items, first, rows, l->layer->to.channels,
+                          l->error + (size_t)first * QN__PANEL, slice->stride, NULL,
+                          l->intgemm.error.absmax + slice->item);
+    else if (w->bits && l->walks)
         qn__cpu_note_errors(pass, last, first, rows, 0, l->out_panels);
     else if (w->bits)
         w->intgemm->absmax(rows, l->layer->out, l->error + (size_t)first * QN__PANEL, l->backward.a,

@@ -13,7 +13,7 @@ typedef struct qn__cpu_sums_space {
 } qn__cpu_sums_space;
 
 /* The sums of a task. */
-typedef struct qn__cpu_sums {
+struct qn__cpu_sums {
     double *narrow;
     int64_t *wide;
     float *partial;
@@ -26,12 +26,17 @@ typedef struct qn__cpu_sums {
      * time). Else 0. */
     int adds, more;
     int64_t *kept;
-} qn__cpu_sums;
+};
 
 /* Adds partials of `grains` grains, one after the other, to `count` sums (a multiple of 16) and
  * checks each. Returns 1 when one is out of range. */
 int qn__cpu_add_partials(const qn__worker *w, size_t grains, size_t count, const float *partial,
                          int64_t *wide);
+
+/* Adds `count` exact sums of a grain's integers, which count in units of 2^exponent, and checks
+ * each. Returns 1 when one is out of range. */
+int qn__cpu_add_units(const qn__worker *w, int32_t exponent, size_t count, const int64_t *exact,
+                      int64_t *wide);
 
 /* Applies or stores the sums of `rows` rows of weights of a panel of outputs, from `block` on:
  * those that begin at element `from` of s. An outlet gets one block at a time. */

@@ -79,10 +79,9 @@ void qn__cpu_pack_transposed(const qn__cpu_pass *pass, int thread, uint32_t laye
 
 /* --------------------------------------------------------------------------------------- rows */
 
-/* Packs at most 16 rows of length k to one block of a left operand. */
-static void pack_rows(const qn__worker *w, uint32_t rows, uint32_t k, const float *from,
-                      const size_t *blocks, const float *times, void *left, float *factor,
-                      uint32_t *absmax) {
+void qn__cpu_pack_rows(const qn__worker *w, uint32_t rows, uint32_t k, const float *from,
+                       const size_t *blocks, const float *times, void *left, float *factor,
+                       uint32_t *absmax) {
     float inverse[QN__PANEL];
     w->intgemm->absmax(rows, k, from, blocks, times, absmax);
     qn__cpu_block_scales(w->bits, rows, absmax, factor, inverse);
@@ -94,8 +93,8 @@ static void pack_block(const qn__worker *w, uint32_t first, uint32_t rows, uint3
                        const float *from, const size_t *blocks, const float *times,
                        uint32_t *absmax, const qn__cpu_rows *to) {
     const size_t size = w->intgemm->size(w->bits, k);
-    pack_rows(w, rows, k, from + (size_t)first * QN__PANEL, blocks, times,
-              (char *)to->left + first / QN__PANEL * size, to->factor + first, absmax);
+    qn__cpu_pack_rows(w, rows, k, from + (size_t)first * QN__PANEL, blocks, times,
+                      (char *)to->left + first / QN__PANEL * size, to->factor + first, absmax);
 }
 
 void qn__cpu_intgemm_fetched(const qn__worker *w, uint32_t first, uint32_t rows,
@@ -192,8 +191,8 @@ void qn__cpu_intgemm_last(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_t
         qn__cpu_intgemm_product(pass, 0, first, rows, 0, l->out_panels);
         return;
     }
-    pack_rows(w, rows, qn__cpu_depth(l), input + (size_t)first * QN__PANEL, l->forward.a, NULL,
-              core->operand, factor, packed->input.absmax + first);
+    qn__cpu_pack_rows(w, rows, qn__cpu_depth(l), input + (size_t)first * QN__PANEL, l->forward.a,
+                      NULL, core->operand, factor, packed->input.absmax + first);
     w->intgemm->product(w->bits, rows, qn__cpu_depth(l), core->operand, l->out_panels,
                         packed->right, factor, packed->factor, l->bias, c, l->out_stride);
     for (uint32_t p = 0; p < l->out_panels && l->taps > 1; ++p)
@@ -215,8 +214,8 @@ void qn__cpu_intgemm_fused(const qn__cpu_pass *pass, qn__cpu_core *core, uint32_
     const qn__cpu_layer *l = &w->layer[last], *below = l->below;
     float factor[QN__PANEL], *error = below->error + (size_t)first * QN__PANEL;
     uint32_t absmax[QN__PANEL];
-    pack_rows(w, rows, l->layer->out, l->error + (size_t)first * QN__PANEL, l->backward.a,
-              l->intgemm.factor, core->operand, factor, absmax);
+    qn__cpu_pack_rows(w, rows, l->layer->out, l->error + (size_t)first * QN__PANEL, l->backward.a,
+                      l->intgemm.factor, core->operand, factor, absmax);
     w->intgemm->product(w->bits, rows, l->layer->out, core->operand, l->in_panels,
                         l->intgemm.transposed, factor, NULL, NULL, error, below->out_stride);
     after_errors(pass, core, last, 0, l->in_panels, first, rows);

@@ -153,6 +153,12 @@ void qn__cpu_walk_product(const struct qn__cpu_pass *pass, int thread, uint32_t 
 void qn__cpu_walk_errors(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                          const struct qn__cpu_walk_run *run, uint32_t panel, uint32_t panels);
 
+/* Packs at most 16 rows of length k, each a block of its own, to one block of a left operand, and
+ * gives their absmax and 2^t. The rest as in qn__intgemm.left. */
+void qn__cpu_pack_rows(const qn__worker *worker, uint32_t rows, uint32_t k, const float *from,
+                       const size_t *blocks, const float *times, void *left, float *factor,
+                       uint32_t *absmax);
+
 /* Items first .. first + rows - 1 (at most 16) of the batch fetched last, in `inputs`. */
 void qn__cpu_intgemm_fetched(const qn__worker *worker, uint32_t first, uint32_t rows,
                              const float *inputs, const size_t *blocks, qn__cpu_rows *to);
@@ -185,9 +191,11 @@ void qn__cpu_pack_errors(const struct qn__cpu_pass *pass, int thread, uint32_t l
 /* Computes the errors of the layer below: */
 void qn__cpu_intgemm_backward(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                               uint32_t phase);
-/* Makes the plan of a convolution's gradient: each grain by itself. `kind` is QN__SUMS_DOUBLE if
- * doubles hold all sums exactly, otherwise QN__SUMS_INT64. */
-void qn__cpu_plan_walk(const struct qn__cpu_pass *pass, uint32_t layer, qn__cpu_plan *plan);
+/* Makes the plan of a convolution's gradient over some items, which begin with a grain: each grain
+ * by itself. `kind` is QN__SUMS_DOUBLE if doubles hold all sums exactly, otherwise QN__SUMS_INT64.
+ */
+void qn__cpu_plan_walk(const struct qn__cpu_pass *pass, uint32_t layer, uint32_t first,
+                       uint32_t items, qn__cpu_plan *plan);
 /* Makes the plan of the gradient and its operands, in two phases of the counter: */
 void qn__cpu_pack_operands(const struct qn__cpu_pass *pass, int thread, uint32_t layer,
                            uint32_t phase);

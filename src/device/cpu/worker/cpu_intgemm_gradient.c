@@ -101,11 +101,13 @@ typedef struct bounds {
     double units;   /* bound of the sum of all partials, in units */
 } bounds;
 
-static bounds look_at_all(const qn__cpu_pass *pass, const qn__cpu_layer *l, qn__cpu_grain *grain) {
+/* The grains of the items first .. end - 1. */
+static bounds look_at(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t first,
+                      uint32_t end, qn__cpu_grain *grain) {
     const qn__program *p = pass->worker->program;
     bounds b = {0};
-    for (uint32_t first = 0; first < pass->batch->items; first += p->grain, ++grain) {
-        const uint32_t left = pass->batch->items - first;
+    for (; first < end; first += p->grain, ++grain) {
+        const uint32_t left = end - first;
         const double most = inspect_grain(pass, l, first, left < p->grain ? left : p->grain, grain);
         b.bad |= grain->exponent == QN__NOT_FINITE;
         if (!grain->waits)
@@ -233,7 +235,7 @@ static void plan_gradient(const qn__cpu_pass *pass, uint32_t layer, qn__cpu_plan
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
     const uint32_t grains = (pass->batch->items + w->program->grain - 1) / w->program->grain;
-    const bounds b = look_at_all(pass, l, plan->grain);
+    const bounds b = look_at(pass, l, 0, pass->batch->items, plan->grain);
     const int shift = b.any && b.lowest > 0 ? b.lowest : 0;
     const int known = !b.wide && may_shift(pass, shift);
     const int one = pass->update && b.any && b.lowest >= 0 && b.units < 0x1p61;
@@ -259,8 +261,9 @@ static void plan_gradient(const qn__cpu_pass *pass, uint32_t layer, qn__cpu_plan
 
 /* Chunks of a grain are added one after the other, so all of it must be in units of whole numbers:
  * no exponent below 0. */
-void qn__cpu_plan_walk(const qn__cpu_pass *pass, uint32_t layer, qn__cpu_plan *plan) {
-    const bounds b = look_at_all(pass, &pass->worker->layer[layer], plan->grain);
+void qn__cpu_plan_walk(const qn__cpu_pass *pass, uint32_t layer, uint32_t first, uint32_t items,
+                       qn__cpu_plan *plan) {
+    const bounds b = look_at(pass, &pass->worker->layer[layer], first, first + items, plan->grain);
     const int shift = b.any && b.lowest > 0 ? b.lowest : 0;
     const int known = !b.wide && may_shift(pass, shift) && (!b.any || b.lowest >= 0);
     plan->bad = b.bad;

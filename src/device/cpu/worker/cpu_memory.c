@@ -510,10 +510,9 @@ static size_t bytes_of_pictures(const qn__worker *w) {
 }
 
 /* The loss of several answers to an item reads outputs of some rows and writes their errors. With
- * many words these are the largest arrays: so the errors replace the outputs. In integer arithmetic
- * outputs have numbers of their own. */
+ * many words these are the largest arrays: so the errors replace the outputs. */
 static void replace_answers(const qn__worker *w, qn__cpu_layer *last) {
-    last->errors_in_output = w->program->answers > 0 && !w->bits;
+    last->errors_in_output = w->program->answers > 0;
     last->error_place.bytes = last->errors_in_output ? 0 : last->error_place.bytes;
 }
 

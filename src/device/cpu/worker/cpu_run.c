@@ -311,35 +311,81 @@ static uint32_t look_into_loss(const qn__cpu_pass *pass, int thread, uint32_t ph
     return loss(pass, thread, phase); /* its errors may have been overwritten */
 }
 
-/* The last layer, slice by slice (cpu_slices.h). Two slices in turn use two sets of phases. Thread
- * 0 clears those of the slice before while others are in the present one. Returns the next phase.
- */
+/* Slices of the last layer: two of them in turn use two sets of phases from `phase` on. */
+typedef struct slicing {
+    uint32_t phase, done; /* slices that are done */
+    qn__cpu_slice_state state;
+} slicing;
+
+static const qn__cpu_slice_way *way_of(const qn__worker *w) {
+    return w->bits ? &qn__cpu_slices_integers : &qn__cpu_slices_float;
+}
+
+/* The logits and losses of a slice. Thread 0 clears the phases of the slice before while others are
+ * in the present one. Returns the first phase of the slice. */
+static uint32_t begin_slice(const qn__cpu_pass *pass, int thread, const qn__cpu_slice *s,
+                            slicing *of) {
+    qn__worker *w = pass->worker;
+    const uint32_t own = of->phase + of->done % 2 * QN__SLICE_PHASES;
+    way_of(w)->inputs(pass, thread, s, own);
+    barrier(w, thread);
+    if (thread == 0)
+        qn__cpu_again(w, of->phase + (of->done + 1) % 2 * QN__SLICE_PHASES, QN__SLICE_PHASES);
+    way_of(w)->forward(pass, thread, s, own + 2);
+    barrier(w, thread);
+    qn__cpu_answers(pass, thread, s, own + 3);
+    barrier(w, thread);
+    ++of->done;
+    return own;
+}
+
+static void slice_gradient(const qn__cpu_pass *pass, int thread, const qn__cpu_slice *s,
+                           uint32_t own) {
+    const qn__worker *w = pass->worker;
+    if (qn__program_trains(w->program, w->program->layers - 1))
+        way_of(w)->gradient(pass, thread, s, own + 5);
+}
+
+/* The slices of a grain, from slice `first` on, whose integers had another scale. */
+static void slices_again(const qn__cpu_pass *pass, int thread, uint32_t first, slicing *of) {
+    for (uint32_t i = 0; i < of->state.wrong; ++i) {
+        qn__cpu_slice s = qn__cpu_slice_at(pass, first + i);
+        s.again = 1;
+        s.fresh = 0;
+        s.closes = i + 1 == of->state.wrong;
+        slice_gradient(pass, thread, &s, begin_slice(pass, thread, &s, of));
+        barrier(pass->worker, thread);
+    }
+}
+
+/* The last layer, slice by slice (cpu_slices.h). Returns the next phase. */
 static uint32_t slices(const qn__cpu_pass *pass, int thread, uint32_t phase) {
     qn__worker *w = pass->worker;
     const uint32_t last = w->program->layers - 1, count = qn__cpu_slices(pass);
     uint32_t next = phase + 2 * QN__SLICE_PHASES;
+    slicing of = {.phase = phase};
+    if (w->bits) {
+        qn__cpu_slices_note(pass, thread);
+        barrier(w, thread);
+    }
     for (uint32_t i = 0; i < count; ++i) {
-        const qn__cpu_slice s = qn__cpu_slice_at(pass, i);
-        const uint32_t own = phase + i % 2 * QN__SLICE_PHASES;
-        qn__cpu_slice_inputs(pass, thread, &s, own);
-        barrier(w, thread);
-        if (thread == 0)
-            qn__cpu_again(w, phase + (i + 1) % 2 * QN__SLICE_PHASES, QN__SLICE_PHASES);
-        qn__cpu_slice_forward(pass, thread, &s, own + 1);
-        barrier(w, thread);
-        qn__cpu_answers(pass, thread, &s, own + 2);
-        barrier(w, thread);
+        qn__cpu_slice s = qn__cpu_slice_at(pass, i);
+        const uint32_t own = begin_slice(pass, thread, &s, &of);
         if (i + 1 == count)
             answer_items(pass, thread);
         if (i + 1 == count && pass->training)
             next = look_into_loss(pass, thread, next);
+        if (pass->training && w->bits)
+            qn__cpu_slice_follow(pass, &s, &of.state);
         if (pass->training && qn__cpu_passes_errors(w, &w->layer[last]))
-            qn__cpu_slice_errors(pass, thread, &s, own + 3);
-        if (pass->training && qn__program_trains(w->program, last))
-            qn__cpu_slice_gradient(pass, thread, &s, own + 4);
+            way_of(w)->errors(pass, thread, &s, own + 4);
+        if (pass->training)
+            slice_gradient(pass, thread, &s, own);
         if (pass->applied)
             inspect(pass, thread, &s);
         barrier(w, thread);
+        if (s.ends && !s.closes)
+            slices_again(pass, thread, i - s.part, &of);
     }
     return next;
 }
@@ -382,6 +428,8 @@ static void phases(void *context, int thread) {
         w->layer[l].kind->forward(pass, thread, l, phase++);
         barrier(w, thread);
     }
+    if (w->bits && sliced)
+        phase = pack_intgemm(pass, thread, last, phase);
     if (plain == last && pass->training && w->layer[last].transposed &&
         qn__cpu_passes_errors(w, &w->layer[last]))
         qn__cpu_walk_transpose(pass, thread, last, phase++);

@@ -85,7 +85,7 @@ void qn__cpu_note_errors(const qn__cpu_pass *pass, uint32_t layer, size_t first,
         return;
     qn__cpu_note_rows(w, items, first, rows, columns, error, l->out_stride, NULL,
                       own->intgemm.error.absmax);
-    if (own->below)
+    if (own->below && !qn__layer_has_window_blocks(own->layer))
         qn__cpu_note_rows(w, items, first, rows, columns, error, l->out_stride,
                           own->intgemm.factor + (size_t)panel * QN__PANEL,
                           own->intgemm.scaled_absmax);

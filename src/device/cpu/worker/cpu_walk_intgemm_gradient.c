@@ -133,22 +133,29 @@ static void multiply_grain(const task *t, uint32_t item, uint32_t items, const q
     }
 }
 
+int qn__cpu_add_units(const qn__worker *w, int32_t exponent, size_t count, const int64_t *exact,
+                      int64_t *wide) {
+    int bad = 0;
+    for (size_t i = 0; i < count; ++i) {
+        int64_t units;
+        if (qn__intgemm_units(exact[i], exponent, w->program->partial_limit, &units))
+            wide[i] += units;
+        else
+            bad = 1;
+    }
+    return bad;
+}
+
 /* Adds a grain's integers in units to the sums. Returns 1 when one is out of range. */
 static int add_units(const task *t, const qn__cpu_grain *grain, const int64_t *exact,
                      int64_t *wide) {
-    const float limit = t->pass->worker->program->partial_limit;
-    const size_t cells = (size_t)t->panels * BLOCK;
     int bad = 0;
     for (uint32_t b = 0; b < t->blocks; ++b) {
-        const size_t rows = (size_t)qn__cpu_rows_of(t->l, block_of(t, b)) * QN__PANEL;
-        for (size_t i = 0; i < cells; ++i) {
-            int64_t units;
-            if (i % BLOCK >= rows)
-                continue;
-            if (qn__intgemm_units(exact[b * cells + i], grain->exponent, limit, &units))
-                wide[b * cells + i] += units;
-            else
-                bad = 1;
+        const size_t count = (size_t)qn__cpu_rows_of(t->l, block_of(t, b)) * QN__PANEL;
+        for (uint32_t p = 0; p < t->panels; ++p) {
+            const size_t at = ((size_t)b * t->panels + p) * BLOCK;
+            bad |=
+                qn__cpu_add_units(t->pass->worker, grain->exponent, count, exact + at, wide + at);
         }
     }
     return bad;
@@ -237,7 +244,7 @@ void qn__cpu_walk_intgemm_gradient(const qn__cpu_pass *pass, int thread, uint32_
     qn__update update = {0};
     if (l->taps == 0)
         return;
-    qn__cpu_plan_walk(pass, layer, &core->plan);
+    qn__cpu_plan_walk(pass, layer, 0, pass->batch->items, &core->plan);
     if (pass->update) {
         update = *pass->update;
         update.gradient = ldexpf(update.gradient, core->plan.shift);
