@@ -13,7 +13,7 @@ TARGETS = sorted(f.name.removesuffix("_fuzz.c") for f in FUZZ.glob("*_fuzz.c"))
 MOST_BYTES = 200_000  # of all corpora: they are seeds, a campaign makes its own
 
 # Mutations of each file; fewer where a run is slow.
-MUTATIONS = {"options": 100, "record": 100, "table": 60, "images": 150, "numpy": 110, "typed": 150}  # make fuzz tries millions
+MUTATIONS = {"bodies": 15, "store": 40, "options": 100, "record": 100, "table": 60, "images": 150, "numpy": 110, "typed": 150}  # make fuzz tries millions
 
 
 @pytest.mark.parametrize("name", TARGETS)

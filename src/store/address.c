@@ -30,6 +30,15 @@ static qn_status refuse(const char *address, const char *what, const char *remed
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
+/* Letters of names, new and old; what else is in a host or a path means something there. */
+static int is_bucket(const char *name, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        if (!(name[i] >= '0' && name[i] <= '9') &&
+            !((name[i] | 32) >= 'a' && (name[i] | 32) <= 'z') && !strchr(".-_", name[i]))
+            return 0;
+    return 1;
+}
+
 qn_status qn__store_address_read(const char *address, qn__store_address *out, qn_error *err) {
     *out = (qn__store_address){.kind = qn__store_kind_of(address)};
     if (!out->kind || strlen(address) >= QN__ADDRESS_MOST / 4)
@@ -39,7 +48,7 @@ qn_status qn__store_address_read(const char *address, qn__store_address *out, qn
     out->key = rest;
     if (!out->kind->bucket)
         return QN_OK;
-    if (size == 0 || size >= sizeof out->bucket || strcspn(rest, "?#@:%*[") < size)
+    if (size == 0 || size >= sizeof out->bucket || !is_bucket(rest, size))
         return refuse(address, "the address has no name of a bucket", "write it as s3://BUCKET/KEY",
                       err);
     memcpy(out->bucket, rest, size);

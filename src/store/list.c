@@ -66,9 +66,12 @@ static qn_status take_page(listing *l, const char *body, size_t size, qn_error *
     const int more = from && part == 4 && memcmp(from, "true", 4) == 0;
     at = body;
     from = more ? qn__xml_element(&at, end, "NextContinuationToken", &part) : NULL;
+    char before[TOKEN_MOST];
+    memcpy(before, l->next, sizeof before);
     l->next[0] = '\0';
     if (status == QN_OK && more &&
-        (!from || !qn__xml_decode(from, part, 0, l->next, sizeof l->next)))
+        (!from || !qn__xml_decode(from, part, 0, l->next, sizeof l->next) ||
+         strcmp(l->next, before) == 0)) /* the same page again, without end */
         status = refuse_answer(l, err);
     return status;
 }

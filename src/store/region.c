@@ -1,5 +1,6 @@
 #include "store/region.h"
 #include "store/sign/profile.h"
+#include "store/xml_answer.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,11 +52,13 @@ void qn__region_learn(const char *bucket, const char *region) {
     pthread_mutex_unlock(&learnt_guard);
 }
 
+/* It becomes a part of a host's name. */
+static int is_region(const char *text) {
+    return *text && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(text);
+}
+
 int qn__region_told(const qn__http_answer *answer, char *region, size_t capacity) {
-    if (qn__http_value(answer, "x-amz-bucket-region", region, capacity))
-        return *region != '\0';
-    const char *begin = answer->body ? strstr(answer->body, "<Region>") : NULL;
-    const char *end = begin ? strstr(begin, "</Region>") : NULL;
-    return begin && end && (size_t)(end - begin - 8) < capacity &&
-           snprintf(region, capacity, "%.*s", (int)(end - begin - 8), begin + 8) > 0;
+    return (qn__http_value(answer, "x-amz-bucket-region", region, capacity) ||
+            qn__xml_text(answer->body, "Region", region, capacity)) &&
+           is_region(region);
 }

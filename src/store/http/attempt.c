@@ -29,6 +29,8 @@ void qn__http_header(qn__http_headers *headers, const char *format, ...) {
     va_start(arguments, format);
     const int size = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    /* What follows a line break would be another header: values may come from another server. */
+    line[strcspn(line, "\r\n")] = '\0';
     void *longer =
         size > 0 && size < LINE ? qn__curl_functions.list_add(headers->list, line) : NULL;
     headers->failed |= !longer;

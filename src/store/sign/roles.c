@@ -3,6 +3,7 @@
 #include "store/http/http.h"
 #include "store/sign/profile.h"
 #include "store/sign/secret.h"
+#include "store/sign/secret_json.h"
 #include "store/sign/signature.h"
 #include <dirent.h>
 #include <limits.h>
@@ -15,32 +16,6 @@
 enum { ANSWER = 65536, URL = 2048, TOKEN = 16384 };
 
 /* ------------------------------------------------------------------ texts */
-
-/* The text of a member, wherever it is in a JSON text; 0: there is none, or a longer one. A parser
- * would leave copies of secrets in memory. */
-static int json_text(const char *json, const char *name, char *value, size_t capacity) {
-    const size_t length = strlen(name);
-    size_t size = 0;
-    for (const char *at = json; (at = strchr(at, '"')) != NULL; at++) {
-        if (strncmp(at + 1, name, length) != 0 || at[length + 1] != '"')
-            continue;
-        at += length + 2;
-        at += strspn(at, " \t\r\n");
-        if (*at != ':')
-            continue;
-        at += 1 + strspn(at + 1, " \t\r\n");
-        const int quoted = *at == '"';
-        for (at += quoted; *at && (quoted ? *at != '"' : strchr("0123456789", *at) != NULL); at++) {
-            at += *at == '\\' && at[1]; /* "\/" is all that keys and tokens need */
-            if (size + 1 >= capacity)
-                return 0;
-            value[size++] = *at;
-        }
-        value[size] = '\0';
-        return size > 0;
-    }
-    return 0;
-}
 
 /* "2026-11-30T12:00:00Z" as seconds since 1970; 0: not such a time. */
 static int64_t seconds_of(const char *text) {
@@ -104,11 +79,11 @@ static qn_status refuse(const char *service, const char *url, int status, const 
 
 static int take_role(const char *json, qn__credentials *key) {
     char end[64];
-    if (!json_text(json, "AccessKeyId", key->id, sizeof key->id) ||
-        !json_text(json, "SecretAccessKey", key->secret, sizeof key->secret))
+    if (!qn__secret_json(json, "AccessKeyId", key->id, sizeof key->id) ||
+        !qn__secret_json(json, "SecretAccessKey", key->secret, sizeof key->secret))
         return 0;
-    (void)json_text(json, "Token", key->token, sizeof key->token);
-    key->expires = json_text(json, "Expiration", end, sizeof end) ? seconds_of(end) : 0;
+    (void)qn__secret_json(json, "Token", key->token, sizeof key->token);
+    key->expires = qn__secret_json(json, "Expiration", end, sizeof end) ? seconds_of(end) : 0;
     return 1;
 }
 
@@ -261,10 +236,10 @@ static int read_login(login *l) {
 static int take_token(const char *path, const char *start, char *token) {
     char url[512], end[64];
     char *json = qn__secret_file(path);
-    const int found = json && json_text(json, "startUrl", url, sizeof url) &&
-                      strcmp(url, start) == 0 && json_text(json, "expiresAt", end, sizeof end) &&
-                      seconds_of(end) > (int64_t)time(NULL) &&
-                      json_text(json, "accessToken", token, TOKEN);
+    const int found =
+        json && qn__secret_json(json, "startUrl", url, sizeof url) && strcmp(url, start) == 0 &&
+        qn__secret_json(json, "expiresAt", end, sizeof end) &&
+        seconds_of(end) > (int64_t)time(NULL) && qn__secret_json(json, "accessToken", token, TOKEN);
     qn__secret_free(json);
     return found;
 }
@@ -294,12 +269,12 @@ static qn_status refuse_login(qn_error *err) {
 
 static int take_login(const char *json, qn__credentials *key) {
     char end[64];
-    if (!json_text(json, "accessKeyId", key->id, sizeof key->id) ||
-        !json_text(json, "secretAccessKey", key->secret, sizeof key->secret) ||
-        !json_text(json, "sessionToken", key->token, sizeof key->token))
+    if (!qn__secret_json(json, "accessKeyId", key->id, sizeof key->id) ||
+        !qn__secret_json(json, "secretAccessKey", key->secret, sizeof key->secret) ||
+        !qn__secret_json(json, "sessionToken", key->token, sizeof key->token))
         return 0;
     key->expires =
-        json_text(json, "expiration", end, sizeof end) ? strtoll(end, NULL, 10) / 1000 : 0;
+        qn__secret_json(json, "expiration", end, sizeof end) ? strtoll(end, NULL, 10) / 1000 : 0;
     return 1;
 }
 

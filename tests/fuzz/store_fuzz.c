@@ -1,0 +1,264 @@
+/* What stores answer, and the texts that say how to reach them. The first byte of an input says who
+ * reads the rest. The answers are in the place of those that libcurl would bring: each ends with
+ * 0x1F, and has a letter for its status, its headers up to 0x1E, and its body. */
+#include "fuzz/fuzz.h"
+
+#include "base/files/remote.h"
+#include "base/memory.h"
+#include "store/address.h"
+#include "store/hdfs/webhdfs.h"
+#include "store/http/http_date.h"
+#include "store/object.h"
+#include "store/region.h"
+#include "store/sign/profile.h"
+#include "store/sign/roles.h"
+#include "store/sign/secret_json.h"
+#include "store/xml_answer.h"
+
+#include <stdarg.h>
+
+/* The linker takes these two for those of src/store/http (--wrap). */
+qn_status __wrap_qn__http_send(const qn__http_request *request,
+                               qn__http_answer *answer, /* NOLINT */
+                               qn_error *err);
+void __wrap_qn__http_header(qn__http_headers *headers, const char *format, ...); /* NOLINT */
+
+enum { ANSWER_END = 0x1F, HEADERS_END = 0x1E };
+static const char *next_answer, *answers_end;
+
+/* For qn__http_release. */
+static char *text_of(const char *from, size_t size) {
+    return qn__copy_unquoted(from, size, 0, NULL);
+}
+
+static int take_all(const qn__http_request *request, const char *bytes, size_t size) {
+    for (size_t at = 0; at < size; at += 7)
+        if (!request->take(request->user, bytes + at, size - at < 7 ? size - at : 7))
+            return 0;
+    return 1;
+}
+
+/* One answer in three parts, as the real one gives it: headers, then bytes, then the end. */
+static void give_answer(const qn__http_request *request, const char *from, const char *end,
+                        qn__http_answer *answer) {
+    static const int statuses[] = {200, 206, 301, 304, 307, 400, 403, 404, 416, 500};
+    const char *split = memchr(from + 1, HEADERS_END, (size_t)(end - from) - 1);
+    const char *body = split ? split + 1 : end;
+    answer->status = statuses[(unsigned char)*from % 10];
+    answer->headers = text_of(from + 1, (size_t)((split ? split : end) - from) - 1);
+    const int good = answer->status < 300;
+    if (good && request->begin)
+        answer->stopped = !request->begin(request->user, answer);
+    if (good && request->take && !answer->stopped)
+        answer->stopped = !take_all(request, body, (size_t)(end - body));
+    if (good && request->take)
+        return;
+    answer->body = text_of(body, (size_t)(end - body));
+    answer->body_size = (size_t)(end - body);
+}
+
+/* Without further answers nothing is there. */
+qn_status __wrap_qn__http_send(const qn__http_request *request,
+                               qn__http_answer *answer, /* NOLINT */
+                               qn_error *err) {
+    qn__http_headers headers = {0};
+    *answer = (qn__http_answer){.attempts = 1};
+    if (request->attempt && request->attempt(request->user, &headers, err) != QN_OK)
+        return err->status;
+    if (next_answer >= answers_end)
+        return qn__fail(err, QN_IO, "nothing answers");
+    const char *from = next_answer;
+    const char *end = memchr(from, ANSWER_END, (size_t)(answers_end - from));
+    next_answer = end ? end + 1 : answers_end;
+    end = end ? end : answers_end;
+    if (from < end)
+        give_answer(request, from, end, answer);
+    const int enough =
+        request->is_enough && answer->status < 300 && request->is_enough(request->user);
+    return answer->stopped && !enough ? qn__fail(err, QN_IO, "it was stopped") : QN_OK;
+}
+
+void __wrap_qn__http_header(qn__http_headers *headers, const char *format, ...) { /* NOLINT */
+    char line[16384];
+    va_list list;
+    va_start(list, format);
+    const int size = vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    headers->failed |= size >= (int)sizeof line;
+}
+
+/* ------------------------------------------------------------------------------ readers of answers
+ */
+
+static void check_status(qn_status status, const qn_error *err) {
+    FUZZ_MUST(status == QN_OK || (err->what[0] && err->status == status));
+}
+
+static qn_status count_file(void *user, const char *address, const qn__remote_about *about,
+                            qn_error *err) {
+    (void)err;
+    FUZZ_MUST(strstr(address, "://") && memchr(about->tag, '\0', sizeof about->tag));
+    ++*(int *)user;
+    return QN_OK;
+}
+
+static void list_bucket(const char *unused) {
+    int files = 0;
+    qn_error err = {0};
+    (void)unused;
+    check_status(qn__remote_list("s3://bucket/folder/", 0, count_file, &files, &err), &err);
+}
+
+static void list_hdfs(const char *unused) {
+    int files = 0;
+    qn_error err = {0};
+    (void)unused;
+    check_status(qn__remote_list("hdfs://host/folder/", 3, count_file, &files, &err), &err);
+    FUZZ_MUST(files <= 3);
+}
+
+static int count_bytes(void *user, const void *bytes, size_t size) {
+    uint64_t *sum = user;
+    for (size_t i = 0; i < size; i++)
+        sum[1] += ((const uint8_t *)bytes)[i];
+    sum[0] += size;
+    return 1;
+}
+
+/* A range of it. */
+static void read_range(const char *address, const qn__remote_about *about) {
+    uint64_t sum[2] = {0};
+    qn_error err = {0};
+    const uint64_t end = about->size < 40 ? about->size : 40;
+    const qn__object_range range = {.address = address,
+                                    .about = about,
+                                    .from = end / 2,
+                                    .end = end,
+                                    .take = count_bytes,
+                                    .user = sum};
+    if (end == 0)
+        return;
+    const qn_status status = qn__object_read(&range, &err);
+    check_status(status, &err);
+    FUZZ_MUST(status != QN_OK || sum[0] <= end - end / 2);
+}
+
+/* The first answer of a file, and then a range of it. */
+static void read_object(const char *address) {
+    qn__object_first first;
+    qn_error err = {0};
+    const qn_status status = qn__object_look(address, "\"old\"", &first, &err);
+    check_status(status, &err);
+    if (status == QN_OK && !first.unchanged && first.sized)
+        read_range(address, &first.about);
+    qn__free(first.bytes);
+}
+
+static void read_bucket(const char *unused) {
+    (void)unused;
+    read_object("s3://bucket/a b+c");
+}
+
+static void read_web(const char *unused) {
+    (void)unused;
+    read_object("https://user:password@host/file?key=1");
+}
+
+static void read_hdfs(const char *unused) {
+    (void)unused;
+    read_object("hdfs://host/file");
+}
+
+static void ask_role(const char *unused) {
+    static qn__credentials key;
+    int found = 0;
+    qn_error err = {0};
+    (void)unused;
+    key = (qn__credentials){0};
+    check_status(qn__role_container(&key, &found, &err), &err);
+    check_status(qn__role_instance(&key, &found, &err), &err);
+}
+
+/* -------------------------------------------------------------------------------- readers of texts
+ */
+
+static void find_settings(const char *text) {
+    static const char *const sections[] = {"default", "profile work", "sso-session a"};
+    static const char *const keys[] = {"aws_access_key_id", "region", "endpoint_url", ""};
+    char value[32];
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < 4; k++)
+            if (qn__profile_find(text, sections[i], keys[k], value, sizeof value) && *keys[k])
+                FUZZ_MUST(*value && !strpbrk(value, "\r\n"));
+}
+
+static void find_secrets(const char *text) {
+    char value[32];
+    for (int i = 0; i < 2; i++)
+        if (qn__secret_json(text, i ? "accessToken" : "expiration", value, sizeof value))
+            FUZZ_MUST(*value && strlen(value) < sizeof value);
+}
+
+static void read_address(const char *text) {
+    static qn__store_target target;
+    qn__store_address address;
+    qn_error err = {0};
+    char shown[512];
+    qn__remote_shown(text, shown, sizeof shown);
+    if (!qn__store_kind_of(text))
+        return;
+    qn_status status = qn__store_address_read(text, &address, &err);
+    check_status(status, &err);
+    if (status != QN_OK || !address.kind->bucket)
+        return;
+    status =
+        qn__store_target_make(&address, address.key, "list-type=2", "eu-central-1", &target, &err);
+    check_status(status, &err);
+    FUZZ_MUST(status != QN_OK || strcspn(target.url, " \r\n#") == strlen(target.url));
+}
+
+static void read_texts(const char *text) {
+    char value[16];
+    int64_t seconds;
+    if (qn__xml_text(text, "Code", value, sizeof value))
+        FUZZ_MUST(*value && strlen(value) < sizeof value);
+    (void)qn__http_date(text, &seconds);
+}
+
+static const struct {
+    char letter;
+    void (*read)(const char *text);
+    int answers;
+} readers[] = {{'l', list_bucket, 1},   {'f', list_hdfs, 1},    {'b', read_bucket, 1},
+               {'w', read_web, 1},      {'h', read_hdfs, 1},    {'r', ask_role, 1},
+               {'p', find_settings, 0}, {'j', find_secrets, 0}, {'a', read_address, 0},
+               {'x', read_texts, 0}};
+
+static void set_up(void) {
+    static const char *const variables[][2] = {
+        {"AWS_ACCESS_KEY_ID", "id"},
+        {"AWS_SECRET_ACCESS_KEY", "secret"},
+        {"AWS_REGION", "eu-central-1"},
+        {"AWS_ENDPOINT_URL", "http://127.0.0.1:1/"},
+        {"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/role"},
+        {"AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1/"},
+        {"HADOOP_USER_NAME", "name"}};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        setenv(variables[i][0], variables[i][1], 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    static int ready;
+    if (!ready++)
+        set_up();
+    for (size_t i = 0; size > 0 && i < sizeof readers / sizeof *readers; i++) {
+        if (readers[i].letter != *bytes)
+            continue;
+        char *text = fuzz_text(bytes + 1, size - 1);
+        next_answer = text;
+        answers_end = readers[i].answers ? text + size - 1 : text;
+        readers[i].read(text);
+        free(text);
+    }
+    return 0;
+}
