@@ -12,7 +12,8 @@ enum {
     QN__ROUTE_VARIABLES = 2,
     QN__ANSWER_HEADERS = 8,
     QN__PATH_CAPACITY = 256, /* of a path in a log; a longer one is cut */
-    QN__NAME_CAPACITY = 128
+    QN__NAME_CAPACITY = 128,
+    QN__HEAD_BYTES = 32 << 10 /* of a request */
 };
 
 /* What a connection does. Each of these may last so long. */
@@ -70,6 +71,8 @@ struct qn__request {
     char *variable[QN__ROUTE_VARIABLES];
     char *header[2 * QN__ANSWER_HEADERS];
     unsigned headers;
+    uint64_t received;                 /* bytes of the body as it came */
+    const struct qn__unpacker *coding; /* of the body; NULL: it is plain */
     int brings_body, too_large, out_of_memory, handled, queued, is_head;
     atomic_int references, lost;
     pthread_mutex_t lock; /* of all below */
@@ -96,11 +99,24 @@ void qn__connection_set(qn__http *http, qn__connection *connection, qn__phase ph
 /* Those without a whole request; the caller holds the server's lock. */
 unsigned qn__connections_fresh(const qn__http *http);
 
+/* early_refusal.c: answers what is refused before the body is read. Returns 1 where it did. */
+int qn__request_refuse_early(qn__request *request, const char *method, const char *path,
+                             const char *version);
+/* Answers 413. */
+void qn__request_refuse_size(qn__request *request);
+
+/* coded_body.c: sets what a body with this Content-Encoding is read with. Returns 0 for one that is
+ * not taken. */
+int qn__request_coding(qn__request *request, const char *name);
+/* Replaces a packed body, within the limits of bodies. Returns 0 where it cannot be read. */
+int qn__request_decode(qn__request *request);
+
 /* request.c. */
 qn__request *qn__request_make(qn__http *http, void *connection, const char *method,
                               const char *path);
 /* Adds to the body; what does not fit is dropped, and marked. */
 void qn__request_add(qn__request *request, const char *bytes, size_t size);
+void qn__request_drop_body(qn__request *request);
 void qn__request_release(qn__request *request);
 
 /* tls_refusal.c: says why the library did not begin with this certificate and key. Returns QN_IO.

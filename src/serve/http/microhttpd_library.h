@@ -28,12 +28,14 @@ enum {
     QN__MHD_CERTIFICATE = 9,
     QN__MHD_LISTENER = 12,  /* int */
     QN__MHD_POOL = 14,      /* unsigned: threads */
+    QN__MHD_UNESCAPE = 16,  /* a function and its context */
     QN__MHD_CONNECTED = 27, /* a function and its context */
     QN__MHD_STRICT = 29     /* int */
 };
-enum { QN__MHD_HEADERS = 1, QN__MHD_QUERY = 8 };                      /* kinds of values */
-enum { QN__MHD_IS_WHOLE = 0 };                                        /* how a request ended */
-enum { QN__MHD_CLIENT = 2, QN__MHD_SOCKET = 6, QN__MHD_CONTEXT = 7 }; /* facts of a connection */
+enum { QN__MHD_HEADERS = 1, QN__MHD_QUERY = 8 }; /* kinds of values */
+enum { QN__MHD_IS_WHOLE = 0 };                   /* how a request ended */
+/* Facts of a connection; the last one is the size of the head. */
+enum { QN__MHD_CLIENT = 2, QN__MHD_SOCKET = 6, QN__MHD_CONTEXT = 7, QN__MHD_HEAD = 10 };
 enum { QN__MHD_STREAM_ENDS = -1, QN__MHD_STREAM_FAILS = -2 };
 #define QN__MHD_UNKNOWN_SIZE UINT64_MAX
 

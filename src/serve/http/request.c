@@ -76,7 +76,7 @@ static int grow(qn__request *r, size_t needed) {
     return 1;
 }
 
-static void drop_body(qn__request *r) {
+void qn__request_drop_body(qn__request *r) {
     atomic_fetch_sub(&r->http->bodies, r->capacity);
     free(r->body);
     r->body = NULL;
@@ -90,7 +90,7 @@ void qn__request_add(qn__request *r, const char *bytes, size_t size) {
     r->out_of_memory =
         !r->too_large && r->size + size + 1 > r->capacity && !grow(r, r->size + size + 1);
     if (r->too_large || r->out_of_memory) {
-        drop_body(r);
+        qn__request_drop_body(r);
         return;
     }
     memcpy(r->body + r->size, bytes, size);
@@ -101,7 +101,7 @@ void qn__request_add(qn__request *r, const char *bytes, size_t size) {
 void qn__request_release(qn__request *r) {
     if (atomic_fetch_sub(&r->references, 1) != 1)
         return;
-    drop_body(r);
+    qn__request_drop_body(r);
     for (unsigned i = 0; i < QN__ROUTE_VARIABLES; i++)
         qn__free(r->variable[i]);
     for (unsigned i = 0; i < 2 * r->headers; i++)

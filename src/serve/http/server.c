@@ -13,132 +13,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { YES = 1, NO = 0, CONNECTION_BYTES = 32 << 10 };
-
-/* ------------------------------------------------------------------------ before a body arrives */
-
-/* Headers that decide where a request ends. A proxy might read several of them in another way. */
-typedef struct framing {
-    int lengths, encodings, hosts, chunked, unclear;
-    uint64_t length;
-} framing;
-
-/* Whether a proxy might read a header that the library has not understood: the name is not a word,
- * such as "Content-Length " before the colon, or has the text of a folded line at its end. */
-static int is_unclear(const char *name) {
-    static const char *const framed[] = {"Content-Length", "Transfer-Encoding"};
-    static const char marks[] = "!#$%&'*+-.^_`|~";
-    for (const char *c = name; *c; c++)
-        if (!(*c >= '0' && *c <= '9') && !((*c | 32) >= 'a' && (*c | 32) <= 'z') &&
-            !strchr(marks, *c))
-            return 1;
-    for (size_t i = 0; i < sizeof framed / sizeof *framed; i++) {
-        const size_t size = strlen(framed[i]);
-        if (strncasecmp(name, framed[i], size) == 0 && name[size])
-            return 1;
-    }
-    return !*name;
-}
-
-static int count_header(void *user, int kind, const char *name, const char *value) {
-    framing *f = user;
-    (void)kind;
-    value = value ? value : "";
-    f->unclear |= is_unclear(name);
-    if (strcasecmp(name, "Content-Length") == 0) {
-        f->lengths++;
-        if (!qn__parse_u64(value, strlen(value), &f->length))
-            f->lengths = 2;
-    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
-        f->encodings++;
-        f->chunked = strcasecmp(value, "chunked") == 0;
-    } else if (strcasecmp(name, "Host") == 0)
-        f->hosts++;
-    return YES;
-}
-
-/* Every byte is looked at: the time says nothing about the token. */
-static int is_token(const char *token, const char *given) {
-    const size_t size = strlen(token), given_size = strlen(given);
-    volatile unsigned differs = size != given_size;
-    for (size_t i = 0; i < given_size; i++)
-        differs |= (unsigned)(unsigned char)given[i] ^ (unsigned char)token[size ? i % size : 0];
-    return !differs;
-}
-
-static int has_token(qn__request *r) {
-    static const char scheme[] = "Bearer ";
-    const char *token = r->http->options.token;
-    const char *given = qn__request_header(r, "Authorization");
-    if (!token || r->route->open)
-        return 1;
-    return given && strncasecmp(given, scheme, sizeof scheme - 1) == 0 &&
-           is_token(token, given + sizeof scheme - 1);
-}
-
-static void refuse_token(qn__request *r) {
-    qn__answer_header(r, "WWW-Authenticate", "Bearer");
-    qn__answer_refusal(r, 401,
-                       "this server needs a token: send the header \"Authorization: "
-                       "Bearer TOKEN\"");
-}
-
-/* A page of another site in the user's browser: it cannot read answers, but could unload models. */
-static int is_of_other_site(qn__request *r, const char *method) {
-    const char *site = qn__request_header(r, "Sec-Fetch-Site");
-    return site && strcmp(site, "cross-site") == 0 && strcmp(method, "POST") == 0;
-}
-
-static void refuse_path(qn__request *r, const char *allowed) {
-    if (*allowed) {
-        qn__answer_header(r, "Allow", allowed);
-        qn__answer_refusal(r, 405, "this path takes %s, not %s", allowed, r->method);
-    } else
-        qn__answer_refusal(r, 404, "there is nothing at this path");
-}
-
-/* Answers what is refused before the body is read. Returns 1 where it did. */
-static int refuse_early(qn__request *r, const char *method, const char *path) {
-    framing f = {0};
-    char allowed[64];
-    qn__mhd_functions.values(r->connection, QN__MHD_HEADERS, count_header, &f);
-    r->brings_body = f.length > 0 || f.lengths > 1 || f.encodings > 0 || f.unclear;
-    atomic_fetch_add(&r->references, 1); /* given up by the answer */
-    if (f.unclear || f.lengths > 1 || f.encodings > 1 || f.hosts > 1 ||
-        (f.lengths && f.encodings) || (f.encodings && !f.chunked)) {
-        qn__answer_header(r, "Connection", "close");
-        qn__answer_refusal(r, 400, "the headers do not say clearly where the request ends");
-    } else if (!qn__route_find(r->http, r, method, path, allowed))
-        qn__answer_refusal(r, 503, "there is not enough memory");
-    else if (!r->route)
-        refuse_path(r, allowed);
-    else if (!has_token(r))
-        refuse_token(r);
-    else if (is_of_other_site(r, method))
-        qn__answer_refusal(r, 403, "pages of other sites may not send requests to this server");
-    else if (f.length > r->http->options.most_body)
-        r->too_large = 1;
-    else if (atomic_load(&r->http->stopping))
-        qn__answer_refusal(r, 503, "the server ends");
-    else {
-        atomic_fetch_sub(&r->references, 1);
-        return 0;
-    }
-    if (r->too_large)
-        qn__answer_refusal(r, 413, "the body has more than %llu bytes",
-                           (unsigned long long)r->http->options.most_body);
-    return 1;
-}
+enum { YES = 1, NO = 0 };
 
 /* ---------------------------------------------------------------------------- a request's steps */
 
 static int begin(qn__http *http, void *connection, const char *method, const char *path,
-                 void **slot) {
+                 const char *version, void **slot) {
     qn__request *r = qn__request_make(http, connection, method, path);
     *slot = r;
     if (!r)
         return NO;
-    if (refuse_early(r, method, path) && r->brings_body)
+    if (qn__request_refuse_early(r, method, path, version) && r->brings_body)
         return qn__answer_queue(r); /* which ends the connection: the body is not read */
     qn__connection_set(http, r->place, QN__PHASE_BODY);
     return YES;
@@ -148,9 +33,12 @@ static void handle(qn__request *r) {
     r->handled = 1;
     qn__connection_set(r->http, r->place, QN__PHASE_BUSY);
     atomic_fetch_add(&r->references, 1);
-    if (r->too_large)
-        qn__answer_refusal(r, 413, "the body has more than %llu bytes",
-                           (unsigned long long)r->http->options.most_body);
+    if (!qn__request_decode(r))
+        qn__answer_refusal(r, 400,
+                           "the body is not what its Content-Encoding says: send what gzip "
+                           "writes, or leave the header out");
+    else if (r->too_large)
+        qn__request_refuse_size(r);
     else if (r->out_of_memory) {
         qn__answer_header(r, "Retry-After", "1");
         qn__answer_refusal(r, 429, "there are too many large bodies at once");
@@ -176,14 +64,14 @@ static int conclude(qn__request *r) {
 static int on_request(void *user, void *connection, const char *path, const char *method,
                       const char *version, const char *bytes, size_t *size, void **slot) {
     qn__request *r = *slot;
-    (void)version;
     qn__float_state_set();
     if (!r)
-        return begin(user, connection, method, path, slot);
+        return begin(user, connection, method, path, version, slot);
     if (r->queued)
         return YES;
     if (*size > 0) {
         qn__request_add(r, bytes, *size);
+        r->received += *size;
         *size = 0;
         return YES;
     }
@@ -200,7 +88,7 @@ static void tell(const qn__request *r, int whole) {
                                 .client = r->client,
                                 .model = r->model,
                                 .version = r->version,
-                                .received = r->size,
+                                .received = r->received,
                                 .sent = r->queued && !r->is_head ? r->sent : 0,
                                 .seconds = qn__now() - r->begun,
                                 .status = r->queued ? r->status : 0,
@@ -284,7 +172,28 @@ void qn__http_add(qn__http *http, const qn__route *routes, void *user) {
         http->table[http->tables++] = (qn__route_table){routes, user};
 }
 
-/* The texts of TLS are the last options; without them the first one ends the list. */
+/* Of "%41" the library makes "A". A NUL would end the path, and a slash make another one: these
+ * stay as they are, so that nothing has such a name. */
+static size_t unescape(void *user, void *connection, char *text) {
+    char *to = text;
+    (void)user, (void)connection;
+    for (const char *from = text; *from; from++) {
+        const int high = *from == '%' ? qn__hex_digit(from[1]) : -1;
+        const int low = high >= 0 ? qn__hex_digit(from[2]) : -1;
+        const int byte = high * 16 + low;
+        if (low < 0 || byte == '\0' || byte == '/') {
+            *to++ = *from;
+            continue;
+        }
+        *to++ = (char)byte;
+        from += 2;
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
+/* The texts of TLS are the last options; without them the first one ends the list. What the
+ * library would refuse when it is strict is refused here, in words of JSON. */
 static void *start(qn__http *http, int listener) {
     const qn__http_options *o = &http->options;
     const int tls = o->certificate != NULL;
@@ -294,9 +203,9 @@ static void *start(qn__http *http, int listener) {
         flags, 0, NULL, NULL, on_request, http, QN__MHD_LISTENER, listener, QN__MHD_COMPLETED,
         on_completed, (void *)http, QN__MHD_CONNECTED, on_connection, (void *)http,
         QN__MHD_CONNECTIONS, o->connections, QN__MHD_TIMEOUT, o->idle_seconds, QN__MHD_MEMORY,
-        (size_t)CONNECTION_BYTES, QN__MHD_STRICT, 1, QN__MHD_POOL,
-        o->threads > 1 ? (unsigned)o->threads : 0u, tls ? QN__MHD_CERTIFICATE : QN__MHD_END,
-        o->certificate, QN__MHD_KEY, o->key, QN__MHD_END);
+        (size_t)(2 * QN__HEAD_BYTES), QN__MHD_STRICT, 0, QN__MHD_UNESCAPE, unescape, NULL,
+        QN__MHD_POOL, o->threads > 1 ? (unsigned)o->threads : 0u,
+        tls ? QN__MHD_CERTIFICATE : QN__MHD_END, o->certificate, QN__MHD_KEY, o->key, QN__MHD_END);
 }
 
 qn_status qn__http_start(qn__http *http, int listener, qn_error *err) {

@@ -31,7 +31,9 @@ typedef struct qn__route {
     const char *path;   /* "/v2/models/{model}": {..} stands for one part that is not empty, at
                            most two of them */
     void (*handle)(qn__request *request, void *user);
-    int open; /* 1: needs no token */
+    const char *query; /* of a POST: the word that its query may have; NULL: none. The query of a
+                          GET is not looked at */
+    int open;          /* 1: needs no token */
 } qn__route;
 
 /* What is known of a request that was answered, or whose client left. Valid during the call. */

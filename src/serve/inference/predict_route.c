@@ -64,8 +64,11 @@ static void predict(qn__request *request, void *user) {
 }
 
 static const qn__route routes[] = {
-    {.method = "POST", .path = "/v1/predict/{model}", .handle = predict},
-    {.method = "POST", .path = "/v1/predict/{model}/{version}", .handle = predict},
+    {.method = "POST", .path = "/v1/predict/{model}", .handle = predict, .query = "outputs"},
+    {.method = "POST",
+     .path = "/v1/predict/{model}/{version}",
+     .handle = predict,
+     .query = "outputs"},
     {.method = NULL}};
 
 void qn__predict_route_add(qn__http *http, qn__models *models) {
