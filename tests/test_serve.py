@@ -1,6 +1,7 @@
 """quern serve: connections, limits, the end."""
 
 import contextlib
+import gzip
 import http.client
 import json
 import os
@@ -55,13 +56,59 @@ def test_health_and_refusals(server):
     chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (1001, b"a" * 1001)
     head = b"GET /healthz HTTP/1.1\r\nHost: a\r\n%s\r\n\r\n"
     assert server.raw(head % b"Connection: close\r\nTransfer-Encoding: chunked" + chunks).startswith(b"HTTP/1.1 413 ")
-    assert server.raw(head % (b"X: " + b"a" * 40000)).startswith(b"HTTP/1.1 431 ")
+    for size in (40000, 70000):
+        assert server.raw(head % (b"X: " + b"a" * size)).startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize("start, headers, status, says", [
+    (b"GET /healthz HTTP/1.1", b"", 400, "not one header \"Host\""), (b"GET /healthz HTTP/1.1", b"Host: a\r\nHost: a\r\n", 400, "\"Host\""),
+    (b"GET /healthz HTTP/1.0", b"", 200, None), (b"GET /he%61lthz HTTP/1.0", b"", 200, None),
+    (b"GET /healthz%00x HTTP/1.0", b"", 404, "nothing at this path"), (b"GET /v2%2fhealth/live HTTP/1.0", b"", 404, "nothing at this path"),
+    (b"GET /v2/models/m%00 HTTP/1.0", b"", 404, "no model \"m%00\""), (b"GET /a b HTTP/1.0", b"", 404, "nothing at this path"),
+    (b"GET /healthz HTTP/1.0", b"X: " + b"a" * 33000 + b"\r\n", 431, "head of the request"),
+    (b"POST /v1/predict/m?output=1 HTTP/1.0", b"", 400, "the query has \"output\", which this path does not take: it takes \"outputs\""),
+    (b"POST /v2/models/m/infer?a HTTP/1.0", b"", 400, "the query has \"a\""), (b"GET /healthz?a=1 HTTP/1.0", b"", 200, None)])
+def test_heads(server, start, headers, status, says):
+    got = server.raw(start + b"\r\n" + headers + b"\r\n")
+    head, _, body = got.partition(b"\r\n\r\n")
+    assert int(head.split()[1]) == status and got.count(b"HTTP/1.1 ") == 1
+    assert says is None or says in json.loads(body)["error"]
+
+
+PACKED = gzip.compress(b'{"a": 1, "b": 2}')
+
+
+@pytest.mark.parametrize("coding, body, status", [
+    ("gzip", PACKED, 200), ("X-GZIP", PACKED * 2, 200), ("identity", b'{"a": 1, "b": 2}', 200),
+    ("gzip", b'{"a": 1, "b": 2}', 400), ("gzip", PACKED[:-3], 400), ("gzip", PACKED + b"abc", 400),
+    ("gzip", gzip.compress(b" " * 990 + b'{"a": 1, "b": 2}'), 413), ("gzip", gzip.compress(bytes(10_000_000))[:900], 413),
+    ("br", b"{}", 415), ("gzip, gzip", PACKED, 415)])
+def test_packed_bodies(server, coding, body, status):
+    got = server.post("/v1/predict/m", body, {"Content-Type": "application/json", "Content-Encoding": coding})
+    assert got[0] == status, got
+    if status == 200:
+        one = server.post("/v1/predict/m", {"a": 1, "b": 2})
+        assert json.loads(got[2])["predictions"] == json.loads(one[2])["predictions"] * (2 if len(body) == 2 * len(PACKED) else 1)
+    assert got[1]["Accept-Encoding"] == ("gzip" if status == 415 else None)
+
+
+@pytest.mark.parametrize("kind, body, says", [
+    ("json", b" [ ]", "a list without rows: send a list of objects"), ("json", b"[[1, 2]]", "not rows as JSON: send a list of objects"),
+    ("json", b'[{"a": 1}]', "lacks the column \"b\" of the model: give all columns of the training data, in any order, with their names"),
+    ("json", b'[{"a": 1, "b": "x"}]', "send in each column what the training data has there"),
+    ("csv", b"a,b\n", "the body has a header and no rows, at the body, line 1: send a line for each row"),
+    ("csv", b"a;b\n1;2,5\n3;x\n", "decimal point, and thousands without a mark")])
+def test_messages_name_what_a_client_can_do(server, kind, body, says):
+    status, words = error_of(server.post("/v1/predict/m", body, {"Content-Type": {"json": "application/json", "csv": "text/csv"}[kind]}))
+    assert status == 400 and says in words and not set("`/") & set(words) and "header;" not in words, words
 
 
 @pytest.mark.parametrize("headers", [
     b"Content-Length: 2\r\nContent-Length: 3", b"Content-Length: 2\r\nTransfer-Encoding: chunked",
     b"Content-Length: -1", b"Content-Length: 99999999999999999999", b"Transfer-Encoding: gzip",
     b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", b"Host: b",
+    b"Content-Length: 2\0 3", b"Content-Length: 2\r\nContent-Length: 2", b"Content-Length: 2, 2", b"Transfer-Encoding: chunked, identity",
+    b"Transfer-Encoding: \x0bchunked", b"Transfer-Encoding: chunked ", b"Transfer-Encoding: ",
     b"Content-Length : 2", b"Content-Length:\r\n 2", b"Content-Length: 0\r\n 2", b"Transfer-Encoding:\r\n chunked", b" X: a"])
 def test_a_request_without_a_clear_end_is_refused(server, headers):
     got = server.raw(b"GET /healthz HTTP/1.1\r\nHost: a\r\n%s\r\n\r\nabGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" % headers)
@@ -101,7 +148,8 @@ def test_the_end_waits_for_a_request_that_has_begun(quern, model):
     ([], "MODEL"), (["MODEL", "--listen", "0.0.0.0:0"], "neither TLS nor a token protects it"),
     (["MODEL", "--tls-cert", "MODEL"], "TLS needs --tls-cert and --tls-key"),
     (["MODEL", "--tls-cert", "MODEL", "--tls-key", "MODEL"], "cannot use this certificate and key"),
-    (["MODEL", "--latency", "soon"], "--latency is \"soon\", which is not a time")])
+    (["MODEL", "--latency", "soon"], "--latency is \"soon\", which is not a time"),
+    (["MODEL", "--chat", "foo"], "--chat is \"chatml\" or \"llama3\"")])
 def test_what_cannot_be_served(quern, model, words, told):
     listen = [] if "--listen" in words else ["--listen", "127.0.0.1:0"]
     done = subprocess.run([quern, "serve", *[word.replace("MODEL", str(model)) for word in words], *listen],

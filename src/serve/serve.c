@@ -7,6 +7,7 @@
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
+#include "predict/generate/codec.h"
 #include "serve/access_log.h"
 #include "serve/health.h"
 #include "serve/http/server.h"
@@ -48,6 +49,10 @@ const char *qn_server_library(void) {
 static qn_status check(const qn_server_options *o, qn_error *err) {
     if (!o->listen)
         return qn__fail_null(err, "qn_server_make", "options->listen");
+    if (o->chat && !qn__codec_has_chat(o->chat)) {
+        qn__fail(err, QN_USAGE, "unknown kind of chat \"%.40s\"", o->chat);
+        return qn__remedy(err, QN_USAGE, "`server.chat` is \"chatml\" or \"llama3\"");
+    }
     if (o->connections < 1)
         return qn__fail(err, QN_USAGE, "`server.connections` is 0");
     if (o->most_body < 1 || o->most_body > UINT64_MAX / BODIES)

@@ -274,7 +274,7 @@ static qn_status write_said(const qn__texts *t, const qn__text_prompt *p, char *
     if (!kind || !t->codec.tokenizer)
         return refuse_text("the model has no marks of a conversation",
                            t->codec.tokenizer
-                               ? "the server has `server.chat` for them; or complete a text"
+                               ? "complete a text instead, or begin the server with `server.chat`"
                                : "complete numbers of tokens",
                            err);
     qn__codec_begin_chat(kind, &text);

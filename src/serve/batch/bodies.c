@@ -198,9 +198,26 @@ qn_status qn__body_kind_of(const char *content_type, const void *body, size_t si
 /* ------------------------------------------------------------------------------------ reading it
  */
 
-static qn_status refuse_body(qn__body_kind kind, size_t size, qn_error *err) {
-    qn__fail(err, QN_INPUT, size ? "this is not %s" : "this is empty, and not %s",
-             kinds[kind].said);
+/* Whether the text is an object, or a list that begins with one. *empty: a list of nothing. */
+static int has_objects(const uint8_t *body, size_t size, int *empty) {
+    size_t at = first_letter(body, size);
+    const int list = at < size && body[at] == '[';
+    if (list)
+        for (at++; at < size && (body[at] == ' ' || (body[at] >= '\t' && body[at] <= '\r'));)
+            at++;
+    *empty = list && at < size && body[at] == ']';
+    return at == size || body[at] == '{';
+}
+
+static qn_status refuse_body(qn__body_kind kind, const void *body, size_t size, qn_error *err) {
+    int empty = 0;
+    if (kind == QN__BODY_JSON)
+        (void)has_objects(body, size, &empty);
+    qn__fail(err, QN_INPUT,
+             empty  ? "this is a list without %s"
+             : size ? "this is not %s"
+                    : "this is empty, and not %s",
+             empty ? "rows" : kinds[kind].said);
     return qn__remedy(
         err, QN_INPUT,
         kind == QN__BODY_JSON ? "send a list of objects such as [{\"age\": 41, \"city\": \"Bern\"}]"
@@ -258,8 +275,8 @@ qn_status qn__body_read(const qn__body_reader *reader, qn__body_kind kind, const
     *out = NULL;
     if (kind == QN__BODY_JSON && reader->numbers && qn__number_rows(reader, body, size, out))
         return QN_OK;
-    if (!is_of(kind, body, size))
-        return refuse_body(kind, size, err);
+    if (!is_of(kind, body, size) || (kind == QN__BODY_JSON && !has_objects(body, size, &(int){0})))
+        return refuse_body(kind, body, size, err);
     const int file = make_file(body, size, err);
     if (file < 0)
         return QN_IO;

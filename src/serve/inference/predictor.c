@@ -1,6 +1,7 @@
 #include "serve/inference/predictor.h"
 
 #include "base/memory.h"
+#include "serve/inference/refusal_words.h"
 
 #include <string.h>
 
@@ -85,9 +86,11 @@ void qn__pending_free(qn__pending *pending) {
 
 void qn__pending_fail(qn__pending *pending, const qn_error *err) {
     const int busy = err->status == QN_BUSY;
+    qn_error said = *err;
     if (busy)
         qn__answer_header(pending->request, "Retry-After", "1");
-    qn__answer_error(pending->request, busy ? 429 : qn__answer_status(err->status), err);
+    qn__refusal_words(&said);
+    qn__answer_error(pending->request, busy ? 429 : qn__answer_status(err->status), &said);
     qn__pending_free(pending);
 }
 
