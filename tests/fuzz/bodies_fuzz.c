@@ -93,15 +93,15 @@ static void set_up(void) {
 
 static int speaks_of_files;
 
-static void check_items(qn_status status, qn_data *data, const qn_error *err) {
+static void check_items(qn_status status, qn_data *const *data, const qn_error *err) {
     if (status != QN_OK) {
-        fuzz_check_refusal(status, data, err);
+        fuzz_check_refusal(status, *data, err);
         /* The body is not named as a file, unless its own text speaks of such. */
         FUZZ_MUST(speaks_of_files || (!strstr(err->where, "/proc") && !strstr(err->what, "/proc")));
         return;
     }
-    FUZZ_MUST(qn_data_items(data) > 0 && qn_data_features(data) > 0);
-    qn_data_close(data);
+    FUZZ_MUST(qn_data_items(*data) > 0 && qn_data_features(*data) > 0);
+    qn_data_close(*data);
 }
 
 static void read_rows(const served *s, const char *body, size_t size) {
@@ -110,7 +110,7 @@ static void read_rows(const served *s, const char *body, size_t size) {
     qn_error err = {0};
     if (qn__body_kind_of(NULL, body, size, &kind, &err) != QN_OK)
         return;
-    check_items(qn__body_read(s->reader, kind, body, size, &data, &err), data, &err);
+    check_items(qn__body_read(s->reader, kind, body, size, &data, &err), &data, &err);
 }
 
 /* Read twice: the short way, and as a file of the same bytes. */
@@ -135,14 +135,14 @@ static void read_numbers(const served *s, const char *body, size_t size) {
 static void read_image(const served *s, const char *body, size_t size) {
     qn_data *data = NULL;
     qn_error err = {0};
-    check_items(qn__body_read(s->reader, QN__BODY_IMAGE, body, size, &data, &err), data, &err);
+    check_items(qn__body_read(s->reader, QN__BODY_IMAGE, body, size, &data, &err), &data, &err);
 }
 
 static void read_text(const served *s, const char *body, size_t size) {
     const qn__body_text two[2] = {{body, size / 2}, {body + size / 2, size - size / 2}};
     qn_data *data = NULL;
     qn_error err = {0};
-    check_items(qn__body_of_texts(s->reader, two, 2, &data, &err), data, &err);
+    check_items(qn__body_of_texts(s->reader, two, 2, &data, &err), &data, &err);
     read_rows(s, body, size);
 }
 
@@ -162,7 +162,7 @@ static void infer(const served *s, const char *body, size_t size) {
     if (qn__v2_read(body, size, end ? header : NULL, &ask, &err) != QN_OK)
         return;
     if (qn__v2_check_outputs(&ask, s->model, &err) == QN_OK)
-        check_items(qn__v2_items(&ask, s->model, s->reader, &data, &err), data, &err);
+        check_items(qn__v2_items(&ask, s->model, s->reader, &data, &err), &data, &err);
     qn__v2_release(&ask);
 }
 
