@@ -18,7 +18,7 @@ static _Atomic(qn_kernel *) watched_kernel;
 static _Atomic(qn_server *) watched_server;
 static _Atomic(qn_watch *) watched_folder;
 static _Atomic(const char *) answer;
-static atomic_int heard, lost, exit_code = EXIT_INTERRUPTED;
+static atomic_int heard, hangups, lost, exit_code = EXIT_INTERRUPTED;
 static _Atomic(const char *) own_file, own_folder;
 
 static void say(const char *text) {
@@ -41,8 +41,10 @@ _Noreturn static void end_now(void) {
  * files. Other signals are not for it. */
 static void tell_server(qn_server *server, int number) {
     const char *text = atomic_load(&answer);
-    if (number == SIGHUP)
+    if (number == SIGHUP) {
+        atomic_fetch_add(&hangups, 1);
         qn_server_reload(server);
+    }
     if (number != SIGINT && number != SIGTERM)
         return;
     if (atomic_fetch_add(&heard, 1) == 0 && text)
@@ -131,6 +133,8 @@ void interrupt_watch_server(qn_server *server, const char *text) {
     atomic_store(&answer, text);
     atomic_store(&watched_server, server);
 }
+
+int interrupt_hangups(void) { return atomic_load(&hangups); }
 
 void interrupt_watch_folder(qn_watch *watch, const char *text) {
     atomic_store(&answer, text);

@@ -24,6 +24,8 @@ void interrupt_watch_kernel(qn_kernel *kernel, const char *text);
 /* The same for a server, which ends after the requests in progress; the second interruption ends it
  * at once. At SIGHUP it looks at the files of its models. */
 void interrupt_watch_server(qn_server *server, const char *text);
+/* How often SIGHUP came to a server. */
+int interrupt_hangups(void);
 
 /* The same for a watch, which ends when what it reads is answered. */
 void interrupt_watch_folder(qn_watch *watch, const char *text);

@@ -97,7 +97,8 @@ static const option serve_options[] = {
 
     {.heading = "Output",
      ROW_TEXT("access-log", access_log, "FILE",
-              "a line of JSON for each request, without bodies; - is the standard output")},
+              "a line of JSON for each request, without bodies; - is the standard output. SIGHUP "
+              "opens the file again")},
     {ROW_FLAG("quiet", quiet, "print errors and changes of models only")},
 
     {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
@@ -106,19 +107,41 @@ static const option serve_options[] = {
      .fallback = "every core, at most 8"},
     {.name = NULL}};
 
+/* Its members are of the lock of the file. */
+typedef struct access_log {
+    FILE *file;
+    const char *path; /* NULL: the standard output */
+    int hangups, lost;
+} access_log;
+
+/* After SIGHUP the path may be that of a new file: the old one got another name, as logrotate does
+ * it. The old one stays where that fails. */
+static void open_log_again(access_log *log) {
+    const int hangups = interrupt_hangups();
+    if (hangups == log->hangups || !log->path)
+        return;
+    log->hangups = hangups;
+    const int file = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0 || dup3(file, fileno(log->file), O_CLOEXEC) < 0)
+        message_warning("cannot open the access log again: %s", strerror(errno));
+    if (file >= 0)
+        close(file);
+}
+
 /* One write for each line: lines of several threads do not mix. Of lines that are lost, as on a
  * full disk, stderr gets one line until writing goes on. */
 static void write_line(void *user, const char *text) {
-    static int lost; /* by the lock of the file */
-    flockfile(user);
-    fputs(text, user);
-    putc('\n', user);
-    const int fails = fflush(user) != 0;
+    access_log *log = user;
+    flockfile(log->file);
+    open_log_again(log);
+    fputs(text, log->file);
+    putc('\n', log->file);
+    const int fails = fflush(log->file) != 0;
     const int why = errno;
-    if (fails && !lost)
+    if (fails && !log->lost)
         message_warning("lines of the access log are lost: %s", strerror(why));
-    lost = fails;
-    funlockfile(user);
+    log->lost = fails;
+    funlockfile(log->file);
 }
 
 /* The socket of systemd, LISTEN_FDS; 0: there is none. */
@@ -182,12 +205,14 @@ static int read_token(const serve_flags *f, char token[SECRET_CAPACITY], const c
     return code;
 }
 
-static int open_log(const serve_flags *f, qn_server_options *options) {
+static int open_log(const serve_flags *f, access_log *log, qn_server_options *options) {
     if (!f->access_log)
         return -1;
     options->log = write_line;
-    options->log_user = strcmp(f->access_log, "-") == 0 ? stdout : fopen(f->access_log, "ae");
-    if (options->log_user)
+    options->log_user = log;
+    log->path = strcmp(f->access_log, "-") == 0 ? NULL : f->access_log;
+    log->file = log->path ? fopen(log->path, "ae") : stdout;
+    if (log->file)
         return -1;
     char what[128];
     snprintf(what, sizeof what, "cannot open the access log: %.80s", strerror(errno));
@@ -220,6 +245,7 @@ static int run(const command *self, int argc, char **argv) {
                      .stop_seconds = options.stop_seconds,
                      .reload_seconds = options.reload_seconds};
     arguments given;
+    access_log log = {.file = NULL};
     char token[SECRET_CAPACITY] = "";
     double latency = 0;
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
@@ -253,11 +279,11 @@ static int run(const command *self, int argc, char **argv) {
     options.note = note;
     code = read_token(&f, token, &options.token);
     if (code < 0)
-        code = open_log(&f, &options);
+        code = open_log(&f, &log, &options);
     if (code < 0)
         code = load_and_serve(&options, &given, f.quiet);
-    if (options.log_user && options.log_user != stdout)
-        fclose(options.log_user);
+    if (log.path && log.file)
+        fclose(log.file);
     explicit_bzero(token, sizeof token);
     return code;
 }

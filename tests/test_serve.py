@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -183,12 +184,32 @@ def test_metrics_and_log(server, model):
     found = counts()
     buckets = [value for name, value in found.items() if "_bucket" in name and 'status="400"' in name and "v1" in name]
     assert buckets == sorted(buckets) and buckets[-1] == found[predict % 400]
+    sizes = [value for name, value in found.items() if name.startswith("quern_batch_items_bucket")]
+    batch = {name.split("{")[0]: value for name, value in found.items() if name.startswith(("quern_batch_items_", "quern_model_batches"))}
+    assert sizes == sorted(sizes) and sizes[-1] == batch["quern_batch_items_count"] == batch["quern_model_batches_total"]
+    assert batch["quern_batch_items_sum"] == found[items] and len(sizes) == 12
     while len(lines()) < logged + 2:
         pass
     told = lines()[logged:]
     assert [(line["path"], line["status"], line["model"]) for line in told] == [
         ("/v1/predict/m", 200, "m"), ("/v1/predict/m", 400, "m")]
     assert told[0]["received"] == 18 and told[0]["whole"] and "secret" not in json.dumps(told)
+    server.post("/v1/predict/m", [{"a": 3, "b": 4}] * 3)  # of at most 4 items
+    until('quern_batch_items_bucket{model="m",version="1",le="4"}', sizes[2] + 1)
+    assert counts()['quern_batch_items_bucket{model="m",version="1",le="2"}'] == sizes[1]
+
+
+def test_the_log_is_opened_again(server, model):
+    """As logrotate does it: another name, and SIGHUP."""
+    log, old = model.with_name("log"), model.with_name("log.1")
+    server.get("/healthz")
+    log.rename(old)
+    server.process.send_signal(signal.SIGHUP)
+    while not log.exists() or "again" not in log.read_text():
+        server.get("/v2/models/again")
+    size = old.stat().st_size
+    server.get("/healthz")
+    assert old.stat().st_size == size and {json.loads(line)["path"] for line in log.read_text().splitlines()} >= {"/v2/models/again"}
 
 
 def test_a_full_disk_and_a_token_that_is_too_long(quern, model):

@@ -171,6 +171,29 @@ static void add_batch(void *user, const qn__model_state *state) {
                  state->name, state->version, batch_counts[b->index].value(&counts));
 }
 
+/* The sizes of a model's batches. */
+static void add_sizes(void *user, const qn__model_state *state) {
+    const qn__predictor *p = state->served ? state->served->part[QN__PART_PREDICTOR] : NULL;
+    qn__batcher_counts c;
+    uint64_t below = 0;
+    if (!p)
+        return;
+    qn__batcher_count(p->batcher, &c);
+    for (int i = 0; i < QN__BATCH_SIZES; i++) {
+        char most[16] = "+Inf";
+        if (i < QN__BATCH_SIZES - 1)
+            snprintf(most, sizeof most, "%d", 1 << i);
+        below += c.sizes[i];
+        qn__text_add(user, "quern_batch_items_bucket{model=\"%s\",version=\"%s\",le=\"%s\"} %llu\n",
+                     state->name, state->version, most, (unsigned long long)below);
+    }
+    qn__text_add(user,
+                 "quern_batch_items_sum{model=\"%s\",version=\"%s\"} %llu\n"
+                 "quern_batch_items_count{model=\"%s\",version=\"%s\"} %llu\n",
+                 state->name, state->version, (unsigned long long)c.items, state->name,
+                 state->version, (unsigned long long)c.batches);
+}
+
 static void add_model(void *user, const qn__model_state *state) {
     if (state->served)
         qn__text_add(user, "quern_model_info{model=\"%s\",version=\"%s\",digest=\"%s\"} 1\n",
@@ -190,6 +213,8 @@ static void show(qn__request *request, void *user) {
         describe(&text, batch_counts[i].name, batch_counts[i].type, batch_counts[i].about);
         qn__models_list(m->models, add_batch, &b);
     }
+    describe(&text, "quern_batch_items", "histogram", "Items of a batch.");
+    qn__models_list(m->models, add_sizes, &text);
     qn__text_metrics_add(m->models, &text);
     qn__answer_grown(request, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
 }

@@ -281,6 +281,13 @@ static void release(request *r) {
     }
 }
 
+static int size_of(uint64_t items) {
+    int size = 0;
+    while (size < QN__BATCH_SIZES - 1 && items > (uint64_t)1 << size)
+        ++size;
+    return size;
+}
+
 /* One batch by the calling thread, which has set `running`. Called with the lock, and returns with
  * it. */
 static void run_batch(qn__batcher *b) {
@@ -298,6 +305,7 @@ static void run_batch(qn__batcher *b) {
     b->counts.items += items;
     b->counts.failed += failed;
     ++b->counts.batches;
+    ++b->counts.sizes[size_of(items)];
     b->counts.computing += b->last_seconds;
 }
 

@@ -53,11 +53,15 @@ void qn__batch_answer_release(qn__batch_answer *answer);
  * requests, but not drain or free the batcher. */
 typedef void qn__batch_done(void *user, const qn__batch_answer *answer);
 
+/* Batches by their items: up to 1, 2, 4, ..., 1024, and above. */
+enum { QN__BATCH_SIZES = 12 };
+
 /* What happened since the batcher was made. */
 typedef struct qn__batcher_counts {
     uint64_t requests, items, batches; /* answered, failures too */
     uint64_t failed, refused;          /* requests: with an error; not accepted (QN_BUSY) */
     uint64_t waiting;                  /* items, now */
+    uint64_t sizes[QN__BATCH_SIZES];   /* of `batches` */
     double computing;                  /* seconds */
 } qn__batcher_counts;
 
