@@ -94,6 +94,9 @@ static const char bash_begin[] =
     "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
     "    fi\n";
 
+/* The commands that `quern submit` hands over. */
+#define SUBMITTED(between) "train" between "run" between "serve" between "watch"
+
 static const char bash_find[] =
     "        read -ra parts <<<\"$name\"\n"
     "        if ((COMP_CWORD > ${#parts[@]})); then\n"
@@ -102,16 +105,16 @@ static const char bash_find[] =
     "            words+=\" ${parts[COMP_CWORD - 1]}\"\n"
     "        fi\n"
     "    done\n"
-    "    # What follows `quern submit ... train` are the options of train; the same of run.\n"
+    "    # What follows `quern submit ... train` are the options of train, and so on.\n"
     "    if [[ $command == submit ]]; then\n"
     "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
-    "            [[ ${COMP_WORDS[i]} == @(train|run) ]] && command=${COMP_WORDS[i]} && break\n"
+    "            [[ ${COMP_WORDS[i]} == @(" SUBMITTED("|") ") ]] && command=${COMP_WORDS[i]} && break\n"
     "        done\n"
     "    fi\n";
 
 static const char bash_end[] =
     "    if [[ $command == submit && -z $kind$words && $cur != -* ]]; then\n"
-    "        words='train run'\n"
+    "        words='" SUBMITTED(" ") "'\n"
     "    elif [[ -n $command && -z $kind$words ]]; then\n"
     "        if [[ $cur == -* ]]; then words=$options; else kind=$operands; fi\n"
     "    fi\n"
@@ -189,7 +192,7 @@ static void zsh_command(const command *c) {
     put_name(c->name);
     puts("() {");
     if (strcmp(c->name, "submit") == 0)
-        puts("    local -i at=${words[(i)(train|run)]}\n"
+        puts("    local -i at=${words[(i)(" SUBMITTED("|") ")]}\n"
              "    if (( at > 1 && at < CURRENT )); then\n"
              "        words=( \"${(@)words[at,-1]}\" )\n"
              "        (( CURRENT -= at - 1 ))\n"
@@ -203,7 +206,7 @@ static void zsh_command(const command *c) {
     if (takes_files(c))
         printf(" \\\n        '%s:%s:_files'", c->most_operands > 1 ? "*" : "1", c->operand);
     if (strcmp(c->name, "submit") == 0)
-        fputs(" \\\n        '1:command:(train run)'", stdout);
+        fputs(" \\\n        '1:command:(" SUBMITTED(" ") ")'", stdout);
     if (c->operand && !takes_files(c)) {
         fputs(" \\\n        '*:command:(", stdout);
         put_commands(" ", "");
@@ -276,10 +279,10 @@ static const char fish_begin[] =
     "    set -l name (string split ' ' -- $argv[1])\n"
     "    set -l last (math (count $name) + 1)\n"
     "    test (count $words) -ge $last; or return 1\n"
-    "    # What follows `quern submit ... train` are the options of train; the same of run.\n"
+    "    # What follows `quern submit ... train` are the options of train, and so on.\n"
     "    if test \"$words[2]\" = submit\n"
     "        for word in $words[3..]\n"
-    "            if contains -- $word train run\n"
+    "            if contains -- $word " SUBMITTED(" ") "\n"
     "                test \"$argv[1]\" = $word\n"
     "                return\n"
     "            end\n"
@@ -330,7 +333,7 @@ static void complete_fish(void) {
         if (takes_files(c))
             printf("complete -c quern -n '__quern_in \"%s\"' -F\n", c->name);
     }
-    fputs("complete -c quern -n '__quern_in \"submit\"' -a 'train run'\n"
+    fputs("complete -c quern -n '__quern_in \"submit\"' -a '" SUBMITTED(" ") "'\n"
           "complete -c quern -n '__quern_in \"help\"' -a '",
           stdout);
     put_commands(" ", "");

@@ -175,7 +175,7 @@ LINES = ([f"quern {command} --" for command in COMMANDS] +
          [f"quern train --{option} " for option in [*WORDS, "data", "checkpoint", "devices"]] +
          ["quern train --loss=c", "quern plan --optimizer m", "quern predict ", "quern ",
           "quern data ", "quern data synth ", "quern submit --local ",
-          "quern submit --local train --opt", "quern help "])
+          "quern submit --local train --opt", "quern submit --kubernetes serve --lis", "quern help "])
 
 
 @pytest.fixture(scope="module")
@@ -291,7 +291,8 @@ def test_completion_of_commands(offers):
     assert {c.split()[0] for c in COMMANDS} <= offers["quern "]
     assert {"info", "synth"} <= offers["quern data "]
     assert "digits" in offers["quern data synth "]
-    assert "train" in offers["quern submit --local "]
+    assert {"train", "run", "serve", "watch"} <= offers["quern submit --local "]
+    assert "--listen" in offers["quern submit --kubernetes serve --lis"]
     assert "--optimizer" in offers["quern submit --local train --opt"]
     assert {"plan", "train"} <= offers["quern help "]
 
