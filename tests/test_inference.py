@@ -137,6 +137,24 @@ def test_version_2(server, place, binary):
     assert found["prediction"].startswith(struct.pack("<I", len(want[0]["prediction"])) + want[0]["prediction"].encode())
 
 
+def test_the_most_probable_classes(server, place):
+    """Triton's "classification": texts of value, class and name, the largest first."""
+    inputs, _ = columns(ROWS)
+    names = json.loads(server.post("/v1/predict/m/1?outputs=1", ROWS)[2])["predictions"]
+    order = [int(np.argmax(one["outputs"])) for one in names]
+    label = {k: one["prediction"] for k, one in zip(order, names)}
+    want = [f"{np.float32(one['outputs'][k]):f}:{k}:{label[k]}" for first, one in zip(order, names) for k in (first, 1 - first)]
+    for binary in (False, True):
+        wanted = [{"name": "outputs", "parameters": {"classification": 5, "binary_data": binary}}]
+        _, headers, body = infer(server, "m/versions/1", {"inputs": inputs, "outputs": wanted})
+        told = json.loads(body[:int(headers["Inference-Header-Content-Length"])] if binary else body)["outputs"][0]
+        assert (told["datatype"], told["shape"]) == ("BYTES", [40, 2])
+        texts = b"".join(struct.pack("<I", len(text)) + text.encode() for text in want)
+        assert binary_outputs(headers, body)[1]["outputs"] == texts if binary else told["data"] == want
+    one = infer(server, "m/versions/1", {"inputs": inputs, "outputs": [{"name": "outputs", "parameters": {"classification": 1}}]})
+    assert json.loads(one[2])["outputs"][0]["data"] == want[::2]
+
+
 def test_metadata_and_repository(server):
     told = json.loads(server.get("/v2/models/m")[2])
     assert told["versions"] == ["1", "2"] and [one["name"] for one in told["inputs"]] == ["age", "city", "size"]
@@ -158,6 +176,10 @@ def test_metadata_and_repository(server):
     ({"inputs": [{"name": "age", "datatype": "FP32", "shape": [4294967296], "data": [1]}]}, "the shape of an input"),
     ({"inputs": [{"name": "age", "datatype": "FP32", "shape": [1], "parameters": {"binary_data_size": 9}}]}, "0 are left"),
     ({"inputs": [{"name": "age", "datatype": "FP32", "shape": [1], "data": [1]}]}, "lacks the columns \"city\", \"size\""),
+    ({"inputs": columns(ROWS)[0], "outputs": [{"name": "outputs", "parameters": {"classification": 0}}]}, "not a number above 0"),
+    ({"inputs": columns(ROWS)[0], "outputs": [{"name": "score", "parameters": {"classification": 1}}]}, "\"score\" has no classes"),
+    ({"inputs": columns(ROWS)[0], "outputs": [{"name": "score", "parameters": {"shared_memory_region": "a"}}]}, "no shared memory"),
+    ({"inputs": [{"name": "age", "datatype": "FP32", "shape": [1], "parameters": {"shared_memory_region": "a"}}]}, "no shared memory"),
     ({"inputs": columns(ROWS)[0], "outputs": [{"name": "loss"}]}, "the model has no output \"loss\"")])
 def test_requests_that_are_refused(server, request_, told):
     status, _, body = server.post("/v2/models/m/infer", request_.encode() if request_ == "{" else request_)

@@ -21,7 +21,7 @@ static void server_metadata(qn__request *request, void *user) {
     char text[200];
     snprintf(text, sizeof text,
              "{\"name\": \"quern\", \"version\": \"%s\", \"extensions\": [\"binary_tensor_data\", "
-             "\"model_repository\"]}\n",
+             "\"classification\", \"model_repository\"]}\n",
              qn_version());
     qn__answer_text(request, 200, json, text);
 }

@@ -22,6 +22,7 @@ typedef struct qn__v2_input {
 
 typedef struct qn__v2_wanted {
     const char *name;
+    uint64_t classes; /* so many of the largest values of each item, as texts; 0: all values */
     int binary;
 } qn__v2_wanted;
 
@@ -64,6 +65,11 @@ uint32_t qn__v2_outputs_of(const qn_model *model, qn__v2_output output[QN__V2_OU
 
 /* Refuses outputs that the model does not have. */
 qn_status qn__v2_check_outputs(const qn__v2_ask *ask, const qn_model *model, qn_error *err);
+
+/* Adds the `count` largest of the `each` outputs of every item as texts "VALUE:CLASS:NAME", the
+ * largest first; of equal ones the lower class. As JSON texts between commas, or as BYTES. */
+void qn__v2_add_classes(qn__text *to, const qn_model *model, const qn__batch_answer *answer,
+                        uint32_t each, uint32_t count, int binary);
 
 /* The whole answer; *header is the size of its JSON where bytes follow, else 0. */
 void qn__v2_write(const qn__v2_ask *ask, const char *name, const char *version,

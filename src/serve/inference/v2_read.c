@@ -255,6 +255,14 @@ static int parameter(const qn__json_node *node, const char *name, uint64_t *out)
     return qn__json_u64(qn__json_get(qn__json_get(node, "parameters"), name), out);
 }
 
+/* The client would read or fill memory that this server does not see. */
+static qn_status refuse_shared_memory(const qn__json_node *node, qn_error *err) {
+    if (!qn__json_get(qn__json_get(node, "parameters"), "shared_memory_region"))
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED, "the server has no shared memory with its clients");
+    return qn__remedy(err, QN_UNSUPPORTED, "send the values, as JSON or as binary data");
+}
+
 static qn_status read_input(const qn__json_node *node, size_t most, const char **binary,
                             size_t *left, qn__v2_input *in, qn_error *err) {
     uint64_t size;
@@ -266,7 +274,9 @@ static qn_status read_input(const qn__json_node *node, size_t most, const char *
     if (type < 0)
         return refuse(err, "the datatype of an input is not BOOL, UINT8 to UINT64, INT8 to INT64, "
                            "FP16, FP32, FP64 or BYTES");
-    const qn_status status = read_shape(qn__json_get(node, "shape"), most, in, err);
+    qn_status status = read_shape(qn__json_get(node, "shape"), most, in, err);
+    if (status == QN_OK)
+        status = refuse_shared_memory(node, err);
     if (status != QN_OK)
         return status;
     if (parameter(node, "binary_data_size", &size))
@@ -299,6 +309,20 @@ static int says(const qn__json_node *node, const char *name, int otherwise) {
     return value ? qn__json_is_true(value) : otherwise;
 }
 
+/* "classification": 3, as Triton has it; not of a region of shared memory, which is not here. */
+static qn_status read_wanted(const qn__json_node *node, int binary, qn__v2_wanted *out,
+                             qn_error *err) {
+    const qn__json_node *parameters = qn__json_get(node, "parameters");
+    const int classes = qn__json_get(parameters, "classification") != NULL;
+    out->name = qn__json_string(qn__json_get(node, "name"));
+    out->binary = says(node, "binary_data", binary);
+    if (!out->name)
+        return refuse(err, "an output of the request lacks its name");
+    if (classes && (!parameter(node, "classification", &out->classes) || out->classes == 0))
+        return refuse(err, "\"classification\" of an output is not a number above 0");
+    return refuse_shared_memory(node, err);
+}
+
 static qn_status read_outputs(const qn__json_node *root, qn__v2_ask *ask, qn_error *err) {
     const qn__json_node *list = qn__json_get(root, "outputs");
     ask->binary = says(root, "binary_data_output", 0);
@@ -306,15 +330,10 @@ static qn_status read_outputs(const qn__json_node *root, qn__v2_ask *ask, qn_err
         return QN_OK;
     if (!qn__json_is_array(list) || qn__json_count(list) > QN__V2_OUTPUTS)
         return refuse(err, "the outputs of the request are not a list of at most 4");
-    for (size_t i = 0; i < qn__json_count(list); i++) {
-        const qn__json_node *node = qn__json_at(list, i);
-        qn__v2_wanted *w = &ask->wanted[ask->outputs++];
-        w->name = qn__json_string(qn__json_get(node, "name"));
-        w->binary = says(node, "binary_data", ask->binary);
-        if (!w->name)
-            return refuse(err, "an output of the request lacks its name");
-    }
-    return QN_OK;
+    qn_status status = QN_OK;
+    for (size_t i = 0; i < qn__json_count(list) && status == QN_OK; i++)
+        status = read_wanted(qn__json_at(list, i), ask->binary, &ask->wanted[ask->outputs++], err);
+    return status;
 }
 
 static qn_status read_all(const char *body, size_t size, size_t json, qn__v2_ask *out,

@@ -53,6 +53,9 @@ qn_status qn__v2_check_outputs(const qn__v2_ask *ask, const qn_model *model, qn_
         if (!find(o, count, ask->wanted[i].name)) {
             qn__fail(err, QN_INPUT, "the model has no output \"%s\"", ask->wanted[i].name);
             return qn__remedy(err, QN_INPUT, "GET the model's metadata, which lists its outputs");
+        } else if (ask->wanted[i].classes && strcmp(ask->wanted[i].name, "outputs") != 0) {
+            qn__fail(err, QN_INPUT, "\"%s\" has no classes", ask->wanted[i].name);
+            return qn__remedy(err, QN_INPUT, "ask for \"classification\" of \"outputs\"");
         }
     return QN_OK;
 }
@@ -142,25 +145,58 @@ static void add_shape(qn__text *text, const qn__v2_output *o, const char *items)
     qn__text_add(text, "]");
 }
 
-static void add_output(qn__text *text, qn__text *bytes, const values *v, uint64_t items,
-                       int binary) {
+/* An output: its values, or texts of its `classes` largest. */
+typedef struct wanted_output {
+    const qn__v2_output *output;
+    const qn__batch_answer *answer;
+    const qn_model *model;
+    uint32_t classes;
+    int binary;
+} wanted_output;
+
+static void add_values(qn__text *text, const wanted_output *w) {
+    const values v = values_of(w->output, w->model, w->answer);
+    if (w->classes)
+        qn__v2_add_classes(text, w->model, w->answer, w->output->each[0], w->classes, w->binary);
+    else if (w->binary)
+        add_binary(text, &v);
+    for (uint64_t k = 0; !w->classes && !w->binary && k < v.count; k++) {
+        qn__text_add_bytes(text, ", ", k ? 2 : 0);
+        add_json_value(text, &v, k);
+    }
+}
+
+static void add_output(qn__text *text, qn__text *bytes, const wanted_output *w) {
+    qn__v2_output shown = *w->output;
     char count[24];
-    snprintf(count, sizeof count, "%llu", (unsigned long long)items);
-    qn__text_add(text, "{\"name\": \"%s\", \"datatype\": \"%s\", ", v->output->name,
-                 v->output->type);
-    add_shape(text, v->output, count);
-    if (binary) {
+    snprintf(count, sizeof count, "%llu", (unsigned long long)w->answer->items);
+    if (w->classes) {
+        shown.type = TEXT;
+        shown.each[0] = w->classes;
+    }
+    qn__text_add(text, "{\"name\": \"%s\", \"datatype\": \"%s\", ", shown.name, shown.type);
+    add_shape(text, &shown, count);
+    if (w->binary) {
         const size_t before = bytes->size;
-        add_binary(bytes, v);
+        add_values(bytes, w);
         qn__text_add(text, ", \"parameters\": {\"binary_data_size\": %zu}}", bytes->size - before);
         return;
     }
     qn__text_add(text, ", \"data\": [");
-    for (uint64_t k = 0; k < v->count; k++) {
-        qn__text_add_bytes(text, ", ", k ? 2 : 0);
-        add_json_value(text, v, k);
-    }
+    add_values(text, w);
     qn__text_add(text, "]}");
+}
+
+static wanted_output output_of(const qn__v2_ask *ask, const qn__v2_output *o, uint32_t has,
+                               uint32_t i) {
+    wanted_output w = {.output = &o[i], .binary = ask->binary};
+    if (ask->outputs == 0)
+        return w;
+    const uint64_t classes = ask->wanted[i].classes;
+    w.output = find(o, has, ask->wanted[i].name);
+    w.binary = ask->wanted[i].binary;
+    w.classes = classes < w.output->each[0] ? (uint32_t)classes : w.output->each[0];
+    return w;
 }
 
 void qn__v2_write(const qn__v2_ask *ask, const char *name, const char *version,
@@ -177,12 +213,12 @@ void qn__v2_write(const qn__v2_ask *ask, const char *name, const char *version,
     }
     qn__text_add(text, ", \"outputs\": [");
     for (uint32_t i = 0; i < count; i++) {
-        const qn__v2_output *out = ask->outputs ? find(o, has, ask->wanted[i].name) : &o[i];
-        const int binary = ask->outputs ? ask->wanted[i].binary : ask->binary;
-        const values v = values_of(out, model, a);
+        wanted_output w = output_of(ask, o, has, i);
+        w.answer = a;
+        w.model = model;
         qn__text_add(text, "%s", i ? ", " : "");
-        add_output(text, &bytes, &v, a->items, binary);
-        any |= binary;
+        add_output(text, &bytes, &w);
+        any |= w.binary;
     }
     qn__text_add(text, "]}");
     *header = any ? text->size : 0;
