@@ -195,7 +195,7 @@ def test_clients_that_leave_free_their_places(server):
      "not supported"),
     ("chat/completions", {"model": "talks", "messages": [{"role": "user", "content": "a"}], "top_logprobs": 1}, 400, "top_logprobs",
      "needs \"logprobs\""),
-    ("chat/completions", {"model": "plays", "messages": [{"role": "user", "content": "a"}]}, 400, None, "complete a text instead, or begin the server with --chat")])
+    ("chat/completions", {"model": "plays", "messages": [{"role": "user", "content": "a"}]}, 400, None, "complete a text instead, or begin the server with its option chat")])
 def test_bad_requests_are_refused(server, path, body, status, param, said):
     got, headers, answer = server.post(f"/v1/{path}", body)
     error = json.loads(answer)["error"]

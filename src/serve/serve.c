@@ -7,7 +7,7 @@
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
-#include "predict/generate/codec.h"
+#include "predict/generate/text_service.h"
 #include "serve/access_log.h"
 #include "serve/health.h"
 #include "serve/http/server.h"
@@ -49,7 +49,7 @@ const char *qn_server_library(void) {
 static qn_status check(const qn_server_options *o, qn_error *err) {
     if (!o->listen)
         return qn__fail_null(err, "qn_server_make", "options->listen");
-    if (o->chat && !qn__codec_has_chat(o->chat)) {
+    if (o->chat && !qn__texts_know_chat(o->chat)) {
         qn__fail(err, QN_USAGE, "unknown kind of chat \"%.40s\"", o->chat);
         return qn__remedy(err, QN_USAGE, "`server.chat` is \"chatml\" or \"llama3\"");
     }

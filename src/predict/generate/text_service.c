@@ -179,6 +179,8 @@ static void *grow_texts(void *context) {
 /* --------------------------------------------------------------------------------- open, close
  */
 
+int qn__texts_know_chat(const char *chat) { return qn__codec_has_chat(chat); }
+
 int qn__texts_fit(const qn_model *model) { return qn__reader_check(model, NULL) == QN_OK; }
 
 static qn_status check_limits(qn__texts *t, qn_error *err) {

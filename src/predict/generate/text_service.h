@@ -27,6 +27,9 @@ typedef struct qn__texts_options {
                          tokenizer has marks for. The text must outlive the service. */
 } qn__texts_options;
 
+/* Whether `chat` of the options may be this. */
+int qn__texts_know_chat(const char *chat);
+
 /* A message of a conversation. */
 typedef struct qn__said {
     const char *role, *content;

@@ -416,7 +416,7 @@ void qn__ask_release(qn__ask *ask) {
 /* ----------------------------------------------------------------------------------- refusals of
  * the library */
 
-/* Members of options as fields; of the server as options of its command. */
+/* Members of options as fields; those of the server are words of a sentence. */
 static const char *const members[][2] = {
     {"`generate.tokens`", "max_tokens"},
     {"`generate.answers`", "n"},
@@ -424,7 +424,7 @@ static const char *const members[][2] = {
     {"`generate.top_p`", "top_p"},
     {"`generate.repetition`", "repetition_penalty"},
     {"`generate.stop`", "stop"},
-    {"`server.chat`", "--chat"},
+    {"`server.chat`", "its option chat"},
 };
 enum { MEMBERS = sizeof members / sizeof *members };
 
@@ -446,7 +446,7 @@ static void write_words(qn__ask_refusal *no, const char *text) {
     const char *at = NULL;
     for (int m; (m = find_member(text, &at)) < MEMBERS; text = at + strlen(members[m][0])) {
         const size_t used = strlen(no->message);
-        const char *field = members[m][1], *quote = *field == '-' ? "" : "\"";
+        const char *field = members[m][1], *quote = strchr(field, ' ') ? "" : "\"";
         snprintf(no->message + used, sizeof no->message - used, "%.*s%s%s%s", (int)(at - text),
                  text, quote, field, quote);
         no->param = no->param || !*quote ? no->param : field;
