@@ -94,8 +94,9 @@ static const char bash_begin[] =
     "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
     "    fi\n";
 
-/* The commands that `quern submit` hands over. */
-#define SUBMITTED(between) "train" between "run" between "serve" between "watch"
+/* The commands that `quern submit` hands over: as a pattern, and as words. */
+#define SUBMITTED "train|run|serve|watch"
+#define SUBMITTED_WORDS "train run serve watch"
 
 static const char bash_find[] =
     "        read -ra parts <<<\"$name\"\n"
@@ -108,29 +109,25 @@ static const char bash_find[] =
     "    # What follows `quern submit ... train` are the options of train, and so on.\n"
     "    if [[ $command == submit ]]; then\n"
     "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
-    "            [[ ${COMP_WORDS[i]} == @(" SUBMITTED(
-        "|") ") ]] && command=${COMP_WORDS[i]} && break\n"
-             "        done\n"
-             "    fi\n";
+    "            [[ ${COMP_WORDS[i]} == @(" SUBMITTED ") ]] && command=${COMP_WORDS[i]} && break\n"
+    "        done\n"
+    "    fi\n";
 
 static const char bash_end[] =
     "    if [[ $command == submit && -z $kind$words && $cur != -* ]]; then\n"
-    "        words='" SUBMITTED(
-        " ") "'\n"
-             "    elif [[ -n $command && -z $kind$words ]]; then\n"
-             "        if [[ $cur == -* ]]; then words=$options; else kind=$operands; fi\n"
-             "    fi\n"
-             "    case $kind in\n"
-             "    files) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "
-             "\"$cur\") "
-             ";;\n"
-             "    folders) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d "
-             "-- "
-             "\"$cur\") ;;\n"
-             "    '') mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\") ;;\n"
-             "    esac\n"
-             "}\n"
-             "complete -F _quern quern\n";
+    "        words='" SUBMITTED_WORDS "'\n"
+    "    elif [[ -n $command && -z $kind$words ]]; then\n"
+    "        if [[ $cur == -* ]]; then words=$options; else kind=$operands; fi\n"
+    "    fi\n"
+    "    case $kind in\n"
+    "    files) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") "
+    ";;\n"
+    "    folders) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "
+    "\"$cur\") ;;\n"
+    "    '') mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\") ;;\n"
+    "    esac\n"
+    "}\n"
+    "complete -F _quern quern\n";
 
 static void complete_bash(void) {
     option_row row;
@@ -196,14 +193,13 @@ static void zsh_command(const command *c) {
     put_name(c->name);
     puts("() {");
     if (strcmp(c->name, "submit") == 0)
-        puts("    local -i at=${words[(i)(" SUBMITTED(
-            "|") ")]}\n"
-                 "    if (( at > 1 && at < CURRENT )); then\n"
-                 "        words=( \"${(@)words[at,-1]}\" )\n"
-                 "        (( CURRENT -= at - 1 ))\n"
-                 "        _quern_$words[1]\n"
-                 "        return\n"
-                 "    fi");
+        puts("    local -i at=${words[(i)(" SUBMITTED ")]}\n"
+             "    if (( at > 1 && at < CURRENT )); then\n"
+             "        words=( \"${(@)words[at,-1]}\" )\n"
+             "        (( CURRENT -= at - 1 ))\n"
+             "        _quern_$words[1]\n"
+             "        return\n"
+             "    fi");
     fputs("    _arguments", stdout);
     for (int i = 0; options_row(c->options, i, &row); i++)
         zsh_option(row.option);
@@ -211,7 +207,7 @@ static void zsh_command(const command *c) {
     if (takes_files(c))
         printf(" \\\n        '%s:%s:_files'", c->most_operands > 1 ? "*" : "1", c->operand);
     if (strcmp(c->name, "submit") == 0)
-        fputs(" \\\n        '1:command:(" SUBMITTED(" ") ")'", stdout);
+        fputs(" \\\n        '1:command:(" SUBMITTED_WORDS ")'", stdout);
     if (c->operand && !takes_files(c)) {
         fputs(" \\\n        '*:command:(", stdout);
         put_commands(" ", "");
@@ -287,21 +283,20 @@ static const char fish_begin[] =
     "    # What follows `quern submit ... train` are the options of train, and so on.\n"
     "    if test \"$words[2]\" = submit\n"
     "        for word in $words[3..]\n"
-    "            if contains -- $word " SUBMITTED(
-        " ") "\n"
-             "                test \"$argv[1]\" = $word\n"
-             "                return\n"
-             "            end\n"
-             "        end\n"
-             "    end\n"
-             "    test \"$words[2..$last]\" = \"$argv[1]\"\n"
-             "end\n"
-             "# Whether the words before the cursor are exactly these.\n"
-             "function __quern_after\n"
-             "    set -l words (commandline -opc)\n"
-             "    test \"$words[2..]\" = \"$argv[1]\"\n"
-             "end\n"
-             "complete -c quern -f\n";
+    "            if contains -- $word " SUBMITTED_WORDS "\n"
+    "                test \"$argv[1]\" = $word\n"
+    "                return\n"
+    "            end\n"
+    "        end\n"
+    "    end\n"
+    "    test \"$words[2..$last]\" = \"$argv[1]\"\n"
+    "end\n"
+    "# Whether the words before the cursor are exactly these.\n"
+    "function __quern_after\n"
+    "    set -l words (commandline -opc)\n"
+    "    test \"$words[2..]\" = \"$argv[1]\"\n"
+    "end\n"
+    "complete -c quern -f\n";
 
 /* Each word of a command's name, offered after the words before it; once for commands with a common
  * prefix. */
@@ -339,9 +334,8 @@ static void complete_fish(void) {
         if (takes_files(c))
             printf("complete -c quern -n '__quern_in \"%s\"' -F\n", c->name);
     }
-    fputs("complete -c quern -n '__quern_in \"submit\"' -a '" SUBMITTED(
-              " ") "'\n"
-                   "complete -c quern -n '__quern_in \"help\"' -a '",
+    fputs("complete -c quern -n '__quern_in \"submit\"' -a '" SUBMITTED_WORDS "'\n"
+          "complete -c quern -n '__quern_in \"help\"' -a '",
           stdout);
     put_commands(" ", "");
     puts("'");
