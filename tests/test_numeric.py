@@ -75,12 +75,13 @@ def test_a_loss_above_that_of_guessing(table, tmp_path):
     assert notes(*wild, "--epochs", "1") == []
 
 
-def test_outputs_that_are_added_at_once(table, tmp_path):
+@pytest.mark.parametrize("path", ["batchnorm", "conv 1 1x1"])
+def test_outputs_that_are_added_at_once(table, tmp_path, path):
     """The processor does not keep what the end of a residual path gives, and says whether that was
     finite all the same."""
     done = subprocess.run([builds.ready("release") / "quern", "train", "--data", table, "--scale", "none",
                            "--shape", "1x1x5", "--batch", "32", "--epochs", "3", "--quiet", "--devices", "cpu:2",
-                           "--lr", "3e38", "--model", "residual { batchnorm } relu; dense 3 softmax", "-o", "m"],
+                           "--lr", "3e38", "--model", f"residual {{ {path} }} relu; dense 3 softmax", "-o", "m"],
                           cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert "the loss became NaN: outputs of layer 0 are not finite" in done.stderr
 

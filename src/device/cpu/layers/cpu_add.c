@@ -5,7 +5,7 @@
  *
  * Its errors go to both paths unchanged. So no array is copied where it need not be: the last layer
  * of a path without an activation shares the errors of its add (error_of). A batchnorm there adds
- * at once (norm.add), and in predictions an add follows the layer that it reads (cpu_follow.c). */
+ * at once (`add`), and in predictions an add follows the layer that it reads (cpu_follow.c). */
 #include "device/cpu/worker/cpu_kinds.h"
 #include <string.h>
 

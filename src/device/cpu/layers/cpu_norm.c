@@ -94,7 +94,7 @@ static void finish_rows(const qn__cpu_pass *pass, int thread, uint32_t layer, ui
                         size_t first, uint32_t rows, ptrdiff_t next, const float *mean,
                         const float *factor, const float *bias) {
     qn__worker *w = pass->worker;
-    const qn__cpu_layer *l = &w->layer[layer], *add = l->norm.add, *to = add ? add : l;
+    const qn__cpu_layer *l = &w->layer[layer], *add = l->add, *to = add ? add : l;
     const uint32_t target = (uint32_t)(to - w->layer);
     const size_t at = panel * l->out_stride + first * QN__PANEL;
     const float *input = qn__cpu_input(pass, l) + panel * l->in_stride + first * QN__PANEL;
@@ -136,7 +136,7 @@ static uint32_t after(const qn__cpu_pass *pass, uint32_t layer, uint32_t panel, 
                       int *plain, qn__cpu_after *to) {
     const qn__worker *w = pass->worker;
     const qn__cpu_layer *l = &w->layer[layer];
-    const int joins = l->norm.add == l + 1 && qn__cpu_is_followed(pass, l);
+    const int joins = l->add == l + 1 && qn__cpu_is_followed(pass, l);
     const uint32_t last = layer + (uint32_t)joins;
     const size_t vector = (size_t)panel * QN__PANEL;
     *plain = qn__cpu_is_plain(pass, last, panel);

@@ -51,7 +51,7 @@ static void conv_gradient(const qn__cpu_pass *pass, int thread, uint32_t layer, 
 #define CONV_ROW                                                                                   \
     {                                                                                              \
         .forward = conv_forward, .backward = conv_backward, .gradient = conv_gradient,             \
-        .sums = qn__cpu_bias_task, .leads = 1, .reads_input = 1, .whole_rows = 1                   \
+        .sums = qn__cpu_bias_task, .leads = 1, .adds = 1, .reads_input = 1, .whole_rows = 1        \
     }
 
 /* A transposed convolution goes over an input that is spread, which its axes know (cpu_walk.h). */

@@ -66,7 +66,7 @@ struct qn__cpu_kind {
     unsigned reads_output : 1; /* its backward pass or its gradient reads its output */
     unsigned picks : 1;        /* passes an error to one input of a window: others are zero */
     unsigned passes_on : 1;    /* its own errors are those of both outputs that it reads */
-    unsigned adds : 1;         /* also computes an add layer that follows it: qn__cpu_norm */
+    unsigned adds : 1;         /* also computes an add layer after it: qn__cpu_adds */
     unsigned whole_rows : 1;   /* passes errors of all items of a pixel at a time, in runs */
     /* Its errors of products are not those of its outputs: its backward phase, which comes before
      * its gradient, makes them, where it passes errors and where it does not. Its products are its
@@ -76,6 +76,18 @@ struct qn__cpu_kind {
 
 #define QN__CPU_ROW(KIND, NAME) extern const qn__cpu_kind qn__cpu_##NAME;
 QN__LAYER_LIST(QN__CPU_ROW)
+
+/* Whether a layer adds its outputs to others in this pass. A convolution does in training alone: in
+ * predictions its add follows it. */
+static inline int qn__cpu_adds(const qn__cpu_pass *pass, const qn__cpu_layer *layer) {
+    return layer->add && (!layer->taps || (pass->training && !pass->apart));
+}
+
+/* Whether the outputs of an add layer are computed by the layer before it. */
+static inline int qn__cpu_is_added(const qn__cpu_pass *pass, uint32_t layer) {
+    const qn__cpu_layer *l = pass->worker->layer;
+    return layer > 0 && l[layer - 1].add == &l[layer] && qn__cpu_adds(pass, &l[layer - 1]);
+}
 
 /* attention of a program with sequences: floats of a core, its forward phase (cpu_cache.c). */
 size_t qn__cpu_cache_space(const qn__worker *worker);

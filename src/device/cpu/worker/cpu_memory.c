@@ -351,8 +351,6 @@ static void connect_side(qn__cpu_layer *of, qn__cpu_layer *reader, const float *
 static void connect_blocks(qn__worker *w) {
     for (uint32_t i = 0; i < w->program->layers; ++i) {
         qn__cpu_layer *l = &w->layer[i];
-        if (l->norm.add)
-            l->output = l->norm.add->output;
         if (l->below && l->branch && !qn__layer_joins(l->layer))
             connect_side(l->below, l, l->branch);
         if (!l->other)
@@ -371,8 +369,11 @@ static void connect(qn__worker *w) {
         qn__cpu_weave_begin(&w->layer[0], w->fetch.woven);
     for (size_t i = 0; i < most_panels(w); ++i)
         w->weight_blocks[i] = i * QN__PANEL * QN__PANEL;
-    for (uint32_t l = 0; l < p->layers; ++l)
+    for (uint32_t l = 0; l < p->layers; ++l) {
         set_transposed_blocks(&w->layer[l]);
+        if (w->layer[l].add)
+            w->layer[l].output = w->layer[l].add->output;
+    }
     for (uint32_t l = 0; l < p->layers; ++l) {
         const qn__cpu_layer *below = w->layer[l].below;
         if (!below)
@@ -471,12 +472,13 @@ static void share_errors(qn__worker *w, uint32_t add, qn__cpu_layer *path) {
 }
 
 /* The last layer of a path that ends just before its add, with nothing between. */
-static void add_at_once(qn__cpu_layer *add) {
+static void add_at_once(const qn__worker *w, qn__cpu_layer *add) {
     qn__cpu_layer *last = add - 1;
     const int is_path = add->below == last || (add->layer->skip && add->other == last);
-    if (is_path && last->kind->adds && last->layer->activation == QN__ACT_NONE &&
+    const int apart = last->taps && (w->bits || last->layer->conv_groups);
+    if (is_path && last->kind->adds && !apart && last->layer->activation == QN__ACT_NONE &&
         !last->layer->drop_threshold)
-        last->norm.add = add;
+        last->add = add;
 }
 
 /* The max pool that alone reads the outputs of `of`; NULL: there is none. */
@@ -524,7 +526,7 @@ static void size_shared(qn__worker *w) {
             if (l->other && !l->layer->skip)
                 l->branch_place.bytes = bytes_of(w, l->other->out_pixels, l->other->out_panels);
         } else if (qn__layer_joins(l->layer)) {
-            add_at_once(l);
+            add_at_once(w, l);
             share_errors(w, i, l->below);
             if (l->layer->skip)
                 share_errors(w, i, l->other);
@@ -536,7 +538,7 @@ static void size_shared(qn__worker *w) {
         qn__cpu_layer *l = &w->layer[i];
         const size_t bytes = bytes_of(w, l->out_pixels, l->out_panels);
         l->error_place.bytes = l->error_of == i && !l->pool ? bytes : 0;
-        l->output_place.bytes = l->norm.add ? 0 : bytes;
+        l->output_place.bytes = l->add ? 0 : bytes;
         l->dropped_place.bytes = l->layer->drop_threshold ? bytes : 0;
         l->slope_place.bytes = qn__keeps_slope(l->layer->activation) ? bytes : 0;
         size_lists(w, l);

@@ -233,7 +233,7 @@ static uint32_t pack_intgemm(const qn__cpu_pass *pass, int thread, uint32_t laye
 
 static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
     const qn__cpu_layer *l = &pass->worker->layer[layer];
-    if (l->below && l->below->norm.add == l)
+    if (l->below && l->below->add == l && qn__cpu_adds(pass, l->below))
         return qn__cpu_norm_is_finite(pass, l->below);
     const float *input = qn__cpu_input(pass, l);
     for (uint32_t k = 0; l->below && k < l->channels; ++k)
@@ -247,10 +247,13 @@ static int has_finite_inputs(const qn__cpu_pass *pass, uint32_t layer) {
 /* Finds the first layer with inputs that are not finite; the number of layers when there is none.
  * Arrays of outputs have other values after the layers that read them (cpu_windows.c). So the
  * layers are computed once more, and thread 0 looks at what each of them reads. */
-static uint32_t find_invalid(const qn__cpu_pass *pass, int thread, uint32_t phase) {
-    qn__worker *w = pass->worker;
+static uint32_t find_invalid(const qn__cpu_pass *of, int thread, uint32_t phase) {
+    qn__worker *w = of->worker;
+    qn__cpu_pass own = *of;
+    const qn__cpu_pass *pass = &own;
     const uint32_t last = w->program->layers - 1;
     uint32_t largest = 0;
+    own.apart = 1;
     if (thread == 0)
         w->losses.invalid = last + 1;
     qn__cpu_fetch(pass, pass->batch, w->fetch.current, thread, phase++, &largest);
@@ -259,7 +262,7 @@ static uint32_t find_invalid(const qn__cpu_pass *pass, int thread, uint32_t phas
         if (thread == 0 && l > 0 && w->losses.invalid > l && !has_finite_inputs(pass, l))
             w->losses.invalid = l;
         barrier(w, thread);
-        if (l == last || qn__cpu_is_added(w, l))
+        if (l == last || qn__cpu_is_added(pass, l))
             continue;
         w->layer[l].kind->forward(pass, thread, l, phase++);
         barrier(w, thread);
@@ -422,7 +425,7 @@ static void phases(void *context, int thread) {
             qn__cpu_pack_transposed(pass, thread, last, phase++);
         if (pass->training && w->layer[l].transposed && qn__cpu_passes_errors(w, &w->layer[l]))
             qn__cpu_walk_transpose(pass, thread, l, phase++);
-        if (qn__cpu_is_added(w, l) || (l > 0 && qn__cpu_is_followed(pass, &w->layer[l - 1])) ||
+        if (qn__cpu_is_added(pass, l) || (l > 0 && qn__cpu_is_followed(pass, &w->layer[l - 1])) ||
             (pass->training && w->layer[l].pools))
             continue;
         w->layer[l].kind->forward(pass, thread, l, phase++);

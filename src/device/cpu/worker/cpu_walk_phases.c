@@ -114,6 +114,25 @@ static int goes_by_panels(const qn__worker *w, const qn__cpu_layer *l) {
     return l->taps && !w->bits && !l->pictures;
 }
 
+/* What a product at the end of a path is added to, for rows of some panels: fetched before the
+ * product, and added in place. */
+static void fetch_others(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t panel,
+                         uint32_t panels, const qn__cpu_walk_run *run) {
+    const float *other = qn__cpu_beside(pass, l->add, l) + run->row * QN__PANEL;
+    for (uint32_t p = panel; p < panel + panels; ++p)
+        for (uint32_t i = 0; i < run->rows; ++i)
+            __builtin_prefetch(other + p * l->out_stride + (size_t)i * QN__PANEL, 0, 2);
+}
+
+static void add_panel(const qn__cpu_pass *pass, int thread, uint32_t add, uint32_t panel,
+                      const qn__cpu_walk_run *run, float *out) {
+    const qn__cpu_layer *l = &pass->worker->layer[add];
+    int plain;
+    l->kind->follow(pass, add, panel, panel * l->out_stride + run->row * QN__PANEL, run->rows,
+                    &plain, out);
+    qn__cpu_after_product(pass, thread, add, panel, (uint32_t)run->row, run->rows, out);
+}
+
 /* Panels panel .. panel + panels - 1 of a run: products, and what follows. */
 static void forward_panels(const qn__cpu_pass *pass, int thread, uint32_t layer,
                            const qn__cpu_walk_run *run, qn__cpu_chain chain, uint32_t panel,
@@ -125,6 +144,8 @@ static void forward_panels(const qn__cpu_pass *pass, int thread, uint32_t layer,
     const float *bias = l->bias + (size_t)panel * QN__PANEL;
     float *out = qn__cpu_target(pass, l)->output + panel * l->out_stride;
     uint32_t done = layer;
+    if (qn__cpu_adds(pass, l))
+        fetch_others(pass, l, panel, panels, run);
     if (l->taps && w->bits) {
         qn__cpu_walk_product(pass, thread, layer, run, panel, panels);
     } else if (l->pictures) {
@@ -138,8 +159,11 @@ static void forward_panels(const qn__cpu_pass *pass, int thread, uint32_t layer,
         float *to = out + p * l->out_stride + run->row * QN__PANEL;
         if (l->kind->run)
             l->kind->run(pass, thread, l, run, panel + p, to);
-        qn__cpu_follow_from(pass, thread, layer, done, panel + p, (uint32_t)run->row, run->rows,
-                            to);
+        if (qn__cpu_adds(pass, l))
+            add_panel(pass, thread, layer + 1, panel + p, run, to);
+        else
+            qn__cpu_follow_from(pass, thread, layer, done, panel + p, (uint32_t)run->row, run->rows,
+                                to);
     }
 }
 

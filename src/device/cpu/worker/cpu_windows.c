@@ -21,7 +21,7 @@ static void use_errors(qn__worker *w, const qn__cpu_layer *l, uint32_t window) {
 
 /* All that a layer makes in the forward pass. */
 static void use_output(qn__cpu_layer *l, uint32_t window) {
-    qn__cpu_layer *own = l->norm.add ? l->norm.add : l;
+    qn__cpu_layer *own = l->add ? l->add : l;
     qn__place_use(&own->output_place, window);
     if (own->dropped_place.bytes)
         qn__place_use(&own->dropped_place, window);
@@ -31,7 +31,7 @@ static void use_output(qn__cpu_layer *l, uint32_t window) {
 
 /* What a reader gets of a layer, NULL of the inputs. `applies`: in a prediction, too. */
 static void use_source(qn__worker *w, qn__cpu_layer *l, int applies, uint32_t window) {
-    qn__cpu_layer *own = l && l->norm.add ? l->norm.add : l;
+    qn__cpu_layer *own = l && l->add ? l->add : l;
     if (own && own->dropped_place.bytes)
         qn__place_use(&own->dropped_place, window);
     if (!own || !own->dropped_place.bytes || applies)
@@ -46,7 +46,7 @@ static void use_sources(qn__worker *w, const qn__cpu_layer *l, int applies, uint
 
 /* What the derivatives of a layer's activation are computed from. */
 static void use_derivatives(qn__cpu_layer *l, uint32_t window) {
-    if (l->pool || l->pools || l->norm.add)
+    if (l->pool || l->pools || l->add)
         use_output(l, window); /* they are computed with other layers */
     else if (l->slope_place.bytes)
         qn__place_use(&l->slope_place, window);
@@ -106,7 +106,7 @@ static void find_forward_windows(qn__worker *w) {
 
 int qn__cpu_is_recomputed(const qn__worker *w, uint32_t layer, uint32_t end) {
     const qn__cpu_layer *l = &w->layer[layer];
-    return !qn__cpu_is_added(w, layer) && l->norm.add != &w->layer[end];
+    return (layer == 0 || w->layer[layer - 1].add != l) && l->add != &w->layer[end];
 }
 
 /* The windows before the backward pass of layer `end` in which outputs before it are computed
@@ -116,7 +116,7 @@ static uint32_t find_segment_windows(qn__worker *w, uint32_t end, uint32_t windo
     if (begin == 0 && w->fetch.place.bytes)
         qn__place_again(&w->fetch.place, window++);
     for (uint32_t i = begin; i < end; ++i) {
-        qn__cpu_layer *l = &w->layer[i], *own = l->norm.add ? l->norm.add : l;
+        qn__cpu_layer *l = &w->layer[i], *own = l->add ? l->add : l;
         if (!qn__cpu_is_recomputed(w, i, end))
             continue;
         qn__place_again(&own->output_place, window);

@@ -60,9 +60,6 @@ typedef struct qn__cpu_norm {
      * two numbers of each item for the errors. */
     float *factor, *rest;
     float *partial[4]; /* what a grain contributes to the sums of each vector */
-    /* batchnorm at the end of a path: the layer after it that adds its outputs to others at once.
-     * Its own outputs are not stored then. NULL: there is none. */
-    struct qn__cpu_layer *add;
     /* batchnorm: the sums of a grain's errors in each pixel, b and g of 17.8: [out
      * panel][grain][pixel][2][16]. `sums_at`: where they are after the errors. In a pass with
      * `summed` the phases that compute the errors also sum them. */
@@ -176,7 +173,10 @@ typedef struct qn__cpu_layer {
      * passed (`summed`). */
     float *bias_partials;
     int summed;
-    /* Of a layer with norm.add, the add has the outputs. */
+    /* batchnorm, and convolutions of float32 in training, at the end of a path: the layer after it
+     * that adds its outputs to others at once. Its own outputs are not stored then: the add has the
+     * place. NULL: there is none. */
+    struct qn__cpu_layer *add;
     qn__place error_place, branch_place, output_place, dropped_place, slope_place;
     qn__cpu_sparse sparse; /* lists of its errors, in memory that others share, too */
     qn__place sparse_place;
@@ -356,6 +356,7 @@ struct qn__cpu_pass {
     const qn__extension *extension; /* further positions of sequences only */
     int training;
     int follows; /* layers that are `followed` are computed with the next one */
+    int apart;   /* outputs of convolutions are looked at before they are added to others */
     int narrow;  /* all in one phase: cpu_narrow.c */
 };
 
@@ -498,11 +499,6 @@ static inline int qn__cpu_norm_passes_all(const qn__worker *w, const qn__cpu_lay
     const qn__cpu_layer *below = l->below;
     return !w->bits && below && !l->layer->skip && below->layer->activation == QN__ACT_NONE &&
            !below->layer->drop_threshold && !below->sides;
-}
-
-/* Whether the outputs of an add layer are computed by the layer before it. */
-static inline int qn__cpu_is_added(const qn__worker *w, uint32_t layer) {
-    return layer > 0 && w->layer[layer - 1].norm.add == &w->layer[layer];
 }
 
 /* Whether all gradients come after all errors. Dense layers of integers pack operands first, which
