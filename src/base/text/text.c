@@ -318,18 +318,27 @@ static void append(qn__text *text, const char *bytes, size_t size) {
     text->data[text->size] = 0;
 }
 
+/* Most texts fit in the space that there is: they are formatted once. */
 void qn__text_add(qn__text *text, const char *format, ...) {
     va_list arguments, again;
+    if (!reserve(text, 0))
+        return;
     const locale_t before = uselocale(qn__c_locale());
+    const size_t room = text->capacity - text->size;
+    char *at = text->data + text->size;
     va_start(arguments, format);
     va_copy(again, arguments);
-    const int size = vsnprintf(NULL, 0, format, arguments);
+    const int size = vsnprintf(at, room, format, arguments);
     va_end(arguments);
-    if (size < 0)
-        text->failed = 1;
-    else if (reserve(text, (size_t)size)) {
-        vsnprintf(text->data + text->size, (size_t)size + 1, format, again);
+    if (size >= 0 && (size_t)size < room) {
         text->size += (size_t)size;
+    } else {
+        *at = '\0';
+        text->failed |= size < 0;
+        if (size >= 0 && reserve(text, (size_t)size)) {
+            vsnprintf(text->data + text->size, (size_t)size + 1, format, again);
+            text->size += (size_t)size;
+        }
     }
     va_end(again);
     uselocale(before);

@@ -21,6 +21,7 @@ typedef struct text_job {
     qn__served *served;
     qn__ask ask;
     job_choice *choice;
+    qn__text head; /* of each object */
     uint32_t choices, prompt_tokens;
     uint64_t tokens; /* of answers that are complete */
     long long created;
@@ -58,16 +59,21 @@ void qn__text_refuse(qn__request *request, const qn__ask_refusal *no) {
  */
 
 /* The members that every object has, up to its choices. */
-static void add_head(const text_job *j, qn__text *to) {
+static void make_head(text_job *j) {
     const int chat = j->ask.kind == QN__ASK_CHAT;
     const char *digest = qn_model_digest(j->served->model);
-    qn__text_add(to, "{\"id\": \"%s-%llu-%lld\", \"object\": \"%s%s\", \"created\": %lld, ",
+    qn__text_add(&j->head, "{\"id\": \"%s-%llu-%lld\", \"object\": \"%s%s\", \"created\": %lld, ",
                  chat ? "chatcmpl" : "cmpl", (unsigned long long)qn__request_number(j->request),
                  j->created, chat ? "chat.completion" : "text_completion",
                  chat && j->ask.stream ? ".chunk" : "", j->created);
-    qn__text_add(to, "\"model\": ");
-    qn__text_add_json(to, j->ask.model ? j->ask.model : j->served->name);
-    qn__text_add(to, ", \"system_fingerprint\": \"quern-%.16s\", \"choices\": [", digest);
+    qn__text_add(&j->head, "\"model\": ");
+    qn__text_add_json(&j->head, j->ask.model ? j->ask.model : j->served->name);
+    qn__text_add(&j->head, ", \"system_fingerprint\": \"quern-%.16s\", \"choices\": [", digest);
+}
+
+static void add_head(const text_job *j, qn__text *to) {
+    qn__text_add_bytes(to, j->head.data, j->head.size);
+    to->failed |= j->head.failed;
 }
 
 static void add_usage(const text_job *j, qn__text *to) {
@@ -123,6 +129,7 @@ static void free_job(text_job *j) {
     for (uint32_t i = 0; j->choice && i < j->choices; ++i)
         qn__text_release(&j->choice[i].whole);
     qn__free(j->choice);
+    qn__text_release(&j->head);
     qn__ask_release(&j->ask);
     qn__served_release(j->served);
     qn__free(j);
@@ -242,6 +249,7 @@ static qn_status submit_job(text_job *j, qn_error *err) {
     qn__ask *ask = &j->ask;
     const uint64_t choices = (uint64_t)ask->prompts * ask->options.answers;
     j->created = (long long)time(NULL);
+    make_head(j);
     j->choices = choices < UINT32_MAX ? (uint32_t)choices : UINT32_MAX;
     j->choice = qn__alloc(j->choices, sizeof *j->choice, err);
     if (!j->choice)

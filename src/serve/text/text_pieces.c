@@ -160,7 +160,7 @@ static void add_logprobs(const qn__texts *texts, const qn__ask *ask, const qn__t
 static void add_raw(qn__text *to, const char *bytes, size_t size) {
     for (size_t at = 0; at < size; ++at) {
         const size_t length = strnlen(bytes + at, size - at);
-        qn__text_add(to, "%.*s", (int)length, bytes + at);
+        qn__text_add_bytes(to, bytes + at, length);
         at += length;
         if (at < size)
             qn__text_add(to, "\xEF\xBF\xBD");
