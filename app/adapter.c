@@ -1,8 +1,8 @@
 #include "adapter.h"
 
 #include "message.h"
-#include "paths.h"
 #include "ranks.h"
+#include <quern/files.h>
 
 static qn_status open_both(const char *adapter, const qn_model *base, qn_model **out,
                            qn_error *err) {
@@ -23,8 +23,8 @@ qn_status adapter_open(const char *path, const char *adapter, qn_model **out, qn
     *out = NULL;
     qn_status status = qn_model_share(ranks_cluster(), ranks_data_from_first(), path, &base, err);
     if (status == QN_OK)
-        status = paths_is_folder(adapter) ? qn_model_import_peft(base, adapter, out, err)
-                                          : open_both(adapter, base, out, err);
+        status = qn_path_is_folder(adapter) ? qn_model_import_peft(base, adapter, out, err)
+                                            : open_both(adapter, base, out, err);
     qn_model_free(base);
     return status;
 }

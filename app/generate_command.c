@@ -12,6 +12,7 @@
 #include "shared_rows.h"
 #include <inttypes.h>
 #include <quern/convert.h>
+#include <quern/files.h>
 #include <quern/generate.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,26 +144,41 @@ static int add_line(prompts *p, const char *path, const char *text, size_t size,
     return add_prompt(p, text, size, line);
 }
 
-static int read_prompts(prompts *p, const char *path) {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+static int read_lines(prompts *p, const char *path, FILE *file) {
     char *line = NULL;
     size_t capacity = 0;
     uint32_t count = 0;
     int code = -1;
-    if (!file)
-        return message_fail(QN_IO, "the file of the prompts cannot be read", path,
-                            "name a text file with a prompt in each line");
     for (ssize_t size; code < 0 && (size = getline(&line, &capacity, file)) >= 0;)
         code = add_line(p, path, line, (size_t)size, ++count);
     if (code < 0 && ferror(file))
-        code = message_fail(QN_IO, "the file of the prompts cannot be read", path,
-                            "name a text file with a prompt in each line");
-    if (code < 0 && p->count == 0)
-        code =
-            message_fail(QN_INPUT, "the file has no prompts", path, "write a prompt in each line");
+        code = message_fail(QN_IO, "the prompts cannot be read", path,
+                            "give a text with a prompt in each line");
     free(line);
-    if (file != stdin)
+    return code;
+}
+
+static int read_file(prompts *p, const char *path) {
+    char *text = NULL;
+    size_t size = 0;
+    qn_error err;
+    if (qn_file_read(path, UINT64_MAX, &text, &size, &err) != QN_OK)
+        return message_error(&err);
+    FILE *file = size > 0 ? fmemopen(text, size, "rb") : NULL;
+    const int code = file       ? read_lines(p, path, file)
+                     : size > 0 ? message_fail(QN_MEMORY, "there is not enough memory", path, "")
+                                : -1;
+    if (file)
         fclose(file);
+    qn_file_bytes_free(text);
+    return code;
+}
+
+static int read_prompts(prompts *p, const char *path) {
+    const int code = strcmp(path, "-") == 0 ? read_lines(p, path, stdin) : read_file(p, path);
+    if (code < 0 && p->count == 0)
+        return message_fail(QN_INPUT, "the file has no prompts", path,
+                            "write a prompt in each line");
     return code;
 }
 

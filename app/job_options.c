@@ -3,8 +3,8 @@
 #include "message.h"
 #include "suggest.h"
 #include "toml.h"
-#include <errno.h>
 #include <inttypes.h>
+#include <quern/files.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,9 @@ static int is_path(const option *o) {
 static char *keep(const job *j, const toml_value *v, const option *o, const char *before) {
     const char *value = v->text;
     const char *slash = strrchr(j->path, '/');
-    const int folder = is_path(o) && slash && *value != '/' ? (int)(slash + 1 - j->path) : 0;
+    const int folder = is_path(o) && slash && *value != '/' && !strstr(value, "://")
+                           ? (int)(slash + 1 - j->path)
+                           : 0;
     struct job_option *more = realloc(j->kept->at, (j->kept->count + 1) * sizeof *more);
     if (!more)
         return NULL;
@@ -239,39 +241,18 @@ static int take_all(const job *j, const toml_file *file) {
     return code;
 }
 
-/* The bytes of a file of at most LONGEST, which the caller frees. Returns -1, or an exit code and
- * no text. */
-static int read_file(const char *path, char **text, size_t *size) {
-    char what[200] = "the job file has more than 1 MiB";
-    errno = 0;
-    FILE *from = fopen(path, "re");
-    *text = from ? malloc(LONGEST + 1) : NULL;
-    *size = *text ? fread(*text, 1, LONGEST + 1, from) : 0;
-    const int failed = !*text || ferror(from);
-    if (failed)
-        snprintf(what, sizeof what, "cannot read the job file: %s", strerror(errno));
-    if (from)
-        fclose(from);
-    if (!failed && *size <= LONGEST)
-        return -1;
-    free(*text);
-    *text = NULL;
-    return message_fail(QN_IO, what, path, "name a text file; docs/kernels.md describes it");
-}
-
 int job_options_read(const command *self, const char *path, const option *early, void *values,
                      arguments *given, job_options *kept) {
     toml_file file = {.at = NULL};
     qn_error err;
-    char *text;
-    size_t size;
+    char *text = NULL;
+    size_t size = 0;
     const job j = {self, path, early, values, given, kept, *given};
-    const int failed = read_file(path, &text, &size);
-    if (!text)
-        return failed;
+    if (qn_file_read(path, LONGEST, &text, &size, &err) != QN_OK)
+        return message_error(&err);
     const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     const qn_status status = toml_read(text + mark, size - mark, path, &file, &err);
-    free(text);
+    qn_file_bytes_free(text);
     kept->path = strdup(path);
     last = kept->path ? kept : NULL;
     const int code = status == QN_OK ? take_all(&j, &file) : message_error(&err);

@@ -352,6 +352,13 @@ static void test_files(void **state) {
     assert_int_equal(qn_files_check(NULL, 0, NULL), QN_OK);
     assert_int_equal(qn_files_check(&none, 1, NULL), QN_OK);
     qn_files_abandon();
+    char *bytes = NULL;
+    size_t size;
+    REFUSED(qn_file_read, "path", NULL, 1, &bytes, &size);
+    REFUSED(qn_file_read, "bytes", "a", 1, NULL, &size);
+    REFUSED(qn_file_read, "size", "a", 1, &bytes, NULL);
+    qn_file_bytes_free(NULL);
+    assert_int_equal(qn_path_is_folder(NULL), 0);
 }
 
 static void test_devices(void **state) {

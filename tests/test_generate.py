@@ -258,7 +258,7 @@ def test_numbers_of_tokens_go_on_after_a_space(quern, tmp_path):
     (["--prompt", "a", "--chat", "irc"], "chatml"),
     (["--prompt", "a", "--system", "x"], "--system is for a chat"),
     (["--prompts", "missing.txt"], "missing.txt"),
-    (["--prompts", "."], "name a text file with a prompt in each line"),
+    (["--prompts", "."], "it is a folder\n  name a file in it"),
     (["--prompt", "a", "--logprobs"], "--logprobs"),
 ])
 def test_nonsense_is_refused(quern, model, words, said):

@@ -15,6 +15,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+import checkpoints as cp
 import http_server
 import numpy as np
 import pytest
@@ -289,6 +290,43 @@ def test_databases_packed_files_and_kernels(s3, own, run_quern, tmp_path, digest
     s3.put("b/x.npy", (tmp_path / "x.npy").read_bytes())
     run_quern("run", "--kernel", tmp_path / "k.c", "--in", "x=s3://b/x.npy", "--out", f"y={tmp_path}/y.npy", env=own)
     assert (np.load(tmp_path / "y.npy") == 2 * np.load(tmp_path / "x.npy")).all()
+
+
+def test_what_options_name(s3, own, run_quern, tmp_path):
+    """Files that are read as a whole: a job and what it names beside it, prompts, a tokenizer, a
+    checkpoint in several files, adapters in a folder. Addresses of folders need no slash."""
+    def run(*words, **more):
+        return run_quern(*words, env=own, cwd=tmp_path, **more)
+
+    def upload(folder):
+        for path in folder.iterdir():
+            s3.put(f"b/{folder.name}/{path.name}", path.read_bytes())
+
+    s3.put("b/job/k.c", b"INDEX(i);\nINPUT(float, x);\nOUTPUT(float, y);\nKERNEL { y = 2 * x; }\n")
+    array = io.BytesIO()
+    np.save(array, np.arange(9, dtype=np.float32))
+    s3.put("b/x.npy", array.getvalue())
+    s3.put("b/job/job.toml", b'kernel = "k.c"\n[in]\nx = "s3://b/x.npy"\n[out]\ny = "y.npy"\n')
+    run("run", "s3://b/job/job.toml")
+    assert (np.load(io.BytesIO(s3.get("b/job/y.npy"))) == 2 * np.arange(9)).all()
+    cp.shard(tmp_path / "gpt", cp.GPT2, cp.gpt2(np.random.default_rng(4)), 3)
+    (tmp_path / "corpus.txt").write_text("abcdefghij " * 9)
+    run("data", "tokenize", "corpus.txt", "--tokens", "chars", "-o", "t.npy", "--save-tokenizer", "gpt/tokenizer.json")
+    upload(tmp_path / "gpt")
+    run("model", "import", "gpt", "-o", "local.st")
+    run("model", "import", "s3://b/gpt", "-o", "far.st")
+    local, far = ((tmp_path / name).read_bytes().replace(b"s3://b/gpt", b"gpt") for name in ("local.st", "far.st"))
+    assert far[-400:] == local[-400:]
+    run("train", "--init-from", "far.st", "--data", "corpus.txt", "--lora", "2 on all", "--epochs", "1", "-o", "a.st")
+    run("model", "export", "far.st", "--adapter", "a.st", "--names", "peft", "-o", "peft")
+    upload(tmp_path / "peft")
+    s3.put("b/p.txt", b"abc\n")
+    s3.put("b/p.jsonl", b'{"prompt": "abc"}\n')
+    words = ["generate", "far.st", "--tokens", "3", "--adapter"]
+    answer = run(*words, "peft", "--prompt", "abc").stdout
+    assert run(*words, "s3://b/peft", "--prompts", "s3://b/p.txt").stdout == answer
+    assert run(*words, "s3://b/peft/", "--prompts", "s3://b/p.jsonl").stdout == answer[3:]
+    assert "no such file in the store\n  at s3://b/q.txt" in run(*words, "peft", "--prompts", "s3://b/q.txt", status=1).stderr
 
 
 def test_what_is_read_in_ranges_fetches_nothing_else(s3, digest, tmp_path):

@@ -59,6 +59,18 @@ QN_API qn_status qn_files_check(const qn_file *files, uint32_t count, qn_error *
  * after it. Complete files are not touched. */
 QN_API void qn_files_abandon(void);
 
+/* The bytes of a file at a path or an address, with a zero byte after the last one. *bytes is the
+ * caller's, for qn_file_bytes_free. A file of more than `most` bytes fails with QN_INPUT. Fails
+ * also with QN_IO, QN_INPUT (the store has none), QN_UNSUPPORTED (addresses need libcurl) or
+ * QN_MEMORY. */
+QN_API qn_status qn_file_read(const char *path, uint64_t most, char **bytes, size_t *size,
+                              qn_error *err);
+QN_API void qn_file_bytes_free(char *bytes); /* NULL: nothing happens */
+
+/* 1: the path is a folder of this machine, or the address of a folder: it ends in a slash, or a
+ * store has no file there, and others below it. 0 for NULL. */
+QN_API int qn_path_is_folder(const char *path);
+
 #ifdef __cplusplus
 }
 #endif

@@ -554,7 +554,7 @@ def load(path, adapter=None):
 def _adapted(path, base):
     """A model file of which adapters alone may be in the file, for a model or its path."""
     base = base if isinstance(base, Model) else load(base)
-    if os.path.isdir(path):
+    if library().qn_path_is_folder(text(path)):
         return Model(new("qn_model_import_peft", base._address, text(path)))
     return Model(new("qn_model_adapt", ranks.current(), 0, text(path), base._address))
 

@@ -64,17 +64,53 @@ static qn__cached *find_locked(int file) {
     return found;
 }
 
-int qn__remote_is_folder(const char *path) {
-    const size_t size = strlen(path);
-    return size > 0 && path[size - 1] == '/' && qn__remote_is(path);
+static int ends_in_slash(const char *address) {
+    const size_t size = strlen(address);
+    return size > 0 && address[size - 1] == '/';
 }
 
 int qn__remote_file_is_there(const char *path) {
     struct stat about;
     qn__remote_about far;
     if (qn__remote_is(path))
-        return !qn__remote_is_folder(path) && qn__remote_look(path, &far, NULL) == QN_OK;
+        return !ends_in_slash(path) && qn__remote_look(path, &far, NULL) == QN_OK;
     return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+static qn_status note_exact(void *user, const char *address, const qn__remote_about *about,
+                            qn_error *err) {
+    const char **path = user;
+    (void)about, (void)err;
+    if (strcmp(address, *path) == 0)
+        *path = NULL;
+    return QN_OK;
+}
+
+static qn_status note_one(void *user, const char *address, const qn__remote_about *about,
+                          qn_error *err) {
+    (void)address, (void)about, (void)err;
+    *(int *)user = 1;
+    return QN_OK;
+}
+
+/* A store that does not list its files is taken at its word when the file is opened. */
+int qn__remote_is_folder(const char *path) {
+    char below[QN__ADDRESS_MOST];
+    const char *missing = path;
+    int found = 0;
+    if (ends_in_slash(path) || !qn__remote_can_list(path))
+        return ends_in_slash(path) && qn__remote_is(path);
+    if (snprintf(below, sizeof below, "%s/", path) >= (int)sizeof below ||
+        qn__remote_list(path, 1, note_exact, &missing, NULL) != QN_OK || !missing)
+        return 0;
+    return qn__remote_list(below, 1, note_one, &found, NULL) == QN_OK && found;
+}
+
+int qn__path_is_folder(const char *path) {
+    struct stat about;
+    if (qn__remote_is(path))
+        return qn__remote_is_folder(path);
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
 /* ------------------------------------------------------------------ opening and closing */

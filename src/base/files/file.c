@@ -29,6 +29,12 @@ static qn_status refuse_special(const struct stat *info, const char *path, qn_er
     return qn__remedy(err, QN_IO, "name a regular file or a pipe");
 }
 
+static qn_status refuse_large(const char *path, uint64_t most, qn_error *err) {
+    qn__fail(err, QN_INPUT, "the file has more than %llu bytes", (unsigned long long)most);
+    qn__at(err, "%s", path);
+    return qn__remedy(err, QN_INPUT, "check that it is the file that was meant");
+}
+
 /* Allocates a block of twice the size, copies the bytes so far and frees the old one. */
 static uint8_t *grow(uint8_t *data, size_t size, size_t *buffer, qn_error *err) {
     uint8_t *larger = qn__alloc(*buffer, 2, err);
@@ -96,7 +102,8 @@ static qn_status read_all(int file, size_t expected, const char *path, const qn_
 }
 
 /* No mmap: if another process truncates a mapped file, reading it ends this process. */
-static qn_status take_bytes(int file, const char *path, qn__bytes *out, qn_error *err) {
+static qn_status take_bytes(int file, const char *path, uint64_t most, qn__bytes *out,
+                            qn_error *err) {
     struct stat info;
     if (fstat(file, &info) != 0)
         return qn__fail_errno(err, "look at", path);
@@ -104,8 +111,13 @@ static qn_status take_bytes(int file, const char *path, qn__bytes *out, qn_error
     if (status != QN_OK)
         return status;
     const uint64_t size = S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+    if (size > most)
+        return refuse_large(path, most, err);
     if (size >= SIZE_MAX / 2)
         return qn__fail_memory(err, SIZE_MAX, 1);
+    qn_status fetched = qn__remote_ensure(file, 0, UINT64_MAX, err);
+    if (fetched != QN_OK)
+        return fetched;
     qn__start start = {0};
     if (S_ISFIFO(info.st_mode) && await_writer(file, path, &start, err) != QN_OK)
         return QN_IO;
@@ -113,29 +125,39 @@ static qn_status take_bytes(int file, const char *path, qn__bytes *out, qn_error
 }
 
 /* An address: all of it is fetched, and read as a file. */
-static qn_status read_address(const char *path, qn__bytes *out, qn_error *err) {
+static qn_status read_address(const char *path, uint64_t most, qn__bytes *out, qn_error *err) {
     int file;
     qn_status status = qn__remote_open(path, &file, err);
     if (status == QN_OK)
-        status = qn__remote_ensure(file, 0, UINT64_MAX, err);
-    if (status == QN_OK)
-        status = take_bytes(file, path, out, err);
+        status = take_bytes(file, path, most, out, err);
     qn__remote_close(file);
     return status;
 }
 
-qn_status qn__file_read(const char *path, qn__bytes *out, qn_error *err) {
+static qn_status read_most(const char *path, uint64_t most, qn__bytes *out, qn_error *err) {
     *out = (qn__bytes){0};
     if (qn__remote_is(path))
-        return read_address(path, out, err);
+        return read_address(path, most, out, err);
     /* Without O_NONBLOCK, opening a FIFO would wait for a writer that may never come. It has no
      * effect on regular files. */
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (file < 0)
         return qn__fail_errno(err, "open", path);
-    const qn_status status = take_bytes(file, path, out, err);
+    const qn_status status = take_bytes(file, path, most, out, err);
     close(file);
     return status;
+}
+
+qn_status qn__file_read(const char *path, qn__bytes *out, qn_error *err) {
+    return read_most(path, UINT64_MAX, out, err);
+}
+
+qn_status qn__file_read_most(const char *path, uint64_t most, qn__bytes *out, qn_error *err) {
+    const qn_status status = read_most(path, most, out, err);
+    if (status != QN_OK || out->size <= most) /* a pipe does not tell its size */
+        return status;
+    qn__bytes_release(out);
+    return refuse_large(path, most, err);
 }
 
 void qn__bytes_release(qn__bytes *bytes) {

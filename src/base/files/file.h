@@ -14,6 +14,8 @@ typedef struct qn__bytes {
     size_t size;
 } qn__bytes;
 qn_status qn__file_read(const char *path, qn__bytes *out, qn_error *err);
+/* The same of a file of at most `most` bytes; a larger one fails with QN_INPUT. */
+qn_status qn__file_read_most(const char *path, uint64_t most, qn__bytes *out, qn_error *err);
 void qn__bytes_release(qn__bytes *bytes);
 
 /* A file under construction: bytes go to a temporary file in the same folder (unique to the

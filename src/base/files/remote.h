@@ -38,8 +38,12 @@ typedef struct qn__remote_about {
  * (libcurl is missing) or QN_MEMORY, with the address as the place. */
 qn_status qn__remote_look(const char *address, qn__remote_about *out, qn_error *err);
 
-/* 1: the path is an address that ends in a slash: a folder. */
+/* 1: the address stands for a folder: it ends in a slash, or a store that lists its files has none
+ * with this address, and others below it. 0 for paths. */
 int qn__remote_is_folder(const char *path);
+
+/* 1: a folder of this machine, or such an address. */
+int qn__path_is_folder(const char *path);
 
 /* 1: there is such a file, at an address or here; folders do not count. */
 int qn__remote_file_is_there(const char *path);

@@ -253,36 +253,10 @@ static qn_status take_far_pattern(finding *f, const char *pattern, qn_error *err
                   "check it; case matters", err);
 }
 
-static qn_status note_exact(void *user, const char *address, const qn__remote_about *about,
-                            qn_error *err) {
-    const char **path = user;
-    (void)about, (void)err;
-    if (strcmp(address, *path) == 0)
-        *path = NULL;
-    return QN_OK;
-}
-
-static qn_status count_one(void *user, const char *address, const qn__remote_about *about,
-                           qn_error *err) {
-    (void)address, (void)about, (void)err;
-    ++*(size_t *)user;
-    return QN_OK;
-}
-
-/* 1: the file is missing, and files are below the address as a folder. A store that does not list
- * its files is taken at its word when the file is opened. */
+/* 1: files are below the address as a folder, which is written with a slash. */
 static int is_far_folder(const char *path, char folder[PATH_MAX]) {
-    const char *missing = path;
-    const size_t size = strlen(path);
-    if (size + 2 > PATH_MAX || !qn__remote_can_list(path))
-        return 0;
-    snprintf(folder, PATH_MAX, "%s%s", path, qn__folder_slash(path));
-    if (path[size - 1] == '/')
-        return 1;
-    if (qn__remote_list(path, 1, note_exact, &missing, NULL) != QN_OK || !missing)
-        return 0;
-    size_t found = 0;
-    return qn__remote_list(folder, 1, count_one, &found, NULL) == QN_OK && found > 0;
+    return snprintf(folder, PATH_MAX, "%s%s", path, qn__folder_slash(path)) < PATH_MAX &&
+           qn__remote_can_list(path) && qn__remote_is_folder(path);
 }
 
 /* The address of a file, of a folder, or a pattern of addresses of a bucket. */
@@ -329,11 +303,12 @@ static qn_status take_path(finding *f, const char *path, qn_error *err) {
 
 static qn_status read_list(const char *path, qn__bytes *text, qn_error *err) {
     struct stat info;
-    const int far = qn__remote_is(path);
     *text = (qn__bytes){0};
-    if (!far && stat(path, &info) != 0)
+    if (qn__remote_is(path))
+        return qn__file_read_most(path, LIST_MOST, text, err);
+    if (stat(path, &info) != 0)
         return qn__fail_errno(err, "open", path);
-    if (!far && (!S_ISREG(info.st_mode) || info.st_size > LIST_MOST))
+    if (!S_ISREG(info.st_mode) || info.st_size > LIST_MOST)
         return refuse(path, "the list of files is not a regular file of at most 64 MiB",
                       "@FILE names a text file with a path in each line", err);
     return qn__file_read(path, text, err);

@@ -16,7 +16,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { USUAL_CONTEXT = 2048 };
 
@@ -24,17 +23,12 @@ typedef qn__pretrained_import import;
 
 /* ------------------------------------------------------------------ files beside it */
 
-static int is_folder(const char *path) {
-    struct stat about;
-    return qn__remote_is_folder(path) || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
-}
-
 /* A file in the folder, or beside the file, that `path` names; 0: there is none. */
 static int find_beside(const char *path, const char *name, char found[PATH_MAX]) {
     const char *slash = strrchr(path, '/');
-    const int folder = is_folder(path), size = folder  ? (int)strlen(path)
-                                               : slash ? (int)(slash - path)
-                                                       : 0;
+    const int folder = qn__path_is_folder(path), size = folder  ? (int)strlen(path)
+                                                        : slash ? (int)(slash - path)
+                                                                : 0;
     const int ends = size > 0 && path[size - 1] == '/';
     const char *between = (folder || slash) && !ends ? "/" : "";
     return snprintf(found, PATH_MAX, "%.*s%s%s", size, path, between, name) < PATH_MAX &&

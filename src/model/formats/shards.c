@@ -2,6 +2,7 @@
 
 #include "base/digest/sha256.h"
 #include "base/files/file.h"
+#include "base/files/folder_make.h"
 #include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/text/json.h"
@@ -190,12 +191,11 @@ static qn_status read_one(reading *r) {
 /* A folder stands for the index or the file in it. */
 static const char *find_path(const char *path, char found[PATH_MAX]) {
     static const char *const names[] = {"model.safetensors.index.json", "model.safetensors"};
-    struct stat about;
-    const int far = qn__remote_is_folder(path);
-    if (!far && (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)))
+    if (!qn__path_is_folder(path))
         return path;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const int size = snprintf(found, PATH_MAX, "%s%s%s", path, far ? "" : "/", names[i]);
+        const int size =
+            snprintf(found, PATH_MAX, "%s%s%s", path, qn__folder_slash(path), names[i]);
         if (size < PATH_MAX && qn__remote_file_is_there(found))
             return found;
     }
