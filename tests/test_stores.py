@@ -175,7 +175,7 @@ def test_credentials(s3, digest, tmp_path):
                                  "[sso-session s]\nsso_start_url = https://start\nsso_region = eu-west-1\n"
                                  "[profile run]\ncredential_process = /bin/false\n")
     assert digest("s3://b/t.csv", AWS_PROFILE="work", **bare) == expected
-    assert "which Quern does not follow" in digest("s3://b/t.csv", status=1, AWS_PROFILE="run", **bare)
+    assert "failed with exit code 1" in digest("s3://b/t.csv", status=1, AWS_PROFILE="run", **bare)
     assert "aws sso login" in digest("s3://b/t.csv", status=1, AWS_PROFILE="login", **bare)
     assert "no such profile of AWS\n  at wrok (AWS_PROFILE)" in digest("s3://b/t.csv", status=1, AWS_PROFILE="wrok", **bare)
     (home / "sso" / "cache" / "0.json").write_text(json.dumps(

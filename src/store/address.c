@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const qn__store_kind kinds[] = {
     {"s3://", 1, QN__CREDENTIALS_AWS, NULL, "AWS_ENDPOINT_URL_S3", 0},
@@ -57,18 +56,13 @@ qn_status qn__store_address_read(const char *address, qn__store_address *out, qn
     return QN_OK;
 }
 
-/* The endpoint that the environment or the profile names; 0: none. */
+/* The endpoint that the user names; 0: none. AWS_ENDPOINT_URL is that of Amazon's services. */
 static int named_endpoint(const qn__store_kind *kind, char *endpoint, size_t capacity) {
-    const char *own = getenv(kind->endpoint_variable), *all = getenv("AWS_ENDPOINT_URL"),
-               *ignored = getenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
-    const int amazon = !kind->endpoint;
-    if (ignored && strcasecmp(ignored, "true") == 0)
-        return 0;
-    if (own && *own)
-        return (size_t)snprintf(endpoint, capacity, "%s", own) < capacity;
-    if (amazon && all && *all)
-        return (size_t)snprintf(endpoint, capacity, "%s", all) < capacity;
-    return amazon && qn__profile_get(QN__PROFILE_CONFIG, "endpoint_url", endpoint, capacity);
+    const char *own = getenv(kind->endpoint_variable);
+    if (!kind->endpoint)
+        return qn__profile_endpoint(qn__profile_name(), kind->endpoint_variable, endpoint,
+                                    capacity);
+    return own && *own && (size_t)snprintf(endpoint, capacity, "%s", own) < capacity;
 }
 
 /* Amazon takes the bucket as part of the host's name. A name with a dot does not fit the

@@ -5,7 +5,7 @@
 #include "store/hdfs/webhdfs.h"
 #include "store/listed.h"
 #include "store/object.h"
-#include "store/xml_answer.h"
+#include "store/http/xml_answer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

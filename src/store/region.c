@@ -1,9 +1,8 @@
 #include "store/region.h"
 #include "store/sign/profile.h"
-#include "store/xml_answer.h"
+#include "store/http/xml_answer.h"
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Buckets in a region other than that of the settings; the oldest gives way. */
@@ -25,18 +24,12 @@ static int find_learnt(const char *bucket, char region[64]) {
 }
 
 void qn__region_of(const char *bucket, int other, char region[64]) {
-    static const char *const variables[] = {"AWS_REGION", "AWS_DEFAULT_REGION"};
     if (find_learnt(bucket, region))
         return;
     snprintf(region, 64, "auto");
     if (other)
         return;
-    for (size_t i = 0; i < 2; i++) {
-        const char *value = getenv(variables[i]);
-        if (value && *value && snprintf(region, 64, "%s", value) < 64)
-            return;
-    }
-    if (!qn__profile_get(QN__PROFILE_CONFIG, "region", region, 64))
+    if (!qn__profile_region(qn__profile_name(), region, 64))
         snprintf(region, 64, "us-east-1");
 }
 

@@ -1,7 +1,7 @@
 #include "store/store_request.h"
 #include "base/memory.h"
 #include "store/region.h"
-#include "store/xml_answer.h"
+#include "store/http/xml_answer.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

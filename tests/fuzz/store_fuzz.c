@@ -13,7 +13,8 @@
 #include "store/sign/profile.h"
 #include "store/sign/roles.h"
 #include "store/sign/secret_json.h"
-#include "store/xml_answer.h"
+#include "store/sign/sts.h"
+#include "store/http/xml_answer.h"
 
 #include <stdarg.h>
 
@@ -170,13 +171,15 @@ static void read_hdfs(const char *unused) {
 }
 
 static void ask_role(const char *unused) {
+    static const qn__credentials by = {.id = "key", .secret = "secret"};
     static qn__credentials key;
     int found = 0;
     qn_error err = {0};
     (void)unused;
     key = (qn__credentials){0};
-    check_status(qn__role_container(&key, &found, &err), &err);
-    check_status(qn__role_instance(&key, &found, &err), &err);
+    check_status(qn__role_container("default", &key, &found, &err), &err);
+    check_status(qn__role_instance("default", &key, &found, &err), &err);
+    check_status(qn__sts_assume("default", &by, &key, &err), &err);
 }
 
 /* -------------------------------------------------------------------------------- readers of texts

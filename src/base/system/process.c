@@ -57,8 +57,8 @@ static char **environment_with(const char *temporary, char *word, size_t capacit
 }
 
 /* The process is recorded before a signal can end this one. */
-static int start(const char *const *argv, char **environment, int in, int out, pid_t *process,
-                 int *entry) {
+static int start(const char *const *argv, char **environment, int in, int out, int error,
+                 pid_t *process, int *entry) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t all, none, before;
@@ -75,7 +75,7 @@ static int start(const char *const *argv, char **environment, int in, int out, p
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, out, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&files, error, STDERR_FILENO);
     int code = posix_spawnattr_setsigdefault(&attributes, &all);
     if (code == 0)
         code = posix_spawnattr_setsigmask(&attributes, &none);
@@ -147,7 +147,8 @@ static qn_status wait_for(pid_t process, int entry, const char *path, int *code,
 }
 
 qn_status qn__process_run(const char *const *argv, const char *text, const char *temporary,
-                          double seconds, char *said, size_t capacity, int *code, qn_error *err) {
+                          qn__process_errors errors, double seconds, char *said, size_t capacity,
+                          int *code, qn_error *err) {
     char word[PATH_MAX + 8], **environment = environ;
     int out[2], in_time = 1, entry = -1;
     pid_t process = 0;
@@ -162,7 +163,9 @@ qn_status qn__process_run(const char *const *argv, const char *text, const char 
     }
     if (temporary)
         environment = environment_with(temporary, word, sizeof word);
-    const int why = environment ? start(argv, environment, in, out[1], &process, &entry) : ENOMEM;
+    const int error = errors == QN__PROCESS_ERRORS_PASS ? STDERR_FILENO : out[1];
+    const int why =
+        environment ? start(argv, environment, in, out[1], error, &process, &entry) : ENOMEM;
     if (temporary)
         qn__free(environment);
     close(in);

@@ -14,7 +14,8 @@
 static qn_status run(const char *script, const char *text, double seconds, char *said,
                      size_t capacity, int *code, qn_error *err) {
     const char *argv[] = {"/bin/sh", "-c", script, NULL};
-    return qn__process_run(argv, text, NULL, seconds, said, capacity, code, err);
+    return qn__process_run(argv, text, NULL, QN__PROCESS_ERRORS_JOIN, seconds, said, capacity, code,
+                           err);
 }
 
 static void test_end(void **state) {

@@ -77,7 +77,9 @@ enum {
 };
 
 typedef struct qn__curl {
-    int (*global_init)(long flags);
+    int (*global_init)(long flags, void *(*make)(size_t size), void (*free)(void *memory),
+                       void *(*resize)(void *memory, size_t size), char *(*copy)(const char *text),
+                       void *(*clear)(size_t count, size_t size));
     void *(*make)(void);
     void (*reset)(void *handle);
     void (*free)(void *handle);

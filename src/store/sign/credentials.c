@@ -1,7 +1,10 @@
 #include "store/sign/credentials.h"
+#include "store/sign/given.h"
 #include "store/sign/profile.h"
 #include "store/sign/roles.h"
 #include "store/sign/secret.h"
+#include "store/sign/sts.h"
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,51 +32,44 @@ static int take_pair(qn__credentials *key, const char *id, const char *secret, c
     return found;
 }
 
-static qn_status from_environment(qn__credentials *key, int *found, qn_error *err) {
-    (void)err;
+static qn_status from_environment(const char *profile, qn__credentials *key, int *found,
+                                  qn_error *err) {
+    (void)profile, (void)err;
     *found = take_pair(key, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN");
     return QN_OK;
 }
 
-static qn_status from_file(qn__profile_file file, qn__credentials *key, int *found) {
-    *found = qn__profile_get(file, "aws_access_key_id", key->id, sizeof key->id) &&
-             qn__profile_get(file, "aws_secret_access_key", key->secret, sizeof key->secret);
+static qn_status from_file(const char *profile, qn__profile_file file, qn__credentials *key,
+                           int *found) {
+    *found =
+        qn__profile_get(profile, file, "aws_access_key_id", key->id, sizeof key->id) &&
+        qn__profile_get(profile, file, "aws_secret_access_key", key->secret, sizeof key->secret);
     if (*found) {
-        (void)qn__profile_get(file, "aws_session_token", key->token, sizeof key->token);
-        snprintf(key->source, sizeof key->source, "the profile %.80s of ~/.aws/%s",
-                 qn__profile_name(), file == QN__PROFILE_CONFIG ? "config" : "credentials");
+        (void)qn__profile_get(profile, file, "aws_session_token", key->token, sizeof key->token);
+        snprintf(key->source, sizeof key->source, "the profile %.80s of ~/.aws/%s", profile,
+                 file == QN__PROFILE_CONFIG ? "config" : "credentials");
     }
     return QN_OK;
 }
 
-static qn_status from_credentials_file(qn__credentials *key, int *found, qn_error *err) {
+static qn_status from_credentials_file(const char *profile, qn__credentials *key, int *found,
+                                       qn_error *err) {
     (void)err;
-    return from_file(QN__PROFILE_CREDENTIALS, key, found);
+    return from_file(profile, QN__PROFILE_CREDENTIALS, key, found);
 }
 
-/* Settings by which the AWS command would get credentials in ways that are not built in. */
-static qn_status from_config_file(qn__credentials *key, int *found, qn_error *err) {
-    static const char *const others[] = {"role_arn", "credential_process",
-                                         "web_identity_token_file"};
-    char value[1024];
-    const qn_status status = from_file(QN__PROFILE_CONFIG, key, found);
-    for (size_t i = 0; !*found && i < sizeof others / sizeof *others; i++)
-        if (qn__profile_get(QN__PROFILE_CONFIG, others[i], value, sizeof value)) {
-            qn__fail(err, QN_UNSUPPORTED, "the profile has %s, which Quern does not follow",
-                     others[i]);
-            qn__at(err, "the profile %.80s of ~/.aws/config", qn__profile_name());
-            return qn__remedy(err, QN_UNSUPPORTED,
-                              "let the AWS command give them: aws configure "
-                              "export-credentials, and put them into the environment");
-        }
-    return status;
+static qn_status from_config_file(const char *profile, qn__credentials *key, int *found,
+                                  qn_error *err) {
+    (void)err;
+    return from_file(profile, QN__PROFILE_CONFIG, key, found);
 }
 
 /* A name that was given wrongly: without credentials the store could only refuse the request. */
-static qn_status from_no_profile(qn__credentials *key, int *found, qn_error *err) {
+static qn_status from_no_profile(const char *profile, qn__credentials *key, int *found,
+                                 qn_error *err) {
     const char *name = getenv("AWS_PROFILE");
     (void)key, (void)found;
-    if (!name || !*name || qn__profile_exists())
+    if (!name || !*name || qn__profile_exists(profile))
         return QN_OK;
     qn__fail(err, QN_INPUT, "there is no such profile of AWS");
     qn__at(err, "%.80s (AWS_PROFILE)", name);
@@ -81,18 +77,139 @@ static qn_status from_no_profile(qn__credentials *key, int *found, qn_error *err
                       "name one of ~/.aws/config or ~/.aws/credentials, or unset AWS_PROFILE");
 }
 
+/* The first of the places that has credentials, in their order. */
+static qn_status look_at(qn__credentials_source *const *place, size_t places, const char *profile,
+                         qn__credentials *key, int *found, qn_error *err) {
+    qn_status status = QN_OK;
+    *found = 0;
+    for (size_t i = 0; status == QN_OK && !*found && i < places; i++)
+        status = place[i](profile, key, found, err);
+    return status;
+}
+
+/* ------------------------------------------------------------------ assumed roles */
+
+enum { ROLES = 8, PROFILE = 128 };
+
+/* The profiles of roles, each assumed with the credentials of the next one, and where those of the
+ * last one are from. */
+typedef struct roles {
+    char profile[ROLES][PROFILE];
+    size_t count;
+    char base[PROFILE]; /* a profile; "": `source` */
+    char source[64];    /* credential_source */
+    int keys_only;      /* the profile is a role itself, whose own keys assume it */
+} roles;
+
+static qn_status refuse_roles(const char *profile, const char *what, const char *remedy,
+                              qn_error *err) {
+    qn__fail(err, QN_INPUT, "%s", what);
+    qn__at(err, "the profile %.80s of ~/.aws/config", profile);
+    return qn__remedy(err, QN_INPUT, "%s", remedy);
+}
+
+static int has(const char *profile, const char *key) {
+    char value[PATH_MAX];
+    return qn__profile_setting(profile, key, value, sizeof value);
+}
+
+/* A web identity is a role that needs no credentials. */
+static int is_role(const char *profile) {
+    return has(profile, "role_arn") && !has(profile, "web_identity_token_file");
+}
+
+static qn_status follow(roles *r, const char *profile, qn_error *err) {
+    char name[PROFILE], next[PROFILE];
+    snprintf(name, sizeof name, "%s", profile);
+    while (is_role(name) && (r->count == 0 || !has(name, "aws_access_key_id"))) {
+        if (r->count == ROLES)
+            return refuse_roles(profile,
+                                "the roles of profiles lead in a circle, or are more than 8",
+                                "look at source_profile of each", err);
+        snprintf(r->profile[r->count++], PROFILE, "%s", name);
+        if (qn__profile_setting(name, "source_profile", next, sizeof next)) {
+            r->keys_only = strcmp(name, next) == 0;
+            if (!qn__profile_exists(next))
+                return refuse_roles(name, "its source_profile is not there",
+                                    "name a profile of ~/.aws/config or ~/.aws/credentials", err);
+            snprintf(name, sizeof name, "%s", next);
+            if (r->keys_only)
+                break;
+        } else if (qn__profile_setting(name, "credential_source", r->source, sizeof r->source)) {
+            return QN_OK;
+        } else {
+            return refuse_roles(name, "the profile has role_arn, and says not who assumes the role",
+                                "add source_profile or credential_source", err);
+        }
+    }
+    snprintf(r->base, sizeof r->base, "%s", name);
+    return QN_OK;
+}
+
+static qn_status find_base(const roles *r, qn__credentials *key, qn_error *err) {
+    static qn__credentials_source *const of_profile[] = {qn__sts_web_identity, qn__role_sso,
+                                                         from_credentials_file,
+                                                         qn__credentials_given, from_config_file};
+    static qn__credentials_source *const keys[] = {from_credentials_file, from_config_file};
+    static const struct {
+        const char *name;
+        qn__credentials_source *source;
+    } named[] = {{"Environment", from_environment},
+                 {"EcsContainer", qn__role_container},
+                 {"Ec2InstanceMetadata", qn__role_instance}};
+    qn_status status = QN_OK;
+    int found = 0;
+    if (*r->base && r->keys_only)
+        status = look_at(keys, sizeof keys / sizeof *keys, r->base, key, &found, err);
+    else if (*r->base)
+        status =
+            look_at(of_profile, sizeof of_profile / sizeof *of_profile, r->base, key, &found, err);
+    for (size_t i = 0; i < sizeof named / sizeof *named && !*r->base; i++)
+        if (strcmp(named[i].name, r->source) == 0)
+            status = named[i].source("", key, &found, err);
+    if (status != QN_OK || found)
+        return status;
+    return refuse_roles(r->profile[r->count - 1],
+                        "there are no credentials to assume its role with",
+                        *r->base ? "look at the profile that source_profile names"
+                                 : "credential_source is Environment, EcsContainer or "
+                                   "Ec2InstanceMetadata",
+                        err);
+}
+
+/* In turns from the last role to the first, whose credentials are wanted. */
+static qn_status from_role(const char *profile, qn__credentials *key, int *found, qn_error *err) {
+    roles r = {.count = 0};
+    qn_status status = follow(&r, profile, err);
+    *found = status == QN_OK && r.count > 0;
+    if (!*found)
+        return status;
+    qn__credentials *by = qn__secret_make(sizeof *by, err);
+    status = by ? find_base(&r, by, err) : QN_MEMORY;
+    for (size_t i = r.count; i > 0 && status == QN_OK; i--) {
+        status = qn__sts_assume(r.profile[i - 1], by, key, err);
+        if (status == QN_OK && i > 1)
+            memcpy(by, key, sizeof *by);
+    }
+    qn__secret_free(by);
+    return status;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
 /* In the order of the AWS command. */
-static qn_status (*const sources[])(qn__credentials *, int *, qn_error *) = {
-    from_environment, from_no_profile,    qn__role_sso,     from_credentials_file,
-    from_config_file, qn__role_container, qn__role_instance};
+static qn__credentials_source *const places[] = {
+    from_environment,          from_no_profile,       from_role,
+    qn__sts_web_identity_here, qn__sts_web_identity,  qn__role_sso,
+    from_credentials_file,     qn__credentials_given, from_config_file,
+    qn__role_container,        qn__role_instance};
 
 static qn_status look(qn__credentials_kind kind, qn__credentials *key, int *found, qn_error *err) {
     *found = kind == QN__CREDENTIALS_GS &&
              take_pair(key, "GS_ACCESS_KEY_ID", "GS_SECRET_ACCESS_KEY", NULL);
-    qn_status status = QN_OK;
-    for (size_t i = 0; status == QN_OK && !*found && i < sizeof sources / sizeof *sources; i++)
-        status = sources[i](key, found, err);
-    return status;
+    return *found ? QN_OK
+                  : look_at(places, sizeof places / sizeof *places, qn__profile_name(), key, found,
+                            err);
 }
 
 /* Without a lock. */

@@ -1,6 +1,5 @@
-/* The credentials of a store, found as the AWS command finds them, in this order: the environment,
- * the login of AWS IAM Identity Center (SSO), the profile's files, the container's role, the
- * instance's role. The last three kinds end some time, and are fetched anew before. */
+/* The credentials of a store, found as the AWS command finds them: credentials.c has their order.
+ * Those of roles and logins end some time, and are fetched anew before. */
 #ifndef QN_STORE_SIGN_CREDENTIALS_H
 #define QN_STORE_SIGN_CREDENTIALS_H
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -138,9 +139,9 @@ static int find_in(qn__profile_file file, const char *section, const char *key, 
     return found;
 }
 
-int qn__profile_get(qn__profile_file file, const char *key, char *value, size_t capacity) {
+int qn__profile_get(const char *name, qn__profile_file file, const char *key, char *value,
+                    size_t capacity) {
     char section[SECTION];
-    const char *name = qn__profile_name();
     const int plain = file == QN__PROFILE_CREDENTIALS || strcmp(name, "default") == 0;
     snprintf(section, sizeof section, "%s%s", plain ? "" : "profile ", name);
     return find_in(file, section, key, value, capacity);
@@ -153,8 +154,34 @@ int qn__profile_section_get(const char *kind, const char *name, const char *key,
     return find_in(QN__PROFILE_CONFIG, section, key, value, capacity);
 }
 
-int qn__profile_exists(void) {
+int qn__profile_setting(const char *name, const char *key, char *value, size_t capacity) {
+    return qn__profile_get(name, QN__PROFILE_CREDENTIALS, key, value, capacity) ||
+           qn__profile_get(name, QN__PROFILE_CONFIG, key, value, capacity);
+}
+
+int qn__profile_exists(const char *name) {
     char none[1];
-    return qn__profile_get(QN__PROFILE_CREDENTIALS, "", none, sizeof none) ||
-           qn__profile_get(QN__PROFILE_CONFIG, "", none, sizeof none);
+    return qn__profile_setting(name, "", none, sizeof none);
+}
+
+int qn__profile_region(const char *name, char *region, size_t capacity) {
+    static const char *const variables[] = {"AWS_REGION", "AWS_DEFAULT_REGION"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && *value && (size_t)snprintf(region, capacity, "%s", value) < capacity)
+            return 1;
+    }
+    return qn__profile_get(name, QN__PROFILE_CONFIG, "region", region, capacity);
+}
+
+int qn__profile_endpoint(const char *name, const char *variable, char *endpoint, size_t capacity) {
+    const char *own = getenv(variable), *all = getenv("AWS_ENDPOINT_URL"),
+               *ignored = getenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
+    if (ignored && strcasecmp(ignored, "true") == 0)
+        return 0;
+    if (own && *own)
+        return (size_t)snprintf(endpoint, capacity, "%s", own) < capacity;
+    if (all && *all)
+        return (size_t)snprintf(endpoint, capacity, "%s", all) < capacity;
+    return qn__profile_get(name, QN__PROFILE_CONFIG, "endpoint_url", endpoint, capacity);
 }

@@ -14,16 +14,25 @@ typedef enum qn__profile_file {
 /* The profile in use: AWS_PROFILE, else "default". */
 const char *qn__profile_name(void);
 
-/* Writes a setting of the profile in use and returns 1; 0: the file does not have it, or it is
- * longer. The file's text was only in secret memory. */
-int qn__profile_get(qn__profile_file file, const char *key, char *value, size_t capacity);
+/* Writes a setting of the profile and returns 1; 0: the file does not have it, or it is longer. The
+ * file's text was only in secret memory. */
+int qn__profile_get(const char *name, qn__profile_file file, const char *key, char *value,
+                    size_t capacity);
+/* The same of the first file that has it. */
+int qn__profile_setting(const char *name, const char *key, char *value, size_t capacity);
+
+/* The region of the environment or the profile; 0: there is none. */
+int qn__profile_region(const char *name, char *region, size_t capacity);
+/* The address of a service, which its variable, that of all services or the profile names; 0: none.
+ */
+int qn__profile_endpoint(const char *name, const char *variable, char *endpoint, size_t capacity);
 
 /* The same of the section [KIND NAME] of the config file, such as [sso-session work]. */
 int qn__profile_section_get(const char *kind, const char *name, const char *key, char *value,
                             size_t capacity);
 
-/* Whether one of the files has the profile in use. */
-int qn__profile_exists(void);
+/* Whether one of the files has the profile. */
+int qn__profile_exists(const char *name);
 
 /* Finds "KEY = value" in the section of a text such as these files; 0: not there. A setting that
  * is indented belongs to the one before it, and is passed over. */

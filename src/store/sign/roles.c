@@ -1,6 +1,5 @@
 #include "store/sign/roles.h"
-#include "base/memory.h"
-#include "store/http/http.h"
+#include "store/sign/asking.h"
 #include "store/sign/profile.h"
 #include "store/sign/secret.h"
 #include "store/sign/secret_json.h"
@@ -13,68 +12,6 @@
 #include <strings.h>
 #include <time.h>
 
-enum { ANSWER = 65536, URL = 2048, TOKEN = 16384 };
-
-/* ------------------------------------------------------------------ texts */
-
-/* "2026-11-30T12:00:00Z" as seconds since 1970; 0: not such a time. */
-static int64_t seconds_of(const char *text) {
-    struct tm t = {0};
-    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &t);
-    return rest ? (int64_t)timegm(&t) : 0;
-}
-
-/* ------------------------------------------------------------------ requests */
-
-typedef struct asking {
-    const char *header, *value; /* sent with it, or NULL */
-    char *answer;               /* ANSWER bytes of secret memory */
-    size_t size;
-} asking;
-
-static qn_status add_header(void *user, qn__http_headers *headers, qn_error *err) {
-    const asking *a = user;
-    (void)err;
-    if (a->header)
-        qn__http_header(headers, "%s: %s", a->header, a->value);
-    return QN_OK;
-}
-
-static int take(void *user, const void *bytes, size_t size) {
-    asking *a = user;
-    if (size >= ANSWER - a->size)
-        return 0;
-    memcpy(a->answer + a->size, bytes, size);
-    a->size += size;
-    a->answer[a->size] = '\0';
-    return 1;
-}
-
-/* *status is that of HTTP, 0 where nothing answered. */
-static qn_status ask(const char *method, const char *url, int few, asking *a, int *status,
-                     qn_error *err) {
-    qn__http_answer answer;
-    const qn__http_request request = {
-        .method = method, .url = url, .few = few, .attempt = add_header, .take = take, .user = a};
-    a->size = 0;
-    const qn_status sent = qn__http_send(&request, &answer, err);
-    *status = sent == QN_OK ? answer.status : 0;
-    qn__http_release(&answer);
-    return sent;
-}
-
-static qn_status refuse(const char *service, const char *url, int status, const char *remedy,
-                        qn_error *err) {
-    char shown[512];
-    qn__http_shown(url, shown, sizeof shown);
-    if (status == 200)
-        qn__fail(err, QN_IO, "%s gave no credentials that can be read", service);
-    else
-        qn__fail(err, QN_IO, "%s gave no credentials: status %d", service, status);
-    qn__at(err, "%s", shown);
-    return qn__remedy(err, QN_IO, "%s", remedy);
-}
-
 /* ------------------------------------------------------------------ container and instance */
 
 static int take_role(const char *json, qn__credentials *key) {
@@ -83,7 +20,7 @@ static int take_role(const char *json, qn__credentials *key) {
         !qn__secret_json(json, "SecretAccessKey", key->secret, sizeof key->secret))
         return 0;
     (void)qn__secret_json(json, "Token", key->token, sizeof key->token);
-    key->expires = qn__secret_json(json, "Expiration", end, sizeof end) ? seconds_of(end) : 0;
+    key->expires = qn__secret_json(json, "Expiration", end, sizeof end) ? qn__seconds_of(end) : 0;
     return 1;
 }
 
@@ -104,14 +41,14 @@ static int is_near(const char *url) {
     return 0;
 }
 
-static qn_status container_url(char url[URL], int *found, qn_error *err) {
+static qn_status container_url(char url[QN__ASKING_URL], int *found, qn_error *err) {
     const char *below = getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
                *full = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI");
     *found = (below && *below) || (full && *full);
     if (below && *below)
-        snprintf(url, URL, "http://169.254.170.2%s", below);
+        snprintf(url, QN__ASKING_URL, "http://169.254.170.2%s", below);
     else if (full && *full)
-        snprintf(url, URL, "%s", full);
+        snprintf(url, QN__ASKING_URL, "%s", full);
     if (!*found || is_near(url))
         return QN_OK;
     qn__fail(err, QN_INPUT, "credentials would come over plain HTTP from another machine");
@@ -119,23 +56,23 @@ static qn_status container_url(char url[URL], int *found, qn_error *err) {
     return qn__remedy(err, QN_INPUT, "give an https:// address, or one of this machine");
 }
 
-qn_status qn__role_container(qn__credentials *key, int *found, qn_error *err) {
+qn_status qn__role_container(const char *profile, qn__credentials *key, int *found, qn_error *err) {
     static const char service[] = "the container's agent";
-    char url[URL];
-    int answered = 0;
+    char url[QN__ASKING_URL];
+    (void)profile;
     const char *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
     qn_status status = container_url(url, found, err);
     if (status != QN_OK || !*found)
         return status;
     char *token = path && *path ? qn__secret_file(path) : NULL;
-    asking a = {.header = NULL, .answer = qn__secret_make(ANSWER, err)};
+    qn__asking a = {.header = NULL};
     a.value = token ? token : qn__secret_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
     a.header = a.value ? "Authorization" : NULL;
     if (token)
         token[strcspn(token, "\r\n")] = '\0';
-    status = a.answer ? ask("GET", url, 0, &a, &answered, err) : QN_MEMORY;
-    if (status == QN_OK && (answered != 200 || !take_role(a.answer, key)))
-        status = refuse(service, url, answered, "look at the role of the container", err);
+    status = qn__ask(&a, "GET", url, err);
+    if (status == QN_OK && (a.status != 200 || !take_role(a.answer, key)))
+        status = qn__asking_refuse(&a, service, url, "look at the role of the container", err);
     snprintf(key->source, sizeof key->source, "the role of the container");
     qn__secret_free(a.answer);
     qn__secret_free(token);
@@ -159,53 +96,55 @@ static int is_instance(void) {
     return found;
 }
 
-static qn_status ask_instance(const char *base, asking *a, qn__credentials *key, int *found,
+static qn_status ask_instance(const char *base, qn__asking *a, qn__credentials *key, int *found,
                               qn_error *err) {
-    char url[URL], role[256];
-    int answered = 0;
+    char url[QN__ASKING_URL], role[256];
     static const char below[] = "/latest/meta-data/iam/security-credentials/";
-    char *token = qn__secret_make(TOKEN, err);
+    char *token = qn__secret_make(QN__ASKING_TOKEN, err);
     if (!token)
         return QN_MEMORY;
     snprintf(url, sizeof url, "%s/latest/api/token", base);
     a->header = "X-aws-ec2-metadata-token-ttl-seconds";
     a->value = "21600";
-    qn_status status = ask("PUT", url, 1, a, &answered, NULL);
-    if (status == QN_OK && answered == 200) {
-        snprintf(token, TOKEN, "%s", a->answer);
+    a->few = 1;
+    qn_status status = qn__ask(a, "PUT", url, NULL);
+    if (status == QN_OK && a->status == 200) {
+        snprintf(token, QN__ASKING_TOKEN, "%s", a->answer);
         a->header = "X-aws-ec2-metadata-token";
         a->value = token;
         snprintf(url, sizeof url, "%s%s", base, below);
-        status = ask("GET", url, 1, a, &answered, NULL);
+        status = qn__ask(a, "GET", url, NULL);
     }
-    *found = status == QN_OK && answered == 200 && a->answer[0];
+    *found = status == QN_OK && a->status == 200 && a->answer[0];
     status = status == QN_IO ? QN_OK : status; /* nothing is there: not an instance of Amazon's */
     if (*found) {
         a->answer[strcspn(a->answer, "\r\n")] = '\0';
         snprintf(role, sizeof role, "%s", a->answer);
         snprintf(url, sizeof url, "%s%s%s", base, below, role);
-        status = ask("GET", url, 0, a, &answered, err);
-        if (status == QN_OK && (answered != 200 || !take_role(a->answer, key)))
-            status = refuse("the metadata of the instance", url, answered,
-                            "look at the role of the instance", err);
+        a->few = 0;
+        status = qn__ask(a, "GET", url, err);
+        if (status == QN_OK && (a->status != 200 || !take_role(a->answer, key)))
+            status = qn__asking_refuse(a, "the metadata of the instance", url,
+                                       "look at the role of the instance", err);
         snprintf(key->source, sizeof key->source, "the role %.80s of the instance", role);
     }
     qn__secret_free(token);
     return status;
 }
 
-qn_status qn__role_instance(qn__credentials *key, int *found, qn_error *err) {
+qn_status qn__role_instance(const char *profile, qn__credentials *key, int *found, qn_error *err) {
     const char *base = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
                *off = getenv("AWS_EC2_METADATA_DISABLED");
     char given[512];
+    (void)profile;
     *found = 0;
     if ((off && strcasecmp(off, "true") == 0) || ((!base || !*base) && !is_instance()))
         return QN_OK;
     snprintf(given, sizeof given, "%s", base && *base ? base : "http://169.254.169.254");
     for (size_t size = strlen(given); size > 0 && given[size - 1] == '/'; size--)
         given[size - 1] = '\0';
-    asking a = {.answer = qn__secret_make(ANSWER, err)};
-    const qn_status status = a.answer ? ask_instance(given, &a, key, found, err) : QN_MEMORY;
+    qn__asking a = {.header = NULL};
+    const qn_status status = ask_instance(given, &a, key, found, err);
     qn__secret_free(a.answer);
     return status;
 }
@@ -217,29 +156,33 @@ typedef struct login {
     char start[512], region[64], account[64], role[128];
 } login;
 
-static int read_login(login *l) {
+static int read_login(const char *profile, login *l) {
     char session[128];
-    const int named = qn__profile_get(QN__PROFILE_CONFIG, "sso_session", session, sizeof session);
-    const int there =
-        named ? qn__profile_section_get("sso-session", session, "sso_start_url", l->start,
-                                        sizeof l->start) &&
-                    qn__profile_section_get("sso-session", session, "sso_region", l->region,
-                                            sizeof l->region)
-              : qn__profile_get(QN__PROFILE_CONFIG, "sso_start_url", l->start, sizeof l->start) &&
-                    qn__profile_get(QN__PROFILE_CONFIG, "sso_region", l->region, sizeof l->region);
+    const int named =
+        qn__profile_get(profile, QN__PROFILE_CONFIG, "sso_session", session, sizeof session);
+    const int there = named ? qn__profile_section_get("sso-session", session, "sso_start_url",
+                                                      l->start, sizeof l->start) &&
+                                  qn__profile_section_get("sso-session", session, "sso_region",
+                                                          l->region, sizeof l->region)
+                            : qn__profile_get(profile, QN__PROFILE_CONFIG, "sso_start_url",
+                                              l->start, sizeof l->start) &&
+                                  qn__profile_get(profile, QN__PROFILE_CONFIG, "sso_region",
+                                                  l->region, sizeof l->region);
     return there &&
-           qn__profile_get(QN__PROFILE_CONFIG, "sso_account_id", l->account, sizeof l->account) &&
-           qn__profile_get(QN__PROFILE_CONFIG, "sso_role_name", l->role, sizeof l->role);
+           qn__profile_get(profile, QN__PROFILE_CONFIG, "sso_account_id", l->account,
+                           sizeof l->account) &&
+           qn__profile_get(profile, QN__PROFILE_CONFIG, "sso_role_name", l->role, sizeof l->role);
 }
 
 /* The token of a file of the cache, if it is that of this login and has not ended. */
 static int take_token(const char *path, const char *start, char *token) {
     char url[512], end[64];
     char *json = qn__secret_file(path);
-    const int found =
-        json && qn__secret_json(json, "startUrl", url, sizeof url) && strcmp(url, start) == 0 &&
-        qn__secret_json(json, "expiresAt", end, sizeof end) &&
-        seconds_of(end) > (int64_t)time(NULL) && qn__secret_json(json, "accessToken", token, TOKEN);
+    const int found = json && qn__secret_json(json, "startUrl", url, sizeof url) &&
+                      strcmp(url, start) == 0 &&
+                      qn__secret_json(json, "expiresAt", end, sizeof end) &&
+                      qn__seconds_of(end) > (int64_t)time(NULL) &&
+                      qn__secret_json(json, "accessToken", token, QN__ASKING_TOKEN);
     qn__secret_free(json);
     return found;
 }
@@ -261,9 +204,9 @@ static int find_token(const char *start, char *token) {
     return found;
 }
 
-static qn_status refuse_login(qn_error *err) {
+static qn_status refuse_login(const char *profile, qn_error *err) {
     qn__fail(err, QN_INPUT, "the login of AWS IAM Identity Center has ended, or there was none");
-    qn__at(err, "the profile %.80s of ~/.aws/config", qn__profile_name());
+    qn__at(err, "the profile %.80s of ~/.aws/config", profile);
     return qn__remedy(err, QN_INPUT, "log in: aws sso login, with this profile");
 }
 
@@ -278,9 +221,9 @@ static int take_login(const char *json, qn__credentials *key) {
     return 1;
 }
 
-static qn_status ask_login(const login *l, asking *a, qn__credentials *key, qn_error *err) {
-    char url[URL], role[512], account[256];
-    int answered = 0;
+static qn_status ask_login(const char *profile, const login *l, qn__asking *a, qn__credentials *key,
+                           qn_error *err) {
+    char url[QN__ASKING_URL], role[512], account[256];
     const char *base = getenv("AWS_ENDPOINT_URL_SSO");
     qn__uri_encode(l->role, 0, role, sizeof role);
     qn__uri_encode(l->account, 0, account, sizeof account);
@@ -291,30 +234,30 @@ static qn_status ask_login(const login *l, asking *a, qn__credentials *key, qn_e
     const size_t size = strlen(url);
     snprintf(url + size, sizeof url - size, "/federation/credentials?role_name=%s&account_id=%s",
              role, account);
-    const qn_status status = ask("GET", url, 0, a, &answered, err);
+    const qn_status status = qn__ask(a, "GET", url, err);
     if (status != QN_OK)
         return status;
-    if (answered == 401 || answered == 403)
-        return refuse_login(err);
-    if (answered != 200 || !take_login(a->answer, key))
-        return refuse("AWS IAM Identity Center", url, answered,
-                      "look at sso_account_id and sso_role_name of the profile", err);
-    snprintf(key->source, sizeof key->source, "the login (SSO) of the profile %.80s",
-             qn__profile_name());
+    if (a->status == 401 || a->status == 403)
+        return refuse_login(profile, err);
+    if (a->status != 200 || !take_login(a->answer, key))
+        return qn__asking_refuse(a, "AWS IAM Identity Center", url,
+                                 "look at sso_account_id and sso_role_name of the profile", err);
+    snprintf(key->source, sizeof key->source, "the login (SSO) of the profile %.80s", profile);
     return QN_OK;
 }
 
-qn_status qn__role_sso(qn__credentials *key, int *found, qn_error *err) {
+qn_status qn__role_sso(const char *profile, qn__credentials *key, int *found, qn_error *err) {
     login l;
-    *found = read_login(&l);
+    *found = read_login(profile, &l);
     if (!*found)
         return QN_OK;
-    asking a = {.header = "x-amz-sso_bearer_token", .answer = qn__secret_make(ANSWER, err)};
-    char *token = qn__secret_make(TOKEN, err);
+    qn__asking a = {.header = "x-amz-sso_bearer_token"};
+    char *token = qn__secret_make(QN__ASKING_TOKEN, err);
     a.value = token;
     qn_status status = QN_MEMORY;
-    if (a.answer && token)
-        status = find_token(l.start, token) ? ask_login(&l, &a, key, err) : refuse_login(err);
+    if (token)
+        status = find_token(l.start, token) ? ask_login(profile, &l, &a, key, err)
+                                            : refuse_login(profile, err);
     qn__secret_free(token);
     qn__secret_free(a.answer);
     return status;

@@ -5,11 +5,11 @@
 
 #include "store/sign/credentials.h"
 
-/* Each fills the key and sets *found, or leaves it 0 where this machine or profile does not have
- * such credentials. Fails with QN_IO (the service does not answer as it should) or QN_INPUT (the
- * login has ended). */
-qn_status qn__role_sso(qn__credentials *key, int *found, qn_error *err);
-qn_status qn__role_container(qn__credentials *key, int *found, qn_error *err);
-qn_status qn__role_instance(qn__credentials *key, int *found, qn_error *err);
+/* A place where credentials may be. `profile` is the name of a profile. Each fills the key and sets
+ * *found, or leaves it 0 where this machine or profile does not have such credentials. Fails with
+ * QN_IO (the service does not answer as it should) or QN_INPUT (the login has ended). */
+typedef qn_status qn__credentials_source(const char *profile, qn__credentials *key, int *found,
+                                         qn_error *err);
+qn__credentials_source qn__role_sso, qn__role_container, qn__role_instance;
 
 #endif

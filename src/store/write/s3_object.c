@@ -6,7 +6,7 @@
 #include "store/store_request.h"
 #include "store/http/http_date.h"
 #include "store/write/write_kind.h"
-#include "store/xml_answer.h"
+#include "store/http/xml_answer.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

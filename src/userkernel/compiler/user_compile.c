@@ -217,8 +217,8 @@ static qn_status run_compiler(const compiler *c, const char *program, const char
     argv[n++] = file;
     argv[n++] = "-lm";
     argv[n] = NULL;
-    const qn_status status =
-        qn__process_run(argv, program, folder, PATIENCE, said, sizeof said, &ended, err);
+    const qn_status status = qn__process_run(argv, program, folder, QN__PROCESS_ERRORS_JOIN,
+                                             PATIENCE, said, sizeof said, &ended, err);
     if (status == QN_BUSY) {
         qn__fail(err, QN_UNSUPPORTED, "%s did not compile the kernel within %g seconds", c->path,
                  PATIENCE);

@@ -1,4 +1,4 @@
-#include "store/xml_answer.h"
+#include "store/http/xml_answer.h"
 
 #include "base/text/text.h"
 #include <stdio.h>

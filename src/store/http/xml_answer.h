@@ -1,6 +1,6 @@
 /* Reading the short XML texts with which stores answer. */
-#ifndef QN_STORE_XML_ANSWER_H
-#define QN_STORE_XML_ANSWER_H
+#ifndef QN_STORE_HTTP_XML_ANSWER_H
+#define QN_STORE_HTTP_XML_ANSWER_H
 
 #include <stddef.h>
 
