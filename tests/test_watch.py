@@ -1,10 +1,12 @@
 """quern watch: files and rows that are answered as they come, each once."""
 
 import collections
+import contextlib
 import csv
 import hashlib
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import struct
@@ -17,7 +19,8 @@ import pytest
 
 import store_server
 from launch import APART
-from machine import PATIENCE, need
+from machine import LONG, PATIENCE, need
+from test_predict_database import password, server  # noqa: F401  (fixtures)
 
 
 def picture(seed):
@@ -189,9 +192,9 @@ def table_of(path):
             return []
 
 
-def wait_for(out, rows, watch):
+def wait_for(out, rows, watch, look=table_of):
     end = time.monotonic() + 30 * PATIENCE
-    while len(table_of(out)) < rows:
+    while len(look(out)) < rows:
         assert watch.poll() is None and time.monotonic() < end
 
 
@@ -249,6 +252,120 @@ def test_a_folder_of_a_store(quern, run_quern, models, tmp_path, kind):
                                  ("s3://b/cam/", ("--move-done", tmp_path), "objects of a store are not moved"), ("s3://none/", (), "there is no such bucket")]:
             assert told in run_quern("watch", what, *options, *more, "--once", env=env, status=None).stderr
         assert "a store takes whole files" in run_quern("watch", tmp_path, *options[:3], "s3://b/r.csv", env=env, status=None).stderr
+
+
+@pytest.mark.parametrize("kind", ["csv", "db"])
+def test_a_full_disk(quern, models, tmp_path, kind):
+    """Answers wait until there is space again. A watch that is killed meanwhile loses none of them."""
+    need("mounting a disk")
+    disk, here = tmp_path / "disk", tmp_path / "in"
+    disk.mkdir(), here.mkdir()
+    to = f"{disk}/r.{kind}" if kind == "csv" else f"sqlite:{disk}/r.{kind}"
+    command = ["unshare", "--mount", "sh", "-ec", f"mount -t tmpfs -o size=128k tmpfs {disk}; echo; exec cat"]
+    watch_it = [quern, "watch", here, "--model", models / "p.safetensors", "-o", to, "--threads", "1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as keeper:
+        seen = tmp_path.__class__(f"/proc/{keeper.pid}/root{disk}")
+        keeper.stdout.readline()
+        inside = ["nsenter", "-t", str(keeper.pid), "-m", "--"]
+
+        def look(path):
+            """Rows of a copy: SQLite does not find the way into another namespace."""
+            if not path.exists():
+                return []
+            try:
+                return table_of(tmp_path.__class__(shutil.copy(path, tmp_path)))
+            except sqlite3.DatabaseError:
+                return []
+
+        names = [f"{k:03}{'long' * 50}.bmp" for k in range(120)]
+        put(here, names[0], picture(0))
+        for finish in signal.SIGKILL, signal.SIGTERM:
+            with subprocess.Popen(inside + watch_it, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as watch:
+                watch.stderr.readline()
+                if finish == signal.SIGKILL:
+                    wait_for(seen / f"r.{kind}", 1, watch, look)
+                    with open(seen / "fill", "wb", buffering=0) as fill, pytest.raises(OSError):
+                        while True:
+                            fill.write(bytes(512))
+                    for k, name in enumerate(names[1:], 1):
+                        put(here, name, picture(k))
+                line = watch.stderr.readline()
+                assert b"answers cannot be stored, and wait" in line
+                if finish == signal.SIGTERM:
+                    (seen / "fill").unlink()
+                    wait_for(seen / f"r.{kind}", len(names), watch, look)
+                watch.send_signal(finish)
+        rows = look(seen / f"r.{kind}")
+    assert watch.returncode == 0 and collections.Counter(row["file"] for row in rows) == dict.fromkeys(names, 1)
+
+
+def test_a_locked_database(quern, models, tmp_path):
+    """Another program has a transaction that takes long."""
+    here, out = tmp_path / "in", tmp_path / "r.db"
+    here.mkdir()
+    command = [quern, "watch", here, "--model", models / "p.safetensors", "-o", f"sqlite:{out}"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as watch:
+        watch.stderr.readline()
+        other = sqlite3.connect(out, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        put(here, "1.bmp", picture(1))
+        assert b"wait" in watch.stderr.readline()
+        other.execute("COMMIT")
+        other.close()
+        wait_for(out, 1, watch)
+        watch.send_signal(signal.SIGTERM)
+    assert watch.returncode == 0 and [row["file"] for row in table_of(out)] == ["1.bmp"]
+
+
+def test_a_table_that_is_gone(quern, run_quern, models, tmp_path):
+    """Rows for a file that was removed would be lost, and a pipe that nobody reads takes none."""
+    here, out = tmp_path / "in", tmp_path / "r.csv"
+    here.mkdir()
+    command = [quern, "watch", here, "--model", models / "p.safetensors", "-o"]
+    with subprocess.Popen([*command, out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as watch:
+        watch.stderr.readline()
+        out.unlink()
+        put(here, "1.bmp", picture(1))
+        assert b"the file was removed" in watch.stderr.read()
+    assert watch.returncode == 1
+    with subprocess.Popen([*command, "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watch:
+        watch.stdout.readline()
+        watch.stdout.close()
+        put(here, "2.bmp", picture(2))
+        assert b"nobody reads" in watch.stderr.read()
+    assert watch.returncode == 1
+
+
+@LONG
+@pytest.mark.parametrize("seed", range(3))
+def test_a_server_that_restarts(server, password, quern, models, tmp_path, seed):
+    """Its connections are cut, it is stopped for a while, and the watch is killed, all at random moments."""
+    here, names, random_ = tmp_path / "in", [], random.Random(seed)
+    here.mkdir()
+    command = [quern, "watch", here, "--model", models / "p.safetensors", "-o", f"{server.address}?table=w{seed}", "--threads", "1"]
+    with contextlib.ExitStack() as stack:
+        start = lambda: stack.enter_context(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        watch = start()
+        for k in range(400):
+            names.append(f"{k}.bmp")
+            put(here, names[-1], picture(k))
+            what = random_.random()
+            if what < 0.01:
+                server.stop()
+                server.start()
+            elif what < 0.03:
+                server.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
+            elif what < 0.06:
+                watch.kill()
+                watch.wait()
+                watch = start()
+        end = time.monotonic() + 60 * PATIENCE
+        while server.psql(f"SELECT count(*) FROM w{seed}").strip() != "400":
+            assert watch.poll() is None and time.monotonic() < end
+            time.sleep(0.1)
+        watch.send_signal(signal.SIGTERM)
+        assert watch.wait() == 0
+    assert server.psql(f"SELECT count(*), count(DISTINCT file) FROM w{seed} WHERE error IS NULL").strip() == "400|400"
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

@@ -53,6 +53,13 @@ void qn__sink_close(qn__sink *s) {
     qn__free(s);
 }
 
+static void close_lost(qn__sink *s) {
+    s->is_lost = 0;
+    if (s->own)
+        s->kind->close(s);
+    s->own = NULL;
+}
+
 /* Whether another try may help. Waits before it. */
 static int try_again(qn__sink *s, int *tries) {
     if (!s->is_lost || ++*tries >= TRIES)
@@ -60,11 +67,16 @@ static int try_again(qn__sink *s, int *tries) {
     const long wait = (long)FIRST_WAIT << (*tries - 1);
     const struct timespec pause = {wait / 1000, wait % 1000 * 1000000};
     nanosleep(&pause, NULL);
-    s->is_lost = 0;
-    if (s->own)
-        s->kind->close(s);
-    s->own = NULL;
+    close_lost(s);
     return 1;
+}
+
+/* The same of a table that grows: at once, and only once. Its owner waits, who may have to end. */
+static int connect_again(qn__sink *s, int *tries) {
+    if (!s->is_lost)
+        return 0;
+    close_lost(s);
+    return ++*tries == 1;
 }
 
 /* ------------------------------------------------------------------ a whole result */
@@ -161,7 +173,7 @@ qn_status qn__sink_put(qn__sink *s, const qn__sink_cell *cells, uint64_t rows, q
         status = open_sink(s, err);
         if (status == QN_OK)
             status = s->kind->put(s, cells, rows, err);
-    } while (status != QN_OK && try_again(s, &tries));
+    } while (status != QN_OK && connect_again(s, &tries));
     return status;
 }
 
@@ -172,7 +184,7 @@ qn_status qn__sink_holds(qn__sink *s, const qn__sink_cell *key, int *holds, qn_e
         status = open_sink(s, err);
         if (status == QN_OK)
             status = s->kind->holds(s, key, holds, err);
-    } while (status != QN_OK && try_again(s, &tries));
+    } while (status != QN_OK && connect_again(s, &tries));
     return status;
 }
 
@@ -183,7 +195,7 @@ qn_status qn__sink_last(qn__sink *s, const qn__sink_cell *first, int64_t *last, 
         status = open_sink(s, err);
         if (status == QN_OK)
             status = s->kind->last(s, first, last, err);
-    } while (status != QN_OK && try_again(s, &tries));
+    } while (status != QN_OK && connect_again(s, &tries));
     return status;
 }
 

@@ -111,7 +111,8 @@ qn_status qn__sink_open(const char *to, const qn__sink_table *table, qn__sink **
 
 /* Stores a batch: `rows` times as many cells as columns, row after row. With QN_OK all rows are
  * safely stored. After a failure some may be: put the same batch again. A lost connection is made
- * again, for half a minute. QN_IO, QN_INPUT or QN_MEMORY. */
+ * again, once. QN_IO, QN_BUSY (another program writes): it may be put later. QN_INPUT (the file was
+ * removed, nobody reads the pipe) or QN_MEMORY. */
 qn_status qn__sink_put(qn__sink *sink, const qn__sink_cell *cells, uint64_t rows, qn_error *err);
 
 /* Whether a row with this key is stored: as many cells as the table has keys. */

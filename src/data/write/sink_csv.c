@@ -19,6 +19,7 @@ typedef struct csv {
     qn__text text;
     int file;            /* of a table that grows; -1: none */
     int is_regular;      /* 0: a pipe or a device, which cannot be cut */
+    int is_torn;         /* 1: there may be more than whole lines */
     off_t size;          /* up to here it is whole lines */
     qn__sink_keys *keys; /* of its rows */
 } csv;
@@ -121,12 +122,21 @@ static qn_status lock(const qn__sink *s, const csv *own, qn_error *err) {
     return qn__remedy(err, QN_BUSY, "wait until it ends, or name another file");
 }
 
+/* It is of no use to try again. */
+static qn_status refuse_end(const qn__sink *s, const char *what, qn_error *err) {
+    qn__fail(err, QN_INPUT, "%s", what);
+    qn__at(err, "%.400s", s->to.shown);
+    return QN_INPUT;
+}
+
 static qn_status write_all(const qn__sink *s, int file, const char *data, size_t size,
                            qn_error *err) {
     while (size > 0) {
         const ssize_t done = write(file, data, size);
         if (done < 0 && errno == EINTR)
             continue;
+        if (done < 0 && errno == EPIPE)
+            return refuse_end(s, "nobody reads what is written here any more", err);
         if (done < 0)
             return qn__fail_errno(err, "write to", s->to.shown);
         data += done;
@@ -136,17 +146,36 @@ static qn_status write_all(const qn__sink *s, int file, const char *data, size_t
 }
 
 /* What a failed write has left is cut off, so that the next one begins with a line. */
-static qn_status append(const qn__sink *s, csv *own, qn_error *err) {
-    qn_status status = write_all(s, own->file, own->text.data, own->text.size, err);
-    if (!own->is_regular)
+static qn_status cut(const qn__sink *s, csv *own, qn_error *err) {
+    if (ftruncate(own->file, own->size) != 0 || lseek(own->file, own->size, SEEK_SET) < 0)
+        return qn__fail_errno(err, "write to", s->to.shown);
+    own->is_torn = 0;
+    return QN_OK;
+}
+
+static qn_status append_safely(const qn__sink *s, csv *own, qn_error *err) {
+    struct stat about;
+    if (fstat(own->file, &about) == 0 && about.st_nlink == 0)
+        return refuse_end(s, "the file was removed while rows were added to it", err);
+    qn_status status = own->is_torn ? cut(s, own, err) : QN_OK;
+    if (status != QN_OK)
         return status;
+    own->is_torn = 1;
+    status = write_all(s, own->file, own->text.data, own->text.size, err);
     if (status == QN_OK && fsync(own->file) != 0)
         status = qn__fail_errno(err, "write to", s->to.shown);
-    if (status == QN_OK)
-        own->size += (off_t)own->text.size;
-    else if (ftruncate(own->file, own->size) == 0)
-        (void)lseek(own->file, own->size, SEEK_SET);
-    return status;
+    if (status != QN_OK) {
+        (void)cut(s, own, NULL);
+        return status;
+    }
+    own->is_torn = 0;
+    own->size += (off_t)own->text.size;
+    return QN_OK;
+}
+
+static qn_status append(const qn__sink *s, csv *own, qn_error *err) {
+    return own->is_regular ? append_safely(s, own, err)
+                           : write_all(s, own->file, own->text.data, own->text.size, err);
 }
 
 /* The folder's entry of a new file must be stored, too. */

@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Milliseconds that a writer waits for others. */
+/* Milliseconds that a writer waits for others; that of a table that grows asks again. */
 #define PATIENCE "30000"
+#define SHORT_PATIENCE "1000"
 
 typedef struct sqlite_state {
     const qn__sqlite *lib;
@@ -221,6 +222,10 @@ static qn_status prepare_insert(qn__sink *s, qn_error *err) {
     sqlite_state *own = s->own;
     const uint32_t count = s->table.columns + (s->run ? 1 : 0);
     qn__text sql = {0};
+    const qn_status status =
+        s->run ? QN_OK : run_sql(s, "PRAGMA busy_timeout = " SHORT_PATIENCE, err);
+    if (status != QN_OK)
+        return status;
     qn__text_add(&sql, "INSERT INTO ");
     qn__sink_add_table(&sql, s);
     qn__text_add(&sql, " (");
