@@ -125,6 +125,7 @@ static const struct {
     {"write.format", "format"},
     {"write.labels_path", "output-labels"},
     {"watch.latency", "latency"},
+    {"watch.masks", "masks"},
     {"watch.move_done", "move-done"},
     {"watch.poll_seconds", "poll-every"},
     {"watch.to", "output"},

@@ -16,7 +16,7 @@
 #include <string.h>
 
 typedef struct watch_flags {
-    const char *model, *adapter, *out, *move_done, *latency, *poll_every;
+    const char *model, *adapter, *out, *masks, *move_done, *latency, *poll_every;
     int outputs, flat, once, poll, quiet, json;
     compute_flags compute;
 } watch_flags;
@@ -33,6 +33,8 @@ static const option watch_options[] = {
                 "postgresql://..., or - for the standard output; required. Rows are added to it, "
                 "and what it holds is not answered again")},
     {ROW_FLAG("outputs", outputs, "add the outputs as columns p0, p1 and so on")},
+    {ROW_TEXT("masks", masks, "FOLDER",
+              "of a model of masks: the folder of the PNG files with its answers")},
     {ROW_TEXT("move-done", move_done, "FOLDER", "move a file there once its answer is stored")},
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "the summary as one JSON object on stdout; needs -o\tFILE")},
@@ -109,6 +111,7 @@ static int check(const watch_flags *f, const arguments *given, qn_watch_options 
                              "--json and the answers both write to the standard output");
     options->path = given->operand[0];
     options->to = f->out;
+    options->masks = f->masks;
     options->move_done = f->move_done;
     options->flat = f->flat;
     options->once = f->once;

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import tempfile
 import time
+import zlib
 
 import numpy as np
 import pytest
@@ -27,6 +28,13 @@ def picture(seed):
     """A BMP file of 4 x 4 pixels."""
     pixels = random.Random(seed).randbytes(48)
     return b"BM" + struct.pack("<IIIIiiHHIIiiII", 102, 0, 54, 40, 4, 4, 1, 24, 0, 48, 0, 0, 0, 0) + pixels
+
+
+def grey(height, width, pixels):
+    """A PNG file of one channel."""
+    rows = b"".join(b"\0" + bytes(list(pixels)[r * width:(r + 1) * width]) for r in range(height))
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks)
 
 
 def put(folder, name, content):
@@ -336,6 +344,38 @@ def test_a_table_that_is_gone(quern, run_quern, models, tmp_path):
     assert watch.returncode == 1
 
 
+def test_masks(run_quern, tmp_path):
+    """The PNG files of quern predict, each stored before its row; also of a photograph of another size."""
+    here, out, masks = tmp_path / "in", tmp_path / "r.csv", tmp_path / "in" / "masks"
+    for k in range(4):
+        for folder, content in ("photos", picture(k)), ("in/a", picture(k)), ("drawn", grey(4, 4, [j > k + 4 for j in range(16)])):
+            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / f"{k}.{'png' if folder == 'drawn' else 'bmp'}").write_bytes(content)
+    run_quern("train", "--data", tmp_path / "photos", "--masks", tmp_path / "drawn", "--model", "conv 2 1x1 softmax", "--epochs", 1,
+              "--resize", "4x4", "--quiet", "-o", tmp_path / "m")
+    for folder in "photos", "in/a":
+        (tmp_path / folder / "large.png").write_bytes(grey(9, 7, [j * 4 for j in range(63)]))
+    (here / "broken.bmp").write_bytes(b"BM")
+    os.utime(here / "broken.bmp", (0, 0))
+    masks.mkdir()
+    (masks / "mine.png.png").write_bytes((tmp_path / "drawn" / "0.png").read_bytes())
+    (here / "mine.png").write_bytes(grey(4, 4, range(16)))
+    command = ["watch", here, "--model", tmp_path / "m", "-o", out, "--once"]
+    assert "name a folder for them" in run_quern(*command, status=2).stderr
+    assert "where a mask is a new file" in run_quern(*command, "--masks", here, status=2).stderr
+    run_quern(*command, "--masks", masks)
+    run_quern("predict", tmp_path / "m", "--data", tmp_path / "photos", "-o", tmp_path / "predicted")
+    rows = {row["file"]: row for row in rows_of(out)}
+    assert {name: row["mask"] for name, row in rows.items() if not row["error"]} == {
+        f"a/{name}": f"a/{name}.png" for name in ["0.bmp", "1.bmp", "2.bmp", "3.bmp", "large.png"]}
+    assert "did not write" in rows["mine.png"]["error"] and rows["broken.bmp"]["error"]
+    for name in "0.bmp", "3.bmp", "large.png":
+        assert (masks / "a" / f"{name}.png").read_bytes() == (tmp_path / "predicted" / name).with_suffix(".png").read_bytes()
+    (masks / "a" / "0.bmp.png").unlink()
+    out.write_text("".join(line for line in out.read_text().splitlines(True) if not line.startswith("a/0.bmp")))
+    assert "1 answer in" in run_quern(*command, "--masks", masks).stdout and (masks / "a" / "0.bmp.png").exists()
+
+
 @LONG
 @pytest.mark.parametrize("seed", range(3))
 def test_a_server_that_restarts(server, password, quern, models, tmp_path, seed):
@@ -358,11 +398,13 @@ def test_a_server_that_restarts(server, password, quern, models, tmp_path, seed)
             elif what < 0.06:
                 watch.kill()
                 watch.wait()
+            if watch.poll() is not None:  # also one that found no server when it began
                 watch = start()
         end = time.monotonic() + 60 * PATIENCE
-        while server.psql(f"SELECT count(*) FROM w{seed}").strip() != "400":
-            assert watch.poll() is None and time.monotonic() < end
-            time.sleep(0.1)
+        while not server.psql(f"SELECT to_regclass('w{seed}')").strip() or \
+                server.psql(f"SELECT count(*) FROM w{seed}").strip() != "400":
+            assert time.monotonic() < end
+            watch = start() if watch.poll() else watch
         watch.send_signal(signal.SIGTERM)
         assert watch.wait() == 0
     assert server.psql(f"SELECT count(*), count(DISTINCT file) FROM w{seed} WHERE error IS NULL").strip() == "400|400"

@@ -35,6 +35,8 @@ typedef struct qn_watch_options {
     const char *to;
     const char *move_done; /* a folder: files go there once their answer is stored, with the folders
                               they are in; NULL: none */
+    const char *masks; /* of a model of masks, and only there: the folder of the PNG files with the
+                          answers, which is made where it is missing; or an address */
     const qn_compute *compute; /* NULL: the defaults */
     qn_note_fn note;           /* messages for a person, on the thread of qn_watch_run; or NULL */
     void *user;                /* for `note` */
@@ -63,7 +65,7 @@ typedef struct qn_watch qn_watch;
 /* Opens the devices and the table, which is made where it is not there, with the columns file,
  * item, those of qn_predictions_write, and error. `model` must outlive *out, which the caller owns
  * on success, for qn_watch_free; else it is NULL. Fails with QN_USAGE (an option), QN_UNSUPPORTED
- * (a model of masks or next tokens; a missing library), QN_INPUT (the table has other columns),
+ * (a model of next tokens; a missing library), QN_INPUT (the table has other columns),
  * QN_BUSY (another process writes to it), QN_IO, QN_DEVICE or QN_MEMORY. */
 QN_API qn_status qn_watch_make(const qn_model *model, const qn_watch_options *options,
                                qn_watch **out, qn_error *err);

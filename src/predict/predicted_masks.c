@@ -172,6 +172,16 @@ static qn_status check_file(const char *path, qn_error *err) {
     return status;
 }
 
+qn_status qn__predicted_mask_write(const qn__predicted_masks *m, uint64_t item, const char *folder,
+                                   const char *name, qn_error *err) {
+    char *path;
+    qn_status status = qn__folder_path(folder, name, &path, err);
+    if (status == QN_OK)
+        status = check_file(path, err);
+    qn__free(path);
+    return status == QN_OK ? write_mask(m, folder, name, item, err) : status;
+}
+
 static qn_status check_files(char *const *name, uint64_t items, const char *folder, qn_error *err) {
     qn_status status = QN_OK;
     for (uint64_t i = 0; status == QN_OK && i < items; ++i) {

@@ -26,4 +26,9 @@ qn_status qn__predicted_masks_check(const qn_data *data, const char *folder, qn_
 qn_status qn__predicted_masks_write(const qn__predicted_masks *masks, const char *folder,
                                     qn_error *err);
 
+/* Writes the mask of one item as the file `name` of the folder; folders on the way are made. Fails
+ * as qn__predicted_masks_write. */
+qn_status qn__predicted_mask_write(const qn__predicted_masks *masks, uint64_t item,
+                                   const char *folder, const char *name, qn_error *err);
+
 #endif

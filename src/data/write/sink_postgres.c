@@ -329,9 +329,12 @@ static qn_status connect_server(qn__sink *s, qn_error *err) {
     const qn_status status = qn__server_connect(&own->server, s->to.place, err);
     if (status == QN_OK)
         s->was_connected = 1;
-    else /* a server that starts again is not there for a while */
-        s->is_lost = s->was_connected;
-    return status;
+    if (status == QN_OK || !s->was_connected)
+        return status;
+    s->is_lost = 1; /* a server that starts again is not there for a while */
+    if (err)
+        err->status = QN_IO;
+    return QN_IO;
 }
 
 static void close_postgres(qn__sink *s) {

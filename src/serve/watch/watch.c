@@ -1,9 +1,11 @@
 /* The public calls, and what folders and rows have in common. */
 #include "base/argument.h"
+#include "base/files/folder_make.h"
 #include "base/files/remote.h"
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"
+#include "serve/watch/watch_masks.h"
 #include "serve/watch/watch_state.h"
 #include <errno.h>
 #include <string.h>
@@ -33,8 +35,13 @@ static int is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+static int are_same(const char *a, const char *b) {
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 static qn_status check_move(const qn_watch_options *o, qn_error *err) {
-    struct stat from, to;
     if (qn__remote_is(o->path))
         return refuse_option(err, "`watch.move_done`", "objects of a store are not moved",
                              "leave it out: the table says what is done, and rules of the bucket "
@@ -44,12 +51,28 @@ static qn_status check_move(const qn_watch_options *o, qn_error *err) {
                              "leave it out, or watch a folder");
     if (!is_folder(o->move_done))
         return refuse_option(err, "`watch.move_done`", "this is not a folder", "make it first");
-    if (stat(o->path, &from) != 0 || stat(o->move_done, &to) != 0)
-        return qn__fail_errno(err, "look at", o->path);
-    return from.st_dev != to.st_dev || from.st_ino != to.st_ino
-               ? QN_OK
-               : refuse_option(err, "`watch.move_done`", "it is the folder that is watched",
-                               "name another one, which may be inside it");
+    return are_same(o->path, o->move_done)
+               ? refuse_option(err, "`watch.move_done`", "it is the folder that is watched",
+                               "name another one, which may be inside it")
+               : QN_OK;
+}
+
+static qn_status check_masks(const qn_model *model, const qn_watch_options *o, qn_error *err) {
+    const int has = qn__watch_has_masks(model);
+    if (has && !o->masks)
+        return refuse_option(err, "`watch.masks`", "the model predicts masks, which are files",
+                             "name a folder for them");
+    if (!has && o->masks)
+        return refuse_option(err, "`watch.masks`", "the model does not predict masks",
+                             "leave it out");
+    if (!has)
+        return QN_OK;
+    const qn_status status = qn__folder_make(o->masks, err);
+    return status == QN_OK && are_same(o->path, o->masks)
+               ? refuse_option(err, "`watch.masks`",
+                               "it is the folder that is watched, where a mask is a new file",
+                               "name another one, which may be inside it")
+               : status;
 }
 
 static qn_status check_options(const qn_watch_options *o, qn_error *err) {
@@ -90,6 +113,8 @@ qn_status qn_watch_make(const qn_model *model, const qn_watch_options *options, 
     qn_status status = qn__sized_take(&what, options, &own, err);
     if (status == QN_OK)
         status = check_options(&own, err);
+    if (status == QN_OK)
+        status = check_masks(model, &own, err);
     if (status != QN_OK)
         return status;
     qn_watch *w = qn__alloc(1, sizeof *w, err);

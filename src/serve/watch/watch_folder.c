@@ -177,6 +177,8 @@ static qn_status open_folder(folder *f, qn_error *err) {
         return status;
     f->all.event = f->tree.inotify;
     f->has_table = qn__watch_results_file(f->all.w->results, &f->table);
+    if (o->masks)
+        qn__watch_tree_leave_out(&f->tree, o->masks);
     if (!o->move_done)
         return QN_OK;
     f->done = open(o->move_done, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

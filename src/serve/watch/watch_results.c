@@ -6,6 +6,7 @@
 #include "data/write/sink.h"
 #include "model/formats/model.h"
 #include "predict/tag_lines.h"
+#include "serve/watch/watch_masks.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,14 +24,10 @@ struct qn__watch_results {
     int single;       /* there is one prediction of an item */
     int score;        /* and its score */
     int tags;
+    int masks; /* the prediction is a file */
 };
 
 /* ---------------------------------------------------------------------------------- its columns */
-
-static qn_status refuse_model(qn_error *err) {
-    qn__fail(err, QN_UNSUPPORTED, "the model predicts masks, which are no rows of a table");
-    return qn__remedy(err, QN_UNSUPPORTED, "write them with qn_predictions_write");
-}
 
 static int is_named(const qn_model *m) { return qn_model_class_name(m, 0) != NULL; }
 
@@ -38,9 +35,10 @@ static void find_shape(qn__watch_results *r, int all_outputs) {
     const qn_model *m = r->model;
     const int components = m->kind->predicted == QN_PREDICTS_COMPONENTS;
     r->tags = m->answers && m->tokens && m->mask.height > 0;
+    r->masks = qn__watch_has_masks(m);
     r->single = r->tags || !(m->answers || components);
     r->score = r->single && !r->tags && m->classes > 0;
-    r->outputs = r->tags ? 0 : !r->single || (all_outputs && r->score) ? m->outputs : 0;
+    r->outputs = r->tags || r->masks ? 0 : !r->single || (all_outputs && r->score) ? m->outputs : 0;
 }
 
 static void add_column(qn__watch_results *r, const char *name, qn__sink_type type) {
@@ -66,6 +64,8 @@ static qn_status make_columns(qn__watch_results *r, int versions, qn_error *err)
         add_column(r, "version", QN__SINK_TEXT);
     add_column(r, "item", QN__SINK_INTEGER);
     r->keys = r->columns;
+    if (r->masks)
+        add_column(r, "mask", QN__SINK_TEXT);
     if (r->single)
         add_column(r, "prediction",
                    r->tags || is_named(r->model) ? QN__SINK_TEXT
@@ -81,8 +81,6 @@ static qn_status make_columns(qn__watch_results *r, int versions, qn_error *err)
 qn_status qn__watch_results_open(const qn_model *model, const qn__watch_table *how,
                                  qn__watch_results **out, qn_error *err) {
     *out = NULL;
-    if (model->answers && model->mask.height > 0 && !model->tokens)
-        return refuse_model(err);
     qn__watch_results *r = qn__alloc(1, sizeof *r, err);
     if (!r)
         return QN_MEMORY;
@@ -150,11 +148,34 @@ static qn__sink_cell tags_cell(const qn__watch_results *r, const qn__watch_unit 
     return text_cell(own->at[own->count++] = qn__tag_line(&lines, item, NULL));
 }
 
+/* "\\xff" in a name itself, which must not look like the byte. */
+static int is_escape(const char *text) {
+    return text[0] == '\\' && text[1] == 'x' && qn__hex_digit(text[2]) >= 0 &&
+           qn__hex_digit(text[3]) >= 0;
+}
+
+/* The key of a file. Databases take UTF-8 alone, and file systems any bytes: others are written as
+ * "\\xff", and the backslash of such a text as "\\x5c". NULL: memory is short. */
+static char *key_of(const char *file) {
+    qn__text text = {0};
+    for (size_t length; *file; file += length) {
+        length = is_escape(file) ? 0 : qn__utf8_length(file, strnlen(file, 4));
+        if (length > 0)
+            qn__text_add(&text, "%.*s", (int)length, file);
+        else
+            qn__text_add(&text, "\\x%02x", (unsigned char)*file);
+        length = length > 0 ? length : 1;
+    }
+    return qn__text_take(&text, NULL);
+}
+
 /* The cells of an item between its key and the error. */
 static void add_answer(const qn__watch_results *r, const qn__watch_unit *u, uint64_t item,
                        texts *own, qn__sink_cell *cell) {
     const qn_model *m = r->model;
-    if (r->tags)
+    if (r->masks && u->mask && u->mask[0])
+        *cell = text_cell(own->at[own->count++] = key_of(u->mask));
+    else if (r->tags)
         *cell++ = tags_cell(r, u, item, own);
     else if (r->single)
         *cell++ =
@@ -180,27 +201,6 @@ static char *error_text(const qn__watch_unit *u) {
     if (u->lines)
         where = after(where, "line ");
     qn__text_add(&text, "%s%s%s", where, *where ? ": " : "", u->error.what);
-    return qn__text_take(&text, NULL);
-}
-
-/* "\\xff" in a name itself, which must not look like the byte. */
-static int is_escape(const char *text) {
-    return text[0] == '\\' && text[1] == 'x' && qn__hex_digit(text[2]) >= 0 &&
-           qn__hex_digit(text[3]) >= 0;
-}
-
-/* The key of a file. Databases take UTF-8 alone, and file systems any bytes: others are written as
- * "\\xff", and the backslash of such a text as "\\x5c". NULL: memory is short. */
-static char *key_of(const char *file) {
-    qn__text text = {0};
-    for (size_t length; *file; file += length) {
-        length = is_escape(file) ? 0 : qn__utf8_length(file, strnlen(file, 4));
-        if (length > 0)
-            qn__text_add(&text, "%.*s", (int)length, file);
-        else
-            qn__text_add(&text, "\\x%02x", (unsigned char)*file);
-        length = length > 0 ? length : 1;
-    }
     return qn__text_take(&text, NULL);
 }
 

@@ -35,7 +35,7 @@ qn_status qn__watch_last(qn_watch *watch, const char *file, const char *version,
 
 /* Stores the answers of the units; tries again while the table cannot be written to. Fails where a
  * unit failed for another reason than its own bytes. */
-qn_status qn__watch_store(qn_watch *watch, const qn__watch_unit *units, qn_error *err);
+qn_status qn__watch_store(qn_watch *watch, qn__watch_unit *units, qn_error *err);
 
 void qn__watch_note(const qn_watch *watch, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -2,6 +2,7 @@
 #include "base/files/remote.h"
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
+#include "serve/watch/watch_masks.h"
 #include "serve/watch/watch_state.h"
 #include <poll.h>
 #include <stdarg.h>
@@ -92,11 +93,18 @@ static int is_again(again *a, qn_status status, const char *what, const qn_error
     return 1;
 }
 
-static qn_status put(qn_watch *w, const qn__watch_unit *units, qn_error *err) {
+/* A mask is stored before the row that says so. */
+static qn_status put_once(qn_watch *w, qn__watch_unit *units, qn_error *err) {
+    const char *folder = w->options.masks;
+    const qn_status status = folder ? qn__watch_masks_write(w->model, folder, units, err) : QN_OK;
+    return status == QN_OK ? qn__watch_results_put(w->results, units, err) : status;
+}
+
+static qn_status put(qn_watch *w, qn__watch_unit *units, qn_error *err) {
     qn_status status;
     again a = begin_tries(w);
     do
-        status = qn__watch_results_put(w->results, units, err);
+        status = put_once(w, units, err);
     while (is_again(&a, status, "answers cannot be stored, and wait", err));
     return status;
 }
@@ -111,7 +119,7 @@ qn_status qn__watch_last(qn_watch *w, const char *file, const char *version, int
     return status;
 }
 
-qn_status qn__watch_store(qn_watch *w, const qn__watch_unit *units, qn_error *err) {
+qn_status qn__watch_store(qn_watch *w, qn__watch_unit *units, qn_error *err) {
     for (const qn__watch_unit *u = units; u; u = u->next)
         if (!u->skip && u->status != QN_OK && !qn__watch_is_bad_item(u->status)) {
             if (err)

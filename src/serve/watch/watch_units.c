@@ -1,6 +1,7 @@
 #include "serve/watch/watch_units.h"
 
 #include "base/memory.h"
+#include "model/formats/model.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -33,6 +34,7 @@ void qn__watch_unit_free(qn__watch_unit *unit) {
         return;
     qn__free(unit->file);
     qn__free(unit->version);
+    qn__free(unit->mask);
     qn__free(unit->lines);
     qn_data_close(unit->data);
     qn__batch_answer_release(&unit->answer);
@@ -48,7 +50,9 @@ void qn__watch_free_all(qn__watch_unit *list) {
 
 qn_status qn__watch_units_make(const qn_model *model, const qn_compute *compute, uint64_t latency,
                                qn__watch_units *out, qn_error *err) {
-    const qn__batcher_options options = {.latency = latency, .waiting = UINT64_MAX};
+    const qn__batcher_options options = {.latency = latency,
+                                         .waiting = UINT64_MAX,
+                                         .no_outputs = model->answers && model->mask.height > 0};
     out->model = model;
     out->last = &out->first;
     pthread_mutex_init(&out->lock, NULL);

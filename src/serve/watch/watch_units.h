@@ -23,6 +23,7 @@ struct qn__watch_unit {
     char *version; /* of an object in a store: the second part; or NULL */
     int64_t first; /* the number of its first item, the last part */
     uint64_t items;
+    char *mask;  /* the name of the file with its mask; or NULL */
     char *lines; /* of rows: their texts, each with its end; else NULL */
     qn_data *data;
     qn_status status; /* QN_OK, or `error` says what is wrong with it */
