@@ -139,6 +139,7 @@ static double items_of(const qn__batcher_counts *c) { return (double)c->items; }
 static double batches_of(const qn__batcher_counts *c) { return (double)c->batches; }
 static double failed_of(const qn__batcher_counts *c) { return (double)c->failed; }
 static double refused_of(const qn__batcher_counts *c) { return (double)c->refused; }
+static double left_of(const qn__batcher_counts *c) { return (double)c->left; }
 static double waiting_of(const qn__batcher_counts *c) { return (double)c->waiting; }
 static double seconds_of(const qn__batcher_counts *c) { return c->computing; }
 
@@ -151,6 +152,7 @@ static const struct {
     {"quern_model_batches_total", "counter", "Batches in which they were computed.", batches_of},
     {"quern_model_failed_total", "counter", "Requests that failed.", failed_of},
     {"quern_model_refused_total", "counter", "Requests refused by a full queue.", refused_of},
+    {"quern_model_left_total", "counter", "Failed requests whose client had left.", left_of},
     {"quern_model_waiting_items", "gauge", "Items that wait.", waiting_of},
     {"quern_model_compute_seconds_total", "counter", "Seconds of computing.", seconds_of}};
 

@@ -288,24 +288,53 @@ static int size_of(uint64_t items) {
     return size;
 }
 
+/* Answers the requests of a batch whose clients have left, and takes them out of it. Returns them.
+ */
+static request *drop_unwanted(const qn__batcher *b, taken *t, uint64_t *dropped) {
+    const double since = qn__now() - bound(b);
+    request *left = NULL, **end = &left, **at = &t->first;
+    qn_error err;
+    *dropped = 0;
+    while (b->options.wanted && *at) {
+        request *r = *at;
+        if (r->since > since || b->options.wanted(r->user)) {
+            at = &r->next;
+            continue;
+        }
+        *at = r->next;
+        r->next = NULL;
+        *end = r;
+        end = &r->next;
+        --t->requests;
+        t->items -= r->items.prepared.inputs->items;
+        ++*dropped;
+        qn__fail(&err, QN_INTERRUPTED, "nobody wants the answer any more");
+        answer_failure(r, QN_INTERRUPTED, &err);
+    }
+    return left;
+}
+
 /* One batch by the calling thread, which has set `running`. Called with the lock, and returns with
  * it. */
 static void run_batch(qn__batcher *b) {
-    const taken t = take(b);
+    taken t = take(b);
+    uint64_t dropped, items = 0;
     pthread_mutex_unlock(&b->lock);
+    release(drop_unwanted(b, &t, &dropped));
     b->last_seconds = 0;
-    const uint64_t failed = serve(b, t.first, t.requests);
-    learn(b, &t);
-    uint64_t items = 0;
+    const uint64_t failed = t.first ? serve(b, t.first, t.requests) : 0;
+    if (t.first)
+        learn(b, &t);
     for (const request *r = t.first; r; r = r->next)
         items += r->items.items;
     release(t.first);
     pthread_mutex_lock(&b->lock);
-    b->counts.requests += t.requests;
+    b->counts.requests += t.requests + dropped;
     b->counts.items += items;
-    b->counts.failed += failed;
-    ++b->counts.batches;
-    ++b->counts.sizes[size_of(items)];
+    b->counts.failed += failed + dropped;
+    b->counts.left += dropped;
+    b->counts.batches += t.first != NULL;
+    b->counts.sizes[size_of(items)] += t.first != NULL;
     b->counts.computing += b->last_seconds;
 }
 

@@ -26,6 +26,10 @@ typedef struct qn__batcher_options {
     uint64_t waiting; /* items that may wait at most, and those of one request; 0: 65,536 */
     uint32_t most;    /* items of a batch at most; 0: 1,024. One request may have more. */
     int no_outputs;   /* 1: answers lack `outputs`, which are large for classes of pixels */
+    /* 0: nobody wants the answer of the request with this `user` any more. Asked of requests that
+     * have waited longer than the bound, before they are computed: they get QN_INTERRUPTED instead.
+     * NULL: all are wanted. */
+    int (*wanted)(void *user);
 } qn__batcher_options;
 
 /* What a request gets. Arrays as those of qn_predict and qn_predict_several; they, and `err`, are
@@ -60,6 +64,7 @@ enum { QN__BATCH_SIZES = 12 };
 typedef struct qn__batcher_counts {
     uint64_t requests, items, batches; /* answered, failures too */
     uint64_t failed, refused;          /* requests: with an error; not accepted (QN_BUSY) */
+    uint64_t left;                     /* of those with an error, the ones that nobody wanted */
     uint64_t waiting;                  /* items, now */
     uint64_t sizes[QN__BATCH_SIZES];   /* of `batches` */
     double computing;                  /* seconds */

@@ -363,6 +363,52 @@ static void test_queue(void **unused) {
     qn_data_close(data);
 }
 
+static const void *unwanted;
+
+static int is_wanted(void *user) { return user != unwanted; }
+
+/* A request whose client leaves while it waits is not computed. */
+static void test_left(void **unused) {
+    subject s = {0};
+    qn_data *data;
+    gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
+    waiter w[3];
+    qn__batcher_counts counts;
+    const qn__batcher_options options = {.latency = 1, .wanted = is_wanted};
+    qn_error err;
+    (void)unused;
+    assert_int_equal(qn_data_synth_digits(1, 0, 3, &data, NULL), QN_OK);
+    train(&s, data, "dense 10 softmax");
+    cut(&s, QN_U8, qn_data_values(data), 3, 784, 1);
+    check_all(&s);
+    qn__batcher_free(s.batcher);
+    assert_int_equal(qn__batcher_make(s.model, NULL, &options, &s.batcher, &err), QN_OK);
+    assert_int_equal(qn__batcher_submit(s.batcher, s.item[0], hold, &g, &err), QN_OK);
+    pthread_mutex_lock(&g.lock);
+    while (!g.inside)
+        pthread_cond_wait(&g.moved, &g.lock);
+    pthread_mutex_unlock(&g.lock);
+    unwanted = &w[1];
+    for (int k = 0; k < 3; ++k) {
+        begin(&w[k], 10);
+        assert_int_equal(qn__batcher_submit(s.batcher, s.item[k], take, &w[k], &err), QN_OK);
+    }
+    pthread_mutex_lock(&g.lock);
+    g.open = 1;
+    pthread_cond_signal(&g.moved);
+    pthread_mutex_unlock(&g.lock);
+    qn__batcher_drain(s.batcher);
+    qn__batcher_count(s.batcher, &counts);
+    assert_int_equal(w[1].status, QN_INTERRUPTED);
+    for (int k = 0; k < 3; k += 2)
+        assert_memory_equal(w[k].output, s.expected + (size_t)k * 10, 10 * sizeof(float));
+    assert_int_equal(counts.requests, 4);
+    assert_int_equal(counts.items, 3);
+    assert_int_equal(counts.left, 1);
+    finish(&s);
+    qn_data_close(data);
+}
+
 /* Where large answers go to a writer. */
 typedef struct large {
     gate g;
@@ -423,6 +469,7 @@ int main(void) {
         cmocka_unit_test(test_images), cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_fitted), cmocka_unit_test(test_failures),
         cmocka_unit_test(test_queue),  cmocka_unit_test(test_writer),
+        cmocka_unit_test(test_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,12 @@ static void free_part(void *part) {
     qn__free(p);
 }
 
+/* Of a qn__pending. */
+static int is_wanted(void *user) {
+    const qn__pending *pending = user;
+    return !qn__request_is_lost(pending->request);
+}
+
 static qn_status make_part(const qn__served *served, void *user, void **part, qn_error *err) {
     const qn__predictor_options *o = user;
     qn__batcher_options options = o->batcher;
@@ -30,6 +36,7 @@ static qn_status make_part(const qn__served *served, void *user, void **part, qn
         return QN_MEMORY;
     qn_model_answers(served->model, &rows, NULL);
     options.no_outputs = rows > 0; /* of every pixel and class */
+    options.wanted = is_wanted;
     qn_status status = qn__body_reader_make(served->model, &p->reader, err);
     if (status == QN_OK)
         status = qn__answer_writer_make(&p->writer, err);
