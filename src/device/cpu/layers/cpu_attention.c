@@ -19,9 +19,9 @@ enum {
     MOST_ROWS = 48, /* of a tile, and so many for at most LONG keys */
     LONG_ROWS = 24,
     LONG = 1024,
-    TASKS = 4,          /* of each thread, at least */
-    LEAST_QUERIES = 32, /* of a task */
-    AHEAD = 12          /* rows that are fetched before they are copied: they are far apart */
+    TASKS = 4,           /* of each thread, at least */
+    LEAST_QUERIES = 32,  /* of a task */
+    MOST_AHEAD = 1 << 15 /* floats of keys of which those of two tasks fit the L2 cache */
 };
 
 typedef qn__cpu_head_sizes sizes;
@@ -70,6 +70,7 @@ typedef struct task {
     float *weights, *slopes;       /* tiles */
     size_t *steps, *blocks;        /* distances of panels of a tile, of blocks of 16 x 16 */
     float *space;
+    size_t next;      /* from a row to that of the task that follows, in floats: fetched with it */
     uint32_t largest; /* bits of the largest result */
     int odd;          /* a number was not finite */
     int bits;         /* of integers; 0: float */
@@ -111,18 +112,20 @@ static void take_block(const task *t, const float *from, size_t panel, uint32_t 
         const float *x = from + row_of(t, first);
         float *own = to + p * t->s.rows * QN__PANEL;
         for (uint32_t i = 0; i < rows; ++i, x += apart, own += QN__PANEL) {
-            __builtin_prefetch(x + channel / QN__PANEL * panel + QN__PANEL * apart);
+            __builtin_prefetch(x + channel / QN__PANEL * panel + t->next, 0, 2);
             qn__cpu_take_channels(x, panel, channel, count, own);
         }
     }
 }
 
-/* Fetches the lines of a block before they are needed: rows of an item are far apart. */
-static void fetch_block(const task *t, const float *from, size_t panel, uint32_t channel,
-                        uint32_t first, uint32_t end) {
-    const uint32_t all = t->s.rows < end - first ? first + t->s.rows : end;
-    for (uint32_t p = 0; first < end && p < t->s.wide; ++p, channel += QN__PANEL)
-        for (uint32_t i = first; i < all; ++i)
+/* Fetches the lines of rows first .. before they are needed, up to `rows` of them and to row end -
+ * 1: rows of an item are far apart. A core waits for lines if it asks for many at once, so each
+ * piece of a block fetches its share. */
+static void fetch_rows(const task *t, const float *from, size_t panel, uint32_t channel,
+                       uint32_t first, uint32_t rows, uint32_t end) {
+    const uint32_t stop = first < end && rows < end - first ? first + rows : end;
+    for (uint32_t p = 0; p < t->s.wide; ++p, channel += QN__PANEL)
+        for (uint32_t i = first; i < stop; ++i)
             __builtin_prefetch(from + channel / QN__PANEL * panel + row_of(t, i), 0, 2);
 }
 
@@ -154,6 +157,7 @@ static void take_keys(const task *t, qn__cover all, uint32_t channel, float *acr
             const float *x = from + row_of(t, u);
             for (uint32_t i = 0; i < QN__PANEL; ++i, x += apart) {
                 __builtin_prefetch(x + own / QN__PANEL * t->l->in_stride + QN__PANEL * apart);
+                __builtin_prefetch(x + own / QN__PANEL * t->l->in_stride + t->next, 0, 2);
                 if (u + i < end)
                     qn__cpu_take_channels(x, t->l->in_stride, own, count, block[i]);
                 else
@@ -285,12 +289,12 @@ static void forward_head(task *t, uint32_t head) {
         const uint32_t left = t->queries.end - first;
         rows = left < t->s.rows ? left : t->s.rows;
         take_block(t, qn__cpu_input(t->pass, l), l->in_stride, channel, first, rows, t->query);
-        fetch_block(t, l->output, l->out_stride, channel, first, t->queries.end);
-        fetch_block(t, qn__cpu_input(t->pass, l), l->in_stride, channel, first + rows,
-                    t->queries.end);
         for (uint32_t row = 0, some; row < rows; row += some) {
             some = rows - row < piece_rows ? rows - row : piece_rows;
             const piece p = piece_of(t, first, row, some);
+            fetch_rows(t, l->output, l->out_stride, channel, first + row, some, t->queries.end);
+            fetch_rows(t, qn__cpu_input(t->pass, l), l->in_stride, channel, first + rows + row,
+                       some, t->queries.end);
             forward_piece(t, head, &p, share + row);
         }
         put_block(t, t->output, share, l->out_stride, channel, first, rows, l->output);
@@ -373,16 +377,16 @@ static void take_errors(task *t, uint32_t head, uint32_t first, uint32_t rows, k
     kernels->attend_means(rows, t->s.width, stride, t->error, t->output, k->mean);
 }
 
-/* What is written of this block, and read of the next one. */
-static void fetch_errors(const task *t, uint32_t head, uint32_t first, uint32_t rows,
+/* What is written of a piece, and read of the one so many rows after it. */
+static void fetch_errors(const task *t, uint32_t head, const piece *p, uint32_t after,
                          uint32_t end) {
     const qn__cpu_layer *l = t->l;
-    const uint32_t channel = head * t->s.width, next = first + rows;
+    const uint32_t channel = head * t->s.width, next = p->first + after;
     if (t->queries.begin < t->queries.end)
-        fetch_block(t, qn__cpu_passes(l), l->below->out_stride, channel, first, next);
-    fetch_block(t, l->input, l->in_stride, channel, next, end);
-    fetch_block(t, l->error, l->out_stride, channel, next, end);
-    fetch_block(t, l->output, l->out_stride, channel, next, end);
+        fetch_rows(t, qn__cpu_passes(l), l->below->out_stride, channel, p->first, p->rows, end);
+    fetch_rows(t, l->input, l->in_stride, channel, next, p->rows, end);
+    fetch_rows(t, l->error, l->out_stride, channel, next, p->rows, end);
+    fetch_rows(t, l->output, l->out_stride, channel, next, p->rows, end);
 }
 
 static void backward_piece(task *t, const piece *p, uint32_t origin, const kept *k) {
@@ -437,10 +441,10 @@ static void backward_head(task *t, uint32_t head, qn__cover all, int sums) {
         if (whole.panels == 0)
             continue;
         take_errors(t, head, first, rows, &k);
-        fetch_errors(t, head, first, rows, all.end);
         for (uint32_t row = 0, some; row < rows; row += some) {
             some = rows - row < piece_rows ? rows - row : piece_rows;
             const piece p = piece_of(t, first, row, some);
+            fetch_errors(t, head, &p, rows, all.end);
             backward_piece(t, &p, whole.panel, &k);
         }
         if (t->queries.begin < t->queries.end)
@@ -465,8 +469,7 @@ static void put_sums(task *t, int which) {
         const uint32_t rows = t->keys.end - u < QN__PANEL ? t->keys.end - u : QN__PANEL;
         note_largest(
             t, t->pass->worker->kernels->attend_scale(QN__PANEL, t->s.wide, block, factor, x));
-        fetch_block(t, to, l->below->out_stride, channel, u + QN__PANEL,
-                    t->keys.end < u + 2 * QN__PANEL ? t->keys.end : u + 2 * QN__PANEL);
+        fetch_rows(t, to, l->below->out_stride, channel, u + QN__PANEL, QN__PANEL, t->keys.end);
         for (uint32_t p = 0; p < t->s.wide; ++p)
             for (uint32_t i = 0; i < rows; ++i)
                 qn__cpu_put_channels(x + p * block + (size_t)i * QN__PANEL, l->below->out_stride,
@@ -567,6 +570,8 @@ static task task_of(const qn__cpu_pass *pass, int thread, uint32_t layer, uint32
               .s = sizes_of(l->layer)};
     for (int i = 0; i < MOST_ROWS; ++i)
         t.scales[i] = t.scale;
+    if (t.item + 1 < pass->batch->items && t.s.keys <= MOST_AHEAD)
+        t.next = QN__PANEL;
     t.bits = qn__program_bits(w->program, l->layer);
     t.space = w->core[thread].attention;
     if (!t.bits)
