@@ -174,7 +174,7 @@ def test_a_corpus(run_quern, cache, tmp_path):
 
 def test_documents(run_quern, cache, tmp_path):
     """Columns of texts that become tokens, as documents and as items."""
-    letters = np.random.default_rng(7).choice(np.frombuffer(b'"acgt', "u1"), (6000, 999)).view("S999")[:, 0].tolist()
+    letters = np.random.default_rng(7).choice(np.frombuffer(b'"\nacg', "u1"), (6000, 999)).view("S999")[:, 0].tolist()
     texts = [letter.decode() for letter in letters]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps({"y": k % 2, "text": t}) + "\n" for k, t in enumerate(texts)))
     (tmp_path / "t.csv").write_text("y,text\n" + "".join(
