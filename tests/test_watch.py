@@ -443,6 +443,23 @@ def test_rows_that_are_appended(quern, run_quern, models, tmp_path, kind):
     assert "fewer rows" in said and "name another table" in said
 
 
+def test_tags(run_quern, tmp_path):
+    """Of texts in rows and in a folder: those of quern predict."""
+    texts = ["ab c", "c ab", "a b c", "ab"] * 70  # more than one batch of lines
+    (tmp_path / "t.csv").write_text("text,tags\n" + "ab c,X Y\nc ab,Y X\n" * 4)
+    run_quern("train", "--data", tmp_path / "t.csv", "--label", "tags", "--tokens", "chars", "--context", 6, "--model",
+              "embedding 256 4; conv 2 1x1 softmax", "--epochs", 3, "--quiet", "-o", tmp_path / "m")
+    (tmp_path / "in").mkdir()
+    for path in "n.csv", "in/n.csv":
+        (tmp_path / path).write_text("text\n" + "".join(f"{text}\n" for text in texts))
+    run_quern("predict", tmp_path / "m", "--data", tmp_path / "n.csv", "--unlabelled", "-o", tmp_path / "p.csv", "--quiet")
+    good = [row["prediction"] for row in rows_of(tmp_path / "p.csv")]
+    for what in "n.csv", "in":
+        run_quern("watch", tmp_path / what, "--model", tmp_path / "m", "-o", tmp_path / f"{what}.out", "--once")
+        rows = rows_of(tmp_path / f"{what}.out")
+        assert [row["prediction"] for row in rows] == good and len(good) == len(texts)
+
+
 def test_standard_input(run_quern, models, tmp_path):
     (tmp_path / "a.bmp").write_bytes(picture(1))
     said = run_quern("watch", "-", "--model", models / "p.safetensors", "-o", "-", "--quiet", input=f"{tmp_path}/a.bmp\n{tmp_path}/b.bmp").stdout

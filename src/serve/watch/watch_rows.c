@@ -197,9 +197,12 @@ static int take_header(rows *r, const char *line, size_t size) {
     if (r->kind != LINES_CSV || r->begun)
         return 0;
     r->begun = 1;
-    if (!qn__body_is_header(r->w->units.reader, line, size))
+    /* The first line of texts is a header, as for quern predict. Further lines need it before them,
+     * or the first of them would be one. */
+    const int texts = takes_texts(r->w->model);
+    if (!texts && !qn__body_is_header(r->w->units.reader, line, size))
         return 0;
-    if (!qn__body_has_header(r->w->units.reader))
+    if (!texts && !qn__body_has_header(r->w->units.reader))
         return 1;
     qn__text header = {0};
     qn__text_add(&header, "%.*s%s", (int)size, line, line[size - 1] == '\n' ? "" : "\n");

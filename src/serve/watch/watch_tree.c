@@ -1,5 +1,6 @@
 #include "serve/watch/watch_tree.h"
 
+#include "base/digest/siphash.h"
 #include "base/files/other_hosts.h"
 #include "base/memory.h"
 #include <dirent.h>
@@ -11,11 +12,13 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-enum { DEEPEST = 32, EVENTS = 1 << 16, NOTES = 5 };
+enum { DEEPEST = 32, EVENTS = 1 << 16 };
+
+static const qn__siphash_key key = {{0x7175657277617463, 0x6e616d6573303032}};
 
 int qn__watch_is_temporary(const char *name) {
-    static const char *const endings[] = {".tmp", ".part",    ".partial", ".crdownload",
-                                          "~",    "-journal", "-wal",     "-shm"};
+    static const char *const endings[] = {".tmp",       ".part",    ".partial", ".crdownload", "~",
+                                          "._COPYING_", "-journal", "-wal",     "-shm"};
     const size_t size = strlen(name);
     for (size_t k = 0; k < sizeof endings / sizeof *endings; ++k) {
         const size_t end = strlen(endings[k]);
@@ -25,8 +28,16 @@ int qn__watch_is_temporary(const char *name) {
     return name[0] == '.';
 }
 
+/* Each folder once. */
 static void note(qn__watch_tree *tree, const char *what, const char *path) {
-    if (tree->note && tree->notes++ < NOTES)
+    const uint64_t name = qn__siphash(&key, path, strlen(path));
+    for (int k = 0; k < tree->notes; ++k)
+        if (tree->noted[k] == name)
+            return;
+    if (tree->notes == QN__WATCH_NOTES)
+        return;
+    tree->noted[tree->notes++] = name;
+    if (tree->note)
         tree->note(tree->note_user, what, *path ? path : tree->root);
 }
 
@@ -107,6 +118,12 @@ static void tell_silence(qn__watch_tree *tree, const char *path, int why) {
     tree->silent = 1;
 }
 
+static void tell_closed(qn__watch_tree *tree, const char *path, int why) {
+    char text[200];
+    snprintf(text, sizeof text, "the folder cannot be read: %s", strerror(why));
+    note(tree, text, path);
+}
+
 /* From now on the folder tells what changes. It begins before the folder is listed, so that nothing
  * is missed. */
 static qn_status listen(qn__watch_tree *tree, const char *full, const char *path, qn_error *err) {
@@ -182,7 +199,7 @@ static qn_status walk_folder(walk *w, size_t length, int depth, qn_error *err) {
     DIR *list = place < 0 ? NULL : fdopendir(place);
     if (!list) {
         if (errno != ENOENT && errno != ENOTDIR)
-            note(tree, strerror(errno), w->path + w->below);
+            tell_closed(tree, w->path + w->below, errno);
         if (place >= 0)
             close(place);
         return length > w->below ? status : qn__fail_errno(err, "read", tree->root);

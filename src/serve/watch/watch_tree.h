@@ -3,6 +3,7 @@
 #define QN_SERVE_WATCH_TREE_H
 
 #include "base/error.h"
+#include <stdint.h>
 #include <sys/stat.h>
 
 /* A folder that the system tells of. */
@@ -16,7 +17,7 @@ typedef struct qn__watch_left_out {
     ino_t inode;
 } qn__watch_left_out;
 
-enum { QN__WATCH_LEFT_OUT = 2 };
+enum { QN__WATCH_LEFT_OUT = 2, QN__WATCH_NOTES = 5 };
 
 typedef struct qn__watch_tree {
     const char *root;
@@ -30,7 +31,8 @@ typedef struct qn__watch_tree {
     size_t branches, capacity;
     qn__watch_left_out left_out[QN__WATCH_LEFT_OUT]; /* folders that are not part of it */
     int left_out_count;
-    int notes;                                                    /* that were given */
+    int notes; /* that were given, and about which folders */
+    uint64_t noted[QN__WATCH_NOTES];
     void (*note)(void *user, const char *what, const char *path); /* for a person, or NULL */
     void *note_user;
 } qn__watch_tree;
