@@ -95,7 +95,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def send(self, request, answer, fault):
         length = len(answer.body) + (fault.add if fault and fault.kind == "length" else 0)
-        self.send_response(answer.status)
+        (self.send_response_only if "Date" in answer.headers else self.send_response)(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)
         told = {"Content-Length", "Transfer-Encoding"} & set(answer.headers)

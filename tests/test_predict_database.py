@@ -98,6 +98,7 @@ def test_a_table_that_does_not_fit(run_quern, small, tmp_path, table, what):
     ("sqlite:r.db?tabel=x", 'the option "tabel"', "?table=NAME"),
     ("sqlite:r.db?table=", 'the option "table" of the address has no value', "?table=NAME"),
     ("sqlite:", "names no file", "sqlite:FILE"),
+    ("r.parquet", "answers are written as CSV", "quern data convert"),
     ("sqlite:s3://b/r.db", "changes in place", "a SQLite file of this machine"),
     ("sqlite:t.csv", "not a database", "name a SQLite file"),
     ("postgresql://me:word@127.0.0.1:1/x", "holds a password", "~/.pgpass"),

@@ -62,12 +62,15 @@ def test_tables_and_lists_of_them(s3, digest, tmp_path):
     s3.put("b/t/_SUCCESS", b"")
     s3.put("b/t/", b"")
     s3.put("b/large.csv", LARGE)
-    s3.put("b/with space+.csv", SMALL)
+    names = ["with space+.csv", "up/../t.csv", "[a]*.csv", "per%20cent.csv", "\u00fc/\u6f22?#.csv"]
+    for name in names:
+        s3.put(f"b/{name}", SMALL)
     s3.put("open/t.csv", SMALL)
     (tmp_path / "large.csv").write_bytes(LARGE)
     s3.page = 2  # keys of a list
     one, all_three = digest(tmp_path / "part-0.csv"), digest(tmp_path / "part-*.csv")
-    assert digest("s3://b/t/part-0.csv") == digest("s3://b/with space+.csv") == one
+    assert digest("s3://b/t/part-0.csv") == one
+    assert {digest(f"s3://b/{name}") for name in names} == {one}
     assert digest("s3://b/t/part-*.csv") == digest("s3://b/t/") == digest("s3://b/t") == all_three
     assert digest(f"{s3.address}/open/t.csv?versionId=secret") == one
     assert digest("s3://b/large.csv", "--no-cache") == digest(tmp_path / "large.csv")
@@ -139,6 +142,13 @@ def test_refusals(s3, digest, tmp_path):
     assert "of the environment (AWS_ACCESS_KEY_ID)" in told("s3://b/t.csv", AWS_SECRET_ACCESS_KEY="wrong")
     assert "without credentials" in told("s3://b/t.csv", AWS_ACCESS_KEY_ID="")
     assert "no file in the store has an address of this pattern" in told("s3://b/x*.csv")
+    s3.put("b/empty.csv", b"")
+    assert "the file is empty" in told("s3://b/empty.csv")
+    for code, said in (("ExpiredToken", "log in again"), ("RequestTimeTooSkewed", "minutes slow for the store")):
+        s3.fault("status", key="t.csv", status=403 if said[0] == "m" else 400, times=2, headers={"Date": "Sat, 01 Jan 2050 00:00:00 GMT"},
+                 body=f"<Error><Code>{code}</Code></Error>".encode())
+        assert code in (refused := told("s3://b/t.csv")) and said in refused
+        s3.forget()
     closed = told("http://127.0.0.1:1/t.csv?X-Amz-Signature=secret")
     assert "in 4 attempts" in closed and "that the server runs" in closed and "secret" not in closed
     s3.fault("status", key="t.csv", status=500, times=99)

@@ -443,7 +443,7 @@ const char *qn_predictions_run(const qn_predictions *p, int *there) {
 
 int qn_writes_to_database(const char *path) { return path && qn__sink_is_database(path); }
 
-/* The table that there will be, in a database. */
+/* The table that there will be. */
 static qn_status check_table(const qn_model *model, const qn_data *data, const char *path,
                              int all_outputs, uint32_t top, qn_error *err) {
     qn_predictions p = {0};
@@ -471,8 +471,7 @@ qn_status qn_predictions_check(const qn_model *model, const qn_data *data, const
     qn_model_answers(model, &rows, NULL);
     if (rows > 0 && !model->tokens)
         return qn__predicted_masks_check(data, path, err);
-    return qn__sink_is_database(path) ? check_table(model, data, path, all_outputs, top, err)
-                                      : qn__sink_check(path, err);
+    return check_table(model, data, path, all_outputs, top, err);
 }
 
 uint64_t qn_predictions_items(const qn_predictions *p) { return p ? p->predicted : 0; }

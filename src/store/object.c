@@ -73,14 +73,11 @@ static int first_take(void *user, const void *bytes, size_t size) {
 
 static qn_status check_first(const qn__store_request *request, const qn__http_answer *answer,
                              qn__object_first *out, qn_error *err) {
-    char text[128];
-    uint64_t from = 0;
     out->unchanged = answer->status == 304;
     if (out->unchanged)
         return QN_OK;
-    if (answer->status == 416 && qn__http_value(answer, "content-range", text, sizeof text) &&
-        read_content_range(text, &from, &out->about.size) && out->about.size == 0) {
-        out->ranges = out->sized = 1; /* an empty file has no first byte */
+    if (answer->status == 416) { /* only an empty file has no first byte */
+        out->ranges = out->sized = 1;
         read_tag(answer, out->about.tag);
         return QN_OK;
     }

@@ -1,6 +1,7 @@
 #include "store/store_request.h"
 #include "base/memory.h"
 #include "store/region.h"
+#include "store/http/http_date.h"
 #include "store/http/xml_answer.h"
 #include <stdio.h>
 #include <string.h>
@@ -158,6 +159,12 @@ static qn_status send_once(sending *s, qn__http_answer *answer, qn_error *err) {
     return status == QN_OK ? qn__http_send(&http, answer, err) : status;
 }
 
+/* Credentials that are no longer valid, which are status 400. */
+static int has_ended(const char *code) {
+    return strcmp(code, "ExpiredToken") == 0 || strcmp(code, "TokenRefreshRequired") == 0 ||
+           strcmp(code, "InvalidToken") == 0;
+}
+
 /* Whether to send once more: the answer names the bucket's region, or the credentials have ended
  * before their time. */
 static int is_mendable(const sending *s, const qn__http_answer *answer) {
@@ -169,7 +176,7 @@ static int is_mendable(const sending *s, const qn__http_answer *answer) {
         qn__region_learn(s->address.bucket, region);
         return 1;
     }
-    if (strcmp(code, "ExpiredToken") != 0)
+    if (!has_ended(code))
         return 0;
     qn__credentials_drop(s->address.kind->keys);
     return 1;
@@ -214,6 +221,20 @@ static const struct {
     {503, QN_IO, "the store is busy or away", "try again later"},
 };
 
+static qn_status refuse_clock(const qn__http_answer *answer, qn_error *err) {
+    char date[64];
+    int64_t theirs;
+    long long ahead = 0;
+    if (qn__http_value(answer, "date", date, sizeof date) && qn__http_date(date, &theirs))
+        ahead = (long long)time(NULL) - (long long)theirs;
+    if (ahead > -60 && ahead < 60)
+        return qn__remedy(err, QN_INPUT, "set the clock of this machine: signatures hold the time");
+    return qn__remedy(err, QN_INPUT,
+                      "set the clock of this machine, which is %lld minutes %s for the store: "
+                      "signatures hold the time",
+                      (ahead < 0 ? -ahead : ahead) / 60, ahead < 0 ? "slow" : "fast");
+}
+
 static qn_status refuse_access(const qn__store_request *request, const qn__http_answer *answer,
                                const char *code, qn_error *err) {
     const qn__store_kind *kind = qn__store_kind_of(request->address);
@@ -226,7 +247,11 @@ static qn_status refuse_access(const qn__store_request *request, const qn__http_
              *code ? ")" : "", *source ? "with the credentials of " : "without credentials",
              source);
     if (strcmp(code, "RequestTimeTooSkewed") == 0)
-        return qn__remedy(err, QN_INPUT, "set the clock of this machine: signatures hold the time");
+        return refuse_clock(answer, err);
+    if (has_ended(code))
+        return qn__remedy(err, QN_INPUT,
+                          "they have ended, or the session token is not theirs: log in again, or "
+                          "get new ones");
     if (*source)
         return qn__remedy(err, QN_INPUT,
                           "check that these credentials may read the bucket; AWS_PROFILE names "
@@ -245,7 +270,7 @@ qn_status qn__store_request_refuse(const qn__store_request *request, const qn__h
     const size_t count = sizeof meanings / sizeof *meanings;
     while (i < count && meanings[i].status != answer->status)
         i++;
-    if (answer->status == 403) {
+    if (answer->status == 403 || (has_ended(code) && *answer->source)) {
         status = refuse_access(request, answer, code, err);
     } else if (strcmp(code, "NoSuchBucket") == 0) {
         qn__fail(err, QN_INPUT, "there is no such bucket");

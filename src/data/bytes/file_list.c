@@ -205,7 +205,7 @@ static qn_status take_far(void *user, const char *address, const qn__remote_abou
     (void)about;
     if (f->pattern) {
         const char *matched = f->pattern + strlen(f->folder), *name = strrchr(address, '/');
-        if (!qn__glob_matches_path(matched, below) ||
+        if ((!qn__glob_matches_path(matched, below) && strcmp(address, f->pattern) != 0) ||
             (f->by_pattern && name && is_beside(name + 1)))
             return QN_OK;
     } else if (below[0] == '.' || strstr(below, "/.") || holds_beside(below)) {

@@ -3,7 +3,9 @@
 
 #include "base/memory.h"
 #include "data/write/sink_kinds.h"
+#include <quern/convert.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 /* How often a lost connection is made again, with waits that double: about half a minute. */
@@ -28,11 +30,25 @@ static qn_status copy_table(qn__sink *s, const qn__sink_table *table, qn_error *
     return s->table.name ? QN_OK : QN_MEMORY;
 }
 
+/* A table under the name of another format would be read wrongly. */
+static qn_status check_ending(const qn__sink *s, qn_error *err) {
+    const char *format = s->kind->database ? NULL : qn_data_write_format(s->to.place);
+    if (!format || strcmp(format, "csv") == 0)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED, "answers are written as CSV, and the file's name says %s",
+             format);
+    qn__at(err, "%.400s", s->to.shown);
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "name it .csv; quern data convert makes a file of another format of it");
+}
+
 static qn_status make(const char *to, const qn__sink_table *table, qn__sink **out, qn_error *err) {
     qn__sink *s = *out = qn__alloc(1, sizeof *s, err);
     if (!s)
         return QN_MEMORY;
     qn_status status = qn__sink_target_of(to, &s->kind, &s->to, err);
+    if (status == QN_OK)
+        status = check_ending(s, err);
     if (status == QN_OK)
         status = copy_table(s, table, err);
     if (status == QN_OK && s->kind->need)

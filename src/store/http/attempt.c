@@ -169,6 +169,7 @@ static void set_request(void *handle, going *g, void *headers, char *error) {
     qn__curl *c = &qn__curl_functions;
     const qn__http_request *request = g->request;
     c->set(handle, QN__CURL_URL, request->url);
+    c->set(handle, QN__CURL_PATH_AS_IS, 1L); /* a key may have a part ".."; so it is signed */
     c->set(handle, QN__CURL_HTTPHEADER, headers);
     c->set(handle, QN__CURL_ERRORBUFFER, error);
     c->set(handle, QN__CURL_HEADERFUNCTION, take_header);
