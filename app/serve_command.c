@@ -9,6 +9,7 @@
 #include "shared_rows.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <quern/serve.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,8 +108,8 @@ static const option serve_options[] = {
      .fallback = "every core, at most 8"},
     {.name = NULL}};
 
-/* Its members are of the lock of the file. */
 typedef struct access_log {
+    pthread_mutex_t lock; /* of all below; the sanitizer of threads does not know flockfile */
     FILE *file;
     const char *path; /* NULL: the standard output */
     int hangups, lost;
@@ -132,7 +133,7 @@ static void open_log_again(access_log *log) {
  * full disk, stderr gets one line until writing goes on. */
 static void write_line(void *user, const char *text) {
     access_log *log = user;
-    flockfile(log->file);
+    pthread_mutex_lock(&log->lock);
     open_log_again(log);
     fputs(text, log->file);
     putc('\n', log->file);
@@ -141,7 +142,7 @@ static void write_line(void *user, const char *text) {
     if (fails && !log->lost)
         message_warning("lines of the access log are lost: %s", strerror(why));
     log->lost = fails;
-    funlockfile(log->file);
+    pthread_mutex_unlock(&log->lock);
 }
 
 /* The socket of systemd, LISTEN_FDS; 0: there is none. */
@@ -245,7 +246,7 @@ static int run(const command *self, int argc, char **argv) {
                      .stop_seconds = options.stop_seconds,
                      .reload_seconds = options.reload_seconds};
     arguments given;
-    access_log log = {.file = NULL};
+    access_log log = {.lock = PTHREAD_MUTEX_INITIALIZER};
     char token[SECRET_CAPACITY] = "";
     double latency = 0;
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
