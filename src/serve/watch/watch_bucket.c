@@ -137,7 +137,7 @@ static qn_status take(void *user, const char *address, const qn__remote_about *a
                                                          : note_version(entry, version, err);
     if (status == QN_OK)
         status = qn__watch_complete(&b->all, entry, err);
-    return status == QN_OK ? qn__watch_many_store(&b->all, err) : status;
+    return status == QN_OK ? qn__watch_store_meanwhile(&b->all, err) : status;
 }
 
 static int may_pass(const bucket *b, qn_status status) {

@@ -119,10 +119,8 @@ static int is_incomplete(const folder *f, const char *name, const struct stat *i
            fstatat(f->tree.place, name, &own, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(own.st_mode);
 }
 
-/* qn__watch_found */
-static qn_status take(void *user, const char *name, int is_plain, qn__watch_why why,
-                      qn_error *err) {
-    folder *f = user;
+static qn_status take_file(folder *f, const char *name, int is_plain, qn__watch_why why,
+                           qn_error *err) {
     struct stat info;
     const int seen = why == QN__WATCH_SEEN;
     qn__watch_name *entry = seen && is_plain ? qn__watch_saw(&f->all, name, err) : NULL;
@@ -140,6 +138,14 @@ static qn_status take(void *user, const char *name, int is_plain, qn__watch_why 
     return why == QN__WATCH_WRITTEN       ? take_written(f, entry, &info, err)
            : entry->state == QN__NAME_NEW ? take_seen(f, entry, &info, err)
                                           : QN_OK;
+}
+
+/* qn__watch_found */
+static qn_status take(void *user, const char *name, int is_plain, qn__watch_why why,
+                      qn_error *err) {
+    folder *f = user;
+    const qn_status status = take_file(f, name, is_plain, why, err);
+    return status == QN_OK ? qn__watch_store_meanwhile(&f->all, err) : status;
 }
 
 static qn_status look(qn__watch_many *all, qn_error *err) {

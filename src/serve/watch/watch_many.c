@@ -124,13 +124,20 @@ static qn_status settle(qn__watch_many *all, const qn__watch_unit *unit, qn_erro
     return QN_OK;
 }
 
-qn_status qn__watch_many_store(qn__watch_many *all, qn_error *err) {
+static qn_status store(qn__watch_many *all, qn_error *err) {
     qn__watch_unit *units = qn__watch_take(&all->w->units, 0);
     qn_status status = units ? qn__watch_store(all->w, units, err) : QN_OK;
     for (const qn__watch_unit *u = units; status == QN_OK && u; u = u->next)
         status = settle(all, u, err);
     qn__watch_free_all(units);
+    all->stored = qn__now();
     return status;
+}
+
+/* Each time that rows are stored costs time of the disk: more often would hold up the look. */
+qn_status qn__watch_store_meanwhile(qn__watch_many *all, qn_error *err) {
+    const double bound = 1e-9 * (double)all->w->options.latency;
+    return qn__now() - all->stored < bound ? QN_OK : store(all, err);
 }
 
 /* ------------------------------------------------------------------------------------- the watch
@@ -158,7 +165,7 @@ static qn_status go_on(qn__watch_many *all, qn_error *err) {
             break;
         status = all->place->told ? all->place->told(all, err) : QN_OK;
         if (status == QN_OK)
-            status = qn__watch_many_store(all, err);
+            status = store(all, err);
         if (status == QN_OK && qn__now() >= time_of_look(all))
             status = look(all, err);
     }
@@ -172,7 +179,7 @@ static qn_status finish(qn__watch_many *all, qn_status status, qn_error *err) {
     while (qn__watch_readers_are_busy(&all->readers) || !qn__watch_is_idle(&all->w->units)) {
         qn__watch_wait_answer(all->w);
         if (status == QN_OK)
-            status = qn__watch_many_store(all, err);
+            status = store(all, err);
         else
             qn__watch_free_all(qn__watch_take(&all->w->units, 0));
     }

@@ -34,6 +34,7 @@ struct qn__watch_many {
     qn__watch_readers readers;
     uint64_t looks;     /* at all files */
     uint64_t unsettled; /* files that may not be complete, at the last look */
+    double stored;      /* when answers were stored */
     double sweep;       /* when to look for names that are gone */
     double next_look;   /* when to look again; 0: an event says it */
     int event;          /* a descriptor that can be read when something was told; -1: none */
@@ -50,8 +51,9 @@ void qn__watch_many_release(qn__watch_many *all);
 qn__watch_name *qn__watch_saw(qn__watch_many *all, const char *name, qn_error *err);
 /* A file is complete: it is read, unless its answer is stored. */
 qn_status qn__watch_complete(qn__watch_many *all, qn__watch_name *entry, qn_error *err);
-/* Stores the answers that are there: during a look that takes long. */
-qn_status qn__watch_many_store(qn__watch_many *all, qn_error *err);
+/* Stores the answers that are there, if the last ones were stored a while ago: for each file of a
+ * look that takes long. */
+qn_status qn__watch_store_meanwhile(qn__watch_many *all, qn_error *err);
 /* All files are looked at soon. */
 void qn__watch_look_soon(qn__watch_many *all);
 

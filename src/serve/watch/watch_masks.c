@@ -45,11 +45,12 @@ static qn_status write_one(const qn_model *m, const char *folder, qn__watch_unit
                                        .answers = u->answer.answers,
                                        .rows = m->mask.height,
                                        .columns = m->mask.width};
-    qn_status status = u->mask ? QN_OK : find_name(u, err);
-    if (status == QN_OK && masks.answers[0] == QN__NO_TARGET)
+    const qn_status status = u->mask ? QN_OK : find_name(u, err);
+    if (status != QN_OK || !u->mask)
+        return status;
+    if (masks.answers[0] == QN__NO_TARGET)
         u->mask[0] = '\0';
-    return status == QN_OK && u->mask[0] ? qn__predicted_mask_write(&masks, 0, folder, u->mask, err)
-                                         : status;
+    return u->mask[0] ? qn__predicted_mask_write(&masks, 0, folder, u->mask, err) : QN_OK;
 }
 
 qn_status qn__watch_masks_write(const qn_model *m, const char *folder, qn__watch_unit *units,
