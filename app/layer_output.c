@@ -10,49 +10,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const summaries[] = {[QN_SUMMARY_NONE] = "none",
-                                        [QN_SUMMARY_MEAN] = "mean",
-                                        [QN_SUMMARY_MAX] = "max",
-                                        [QN_SUMMARY_FIRST] = "first",
-                                        [QN_SUMMARY_LAST] = "last"};
-enum { SUMMARIES = sizeof summaries / sizeof *summaries };
-
-static int summary_of(const char *word, qn_summary *out) {
-    for (int k = 0; k < SUMMARIES; k++)
-        if (strcmp(word, summaries[k]) == 0) {
-            *out = (qn_summary)k;
-            return 1;
-        }
-    return 0;
+/* Formats that hold numbers of each item. */
+static int holds_numbers(const char *format) {
+    return format && strcmp(format, "idx") != 0 && strcmp(format, "tar") != 0;
 }
 
-/* Whether the text is "body" or a number of a layer. */
-static int is_layer(const char *text) {
-    return strcmp(text, "body") == 0 || (*text && strspn(text, "0123456789") == strlen(text));
+static int is_npy(const char *path) {
+    const char *format = qn_data_write_format(path);
+    return format && strcmp(format, "npy") == 0;
 }
 
 int layer_output_check(const predict_flags *f) {
     qn_summary unused;
+    if (!f->layer && f->pool)
+        return message_usage("add --layer body, or leave it out",
+                             "--pool says what is made of the outputs of --layer");
+    if (!f->layer && f->output_labels)
+        return message_usage("leave it out", "--output-labels is for the outputs of --layer");
     if (!f->layer)
-        return f->pool ? message_usage("add --layer body, or leave it out",
-                                       "--pool says what is made of the outputs of --layer")
-                       : -1;
-    if (!is_layer(f->layer))
-        return message_usage("give the number of a layer, as \"quern model show\" lists them, or "
-                             "body: the last one before the head",
-                             "--layer cannot be \"%.60s\"", f->layer);
-    if (f->pool && !summary_of(f->pool, &unused))
+        return -1;
+    if (f->pool && !qn_summary_find(f->pool, &unused))
         return message_usage("give mean, max, first, last or none", "--pool cannot be \"%.60s\"",
                              f->pool);
     if (f->outputs || f->top > 1 || f->logprobs || f->flips || f->network_size)
         return message_usage("leave them out",
                              "--layer writes the outputs of that layer alone, without "
                              "--outputs, --top, --logprobs, --flips and --network-size");
-    if (!qn_data_write_format(f->out))
-        return message_usage("add -o FILE.npy, or a file of another format that \"quern data "
-                             "convert\" writes",
+    if (!holds_numbers(qn_data_write_format(f->out)))
+        return message_usage("add -o FILE.npy, or a file that ends in .csv, .parquet, .arrow, "
+                             ".jsonl, .npz or .libsvm",
                              "--layer needs a file for its values");
+    if (f->output_labels && !is_npy(f->out))
+        return message_usage("leave it out: the file has the labels", "--output-labels is for NPY");
     return -1;
+}
+
+int layer_output_find(const predict_flags *f, const qn_model *model, uint32_t *layer) {
+    qn_error err;
+    uint32_t shape[3], lengths;
+    qn_summary summary = QN_SUMMARY_NONE;
+    *layer = 0;
+    if (!f->layer)
+        return -1;
+    if (f->pool)
+        qn_summary_find(f->pool, &summary);
+    qn_status status = qn_model_find_layer(model, f->layer, layer, &err);
+    if (status == QN_OK)
+        status = qn_model_layer_shape(model, *layer, summary, shape, &lengths, &err);
+    return status == QN_OK ? -1 : message_error(&err);
 }
 
 /* What is made, for its release. */
@@ -94,13 +99,27 @@ static void tell(const layer_values *v, uint64_t items) {
 static int write_values(void *user) {
     const layer_values *v = user;
     qn_error err;
-    if (qn_data_write(v->table, qn_data_write_format(v->f->out), v->f->out, NULL, &err) != QN_OK)
+    const char *labels = qn_data_target(v->table) != QN_TARGET_NONE ? v->f->output_labels : NULL;
+    if (qn_data_write(v->table, qn_data_write_format(v->f->out), v->f->out, labels, &err) != QN_OK)
         return ranks_unwritten(&err);
     tell(v, qn_data_items(v->table));
     return EXIT_DONE;
 }
 
-/* The values as a table: a row for each item. */
+/* The labels of the data, where an item has one. */
+static void add_labels(const qn_data *data, qn_data_arrays *arrays, const char **names) {
+    arrays->labels = qn_data_labels(data);
+    arrays->targets = qn_data_targets(data);
+    arrays->label_name = qn_data_label_name(data);
+    if (!arrays->labels || !qn_data_class_name(data, 0))
+        return;
+    arrays->classes = qn_data_classes(data);
+    for (uint32_t c = 0; c < arrays->classes; c++)
+        names[c] = qn_data_class_name(data, c);
+    arrays->class_name = names;
+}
+
+/* The values as a table: a row for each item, with its label. */
 static qn_status make_table(layer_values *v, uint64_t items, uint32_t features, qn_error *err) {
     qn_data_arrays arrays;
     qn_data_arrays_init(&arrays);
@@ -108,7 +127,16 @@ static qn_status make_table(layer_values *v, uint64_t items, uint32_t features, 
     arrays.features = features;
     arrays.values = v->value;
     arrays.missing = 1;
-    return qn_data_lend(&arrays, &v->table, err);
+    const uint32_t classes = qn_data_classes(v->data);
+    const char **names = calloc(classes + 1, sizeof *names);
+    if (!names) {
+        *err = (qn_error){.what = "out of memory"};
+        return QN_MEMORY;
+    }
+    add_labels(v->data, &arrays, names);
+    const qn_status status = qn_data_lend(&arrays, &v->table, err);
+    free(names);
+    return status;
 }
 
 static qn_status make_values(layer_values *v, const qn_model *model, qn_summary summary,
@@ -130,15 +158,13 @@ static qn_status make_values(layer_values *v, const qn_model *model, qn_summary 
     return status == QN_OK ? make_table(v, items, features, err) : status;
 }
 
-int layer_output(const predict_flags *f, const qn_model *model, const qn_data *data) {
-    layer_values v = {.f = f, .data = data, .start = program_now()};
+int layer_output(const predict_flags *f, uint32_t layer, const qn_model *model,
+                 const qn_data *data) {
+    layer_values v = {.f = f, .data = data, .layer = layer, .start = program_now()};
     qn_summary summary = QN_SUMMARY_NONE;
     qn_error err = {0};
-    const int is_body = strcmp(f->layer, "body") == 0;
-    const unsigned long number = is_body ? qn_model_body(model) : strtoul(f->layer, NULL, 10);
-    v.layer = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
     if (f->pool)
-        summary_of(f->pool, &summary);
+        qn_summary_find(f->pool, &summary);
     const qn_status status = make_values(&v, model, summary, &err);
     ranks_notes();
     const int code = status == QN_OK ? ranks_conclude(&err, write_values, &v) : ranks_failed(&err);

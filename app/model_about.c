@@ -14,11 +14,14 @@
 /* Columns and elements of a list that are shown, and of a list that is not shortened. */
 enum { COLUMNS = 40, SHORT = 4, WIDEST = 60 };
 
+/* With the numbers that `quern predict --layer` takes. */
 static void print_layers(const qn_model *model) {
-    char text[256];
-    for (uint32_t l = 0; l < qn_model_layers(model); l++) {
+    char text[256], last[16];
+    const uint32_t layers = qn_model_layers(model);
+    const int width = snprintf(last, sizeof last, "%" PRIu32, layers > 0 ? layers - 1 : 0);
+    for (uint32_t l = 0; l < layers; l++) {
         qn_model_layer_text(model, l, text, sizeof text);
-        printf("  %-10s %s\n", l == 0 ? "layers" : "", text);
+        printf("  %-10s %*" PRIu32 "  %s\n", l == 0 ? "layers" : "", width, l, text);
     }
 }
 

@@ -13,7 +13,8 @@ typedef struct predict_flags {
     ranks_flags ranks;
     const char *out; /* "-": stdout */
     const char *adapter;
-    const char *layer, *pool; /* of which the outputs are written; NULL: of the last one */
+    const char *layer, *pool;  /* of which the outputs are written; NULL: of the last one */
+    const char *output_labels; /* with `layer`, the file of the labels; NULL: none */
     int outputs, quiet, json, verbose, flips, network_size, logprobs;
     uint32_t top; /* classes to write of each item; 0: one */
     int evaluate; /* 1: write no predictions */

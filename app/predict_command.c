@@ -49,15 +49,18 @@ static const option predict_options[] = {
     {ROW_FLAG("outputs", outputs,
               "add the outputs as columns p0, p1 and so on; of a k-means model the distances "
               "kmeans0, kmeans1")},
-    {ROW_TEXT("layer", layer, "N",
-              "outputs of layer N inside a network, such as embeddings of texts, in the place of "
-              "predictions: its number, as \"quern model show\" lists it, or body: the last one "
-              "before the head. -o\tFILE.npy, or another format that \"quern data convert\" "
-              "writes, gets a row for each item")},
+    {ROW_TEXT(
+        "layer", layer, "N",
+        "outputs of layer N inside a network, such as embeddings of texts, in the place of "
+        "predictions: its number, as \"quern model show\" lists it, -1 for the last one and so "
+        "on, or body: the last one before the head. -o\tFILE.npy, or another format that "
+        "\"quern data convert\" writes, gets a row for each item, with its label")},
     {ROW_TEXT("pool", pool, "WORD",
               "with --layer, one number of each channel from all positions of a text, or pixels of "
               "an image: mean, max, first or last"),
      .fallback = "none"},
+    {ROW_TEXT("output-labels", output_labels, "FILE",
+              "with --layer and -o\tFILE.npy: file of the labels, which other formats hold")},
     {ROW_FLAG("logprobs", logprobs,
               "of a model of next tokens: a line for each token, with the logarithm of its "
               "probability")},
@@ -371,8 +374,11 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     int code = -1;
     if (adapter_open(model_path, f->adapter, &model, &err) != QN_OK)
         code = ranks_failed(&err);
+    uint32_t layer = 0;
     if (code < 0)
         code = ranks_agree(check_options(f, model), NULL, 0, 0);
+    if (code < 0)
+        code = ranks_agree(layer_output_find(f, model, &layer), NULL, 0, 0);
     source_flags from = f->from;
     if (code < 0 && qn_model_predicts(model) == QN_PREDICTS_NEXT)
         from.task = "next";
@@ -415,7 +421,8 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (code < 0 && !f->layer && (rows > 0 || to_database(f)))
         code = check_output(f, model, data);
     if (code < 0)
-        code = f->layer ? layer_output(f, model, data) : predict_all(f, model_path, model, data);
+        code = f->layer ? layer_output(f, layer, model, data)
+                        : predict_all(f, model_path, model, data);
     free(categories);
     free(texts);
     qn_data_close(data);
@@ -462,6 +469,7 @@ static int check_flags(const predict_flags *f, const char *model_path) {
     paths files = {.count = 0};
     paths_add(&files, QN_FILE_READ, "MODEL", model_path);
     paths_add_sources(&files, &f->from, &f->ranks);
+    paths_add(&files, QN_FILE_WRITE, "--output-labels", f->output_labels);
     paths_add(&files, names_folder(f) ? QN_FOLDER_WRITE : QN_FILE_WRITE, "-o",
               to_stdout(f) || to_database(f) ? NULL : f->out);
     return code < 0 ? paths_check(&files, ranks_is_writer()) : code;

@@ -422,6 +422,8 @@ static void test_prediction(void **state) {
     REFUSED(qn_predict, "model", NULL, have.data, NULL, NULL, NULL, NULL);
     float value = 0.0f;
     assert_int_equal(qn_model_body(NULL), 0);
+    REFUSED(qn_model_find_layer, "text", have.model, NULL, NULL);
+    assert_int_equal(qn_summary_find(NULL, NULL), 0);
     REFUSED(qn_model_layer_shape, "shape", have.model, 0, QN_SUMMARY_NONE, NULL, NULL);
     REFUSED(qn_predict_layer, "data", have.model, NULL, NULL, 0, QN_SUMMARY_NONE, &value);
     REFUSED(qn_predict_next, "model", NULL, have.data, NULL, NULL, NULL, NULL, NULL);

@@ -453,7 +453,7 @@ def test_writing_allowed(tmp_path, text):
 # wish to stop (which a signal handler may make), and what only frees memory.
 NO_FLOATS = re.compile(
     r"qn_(version|build_info|status_name|train_stop|epoch_keep|files_abandon|file_bytes_free|plan_report_of"
-    r"|predictions_(correct|run)|writes_to_database|train_option|choice_(about|name|near|takes|lacks)"
+    r"|predictions_(correct|run)|writes_to_database|summary_find|train_option|choice_(about|name|near|takes|lacks)"
     r"|kernel_stop|server_(stop|reload|address)|(train|data|plan|cluster|report|search|lr_range)_options_init|data_arrays_init|(model|plan|predictions|evaluation|import_config|lr_range)_free|import_config_get"
     r"|statistics_(options_init|free|columns?|quantiles|categories|edges|histogram|covariance"
     r"|correlation)"

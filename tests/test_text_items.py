@@ -133,7 +133,17 @@ def test_outputs_of_a_layer(run_quern, table, tmp_path):
     run_quern("predict", model, "--data", table, "--outputs", "-o", tmp_path / "p.csv", "--quiet")
     given = np.array([line.split(",")[-2:] for line in (tmp_path / "p.csv").read_text().split()[1:]], float)
     assert np.allclose(given, chances / chances.sum(1, keepdims=True), atol=1e-6)
+    assert np.array_equal(values("--layer", "-2"), pooled)
+    labels = tmp_path / "y.npy"
+    values("--layer", "5", "--output-labels", labels)
+    run_quern("predict", model, "--data", table, "-o", tmp_path / "e.csv", "--quiet", "--layer", "5")
+    kinds, *numbers = zip(*[line.split(",") for line in (tmp_path / "e.csv").read_text().split()[1:]])
+    assert list(kinds) == [line[-1] for line in rows()] and np.array_equal(np.array(numbers, np.float32).T, pooled)
+    assert list(np.load(labels)) == list(kinds)
     for words, what in ((["--layer", "7", "-o", file], "layers 0 to 6"), (["--layer", "5"], "needs a file"),
+                        (["--layer", "-8", "-o", file], "layers 0 to 6"), (["--layer", "5x", "-o", file], "\"5x\" does not name a layer"),
+                        (["--layer", "5", "-o", tmp_path / "e.idx"], "needs a file"), (["--output-labels", labels], "--layer"),
+                        (["--layer", "5", "-o", tmp_path / "e.csv", "--output-labels", labels], "the file has the labels"),
                         (["--pool", "mean", "-o", file], "--layer"),
                         (["--layer", "5", "--pool", "sum", "-o", file], "cannot be")):
         assert what in run_quern("predict", model, "--data", table, *words, status=2).stderr
@@ -178,6 +188,7 @@ for texts in frame, frame["review"], frame["review"].to_numpy(object):
     assert list(model.predict(texts)) == wanted
 assert model.evaluate(frame)["accuracy"] == 1
 assert model.features(frame, layer=0).shape == (len(frame), 8, 8)
+assert (model.features(frame, layer=-2) == model.features(frame, pool="mean")).all()
 assert model.features(frame, layer=0, pool="mean").shape == (len(frame), 8)
 for texts in frame["review"].to_numpy(object), frame[["review"]].to_numpy(object):
     try:

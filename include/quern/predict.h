@@ -87,6 +87,16 @@ typedef enum qn_summary {
  * and for a model without such a layer. */
 QN_API uint32_t qn_model_body(const qn_model *model);
 
+/* The layer that a text names: its number from 0, one from -1 on, which counts from the last layer,
+ * or "body" (qn_model_body). Fails with QN_USAGE (another text, or a layer that the model lacks) or
+ * QN_UNSUPPORTED (not a network). */
+QN_API qn_status qn_model_find_layer(const qn_model *model, const char *text, uint32_t *layer,
+                                     qn_error *err);
+
+/* The summary that a word names: "none", "mean", "max", "first" or "last". Returns 0, and leaves
+ * *out, where it names none, and for NULL. */
+QN_API int qn_summary_find(const char *word, qn_summary *out);
+
 /* The shape of the outputs of `layer`, counted from 0, for one item, after the summary: *lengths of
  * shape[3] count, the others are 1. A sequence has positions x channels, a picture channels x
  * height x width, and other outputs, also a summary, have one length. Fails with QN_USAGE
@@ -94,11 +104,12 @@ QN_API uint32_t qn_model_body(const qn_model *model);
 QN_API qn_status qn_model_layer_shape(const qn_model *model, uint32_t layer, qn_summary summary,
                                       uint32_t shape[3], uint32_t *lengths, qn_error *err);
 
-/* The outputs of `layer`, with its activation, instead of those of the last one: `values` has
- * items x those of qn_model_layer_shape. Positions after the end of a text are computed, too, but
- * say nothing without a summary. An item without a prediction has NaN. Of a model of next tokens an
- * item has as many positions as the network reads. Else as qn_predict, and fails as it and
- * qn_model_layer_shape do. */
+/* The outputs of `layer`, with its activation, instead of predictions: `values` has items x those
+ * of qn_model_layer_shape. Those of the last layer are what the loss takes: before softmax, before
+ * sigmoid with the losses that apply it, and before real labels get their units. Positions after
+ * the end of a text are computed, too, but say nothing without a summary. An item without a
+ * prediction has NaN. Of a model of next tokens an item has as many positions as the network reads.
+ * Else as qn_predict, and fails as it and qn_model_layer_shape do. */
 QN_API qn_status qn_predict_layer(const qn_model *model, const qn_data *data,
                                   const qn_compute *compute, uint32_t layer, qn_summary summary,
                                   float *values, qn_error *err);

@@ -240,8 +240,9 @@ class Model:
         ----------
         data, **compute
             As in `predict`.
-        layer : int
-            Number of the layer in `layers`, from 0. Without it the last one before the head.
+        layer : int or "body"
+            Number of the layer in `layers`, from 0; one from -1 on counts from the last. Without it
+            the last one before the head.
         pool : {"mean", "max", "first", "last"}
             One number of each channel from all positions of a text, or pixels of an image. Of a text
             only those below its length count.
@@ -268,7 +269,9 @@ class Model:
         data = data_of(data, **self._as_trained(columns))
         choice, kept = self._compute(data, compute)
         shape, lengths = (C.c_uint32 * 3)(), C.c_uint32()
-        which = (library().qn_model_body(self._address) if layer is None else layer, _POOLS.index(pool))
+        number = C.c_uint32()
+        call("qn_model_find_layer", self._address, text("body" if layer is None else str(layer)), number)
+        which = (number.value, _POOLS.index(pool))
         call("qn_model_layer_shape", self._address, *which, shape, lengths)
         results = np.empty((data.items, *shape[:lengths.value]), np.float32)
         call("qn_predict_layer", self._address, data._address, choice, *which,

@@ -20,11 +20,20 @@ qn_status qn__layer_cut_make(const qn_model *model, uint32_t layer, qn_summary s
                              qn__layer_cut *out, qn_error *err);
 void qn__layer_cut_release(qn__layer_cut *cut);
 
-/* Values of an item. */
+/* Values of an item, and their shape as of qn_model_layer_shape. */
 uint32_t qn__layer_cut_values(const qn__layer_cut *cut);
+void qn__layer_cut_shape(const qn__layer_cut *cut, uint32_t shape[3], uint32_t *lengths);
 
-/* Applies it to all items: *values as of qn_predict_layer. */
-qn_status qn__layer_cut_apply(const qn__layer_cut *cut, const qn_compute *compute,
-                              const qn_data *inputs, float *values, qn_error *err);
+/* Devices that have its parameters, for batches of up to `items`; `cut` must outlive *team, which
+ * goes to qn__layer_team_close, also after a failure. */
+typedef struct qn__layer_team qn__layer_team;
+qn_status qn__layer_team_open(const qn__layer_cut *cut, const qn_compute *compute, uint64_t items,
+                              qn__layer_team **team, qn_error *err);
+void qn__layer_team_close(qn__layer_team *team); /* accepts NULL */
+
+/* Applies it to all items: *values as of qn_predict_layer. After QN_NUMERIC the team can be used
+ * again. */
+qn_status qn__layer_team_apply(qn__layer_team *team, const qn_data *inputs, float *values,
+                               qn_error *err);
 
 #endif

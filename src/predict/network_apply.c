@@ -141,6 +141,16 @@ static qn_status apply_scaled(const qn_model *model, const qn_data *data, qn__ke
                                                  : status;
 }
 
+static qn_status apply_cut(const qn__layer_cut *cut, const qn_compute *compute,
+                           const qn_data *inputs, float *values, qn_error *err) {
+    qn__layer_team *team;
+    qn_status status = qn__layer_team_open(cut, compute, inputs->items, &team, err);
+    if (status == QN_OK)
+        status = qn__layer_team_apply(team, inputs, values, err);
+    qn__layer_team_close(team);
+    return status;
+}
+
 static qn_status apply_whole(const qn_model *model, const qn_data *data, const qn_compute *compute,
                              const qn_data *inputs, qn__kept_team **kept,
                              const qn__model_results *results, qn_error *err) {
@@ -159,7 +169,7 @@ qn_status qn__network_apply(const qn_model *model, const qn_data *data, const qn
         return status;
     }
     if (results->cut)
-        status = qn__layer_cut_apply(results->cut, compute, made.inputs, results->outputs, err);
+        status = apply_cut(results->cut, compute, made.inputs, results->outputs, err);
     else
         status = apply_whole(model, data, compute, made.inputs, &kept, results, err);
     if (status == QN_OK && made.complete)
