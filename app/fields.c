@@ -39,6 +39,7 @@ static const struct {
     {"search.steps", "lr-range"},
     {"server.chat", "chat"},
     {"server.connections", "connections"},
+    {"server.embeddings", "embeddings"},
     {"server.latency_seconds", "latency"},
     {"server.listen", "listen"},
     {"server.most_body", "most-body"},

@@ -23,7 +23,7 @@ typedef struct serve_flags {
     uint32_t connections, http_threads;
     float read_seconds, stop_seconds, reload_seconds;
     uint64_t waiting;
-    const char *latency, *chat;
+    const char *latency, *chat, *embeddings;
     uint32_t text_batch, text_waiting, text_positions, text_length;
     const char *tls_certificate, *tls_key, *token_file, *access_log;
     int insecure;
@@ -83,6 +83,10 @@ static const option serve_options[] = {
          "chat", chat, "KIND",
          "whose marks conversations get: chatml or llama3; default: the one that the tokenizer "
          "has marks for")},
+    {ROW_TEXT("embeddings", embeddings, "LAYER",
+              "the layer whose outputs /v1/embeddings gives: its number, as \"quern model show\" "
+              "lists it, or body, and perhaps :mean, :max, :first or :last after it"),
+     .fallback = "the pool before the head, or body:mean"},
     {ROW_COUNT32("text-batch", text_batch, 1, 4096, "answers that grow at once, of each model"),
      .fallback = "16"},
     {ROW_COUNT32("text-waiting", text_waiting, 1, 1 << 20,
@@ -268,6 +272,7 @@ static int run(const command *self, int argc, char **argv) {
     options.reload_seconds = f.reload_seconds;
     options.waiting = f.waiting;
     options.chat = f.chat;
+    options.embeddings = f.embeddings;
     options.text_batch = f.text_batch;
     options.text_waiting = f.text_waiting;
     options.text_positions = f.text_positions;
@@ -300,7 +305,7 @@ const command serve_command = {
         "An answer is that of \"quern predict\" for the items of its request alone.\n"
         "POST /v1/predict/NAME takes rows as JSON or CSV, or an image. POST /v2/models/NAME/infer "
         "is the Open Inference Protocol. POST /v1/completions and /v1/chat/completions let models "
-        "of next tokens write.\n"
+        "of next tokens write, and /v1/embeddings gives embeddings of texts.\n"
         "A browser shows a page at /, on which people ask the models.\n"
         "GET /healthz says whether the server lives, GET /readyz whether it takes requests; GET "
         "/metrics has counts for Prometheus.",

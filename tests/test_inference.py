@@ -1,5 +1,6 @@
 """Predictions over HTTP: the answers of `quern predict`, in every form of request, while models change."""
 
+import concurrent.futures
 import contextlib
 import csv
 import functools
@@ -116,6 +117,41 @@ def binary_outputs(headers, body):
         at += count
     assert at == len(body) and headers["Content-Type"] == "application/octet-stream"
     return told, found
+
+
+def test_layers_are_those_of_predict(quern, server, place, tmp_path):
+    """Also together with predictions, and while others ask for other layers."""
+    def features(*words):
+        done = subprocess.run([quern, "predict", place / "b.safetensors", "--data", place / "d.csv", "--quiet", "-o",
+                               tmp_path / "f.npy", *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return np.load(tmp_path / "f.npy")
+
+    first, body, last = (features("--layer", layer) for layer in ("0", "body", "-1"))
+    digest = digest_of(place / "b.safetensors")
+    got = answer(server.post("/v1/predict/m?layer=0", ROWS), digest)
+    assert (got["layer"], got["shape"], "predictions" in got) == (0, [first.shape[1]], False)
+    assert np.array_equal(np.array(got["outputs"], np.float32), first)
+    inputs, block = columns(ROWS, binary=True)
+    wanted = [{"name": name, "parameters": {"binary_data": True}} for name in ("layer0", "score", "layer-1", "layer0:max")]
+    told, found = binary_outputs(*infer(server, "m", {"inputs": inputs, "outputs": wanted}, block)[1:])
+    assert [one["shape"] for one in told["outputs"]] == [[40, first.shape[1]], [40], [40, 2], [40, first.shape[1]]]
+    assert found["layer0"] == found["layer0:max"] == first.tobytes() and found["layer-1"] == last.tobytes()
+    chances = np.exp(last - last.max(1, keepdims=True))  # the last layer is that before softmax
+    assert np.allclose(np.frombuffer(found["score"], "<f4"), (chances / chances.sum(1, keepdims=True)).max(1), rtol=1e-5)
+
+    def ask(k):
+        rows, layer = ROWS[k % 5:k % 5 + 1 + k % 4], ("0", "-1", "body")[k % 3]
+        own = answer(server.post(f"/v1/predict/m?layer={layer}", rows), digest)["outputs"]
+        return np.array_equal(np.array(own, np.float32), (first, last, body)[k % 3][k % 5:k % 5 + len(rows)])
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(ask, range(30)))
+    for path, said in (("m?layer=9", "the model has the layers 0 to "), ("m?layer=x", "does not name a layer"),
+                       ("m?pool=mean", "without"), ("m?layer=0&outputs=1", "beside"), ("m?layer=0&pool=sum", "does not name a layer")):
+        status, _, body = server.post(f"/v1/predict/{path}", ROWS)
+        assert status == 400 and said in json.loads(body)["error"], body
+    assert "those of layers are layer0" in json.loads(infer(server, "m", {"inputs": columns(ROWS)[0], "outputs": [{"name": "x"}]})[2])["error"]
 
 
 @pytest.mark.parametrize("binary", [False, True])

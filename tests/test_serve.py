@@ -69,7 +69,7 @@ def test_health_and_refusals(server):
     (b"GET /healthz%00x HTTP/1.0", b"", 404, "nothing at this path"), (b"GET /v2%2fhealth/live HTTP/1.0", b"", 404, "nothing at this path"),
     (b"GET /v2/models/m%00 HTTP/1.0", b"", 404, "no model \"m%00\""), (b"GET /a b HTTP/1.0", b"", 404, "nothing at this path"),
     (b"GET /healthz HTTP/1.0", b"X: " + b"a" * 33000 + b"\r\n", 431, "head of the request"),
-    (b"POST /v1/predict/m?output=1 HTTP/1.0", b"", 400, "the query has \"output\", which this path does not take: it takes \"outputs\""),
+    (b"POST /v1/predict/m?output=1 HTTP/1.0", b"", 400, "the query has \"output\", which this path does not take: it takes \"outputs layer pool\""),
     (b"POST /v2/models/m/infer?a HTTP/1.0", b"", 400, "the query has \"a\""), (b"GET /healthz?a=1 HTTP/1.0", b"", 200, None)])
 def test_heads(server, start, headers, status, says):
     got = server.raw(start + b"\r\n" + headers + b"\r\n")
@@ -152,6 +152,7 @@ def test_the_end_waits_for_a_request_that_has_begun(quern, model):
     ([], "MODEL"), (["MODEL", "--listen", "0.0.0.0:0"], "neither TLS nor a token protects it"),
     (["MODEL", "--tls-cert", "MODEL"], "TLS needs --tls-cert and --tls-key"),
     (["MODEL", "--tls-cert", "MODEL", "--tls-key", "MODEL"], "cannot use this certificate and key"),
+    (["MODEL", "--embeddings", "body:sum"], "\"body:sum\" does not name a layer"),
     (["MODEL", "--latency", "soon"], "--latency is \"soon\", which is not a time"),
     (["MODEL", "--chat", "foo"], "--chat is \"chatml\" or \"llama3\"")])
 def test_what_cannot_be_served(quern, model, words, told):

@@ -1,5 +1,6 @@
 """Completions and conversations over HTTP: answers are those of quern generate for each prompt alone."""
 
+import base64
 import concurrent.futures
 import contextlib
 import json
@@ -7,6 +8,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import chat_tokenizer
@@ -35,6 +37,10 @@ def models(quern, tmp_path_factory):
         made[name] = folder / f"{name}.safetensors"
         run(quern, "train", "--data", folder / "text.txt", "--tokens", tokens, "--context", 40, "--task", "next", "--model",
             MODEL.format(V=size), "--optimizer", "adamw", "--lr", "0.01", "--batch", 16, "--epochs", 2, "--quiet", "-o", made[name])
+    (folder / "kinds.csv").write_text("text,kind\n" + "".join(f"the {animal} sees,{animal}\n" for animal in ("cat", "dog") * 9))
+    made["kinds"] = folder / "kinds.safetensors"
+    run(quern, "train", "--data", folder / "kinds.csv", "--label", "kind", "--tokens", "words:20", "--context", 8, "--model",
+        "embedding 10 8; position learned; pool mean; dense 2 softmax", "--epochs", 2, "--quiet", "-o", made["kinds"])
     return made
 
 
@@ -93,6 +99,43 @@ def test_completions_are_those_of_generate(quern, models, server):
     _, _, echoed = post(server, "/v1/completions", model="plays", prompt="the cat", echo=True, max_tokens=4, temperature=0)
     assert echoed["choices"][0]["text"] == "the cat" + generated(quern, models["plays"], "--prompt", "the cat", "--tokens", 4,
                                                                   "--temperature", 0)[0]["text"]
+
+
+def embedded(server, **body):
+    """The embeddings as bytes, which must be the same in both formats."""
+    status, headers, got = post(server, "/v1/embeddings", encoding_format="base64", **body)
+    assert status == 200 and headers["Quern-Model-Digest"], got
+    plain = post(server, "/v1/embeddings", **body)[2]
+    assert [one["index"] for one in got["data"]] == list(range(len(got["data"]))) and got["usage"] == plain["usage"]
+    values = [base64.b64decode(one["embedding"]) for one in got["data"]]
+    assert [np.array(one["embedding"], "<f4").tobytes() for one in plain["data"]] == values
+    return values, got["usage"]
+
+
+def test_embeddings_are_those_of_predict(quern, models, server, tmp_path):
+    texts = ["the cat sees", "dog", "sees the dog the cat sees the cat"]
+    (tmp_path / "t.csv").write_text("text\n" + "".join(f"{text}\n" for text in texts))
+
+    def features(model, *words):
+        run(quern, "predict", models[model], "--data", tmp_path / "t.csv", "--quiet", "--header", "yes", "-o", tmp_path / "f.npy", *words)
+        return [row.tobytes() for row in np.load(tmp_path / "f.npy")]
+
+    of_predict = features("kinds", "--unlabelled", "--layer", "2")
+    assert embedded(server, model="kinds", input=texts) == (of_predict, {"prompt_tokens": 12, "total_tokens": 12})
+    of_letters = features("plays", "--item", "row", "--text", "text", "--layer", "body", "--pool", "mean")
+    assert embedded(server, model="plays", input=texts)[0] == of_letters
+    tokens = json.loads(server.post("/v1/completions", {"model": "plays", "prompt": texts[1], "max_tokens": 1})[2])["usage"]["prompt_tokens"]
+    assert embedded(server, model="plays", input=texts[1]) == (of_letters[1:2], {"prompt_tokens": tokens, "total_tokens": tokens})
+    numbers = generated(quern, models["plays"], "--prompt", texts[1], "--tokens", 1)[0]["prompt_tokens"]
+    assert embedded(server, model="plays:1", input=[numbers, numbers])[0] == of_letters[1:2] * 2
+    asked = [("kinds" if k % 2 else "plays", k % 3) for k in range(24)]
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:  # together with others
+        made = list(pool.map(lambda own: embedded(server, model=own[0], input=texts[own[1]])[0][0], asked))
+    assert made == [(of_predict if model == "kinds" else of_letters)[k] for model, k in asked]
+    with serving.serve(quern, models["kinds"], "--embeddings", "-4:max") as other:
+        assert embedded(other, input=texts)[0] == features("kinds", "--unlabelled", "--layer", "0", "--pool", "max")
+    with serving.serve(quern, models["kinds"], "--embeddings", "0") as other:
+        assert "from \"0:mean\"" in post(other, "/v1/embeddings", input="dog")[2]["error"]["message"]
 
 
 def test_a_stream_has_the_same_text(quern, models, server):
@@ -187,6 +230,14 @@ def test_clients_that_leave_free_their_places(server):
     ("completions", {"model": "plays", "prompt": "a", "logit_bias": {"5": 1}}, 400, "logit_bias", "not supported"),
     ("completions", {"model": "plays", "prompt": "a", "stop": ["a", ""]}, 400, "stop", "text 1 of \"stop\" has 0 bytes"),
     ("completions", {"model": "plays", "prompt": "a", "echo": True, "logprobs": 1}, 400, "echo", "no log-probabilities"),
+    ("embeddings", {"model": "kinds"}, 400, "input", "\"input\" is missing"),
+    ("embeddings", {"model": "kinds", "input": "a b c d e f g h i"}, 400, None, "more than the 8 tokens"),
+    ("embeddings", {"model": "plays", "input": "a" * 41}, 400, None, "more than the 40 tokens"),
+    ("embeddings", {"model": "plays", "input": ["a", ""]}, 400, None, "text 1 (from 0) has no tokens"),
+    ("embeddings", {"model": "plays", "input": [["a"], [1]]}, 400, "input", "token 0 of a prompt"),
+    ("embeddings", {"model": "plays", "input": [[999]]}, 400, None, "999 is not the number of a token"),
+    ("embeddings", {"model": "kinds", "input": "a", "dimensions": 4}, 400, None, "have 8"),
+    ("embeddings", {"model": "kinds", "input": "a", "encoding_format": "int8"}, 400, "encoding_format", "neither \"float\""),
     ("chat/completions", {"model": "talks", "messages": []}, 400, "messages", "at least one message"),
     ("chat/completions", {"model": "talks", "messages": [{"role": "tool", "content": "a"}]}, 400, "messages", "role of message 0"),
     ("chat/completions", {"model": "talks", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "messages",
@@ -213,14 +264,17 @@ def test_what_changes_nothing_is_taken(server):
 def test_models_are_listed(server):
     listed = json.loads(server.get("/v1/models")[2])
     assert [(model["id"], model["object"], model["max_model_len"]) for model in listed["data"]] == [
-        ("plays", "model", 40), ("talks", "model", 40)]
+        ("plays", "model", 40), ("talks", "model", 40), ("kinds", "model", 8)]
     assert server.get("/v1/models/none")[0] == 404
 
 
 OPENAI = """
-import sys, openai
+import sys, numpy, openai
 client = openai.OpenAI(base_url=f"http://{sys.argv[1]}/v1", api_key="none", max_retries=0)
-assert [model.id for model in client.models.list()] == ["plays", "talks"]
+assert [model.id for model in client.models.list()] == ["plays", "talks", "kinds"]
+made = [client.embeddings.create(model="kinds", input=["the cat", "a dog"], **more) for more in ({}, {"encoding_format": "float"})]
+assert len(made[0].data[1].embedding) == 8 and made[0].usage.prompt_tokens == 4
+assert [numpy.float32(one.embedding).tobytes() for one in made[0].data] == [numpy.float32(one.embedding).tobytes() for one in made[1].data]
 asked = dict(model="plays", prompt="the cat", max_tokens=20, seed=4, logprobs=1)
 whole = client.completions.create(**asked)
 assert "".join(part.choices[0].text for part in client.completions.create(**asked, stream=True)) == whole.choices[0].text

@@ -65,6 +65,9 @@ typedef struct qn_server_options {
     int listener;
     qn_note_fn log; /* a line of JSON for each request, from any thread; NULL: none */
     void *log_user; /* for `log` */
+    /* The layer of embeddings: "7", "-2" or "body", and perhaps a pool after it, "body:mean". NULL:
+     * the pool of a model before its head, or else "body:mean". */
+    const char *embeddings;
 } qn_server_options;
 
 /* Sets the defaults: 127.0.0.1:8080, 64 MiB, 1024 connections, 30 seconds to

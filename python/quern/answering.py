@@ -140,7 +140,7 @@ def serve(models, port=8080, *, host="127.0.0.1", **options):
         The address to listen on.
     **options
         Those of `quern serve` with underscores, such as ``latency="20ms"``, ``most_body=1 << 20``,
-        ``waiting=1000``; and what computes: ``threads=4``, ``devices="gpu"``.
+        ``waiting=1000``, ``embeddings="body:mean"``; and what computes: ``threads=4``, ``devices="gpu"``.
 
     Returns
     -------

@@ -1,21 +1,60 @@
 #include "predict/item_batches.h"
 
 #include "data/prepare/encode.h"
+#include "predict/layer_values.h"
 #include "predict/model_kinds.h"
 #include <string.h>
 
-qn_status qn__request_items_make(const qn_model *model, const qn_data *data, qn__request_items *out,
-                                 qn_error *err) {
-    const qn__batch_kind *kind;
-    const qn__fitting to = qn__model_fitting(model, "the data");
+qn_status qn__batch_form_of(const qn_model *model, const qn__layer_cut *cut, qn__batch_form *out,
+                            qn_error *err) {
+    *out = (qn__batch_form){.model = model,
+                            .cut = cut,
+                            .kind = qn__batch_kind_of(model),
+                            .outputs = cut ? qn__layer_cut_values(cut) : model->outputs,
+                            .answers = cut ? 0 : model->answers};
+    if (cut || !model->next)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED,
+             "the model tells which token comes next, and has no answer to an item");
+    return qn__remedy(err, QN_UNSUPPORTED, "generate texts with it");
+}
+
+qn_status qn__batch_open(const qn__batch_form *form, const qn_compute *compute, uint64_t most,
+                         void **team, qn_error *err) {
+    qn__layer_team *own = NULL;
+    if (!form->cut)
+        return form->kind->open(form->model, compute, most, team, err);
+    const qn_status status = qn__layer_team_open(form->cut, compute, most, &own, err);
+    if (status != QN_OK) {
+        qn__layer_team_close(own);
+        own = NULL;
+    }
+    *team = own;
+    return status;
+}
+
+qn_status qn__batch_run(const qn__batch_form *form, void *team, const qn_data *inputs,
+                        const qn__model_results *results, qn_error *err) {
+    return form->cut ? qn__layer_team_apply(team, inputs, results->outputs, err)
+                     : form->kind->run(form->model, team, inputs, results, err);
+}
+
+void qn__batch_close(const qn__batch_form *form, void *team) {
+    if (form->cut)
+        qn__layer_team_close(team);
+    else
+        form->kind->close(team);
+}
+
+qn_status qn__request_items_make(const qn__batch_form *form, const qn_data *data,
+                                 qn__request_items *out, qn_error *err) {
+    const qn__fitting to = qn__model_fitting(form->model, "the data");
     memset(out, 0, sizeof *out);
     out->items = data->items;
-    qn_status status = qn__batch_kind_of(model, &kind, err);
-    if (status == QN_OK)
-        status = qn__encode(&to, data, QN__UNKNOWN_MINUS_ONE, &out->matched, err);
-    return status == QN_OK
-               ? kind->prepare(model, out->matched ? out->matched : data, &out->prepared, err)
-               : status;
+    const qn_status status = qn__encode(&to, data, QN__UNKNOWN_MINUS_ONE, &out->matched, err);
+    return status == QN_OK ? form->kind->prepare(form->model, out->matched ? out->matched : data,
+                                                 &out->prepared, err)
+                           : status;
 }
 
 void qn__request_items_release(qn__request_items *items) {
@@ -24,9 +63,9 @@ void qn__request_items_release(qn__request_items *items) {
     memset(items, 0, sizeof *items);
 }
 
-void qn__request_items_spread(const qn_model *model, const qn__request_items *items,
+void qn__request_items_spread(const qn__batch_form *form, const qn__request_items *items,
                               const qn__model_results *results) {
     if (items->prepared.complete)
-        qn__results_spread(items->prepared.complete, items->items, qn_model_outputs(model),
-                           model->answers, results);
+        qn__results_spread(items->prepared.complete, items->items, form->outputs, form->answers,
+                           results);
 }

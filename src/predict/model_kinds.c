@@ -50,14 +50,7 @@ qn_status qn__model_apply_to(const qn_model *model, const qn_data *data, const q
     return row_of(model)->apply(model, data, compute, results, status, err);
 }
 
-qn_status qn__batch_kind_of(const qn_model *model, const qn__batch_kind **out, qn_error *err) {
-    *out = row_of(model)->batches;
-    if (!model->next)
-        return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED,
-             "the model tells which token comes next, and has no answer to an item");
-    return qn__remedy(err, QN_UNSUPPORTED, "generate texts with it");
-}
+const qn__batch_kind *qn__batch_kind_of(const qn_model *model) { return row_of(model)->batches; }
 
 /* "quern-model-" of "quern-model-1": what a newer version of the kind has, too. */
 static size_t family(const char *format) { return (size_t)(strrchr(format, '-') + 1 - format); }

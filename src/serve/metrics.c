@@ -164,23 +164,23 @@ typedef struct batch_text {
 
 static void add_batch(void *user, const qn__model_state *state) {
     const batch_text *b = user;
-    const qn__predictor *p = state->served ? state->served->part[QN__PART_PREDICTOR] : NULL;
+    qn__predictor *p = state->served ? state->served->part[QN__PART_PREDICTOR] : NULL;
     qn__batcher_counts counts;
     if (!p)
         return;
-    qn__batcher_count(p->batcher, &counts);
+    qn__predictor_count(p, &counts);
     qn__text_add(b->text, "%s{model=\"%s\",version=\"%s\"} %.9g\n", batch_counts[b->index].name,
                  state->name, state->version, batch_counts[b->index].value(&counts));
 }
 
 /* The sizes of a model's batches. */
 static void add_sizes(void *user, const qn__model_state *state) {
-    const qn__predictor *p = state->served ? state->served->part[QN__PART_PREDICTOR] : NULL;
+    qn__predictor *p = state->served ? state->served->part[QN__PART_PREDICTOR] : NULL;
     qn__batcher_counts c;
     uint64_t below = 0;
     if (!p)
         return;
-    qn__batcher_count(p->batcher, &c);
+    qn__predictor_count(p, &c);
     for (int i = 0; i < QN__BATCH_SIZES; i++) {
         char most[16] = "+Inf";
         if (i < QN__BATCH_SIZES - 1)

@@ -47,6 +47,7 @@ const char *qn_server_library(void) {
 }
 
 static qn_status check(const qn_server_options *o, qn_error *err) {
+    qn__layer_name unused;
     if (!o->listen)
         return qn__fail_null(err, "qn_server_make", "options->listen");
     if (o->chat && !qn__texts_know_chat(o->chat)) {
@@ -68,7 +69,10 @@ static qn_status check(const qn_server_options *o, qn_error *err) {
         return qn__remedy(err, QN_USAGE,
                           "give the first above 0 and up to 60 seconds, and the second from 0");
     }
-    return QN_OK;
+    if (!o->embeddings || qn__layer_name_read(o->embeddings, &unused, err) == QN_OK)
+        return QN_OK;
+    qn__at(err, "`server.embeddings`");
+    return QN_USAGE;
 }
 
 static void on_done(void *user, const qn__http_done *done) {
@@ -148,6 +152,7 @@ static void add_routes(qn_server *s) {
     qn__predict_route_add(s->http, s->models);
     qn__v2_add(s->http, s->models);
     s->texts.compute = s->options.compute;
+    s->texts.embeddings = s->options.embeddings;
     s->texts.options = (qn__texts_options){.sequences = s->options.text_batch,
                                            .waiting = s->options.text_waiting,
                                            .positions = s->options.text_positions,

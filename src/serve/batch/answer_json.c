@@ -17,9 +17,9 @@ static void add_number(qn__text *text, float value) {
     qn__text_add_bytes(text, number, strlen(number));
 }
 
-static void add_outputs(qn__text *text, const qn_model *model, const float *output) {
+static void add_outputs(qn__text *text, uint32_t outputs, const float *output) {
     qn__text_add(text, "[");
-    for (uint32_t o = 0; output && o < model->outputs; ++o) {
+    for (uint32_t o = 0; output && o < outputs; ++o) {
         if (o)
             qn__text_add(text, ",");
         add_number(text, output[o]);
@@ -98,7 +98,7 @@ void qn__answer_add_json(qn__text *text, const qn_model *model, const qn_data *d
     }
     if (model->kind->predicted == QN_PREDICTS_COMPONENTS) {
         qn__text_add(text, "{\"outputs\":");
-        add_outputs(text, model, output);
+        add_outputs(text, model->outputs, output);
         qn__text_add(text, "}");
         return;
     }
@@ -113,7 +113,11 @@ void qn__answer_add_json(qn__text *text, const qn_model *model, const qn_data *d
     add_number(text, a->scores[item]);
     if (all_outputs && output) {
         qn__text_add(text, ",\"outputs\":");
-        add_outputs(text, model, output);
+        add_outputs(text, model->outputs, output);
     }
     qn__text_add(text, "}");
+}
+
+void qn__answer_add_outputs(qn__text *text, const qn__batch_answer *answer, uint64_t item) {
+    add_outputs(text, answer->each_outputs, answer->outputs + item * answer->each_outputs);
 }

@@ -17,4 +17,7 @@
 void qn__answer_add_json(qn__text *text, const qn_model *model, const qn_data *data,
                          const qn__batch_answer *answer, uint64_t item, int all_outputs);
 
+/* Appends the outputs of a layer for one item, a list. */
+void qn__answer_add_outputs(qn__text *text, const qn__batch_answer *answer, uint64_t item);
+
 #endif

@@ -76,15 +76,14 @@ static qn_status enqueue(qn__answer_writer *w, kept_answer *k, qn_error *err) {
     return error ? qn__fail(err, QN_MEMORY, "cannot start a thread: %s", strerror(error)) : QN_OK;
 }
 
-qn_status qn__answer_writer_add(qn__answer_writer *w, const qn_model *model,
-                                const qn__batch_answer *answer, qn__batch_done *done, void *user,
-                                qn_error *err) {
+qn_status qn__answer_writer_add(qn__answer_writer *w, const qn__batch_answer *answer,
+                                qn__batch_done *done, void *user, qn_error *err) {
     kept_answer *k = qn__alloc(1, sizeof *k, err);
     if (!k)
         return QN_MEMORY;
     k->done = done;
     k->user = user;
-    qn_status status = qn__batch_answer_copy(model, answer, &k->answer, err);
+    qn_status status = qn__batch_answer_copy(answer, &k->answer, err);
     if (status == QN_OK) {
         status = enqueue(w, k, err);
         if (status == QN_OK)

@@ -30,8 +30,7 @@ struct request {
 };
 
 struct qn__batcher {
-    const qn_model *model;
-    const qn__batch_kind *kind;
+    qn__batch_form form;
     qn_compute compute;
     qn__batcher_options options;
     pthread_mutex_t lock;
@@ -75,13 +74,13 @@ static void *copy(const void *from, uint64_t count, uint64_t all, size_t size, q
 }
 
 /* The results of `count` items in memory of the answer's, with room for all its items. */
-static qn_status own_results(const qn_model *m, const qn__model_results *from, uint64_t count,
-                             qn__batch_answer *a, qn_error *err) {
+static qn_status own_results(const qn__model_results *from, uint64_t count, qn__batch_answer *a,
+                             qn_error *err) {
     const uint64_t all = a->items;
     a->classes = copy(from->classes, count, all, sizeof *from->classes, err);
     a->scores = copy(from->scores, count, all, sizeof *from->scores, err);
-    a->outputs = copy(from->outputs, count, all, m->outputs * sizeof *from->outputs, err);
-    a->answers = copy(from->answers, count, all, m->answers, err);
+    a->outputs = copy(from->outputs, count, all, a->each_outputs * sizeof *from->outputs, err);
+    a->answers = copy(from->answers, count, all, a->each_answers, err);
     if (!a->classes == !from->classes && !a->scores == !from->scores &&
         !a->outputs == !from->outputs && !a->answers == !from->answers)
         return QN_OK;
@@ -97,11 +96,11 @@ static qn__model_results results_of(const qn__batch_answer *a) {
                                .answers = (uint8_t *)(uintptr_t)a->answers};
 }
 
-qn_status qn__batch_answer_copy(const qn_model *model, const qn__batch_answer *from,
-                                qn__batch_answer *out, qn_error *err) {
+qn_status qn__batch_answer_copy(const qn__batch_answer *from, qn__batch_answer *out,
+                                qn_error *err) {
     const qn__model_results results = results_of(from);
     *out = *from;
-    return own_results(model, &results, from->items, out, err);
+    return own_results(&results, from->items, out, err);
 }
 
 void qn__batch_answer_release(qn__batch_answer *a) {
@@ -119,12 +118,12 @@ void qn__batch_answer_release(qn__batch_answer *a) {
 static void answer_spread(const qn__batcher *b, const request *r, const qn__model_results *from,
                           qn__batch_answer *a) {
     qn_error err;
-    if (own_results(b->model, from, r->items.prepared.inputs->items, a, &err) != QN_OK) {
+    if (own_results(from, r->items.prepared.inputs->items, a, &err) != QN_OK) {
         answer_failure(r, QN_MEMORY, &err);
         return;
     }
     const qn__model_results own = results_of(a);
-    qn__request_items_spread(b->model, &r->items, &own);
+    qn__request_items_spread(&b->form, &r->items, &own);
     answer(r, a);
     qn__batch_answer_release(a);
 }
@@ -133,13 +132,15 @@ static void answer_all(const qn__batcher *b, const request *r, const qn__model_r
                        double began, double seconds) {
     uint64_t at = 0;
     for (const uint64_t all = b->joined.inputs->items; r && at < all; r = r->next) {
-        const qn__model_results from = qn__results_from(results, b->model, at);
+        const qn__model_results from = qn__results_from(results, &b->form, at);
         qn__batch_answer a = {.status = QN_OK,
                               .items = r->items.items,
                               .classes = from.classes,
                               .scores = from.scores,
                               .outputs = from.outputs,
                               .answers = from.answers,
+                              .each_answers = b->form.answers,
+                              .each_outputs = b->form.outputs,
                               .waited = began - r->since,
                               .computed = seconds,
                               .together = all};
@@ -154,7 +155,7 @@ static void answer_all(const qn__batcher *b, const request *r, const qn__model_r
 /* ---------------------------------------------------------------------------------- computation */
 
 static qn_status open_team(qn__batcher *b, qn_error *err) {
-    return b->team ? QN_OK : b->kind->open(b->model, &b->compute, b->options.most, &b->team, err);
+    return b->team ? QN_OK : qn__batch_open(&b->form, &b->compute, b->options.most, &b->team, err);
 }
 
 /* Devices that failed are opened again, once. */
@@ -163,10 +164,10 @@ static qn_status run(qn__batcher *b, const qn__model_results *results, qn_error 
     for (int attempt = 0; attempt < 2 && status == QN_DEVICE; ++attempt) {
         status = open_team(b, err);
         if (status == QN_OK)
-            status = b->kind->run(b->model, b->team, b->joined.inputs, results, err);
+            status = qn__batch_run(&b->form, b->team, b->joined.inputs, results, err);
         if (status == QN_OK || status == QN_NUMERIC)
             continue;
-        b->kind->close(b->team);
+        qn__batch_close(&b->form, b->team);
         b->team = NULL;
     }
     return status;
@@ -189,7 +190,7 @@ static qn_status compute(qn__batcher *b, const request *r, uint64_t count,
     if (status == QN_OK)
         status = qn__join_inputs(&b->joined, b->each, count, err);
     if (status == QN_OK)
-        status = qn__join_results(&b->joined, b->model, !b->options.no_outputs, results, err);
+        status = qn__join_results(&b->joined, &b->form, !b->options.no_outputs, results, err);
     return status == QN_OK ? run(b, results, err) : status;
 }
 
@@ -432,7 +433,7 @@ qn_status qn__batcher_submit(qn__batcher *b, const qn_data *data, qn__batch_done
     r->done = done;
     r->user = user;
     r->since = qn__now();
-    qn_status status = qn__request_items_make(b->model, data, &r->items, err);
+    qn_status status = qn__request_items_make(&b->form, data, &r->items, err);
     if (status == QN_OK)
         status = enter(b, r, err);
     if (status != QN_OK)
@@ -475,7 +476,7 @@ static void set_up_lock(qn__batcher *b) {
 }
 
 static void destroy(qn__batcher *b) {
-    b->kind->close(b->team);
+    qn__batch_close(&b->form, b->team);
     qn__joined_release(&b->joined);
     qn__free(b->each);
     pthread_mutex_destroy(&b->lock);
@@ -495,18 +496,17 @@ static qn_status start(qn__batcher *b, qn_error *err) {
 qn_status qn__batcher_make(const qn_model *model, const qn_compute *compute,
                            const qn__batcher_options *options, qn__batcher **out, qn_error *err) {
     QN__OWN_FLOATS;
-    const qn__batch_kind *kind;
+    qn__batch_form form;
     *out = NULL;
     if (compute && compute->cluster)
         return qn__fail(err, QN_USAGE, "requests are answered on one machine, without ranks");
-    qn_status status = qn__batch_kind_of(model, &kind, err);
+    qn_status status = qn__batch_form_of(model, options ? options->cut : NULL, &form, err);
     if (status != QN_OK)
         return status;
     qn__batcher *b = qn__alloc(1, sizeof *b, err);
     if (!b)
         return QN_MEMORY;
-    b->model = model;
-    b->kind = kind;
+    b->form = form;
     b->compute = compute ? *compute : (qn_compute){.size = sizeof b->compute};
     b->options = options ? *options : (qn__batcher_options){0};
     set_defaults(&b->options);

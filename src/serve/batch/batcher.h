@@ -30,6 +30,9 @@ typedef struct qn__batcher_options {
      * have waited longer than the bound, before they are computed: they get QN_INTERRUPTED instead.
      * NULL: all are wanted. */
     int (*wanted)(void *user);
+    /* Outputs of a layer in the place of predictions: it must outlive the batcher, and is not
+     * copied. NULL: predictions. */
+    const struct qn__layer_cut *cut;
 } qn__batcher_options;
 
 /* What a request gets. Arrays as those of qn_predict and qn_predict_several; they, and `err`, are
@@ -38,18 +41,19 @@ typedef struct qn__batch_answer {
     qn_status status; /* QN_OK, or the members after `err` are 0 and NULL */
     const qn_error *err;
     uint64_t items;
-    const int32_t *classes;  /* NULL where a model gives several answers to an item */
-    const float *scores;     /* the same */
-    const uint8_t *answers;  /* items x qn_model_answers of such a model; else NULL */
-    const float *outputs;    /* items x qn_model_outputs; NULL with `no_outputs` */
+    const int32_t *classes; /* NULL where a model gives several answers to an item, or of a layer */
+    const float *scores;    /* the same */
+    const uint8_t *answers; /* items x each_answers of such a model; else NULL */
+    const float *outputs;   /* items x each_outputs; NULL with `no_outputs` */
+    uint32_t each_answers;  /* qn_model_answers */
+    uint32_t each_outputs;  /* qn_model_outputs, or the values of a layer */
     double waited, computed; /* seconds: before its batch began, and of the batch */
     uint64_t together;       /* items of the batch */
 } qn__batch_answer;
 
 /* A copy that outlives the callback, of an answer with QN_OK; the caller releases *out. Fails with
  * QN_MEMORY, and has no arrays then. */
-qn_status qn__batch_answer_copy(const qn_model *model, const qn__batch_answer *from,
-                                qn__batch_answer *out, qn_error *err);
+qn_status qn__batch_answer_copy(const qn__batch_answer *from, qn__batch_answer *out, qn_error *err);
 void qn__batch_answer_release(qn__batch_answer *answer);
 
 /* Called once for each request that was accepted, on a thread of the batcher, or in the call of

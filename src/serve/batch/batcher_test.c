@@ -426,7 +426,7 @@ static void take_slowly(void *user, const qn__batch_answer *a) {
 static void hand_over(void *user, const qn__batch_answer *a) {
     large *l = user;
     qn_error err;
-    assert_int_equal(qn__answer_writer_add(l->writer, l->model, a, take_slowly, l, &err), QN_OK);
+    assert_int_equal(qn__answer_writer_add(l->writer, a, take_slowly, l, &err), QN_OK);
 }
 
 /* While an answer is written, other requests are answered; and its values stay. */

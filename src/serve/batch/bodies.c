@@ -131,6 +131,11 @@ static void set_options(const qn__body_reader *r, qn__body_kind kind, qn_data_op
     o->expected_tokens = qn_model_tokens(m);
     o->expected_tokenizer = qn_model_tokenizer(m);
     o->expected_context = qn_model_context(m);
+    if (m->next && m->tokenizer && *m->tokenizer) { /* each text is an item */
+        o->task = "next";
+        o->item = "row";
+        o->text = "text";
+    }
 }
 
 /* ------------------------------------------------------------------------------------- its kind */

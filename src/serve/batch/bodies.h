@@ -27,6 +27,11 @@ typedef struct qn__body_tensor {
     size_t bytes;
 } qn__body_tensor;
 
+typedef struct qn__body_tokens {
+    const uint32_t *token;
+    uint32_t count;
+} qn__body_tokens;
+
 typedef struct qn__body_text {
     const char *text; /* UTF-8, without a NUL at its end */
     size_t size;
@@ -58,5 +63,9 @@ qn_status qn__body_of_tensor(const qn__body_reader *reader, const qn__body_tenso
 /* An item for each text, of a model with one column of texts or with a tokenizer. */
 qn_status qn__body_of_texts(const qn__body_reader *reader, const qn__body_text *text,
                             uint64_t count, qn_data **out, qn_error *err);
+/* An item for each list of tokens, of a model of tokens. QN_INPUT: one has more tokens than an
+ * item, or a number that is not a token. */
+qn_status qn__body_of_tokens(const qn__body_reader *reader, const qn__body_tokens *list,
+                             uint64_t count, qn_data **out, qn_error *err);
 
 #endif

@@ -54,28 +54,28 @@ static void release_results(qn__joined *joined) {
     joined->items = 0;
 }
 
-static int need_results(qn__joined *joined, const qn_model *model, int with_outputs,
+static int need_results(qn__joined *joined, const qn__batch_form *form, int with_outputs,
                         qn_error *err) {
     const uint64_t items = joined->inputs->items;
     if (items <= joined->items)
         return 1;
     release_results(joined);
     int good = 1;
-    if (model->answers)
-        good = (joined->answers = qn__alloc(items, model->answers, err)) != NULL;
-    else
+    if (form->answers)
+        good = (joined->answers = qn__alloc(items, form->answers, err)) != NULL;
+    else if (!form->cut)
         good = (joined->classes = qn__alloc(items, sizeof *joined->classes, err)) &&
                (joined->scores = qn__alloc(items, sizeof *joined->scores, err));
     if (good && with_outputs)
-        good = (joined->outputs =
-                    qn__alloc(items, model->outputs * sizeof *joined->outputs, err)) != NULL;
+        good = (joined->outputs = qn__alloc(items, form->outputs * sizeof *joined->outputs, err)) !=
+               NULL;
     joined->items = good ? items : 0;
     return good;
 }
 
-qn_status qn__join_results(qn__joined *joined, const qn_model *model, int with_outputs,
+qn_status qn__join_results(qn__joined *joined, const qn__batch_form *form, int with_outputs,
                            qn__model_results *results, qn_error *err) {
-    if (!need_results(joined, model, with_outputs, err))
+    if (!need_results(joined, form, with_outputs, err))
         return QN_MEMORY;
     *results = (qn__model_results){.classes = joined->classes,
                                    .scores = joined->scores,
@@ -84,7 +84,7 @@ qn_status qn__join_results(qn__joined *joined, const qn_model *model, int with_o
     return QN_OK;
 }
 
-qn__model_results qn__results_from(const qn__model_results *results, const qn_model *model,
+qn__model_results qn__results_from(const qn__model_results *results, const qn__batch_form *form,
                                    uint64_t first) {
     qn__model_results from = {0};
     if (results->classes)
@@ -92,9 +92,9 @@ qn__model_results qn__results_from(const qn__model_results *results, const qn_mo
     if (results->scores)
         from.scores = results->scores + first;
     if (results->outputs)
-        from.outputs = results->outputs + first * model->outputs;
+        from.outputs = results->outputs + first * form->outputs;
     if (results->answers)
-        from.answers = results->answers + first * model->answers;
+        from.answers = results->answers + first * form->answers;
     return from;
 }
 

@@ -21,11 +21,11 @@ qn_status qn__join_inputs(qn__joined *joined, const qn_data *const *each, uint64
                           qn_error *err);
 
 /* Sets the places of the results of `inputs`. Fails with QN_MEMORY. */
-qn_status qn__join_results(qn__joined *joined, const qn_model *model, int with_outputs,
+qn_status qn__join_results(qn__joined *joined, const qn__batch_form *form, int with_outputs,
                            qn__model_results *results, qn_error *err);
 
 /* Where the results from item `first` on are. */
-qn__model_results qn__results_from(const qn__model_results *results, const qn_model *model,
+qn__model_results qn__results_from(const qn__model_results *results, const qn__batch_form *form,
                                    uint64_t first);
 
 void qn__joined_release(qn__joined *joined);

@@ -189,14 +189,9 @@ static qn_status check_tokens(const conversion *c, qn_error *err) {
     return QN_OK;
 }
 
-static qn_status make_items(const conversion *c, qn_data **out, qn_error *err) {
-    const size_t stride = qn__element_stride((unsigned)c->to, c->features);
-    uint8_t *values = qn__alloc(c->items, stride, err);
+/* The table of values that were allocated, which it owns; after a failure they are freed. */
+static qn_status take_items(const conversion *c, void *values, qn_data **out, qn_error *err) {
     qn_data_arrays arrays;
-    if (!values)
-        return QN_MEMORY;
-    for (uint64_t i = 0; i < c->items; ++i)
-        put(c, i, values + (size_t)i * stride);
     qn_data_arrays_init(&arrays);
     arrays.type = c->to;
     arrays.items = c->items;
@@ -207,6 +202,16 @@ static qn_status make_items(const conversion *c, qn_data **out, qn_error *err) {
     if (status != QN_OK)
         qn__free(values);
     return status;
+}
+
+static qn_status make_items(const conversion *c, qn_data **out, qn_error *err) {
+    const size_t stride = qn__element_stride((unsigned)c->to, c->features);
+    uint8_t *values = qn__alloc(c->items, stride, err);
+    if (!values)
+        return QN_MEMORY;
+    for (uint64_t i = 0; i < c->items; ++i)
+        put(c, i, values + (size_t)i * stride);
+    return take_items(c, values, out, err);
 }
 
 static qn_status refuse_tensor_type(const qn__body_tensor *t, qn_error *err) {
@@ -234,4 +239,58 @@ qn_status qn__body_of_tensor(const qn__body_reader *reader, const qn__body_tenso
         return status;
     c.to = choose_type(m, &c);
     return make_items(&c, out, err);
+}
+
+/* ----------------------------------------------------------------------------------- tokens alone
+ */
+
+static qn_status check_list(const conversion *c, const qn__body_tokens *list, uint64_t item,
+                            qn_error *err) {
+    if (list->count > c->features) {
+        qn__fail(err, QN_INPUT, "it has %u tokens, and an item has %u", list->count, c->features);
+        qn__at(err, "item %llu", (unsigned long long)item);
+        return qn__remedy(err, QN_INPUT, "send fewer tokens");
+    }
+    for (uint32_t k = 0; k < list->count; ++k)
+        if (list->token[k] >= c->vocabulary) {
+            qn__fail(err, QN_INPUT, "%u is not the number of a token", list->token[k]);
+            qn__at(err, "item %llu, value %u (from 0)", (unsigned long long)item, k);
+            return qn__remedy(err, QN_INPUT, "give whole numbers from 0 to %u", c->vocabulary - 1);
+        }
+    return QN_OK;
+}
+
+/* After the last token there is what is not one. */
+static void put_tokens(const conversion *c, const qn__body_tokens *list, void *to) {
+    for (uint32_t k = 0; k < c->features; ++k) {
+        const uint32_t token = k < list->count ? list->token[k] : UINT32_MAX;
+        if (c->to == QN_TOKENS16)
+            ((uint16_t *)to)[k] = (uint16_t)token;
+        else
+            ((uint32_t *)to)[k] = token;
+    }
+}
+
+qn_status qn__body_of_tokens(const qn__body_reader *reader, const qn__body_tokens *list,
+                             uint64_t count, qn_data **out, qn_error *err) {
+    const qn_model *m = reader->model;
+    conversion c = {.items = count,
+                    .features = m->features,
+                    .vocabulary = qn__recipe_vocabulary(qn__model_recipe_of(m))};
+    c.to = choose_type(m, &c);
+    const size_t stride = qn__element_stride((unsigned)c.to, c.features);
+    qn_status status = QN_OK;
+    *out = NULL;
+    uint8_t *values = qn__alloc(count, stride, err);
+    if (!values)
+        return QN_MEMORY;
+    for (uint64_t i = 0; status == QN_OK && i < count; ++i) {
+        status = check_list(&c, &list[i], i, err);
+        if (status == QN_OK)
+            put_tokens(&c, &list[i], values + (size_t)i * stride);
+    }
+    if (status == QN_OK)
+        return take_items(&c, values, out, err);
+    qn__free(values);
+    return status;
 }

@@ -114,10 +114,22 @@ typedef struct query_check {
     const char *has, *unknown;
 } query_check;
 
+/* Whether the word is one of a list with spaces between. */
+static int is_listed(const char *word, const char *list) {
+    const size_t size = strlen(word);
+    for (const char *at = list; at && *at; at += strspn(at, " ")) {
+        const size_t own = strcspn(at, " ");
+        if (own == size && memcmp(at, word, size) == 0)
+            return 1;
+        at += own;
+    }
+    return 0;
+}
+
 static int check_word(void *user, int kind, const char *name, const char *value) {
     query_check *c = user;
     (void)kind, (void)value;
-    if (!c->unknown && (!c->has || strcmp(name, c->has) != 0))
+    if (!c->unknown && !is_listed(name, c->has))
         c->unknown = name;
     return 1;
 }

@@ -31,8 +31,8 @@ typedef struct qn__route {
     const char *path;   /* "/v2/models/{model}": {..} stands for one part that is not empty, at
                            most two of them */
     void (*handle)(qn__request *request, void *user);
-    const char *query; /* of a POST: the word that its query may have; NULL: none. The query of a
-                          GET is not looked at */
+    const char *query; /* of a POST: the words that its query may have, with spaces between; NULL:
+                          none. The query of a GET is not looked at */
     int open;          /* 1: needs no token */
 } qn__route;
 

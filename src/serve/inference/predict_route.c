@@ -4,6 +4,7 @@
 #include "serve/batch/answer_json.h"
 #include "serve/inference/predictor.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct prediction {
@@ -13,19 +14,55 @@ typedef struct prediction {
 
 static void free_prediction(qn__pending *pending) { qn__free(pending); }
 
-/* {"model": "digits", "version": "1", "predictions": [{"prediction": "7", "score": 0.9}]} */
-static void answer(qn__pending *pending, const qn__batch_answer *a) {
+static void add_layer(qn__text *text, const qn__layer_use *use) {
+    qn__text_add(text, "\"layer\": %u, \"shape\": [", use->layer);
+    for (uint32_t k = 0; k < use->lengths; k++)
+        qn__text_add(text, "%s%u", k ? ", " : "", use->shape[k]);
+    qn__text_add(text, "], ");
+}
+
+/* {"model": "digits", "version": "1", "predictions": [{"prediction": "7", "score": 0.9}]}, or
+ * {..., "layer": 4, "shape": [64], "outputs": [[0.5, ...]]} */
+static int answer(qn__pending *pending, const qn__batch_answer *a) {
     const prediction *p = (const prediction *)pending;
     const qn__served *s = pending->served;
     qn__text text = {0};
-    qn__text_add(&text, "{\"model\": \"%s\", \"version\": \"%s\", \"predictions\": [", s->name,
-                 s->version);
+    qn__text_add(&text, "{\"model\": \"%s\", \"version\": \"%s\", ", s->name, s->version);
+    if (pending->now)
+        add_layer(&text, pending->now);
+    qn__text_add(&text, "\"%s\": [", pending->now ? "outputs" : "predictions");
     for (uint64_t i = 0; i < a->items; i++) {
         qn__text_add(&text, "%s", i ? ", " : "");
-        qn__answer_add_json(&text, s->model, pending->data, a, i, p->all_outputs);
+        if (pending->now)
+            qn__answer_add_outputs(&text, a, i);
+        else
+            qn__answer_add_json(&text, s->model, pending->data, a, i, p->all_outputs);
     }
     qn__text_add(&text, "]}\n");
     qn__answer_grown(pending->request, 200, "application/json", &text);
+    return 1;
+}
+
+/* ?layer=7&pool=mean: the outputs of a layer in the place of predictions. */
+static qn_status read_layer(qn__request *request, qn__predictor *predictor, prediction *p,
+                            qn_error *err) {
+    const char *layer = qn__request_query(request, "layer");
+    const char *pool = qn__request_query(request, "pool");
+    qn__layer_name name;
+    char text[64];
+    if (!layer && !pool)
+        return QN_OK;
+    if (p->all_outputs || !layer) {
+        qn__fail(err, QN_USAGE, "\"%s\" has no meaning %s \"layer\"", layer ? "outputs" : "pool",
+                 layer ? "beside" : "without");
+        return qn__remedy(err, QN_USAGE, "leave it out");
+    }
+    snprintf(text, sizeof text, "%.40s%s%.16s", layer, pool ? ":" : "", pool ? pool : "");
+    qn_status status = qn__layer_name_read(text, &name, err);
+    if (status == QN_OK)
+        status = qn__predictor_add_layer(predictor, &p->pending, &name, err);
+    p->pending.now = p->pending.layer[0];
+    return status;
 }
 
 static qn_status read_body(qn__request *request, const qn__predictor *predictor, qn_data **out,
@@ -57,18 +94,18 @@ static void predict(qn__request *request, void *user) {
     p->pending = (qn__pending){
         .request = request, .served = served, .answer = answer, .free = free_prediction};
     p->all_outputs = outputs && strcmp(outputs, "0") != 0;
-    if (read_body(request, predictor, &p->pending.data, &err) == QN_OK)
+    if (read_layer(request, predictor, p, &err) == QN_OK &&
+        read_body(request, predictor, &p->pending.data, &err) == QN_OK)
         qn__predictor_submit(predictor, &p->pending);
     else
         qn__pending_fail(&p->pending, &err);
 }
 
+static const char words[] = "outputs layer pool";
+
 static const qn__route routes[] = {
-    {.method = "POST", .path = "/v1/predict/{model}", .handle = predict, .query = "outputs"},
-    {.method = "POST",
-     .path = "/v1/predict/{model}/{version}",
-     .handle = predict,
-     .query = "outputs"},
+    {.method = "POST", .path = "/v1/predict/{model}", .handle = predict, .query = words},
+    {.method = "POST", .path = "/v1/predict/{model}/{version}", .handle = predict, .query = words},
     {.method = NULL}};
 
 void qn__predict_route_add(qn__http *http, qn__models *models) {

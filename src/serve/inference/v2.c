@@ -94,28 +94,86 @@ static void model_metadata(qn__request *request, void *user) {
 /* -------------------------------------------------------------------------------------- inference
  */
 
+/* Predictions, if they are asked for, and each layer are computed one after the other. */
 typedef struct inference {
     qn__pending pending;
     qn__v2_ask ask;
+    qn__batch_answer answer[QN__V2_OUTPUTS + 1]; /* copies, but for the last */
+    uint32_t answers, layers;                    /* so far; of which so many are of layers */
+    int predicts;                                /* 1: the first is of the predictions */
 } inference;
 
 static void free_inference(qn__pending *pending) {
     inference *i = (inference *)pending;
+    for (uint32_t k = 0; k < i->answers; k++)
+        qn__batch_answer_release(&i->answer[k]);
     qn__v2_release(&i->ask);
     qn__free(i);
 }
 
-static void answer(qn__pending *pending, const qn__batch_answer *a) {
-    const inference *i = (const inference *)pending;
+/* Keeps an answer that is not the last. Returns 0 without memory: the request was answered. */
+static int keep(inference *i, const qn__batch_answer *a) {
+    qn_error err;
+    if (qn__batch_answer_copy(a, &i->answer[i->answers], &err) != QN_OK) {
+        qn__answer_error(i->pending.request, 503, &err);
+        return 0;
+    }
+    i->answers++;
+    i->pending.now = i->pending.layer[i->layers++];
+    return 1;
+}
+
+static int answer(qn__pending *pending, const qn__batch_answer *a) {
+    inference *i = (inference *)pending;
     const qn__served *s = pending->served;
     qn__text text = {0};
     size_t header = 0;
     char number[24];
-    qn__v2_write(&i->ask, s->name, s->version, s->model, a, &text, &header);
+    if (i->layers < pending->layers)
+        return !keep(i, a);
+    i->answer[i->answers] = *a;
+    qn__v2_write(&i->ask, s->name, s->version, s->model, i->answer, &text, &header);
     snprintf(number, sizeof number, "%zu", header);
     if (header)
         qn__answer_header(pending->request, header_length, number);
     qn__answer_grown(pending->request, 200, header ? binary : json, &text);
+    return 1;
+}
+
+static qn_status check_classes(const qn__v2_ask *ask, qn_error *err) {
+    for (uint32_t k = 0; k < ask->outputs; k++)
+        if (ask->wanted[k].classes && strcmp(ask->wanted[k].name, "outputs") != 0) {
+            qn__fail(err, QN_INPUT, "\"%.100s\" has no classes", ask->wanted[k].name);
+            return qn__remedy(err, QN_INPUT, "ask for \"classification\" of \"outputs\"");
+        }
+    return QN_OK;
+}
+
+/* Which answers have the outputs that are asked for. */
+static qn_status find_outputs(inference *i, qn__predictor *predictor, qn_error *err) {
+    qn__v2_ask *ask = &i->ask;
+    qn__pending *pending = &i->pending;
+    i->predicts = ask->outputs == 0;
+    for (uint32_t k = 0; k < ask->outputs; k++)
+        i->predicts |= qn__v2_predicts(pending->served->model, ask->wanted[k].name);
+    if (check_classes(ask, err) != QN_OK)
+        return QN_INPUT;
+    for (uint32_t k = 0; k < ask->outputs; k++) {
+        qn__v2_wanted *w = &ask->wanted[k];
+        qn__layer_name name;
+        if (qn__v2_predicts(pending->served->model, w->name))
+            continue;
+        w->answer = (uint32_t)i->predicts + pending->layers;
+        qn_status status = qn__v2_read_layer(w->name, &name, err);
+        if (status == QN_OK)
+            status = qn__predictor_add_layer(predictor, pending, &name, err);
+        if (status != QN_OK)
+            return status;
+        w->layer = pending->layer[pending->layers - 1];
+    }
+    if (!i->predicts)
+        pending->now = pending->layer[i->layers++];
+    return QN_OK;
 }
 
 static void infer(qn__request *request, void *user) {
@@ -137,7 +195,7 @@ static void infer(qn__request *request, void *user) {
     qn_status status =
         qn__v2_read(body, size, qn__request_header(request, header_length), &i->ask, &err);
     if (status == QN_OK)
-        status = qn__v2_check_outputs(&i->ask, served->model, &err);
+        status = find_outputs(i, predictor, &err);
     if (status == QN_OK)
         status = qn__v2_items(&i->ask, served->model, predictor->reader, &i->pending.data, &err);
     if (status == QN_OK)

@@ -6,6 +6,7 @@
 #include "base/text/text.h"
 #include "serve/batch/batcher.h"
 #include "serve/batch/bodies.h"
+#include "serve/inference/layers.h"
 
 enum { QN__V2_LENGTHS = 8, QN__V2_OUTPUTS = 4 };
 
@@ -24,6 +25,8 @@ typedef struct qn__v2_wanted {
     const char *name;
     uint64_t classes; /* so many of the largest values of each item, as texts; 0: all values */
     int binary;
+    const qn__layer_use *layer; /* NULL: a tensor of the predictions */
+    uint32_t answer;            /* which of the answers has it */
 } qn__v2_wanted;
 
 /* A request; texts are parts of `json`, and values may be parts of the body. */
@@ -57,21 +60,26 @@ qn_status qn__v2_items(const qn__v2_ask *ask, const qn_model *model, const qn__b
 /* A tensor that a model gives. */
 typedef struct qn__v2_output {
     const char *name, *type;
-    uint32_t each[2], lengths; /* of the shape after the items */
+    uint32_t each[3], lengths; /* of the shape after the items */
 } qn__v2_output;
 
 /* The tensors that a model gives; returns how many. */
 uint32_t qn__v2_outputs_of(const qn_model *model, qn__v2_output output[QN__V2_OUTPUTS]);
 
-/* Refuses outputs that the model does not have. */
-qn_status qn__v2_check_outputs(const qn__v2_ask *ask, const qn_model *model, qn_error *err);
+/* Whether the predictions of the model have a tensor of that name. */
+int qn__v2_predicts(const qn_model *model, const char *name);
 
 /* Adds the `count` largest of the `each` outputs of every item as texts "VALUE:CLASS:NAME", the
  * largest first; of equal ones the lower class. As JSON texts between commas, or as BYTES. */
 void qn__v2_add_classes(qn__text *to, const qn_model *model, const qn__batch_answer *answer,
                         uint32_t each, uint32_t count, int binary);
 
-/* The whole answer; *header is the size of its JSON where bytes follow, else 0. */
+/* The layer that the name of an output means: "layer7", "layer-1:mean", "body" and so on. Fails
+ * with QN_INPUT: the model has no such output. */
+qn_status qn__v2_read_layer(const char *output, qn__layer_name *out, qn_error *err);
+
+/* The whole answer; *header is the size of its JSON where bytes follow, else 0. `answer` has those
+ * that `ask->wanted` name; without wanted outputs the first is of the predictions. */
 void qn__v2_write(const qn__v2_ask *ask, const char *name, const char *version,
                   const qn_model *model, const qn__batch_answer *answer, qn__text *text,
                   size_t *header);

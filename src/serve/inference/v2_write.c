@@ -18,6 +18,8 @@ static qn__v2_output tensor(const char *name, const char *type, uint32_t first, 
 
 uint32_t qn__v2_outputs_of(const qn_model *model, qn__v2_output o[QN__V2_OUTPUTS]) {
     uint32_t count = 0, rows = 0, columns = 0;
+    if (qn_model_predicts(model) == QN_PREDICTS_NEXT) /* layers alone */
+        return 0;
     const uint32_t answers = qn_model_answers(model, &rows, &columns);
     const uint32_t outputs = qn_model_outputs(model);
     if (rows > 0) {
@@ -46,18 +48,26 @@ static const qn__v2_output *find(const qn__v2_output *o, uint32_t count, const c
     return NULL;
 }
 
-qn_status qn__v2_check_outputs(const qn__v2_ask *ask, const qn_model *model, qn_error *err) {
+int qn__v2_predicts(const qn_model *model, const char *name) {
     qn__v2_output o[QN__V2_OUTPUTS];
-    const uint32_t count = qn__v2_outputs_of(model, o);
-    for (uint32_t i = 0; i < ask->outputs; i++)
-        if (!find(o, count, ask->wanted[i].name)) {
-            qn__fail(err, QN_INPUT, "the model has no output \"%s\"", ask->wanted[i].name);
-            return qn__remedy(err, QN_INPUT, "GET the model's metadata, which lists its outputs");
-        } else if (ask->wanted[i].classes && strcmp(ask->wanted[i].name, "outputs") != 0) {
-            qn__fail(err, QN_INPUT, "\"%s\" has no classes", ask->wanted[i].name);
-            return qn__remedy(err, QN_INPUT, "ask for \"classification\" of \"outputs\"");
-        }
-    return QN_OK;
+    return find(o, qn__v2_outputs_of(model, o), name) != NULL;
+}
+
+qn_status qn__v2_read_layer(const char *output, qn__layer_name *out, qn_error *err) {
+    const int numbered = strncmp(output, "layer", 5) == 0;
+    if ((numbered || strncmp(output, "body", 4) == 0) &&
+        qn__layer_name_read(output + (numbered ? 5 : 0), out, NULL) == QN_OK)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "the model has no output \"%.100s\"", output);
+    return qn__remedy(err, QN_INPUT,
+                      "GET the model's metadata, which lists its outputs; those of layers are "
+                      "layer0 and so on, and layer0:mean");
+}
+
+static qn__v2_output output_of_layer(const char *name, const qn__layer_use *use) {
+    qn__v2_output o = {.name = name, .type = REAL, .lengths = use->lengths};
+    memcpy(o.each, use->shape, sizeof o.each);
+    return o;
 }
 
 /* ----------------------------------------------------------------------------------------- values
@@ -77,7 +87,9 @@ static values values_of(const qn__v2_output *o, const qn_model *model, const qn_
     values v = {.output = o, .model = model, .count = a->items};
     for (uint32_t i = 0; i < o->lengths; i++)
         v.count *= o->each[i];
-    if (strcmp(o->name, "outputs") == 0)
+    if (!a->classes && !a->answers) /* of a layer, or components */
+        v.real = a->outputs;
+    else if (strcmp(o->name, "outputs") == 0)
         v.real = a->outputs;
     else if (o->type == SMALL)
         v.small = a->answers;
@@ -174,7 +186,9 @@ static void add_output(qn__text *text, qn__text *bytes, const wanted_output *w) 
         shown.type = TEXT;
         shown.each[0] = w->classes;
     }
-    qn__text_add(text, "{\"name\": \"%s\", \"datatype\": \"%s\", ", shown.name, shown.type);
+    qn__text_add(text, "{\"name\": ");
+    qn__text_add_json(text, shown.name);
+    qn__text_add(text, ", \"datatype\": \"%s\", ", shown.type);
     add_shape(text, &shown, count);
     if (w->binary) {
         const size_t before = bytes->size;
@@ -187,14 +201,19 @@ static void add_output(qn__text *text, qn__text *bytes, const wanted_output *w) 
     qn__text_add(text, "]}");
 }
 
+/* `own` is a place for the description of a layer. */
 static wanted_output output_of(const qn__v2_ask *ask, const qn__v2_output *o, uint32_t has,
-                               uint32_t i) {
+                               uint32_t i, qn__v2_output *own) {
     wanted_output w = {.output = &o[i], .binary = ask->binary};
     if (ask->outputs == 0)
         return w;
     const uint64_t classes = ask->wanted[i].classes;
-    w.output = find(o, has, ask->wanted[i].name);
     w.binary = ask->wanted[i].binary;
+    w.output = own;
+    if (ask->wanted[i].layer)
+        *own = output_of_layer(ask->wanted[i].name, ask->wanted[i].layer);
+    else
+        w.output = find(o, has, ask->wanted[i].name);
     w.classes = classes < w.output->each[0] ? (uint32_t)classes : w.output->each[0];
     return w;
 }
@@ -213,8 +232,9 @@ void qn__v2_write(const qn__v2_ask *ask, const char *name, const char *version,
     }
     qn__text_add(text, ", \"outputs\": [");
     for (uint32_t i = 0; i < count; i++) {
-        wanted_output w = output_of(ask, o, has, i);
-        w.answer = a;
+        qn__v2_output own;
+        wanted_output w = output_of(ask, o, has, i, &own);
+        w.answer = &a[ask->outputs ? ask->wanted[i].answer : 0];
         w.model = model;
         qn__text_add(text, "%s", i ? ", " : "");
         add_output(text, &bytes, &w);

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BOTH = QN__ASK_COMPLETION | QN__ASK_CHAT, FEW_TOKENS = 16, BAD_REQUEST = 400 };
+enum { BOTH = QN__ASK_COMPLETION | QN__ASK_CHAT, ALL = BOTH | QN__ASK_EMBEDDING };
+enum { FEW_TOKENS = 16, BAD_REQUEST = 400 };
 enum { MOST_OF_COMPLETION = 5, MOST_OF_CHAT = 20 }; /* log-probabilities of other tokens */
 
 typedef const qn__json_node node;
@@ -289,9 +290,23 @@ static int read_modalities(node *value, qn__ask *ask, qn__ask_refusal *no) {
 /* -------------------------------------------------------------------------------------- the whole
  */
 
+static int read_encoding(node *value, qn__ask *ask, qn__ask_refusal *no) {
+    const char *word = qn__json_string(value);
+    ask->base64 = word && strcmp(word, "base64") == 0;
+    return ask->base64 || (word && strcmp(word, "float") == 0) ||
+           refuse_field(no, "it is neither \"float\" nor \"base64\"");
+}
+
+static int read_dimensions(node *value, qn__ask *ask, qn__ask_refusal *no) {
+    return read_count(value, 1, UINT32_MAX, &ask->dimensions, no);
+}
+
 static const ask_field fields[] = {
-    {"model", BOTH, read_model},
+    {"model", ALL, read_model},
     {"prompt", QN__ASK_COMPLETION, read_prompt},
+    {"input", QN__ASK_EMBEDDING, read_prompt},
+    {"encoding_format", QN__ASK_EMBEDDING, read_encoding},
+    {"dimensions", QN__ASK_EMBEDDING, read_dimensions},
     {"messages", QN__ASK_CHAT, read_messages},
     {"max_tokens", BOTH, read_most},
     {"max_completion_tokens", QN__ASK_CHAT, read_most},
@@ -318,7 +333,7 @@ static const ask_field fields[] = {
     {"function_call", QN__ASK_CHAT, read_neutral},
     {"response_format", QN__ASK_CHAT, read_format},
     {"modalities", QN__ASK_CHAT, read_modalities},
-    {"user", BOTH, NULL},
+    {"user", ALL, NULL},
     {"metadata", BOTH, NULL},
     {"store", BOTH, NULL},
     {"service_tier", BOTH, NULL},
@@ -366,7 +381,7 @@ static int read_fields(node *root, qn__ask *ask, qn__ask_refusal *no) {
 static int check_fields(qn__ask *ask, qn__ask_refusal *no) {
     const int chat = ask->kind == QN__ASK_CHAT;
     if (!ask->prompt) {
-        no->param = chat ? "messages" : "prompt";
+        no->param = chat ? "messages" : ask->kind == QN__ASK_EMBEDDING ? "input" : "prompt";
         return refuse_field(no, "the field \"%s\" is missing", no->param);
     }
     if (ask->choices > 0 && !ask->options.log_probabilities) {

@@ -1,5 +1,5 @@
-/* What a client asks for: the fields of a body of /v1/completions or /v1/chat/completions
- * (docs/serve.md has the table of them). */
+/* What a client asks for: the fields of a body of /v1/completions, /v1/chat/completions or
+ * /v1/embeddings (docs/serve.md has the tables of them). */
 #ifndef QN_SERVE_TEXT_TEXT_ASK_H
 #define QN_SERVE_TEXT_TEXT_ASK_H
 
@@ -8,7 +8,11 @@
 
 enum { QN__ASK_STOPS = 16 };
 
-typedef enum qn__ask_kind { QN__ASK_COMPLETION = 1, QN__ASK_CHAT = 2 } qn__ask_kind;
+typedef enum qn__ask_kind {
+    QN__ASK_COMPLETION = 1,
+    QN__ASK_CHAT = 2,
+    QN__ASK_EMBEDDING = 4
+} qn__ask_kind;
 
 /* Why it is refused. */
 typedef struct qn__ask_refusal {
@@ -32,8 +36,10 @@ typedef struct qn__ask {
     uint32_t *number; /* tokens of prompts that are lists of them */
     char **joined;    /* contents of messages that have several parts */
     uint32_t messages, choices;
-    int stream, usage; /* usage: the stream ends with it */
-    int echo;          /* the text begins with the prompt */
+    int stream, usage;   /* usage: the stream ends with it */
+    int echo;            /* the text begins with the prompt */
+    int base64;          /* embeddings are bytes in base64 */
+    uint32_t dimensions; /* of embeddings; 0: it does not say */
 } qn__ask;
 
 /* Reads a body. Returns 0, with *no, where it is refused; `ask` is then released. */

@@ -200,23 +200,26 @@ static int is_wanted(void *user) {
 
 enum { NAME = 100 };
 
-/* The only model that continues texts. */
+/* The only model that fits. */
 typedef struct only_model {
+    qn__text_fits *fits;
     char name[NAME];
     int others; /* 1: there are several */
 } only_model;
 
 static void find_only(void *user, const qn__model_state *state) {
     only_model *only = user;
-    if (!state->served || !state->served->part[QN__PART_TEXT])
+    if (!state->served || !only->fits(state->served))
         return;
     only->others |= only->name[0] && strcmp(only->name, state->name) != 0;
     snprintf(only->name, sizeof only->name, "%s", state->name);
 }
 
-qn__served *qn__text_model(qn__models *models, const char *name) {
+int qn__text_continues(const qn__served *served) { return served->part[QN__PART_TEXT] != NULL; }
+
+qn__served *qn__text_model(qn__models *models, const char *name, qn__text_fits *fits) {
     char own[2 * NAME];
-    only_model only = {0};
+    only_model only = {.fits = fits};
     if (!name) {
         qn__models_list(models, find_only, &only);
         name = only.others ? "" : only.name;
@@ -226,19 +229,19 @@ qn__served *qn__text_model(qn__models *models, const char *name) {
     if (version)
         *version++ = '\0';
     qn__served *served = qn__models_take(models, own, version);
-    if (served && served->part[QN__PART_TEXT])
+    if (served && fits(served))
         return served;
     if (served)
         qn__served_release(served);
     return NULL;
 }
 
-void qn__text_refuse_model(qn__request *request, const char *name) {
+void qn__text_refuse_model(qn__request *request, const char *name, const char *does) {
     qn__ask_refusal no = {.status = NOT_FOUND, .param = "model", .code = "model_not_found"};
     if (name)
         snprintf(no.message, sizeof no.message,
-                 "there is no model \"%.200s\" that continues texts: GET /v1/models names them",
-                 name);
+                 "there is no model \"%.200s\" that %s: GET /v1/models names the models", name,
+                 does);
     else
         snprintf(no.message, sizeof no.message,
                  "the field \"model\" is missing: GET /v1/models names the models");
@@ -275,9 +278,9 @@ void qn__text_job_begin(qn__request *request, qn__models *models, qn__ask_kind k
         qn__text_refuse(request, &no);
         return;
     }
-    own.served = qn__text_model(models, own.ask.model);
+    own.served = qn__text_model(models, own.ask.model, qn__text_continues);
     if (!own.served) {
-        qn__text_refuse_model(request, own.ask.model);
+        qn__text_refuse_model(request, own.ask.model, "continues texts");
         qn__ask_release(&own.ask);
         return;
     }

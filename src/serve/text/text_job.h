@@ -12,11 +12,16 @@ void qn__text_job_begin(qn__request *request, qn__models *models, qn__ask_kind k
 /* Answers {"error": {"message", "type", "param", "code"}}. */
 void qn__text_refuse(qn__request *request, const qn__ask_refusal *no);
 
-/* Answers that there is no model of that name; NULL: it has none. */
-void qn__text_refuse_model(qn__request *request, const char *name);
+/* Answers that there is no model of that name that does this, such as "continues texts"; NULL: it
+ * has none. */
+void qn__text_refuse_model(qn__request *request, const char *name, const char *does);
 
-/* The model of that name, "NAME" or "NAME:VERSION", that continues texts. Without a name it is the
- * only one of them. NULL: there is none. */
-qn__served *qn__text_model(qn__models *models, const char *name);
+/* Whether a model is for a route. */
+typedef int qn__text_fits(const qn__served *served);
+qn__text_fits qn__text_continues; /* it continues texts */
+
+/* The model of that name, "NAME" or "NAME:VERSION", that fits. Without a name it is the only one of
+ * them. NULL: there is none. */
+qn__served *qn__text_model(qn__models *models, const char *name, qn__text_fits *fits);
 
 #endif

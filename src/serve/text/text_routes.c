@@ -1,5 +1,6 @@
 #include "serve/text/text_routes.h"
 
+#include "serve/text/embed_job.h"
 #include "serve/text/text_job.h"
 #include <time.h>
 
@@ -27,8 +28,22 @@ static void complete_chat(qn__request *request, void *user) {
     qn__text_job_begin(request, routes->models, QN__ASK_CHAT);
 }
 
-static void add_model(const qn__text_routes *routes, const qn__served *served, qn__text *to) {
+static void embed(qn__request *request, void *user) {
+    const qn__text_routes *routes = user;
+    qn__embed_begin(request, routes->models, routes->embeddings);
+}
+
+/* Those that answer one of these routes. */
+static int is_listed(const qn__served *served) {
+    return qn__text_continues(served) || qn__embed_fits(served);
+}
+
+static uint32_t context_of(const qn__served *served) {
     qn__texts *texts = served->part[QN__PART_TEXT];
+    return texts ? qn__texts_context(texts) : qn__embed_tokens(served->model);
+}
+
+static void add_model(const qn__text_routes *routes, const qn__served *served, qn__text *to) {
     qn__text_add(to, "{\"id\": ");
     qn__text_add_json(to, served->name);
     qn__text_add(to,
@@ -37,7 +52,7 @@ static void add_model(const qn__text_routes *routes, const qn__served *served, q
                  routes->begun);
     qn__text_add_json(to, served->version);
     qn__text_add(to, ", \"digest\": \"%s\", \"max_model_len\": %u}", qn_model_digest(served->model),
-                 qn__texts_context(texts));
+                 context_of(served));
 }
 
 /* The models so far, as JSON. */
@@ -49,7 +64,7 @@ typedef struct model_list {
 
 static void list_model(void *user, const qn__model_state *state) {
     model_list *list = user;
-    if (!state->served || !state->served->part[QN__PART_TEXT])
+    if (!state->served || !is_listed(state->served))
         return;
     qn__text_add(&list->text, "%s", list->some++ ? ", " : "");
     add_model(list->routes, state->served, &list->text);
@@ -66,10 +81,10 @@ static void list_models(qn__request *request, void *user) {
 static void show_model(qn__request *request, void *user) {
     const qn__text_routes *routes = user;
     const char *name = qn__request_variable(request, 0);
-    qn__served *served = qn__text_model(routes->models, name);
+    qn__served *served = qn__text_model(routes->models, name, is_listed);
     qn__text text = {0};
     if (!served) {
-        qn__text_refuse_model(request, name);
+        qn__text_refuse_model(request, name, "continues or embeds texts");
         return;
     }
     add_model(routes, served, &text);
@@ -81,6 +96,7 @@ static void show_model(qn__request *request, void *user) {
 static const qn__route table[] = {
     {.method = "POST", .path = "/v1/completions", .handle = complete_text},
     {.method = "POST", .path = "/v1/chat/completions", .handle = complete_chat},
+    {.method = "POST", .path = "/v1/embeddings", .handle = embed},
     {.method = "GET", .path = "/v1/models", .handle = list_models},
     {.method = "GET", .path = "/v1/models/{model}", .handle = show_model},
     {.method = NULL}};

@@ -1,5 +1,5 @@
-/* /v1/completions, /v1/chat/completions and /v1/models, as clients of OpenAI's interface call them,
- * for models of next tokens. */
+/* /v1/completions, /v1/chat/completions, /v1/embeddings and /v1/models, as clients of OpenAI's
+ * interface call them. */
 #ifndef QN_SERVE_TEXT_TEXT_ROUTES_H
 #define QN_SERVE_TEXT_TEXT_ROUTES_H
 
@@ -10,6 +10,7 @@
 /* What a server keeps for these routes; it stays where it is. */
 typedef struct qn__text_routes {
     const qn_compute *compute; /* NULL: the defaults */
+    const char *embeddings; /* the layer of embeddings, as qn__layer_name_read; NULL: its usual */
     qn__texts_options options;
     qn__models *models;
     qn__part_maker maker;

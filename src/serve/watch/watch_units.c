@@ -86,7 +86,7 @@ static void take_answer(qn__watch_unit *unit, const qn__batch_answer *a) {
         return;
     }
     unit->items = a->items;
-    unit->status = qn__batch_answer_copy(unit->all->model, a, &unit->answer, &unit->error);
+    unit->status = qn__batch_answer_copy(a, &unit->answer, &unit->error);
 }
 
 static void finish(qn__watch_unit *unit) {
