@@ -274,7 +274,8 @@ static void put_tokens(const conversion *c, const qn__body_tokens *list, void *t
 qn_status qn__body_of_tokens(const qn__body_reader *reader, const qn__body_tokens *list,
                              uint64_t count, qn_data **out, qn_error *err) {
     const qn_model *m = reader->model;
-    conversion c = {.items = count,
+    conversion c = {.from = type_of("UINT32"),
+                    .items = count,
                     .features = m->features,
                     .vocabulary = qn__recipe_vocabulary(qn__model_recipe_of(m))};
     c.to = choose_type(m, &c);
