@@ -118,7 +118,7 @@ static void add_json_value(qn__text *text, const values *v, uint64_t k) {
         qn__text_add(text, "%u", v->small[k]);
     else if (v->output->type == TEXT)
         qn__text_add_json(text, class_name(v, k));
-    else
+    else if (v->class)
         qn__text_add(text, "%d", v->class[k]);
 }
 
