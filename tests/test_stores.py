@@ -19,6 +19,7 @@ import checkpoints as cp
 import http_server
 import numpy as np
 import pytest
+import serving
 import store_server
 
 SMALL = "".join(["a,b,y\n", *(f"{i},{i * 7 % 11},{'no' if i % 3 else 'yes'}\n" for i in range(60))]).encode()
@@ -283,6 +284,32 @@ def test_models_images_and_arrays(s3, own, run_quern, tmp_path, digest):
             for model in ("s3://b/m.safetensors", tmp_path / "m.safetensors")]
     assert told[0] == told[1]
     assert "parameters 22" in run_quern("model", "show", "s3://b/m.safetensors", env=own).stdout
+
+
+def test_a_folder_of_models_is_served(s3, own, quern, run_quern, tmp_path):
+    """It is listed again at SIGHUP: a new model is served, and one that is gone is not."""
+    (tmp_path / "t.csv").write_bytes(SMALL)
+    run_quern("train", "--data", tmp_path / "t.csv", "--label", "y", "--model", "dense 2 softmax", "--epochs", "1", "-o", tmp_path / "m")
+    model = (tmp_path / "m").read_bytes()
+    for name in "one.safetensors", "two/7/model.safetensors", "two/8/model.safetensors", "notes.txt":
+        s3.put(f"b/models/{name}", model)
+
+    def answers(server):
+        return [server.get(f"/v2/models/{name}")[0]
+                for name in ("one", "two/versions/7", "two/versions/8", "new")]
+
+    with serving.serve(quern, "s3://b/models", env=own) as server:
+        assert answers(server) == [200, 200, 200, 404]
+        s3.put("b/models/new.safetensors", model)
+        del s3.buckets["b"]["models/one.safetensors"]
+        server.process.send_signal(signal.SIGHUP)
+        while answers(server) != [404, 200, 200, 200]:
+            assert server.process.poll() is None
+        s3.fault("status", status=503, times=99)
+        server.process.send_signal(signal.SIGHUP)
+        while not any(request.status == 503 for request in s3.log):
+            assert server.process.poll() is None
+        assert answers(server) == [404, 200, 200, 200]
 
 
 def test_databases_packed_files_and_kernels(s3, own, run_quern, tmp_path, digest):

@@ -34,7 +34,8 @@ static void look_at_all(qn__models *models, int asked) {
             tell_served(models, s);
     }
     for (size_t i = 0; i < models->folders; i++)
-        if (qn__models_walk(models, &models->folder[i], &err) != QN_OK)
+        if (qn__models_walk(models, &models->folder[i], asked ? QN__WALK_ALL : QN__WALK_HERE,
+                            &err) != QN_OK)
             qn__models_tell(models, models->folder[i].path, &err);
 }
 
@@ -62,7 +63,7 @@ static void execute(qn__models *models, qn__model_order *order) {
     qn_error err = {0};
     if (order->load) /* the folder may have new ones */
         for (size_t i = 0; i < models->folders; i++)
-            if (qn__models_walk(models, &models->folder[i], &err) != QN_OK)
+            if (qn__models_walk(models, &models->folder[i], QN__WALK_NEW, &err) != QN_OK)
                 qn__models_tell(models, models->folder[i].path, &err);
     memset(&err, 0, sizeof err);
     err.status = obey(models, order, &err);

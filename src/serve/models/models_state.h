@@ -76,7 +76,13 @@ void qn__models_bury(qn__models *models);
 /* model_sources.c: brings the sources in line with a folder: reads new files and changed ones,
  * takes away those that left. The first failure is in *err; the others are read all the same. Once
  * there is a keeper, it tells of each file, and only a folder that cannot be read is a failure. */
-qn_status qn__models_walk(qn__models *models, const qn__model_folder *folder, qn_error *err);
+typedef enum qn__walk_depth {
+    QN__WALK_HERE, /* a folder in a store is passed over */
+    QN__WALK_NEW,  /* it is listed, and new files are read */
+    QN__WALK_ALL   /* all its files are read again */
+} qn__walk_depth;
+qn_status qn__models_walk(qn__models *models, const qn__model_folder *folder, qn__walk_depth depth,
+                          qn_error *err);
 /* Reads the file again if it is not as it was; at an address only where it was `asked` for. */
 qn_status qn__origin_look(qn__models *models, qn__model_origin *source, int asked, qn_error *err);
 
