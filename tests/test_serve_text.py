@@ -128,6 +128,9 @@ def test_embeddings_are_those_of_predict(quern, models, server, tmp_path):
     assert embedded(server, model="plays", input=texts[1]) == (of_letters[1:2], {"prompt_tokens": tokens, "total_tokens": tokens})
     numbers = generated(quern, models["plays"], "--prompt", texts[1], "--tokens", 1)[0]["prompt_tokens"]
     assert embedded(server, model="plays:1", input=[numbers, numbers])[0] == of_letters[1:2] * 2
+    for pool in ("max", "first"):  # two of one layer
+        got = json.loads(server.post(f"/v1/predict/kinds?layer=0&pool={pool}", [{"text": text} for text in texts])[2])["outputs"]
+        assert [np.array(row, "<f4").tobytes() for row in got] == features("kinds", "--unlabelled", "--layer", "0", "--pool", pool)
     asked = [("kinds" if k % 2 else "plays", k % 3) for k in range(24)]
     with concurrent.futures.ThreadPoolExecutor(6) as pool:  # together with others
         made = list(pool.map(lambda own: embedded(server, model=own[0], input=texts[own[1]])[0][0], asked))
