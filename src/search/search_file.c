@@ -4,6 +4,7 @@
 #include "base/encoding.h"
 #include "base/files/file.h"
 #include "base/files/remote.h"
+#include "base/files/write_whole.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include <errno.h>
@@ -137,16 +138,8 @@ static qn_status read_lines(const qn__search_file *f, char *text, size_t size, s
 }
 
 static qn_status write_all(const qn__search_file *f, const char *text, size_t size, qn_error *err) {
-    while (size > 0) {
-        const ssize_t n = write(f->file, text, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return qn__fail_errno(err, "write", f->path);
-        text += n;
-        size -= (size_t)n;
-    }
-    return QN_OK;
+    return qn__write_whole(f->file, text, size) == 0 ? QN_OK
+                                                     : qn__fail_errno(err, "write", f->path);
 }
 
 /* Whether it is the beginning of a file of some search, without results. */

@@ -1,6 +1,7 @@
 #include "base/system/process.h"
 
 #include "base/files/unfinished.h"
+#include "base/files/write_whole.h"
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include <errno.h>
@@ -21,18 +22,11 @@ extern char **environ;
 /* A file without a name that holds the text, for reading from its begin. -1 with errno set. */
 static int file_of(const char *text) {
     const int file = memfd_create("input", MFD_CLOEXEC);
-    size_t done = 0, size = strlen(text);
-    while (file >= 0 && done < size) {
-        const ssize_t n = write(file, text + done, size - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            const int why = errno;
-            close(file);
-            errno = why;
-            return -1;
-        }
-        done += (size_t)n;
+    const int why = file >= 0 ? qn__write_whole(file, text, strlen(text)) : 0;
+    if (why != 0) {
+        close(file);
+        errno = why;
+        return -1;
     }
     if (file >= 0)
         lseek(file, 0, SEEK_SET);

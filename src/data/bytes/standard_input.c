@@ -1,4 +1,6 @@
 #include "data/bytes/standard_input.h"
+
+#include "base/files/write_whole.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,17 +32,6 @@ static int make_file(void) {
     return file;
 }
 
-static int write_all(int file, const char *bytes, size_t size) {
-    while (size > 0) {
-        const ssize_t put = write(file, bytes, size);
-        if (put < 0 && errno != EINTR)
-            return 0;
-        bytes += put > 0 ? put : 0;
-        size -= put > 0 ? (size_t)put : 0;
-    }
-    return 1;
-}
-
 static qn_status copy(int file, qn_error *err) {
     char bytes[PIECE];
     for (;;) {
@@ -51,7 +42,7 @@ static qn_status copy(int file, qn_error *err) {
             return qn__fail_errno(err, "read", QN__STANDARD_INPUT_SHOWN);
         if (got == 0)
             break;
-        if (!write_all(file, bytes, (size_t)got)) {
+        if (qn__write_whole(file, bytes, (size_t)got) != 0) {
             qn__fail_errno(err, "keep", QN__STANDARD_INPUT_SHOWN);
             return qn__remedy(err, QN_IO, "set TMPDIR to a folder with more space, or name a file");
         }

@@ -1,6 +1,7 @@
 /* The sink of CSV: a file that is written whole, or one that grows by lines. */
 #include "base/files/file.h"
 #include "base/files/remote.h"
+#include "base/files/write_whole.h"
 #include "base/memory.h"
 #include "data/write/sink_keys.h"
 #include "data/write/sink_kinds.h"
@@ -131,18 +132,10 @@ static qn_status refuse_end(const qn__sink *s, const char *what, qn_error *err) 
 
 static qn_status write_all(const qn__sink *s, int file, const char *data, size_t size,
                            qn_error *err) {
-    while (size > 0) {
-        const ssize_t done = write(file, data, size);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0 && errno == EPIPE)
-            return refuse_end(s, "nobody reads what is written here any more", err);
-        if (done < 0)
-            return qn__fail_errno(err, "write to", s->to.shown);
-        data += done;
-        size -= (size_t)done;
-    }
-    return QN_OK;
+    const int why = qn__write_whole(file, data, size);
+    if (why == EPIPE)
+        return refuse_end(s, "nobody reads what is written here any more", err);
+    return why == 0 ? QN_OK : qn__fail_errno(err, "write to", s->to.shown);
 }
 
 /* What a failed write has left is cut off, so that the next one begins with a line. */

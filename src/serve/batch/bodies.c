@@ -2,12 +2,12 @@
  * place, and is what it is for `quern predict`. That takes some 20 microseconds for a row. */
 #include "serve/batch/body_state.h"
 
+#include "base/files/write_whole.h"
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "data/text/csv_header.h"
 #include "image/image_head.h"
 #include "model/formats/model_kind.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -234,16 +234,7 @@ static qn_status refuse_body(qn__body_kind kind, const void *body, size_t size, 
 /* A file in memory with these bytes, which nobody changes; -1: there is none. */
 static int make_file(const void *body, size_t size, qn_error *err) {
     const int file = memfd_create("body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    size_t done = 0;
-    while (file >= 0 && done < size) {
-        const ssize_t wrote = write(file, (const char *)body + done, size - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            break;
-        done += (size_t)wrote;
-    }
-    if (file >= 0 && done == size &&
+    if (file >= 0 && qn__write_whole(file, body, size) == 0 &&
         fcntl(file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK) == 0)
         return file;
     qn__fail_errno(err, "keep", "the body");

@@ -1,5 +1,6 @@
 #include "serve/watch/watch_move.h"
 
+#include "base/files/write_whole.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -37,26 +38,13 @@ static int rename_as(int from, const char *name, int to, const char *wanted) {
 
 /* ------------------------------------------------------------------------ between file systems */
 
-static int write_all(int file, const char *bytes, size_t size) {
-    while (size > 0) {
-        const ssize_t done = write(file, bytes, size);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return errno;
-        bytes += done;
-        size -= (size_t)done;
-    }
-    return 0;
-}
-
 static int copy_bytes(int from, int to) {
     char bytes[PIECE];
     int error = 0;
     for (ssize_t got = 1; got != 0 && error == 0;) {
         got = read(from, bytes, sizeof bytes);
         if (got > 0)
-            error = write_all(to, bytes, (size_t)got);
+            error = qn__write_whole(to, bytes, (size_t)got);
         else if (got < 0 && errno != EINTR)
             error = errno;
     }

@@ -1,6 +1,7 @@
 #include "serve/watch/watch_tree.h"
 
 #include "base/digest/siphash.h"
+#include "base/files/folder_make.h"
 #include "base/files/other_hosts.h"
 #include "base/memory.h"
 #include <dirent.h>
@@ -241,7 +242,7 @@ static qn_status walk_below(qn__watch_tree *tree, const char *path, qn__watch_fo
     walk w = {.tree = tree, .found = found, .user = user};
     struct stat info;
     const size_t root = strlen(tree->root);
-    const char *slash = root > 0 && tree->root[root - 1] == '/' ? "" : "/";
+    const char *slash = qn__folder_slash(tree->root);
     const int length = snprintf(w.path, sizeof w.path, "%s%s%s", tree->root, slash, path),
               depth = find_above(tree, path, w.above);
     w.below = root + strlen(slash);

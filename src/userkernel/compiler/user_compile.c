@@ -13,12 +13,12 @@
 #include "base/files/file.h"
 #include "base/files/program_cache.h"
 #include "base/files/unfinished.h"
+#include "base/files/write_whole.h"
 #include "base/memory.h"
 #include "base/system/process.h"
 #include "userkernel/compiler/user_common.h"
 #include "userkernel/compiler/user_program_parts.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -253,20 +253,14 @@ static int open_code(const void *bytes, size_t size, qn__user_code *out, const c
     *why = "there is no memory for its file";
     if (file < 0)
         return 0;
-    size_t done = 0;
-    while (done < size) {
-        const ssize_t n = write(file, (const char *)bytes + done, size - done);
-        if (n <= 0 && errno != EINTR)
-            break;
-        done += n > 0 ? (size_t)n : 0;
-    }
+    const int is_whole = qn__write_whole(file, bytes, size) == 0;
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     /* The loader knows libraries by their paths, so the number must stay taken as long as this one
      * is loaded. */
     out->file = file;
-    if (done == size && qn__library_open(&out->library, path))
+    if (is_whole && qn__library_open(&out->library, path))
         return 1;
-    if (done == size)
+    if (is_whole)
         *why = qn__library_reason();
     qn__user_code_release(out);
     return 0;
