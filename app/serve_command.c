@@ -68,8 +68,8 @@ static const option serve_options[] = {
               "an answer should not wait longer for its batch and the one before, such as 20ms"),
      .fallback = "20ms"},
     {ROW_COUNT("waiting", waiting, 1, (uint64_t)1 << 32,
-               "items that wait for a model; more is answered with 429. One request with more gets "
-               "400"),
+               "items that wait for a model; a request beyond is answered with 429, and one that "
+               "alone has more items with 400"),
      .fallback = "65536"},
 
     {.heading = "Models",
@@ -85,7 +85,8 @@ static const option serve_options[] = {
          "has marks for")},
     {ROW_TEXT("embeddings", embeddings, "LAYER",
               "the layer whose outputs /v1/embeddings gives: its number, as \"quern model show\" "
-              "lists it, or body, and perhaps :mean, :max, :first or :last after it"),
+              "lists it, -1 for the last one, or body; with :mean, :max, :first or :last after it "
+              "for one number of each channel, such as body:mean"),
      .fallback = "the pool before the head, or body:mean"},
     {ROW_COUNT32("text-batch", text_batch, 1, 4096, "answers that grow at once, of each model"),
      .fallback = "16"},
@@ -119,8 +120,8 @@ typedef struct access_log {
     int hangups, lost;
 } access_log;
 
-/* After SIGHUP the path may be that of a new file: the old one got another name, as logrotate does
- * it. The old one stays where that fails. */
+/* logrotate renames the file and sends SIGHUP: the lines then go to a new file at the path. Where
+ * it cannot be opened, they go on to the old one. */
 static void open_log_again(access_log *log) {
     const int hangups = interrupt_hangups();
     if (hangups == log->hangups || !log->path)

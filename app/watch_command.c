@@ -40,7 +40,7 @@ static const option watch_options[] = {
     {ROW_JSON(json, "the summary as one JSON object on stdout; needs -o\tFILE")},
 
     {.heading = "What and when",
-     ROW_FLAG("flat", flat, "leave out the folders in FOLDER, which are else watched, too")},
+     ROW_FLAG("flat", flat, "watch the files of FOLDER without those of the folders in it")},
     {ROW_TEXT("latency", latency, "TIME",
               "an answer should not wait longer for its batch and the one before: 20ms, 1s"),
      .fallback = "20ms"},
@@ -154,18 +154,17 @@ const command watch_command = {
     .summary = "predict files and rows as they come",
     .usage = "quern watch FOLDER|FILE|- --model FILE -o FILE [options]",
     .about =
-        "Answers the files of a folder, also one of a store, and of the folders in it, as each is "
-        "complete, the rows of "
-        "a file, CSV or a JSON "
-        "object a line, as they are appended, or the standard input (-) line by line; for a model "
-        "of images its "
-        "lines are paths of files.\n"
+        "Answers files and rows as they come. FOLDER is a folder, also one of a store, whose files "
+        "are answered when they are complete, also those of the folders in it. FILE has rows, as "
+        "CSV or a JSON object a line, which are answered when they are appended. With - the lines "
+        "of the standard input are answered; for a model of images they are paths of files.\n"
         "Each file or row gets one row in the table. What the table holds is done: a watch that "
         "was killed goes on where it stopped, and no answer is lost or repeated. A name is "
-        "answered once. A file that cannot be read gets a row with an error.\n"
-        "Names that begin with a dot, or end with .tmp, .part, .partial, .crdownload or ~, are "
-        "not looked at: give a file its name when it is complete. Ctrl-C ends the watch after what "
-        "it reads is answered.",
+        "answered once; in a store each version of it is. A file that cannot be read gets a row "
+        "with an error.\n"
+        "Names that begin with a dot, or end with .tmp, .part, .partial, .crdownload, ._COPYING_ "
+        "or ~, are not looked at: give a file its name when it is complete. Ctrl-C ends the watch "
+        "after what it reads is answered.",
     .options = watch_options,
     .operand = "FOLDER",
     .most_operands = 1,

@@ -64,7 +64,7 @@ def test_health_and_refusals(server):
 
 
 @pytest.mark.parametrize("start, headers, status, says", [
-    (b"GET /healthz HTTP/1.1", b"", 400, "not one header \"Host\""), (b"GET /healthz HTTP/1.1", b"Host: a\r\nHost: a\r\n", 400, "\"Host\""),
+    (b"GET /healthz HTTP/1.1", b"", 400, "exactly one header \"Host\""), (b"GET /healthz HTTP/1.1", b"Host: a\r\nHost: a\r\n", 400, "\"Host\""),
     (b"GET /healthz HTTP/1.0", b"", 200, None), (b"GET /he%61lthz HTTP/1.0", b"", 200, None),
     (b"GET /healthz%00x HTTP/1.0", b"", 404, "nothing at this path"), (b"GET /v2%2fhealth/live HTTP/1.0", b"", 404, "nothing at this path"),
     (b"GET /v2/models/m%00 HTTP/1.0", b"", 404, "no model \"m%00\""), (b"GET /a b HTTP/1.0", b"", 404, "nothing at this path"),

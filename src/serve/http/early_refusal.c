@@ -134,7 +134,7 @@ static int check_word(void *user, int kind, const char *name, const char *value)
     return 1;
 }
 
-/* A word with a mistake would else be passed over. */
+/* A misspelt word would be ignored otherwise. */
 static int refuse_query(qn__request *r) {
     query_check c = {r->route->query, NULL};
     if (strcmp(r->route->method, "POST") != 0)
@@ -158,7 +158,8 @@ static int is_head_large(const qn__request *r) {
     return size && *size > QN__HEAD_BYTES;
 }
 
-/* Refuses what says nothing clear; the connection ends, as its next request cannot be found. */
+/* Refuses a head whose meaning is not clear. The connection ends, because the beginning of its next
+ * request cannot be found. */
 static int refuse_head(qn__request *r, const framing *f, const char *version) {
     const int framed = !is_framed_badly(f, version), large = is_head_large(r);
     const int hosts = f->hosts == 1 || (f->hosts == 0 && strcmp(version, "HTTP/1.0") == 0);
@@ -169,7 +170,7 @@ static int refuse_head(qn__request *r, const framing *f, const char *version) {
         qn__answer_refusal(r, 431, "the head of the request has more than %d bytes",
                            QN__HEAD_BYTES);
     else if (framed)
-        qn__answer_refusal(r, 400, "the request has not one header \"Host\"");
+        qn__answer_refusal(r, 400, "the request needs exactly one header \"Host\"");
     else
         qn__answer_refusal(r, 400, "the headers do not say clearly where the request ends");
     return 1;

@@ -87,8 +87,8 @@ static void add_counts(qn__batcher_counts *sum, const qn__batcher_counts *c) {
         sum->sizes[k] += c->sizes[k];
 }
 
-/* A place for a layer: a free one, or that of the layer that nobody uses for the longest time.
- * NULL: requests use all. */
+/* A free place for a layer, or that of the unused layer whose last use is the oldest. NULL:
+ * requests use all. */
 static qn__layer_use **find_place(qn__layers *l) {
     qn__layer_use **best = NULL;
     for (int k = 0; k < KEPT; k++) {

@@ -2,7 +2,7 @@
  *
  * Each layer with its pool has a batcher: the layers up to it are a network by themselves, and
  * requests for another layer are another batch. A batcher is made by the first request for it. A
- * model keeps a few; one that nobody uses makes place for a new one. */
+ * model keeps a few; a new one takes the place of one that is not in use. */
 #ifndef QN_SERVE_INFERENCE_LAYERS_H
 #define QN_SERVE_INFERENCE_LAYERS_H
 

@@ -33,8 +33,8 @@ static int is_same(const struct stat *a, const struct stat *b) {
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* The want of this machine is no fault of the file. Others may pass, as rights that are given later
- * and a server that is not reached. */
+/* What this machine lacks is not a fault of the file. Other reasons may pass: rights are given
+ * later, and a server is reached again. */
 static qn__skip refuse(qn__watch_unit *unit, const char *name, int is_final) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || !is_final)
         return QN__SKIP_LATER;

@@ -1,5 +1,5 @@
 #include "store/sign/credentials.h"
-#include "store/sign/given.h"
+#include "store/sign/credential_program.h"
 #include "store/sign/profile.h"
 #include "store/sign/roles.h"
 #include "store/sign/secret.h"
@@ -138,7 +138,8 @@ static qn_status follow(roles *r, const char *profile, qn_error *err) {
         } else if (qn__profile_setting(name, "credential_source", r->source, sizeof r->source)) {
             return QN_OK;
         } else {
-            return refuse_roles(name, "the profile has role_arn, and says not who assumes the role",
+            return refuse_roles(name,
+                                "the profile has role_arn, and does not say who assumes the role",
                                 "add source_profile or credential_source", err);
         }
     }
@@ -147,9 +148,9 @@ static qn_status follow(roles *r, const char *profile, qn_error *err) {
 }
 
 static qn_status find_base(const roles *r, qn__credentials *key, qn_error *err) {
-    static qn__credentials_source *const of_profile[] = {qn__sts_web_identity, qn__role_sso,
-                                                         from_credentials_file,
-                                                         qn__credentials_given, from_config_file};
+    static qn__credentials_source *const of_profile[] = {
+        qn__sts_web_identity, qn__role_sso, from_credentials_file, qn__credentials_of_program,
+        from_config_file};
     static qn__credentials_source *const keys[] = {from_credentials_file, from_config_file};
     static const struct {
         const char *name;
@@ -198,11 +199,17 @@ static qn_status from_role(const char *profile, qn__credentials *key, int *found
 /* ------------------------------------------------------------------ all of them */
 
 /* In the order of the AWS command. */
-static qn__credentials_source *const places[] = {
-    from_environment,          from_no_profile,       from_role,
-    qn__sts_web_identity_here, qn__sts_web_identity,  qn__role_sso,
-    from_credentials_file,     qn__credentials_given, from_config_file,
-    qn__role_container,        qn__role_instance};
+static qn__credentials_source *const places[] = {from_environment,
+                                                 from_no_profile,
+                                                 from_role,
+                                                 qn__sts_web_identity_here,
+                                                 qn__sts_web_identity,
+                                                 qn__role_sso,
+                                                 from_credentials_file,
+                                                 qn__credentials_of_program,
+                                                 from_config_file,
+                                                 qn__role_container,
+                                                 qn__role_instance};
 
 static qn_status look(qn__credentials_kind kind, qn__credentials *key, int *found, qn_error *err) {
     *found = kind == QN__CREDENTIALS_GS &&

@@ -11,19 +11,21 @@
  * parameters of the large one.
  *
  * A batch that takes some microseconds is computed by the calling thread alone, whatever the
- * network: waking others takes longer, and while they look for work they take a core from whoever
- * makes the next batch. */
+ * network: waking others takes longer, and while they look for work they take a core from the
+ * thread that makes the next batch. */
 #include "device/cpu/worker/cpu_alone.h"
 
 #include "base/memory.h"
 #include <stdatomic.h>
 #include <string.h>
 
-/* Items of a piece, at most: two tiles of the kernel that slides. Bytes of the largest layer's
- * outputs of a piece, at most. A core reads all weights for each piece, so that networks with many
- * of them are computed together: bytes. A batch with so many products at most is small, and its
- * pieces have so many items where the network reads no pictures. */
-enum { PIECE = 16, PIECE_BYTES = 1 << 25, WEIGHTS = 1 << 24, SMALL = 1 << 18, SMALL_PIECE = 64 };
+enum {
+    PIECE = 16,            /* most items of a piece: two tiles of the kernel that slides */
+    ROWS_PIECE = 64,       /* the same of a network that does not read pictures */
+    PIECE_BYTES = 1 << 25, /* most bytes of a layer's outputs of a piece */
+    WEIGHTS = 1 << 24,     /* most bytes of weights: a core reads all of them for each piece */
+    SMALL = 1 << 18        /* most products of a small batch */
+};
 
 static size_t weights_of(const qn__worker *w) {
     size_t bytes = 0;
@@ -36,7 +38,7 @@ static size_t weights_of(const qn__worker *w) {
 /* The items of a large piece: a power of 2. */
 static uint32_t piece_of(const qn__worker *w) {
     size_t most = 1;
-    uint32_t piece = w->layer[0].pictures ? PIECE : SMALL_PIECE;
+    uint32_t piece = w->layer[0].pictures ? PIECE : ROWS_PIECE;
     for (uint32_t l = 0; l < w->program->layers; ++l)
         most = w->program->layer[l].out > most ? w->program->layer[l].out : most;
     while (piece > 1 && piece * most * sizeof(float) > PIECE_BYTES)

@@ -1,4 +1,4 @@
-#include "store/sign/given.h"
+#include "store/sign/credential_program.h"
 #include "base/system/process.h"
 #include "store/sign/asking.h"
 #include "store/sign/profile.h"
@@ -30,8 +30,8 @@ static int take(const char *json, qn__credentials *key) {
     return 1;
 }
 
-qn_status qn__credentials_given(const char *profile, qn__credentials *key, int *found,
-                                qn_error *err) {
+qn_status qn__credentials_of_program(const char *profile, qn__credentials *key, int *found,
+                                     qn_error *err) {
     char command[4096];
     int code = 0;
     *found = qn__profile_setting(profile, "credential_process", command, sizeof command);
