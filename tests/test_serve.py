@@ -50,7 +50,10 @@ def test_health_and_refusals(server):
     assert server.get("/readyz")[::2] == (200, b"ready\n")
     assert server.ask("HEAD", "/readyz")[::2] == (200, b"")
     away = {"Sec-Fetch-Site": "cross-site"}
-    assert error_of(server.post("/v2/repository/models/m/unload", {}, away))[0] == 403 and server.get("/v2/models/m", away)[0] == 200
+    for other in (away, {"Origin": "http://other.example"}, {"Origin": "null"}):
+        assert error_of(server.post("/v2/repository/models/m/unload", {}, other))[0] == 403 and server.get("/v2/models/m", other)[0] == 200
+    for own in ({"Origin": "http://127.0.0.1:%d" % server.port}, {"Sec-Fetch-Site": "same-origin", "Origin": "https://proxy.example"}):
+        assert server.post("/v2/repository/index", {}, own)[0] == 200
     assert error_of(server.get("/nothing")) == (404, "there is nothing at this path")
     status, headers, _ = server.post("/healthz", {})
     assert status == 405 and headers["Allow"] == "GET"

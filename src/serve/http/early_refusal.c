@@ -84,10 +84,22 @@ static void refuse_token(qn__request *r) {
                        "Bearer TOKEN\"");
 }
 
-/* A page of another site in the user's browser: it cannot read answers, but could unload models. */
+/* Whether an Origin such as "https://host:8080" is that of the address the request was sent to. */
+static int is_own_origin(const char *origin, const char *host) {
+    const char *name = strstr(origin, "://");
+    return name && host && strcasecmp(name + 3, host) == 0;
+}
+
+/* A page of another site in the user's browser: it cannot read answers, but could unload models.
+ * Browsers say the site only to servers with TLS or on this machine; they always say the origin. */
 static int is_of_other_site(qn__request *r, const char *method) {
     const char *site = qn__request_header(r, "Sec-Fetch-Site");
-    return site && strcmp(site, "cross-site") == 0 && strcmp(method, "POST") == 0;
+    const char *origin = qn__request_header(r, "Origin");
+    if (strcmp(method, "POST") != 0)
+        return 0;
+    if (site)
+        return strcmp(site, "cross-site") == 0;
+    return origin && !is_own_origin(origin, qn__request_header(r, "Host"));
 }
 
 static void refuse_path(qn__request *r, const char *allowed) {
