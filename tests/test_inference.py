@@ -140,14 +140,17 @@ def test_layers_are_those_of_predict(quern, server, place, tmp_path):
     chances = np.exp(last - last.max(1, keepdims=True))  # the last layer is that before softmax
     assert np.allclose(np.frombuffer(found["score"], "<f4"), (chances / chances.sum(1, keepdims=True)).max(1), rtol=1e-5)
 
-    def ask(k):
+    def ask(k, summaries=("none", "mean", "max", "first", "last")):
         rows, layer = ROWS[k % 5:k % 5 + 1 + k % 4], ("0", "-1", "body")[k % 3]
-        own = answer(server.post(f"/v1/predict/m?layer={layer}", rows), digest)["outputs"]
+        summary = summaries[k // 3 % len(summaries)]  # those of one position are the position
+        own = answer(server.post(f"/v1/predict/m?layer={layer}&pool={summary}", rows), digest)["outputs"]
         return np.array_equal(np.array(own, np.float32), (first, last, body)[k % 3][k % 5:k % 5 + len(rows)])
 
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(lambda k: ask(k, ["none"]), range(30)))
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:  # 15 layers with their pools, of which 8 are kept
         assert all(pool.map(ask, range(30)))
-    for path, said in (("m?layer=9", "the model has the layers 0 to "), ("m?layer=x", "does not name a layer"),
+    for path, said in (("m?layer=9", "the model has the layers 0 to 2: give"), ("m?layer=x", "does not name a layer"),
                        ("m?pool=mean", "without"), ("m?layer=0&outputs=1", "beside"), ("m?layer=0&pool=sum", "does not name a layer")):
         status, _, body = server.post(f"/v1/predict/{path}", ROWS)
         assert status == 400 and said in json.loads(body)["error"], body

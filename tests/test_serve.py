@@ -156,6 +156,7 @@ def test_the_end_waits_for_a_request_that_has_begun(quern, model):
     (["MODEL", "--tls-cert", "MODEL"], "TLS needs --tls-cert and --tls-key"),
     (["MODEL", "--tls-cert", "MODEL", "--tls-key", "MODEL"], "cannot use this certificate and key"),
     (["MODEL", "--embeddings", "body:sum"], "\"body:sum\" does not name a layer"),
+    (["MODEL", "--embeddings", "fifth:mean"], "\"fifth:mean\" does not name a layer"),
     (["MODEL", "--latency", "soon"], "--latency is \"soon\", which is not a time"),
     (["MODEL", "--chat", "foo"], "--chat is \"chatml\" or \"llama3\"")])
 def test_what_cannot_be_served(quern, model, words, told):

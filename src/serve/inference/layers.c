@@ -18,11 +18,18 @@ struct qn__layers {
     qn__batcher_counts gone; /* of those that were freed */
 };
 
+/* Whether the text can be a layer of some model: "body", or a number. */
+static int can_be_layer(const char *text, size_t size) {
+    const size_t sign = *text == '-', digits = strspn(text + sign, "0123456789");
+    return (size == 4 && memcmp(text, "body", 4) == 0) || (digits > 0 && sign + digits == size);
+}
+
 qn_status qn__layer_name_read(const char *text, qn__layer_name *out, qn_error *err) {
     const char *pool = strchr(text, ':');
     const size_t size = pool ? (size_t)(pool - text) : strlen(text);
     *out = (qn__layer_name){.summary = QN_SUMMARY_NONE};
-    if (size < sizeof out->layer && (!pool || qn_summary_find(pool + 1, &out->summary))) {
+    if (size < sizeof out->layer && can_be_layer(text, size) &&
+        (!pool || qn_summary_find(pool + 1, &out->summary))) {
         memcpy(out->layer, text, size);
         return QN_OK;
     }

@@ -44,7 +44,7 @@ void qn__refusal_words(qn_error *err) {
     drop_options(err->remedy);
     replace(err->what, sizeof err->what);
     replace(err->remedy, sizeof err->remedy);
-    if (strcmp(err->where, "the data") == 0)
+    if (strcmp(err->where, "the data") == 0 || err->where[0] == '`')
         err->where[0] = '\0';
     if (had && !err->remedy[0])
         qn__remedy(err, err->status, "send what the model was trained on, without the label");
