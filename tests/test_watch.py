@@ -87,14 +87,16 @@ def test_files_once_each_across_kills(quern, run_quern, models, tmp_path):
     for name in names[45:]:
         put(here, name, picture(name))
     put(here, "broken.bmp", b"BM")
-    put(here, "half.tmp", picture(1))
+    unfinished = ["half.tmp", "one.bmp._COPYING_", "results.db-journal", "results.db-wal", "two.bmp~"]
+    for name in unfinished:
+        put(here, name, picture(1))
     old = os.stat(here / "broken.bmp").st_mtime - 60
     os.utime(here / "broken.bmp", (old, old))
     run_quern(*command[1:], "--once")
     rows = rows_of(out)
     assert collections.Counter(row["file"] for row in rows) == {name: 1 for name in names + ["broken.bmp"]}
     assert [row["error"] != "" for row in rows] == [row["file"] == "broken.bmp" for row in rows]
-    assert sorted(os.listdir(here)) == ["half.tmp"] and len(os.listdir(done)) == 61
+    assert sorted(os.listdir(here)) == unfinished and len(os.listdir(done)) == 61
     (done / "broken.bmp").unlink()
     assert sorted(predicted(run_quern, models / "p.safetensors", done)) == sorted(
         (row["file"], row["prediction"], row["score"]) for row in rows if not row["error"])
