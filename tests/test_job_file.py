@@ -215,9 +215,9 @@ def test_other_files(run, tmp_path):
     (tmp_path / "k.c").write_text(HEAD)
     assert "write --kernel k.c" in run(None, "k.c", command=["run"], status=2).stderr
     assert "No such file" in run(None, "none.toml", command=["run"], status=1).stderr
-    assert "directory" in run(None, ".", command=["run"], status=1).stderr
+    assert "it is a folder" in run(None, ".", command=["run"], status=1).stderr
     (tmp_path / "large.toml").write_bytes(b"#" * (1 << 20) + b"\n")
-    assert "more than 1 MiB" in run(None, "large.toml", command=["run"], status=1).stderr
+    assert "more than 1048576 bytes" in run(None, "large.toml", command=["run"], status=1).stderr
     assert "extra argument" in run(None, "a.toml", "b.toml", command=["run"], status=2).stderr
     (tmp_path / "many.toml").write_text("[set]\n" + "".join(f"a{i} = {i}\n" for i in range(100)))
     assert "more than 64 times" in run(None, "many.toml", command=["run"], status=2).stderr

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 
@@ -127,12 +128,14 @@ def test_what_cannot_be(run_quern, table, tmp_path):
 
 
 def test_texts_of_several_lines(run_quern, tmp_path):
-    """CSV cannot hold them here, and the message names what can."""
-    table = write(tmp_path / "l.csv", [[f"{GOOD}\nand the year {i}", 1, "a"] for i in range(20)])
-    assert "Parquet and SQLite hold texts" in run_quern("data", "info", table, "--label", "kind", status=1).stderr
-    lines = [json.dumps({"review": f"{GOOD}\nand the year {i}", "kind": "a"}) for i in range(20)]
+    """The cell of a CSV file is in quotes, and is the text of the line of JSON."""
+    texts = [f"{GOOD}\nand the year {i}" for i in range(20)]
+    write(tmp_path / "l.csv", [[text, 1, "a"] for text in texts])
+    lines = [json.dumps({"review": text, "minutes": 1, "kind": "a"}) for text in texts]
     (tmp_path / "l.jsonl").write_text("\n".join(lines))
-    assert " text " in run_quern("data", "info", tmp_path / "l.jsonl", "--label", "kind").stdout
+    told = [run_quern("data", "info", tmp_path / name, "--label", "kind").stdout for name in ("l.csv", "l.jsonl")]
+    assert all("review   text" in one for one in told)
+    assert len({re.search(r"digest +(\w+)", one)[1] for one in told}) == 1
 
 
 def test_formats_agree(run_quern, table, info, tmp_path):

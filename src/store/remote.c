@@ -100,8 +100,9 @@ int qn__remote_is_folder(const char *path) {
     int found = 0;
     if (ends_in_slash(path) || !qn__remote_can_list(path))
         return ends_in_slash(path) && qn__remote_is(path);
-    if (snprintf(below, sizeof below, "%s/", path) >= (int)sizeof below ||
-        qn__remote_list(path, 1, note_exact, &missing, NULL) != QN_OK || !missing)
+    if (snprintf(below, sizeof below, "%s/", path) >= (int)sizeof below)
+        return 0;
+    if (qn__remote_list(path, 1, note_exact, &missing, NULL) != QN_OK || !missing)
         return 0;
     return qn__remote_list(below, 1, note_one, &found, NULL) == QN_OK && found;
 }

@@ -56,8 +56,9 @@ qn__watch_name *qn__watch_names_get(qn__watch_names *names, const char *name, qn
         !rebuild(names, names->slots ? 2 * names->slots : FIRST_SLOTS, 0, err))
         return NULL;
     qn__watch_name **at = place_of(names, name);
-    if (*at)
-        return *at;
+    qn__watch_name *const known = *at;
+    if (known)
+        return known;
     qn__watch_name *entry = qn__alloc(1, sizeof *entry, err);
     if (entry && !(entry->name = qn__copy_text(name, err))) {
         qn__free(entry);
