@@ -6,9 +6,10 @@
 #include "data/cells/text_set.h"
 #include "data/table/schema.h"
 
-/* The note about texts that had the character U+0000, which ends texts here: how many characters,
- * and where the first one is. */
-#define QN__ZEROS_NOTE "%" PRIu64 " characters U+0000 of texts are read as U+FFFD; the first is in"
+/* The note about texts that had the character U+0000, which ends texts here, or half a character
+ * (a surrogate alone), which UTF-8 does not have: how many, and where the first one is. */
+#define QN__ZEROS_NOTE                                                                             \
+    "%" PRIu64 " characters U+0000 or lone surrogates of texts are read as U+FFFD, first in"
 
 /* Fails with QN_INPUT, without a place and a remedy, where the text is not UTF-8. */
 qn_status qn__text_column_check(const char *text, size_t size, qn_error *err);

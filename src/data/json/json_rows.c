@@ -26,7 +26,7 @@ typedef struct rows {
     uint64_t first;    /* the first row of this file */
     uint64_t expected; /* the column of the next key, where objects are alike */
     int words;         /* 1: an array is a text of its words */
-    uint64_t zeros;    /* characters U+0000 that became U+FFFD */
+    uint64_t zeros;    /* U+0000 and surrogates alone, which became U+FFFD */
     char zeroed[256];  /* where the first one is */
 } rows;
 
@@ -198,7 +198,9 @@ static qn_status read_member(rows *r, qn_error *err) {
     char shown[64], what[128];
     qn__json_next(&r->scan);
     const char *at = r->scan.at;
+    r->scan.strict = 1;
     qn__json_token(&r->scan, &key);
+    r->scan.strict = 0;
     if (key.kind == QN__TOKEN_BAD)
         return refuse_token(r, &key, err);
     if (key.kind != QN__TOKEN_TEXT)

@@ -37,25 +37,29 @@ static int32_t read_hex(const char *at, const char *end) {
     return value;
 }
 
+/* What stands for a character that texts of tables do not have. */
+static int32_t replace(qn__json_scan *scan) {
+    if (scan->zeros++ == 0)
+        scan->zeroed = scan->line;
+    return 0xFFFD;
+}
+
 /* The character of the escape whose digits begin at *at, which moves after them; -1: there is
- * none. Characters beyond 16 bits are two escapes (surrogates). Texts of tables have no U+0000. */
+ * none. Characters beyond 16 bits are two escapes (surrogates). Texts of tables have no U+0000, and
+ * no surrogates, which Python's json module writes alone. */
 static int32_t read_character(qn__json_scan *scan, char **at, const char *end) {
     const int32_t first = read_hex(*at, end);
     *at += 4;
-    if (first == 0) {
-        if (scan->zeros++ == 0)
-            scan->zeroed = scan->line;
-        return 0xFFFD;
-    }
+    if (first == 0)
+        return replace(scan);
     if (first < 0xD800 || first > 0xDFFF)
         return first;
-    if (first > 0xDBFF || end - *at < 6 || (*at)[0] != '\\' || (*at)[1] != 'u')
-        return -1;
-    const int32_t second = read_hex(*at + 2, end);
+    const int pair = first < 0xDC00 && end - *at >= 6 && (*at)[0] == '\\' && (*at)[1] == 'u';
+    const int32_t second = pair ? read_hex(*at + 2, end) : -1;
+    if (second < 0xDC00 || second > 0xDFFF)
+        return scan->strict ? -1 : replace(scan);
     *at += 6;
-    return second < 0xDC00 || second > 0xDFFF
-               ? -1
-               : 0x10000 + (first - 0xD800) * 0x400 + (second - 0xDC00);
+    return 0x10000 + (first - 0xD800) * 0x400 + (second - 0xDC00);
 }
 
 static char *put_utf8(char *to, int32_t c) {
@@ -109,7 +113,7 @@ static void read_text(qn__json_scan *scan, qn__token *out) {
     while (at < scan->end && *at == '\\') {
         char *after = read_escape(scan, at, scan->end, &to);
         if (!after) {
-            fail(scan, at, "an escape is not one of JSON, or stands for half a character", out);
+            fail(scan, at, "an escape is not one of JSON, or a name holds half a character", out);
             return;
         }
         at = skip_plain(after, scan->end, &high);

@@ -11,8 +11,9 @@
 typedef struct qn__json_scan {
     char *at, *end;
     uint64_t line;   /* of `at`, from 1 */
-    uint64_t zeros;  /* escapes of U+0000, each of which became U+FFFD */
+    uint64_t zeros;  /* escapes of U+0000 and of surrogates alone: each became U+FFFD */
     uint64_t zeroed; /* the line of the first one */
+    uint64_t strict; /* 1: a surrogate alone is refused, as in names */
 } qn__json_scan;
 
 typedef enum qn__token_kind {
