@@ -416,8 +416,11 @@ def test_a_server_that_restarts(server, password, quern, models, tmp_path, seed)
 def test_rows_that_are_appended(quern, run_quern, models, tmp_path, kind):
     path, out = tmp_path / f"rows.{kind}", tmp_path / "r.csv"
     line = "{},{}\n".format if kind == "csv" else '{{"y":{1},"x":{0}}}\n'.format
+    half, rest, wrong = line(5, 1)[:2], line(5, 1)[2:] + '{"x":[1],"y":2}\n', 6
+    if kind == "csv":  # a quote is open
+        half, rest, wrong = '"5\n', '\n5",1\n6,1\n', 5
     with open(path, "w") as file:
-        file.write("x,y\n" * (kind == "csv") + "".join(line(k, 1) for k in range(5)) + line(5, 1)[:2])
+        file.write("x,y\n" * (kind == "csv") + "".join(line(k, 1) for k in range(5)) + half)
     command = [quern, "watch", path, "--model", models / "r.safetensors", "-o", out]
     for end in signal.SIGKILL, signal.SIGTERM:
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as watch:
@@ -425,14 +428,14 @@ def test_rows_that_are_appended(quern, run_quern, models, tmp_path, kind):
             while not out.exists() or out.read_bytes().count(b"\n") <= (5 if end == signal.SIGKILL else 8):
                 assert watch.poll() is None
             if end == signal.SIGKILL:
-                with open(path, "a") as file:  # the rest of a line, one that is wrong, and the next one
-                    file.write(line(5, 1)[2:] + ("1\n" if kind == "csv" else '{"x":[1],"y":2}\n') + line(7, 1))
+                with open(path, "a") as file:  # the rest of a row, two more; one of the three is wrong
+                    file.write(rest + line(7, 1))
             watch.send_signal(end)
         assert watch.returncode == (-end if end == signal.SIGKILL else 0)
     rows = rows_of(out)
     assert [row["item"] for row in rows] == list(map(str, range(8)))
-    assert [k for k, row in enumerate(rows) if row["error"]] == [6]
-    (tmp_path / "good.csv").write_text("x,y\n" + "".join(f"{k},1\n" for k in range(8) if k != 6))
+    assert [k for k, row in enumerate(rows) if row["error"]] == [wrong]
+    (tmp_path / "good.csv").write_text("x,y\n" + "".join(f"{k},1\n" for k in range(8) if k != wrong))
     good = predicted(run_quern, models / "r.safetensors", tmp_path / "good.csv")
     assert [(None, row["prediction"], row["score"]) for row in rows if not row["error"]] == good
     if kind == "csv":  # a model without names sees the same rows: the next one is answered by the right model
@@ -447,8 +450,8 @@ def test_rows_that_are_appended(quern, run_quern, models, tmp_path, kind):
 
 def test_tags(run_quern, tmp_path):
     """Of texts in rows and in a folder: those of quern predict."""
-    texts = ["ab c", "c ab", "a b c", "ab"] * 70  # more than one batch of lines
-    (tmp_path / "t.csv").write_text("text,tags\n" + "ab c,X Y\nc ab,Y X\n" * 4)
+    texts = ["ab c", '"c\nab"', "a b c", "ab"] * 70  # more than one batch of rows
+    (tmp_path / "t.csv").write_text("text,tags\n" + "ab c,X Y\n\"c\nab\",Y X\n" * 4)
     run_quern("train", "--data", tmp_path / "t.csv", "--label", "tags", "--tokens", "chars", "--context", 6, "--model",
               "embedding 256 4; conv 2 1x1 softmax", "--epochs", 3, "--quiet", "-o", tmp_path / "m")
     (tmp_path / "in").mkdir()
@@ -470,6 +473,11 @@ def test_standard_input(run_quern, models, tmp_path):
     assert rows[0]["prediction"] in "ab" and rows[1]["error"] == "there is no such file"
     said = run_quern("watch", "-", "--model", models / "r.safetensors", "-o", "-", "--quiet", input="x,y\n1,2\n\n3,4").stdout
     assert [row["item"] for row in csv.DictReader(said.splitlines())] == ["0", "1"]
+    # a quote that is closed in another line, which numbers do not have, and one that nobody closes
+    said = run_quern("watch", "-", "--model", models / "r.safetensors", "-o", "-", "--quiet",
+                     input='x,y\n1,2\n"3\n\n",4\n"3,4\n5,6' + " " * 2**20 + "\n7,8\n").stdout
+    assert [(row["item"], row["error"] != "") for row in csv.DictReader(said.splitlines())] == [
+        ("0", False), ("1", True), ("2", True), ("3", False), ("4", False)]
 
 
 def test_what_is_refused(run_quern, models, tmp_path):

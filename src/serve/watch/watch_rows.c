@@ -1,8 +1,11 @@
 /* Rows of a file that grows, or of the standard input: CSV with a header, JSON lines, texts, or
- * paths of images. The number of a row is that of its line, from 0 and without the header; rows are
- * stored in their order, so the last number that is stored says where to go on. */
+ * paths of images. Rows are numbered from 0, without the header, and stored in their order, so the
+ * last number that is stored says where to go on. A row is a line; in CSV its quoted cells may hold
+ * line ends. */
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "data/text/csv_header.h"
+#include "data/text/csv_quotes.h"
 #include "model/formats/model.h"
 #include "serve/watch/watch_files.h"
 #include "serve/watch/watch_state.h"
@@ -15,7 +18,8 @@
 #include <unistd.h>
 
 enum { CHUNK = 256, READ = 1 << 16 };
-static const size_t LONGEST = (size_t)1 << 28; /* of a line */
+static const size_t LONGEST = (size_t)1 << 28;        /* of a line */
+static const size_t LONGEST_QUOTED = (size_t)1 << 20; /* of a row with line ends in quotes */
 
 typedef enum line_kind { LINES_UNKNOWN, LINES_CSV, LINES_JSON, LINES_TEXT, LINES_PATHS } line_kind;
 
@@ -23,14 +27,16 @@ typedef struct rows {
     qn_watch *w;
     line_kind kind;
     int file, inotify;
-    off_t at;      /* bytes read */
-    qn__text left; /* bytes that are not taken yet */
-    size_t taken;  /* of them */
-    char *header;  /* of CSV, with its end; NULL: none, or not read yet */
-    int begun;     /* the first line of CSV was seen */
-    int ended;     /* there is nothing more to read */
-    int64_t next;  /* the number of the next row */
-    int64_t last;  /* rows up to this one are stored */
+    int cut;        /* the last row that was taken has a quote that is not closed */
+    off_t at;       /* bytes read */
+    qn__text left;  /* bytes that are not taken yet */
+    size_t taken;   /* of them */
+    char *header;   /* of CSV, with its end; NULL: none, or not read yet */
+    int begun;      /* the first row of CSV was seen */
+    int ended;      /* there is nothing more to read */
+    int64_t next;   /* the number of the next row */
+    int64_t last;   /* rows up to this one are stored */
+    char separator; /* of CSV */
 } rows;
 
 static int is_stream(const rows *r) { return r->file == STDIN_FILENO; }
@@ -81,15 +87,39 @@ static int is_blank(const char *line, size_t size) {
     return 1;
 }
 
-/* The next whole line, with its end; at the end of the input also one without. NULL: there is none.
+/* Where the row at `begin` ends; NULL: it is not complete. A quote that stays open for too long is
+ * one that nobody closes: then the row is its first line, and *cut is 1. */
+static const char *row_end(const rows *r, const char *begin, const char *end, int *cut) {
+    const char *line_end = memchr(begin, '\n', (size_t)(end - begin));
+    *cut = 0;
+    if (!line_end || r->kind != LINES_CSV || !memchr(begin, '"', (size_t)(line_end - begin)))
+        return line_end;
+    const int long_enough = (size_t)(end - begin) > LONGEST_QUOTED;
+    const char *last = long_enough ? begin + LONGEST_QUOTED : end;
+    const char *found = qn__csv_row_end(begin, last, r->separator, QN__CSV_CELL);
+    if (found < last)
+        return found;
+    *cut = long_enough;
+    return long_enough ? line_end : NULL;
+}
+
+/* The next whole row, with its end; at the end of the input also one without. NULL: there is none.
  */
-static const char *next_line(rows *r, size_t *size) {
+static const char *next_row(rows *r, size_t *size) {
     const char *begin = r->left.data ? r->left.data + r->taken : NULL;
-    const size_t left = r->left.size - r->taken;
-    const char *end = left ? memchr(begin, '\n', left) : NULL;
-    if (!end && !(r->ended && left > 0))
+    const char *stop = r->left.data ? r->left.data + r->left.size : NULL;
+    if (begin == stop)
         return NULL;
-    *size = end ? (size_t)(end - begin) + 1 : left;
+    const char *first = begin;
+    if (r->kind == LINES_CSV && !r->begun) {
+        qn__csv_prefix before;
+        first = qn__csv_skip_prefix(begin, stop, &before);
+        r->separator = qn__csv_find_separator(first, stop);
+    }
+    const char *end = row_end(r, first, stop, &r->cut);
+    if (!end && !r->ended)
+        return NULL;
+    *size = end ? (size_t)(end - begin) + 1 : (size_t)(stop - begin);
     r->taken += *size;
     return begin;
 }
@@ -192,8 +222,6 @@ static qn_status refuse_list(const rows *r, qn_error *err) {
 /* Takes the header. 1: the line was it. The number of a row must not depend on the model: one
  * without names leaves a header out, too. */
 static int take_header(rows *r, const char *line, size_t size) {
-    if (r->kind == LINES_UNKNOWN)
-        r->kind = kind_of(r, line, size);
     if (r->kind != LINES_CSV || r->begun)
         return 0;
     r->begun = 1;
@@ -210,15 +238,31 @@ static int take_header(rows *r, const char *line, size_t size) {
     return r->header != NULL;
 }
 
-/* Submits whole lines as one unit, as many as there are and as one may have. */
+/* The first line says what rows are; it is read again as one. */
+static qn_status find_kind(rows *r, qn_error *err) {
+    size_t size;
+    for (const char *line; r->kind == LINES_UNKNOWN && (line = next_row(r, &size));) {
+        if (is_blank(line, size))
+            continue;
+        if (line[strspn(line, " \t")] == '[')
+            return refuse_list(r, err);
+        r->kind = kind_of(r, line, size);
+        r->taken -= size;
+    }
+    return QN_OK;
+}
+
+/* Submits whole rows as one unit, as many as there are and as one may have. One with an open quote
+ * is the last, or it would take the next ones into its cell. */
 static qn_status submit_some(rows *r, int *some, qn_error *err) {
     const char *begin = NULL;
     size_t size, all = 0;
     uint64_t count = 0;
     *some = 0;
-    for (const char *line; (line = next_line(r, &size)); *some = 1) {
-        if (r->kind == LINES_UNKNOWN && line[strspn(line, " \t")] == '[')
-            return refuse_list(r, err);
+    const qn_status status = find_kind(r, err);
+    if (status != QN_OK)
+        return status;
+    for (const char *line; (line = next_row(r, &size)); *some = 1) {
         const int whole = !is_blank(line, size) && !take_header(r, line, size);
         if (whole && r->next++ > r->last) {
             begin = begin ? begin : line;
@@ -227,7 +271,7 @@ static qn_status submit_some(rows *r, int *some, qn_error *err) {
             ++r->w->report.known;
         if (begin)
             all = (size_t)(line + size - begin);
-        if (count == (r->kind == LINES_PATHS ? 1 : CHUNK))
+        if (count == (r->kind == LINES_PATHS ? 1 : CHUNK) || (count && r->cut))
             break;
     }
     return count ? submit_lines(r, begin, all, r->next - (int64_t)count, count, err) : QN_OK;
@@ -239,10 +283,12 @@ static qn_status submit_some(rows *r, int *some, qn_error *err) {
 /* The rows of a unit that failed one by one, in its place. */
 static qn_status split(rows *r, qn__watch_unit *unit, qn__watch_unit ***end, qn_error *err) {
     int64_t number = unit->first;
-    for (const char *line = unit->lines, *next; *line; line = next) {
-        const size_t size = strcspn(line, "\n");
-        next = line + size + (line[size] == '\n');
-        if (is_blank(line, size))
+    const char *stop = unit->lines + strlen(unit->lines);
+    int cut;
+    for (const char *line = unit->lines, *next; line < stop; line = next) {
+        const char *last = row_end(r, line, stop, &cut);
+        next = last ? last + 1 : stop;
+        if (is_blank(line, (size_t)(next - line)))
             continue;
         qn__watch_unit *one = qn__watch_unit_make(unit->file, number++, err);
         if (one)
