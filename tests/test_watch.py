@@ -310,13 +310,20 @@ def test_a_full_disk(quern, models, tmp_path, kind):
 
 
 def test_a_locked_database(quern, models, tmp_path):
-    """Another program has a transaction that takes long."""
+    """Another program has a transaction that takes long: when the watch begins, and later."""
     here, out = tmp_path / "in", tmp_path / "r.db"
     here.mkdir()
     command = [quern, "watch", here, "--model", models / "p.safetensors", "-o", f"sqlite:{out}"]
+    other = sqlite3.connect(out, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as watch:
-        watch.stderr.readline()
-        other = sqlite3.connect(out, isolation_level=None)
+        files, opened = f"/proc/{watch.pid}/fd", False
+        while not opened:
+            assert watch.poll() is None
+            with contextlib.suppress(FileNotFoundError):
+                opened = any(os.path.samefile(os.path.join(files, name), out) for name in os.listdir(files))
+        other.execute("COMMIT")
+        assert b"watching" in watch.stderr.readline()
         other.execute("BEGIN EXCLUSIVE")
         put(here, "1.bmp", picture(1))
         assert b"wait" in watch.stderr.readline()

@@ -177,8 +177,9 @@ static qn_status ready_table(qn__sink *s, qn_error *err) {
 
 /* SQLite has no words for a folder. */
 static qn_status connect(qn__sink *s, qn_error *err) {
-    static const char guards[] = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; "
-                                 "PRAGMA synchronous = FULL; PRAGMA busy_timeout = " PATIENCE;
+    /* The patience first: the level of syncing reads the file, which may be locked. */
+    static const char guards[] = "PRAGMA busy_timeout = " PATIENCE "; PRAGMA trusted_schema = OFF; "
+                                 "PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL";
     sqlite_state *own = s->own = qn__alloc(1, sizeof *own, err);
     struct stat about;
     if (!own)
