@@ -151,7 +151,7 @@ def test_layers_are_those_of_predict(quern, server, place, tmp_path):
     with concurrent.futures.ThreadPoolExecutor(3) as pool:  # 15 layers with their pools, of which 8 are kept
         assert all(pool.map(ask, range(30)))
     for path, said in (("m?layer=9", "the model has the layers 0 to 2: give"), ("m?layer=x", "does not name a layer"),
-                       ("m?pool=mean", "without"), ("m?layer=0&outputs=1", "beside"), ("m?layer=0&pool=sum", "does not name a layer")):
+                       ("m?pool=mean", "without"), ("m?layer=0&outputs=1", "beside"), ("m?outputs=no", "write outputs=1"), ("m?layer=0&pool=sum", "does not name a layer")):
         status, _, body = server.post(f"/v1/predict/{path}", ROWS)
         assert status == 400 and said in json.loads(body)["error"], body
     assert "those of layers are layer0" in json.loads(infer(server, "m", {"inputs": columns(ROWS)[0], "outputs": [{"name": "x"}]})[2])["error"]

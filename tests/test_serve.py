@@ -71,6 +71,7 @@ def test_health_and_refusals(server):
     (b"GET /healthz HTTP/1.0", b"", 200, None), (b"GET /he%61lthz HTTP/1.0", b"", 200, None),
     (b"GET /healthz%00x HTTP/1.0", b"", 404, "nothing at this path"), (b"GET /v2%2fhealth/live HTTP/1.0", b"", 404, "nothing at this path"),
     (b"GET /v2/models/m%00 HTTP/1.0", b"", 404, "no model \"m%00\""), (b"GET /a b HTTP/1.0", b"", 404, "nothing at this path"),
+    (b"GET http://x/healthz HTTP/1.0", b"", 200, None), (b"GET http://x HTTP/1.0", b"", 200, None),
     (b"GET /healthz HTTP/1.0", b"X: " + b"a" * 33000 + b"\r\n", 431, "head of the request"),
     (b"POST /v1/predict/m?output=1 HTTP/1.0", b"", 400, "the query has \"output\", which this path does not take: it takes \"outputs layer pool\""),
     (b"POST /v2/models/m/infer?a HTTP/1.0", b"", 400, "the query has \"a\""), (b"GET /healthz?a=1 HTTP/1.0", b"", 200, None)])

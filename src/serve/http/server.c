@@ -17,8 +17,18 @@ enum { YES = 1, NO = 0 };
 
 /* ---------------------------------------------------------------------------- a request's steps */
 
-static int begin(qn__http *http, void *connection, const char *method, const char *path,
+/* A target may be a whole address: RFC 9112, section 3.2.2. */
+static const char *path_of(const char *target) {
+    const size_t scheme = strncasecmp(target, "http://", 7) == 0    ? 7
+                          : strncasecmp(target, "https://", 8) == 0 ? 8
+                                                                    : 0;
+    const char *path = scheme ? strchr(target + scheme, '/') : target;
+    return path ? path : "/";
+}
+
+static int begin(qn__http *http, void *connection, const char *method, const char *target,
                  const char *version, void **slot) {
+    const char *path = path_of(target);
     qn__request *r = qn__request_make(http, connection, method, path);
     *slot = r;
     if (!r)

@@ -78,8 +78,19 @@ static qn_status read_body(qn__request *request, const qn__predictor *predictor,
     return status == QN_OK ? qn__body_read(predictor->reader, kind, body, size, out, err) : status;
 }
 
-static void predict(qn__request *request, void *user) {
+/* ?outputs=1: all outputs beside each prediction. */
+static qn_status read_outputs(qn__request *request, prediction *p, qn_error *err) {
     const char *outputs = qn__request_query(request, "outputs");
+    if (!outputs || strcmp(outputs, "0") == 0)
+        return QN_OK;
+    p->all_outputs = 1;
+    if (!*outputs || strcmp(outputs, "1") == 0)
+        return QN_OK;
+    qn__fail(err, QN_USAGE, "\"outputs\" is \"%.40s\" in the query", outputs);
+    return qn__remedy(err, QN_USAGE, "write outputs=1 for all outputs, or outputs=0");
+}
+
+static void predict(qn__request *request, void *user) {
     qn__served *served;
     qn_error err;
     qn__predictor *predictor = qn__predictor_of(request, user, &served);
@@ -93,8 +104,8 @@ static void predict(qn__request *request, void *user) {
     }
     p->pending = (qn__pending){
         .request = request, .served = served, .answer = answer, .free = free_prediction};
-    p->all_outputs = outputs && strcmp(outputs, "0") != 0;
-    if (read_layer(request, predictor, p, &err) == QN_OK &&
+    if (read_outputs(request, p, &err) == QN_OK &&
+        read_layer(request, predictor, p, &err) == QN_OK &&
         read_body(request, predictor, &p->pending.data, &err) == QN_OK)
         qn__predictor_submit(predictor, &p->pending);
     else
