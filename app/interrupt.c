@@ -18,7 +18,7 @@ static _Atomic(qn_kernel *) watched_kernel;
 static _Atomic(qn_server *) watched_server;
 static _Atomic(qn_watch *) watched_folder;
 static _Atomic(const char *) answer;
-static atomic_int heard, hangups, lost, exit_code = EXIT_INTERRUPTED;
+static atomic_int heard, hangups, serves, lost, exit_code = EXIT_INTERRUPTED;
 static _Atomic(const char *) own_file, own_folder;
 
 static void say(const char *text) {
@@ -60,6 +60,8 @@ static void on_signal(int number) {
         tell_server(server, number);
         return;
     }
+    if (number == SIGHUP && atomic_load(&serves)) /* to a server that has ended already */
+        return;
     qn_train *train = atomic_load(&watched);
     qn_kernel *kernel = atomic_load(&watched_kernel);
     qn_watch *watch = atomic_load(&watched_folder);
@@ -132,6 +134,8 @@ void interrupt_watch_kernel(qn_kernel *kernel, const char *text) {
 void interrupt_watch_server(qn_server *server, const char *text) {
     atomic_store(&answer, text);
     atomic_store(&watched_server, server);
+    if (server)
+        atomic_store(&serves, 1);
 }
 
 int interrupt_hangups(void) { return atomic_load(&hangups); }

@@ -78,7 +78,8 @@ static inline qn__batch qn__batch_part(const qn__batch *batch, uint32_t from, ui
     qn__batch part = *batch;
     part.first += from;
     part.items = items;
-    part.places += part.places ? from : 0;
+    if (part.places)
+        part.places += from;
     return part;
 }
 

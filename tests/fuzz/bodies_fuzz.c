@@ -113,6 +113,13 @@ static void read_rows(const served *s, const char *body, size_t size) {
     check_items(qn__body_read(s->reader, kind, body, size, &data, &err), &data, &err);
 }
 
+/* A file of small whole numbers is a table of bytes. */
+static float value_of(const qn_data *data, uint64_t k) {
+    const void *values = qn_data_values(data);
+    return qn_data_type_of(data) == QN_U8 ? (float)((const uint8_t *)values)[k]
+                                          : ((const float *)values)[k];
+}
+
 /* Read twice: the short way, and as a file of the same bytes. */
 static void read_numbers(const served *s, const char *body, size_t size) {
     qn__body_reader by_file = *s->reader;
@@ -125,9 +132,15 @@ static void read_numbers(const served *s, const char *body, size_t size) {
     }
     FUZZ_MUST(qn__body_read(&by_file, QN__BODY_JSON, body, size, &slow, &err) == QN_OK);
     const uint64_t items = qn_data_items(fast);
-    FUZZ_MUST(items == qn_data_items(slow) && qn_data_type_of(slow) == QN_F32);
+    FUZZ_MUST(items == qn_data_items(slow));
     FUZZ_MUST(qn_data_features(fast) == 2 && qn_data_features(slow) == 2);
-    FUZZ_MUST(memcmp(qn_data_values(fast), qn_data_values(slow), items * 2 * sizeof(float)) == 0);
+    for (uint64_t k = 0; k < 2 * items; k++) {
+        const uint32_t column = (uint32_t)(k % 2);
+        const char *name = qn_data_feature_name(slow, column);
+        const uint64_t own = name && *name == 'b' ? k / 2 * 2 + 1 : k / 2 * 2;
+        const float is = value_of(fast, own), was = value_of(slow, k);
+        FUZZ_MUST(memcmp(&is, &was, sizeof is) == 0);
+    }
     qn_data_close(fast);
     qn_data_close(slow);
 }
