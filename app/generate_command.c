@@ -90,6 +90,7 @@ typedef struct prompts {
     uint32_t count, capacity;
 } prompts;
 
+/* 0: there is not enough memory. */
 static int grow_prompts(prompts *p) {
     const uint32_t more = p->capacity ? 2 * p->capacity : 64;
     char **const text = realloc(p->text, more * sizeof *text);
@@ -99,17 +100,14 @@ static int grow_prompts(prompts *p) {
     if (line)
         p->line = line;
     else
-        return message_fail(QN_MEMORY, "there is not enough memory for the prompts", "", "");
+        return 0;
     p->capacity = more;
-    return -1;
+    return 1;
 }
 
 static int add_prompt(prompts *p, const char *text, size_t size, uint32_t line) {
-    if (p->count == p->capacity) {
-        const int code = grow_prompts(p);
-        if (code >= 0)
-            return code;
-    }
+    if (p->count == p->capacity && !grow_prompts(p))
+        return message_fail(QN_MEMORY, "there is not enough memory for the prompts", "", "");
     char *own = malloc(size + 1);
     if (!own)
         return message_fail(QN_MEMORY, "there is not enough memory for the prompts", "", "");
