@@ -100,7 +100,7 @@ typedef struct walk {
 /* A file of a folder: one that is known, or a new one. */
 static qn_status take_file(const walk *w, const char *name, const char *version, const char *path,
                            qn_error *err) {
-    qn_error own;
+    qn_error own = {0};
     err = err ? err : &own;
     const qn_status status =
         look_at(w->models, w->folder->path, name, version, path, w->asked, err);
