@@ -204,6 +204,13 @@ void qn__cpu_slice_copy(const qn__cpu_pass *pass, const qn__cpu_slice *s, uint32
     }
 }
 
+size_t *qn__cpu_slice_panels(const qn__worker *w, int thread, uint32_t panels, size_t stride) {
+    size_t *blocks = w->core[thread].blocks;
+    for (size_t p = 0; p < panels; ++p)
+        blocks[p] = p * stride;
+    return blocks;
+}
+
 void qn__cpu_slice_finish(const qn__cpu_pass *pass, int thread, const qn__cpu_slice *s,
                           uint32_t panel, uint32_t first, uint32_t rows, const float *from) {
     qn__worker *w = pass->worker;

@@ -92,6 +92,8 @@ int qn__cpu_slice_is_together(const qn__cpu_pass *pass, const qn__cpu_slice *sli
 /* Copies rows of a panel between a slice and the pass, from row `first` of the slice on: */
 void qn__cpu_slice_copy(const qn__cpu_pass *pass, const qn__cpu_slice *slice, uint32_t first,
                         uint32_t rows, const float *from, float *to, int into_slice);
+/* Where `panels` panels begin that are `stride` floats apart, in space of the thread: */
+size_t *qn__cpu_slice_panels(const qn__worker *worker, int thread, uint32_t panels, size_t stride);
 /* After errors of the layer below, of a panel and some rows. Those of items that are not together
  * are in `from`, else NULL. */
 void qn__cpu_slice_finish(const qn__cpu_pass *pass, int thread, const qn__cpu_slice *slice,

@@ -32,10 +32,10 @@ static void slice_inputs(const qn__cpu_pass *pass, int thread, const qn__cpu_sli
 /* Where the panels of a left operand begin: the chain of a product of depth k. */
 static qn__cpu_chain chain_of(const qn__worker *w, int thread, uint32_t panels, size_t stride,
                               uint32_t k) {
-    size_t *blocks = w->core[thread].blocks;
-    for (size_t p = 0; p < panels; ++p)
-        blocks[p] = p * stride;
-    return (qn__cpu_chain){.k = k, .a = blocks, .b = w->weight_blocks, .positive = 1};
+    return (qn__cpu_chain){.k = k,
+                           .a = qn__cpu_slice_panels(w, thread, panels, stride),
+                           .b = w->weight_blocks,
+                           .positive = 1};
 }
 
 /* Runs of rows by groups of panels. A thread takes all runs of a group, one after the other, so

@@ -25,14 +25,6 @@ static const qn__cpu_layer *last_of(const qn__worker *w) {
     return &w->layer[w->program->layers - 1];
 }
 
-/* Where `panels` panels begin that are `stride` floats apart. */
-static size_t *list_panels(const qn__worker *w, int thread, uint32_t panels, size_t stride) {
-    size_t *blocks = w->core[thread].blocks;
-    for (size_t p = 0; p < panels; ++p)
-        blocks[p] = p * stride;
-    return blocks;
-}
-
 /* -------------------------------------------------------------------------------------- inputs */
 
 void qn__cpu_slices_note(const qn__cpu_pass *pass, int thread) {
@@ -62,7 +54,7 @@ static void pack_rows(const qn__cpu_pass *pass, int thread, const qn__cpu_slice 
         qn__cpu_slice_copy(pass, s, first, rows, input + p * l->in_stride,
                            w->slices.input + p * s->stride + at, 1);
     qn__cpu_pack_rows(
-        w, rows, l->channels, from, list_panels(w, thread, l->in_panels, stride), NULL,
+        w, rows, l->channels, from, qn__cpu_slice_panels(w, thread, l->in_panels, stride), NULL,
         (char *)w->slices.left + first / QN__PANEL * w->intgemm->size(w->bits, l->channels),
         w->slices.factor + first, absmax);
 }
@@ -171,7 +163,7 @@ static void slice_errors(const qn__cpu_pass *pass, int thread, const qn__cpu_sli
         const size_t stride = together ? l->below->out_stride : (size_t)QN__RUN_ROWS * QN__PANEL;
         float *to = together ? qn__cpu_passes(l) + ((size_t)s->pixel * s->items + first) * QN__PANEL
                              : core->slice;
-        const size_t *panels = list_panels(w, thread, l->out_panels, s->stride);
+        const size_t *panels = qn__cpu_slice_panels(w, thread, l->out_panels, s->stride);
         uint32_t absmax[QN__PANEL];
         for (uint32_t r = 0; r < rows; r += QN__PANEL)
             qn__cpu_pack_rows(w, least(rows - r, QN__PANEL), k,
