@@ -188,7 +188,7 @@ for texts in frame, frame["review"], frame["review"].to_numpy(object):
     assert list(model.predict(texts)) == wanted
 assert model.evaluate(frame)["accuracy"] == 1
 assert model.features(frame, layer=0).shape == (len(frame), 8, 8)
-assert (model.features(frame, layer=-2) == model.features(frame, pool="mean")).all()
+assert (model.features(frame, layer=-2) == model.features(frame, layer=1)).all()
 assert model.features(frame, layer=0, pool="mean").shape == (len(frame), 8)
 for texts in frame["review"].to_numpy(object), frame[["review"]].to_numpy(object):
     try:
