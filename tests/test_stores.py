@@ -212,8 +212,9 @@ def test_credentials(s3, digest, tmp_path):
         s3.buckets["g"], s3.regions["g"] = dict(s3.buckets["b"]), "auto"
         assert digest("gs://g/t.csv", QUERN_GS_ENDPOINT_URL=s3.address, GS_ACCESS_KEY_ID=s3.KEY,
                       GS_SECRET_ACCESS_KEY=s3.SECRET, **bare) == expected
-        assert "from another machine" in digest("s3://b/t.csv", status=1, **bare,
-                                                AWS_CONTAINER_CREDENTIALS_FULL_URI="http://10.0.0.1/c")
+        for host in "10.0.0.1", "127.evil.example", "localhost.evil.example", "x@127.0.0.1":
+            assert "from another machine" in digest("s3://b/t.csv", status=1, **bare,
+                                                    AWS_CONTAINER_CREDENTIALS_FULL_URI=f"http://{host}/c")
 
 
 def test_no_core_file_has_a_secret(s3, own, quern, tmp_path):

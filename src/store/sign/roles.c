@@ -26,19 +26,19 @@ static int take_role(const char *json, qn__credentials *key) {
 
 /* Plain HTTP is for addresses that only this machine reaches. */
 static int is_near(const char *url) {
-    static const char *const hosts[] = {"127.", "localhost", "[::1]", "169.254.170.2",
-                                        "169.254.170.23"};
+    static const char *const hosts[] = {"localhost", "[::1]", "169.254.170.2", "169.254.170.23"};
     if (strncmp(url, "https://", 8) == 0)
         return 1;
     if (strncmp(url, "http://", 7) != 0)
         return 0;
+    const char *host = url + 7;
+    size_t size = strspn(host, "0123456789.");
+    int near = strncmp(host, "127.", 4) == 0 && strchr(":/", host[size]) != NULL;
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
-        const size_t size = strlen(hosts[i]);
-        if (strncmp(url + 7, hosts[i], size) == 0 &&
-            (i == 0 || strchr(":/", url[7 + size]) != NULL))
-            return !strchr(url + 7, '@');
+        size = strlen(hosts[i]);
+        near |= strncmp(host, hosts[i], size) == 0 && strchr(":/", host[size]) != NULL;
     }
-    return 0;
+    return near && !strchr(host, '@');
 }
 
 static qn_status container_url(char url[QN__ASKING_URL], int *found, qn_error *err) {
