@@ -188,7 +188,7 @@ def test_credentials(s3, digest, tmp_path):
     assert digest("s3://b/t.csv", AWS_PROFILE="work", **bare) == expected
     assert "failed with exit code 1" in digest("s3://b/t.csv", status=1, AWS_PROFILE="run", **bare)
     assert "aws sso login" in digest("s3://b/t.csv", status=1, AWS_PROFILE="login", **bare)
-    assert "no such profile of AWS\n  at wrok (AWS_PROFILE)" in digest("s3://b/t.csv", status=1, AWS_PROFILE="wrok", **bare)
+    assert "the configuration of AWS has no such profile\n  at wrok (AWS_PROFILE)" in digest("s3://b/t.csv", status=1, AWS_PROFILE="wrok", **bare)
     (home / "sso" / "cache" / "0.json").write_text(json.dumps(
         {"startUrl": "https://start", "accessToken": "sso-token", "expiresAt": "2999-01-01T00:00:00Z"}))
     role = json.dumps({"AccessKeyId": s3.KEY, "SecretAccessKey": s3.SECRET, "Token": "",

@@ -7,7 +7,7 @@
  * passes. Most tables are numbers: a pass parses bytes. If a cell is not a byte (digits alone, at
  * most 255), another pass parses float32. Where a cell is not a number, a pass counts what each
  * column holds (csv_survey.h), another one collects texts, and a last one parses by what was
- * decided. When several rows are wrong, the first one is reported, whoever found it. */
+ * decided. When several rows are wrong, the first of the file is reported. */
 #include "data/text/csv.h"
 #include "base/memory.h"
 #include "data/cells/readers.h"

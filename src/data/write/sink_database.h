@@ -8,7 +8,7 @@ struct qn__sink_database {
     const char *mark;  /* before the number of a value: "$" or "?" */
     const char *begin; /* the statement that begins a transaction which writes */
     qn_status (*run)(qn__sink *sink, const char *sql, qn_error *err);
-    /* The first number of the answer; -1: there is no row, or it is NULL. Two cells at most. */
+    /* The first number of the answer; -1 where the answer is empty or NULL. Two cells at most. */
     qn_status (*ask)(qn__sink *sink, const char *sql, const qn__sink_cell *cells, uint32_t count,
                      int64_t *number, qn_error *err);
     /* Checks the table or makes it, inside a transaction. */

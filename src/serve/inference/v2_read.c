@@ -269,7 +269,7 @@ static qn_status read_input(const qn__json_node *node, size_t most, const char *
     in->name = qn__json_string(qn__json_get(node, "name"));
     in->type = qn__json_string(qn__json_get(node, "datatype"));
     if (!in->name || !in->type)
-        return refuse(err, "an input lacks its name or its datatype");
+        return refuse(err, "an input needs a name and a datatype");
     const int type = type_index(in->type);
     if (type < 0)
         return refuse(err, "the datatype of an input is not BOOL, UINT8 to UINT64, INT8 to INT64, "
@@ -317,7 +317,7 @@ static qn_status read_wanted(const qn__json_node *node, int binary, qn__v2_wante
     out->name = qn__json_string(qn__json_get(node, "name"));
     out->binary = says(node, "binary_data", binary);
     if (!out->name)
-        return refuse(err, "an output of the request lacks its name");
+        return refuse(err, "an output of the request has no name");
     if (classes && (!parameter(node, "classification", &out->classes) || out->classes == 0))
         return refuse(err, "\"classification\" of an output is not a number above 0");
     return refuse_shared_memory(node, err);

@@ -240,8 +240,7 @@ void qn__text_refuse_model(qn__request *request, const char *name, const char *d
     qn__ask_refusal no = {.status = NOT_FOUND, .param = "model", .code = "model_not_found"};
     if (name)
         snprintf(no.message, sizeof no.message,
-                 "there is no model \"%.200s\" that %s: GET /v1/models names the models", name,
-                 does);
+                 "no model \"%.200s\" here %s: GET /v1/models names the models", name, does);
     else
         snprintf(no.message, sizeof no.message,
                  "the field \"model\" is missing: GET /v1/models names the models");

@@ -12,8 +12,8 @@ void qn__text_job_begin(qn__request *request, qn__models *models, qn__ask_kind k
 /* Answers {"error": {"message", "type", "param", "code"}}. */
 void qn__text_refuse(qn__request *request, const qn__ask_refusal *no);
 
-/* Answers that there is no model of that name that does this, such as "continues texts"; NULL: it
- * has none. */
+/* Answers that no model of that name does this, such as "continues texts". Without a name: that the
+ * request does not name a model. */
 void qn__text_refuse_model(qn__request *request, const char *name, const char *does);
 
 /* Whether a model is for a route. */

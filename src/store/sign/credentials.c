@@ -71,7 +71,7 @@ static qn_status from_no_profile(const char *profile, qn__credentials *key, int 
     (void)key, (void)found;
     if (!name || !*name || qn__profile_exists(profile))
         return QN_OK;
-    qn__fail(err, QN_INPUT, "there is no such profile of AWS");
+    qn__fail(err, QN_INPUT, "the configuration of AWS has no such profile");
     qn__at(err, "%.80s (AWS_PROFILE)", name);
     return qn__remedy(err, QN_INPUT,
                       "name one of ~/.aws/config or ~/.aws/credentials, or unset AWS_PROFILE");
