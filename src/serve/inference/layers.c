@@ -88,6 +88,7 @@ static void add_counts(qn__batcher_counts *sum, const qn__batcher_counts *c) {
     sum->batches += c->batches;
     sum->failed += c->failed;
     sum->refused += c->refused;
+    sum->left += c->left;
     sum->waiting += c->waiting;
     sum->computing += c->computing;
     for (int k = 0; k < QN__BATCH_SIZES; k++)
@@ -107,6 +108,7 @@ static qn__layer_use **find_place(qn__layers *l) {
     }
     if (best) {
         qn__batcher_counts counts;
+        qn__batcher_drain((*best)->batcher); /* it counts a batch after its answers */
         qn__batcher_count((*best)->batcher, &counts);
         add_counts(&l->gone, &counts);
         free_use(*best);
