@@ -14,7 +14,8 @@ typedef struct paths {
     uint32_t count;
 } paths;
 
-/* Whether a folder is there; 0 for NULL. */
+/* Whether this machine has such a folder; 0 for NULL and for addresses, where a file may have the
+ * same name as a folder. qn_path_is_folder asks the store. */
 int paths_is_folder(const char *path);
 
 /* Adds a path; NULL adds nothing. `name` is its option. */

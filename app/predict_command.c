@@ -450,7 +450,7 @@ static int refuse_model(const predict_flags *f, const char *path) {
 }
 
 static int check_flags(const predict_flags *f, const char *model_path) {
-    if (paths_is_folder(model_path) || (!f->from.data && has_name_of_data(model_path)))
+    if ((!f->from.data && has_name_of_data(model_path)) || qn_path_is_folder(model_path))
         return refuse_model(f, model_path);
     if (!f->from.data)
         return message_usage("name files after the model, or add --data FILE",

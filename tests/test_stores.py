@@ -285,6 +285,8 @@ def test_models_images_and_arrays(s3, own, run_quern, tmp_path, digest):
             for model in ("s3://b/m.safetensors", tmp_path / "m.safetensors")]
     assert told[0] == told[1]
     assert "parameters 22" in run_quern("model", "show", "s3://b/m.safetensors", env=own).stdout
+    for folder in ("s3://b/images/", "s3://b/images"):
+        assert f'"{folder}" looks like data, not like a model' in run_quern("predict", folder, "s3://b/t.csv", status=2, env=own).stderr
 
 
 def test_a_folder_of_models_is_served(s3, own, quern, run_quern, tmp_path):
