@@ -120,7 +120,9 @@ source_profile = base
                           ("alone", "add source_profile or credential_source"), ("one", "lead in a circle"),
                           ("here", "no credentials to assume its role with"),
                           ("denied", f"AccessDenied: AssumeRole is not allowed on {OTHER}")):
+        before = len(sts.asked)
         assert said in read(status=1, AWS_PROFILE=profile)
+        assert len(sts.asked) == before + (profile == "denied")  # a command is refused once
 
 
 def test_a_pod_has_a_token(s3, sts, read, own, quern, tmp_path):

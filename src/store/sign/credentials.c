@@ -1,4 +1,5 @@
 #include "store/sign/credentials.h"
+#include "base/system/clock.h"
 #include "store/sign/credential_program.h"
 #include "store/sign/profile.h"
 #include "store/sign/roles.h"
@@ -11,11 +12,17 @@
 #include <string.h>
 #include <time.h>
 
-/* Seconds before their end at which credentials are fetched anew. */
-enum { EARLY = 300, KINDS = QN__CREDENTIALS_GS + 1 };
+/* Seconds before their end at which credentials are fetched anew, and for which a failure holds. */
+enum { EARLY = 300, REFUSED = 5, KINDS = QN__CREDENTIALS_GS + 1 };
+
+typedef struct refusal {
+    qn_error why;
+    double until; /* by qn__now */
+} refusal;
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static qn__credentials *held[KINDS]; /* each counts as a user */
+static refusal refused[KINDS];
 
 static int copy_variable(const char *name, char *to, size_t capacity) {
     const char *value = qn__secret_variable(name);
@@ -229,26 +236,43 @@ static int is_fresh(const qn__credentials *key) {
     return key && (key->expires == 0 || key->expires - EARLY > (int64_t)time(NULL));
 }
 
-static qn_status refresh(qn__credentials_kind kind, qn_error *err) {
+static void replace(qn__credentials_kind kind, qn__credentials *key) {
+    release(held[kind]);
+    held[kind] = key;
+}
+
+static qn_status ask(qn__credentials_kind kind, qn_error *err) {
     int found = 0;
     qn__credentials *key = qn__secret_make(sizeof *key, err);
     if (!key)
         return QN_MEMORY;
     key->users = 1;
     const qn_status status = look(kind, key, &found, err);
-    /* Those that are held serve until their end if the service is away for a while. */
-    const int keep = status != QN_OK && held[kind] && held[kind]->expires > (int64_t)time(NULL);
-    if (status == QN_OK && found) {
-        release(held[kind]);
-        held[kind] = key;
-        return QN_OK;
+    if (status != QN_OK || !found) {
+        release(key);
+        key = NULL;
     }
-    release(key);
-    if (keep)
-        return QN_OK;
-    release(held[kind]);
-    held[kind] = NULL;
+    if (status == QN_OK)
+        replace(kind, key);
     return status;
+}
+
+/* A service that has just failed is not asked again: a command wants credentials several times. */
+static qn_status refresh(qn__credentials_kind kind, qn_error *err) {
+    refusal *last = &refused[kind];
+    if (last->until <= qn__now()) {
+        const qn_status status = ask(kind, &last->why);
+        if (status == QN_OK)
+            return QN_OK;
+        last->until = status == QN_IO ? qn__now() + REFUSED : 0;
+    }
+    /* Those that are held serve until their end if the service is away for a while. */
+    if (held[kind] && held[kind]->expires > (int64_t)time(NULL))
+        return QN_OK;
+    replace(kind, NULL);
+    if (err)
+        *err = last->why;
+    return last->why.status;
 }
 
 qn_status qn__credentials_find(qn__credentials_kind kind, qn__credentials **out, qn_error *err) {
@@ -271,7 +295,7 @@ void qn__credentials_release(qn__credentials *credentials) {
 
 void qn__credentials_drop(qn__credentials_kind kind) {
     pthread_mutex_lock(&guard);
-    release(held[kind]);
-    held[kind] = NULL;
+    replace(kind, NULL);
+    refused[kind].until = 0;
     pthread_mutex_unlock(&guard);
 }
