@@ -18,36 +18,46 @@ const char *qn__xml_element(const char **at, const char *end, const char *name, 
     return begin;
 }
 
-int qn__xml_decode(const char *from, size_t size, int percent, char *to, size_t capacity) {
+/* The byte of an entity, which begins with '&'; *used: how many bytes it has. */
+static char entity_at(const char *from, size_t size, size_t *used) {
     static const struct {
         const char *name;
         char byte;
     } entities[] = {{"&quot;", '"'},  {"&amp;", '&'}, {"&lt;", '<'},  {"&gt;", '>'},
                     {"&apos;", '\''}, {"&#34;", '"'}, {"&#39;", '\''}};
+    for (size_t i = 0; i < sizeof entities / sizeof *entities; i++) {
+        const size_t length = strlen(entities[i].name);
+        if (size >= length && memcmp(from, entities[i].name, length) == 0) {
+            *used = length;
+            return entities[i].byte;
+        }
+    }
+    return *from;
+}
+
+/* The same of "%20" and "+". */
+static char percent_at(const char *from, size_t size, size_t *used) {
+    if (*from == '+')
+        return ' ';
+    const int high = size >= 3 ? qn__hex_digit(from[1]) : -1;
+    const int low = high >= 0 ? qn__hex_digit(from[2]) : -1;
+    if (low < 0)
+        return *from;
+    *used = 3;
+    return (char)(high * 16 + low);
+}
+
+int qn__xml_decode(const char *from, size_t size, int percent, char *to, size_t capacity) {
     size_t made = 0;
-    for (size_t at = 0; at < size; made++) {
-        size_t used = 1;
-        char byte = from[at];
+    for (size_t at = 0, used; at < size; at += used) {
         if (made + 1 >= capacity)
             return 0;
-        if (percent && byte == '%' && size - at >= 3 && qn__hex_digit(from[at + 1]) >= 0 &&
-            qn__hex_digit(from[at + 2]) >= 0) {
-            byte = (char)(qn__hex_digit(from[at + 1]) * 16 + qn__hex_digit(from[at + 2]));
-            used = 3;
-        } else if (percent && byte == '+') {
-            byte = ' ';
-        } else if (byte == '&') {
-            for (size_t i = 0; i < sizeof entities / sizeof *entities; i++) {
-                const size_t length = strlen(entities[i].name);
-                if (size - at >= length && memcmp(from + at, entities[i].name, length) == 0) {
-                    byte = entities[i].byte;
-                    used = length;
-                    break;
-                }
-            }
-        }
-        to[made] = byte;
-        at += used;
+        used = 1;
+        const char *byte = from + at;
+        to[made++] = *byte == '&' ? entity_at(byte, size - at, &used)
+                     : percent && (*byte == '%' || *byte == '+')
+                         ? percent_at(byte, size - at, &used)
+                         : *byte;
     }
     to[made] = '\0';
     return strlen(to) == made;
