@@ -6,6 +6,7 @@
 #define QN_SERVE_BATCH_BODIES_H
 
 #include "base/error.h"
+#include "predict/generate/text_service.h"
 #include <quern/data.h>
 #include <quern/model.h>
 
@@ -26,11 +27,6 @@ typedef struct qn__body_tensor {
     const void *values;    /* little-endian, at any address */
     size_t bytes;
 } qn__body_tensor;
-
-typedef struct qn__body_tokens {
-    const uint32_t *token;
-    uint32_t count;
-} qn__body_tokens;
 
 typedef struct qn__body_text {
     const char *text; /* UTF-8, without a NUL at its end */
@@ -65,7 +61,7 @@ qn_status qn__body_of_texts(const qn__body_reader *reader, const qn__body_text *
                             uint64_t count, qn_data **out, qn_error *err);
 /* An item for each list of tokens, of a model of tokens. QN_INPUT: one has more tokens than an
  * item, or a number that is not a token. */
-qn_status qn__body_of_tokens(const qn__body_reader *reader, const qn__body_tokens *list,
+qn_status qn__body_of_tokens(const qn__body_reader *reader, const qn__text_prompt *list,
                              uint64_t count, qn_data **out, qn_error *err);
 
 #endif

@@ -244,7 +244,7 @@ qn_status qn__body_of_tensor(const qn__body_reader *reader, const qn__body_tenso
 /* ----------------------------------------------------------------------------------- tokens alone
  */
 
-static qn_status check_list(const conversion *c, const qn__body_tokens *list, uint64_t item,
+static qn_status check_list(const conversion *c, const qn__text_prompt *list, uint64_t item,
                             qn_error *err) {
     if (list->count > c->features) {
         qn__fail(err, QN_INPUT, "it has %u tokens, and an item has %u", list->count, c->features);
@@ -252,8 +252,8 @@ static qn_status check_list(const conversion *c, const qn__body_tokens *list, ui
         return qn__remedy(err, QN_INPUT, "send fewer tokens");
     }
     for (uint32_t k = 0; k < list->count; ++k)
-        if (list->token[k] >= c->vocabulary) {
-            qn__fail(err, QN_INPUT, "%u is not the number of a token", list->token[k]);
+        if (list->tokens[k] >= c->vocabulary) {
+            qn__fail(err, QN_INPUT, "%u is not the number of a token", list->tokens[k]);
             qn__at(err, "item %llu, value %u (from 0)", (unsigned long long)item, k);
             return qn__remedy(err, QN_INPUT, "give whole numbers from 0 to %u", c->vocabulary - 1);
         }
@@ -261,9 +261,9 @@ static qn_status check_list(const conversion *c, const qn__body_tokens *list, ui
 }
 
 /* After the last token there is what is not one. */
-static void put_tokens(const conversion *c, const qn__body_tokens *list, void *to) {
+static void put_tokens(const conversion *c, const qn__text_prompt *list, void *to) {
     for (uint32_t k = 0; k < c->features; ++k) {
-        const uint32_t token = k < list->count ? list->token[k] : UINT32_MAX;
+        const uint32_t token = k < list->count ? list->tokens[k] : UINT32_MAX;
         if (c->to == QN_TOKENS16)
             ((uint16_t *)to)[k] = (uint16_t)token;
         else
@@ -271,7 +271,7 @@ static void put_tokens(const conversion *c, const qn__body_tokens *list, void *t
     }
 }
 
-qn_status qn__body_of_tokens(const qn__body_reader *reader, const qn__body_tokens *list,
+qn_status qn__body_of_tokens(const qn__body_reader *reader, const qn__text_prompt *list,
                              uint64_t count, qn_data **out, qn_error *err) {
     const qn_model *m = reader->model;
     conversion c = {.from = type_of("UINT32"),

@@ -88,20 +88,6 @@ static qn_status read_texts(const embed_job *j, const qn__body_reader *reader, q
     return status;
 }
 
-static qn_status read_lists(const embed_job *j, const qn__body_reader *reader, qn_data **out,
-                            qn_error *err) {
-    const uint32_t count = j->ask.prompts;
-    qn__body_tokens *list = qn__alloc(count, sizeof *list, err);
-    if (!list)
-        return QN_MEMORY;
-    for (uint32_t i = 0; i < count; ++i)
-        list[i] =
-            (qn__body_tokens){.token = j->ask.prompt[i].tokens, .count = j->ask.prompt[i].count};
-    const qn_status status = qn__body_of_tokens(reader, list, count, out, err);
-    qn__free(list);
-    return status;
-}
-
 static qn_status read_items(embed_job *j, const qn__body_reader *reader, qn_error *err) {
     uint32_t texts = 0;
     for (uint32_t i = 0; i < j->ask.prompts; ++i)
@@ -110,7 +96,9 @@ static qn_status read_items(embed_job *j, const qn__body_reader *reader, qn_erro
         qn__fail(err, QN_INPUT, "\"input\" has both texts and lists of tokens");
         return qn__remedy(err, QN_INPUT, "send them in two requests");
     }
-    return (texts > 0 ? read_texts : read_lists)(j, reader, &j->pending.data, err);
+    if (texts > 0)
+        return read_texts(j, reader, &j->pending.data, err);
+    return qn__body_of_tokens(reader, j->ask.prompt, j->ask.prompts, &j->pending.data, err);
 }
 
 static uint32_t tokens_of(const qn_data *data, uint64_t item, uint32_t vocabulary) {
@@ -175,22 +163,12 @@ static qn_status choose_layer(embed_job *j, qn__predictor *predictor, const char
 }
 
 void qn__embed_begin(qn__request *request, qn__models *models, const char *layer) {
-    qn__ask_refusal no;
     qn_error err;
-    size_t size;
-    const char *body = qn__request_body(request, &size);
     embed_job own = {
         .pending = {.request = request, .answer = answer, .fail = fail, .free = free_job}};
-    if (!qn__ask_read(QN__ASK_EMBEDDING, body, size, &own.ask, &no)) {
-        qn__text_refuse(request, &no);
+    if (!qn__text_begin(request, models, QN__ASK_EMBEDDING, qn__embed_fits, "embeds texts",
+                        &own.ask, &own.pending.served))
         return;
-    }
-    own.pending.served = qn__text_model(models, own.ask.model, qn__embed_fits);
-    if (!own.pending.served) {
-        qn__text_refuse_model(request, own.ask.model, "embeds texts");
-        qn__ask_release(&own.ask);
-        return;
-    }
     embed_job *j = qn__alloc(1, sizeof *j, &err);
     if (!j) {
         qn__answer_error(request, 503, &err);
@@ -199,9 +177,7 @@ void qn__embed_begin(qn__request *request, qn__models *models, const char *layer
         return;
     }
     *j = own;
-    const qn__served *s = j->pending.served;
-    qn__predictor *predictor = s->part[QN__PART_PREDICTOR];
-    qn__request_of_model(request, s->name, s->version, qn_model_digest(s->model));
+    qn__predictor *predictor = j->pending.served->part[QN__PART_PREDICTOR];
     qn_status status = choose_layer(j, predictor, layer, &err);
     if (status == QN_OK)
         status = read_items(j, predictor->reader, &err);

@@ -247,6 +247,25 @@ void qn__text_refuse_model(qn__request *request, const char *name, const char *d
     qn__text_refuse(request, &no);
 }
 
+int qn__text_begin(qn__request *request, qn__models *models, qn__ask_kind kind, qn__text_fits *fits,
+                   const char *does, qn__ask *ask, qn__served **served) {
+    qn__ask_refusal no;
+    size_t size;
+    const char *body = qn__request_body(request, &size);
+    if (!qn__ask_read(kind, body, size, ask, &no)) {
+        qn__text_refuse(request, &no);
+        return 0;
+    }
+    const qn__served *s = *served = qn__text_model(models, ask->model, fits);
+    if (!s) {
+        qn__text_refuse_model(request, ask->model, does);
+        qn__ask_release(ask);
+        return 0;
+    }
+    qn__request_of_model(request, s->name, s->version, qn_model_digest(s->model));
+    return 1;
+}
+
 static qn_status submit_job(text_job *j, qn_error *err) {
     qn__ask *ask = &j->ask;
     const uint64_t choices = (uint64_t)ask->prompts * ask->options.answers;
@@ -269,20 +288,11 @@ static qn_status submit_job(text_job *j, qn_error *err) {
 
 void qn__text_job_begin(qn__request *request, qn__models *models, qn__ask_kind kind) {
     qn__ask_refusal no;
-    size_t size;
-    const char *body = qn__request_body(request, &size);
     text_job own = {.request = request};
     qn_error err;
-    if (!qn__ask_read(kind, body, size, &own.ask, &no)) {
-        qn__text_refuse(request, &no);
+    if (!qn__text_begin(request, models, kind, qn__text_continues, "continues texts", &own.ask,
+                        &own.served))
         return;
-    }
-    own.served = qn__text_model(models, own.ask.model, qn__text_continues);
-    if (!own.served) {
-        qn__text_refuse_model(request, own.ask.model, "continues texts");
-        qn__ask_release(&own.ask);
-        return;
-    }
     text_job *j = qn__alloc(1, sizeof *j, &err);
     if (!j) {
         qn__answer_error(request, 503, &err);
@@ -292,8 +302,6 @@ void qn__text_job_begin(qn__request *request, qn__models *models, qn__ask_kind k
     }
     *j = own;
     j->ask.options.stop = j->ask.stop;
-    qn__request_of_model(request, j->served->name, j->served->version,
-                         qn_model_digest(j->served->model));
     if (submit_job(j, &err) == QN_OK)
         return; /* it may have ended */
     qn__ask_refuse(&j->ask, &err, &no);

@@ -24,4 +24,9 @@ qn__text_fits qn__text_continues; /* it continues texts */
  * them. NULL: there is none. */
 qn__served *qn__text_model(qn__models *models, const char *name, qn__text_fits *fits);
 
+/* Reads the body, and takes the model that it names. Returns 0 where it has answered with a
+ * refusal; else the caller owns *ask and *served. */
+int qn__text_begin(qn__request *request, qn__models *models, qn__ask_kind kind, qn__text_fits *fits,
+                   const char *does, qn__ask *ask, qn__served **served);
+
 #endif
