@@ -208,8 +208,7 @@ static int has_objects(const uint8_t *body, size_t size, int *empty) {
     size_t at = first_letter(body, size);
     const int list = at < size && body[at] == '[';
     if (list)
-        for (at++; at < size && (body[at] == ' ' || (body[at] >= '\t' && body[at] <= '\r'));)
-            at++;
+        at += 1 + first_letter(body + at + 1, size - at - 1);
     *empty = list && at < size && body[at] == ']';
     return at == size || body[at] == '{';
 }

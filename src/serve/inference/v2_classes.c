@@ -27,7 +27,7 @@ static void rank(ranked *rows, const float *values, uint32_t each) {
     qsort(rows, each, sizeof *rows, by_value);
 }
 
-static void add_text(qn__text *to, const char *text, int binary) {
+void qn__v2_add_text(qn__text *to, const char *text, int binary) {
     const size_t size = strlen(text);
     const uint8_t length[4] = {(uint8_t)size, (uint8_t)(size >> 8), (uint8_t)(size >> 16),
                                (uint8_t)(size >> 24)};
@@ -45,7 +45,7 @@ static void add_class(qn__text *to, const qn_model *model, const ranked *row, in
     qn__text_add(&own, "%f:%u%s%s", (double)row->value, row->class, name ? ":" : "",
                  name ? name : "");
     if (own.data)
-        add_text(to, own.data, binary);
+        qn__v2_add_text(to, own.data, binary);
     to->failed |= own.failed;
     qn__text_release(&own);
 }

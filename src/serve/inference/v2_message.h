@@ -69,6 +69,9 @@ uint32_t qn__v2_outputs_of(const qn_model *model, qn__v2_output output[QN__V2_OU
 /* Whether the predictions of the model have a tensor of that name. */
 int qn__v2_predicts(const qn_model *model, const char *name);
 
+/* Adds a text as JSON, or as BYTES: its size as 4 bytes, and itself. */
+void qn__v2_add_text(qn__text *to, const char *text, int binary);
+
 /* Adds the `count` largest of the `each` outputs of every item as texts "VALUE:CLASS:NAME", the
  * largest first; of equal ones the lower class. As JSON texts between commas, or as BYTES. */
 void qn__v2_add_classes(qn__text *to, const qn_model *model, const qn__batch_answer *answer,

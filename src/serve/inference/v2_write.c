@@ -87,9 +87,8 @@ static values values_of(const qn__v2_output *o, const qn_model *model, const qn_
     values v = {.output = o, .model = model, .count = a->items};
     for (uint32_t i = 0; i < o->lengths; i++)
         v.count *= o->each[i];
-    if (!a->classes && !a->answers) /* of a layer, or components */
-        v.real = a->outputs;
-    else if (strcmp(o->name, "outputs") == 0)
+    /* An answer without classes is that of a layer, or components. */
+    if (strcmp(o->name, "outputs") == 0 || (!a->classes && !a->answers))
         v.real = a->outputs;
     else if (o->type == SMALL)
         v.small = a->answers;
@@ -122,20 +121,18 @@ static void add_json_value(qn__text *text, const values *v, uint64_t k) {
         qn__text_add(text, "%d", v->class[k]);
 }
 
-static void add_little_endian(qn__text *bytes, uint64_t value, size_t size) {
+static void add_little_endian(qn__text *bytes, uint64_t value) {
     uint8_t own[8];
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < sizeof own; i++)
         own[i] = (uint8_t)(value >> 8 * i);
-    qn__text_add_bytes(bytes, own, size);
+    qn__text_add_bytes(bytes, own, sizeof own);
 }
 
 static void add_binary_value(qn__text *bytes, const values *v, uint64_t k) {
-    if (v->output->type == TEXT) {
-        const char *name = class_name(v, k);
-        add_little_endian(bytes, strlen(name), 4);
-        qn__text_add_bytes(bytes, name, strlen(name));
-    } else
-        add_little_endian(bytes, (uint64_t)(int64_t)v->class[k], 8);
+    if (v->output->type == TEXT)
+        qn__v2_add_text(bytes, class_name(v, k), 1);
+    else
+        add_little_endian(bytes, (uint64_t)(int64_t)v->class[k]);
 }
 
 static void add_binary(qn__text *bytes, const values *v) {
