@@ -137,6 +137,8 @@ def test_layers_are_those_of_predict(quern, server, place, tmp_path):
     told, found = binary_outputs(*infer(server, "m", {"inputs": inputs, "outputs": wanted}, block)[1:])
     assert [one["shape"] for one in told["outputs"]] == [[40, first.shape[1]], [40], [40, 2], [40, first.shape[1]]]
     assert found["layer0"] == found["layer0:max"] == first.tobytes() and found["layer-1"] == last.tobytes()
+    alone = infer(server, "m", {"inputs": inputs, "outputs": [wanted[2], wanted[0]]}, block)
+    assert binary_outputs(*alone[1:])[1] == {"layer-1": last.tobytes(), "layer0": first.tobytes()}
     chances = np.exp(last - last.max(1, keepdims=True))  # the last layer is that before softmax
     assert np.allclose(np.frombuffer(found["score"], "<f4"), (chances / chances.sum(1, keepdims=True)).max(1), rtol=1e-5)
 

@@ -98,9 +98,9 @@ static void model_metadata(qn__request *request, void *user) {
 typedef struct inference {
     qn__pending pending;
     qn__v2_ask ask;
-    qn__batch_answer answer[QN__V2_OUTPUTS + 1]; /* copies, but for the last */
-    uint32_t answers, layers;                    /* so far; of which so many are of layers */
-    int predicts;                                /* 1: the first is of the predictions */
+    qn__batch_answer answer[QN__V2_OUTPUTS]; /* copies, but for the last */
+    uint32_t answers;                        /* that were kept so far */
+    int predicts;                            /* 1: the first is of the predictions */
 } inference;
 
 static void free_inference(qn__pending *pending) {
@@ -119,7 +119,7 @@ static int keep(inference *i, const qn__batch_answer *a) {
         return 0;
     }
     i->answers++;
-    i->pending.now = i->pending.layer[i->layers++];
+    i->pending.now = i->pending.layer[i->answers - (uint32_t)i->predicts];
     return 1;
 }
 
@@ -129,7 +129,7 @@ static int answer(qn__pending *pending, const qn__batch_answer *a) {
     qn__text text = {0};
     size_t header = 0;
     char number[24];
-    if (i->layers < pending->layers)
+    if (i->answers + 1 < (uint32_t)i->predicts + pending->layers)
         return !keep(i, a);
     i->answer[i->answers] = *a;
     qn__v2_write(&i->ask, s->name, s->version, s->model, i->answer, &text, &header);
@@ -172,7 +172,7 @@ static qn_status find_outputs(inference *i, qn__predictor *predictor, qn_error *
         w->layer = pending->layer[pending->layers - 1];
     }
     if (!i->predicts)
-        pending->now = pending->layer[i->layers++];
+        pending->now = pending->layer[0];
     return QN_OK;
 }
 
