@@ -1,5 +1,5 @@
-/* Predictions of which each core computes whole items: the bits are those of each item by itself,
- * and of several items that fail the first one is named. */
+/* Predictions of which each core computes whole items, or the calling thread a small batch: the
+ * bits are those of each item by itself, and of several items that fail the first one is named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "device/cpu/worker/cpu_table.h"
+#include "device/cpu/worker/cpu_worker.h"
 #include "layer/layer.h"
 #include <stdio.h>
 #include <string.h>
@@ -84,9 +85,17 @@ static qn__worker *open_worker(network *n, int threads) {
     return w;
 }
 
+/* How many threads have a worker that computes whole items. */
+static int alone(const qn__worker *w) {
+    int count = 0;
+    for (int t = 0; w->alone && t < w->threads; ++t)
+        count += w->alone[t] != NULL;
+    return count;
+}
+
 static void test_bits_are_those_of_an_item(void **state) {
     (void)state;
-    static const uint32_t counts[] = {2, 3, 7, 16, 33, 50, ITEMS};
+    static const uint32_t counts[] = {2, 3, 7, 16, 33, 50, ITEMS}; /* the first three are small */
     static network n;
     static float expected[ITEMS * OUT], output[ITEMS * OUT];
     qn_error err;
@@ -101,28 +110,36 @@ static void test_bits_are_those_of_an_item(void **state) {
             memset(output, 0, sizeof output);
             assert_int_equal(apply(&n, w, 0, counts[c], output, &err), QN_OK);
             assert_memory_equal(output, expected, counts[c] * OUT * sizeof *output);
+            assert_int_equal(alone(w), counts[c] > 7 ? threads : 1);
         }
         qn__cpu_device.close(w);
     }
 }
 
-/* Parameters that are loaded anew are those of the next prediction. */
+/* Parameters that are loaded anew are those of the next prediction, a large or a small one. */
 static void test_new_parameters_are_used(void **state) {
     (void)state;
+    static const uint32_t counts[] = {ITEMS, 2};
     static network n;
     static float expected[ITEMS * OUT], output[ITEMS * OUT];
     qn_error err;
     make(&n);
     qn__worker *w = open_worker(&n, 2);
-    assert_int_equal(apply(&n, w, 0, ITEMS, output, &err), QN_OK);
-    for (int c = 0; c < CHANNELS; ++c)
-        n.parameter[CONV + c] *= 2;
-    const qn__state again = {.parameters = n.parameter};
-    assert_int_equal(qn__cpu_device.load(w, &again, &err), QN_OK);
-    assert_int_equal(apply(&n, w, 0, ITEMS, output, &err), QN_OK);
-    for (uint32_t i = 0; i < ITEMS; ++i)
-        assert_int_equal(apply(&n, w, i, 1, expected + i * OUT, &err), QN_OK);
-    assert_memory_equal(output, expected, sizeof output);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; ++c) {
+        const size_t bytes = counts[c] * OUT * sizeof *output;
+        assert_int_equal(apply(&n, w, 0, counts[c], output, &err), QN_OK);
+        for (int i = 0; i < CHANNELS; ++i)
+            n.parameter[CONV + i] *= 2;
+        const qn__state again = {.parameters = n.parameter};
+        assert_int_equal(qn__cpu_device.load(w, &again, &err), QN_OK);
+        qn__worker *fresh = open_worker(&n, 1);
+        for (uint32_t i = 0; i < counts[c]; ++i)
+            assert_int_equal(apply(&n, fresh, i, 1, expected + i * OUT, &err), QN_OK);
+        qn__cpu_device.close(fresh);
+        assert_memory_not_equal(output, expected, bytes);
+        assert_int_equal(apply(&n, w, 0, counts[c], output, &err), QN_OK);
+        assert_memory_equal(output, expected, bytes);
+    }
     qn__cpu_device.close(w);
 }
 
@@ -141,8 +158,11 @@ static void test_the_first_item_that_fails_is_named(void **state) {
         n.value[i * PIXELS] = 255;
     for (int threads = 1; threads <= 3; ++threads) {
         qn__worker *w = open_worker(&n, threads);
-        assert_int_equal(apply(&n, w, 0, ITEMS, output, &err), QN_NUMERIC);
-        assert_string_equal(err.what, "the network gives no finite output for item 5");
+        for (uint32_t items = 7; items <= ITEMS; items += ITEMS - 7) {
+            assert_int_equal(apply(&n, w, 0, items, output, &err), QN_NUMERIC);
+            assert_string_equal(err.what, "the network gives no finite output for item 5");
+        }
+        assert_int_equal(alone(w), threads);
         qn__cpu_device.close(w);
     }
 }

@@ -109,20 +109,12 @@ void qn__cpu_alone_free(qn__worker *w) {
     qn__free(w->alone);
 }
 
-/* What one core found wrong first. */
-typedef struct failure {
-    qn_status status;
-    uint32_t at; /* its piece */
-    qn_error err;
-} failure;
-
 typedef struct alone {
     qn__worker *worker;
     const qn__job *job;
     uint32_t from, items, piece;
     atomic_uint taken; /* pieces */
     atomic_int failed; /* no core begins another piece */
-    failure *failure;  /* of each core */
 } alone;
 
 /* Takes the next piece. Each core's share is divided into large pieces, then at most one of each
@@ -154,40 +146,22 @@ static uint32_t take(alone *a, uint32_t *at) {
 
 /* Items of the job from `at` on, by one thread. */
 static qn_status run_piece(const qn__worker *w, int thread, const qn__job *job, uint32_t at,
-                           uint32_t count, qn_error *err) {
+                           uint32_t count) {
     qn__worker *own = w->alone[thread];
     qn__applied applied = qn__applied_from(w->program, job->applied, at);
     const qn__batch part = qn__batch_part(job->batch, at, count);
     qn__cpu_pass pass = {.worker = own, .batch = &part, .applied = &applied};
     const double before = own->core[0].busy;
-    const qn_status status = qn__cpu_run(&pass, NULL, err);
+    const qn_status status = qn__cpu_run(&pass, NULL, NULL);
     w->core[thread].busy += own->core[0].busy - before;
     return status;
 }
 
 static void body(void *context, int thread) {
     alone *a = context;
-    failure *own = &a->failure[thread];
-    for (uint32_t at, count; own->status == QN_OK && (count = take(a, &at)) > 0;) {
-        own->at = at;
-        own->status = run_piece(a->worker, thread, a->job, a->from + at, count, &own->err);
-        if (own->status != QN_OK)
+    for (uint32_t at, count; (count = take(a, &at)) > 0;)
+        if (run_piece(a->worker, thread, a->job, a->from + at, count) != QN_OK)
             atomic_store_explicit(&a->failed, 1, memory_order_relaxed);
-    }
-}
-
-/* Pieces are taken in their order. So those before a piece that failed are complete, and the first
- * of them is that of the first item. */
-static qn_status first_failure(const alone *a, qn_error *err) {
-    const failure *first = NULL;
-    for (int t = 0; t < a->worker->threads; ++t) {
-        const failure *own = &a->failure[t];
-        if (own->status != QN_OK && (!first || own->at < first->at))
-            first = own;
-    }
-    if (first && err)
-        *err = first->err;
-    return first ? first->status : QN_OK;
 }
 
 static void renew_derived(qn__worker *w) {
@@ -199,46 +173,31 @@ static void renew_derived(qn__worker *w) {
             w->alone[t]->derived.folded = 0;
 }
 
-/* All items, by the calling thread. */
-static qn_status apply_small(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items,
-                             qn_error *err) {
+/* All items, by the calling thread. Returns 0 after a failure. */
+static int apply_small(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items) {
     const uint32_t piece = piece_of(w);
     qn_status status = QN_OK;
     renew_derived(w);
     for (uint32_t at = 0; status == QN_OK && at < items; at += piece)
-        status = run_piece(w, 0, job, from + at, items - at < piece ? items - at : piece, err);
-    return status;
+        status = run_piece(w, 0, job, from + at, items - at < piece ? items - at : piece);
+    return status == QN_OK;
 }
 
-static qn_status apply_pieces(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items,
-                              qn_error *err) {
-    alone a = {.worker = w,
-               .job = job,
-               .from = from,
-               .items = items,
-               .piece = piece_of(w),
-               .failure = qn__alloc((uint64_t)w->threads, sizeof *a.failure, err)};
-    if (!a.failure)
-        return QN_MEMORY;
+/* The same by all cores. */
+static int apply_pieces(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items) {
+    alone a = {.worker = w, .job = job, .from = from, .items = items, .piece = piece_of(w)};
     renew_derived(w);
     qn__pool_run(w->pool, body, &a);
-    const qn_status status = first_failure(&a, err);
-    qn__free(a.failure);
-    return status;
+    return !atomic_load_explicit(&a.failed, memory_order_relaxed);
 }
 
-uint32_t qn__cpu_apply_alone(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items,
-                             qn_status *status, qn_error *err) {
+uint32_t qn__cpu_apply_alone(qn__worker *w, const qn__job *job, uint32_t from, uint32_t items) {
     const uint32_t threads = (uint32_t)w->threads, whole = items / threads * threads;
-    *status = QN_OK;
     if (!can_share(w))
         return 0;
-    if (threads > 1 && is_small(w, items) && need_workers(w, 1)) {
-        *status = apply_small(w, job, from, items, err);
-        return items;
-    }
+    if (threads > 1 && is_small(w, items) && need_workers(w, 1))
+        return apply_small(w, job, from, items) ? items : 0;
     if (!goes_by_pieces(w) || items < 2 || whole == 0 || !need_workers(w, w->threads))
         return 0;
-    *status = apply_pieces(w, job, from, whole, err);
-    return whole;
+    return apply_pieces(w, job, from, whole) ? whole : 0;
 }

@@ -289,21 +289,23 @@ static qn_status apply(qn__worker *w, const qn__job *job, uint32_t from, uint32_
                        qn__tally *tally, qn_error *err) {
     const uint32_t capacity = (uint32_t)w->capacity - 1, grain = w->program->grain;
     const uint32_t most = items <= capacity ? items : capacity / grain * grain;
-    qn_status loss = QN_OK, status = QN_OK;
+    qn_status loss = QN_OK;
     uint32_t at = 0;
     /* Losses of a grain are added in one pass. */
     if (!tally || !qn__feed_labelled(job->batch->feed))
-        at = qn__cpu_apply_alone(w, job, from, items, &status, err);
-    for (; status == QN_OK && at < items; at += most) {
+        at = qn__cpu_apply_alone(w, job, from, items);
+    for (; at < items; at += most) {
         qn__applied own = qn__applied_from(w->program, job->applied, from + at);
         const uint32_t count = items - at < most ? items - at : most;
         const qn__batch part = qn__batch_part(job->batch, from + at, count);
         qn__cpu_pass pass = {.worker = w, .batch = &part, .applied = &own};
-        status = qn__cpu_run(&pass, NULL, err);
-        if (status == QN_OK && loss == QN_OK)
+        const qn_status status = qn__cpu_run(&pass, NULL, err);
+        if (status != QN_OK)
+            return status;
+        if (loss == QN_OK)
             loss = qn__cpu_add_tally(&pass, tally, err);
     }
-    return status == QN_OK ? loss : status;
+    return loss;
 }
 
 qn_status qn__cpu_compute(qn__worker *w, const qn__job *job, uint32_t first, uint32_t count,
