@@ -52,8 +52,9 @@ static void append_end(qn__program *p, qn__layer *layer) {
     p->parameters = qn__layer_end(end);
 }
 
-qn_status qn__layer_cut_make(const qn_model *model, uint32_t layer, qn_summary summary,
-                             qn__layer_cut *out, qn_error *err) {
+/* All but the parameters, which a shape does not need. */
+static qn_status make_program(const qn_model *model, uint32_t layer, qn_summary summary,
+                              qn__layer_cut *out, qn_error *err) {
     qn__program *p = &out->program;
     *out = (qn__layer_cut){.layer = NULL};
     if ((unsigned)summary > QN_SUMMARY_LAST)
@@ -80,7 +81,6 @@ qn_status qn__layer_cut_make(const qn_model *model, uint32_t layer, qn_summary s
     const qn_status status = make_layers(model, layer, summary, out, err);
     if (status != QN_OK)
         return status;
-    const size_t own = (size_t)p->parameters;
     append_end(p, out->layer);
     p->loss = QN__LOSS_MSE;
     p->real = 1;
@@ -89,9 +89,19 @@ qn_status qn__layer_cut_make(const qn_model *model, uint32_t layer, qn_summary s
     p->optimizer = QN__OPT_SGD;
     p->clip = p->ema = 0.0f;
     p->grain = 1;
+    return QN_OK;
+}
+
+qn_status qn__layer_cut_make(const qn_model *model, uint32_t layer, qn_summary summary,
+                             qn__layer_cut *out, qn_error *err) {
+    const qn_status status = make_program(model, layer, summary, out, err);
+    if (status != QN_OK)
+        return status;
+    const qn__program *p = &out->program;
     out->parameter = qn__alloc((size_t)p->parameters, sizeof *out->parameter, err);
     if (!out->parameter)
         return QN_MEMORY;
+    const size_t own = (size_t)p->layer[p->layers - 1].weights; /* those before the end */
     memcpy(out->parameter, qn__model_parameters(model), own * sizeof *out->parameter);
     return QN_OK;
 }
@@ -218,7 +228,7 @@ qn_status qn_model_layer_shape(const qn_model *model, uint32_t layer, qn_summary
     QN__NEED(shape, err);
     QN__NEED(lengths, err);
     qn__layer_cut cut;
-    const qn_status status = qn__layer_cut_make(model, layer, summary, &cut, err);
+    const qn_status status = make_program(model, layer, summary, &cut, err);
     if (status == QN_OK && cut.layer)
         qn__layer_cut_shape(&cut, shape, lengths);
     qn__layer_cut_release(&cut);
