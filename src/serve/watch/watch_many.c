@@ -20,12 +20,10 @@ static void read_task(void *user, const qn__watch_task *t) {
     qn__watch_bytes bytes = {.bytes = NULL};
     qn_error err;
     qn__watch_unit *unit = qn__watch_unit_make(t->name, 0, &err);
-    if (unit && t->version && !(unit->version = qn__copy_text(t->version, &err))) {
+    if (!unit || (t->version && !(unit->version = qn__copy_text(t->version, &err)))) {
         qn__watch_unit_free(unit);
-        return;
+        return; /* memory is short: the next watch answers the file */
     }
-    if (!unit)
-        return; /* the watch finds it again */
     unit->skip = all->place->read(all, t, &bytes, unit);
     if (!unit->skip && unit->status == QN_OK)
         unit->status = qn__watch_file_items(units, t->name, &bytes, &unit->data, &unit->error);
