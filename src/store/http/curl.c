@@ -1,6 +1,6 @@
 #include "store/http/curl.h"
 #include "base/system/float_state.h"
-#include "store/http/curl_memory.h"
+#include "store/http/wiped_memory.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,9 +47,8 @@ static int kept_count, is_begun;
 
 /* Where this program has used libcurl before, it keeps its memory. */
 static int begin(void) {
-    return qn__curl_functions.global_init(GLOBAL_ALL, qn__curl_memory_make, qn__curl_memory_free,
-                                          qn__curl_memory_resize, qn__curl_memory_copy,
-                                          qn__curl_memory_clear);
+    return qn__curl_functions.global_init(GLOBAL_ALL, qn__wiped_make, qn__wiped_free,
+                                          qn__wiped_resize, qn__wiped_copy, qn__wiped_many);
 }
 
 void *qn__curl_take(void) {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include <stddef.h>
 
-/* Zeroed bytes on pages that hold nothing else. NULL, with `err` set, where memory is short. */
+/* Zeroed bytes. NULL, with `err` set, where memory is short. */
 void *qn__secret_make(size_t bytes, qn_error *err);
 /* Accepts NULL. */
 void qn__secret_free(void *secret);

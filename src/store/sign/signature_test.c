@@ -97,6 +97,11 @@ static void test_secrets(void **state) {
     memset(secret, 'x', 100);
     qn__secret_free(secret);
     qn__secret_free(NULL);
+    secret = qn__secret_make(100, NULL); /* the same bytes again */
+    assert_non_null(secret);
+    assert_int_equal(secret[0] | secret[99], 0);
+    qn__secret_free(secret);
+    assert_null(qn__secret_make(SIZE_MAX / 2, NULL));
     setenv("QUERN_TEST_SECRET", "", 1);
     assert_null(qn__secret_variable("QUERN_TEST_SECRET"));
     setenv("QUERN_TEST_SECRET", "s", 1);

@@ -1,9 +1,10 @@
 /* Blocks of powers of two, cut from large areas; what is released waits in a list of its size. */
-#include "store/http/curl_memory.h"
+#include "store/http/wiped_memory.h"
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { HEAD = 16, SMALLEST = 6, LARGEST = 21, AREA = 1 << 22 };
 
@@ -18,13 +19,22 @@ static block *waiting[LARGEST + 1];
 static char *area;
 static size_t left;
 
+void qn__wiped_keep_from_core(void *memory, size_t bytes) {
+#ifdef MADV_DONTDUMP
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = (uintptr_t)memory / page * page,
+                    end = ((uintptr_t)memory + bytes + page - 1) / page * page;
+    (void)madvise((void *)begin, end - begin, MADV_DONTDUMP);
+#else
+    (void)memory, (void)bytes;
+#endif
+}
+
 static void *map(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-#ifdef MADV_DONTDUMP
-    (void)madvise(memory, bytes, MADV_DONTDUMP);
-#endif
+    qn__wiped_keep_from_core(memory, bytes);
     return memory;
 }
 
@@ -51,7 +61,7 @@ static size_t power_of(size_t bytes) {
     return power;
 }
 
-void *qn__curl_memory_make(size_t size) {
+void *qn__wiped_make(size_t size) {
     if (size > SIZE_MAX / 4)
         return NULL;
     const size_t power = power_of(size + HEAD);
@@ -75,7 +85,7 @@ void *qn__curl_memory_make(size_t size) {
 
 static block *head_of(void *memory) { return (block *)(void *)((char *)memory - HEAD); }
 
-void qn__curl_memory_free(void *memory) {
+void qn__wiped_free(void *memory) {
     if (!memory)
         return;
     block *old = head_of(memory);
@@ -91,31 +101,26 @@ void qn__curl_memory_free(void *memory) {
     pthread_mutex_unlock(&guard);
 }
 
-void *qn__curl_memory_resize(void *memory, size_t size) {
+void *qn__wiped_resize(void *memory, size_t size) {
     const size_t had = memory ? ((size_t)1 << head_of(memory)->power) - HEAD : 0;
     if (memory && size <= had)
         return memory;
-    void *made = qn__curl_memory_make(size);
+    void *made = qn__wiped_make(size);
     if (made && memory) {
         memcpy(made, memory, had);
-        qn__curl_memory_free(memory);
+        qn__wiped_free(memory);
     }
     return made;
 }
 
-char *qn__curl_memory_copy(const char *text) {
+char *qn__wiped_copy(const char *text) {
     const size_t size = strlen(text) + 1;
-    char *made = qn__curl_memory_make(size);
+    char *made = qn__wiped_make(size);
     if (made)
         memcpy(made, text, size);
     return made;
 }
 
-void *qn__curl_memory_clear(size_t count, size_t size) {
-    if (size > 0 && count > SIZE_MAX / size)
-        return NULL;
-    void *made = qn__curl_memory_make(count * size);
-    if (made)
-        memset(made, 0, count * size);
-    return made;
+void *qn__wiped_many(size_t count, size_t size) {
+    return size > 0 && count > SIZE_MAX / size ? NULL : qn__wiped_make(count * size);
 }
