@@ -16,68 +16,122 @@
 #include "store/sign/secret_json.h"
 #include "store/sign/sts.h"
 #include "store/http/xml_answer.h"
+#include <stdarg.h>
 
 enum { ANSWER_END = 0x1F, HEADERS_END = 0x1E };
 static const char *next_answer, *answers_end;
 
-/* For qn__http_release. */
-static char *text_of(const char *from, size_t size) {
-    return qn__copy_unquoted(from, size, 0, NULL);
+/* ------------------------------------------------------------------------ in the place of libcurl
+ */
+
+typedef size_t take_bytes(char *bytes, size_t one, size_t size, void *user);
+
+/* Who gets what of an answer. */
+static struct {
+    take_bytes *header, *body;
+    void *header_user, *body_user;
+} taker;
+
+static int set_option(void *handle, int option, ...) {
+    va_list value;
+    (void)handle;
+    va_start(value, option);
+    if (option == QN__CURL_HEADERFUNCTION)
+        taker.header = va_arg(value, take_bytes *);
+    else if (option == QN__CURL_WRITEFUNCTION)
+        taker.body = va_arg(value, take_bytes *);
+    else if (option == QN__CURL_HEADERDATA)
+        taker.header_user = va_arg(value, void *);
+    else if (option == QN__CURL_WRITEDATA)
+        taker.body_user = va_arg(value, void *);
+    va_end(value);
+    return QN__CURL_OK;
 }
 
-static int take_all(const qn__http_request *request, const char *bytes, size_t size) {
-    for (size_t at = 0; at < size; at += 7)
-        if (!request->take(request->user, bytes + at, size - at < 7 ? size - at : 7))
+/* In parts of at most `most` bytes, each a copy that the taker may change; 0: it did not want one.
+ */
+static int give(take_bytes *take, void *user, const char *from, size_t size, size_t most) {
+    char part[256];
+    for (size_t n; size > 0; from += n, size -= n) {
+        n = size < most ? size : most;
+        memcpy(part, from, n);
+        if (take(part, 1, n, user) != n)
             return 0;
+    }
     return 1;
 }
 
-/* One answer in three parts, as the real one gives it: headers, then bytes, then the end. */
-static void give_answer(const qn__http_request *request, const char *from, const char *end,
-                        qn__http_answer *answer) {
+static int give_header(const char *line, size_t size) {
+    return give(taker.header, taker.header_user, line, size, 256);
+}
+
+/* One answer as libcurl gives it: the status, the headers, and the body in parts. */
+static int give_answer(const char *from, const char *end) {
     static const int statuses[] = {200, 206, 301, 304, 307, 400, 403, 404, 416, 500};
+    char line[32];
     const char *split = memchr(from + 1, HEADERS_END, (size_t)(end - from) - 1);
-    const char *body = split ? split + 1 : end;
-    answer->status = statuses[(unsigned char)*from % 10];
-    answer->headers = text_of(from + 1, (size_t)((split ? split : end) - from) - 1);
-    const int good = answer->status < 300;
-    if (good && request->begin)
-        answer->stopped = !request->begin(request->user, answer);
-    if (good && request->take && !answer->stopped)
-        answer->stopped = !take_all(request, body, (size_t)(end - body));
-    if (good && request->take)
-        return;
-    answer->body = text_of(body, (size_t)(end - body));
-    answer->body_size = (size_t)(end - body);
+    const char *stop = split ? split : end, *body = split ? split + 1 : end;
+    const int size =
+        snprintf(line, sizeof line, "HTTP/1.1 %d\r\n", statuses[(unsigned char)*from % 10]);
+    int given = give_header(line, (size_t)size);
+    for (const char *at = from + 1, *next; given && at < stop; at = next) {
+        next = memchr(at, '\n', (size_t)(stop - at));
+        next = next ? next + 1 : stop;
+        given = give_header(at, (size_t)(next - at));
+    }
+    return given && give(taker.body, taker.body_user, body, (size_t)(end - body), 7);
 }
 
 /* Without further answers nothing is there. */
-static qn_status answer_instead(const qn__http_request *request, qn__http_answer *answer,
-                                qn_error *err) {
-    qn__http_headers headers = {0};
-    *answer = (qn__http_answer){.attempts = 1};
-    const qn_status status =
-        request->attempt ? request->attempt(request->user, &headers, err) : QN_OK;
-    if (status != QN_OK)
-        return status;
+static int perform(void *handle) {
+    (void)handle;
     if (next_answer >= answers_end)
-        return qn__fail(err, QN_IO, "nothing answers");
+        return QN__CURL_NOT_CONNECTED;
     const char *from = next_answer;
     const char *end = memchr(from, ANSWER_END, (size_t)(answers_end - from));
     next_answer = end ? end + 1 : answers_end;
     end = end ? end : answers_end;
-    if (from < end)
-        give_answer(request, from, end, answer);
-    const int enough =
-        request->is_enough && answer->status < 300 && request->is_enough(request->user);
-    return answer->stopped && !enough ? qn__fail(err, QN_IO, "it was stopped") : QN_OK;
+    if (from == end)
+        return QN__CURL_NOTHING;
+    return give_answer(from, end) ? QN__CURL_OK : QN__CURL_WRITE;
 }
 
-/* In the place of curl_slist_append: a line of a request cannot become two. */
+static char anything;
+
+static int begin(long flags, void *(*make)(size_t), void (*release)(void *),
+                 void *(*resize)(void *, size_t), char *(*copy)(const char *),
+                 void *(*many)(size_t, size_t)) {
+    (void)flags, (void)make, (void)release, (void)resize, (void)copy, (void)many;
+    return QN__CURL_OK;
+}
+
+static void *make(void) { return &anything; }
+
+static void release(void *made) { (void)made; }
+
+static const char *text_of(int code) {
+    (void)code;
+    return "it failed";
+}
+
+/* A line of a request cannot become two. */
 static void *add_line(void *list, const char *line) {
-    static char some;
     FUZZ_MUST(strcspn(line, "\r\n") == strlen(line));
-    return list ? list : &some;
+    return list ? list : &anything;
+}
+
+static void replace_libcurl(void) {
+    qn__curl_functions = (qn__curl){.global_init = begin,
+                                    .make = make,
+                                    .reset = release,
+                                    .free = release,
+                                    .set = set_option,
+                                    .perform = perform,
+                                    .text = text_of,
+                                    .list_add = add_line,
+                                    .list_free = release};
+    qn__curl_library.library.handle = &anything;
+    atomic_store(&qn__curl_library.asked, 1);
 }
 
 /* ------------------------------------------------------------------------------ readers of answers
@@ -230,8 +284,7 @@ static const struct {
                {'x', read_texts, 0}};
 
 static void set_up(void) {
-    qn__http_stand_in = answer_instead;
-    qn__curl_functions.list_add = add_line;
+    replace_libcurl();
     static const char *const variables[][2] = {
         {"AWS_ACCESS_KEY_ID", "id"},
         {"AWS_SECRET_ACCESS_KEY", "secret"},
@@ -239,6 +292,7 @@ static void set_up(void) {
         {"AWS_ENDPOINT_URL", "http://127.0.0.1:1/"},
         {"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/role"},
         {"AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1/"},
+        {"QUERN_STORE_PAUSE_MS", "0"},
         {"HADOOP_USER_NAME", "name"}};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         setenv(variables[i][0], variables[i][1], 1);

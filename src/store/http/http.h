@@ -74,9 +74,6 @@ struct qn__http_answer {
  * returned. Release the answer in any case. Any thread. */
 qn_status qn__http_send(const qn__http_request *request, qn__http_answer *answer, qn_error *err);
 void qn__http_release(qn__http_answer *answer);
-/* A test's answers, in the place of what libcurl would bring; NULL: there are none. */
-extern qn_status (*qn__http_stand_in)(const qn__http_request *request, qn__http_answer *answer,
-                                      qn_error *err);
 
 /* The value of a header by its name in lower case, without white space around it, written to
  * `value`; 0: the answer has no such header, or a longer one. */

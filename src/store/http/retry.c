@@ -112,13 +112,8 @@ static qn_status refuse(const qn__http_request *request, const qn__http_answer *
     return qn__remedy(err, QN_IO, "%s", remedy_of(answer->code));
 }
 
-qn_status (*qn__http_stand_in)(const qn__http_request *request, qn__http_answer *answer,
-                               qn_error *err);
-
 qn_status qn__http_send(const qn__http_request *request, qn__http_answer *answer, qn_error *err) {
     *answer = (qn__http_answer){0};
-    if (qn__http_stand_in)
-        return qn__http_stand_in(request, answer, err);
     for (int failed = 0;; failed++) {
         int moved = 0;
         const qn_status status = qn__http_attempt(request, answer, &moved, err);
