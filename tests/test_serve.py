@@ -208,6 +208,25 @@ def test_metrics_and_log(server, model):
     assert counts()['quern_batch_items_bucket{model="m",version="1",le="2"}'] == sizes[1]
 
 
+def test_clients_that_have_left_are_counted(quern, model):
+    """Of a model and its layers. A request waits longer than this latency, so it is not computed then."""
+    body = b'[{"a": 3, "b": 4}]'
+    head = "POST /v1/predict/m%s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    with serving.serve(quern, model, "--latency", "0.001ms") as server:
+        def told(name):
+            return int(server.get("/metrics")[2].decode().split(f'{name}{{model="m",version="1"}} ')[1].split("\n")[0])
+
+        sent, left = 0, 0
+        for query in ("", "?layer=0"):
+            status = 200
+            while status == 200:
+                status = int(server.raw(b"%s%s" % ((head % (query, len(body))).encode(), body), shut=True).split()[1])
+                sent, left = sent + 1, left + (status == 503)
+        while told("quern_model_requests_total") < sent:  # counted after the answer
+            pass
+        assert [told(f"quern_model_{name}_total") for name in ("left", "failed", "items")] == [left, left, sent - left] and left == 2
+
+
 def test_the_log_is_opened_again(server, model):
     """As logrotate does it: another name, and SIGHUP."""
     log, old = model.with_name("log"), model.with_name("log.1")
