@@ -272,6 +272,9 @@ static void read_texts(const char *text) {
     if (qn__xml_text(text, "Code", value, sizeof value))
         FUZZ_MUST(*value && strlen(value) < sizeof value);
     (void)qn__http_date(text, &seconds);
+    const qn__http_answer answer = {.body = (char *)(uintptr_t)text};
+    if (qn__region_told(&answer, value, sizeof value)) /* it becomes a part of a host's name */
+        FUZZ_MUST(*value && !strpbrk(value, ".:/?#@ "));
 }
 
 static const struct {
