@@ -237,7 +237,7 @@ def test_a_folder_of_a_store(quern, run_quern, models, tmp_path, kind):
                         break
                 wait_for(out, 3 if end == signal.SIGKILL else len(want), watch)
                 if end == signal.SIGTERM:
-                    s3.fault("status", status=404, method="GET", query=(("list-type", "2"),), body=b"x")
+                    s3.fault("status", status=404, method="GET", query=("list-type",), body=b"x")
                     s3.put("b/cam/gone.bmp", picture(3))
                     s3.fault("do", method="GET", key="gone", action=lambda: s3.buckets["b"].pop("cam/gone.bmp", None))
                     add("day/0.bmp", picture(20))
@@ -246,6 +246,7 @@ def test_a_folder_of_a_store(quern, run_quern, models, tmp_path, kind):
                 watch.send_signal(end)
                 said = watch.stderr.read().decode()
             assert watch.returncode == (-end if end == signal.SIGKILL else 0), said
+            assert ("is asked again" in said) == (end == signal.SIGTERM)
         assert "0 answers" in run_quern(*command[1:], "--once", env=env).stdout
         rows = table_of(out)
         assert collections.Counter((row["file"], row["version"]) for row in rows) == dict.fromkeys(want, 1)
