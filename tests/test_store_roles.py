@@ -144,6 +144,14 @@ def test_a_pod_has_a_token(s3, sts, read, own, quern, tmp_path):
     before = len(sts.asked)
     assert read(**pod) == 400_000
     assert len(sts.asked) == before + 2
+    # Credentials that end soon serve until then where new ones are refused.
+    s3.put("b/t.csv", b"a,b\n" + b"1,2\n" * 9)
+    sts.seconds = 200
+    sts.fault("status", status=403, skip=1, times=99)
+    before = len(sts.log)
+    assert read(**pod) == 9
+    assert len(sts.log) == before + 2
+    sts.forget()
     # While the token is on its way: what lists the processes shows nothing.
     sts.fault("hold", method="POST")
     process = subprocess.Popen([quern, "data", "info", "s3://b/t.csv"], env={**own, **pod})

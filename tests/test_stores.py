@@ -150,6 +150,10 @@ def test_refusals(s3, digest, tmp_path):
                  body=f"<Error><Code>{code}</Code></Error>".encode())
         assert code in (refused := told("s3://b/t.csv")) and said in refused
         s3.forget()
+    s3.fault("status", query=("list-type",), status=200, times=9, body=b"<ListBucketResult><IsTruncated>true</IsTruncated>"
+             b"<NextContinuationToken>x</NextContinuationToken></ListBucketResult>")
+    assert "list of files cannot be read" in told("s3://b/t/")  # the same page again and again
+    s3.forget()
     closed = told("http://127.0.0.1:1/t.csv?X-Amz-Signature=secret")
     assert "in 4 attempts" in closed and "that the server runs" in closed and "secret" not in closed
     s3.fault("status", key="t.csv", status=500, times=99)
