@@ -7,10 +7,8 @@
 #include "base/text/text.h"
 #include "serve/watch/watch_many.h"
 #include "serve/watch/watch_tree.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Threads that read, which wait for the store most of the time. */
 enum { READERS = 8 };
@@ -42,17 +40,13 @@ static qn_status read_all(int file, const char *address, uint64_t size, qn__watc
     if (!out->bytes)
         return QN_MEMORY;
     const qn_status status = qn__remote_ensure(file, 0, size, err);
-    while (status == QN_OK && out->size < size) {
-        const ssize_t got = read(file, out->bytes + out->size, (size_t)size - out->size);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return qn__fail_errno(err, "read", address);
-        if (got == 0)
-            return qn__fail(err, QN_IO, "the kept part of %.200s is too short", address);
-        out->size += (size_t)got;
-    }
-    return status;
+    if (status != QN_OK)
+        return status;
+    if (!qn__watch_read_bytes(file, size, out))
+        return qn__fail_errno(err, "read", address);
+    return out->size == size
+               ? QN_OK
+               : qn__fail(err, QN_IO, "the kept part of %.200s is too short", address);
 }
 
 /* *same 0: the object has another version now. */

@@ -47,11 +47,9 @@ qn_status qn__watch_refuse_size(qn_error *err) {
     return qn__fail(err, QN_INPUT, "the file is larger than 2 GiB");
 }
 
-/* All bytes; fewer than the file had where it became shorter. */
-static int read_all(int file, qn__watch_bytes *out) {
-    while (out->size < (size_t)out->info.st_size) {
-        const ssize_t got =
-            read(file, out->bytes + out->size, (size_t)out->info.st_size - out->size);
+int qn__watch_read_bytes(int file, uint64_t size, qn__watch_bytes *out) {
+    while (out->size < size) {
+        const ssize_t got = read(file, out->bytes + out->size, (size_t)size - out->size);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -93,7 +91,7 @@ static qn__skip read_open(int file, const char *name, int is_final, qn__watch_by
         unit->status = QN_MEMORY;
         return QN__SKIP_NOT;
     }
-    if (!read_all(file, out) || fstat(file, &after) != 0)
+    if (!qn__watch_read_bytes(file, (uint64_t)out->info.st_size, out) || fstat(file, &after) != 0)
         return refuse(unit, name, is_final);
     return is_same(&out->info, &after) ? QN__SKIP_NOT : QN__SKIP_LATER;
 }

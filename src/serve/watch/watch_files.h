@@ -30,6 +30,10 @@ typedef struct qn__watch_bytes {
 qn__skip qn__watch_file_read(int folder, const char *name, int is_final, qn__watch_bytes *out,
                              qn__watch_unit *unit);
 
+/* Reads `size` bytes of an open file into out->bytes; fewer where it became shorter. 0: errno says
+ * why not. */
+int qn__watch_read_bytes(int file, uint64_t size, qn__watch_bytes *out);
+
 /* The items of a file: of an image, of rows as CSV or JSON, or of a text where its name ends in
  * ".txt". Fails as qn__body_read. */
 qn_status qn__watch_file_items(const qn__watch_units *units, const char *name,
