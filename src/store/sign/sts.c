@@ -78,15 +78,12 @@ static qn_status add_signed(void *user, qn__http_headers *out, qn_error *err) {
     char date[20], line[QN__SIGN_LINE], digest[65];
     uint8_t bytes[32];
     struct tm parts;
-    qn__sha256 hash;
     const time_t now = time(NULL);
     strftime(date, sizeof date, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &parts));
     qn__http_header(out, "Content-Type: %s", FORM);
     if (!s->by)
         return QN_OK;
-    qn__sha256_begin(&hash);
-    qn__sha256_add(&hash, s->body, s->size);
-    qn__sha256_end(&hash, bytes);
+    qn__sha256_of(s->body, s->size, bytes);
     qn__hex(bytes, digest);
     const qn__signed_header header[] = {{"content-type", FORM},
                                         {"host", s->host},
