@@ -14,16 +14,22 @@ enum { PART = 8 };
 #define LEAST ((size_t)4 << 20)
 #define STEP ((size_t)64 << 20)
 /* BEHIND: bytes after a piece that can be read, as qn__alloc has them. */
-enum { ALIGNED = 16, FIRST_BLOCKS = 16, BEHIND = 64 };
+enum { ALIGNED = 16, BEHIND = 64 };
+
+/* A piece of memory, ALIGNED bytes after this, or a file. */
+typedef struct block {
+    struct block *before;
+    qn__mapped_file *file; /* NULL: memory */
+} block;
 
 struct qn__depot {
     pthread_mutex_t lock;
     int owners;
-    void **block; /* in memory */
-    size_t blocks, capacity, in_memory;
-    qn__mapped_file **file;
-    size_t files, used, in_files; /* used: of the last one */
+    block *last;                      /* after a file all are files */
+    size_t in_memory, in_files, used; /* used: of the last file */
 };
+
+_Static_assert(sizeof(block) <= ALIGNED, "pieces are aligned");
 
 qn__depot *qn__depot_create(qn_error *err) {
     qn__depot *d = qn__alloc(1, sizeof *d, err);
@@ -51,53 +57,41 @@ void qn__depot_release(qn__depot *d) {
     pthread_mutex_unlock(&d->lock);
     if (left > 0)
         return;
-    for (size_t i = 0; i < d->blocks; i++)
-        qn__free(d->block[i]);
-    for (size_t i = 0; i < d->files; i++)
-        qn__mapped_file_close(d->file[i]);
-    qn__free((void *)d->block);
-    qn__free((void *)d->file);
+    for (block *b = d->last, *before; b; b = before) {
+        before = b->before;
+        qn__mapped_file_close(b->file);
+        qn__free(b);
+    }
     pthread_mutex_destroy(&d->lock);
     qn__free(d);
 }
 
 static void *take_memory(qn__depot *d, size_t bytes, qn_error *err) {
-    if (d->blocks == d->capacity) {
-        const size_t capacity = d->capacity ? 2 * d->capacity : FIRST_BLOCKS;
-        void **more = (void **)qn__alloc(capacity, sizeof *more, err);
-        if (!more)
-            return NULL;
-        for (size_t i = 0; i < d->blocks; i++)
-            more[i] = d->block[i];
-        qn__free((void *)d->block);
-        d->block = more;
-        d->capacity = capacity;
-    }
-    void *block = qn__alloc(bytes, 1, err);
-    if (!block)
+    block *b = qn__alloc(ALIGNED + bytes, 1, err);
+    if (!b)
         return NULL;
-    d->block[d->blocks++] = block;
+    b->before = d->last;
+    d->last = b;
     d->in_memory += bytes;
-    return block;
+    return (uint8_t *)b + ALIGNED;
 }
+
+static int is_large(const qn__depot *d) { return d->last && d->last->file; }
 
 /* There is space for `bytes` in the last file. */
 static qn_status need_file(qn__depot *d, size_t bytes, qn_error *err) {
-    if (d->files > 0 && qn__mapped_file_size(d->file[d->files - 1]) - d->used >= bytes + BEHIND)
+    if (is_large(d) && qn__mapped_file_size(d->last->file) - d->used >= bytes + BEHIND)
         return QN_OK;
-    qn__mapped_file **more = (qn__mapped_file **)qn__alloc(d->files + 1, sizeof *more, err);
-    if (!more)
-        return QN_MEMORY;
-    for (size_t i = 0; i < d->files; i++)
-        more[i] = d->file[i];
-    qn__free((void *)d->file);
-    d->file = more;
     const size_t least = d->in_files / 2 > STEP ? d->in_files / 2 : STEP;
     const size_t size = bytes + BEHIND > least ? bytes + BEHIND : least;
-    const qn_status status = qn__cache_file_make("", size, &d->file[d->files], err);
-    if (status != QN_OK)
+    block *b = qn__alloc(1, sizeof *b, err);
+    const qn_status status = b ? qn__cache_file_make("", size, &b->file, err) : QN_MEMORY;
+    if (status != QN_OK) {
+        qn__free(b);
         return status;
-    d->files++;
+    }
+    b->before = d->last;
+    d->last = b;
     d->used = 0;
     d->in_files += size;
     return QN_OK;
@@ -106,7 +100,7 @@ static qn_status need_file(qn__depot *d, size_t bytes, qn_error *err) {
 static void *take_file(qn__depot *d, size_t bytes, qn_error *err) {
     if (need_file(d, bytes, err) != QN_OK)
         return NULL;
-    qn__mapped_file *file = d->file[d->files - 1];
+    qn__mapped_file *file = d->last->file;
     qn__mapped_file_wrote(file, d->used);
     void *piece = qn__mapped_file_bytes(file) + d->used;
     d->used += bytes;
@@ -117,7 +111,7 @@ static void *take(qn__depot *d, size_t bytes, qn_error *err) {
     const size_t all = d->in_memory + bytes;
     qn_error why = {.what = ""};
     void *piece = NULL;
-    if (d->files == 0 && (all <= LEAST || all <= qn__available_memory() / PART))
+    if (!is_large(d) && (all <= LEAST || all <= qn__available_memory() / PART))
         piece = take_memory(d, bytes, &why);
     if (!piece)
         piece = take_file(d, bytes, &why);
@@ -146,7 +140,7 @@ int qn__depot_is_large(qn__depot *depot) {
     if (!depot)
         return 0;
     pthread_mutex_lock(&depot->lock);
-    const int large = depot->files > 0;
+    const int large = is_large(depot);
     pthread_mutex_unlock(&depot->lock);
     return large;
 }
