@@ -31,12 +31,12 @@ static int next_byte(reader *r) {
     return (unsigned char)c;
 }
 
-static uint64_t hash_of(const qn__cell *cell) {
+static uint32_t hash_of(const qn__cell *cell) {
     uint64_t hash = 0xCBF29CE484222325u;
     reader r = read_cell(cell);
     for (int c; (c = next_byte(&r)) >= 0;)
         hash = (hash ^ (unsigned)c) * 0x100000001B3u;
-    return hash ^ hash >> 32;
+    return (uint32_t)(hash ^ hash >> 32);
 }
 
 static int is_text(const qn__cell *cell, const char *text) {
@@ -50,12 +50,19 @@ static int is_text(const qn__cell *cell, const char *text) {
 
 static qn__cell cell_of(const char *text) { return (qn__cell){.text = text, .size = strlen(text)}; }
 
-/* The slot of a cell's text, or the free one where it belongs. There is a free one. */
-static uint32_t *slot_of(const qn__text_set *set, const qn__cell *cell) {
+/* The slot of a text, or the free one where it belongs; there is a free one. The text is in a cell,
+ * or is `text`; with neither it is none of the set. Texts of another hash are not read: they may be
+ * on a disk. */
+static uint32_t *slot_of(const qn__text_set *set, uint32_t hash, const qn__cell *cell,
+                         const char *text) {
     const uint32_t mask = set->slots - 1;
-    uint32_t at = (uint32_t)hash_of(cell) & mask;
-    while (set->slot[at] && !is_text(cell, set->text[set->slot[at] - 1]))
-        at = (at + 1) & mask;
+    uint32_t at = hash & mask;
+    for (uint32_t number; (number = set->slot[at]) > 0; at = (at + 1) & mask) {
+        const char *there = set->text[number - 1];
+        if (set->hash[number - 1] == hash &&
+            (cell ? is_text(cell, there) : text && strcmp(text, there) == 0))
+            break;
+    }
     return &set->slot[at];
 }
 
@@ -67,23 +74,29 @@ static qn_status place_all(qn__text_set *set, uint32_t slots, qn_error *err) {
     qn__free(set->slot);
     set->slot = slot;
     set->slots = slots;
-    for (uint32_t i = 0; i < set->count; ++i) {
-        const qn__cell cell = cell_of(set->text[i]);
-        *slot_of(set, &cell) = i + 1;
-    }
+    for (uint32_t i = 0; i < set->count; ++i)
+        *slot_of(set, set->hash[i], NULL, NULL) = i + 1;
     return QN_OK;
 }
 
+/* Space for a text more. */
 static qn_status reserve(qn__text_set *set, qn_error *err) {
     if (set->count == set->capacity) {
         const uint32_t capacity = set->capacity ? 2 * set->capacity : FIRST_SLOTS / 2;
         char **text = qn__alloc(capacity, sizeof *text, err);
-        if (!text)
+        uint32_t *hash = text ? qn__alloc(capacity, sizeof *hash, err) : NULL;
+        if (!hash) {
+            qn__free(text);
             return QN_MEMORY;
-        if (set->count)
+        }
+        if (set->count) {
             memcpy(text, set->text, set->count * sizeof *text);
+            memcpy(hash, set->hash, set->count * sizeof *hash);
+        }
         qn__free(set->text);
+        qn__free(set->hash);
         set->text = text;
+        set->hash = hash;
         set->capacity = capacity;
     }
     if (2 * (set->count + 1) <= set->slots)
@@ -121,30 +134,37 @@ static char *copy_cell(qn__text_set *set, const qn__cell *cell, qn_error *err) {
     return copy;
 }
 
+/* Adds a text that is none of the set, after `reserve`. */
+static void put(qn__text_set *set, char *text, uint32_t hash) {
+    *slot_of(set, hash, NULL, NULL) = set->count + 1;
+    set->text[set->count] = text;
+    set->hash[set->count++] = hash;
+}
+
 qn_status qn__text_set_add(qn__text_set *set, const qn__cell *cell, qn_error *err) {
-    if (qn__text_set_find(set, cell) != QN__NO_TEXT)
+    const uint32_t hash = hash_of(cell);
+    if (set->slots && *slot_of(set, hash, cell, NULL))
         return QN_OK;
-    if (reserve(set, err) != QN_OK || !(set->text[set->count] = copy_cell(set, cell, err)))
+    char *copy = reserve(set, err) == QN_OK ? copy_cell(set, cell, err) : NULL;
+    if (!copy)
         return QN_MEMORY;
-    *slot_of(set, cell) = ++set->count;
+    put(set, copy, hash);
     return QN_OK;
 }
 
 qn_status qn__text_set_join(qn__text_set *set, const qn__text_set *other, qn_error *err) {
     for (uint32_t i = 0; i < other->count; i++) {
-        const qn__cell cell = cell_of(other->text[i]);
-        if (qn__text_set_find(set, &cell) != QN__NO_TEXT)
+        if (set->slots && *slot_of(set, other->hash[i], NULL, other->text[i]))
             continue;
         if (reserve(set, err) != QN_OK)
             return QN_MEMORY;
-        set->text[set->count] = other->text[i];
-        *slot_of(set, &cell) = ++set->count;
+        put(set, other->text[i], other->hash[i]);
     }
     return QN_OK;
 }
 
 uint32_t qn__text_set_find(const qn__text_set *set, const qn__cell *cell) {
-    const uint32_t number = set->slots ? *slot_of(set, cell) : 0;
+    const uint32_t number = set->slots ? *slot_of(set, hash_of(cell), cell, NULL) : 0;
     return number ? number - 1 : QN__NO_TEXT;
 }
 
@@ -177,6 +197,10 @@ qn_status qn__text_set_sort(qn__text_set *set, int numbers, qn_error *err) {
     if (set->count == 0)
         return QN_OK;
     qsort(set->text, set->count, sizeof *set->text, numbers ? by_value : by_bytes);
+    for (uint32_t i = 0; i < set->count; ++i) {
+        const qn__cell cell = cell_of(set->text[i]);
+        set->hash[i] = hash_of(&cell);
+    }
     return place_all(set, set->slots, err);
 }
 
@@ -185,6 +209,7 @@ void qn__text_set_release(qn__text_set *set) {
         qn__free(set->text[i]);
     qn__depot_release(set->depot);
     qn__free(set->text);
+    qn__free(set->hash);
     qn__free(set->slot);
     *set = (qn__text_set){0};
 }

@@ -9,7 +9,8 @@
 
 /* Begins as {0}; released in any case. */
 typedef struct qn__text_set {
-    char **text; /* by number */
+    char **text;    /* by number */
+    uint32_t *hash; /* of each text */
     uint32_t count, capacity;
     uint32_t *slot; /* of a hash table: number + 1; 0: free */
     uint32_t slots; /* a power of two, or 0 */
