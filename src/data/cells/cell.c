@@ -11,11 +11,10 @@ static int is_blank(char c, char separator) {
 }
 
 /* A quoted cell: `at` is after the opening quote. Two quotes in a row are one quote of the text. */
-static const char *read_quoted(const char *at, const char *end, char separator, int multiline,
-                               qn__cell *cell) {
+static const char *read_quoted(const char *at, const char *end, char separator, qn__cell *cell) {
     cell->quoted = 1;
     cell->text = at;
-    while (at < end && (multiline || *at != '\n')) {
+    while (at < end) {
         if (*at != '"') {
             at++;
         } else if (at + 1 < end && at[1] == '"') {
@@ -39,14 +38,13 @@ static const char *read_quoted(const char *at, const char *end, char separator, 
     return at;
 }
 
-const char *qn__cell_read(const char *at, const char *end, char separator, int multiline,
-                          qn__cell *cell) {
+const char *qn__cell_read(const char *at, const char *end, char separator, qn__cell *cell) {
     cell->quoted = 0;
     cell->broken = 0;
     while (at < end && is_blank(*at, separator))
         at++;
     if (at < end && *at == '"')
-        return read_quoted(at + 1, end, separator, multiline, cell);
+        return read_quoted(at + 1, end, separator, cell);
     cell->text = at;
     while (at < end && *at != separator && *at != '\n')
         at++;

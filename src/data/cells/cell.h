@@ -15,9 +15,8 @@ typedef struct qn__cell {
 } qn__cell;
 
 /* Reads the cell that begins at `at` and returns its end: a separator, a line end ('\n') or `end`.
- * `multiline` allows line ends in a quoted cell (the header only). */
-const char *qn__cell_read(const char *at, const char *end, char separator, int multiline,
-                          qn__cell *cell);
+ * Within quotes both are text. */
+const char *qn__cell_read(const char *at, const char *end, char separator, qn__cell *cell);
 
 /* A decimal number: (-1)^negative * mantissa * 10^exponent. */
 typedef struct qn__decimal {

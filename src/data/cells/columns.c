@@ -172,7 +172,7 @@ static qn_status mark_columns(const list *l, const char *text, qn_error *err) {
     const char *at = text, *end = text + strlen(text);
     for (;; at++) {
         qn__cell cell;
-        at = qn__cell_read(at, end, ',', 1, &cell);
+        at = qn__cell_read(at, end, ',', &cell);
         if (cell.broken) {
             qn__fail(err, QN_USAGE, "the quotes in the list of columns do not pair");
             return qn__remedy(err, QN_USAGE, "separate the columns in `%s` by commas", l->field);

@@ -51,7 +51,7 @@ static const char *look_at_line(const qn__csv_header *header, column *columns, c
     const char *end = header->end;
     for (uint64_t i = 0;; i++) {
         qn__cell cell;
-        at = qn__cell_read(at, end, header->table.shape.separator, 1, &cell);
+        at = qn__cell_read(at, end, header->table.shape.separator, &cell);
         if (i < header->table.shape.columns && is_first) {
             columns[i].top = cell;
             columns[i].content = content_of(&cell, commas);

@@ -31,7 +31,7 @@ qn__csv_line qn__csv_line_walk(const char *at, const char *end, char separator) 
     qn__csv_line line = {.begin = at};
     for (;;) {
         qn__cell cell;
-        const char *next = qn__cell_read(at, end, separator, 1, &cell);
+        const char *next = qn__cell_read(at, end, separator, &cell);
         const qn__content content = qn__cell_content(&cell);
         line.columns++;
         line.numbers += content == QN__CONTENT_NUMBER;
@@ -78,7 +78,7 @@ static qn_status copy_names(qn__csv_header *header, const char *at, const char *
         return QN_MEMORY;
     for (uint64_t i = 0; i < header->table.shape.columns; i++) {
         qn__cell cell;
-        at = qn__cell_read(at, end, header->table.shape.separator, 1, &cell);
+        at = qn__cell_read(at, end, header->table.shape.separator, &cell);
         header->table.names[i] = qn__csv_copy_name(&cell, err);
         if (!header->table.names[i])
             return QN_MEMORY;
@@ -141,7 +141,7 @@ static int is_cr_inside(const char *at, const char *end, char separator) {
 static int has_lone_cr(const qn__csv_line *line, char separator) {
     for (const char *at = line->begin, *next;; at = next + 1) {
         qn__cell cell;
-        next = qn__cell_read(at, line->end, separator, 1, &cell);
+        next = qn__cell_read(at, line->end, separator, &cell);
         const char *stop = next == line->end && next > at ? next - 1 : next;
         if (is_cr_inside(at, cell.quoted ? cell.text : stop, separator) ||
             (cell.quoted && is_cr_inside(cell.text + cell.size, stop, separator)))
@@ -246,7 +246,7 @@ static int is_line_of_commas(const char *at, const char *end, char separator) {
         qn__cell cell;
         char number[QN__COMMA_BYTES];
         size_t size;
-        at = qn__cell_read(at, end, separator, 0, &cell);
+        at = qn__cell_read(at, end, separator, &cell);
         const int form = qn__comma_read(&cell, number, &size);
         if (form < 0)
             return 0;

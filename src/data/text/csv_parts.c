@@ -86,7 +86,7 @@ static char **names_of(const qn__csv_line *line, char separator, qn_error *err) 
     const char *at = line->begin;
     for (uint64_t i = 0; names && i < line->columns; i++) {
         qn__cell cell;
-        at = qn__cell_read(at, line->end, separator, 1, &cell);
+        at = qn__cell_read(at, line->end, separator, &cell);
         at += at < line->end;
         names[i] = qn__csv_copy_name(&cell, err);
         if (!names[i]) {
@@ -502,7 +502,7 @@ static int cut_line(const qn__csv_part *part, char separator, const char *at, co
                     qn__csv_span *cell) {
     qn__cell read;
     for (uint64_t i = 0;; i++) {
-        const char *next = qn__cell_read(at, end, separator, 1, &read);
+        const char *next = qn__cell_read(at, end, separator, &read);
         if (i < part->cells)
             cell[i] = (qn__csv_span){at, next};
         if (next == end)

@@ -33,7 +33,7 @@ static const char *take_byte(const char *at, const char *end, char separator, ui
         return NULL;
     if (p == at || !ends_cell(p, end, separator)) {
         qn__cell cell;
-        p = qn__cell_read(at, end, separator, 1, &cell);
+        p = qn__cell_read(at, end, separator, &cell);
         if (cell.broken || cell.size == 0)
             return NULL;
         sum = 0;
@@ -86,7 +86,7 @@ static const char *take_float(const char *at, const char *end, char separator, f
         note_wide(&decimal, seen);
         return p;
     }
-    p = qn__cell_read(at, end, separator, 1, cell);
+    p = qn__cell_read(at, end, separator, cell);
     *fault = take_odd_float(cell, value);
     if (*fault == QN__ROW_FINE && qn__cell_number(cell, &decimal))
         note_wide(&decimal, seen);
@@ -192,7 +192,7 @@ static const char *take_special(const qn__special *special, const char *at, cons
                                 const qn__row_shape *shape, float *value,
                                 const qn__row_places *places, qn__cell *cell,
                                 qn__row_fault *fault) {
-    const char *next = qn__cell_read(at, end, shape->separator, 1, cell);
+    const char *next = qn__cell_read(at, end, shape->separator, cell);
     *fault = QN__ROW_FINE;
     if (cell->broken) {
         *fault = QN__ROW_QUOTE;
@@ -302,7 +302,7 @@ const char *qn__row_listed(const qn__row_shape *shape, const char *at, const cha
     const char *const line_end = qn__row_end(shape, at, end);
     qn__cell cell = {.broken = 1};
     for (uint64_t column = 0; column <= listed->column && at <= line_end; column++)
-        at = qn__cell_read(at, line_end, shape->separator, 1, &cell) + 1;
+        at = qn__cell_read(at, line_end, shape->separator, &cell) + 1;
     const int gap = cell.broken || is_gap(listed, &cell);
     const char *text = gap ? NULL : cell.text;
     return qn__text_list_add(list, text, cell.size, cell.quoted, err) == QN_OK
@@ -316,7 +316,7 @@ static uint64_t count_cells(const char *line, const char *end, char separator) {
     int done = 0;
     while (!done) {
         qn__cell cell;
-        line = qn__cell_read(line, end, separator, 1, &cell);
+        line = qn__cell_read(line, end, separator, &cell);
         line = step_over(line, end, &done);
         count++;
     }
@@ -328,7 +328,7 @@ static uint64_t count_cells(const char *line, const char *end, char separator) {
 static const char *fail_ragged(const qn__row_shape *shape, const char *line, const char *end,
                                qn__row_failure *failure) {
     qn__cell cell;
-    const char *first = qn__cell_read(line, end, shape->separator, 1, &cell);
+    const char *first = qn__cell_read(line, end, shape->separator, &cell);
     qn__cell_show(&cell, failure->text);
     failure->column = count_cells(line, end, shape->separator);
     failure->fault = failure->column > shape->columns ? QN__ROW_MANY : QN__ROW_FEW;
@@ -425,7 +425,7 @@ const char *qn__row_whole(const qn__row_shape *shape, const char *at, const char
     qn__decimal decimal;
     qn__cell cell;
     for (uint64_t c = 0, j = 0; j < count && at <= line_end; c++) {
-        at = qn__cell_read(at, line_end, shape->separator, 1, &cell) + 1;
+        at = qn__cell_read(at, line_end, shape->separator, &cell) + 1;
         if (c < column[j])
             continue;
         if (qn__cell_number(&cell, &decimal))

@@ -156,7 +156,7 @@ const char *qn__csv_survey_count(qn__csv_survey *survey, int thread, const char 
     const char *line_end = qn__row_end(shape, at, end);
     for (uint64_t column = 0; column < shape->columns; column++) {
         qn__cell cell;
-        at = qn__cell_read(at, line_end, shape->separator, 1, &cell);
+        at = qn__cell_read(at, line_end, shape->separator, &cell);
         note_cell(&own[column], shape, &cell, column == shape->label);
         if (at++ == line_end)
             break;
@@ -402,7 +402,7 @@ const char *qn__csv_survey_collect(qn__csv_survey *survey, int thread, const cha
     const char *line_end = qn__row_end(shape, at, end);
     for (uint64_t column = 0; special->column < shape->columns; column++) {
         qn__cell cell;
-        at = qn__cell_read(at, line_end, shape->separator, 1, &cell);
+        at = qn__cell_read(at, line_end, shape->separator, &cell);
         if (special->column == column) {
             if (special->texts && collect_cell(set++, special, &cell) != QN_OK)
                 survey->status[thread] = QN_MEMORY;

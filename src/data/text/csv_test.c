@@ -310,25 +310,41 @@ static uint64_t rows_of_cells(const char *text, const char *end, const char **en
     uint64_t rows = 0;
     for (const char *at = text; at < end; at++) {
         qn__cell cell;
-        at = qn__cell_read(at, end, ',', 1, &cell);
+        at = qn__cell_read(at, end, ',', &cell);
         if (at < end && *at == '\n')
             ends[rows++] = at;
     }
     return rows;
 }
 
+/* Single bytes; or cells, of which one of `sparse` has quotes that begin it, or now and then do
+ * not.
+ */
+static void make_text(char *to, size_t size, uint32_t *draw, uint32_t sparse) {
+    static const char letters[] = "\"\"\",,\n\naa \r";
+    static const char *const cells[] = {"12,",         "7.5\n", "\"x\",", "\"a\n,b\",",
+                                        "\"\"\"q\"\n", "\"\",", "a\"b,",  " \"c\n\" d,"};
+    for (size_t at = 0; at < size;) {
+        *draw = *draw * 1664525 + 1013904223;
+        const uint32_t high = *draw >> 16, pick = high >> 8;
+        if (sparse == 0) {
+            to[at++] = letters[high % (sizeof letters - 1)];
+            continue;
+        }
+        const uint32_t quoted = pick < (sparse > 1 ? 128 : 250) ? 2 + pick % 4 : 6 + pick % 2;
+        for (const char *c = cells[high % sparse ? pick % 2 : quoted]; *c && at < size; c++)
+            to[at++] = *c;
+    }
+}
+
 /* A text that is cut anywhere has the same rows: pieces are walked by themselves, and joined. */
 static void test_pieces(void **state) {
     (void)state;
-    static const char letters[] = "\"\"\",,\n\naa \r";
     uint32_t draw = 1;
     for (int trial = 0; trial < 4000; trial++) {
-        char text[48];
-        const char *ends[48];
-        for (size_t i = 0; i < sizeof text; i++) {
-            draw = draw * 1664525 + 1013904223;
-            text[i] = letters[(draw >> 16) % (sizeof letters - 1)];
-        }
+        char text[500];
+        const char *ends[500];
+        make_text(text, sizeof text, &draw, (const uint32_t[]){0, 1, 40}[trial % 3]);
         const char *const end = text + sizeof text, *at = text;
         const uint64_t rows = rows_of_cells(text, end, ends);
         for (uint64_t i = 0; i < rows; i++, at++)
