@@ -13,6 +13,7 @@ import socket
 import sqlite3
 import subprocess
 import tarfile
+import threading
 from pathlib import Path
 
 import checkpoints as cp
@@ -97,6 +98,50 @@ def test_a_store_that_fails_for_a_while(s3, digest, tmp_path, fault, times):
     kind = fault.pop("kind")
     s3.fault(kind, method="GET", key="large.csv", skip=1, times=times, **fault)
     assert digest("s3://b/large.csv", "--no-cache") == digest(tmp_path / "large.csv")
+
+
+def wait_for_four(server):
+    """No request for the files 10 to 19 is answered before four of them are there at once."""
+    guard, now, together = threading.Lock(), set(), threading.Event()
+
+    def arrive():
+        with guard:
+            now.add(threading.get_ident())
+            if len(now) >= 4:
+                together.set()
+        assert together.wait(20), "files are asked for one after the other"
+        with guard:
+            now.discard(threading.get_ident())
+    server.fault("do", method="GET", key="/1", times=10_000, action=arrive)
+    return together
+
+
+def test_files_of_a_set_are_asked_for_at_once(s3, run_quern, digest, tmp_path):
+    """Of each kind, in the order of their names. A file is asked for once, even where a set is read
+    several times; only the first ones may be opened by themselves, too."""
+    (tmp_path / "t.csv").write_bytes(SMALL)
+    run_quern("data", "convert", tmp_path / "t.csv", "-o", tmp_path / "t.parquet")
+    run_quern("data", "synth", "digits", "--items", 40, "-o", tmp_path / "d.tar")
+    bodies = {"csv": lambda i: SMALL + b"%d,7,no\n" % i, "txt": lambda i: b"the text %d" % i,
+              "jsonl": lambda i: b'{"a": %d, "y": 1}\n' % i * 3,
+              "parquet": lambda i: (tmp_path / "t.parquet").read_bytes()}
+    with tarfile.open(tmp_path / "d.tar") as tar:
+        images = [tar.extractfile(member).read() for member in tar if member.isfile()]
+    bodies["png"] = lambda i: images[i]
+    for kind, body in bodies.items():
+        s3.buckets["b"].clear()
+        for i in range(40):
+            name = f"set/{'ab'[i % 2]}/{i:02}.{kind}" if kind in ("png", "txt") else f"set/{i:02}.{kind}"
+            s3.put(f"b/{name}", body(i))
+            (tmp_path / kind / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / kind / name).write_bytes(body(i))
+        s3.forget()
+        s3.faults.clear()
+        together = wait_for_four(s3)
+        assert digest("s3://b/set/") == digest(tmp_path / kind / "set"), kind
+        assert together.is_set(), kind
+        asked = [len(s3.requests("GET", name.partition("/")[2])) for name in s3.names()]
+        assert asked.count(1) >= 38, kind
 
 
 def test_processes_share_what_is_fetched(s3, own, quern, digest, tmp_path):

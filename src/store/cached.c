@@ -6,6 +6,7 @@
 #include "base/files/other_hosts.h"
 #include "base/memory.h"
 #include "store/listed.h"
+#include "store/soon.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -399,6 +400,9 @@ static qn_status open_large(qn__cached *f, place *p, const qn__object_first *fir
 
 /* What an earlier reading left, if the store says that the file is still the same. */
 static qn_status ask_store(qn__cached *f, place *p, qn__object_first *first, qn_error *err) {
+    qn_status told;
+    if (qn__soon_find(f->address, first, &told, err))
+        return told;
     if (qn__listed_find(f->address, &first->about) && first->about.size > QN__OBJECT_FIRST) {
         first->ranges = first->sized = 1;
         return QN_OK;

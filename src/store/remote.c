@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "store/cached.h"
 #include "store/fetch.h"
+#include "store/soon.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -172,7 +173,7 @@ static void leave(qn__cached *cached) {
     qn__cached_free(cached);
 }
 
-qn_status qn__remote_open(const char *address, int *file, qn_error *err) {
+static qn_status open_now(const char *address, int *file, qn_error *err) {
     qn_status status = QN_OK;
     *file = -1;
     qn__cached *cached = share(address);
@@ -186,6 +187,13 @@ qn_status qn__remote_open(const char *address, int *file, qn_error *err) {
     status = open_again(cached, file, err);
     if (status != QN_OK)
         leave(cached);
+    return status;
+}
+
+qn_status qn__remote_open(const char *address, int *file, qn_error *err) {
+    qn__soon_wait(address);
+    const qn_status status = open_now(address, file, err);
+    qn__soon_opened(address);
     return status;
 }
 
@@ -225,6 +233,24 @@ qn_status qn__remote_fetch(int file, uint64_t from, uint64_t size, qn_error *err
     qn__cached *cached = find_locked(file);
     return cached ? qn__cached_fetch(cached, from, size, err) : QN_OK;
 }
+
+/* More of a file is fetched when it is read. */
+#define SOON_WHOLE ((uint64_t)1 << 20)
+
+static qn_status open_soon(const char *address, int *file) {
+    const qn_status status = open_now(address, file, NULL);
+    qn__cached *cached = status == QN_OK ? find_locked(*file) : NULL;
+    if (cached && cached->ranges && cached->about.size <= SOON_WHOLE)
+        (void)qn__cached_fetch(cached, 0, cached->about.size, NULL);
+    return status;
+}
+
+int qn__remote_soon(const void *owner, const char *address) {
+    static const qn__soon_way way = {open_soon, qn__remote_close};
+    return !qn__remote_is(address) || qn__soon_add(owner, address, &way);
+}
+
+void qn__remote_soon_end(const void *owner) { qn__soon_end(owner); }
 
 void qn__remote_plan_of(int file, uint64_t from, uint64_t size) {
     qn__cached *cached = find_locked(file);

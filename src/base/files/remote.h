@@ -50,6 +50,13 @@ int qn__remote_file_is_there(const char *path);
 
 /* Opens it for reading. *file is the caller's, for qn__remote_close. As qn__remote_look fails. */
 qn_status qn__remote_open(const char *address, int *file, qn_error *err);
+/* The file will be opened soon, as one of many that are opened one after the other: its store is
+ * asked meanwhile, for several files at once. A small file is then kept in memory until the end, so
+ * that it is asked for once. `owner` is any address of memory of the one who tells. 0: so many wait
+ * that this one does not count; say it again later. Nothing happens for a path. */
+int qn__remote_soon(const void *owner, const char *address);
+/* The owner opens no more of them. */
+void qn__remote_soon_end(const void *owner);
 /* Another descriptor of an open file, made by dup or through /proc: it counts until it is closed.
  */
 void qn__remote_hold(int file);

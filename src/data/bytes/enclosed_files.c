@@ -135,6 +135,7 @@ qn_status qn__enclosed_files_open(qn__source *source, qn__enclosed_files *out, q
                                 .folder = qn__source_is_folder(source)};
     qn_status status = QN_OK;
     if (out->folder) {
+        out->ahead = qn__files_ahead_begin();
         status = qn__folder_list(out->path, add_listed, out, err);
     } else {
         status = qn__source_peek(source, first, sizeof first, &got, err);
@@ -192,6 +193,7 @@ void qn__enclosed_files_release(qn__enclosed_files *files) {
         qn__free(files->file[i].name);
     qn__free(files->file);
     qn__zip_close(files->zip);
+    qn__files_ahead_end(files->ahead);
     qn__contents_release(&files->unpacked);
     *files = (qn__enclosed_files){0};
 }
@@ -229,6 +231,11 @@ static qn_status read_zip(const qn__enclosed_files *f, uint64_t i, qn__enclosed_
     bytes->size = got;
     qn__zip_end(stream);
     return status;
+}
+
+static void path_of(const void *files, size_t i, char path[PATH_MAX]) {
+    const qn__enclosed_files *f = files;
+    snprintf(path, PATH_MAX, "%s/%s", f->path, f->file[i].name);
 }
 
 /* A file of a folder, which must be as it was when the folder was listed. A change is not a fault
@@ -272,8 +279,10 @@ qn_status qn__enclosed_files_read(const qn__enclosed_files *files, uint64_t i, s
     bytes->size = (size_t)size;
     if (files->named)
         return read_named(files, i, bytes, err);
-    if (files->folder)
+    if (files->folder) {
+        qn__files_ahead_at(files->ahead, (size_t)i, (size_t)files->count, path_of, files);
         return read_listed(files, file, bytes, err);
+    }
     if (files->zip)
         return read_zip(files, i, bytes, err);
     return qn__tar_read(&files->tar, file->begin, bytes->data, bytes->size, err);

@@ -8,6 +8,7 @@
 #define QN_DATA_BYTES_ENCLOSED_FILES_H
 
 #include "base/files/files_stamp.h"
+#include "data/bytes/files_ahead.h"
 #include "data/bytes/part_files.h"
 #include "data/bytes/source.h"
 #include "data/bytes/tar.h"
@@ -28,7 +29,8 @@ typedef struct qn__enclosed_files {
     qn__zip *zip;          /* NULL: no ZIP archive */
     qn__enclosed_file *file;
     uint64_t count, capacity;
-    qn__files_stamp stamp; /* of a folder */
+    qn__files_stamp stamp;  /* of a folder */
+    qn__files_ahead *ahead; /* or NULL */
 } qn__enclosed_files;
 
 /* Lists the files; `source` must outlive *out, which is released in any case. Fails with QN_INPUT

@@ -2,6 +2,7 @@
 #include "base/files/file_stamp.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,8 @@ qn_status qn__part_files_prepare(const qn__file_list *list, qn__part_files *out,
     *out = (qn__part_files){.list = list};
     out->seen = qn__alloc(list->count, sizeof *out->seen, err);
     out->items = qn__alloc(list->count, sizeof *out->items, err);
+    if (list->count > 1)
+        out->ahead = qn__files_ahead_begin();
     return out->seen && out->items ? QN_OK : QN_MEMORY;
 }
 
@@ -34,6 +37,7 @@ qn_status qn__part_files_begin(const qn__file_list *list, qn__part_files *out, q
 
 void qn__part_files_release(qn__part_files *files) {
     qn__source_close(files->first);
+    qn__files_ahead_end(files->ahead);
     qn__free(files->seen);
     qn__free(files->items);
     qn__file_list_release(&files->labels);
@@ -41,8 +45,13 @@ void qn__part_files_release(qn__part_files *files) {
     *files = (qn__part_files){0};
 }
 
+static void path_of(const void *files, size_t i, char path[PATH_MAX]) {
+    snprintf(path, PATH_MAX, "%s", ((const qn__part_files *)files)->list->file[i].path);
+}
+
 qn_status qn__part_files_open(qn__part_files *files, size_t i, qn__source **out, qn_error *err) {
     const char *path = files->list->file[i].path;
+    qn__files_ahead_at(files->ahead, i, files->list->count, path_of, files);
     if (i == 0 && files->first) {
         *out = files->first;
         files->first = NULL;

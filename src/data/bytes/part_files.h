@@ -6,16 +6,18 @@
 #define QN_DATA_BYTES_PART_FILES_H
 
 #include "data/bytes/file_list.h"
+#include "data/bytes/files_ahead.h"
 #include "data/bytes/source.h"
 #include <sys/stat.h>
 
 typedef struct qn__part_files {
     const qn__file_list *list;
-    qn__source *first;    /* the first file, where it is open already; NULL: it is not */
-    struct stat *seen;    /* of each file at its first opening; its size is 0 before */
-    uint64_t *items;      /* of each, where a reader of arrays counts them; else zeros */
-    char *name;           /* of all, for messages; NULL: unknown */
-    qn__file_list labels; /* files of labels, as many as files; or none */
+    qn__source *first;      /* the first file, where it is open already; NULL: it is not */
+    struct stat *seen;      /* of each file at its first opening; its size is 0 before */
+    uint64_t *items;        /* of each, where a reader of arrays counts them; else zeros */
+    char *name;             /* of all, for messages; NULL: unknown */
+    qn__files_ahead *ahead; /* or NULL */
+    qn__file_list labels;   /* files of labels, as many as files; or none */
 } qn__part_files;
 
 /* Opens the first file, which may be anything that qn__source_open_any takes. Release in any case.
