@@ -45,6 +45,7 @@ static const struct {
     {"server.most_body", "most-body"},
     {"server.read_seconds", "read-seconds"},
     {"server.reload_seconds", "reload-seconds"},
+    {"server.answer_seconds", "answer-seconds"},
     {"server.stop_seconds", "stop-seconds"},
     {"server.text_batch", "text-batch"},
     {"server.text_waiting", "text-waiting"},

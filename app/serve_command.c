@@ -21,7 +21,7 @@ typedef struct serve_flags {
     const char *listen;
     uint64_t most_body;
     uint32_t connections, http_threads;
-    float read_seconds, stop_seconds, reload_seconds;
+    float read_seconds, answer_seconds, stop_seconds, reload_seconds;
     uint64_t waiting;
     const char *latency, *chat, *embeddings;
     uint32_t text_batch, text_waiting, text_positions, text_length;
@@ -60,6 +60,10 @@ static const option serve_options[] = {
     {ROW_FLOAT("read-seconds", read_seconds,
                "a request that has not arrived after so many seconds is answered with 408"),
      .fallback = "30"},
+    {ROW_FLOAT("answer-seconds", answer_seconds,
+               "a request whose answer is not ready after so many seconds is answered with 503, "
+               "and a stream ends with an error; 0: whenever it is ready"),
+     .fallback = "0"},
     {ROW_FLOAT("stop-seconds", stop_seconds,
                "a server that ends waits so many seconds for requests in progress"),
      .fallback = "30"},
@@ -248,6 +252,7 @@ static int run(const command *self, int argc, char **argv) {
                      .most_body = options.most_body,
                      .connections = options.connections,
                      .read_seconds = options.read_seconds,
+                     .answer_seconds = options.answer_seconds,
                      .stop_seconds = options.stop_seconds,
                      .reload_seconds = options.reload_seconds};
     arguments given;
@@ -269,6 +274,7 @@ static int run(const command *self, int argc, char **argv) {
     options.connections = f.connections;
     options.http_threads = f.http_threads;
     options.read_seconds = f.read_seconds;
+    options.answer_seconds = f.answer_seconds;
     options.stop_seconds = f.stop_seconds;
     options.reload_seconds = f.reload_seconds;
     options.waiting = f.waiting;

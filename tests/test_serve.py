@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import gzip
+import hashlib
 import http.client
 import json
 import os
@@ -13,11 +14,14 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
+import zlib
 
 import pytest
 
 import builds
 import serving
+from machine import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -84,20 +88,37 @@ def test_heads(server, start, headers, status, says):
 
 packed = functools.partial(gzip.compress, mtime=0)
 PACKED = packed(b'{"a": 1, "b": 2}')
+DEFLATED = zlib.compress(b'{"a": 1, "b": 2}')
 
 
 @pytest.mark.parametrize("coding, body, status", [
     ("gzip", PACKED, 200), ("X-GZIP", PACKED * 2, 200), ("identity", b'{"a": 1, "b": 2}', 200),
     ("gzip", b'{"a": 1, "b": 2}', 400), ("gzip", PACKED[:-3], 400), ("gzip", PACKED + b"abc", 400),
     ("gzip", packed(b" " * 990 + b'{"a": 1, "b": 2}'), 413), ("gzip", packed(bytes(10_000_000))[:900], 413),
-    ("br", b"{}", 415), ("gzip, gzip", PACKED, 415)], ids=range(10))
+    ("br", b"{}", 415), ("gzip, gzip", PACKED, 415), ("deflate", DEFLATED, 200), ("deflate", DEFLATED[:-3], 400), ("deflate", DEFLATED[2:-4], 400),
+    ("deflate", DEFLATED * 2, 400), ("deflate", PACKED, 400), ("deflate", zlib.compress(bytes(10_000_000))[:900], 413)], ids=range(16))
 def test_packed_bodies(server, coding, body, status):
     got = server.post("/v1/predict/m", body, {"Content-Type": "application/json", "Content-Encoding": coding})
     assert got[0] == status, got
     if status == 200:
         one = server.post("/v1/predict/m", {"a": 1, "b": 2})
         assert json.loads(got[2])["predictions"] == json.loads(one[2])["predictions"] * (2 if len(body) == 2 * len(PACKED) else 1)
-    assert got[1]["Accept-Encoding"] == ("gzip" if status == 415 else None)
+    assert got[1]["Accept-Encoding"] == ("gzip, deflate" if status == 415 else None)
+    assert status != 400 or "what gzip or zlib writes" in error_of(got)[1]
+
+
+def test_packed_answers(server):
+    """Of version 2 alone: many clients take packed answers of the other routes, too, without asking for them."""
+    asked = {"inputs": [{"name": name, "datatype": "FP32", "shape": [27, 1], "data": 3 * list(range(9))} for name in "ab"]}
+    plain = server.post("/v2/models/m/infer", asked)
+    assert plain[0] == 200 and len(plain[2]) > 1024 and plain[1]["Content-Encoding"] is None
+    for taken, coding, unpack in [("gzip", "gzip", gzip.decompress), ("deflate", "deflate", zlib.decompress), ("br, GZIP;q=0.5", "gzip", gzip.decompress),
+                                  ("gzip;q=0, deflate", "deflate", zlib.decompress), ("gzip;q=0.0", None, bytes), ("gzipped, br", None, bytes)]:
+        status, headers, body = server.post("/v2/models/m/infer", asked, {"Accept-Encoding": taken})
+        assert (status, headers["Content-Encoding"], unpack(body)) == (200, coding, plain[2])
+        assert headers["Quern-Answer-Digest"] == plain[1]["Quern-Answer-Digest"] == hashlib.sha256(plain[2]).hexdigest()
+    for path, body in (("/v2/models/m/infer", {}), ("/v1/predict/m", [{"a": 1, "b": 2}] * 30)):
+        assert server.post(path, body, {"Accept-Encoding": "gzip"})[1]["Content-Encoding"] is None
 
 
 @pytest.mark.parametrize("kind, body, says", [
@@ -128,6 +149,22 @@ def test_clients_that_do_not_go_on(server):
         assert server.raw(begun).startswith(b"HTTP/1.1 408 ")
     assert server.raw(b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", shut=True)[:13] in (b"", b"HTTP/1.1 408 ")
     assert server.get("/healthz")[0] == 200
+
+
+def test_clients_that_go_away_within_a_request(quern, model):
+    """Seen long before --read-seconds, however much had come."""
+    with serving.serve(quern, model, "--read-seconds", "3600") as server:
+        gone = []
+        for begun in (b"", b"GET /hea", b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"):
+            for shut in (True, False):
+                gone.append(socket.create_connection((server.host, server.port)))
+                gone[-1].sendall(begun)
+                gone[-1].shutdown(socket.SHUT_WR) if shut else gone[-1].close()
+        patience = time.monotonic() + 30 * PATIENCE
+        while b"\nquern_requests_active 1\n" not in server.get("/metrics")[2]:
+            assert time.monotonic() < patience
+        for connection in gone:
+            connection.close()
 
 
 def test_the_end_waits_for_a_request_that_has_begun(quern, model):
@@ -193,7 +230,7 @@ def test_metrics_and_log(server, model):
     server.post("/v1/predict/m", [{"a": "secret"}])
     until(predict % 400, before.get(predict % 400, 0) + 1)
     found = counts()
-    buckets = [value for name, value in found.items() if "_bucket" in name and 'status="400"' in name and "v1" in name]
+    buckets = [value for name, value in found.items() if "_bucket" in name and 'model="m",version="1",status="400"' in name and "v1" in name]
     assert buckets == sorted(buckets) and buckets[-1] == found[predict % 400]
     sizes = [value for name, value in found.items() if name.startswith("quern_batch_items_bucket")]
     batch = {name.split("{")[0]: value for name, value in found.items() if name.startswith(("quern_batch_items_", "quern_model_batches"))}

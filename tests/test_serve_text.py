@@ -217,6 +217,23 @@ def test_clients_that_leave_free_their_places(server):
     assert 2 <= left <= 50  # others may have left before they were read
 
 
+def test_late_answers(quern, models):
+    """They would take minutes. The words are those that the clients of a route read."""
+    with serving.serve(quern, models["plays"], "--text-length", "3000000", "--answer-seconds", "0.2") as server:
+        body = {"prompt": "a", "max_tokens": 2999990}
+        status, headers, answer = post(server, "/v1/completions", **body)
+        error = answer["error"]
+        assert (status, error["type"], headers["Content-Type"]) == (503, "server_error", "application/json")
+        assert "took longer than 0.2 seconds: ask for less at once" in error["message"]
+        status, headers, stream = server.post("/v1/completions", {**body, "stream": True})
+        *parts, last, nothing = stream.decode().split("\n\n")
+        assert status == 200 and json.loads(last.removeprefix("data: ")) == {"error": error} and nothing == ""
+        assert all(json.loads(part.removeprefix("data: "))["choices"] for part in parts) and parts
+        told = server.get("/metrics")[2].decode()
+        assert "\nquern_requests_late_total 2\n" in told and "quern_text_left_total{model=\"plays\",version=\"1\"} 2\n" in told
+        assert post(server, "/v1/completions", prompt="a", max_tokens=2)[0] == 200
+
+
 @pytest.mark.parametrize("path, body, status, param, said", [
     ("completions", b"{", 400, None, "not JSON"),
     ("completions", {"model": "plays"}, 400, "prompt", "\"prompt\" is missing"),

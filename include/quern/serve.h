@@ -68,6 +68,8 @@ typedef struct qn_server_options {
     /* The layer of embeddings: "7", "-2" or "body", and perhaps a pool after it, "body:mean". NULL:
      * the pool of a model before its head, or else "body:mean". */
     const char *embeddings;
+    float answer_seconds; /* a request whose answer is not ready after so many is answered with 503,
+                             and a stream ends with an error; 0: it may take as long as it does */
 } qn_server_options;
 
 /* Sets the defaults: 127.0.0.1:8080, 64 MiB, 1024 connections, 30 seconds to

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -40,6 +41,22 @@ static qn_status split(const char *where, char host[HOST_CAPACITY], char port[PO
     host[size] = '\0';
     snprintf(port, PORT_CAPACITY, "%s", colon + 1);
     return QN_OK;
+}
+
+/* Hosts of clients that die or lose their network say nothing. The system asks them, and ends a
+ * connection that has not answered for two minutes. Connections have these options of the socket on
+ * which they came. */
+static void notice_dead_hosts(int listener) {
+    enum { SECONDS = 120, FIRST = 60, EACH = 15, TIMES = 4 };
+    static const struct {
+        int level, name, value;
+    } option[] = {{SOL_SOCKET, SO_KEEPALIVE, 1},
+                  {IPPROTO_TCP, TCP_KEEPIDLE, FIRST},
+                  {IPPROTO_TCP, TCP_KEEPINTVL, EACH},
+                  {IPPROTO_TCP, TCP_KEEPCNT, TIMES},
+                  {IPPROTO_TCP, TCP_USER_TIMEOUT, SECONDS * 1000}};
+    for (size_t k = 0; k < sizeof option / sizeof *option; k++)
+        setsockopt(listener, option[k].level, option[k].name, &option[k].value, sizeof(int));
 }
 
 /* Without a host IPv6 sockets take IPv4 as well. Returns the socket, or -1 with errno. */
@@ -105,6 +122,7 @@ qn_status qn__listen(const char *where, int *listener, char address[QN__ADDRESS_
     const int why = errno;
     freeaddrinfo(found);
     if (*listener >= 0) {
+        notice_dead_hosts(*listener);
         tell(*listener, host, address, loopback);
         return QN_OK;
     }
@@ -131,6 +149,7 @@ qn_status qn__listen_given(int listener, char address[QN__ADDRESS_CAPACITY], int
         *loopback = 1;
         return QN_OK;
     }
+    notice_dead_hosts(listener);
     getnameinfo((struct sockaddr *)&own, size, host, sizeof host, NULL, 0, NI_NUMERICHOST);
     tell(listener, host, address, loopback);
     return QN_OK;

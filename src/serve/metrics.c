@@ -152,7 +152,7 @@ static const struct {
     {"quern_model_batches_total", "counter", "Batches in which they were computed.", batches_of},
     {"quern_model_failed_total", "counter", "Requests that failed.", failed_of},
     {"quern_model_refused_total", "counter", "Requests refused by a full queue.", refused_of},
-    {"quern_model_left_total", "counter", "Failed requests whose client had left.", left_of},
+    {"quern_model_left_total", "counter", "Failed requests for which nobody waited.", left_of},
     {"quern_model_waiting_items", "gauge", "Items that wait.", waiting_of},
     {"quern_model_compute_seconds_total", "counter", "Seconds of computing.", seconds_of}};
 
@@ -208,6 +208,9 @@ static void show(qn__request *request, void *user) {
     add_requests(&text, m);
     describe(&text, "quern_requests_active", "gauge", "Requests and new connections, now.");
     qn__text_add(&text, "quern_requests_active %u\n", qn__http_active(m->http));
+    describe(&text, "quern_requests_late_total", "counter", "Answers that were not ready in time.");
+    qn__text_add(&text, "quern_requests_late_total %llu\n",
+                 (unsigned long long)qn__http_late(m->http));
     describe(&text, "quern_model_info", "gauge", "The models that are served.");
     qn__models_list(m->models, add_model, &text);
     for (size_t i = 0; i < sizeof batch_counts / sizeof *batch_counts; i++) {

@@ -62,6 +62,10 @@ static qn_status check(const qn_server_options *o, qn_error *err) {
         qn__fail(err, QN_USAGE, "`server.read_seconds` or `server.stop_seconds` is out of range");
         return qn__remedy(err, QN_USAGE, "give the first from 0.1, and the second from 0");
     }
+    if (!(o->answer_seconds >= 0)) {
+        qn__fail(err, QN_USAGE, "`server.answer_seconds` is out of range");
+        return qn__remedy(err, QN_USAGE, "give seconds above 0, or 0 for no limit");
+    }
     if (!(o->latency_seconds > 0) || !(o->latency_seconds <= MOST_LATENCY) ||
         !(o->reload_seconds >= 0)) {
         qn__fail(err, QN_USAGE,
@@ -103,6 +107,7 @@ static qn_status make_http(qn_server *s, qn_error *err) {
                                    .most_bodies = most_bodies(o),
                                    .idle_seconds = IDLE_SECONDS,
                                    .read_seconds = (double)o->read_seconds,
+                                   .answer_seconds = (double)o->answer_seconds,
                                    .shared_listener = o->listener > 0,
                                    .certificate = s->security.certificate,
                                    .key = s->security.key,

@@ -8,12 +8,14 @@
 #ifdef QN_HAVE_ZLIB
 
 #include <limits.h>
+#include <stdlib.h>
 #include <zlib.h>
 
 #define AT_ONCE ((size_t)1 << 30)
 
 /* 15: window bits; 16 more: accept only a gzip header. */
 static int begin(void *state) { return inflateInit2((z_stream *)state, 15 + 16) == Z_OK; }
+static int begin_zlib(void *state) { return inflateInit2((z_stream *)state, 15) == Z_OK; }
 
 static qn__packed_step step(void *state, qn__packed_space *buffer, int last) {
     z_stream *s = state;
@@ -41,7 +43,32 @@ static qn__packed_next next(void *state, const uint8_t *first, size_t size) {
                                                                      : QN__PACKED_OTHER;
 }
 
+/* Of a zlib stream. */
+static qn__packed_next next_none(void *state, const uint8_t *first, size_t size) {
+    (void)state, (void)first, (void)size;
+    return QN__PACKED_OTHER;
+}
+
 static void end(void *state) { inflateEnd((z_stream *)state); }
+
+void *qn__pack(qn__pack_kind kind, const void *bytes, size_t size, size_t *packed) {
+    z_stream s = {.next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)size};
+    uint8_t *to = size <= AT_ONCE ? malloc(size) : NULL;
+    if (!to || deflateInit2(&s, Z_BEST_SPEED, Z_DEFLATED, kind == QN__PACK_GZIP ? 15 + 16 : 15, 8,
+                            Z_DEFAULT_STRATEGY) != Z_OK) {
+        free(to);
+        return NULL;
+    }
+    s.next_out = to;
+    s.avail_out = (uInt)size;
+    const int is_whole = deflate(&s, Z_FINISH) == Z_STREAM_END;
+    *packed = size - s.avail_out;
+    deflateEnd(&s);
+    if (is_whole)
+        return to;
+    free(to);
+    return NULL;
+}
 
 qn_status qn__gzip_need(qn_error *err) {
     (void)err;
@@ -78,6 +105,11 @@ int qn__gzip_block(const uint8_t *from, size_t size, uint8_t *to, size_t made) {
     return 0;
 }
 
+void *qn__pack(qn__pack_kind kind, const void *bytes, size_t size, size_t *packed) {
+    (void)kind, (void)bytes, (void)size, (void)packed;
+    return NULL;
+}
+
 #endif
 
 static int is_gzip(const uint8_t *first, size_t size) {
@@ -94,6 +126,17 @@ const qn__unpacker qn__gzip_unpacker = {.name = "gzip",
                                         .begin = begin,
                                         .step = step,
                                         .next = next,
+                                        .end = end
+#endif
+};
+
+const qn__unpacker qn__zlib_unpacker = {.name = "zlib",
+                                        .need = qn__gzip_need,
+#ifdef QN_HAVE_ZLIB
+                                        .state_size = sizeof(z_stream),
+                                        .begin = begin_zlib,
+                                        .step = step,
+                                        .next = next_none,
                                         .end = end
 #endif
 };

@@ -75,6 +75,13 @@ typedef struct qn__unpacker {
 } qn__unpacker;
 
 extern const qn__unpacker qn__gzip_unpacker, qn__zstd_unpacker, qn__bzip2_unpacker, qn__xz_unpacker;
+/* RFC 1950, which HTTP calls deflate. No file is of this kind. */
+extern const qn__unpacker qn__zlib_unpacker;
+
+/* Packs bytes fast. The result is for free(). NULL: it would not be smaller, memory is short, or
+ * the build is without zlib. */
+typedef enum qn__pack_kind { QN__PACK_GZIP, QN__PACK_ZLIB } qn__pack_kind;
+void *qn__pack(qn__pack_kind kind, const void *bytes, size_t size, size_t *packed);
 
 /* What unpacks a file that begins with these bytes, and its kind; NULL and QN__PLAIN: nothing. */
 const qn__unpacker *qn__unpacker_for(const uint8_t *first, size_t size, qn__packing *packing);

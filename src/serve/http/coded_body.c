@@ -11,12 +11,11 @@ enum { PIECE = 1 << 14 };
 int qn__request_coding(qn__request *r, const char *name) {
     if (strcasecmp(name, "identity") == 0)
         return 1;
-    if (strcasecmp(name, "gzip") != 0 && strcasecmp(name, "x-gzip") != 0)
-        return 0;
-    if (qn__gzip_unpacker.need(NULL) != QN_OK)
-        return 0;
-    r->coding = &qn__gzip_unpacker;
-    return 1;
+    if (strcasecmp(name, "gzip") == 0 || strcasecmp(name, "x-gzip") == 0)
+        r->coding = &qn__gzip_unpacker;
+    else if (strcasecmp(name, "deflate") == 0) /* RFC 9110: the format of zlib */
+        r->coding = &qn__zlib_unpacker;
+    return r->coding && r->coding->need(NULL) == QN_OK;
 }
 
 /* Adds what the bytes unpack to, until it is whole or too large. Returns 0 where they are not whole

@@ -10,6 +10,9 @@
 /* Seconds for the whole answer to a client that reads slowly, and for a first request after the
  * server has begun to end. */
 static const double WRITE_SECONDS = 300, LAST_SECONDS = 1;
+/* From the sight of a client that has left to the end of its connection: the library may have read
+ * a request as a whole, and not have said so yet. */
+static const double LEFT_SECONDS = 1;
 
 static double limit_of(const qn__http *http, qn__phase phase) {
     switch (phase) {
@@ -31,6 +34,7 @@ static void set(qn__http *http, qn__connection *c, qn__phase phase) {
     const double limit = limit_of(http, phase);
     c->phase = phase;
     c->until = limit > 0 ? qn__now() + limit : 0;
+    c->left = 0;
 }
 
 qn__connection *qn__connection_open(qn__http *http, int descriptor) {
@@ -91,24 +95,28 @@ static void end(const qn__http *http, const qn__connection *c) {
     shutdown(c->descriptor, SHUT_RDWR);
 }
 
-/* Whether the client of an idle connection has said that nothing follows. The library does not look
- * again at a connection whose end came together with its last request. */
-static int has_left(const qn__connection *c) {
+/* Whether the client, whose request is not here as a whole, has said that nothing follows. The
+ * library does not look again at a connection whose end came together with other bytes. */
+static int has_left(qn__connection *c, double now) {
     char byte;
-    return c->phase == QN__PHASE_IDLE &&
-           recv(c->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    if (c->phase == QN__PHASE_BUSY || c->phase == QN__PHASE_WRITING ||
+        recv(c->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0)
+        return 0;
+    c->left = c->left > 0 ? c->left : now;
+    return c->phase == QN__PHASE_IDLE || now - c->left >= LEFT_SECONDS;
 }
 
-void qn__http_tend(qn__http *http) {
-    const double now = qn__now();
-    pthread_mutex_lock(&http->lock);
+static void tend_connection(const qn__http *http, qn__connection *c, double now) {
+    if (c->until > 0 && has_left(c, now))
+        shutdown(c->descriptor, SHUT_RDWR);
+    else if (c->until > 0 && c->until < now)
+        end(http, c);
+    else
+        return;
+    c->until = 0;
+}
+
+void qn__connections_tend(const qn__http *http, double now) {
     for (qn__connection *c = http->connections; c; c = c->next)
-        if (c->until > 0 && has_left(c)) {
-            shutdown(c->descriptor, SHUT_RDWR);
-            c->until = 0;
-        } else if (c->until > 0 && c->until < now) {
-            end(http, c);
-            c->until = 0;
-        }
-    pthread_mutex_unlock(&http->lock);
+        tend_connection(http, c, now);
 }

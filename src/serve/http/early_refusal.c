@@ -116,9 +116,10 @@ void qn__request_refuse_size(qn__request *r) {
 }
 
 static void refuse_coding(qn__request *r) {
-    qn__answer_header(r, "Accept-Encoding", "gzip");
+    qn__answer_header(r, "Accept-Encoding", "gzip, deflate");
     qn__answer_refusal(r, 415,
-                       "this Content-Encoding is not taken: send the body plain, or as gzip");
+                       "this Content-Encoding is not taken: send the body plain, or as gzip or "
+                       "deflate");
 }
 
 /* The first word of the query that the route does not have. */

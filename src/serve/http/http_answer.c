@@ -9,21 +9,25 @@
 #include <string.h>
 
 /* Bytes of pieces that a client has not read yet; one that is slower is given up. */
-enum { MOST_UNREAD = 8 << 20, BLOCK = 16384, STATUS_ERROR = 500 };
+enum { MOST_UNREAD = 8 << 20, BLOCK = 16384, STATUS_ERROR = 500, UNAVAILABLE = 503 };
 static const char json[] = "application/json";
 
 /* ------------------------------------------------------------------------------------- headers */
 
 void qn__answer_header(qn__request *r, const char *name, const char *value) {
     char *own_name = qn__copy_text(name, NULL), *own_value = qn__copy_text(value, NULL);
-    if (!own_name || !own_value || r->headers == QN__ANSWER_HEADERS) {
+    pthread_mutex_lock(&r->lock); /* the server may answer meanwhile */
+    const int fits = own_name && own_value && r->headers < QN__ANSWER_HEADERS;
+    if (fits) {
+        r->header[2 * r->headers] = own_name;
+        r->header[2 * r->headers + 1] = own_value;
+        r->headers++;
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (!fits) {
         qn__free(own_name);
         qn__free(own_value);
-        return;
     }
-    r->header[2 * r->headers] = own_name;
-    r->header[2 * r->headers + 1] = own_value;
-    r->headers++;
 }
 
 void qn__request_of_model(qn__request *r, const char *name, const char *version,
@@ -34,6 +38,7 @@ void qn__request_of_model(qn__request *r, const char *name, const char *version,
     qn__answer_header(r, "Quern-Model-Digest", digest);
 }
 
+/* The caller holds the request's lock, or is the only one that has the request. */
 static void add_headers(qn__request *r, void *response, const char *type) {
     if (type && *type)
         qn__mhd_functions.header(response, "Content-Type", type);
@@ -43,12 +48,12 @@ static void add_headers(qn__request *r, void *response, const char *type) {
         qn__mhd_functions.header(response, "Connection", "close");
 }
 
-static void add_digest(void *response, const void *body, size_t size) {
+static void add_digest(qn__request *r, const void *body, size_t size) {
     uint8_t digest[32];
     char text[65];
     qn__sha256_of(body, size, digest);
     qn__hex(digest, text);
-    qn__mhd_functions.header(response, "Quern-Answer-Digest", text);
+    qn__answer_header(r, "Quern-Answer-Digest", text);
 }
 
 /* ------------------------------------------------------------------------------ giving the answer
@@ -63,19 +68,32 @@ static void wake(qn__request *r) {
     }
 }
 
-/* Takes the answer for the request, unless it was cancelled; returns 0 then. */
-static int give(qn__request *r, unsigned status, void *response, uint64_t sent) {
+/* What is given to the library. */
+typedef struct made_answer {
+    void *response; /* NULL: memory was short */
+    const char *type;
+    const void *whole; /* its bytes; NULL: they come in pieces */
+    size_t size;
+    unsigned status;
+} made_answer;
+
+/* Takes the answer for the request, unless the server has answered; releases it then. */
+static void give(qn__request *r, const made_answer *made) {
     pthread_mutex_lock(&r->lock);
     const int first = !r->answered;
     if (first) {
         r->answered = 1;
-        r->response = response;
-        r->status = status;
-        r->sent = sent;
+        r->response = made->response;
+        r->whole = made->whole;
+        r->type = made->type;
+        r->streams = !made->whole;
+        r->status = made->status;
+        r->sent = made->size;
         wake(r);
     }
     pthread_mutex_unlock(&r->lock);
-    return first;
+    if (!first && made->response)
+        qn__mhd_functions.release(made->response);
 }
 
 /* `release` frees the body, also after a failure. */
@@ -91,11 +109,11 @@ static void *response_of(qn__request *r, const char *type, void *body, size_t si
 
 static void answer(qn__request *r, unsigned status, const char *type, void *body, size_t size,
                    void (*release)(void *body)) {
-    void *response = response_of(r, type, body, size, release);
-    if (response && r->digests && status == 200)
-        add_digest(response, body ? body : "", size);
-    if (!give(r, status, response, size) && response)
-        qn__mhd_functions.release(response);
+    made_answer made = {.type = type, .whole = body ? body : "", .size = size, .status = status};
+    if (r->digests && status == 200)
+        add_digest(r, made.whole, size);
+    made.response = response_of(r, type, body, size, release);
+    give(r, &made);
     qn__request_release(r);
 }
 
@@ -143,11 +161,20 @@ unsigned qn__answer_status(qn_status status) {
     return STATUS_ERROR;
 }
 
+/* An error as the clients of the route read it. */
+static void say(const qn__request *r, unsigned status, const char *words, qn__text *to) {
+    if (r->route && r->route->say) {
+        r->route->say(to, status, words);
+        return;
+    }
+    qn__text_add(to, "{\"error\": ");
+    qn__text_add_json(to, words);
+    qn__text_add(to, "}\n");
+}
+
 static void answer_words(qn__request *r, unsigned status, const char *words) {
     qn__text text = {0};
-    qn__text_add(&text, "{\"error\": ");
-    qn__text_add_json(&text, words);
-    qn__text_add(&text, "}\n");
+    say(r, status, words, &text);
     qn__answer_grown(r, status, json, &text);
 }
 
@@ -168,21 +195,40 @@ void qn__answer_refusal(qn__request *r, unsigned status, const char *format, ...
     answer_words(r, status, words);
 }
 
-static void release_nothing(void *body) { (void)body; }
+/* The server's answer to a request that has none. The caller holds the request's lock. */
+static void answer_here(qn__request *r, const char *words) {
+    qn__text text = {0};
+    say(r, UNAVAILABLE, words, &text);
+    if (text.failed)
+        qn__text_release(&text);
+    else
+        r->response = response_of(r, json, text.data, text.size, free);
+    r->answered = 1;
+    r->status = UNAVAILABLE;
+    r->sent = text.size;
+}
 
 void qn__answer_cancel(qn__request *r) {
-    void *response = NULL;
-    static const char text[] = "{\"error\": \"the server ends\"}\n";
     pthread_mutex_lock(&r->lock);
-    if (!r->answered) {
-        response = response_of(r, json, (char *)(uintptr_t)text, sizeof text - 1, release_nothing);
-        r->answered = 1;
-        r->status = 503;
-        r->response = response;
-    }
+    if (!r->answered)
+        answer_here(r, "the server ends");
     if (r->streams && !r->ended)
         atomic_store(&r->lost, 1);
     wake(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void qn__answer_late(qn__request *r) {
+    char words[QN__LATE_WORDS];
+    pthread_mutex_lock(&r->lock);
+    const int answered = r->answered;
+    if ((!answered || (r->streams && !r->ended)) && !atomic_exchange(&r->late, 1))
+        atomic_fetch_add(&r->http->late, 1);
+    if (!answered) {
+        qn__request_is_late(r, words);
+        answer_here(r, words);
+        wake(r);
+    }
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -215,15 +261,13 @@ static ssize_t read_pieces(void *user, uint64_t at, char *bytes, size_t most) {
 }
 
 void qn__answer_stream(qn__request *r, unsigned status, const char *type) {
-    void *response =
-        qn__mhd_functions.from_reader(QN__MHD_UNKNOWN_SIZE, BLOCK, read_pieces, r, NULL);
-    if (response)
-        add_headers(r, response, type);
-    pthread_mutex_lock(&r->lock);
-    r->streams = 1;
-    pthread_mutex_unlock(&r->lock);
-    if (!give(r, status, response, 0) && response)
-        qn__mhd_functions.release(response);
+    const made_answer made = {.response = qn__mhd_functions.from_reader(QN__MHD_UNKNOWN_SIZE, BLOCK,
+                                                                        read_pieces, r, NULL),
+                              .type = type,
+                              .status = status};
+    if (made.response)
+        add_headers(r, made.response, type);
+    give(r, &made);
 }
 
 static int add_piece(qn__request *r, const void *bytes, size_t size) {
@@ -250,7 +294,7 @@ static int add_piece(qn__request *r, const void *bytes, size_t size) {
 
 int qn__answer_piece(qn__request *r, const void *bytes, size_t size) {
     pthread_mutex_lock(&r->lock);
-    if (!atomic_load(&r->lost) && !add_piece(r, bytes, size))
+    if (!atomic_load(&r->lost) && (!r->streams || !add_piece(r, bytes, size)))
         atomic_store(&r->lost, 1);
     const int there = !atomic_load(&r->lost);
     wake(r);
@@ -266,12 +310,31 @@ void qn__answer_end(qn__request *r) {
     qn__request_release(r);
 }
 
+/* The answer packed in its place, where the client takes that. */
+static void pack(qn__request *r) {
+    const char *coding;
+    size_t size;
+    void *packed = qn__answer_pack(r, &size, &coding);
+    void *response = packed ? qn__mhd_functions.from_bytes(size, packed, free) : NULL;
+    if (!response) {
+        free(packed);
+        return;
+    }
+    add_headers(r, response, r->type);
+    qn__mhd_functions.header(response, "Content-Encoding", coding);
+    qn__mhd_functions.header(response, "Vary", "Accept-Encoding");
+    qn__mhd_functions.release(r->response);
+    r->response = response;
+    r->sent = size;
+}
+
 int qn__answer_queue(qn__request *r) {
-    void *response = r->response;
     r->queued = 1;
-    if (!response) /* memory was short */
+    if (!r->response) /* memory was short */
         return 0;
+    if (r->whole)
+        pack(r);
     if (!r->streams)
         qn__connection_set(r->http, r->place, QN__PHASE_WRITING);
-    return qn__mhd_functions.queue(r->connection, r->status, response);
+    return qn__mhd_functions.queue(r->connection, r->status, r->response);
 }

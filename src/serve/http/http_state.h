@@ -29,6 +29,7 @@ typedef struct qn__connection qn__connection;
 struct qn__connection {
     qn__connection *next, *before;
     double until; /* when it is closed; 0: not yet known */
+    double left;  /* since when the client is known to have left in this phase; 0: it is not */
     int descriptor;
     qn__phase phase;
 };
@@ -47,6 +48,7 @@ struct qn__http {
     atomic_int closing, stopping;
     atomic_ullong bodies; /* bytes of all bodies */
     atomic_ullong count;  /* of requests */
+    atomic_ullong late;   /* of them */
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t quiet; /* one request less, or a connection */
     qn__connection *connections;
@@ -64,7 +66,7 @@ struct qn__request {
     qn__connection *place;
     const qn__route *route; /* NULL: none */
     void *user;
-    double begun;
+    double begun, due; /* due: when the answer must be there; 0: whenever */
     uint64_t number;
     char *body;
     size_t size, capacity;
@@ -73,10 +75,12 @@ struct qn__request {
     unsigned headers;
     uint64_t received;                 /* bytes of the body as it came */
     const struct qn__unpacker *coding; /* of the body; NULL: it is plain */
-    int brings_body, too_large, out_of_memory, handled, queued, is_head;
-    atomic_int references, lost;
-    pthread_mutex_t lock; /* of all below */
+    int brings_body, too_large, out_of_memory, queued, is_head;
+    atomic_int references, lost, late, handled;
+    pthread_mutex_t lock; /* of all below, and of `header` */
     void *response;
+    const void *whole; /* bytes of `response`, `sent` of them; NULL: pieces, or none */
+    const char *type;  /* of the answer; or NULL */
     unsigned status;
     int suspended, answered, streams, ended;
     char *pieces; /* bytes that the client has not read yet begin at `read` */
@@ -96,6 +100,8 @@ int qn__route_find(const qn__http *http, qn__request *request, const char *metho
 qn__connection *qn__connection_open(qn__http *http, int descriptor);
 void qn__connection_close(qn__http *http, qn__connection *connection);
 void qn__connection_set(qn__http *http, qn__connection *connection, qn__phase phase);
+/* Closes those that take too long, or whose client has left. The caller holds the server's lock. */
+void qn__connections_tend(const qn__http *http, double now);
 /* Those without a whole request; the caller holds the server's lock. */
 unsigned qn__connections_fresh(const qn__http *http);
 
@@ -104,6 +110,10 @@ int qn__request_refuse_early(qn__request *request, const char *method, const cha
                              const char *version);
 /* Answers 413. */
 void qn__request_refuse_size(qn__request *request);
+
+/* packed_answer.c: `whole` packed, for free(), where the client takes that and it is smaller; else
+ * NULL. */
+void *qn__answer_pack(qn__request *request, size_t *size, const char **coding);
 
 /* coded_body.c: sets what a body with this Content-Encoding is read with. Returns 0 for one that is
  * not taken. */
@@ -126,7 +136,10 @@ qn_status qn__tls_refuse(const char *certificate, const char *key, qn_error *err
 /* http_answer.c: gives the answer to the library, which the caller knows to be there. Returns what
  * the library's handler must return. */
 int qn__answer_queue(qn__request *request);
-/* Answers a request that has no answer yet, by the server; later answers are dropped. */
+/* Answers a request that has no answer yet, by the server; later answers are dropped. A stream is
+ * cut off. */
 void qn__answer_cancel(qn__request *request);
+/* The same for an answer that is not ready in time; a stream is left to the handler. */
+void qn__answer_late(qn__request *request);
 
 #endif

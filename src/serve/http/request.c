@@ -146,5 +146,12 @@ int qn__request_is_lost(qn__request *r) {
     if (!atomic_load(&r->lost) && has_left(r))
         atomic_store(&r->lost, 1);
     pthread_mutex_unlock(&r->lock);
-    return atomic_load(&r->lost);
+    return atomic_load(&r->lost) || atomic_load(&r->late);
+}
+
+int qn__request_is_late(const qn__request *r, char words[QN__LATE_WORDS]) {
+    snprintf(words, QN__LATE_WORDS,
+             "the answer took longer than %g seconds: ask for less at once, or try again later",
+             r->http->options.answer_seconds);
+    return atomic_load(&r->late);
 }

@@ -40,13 +40,15 @@ static int begin(qn__http *http, void *connection, const char *method, const cha
 }
 
 static void handle(qn__request *r) {
-    r->handled = 1;
+    const double limit = r->http->options.answer_seconds;
+    r->due = limit > 0 ? qn__now() + limit : 0;
+    atomic_store(&r->handled, 1);
     qn__connection_set(r->http, r->place, QN__PHASE_BUSY);
     atomic_fetch_add(&r->references, 1);
     if (!qn__request_decode(r))
         qn__answer_refusal(r, 400,
-                           "the body is not what its Content-Encoding says: send what gzip "
-                           "writes, or leave the header out");
+                           "the body is not what its Content-Encoding says: send what gzip or "
+                           "zlib writes, or leave the header out");
     else if (r->too_large)
         qn__request_refuse_size(r);
     else if (r->out_of_memory) {
@@ -85,7 +87,7 @@ static int on_request(void *user, void *connection, const char *path, const char
         *size = 0;
         return YES;
     }
-    if (!r->handled && !r->answered)
+    if (!atomic_load(&r->handled) && !r->answered)
         handle(r);
     return conclude(r);
 }
@@ -130,7 +132,8 @@ static void on_completed(void *user, void *connection, void **slot, int how) {
         return;
     pthread_mutex_lock(&r->lock);
     atomic_store(&r->lost, 1);
-    const int whole = r->queued && how == QN__MHD_IS_WHOLE && (!r->streams || r->ended);
+    const int whole = r->queued && how == QN__MHD_IS_WHOLE &&
+                      (!r->streams || (r->ended && !atomic_load(&r->late)));
     pthread_mutex_unlock(&r->lock);
     qn__connection_set(http, r->place, QN__PHASE_IDLE);
     tell(r, whole);
@@ -235,6 +238,16 @@ qn_status qn__http_start(qn__http *http, int listener, qn_error *err) {
     return qn__remedy(err, QN_IO, "look at the limit of open files with \"ulimit -n\"");
 }
 
+void qn__http_tend(qn__http *http) {
+    const double now = qn__now();
+    pthread_mutex_lock(&http->lock);
+    qn__connections_tend(http, now);
+    for (qn__request *r = http->requests; r; r = r->next)
+        if (atomic_load(&r->handled) && r->due > 0 && r->due < now)
+            qn__answer_late(r);
+    pthread_mutex_unlock(&http->lock);
+}
+
 void qn__http_close(qn__http *http) {
     if (!http->daemon || atomic_exchange(&http->closing, 1))
         return;
@@ -248,6 +261,8 @@ void qn__http_close(qn__http *http) {
             c->until = last;
     pthread_mutex_unlock(&http->lock);
 }
+
+uint64_t qn__http_late(const qn__http *http) { return atomic_load(&http->late); }
 
 unsigned qn__http_active(qn__http *http) {
     pthread_mutex_lock(&http->lock);
@@ -272,7 +287,7 @@ void qn__http_stop(qn__http *http) {
     atomic_store(&http->stopping, 1);
     pthread_mutex_lock(&http->lock);
     for (qn__request *r = http->requests; r; r = r->next)
-        if (r->handled)
+        if (atomic_load(&r->handled))
             qn__answer_cancel(r);
     pthread_mutex_unlock(&http->lock);
     qn__http_wait(http, 1); /* the answers are sent */

@@ -34,6 +34,9 @@ typedef struct qn__route {
     const char *query; /* of a POST: the words that its query may have, with spaces between; NULL:
                           none. The query of a GET is not looked at */
     int open;          /* 1: needs no token */
+    int packs;         /* 1: its answers are packed where Accept-Encoding takes it */
+    /* Writes an error as the clients of the route read it; NULL: {"error": "..."}. */
+    void (*say)(qn__text *to, unsigned status, const char *words);
 } qn__route;
 
 /* What is known of a request that was answered, or whose client left. Valid during the call. */
@@ -55,6 +58,7 @@ typedef struct qn__http_options {
     uint64_t most_body, most_bodies; /* bytes of one body, and of all bodies at once */
     unsigned idle_seconds;           /* a connection without a request is closed after so many */
     double read_seconds;             /* a head and a body must be here after so many: 408 */
+    double answer_seconds;           /* and the answer after so many more: 503. 0: whenever */
     const char *certificate, *key;   /* texts of PEM; NULL: plain HTTP */
     const char *token;               /* NULL: none is needed. It is not copied */
     void (*done)(void *user, const qn__http_done *done); /* from any thread; NULL: nobody asks */
@@ -75,8 +79,11 @@ void qn__http_add(qn__http *http, const qn__route *routes, void *user);
 /* Answers requests of a socket that listens. The socket belongs to the server from now on, also
  * after a failure: QN_IO. */
 qn_status qn__http_start(qn__http *http, int listener, qn_error *err);
-/* Closes connections whose request did not arrive in time; to be called about once a second. */
+/* Closes connections whose request did not arrive in time, and answers requests whose answer did
+ * not; to be called some times a second. */
 void qn__http_tend(qn__http *http);
+/* How many answers were not ready in time. */
+uint64_t qn__http_late(const qn__http *http);
 /* Takes no more connections. Answers from now on end their connection. */
 void qn__http_close(qn__http *http);
 /* Requests that are read or computed, and connections that have not sent a whole request. */
@@ -102,9 +109,13 @@ const char *qn__request_header(qn__request *request, const char *name);
 const char *qn__request_body(const qn__request *request, size_t *size);
 /* The number of the request in this run of the server, from 1. */
 uint64_t qn__request_number(const qn__request *request);
-/* Whether the client is known to have left: it has closed its side of the connection, or does not
- * read. */
+/* Whether nobody waits for the answer: the client is known to have left, since it has closed its
+ * side of the connection or does not read, or the answer is late. */
 int qn__request_is_lost(qn__request *request);
+/* Whether the answer was not ready after `answer_seconds`; `words` then says so. A request without
+ * an answer has got one; a stream is still to be ended, with an error. */
+enum { QN__LATE_WORDS = 160 };
+int qn__request_is_late(const qn__request *request, char words[QN__LATE_WORDS]);
 
 /* ------------------------------------------------------------------------------------- the answer
  *
@@ -123,7 +134,7 @@ void qn__answer_body(qn__request *request, unsigned status, const char *type, vo
 void qn__answer_text(qn__request *request, unsigned status, const char *type, const char *text);
 /* Answers with a growing text, which is released; with 500 where memory was short. */
 void qn__answer_grown(qn__request *request, unsigned status, const char *type, qn__text *text);
-/* Answers {"error": "WHAT, at WHERE: REMEDY"}. */
+/* Answers "WHAT, at WHERE: REMEDY", as the route writes errors. */
 void qn__answer_error(qn__request *request, unsigned status, const qn_error *err);
 void qn__answer_refusal(qn__request *request, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

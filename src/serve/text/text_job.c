@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { OK = 200, NOT_FOUND = 404, TOO_MANY = 429, FAULT = 500 };
+enum { OK = 200, NOT_FOUND = 404, TOO_MANY = 429, FAULT = 500, UNAVAILABLE = 503 };
 static const char json[] = "application/json";
 
 /* A choice: a part of the stream was written of it, or it is whole. */
@@ -44,6 +44,13 @@ static void add_refusal(qn__text *to, const qn__ask_refusal *no) {
     qn__text_add(to, ", \"code\": ");
     qn__text_add_json(to, no->code);
     qn__text_add(to, "}}");
+}
+
+void qn__text_say(qn__text *to, unsigned status, const char *words) {
+    qn__ask_refusal no = {.status = status};
+    snprintf(no.message, sizeof no.message, "%s", words);
+    add_refusal(to, &no);
+    qn__text_add(to, "\n");
 }
 
 void qn__text_refuse(qn__request *request, const qn__ask_refusal *no) {
@@ -169,10 +176,20 @@ static void answer_whole(text_job *j) {
     qn__answer_grown(j->request, OK, json, &text);
 }
 
+/* Why the answers are not complete. */
+static void find_refusal(const text_job *j, const qn_error *failure, qn__ask_refusal *no) {
+    char late[QN__LATE_WORDS];
+    qn__ask_refuse(&j->ask, failure, no);
+    if (!qn__request_is_late(j->request, late))
+        return;
+    *no = (qn__ask_refusal){.status = UNAVAILABLE};
+    snprintf(no->message, sizeof no->message, "%s", late);
+}
+
 static void end_job(text_job *j, const qn_error *failure) {
     qn__ask_refusal no;
     if (failure)
-        qn__ask_refuse(&j->ask, failure, &no);
+        find_refusal(j, failure, &no);
     if (j->begun)
         end_stream(j, failure ? &no : NULL);
     else if (failure)

@@ -12,6 +12,9 @@ void qn__text_job_begin(qn__request *request, qn__models *models, qn__ask_kind k
 /* Answers {"error": {"message", "type", "param", "code"}}. */
 void qn__text_refuse(qn__request *request, const qn__ask_refusal *no);
 
+/* The same for an error in words, as `say` of a route. */
+void qn__text_say(qn__text *to, unsigned status, const char *words);
+
 /* Answers that no model of that name does this, such as "continues texts". Without a name: that the
  * request does not name a model. */
 void qn__text_refuse_model(qn__request *request, const char *name, const char *does);

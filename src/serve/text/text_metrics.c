@@ -20,7 +20,7 @@ typedef struct text_count {
 static const text_count text_counts[] = {
     {"quern_text_requests_total", "counter", "Requests for texts that were accepted.", requests_of},
     {"quern_text_refused_total", "counter", "Requests refused because too many wait.", refused_of},
-    {"quern_text_left_total", "counter", "Requests whose clients left.", dropped_of},
+    {"quern_text_left_total", "counter", "Requests for which nobody waited.", dropped_of},
     {"quern_text_failed_total", "counter", "Requests that failed.", failed_of},
     {"quern_text_prompt_tokens_total", "counter", "Tokens of prompts.", prompt_of},
     {"quern_text_tokens_total", "counter", "Tokens of answers.", tokens_of},

@@ -94,11 +94,14 @@ static void show_model(qn__request *request, void *user) {
 }
 
 static const qn__route table[] = {
-    {.method = "POST", .path = "/v1/completions", .handle = complete_text},
-    {.method = "POST", .path = "/v1/chat/completions", .handle = complete_chat},
-    {.method = "POST", .path = "/v1/embeddings", .handle = embed},
-    {.method = "GET", .path = "/v1/models", .handle = list_models},
-    {.method = "GET", .path = "/v1/models/{model}", .handle = show_model},
+    {.method = "POST", .path = "/v1/completions", .handle = complete_text, .say = qn__text_say},
+    {.method = "POST",
+     .path = "/v1/chat/completions",
+     .handle = complete_chat,
+     .say = qn__text_say},
+    {.method = "POST", .path = "/v1/embeddings", .handle = embed, .say = qn__text_say},
+    {.method = "GET", .path = "/v1/models", .handle = list_models, .say = qn__text_say},
+    {.method = "GET", .path = "/v1/models/{model}", .handle = show_model, .say = qn__text_say},
     {.method = NULL}};
 
 void qn__text_routes_add(qn__text_routes *routes, qn__http *http, qn__models *models) {
