@@ -60,8 +60,11 @@ static void on_signal(int number) {
         tell_server(server, number);
         return;
     }
-    if (number == SIGHUP && atomic_load(&serves)) /* to a server that has ended already */
+    if (atomic_load(&serves) && number != SIGINT &&
+        number != SIGTERM) { /* it begins, or has ended */
+        atomic_fetch_add(&hangups, number == SIGHUP);
         return;
+    }
     qn_train *train = atomic_load(&watched);
     qn_kernel *kernel = atomic_load(&watched_kernel);
     qn_watch *watch = atomic_load(&watched_folder);
@@ -131,11 +134,16 @@ void interrupt_watch_kernel(qn_kernel *kernel, const char *text) {
     atomic_store(&watched_kernel, kernel);
 }
 
+void interrupt_serves(void) {
+    atomic_store(&exit_code, EXIT_DONE);
+    atomic_store(&serves, 1);
+}
+
 void interrupt_watch_server(qn_server *server, const char *text) {
     atomic_store(&answer, text);
     atomic_store(&watched_server, server);
-    if (server)
-        atomic_store(&serves, 1);
+    if (server && atomic_load(&hangups) > 0)
+        qn_server_reload(server);
 }
 
 int interrupt_hangups(void) { return atomic_load(&hangups); }

@@ -21,8 +21,12 @@ void interrupt_watch(qn_train *train, const char *text);
 /* The same for a kernel that runs among ranks, which stop together. */
 void interrupt_watch_kernel(qn_kernel *kernel, const char *text);
 
+/* The program is a server, which has not begun yet: SIGHUP does not end it, and an interruption
+ * ends it at once with exit code 0, as the end of a server that runs. */
+void interrupt_serves(void);
 /* The same for a server, which ends after the requests in progress; the second interruption ends it
- * at once. At SIGHUP it looks at the files of its models. */
+ * at once. At SIGHUP it looks at the files of its models, also where SIGHUP came before this call.
+ */
 void interrupt_watch_server(qn_server *server, const char *text);
 /* How often SIGHUP came to a server. */
 int interrupt_hangups(void);

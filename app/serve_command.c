@@ -259,6 +259,7 @@ static int run(const command *self, int argc, char **argv) {
     access_log log = {.lock = PTHREAD_MUTEX_INITIALIZER};
     char token[SECRET_CAPACITY] = "";
     double latency = 0;
+    interrupt_serves();
     int code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0)
         code = compute_check(&f.compute);

@@ -21,6 +21,7 @@ import pytest
 
 import builds
 import serving
+import store_server
 from machine import PATIENCE
 
 
@@ -165,6 +166,24 @@ def test_clients_that_go_away_within_a_request(quern, model):
             assert time.monotonic() < patience
         for connection in gone:
             connection.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_while_models_load(quern, model, number):
+    """The server reads a model of a store, which does not answer yet."""
+    with store_server.S3() as s3:
+        s3.put("b/m.safetensors", model.read_bytes())
+        s3.fault("hold", key="m.safetensors")
+        process = subprocess.Popen([quern, "serve", model, "far=s3://b/m.safetensors", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env={**os.environ, **s3.environment})
+        with process:
+            assert s3.held.wait(30 * PATIENCE)
+            process.send_signal(number)
+            if number == signal.SIGHUP:
+                s3.release()
+                assert process.stdout.readline().startswith("listening on")
+                process.terminate()
+            assert process.wait(30 * PATIENCE) == 0
 
 
 def test_the_end_waits_for_a_request_that_has_begun(quern, model):
