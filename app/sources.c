@@ -143,14 +143,6 @@ typedef struct request {
     uint64_t first, items; /* of the built-in digits */
 } request;
 
-static qn_status open_file(void *user, qn_data **out, qn_error *err) {
-    const request *r = user;
-    qn_status status = qn_data_open_files(r->path, r->paths, &r->options, out, err);
-    if (status != QN_OK && !*err->where) /* errors without a place, such as out of memory */
-        snprintf(err->where, sizeof err->where, "%s", r->path[0]);
-    return status;
-}
-
 static qn_status draw_digits(void *user, qn_data **out, qn_error *err) {
     const request *r = user;
     return qn_data_synth_digits(EMBEDDED_SEED, r->first, r->items, out, err);
@@ -161,15 +153,18 @@ static void draw_decoded(void *user, uint64_t done, uint64_t all) {
 }
 
 /* Opened once on each machine, or by the first rank for all. */
-static int share(qn_data_opener open, request *r, qn_data **out) {
+static int share(request *r, qn_data **out) {
     qn_error err;
     progress bar;
     *out = NULL;
     progress_init(&bar, message_is_quiet() || !ranks_is_writer());
     r->options.decoded = draw_decoded;
     r->options.decoded_user = &bar;
+    const int from_first = ranks_data_from_first();
     const qn_status status =
-        qn_data_share(ranks_cluster(), ranks_data_from_first(), open, r, out, &err);
+        r->paths == 0 ? qn_data_share(ranks_cluster(), from_first, draw_digits, r, out, &err)
+                      : qn_data_share_files(ranks_cluster(), from_first, r->path, r->paths,
+                                            &r->options, out, &err);
     progress_clear(&bar);
     if (status != QN_OK)
         return ranks_failed(&err);
@@ -244,7 +239,7 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
     r.options.expected_features = flags->expected_features;
     r.options.shape = flags->shape;
     r.options.query = flags->query;
-    return share(open_file, &r, out);
+    return share(&r, out);
 }
 
 /* Makes a list longer by `more` bytes; without memory it stays as it is, and the result is 0. */
@@ -373,8 +368,8 @@ static int draw_embedded(sources *out) {
     request train = {.items = EMBEDDED_TRAIN};
     request test = {.first = EMBEDDED_TRAIN, .items = EMBEDDED_TEST};
     out->embedded = 1;
-    int code = share(draw_digits, &train, &out->train);
-    return code < 0 ? share(draw_digits, &test, &out->test) : code;
+    int code = share(&train, &out->train);
+    return code < 0 ? share(&test, &out->test) : code;
 }
 
 /* The built-in digits are read from no file. */

@@ -181,6 +181,21 @@ def test_another_arithmetic_on_one_rank(quern, files, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
+def test_other_files_on_one_machine(quern, tmp_path):
+    """One rank of a machine reads for all, so other files would be dropped. A file may have two names."""
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_text("y,x\n0,1\n1,2\n")
+    (tmp_path / "link.csv").symlink_to("b.csv")
+    words = ["data", "stats", "--json", "a.csv"]
+    done = ranks.run(quern, 2, *words, cwd=tmp_path, own={0: ["b.csv"], 1: [tmp_path / "link.csv"]})
+    assert '"count":4' in done[0][1].replace(" ", "")
+    done = ranks.run(quern, 2, *words, cwd=tmp_path, own={0: ["[b]*.csv"], 1: ["c.csv"]}, status=1)
+    for text in ("rank 1 on ", " names the data a.csv c.csv, and rank 0 on ", " a.csv [b]*.csv\n",
+                 "name the same files on all ranks of a machine"):
+        assert text in done[0][2]
+    assert "names the data a.csv c.csv" in done[1][2]
+
+
 def test_every_rank_that_differs_says_so(quern, tmp_path):
     done = ranks.run(quern, 5, *SMALL, "-o", tmp_path / "m", own={1: ["--seed", "8"], 3: ["--seed", "9"]},
                      status=1)

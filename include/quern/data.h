@@ -384,6 +384,13 @@ typedef qn_status (*qn_data_opener)(void *user, qn_data **out, qn_error *err);
 QN_API qn_status qn_data_share(qn_cluster *cluster, int from_first, qn_data_opener open, void *user,
                                qn_data **out, qn_error *err);
 
+/* The same for files: `paths`, `count` and `options` as in qn_data_open_files. Ranks of one machine
+ * name the same files, also of labels; a file may have several names. They fail with QN_MISMATCH
+ * where they do not, since one of them reads for all. */
+QN_API qn_status qn_data_share_files(qn_cluster *cluster, int from_first, const char *const *paths,
+                                     size_t count, const qn_data_options *options, qn_data **out,
+                                     qn_error *err);
+
 /* Frees the data set and all that its functions returned. Accepts NULL. Not while a qn_train or
  * qn_predictions uses it. */
 QN_API void qn_data_close(qn_data *data);

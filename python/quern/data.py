@@ -708,12 +708,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
             raise UsageError(f"{name} cannot be {value!r}") from None
     paths = [text(one) for one in paths_of(path)]
     count, paths = len(paths), (C.c_char_p * len(paths))(*paths)
-    cluster = ranks.current()
-    if not cluster:
-        return Data._of(new("qn_data_open_files", paths, count, options))
-    read = _abi.qn_data_opener(
-        lambda _, out, error: library().qn_data_open_files(paths, count, options, out, error))
-    return Data._of(new("qn_data_share", cluster, 0, read, None))
+    return Data._of(new("qn_data_share_files", ranks.current(), 0, paths, count, options))
 
 
 def digits(items, seed=1, first=0):

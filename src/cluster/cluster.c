@@ -447,6 +447,10 @@ const char *qn__cluster_host(const qn_cluster *c, uint32_t rank) {
     return c && rank < c->rendezvous.ranks ? c->rendezvous.info[rank].host : "";
 }
 
+int qn__cluster_together(const qn_cluster *c, uint32_t one, uint32_t other) {
+    return c->machine[one] == c->machine[other];
+}
+
 int qn_cluster_is_writer(const qn_cluster *c) {
     if (!c)
         return 1;

@@ -113,6 +113,9 @@ void qn__cluster_traffic(const qn_cluster *c, qn__rank_traffic *traffic);
 
 const char *qn__cluster_host(const qn_cluster *c, uint32_t rank);
 
+/* 1 if two ranks are on one machine and share memory. */
+int qn__cluster_together(const qn_cluster *c, uint32_t one, uint32_t other);
+
 /* The offset of the clock of `rank`: a time of this rank's clock plus the offset is a time of that
  * clock. In seconds. */
 double qn__cluster_clock(const qn_cluster *c, uint32_t rank);

@@ -3,6 +3,11 @@
 #include "base/system/float_state.h"
 #include "cluster/blob.h"
 #include "data/open/data_snapshot.h"
+#include "data/open/same_files.h"
+#include "data/table/data_options.h"
+#include "base/memory.h"
+#include <stdio.h>
+#include <string.h>
 
 typedef struct sharing {
     qn_data_opener open;
@@ -46,4 +51,53 @@ qn_status qn_data_share(qn_cluster *cluster, int from_first, qn_data_opener open
     if (status != QN_OK && err)
         *err = why;
     return status;
+}
+
+/* ------------------------------------------------------------------ files */
+
+typedef struct files {
+    const char *const *paths;
+    size_t count;
+    const qn_data_options *options;
+} files;
+
+static qn_status open_them(void *user, qn_data **out, qn_error *err) {
+    const files *f = user;
+    const qn_status status = qn_data_open_files(f->paths, f->count, f->options, out, err);
+    if (status != QN_OK && !*err->where && f->count > 0 && f->paths[0]) /* such as out of memory */
+        qn__at_of(err, f->paths[0]);
+    return status;
+}
+
+/* Files of items, and those of labels. */
+static qn_status compare_files(qn_cluster *cluster, const files *f, const qn_data_options *o,
+                               qn_error *err) {
+    const size_t more = o && o->labels_path ? 1 + o->labels_more_count : 0;
+    const char **name = (const char **)qn__alloc(f->count + more + 1, sizeof *name, err);
+    if (!name) {
+        qn__cluster_fail(cluster, err);
+        return QN_MEMORY;
+    }
+    memcpy((void *)name, (const void *)f->paths, f->count * sizeof *name);
+    for (size_t i = 0; i < more; i++)
+        name[f->count + i] = i == 0 ? o->labels_path : o->labels_more[i - 1];
+    const qn_status status = qn__same_files(cluster, name, f->count + more, err);
+    qn__free((void *)name);
+    return status;
+}
+
+qn_status qn_data_share_files(qn_cluster *cluster, int from_first, const char *const *paths,
+                              size_t count, const qn_data_options *options, qn_data **out,
+                              qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(paths, err);
+    qn_data_options own;
+    qn_error unwanted;
+    err = err ? err : &unwanted;
+    /* Options that are wrong fail where the files are opened, on all ranks. */
+    const int fine = qn__data_options_take(__func__, options, &own, NULL) == QN_OK;
+    files f = {paths, count, options};
+    const qn_status status = cluster ? compare_files(cluster, &f, fine ? &own : NULL, err) : QN_OK;
+    return status == QN_OK ? qn_data_share(cluster, from_first, open_them, &f, out, err) : status;
 }
