@@ -76,20 +76,23 @@ static void finish_sums(const qn__cpu_pass *pass, const qn__cpu_layer *l, int is
 static void put_weights(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint32_t block,
                         uint32_t rows, uint32_t panel, qn__cpu_sums *s, size_t from) {
     const uint32_t out = panel * QN__PANEL, left = qn__cpu_outputs(l) - out;
+    const uint32_t columns = left < QN__PANEL ? left : QN__PANEL;
     const uint32_t depth = l->layer->depth;
     const uint64_t first = qn__program_sum(pass->worker->program, qn__layer_matrix(l->layer));
-    int64_t *to = pass->outlet->words + first + (uint64_t)out * depth + qn__cpu_first_of(l, block);
+    int64_t *to = pass->outlet->words + first + (uint64_t)out * depth;
+    if (block + 1 < qn__cpu_blocks(l))
+        qn__cpu_fetch_rows(to + qn__cpu_first_of(l, block + 1), depth, columns,
+                           qn__cpu_rows_of(l, block + 1), 1);
+    to += qn__cpu_first_of(l, block);
     int64_t *sum = integers_of(pass->worker, s, from, (size_t)rows * QN__PANEL);
     int64_t had[QN__PANEL * QN__PANEL];
     if (s->adds) {
-        if (left < QN__PANEL)
+        if (columns < QN__PANEL)
             memset(had, 0, sizeof had);
-        pass->worker->kernels->transpose(left < QN__PANEL ? left : QN__PANEL, rows, to, depth, had,
-                                         QN__PANEL);
+        pass->worker->kernels->transpose(columns, rows, to, depth, had, QN__PANEL);
         add_integers((size_t)rows * QN__PANEL, had, 1, sum);
     }
-    pass->worker->kernels->transpose(rows, left < QN__PANEL ? left : QN__PANEL, sum, QN__PANEL, to,
-                                     depth);
+    pass->worker->kernels->transpose(rows, columns, sum, QN__PANEL, to, depth);
 }
 
 /* Whether the sums of a layer go to the outlet. A pass that also updates has it for tied weights.

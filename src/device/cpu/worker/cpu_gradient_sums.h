@@ -28,6 +28,24 @@ struct qn__cpu_sums {
     int64_t *kept;
 };
 
+/* Begins to fetch `words` words of each of `rows` rows, `apart` words from one to the next: they
+ * will be read, or written. The hardware does not expect rows that are so far apart. Among ranks
+ * the words are in the caches of other cores, which take as long as memory. */
+static inline void qn__cpu_fetch_rows(const int64_t *at, size_t apart, uint32_t rows,
+                                      uint32_t words, int writes) {
+    enum { LINE = 8 };
+    for (uint32_t r = 0; r < rows; ++r, at += apart)
+        for (uint32_t k = 0; k < words; k += LINE)
+            if (!writes)
+                __builtin_prefetch(at + k, 0);
+            else
+#if defined(__x86_64__) /* the compiler would not write this one for the oldest processors */
+                __asm__ volatile("prefetchw %0" ::"m"(at[k]));
+#else
+                __builtin_prefetch(at + k, 1);
+#endif
+}
+
 /* Adds partials of `grains` grains, one after the other, to `count` sums (a multiple of 16) and
  * checks each. Returns 1 when one is out of range. */
 int qn__cpu_add_partials(const qn__worker *w, size_t grains, size_t count, const float *partial,

@@ -1,6 +1,7 @@
 /* Sums to and from other workers: reporting the complete part of a share, fetching the sums, and
  * the update by the totals of all; and the work after all weights have changed. */
 #include "base/system/clock.h"
+#include "device/cpu/worker/cpu_gradient_sums.h"
 #include "device/cpu/worker/cpu_table.h"
 #include "device/cpu/worker/cpu_worker.h"
 #include "num/sums.h"
@@ -111,6 +112,10 @@ static void update_block(const qn__cpu_pass *pass, const qn__cpu_layer *l, uint3
     int64_t sums[BLOCK];
     if (b.columns < QN__PANEL)
         memset(sums, 0, sizeof sums);
+    if (in + 1 < qn__cpu_blocks(l)) {
+        const block next = block_at(w, l, panel, in + 1);
+        qn__cpu_fetch_rows(pass->totals + next.sum, l->layer->depth, next.columns, next.rows, 0);
+    }
     w->kernels->transpose(b.columns, b.rows, pass->totals + b.sum, l->layer->depth, sums,
                           QN__PANEL);
     w->kernels->update(w->program, &own, qn__weights_decay(w->program, l->layer),
