@@ -8,6 +8,7 @@
 #include "base/system/threads.h"
 #include "serve/batch/joined.h"
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Defaults of the options, and the first number of items of a batch. */
@@ -16,6 +17,9 @@ enum { LATENCY = 20000000, WAITING = 65536, MOST = 1024, FIRST = 8, UNIT = 16 };
 /* A thread that submits computes a batch that takes less than these seconds: a change of threads
  * takes about a tenth of it. */
 #define OWN_SECONDS 100e-6
+/* How long it waits for the devices before it leaves its request to the thread of the batcher. A
+ * batch of a few rows of 16 numbers takes about 10 us; to sleep and be woken takes longer. */
+#define LEAD_SECONDS 50e-6
 /* Of the time that the last batch took, and of the bound: how long the devices wait for as many
  * requests as that batch had. Answered together, they come again together. */
 #define GATHER (1.0 / 8)
@@ -38,11 +42,16 @@ struct qn__batcher {
     pthread_t thread;
     /* Under the lock: */
     request *first, **last;
-    int idle;        /* the thread waits for requests */
-    uint64_t wanted; /* it waits for so many; 0: it does not */
-    uint64_t queued; /* requests that wait */
+    int idle;         /* the thread waits for requests */
+    int led;          /* a thread that submits waits to compute what is queued */
+    int cheap;        /* the last batch took less than OWN_SECONDS */
+    int one_core;     /* a thread that waited would keep the core from the one that computes */
+    pthread_t runner; /* whose batch runs, while one does */
+    uint64_t wanted;  /* it waits for so many; 0: it does not */
+    uint64_t queued;  /* requests that wait */
     qn__batcher_counts counts;
-    int running, drained, ending;
+    int drained, ending;
+    atomic_int running; /* also read without the lock */
     /* Of the one who is at the devices: */
     void *team;
     qn__joined joined;
@@ -320,6 +329,7 @@ static request *drop_unwanted(const qn__batcher *b, taken *t, uint64_t *dropped)
 static void run_batch(qn__batcher *b) {
     taken t = take(b);
     uint64_t dropped, items = 0;
+    b->runner = pthread_self();
     pthread_mutex_unlock(&b->lock);
     release(drop_unwanted(b, &t, &dropped));
     b->last_seconds = 0;
@@ -337,11 +347,14 @@ static void run_batch(qn__batcher *b) {
     b->counts.batches += t.first != NULL;
     b->counts.sizes[size_of(items)] += t.first != NULL;
     b->counts.computing += b->last_seconds;
+    b->cheap = b->last_requests && b->last_seconds < OWN_SECONDS;
 }
 
 /* The devices are free for others. */
 static void leave(qn__batcher *b) {
     b->running = 0;
+    if (b->led)
+        return;
     if (b->first)
         pthread_cond_signal(&b->more);
     else
@@ -365,7 +378,7 @@ static void *body(void *context) {
     qn__float_state_set();
     pthread_mutex_lock(&b->lock);
     while (!b->ending || b->first) {
-        if (!b->first || b->running) {
+        if (!b->first || b->running || b->led) {
             b->idle = 1;
             pthread_cond_wait(&b->more, &b->lock);
             b->idle = 0;
@@ -399,7 +412,33 @@ static qn_status check_items(const qn__batcher *b, const qn_data *data, qn_error
     return qn__remedy(err, QN_INPUT, "send fewer items at once");
 }
 
-/* Puts the request at the end, or computes it where the devices are free. */
+/* Whether the thread that put in the only request that waits computes it: batches are cheap. Not
+ * where it would wait for itself: it may submit while it answers. */
+static int may_lead(const qn__batcher *b) {
+    const int vain = b->running && (b->one_core || pthread_equal(b->runner, pthread_self()));
+    return b->queued == 1 && b->cheap && !vain;
+}
+
+/* Waits for a moment until the devices are free, and computes what has come meanwhile. Called with
+ * the lock, and returns with it. */
+static void lead(qn__batcher *b) {
+    b->led = 1;
+    if (b->running) {
+        pthread_mutex_unlock(&b->lock);
+        const double end = qn__now() + LEAD_SECONDS;
+        while (b->running && qn__now() < end)
+            continue;
+        pthread_mutex_lock(&b->lock);
+    }
+    b->led = 0;
+    if (b->running)
+        return; /* whose thread finds the queue */
+    b->running = 1;
+    run_batch(b);
+    leave(b);
+}
+
+/* Puts the request at the end, or computes it where that is cheap. */
 static qn_status enter(qn__batcher *b, request *r, qn_error *err) {
     pthread_mutex_lock(&b->lock);
     const uint64_t waiting = b->counts.waiting + r->items.items;
@@ -412,11 +451,9 @@ static qn_status enter(qn__batcher *b, request *r, qn_error *err) {
     b->last = &r->next;
     b->counts.waiting = waiting;
     ++b->queued;
-    if (!b->running && b->queued == 1 && b->last_seconds < OWN_SECONDS && b->last_requests) {
-        b->running = 1;
-        run_batch(b);
-        leave(b);
-    } else if (b->idle ? !b->running : b->wanted && b->queued >= b->wanted)
+    if (may_lead(b))
+        lead(b);
+    else if (b->idle ? !b->running : b->wanted && b->queued >= b->wanted)
         pthread_cond_signal(&b->more);
     pthread_mutex_unlock(&b->lock);
     return QN_OK;
@@ -512,6 +549,7 @@ qn_status qn__batcher_make(const qn_model *model, const qn_compute *compute,
     set_defaults(&b->options);
     b->limit = b->options.most < FIRST ? b->options.most : FIRST;
     b->last = &b->first;
+    b->one_core = qn__cores() == 1;
     set_up_lock(b);
     status = start(b, err);
     if (status == QN_OK)

@@ -7,8 +7,8 @@
  *
  * A batch begins when the devices are free. It takes what waits, up to a number of items that is
  * computed in half of the latency bound: a request may come right after a batch has begun, and then
- * waits for two. That number follows the measured times. Where the devices are free and a batch is
- * cheap, the thread that submits computes it.
+ * waits for two. That number follows the measured times. Where batches are cheap, the thread that
+ * submits computes what waits; one thread may wait for the devices a moment to do so.
  *
  * An item that fails, such as one whose output is not finite, fails its own request only. */
 #ifndef QN_SERVE_BATCH_BATCHER_H

@@ -409,6 +409,62 @@ static void test_left(void **unused) {
     qn_data_close(data);
 }
 
+/* A request whose answer keeps the devices. */
+typedef struct holder {
+    subject *s;
+    gate g;
+} holder;
+
+static void *submit_held(void *user) {
+    holder *h = user;
+    qn_error err;
+    assert_int_equal(qn__batcher_submit(h->s->batcher, h->s->item[0], hold, &h->g, &err), QN_OK);
+    return NULL;
+}
+
+/* Where batches are cheap, threads that submit compute them. One that waits in vain for another
+ * leaves its request to the batcher. */
+static void test_leaders(void **unused) {
+    enum { REQUESTS = 4 };
+    subject s = {0};
+    qn_data *data;
+    pthread_t thread;
+    holder h = {.s = &s,
+                .g = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER}};
+    waiter w[REQUESTS];
+    qn_error err;
+    (void)unused;
+    assert_int_equal(qn_data_synth_digits(1, 0, REQUESTS, &data, NULL), QN_OK);
+    train(&s, data, "dense 10 softmax");
+    cut(&s, QN_U8, qn_data_values(data), REQUESTS, 784, 1);
+    check_all(&s);
+    qn__batcher_free(s.batcher);
+    assert_int_equal(qn__batcher_make(s.model, NULL, NULL, &s.batcher, &err), QN_OK);
+    w[0].outputs = 10;
+    assert_int_equal(ask(s.batcher, s.item[0], &w[0]), QN_OK); /* now it is known to be cheap */
+    assert_int_equal(pthread_create(&thread, NULL, submit_held, &h), 0);
+    pthread_mutex_lock(&h.g.lock);
+    while (!h.g.inside)
+        pthread_cond_wait(&h.g.moved, &h.g.lock);
+    pthread_mutex_unlock(&h.g.lock);
+    for (int k = 0; k < REQUESTS; ++k) {
+        begin(&w[k], 10);
+        assert_int_equal(qn__batcher_submit(s.batcher, s.item[k], take, &w[k], &err), QN_OK);
+    }
+    pthread_mutex_lock(&h.g.lock);
+    h.g.open = 1;
+    pthread_cond_signal(&h.g.moved);
+    pthread_mutex_unlock(&h.g.lock);
+    pthread_join(thread, NULL);
+    qn__batcher_drain(s.batcher);
+    for (int k = 0; k < REQUESTS; ++k) {
+        assert_int_equal(w[k].status, QN_OK);
+        assert_memory_equal(w[k].output, s.expected + (size_t)k * 10, 10 * sizeof(float));
+    }
+    finish(&s);
+    qn_data_close(data);
+}
+
 /* Where large answers go to a writer. */
 typedef struct large {
     gate g;
@@ -469,7 +525,7 @@ int main(void) {
         cmocka_unit_test(test_images), cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_fitted), cmocka_unit_test(test_failures),
         cmocka_unit_test(test_queue),  cmocka_unit_test(test_writer),
-        cmocka_unit_test(test_left),
+        cmocka_unit_test(test_left),   cmocka_unit_test(test_leaders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
