@@ -13,7 +13,10 @@ enum {
     QN__ANSWER_HEADERS = 8,
     QN__PATH_CAPACITY = 256, /* of a path in a log; a longer one is cut */
     QN__NAME_CAPACITY = 128,
-    QN__HEAD_BYTES = 32 << 10 /* of a request */
+    QN__HEAD_BYTES = 16 << 10, /* of a request */
+    /* Of a connection: a head, its fields, and the head of the answer. The library clears them
+     * before each request, which takes as long as the answer to a small one where they are many. */
+    QN__CONNECTION_BYTES = 24 << 10
 };
 
 /* What a connection does. Each of these may last so long. */

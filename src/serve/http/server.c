@@ -216,7 +216,7 @@ static void *start(qn__http *http, int listener) {
         flags, 0, NULL, NULL, on_request, http, QN__MHD_LISTENER, listener, QN__MHD_COMPLETED,
         on_completed, (void *)http, QN__MHD_CONNECTED, on_connection, (void *)http,
         QN__MHD_CONNECTIONS, o->connections, QN__MHD_TIMEOUT, o->idle_seconds, QN__MHD_MEMORY,
-        (size_t)(2 * QN__HEAD_BYTES), QN__MHD_STRICT, 0, QN__MHD_UNESCAPE, unescape, NULL,
+        (size_t)QN__CONNECTION_BYTES, QN__MHD_STRICT, 0, QN__MHD_UNESCAPE, unescape, NULL,
         QN__MHD_POOL, o->threads > 1 ? (unsigned)o->threads : 0u,
         tls ? QN__MHD_CERTIFICATE : QN__MHD_END, o->certificate, QN__MHD_KEY, o->key, QN__MHD_END);
 }
