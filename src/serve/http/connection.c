@@ -14,6 +14,11 @@ static const double WRITE_SECONDS = 300, LAST_SECONDS = 1;
  * a request as a whole, and not have said so yet. */
 static const double LEFT_SECONDS = 1;
 
+/* How long the thread of the only connection looks for its next request; which request came soon
+ * after the answer before; and how many follow without a look after one in vain. */
+static const double LOOK_SECONDS = 100e-6, SOON_SECONDS = 200e-6;
+enum { VAIN = 32 };
+
 static double limit_of(const qn__http *http, qn__phase phase) {
     switch (phase) {
     case QN__PHASE_FRESH:
@@ -48,6 +53,7 @@ qn__connection *qn__connection_open(qn__http *http, int descriptor) {
     if (c->next)
         c->next->before = c;
     http->connections = c;
+    atomic_fetch_add(&http->open, 1);
     pthread_mutex_unlock(&http->lock);
     return c;
 }
@@ -62,6 +68,7 @@ void qn__connection_close(qn__http *http, qn__connection *c) {
         c->before->next = c->next;
     else
         http->connections = c->next;
+    atomic_fetch_sub(&http->open, 1);
     pthread_cond_broadcast(&http->quiet);
     pthread_mutex_unlock(&http->lock);
     qn__free(c);
@@ -73,6 +80,30 @@ void qn__connection_set(qn__http *http, qn__connection *c, qn__phase phase) {
     pthread_mutex_lock(&http->lock);
     set(http, c, phase);
     pthread_mutex_unlock(&http->lock);
+}
+
+void qn__connection_asks(qn__connection *c) {
+    if (c)
+        c->quick = c->answered > 0 && qn__now() - c->answered < SOON_SECONDS;
+}
+
+/* Whether the next request comes, or the end. */
+static int look(qn__http *http, const qn__connection *c) {
+    char byte;
+    while (atomic_load(&http->open) == 1 && qn__now() - c->answered < LOOK_SECONDS)
+        if (recv(c->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0)
+            return 1;
+    return 0;
+}
+
+void qn__connection_answered(qn__http *http, qn__connection *c) {
+    if (!c)
+        return;
+    c->answered = qn__now();
+    if (c->vain > 0)
+        --c->vain;
+    else if (c->quick && http->several_cores && atomic_load(&http->open) == 1)
+        c->vain = look(http, c) ? 0 : VAIN;
 }
 
 unsigned qn__connections_fresh(const qn__http *http) {

@@ -35,6 +35,10 @@ struct qn__connection {
     double left;  /* since when the client is known to have left in this phase; 0: it is not */
     int descriptor;
     qn__phase phase;
+    /* Of the thread of the connection: */
+    double answered; /* when its last request had its answer; 0: none had one */
+    int quick;       /* the request came soon after the answer before */
+    unsigned vain;   /* requests until the next look */
 };
 
 typedef struct qn__route_table {
@@ -52,6 +56,8 @@ struct qn__http {
     atomic_ullong bodies; /* bytes of all bodies */
     atomic_ullong count;  /* of requests */
     atomic_ullong late;   /* of them */
+    atomic_uint open;     /* connections */
+    int several_cores;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t quiet; /* one request less, or a connection */
     qn__connection *connections;
@@ -105,6 +111,10 @@ void qn__connection_close(qn__http *http, qn__connection *connection);
 void qn__connection_set(qn__http *http, qn__connection *connection, qn__phase phase);
 /* Closes those that take too long, or whose client has left. The caller holds the server's lock. */
 void qn__connections_tend(const qn__http *http, double now);
+/* A request begins; its answer was sent. The second waits a moment for the next request of a client
+ * that asks again at once, where it is the only one: to sleep and be woken takes longer. */
+void qn__connection_asks(qn__connection *connection);
+void qn__connection_answered(qn__http *http, qn__connection *connection);
 /* Those without a whole request; the caller holds the server's lock. */
 unsigned qn__connections_fresh(const qn__http *http);
 

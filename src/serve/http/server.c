@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
+#include "base/system/threads.h"
 #include "serve/http/http_state.h"
 
 #include <signal.h>
@@ -135,10 +136,13 @@ static void on_completed(void *user, void *connection, void **slot, int how) {
     const int whole = r->queued && how == QN__MHD_IS_WHOLE &&
                       (!r->streams || (r->ended && !atomic_load(&r->late)));
     pthread_mutex_unlock(&r->lock);
-    qn__connection_set(http, r->place, QN__PHASE_IDLE);
+    qn__connection *place = r->place;
+    qn__connection_set(http, place, QN__PHASE_IDLE);
     tell(r, whole);
     unlist(r);
     qn__request_release(r);
+    if (whole)
+        qn__connection_answered(http, place);
 }
 
 static void on_connection(void *user, void *connection, void **slot, int closed) {
@@ -175,6 +179,7 @@ qn_status qn__http_make(const qn__http_options *options, qn__http **out, qn_erro
         return status != QN_OK ? status : QN_MEMORY;
     http->options = *options;
     http->listener = -1;
+    http->several_cores = qn__cores() > 1;
     set_up_locks(http);
     *out = http;
     return QN_OK;
