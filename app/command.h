@@ -59,6 +59,7 @@ extern const command runs_list_command;
 extern const command runs_show_command;
 extern const command runs_compare_command;
 extern const command runs_export_command;
+extern const command launch_command;
 extern const command submit_command;
 extern const command jobs_command;
 extern const command help_command;

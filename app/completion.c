@@ -94,9 +94,22 @@ static const char bash_begin[] =
     "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
     "    fi\n";
 
-/* The commands that `quern submit` hands over: as a pattern, and as words. */
-#define SUBMITTED "train|run|serve|watch"
-#define SUBMITTED_WORDS "train run serve watch"
+/* Commands that hand others over, which follow their options. */
+static const struct {
+    const char *name, *pattern, *words;
+} handing[] = {{"submit", "train|run|serve|watch", "train run serve watch"},
+               {"launch", "train|fit|predict|evaluate|generate|search|run",
+                "train fit predict evaluate generate search run"}};
+
+enum { HANDING = sizeof handing / sizeof *handing };
+
+/* The row of a command, or -1. */
+static int handing_of(const char *name) {
+    for (int i = 0; i < HANDING; i++)
+        if (strcmp(handing[i].name, name) == 0)
+            return i;
+    return -1;
+}
 
 static const char bash_find[] =
     "        read -ra parts <<<\"$name\"\n"
@@ -105,17 +118,28 @@ static const char bash_find[] =
     "        elif [[ ${COMP_WORDS[*]:1:COMP_CWORD-1} == \"${parts[*]:0:COMP_CWORD-1}\" ]]; then\n"
     "            words+=\" ${parts[COMP_CWORD - 1]}\"\n"
     "        fi\n"
-    "    done\n"
-    "    # What follows `quern submit ... train` are the options of train, and so on.\n"
-    "    if [[ $command == submit ]]; then\n"
-    "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
-    "            [[ ${COMP_WORDS[i]} == @(" SUBMITTED ") ]] && command=${COMP_WORDS[i]} && break\n"
-    "        done\n"
-    "    fi\n";
+    "    done\n";
+
+/* What follows `quern submit ... train` are the options of train, and so on. */
+static void bash_handing(void) {
+    for (int i = 0; i < HANDING; i++)
+        printf("    if [[ $command == %s ]]; then\n"
+               "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
+               "            [[ ${COMP_WORDS[i]} == @(%s) ]] && command=${COMP_WORDS[i]} && break\n"
+               "        done\n"
+               "    fi\n",
+               handing[i].name, handing[i].pattern);
+}
+
+/* The commands themselves, where they may follow. */
+static void bash_handed(void) {
+    for (int i = 0; i < HANDING; i++)
+        printf("    %s [[ $command == %s && -z $kind$words && $cur != -* ]]; then\n"
+               "        words='%s'\n",
+               i == 0 ? "if" : "elif", handing[i].name, handing[i].words);
+}
 
 static const char bash_end[] =
-    "    if [[ $command == submit && -z $kind$words && $cur != -* ]]; then\n"
-    "        words='" SUBMITTED_WORDS "'\n"
     "    elif [[ -n $command && -z $kind$words ]]; then\n"
     "        if [[ $cur == -* ]]; then words=$options; else kind=$operands; fi\n"
     "    fi\n"
@@ -134,7 +158,9 @@ static void complete_bash(void) {
     fputs(bash_begin, stdout);
     fputs("    for name in ", stdout);
     put_commands(" ", "'");
-    printf("; do\n%s    case $command in\n", bash_find);
+    printf("; do\n%s", bash_find);
+    bash_handing();
+    puts("    case $command in");
     for (int i = 0; all_commands[i]; i++)
         bash_command(all_commands[i]);
     puts("    esac\n    case \"$command $prev\" in");
@@ -143,7 +169,9 @@ static void complete_bash(void) {
             bash_option(all_commands[i], row.option);
     fputs("    'help '*) [[ $cur == -* ]] || words='", stdout);
     put_commands(" ", "");
-    printf("' ;;\n    esac\n%s", bash_end);
+    puts("' ;;\n    esac");
+    bash_handed();
+    fputs(bash_end, stdout);
 }
 
 /* ---------------------------------------------------------------- zsh */
@@ -192,22 +220,24 @@ static void zsh_command(const command *c) {
     fputs("_quern_", stdout);
     put_name(c->name);
     puts("() {");
-    if (strcmp(c->name, "submit") == 0)
-        puts("    local -i at=${words[(i)(" SUBMITTED ")]}\n"
-             "    if (( at > 1 && at < CURRENT )); then\n"
-             "        words=( \"${(@)words[at,-1]}\" )\n"
-             "        (( CURRENT -= at - 1 ))\n"
-             "        _quern_$words[1]\n"
-             "        return\n"
-             "    fi");
+    const int hands = handing_of(c->name);
+    if (hands >= 0)
+        printf("    local -i at=${words[(i)(%s)]}\n"
+               "    if (( at > 1 && at < CURRENT )); then\n"
+               "        words=( \"${(@)words[at,-1]}\" )\n"
+               "        (( CURRENT -= at - 1 ))\n"
+               "        _quern_$words[1]\n"
+               "        return\n"
+               "    fi\n",
+               handing[hands].pattern);
     fputs("    _arguments", stdout);
     for (int i = 0; options_row(c->options, i, &row); i++)
         zsh_option(row.option);
     fputs(" \\\n        '(-h --help)'{-h,--help}'[print the help]'", stdout);
     if (takes_files(c))
         printf(" \\\n        '%s:%s:_files'", c->most_operands > 1 ? "*" : "1", c->operand);
-    if (strcmp(c->name, "submit") == 0)
-        fputs(" \\\n        '1:command:(" SUBMITTED_WORDS ")'", stdout);
+    if (hands >= 0)
+        printf(" \\\n        '1:command:(%s)'", handing[hands].words);
     if (c->operand && !takes_files(c)) {
         fputs(" \\\n        '*:command:(", stdout);
         put_commands(" ", "");
@@ -279,24 +309,29 @@ static const char fish_begin[] =
     "    set -l words (commandline -opc)\n"
     "    set -l name (string split ' ' -- $argv[1])\n"
     "    set -l last (math (count $name) + 1)\n"
-    "    test (count $words) -ge $last; or return 1\n"
-    "    # What follows `quern submit ... train` are the options of train, and so on.\n"
-    "    if test \"$words[2]\" = submit\n"
-    "        for word in $words[3..]\n"
-    "            if contains -- $word " SUBMITTED_WORDS "\n"
-    "                test \"$argv[1]\" = $word\n"
-    "                return\n"
-    "            end\n"
-    "        end\n"
-    "    end\n"
-    "    test \"$words[2..$last]\" = \"$argv[1]\"\n"
-    "end\n"
-    "# Whether the words before the cursor are exactly these.\n"
-    "function __quern_after\n"
-    "    set -l words (commandline -opc)\n"
-    "    test \"$words[2..]\" = \"$argv[1]\"\n"
-    "end\n"
-    "complete -c quern -f\n";
+    "    test (count $words) -ge $last; or return 1\n";
+
+static void fish_handing(void) {
+    for (int i = 0; i < HANDING; i++)
+        printf("    if test \"$words[2]\" = %s\n"
+               "        for word in $words[3..]\n"
+               "            if contains -- $word %s\n"
+               "                test \"$argv[1]\" = $word\n"
+               "                return\n"
+               "            end\n"
+               "        end\n"
+               "    end\n",
+               handing[i].name, handing[i].words);
+}
+
+static const char fish_after[] = "    test \"$words[2..$last]\" = \"$argv[1]\"\n"
+                                 "end\n"
+                                 "# Whether the words before the cursor are exactly these.\n"
+                                 "function __quern_after\n"
+                                 "    set -l words (commandline -opc)\n"
+                                 "    test \"$words[2..]\" = \"$argv[1]\"\n"
+                                 "end\n"
+                                 "complete -c quern -f\n";
 
 /* Each word of a command's name, offered after the words before it; once for commands with a common
  * prefix. */
@@ -323,6 +358,8 @@ static void fish_name(int index) {
 static void complete_fish(void) {
     option_row row;
     fputs(fish_begin, stdout);
+    fish_handing();
+    fputs(fish_after, stdout);
     for (int i = 0; all_commands[i]; i++)
         fish_name(i);
     for (int i = 0; all_commands[i]; i++) {
@@ -334,9 +371,10 @@ static void complete_fish(void) {
         if (takes_files(c))
             printf("complete -c quern -n '__quern_in \"%s\"' -F\n", c->name);
     }
-    fputs("complete -c quern -n '__quern_in \"submit\"' -a '" SUBMITTED_WORDS "'\n"
-          "complete -c quern -n '__quern_in \"help\"' -a '",
-          stdout);
+    for (int i = 0; i < HANDING; i++)
+        printf("complete -c quern -n '__quern_in \"%s\"' -a '%s'\n", handing[i].name,
+               handing[i].words);
+    fputs("complete -c quern -n '__quern_in \"help\"' -a '", stdout);
     put_commands(" ", "");
     puts("'");
 }

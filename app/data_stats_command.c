@@ -125,7 +125,7 @@ static int check_flags(const stats_flags *f, stats_wanted *wanted) {
     }
     paths files = {.count = 0};
     paths_add_files(&files, "FILE", "--labels", source_data(&f->from));
-    paths_add(&files, QN_FILE_READ, "--key-file", f->ranks.key_file);
+    paths_add(&files, QN_FILE_READ, "--key-file", ranks_key_path(&f->ranks));
     return paths_check(&files, 1);
 }
 

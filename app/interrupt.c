@@ -17,6 +17,7 @@ static _Atomic(qn_train *) watched;
 static _Atomic(qn_kernel *) watched_kernel;
 static _Atomic(qn_server *) watched_server;
 static _Atomic(qn_watch *) watched_folder;
+static _Atomic(atomic_int *) watched_launch;
 static _Atomic(const char *) answer;
 static atomic_int heard, hangups, serves, lost, exit_code = EXIT_INTERRUPTED;
 static _Atomic(const char *) own_file, own_folder;
@@ -68,15 +69,18 @@ static void on_signal(int number) {
     qn_train *train = atomic_load(&watched);
     qn_kernel *kernel = atomic_load(&watched_kernel);
     qn_watch *watch = atomic_load(&watched_folder);
+    atomic_int *launch = atomic_load(&watched_launch);
+    const int works = train || kernel || watch || launch;
     int before = atomic_fetch_add(&heard, 1);
-    if ((train || kernel || watch) && before > 0 &&
-        (number == SIGUSR1 || number == SIGUSR2 || number == SIGXCPU))
+    if (works && before > 0 && (number == SIGUSR1 || number == SIGUSR2 || number == SIGXCPU))
         return;
-    if ((!train && !kernel && !watch) || before > 0)
+    if (!works || before > 0)
         end_now();
     qn_train_stop(train);
     qn_kernel_stop(kernel);
     qn_watch_stop(watch);
+    if (launch)
+        atomic_fetch_add(launch, 1);
     const char *text = atomic_load(&answer);
     if (text)
         say(text);
@@ -153,12 +157,15 @@ void interrupt_watch_folder(qn_watch *watch, const char *text) {
     atomic_store(&watched_folder, watch);
 }
 
+void interrupt_watch_launch(atomic_int *stops) { atomic_store(&watched_launch, stops); }
+
 int interrupt_conclude(int code) {
     atomic_store(&exit_code, code);
     interrupt_watch(NULL, NULL);
     interrupt_watch_kernel(NULL, NULL);
     interrupt_watch_server(NULL, NULL);
     interrupt_watch_folder(NULL, NULL);
+    interrupt_watch_launch(NULL);
     return code;
 }
 

@@ -6,6 +6,8 @@
 #ifndef APP_INTERRUPT_H
 #define APP_INTERRUPT_H
 
+#include <stdatomic.h>
+
 #include <quern/kernel.h>
 #include <quern/serve.h>
 #include <quern/train.h>
@@ -33,6 +35,9 @@ int interrupt_hangups(void);
 
 /* The same for a watch, which ends when what it reads is answered. */
 void interrupt_watch_folder(qn_watch *watch, const char *text);
+
+/* The same for a launcher of ranks: *stops is increased, and its own words confirm the request. */
+void interrupt_watch_launch(atomic_int *stops);
 
 /* The results are written and reported, and the output is flushed: from now on an interruption ends
  * the program with `code`, because 130 would ask the user to repeat what is done. Returns `code`.

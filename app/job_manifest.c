@@ -127,7 +127,7 @@ static void put_replica(const job *j, FILE *to, const char *role, uint64_t count
 }
 
 static void put_mpi_job(const job *j, FILE *to) {
-    const char *command[] = {"quern-launch", j->result, j->program, NULL};
+    const char *command[] = {"quern-mpirun", j->result, j->program, NULL};
     put_head(j, to, "kubeflow.org/v2beta1", "MPIJob");
     fprintf(to,
             "spec:\n"

@@ -39,7 +39,7 @@ void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ra
     add(p, QN_FILES_READ, "--masks", from->masks);
     paths_add_files(p, "--test", "--test-labels", source_test(from));
     paths_add_files(p, "--valid", "--valid-labels", valid);
-    paths_add(p, QN_FILE_READ, "--key-file", ranks->key_file);
+    paths_add(p, QN_FILE_READ, "--key-file", ranks_key_path(ranks));
 }
 
 /* A terminal or a pipe cannot be overwritten. */

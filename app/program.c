@@ -150,6 +150,23 @@ pid_t program_leave(const char *const *argv, const char *log) {
     return code == 0 ? process : -1;
 }
 
+int program_begin(const char *const *argv, int in, int out, int err, pid_t *process) {
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
+    const int code =
+        plain_signals(&attributes, POSIX_SPAWN_SETSID)
+            ? posix_spawnp(process, argv[0], &files, &attributes, (char **)argv, environ)
+            : EINVAL;
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    return code;
+}
+
 unsigned long long program_began(pid_t process) {
     char path[48], text[1024];
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);

@@ -27,6 +27,10 @@ program_end program_run(const char *const *argv, double seconds, program_result 
  * its process, or -1 with errno set. */
 pid_t program_leave(const char *const *argv, const char *log);
 
+/* Starts a program with these files as its standard ones, in a session of its own: Ctrl-C at the
+ * terminal does not come to it. Returns 0, or an errno. */
+int program_begin(const char *const *argv, int in, int out, int err, pid_t *process);
+
 /* The start time of a process in ticks since boot, which distinguishes it from a later one with the
  * same number. 0: no such process. */
 unsigned long long program_began(pid_t process);

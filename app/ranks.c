@@ -2,6 +2,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "jsonline.h"
+#include "launched.h"
 #include "message.h"
 #include "progress.h"
 #include "secret.h"
@@ -30,7 +31,7 @@ const option ranks_options[] = {
      .help = "with --meet: number of this rank, from 0"},
     {ROW_TEXT("key-file", key_file, "FILE",
               "with --meet or torchrun: file with a secret of all ranks; only its owner may have "
-              "access")},
+              "access. -: the first line of the standard input")},
     {ROW_TEXT("interface", interface, "NAME",
               "network interface, or address of this machine, for connections between ranks"),
      .fallback = "all"},
@@ -52,6 +53,10 @@ static struct {
     qn_error held; /* this rank's own error, until all have agreed on one */
     qn_error left; /* why it had to leave while it wrote */
 } us;
+
+const char *ranks_key_path(const ranks_flags *f) {
+    return f->key_file && strcmp(f->key_file, "-") != 0 ? f->key_file : NULL;
+}
 
 qn_cluster *ranks_cluster(void) { return us.cluster; }
 
@@ -195,8 +200,12 @@ int ranks_join(int argc, char **argv) {
         code = check_use(&f, &given);
     if (code < 0 && f.key_file)
         code = secret_read(f.key_file, key);
+    if (code < 0 && f.key_file && strcmp(f.key_file, "-") == 0)
+        launched_listen();
     if (code < 0)
         code = join(&f, f.key_file ? key : NULL);
+    if (code < 0)
+        launched_joined();
     us.data_from_first = f.data_from_rank0;
     explicit_bzero(key, sizeof key);
     return code;
@@ -234,13 +243,17 @@ static void say_end(const char *why) {
 
 int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
     int code = EXIT_FAILED, spoke = 0, over = 0;
-    if (!us.cluster)
-        return interrupt_conclude(message_output(last(user)));
+    if (!us.cluster) {
+        code = interrupt_conclude(message_output(last(user)));
+        launched_end(code);
+        return code;
+    }
     while (!(over = qn_cluster_over(us.cluster, &code))) {
         spoke = 1;
         us.left = (qn_error){0};
         /* output is flushed before the others may end the run */
         code = message_output(last(user));
+        launched_end(code);
         qn_cluster_finish(us.cluster, code);
     }
     /* A rank that had to leave (2), or lost its devices, is the only one that knows why. If others
@@ -306,6 +319,7 @@ int ranks_failed(const qn_error *err) {
         return message_exit_code(err->status);
     }
     code = message_output(message_common(err));
+    launched_end(code);
     if (!over)
         qn_cluster_finish(us.cluster, code);
     return code;

@@ -32,6 +32,9 @@ extern const option ranks_options[];
  * is requested. Returns -1, or an exit code after a message. */
 int ranks_join(int argc, char **argv);
 
+/* The file of --key-file; NULL without it, and for the standard input. */
+const char *ranks_key_path(const ranks_flags *flags);
+
 /* NULL in a single process. */
 qn_cluster *ranks_cluster(void);
 /* "rank 2 on host-b"; NULL in a single process. */

@@ -173,7 +173,7 @@ static int check_files(const run_flags *f, const arguments *given, const char *r
     add(&all, "--recipe", recipe, QN_FILE_WRITE);
     add(&all, "--checkpoint", f->checkpoint, QN_FILE_WRITE);
     add(&all, "--trace", f->trace, QN_FILE_WRITE);
-    add(&all, "--key-file", f->ranks.key_file, QN_FILE_READ);
+    add(&all, "--key-file", ranks_key_path(&f->ranks), QN_FILE_READ);
     return qn_files_check(all.at, all.count, &err) == QN_OK ? -1 : message_error(&err);
 }
 

@@ -42,7 +42,23 @@ static int check_line(const char *path, char *key, size_t size) {
     return -1;
 }
 
+/* The first line of the standard input; the rest of it stays there for others. */
+static int read_input(char *key) {
+    size_t size = 0;
+    while (size < SECRET_CAPACITY - 1) {
+        const ssize_t got = read(STDIN_FILENO, key + size, 1);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0 || key[size++] == '\n')
+            break;
+    }
+    key[size] = '\0';
+    return check_line("the standard input", key, size);
+}
+
 int secret_read(const char *path, char key[SECRET_CAPACITY]) {
+    if (strcmp(path, "-") == 0)
+        return read_input(key);
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     size_t size = 0;
     ssize_t got = 1;

@@ -5,7 +5,8 @@
 enum { SECRET_CAPACITY = 1025 };
 
 /* Reads the file's one line into `key`. Refuses a file that other users may read, and a key of less
- * than 16 characters. Returns -1, or an exit code after a message. */
+ * than 16 characters. "-": the first line of the standard input. Returns -1, or an exit code
+ * after a message. */
 int secret_read(const char *path, char key[SECRET_CAPACITY]);
 
 #endif

@@ -5,6 +5,7 @@
 #include "format.h"
 #include "interrupt.h"
 #include "jsonline.h"
+#include "launched.h"
 #include "message.h"
 #include "model_text.h"
 #include "ranks.h"
@@ -24,6 +25,7 @@ static const char finishing[] =
     "\nthe last step is done, the result is being written; press Ctrl-C again to stop at once\n";
 
 static void on_step(void *user, const qn_step_event *event) {
+    launched_step(event);
     if (ranks_is_writer())
         progress_step(&((session *)user)->bar, event);
 }

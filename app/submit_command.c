@@ -7,18 +7,17 @@
 #include "job.h"
 #include "job_file.h"
 #include "jsonline.h"
+#include "launch_hosts.h"
 #include "message.h"
 #include "program.h"
 #include "run_job.h"
 #include "shared_rows.h"
 #include "train_flags.h"
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -300,28 +299,6 @@ typedef struct making {
     char **words;
 } making;
 
-/* A free port of this machine. Below 32768: from there on the system assigns ports to outgoing
- * connections, possibly one that was free a moment ago. */
-static unsigned free_port(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint32_t drawn = (uint32_t)now.tv_nsec / 64 + (uint32_t)getpid() * 7919;
-    for (int tries = 0; tries < 1000; ++tries, drawn += 4099) {
-        const unsigned port = 10000 + drawn % 20000;
-        const struct sockaddr_in at = {.sin_family = AF_INET,
-                                       .sin_port = htons((uint16_t)port),
-                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (listener < 0)
-            return 0;
-        const int is_free = bind(listener, (const struct sockaddr *)&at, sizeof at) == 0;
-        close(listener);
-        if (is_free)
-            return port;
-    }
-    return 0;
-}
-
 static const char *launcher_of(const submit_flags *f) {
     if (f->launcher[0] != 'a')
         return f->launcher;
@@ -473,7 +450,7 @@ static int make_job(const submit_flags *f, char **words, int count, making *m) {
     j->gpus = f->gpus;
     j->launcher = launcher_of(f);
     j->hostfile = f->hostfile;
-    j->port = f->local && f->ranks > 1 && !f->hostfile ? free_port() : 0;
+    j->port = f->local && f->ranks > 1 && !f->hostfile ? launch_free_port() : 0;
     j->partition = f->partition;
     j->account = f->account;
     j->time = f->time;

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "format.h"
 #include "jsonline.h"
+#include "launched.h"
 #include "message.h"
 #include "model_text.h"
 #include "paths.h"
@@ -100,13 +101,17 @@ static char *command_to_continue(const ending *e, const char *folder) {
     }
     if (!e->f->resume)
         more[count++] = "--resume";
-    return format_shell(e->argc, e->argv, more, count);
+    return launched_by() && e->argc > 2 + LAUNCHED_WORDS
+               ? launched_line(e->argc, e->argv, 1, more, count)
+               : format_shell(e->argc, e->argv, more, count);
 }
 
 /* "continue with: ..." */
 static char *remedy_to_continue(const ending *e, const char *folder) {
     char *line = command_to_continue(e, folder), how[160] = "";
-    if (ranks_cluster() && e->f->ranks.rendezvous)
+    if (ranks_cluster() && launched_by())
+        snprintf(how, sizeof how, "; fewer or more ranks will do");
+    else if (ranks_cluster() && e->f->ranks.rendezvous)
         snprintf(how, sizeof how, ", and the other ranks likewise; fewer or more ranks will do");
     else if (ranks_cluster())
         snprintf(how, sizeof how, ", by the launcher as before; fewer or more ranks will do");

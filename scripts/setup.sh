@@ -69,6 +69,7 @@ fish            | fish                  | its completion
 mpirun.openmpi  | openmpi-bin           | ranks started by Open MPI 4.1
 mpiexec.mpich   | mpich                 | ranks started by MPICH
 ip              | iproute2              | hosts of the tests: network namespaces
+sshd            | openssh-server        | the ssh of the tests
 munged          | munge                 | the Slurm of the tests
 slurmctld       | slurmctld             | the Slurm of the tests
 slurmd          | slurmd                | the Slurm of the tests

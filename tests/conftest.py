@@ -38,7 +38,7 @@ LONG = {"test_cuda", "test_image", "test_install", "test_kernels_cuda", "test_li
 # others, on workers of their own; the second half of the list takes about as long as the first.
 WAITING = ["test_ranks", "test_joining", "test_hosts", "test_slurm", "test_kubernetes", "test_submit",
            "test_cluster_deaths", "test_cluster", "test_cluster_silence", "test_bad_launch",
-           "test_interrupt"]
+           "test_interrupt", "test_launch"]
 
 # C programs of test_units.py that wait like them. One worker has them all, after the second half: three
 # side by side, which is what their names would give, leave a core without work.

@@ -94,8 +94,8 @@ def test_the_copied_folders_configure(tmp_path):
 def test_the_image(image, run_quern, tmp_path):
     said = image("quern version && mpirun --version && /usr/sbin/sshd -t")
     assert "Open MPI) 4" in said and all(f"{name} " in said for name in ("libcurl", "libmicrohttpd", "libpq"))
-    said = image("quern-launch || ls -d /source || true")
-    assert "usage: quern-launch RESULT" in said
+    said = image("quern-mpirun || ls -d /source || true")
+    assert "usage: quern-mpirun RESULT" in said
     assert said.count("No such file or directory") == 1, "the sources are left out"
     (image.data / "k.c").write_text("INDEX(i); COUNT(even); KERNEL { even = i % 2 == 0; }")
     assert "50000" in image("quern run --kernel k.c --shape 100000 --devices cpu")
@@ -107,5 +107,5 @@ def test_the_image(image, run_quern, tmp_path):
     assert hashlib.sha256((image.data / "m").read_bytes()).hexdigest() == wanted
     (image.data / "m").unlink()
     (image.data / "hosts").write_text("localhost slots=2\n")
-    image(f"OMPI_MCA_orte_default_hostfile=hosts quern-launch m quern {words}")
+    image(f"OMPI_MCA_orte_default_hostfile=hosts quern-mpirun m quern {words}")
     assert hashlib.sha256((image.data / "m").read_bytes()).hexdigest() == wanted

@@ -157,7 +157,7 @@ def test_the_manifests_are_what_submit_writes(run_quern, tmp_path, kind, argumen
 
 def test_the_launcher_is_clean():
     builds.require("shellcheck")
-    done = subprocess.run(["shellcheck", DEPLOY / "launch.sh"], capture_output=True, text=True)
+    done = subprocess.run(["shellcheck", DEPLOY / "mpirun.sh"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
@@ -193,7 +193,7 @@ class Operator:
             """))
         (bin_ / "ssh").chmod(0o755)
         (bin_ / "mpirun").symlink_to(shutil.which(mpirun))
-        shutil.copy(DEPLOY / "launch.sh", bin_ / "quern-launch")
+        shutil.copy(DEPLOY / "mpirun.sh", bin_ / "quern-mpirun")
         self.environment = launch.clean_environment(
             PATH=f"{bin_}:{os.environ['PATH']}", K_MPI_JOB_ROLE="launcher",
             OMPI_MCA_orte_keep_fqdn_hostnames="true",
@@ -342,8 +342,8 @@ def test_an_mpirun_that_does_not_end(tmp_path, writes, code, says):
         {"echo new > m; exec sleep 100" if writes else "sleep 2.5; exit 7"}
         """))
     mpirun.chmod(0o755)
-    done = subprocess.run(["bash", DEPLOY / "launch.sh", "m", "quern"], cwd=tmp_path, timeout=60,
-                          env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "QUERN_LAUNCH_LINGER": "1"},
+    done = subprocess.run(["bash", DEPLOY / "mpirun.sh", "m", "quern"], cwd=tmp_path, timeout=60,
+                          env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "QUERN_MPIRUN_LINGER": "1"},
                           capture_output=True, text=True)
     assert done.returncode == code and re.search(says, done.stderr), done
 
@@ -354,7 +354,7 @@ def test_the_launcher_is_evicted(operator, wanted):
     process = job.start()
     until_checkpoint(job, process)
     # Its watcher of the model bears the same name, and began later.
-    script = min(p for p in job.net.processes_on(0) if b"quern-launch" in open(f"/proc/{p}/cmdline", "rb").read())
+    script = min(p for p in job.net.processes_on(0) if b"quern-mpirun" in open(f"/proc/{p}/cmdline", "rb").read())
     os.kill(script, signal.SIGTERM)
     assert job.wait(process) != 0
     assert "interrupted" in job.log.read_text() and not (job.folder / "m").exists()

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-COMMANDS = ["train", "predict", "replay", "submit", "jobs", "data info", "data stats", "data head", "data convert", "data split", "data tokenize", "data synth digits",
+COMMANDS = ["train", "predict", "replay", "launch", "submit", "jobs", "data info", "data stats", "data head", "data convert", "data split", "data tokenize", "data synth digits",
             "model list", "model show", "model export", "model import", "devices", "plan", "runs export", "version", "help"]
 # What other sources say a recipe can name (docs/exactness.md), not what the help prints.
 WORDS = {"loss": ["cross-entropy", "mse", "mae", "huber", "binary"], "optimizer": ["sgd", "momentum", "adam", "adamw", "lbfgs"],
@@ -175,7 +175,8 @@ LINES = ([f"quern {command} --" for command in COMMANDS] +
          [f"quern train --{option} " for option in [*WORDS, "data", "checkpoint", "devices"]] +
          ["quern train --loss=c", "quern plan --optimizer m", "quern predict ", "quern ",
           "quern data ", "quern data synth ", "quern submit --local ",
-          "quern submit --local train --opt", "quern submit --kubernetes serve --lis", "quern help "])
+          "quern submit --local train --opt", "quern submit --kubernetes serve --lis", "quern launch --hosts a fi",
+          "quern launch --hosts a train --opt", "quern help "])
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +294,8 @@ def test_completion_of_commands(offers):
     assert "digits" in offers["quern data synth "]
     assert {"train", "run", "serve", "watch"} <= offers["quern submit --local "]
     assert "--listen" in offers["quern submit --kubernetes serve --lis"]
-    assert "--optimizer" in offers["quern submit --local train --opt"]
+    assert "--optimizer" in offers["quern submit --local train --opt"] & offers["quern launch --hosts a train --opt"]
+    assert "fit" in offers["quern launch --hosts a fi"]
     assert {"plan", "train"} <= offers["quern help "]
 
 

@@ -211,7 +211,7 @@ def test_an_mpirun_that_hides_a_failure(run_quern, quern, fake, here, engine, mo
     plain = subprocess.run(["mpirun", "--enable-recovery", "-n", "2", *command], env=env,
                            capture_output=True, text=True, timeout=60)
     assert plain.returncode == 0 and "absent.csv" in plain.stderr
-    script = ["bash", builds.ROOT / "deploy" / "kubernetes" / "launch.sh", "m", *command]
+    script = ["bash", builds.ROOT / "deploy" / "kubernetes" / "mpirun.sh", "m", *command]
     if engine == "kubernetes":
         env["OMPI_MCA_orte_default_hostfile"] = str(here / "hosts")
     else:

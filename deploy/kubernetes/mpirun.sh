@@ -1,5 +1,5 @@
 #!/bin/bash
-# quern-launch RESULT PROGRAM ARGUMENTS...
+# quern-mpirun RESULT PROGRAM ARGUMENTS...
 #
 # What the launcher's pod of an MPIJob runs: PROGRAM on every host that the operator lists, by
 # mpirun. RESULT is the file that the run writes last: a model, or the recipe of a kernel. Ends with 0
@@ -9,7 +9,7 @@
 set -u
 
 if [ $# -lt 2 ]; then
-    echo "usage: quern-launch RESULT PROGRAM ARGUMENTS..." >&2
+    echo "usage: quern-mpirun RESULT PROGRAM ARGUMENTS..." >&2
     exit 2
 fi
 result=$1
@@ -24,7 +24,7 @@ case $version in
 *"Open MPI) 4"*) launch=(mpirun --bind-to none --enable-recovery --hostfile "$hosts") ;;
 *"Open MPI) "*) launch=(mpirun --bind-to none --with-ft ulfm --hostfile "$hosts") ;;
 *)
-    echo "quern-launch: there is no mpirun of Open MPI here: ${version%%$'\n'*}" >&2
+    echo "quern-mpirun: there is no mpirun of Open MPI here: ${version%%$'\n'*}" >&2
     exit 2
     ;;
 esac
@@ -34,7 +34,7 @@ result_version() { stat -c '%i %y' -- "$result" 2>/dev/null; }
 
 # Once the result is there, all that is left is for mpirun to end. One that hangs behind a pod that was
 # lost would keep the job running for ever, so after some seconds it is ended by force.
-linger=${QUERN_LAUNCH_LINGER:-30}
+linger=${QUERN_MPIRUN_LINGER:-30}
 end_hanging() {
     local seconds=0
     while [ "$seconds" -lt "$linger" ]; do
@@ -42,7 +42,7 @@ end_hanging() {
         kill -0 "$running" 2>/dev/null || return
         [ "$(result_version)" = "$before" ] || seconds=$((seconds + 1))
     done
-    echo "quern-launch: $result is written, and mpirun has not ended within $linger s; it is killed" >&2
+    echo "quern-mpirun: $result is written, and mpirun has not ended within $linger s; it is killed" >&2
     kill -s KILL "$running"
 }
 
@@ -63,5 +63,5 @@ done
 kill "$watcher" 2>/dev/null
 [ "$(result_version)" = "$before" ] || exit 0
 [ "$code" != 0 ] || code=1
-echo "quern-launch: the ranks ended ($code) before $result was written" >&2
+echo "quern-mpirun: the ranks ended ($code) before $result was written" >&2
 exit "$code"
