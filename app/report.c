@@ -111,7 +111,7 @@ static void print_times(const qn_train_report *r) {
 static void print_traffic(const qn_rank_report *k) {
     char out[24], in[24], must_out[24], must_in[24], shared[24];
     if (k->bytes_out > 0 || k->bytes_in > 0 || k->counted_out > 0 || k->counted_in > 0)
-        printf("    sent %s, received %s; the sums alone are %s and %s\n",
+        printf("    sent %s, received %s; 8 bytes for each number of the sums were %s and %s\n",
                format_bytes(k->bytes_out, out), format_bytes(k->bytes_in, in),
                format_bytes(k->counted_out, must_out), format_bytes(k->counted_in, must_in));
     if (k->bytes_shared > 0)

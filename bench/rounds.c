@@ -29,7 +29,7 @@ typedef struct results {
     int failed;
     double second[MOST_ROUNDS];
     qn__rank_traffic traffic;
-    uint64_t out, in;
+    uint64_t out;
 } results;
 
 static int by_size(const void *a, const void *b) {
@@ -43,6 +43,11 @@ static void print(const char *name, double *second, uint32_t reductions) {
            1e3 * second[reductions / 2], 1e3 * second[0], 1e3 * second[reductions * 9 / 10]);
 }
 
+/* A rounded float of up to 38 bits, as most sums of gradients are. */
+static int64_t word_of(uint64_t w) {
+    return (int64_t)(float)((w * UINT64_C(0x9e3779b97f4a7c15)) >> 26);
+}
+
 static int one_reduction(qn_cluster *c, uint64_t words, double *seconds, qn_error *err) {
     const qn__reduction reduction = {QN__REDUCTION_STEP, words, 0};
     const int64_t *total;
@@ -53,14 +58,14 @@ static int one_reduction(qn_cluster *c, uint64_t words, double *seconds, qn_erro
     int64_t *part = qn__reduction_part(c);
     if (!seconds)
         for (uint64_t w = 0; w < words; ++w)
-            part[w] = (int64_t)(w * (qn_cluster_rank(c) + 1));
+            part[w] = word_of(w) * (int64_t)(qn_cluster_rank(c) + 1);
     if (qn__reduction_finish(c, 0, &more, &total, err) != QN_OK)
         return 0;
     if (seconds)
         *seconds = qn__now() - begun;
     const uint64_t n = qn_cluster_ranks(c);
     for (uint64_t w = 0; w < words && !seconds; ++w)
-        if (total[w] != (int64_t)(w * (n * (n + 1) / 2)))
+        if (total[w] != word_of(w) * (int64_t)(n * (n + 1) / 2))
             return 0;
     return 1;
 }
@@ -84,7 +89,7 @@ static void be_rank(const char *place, const char *machines, uint32_t rank, uint
             goto failed;
     if (rank == 0) {
         qn__cluster_traffic(c, &t->traffic);
-        qn__cluster_count(c, words, &t->out, &t->in);
+        qn__cluster_count(c, words, &t->out, &(uint64_t){0});
     }
     while (!qn_cluster_over(c, &code))
         qn_cluster_finish(c, 0);
@@ -109,8 +114,8 @@ static int time_ranks(const char *what, const char *machines, uint64_t words, ui
         ;
     if (!t->failed) {
         print(what, t->second, reductions);
-        printf("    a reduction sends %.0f and receives %.0f bytes on rank 0 by count\n",
-               (double)t->out, (double)t->in);
+        printf("    a reduction sends %.0f bytes on rank 0, at 8 bytes a word %.0f\n",
+               (double)t->traffic.bytes_out / (double)t->traffic.reductions, (double)t->out);
     }
     const int fine = !t->failed;
     munmap(t, sizeof *t);

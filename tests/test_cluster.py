@@ -59,7 +59,7 @@ def test_two_hosts(launcher, quern, files, tmp_path):
         with launch.Run(quern, launcher, 3, words, net=net, slots=[2, 1]) as run:
             report = check(run, "dropout", tmp_path / "model")
             assert [row["host"] for row in report["ranks"]] == ["host-a", "host-a", "host-b"]
-            assert report["ranks"][2]["bytes_out"] > 0
+            assert 0 < report["ranks"][2]["bytes_out"] < report["ranks"][2]["counted_out"]
 
 
 @pytest.mark.parametrize("launcher", launch.MPIS)

@@ -434,7 +434,7 @@ typedef struct qn_rank_report {
     double busy;             /* share of T in which they computed, 0..1, weighted by their speeds */
     double waiting;          /* share of T in which it waited for other ranks, 0..1 */
     uint64_t bytes_out, bytes_in; /* sent and received over the network */
-    /* Of these, what the steps and evaluations need, by calculation. */
+    /* What the sums of steps and evaluations would be at 8 bytes a number, by calculation. */
     uint64_t counted_out, counted_in;
     uint64_t bytes_shared; /* read from the memory of other ranks on its machine */
     uint32_t recoveries;   /* times that the ranks agreed on which of them are left */

@@ -120,8 +120,8 @@ int qn__cluster_together(const qn_cluster *c, uint32_t one, uint32_t other);
  * clock. In seconds. */
 double qn__cluster_clock(const qn_cluster *c, uint32_t rank);
 
-/* Bytes that a reduction of so many words sends and receives over the network on this rank,
- * calculated. */
+/* Bytes that a reduction of so many words would send and receive over the network on this rank at 8
+ * bytes a word, calculated. Less travels (cluster/reduction/packed_words.h). */
 void qn__cluster_count(const qn_cluster *c, uint64_t words, uint64_t *out, uint64_t *in);
 
 #endif

@@ -1,5 +1,6 @@
 /* The all-reduce itself: the ranks of a machine add their parts of each piece, the owner of the
  * piece adds the sums of all machines, and the total is sent back. */
+#include "cluster/reduction/packed_words.h"
 #include "cluster/reduction/reduction_state.h"
 
 #include <string.h>
@@ -118,19 +119,44 @@ static int alarmed(qn__reducer *r) {
     return atomic_load_explicit(&r->change.alarm, memory_order_relaxed);
 }
 
-/* Adds the parts of the ranks on this machine. 0: interrupted. */
+/* Adds words of the parts of the ranks on this machine. */
+static void add_words(const qn__reducer *r, uint64_t from, uint64_t n, uint32_t parts,
+                      int64_t *into) {
+    if (parts == 1)
+        memcpy(into, r->adding.source[0] + from, n * sizeof *into);
+    else
+        add_two(into, r->adding.source[0] + from, r->adding.source[1] + from, n);
+    for (uint32_t i = 2; i < parts; ++i)
+        add_block(into, r->adding.source[i] + from, n);
+}
+
+static uint64_t block_at(const qn__piece *piece, uint64_t at) {
+    return piece->count - at < BLOCK ? piece->count - at : BLOCK;
+}
+
+/* The sum of this machine's parts of a piece. 0: interrupted. */
 static int add_parts(qn__reducer *r, const qn__piece *piece, uint32_t parts, int64_t *into) {
     for (uint64_t at = 0; at < piece->count; at += BLOCK) {
-        const uint64_t n = piece->count - at < BLOCK ? piece->count - at : BLOCK;
-        const uint64_t from = piece->first + at;
         if (alarmed(r))
             return 0;
-        if (parts == 1)
-            memcpy(into + at, r->adding.source[0] + from, n * sizeof *into);
-        else
-            add_two(into + at, r->adding.source[0] + from, r->adding.source[1] + from, n);
-        for (uint32_t i = 2; i < parts; ++i)
-            add_block(into + at, r->adding.source[i] + from, n);
+        add_words(r, piece->first + at, block_at(piece, at), parts, into + at);
+    }
+    return 1;
+}
+
+/* The same as a message. */
+static int pack_parts(qn__reducer *r, const qn__piece *piece, uint32_t parts,
+                      qn__message_buffer *body) {
+    int64_t block[BLOCK];
+    body->bytes = 0;
+    for (uint64_t at = 0; at < piece->count; at += BLOCK) {
+        const uint64_t n = block_at(piece, at);
+        if (alarmed(r))
+            return 0;
+        if (parts > 1)
+            add_words(r, piece->first + at, n, parts, block);
+        body->bytes += qn__words_pack(parts > 1 ? block : r->adding.source[0] + piece->first + at,
+                                      n, body->data + body->bytes);
     }
     return 1;
 }
@@ -141,19 +167,22 @@ static void send(qn__reducer *r, uint32_t type, uint32_t to, const qn__piece *pi
         .type = type,
         .extra = r->current.signature,
         .number = {r->group.stamp, r->current.finished + 1, piece->number, piece->holds},
-        .bytes = piece->count * sizeof(int64_t)};
-    r->transport->calls->send(r->transport, to, &head, body);
+        .bytes = body->bytes};
     r->traffic.bytes_out += QN__FRAME_BYTES + head.bytes;
+    r->transport->calls->send(r->transport, to, &head, body);
+}
+
+static qn__message_buffer *buffer_for(qn__reducer *r, const qn__piece *piece) {
+    return r->transport->calls->buffer(r->transport, qn__words_most(piece->count));
 }
 
 /* Sends the total of a piece of this rank to the other machines. */
 static int send_totals(qn__reducer *r, const qn__piece *piece) {
     const qn__layout *l = &r->adding.layout;
-    const uint64_t bytes = piece->count * sizeof(int64_t);
-    qn__message_buffer *body = r->transport->calls->buffer(r->transport, bytes);
+    qn__message_buffer *body = buffer_for(r, piece);
     if (!body)
         return 0;
-    memcpy(body->data, r->adding.into + piece->first, bytes);
+    body->bytes = qn__words_pack(r->adding.into + piece->first, piece->count, body->data);
     for (uint32_t home = 0; home < l->machines; ++home)
         if (home != l->home[r->rank])
             send(r, QN__MESSAGE_TOTAL, qn__layout_delegate(l, home, r->rank), piece,
@@ -163,7 +192,7 @@ static int send_totals(qn__reducer *r, const qn__piece *piece) {
 }
 
 /* The result of a piece of work. */
-typedef enum outcome { FINE, NO_MEMORY, WRONG_COUNT } outcome;
+typedef enum outcome { FINE, NO_MEMORY, WRONG_COUNT, WRONG_BYTES } outcome;
 
 /* The sum of a piece that this rank owns is complete. */
 static outcome piece_complete(qn__reducer *r, qn__piece *piece) {
@@ -181,11 +210,10 @@ static outcome sum_piece(qn__reducer *r, qn__piece *piece) {
     piece->holds = contributions_here(r);
     r->traffic.bytes_shared += (parts - 1) * piece->count * sizeof(int64_t);
     if (piece->owner != r->rank) {
-        qn__message_buffer *body =
-            r->transport->calls->buffer(r->transport, piece->count * sizeof(int64_t));
+        qn__message_buffer *body = buffer_for(r, piece);
         if (!body)
             return NO_MEMORY;
-        if (add_parts(r, piece, parts, (int64_t *)(void *)body->data)) {
+        if (pack_parts(r, piece, parts, body)) {
             send(r, QN__MESSAGE_PART, piece->owner, piece, body);
             piece->state = PIECE_ON_ITS_WAY;
         } else
@@ -198,24 +226,38 @@ static outcome sum_piece(qn__reducer *r, qn__piece *piece) {
     return r->adding.layout.machines == 1 ? piece_complete(r, piece) : FINE;
 }
 
+/* Unpacks a message into the words of its piece. 0: it does not hold these words. Where they are
+ * added, an alarm ends it early. */
+static int unpack_piece(qn__reducer *r, const qn__piece *piece, const qn__message_buffer *body,
+                        int adds) {
+    qn__packed_words packed = {body->data, body->bytes};
+    uint64_t at = 0;
+    for (; at < piece->count && !(adds && alarmed(r)); at += BLOCK)
+        if (!qn__words_unpack(&packed, block_at(piece, at), adds,
+                              r->adding.into + piece->first + at))
+            return 0;
+    return at < piece->count || packed.left == 0;
+}
+
 static outcome take_message(qn__reducer *r, qn__piece *piece, const qn__queued_message *message) {
-    const int64_t *words = (const int64_t *)(const void *)message->body->data;
+    const int is_total = message->head.type == QN__MESSAGE_TOTAL;
+    const uint64_t holds = message->head.number[3];
     r->traffic.bytes_in += QN__FRAME_BYTES + message->body->bytes;
-    if (message->head.type == QN__MESSAGE_TOTAL) {
-        piece->holds = message->head.number[3];
-        if (piece->holds != complete_sum(r))
-            return WRONG_COUNT;
-        memcpy(r->adding.into + piece->first, words, piece->count * sizeof *words);
+    if (is_total && holds != complete_sum(r)) {
+        piece->holds = holds;
+        return WRONG_COUNT;
+    }
+    if (!unpack_piece(r, piece, message->body, !is_total))
+        return WRONG_BYTES;
+    if (is_total) {
+        piece->holds = holds;
         piece->state = PIECE_DONE;
         --r->adding.pieces_left;
         return FINE;
     }
-    for (uint64_t at = 0; at < piece->count && !alarmed(r); at += BLOCK)
-        add_block(r->adding.into + piece->first + at, words + at,
-                  piece->count - at < BLOCK ? piece->count - at : BLOCK);
     if (alarmed(r))
         return FINE;
-    piece->holds += message->head.number[3];
+    piece->holds += holds;
     return ++piece->parts < r->adding.layout.machines - 1 ? FINE : piece_complete(r, piece);
 }
 
@@ -255,6 +297,10 @@ static int are_there(qn__reducer *r, uint64_t first) {
     return 1;
 }
 
+static void unexpected(qn__reducer *r, uint32_t from) {
+    qn__reducer_set_error(r, QN_CLUSTER, "%s sent an unexpected piece of a sum", r->name[from]);
+}
+
 /* Removes the next usable message from the queue, and finds its piece. */
 static qn__queued_message *next_message(qn__reducer *r, qn__piece **piece) {
     for (qn__queued_message **at = &r->mailbox.first; *at; at = &(*at)->next) {
@@ -270,9 +316,8 @@ static qn__queued_message *next_message(qn__reducer *r, qn__piece **piece) {
         const uint32_t most = qn__layout_most_pieces(r->ranks);
         const uint32_t slot = head->number[2] < most ? r->adding.slot[head->number[2]] : 0;
         *piece = slot ? &r->adding.piece[slot - 1] : NULL;
-        if (!slot || message->body->bytes != (*piece)->count * sizeof(int64_t)) {
-            qn__reducer_set_error(r, QN_CLUSTER, "%s sent an unexpected piece of a sum",
-                                  r->name[message->from]);
+        if (!slot) {
+            unexpected(r, message->from);
             return NULL;
         }
         if ((*piece)->state != (head->type == QN__MESSAGE_PART ? PIECE_OPEN : PIECE_ON_ITS_WAY))
@@ -303,6 +348,8 @@ static int work(qn__reducer *r) {
     const outcome came = message ? take_message(r, piece, message) : sum_piece(r, piece);
     pthread_mutex_lock(&r->lock);
     r->change.working = 0;
+    if (came == WRONG_BYTES)
+        unexpected(r, message->from);
     if (message) {
         message->next = NULL;
         qn__mailbox_drop(r, &message);

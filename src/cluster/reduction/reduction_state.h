@@ -157,7 +157,7 @@ typedef struct qn__ending {
     double probed_at, patience;
 } qn__ending;
 
-/* Calculated bytes of reductions of so many words in a view. */
+/* Calculated bytes of reductions of so many words in a view, at 8 bytes a word. */
 typedef struct qn__counted {
     uint64_t stamp, words, out, in;
 } qn__counted;
@@ -233,7 +233,7 @@ void qn__reducer_finish(qn__reducer *r, int code);
  * rank has to leave. */
 int qn__reducer_over(qn__reducer *r, int *code);
 
-/* Bytes that a reduction sends and receives on this rank. */
+/* Bytes that a reduction would send and receive on this rank at 8 bytes a word. */
 void qn__reducer_count(qn__reducer *r, uint64_t words, uint64_t *out, uint64_t *in);
 
 /* ---------------------------------------------------------------------------------------- internal

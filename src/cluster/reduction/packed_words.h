@@ -1,0 +1,31 @@
+/* Words of a sum as bytes of a message: each group of words takes as many bytes as its words need.
+ *
+ * Many bits of a word say nothing. The upper ones repeat the sign, and the lower ones are zero
+ * where rounded floats were added up. A group of 16 words begins with two bytes: the bytes of a
+ * word (0 to 8) and the number of lowest bits that are zero in all of them. The words follow
+ * without those bits, little-endian. Every word comes back as it was. */
+#ifndef QN_CLUSTER_REDUCTION_PACKED_WORDS_H
+#define QN_CLUSTER_REDUCTION_PACKED_WORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { QN__WORDS_GROUP = 16 };
+
+/* The most bytes that so many words need as a message, and what qn__words_pack may write to. */
+uint64_t qn__words_most(uint64_t words);
+
+/* Packs words. Where more follow, `words` is a multiple of QN__WORDS_GROUP. Writes up to
+ * qn__words_most(words) bytes, and returns how many of them count. */
+size_t qn__words_pack(const int64_t *from, size_t words, unsigned char *to);
+
+/* A message that is read from its beginning to its end. */
+typedef struct qn__packed_words {
+    const unsigned char *at;
+    uint64_t left; /* bytes */
+} qn__packed_words;
+
+/* The next words: adds them to those at `to`, or stores them. 0: the bytes are not such words. */
+int qn__words_unpack(qn__packed_words *packed, size_t words, int adds, int64_t *to);
+
+#endif
