@@ -107,6 +107,18 @@ def training(small, *more):
             "--threads", "1", *(["--checkpoint-every", "6"] if "--checkpoint" in more else []), *more]
 
 
+def test_a_stalled_request_does_not_hold_an_interruption(s3, quern, small):
+    """The lease is looked at before a checkpoint is published; the answer never comes."""
+    args = training(small, "--checkpoint", "s3://b/ck/", "-o", "s3://b/m")
+    s3.fault("hold", method="GET", key="ck/lock", skip=2, times=99)
+    process = subprocess.Popen([quern, *map(str, args)], env={**environment(s3), "QUERN_STORE_STALL": "3000"},
+                               stderr=subprocess.PIPE, text=True)
+    assert s3.held.wait(60)
+    process.send_signal(signal.SIGTERM)
+    told = process.communicate(timeout=60)[1]
+    assert process.returncode > 0 and "no byte came, and the program is to end" in told
+
+
 def test_a_killed_training_goes_on_from_a_store(s3, quern, write, small, run_quern, tmp_path):
     """The lock of a process that was killed is taken at once, and the bytes are those of a folder."""
     run_quern(*training(small, "--checkpoint", tmp_path / "ck", "-o", tmp_path / "m"))

@@ -350,7 +350,7 @@ def test_a_folder_of_models_is_served(s3, own, quern, run_quern, tmp_path):
         return [server.get(f"/v2/models/{name}")[0]
                 for name in ("one", "two/versions/7", "two/versions/8", "new")]
 
-    with serving.serve(quern, "s3://b/models", env=own) as server:
+    with serving.serve(quern, "s3://b/models", env={**own, "QUERN_STORE_STALL": "3000"}) as server:
         assert answers(server) == [200, 200, 200, 404]
         s3.put("b/models/new.safetensors", model)
         del s3.buckets["b"]["models/one.safetensors"]
@@ -362,6 +362,11 @@ def test_a_folder_of_models_is_served(s3, own, quern, run_quern, tmp_path):
         while not any(request.status == 503 for request in s3.log):
             assert server.process.poll() is None
         assert answers(server) == [404, 200, 200, 200]
+        s3.forget()
+        s3.fault("hold", method="GET", times=99)
+        server.process.send_signal(signal.SIGHUP)
+        assert s3.held.wait(60)
+        assert server.end()[0] == 0  # although the answer never comes
 
 
 def test_databases_packed_files_and_kernels(s3, own, run_quern, tmp_path, digest):

@@ -214,7 +214,8 @@ def test_a_folder_of_a_store(quern, run_quern, models, tmp_path, kind):
     out, want = tmp_path / f"r.{kind}", set()
     with store_server.S3() as s3:
         s3.page = 3
-        env = {**os.environ, **s3.environment, "QUERN_STORE_PAUSE_MS": "0", "QUERN_CACHE": str(tmp_path / "cache")}
+        env = {**os.environ, **s3.environment, "QUERN_STORE_PAUSE_MS": "0", "QUERN_CACHE": str(tmp_path / "cache"),
+               "QUERN_STORE_STALL": "3000"}
 
         def add(name, content):
             s3.put(f"b/cam/{name}", content)
@@ -243,10 +244,14 @@ def test_a_folder_of_a_store(quern, run_quern, models, tmp_path, kind):
                     add("day/0.bmp", picture(20))
                     add("day/4.bmp", picture(24))
                     wait_for(out, len(want), watch)
+                    s3.fault("hold", method="GET", query=("list-type",), times=9)
+                    assert s3.held.wait(60)  # the answer comes after the watch has ended
                 watch.send_signal(end)
                 said = watch.stderr.read().decode()
             assert watch.returncode == (-end if end == signal.SIGKILL else 0), said
             assert ("is asked again" in said) == (end == signal.SIGTERM)
+        s3.forget()
+        s3.release()
         assert "0 answers" in run_quern(*command[1:], "--once", env=env).stdout
         rows = table_of(out)
         assert collections.Counter((row["file"], row["version"]) for row in rows) == dict.fromkeys(want, 1)

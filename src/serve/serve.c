@@ -1,6 +1,7 @@
 /* A server: models, routes, and the loop that waits for its end. */
 #include <quern/serve.h>
 
+#include "base/files/remote.h"
 #include "base/argument.h"
 #include "base/memory.h"
 #include "base/sized.h"
@@ -294,8 +295,10 @@ static void tell(qn_server *server, atomic_int *counter) {
 }
 
 void qn_server_stop(qn_server *server) {
-    if (server)
-        tell(server, &server->stops);
+    if (!server)
+        return;
+    qn__remote_hurry(&server->hurries);
+    tell(server, &server->stops);
 }
 
 void qn_server_reload(qn_server *server) {
@@ -311,6 +314,7 @@ void qn_server_free(qn_server *server) {
     qn__models_free(server->models); /* the last answers are dropped here */
     qn__http_free(server->http);
     qn__metrics_free(server->metrics);
+    qn__remote_hurry_end(&server->hurries);
     qn__security_free(&server->security);
     for (int i = 0; i < 2; i++)
         if (server->wake[i] >= 0)

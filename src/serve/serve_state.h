@@ -21,10 +21,11 @@ struct qn_server {
     qn__predictor_options predictor;
     qn__part_maker predictor_maker;
     qn__text_routes texts;
-    int listener; /* until qn_server_start */
-    int started;  /* and it has not run */
-    int loopback; /* only this machine reaches the address */
-    int wake[2];  /* a pipe on which qn_server_run sleeps */
+    int listener;       /* until qn_server_start */
+    int started;        /* and it has not run */
+    int loopback;       /* only this machine reaches the address */
+    int wake[2];        /* a pipe on which qn_server_run sleeps */
+    atomic_int hurries; /* qn__remote_hurry */
     atomic_int ready, stops, looks;
     char address[QN__ADDRESS_CAPACITY];
 };

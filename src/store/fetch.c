@@ -98,7 +98,9 @@ static int claim(const qn__cached *file, uint64_t begin, uint64_t end) {
                          .l_whence = SEEK_SET,
                          .l_start = (off_t)begin,
                          .l_len = (off_t)(end - begin)};
-    for (int i = 0; own >= 0 && i < CLAIM_STEPS && !atomic_load(&file->stop); i++) {
+    for (int i = 0; own >= 0 && i < CLAIM_STEPS && !atomic_load(&file->stop) &&
+                    atomic_load(&qn__remote_hurries) == 0;
+         i++) {
         if (fcntl(own, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES) ||
             !is_missing(file, begin, end))
             break;

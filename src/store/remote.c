@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-atomic_int qn__remote_open_files;
+atomic_int qn__remote_open_files, qn__remote_hurries;
 
 /* Files that are open, in a list. A descriptor belongs to the one whose inode it has; while the
  * file is open here, no other file gets this inode. */

@@ -1,5 +1,6 @@
 /* The public training loop: steps, evaluations, checkpoints, callbacks. */
 #include "base/argument.h"
+#include "base/files/remote.h"
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "job/full_batch.h"
@@ -17,6 +18,7 @@ void qn_train_stop(qn_train *t) {
     if (!t)
         return;
     atomic_store(&t->stop, 1);
+    qn__remote_hurry(&t->hurries);
     if (t->cluster)
         qn_cluster_stop(t->cluster);
 }
@@ -253,6 +255,7 @@ static qn_status run(qn_train *t, qn_error *err) {
     if (t->clock.first_step <= 0)
         t->clock.first_step = begun;
     atomic_store(&t->stop, 0);
+    qn__remote_hurry_end(&t->hurries);
     qn__cluster_go_on(t->cluster);
     return status;
 }

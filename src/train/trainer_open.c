@@ -1,4 +1,5 @@
 /* Opening and closing a training: its options, their consistency, and where it continues from. */
+#include "base/files/remote.h"
 #include "base/argument.h"
 #include "base/memory.h"
 #include "base/sized.h"
@@ -734,6 +735,7 @@ void qn_train_close(qn_train *t) {
     QN__OWN_FLOATS;
     if (!t || !qn__train_is_ours(t) || atomic_load(&t->in_use))
         return;
+    qn__remote_hurry_end(&t->hurries);
     qn__record_close(t->record.folder);
     qn__record_close(t->record.story);
     qn__checkpoints_close(t->saved.folder);

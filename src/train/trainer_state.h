@@ -142,9 +142,9 @@ struct qn_train {
     qn_cluster *cluster;      /* NULL: no other ranks */
     qn__owner owner;          /* of the locks of its folders */
     qn__train_job job;
-    qn__memory_need memory; /* beside the data */
-    atomic_int stop;
-    qn_status failed; /* of the step that failed; the workers' state is then undefined */
+    qn__memory_need memory;   /* beside the data */
+    atomic_int stop, hurries; /* hurries: qn__remote_hurry */
+    qn_status failed;         /* of the step that failed; the workers' state is then undefined */
     qn__best best;
     qn__watch watch;
     qn__train_data sets;

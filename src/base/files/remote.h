@@ -63,6 +63,19 @@ void qn__remote_hold(int file);
 /* Closes a descriptor of any file; -1: nothing. */
 void qn__remote_close(int file);
 
+/* Somebody waits for the end of a run. Until it is taken back, a request that reads and gets no
+ * byte for a second ends, one that writes after five; and reading is not tried again. `one` is 0 at
+ * first, and 1 while it counts. Async-signal-safe. */
+extern atomic_int qn__remote_hurries;
+static inline void qn__remote_hurry(atomic_int *one) {
+    if (atomic_exchange(one, 1) == 0)
+        atomic_fetch_add(&qn__remote_hurries, 1);
+}
+static inline void qn__remote_hurry_end(atomic_int *one) {
+    if (atomic_exchange(one, 0) == 1)
+        atomic_fetch_sub(&qn__remote_hurries, 1);
+}
+
 /* How many addresses are open in this process. */
 extern atomic_int qn__remote_open_files;
 

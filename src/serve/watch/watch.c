@@ -155,6 +155,8 @@ qn_status qn_watch_run(qn_watch *w, qn_watch_report *report, qn_error *err) {
 void qn_watch_stop(qn_watch *w) {
     static const uint64_t one = 1;
     const int before = errno;
+    if (w)
+        qn__remote_hurry(&w->hurries);
     if (w && write(w->stop, &one, sizeof one) < 0)
         errno = before;
 }
@@ -164,6 +166,7 @@ void qn_watch_free(qn_watch *w) {
         return;
     qn__watch_units_release(&w->units);
     qn__watch_results_close(w->results);
+    qn__remote_hurry_end(&w->hurries);
     if (w->stop >= 0)
         close(w->stop);
     qn__free(w);

@@ -3,6 +3,7 @@
 #define QN_SERVE_WATCH_STATE_H
 
 #include "serve/watch/watch_results.h"
+#include <stdatomic.h>
 #include <quern/watch.h>
 
 struct qn_watch {
@@ -11,7 +12,8 @@ struct qn_watch {
     qn__watch_units units;
     qn__watch_results *results;
     qn_watch_report report;
-    int stop; /* a descriptor that can be read once the watch is to end */
+    atomic_int hurries; /* qn__remote_hurry */
+    int stop;           /* a descriptor that can be read once the watch is to end */
 };
 
 /* They run until the end, and return when all that was submitted is stored. */

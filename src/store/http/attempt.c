@@ -1,5 +1,7 @@
 #include "store/http/attempt.h"
+#include "base/files/remote.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "store/http/curl.h"
 #include <ctype.h>
@@ -11,6 +13,9 @@
 #include <string.h>
 #include <time.h>
 
+/* Seconds without a byte, where the program is to end (base/files/remote.h). */
+static const double READS_STALL = 0.9, WRITES_STALL = 5;
+
 enum { HEADERS_MOST = 1 << 18, LINE = 16384, BUFFER = 1 << 18, REDIRECTIONS = 10 };
 
 /* One attempt on its way. */
@@ -20,7 +25,9 @@ typedef struct going {
     void *handle;
     size_t headers_size, headers_capacity, body_capacity;
     uint64_t sent; /* bytes of the request's body */
-    int moved, stopped, full;
+    int moved, stopped, full, stalled;
+    int64_t passed; /* bytes in both directions at the last look */
+    double since;   /* by qn__now: as many then */
 } going;
 
 void qn__http_header(qn__http_headers *headers, const char *format, ...) {
@@ -126,11 +133,21 @@ static int seek_body(void *user, int64_t offset, int origin) {
     return 0;
 }
 
-/* Called at least once a second. Not 0 ends the transfer. */
+int qn__http_reads(const qn__http_request *request) {
+    return strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
+}
+
+/* Called about once a second, also where nothing comes. Not 0 ends the transfer. */
 static int look_at_stop(void *user, int64_t down, int64_t down_now, int64_t up, int64_t up_now) {
     going *g = user;
-    (void)down, (void)down_now, (void)up, (void)up_now;
-    g->stopped |= g->request->stop && atomic_load(g->request->stop);
+    (void)down, (void)up;
+    const double now = qn__now(), most = qn__http_reads(g->request) ? READS_STALL : WRITES_STALL;
+    if (g->since <= 0 || g->passed != down_now + up_now) {
+        g->passed = down_now + up_now;
+        g->since = now;
+    }
+    g->stalled |= atomic_load(&qn__remote_hurries) > 0 && now - g->since > most;
+    g->stopped |= g->stalled || (g->request->stop && atomic_load(g->request->stop));
     return g->stopped;
 }
 
@@ -176,11 +193,9 @@ static void set_request(void *handle, going *g, void *headers, char *error) {
     c->set(handle, QN__CURL_HEADERDATA, (void *)g);
     c->set(handle, QN__CURL_WRITEFUNCTION, take_body);
     c->set(handle, QN__CURL_WRITEDATA, (void *)g);
-    if (request->stop) {
-        c->set(handle, QN__CURL_NOPROGRESS, 0L);
-        c->set(handle, QN__CURL_XFERINFOFUNCTION, look_at_stop);
-        c->set(handle, QN__CURL_XFERINFODATA, (void *)g);
-    }
+    c->set(handle, QN__CURL_NOPROGRESS, 0L);
+    c->set(handle, QN__CURL_XFERINFOFUNCTION, look_at_stop);
+    c->set(handle, QN__CURL_XFERINFODATA, (void *)g);
     if (strcmp(request->method, "HEAD") == 0) {
         c->set(handle, QN__CURL_NOBODY, 1L);
     } else if (request->body_size > 0 || strcmp(request->method, "PUT") == 0 ||
@@ -217,10 +232,11 @@ static int perform(void *handle) {
 
 static void say_reason(going *g, const char *error) {
     qn__http_answer *answer = g->answer;
-    const char *text = g->stopped ? "it was ended here"
-                       : g->full  ? "the answer is larger than it may be"
-                       : *error   ? error
-                                  : qn__curl_functions.text(answer->code);
+    const char *text = g->stalled   ? "no byte came, and the program is to end"
+                       : g->stopped ? "it was ended here"
+                       : g->full    ? "the answer is larger than it may be"
+                       : *error     ? error
+                                    : qn__curl_functions.text(answer->code);
     snprintf(answer->reason, sizeof answer->reason, "%s", text);
     answer->reason[strcspn(answer->reason, "\r\n")] = '\0';
 }

@@ -1,5 +1,6 @@
 /* Which requests are sent again, and when. */
 #include "store/http/attempt.h"
+#include "base/files/remote.h"
 #include "store/http/curl.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -31,6 +32,14 @@ int qn__http_is_passing(int status) {
     return 0;
 }
 
+/* Where the program is to end, reading is not tried again, and writing twice. */
+static int most_at_the_end(const qn__http_request *request, int most) {
+    enum { WRITES = 3 };
+    if (atomic_load(&qn__remote_hurries) == 0)
+        return most;
+    return qn__http_reads(request) ? 0 : most < WRITES ? most : WRITES;
+}
+
 /* How many attempts a result allows; 0: it is final. */
 static int attempts_of(const qn__http_request *request, const qn__http_answer *answer) {
     int most = 0;
@@ -41,6 +50,7 @@ static int attempts_of(const qn__http_request *request, const qn__http_answer *a
             most = failures[i].attempts;
     if (request->attempts > 0 && most > request->attempts)
         most = request->attempts;
+    most = most_at_the_end(request, most);
     return request->few && most > ATTEMPTS_FEW ? ATTEMPTS_FEW : most;
 }
 
@@ -51,9 +61,12 @@ static long pause_ms(void) {
 }
 
 /* In steps, so that a request that is stopped ends soon. */
-static void sleep_ms(long long wait, const atomic_int *stop) {
+static void sleep_ms(long long wait, const qn__http_request *request) {
     enum { STEP = 100 };
+    const atomic_int *stop = request->stop;
     for (; wait > 0 && !(stop && atomic_load(stop)); wait -= STEP) {
+        if (qn__http_reads(request) && atomic_load(&qn__remote_hurries) > 0)
+            return;
         const long long now = wait < STEP ? wait : STEP;
         struct timespec left = {0, (long)now * 1000000L};
         while (nanosleep(&left, &left) != 0 && errno == EINTR)
@@ -78,7 +91,7 @@ static void wait_before(int failed, const qn__http_request *request,
         if (asked > 0)
             wait += 1000LL * (asked < ASKED_MOST_S ? asked : ASKED_MOST_S);
     }
-    sleep_ms(wait, request->stop);
+    sleep_ms(wait, request);
 }
 
 /* Remedies of failures without an answer. */
