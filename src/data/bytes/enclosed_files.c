@@ -168,6 +168,13 @@ qn_status qn__enclosed_files_open_named(qn__part_files *named, qn__enclosed_file
     return status;
 }
 
+qn_status qn__enclosed_files_of_bytes(const void *bytes, size_t size, const char *name,
+                                      qn__enclosed_files *out, qn_error *err) {
+    *out =
+        (qn__enclosed_files){.path = name, .given = 1, .unpacked = {.data = bytes, .size = size}};
+    return add(out, name, 0, size, err);
+}
+
 qn_status qn__enclosed_files_known(const qn__source *source, const char *text, size_t size,
                                    uint64_t count, qn__enclosed_files *out, qn_error *err) {
     qn_status status = QN_OK;
@@ -199,7 +206,7 @@ void qn__enclosed_files_release(qn__enclosed_files *files) {
 }
 
 void qn__enclosed_files_at(const qn__enclosed_files *files, uint64_t i, qn_error *err) {
-    if (files->named)
+    if (files->named || files->given)
         qn__at(err, "%s", files->file[i].name);
     else
         qn__at(err, files->folder ? "%s/%s" : "%s, %s", files->path, files->file[i].name);
@@ -277,7 +284,7 @@ qn_status qn__enclosed_files_read(const qn__enclosed_files *files, uint64_t i, s
     if (qn__enclosed_bytes_space(bytes, (size_t)size + 1, err) != QN_OK)
         return QN_MEMORY;
     bytes->size = (size_t)size;
-    if (files->named)
+    if (files->named || files->given)
         return read_named(files, i, bytes, err);
     if (files->folder) {
         qn__files_ahead_at(files->ahead, (size_t)i, (size_t)files->count, path_of, files);

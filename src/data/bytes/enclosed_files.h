@@ -25,6 +25,7 @@ typedef struct qn__enclosed_files {
     int folder;       /* 1: the files are in the folder `path` */
     qn__tar_bytes tar;
     qn__part_files *named; /* files that a caller named; NULL: a folder or an archive */
+    int given;             /* 1: one file, whose bytes a caller has: `unpacked` */
     qn__contents unpacked; /* of a gzipped archive, or of the only named file */
     qn__zip *zip;          /* NULL: no ZIP archive */
     qn__enclosed_file *file;
@@ -40,6 +41,10 @@ qn_status qn__enclosed_files_open(qn__source *source, qn__enclosed_files *out, q
 /* The same of files that a caller named, which must outlive *out. */
 qn_status qn__enclosed_files_open_named(qn__part_files *named, qn__enclosed_files *out,
                                         qn_error *err);
+/* One file of bytes that a caller has, which must outlive *out; so must `name`, its place in
+ * messages. Fails with QN_MEMORY. */
+qn_status qn__enclosed_files_of_bytes(const void *bytes, size_t size, const char *name,
+                                      qn__enclosed_files *out, qn_error *err);
 void qn__enclosed_files_release(qn__enclosed_files *files);
 
 /* As qn__enclosed_files_open, with `count` names that were listed before, in order: `text` has

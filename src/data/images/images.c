@@ -10,6 +10,7 @@
 #include "base/system/float_state.h"
 #include "data/bytes/zip_file.h"
 #include "data/cells/readers.h"
+#include "data/images/image_bytes.h"
 #include "data/images/image_cache.h"
 #include "data/images/image_classes.h"
 #include "data/images/image_clutter.h"
@@ -505,22 +506,29 @@ static qn_status list_files(reading *r, qn__source *source, qn__pool *pool,
     return folder ? QN_OK : qn__enclosed_files_open(source, files, err);
 }
 
+static qn_status begin(const qn__enclosed_files *files, const qn_data_options *options,
+                       qn_data *data, reading *r, qn_error *err) {
+    const char *resize = options->resize ? options->resize : options->expected_resize;
+    *r = (reading){.files = files,
+                   .data = data,
+                   .skip = options->skip_broken,
+                   .turns = qn__rule_holds(options, QN__RULE_ORIENTATION),
+                   .later = options->skip_broken && !qn__rule_holds(options, QN__RULE_FILES),
+                   .cache = {.off = options->no_cache},
+                   .expected = options->expected_features,
+                   .decoded = options->decoded,
+                   .user = options->decoded_user};
+    const qn_status status = qn__resize_parse(resize, &r->resize, err);
+    data->resize = r->resize;
+    return status;
+}
+
 /* `named` NULL: all files of the source. */
 static qn_status read_all(qn__source *source, qn__part_files *named, const qn_data_options *options,
                           qn__pool *pool, qn_data *data, qn_error *err) {
     qn__enclosed_files files = {0};
-    reading r = {.files = &files,
-                 .data = data,
-                 .skip = options->skip_broken,
-                 .turns = qn__rule_holds(options, QN__RULE_ORIENTATION),
-                 .later = options->skip_broken && !qn__rule_holds(options, QN__RULE_FILES),
-                 .cache = {.off = options->no_cache},
-                 .expected = options->expected_features,
-                 .decoded = options->decoded,
-                 .user = options->decoded_user};
-    const char *resize = options->resize ? options->resize : options->expected_resize;
-    qn_status status = qn__resize_parse(resize, &r.resize, err);
-    data->resize = r.resize;
+    reading r;
+    qn_status status = begin(&files, options, data, &r, err);
     r.cache.off |= named != NULL;
     if (status == QN_OK)
         status = named ? qn__enclosed_files_open_named(named, &files, err)
@@ -601,3 +609,39 @@ const qn__reader qn__image_reader = {
     .probe = probe,
     .read_parts = read,
 };
+
+/* ------------------------------------------------------------------ bytes that a caller has */
+
+static qn_status read_bytes(const qn__enclosed_files *files, const qn_data_options *options,
+                            qn_data *data, qn_error *err) {
+    reading r;
+    qn__pool *pool;
+    qn_status status = qn__pool_create(1, 0, &pool, err);
+    if (status != QN_OK)
+        return status;
+    data->format = qn__image_reader.name[QN__PLAIN];
+    status = begin(files, options, data, &r, err);
+    r.cache.off = 1;
+    if (status == QN_OK)
+        status = read_files(&r, options, pool, err);
+    qn__pool_destroy(pool);
+    return status == QN_OK ? qn__data_finish_later(data, err) : status;
+}
+
+qn_status qn__image_of_bytes(const void *bytes, size_t size, const char *name,
+                             const qn_data_options *options, qn_data **out, qn_error *err) {
+    qn__enclosed_files files;
+    *out = NULL;
+    qn_data *data = qn__alloc(1, sizeof *data, err);
+    if (!data)
+        return QN_MEMORY;
+    qn_status status = qn__enclosed_files_of_bytes(bytes, size, name, &files, err);
+    if (status == QN_OK)
+        status = read_bytes(&files, options, data, err);
+    qn__enclosed_files_release(&files);
+    if (status == QN_OK)
+        *out = data;
+    else
+        qn_data_close(data);
+    return status;
+}

@@ -1,10 +1,11 @@
-/* Bodies go through the readers of files, as files in memory: what a cell means is decided in one
- * place, and is what it is for `quern predict`. That takes some 20 microseconds for a row. */
+/* Bodies go through the readers of files, rows as files in memory: what a cell means is decided in
+ * one place, and is what it is for `quern predict`. That takes some 20 microseconds for a row. */
 #include "serve/batch/body_state.h"
 
 #include "base/files/write_whole.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "data/images/image_bytes.h"
 #include "data/text/csv_header.h"
 #include "image/image_head.h"
 #include "model/formats/model_kind.h"
@@ -272,10 +273,12 @@ qn_status qn__body_read(const qn__body_reader *reader, qn__body_kind kind, const
         return QN_OK;
     if (!is_of(kind, body, size) || (kind == QN__BODY_JSON && !has_objects(body, size, &(int){0})))
         return refuse_body(kind, body, size, err);
+    set_options(reader, kind, &options);
+    if (kind == QN__BODY_IMAGE)
+        return qn__image_of_bytes(body, size, "the body", &options, out, err);
     const int file = make_file(body, size, err);
     if (file < 0)
         return QN_IO;
-    set_options(reader, kind, &options);
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     const qn_status status = qn_data_open(path, &options, out, err);
     close(file);
