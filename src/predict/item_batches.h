@@ -16,7 +16,9 @@ typedef struct qn__request_items {
 
 /* What a kind of models needs for this (model_kinds.c): a row of functions. */
 typedef struct qn__batch_kind {
-    /* Checks a table whose columns are the model's, and makes its inputs. Fails as qn_predict. */
+    /* Checks a table whose columns are the model's. NULL: all tables are prepared. */
+    qn_status (*check)(const qn_model *model, const qn_data *matched, qn_error *err);
+    /* The same, and makes its inputs. Fails as qn_predict. */
     qn_status (*prepare)(const qn_model *model, const qn_data *matched, qn__prepared *out,
                          qn_error *err);
     /* Devices for batches of up to `most` items; *team goes to `close`, which accepts NULL. */
@@ -39,6 +41,7 @@ typedef struct qn__batch_form {
     const struct qn__layer_cut *cut; /* NULL: predictions */
     const qn__batch_kind *kind;
     uint32_t outputs, answers; /* floats and bytes of an item, as in qn__model_results */
+    int plain; /* its columns are numbers without names: a table of bytes is its inputs */
 } qn__batch_form;
 
 /* Fails with QN_UNSUPPORTED for predictions of a model of next tokens, which has no answer to an

@@ -23,7 +23,8 @@ static qn_status sum_prepare(const qn_model *model, const qn_data *matched, qn__
     return qn__sum_check(model, matched, err);
 }
 
-static const qn__batch_kind sum_batches = {sum_prepare, qn__sum_open, qn__sum_run, qn__sum_close};
+static const qn__batch_kind sum_batches = {NULL, sum_prepare, qn__sum_open, qn__sum_run,
+                                           qn__sum_close};
 
 static const row rows[] = {
     {&qn__network_kind, qn__network_apply, &qn__network_batches},

@@ -219,4 +219,5 @@ static void batch_close(void *team) {
         kept->extra.release(&kept->extra);
 }
 
-const qn__batch_kind qn__network_batches = {batch_prepare, batch_open, batch_run, batch_close};
+const qn__batch_kind qn__network_batches = {check_fit, batch_prepare, batch_open, batch_run,
+                                            batch_close};
