@@ -3,6 +3,7 @@
 #ifndef QN_DEVICE_CPU_WORKER_CPU_GRADIENT_SUMS_H
 #define QN_DEVICE_CPU_WORKER_CPU_GRADIENT_SUMS_H
 
+#include "base/system/fetch_ahead.h"
 #include "device/cpu/worker/cpu_worker.h"
 
 /* The memory of the sums of a task that is not a convolution's, on its stack. */
@@ -36,14 +37,10 @@ static inline void qn__cpu_fetch_rows(const int64_t *at, size_t apart, uint32_t 
     enum { LINE = 8 };
     for (uint32_t r = 0; r < rows; ++r, at += apart)
         for (uint32_t k = 0; k < words; k += LINE)
-            if (!writes)
-                __builtin_prefetch(at + k, 0);
+            if (writes)
+                qn__fetch_to_write(at + k);
             else
-#if defined(__x86_64__) /* the compiler would not write this one for the oldest processors */
-                __asm__ volatile("prefetchw %0" ::"m"(at[k]));
-#else
-                __builtin_prefetch(at + k, 1);
-#endif
+                __builtin_prefetch(at + k, 0);
 }
 
 /* Adds partials of `grains` grains, one after the other, to `count` sums (a multiple of 16) and
