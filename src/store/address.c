@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const qn__store_kind kinds[] = {
-    {"s3://", 1, QN__CREDENTIALS_AWS, NULL, "AWS_ENDPOINT_URL_S3", 0},
-    {"s3a://", 1, QN__CREDENTIALS_AWS, NULL, "AWS_ENDPOINT_URL_S3", 0}, /* Hadoop's name of it */
+    {"s3://", 1, QN__CREDENTIALS_AWS, NULL, NULL, 0},
+    {"s3a://", 1, QN__CREDENTIALS_AWS, NULL, NULL, 0}, /* Hadoop's name of it */
     {"gs://", 1, QN__CREDENTIALS_GS, "https://storage.googleapis.com", "QUERN_GS_ENDPOINT_URL", 0},
     {"https://", 0, QN__CREDENTIALS_AWS, NULL, NULL, 0},
     {"http://", 0, QN__CREDENTIALS_AWS, NULL, NULL, 0},
@@ -58,10 +58,9 @@ qn_status qn__store_address_read(const char *address, qn__store_address *out, qn
 
 /* The endpoint that the user names; 0: none. AWS_ENDPOINT_URL is that of Amazon's services. */
 static int named_endpoint(const qn__store_kind *kind, char *endpoint, size_t capacity) {
-    const char *own = getenv(kind->endpoint_variable);
     if (!kind->endpoint)
-        return qn__profile_endpoint(qn__profile_name(), kind->endpoint_variable, endpoint,
-                                    capacity);
+        return qn__profile_endpoint(qn__profile_name(), "s3", endpoint, capacity);
+    const char *own = getenv(kind->endpoint_variable);
     return own && *own && (size_t)snprintf(endpoint, capacity, "%s", own) < capacity;
 }
 

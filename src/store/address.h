@@ -14,7 +14,7 @@ typedef struct qn__store_kind {
     int bucket;                    /* bucket and key, by the interface of S3; else an URL */
     qn__credentials_kind keys;     /* of a bucket */
     const char *endpoint;          /* of buckets; NULL: Amazon's, by region */
-    const char *endpoint_variable; /* names another one */
+    const char *endpoint_variable; /* names another one; NULL without `endpoint` */
     int hdfs;                      /* files by WebHDFS (store/hdfs) */
 } qn__store_kind;
 

@@ -233,11 +233,13 @@ static void ask_role(const char *unused) {
 
 static void find_settings(const char *text) {
     static const char *const sections[] = {"default", "profile work", "sso-session a"};
+    static const char *const above[] = {NULL, NULL, "s3"};
     static const char *const keys[] = {"aws_access_key_id", "region", "endpoint_url", ""};
     char value[32];
     for (size_t i = 0; i < 3; i++)
         for (size_t k = 0; k < 4; k++)
-            if (qn__profile_find(text, sections[i], keys[k], value, sizeof value) && *keys[k])
+            if (qn__profile_find(text, sections[i], above[i], keys[k], value, sizeof value) &&
+                *keys[k])
                 FUZZ_MUST(*value && !strchr(value, '\n'));
 }
 

@@ -233,12 +233,24 @@ static void release(qn__credentials *credentials) {
 }
 
 static int is_fresh(const qn__credentials *key) {
-    return key && (key->expires == 0 || key->expires - EARLY > (int64_t)time(NULL));
+    return key && (key->expires == 0 || key->expires - key->early > (int64_t)time(NULL));
 }
 
 static void replace(qn__credentials_kind kind, qn__credentials *key) {
     release(held[kind]);
     held[kind] = key;
+}
+
+/* Those that last for minutes only are used for half of their time, so that they are not asked for
+ * by each request. */
+static qn_status check_end(qn__credentials *key, qn_error *err) {
+    const int64_t now = (int64_t)time(NULL), left = key->expires - now;
+    key->early = left / 2 < EARLY ? left / 2 : EARLY;
+    if (key->expires == 0 || left > 0)
+        return QN_OK;
+    qn__fail(err, QN_IO, "the credentials ended %lld minutes ago", -(long long)left / 60);
+    qn__at(err, "%s", key->source);
+    return qn__remedy(err, QN_IO, "log in again, or set the clock of this machine");
 }
 
 static qn_status ask(qn__credentials_kind kind, qn_error *err) {
@@ -247,7 +259,9 @@ static qn_status ask(qn__credentials_kind kind, qn_error *err) {
     if (!key)
         return QN_MEMORY;
     key->users = 1;
-    const qn_status status = look(kind, key, &found, err);
+    qn_status status = look(kind, key, &found, err);
+    if (status == QN_OK && found)
+        status = check_end(key, err);
     if (status != QN_OK || !found) {
         release(key);
         key = NULL;

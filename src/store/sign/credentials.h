@@ -12,6 +12,7 @@ typedef struct qn__credentials {
     char id[256], secret[512], token[16384]; /* token: "" without */
     char source[160];                        /* where they are from, for messages */
     int64_t expires;                         /* seconds since 1970; 0: never */
+    int64_t early; /* seconds before that at which new ones are fetched; 0 in what a source gives */
     int users;
 } qn__credentials;
 

@@ -1,8 +1,10 @@
 #include "store/sign/profile.h"
 #include "store/sign/secret.h"
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,8 +77,10 @@ static void trim(const char **begin, const char **end) {
         --*end;
 }
 
-static int is_text(const char *begin, const char *end, const char *text) {
-    return strlen(text) == (size_t)(end - begin) && memcmp(begin, text, (size_t)(end - begin)) == 0;
+/* The case of letters does not matter. */
+static int is_name(const char *begin, const char *end, const char *text) {
+    return strlen(text) == (size_t)(end - begin) &&
+           strncasecmp(begin, text, (size_t)(end - begin)) == 0;
 }
 
 /* "[profile  a]" is the section "profile a". */
@@ -105,36 +109,72 @@ static int copy(const char *begin, const char *end, char *value, size_t capacity
     return 1;
 }
 
-/* An empty key asks whether there is such a section. */
-int qn__profile_find(const char *text, const char *section, const char *key, char *value,
-                     size_t capacity) {
-    int inside = 0;
+/* Without a comment after the value, which white space precedes. A command is left whole. */
+static void cut_comment(const char *begin, const char **end) {
+    for (const char *at = begin; at < *end; at++)
+        if ((*at == '#' || *at == ';') && (at == begin || is_blank(at[-1])))
+            *end = at;
+}
+
+/* A line on its way through the text. */
+typedef struct setting {
+    const char *name, *name_end, *value, *end;
+    size_t indent;
+} setting;
+
+static int read_setting(const char *at, const char *end, setting *s) {
+    const char *equals = memchr(at, '=', (size_t)(end - at));
+    *s = (setting){.name = at, .name_end = equals, .value = equals ? equals + 1 : end, .end = end};
+    if (!equals)
+        return 0;
+    trim(&s->name, &s->name_end);
+    s->indent = (size_t)(s->name - at);
+    if (!is_name(s->name, s->name_end, "credential_process"))
+        cut_comment(s->value, &s->end);
+    trim(&s->value, &s->end);
+    return 1;
+}
+
+/* An empty key asks whether there is such a section. A setting that is indented more than the one
+ * before belongs to that. */
+int qn__profile_find(const char *text, const char *section, const char *above, const char *key,
+                     char *value, size_t capacity) {
+    int inside = 0, below = 0;
+    size_t level = SIZE_MAX; /* of the settings; SIZE_MAX: before the first one */
+    setting s;
+    text += strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     for (const char *at = text, *next; *at; at = next) {
         const char *end = at + strcspn(at, "\n"), *begin = at;
         next = end + (*end == '\n');
-        if (*at == '[') {
-            inside = is_section(at, end, section);
+        trim(&begin, &end);
+        if (begin == end || *begin == '#' || *begin == ';')
+            continue;
+        const int nested = level != SIZE_MAX && (size_t)(begin - at) > level;
+        if (*begin == '[' && !nested) {
+            inside = is_section(begin, end, section);
+            below = 0;
+            level = SIZE_MAX;
             if (inside && !*key)
                 return 1;
             continue;
         }
-        const char *equals = memchr(at, '=', (size_t)(end - at));
-        if (!inside || !equals || is_blank(*at) || *at == '#' || *at == ';')
+        if (!inside || !read_setting(at, end, &s))
             continue;
-        const char *name_end = equals, *from = equals + 1;
-        trim(&begin, &name_end);
-        trim(&from, &end);
-        if (is_text(begin, name_end, key))
-            return from < end && copy(from, end, value, capacity);
+        if (!nested) {
+            level = s.indent;
+            below = above && is_name(s.name, s.name_end, above);
+        }
+        if (nested == (above != NULL) && (!above || below) && is_name(s.name, s.name_end, key))
+            return s.value < s.end && copy(s.value, s.end, value, capacity);
     }
     return 0;
 }
 
-static int find_in(qn__profile_file file, const char *section, const char *key, char *value,
-                   size_t capacity) {
+static int find_in(qn__profile_file file, const char *section, const char *above, const char *key,
+                   char *value, size_t capacity) {
     char path[PATH_MAX];
     char *text = file_path(file, path) ? qn__secret_file(path) : NULL;
-    const int found = text && qn__profile_find(text, section, key, value, capacity);
+    const int found = text && qn__profile_find(text, section, above, key, value, capacity);
     qn__secret_free(text);
     return found;
 }
@@ -144,14 +184,14 @@ int qn__profile_get(const char *name, qn__profile_file file, const char *key, ch
     char section[SECTION];
     const int plain = file == QN__PROFILE_CREDENTIALS || strcmp(name, "default") == 0;
     snprintf(section, sizeof section, "%s%s", plain ? "" : "profile ", name);
-    return find_in(file, section, key, value, capacity);
+    return find_in(file, section, NULL, key, value, capacity);
 }
 
 int qn__profile_section_get(const char *kind, const char *name, const char *key, char *value,
                             size_t capacity) {
     char section[SECTION];
     snprintf(section, sizeof section, "%s %s", kind, name);
-    return find_in(QN__PROFILE_CONFIG, section, key, value, capacity);
+    return find_in(QN__PROFILE_CONFIG, section, NULL, key, value, capacity);
 }
 
 int qn__profile_setting(const char *name, const char *key, char *value, size_t capacity) {
@@ -174,14 +214,37 @@ int qn__profile_region(const char *name, char *region, size_t capacity) {
     return qn__profile_get(name, QN__PROFILE_CONFIG, "region", region, capacity);
 }
 
-int qn__profile_endpoint(const char *name, const char *variable, char *endpoint, size_t capacity) {
-    const char *own = getenv(variable), *all = getenv("AWS_ENDPOINT_URL"),
-               *ignored = getenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
-    if (ignored && strcasecmp(ignored, "true") == 0)
+/* A service of the section [services NAME] that the profile names, such as "s3". */
+static int services_endpoint(const char *profile, const char *service, char *endpoint,
+                             size_t capacity) {
+    char name[SECTION - 16], section[SECTION];
+    if (!qn__profile_get(profile, QN__PROFILE_CONFIG, "services", name, sizeof name))
         return 0;
-    if (own && *own)
-        return (size_t)snprintf(endpoint, capacity, "%s", own) < capacity;
-    if (all && *all)
-        return (size_t)snprintf(endpoint, capacity, "%s", all) < capacity;
-    return qn__profile_get(name, QN__PROFILE_CONFIG, "endpoint_url", endpoint, capacity);
+    snprintf(section, sizeof section, "services %s", name);
+    return find_in(QN__PROFILE_CONFIG, section, service, "endpoint_url", endpoint, capacity);
+}
+
+static int is_ignored(const char *profile) {
+    char text[8];
+    const char *ignored = getenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
+    if (ignored && *ignored)
+        return strcasecmp(ignored, "true") == 0;
+    return qn__profile_get(profile, QN__PROFILE_CONFIG, "ignore_configured_endpoint_urls", text,
+                           sizeof text) &&
+           strcasecmp(text, "true") == 0;
+}
+
+int qn__profile_endpoint(const char *name, const char *service, char *endpoint, size_t capacity) {
+    char variable[64] = "AWS_ENDPOINT_URL_";
+    const size_t size = strlen(variable);
+    for (size_t i = 0; service[i] && size + i + 1 < sizeof variable; i++)
+        variable[size + i] = (char)toupper((unsigned char)service[i]);
+    const char *const given[] = {getenv(variable), getenv("AWS_ENDPOINT_URL")};
+    if (is_ignored(name))
+        return 0;
+    for (size_t i = 0; i < 2; i++)
+        if (given[i] && *given[i])
+            return (size_t)snprintf(endpoint, capacity, "%s", given[i]) < capacity;
+    return services_endpoint(name, service, endpoint, capacity) ||
+           qn__profile_get(name, QN__PROFILE_CONFIG, "endpoint_url", endpoint, capacity);
 }

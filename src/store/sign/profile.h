@@ -23,9 +23,9 @@ int qn__profile_setting(const char *name, const char *key, char *value, size_t c
 
 /* The region of the environment or the profile; 0: there is none. */
 int qn__profile_region(const char *name, char *region, size_t capacity);
-/* The address of a service, which its variable, that of all services or the profile names; 0: none.
- */
-int qn__profile_endpoint(const char *name, const char *variable, char *endpoint, size_t capacity);
+/* The address of a service, such as "s3": that of its variable, of AWS_ENDPOINT_URL, of the section
+ * [services ...] that the profile names, or of the profile; 0: none. */
+int qn__profile_endpoint(const char *name, const char *service, char *endpoint, size_t capacity);
 
 /* The same of the section [KIND NAME] of the config file, such as [sso-session work]. */
 int qn__profile_section_get(const char *kind, const char *name, const char *key, char *value,
@@ -34,10 +34,10 @@ int qn__profile_section_get(const char *kind, const char *name, const char *key,
 /* Whether one of the files has the profile. */
 int qn__profile_exists(const char *name);
 
-/* Finds "KEY = value" in the section of a text such as these files; 0: not there. A setting that
- * is indented belongs to the one before it, and is passed over. */
-int qn__profile_find(const char *text, const char *section, const char *key, char *value,
-                     size_t capacity);
+/* Finds "KEY = value" in the section of a text such as these files; 0: not there. `above`: the
+ * setting that it belongs to, by its larger indent; NULL: to none. */
+int qn__profile_find(const char *text, const char *section, const char *above, const char *key,
+                     char *value, size_t capacity);
 
 /* A path below the home folder; 0: it is too long, or there is none. */
 int qn__profile_home(const char *below, char *path, size_t capacity);

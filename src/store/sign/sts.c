@@ -55,7 +55,7 @@ static qn_status find_service(sts *s, qn_error *err) {
     const int regional = qn__profile_region(s->profile, s->region, sizeof s->region);
     if (!regional)
         snprintf(s->region, sizeof s->region, "us-east-1");
-    if (!qn__profile_endpoint(s->profile, "AWS_ENDPOINT_URL_STS", s->url, sizeof s->url - 1))
+    if (!qn__profile_endpoint(s->profile, "sts", s->url, sizeof s->url - 1))
         snprintf(s->url, sizeof s->url - 1, "https://sts%s%s.amazonaws.com%s", regional ? "." : "",
                  regional ? s->region : "", strncmp(s->region, "cn-", 3) == 0 ? ".cn" : "");
     const char *scheme = strstr(s->url, "://");
