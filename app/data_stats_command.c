@@ -34,7 +34,8 @@ static const option stats_options[] = {
     {ROW_TEXT("quantiles", quantiles, "LIST", "numbers from 0 to 1, separated by commas"),
      .fallback = "0.25,0.5,0.75"},
     {ROW_JSON(json, "print one JSON object instead")},
-    {.heading = "Data", .more = source_label_options, AT(from)},
+    {.heading = "Data", .more = source_parts_options, AT(from)},
+    {.more = source_label_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_token_options, AT(from)},
@@ -104,17 +105,31 @@ static int compute(const stats_flags *f, const stats_wanted *wanted) {
     options.quantile_count = wanted->quantile_count;
     options.compute = &over;
     options.on_note = on_note;
-    const qn_status status = qn_statistics_make(wanted->data, &options, &found, &err);
+    const qn_status status = wanted->parts
+                                 ? qn_statistics_of_parts(wanted->parts, &options, &found, &err)
+                                 : qn_statistics_make(wanted->data, &options, &found, &err);
     ending e = {wanted, found, f->json};
     const int code = status == QN_OK ? ranks_conclude(&err, print_all, &e) : ranks_failed(&err);
     qn_statistics_free(found);
     return code;
 }
 
+/* FILE or --data-parts. */
+static int check_files(const stats_flags *f) {
+    if (f->from.data && f->from.parts)
+        return message_usage("leave one of them out", "--data-parts takes the place of FILE");
+    if (!f->from.data && !f->from.parts)
+        return message_usage("name a file; of data that no rank reads whole: --data-parts LIST",
+                             "FILE is missing");
+    return -1;
+}
+
 static int check_flags(const stats_flags *f, stats_wanted *wanted) {
     if (f->bins && !f->histograms)
         return message_usage("add --histograms", "--bins does nothing without --histograms");
-    int code = read_quantiles(f->quantiles, wanted);
+    int code = check_files(f);
+    if (code < 0)
+        code = read_quantiles(f->quantiles, wanted);
     if (code < 0)
         code = compute_check(&f->compute);
     if (code >= 0)
@@ -124,7 +139,8 @@ static int check_flags(const stats_flags *f, stats_wanted *wanted) {
         wanted->quantile_count = 3;
     }
     paths files = {.count = 0};
-    paths_add_files(&files, "FILE", "--labels", source_data(&f->from));
+    if (f->from.data)
+        paths_add_files(&files, "FILE", "--labels", source_data(&f->from));
     paths_add(&files, QN_FILE_READ, "--key-file", ranks_key_path(&f->ranks));
     return paths_check(&files, 1);
 }
@@ -135,6 +151,7 @@ static int run(const command *self, int argc, char **argv) {
     arguments given = {0};
     qn_agreement same[SOURCES_AGREED];
     qn_data *data = NULL;
+    qn_parts *parts = NULL;
     int code = ranks_join(argc - 3, argv + 3);
     if (code >= 0)
         return code;
@@ -147,15 +164,19 @@ static int run(const command *self, int argc, char **argv) {
     sources_agreed(&f.from, self->name, same);
     code = ranks_agree(code, same, SOURCES_AGREED, 1);
     if (code < 0)
-        code = source_open(source_data(&f.from), &f.from, f.compute.threads, NULL, &data);
+        code = f.from.parts
+                   ? source_open_parts(&f.from, f.compute.threads, &parts)
+                   : source_open(source_data(&f.from), &f.from, f.compute.threads, NULL, &data);
     if (code < 0)
         code = ranks_agree(-1, NULL, 0, 0);
     if (code < 0) {
-        wanted.data = data;
-        wanted.path = f.from.data;
+        wanted.data = parts ? qn_parts_own(parts) : data;
+        wanted.parts = parts;
+        wanted.path = parts ? f.from.parts : f.from.data;
         wanted.by_class = f.by_class;
         code = compute(&f, &wanted);
     }
+    qn_parts_close(parts);
     qn_data_close(data);
     return ranks_leave(code);
 }
@@ -171,8 +192,10 @@ const command data_stats_command = {
              "deviation is in days. Missing values are counted and left out. The deviation is "
              "divided by n - 1. Columns "
              "of categories have the number of items of each category. Several processes divide "
-             "the columns. GPUs help where --devices names them, or the table is large.",
+             "the columns, or with --data-parts the files. GPUs help where --devices names them, "
+             "or the table is large.",
     .operand = "FILE",
+    .optional = 1,
     .most_operands = MOST_FILES + 1,
     .options = stats_options,
     .examples = "quern data stats heart.csv --label sick --by-class\n"

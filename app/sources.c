@@ -26,6 +26,12 @@ const option source_label_options[] = {
      .fallback = "SQLite: the only table, by its rowid"},
     {.name = NULL}};
 
+const option source_parts_options[] = {
+    {ROW_FILES("data-parts", parts, "LIST",
+               "files of one table, of which each rank reads some; ranks that name other files "
+               "read all that they name")},
+    {.name = NULL}};
+
 const option source_weight_options[] = {
     {ROW_TEXT("weight", weight, "COLUMN",
               "tables: column of the weights of the training items, named as for --label; NPZ: the "
@@ -177,6 +183,10 @@ source_files source_data(const source_flags *flags) {
     return (source_files){flags->data, flags->labels, &flags->data_more, &flags->labels_more};
 }
 
+source_files source_parts(const source_flags *flags) {
+    return (source_files){flags->parts, flags->labels, &flags->parts_more, &flags->labels_more};
+}
+
 source_files source_test(const source_flags *flags) {
     return (source_files){flags->test, flags->test_labels, &flags->test_more,
                           &flags->test_labels_more};
@@ -189,13 +199,13 @@ source_files source_valid(const source_flags *flags) {
 
 void source_take_operands(source_flags *flags, const arguments *given) {
     flags->data = given->operand[0];
-    flags->data_more.count = (uint32_t)given->operands - 1;
+    flags->data_more.count = given->operands > 0 ? (uint32_t)given->operands - 1 : 0;
     for (int i = 1; i < given->operands; i++)
         flags->data_more.at[i - 1] = given->operand[i];
 }
 
-int source_open(source_files files, const source_flags *flags, uint64_t threads, const char *label,
-                qn_data **out) {
+static request request_of(source_files files, const source_flags *flags, uint64_t threads,
+                          const char *label) {
     request r = {.path = {files.path}, .paths = 1 + files.more->count};
     for (uint32_t i = 0; i < files.more->count; i++)
         r.path[i + 1] = files.more->at[i];
@@ -239,7 +249,21 @@ int source_open(source_files files, const source_flags *flags, uint64_t threads,
     r.options.expected_features = flags->expected_features;
     r.options.shape = flags->shape;
     r.options.query = flags->query;
+    return r;
+}
+
+int source_open(source_files files, const source_flags *flags, uint64_t threads, const char *label,
+                qn_data **out) {
+    request r = request_of(files, flags, threads, label);
     return share(&r, out);
+}
+
+int source_open_parts(const source_flags *flags, uint64_t threads, qn_parts **out) {
+    const request r = request_of(source_parts(flags), flags, threads, NULL);
+    qn_error err;
+    *out = NULL;
+    const qn_status status = qn_parts_open(ranks_cluster(), r.path, r.paths, &r.options, out, &err);
+    return status == QN_OK ? -1 : ranks_failed(&err);
 }
 
 /* Makes a list longer by `more` bytes; without memory it stays as it is, and the result is 0. */
@@ -508,7 +532,8 @@ void sources_agreed(const source_flags *flags, const char *what, qn_agreement *i
     const size_t size = sizeof(qn_agreement);
     const char *valid = !flags->valid ? "none" : is_number(flags->valid) ? "a fraction" : "a file";
     items[0] = (qn_agreement){size, "the command", what, remedy};
-    items[1] = (qn_agreement){size, "--data", flags->data ? "a file" : "none", remedy};
+    const char *data = flags->parts ? "in parts" : flags->data ? "a file" : "none";
+    items[1] = (qn_agreement){size, "--data", data, remedy};
     items[2] = (qn_agreement){size, "--test", flags->test ? "a file" : "none", remedy};
     items[3] = (qn_agreement){size, "--valid", valid, remedy};
     items[4] = (qn_agreement){size, "--data-from-rank0",

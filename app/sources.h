@@ -6,6 +6,7 @@
 #include <quern/cluster.h>
 #include <quern/data.h>
 #include <quern/model.h>
+#include <quern/parts.h>
 
 /* The built-in data: items 0.. of this seed for training, the next ones for testing. */
 enum { EMBEDDED_SEED = 1, EMBEDDED_TRAIN = 20000, EMBEDDED_TEST = 4000 };
@@ -13,12 +14,13 @@ enum { EMBEDDED_SEED = 1, EMBEDDED_TRAIN = 20000, EMBEDDED_TEST = 4000 };
 /* Values of the options; every text may be NULL. */
 typedef struct source_flags {
     const char *data, *labels;
+    const char *parts;   /* files of which each rank reads some; in place of `data` */
     file_list data_more; /* further files of the same table, as the two below */
     const char *label;   /* CSV: the column of labels, in every file */
     const char *weight;  /* of weights: CSV: the column, NPZ: the array; of training data */
     const char *test, *test_labels;
     const char *valid, *valid_labels; /* `valid`: a file or a fraction */
-    file_list test_more, valid_more, labels_more, test_labels_more, valid_labels_more;
+    file_list parts_more, test_more, valid_more, labels_more, test_labels_more, valid_labels_more;
     /* CSV: of every file, as in qn_data_options */
     const char *task, *header, *features, *drop, *category, *text, *text_features;
     const char *dates, *date_format;
@@ -46,6 +48,7 @@ typedef struct source_flags {
 
 /* Rows for the tables of several commands; they fill a source_flags. */
 extern const option source_label_options[];      /* --labels, --label, --query */
+extern const option source_parts_options[];      /* --data-parts */
 extern const option source_weight_options[];     /* --weight */
 extern const option source_task_options[];       /* --task */
 extern const option source_column_options[];     /* --header, --features, --drop,
@@ -107,8 +110,9 @@ typedef struct source_files {
     const file_list *more, *labels_more;
 } source_files;
 
-/* Those of --data, --test and --valid. */
+/* Those of --data, --data-parts, --test and --valid. */
 source_files source_data(const source_flags *flags);
+source_files source_parts(const source_flags *flags);
 source_files source_test(const source_flags *flags);
 source_files source_valid(const source_flags *flags);
 /* Sets the data of `flags` to the operands of the command. */
@@ -118,6 +122,9 @@ void source_take_operands(source_flags *flags, const arguments *given);
  * Returns -1 or an exit code after a message. */
 int source_open(source_files files, const source_flags *flags, uint64_t threads, const char *label,
                 qn_data **out);
+
+/* Collective: opens --data-parts. Returns -1 or an exit code after a message. */
+int source_open_parts(const source_flags *flags, uint64_t threads, qn_parts **out);
 
 /* The columns that hold categories in training data or in a model, as a list of names and places
  * for `source_flags.categories`; NULL where none does. For free(). */

@@ -132,7 +132,7 @@ void stats_print_json(const qn_statistics *found, const stats_wanted *wanted) {
     const qn_data *data = wanted->data;
     json_begin("statistics");
     json_text("file", wanted->path);
-    json_count("items", qn_data_items(data));
+    json_count("items", stats_items(wanted));
     print_doubles("quantiles", wanted->quantile, wanted->quantile_count);
     json_open("class_names", '[');
     for (uint32_t i = 0; i < qn_data_classes(data) && qn_data_class_name(data, i); i++)
@@ -144,6 +144,6 @@ void stats_print_json(const qn_statistics *found, const stats_wanted *wanted) {
     json_close(']');
     print_matrix("covariance", qn_statistics_covariance(found), columns);
     print_matrix("correlation", qn_statistics_correlation(found), columns);
-    json_text("digest", qn_data_digest(data));
+    json_text("digest", wanted->parts ? qn_parts_digest(wanted->parts) : qn_data_digest(data));
     json_end();
 }

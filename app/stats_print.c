@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NAME = 20, MOST_COLUMNS = 40, MOST_CLASSES = 20, MOST_CATEGORIES = 20, MOST_PAIRS = 20 };
 enum { PER_LINE = 5, TIMES = 3, BAR = 30, SHORT_BAR = 14 };
@@ -180,21 +181,33 @@ static void print_share(const char *name, uint64_t count, uint64_t all) {
            all ? 100.0 * (double)count / (double)all : 0.0);
 }
 
+uint64_t stats_items(const stats_wanted *wanted) {
+    return wanted->parts ? qn_parts_items(wanted->parts) : qn_data_items(wanted->data);
+}
+
+/* Items of each class; NULL: there are no classes, or memory is short. */
+static uint64_t *count_classes(const stats_wanted *wanted) {
+    const int32_t *labels = qn_data_labels(wanted->data);
+    const uint32_t classes = qn_data_classes(wanted->data);
+    const uint64_t *known = qn_parts_class_items(wanted->parts);
+    uint64_t *counts = labels && classes <= 1 << 20 ? calloc(classes, sizeof *counts) : NULL;
+    if (counts && known)
+        memcpy(counts, known, classes * sizeof *counts);
+    for (uint64_t i = 0; counts && !known && i < qn_data_items(wanted->data); i++)
+        counts[labels[i]]++;
+    return counts;
+}
+
 static void print_classes(const stats_wanted *wanted) {
     const qn_data *data = wanted->data;
-    const int32_t *labels = qn_data_labels(data);
     const uint32_t classes = qn_data_classes(data);
     char buffer[16];
-    if (!labels || classes > 1 << 20)
-        return;
-    uint64_t *counts = calloc(classes, sizeof *counts);
+    uint64_t *counts = count_classes(wanted);
     if (!counts)
         return;
-    for (uint64_t i = 0; i < qn_data_items(data); i++)
-        counts[labels[i]]++;
     printf("\n%-*s  %14s  %10s\n", NAME, "class", "items", "share");
     for (uint32_t c = 0; c < least_of(classes, MOST_COLUMNS); c++)
-        print_share(class_name(data, c, buffer), counts[c], qn_data_items(data));
+        print_share(class_name(data, c, buffer), counts[c], stats_items(wanted));
     if (classes > MOST_COLUMNS)
         printf("  and %" PRIu32 " more\n", classes - MOST_COLUMNS);
     free(counts);
@@ -318,7 +331,7 @@ void stats_print(const qn_statistics *found, const stats_wanted *wanted) {
     const uint32_t shown = least_of(columns, MOST_COLUMNS);
     char count[32];
     printf("file      %s (%s)\n", wanted->path, qn_data_format(wanted->data));
-    printf("items     %s\n", format_count(qn_data_items(wanted->data), count));
+    printf("items     %s\n", format_count(stats_items(wanted), count));
     if (has_numbers(found, shown))
         print_numbers(found, wanted, shown);
     print_times(found, wanted, shown);

@@ -1,6 +1,6 @@
 /* NULL in every place of functions that ranks call together, as null_test.c does for the others. */
 #include "null_case_test.h"
-#include <quern/data.h>
+#include <quern/statistics.h>
 
 static void test_shared_files(void **state) {
     (void)state;
@@ -9,7 +9,25 @@ static void test_shared_files(void **state) {
     REFUSED(qn_data_share_files, "out", NULL, 0, &(const char *){"a.csv"}, 1, NULL, NULL);
 }
 
+static void test_parts(void **state) {
+    (void)state;
+    static const char *const path = "a.csv";
+    qn_parts *parts;
+    qn_statistics *found;
+    REFUSED(qn_parts_open, "paths", NULL, NULL, 1, NULL, &parts);
+    REFUSED(qn_parts_open, "out", NULL, &path, 1, NULL, NULL);
+    REFUSED(qn_statistics_of_parts, "parts", NULL, NULL, &found);
+    REFUSED(qn_statistics_of_parts, "out", NULL, NULL, NULL);
+    assert_int_equal(qn_parts_items(NULL), 0);
+    assert_int_equal(qn_parts_first(NULL), 0);
+    assert_null(qn_parts_own(NULL));
+    assert_string_equal(qn_parts_digest(NULL), "");
+    assert_null(qn_parts_class_items(NULL));
+    qn_parts_close(NULL);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared_files)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared_files),
+                                       cmocka_unit_test(test_parts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

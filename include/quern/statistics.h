@@ -15,6 +15,7 @@
 
 #include <quern/data.h>
 #include <quern/device.h>
+#include <quern/parts.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,6 +68,14 @@ QN_API void qn_statistics_options_init(qn_statistics_options *options);
  * devices are lost). */
 QN_API qn_status qn_statistics_make(const qn_data *data, const qn_statistics_options *options,
                                     qn_statistics **out, qn_error *err);
+
+/* The same of data in parts; all ranks of its cluster call this together, and each gets the results
+ * of the whole. Devices and ranks of options->compute do not count: each rank computes sums and
+ * counts of its items with its cores, and these are added. Needs memory for 16 columns of this
+ * rank's items. Fails also with QN_UNSUPPORTED (`correlation`; more than 64 quantiles or 1,024
+ * bins), and with QN_IO where a rank has died: its part is missing. */
+QN_API qn_status qn_statistics_of_parts(const qn_parts *parts, const qn_statistics_options *options,
+                                        qn_statistics **out, qn_error *err);
 
 /* Frees the statistics and all that its functions returned. Accepts NULL. */
 QN_API void qn_statistics_free(qn_statistics *statistics);

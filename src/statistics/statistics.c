@@ -9,6 +9,7 @@
 #include "data/cells/date_column.h"
 #include "data/table/wide.h"
 #include "statistics/column_job.h"
+#include "statistics/column_parts.h"
 #include "statistics/column_places.h"
 #include "statistics/column_search.h"
 #include "statistics/exact_pairs.h"
@@ -41,6 +42,7 @@ struct qn_statistics {
 /* While they are computed. */
 typedef struct job {
     const qn_data *data;
+    const qn_parts *parts; /* of which `data` is this rank's; NULL: it is the whole */
     qn_statistics_options options;
     qn_compute compute, host; /* all devices, and the CPU alone */
     int devices;              /* 1: GPUs compute, too */
@@ -206,6 +208,7 @@ static void say_wanted(const job *j, char text[256]) {
              o->histograms ? ", histograms" : "", o->bins, j->task.quantile_count, hex);
 }
 
+/* `team`: NULL for data in parts. */
 static qn_status describe_columns(job *j, qn__team *team, qn_error *err) {
     const qn_statistics *s = j->out;
     const qn__column_job columns = {.data = j->data,
@@ -222,7 +225,8 @@ static qn_status describe_columns(job *j, qn__team *team, qn_error *err) {
                                     .first = j->first,
                                     .second = j->second,
                                     .device = j->devices ? &j->device : NULL};
-    return qn__columns_describe(team, &columns, err);
+    return team ? qn__columns_describe(team, &columns, err)
+                : qn__columns_describe_parts(j->parts, &columns, err);
 }
 
 static qn_status describe_pairs(const job *j, qn__team *team, qn_error *err) {
@@ -345,13 +349,40 @@ static qn_status make_out(job *j, qn_error *err) {
     j->out->columns = qn__columns_of(j->data);
     j->out->groups = j->task.groups;
     j->out->quantile_count = j->task.quantile_count;
-    j->out->most_bins = j->options.bins ? j->options.bins : qn__column_bins(j->data->items);
+    const uint64_t items = j->parts ? qn__parts_items(j->parts) : j->data->items;
+    j->out->most_bins = j->options.bins ? j->options.bins : qn__column_bins(items);
     return QN_OK;
 }
 
-qn_status qn__statistics_make(const qn_data *data, const qn_statistics_options *options,
-                              qn_status status, qn_statistics **out, qn_error *err) {
-    job j = {.data = data, .options = *options};
+/* Each rank computes those of its rows. */
+static qn_status run_parts(job *j, qn_status status, qn_error *err) {
+    char wanted[256] = "";
+    if (status == QN_OK && j->options.correlation) {
+        qn__fail(err, QN_UNSUPPORTED, "`statistics.correlation` is not computed of data in parts");
+        status = qn__remedy(err, QN_UNSUPPORTED, "leave it out, or give all ranks the whole data");
+    }
+    if (status == QN_OK)
+        status = prepare(j, err);
+    if (status == QN_OK)
+        say_wanted(j, wanted);
+    const qn_error own = status == QN_OK ? (qn_error){0} : *err;
+    const qn_agreement item = {sizeof item, "what is computed", wanted,
+                               "start all ranks with the same options"};
+    if (j->parts->cluster)
+        status = qn_cluster_agree(j->parts->cluster, &own, &item, 1, err);
+    if (!j->host.threads)
+        j->host.threads = qn__cores();
+    if (status == QN_OK)
+        status = describe_columns(j, NULL, err);
+    if (status == QN_OK)
+        find_dates(j);
+    return status;
+}
+
+static qn_status make(const qn_data *data, const qn_parts *parts,
+                      const qn_statistics_options *options, qn_status status, qn_statistics **out,
+                      qn_error *err) {
+    job j = {.data = data, .parts = parts, .options = *options};
     const qn_status taken = qn__host_team_compute("qn_statistics_make", options->compute,
                                                   options->threads, &j.compute, err);
     if (taken != QN_OK)
@@ -363,13 +394,25 @@ qn_status qn__statistics_make(const qn_data *data, const qn_statistics_options *
     if (status == QN_OK)
         status = make_out(&j, err);
     j.host = j.compute;
-    status = run(&j, status, err);
+    status = parts ? run_parts(&j, status, err) : run(&j, status, err);
     free_job(&j);
     if (status == QN_OK)
         *out = j.out;
     else
         qn_statistics_free(j.out);
     return status;
+}
+
+qn_status qn__statistics_make(const qn_data *data, const qn_statistics_options *options,
+                              qn_status status, qn_statistics **out, qn_error *err) {
+    return make(data, NULL, options, status, out, err);
+}
+
+static qn_status take_options(const char *function, const qn_statistics_options *options,
+                              qn_statistics_options *own, qn_error *err) {
+    const qn__sized what = {function, "options", "qn_statistics_options", sizeof *own};
+    qn_statistics_options_init(own);
+    return options ? qn__sized_take(&what, options, own, err) : QN_OK;
 }
 
 qn_status qn_statistics_make(const qn_data *data, const qn_statistics_options *options,
@@ -380,11 +423,22 @@ qn_status qn_statistics_make(const qn_data *data, const qn_statistics_options *o
     qn_statistics_options own;
     qn_error unwanted;
     err = err ? err : &unwanted;
-    qn_statistics_options_init(&own);
-    const qn_status status =
-        options ? qn__sized_take(QN__SIZED("options", qn_statistics_options), options, &own, err)
-                : QN_OK;
-    return status == QN_OK ? qn__statistics_make(data, &own, QN_OK, out, err) : status;
+    const qn_status status = take_options(__func__, options, &own, err);
+    return status == QN_OK ? make(data, NULL, &own, QN_OK, out, err) : status;
+}
+
+qn_status qn_statistics_of_parts(const qn_parts *parts, const qn_statistics_options *options,
+                                 qn_statistics **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(parts, err);
+    qn_statistics_options own;
+    qn_error unwanted;
+    err = err ? err : &unwanted;
+    const qn_status status = take_options(__func__, options, &own, err);
+    if (status == QN_OK)
+        return make(parts->own, parts, &own, QN_OK, out, err);
+    return qn__parts_agree(parts, status, err);
 }
 
 void qn_statistics_free(qn_statistics *statistics) {

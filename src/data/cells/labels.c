@@ -94,11 +94,8 @@ static qn_status name_values(qn_data *data, const values *v, qn_error *err) {
     return QN_OK;
 }
 
-/* Class numbers as they are written: from 0, with few gaps; or a known network has space for them.
- */
-static int are_numbered(const values *v, uint32_t classes) {
-    const int64_t least = v->value[0], greatest = v->value[v->count - 1];
-    return least >= 0 && (greatest + 1 <= 2 * (int64_t)v->count || greatest < (int64_t)classes);
+int qn__labels_are_numbered(int64_t least, int64_t greatest, uint64_t count, uint32_t classes) {
+    return least >= 0 && (greatest + 1 <= 2 * (int64_t)count || greatest < (int64_t)classes);
 }
 
 static qn_status refuse_many(const qn_data *data, uint64_t count, const char *path, qn_error *err) {
@@ -112,8 +109,18 @@ static qn_status refuse_many(const qn_data *data, uint64_t count, const char *pa
 }
 
 /* Each value is in so few items that a class could hardly be learned. */
-static int are_few(const qn_data *data, const values *v) {
-    return v->count > QN__LABELS_FEW && data->items < QN__LABELS_ITEMS * v->count;
+static int are_few(uint64_t items, uint64_t count) {
+    return count > QN__LABELS_FEW && items < QN__LABELS_ITEMS * count;
+}
+
+void qn__labels_doubt_numbers(qn_data *data, const qn_data_options *options, uint64_t items,
+                              uint64_t count, int64_t greatest) {
+    const int said = options->task && strcmp(options->task, "auto") != 0;
+    data->label_values = count;
+    if (count > QN__LABELS_CLEAR && !said)
+        data->doubt = QN__DOUBT_MANY;
+    else if (are_few(items, count) && !said && greatest >= (int64_t)options->classes)
+        data->doubt = QN__DOUBT_FEW;
 }
 
 static qn_status take_numbers(qn_data *data, const qn_data_options *options, const char *path,
@@ -124,13 +131,8 @@ static qn_status take_numbers(qn_data *data, const qn_data_options *options, con
         qn__free(v.value);
         return status;
     }
-    data->label_values = v.count;
-    if (v.count > QN__LABELS_CLEAR && !options->task)
-        data->doubt = QN__DOUBT_MANY;
-    else if (are_few(data, &v) && !options->task &&
-             v.value[v.count - 1] >= (int64_t)options->classes)
-        data->doubt = QN__DOUBT_FEW;
-    if (!are_numbered(&v, options->classes))
+    qn__labels_doubt_numbers(data, options, data->items, v.count, v.value[v.count - 1]);
+    if (!qn__labels_are_numbered(v.value[0], v.value[v.count - 1], v.count, options->classes))
         status = v.count > QN__TEXTS_MAX ? refuse_many(data, v.count, path, err)
                                          : name_values(data, &v, err);
     else if (data->schema)
@@ -176,13 +178,22 @@ qn_status qn__labels_settle(qn_data *data, const qn_data_options *options, int a
             return QN_OK;
         status = take_numbers(data, &own, path, err);
     } else {
-        data->label_values = data->schema->classes;
-        if (!own.task && comma_class(data))
-            data->doubt = QN__DOUBT_COMMA;
+        qn__labels_doubt_names(data, &own);
     }
-    if (data->label_values == data->items && data->items > QN__LABELS_CLEAR && !data->doubt)
-        data->doubt = QN__DOUBT_ID;
+    qn__labels_doubt_each(data, data->items);
     return status;
+}
+
+void qn__labels_doubt_each(qn_data *data, uint64_t items) {
+    if (data->label_values == items && items > QN__LABELS_CLEAR && !data->doubt)
+        data->doubt = QN__DOUBT_ID;
+}
+
+void qn__labels_doubt_names(qn_data *data, const qn_data_options *options) {
+    const int said = options->task && strcmp(options->task, "auto") != 0;
+    data->label_values = data->schema->classes;
+    if (!said && comma_class(data))
+        data->doubt = QN__DOUBT_COMMA;
 }
 
 qn_status qn__labels_check(const qn_data *data, qn_error *err) {

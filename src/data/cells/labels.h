@@ -21,6 +21,17 @@ enum { QN__TEXTS_MAX = 100000 };
 qn_status qn__labels_settle(qn_data *data, const qn_data_options *options, int asks,
                             const char *path, qn_error *err);
 
+/* Class numbers as they are written: from 0, with few gaps; or a known network has space for them.
+ * `count` different ones from `least` to `greatest`; `classes` is qn_data_options.classes. */
+int qn__labels_are_numbered(int64_t least, int64_t greatest, uint64_t count, uint32_t classes);
+
+/* What qn__labels_settle finds of labels of `items` items, in data->label_values and data->doubt:
+ * whole numbers, classes with names in the schema, and then a label for each item. */
+void qn__labels_doubt_numbers(qn_data *data, const qn_data_options *options, uint64_t items,
+                              uint64_t count, int64_t greatest);
+void qn__labels_doubt_names(qn_data *data, const qn_data_options *options);
+void qn__labels_doubt_each(qn_data *data, uint64_t items);
+
 /* Sets data->schema where it is NULL; every column is then one of numbers without a name. */
 qn_status qn__data_need_schema(qn_data *data, qn_error *err);
 

@@ -45,20 +45,23 @@ static uint64_t present(const qn_data *data, uint32_t k) {
 
 /* A text of w words has w - 1 pairs. The parts of dates, addresses of the web and identifiers are
  * words, too; but few of them are letters after a space. */
-static int looks_like_texts(const qn_data *data, uint32_t k, uint64_t number) {
-    const qn__feature *feature = &data->schema->feature[k];
+static int looks_like_texts(const qn__feature *feature, uint64_t number, uint64_t values) {
     const uint64_t texts = feature->categories;
     uint64_t spoken = 0;
     for (uint32_t i = 0; i < feature->categories; ++i)
         spoken += qn__ngrams_spoken(feature->category[i]);
     return texts >= LEAST_TEXTS && number >= texts * (2 * LEAST_WORDS - 1) &&
-           spoken >= texts * (LEAST_WORDS - 1) && 2 * texts > present(data, k);
+           spoken >= texts * (LEAST_WORDS - 1) && 2 * texts > values;
+}
+
+int qn__prose_looks_so(const qn__feature *feature, uint64_t values) {
+    uint64_t number;
+    return count_grams(feature, &pairs, &number, NULL) == QN_OK &&
+           looks_like_texts(feature, number, values);
 }
 
 int qn__prose_looks(const qn_data *data, uint32_t k) {
-    uint64_t number;
-    return count_grams(&data->schema->feature[k], &pairs, &number, NULL) == QN_OK &&
-           looks_like_texts(data, k, number);
+    return qn__prose_looks_so(&data->schema->feature[k], present(data, k));
 }
 
 /* Twice as many inputs as there are pieces would leave most of them without a collision;
@@ -110,7 +113,7 @@ static qn_status find_column(const finding *f, uint32_t k, qn_error *err) {
     if (f->finds && feature->said == QN__SAID_NOTHING) {
         if (count_grams(feature, &pairs, &number, err) != QN_OK)
             return QN_MEMORY;
-        texts = looks_like_texts(f->data, k, number);
+        texts = looks_like_texts(feature, number, present(f->data, k));
     }
     if (texts)
         return choose_inputs(f, feature, err);

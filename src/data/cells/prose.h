@@ -20,6 +20,9 @@ qn_status qn__prose_find(qn_data *data, int finds, const char *features, const c
 /* 1 when category `k` looks so. 0 also where memory is short. */
 int qn__prose_looks(const qn_data *data, uint32_t k);
 
+/* The same of a column with so many values that are not missing. */
+int qn__prose_looks_so(const qn__feature *feature, uint64_t values);
+
 /* Whether columns of texts are to be found: not for a model that has none, nor where the options
  * say so. */
 int qn__prose_wanted(const qn_data_options *options);

@@ -11,6 +11,7 @@
 #include "data/cells/readers.h"
 #include "data/cells/rounded.h"
 #include "data/open/documents.h"
+#include "data/open/open_list.h"
 #include "data/open/table_cache.h"
 #include "data/table/data_options.h"
 #include "data/table/shape.h"
@@ -407,6 +408,20 @@ static qn_status open_with(const char *const *paths, size_t count, const qn_data
         status = qn__lines_wanted(options) ? qn__lines_tokens(&list, options, data, err)
                                            : read_list(&list, options, data, err);
     qn__file_list_release(&list);
+    if (status == QN_OK)
+        *out = data;
+    else
+        qn_data_close(data);
+    return status;
+}
+
+qn_status qn__data_open_list(const qn__file_list *list, const qn_data_options *options,
+                             qn_data **out, qn_error *err) {
+    qn_status status = qn__host_check(err); /* the readers use its arithmetic */
+    qn_data *data = status == QN_OK ? qn__alloc(1, sizeof *data, err) : NULL;
+    if (!data)
+        return status == QN_OK ? QN_MEMORY : status;
+    status = read_list(list, options, data, err);
     if (status == QN_OK)
         *out = data;
     else

@@ -190,6 +190,21 @@ qn_status qn__data_take(const qn_data_arrays *arrays, qn_data **out, qn_error *e
 /* D(values) of docs/exactness.md 2.2: of all values of a table. */
 void qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest[32]);
 
+/* Bytes that D of 2.2 hashes at once. */
+#define QN__DIGEST_BLOCK ((size_t)1 << 20)
+
+/* SHA-256 of one block of numbers of `width` bytes, as little-endian ones. */
+void qn__digest_block(const void *bytes, size_t size, int width, uint8_t digest[32]);
+
+/* D of the values, the labels or targets, and the weights. */
+typedef struct qn__data_digests {
+    uint8_t values[32], labels[32], weights[32];
+} qn__data_digests;
+
+/* The digest of a table of `items` items that has these; all else is that of `data`. */
+void qn__data_digest_join(const qn_data *data, uint64_t items, const qn__data_digests *digests,
+                          qn__pool *pool, char text[65]);
+
 /* The digest of docs/exactness.md 2.2 as 64 hexadecimal digits and a NUL. Takes D(values) from
  * data->values_digest where that is known. `pool` may be NULL. */
 void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK ((size_t)1 << 20)
+#define BLOCK QN__DIGEST_BLOCK
 /* Bytes that more than one thread hashes, where the caller has none. */
 #define WORTH_THREADS 0x1p24
 /* Blocks whose digests are kept at once. So few need no memory that could be missing. */
@@ -88,6 +88,13 @@ static void hash_blocks(void *context, int thread) {
             add_numbers(&hash, work->bytes + i * BLOCK, size, work->width);
         qn__sha256_end(&hash, work->digests[i - work->first]);
     }
+}
+
+void qn__digest_block(const void *bytes, size_t size, int width, uint8_t digest[32]) {
+    qn__sha256 hash;
+    qn__sha256_begin(&hash);
+    add_numbers(&hash, bytes, size, width);
+    qn__sha256_end(&hash, digest);
 }
 
 /* D(bytes) of docs/exactness.md 2.2. */
@@ -168,16 +175,22 @@ static uint8_t parts_of(const qn_data *data) {
 }
 
 void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
-    uint8_t values[32], labels[32], weights[32], whole[32];
+    qn__data_digests d;
     const void *given = data->targets ? (const void *)data->targets : data->labels;
     if (data->values_digest)
-        memcpy(values, data->values_digest, sizeof values);
+        memcpy(d.values, data->values_digest, sizeof d.values);
     else
-        qn__data_values_digest(data, pool, values);
+        qn__data_values_digest(data, pool, d.values);
     if (given)
-        hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 4, pool, labels);
+        hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 4, pool, d.labels);
     if (data->weights)
-        hash_in_blocks(data->weights, (size_t)data->items * sizeof(float), 4, pool, weights);
+        hash_in_blocks(data->weights, (size_t)data->items * sizeof(float), 4, pool, d.weights);
+    qn__data_digest_join(data, data->items, &d, pool, text);
+}
+
+void qn__data_digest_join(const qn_data *data, uint64_t items, const qn__data_digests *d,
+                          qn__pool *pool, char text[65]) {
+    uint8_t whole[32];
     const uint8_t parts = parts_of(data);
     qn__sha256 hash;
     qn__sha256_begin(&hash);
@@ -188,16 +201,16 @@ void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
                                 : "quern data 1\n",
                    13);
     qn__sha256_add(&hash, &(uint8_t){(uint8_t)data->type}, 1);
-    add_number(&hash, data->items);
+    add_number(&hash, items);
     add_number(&hash, data->features);
     qn__sha256_add(&hash, &parts, 1);
-    qn__sha256_add(&hash, values, sizeof values);
-    if (given)
-        qn__sha256_add(&hash, labels, sizeof labels);
+    qn__sha256_add(&hash, d->values, sizeof d->values);
+    if (data->targets || data->labels)
+        qn__sha256_add(&hash, d->labels, sizeof d->labels);
     if (data->several)
         add_several(&hash, data, pool);
     if (data->weights)
-        qn__sha256_add(&hash, weights, sizeof weights);
+        qn__sha256_add(&hash, d->weights, sizeof d->weights);
     if (data->wide)
         add_wide(&hash, data, pool);
     else if (texts)

@@ -1,0 +1,57 @@
+/* Data in parts: each rank of a cluster reads some files, and the rows of all ranks are one table
+ * that no rank holds. */
+#ifndef QUERN_PARTS_H
+#define QUERN_PARTS_H
+
+#include <quern/cluster.h>
+#include <quern/data.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qn_parts qn_parts;
+
+/* Each rank reads its part of a table; all ranks call this together. `paths`, `count` and `options`
+ * are as in qn_data_open_files. Where all ranks name the same files, these are dealt to them in
+ * ranges of about as many bytes, in their order. Files are the same if their names, sizes, first
+ * and last bytes are. Else the part of each rank is what it names, and the parts follow each other
+ * in the order of the ranks. A rank may have no rows. `cluster` may be NULL: one part is the whole.
+ *
+ * The whole is the table that qn_data_open_files makes of all files in this order: ranks agree on
+ * the types of columns, categories, classes and the digest. Columns have the same names in the same
+ * order in all parts.
+ *
+ * On success each rank owns its *out, for qn_parts_close. A failure is that of all ranks, and names
+ * the rank. Fails as qn_data_open_files and qn_cluster_agree do; with QN_MISMATCH where parts
+ * cannot be one table; with QN_UNSUPPORTED for what is not read in parts: columns of texts whose
+ * words count, tokens, masks, several labels, columns that are kept exactly; with QN_IO where a
+ * rank has died whose part others cannot read. */
+QN_API qn_status qn_parts_open(qn_cluster *cluster, const char *const *paths, size_t count,
+                               const qn_data_options *options, qn_parts **out, qn_error *err);
+
+/* Accepts NULL. Not while qn_parts_own is in use. */
+QN_API void qn_parts_close(qn_parts *parts);
+
+/* Items of the whole; 0 for NULL. */
+QN_API uint64_t qn_parts_items(const qn_parts *parts);
+
+/* The number of this rank's first item in the whole; 0 for NULL. */
+QN_API uint64_t qn_parts_first(const qn_parts *parts);
+
+/* This rank's items, with the columns, categories and classes of the whole; valid until
+ * qn_parts_close. It may have no items. Its digest is that of these items. NULL for NULL. */
+QN_API const qn_data *qn_parts_own(const qn_parts *parts);
+
+/* The digest of the whole: qn_data_digest of one process that reads all files; "" for NULL. */
+QN_API const char *qn_parts_digest(const qn_parts *parts);
+
+/* How many items of the whole each class has: qn_data_classes(qn_parts_own(parts)) numbers. NULL
+ * for NULL and where labels are not classes. */
+QN_API const uint64_t *qn_parts_class_items(const qn_parts *parts);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,48 @@
+/* A table whose rows are with several ranks (quern/parts.h). Each rank has its own rows under the
+ * schema of the whole. */
+#ifndef QN_DATA_PARTS_PARTS_H
+#define QN_DATA_PARTS_PARTS_H
+
+#include "cluster/cluster.h"
+#include "data/table/data.h"
+#include <quern/parts.h>
+
+struct qn_parts {
+    qn_cluster *cluster; /* NULL: this process has all rows */
+    uint32_t ranks, rank;
+    uint64_t *first;    /* ranks + 1: rank r has the rows first[r] .. first[r + 1] - 1 */
+    char (*name)[184];  /* of the files of each rank, for messages: "b.csv and 3 more" */
+    qn_data *own;       /* the rows of this rank, with schema, type and classes of the whole; it may
+                           have no items */
+    uint64_t *in_class; /* items of each class of the whole; NULL: labels are no classes */
+    char digest[65];    /* of the whole */
+};
+
+static inline uint64_t qn__parts_items(const qn_parts *parts) { return parts->first[parts->ranks]; }
+
+/* ------------------------------------------------------------------ collective */
+
+/* All-gather of `bytes` from each rank, which begin with a byte that is not 0. Fails with QN_IO
+ * where a rank has died: its part is missing. */
+qn_status qn__part_rows_gather(const qn_parts *parts, const void *own, uint64_t bytes, void *all,
+                               qn_error *err);
+
+/* Adds `count` words of all ranks; each rank gets the sums. Fails as above. */
+qn_status qn__parts_add(const qn_parts *parts, int64_t *words, uint64_t count, qn_error *err);
+
+/* QN_OK where `status` is that on all ranks. Else all fail; the message names a rank that did. */
+qn_status qn__parts_agree(const qn_parts *parts, qn_status status, qn_error *err);
+
+/* Bytes of different lengths from each rank. */
+typedef struct qn__parts_blobs {
+    uint8_t *all;
+    uint64_t each;
+    uint64_t *size; /* of each rank */
+} qn__parts_blobs;
+
+/* For qn__parts_blobs_release, in any case. Fails as qn__part_rows_gather. */
+qn_status qn__parts_gather_blobs(const qn_parts *parts, const void *own, uint64_t size,
+                                 qn__parts_blobs *out, qn_error *err);
+void qn__parts_blobs_release(qn__parts_blobs *blobs);
+
+#endif

@@ -1,0 +1,137 @@
+#include "data/parts/parts_deal.h"
+#include "base/digest/sha256.h"
+#include "base/memory.h"
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Bytes at both ends of a file that are compared. */
+enum { SAMPLE = 1 << 16 };
+
+/* Adds the first and the last bytes; what cannot be read is a matter of the reader. */
+static void add_ends(qn__sha256 *hash, const char *path, uint64_t size, uint8_t *buffer) {
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return;
+    const off_t at[] = {0, size > SAMPLE ? (off_t)(size - SAMPLE) : 0};
+    for (int i = 0; i < (size > SAMPLE ? 2 : 1); i++) {
+        const ssize_t got = pread(file, buffer, SAMPLE, at[i]);
+        if (got > 0)
+            qn__sha256_add(hash, buffer, (size_t)got);
+    }
+    close(file);
+}
+
+/* Adds what identifies a file. Returns its size, at least 1; 1 where that is not known. */
+static uint64_t add_file(qn__sha256 *hash, const char *path, uint8_t *buffer) {
+    struct stat info;
+    uint64_t size = 0;
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) {
+        size = (uint64_t)info.st_size;
+        add_ends(hash, path, size, buffer);
+    }
+    qn__sha256_add(hash, path, strlen(path) + 1);
+    qn__sha256_add(hash, &size, sizeof size);
+    return size + 1;
+}
+
+/* A digest of all files, and their sizes. */
+static qn_status look(const qn__file_list *list, uint64_t *sizes, uint8_t digest[32],
+                      qn_error *err) {
+    uint8_t *buffer = qn__alloc(SAMPLE, 1, err);
+    qn__sha256 hash;
+    if (!buffer)
+        return QN_MEMORY;
+    qn__sha256_begin(&hash);
+    for (size_t i = 0; i < list->count; i++)
+        sizes[i] = add_file(&hash, list->file[i].path, buffer);
+    qn__sha256_end(&hash, digest);
+    qn__free(buffer);
+    return QN_OK;
+}
+
+/* Each rank gets the files whose middle lies in its share of the bytes. */
+static void divide(const qn_parts *parts, const uint64_t *sizes, qn__parts_lot *lot) {
+    uint64_t all = 0, before = 0;
+    for (size_t i = 0; i < lot->list.count; i++)
+        all += sizes[i];
+    const uint64_t share = all / parts->ranks + 1;
+    lot->from = lot->to = 0;
+    for (size_t i = 0; i < lot->list.count; i++) {
+        const uint64_t rank = (before + sizes[i] / 2) / share;
+        lot->from += rank < parts->rank;
+        lot->to += rank <= parts->rank;
+        before += sizes[i];
+    }
+}
+
+/* Whether all ranks name the same files. */
+static qn_status compare(const qn_parts *parts, const uint8_t digest[32], int *same,
+                         qn_error *err) {
+    uint8_t own[33] = {1};
+    uint8_t *all = qn__alloc(parts->ranks, sizeof own, err);
+    memcpy(own + 1, digest, 32);
+    if (!all) {
+        if (parts->cluster)
+            qn__cluster_fail(parts->cluster, err);
+        return QN_MEMORY;
+    }
+    const qn_status status = qn__part_rows_gather(parts, own, sizeof own, all, err);
+    *same = status == QN_OK;
+    for (uint32_t r = 0; r < parts->ranks && *same; r++)
+        *same = memcmp(all + r * sizeof own, own, sizeof own) == 0;
+    qn__free(all);
+    return status;
+}
+
+static qn_status find_labels(const qn_data_options *o, qn__parts_lot *lot, qn_error *err) {
+    const size_t count = 1 + o->labels_more_count;
+    if (!o->labels_path)
+        return QN_OK;
+    const char **paths = (const char **)qn__alloc(count, sizeof *paths, err);
+    if (!paths)
+        return QN_MEMORY;
+    paths[0] = o->labels_path;
+    for (size_t i = 1; i < count; i++)
+        paths[i] = o->labels_more[i - 1];
+    const qn_status status = qn__file_list_make(paths, count, 0, &lot->labels, err);
+    qn__free((void *)paths);
+    if (status != QN_OK || lot->labels.count == lot->list.count)
+        return status;
+    qn__fail(err, QN_INPUT, "there are %zu files of labels for %zu files of items",
+             lot->labels.count, lot->list.count);
+    qn__at_of(err, lot->labels.file[0].path);
+    return qn__remedy(err, QN_INPUT,
+                      "name with `data.labels_path` as many as there are files of items, in the "
+                      "same order");
+}
+
+qn_status qn__parts_deal(const qn_parts *parts, const char *const *paths, size_t count,
+                         const qn_data_options *options, qn__parts_lot *out, qn_error *err) {
+    uint64_t *sizes = NULL;
+    uint8_t digest[32] = {0};
+    int same = 0;
+    *out = (qn__parts_lot){0};
+    qn_status status = qn__file_list_make(
+        paths, count, options->skip_broken || options->resize || options->masks, &out->list, err);
+    if (status == QN_OK)
+        status = find_labels(options, out, err);
+    if (status == QN_OK)
+        sizes = qn__alloc(out->list.count, sizeof *sizes, err);
+    if (status == QN_OK)
+        status = sizes ? look(&out->list, sizes, digest, err) : QN_MEMORY;
+    status = qn__parts_agree(parts, status, err);
+    if (status == QN_OK)
+        status = compare(parts, digest, &same, err);
+    out->to = out->list.count;
+    if (sizes && status == QN_OK && same)
+        divide(parts, sizes, out);
+    qn__free(sizes);
+    return status;
+}
+
+void qn__parts_lot_release(qn__parts_lot *lot) {
+    qn__file_list_release(&lot->list);
+    qn__file_list_release(&lot->labels);
+}

@@ -1,0 +1,104 @@
+/* What ranks tell each other about their parts. */
+#include "base/memory.h"
+#include "cluster/agreement.h"
+#include "data/parts/parts.h"
+#include <string.h>
+
+static qn_status fail(const qn_parts *parts, qn_status status, qn_error *err) {
+    if (parts->cluster)
+        qn__cluster_fail(parts->cluster, err);
+    return status;
+}
+
+static qn_status tell_death(const qn_parts *parts, uint32_t rank, qn_error *err) {
+    qn__fail(err, QN_IO, "%s has ended, and its part of the data is missing",
+             qn_cluster_name(parts->cluster, rank));
+    qn__at_of(err, parts->name[rank]);
+    return qn__remedy(err, QN_IO, "start all ranks again");
+}
+
+qn_status qn__part_rows_gather(const qn_parts *parts, const void *own, uint64_t bytes, void *all,
+                               qn_error *err) {
+    if (!parts->cluster) {
+        memcpy(all, own, bytes);
+        return QN_OK;
+    }
+    qn_status status = qn__cluster_gather(parts->cluster, own, bytes, all, err);
+    for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++)
+        if (((const uint8_t *)all)[r * bytes] == 0)
+            status = tell_death(parts, r, err);
+    return status;
+}
+
+qn_status qn__parts_add(const qn_parts *parts, int64_t *words, uint64_t count, qn_error *err) {
+    if (!parts->cluster)
+        return QN_OK;
+    const uint64_t all = parts->ranks + count; /* each rank first says that it is there */
+    const int64_t *total;
+    int more;
+    qn_status status = qn__reduction_begin(
+        parts->cluster, &(qn__reduction){.kind = QN__REDUCTION_OTHER, .words = all, .chunks = 0},
+        err);
+    if (status != QN_OK)
+        return status;
+    int64_t *part = qn__reduction_part(parts->cluster);
+    memset(part, 0, parts->ranks * sizeof *part);
+    part[parts->rank] = 1;
+    memcpy(part + parts->ranks, words, count * sizeof *part);
+    do
+        status = qn__reduction_finish(parts->cluster, 0, &more, &total, err);
+    while (status == QN_OK && more);
+    for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++)
+        if (total[r] == 0)
+            status = tell_death(parts, r, err);
+    if (status == QN_OK)
+        memcpy(words, total + parts->ranks, count * sizeof *words);
+    return status;
+}
+
+qn_status qn__parts_agree(const qn_parts *parts, qn_status status, qn_error *err) {
+    if (!parts->cluster)
+        return status;
+    const qn_error own = status == QN_OK ? (qn_error){0} : *err;
+    return qn__cluster_agree(parts->cluster, &own, NULL, 0, NULL, err);
+}
+
+qn_status qn__parts_gather_blobs(const qn_parts *parts, const void *own, uint64_t size,
+                                 qn__parts_blobs *out, qn_error *err) {
+    const uint64_t told[2] = {1, size};
+    uint64_t *sizes = qn__alloc(parts->ranks, sizeof told, err);
+    *out = (qn__parts_blobs){.size = qn__alloc(parts->ranks, sizeof *out->size, err)};
+    qn_status status = sizes && out->size ? QN_OK : fail(parts, QN_MEMORY, err);
+    if (status == QN_OK)
+        status = qn__part_rows_gather(parts, told, sizeof told, sizes, err);
+    for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++) {
+        out->size[r] = sizes[2 * r + 1];
+        out->each = out->size[r] + 1 > out->each ? out->size[r] + 1 : out->each;
+    }
+    qn__free(sizes);
+    uint8_t *mine = NULL;
+    out->each = (out->each + 63) / 64 * 64; /* the last byte of each says that its rank is there */
+    if (status == QN_OK) {
+        mine = qn__alloc(out->each, 1, err);
+        out->all = mine ? qn__alloc(parts->ranks, out->each, err) : NULL;
+        status = out->all ? QN_OK : fail(parts, QN_MEMORY, err);
+    }
+    if (status == QN_OK) {
+        memcpy(mine, own, size);
+        mine[out->each - 1] = 1;
+        status = parts->cluster ? qn__cluster_gather(parts->cluster, mine, out->each, out->all, err)
+                                : QN_OK;
+    }
+    if (status == QN_OK && !parts->cluster)
+        memcpy(out->all, mine, out->each);
+    for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++)
+        if (out->all[(r + 1) * out->each - 1] == 0)
+            status = tell_death(parts, r, err);
+    qn__free(mine);
+    return status;
+}
+
+void qn__parts_blobs_release(qn__parts_blobs *blobs) {
+    qn__free(blobs->all);
+    qn__free(blobs->size);
+}

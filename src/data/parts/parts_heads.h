@@ -1,0 +1,52 @@
+/* What all ranks know of each part: its first item as a table, and which labels it has. */
+#ifndef QN_DATA_PARTS_PARTS_HEADS_H
+#define QN_DATA_PARTS_PARTS_HEADS_H
+
+#include "data/parts/parts.h"
+
+/* A label of a part: a class number as text, or the name of a class. */
+typedef struct qn__part_label {
+    uint64_t items;
+    const char *text;
+} qn__part_label;
+
+/* Of a feature: values that are not missing, and qn__feature.said. */
+typedef struct qn__part_column {
+    uint64_t present;
+    int64_t said;
+} qn__part_column;
+
+typedef struct qn__part_head {
+    qn_data *data; /* its first item, with the schema of the part; NULL: it has no rows */
+    const qn__part_column *column; /* of each feature */
+    uint64_t items, labels;
+    qn__part_label *label;
+    int asks;  /* 1: whole labels of its format may be quantities */
+    int typed; /* 1: its format says which labels are texts */
+} qn__part_head;
+
+typedef struct qn__part_heads {
+    qn__parts_blobs blobs; /* that hold all texts */
+    qn__part_head *part;   /* of each rank */
+    uint32_t lead;         /* the first rank with rows */
+} qn__part_heads;
+
+/* Collective: gathers the heads, and parts->first. Release in any case. Fails with QN_INPUT where
+ * no rank has rows. */
+qn_status qn__part_heads_gather(qn_parts *parts, qn__part_heads *out, qn_error *err);
+void qn__part_heads_release(const qn_parts *parts, qn__part_heads *heads);
+
+/* Says in `where` which part is meant. */
+void qn__part_heads_at(const qn_parts *parts, uint32_t rank, qn_error *err);
+
+/* The type, the shape and all columns of the whole, in parts->own too. Fails with QN_MISMATCH,
+ * QN_UNSUPPORTED or QN_MEMORY. */
+qn_status qn__parts_columns(qn_parts *parts, const qn__part_heads *heads,
+                            const qn_data_options *options, qn_error *err);
+
+/* The labels of the whole, in parts->own too, and parts->in_class. *again and *any as in
+ * qn__parts_merge; nothing is changed where *any is 1. Fails as above. */
+qn_status qn__parts_labels(qn_parts *parts, const qn__part_heads *heads,
+                           const qn_data_options *options, int *again, int *any, qn_error *err);
+
+#endif

@@ -1,0 +1,226 @@
+/* Each rank reads its part; then they agree on one table. */
+#include "base/argument.h"
+#include "base/memory.h"
+#include "base/system/float_state.h"
+#include "data/cells/labels.h"
+#include "data/open/open_list.h"
+#include "data/parts/parts_deal.h"
+#include "data/parts/parts_digest.h"
+#include "data/parts/parts_heads.h"
+#include "data/table/data_options.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ reading */
+
+static qn_status refuse(const char *what, const char *remedy, qn_error *err) {
+    qn__fail(err, QN_UNSUPPORTED, "%s are not read in parts", what);
+    return qn__remedy(err, QN_UNSUPPORTED, "%s", remedy);
+}
+
+static qn_status check_options(const qn_data_options *o, qn_error *err) {
+    static const char everywhere[] = "give all ranks the whole data";
+    if (o->tokens || o->context || o->item || (o->task && strcmp(o->task, "next") == 0))
+        return refuse("tokens", everywhere, err);
+    return o->masks ? refuse("masks", everywhere, err) : QN_OK;
+}
+
+static qn_status check_table(const qn_data *own, qn_error *err) {
+    char name[160];
+    for (uint32_t k = 0; k < own->features; k++) {
+        const qn__feature *f = &own->schema->feature[k];
+        if (!f->text && f->exact == QN__EXACT_NONE)
+            continue;
+        qn__fail(err, QN_UNSUPPORTED,
+                 f->text ? "%s holds texts, whose words are not read in parts"
+                         : "%s holds numbers that float32 cannot hold; they are not read in parts",
+                 qn__column_name(own->schema, k, name, sizeof name));
+        return qn__remedy(err, QN_UNSUPPORTED, "leave it out with `data.drop`%s",
+                          f->text ? ", or set `data.text` to none" : "");
+    }
+    if (own->several)
+        return refuse("several labels", "name one column with `data.label_column`", err);
+    return QN_OK;
+}
+
+/* The files of labels of this rank; for qn__free. */
+static const char **labels_of(const qn__parts_lot *lot, qn_data_options *o, qn_error *err) {
+    const size_t count = lot->to - lot->from;
+    const char **paths = (const char **)qn__alloc(count, sizeof *paths, err);
+    if (!paths)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        paths[i] = lot->labels.file[lot->from + i].path;
+    o->labels_path = paths[0];
+    o->labels_more = paths + 1;
+    o->labels_more_count = (uint32_t)(count - 1);
+    return paths;
+}
+
+/* Reads the rows of this rank: parts->own; it stays NULL where the rank has no files. */
+static qn_status read_own(qn_parts *parts, const qn__parts_lot *lot, const qn_data_options *options,
+                          qn_error *err) {
+    qn_data_options o = *options;
+    const char **labels = NULL;
+    if (lot->from == lot->to)
+        return QN_OK;
+    if (lot->labels.count > 0 && !(labels = labels_of(lot, &o, err)))
+        return QN_MEMORY;
+    o.no_cache = 1; /* the values may change below */
+    const qn__file_list own = {.file = lot->list.file + lot->from,
+                               .count = lot->to - lot->from,
+                               .capacity = lot->to - lot->from,
+                               .keys = lot->list.keys};
+    qn_status status = qn__data_open_list(&own, &o, &parts->own, err);
+    qn__free((void *)labels);
+    if (status == QN_OK)
+        status = qn__data_need_schema(parts->own, err);
+    if (status == QN_OK)
+        parts->own->schema->target = qn__data_target(parts->own);
+    return status == QN_OK ? check_table(parts->own, err) : status;
+}
+
+/* The names of the files of all ranks, for messages: "b.csv", or "b.csv and 3 more". */
+static qn_status gather_names(qn_parts *parts, const qn__parts_lot *lot, qn_error *err) {
+    const size_t count = lot->to - lot->from;
+    char own[sizeof *parts->name] = "no file";
+    if (count > 0)
+        snprintf(own, sizeof own, "%.150s", lot->list.file[lot->from].path);
+    if (count > 1)
+        snprintf(own + strlen(own), sizeof own - strlen(own), " and %zu more", count - 1);
+    return qn__part_rows_gather(parts, own, sizeof own, parts->name, err);
+}
+
+/* ------------------------------------------------------------------ one table */
+
+static qn_status merge(qn_parts *parts, const qn_data_options *options, int *again, int *any,
+                       qn_error *err) {
+    qn__part_heads heads;
+    qn_status status = qn__part_heads_gather(parts, &heads, err);
+    if (status == QN_OK) {
+        /* what is found here is the same on all ranks, but for memory */
+        qn_status own = qn__parts_columns(parts, &heads, options, err);
+        if (own == QN_OK)
+            own = qn__parts_labels(parts, &heads, options, again, any, err);
+        status = qn__parts_agree(parts, own, err);
+    }
+    qn__part_heads_release(parts, &heads);
+    return status;
+}
+
+/* Labels that are whole in this part, and not in another, are quantities. */
+static qn_status read_again(qn_parts *parts, const qn__parts_lot *lot,
+                            const qn_data_options *options, int again, qn_error *err) {
+    qn_data_options o = *options;
+    o.task = "regress";
+    if (!again && parts->own && parts->own->items > 0)
+        return QN_OK;
+    qn_data_close(parts->own);
+    parts->own = NULL;
+    return again ? read_own(parts, lot, &o, err) : QN_OK;
+}
+
+static qn_status read_all(qn_parts *parts, const qn__parts_lot *lot, const qn_data_options *options,
+                          qn_error *err) {
+    int again = 0, any = 0;
+    qn_status status = qn__parts_agree(parts, read_own(parts, lot, options, err), err);
+    if (status == QN_OK)
+        status = merge(parts, options, &again, &any, err);
+    if (status == QN_OK && any) {
+        status = qn__parts_agree(parts, read_again(parts, lot, options, again, err), err);
+        if (status == QN_OK)
+            status = merge(parts, options, &again, &any, err);
+    }
+    return status;
+}
+
+static qn_status finish(qn_parts *parts, qn_error *err) {
+    qn_data *own = parts->own;
+    qn__late_digest_free(own->late);
+    own->late = NULL;
+    qn_status status = qn__parts_digest(parts, err);
+    if (status == QN_OK)
+        status = qn__parts_agree(parts, qn__late_digest_create(own, &own->late, err), err);
+    return status;
+}
+
+static qn_status open_parts(qn_parts *parts, const char *const *paths, size_t count,
+                            const qn_data_options *options, qn_error *err) {
+    qn__parts_lot lot;
+    qn_status status = qn__parts_deal(parts, paths, count, options, &lot, err);
+    if (status == QN_OK)
+        status = qn__parts_agree(parts, check_options(options, err), err);
+    if (status == QN_OK)
+        status = gather_names(parts, &lot, err);
+    if (status == QN_OK)
+        status = read_all(parts, &lot, options, err);
+    if (status == QN_OK)
+        status = finish(parts, err);
+    qn__parts_lot_release(&lot);
+    return status;
+}
+
+static qn_parts *create(qn_cluster *cluster, qn_error *err) {
+    const uint32_t ranks = cluster ? qn_cluster_ranks(cluster) : 1;
+    qn_parts *parts = qn__alloc(1, sizeof *parts, err);
+    if (!parts)
+        return NULL;
+    parts->cluster = cluster;
+    parts->ranks = ranks;
+    parts->rank = cluster ? qn_cluster_rank(cluster) : 0;
+    parts->first = qn__alloc(ranks + 1, sizeof *parts->first, err);
+    parts->name = parts->first ? qn__alloc(ranks, sizeof *parts->name, err) : NULL;
+    if (parts->name)
+        return parts;
+    qn_parts_close(parts);
+    return NULL;
+}
+
+qn_status qn_parts_open(qn_cluster *cluster, const char *const *paths, size_t count,
+                        const qn_data_options *options, qn_parts **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(paths, err);
+    qn_data_options own;
+    qn_error unwanted;
+    err = err ? err : &unwanted;
+    qn_parts *parts = create(cluster, err);
+    if (!parts) {
+        if (cluster)
+            qn__cluster_fail(cluster, err);
+        return QN_MEMORY;
+    }
+    qn_status status =
+        qn__parts_agree(parts, qn__data_options_take(__func__, options, &own, err), err);
+    if (status == QN_OK)
+        status = open_parts(parts, paths, count, &own, err);
+    if (status == QN_OK)
+        *out = parts;
+    else
+        qn_parts_close(parts);
+    return status;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+void qn_parts_close(qn_parts *parts) {
+    if (!parts)
+        return;
+    qn_data_close(parts->own);
+    qn__free(parts->first);
+    qn__free(parts->name);
+    qn__free(parts->in_class);
+    qn__free(parts);
+}
+
+uint64_t qn_parts_items(const qn_parts *parts) { return parts ? qn__parts_items(parts) : 0; }
+
+uint64_t qn_parts_first(const qn_parts *parts) { return parts ? parts->first[parts->rank] : 0; }
+
+const qn_data *qn_parts_own(const qn_parts *parts) { return parts ? parts->own : NULL; }
+
+const char *qn_parts_digest(const qn_parts *parts) { return parts ? parts->digest : ""; }
+
+const uint64_t *qn_parts_class_items(const qn_parts *parts) {
+    return parts ? parts->in_class : NULL;
+}
