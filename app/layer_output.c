@@ -36,12 +36,15 @@ int layer_output_check(const predict_flags *f) {
         return message_usage("leave them out",
                              "--layer writes the outputs of that layer alone, without "
                              "--outputs, --top, --logprobs, --flips and --network-size");
-    if (!holds_numbers(qn_data_write_format(f->out)))
+    const int database = qn_writes_to_database(f->out);
+    if (!database && !holds_numbers(qn_data_write_format(f->out)))
         return message_usage("add -o FILE.npy, or a file that ends in .csv, .parquet, .arrow, "
-                             ".jsonl, .npz or .libsvm",
+                             ".jsonl, .npz or .libsvm, or the address of a database",
                              "--layer needs a file for its values");
-    if (f->output_labels && !is_npy(f->out))
-        return message_usage("leave it out: the file has the labels", "--output-labels is for NPY");
+    if (f->output_labels && (database || !is_npy(f->out)))
+        return message_usage(database ? "leave it out: the table has the labels"
+                                      : "leave it out: the file has the labels",
+                             "--output-labels is for NPY");
     return -1;
 }
 
@@ -63,10 +66,13 @@ int layer_output_find(const predict_flags *f, const qn_model *model, uint32_t *l
 /* What is made, for its release. */
 typedef struct layer_values {
     const predict_flags *f;
+    const qn_model *model;
     const qn_data *data;
     uint32_t layer, shape[3], lengths;
+    qn_summary summary;
     float *value;
-    qn_data *table;
+    qn_data *table;   /* NULL: they go into a database */
+    qn_layer_run run; /* there */
     double start;
 } layer_values;
 
@@ -82,6 +88,10 @@ static void tell(const layer_values *v, uint64_t items) {
     if (v->f->json) {
         json_begin("layer");
         json_text("file", v->f->out);
+        if (*v->run.name) {
+            json_text("run", v->run.name);
+            json_flag("added", !v->run.there);
+        }
         json_count("layer", v->layer);
         json_count("items", items);
         json_open("shape", '[');
@@ -91,14 +101,33 @@ static void tell(const layer_values *v, uint64_t items) {
         json_number("seconds", program_now() - v->start);
         json_end();
     } else if (!v->f->quiet) {
-        printf("outputs of layer %" PRIu32 " for %s items in %s, %s each, %.3f s\n", v->layer,
-               format_count(items, number), v->f->out, shape, program_now() - v->start);
+        printf("outputs of layer %" PRIu32 " for %s items in %s%s%s%s, %s each, %.3f s\n", v->layer,
+               format_count(items, number), v->f->out, *v->run.name ? ", run " : "", v->run.name,
+               v->run.there ? " (there already, not added again)" : "", shape,
+               program_now() - v->start);
     }
 }
 
+/* Into a database; with `values` NULL it is only asked whether they can be. */
+static qn_status write_rows(layer_values *v, const float *values, qn_error *err) {
+    const qn_layer_order order = {.size = sizeof order,
+                                  .layer = v->layer,
+                                  .summary = v->summary,
+                                  .values = values,
+                                  .to = v->f->out,
+                                  .cluster = ranks_cluster()};
+    return qn_layer_write(v->model, v->data, &order, &v->run, err);
+}
+
 static int write_values(void *user) {
-    const layer_values *v = user;
+    layer_values *v = user;
     qn_error err;
+    if (!v->table) {
+        if (write_rows(v, v->value, &err) != QN_OK)
+            return ranks_unwritten(&err);
+        tell(v, qn_data_items(v->data));
+        return EXIT_DONE;
+    }
     const char *labels = qn_data_target(v->table) != QN_TARGET_NONE ? v->f->output_labels : NULL;
     if (qn_data_write(v->table, qn_data_write_format(v->f->out), v->f->out, labels, &err) != QN_OK)
         return ranks_unwritten(&err);
@@ -139,12 +168,12 @@ static qn_status make_table(layer_values *v, uint64_t items, uint32_t features, 
     return status;
 }
 
-static qn_status make_values(layer_values *v, const qn_model *model, qn_summary summary,
-                             qn_error *err) {
+static qn_status make_values(layer_values *v, qn_error *err) {
     qn_compute compute = compute_of(&v->f->compute);
     compute.cluster = ranks_cluster();
     compute_note(&compute);
-    qn_status status = qn_model_layer_shape(model, v->layer, summary, v->shape, &v->lengths, err);
+    qn_status status =
+        qn_model_layer_shape(v->model, v->layer, v->summary, v->shape, &v->lengths, err);
     if (status != QN_OK)
         return status;
     const uint64_t items = qn_data_items(v->data);
@@ -154,20 +183,38 @@ static qn_status make_values(layer_values *v, const qn_model *model, qn_summary 
         *err = (qn_error){.what = "out of memory"};
         return QN_MEMORY;
     }
-    status = qn_predict_layer(model, v->data, &compute, v->layer, summary, v->value, err);
-    return status == QN_OK ? make_table(v, items, features, err) : status;
+    status = qn_predict_layer(v->model, v->data, &compute, v->layer, v->summary, v->value, err);
+    return status == QN_OK && !qn_writes_to_database(v->f->out)
+               ? make_table(v, items, features, err)
+               : status;
+}
+
+/* What would be found after the computation otherwise. */
+static int check_database(layer_values *v) {
+    qn_error err;
+    if (!qn_writes_to_database(v->f->out))
+        return -1;
+    const qn_status status = ranks_is_writer() ? write_rows(v, NULL, &err) : QN_OK;
+    return ranks_agree(status == QN_OK ? -1 : message_error(&err), NULL, 0, 0);
 }
 
 int layer_output(const predict_flags *f, uint32_t layer, const qn_model *model,
                  const qn_data *data) {
-    layer_values v = {.f = f, .data = data, .layer = layer, .start = program_now()};
-    qn_summary summary = QN_SUMMARY_NONE;
+    layer_values v = {.f = f,
+                      .model = model,
+                      .data = data,
+                      .layer = layer,
+                      .run = {.size = sizeof v.run},
+                      .start = program_now()};
     qn_error err = {0};
     if (f->pool)
-        qn_summary_find(f->pool, &summary);
-    const qn_status status = make_values(&v, model, summary, &err);
+        qn_summary_find(f->pool, &v.summary);
+    int code = check_database(&v);
+    if (code >= 0)
+        return code;
+    const qn_status status = make_values(&v, &err);
     ranks_notes();
-    const int code = status == QN_OK ? ranks_conclude(&err, write_values, &v) : ranks_failed(&err);
+    code = status == QN_OK ? ranks_conclude(&err, write_values, &v) : ranks_failed(&err);
     qn_data_close(v.table);
     free(v.value);
     return code;

@@ -53,8 +53,9 @@ static const option predict_options[] = {
         "layer", layer, "N",
         "outputs of layer N inside a network, such as embeddings of texts, in the place of "
         "predictions: its number, as \"quern model show\" lists it, -1 for the last one and so "
-        "on, or body: the last one before the head. -o\tFILE.npy, or another format that "
-        "\"quern data convert\" writes, gets a row for each item, with its label")},
+        "on, or body: the last one before the head. -o\tFILE.npy, another format that \"quern "
+        "data convert\" writes, or a table of a database gets a row for each item, with its "
+        "label")},
     {ROW_TEXT("pool", pool, "WORD",
               "with --layer, one number of each channel from all positions of a text, or pixels of "
               "an image: mean, max, first or last"),
@@ -83,10 +84,7 @@ static const option predict_options[] = {
 
 static int to_stdout(const predict_flags *f) { return strcmp(f->out, "-") == 0; }
 
-/* Values of a layer are files alone. */
-static int to_database(const predict_flags *f) {
-    return !f->layer && qn_writes_to_database(f->out);
-}
+static int to_database(const predict_flags *f) { return qn_writes_to_database(f->out); }
 
 static int write_predictions(const void *predictions, const char *path) {
     qn_error err;

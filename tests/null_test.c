@@ -1,6 +1,5 @@
-/* NULL in every place of the public functions where the header does not allow it, and where it
- * does: a refusal that names function and argument, or a neutral answer, and no crash. Messages are
- * left out by a NULL `err` too. */
+/* NULL in every place of the public functions: a refusal that names function and argument, or a
+ * neutral answer, and no crash. `err` may be NULL, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -420,12 +419,13 @@ static void test_prediction(void **state) {
     (void)state;
     qn_predictions *out = have.predictions;
     REFUSED(qn_predict, "model", NULL, have.data, NULL, NULL, NULL, NULL);
-    float value = 0.0f;
     assert_int_equal(qn_model_body(NULL), 0);
     REFUSED(qn_model_find_layer, "text", have.model, NULL, NULL);
     assert_int_equal(qn_summary_find(NULL, NULL), 0);
     REFUSED(qn_model_layer_shape, "shape", have.model, 0, QN_SUMMARY_NONE, NULL, NULL);
-    REFUSED(qn_predict_layer, "data", have.model, NULL, NULL, 0, QN_SUMMARY_NONE, &value);
+    REFUSED(qn_predict_layer, "data", have.model, NULL, NULL, 0, QN_SUMMARY_NONE, (float[1]){0});
+    REFUSED(qn_layer_write, "model", NULL, have.data, NULL, NULL);
+    REFUSED(qn_layer_write, "order", have.model, have.data, NULL, NULL);
     REFUSED(qn_predict_next, "model", NULL, have.data, NULL, NULL, NULL, NULL, NULL);
     REFUSED(qn_predict_next, "data", have.model, NULL, NULL, NULL, NULL, NULL, NULL);
     REFUSED(qn_predict_several, "model", NULL, have.data, NULL, NULL, NULL);

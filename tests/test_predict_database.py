@@ -75,6 +75,29 @@ def test_sqlite(run_quern, small, tmp_path):
     assert ask(path, f"SELECT count(*) FROM {quoted} WHERE prediction IS NULL AND score IS NULL") == [(6,)]
 
 
+def outputs_of(small, run_quern, folder):
+    """The outputs of the last layer before softmax, as the CSV file has them."""
+    run_quern("predict", small / "m", "--data", small / "t.csv", "--layer", 0, "-o", folder / "o.csv")
+    with open(folder / "o.csv", newline="") as file:
+        return [tuple([item, row.pop("kind"), *(np.float32(cell) if cell else None for cell in row.values())])
+                for item, row in enumerate(csv.DictReader(file))]
+
+
+def test_outputs_of_a_layer(run_quern, small, tmp_path):
+    """The numbers of the CSV file, once for each run, beside predictions."""
+    path = tmp_path / "r.db"
+    predict(run_quern, small, f"sqlite:{path}")
+    told = [json.loads(run_quern("predict", small / "m", "--data", small / "t.csv", "--layer", layer, "-o", f"sqlite:{path}",
+                                 "--json").stdout) for layer in (0, "-1")]
+    assert [one["added"] for one in told] == [True, False] and told[0]["run"] == told[1]["run"] and told[0]["shape"] == [3]
+    rows = ask(path, "SELECT item, kind, f0, f1, f2 FROM outputs ORDER BY item")
+    assert rows == outputs_of(small, run_quern, tmp_path) and rows[7][2] is None
+    for words, what in (["--output-labels", tmp_path / "l.npy"], "--output-labels is for NPY"), (["--top", 2], "--layer writes the outputs"):
+        assert what in run_quern("predict", small / "m", "--data", small / "t.csv", "--layer", 0, "-o", f"sqlite:{path}", *words, status=None).stderr
+    other = run_quern("predict", small / "m", "--data", small / "t.csv", "--layer", 0, "-o", f"sqlite:{path}?table=predictions", status=None)
+    assert 'lacks the column "kind"' in other.stderr
+
+
 @pytest.mark.parametrize("table, what", [
     ("item INT, run TEXT, label TEXT", 'lacks the column "prediction" (TEXT)'),
     ("run TEXT, item TEXT, label TEXT, prediction TEXT, score REAL, p0, p1, p2", 'the column "item" of the table is TEXT'),
@@ -247,6 +270,11 @@ def test_postgres(server, password, run_quern, small):
     run_quern("evaluate", small / "m", "--data", small / "t.csv", "-o", server.address)
     assert float(server.psql("SELECT accuracy FROM evaluations WHERE rmse IS NULL")) > 0.2
     assert "hidden" not in refused + told["run"]
+    for _ in range(2):
+        run_quern("predict", small / "m", "--data", small / "t.csv", "--layer", 0, "-o", server.address)
+    rows = [list(row.values())[1:] for row in json.loads(server.psql("SELECT json_agg(t ORDER BY item) FROM outputs t"))]
+    assert [[np.float32(v) if isinstance(v, float) else v for v in row] for row in rows] == [
+        list(row) for row in outputs_of(small, run_quern, small)]
 
 
 @LONG

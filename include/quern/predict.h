@@ -114,6 +114,35 @@ QN_API qn_status qn_predict_layer(const qn_model *model, const qn_data *data,
                                   const qn_compute *compute, uint32_t layer, qn_summary summary,
                                   float *values, qn_error *err);
 
+/* Outputs of a layer for a table of a database; begin with {.size = sizeof(qn_layer_order)}. */
+typedef struct qn_layer_order {
+    size_t size; /* sizeof(qn_layer_order) */
+    uint32_t layer;
+    qn_summary summary;
+    const float
+        *values;    /* of qn_predict_layer; NULL: only whether they can be written is checked */
+    const char *to; /* "sqlite:FILE?table=NAME" or "postgresql://USER@HOST/DATABASE?table=NAME";
+                       without a name the table is "outputs" */
+    qn_cluster *cluster; /* the ranks that made them, as for qn_predictions_write; NULL: none */
+} qn_layer_order;
+
+/* The run in the table. */
+typedef struct qn_layer_run {
+    size_t size;    /* sizeof(qn_layer_run), set by the caller */
+    char name[128]; /* "" where nothing is written */
+    int there;      /* 1: the table had it already, and nothing was added */
+} qn_layer_run;
+
+/* Writes outputs of a layer into a database: a row for each item of `data`, with the columns run,
+ * item, "file" where items have names, the label where there is one, and f0, f1 and so on. Runs,
+ * and a table that is missing or there, are as those of qn_predictions_write: all rows or none, and
+ * each run once. NaN is NULL. `run` may be NULL. Fails with QN_USAGE (NULL; `to` is not a
+ * database), QN_UNSUPPORTED (a missing library; more columns than a table may have: 2,000 in
+ * SQLite, 1,600 in PostgreSQL), QN_INPUT (the table has other columns), or as qn_model_layer_shape
+ * and qn_predictions_write do. */
+QN_API qn_status qn_layer_write(const qn_model *model, const qn_data *data,
+                                const qn_layer_order *order, qn_layer_run *run, qn_error *err);
+
 /* The results of one prediction, kept until they are written. */
 typedef struct qn_predictions qn_predictions;
 

@@ -42,6 +42,17 @@ static qn_status check_ending(const qn__sink *s, qn_error *err) {
                       "name it .csv; quern data convert makes a file of another format of it");
 }
 
+/* A column more says the run of a whole result. */
+static qn_status check_columns(const qn__sink *s, const qn__sink_table *table, qn_error *err) {
+    const uint32_t most = s->kind->most_columns;
+    if (!s->kind->database || table->columns < most)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED, "the results have %u columns, and a table there at most %u",
+             table->columns, most - 1);
+    qn__at(err, "%.400s", s->to.shown);
+    return qn__remedy(err, QN_UNSUPPORTED, "write a file, or fewer numbers of an item");
+}
+
 static qn_status make(const char *to, const qn__sink_table *table, qn__sink **out, qn_error *err) {
     qn__sink *s = *out = qn__alloc(1, sizeof *s, err);
     if (!s)
@@ -49,6 +60,8 @@ static qn_status make(const char *to, const qn__sink_table *table, qn__sink **ou
     qn_status status = qn__sink_target_of(to, &s->kind, &s->to, err);
     if (status == QN_OK)
         status = check_ending(s, err);
+    if (status == QN_OK)
+        status = check_columns(s, table, err);
     if (status == QN_OK)
         status = copy_table(s, table, err);
     if (status == QN_OK && s->kind->need)

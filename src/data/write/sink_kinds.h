@@ -21,6 +21,7 @@ typedef struct qn__sink_kind {
     const char *const *schemes;        /* such as "sqlite:", the last NULL; NULL: every path */
     int is_server;                     /* 1: the scheme belongs to the address */
     const qn__sink_database *database; /* NULL: it is none; the address of one has options */
+    uint32_t most_columns;             /* that a table of a database may have */
     qn_status (*need)(const qn__sink_target *to, qn_error *err); /* NULL: it needs nothing */
     qn_status (*connect)(qn__sink *sink, qn_error *err); /* makes `own`; NULL: begin or open does */
     /* A whole result. *there: the table has the run. */

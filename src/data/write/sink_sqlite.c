@@ -274,6 +274,7 @@ static const qn__sink_database database = {.mark = "?",
 
 const qn__sink_kind qn__sqlite_sink = {.schemes = schemes,
                                        .database = &database,
+                                       .most_columns = 2000, /* unless SQLite was built otherwise */
                                        .need = need,
                                        .connect = connect,
                                        .begin = qn__database_begin,

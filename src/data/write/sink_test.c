@@ -146,6 +146,13 @@ static void test_sqlite(void **state) {
         skip(); /* libsqlite3 is not there */
     check_growing(to);
     assert_int_equal(unlink(path), 0);
+    static qn__sink_column many[2000];
+    for (int k = 0; k < 2000; k++)
+        many[k] = columns[2];
+    const qn__sink_table wide = {.name = "wide", .column = many, .columns = 2000};
+    assert_int_equal(qn__sink_try(to, &wide, &err), QN_UNSUPPORTED);
+    assert_non_null(strstr(err.what, "2000 columns, and a table there at most 1999"));
+    assert_int_equal(access(path, F_OK), -1);
 }
 
 /* A file of another kind is not touched. */
