@@ -10,13 +10,14 @@
 #include "output.h"
 #include "shared_rows.h"
 #include <inttypes.h>
+#include <quern/predict.h>
 #include <quern/watch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct watch_flags {
-    const char *model, *adapter, *out, *masks, *move_done, *latency, *poll_every;
+    const char *model, *adapter, *out, *layer, *pool, *masks, *move_done, *latency, *poll_every;
     int outputs, flat, once, poll, quiet, json;
     compute_flags compute;
 } watch_flags;
@@ -33,6 +34,13 @@ static const option watch_options[] = {
                 "postgresql://..., or - for the standard output; required. Rows are added to it, "
                 "and what it holds is not answered again")},
     {ROW_FLAG("outputs", outputs, "add the outputs as columns p0, p1 and so on")},
+    {ROW_TEXT("layer", layer, "N",
+              "outputs of layer N inside a network in the place of predictions, as columns f0, f1 "
+              "and so on: its number, -1 for the last one, or body: the last one before the head")},
+    {ROW_TEXT("pool", pool, "WORD",
+              "with --layer, one number of each channel from all positions of a text, or pixels of "
+              "an image: mean, max, first or last"),
+     .fallback = "none"},
     {ROW_TEXT("masks", masks, "FOLDER",
               "of a model of masks: the folder of the PNG files with its answers")},
     {ROW_TEXT("move-done", move_done, "FOLDER", "move a file there once its answer is stored")},
@@ -109,8 +117,12 @@ static int check(const watch_flags *f, const arguments *given, qn_watch_options 
     if (f->json && strcmp(f->out, "-") == 0)
         return message_usage("add -o results.csv",
                              "--json and the answers both write to the standard output");
+    if (f->pool && !qn_summary_find(f->pool, &options->summary))
+        return message_usage("give mean, max, first, last or none", "--pool cannot be \"%.60s\"",
+                             f->pool);
     options->path = given->operand[0];
     options->to = f->out;
+    options->layer = f->layer;
     options->masks = f->masks;
     options->move_done = f->move_done;
     options->flat = f->flat;

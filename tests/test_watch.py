@@ -478,6 +478,31 @@ def test_tags(run_quern, tmp_path):
         assert [row["prediction"] for row in rows] == good and len(good) == len(texts)
 
 
+def test_outputs_of_a_layer(run_quern, models, tmp_path):
+    """Of pictures and rows, those of quern predict, once each; in a database, too."""
+    here, out = tmp_path / "in", tmp_path / "r.csv"
+    here.mkdir()
+    for k in range(3):
+        put(here, f"{k}.bmp", picture(k))
+    command = ["watch", here, "--model", models / "p.safetensors", "--layer", "-1", "-o", out, "--once"]
+    assert "3 answers" in run_quern(*command).stdout and "0 answers" in run_quern(*command).stdout
+    run_quern("predict", models / "p.safetensors", "--data", here, "--unlabelled", "--layer", "-1", "-o", tmp_path / "p.csv", "--quiet")
+    assert [(row["f0"], row["f1"]) for row in sorted(rows_of(out), key=lambda row: row["file"])] == [
+        (row["f0"], row["f1"]) for row in rows_of(tmp_path / "p.csv")]
+    (tmp_path / "n.csv").write_text("x,y\n1,2\n3,zz\n5,6\n")
+    run_quern("watch", tmp_path / "n.csv", "--model", models / "r.safetensors", "--layer", "0", "-o", f"sqlite:{tmp_path / 'r.db'}", "--once")
+    with sqlite3.connect(tmp_path / "r.db") as base:
+        rows = base.execute("SELECT item, f0, f1, error FROM outputs ORDER BY item").fetchall()
+    (tmp_path / "g.csv").write_text("x,y\n1,2\n5,6\n")
+    run_quern("predict", models / "r.safetensors", "--data", tmp_path / "g.csv", "--unlabelled", "--layer", "0", "-o", tmp_path / "g.out.csv", "--quiet")
+    assert [tuple(map(np.float32, row[1:3])) for row in rows if not row[3]] == [
+        tuple(map(np.float32, row.values())) for row in rows_of(tmp_path / "g.out.csv")] and [bool(row[3]) for row in rows] == [False, True, False]
+    for wrong, what in ((["--pool", "mean"], "name the layer with --layer"), (["--layer", "0", "--outputs"], "leave one of both out"),
+                        (["--layer", "9"], "has the layers 0 to 0"), (["--layer", "0", "--pool", "sum"], "--pool cannot be \"sum\"")):
+        assert what in run_quern("watch", here, "--model", models / "r.safetensors", "-o", tmp_path / "w.csv", "--once", *wrong, status=None).stderr
+    assert not (tmp_path / "w.csv").exists()
+
+
 def test_standard_input(run_quern, models, tmp_path):
     (tmp_path / "a.bmp").write_bytes(picture(1))
     said = run_quern("watch", "-", "--model", models / "p.safetensors", "-o", "-", "--quiet", input=f"{tmp_path}/a.bmp\n{tmp_path}/b.bmp").stdout

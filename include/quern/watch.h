@@ -15,6 +15,7 @@
 
 #include <quern/device.h>
 #include <quern/model.h>
+#include <quern/predict.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,6 +48,10 @@ typedef struct qn_watch_options {
     int once;           /* 1: end when all that is there is answered */
     int all_outputs;    /* 1: columns with all outputs, too */
     int flat;           /* 1: without the folders in the folder */
+    /* Outputs of a layer in the place of predictions, as f0, f1 and so on: its name, as of
+     * qn_model_find_layer, and what is made of them. NULL: predictions. */
+    const char *layer;
+    qn_summary summary;
 } qn_watch_options;
 
 /* Sets the defaults: 20 ms. */
@@ -63,10 +68,10 @@ typedef struct qn_watch_report {
 typedef struct qn_watch qn_watch;
 
 /* Opens the devices and the table, which is made where it is not there, with the columns file,
- * item, those of qn_predictions_write, and error. `model` must outlive *out, which the caller owns
- * on success, for qn_watch_free; else it is NULL. Fails with QN_USAGE (an option), QN_UNSUPPORTED
- * (a model of next tokens; a missing library), QN_INPUT (the table has other columns),
- * QN_BUSY (another process writes to it), QN_IO, QN_DEVICE or QN_MEMORY. */
+ * item, those of qn_predictions_write or of `layer`, and error. `model` must outlive *out, which
+ * the caller owns on success, for qn_watch_free; else it is NULL. Fails with QN_USAGE (an option),
+ * QN_UNSUPPORTED (a model of next tokens; a missing library), QN_INPUT (the table has other
+ * columns), QN_BUSY (another process writes to it), QN_IO, QN_DEVICE or QN_MEMORY. */
 QN_API qn_status qn_watch_make(const qn_model *model, const qn_watch_options *options,
                                qn_watch **out, qn_error *err);
 

@@ -58,7 +58,7 @@ static qn_status check_move(const qn_watch_options *o, qn_error *err) {
 }
 
 static qn_status check_masks(const qn_model *model, const qn_watch_options *o, qn_error *err) {
-    const int has = qn__watch_has_masks(model);
+    const int has = !o->layer && qn__watch_has_masks(model);
     if (has && !o->masks)
         return refuse_option(err, "`watch.masks`", "the model predicts masks, which are files",
                              "name a folder for them");
@@ -88,17 +88,25 @@ static qn_status check_options(const qn_watch_options *o, qn_error *err) {
         return refuse_option(err, "`watch.poll_seconds`", "it is below 0", "give 1, say");
     if (o->latency == 0)
         return refuse_option(err, "`watch.latency`", "it has to be above 0", "give 20000000, say");
+    if (!o->layer && o->summary != QN_SUMMARY_NONE)
+        return refuse_option(err, "`watch.summary`", "it says what is made of outputs of a layer",
+                             "name the layer with `watch.layer`, such as body");
+    if (o->layer && o->all_outputs)
+        return refuse_option(err, "`watch.all_outputs`", "outputs of a layer stand in their place",
+                             "leave one of both out");
     return o->move_done ? check_move(o, err) : QN_OK;
 }
 
 static qn_status open_all(qn_watch *w, qn_error *err) {
     const qn_watch_options *o = &w->options;
-    const qn__watch_table table = {
-        .to = o->to, .all_outputs = o->all_outputs, .versions = qn__remote_is(o->path)};
     w->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->stop < 0)
         return qn__fail_errno(err, "make", "an event");
-    qn_status status = qn__watch_units_make(w->model, o->compute, o->latency, &w->units, err);
+    const qn_status status = qn__watch_units_make(w->model, o, &w->units, err);
+    const qn__watch_table table = {.to = o->to,
+                                   .all_outputs = o->all_outputs,
+                                   .values = w->units.values,
+                                   .versions = qn__remote_is(o->path)};
     return status == QN_OK ? qn__watch_results_open(w->model, &table, &w->results, err) : status;
 }
 

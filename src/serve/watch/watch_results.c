@@ -21,6 +21,8 @@ struct qn__watch_results {
     char (*name)[24]; /* of columns of outputs */
     uint32_t columns, keys;
     uint32_t outputs; /* columns of them; 0: none */
+    uint32_t each;    /* numbers of an answer */
+    int layer;        /* they are those of a layer */
     int single;       /* there is one prediction of an item */
     int score;        /* and its score */
     int tags;
@@ -31,14 +33,22 @@ struct qn__watch_results {
 
 static int is_named(const qn_model *m) { return qn_model_class_name(m, 0) != NULL; }
 
-static void find_shape(qn__watch_results *r, int all_outputs) {
+static void find_shape(qn__watch_results *r, const qn__watch_table *how) {
     const qn_model *m = r->model;
+    r->layer = how->values > 0;
+    r->each = r->layer ? how->values : m->outputs;
+    if (r->layer) {
+        r->outputs = how->values;
+        return;
+    }
     const int components = m->kind->predicted == QN_PREDICTS_COMPONENTS;
     r->tags = m->answers && m->tokens && m->mask.height > 0;
     r->masks = qn__watch_has_masks(m);
     r->single = r->tags || !(m->answers || components);
     r->score = r->single && !r->tags && m->classes > 0;
-    r->outputs = r->tags || r->masks ? 0 : !r->single || (all_outputs && r->score) ? m->outputs : 0;
+    r->outputs = r->tags || r->masks                            ? 0
+                 : !r->single || (how->all_outputs && r->score) ? m->outputs
+                                                                : 0;
 }
 
 static void add_column(qn__watch_results *r, const char *name, qn__sink_type type) {
@@ -48,8 +58,10 @@ static void add_column(qn__watch_results *r, const char *name, qn__sink_type typ
 /* Labels have columns with their names. */
 static void add_outputs(qn__watch_results *r) {
     for (uint32_t o = 0; o < r->outputs; ++o) {
-        const char *label = r->model->answers ? qn_model_class_name(r->model, o) : NULL;
-        snprintf(r->name[o], sizeof r->name[o], "%.10s%u", r->model->kind->output, o);
+        const int labels = r->model->answers && !r->layer;
+        const char *label = labels ? qn_model_class_name(r->model, o) : NULL;
+        snprintf(r->name[o], sizeof r->name[o], "%.10s%u", r->layer ? "f" : r->model->kind->output,
+                 o);
         add_column(r, label ? label : r->name[o], QN__SINK_SINGLE);
     }
 }
@@ -85,10 +97,12 @@ qn_status qn__watch_results_open(const qn_model *model, const qn__watch_table *h
     if (!r)
         return QN_MEMORY;
     r->model = model;
-    find_shape(r, how->all_outputs);
+    find_shape(r, how);
     qn_status status = make_columns(r, how->versions, err);
-    const qn__sink_table table = {
-        .name = "predictions", .column = r->column, .columns = r->columns, .keys = r->keys};
+    const qn__sink_table table = {.name = r->layer ? "outputs" : "predictions",
+                                  .column = r->column,
+                                  .columns = r->columns,
+                                  .keys = r->keys};
     if (status == QN_OK)
         status = qn__sink_open(how->to, &table, &r->sink, err);
     if (status == QN_OK)
@@ -183,7 +197,7 @@ static void add_answer(const qn__watch_results *r, const qn__watch_unit *u, uint
     if (r->score)
         *cell++ = number_cell(u->answer.scores[item]);
     for (uint32_t o = 0; o < r->outputs; ++o)
-        *cell++ = number_cell(u->answer.outputs[item * m->outputs + o]);
+        *cell++ = number_cell(u->answer.outputs[item * r->each + o]);
 }
 
 static const char *after(const char *where, const char *word) {

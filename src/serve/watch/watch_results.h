@@ -11,7 +11,8 @@ typedef struct qn__watch_results qn__watch_results;
 typedef struct qn__watch_table {
     const char *to;
     int all_outputs;
-    int versions; /* 1: files have versions, in a column after that of the files */
+    uint32_t values; /* of a layer, in the place of predictions; 0: these */
+    int versions;    /* 1: files have versions, in a column after that of the files */
 } qn__watch_table;
 
 /* Opens the table. Fails as qn_watch_make. */

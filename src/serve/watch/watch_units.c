@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Units that may be under way, so that memory is bounded. */
-enum { UNDER_WAY = 512 };
+/* Units that may be under way, so that memory is bounded; numbers of a layer in a batch. */
+enum { UNDER_WAY = 512, ITEMS_TOGETHER = 1024, MOST_TOGETHER = 1 << 22 };
 
 int qn__watch_is_bad_item(qn_status status) {
     return status == QN_INPUT || status == QN_MISMATCH || status == QN_NUMERIC ||
@@ -48,11 +48,31 @@ void qn__watch_free_all(qn__watch_unit *list) {
     }
 }
 
-qn_status qn__watch_units_make(const qn_model *model, const qn_compute *compute, uint64_t latency,
+/* The layers up to the one that is asked for. */
+static qn_status cut_layers(const qn_watch_options *o, qn__watch_units *out, qn_error *err) {
+    uint32_t layer;
+    qn_status status = qn_model_find_layer(out->model, o->layer, &layer, err);
+    if (status == QN_OK)
+        status = qn__layer_cut_make(out->model, layer, o->summary, &out->cut, err);
+    if (status == QN_OK)
+        out->values = qn__layer_cut_values(&out->cut);
+    return status;
+}
+
+static qn_status make_batcher(const qn_watch_options *o, qn__watch_units *out, qn_error *err) {
+    const qn_model *m = out->model;
+    const uint32_t together = out->values ? MOST_TOGETHER / out->values + 1 : ITEMS_TOGETHER;
+    const qn__batcher_options options = {
+        .latency = o->latency,
+        .waiting = UINT64_MAX,
+        .most = together < ITEMS_TOGETHER ? together : ITEMS_TOGETHER,
+        .no_outputs = m->answers && m->mask.height > 0 && !out->values,
+        .cut = out->values ? &out->cut : NULL};
+    return qn__batcher_make(m, o->compute, &options, &out->batcher, err);
+}
+
+qn_status qn__watch_units_make(const qn_model *model, const qn_watch_options *options,
                                qn__watch_units *out, qn_error *err) {
-    const qn__batcher_options options = {.latency = latency,
-                                         .waiting = UINT64_MAX,
-                                         .no_outputs = model->answers && model->mask.height > 0};
     out->model = model;
     out->last = &out->first;
     pthread_mutex_init(&out->lock, NULL);
@@ -60,15 +80,17 @@ qn_status qn__watch_units_make(const qn_model *model, const qn_compute *compute,
     out->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (out->event < 0)
         return qn__fail_errno(err, "make", "an event");
-    const qn_status status = qn__body_reader_make(model, &out->reader, err);
-    return status == QN_OK ? qn__batcher_make(model, compute, &options, &out->batcher, err)
-                           : status;
+    qn_status status = qn__body_reader_make(model, &out->reader, err);
+    if (status == QN_OK && options->layer)
+        status = cut_layers(options, out, err);
+    return status == QN_OK ? make_batcher(options, out, err) : status;
 }
 
 void qn__watch_units_release(qn__watch_units *units) {
     if (!units->last)
         return;
     qn__batcher_free(units->batcher);
+    qn__layer_cut_release(&units->cut);
     qn__body_reader_free(units->reader);
     qn__watch_free_all(units->first);
     if (units->event >= 0)

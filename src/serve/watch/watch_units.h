@@ -3,9 +3,11 @@
 #ifndef QN_SERVE_WATCH_UNITS_H
 #define QN_SERVE_WATCH_UNITS_H
 
+#include "predict/layer_values.h"
 #include "serve/batch/batcher.h"
 #include "serve/batch/bodies.h"
 #include <pthread.h>
+#include <quern/watch.h>
 
 /* Why a file has no rows. */
 typedef enum qn__skip {
@@ -38,6 +40,8 @@ typedef struct qn__watch_units {
     const qn_model *model;
     qn__batcher *batcher;
     qn__body_reader *reader;
+    qn__layer_cut cut; /* where outputs of a layer are the answers */
+    uint32_t values;   /* of an item there; 0: predictions are */
     pthread_mutex_t lock;
     pthread_cond_t fewer; /* some were answered or taken back */
     qn__watch_unit *first, **last;
@@ -45,8 +49,9 @@ typedef struct qn__watch_units {
     int event; /* a descriptor that can be read when one was answered */
 } qn__watch_units;
 
-/* Fails with QN_IO, or as qn__batcher_make. Release *out also after a failure. */
-qn_status qn__watch_units_make(const qn_model *model, const qn_compute *compute, uint64_t latency,
+/* Fails with QN_IO, or as qn__batcher_make and qn_model_find_layer. Release *out also after a
+ * failure. */
+qn_status qn__watch_units_make(const qn_model *model, const qn_watch_options *options,
                                qn__watch_units *out, qn_error *err);
 /* Waits for all answers. */
 void qn__watch_units_release(qn__watch_units *units);
