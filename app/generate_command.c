@@ -1,6 +1,7 @@
 /* quern generate: a model of next tokens continues texts. */
 
 #include "adapter.h"
+#include "answer_flags.h"
 #include "command.h"
 #include "compute.h"
 #include "format.h"
@@ -20,11 +21,10 @@
 #include <unistd.h>
 
 typedef struct generate_flags {
-    text_list prompt, stop;
-    const char *prompts, *out, *chat, *system, *adapter;
-    uint32_t tokens, answers, top_k, batch;
-    uint64_t seed;
-    float temperature, top_p, repetition;
+    text_list prompt;
+    const char *prompts, *out, *adapter;
+    uint32_t answers;
+    answer_flags answer;
     int log_probabilities, quiet, json;
     compute_flags compute;
     ranks_flags ranks;
@@ -32,40 +32,18 @@ typedef struct generate_flags {
 
 #define AT(member) .place = offsetof(generate_flags, member)
 
-static const option_word chats[] = {{"chatml", "<|im_start|> and <|im_end|>, as Qwen has them"},
-                                    {"llama3", "<|start_header_id|> and <|eot_id|>"},
-                                    {NULL, NULL}};
-
 static const option generate_options[] = {
     {.heading = "Prompts",
      ROW_TEXTS("prompt", prompt, "TEXT", "a text that the model continues; may be repeated")},
     {ROW_TEXT("prompts", prompts, "FILE",
               "a text in each line of this file; - is stdin; of FILE.jsonl each line is JSON with "
               "\"prompt\" or \"messages\"")},
-    {ROW_CHOICE("chat", chat, "KIND",
-                "the prompt is what a user says, written with the marks of this kind of chat"),
-     .words = chats},
-    {ROW_TEXT("system", system, "TEXT", "with --chat: what the system says first")},
+    {.more = answer_chat_options, AT(answer)},
 
     {.heading = "Model", ROW_ADAPTER(adapter)},
 
-    {.heading = "Answers",
-     ROW_COUNT32("tokens", tokens, 1, 1 << 24, "the most tokens of an answer"),
-     .fallback = "200"},
-    {ROW_FLOAT("temperature", temperature,
-               "0: always the most probable token; higher values draw less probable ones, too"),
-     .fallback = "0.8"},
-    {ROW_COUNT32("top-k", top_k, 1, 1 << 24, "draw one of the N most probable tokens"),
-     .fallback = "all"},
-    {ROW_FLOAT("top-p", top_p,
-               "draw one of the most probable tokens whose probabilities sum up to X"),
-     .fallback = "1"},
-    {ROW_FLOAT("repetition", repetition,
-               "above 1: tokens of the text so far are less probable by this factor"),
-     .fallback = "1"},
-    {ROW_TEXTS("stop", stop, "TEXT", "an answer ends before this text; may be repeated")},
+    {.heading = "Answers", .more = answer_options, AT(answer)},
     {ROW_COUNT32("answers", answers, 1, 65536, "so many answers to each prompt"), .fallback = "1"},
-    {ROW_SEED(seed, "of all draws: the same seed gives the same answers")},
 
     {.heading = "Output",
      ROW_OUTPUT(out, "FILE",
@@ -76,8 +54,7 @@ static const option generate_options[] = {
     {ROW_JSON(json, "one JSON object a line on stdout: answer, end")},
 
     {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
-    {ROW_COUNT32("batch", batch, 1, 4096, "answers that are computed at the same time"),
-     .fallback = "32"},
+    {.more = answer_batch_options, AT(answer)},
     {.heading = RANKS_HEADING, .more = RANKS_OPTIONS_ALONE, AT(ranks)},
     {.name = NULL}};
 
@@ -285,7 +262,7 @@ static void begin_text(answers *s, const qn_answer *a) {
         return;
     if (s->shown > 0)
         printf("---\n");
-    if (!s->f->chat && !are_lines(s->f->prompts)) {
+    if (!s->f->answer.chat && !are_lines(s->f->prompts)) {
         const char *prompt = s->p->text[a->prompt];
         print_text(prompt, strlen(prompt));
         if (s->numbers)
@@ -418,8 +395,6 @@ static int check_flags(const generate_flags *f, const char *model) {
                                         : "add --prompt \"Once upon a time\", or --prompts FILE",
                              f->prompts ? "--prompt and --prompts both give prompts"
                                         : "a prompt is required");
-    if (f->stop.count > 16)
-        return message_usage("give at most 16 texts", "there are too many --stop");
     if (f->log_probabilities && !f->out && !f->json)
         return message_usage("add -o answers.json, or --json",
                              "--logprobs is for the output as JSON");
@@ -428,7 +403,9 @@ static int check_flags(const generate_flags *f, const char *model) {
     if (is_shared() && f->prompts && strcmp(f->prompts, "-") == 0)
         return message_usage("name a file that each rank can read",
                              "--prompts - is for a single process");
-    const int code = compute_check(&f->compute);
+    int code = answer_flags_check(&f->answer);
+    if (code < 0)
+        code = compute_check(&f->compute);
     paths files = {.count = 0};
     paths_add(&files, QN_FILE_READ, "MODEL", model);
     paths_add(&files, QN_FILE_READ, "--prompts",
@@ -450,22 +427,10 @@ static int generate_from(const generate_flags *f, const char *path) {
     qn_error err = {0};
     qn_compute compute = compute_of(&f->compute);
     compute.cluster = ranks_cluster();
-    qn_generate_options options;
-    qn_generate_options_init(&options);
-    options.tokens = f->tokens;
+    qn_generate_options options = answer_flags_take(&f->answer);
     options.answers = f->answers;
-    options.temperature = f->temperature;
-    options.top_k = f->top_k;
-    options.top_p = f->top_p;
-    options.repetition = f->repetition;
-    options.seed = f->seed;
-    options.stop = f->stop.at;
-    options.stops = f->stop.count;
-    options.chat = f->chat;
-    options.system = f->system;
     options.log_probabilities = f->log_probabilities;
     options.lines = are_lines(f->prompts);
-    options.batch = f->batch;
     options.compute = &compute;
     int code = collect(f, &p);
     if (code < 0 && adapter_open(path, f->adapter, &model, &err) != QN_OK)
@@ -482,15 +447,8 @@ static int generate_from(const generate_flags *f, const char *path) {
 }
 
 static int run(const command *self, int argc, char **argv) {
-    qn_generate_options usual;
     arguments given;
-    qn_generate_options_init(&usual);
-    generate_flags f = {.tokens = usual.tokens,
-                        .answers = usual.answers,
-                        .seed = usual.seed,
-                        .temperature = usual.temperature,
-                        .top_p = usual.top_p,
-                        .repetition = usual.repetition};
+    generate_flags f = {.answers = 1, .answer = answer_flags_usual()};
     qn_agreement same[] = {
         {sizeof *same, "the command", self->name, "start all ranks with the same command"},
         {sizeof *same, "-o", "", "start all ranks with the same options"},

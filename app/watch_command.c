@@ -1,6 +1,7 @@
 /* quern watch: answers files and rows as they come. */
 
 #include "adapter.h"
+#include "answer_flags.h"
 #include "command.h"
 #include "compute.h"
 #include "format.h"
@@ -19,6 +20,8 @@
 typedef struct watch_flags {
     const char *model, *adapter, *out, *layer, *pool, *masks, *move_done, *latency, *poll_every;
     int outputs, flat, once, poll, quiet, json;
+    answer_flags answer;
+    qn_generate_options generate; /* of it */
     compute_flags compute;
 } watch_flags;
 
@@ -47,6 +50,9 @@ static const option watch_options[] = {
     {ROW_QUIET(quiet)},
     {ROW_JSON(json, "the summary as one JSON object on stdout; needs -o\tFILE")},
 
+    {.heading = "Texts of a model of next tokens", .more = answer_options, AT(answer)},
+    {.more = answer_chat_options, AT(answer)},
+
     {.heading = "What and when",
      ROW_FLAG("flat", flat, "watch the files of FOLDER without those of the folders in it")},
     {ROW_TEXT("latency", latency, "TIME",
@@ -60,6 +66,7 @@ static const option watch_options[] = {
      .fallback = "1s, and 10s for a store"},
 
     {.heading = "Devices (they do not change the answers)", .more = compute_options, AT(compute)},
+    {.more = answer_batch_options, AT(answer)},
     {.name = NULL}};
 
 static void note(void *user, const char *text) {
@@ -106,7 +113,7 @@ static int watch(const watch_flags *f, const qn_model *model, const qn_watch_opt
     return EXIT_DONE;
 }
 
-static int check(const watch_flags *f, const arguments *given, qn_watch_options *options) {
+static int check(watch_flags *f, const arguments *given, qn_watch_options *options) {
     if (given->operands == 0)
         return message_usage("quern watch FOLDER --model FILE -o results.csv",
                              "FOLDER, or the file of rows, is required");
@@ -123,6 +130,8 @@ static int check(const watch_flags *f, const arguments *given, qn_watch_options 
     options->path = given->operand[0];
     options->to = f->out;
     options->layer = f->layer;
+    f->generate = answer_flags_take(&f->answer);
+    options->generate = answer_flags_given(&f->answer) ? &f->generate : NULL;
     options->masks = f->masks;
     options->move_done = f->move_done;
     options->flat = f->flat;
@@ -131,7 +140,9 @@ static int check(const watch_flags *f, const arguments *given, qn_watch_options 
     options->all_outputs = f->outputs;
     options->note = note;
     double latency, every;
-    int code = f->latency ? read_time("latency", f->latency, &latency) : -1;
+    int code = answer_flags_check(&f->answer);
+    if (code < 0 && f->latency)
+        code = read_time("latency", f->latency, &latency);
     if (code < 0 && f->latency)
         options->latency = (uint64_t)(latency * 1e9);
     if (code < 0 && f->poll_every) {
@@ -142,7 +153,7 @@ static int check(const watch_flags *f, const arguments *given, qn_watch_options 
 }
 
 static int run(const command *self, int argc, char **argv) {
-    watch_flags f = {.model = NULL};
+    watch_flags f = {.answer = answer_flags_usual()};
     arguments given;
     qn_watch_options options;
     qn_model *model = NULL;
@@ -174,6 +185,8 @@ const command watch_command = {
         "was killed goes on where it stopped, and no answer is lost or repeated. A name is "
         "answered once; in a store each version of it is. A file that cannot be read gets a row "
         "with an error.\n"
+        "A model of next tokens continues each text, line or line of JSON, as \"quern generate\" "
+        "does.\n"
         "Names that begin with a dot, or end with .tmp, .part, .partial, .crdownload, ._COPYING_ "
         "or ~, are not looked at: give a file its name when it is complete. Ctrl-C ends the watch "
         "after what it reads is answered.",

@@ -1,8 +1,9 @@
-"""Completions and conversations over HTTP: answers are those of quern generate for each prompt alone."""
+"""Completions and conversations over HTTP, and of quern watch: answers are those of quern generate for each prompt alone."""
 
 import base64
 import concurrent.futures
 import contextlib
+import csv
 import json
 import socket
 import subprocess
@@ -232,6 +233,50 @@ def test_late_answers(quern, models):
         told = server.get("/metrics")[2].decode()
         assert "\nquern_requests_late_total 2\n" in told and "quern_text_left_total{model=\"plays\",version=\"1\"} 2\n" in told
         assert post(server, "/v1/completions", prompt="a", max_tokens=2)[0] == 200
+
+
+def rows_of(text):
+    return [(row["file"], row["item"], row["text"], row["end"], row["error"]) for row in csv.DictReader(text.splitlines())]
+
+
+def test_a_watch_continues_prompts(quern, models, tmp_path):
+    """Of texts, lines and lines of JSON, each once, although the watch is killed."""
+    here, out, words = tmp_path / "in", tmp_path / "r.csv", ["--tokens", 20, "--seed", 3, "--top-k", 9]
+    here.mkdir()
+    prompts = {f"{k}.txt": f"the cat {'sees the ' * k}" for k in range(25)}
+    for name, prompt in prompts.items():
+        (here / name).write_text(prompt + "\r\n\n")
+    lines = [{"prompt": "moon", "seed": 9}, {"prompt": "dog", "tokens": 4}]
+    (here / "l.jsonl").write_text("\n\n".join(map(json.dumps, lines)))
+    (here / "bad.txt").write_text("\u00e9")
+    (here / "bad.bin").write_text("dog")
+    command = [str(word) for word in (quern, "watch", here, "--model", models["plays"], "-o", out, *words)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as watch:
+        while not out.exists() or out.read_bytes().count(b"\n") < 3:
+            assert watch.poll() is None
+        watch.kill()
+    run(quern, *command[1:], "--once")
+    assert "0 answers" in run(quern, *command[1:], "--once")
+    good = generated(quern, models["plays"], *[word for prompt in prompts.values() for word in ("--prompt", prompt)], *words)
+    of_lines = generated(quern, models["plays"], "--prompts", here / "l.jsonl", *words)
+    want = [(name, "0", answer["text"], answer["end"], "") for name, answer in zip(prompts, good, strict=True)]
+    want += [("l.jsonl", str(k), answer["text"], answer["end"], "") for k, answer in enumerate(of_lines)]
+    want += [("bad.bin", "0", "", "", "the file is neither a text (.txt) nor prompts as lines of JSON"),
+             ("bad.txt", "0", "", "", "the model has never seen the character \"\u00e9\"")]
+    assert sorted(rows_of(out.read_text())) == sorted(want)
+    talk = json.dumps({"messages": [{"role": "user", "content": "a dog"}]})
+    (tmp_path / "t.jsonl").write_text(talk)
+    chat = ["--chat", "chatml", "--tokens", 12]
+    said, = generated(quern, models["talks"], "--prompts", tmp_path / "t.jsonl", *chat)
+    with subprocess.Popen([quern, "watch", "-", "--model", models["talks"], "-o", "-", "--quiet", *map(str, chat)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as watch:
+        heard = watch.communicate(f"{talk}\n\n{{}}\n{talk}")[0]
+    assert [row[1:4] for row in rows_of(heard)] == [("0", said["text"], said["end"]), ("1", "", ""), ("2", said["text"], said["end"])]
+    for model, more, what in (("plays", ["--outputs"], "the answers are texts"), ("kinds", ["--seed", 2], "not texts that go on"),
+                              ("plays", ["--temperature", -1], "--temperature is -1"), ("plays", ["--stop", "a"] * 17, "too many --stop")):
+        done = subprocess.run([quern, "watch", here, "--model", models[model], "-o", tmp_path / "w.csv", "--once", *map(str, more)],
+                              capture_output=True, text=True)
+        assert done.returncode == 2 and what in done.stderr and not (tmp_path / "w.csv").exists()
 
 
 @pytest.mark.parametrize("path, body, status, param, said", [

@@ -14,6 +14,7 @@
 #define QUERN_WATCH_H
 
 #include <quern/device.h>
+#include <quern/generate.h>
 #include <quern/model.h>
 #include <quern/predict.h>
 #include <stddef.h>
@@ -52,6 +53,9 @@ typedef struct qn_watch_options {
      * qn_model_find_layer, and what is made of them. NULL: predictions. */
     const char *layer;
     qn_summary summary;
+    /* A model of next tokens continues prompts: files of text, lines, or lines of JSON. The options
+     * of its answers, and `batch`; NULL: the defaults. `answers` is 1. */
+    const qn_generate_options *generate;
 } qn_watch_options;
 
 /* Sets the defaults: 20 ms. */
@@ -68,10 +72,11 @@ typedef struct qn_watch_report {
 typedef struct qn_watch qn_watch;
 
 /* Opens the devices and the table, which is made where it is not there, with the columns file,
- * item, those of qn_predictions_write or of `layer`, and error. `model` must outlive *out, which
- * the caller owns on success, for qn_watch_free; else it is NULL. Fails with QN_USAGE (an option),
- * QN_UNSUPPORTED (a model of next tokens; a missing library), QN_INPUT (the table has other
- * columns), QN_BUSY (another process writes to it), QN_IO, QN_DEVICE or QN_MEMORY. */
+ * item, those of qn_predictions_write or of `layer`, or text and end, and error. `model` must
+ * outlive *out, which the caller owns on success, for qn_watch_free; else it is NULL. Fails with
+ * QN_USAGE (an option), QN_UNSUPPORTED (a layer that needs later tokens; a missing library),
+ * QN_INPUT (the table has other columns), QN_BUSY (another process writes to it), QN_IO, QN_DEVICE
+ * or QN_MEMORY. */
 QN_API qn_status qn_watch_make(const qn_model *model, const qn_watch_options *options,
                                qn_watch **out, qn_error *err);
 

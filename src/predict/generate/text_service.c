@@ -5,6 +5,7 @@
 #include "base/system/threads.h"
 #include "base/text/text.h"
 #include "predict/generate/engine.h"
+#include "predict/generate/prompt_line.h"
 #include "predict/generate/taken_options.h"
 #include "statistics/host_team.h"
 #include <pthread.h>
@@ -287,17 +288,30 @@ static qn_status write_said(const qn__texts *t, const qn__text_prompt *p, char *
     return *out ? QN_OK : QN_MEMORY;
 }
 
-/* The tokens of a prompt, for qn__free. */
+/* A text, as qn_generator_open takes it. */
+static qn_status encode_text(const qn__texts *t, const qn__text_prompt *p, uint32_t index,
+                             const qn_generate_options *o, qn__prompt_line *line, uint32_t **tokens,
+                             uint32_t *count, qn_error *err) {
+    const qn_status status = o->lines ? qn__prompt_line_read(p->text, index, o, line, err) : QN_OK;
+    return status == QN_OK
+               ? qn__codec_encode(&t->codec, o->lines ? line->text : p->text, index,
+                                  o->lines ? NULL : o->chat, o->system, tokens, count, err)
+               : status;
+}
+
+/* The tokens of a prompt, for qn__free; *line has what it says beside them. */
 static qn_status encode_prompt(const qn__texts *t, const qn__text_prompt *p, uint32_t index,
+                               const qn_generate_options *o, qn__prompt_line *line,
                                uint32_t **tokens, uint32_t *count, qn_error *err) {
     char *written = NULL;
     *tokens = NULL;
+    if (p->text && !p->tokens && !p->said)
+        return encode_text(t, p, index, o, line, tokens, count, err);
     if (p->tokens)
         return qn__codec_take(&t->codec, p->tokens, p->count, index, tokens, count, err);
-    qn_status status = p->said ? write_said(t, p, &written, err) : QN_OK;
+    qn_status status = write_said(t, p, &written, err);
     if (status == QN_OK)
-        status = qn__codec_encode(&t->codec, written ? written : p->text, index, NULL, NULL, tokens,
-                                  count, err);
+        status = qn__codec_encode(&t->codec, written, index, NULL, NULL, tokens, count, err);
     qn__free(written);
     return status;
 }
@@ -320,8 +334,8 @@ static qn_status check_size(const qn__texts *t, const qn__text_request *q, uint3
 }
 
 static qn_status begin_answers(asked *r, uint32_t prompt, const uint32_t *tokens, uint32_t count,
-                               uint32_t most, qn_error *err) {
-    const qn__question question = {&r->own.manner, tokens, count, most, r->own.options.seed};
+                               const qn__prompt_line *line, qn_error *err) {
+    const qn__question question = {&r->own.manner, tokens, count, line->tokens, line->seed};
     for (uint32_t i = 0; i < r->own.options.answers; ++i) {
         qn__answer *a = &r->answer[r->answers++];
         const qn_status status = qn__answer_begin(&question, prompt, i, a, err);
@@ -334,13 +348,16 @@ static qn_status begin_answers(asked *r, uint32_t prompt, const uint32_t *tokens
 
 static qn_status make_prompt(const qn__texts *t, const qn__text_request *q, uint32_t index,
                              asked *r, uint32_t *all, qn_error *err) {
-    uint32_t *tokens, count = 0, most = r->own.options.tokens;
-    qn_status status = encode_prompt(t, &q->prompt[index], index, &tokens, &count, err);
+    const qn_generate_options *o = &r->own.options;
+    qn__prompt_line line = {.tokens = o->tokens, .seed = o->seed};
+    uint32_t *tokens = NULL, count = 0;
+    qn_status status = encode_prompt(t, &q->prompt[index], index, o, &line, &tokens, &count, err);
     if (status == QN_OK)
-        status = check_size(t, q, count, &most, err);
+        status = check_size(t, q, count, &line.tokens, err);
     if (status == QN_OK)
-        status = begin_answers(r, index, tokens, count, most, err);
+        status = begin_answers(r, index, tokens, count, &line, err);
     *all += count;
+    qn__free(line.text);
     qn__free(tokens);
     return status;
 }
@@ -387,6 +404,13 @@ static qn_status make_asked(const qn__texts *t, const qn__text_request *q, asked
         *out = r;
     else
         free_asked(r);
+    return status;
+}
+
+qn_status qn__texts_check(const qn_generate_options *options, qn_error *err) {
+    qn__taken_options own;
+    const qn_status status = qn__taken_options_take(options, &own, err);
+    qn__taken_options_release(&own);
     return status;
 }
 

@@ -53,7 +53,8 @@ typedef struct qn__text_prompt {
 
 /* A request. All but `user` is read during the call only. */
 typedef struct qn__text_request {
-    const qn_generate_options *options; /* not `compute`, `lines`, `batch`, `chat` and `system` */
+    const qn_generate_options *options; /* not `compute` and `batch`; `lines`, `chat` and `system`
+                                           are for prompts that are texts */
     const qn__text_prompt *prompt;
     uint32_t prompts; /* from 1; each gets options->answers */
     uint32_t choices; /* so many are told of each place of an answer */
@@ -82,6 +83,9 @@ qn_status qn__texts_open(const qn_model *model, const qn_compute *compute,
 /* Requests that are left end with QN_INTERRUPTED. Accepts NULL. In tell(), of the last request, it
  * is allowed: then the service ends after that call. */
 void qn__texts_close(qn__texts *texts);
+
+/* Checks options of requests: QN_USAGE. */
+qn_status qn__texts_check(const qn_generate_options *options, qn_error *err);
 
 /* Hands a request over. *prompt_tokens (or NULL) becomes the number of tokens of its prompts. After
  * a failure tell() is never called: QN_USAGE (an option, a request that can never fit), QN_INPUT

@@ -75,6 +75,25 @@ static qn_status check_masks(const qn_model *model, const qn_watch_options *o, q
                : status;
 }
 
+/* What a model of next tokens takes, and what only it does. */
+static qn_status check_prompts(const qn_model *model, const qn_watch_options *o, qn_error *err) {
+    const size_t size = strlen(o->path);
+    if (!qn__watch_has_prompts(model, o))
+        return o->generate
+                   ? refuse_option(err, "", "answers of this model are not texts that go on",
+                                   "leave these options out, or give a model of next tokens")
+                   : QN_OK;
+    if (o->all_outputs)
+        return refuse_option(err, "`watch.all_outputs`", "the answers are texts", "leave it out");
+    if (size > 4 && strcmp(o->path + size - 4, ".csv") == 0)
+        return refuse_option(err, o->path, "prompts are not read from CSV",
+                             "write a prompt in each line of a text, or as an object of JSON");
+    return o->generate && o->generate->answers != 1
+               ? refuse_option(err, "`generate.answers`", "a row of the table has one answer",
+                               "leave it out")
+               : QN_OK;
+}
+
 static qn_status check_options(const qn_watch_options *o, qn_error *err) {
     if (!o->path || !*o->path)
         return refuse_option(err, "", "it says what is watched", "name a folder, a file, or -");
@@ -106,6 +125,7 @@ static qn_status open_all(qn_watch *w, qn_error *err) {
     const qn__watch_table table = {.to = o->to,
                                    .all_outputs = o->all_outputs,
                                    .values = w->units.values,
+                                   .texts = w->units.texts != NULL,
                                    .versions = qn__remote_is(o->path)};
     return status == QN_OK ? qn__watch_results_open(w->model, &table, &w->results, err) : status;
 }
@@ -121,6 +141,8 @@ qn_status qn_watch_make(const qn_model *model, const qn_watch_options *options, 
     qn_status status = qn__sized_take(&what, options, &own, err);
     if (status == QN_OK)
         status = check_options(&own, err);
+    if (status == QN_OK)
+        status = check_prompts(model, &own, err);
     if (status == QN_OK)
         status = check_masks(model, &own, err);
     if (status != QN_OK)

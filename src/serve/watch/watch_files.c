@@ -120,8 +120,8 @@ int qn__watch_may_hold_rows(const char *name) {
     return 1;
 }
 
-qn_status qn__watch_file_items(const qn__watch_units *units, const char *name,
-                               const qn__watch_bytes *bytes, qn_data **out, qn_error *err) {
+static qn_status read_items(const qn__watch_units *units, const char *name,
+                            const qn__watch_bytes *bytes, qn_data **out, qn_error *err) {
     qn__body_kind kind;
     const qn__body_text text = {bytes->bytes, bytes->size};
     if (ends_with(name, ".txt"))
@@ -135,6 +135,24 @@ qn_status qn__watch_file_items(const qn__watch_units *units, const char *name,
              bytes->size ? "the file is neither an image nor rows as CSV or JSON"
                          : "the file is empty");
     return QN_INPUT;
+}
+
+static qn_status read_prompts(const char *name, const qn__watch_bytes *bytes,
+                              qn__watch_prompts **out, qn_error *err) {
+    const size_t blanks = strspn(bytes->bytes, " \t\r\n\xef\xbb\xbf");
+    const int text = ends_with(name, ".txt");
+    if (text || bytes->bytes[blanks] == '{')
+        return qn__watch_prompts_read(bytes->bytes, bytes->size, !text, out, err);
+    qn__fail(err, QN_INPUT,
+             bytes->size ? "the file is neither a text (.txt) nor prompts as lines of JSON"
+                         : "the file is empty");
+    return QN_INPUT;
+}
+
+void qn__watch_file_items(const qn__watch_units *units, const char *name,
+                          const qn__watch_bytes *bytes, qn__watch_unit *unit) {
+    unit->status = units->texts ? read_prompts(name, bytes, &unit->prompts, &unit->error)
+                                : read_items(units, name, bytes, &unit->data, &unit->error);
 }
 
 int qn__watch_is_fresh(const struct stat *info) {

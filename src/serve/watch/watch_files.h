@@ -34,10 +34,11 @@ qn__skip qn__watch_file_read(int folder, const char *name, int is_final, qn__wat
  * why not. */
 int qn__watch_read_bytes(int file, uint64_t size, qn__watch_bytes *out);
 
-/* The items of a file: of an image, of rows as CSV or JSON, or of a text where its name ends in
- * ".txt". Fails as qn__body_read. */
-qn_status qn__watch_file_items(const qn__watch_units *units, const char *name,
-                               const qn__watch_bytes *bytes, qn_data **out, qn_error *err);
+/* Gives a unit the items of a file: of an image, of rows as CSV or JSON, or of a text where its
+ * name ends in ".txt"; or its prompts. Sets its status, as qn__body_read and
+ * qn__watch_prompts_read. */
+void qn__watch_file_items(const qn__watch_units *units, const char *name,
+                          const qn__watch_bytes *bytes, qn__watch_unit *unit);
 
 /* QN_INPUT: it has more than QN__WATCH_MOST_BYTES. */
 qn_status qn__watch_refuse_size(qn_error *err);

@@ -26,7 +26,7 @@ static void read_task(void *user, const qn__watch_task *t) {
     }
     unit->skip = all->place->read(all, t, &bytes, unit);
     if (!unit->skip && unit->status == QN_OK)
-        unit->status = qn__watch_file_items(units, t->name, &bytes, &unit->data, &unit->error);
+        qn__watch_file_items(units, t->name, &bytes, unit);
     if (!unit->skip && unit->status != QN_OK)
         unit->status = QN_INPUT; /* an image that is too large for the memory is a bad one, too */
     /* Some programs write a file in several steps, and close it after each. */
@@ -36,7 +36,9 @@ static void read_task(void *user, const qn__watch_task *t) {
     }
     if (unit->skip == QN__SKIP_LATER && all->place->drop)
         all->place->drop(all, &bytes);
-    const uint64_t rows = unit->data ? qn_data_items(unit->data) : 1;
+    const uint64_t rows = unit->data      ? qn_data_items(unit->data)
+                          : unit->prompts ? unit->prompts->count
+                                          : 1;
     if (!unit->skip && (int64_t)rows - 1 <= t->last)
         unit->skip = QN__SKIP_KNOWN;
     qn__free(bytes.bytes);

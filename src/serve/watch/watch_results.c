@@ -23,6 +23,7 @@ struct qn__watch_results {
     uint32_t outputs; /* columns of them; 0: none */
     uint32_t each;    /* numbers of an answer */
     int layer;        /* they are those of a layer */
+    int texts;        /* answers are texts */
     int single;       /* there is one prediction of an item */
     int score;        /* and its score */
     int tags;
@@ -37,10 +38,11 @@ static void find_shape(qn__watch_results *r, const qn__watch_table *how) {
     const qn_model *m = r->model;
     r->layer = how->values > 0;
     r->each = r->layer ? how->values : m->outputs;
-    if (r->layer) {
+    r->texts = how->texts;
+    if (r->layer)
         r->outputs = how->values;
+    if (r->layer || r->texts)
         return;
-    }
     const int components = m->kind->predicted == QN_PREDICTS_COMPONENTS;
     r->tags = m->answers && m->tokens && m->mask.height > 0;
     r->masks = qn__watch_has_masks(m);
@@ -76,6 +78,10 @@ static qn_status make_columns(qn__watch_results *r, int versions, qn_error *err)
         add_column(r, "version", QN__SINK_TEXT);
     add_column(r, "item", QN__SINK_INTEGER);
     r->keys = r->columns;
+    if (r->texts) {
+        add_column(r, "text", QN__SINK_TEXT);
+        add_column(r, "end", QN__SINK_TEXT);
+    }
     if (r->masks)
         add_column(r, "mask", QN__SINK_TEXT);
     if (r->single)
@@ -99,7 +105,9 @@ qn_status qn__watch_results_open(const qn_model *model, const qn__watch_table *h
     r->model = model;
     find_shape(r, how);
     qn_status status = make_columns(r, how->versions, err);
-    const qn__sink_table table = {.name = r->layer ? "outputs" : "predictions",
+    const qn__sink_table table = {.name = r->layer   ? "outputs"
+                                          : r->texts ? "answers"
+                                                     : "predictions",
                                   .column = r->column,
                                   .columns = r->columns,
                                   .keys = r->keys};
@@ -187,6 +195,11 @@ static char *key_of(const char *file) {
 static void add_answer(const qn__watch_results *r, const qn__watch_unit *u, uint64_t item,
                        texts *own, qn__sink_cell *cell) {
     const qn_model *m = r->model;
+    if (r->texts) {
+        *cell++ = text_cell(u->prompts->answer[item].text);
+        *cell = text_cell(qn__watch_end_name(u->prompts->answer[item].end));
+        return;
+    }
     if (r->masks && u->mask && u->mask[0])
         *cell = text_cell(own->at[own->count++] = key_of(u->mask));
     else if (r->tags)
@@ -214,6 +227,8 @@ static char *error_text(const qn__watch_unit *u) {
     const char *where = after(u->error.where, "the body");
     if (u->lines)
         where = after(where, "line ");
+    if (u->lines || (u->prompts && u->prompts->count == 1))
+        where = after(where, "prompt ");
     qn__text_add(&text, "%s%s%s", where, *where ? ": " : "", u->error.what);
     return qn__text_take(&text, NULL);
 }

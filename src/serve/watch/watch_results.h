@@ -11,6 +11,7 @@ typedef struct qn__watch_results qn__watch_results;
 typedef struct qn__watch_table {
     const char *to;
     int all_outputs;
+    int texts;       /* 1: texts that continue prompts, in the place of predictions */
     uint32_t values; /* of a layer, in the place of predictions; 0: these */
     int versions;    /* 1: files have versions, in a column after that of the files */
 } qn__watch_table;

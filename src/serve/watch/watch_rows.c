@@ -72,6 +72,8 @@ static line_kind kind_of(const rows *r, const char *line, size_t length) {
     const size_t size = strlen(r->w->options.path);
     if (line[strspn(line, " \t\r\n\xef\xbb\xbf")] == '{')
         return LINES_JSON;
+    if (r->w->units.texts)
+        return LINES_TEXT;
     if (is_stream(r) && takes_paths(r, line, length))
         return LINES_PATHS;
     if ((is_stream(r) || (size > 4 && strcmp(r->w->options.path + size - 4, ".txt") == 0)) &&
@@ -141,6 +143,9 @@ static qn_status items_of_texts(rows *r, qn__watch_unit *unit) {
 /* The items of the lines of a unit, which are as many. */
 static qn_status read_lines(rows *r, qn__watch_unit *unit) {
     qn__text body = {0};
+    if (r->w->units.texts)
+        return qn__watch_prompts_read(unit->lines, strlen(unit->lines), r->kind == LINES_JSON,
+                                      &unit->prompts, &unit->error);
     if (r->kind == LINES_TEXT)
         return items_of_texts(r, unit);
     qn__text_add(&body, "%s%s", r->header ? r->header : "", unit->lines);
@@ -173,8 +178,7 @@ static qn_status read_path(rows *r, qn__watch_unit *unit) {
     if (unit->skip != QN__SKIP_KNOWN)
         unit->skip = QN__SKIP_NOT;
     if (!unit->skip && unit->status == QN_OK)
-        unit->status =
-            qn__watch_file_items(&r->w->units, unit->file, &bytes, &unit->data, &unit->error);
+        qn__watch_file_items(&r->w->units, unit->file, &bytes, unit);
     r->w->report.known += unit->skip == QN__SKIP_KNOWN;
     qn__free(bytes.bytes);
     return QN_OK;
@@ -258,6 +262,7 @@ static qn_status submit_some(rows *r, int *some, qn_error *err) {
     const char *begin = NULL;
     size_t size, all = 0;
     uint64_t count = 0;
+    const uint64_t most = r->kind == LINES_PATHS || r->w->units.texts ? 1 : CHUNK;
     *some = 0;
     const qn_status status = find_kind(r, err);
     if (status != QN_OK)
@@ -271,7 +276,7 @@ static qn_status submit_some(rows *r, int *some, qn_error *err) {
             ++r->w->report.known;
         if (begin)
             all = (size_t)(line + size - begin);
-        if (count == (r->kind == LINES_PATHS ? 1 : CHUNK) || (count && r->cut))
+        if (count == most || (count && r->cut))
             break;
     }
     return count ? submit_lines(r, begin, all, r->next - (int64_t)count, count, err) : QN_OK;

@@ -1,6 +1,7 @@
 #include "serve/watch/watch_units.h"
 
 #include "base/memory.h"
+#include "base/sized.h"
 #include "model/formats/model.h"
 #include <errno.h>
 #include <string.h>
@@ -10,6 +11,10 @@
 
 /* Units that may be under way, so that memory is bounded; numbers of a layer in a batch. */
 enum { UNDER_WAY = 512, ITEMS_TOGETHER = 1024, MOST_TOGETHER = 1 << 22 };
+
+int qn__watch_has_prompts(const qn_model *model, const qn_watch_options *o) {
+    return !o->layer && qn_model_predicts(model) == QN_PREDICTS_NEXT;
+}
 
 int qn__watch_is_bad_item(qn_status status) {
     return status == QN_INPUT || status == QN_MISMATCH || status == QN_NUMERIC ||
@@ -36,6 +41,7 @@ void qn__watch_unit_free(qn__watch_unit *unit) {
     qn__free(unit->version);
     qn__free(unit->mask);
     qn__free(unit->lines);
+    qn__watch_prompts_free(unit->prompts);
     qn_data_close(unit->data);
     qn__batch_answer_release(&unit->answer);
     qn__free(unit);
@@ -71,10 +77,35 @@ static qn_status make_batcher(const qn_watch_options *o, qn__watch_units *out, q
     return qn__batcher_make(m, o->compute, &options, &out->batcher, err);
 }
 
+/* What continues prompts, as many at once as quern generate does. */
+static qn_status open_texts(const qn_watch_options *o, qn__watch_units *out, qn_error *err) {
+    enum { TOGETHER = 32, WAITING = 1 << 20, LENGTH = 1 << 25 };
+    const qn_generate_options *asked = o->generate;
+    qn_generate_options_init(&out->generate);
+    qn_status status = QN_OK;
+    if (asked)
+        status = qn__sized_take(QN__SIZED("options->generate", qn_generate_options), asked,
+                                &out->generate, err);
+    if (status == QN_OK)
+        status = qn__texts_check(&out->generate, err);
+    const uint32_t batch = out->generate.batch;
+    const qn__texts_options options = {
+        .sequences = batch ? batch : TOGETHER, .waiting = WAITING, .length = LENGTH};
+    out->most = 2 * options.sequences; /* at the end, these are waited for */
+    if (status == QN_OK)
+        status = qn__texts_open(out->model, o->compute, &options, &out->texts, err);
+    if (status == QN_OK && out->generate.chat && !qn__texts_have_text(out->texts)) {
+        qn__fail(err, QN_USAGE, "a chat needs texts, and the model reads numbers of tokens");
+        status = qn__remedy(err, QN_USAGE, "leave `generate.chat` out");
+    }
+    return status;
+}
+
 qn_status qn__watch_units_make(const qn_model *model, const qn_watch_options *options,
                                qn__watch_units *out, qn_error *err) {
     out->model = model;
     out->last = &out->first;
+    out->most = UNDER_WAY;
     pthread_mutex_init(&out->lock, NULL);
     pthread_cond_init(&out->fewer, NULL);
     out->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -83,13 +114,17 @@ qn_status qn__watch_units_make(const qn_model *model, const qn_watch_options *op
     qn_status status = qn__body_reader_make(model, &out->reader, err);
     if (status == QN_OK && options->layer)
         status = cut_layers(options, out, err);
-    return status == QN_OK ? make_batcher(options, out, err) : status;
+    if (status != QN_OK)
+        return status;
+    return qn__watch_has_prompts(model, options) ? open_texts(options, out, err)
+                                                 : make_batcher(options, out, err);
 }
 
 void qn__watch_units_release(qn__watch_units *units) {
     if (!units->last)
         return;
     qn__batcher_free(units->batcher);
+    qn__texts_close(units->texts);
     qn__layer_cut_release(&units->cut);
     qn__body_reader_free(units->reader);
     qn__watch_free_all(units->first);
@@ -116,6 +151,7 @@ static void finish(qn__watch_unit *unit) {
     qn__watch_units *all = unit->all;
     pthread_mutex_lock(&all->lock);
     unit->answered = 1;
+    ++all->finished;
     pthread_cond_broadcast(&all->fewer);
     pthread_mutex_unlock(&all->lock);
     while (write(all->event, &one, sizeof one) < 0 && errno == EINTR)
@@ -129,10 +165,41 @@ static void answered(void *user, const qn__batch_answer *a) {
     finish(unit);
 }
 
+/* qn__watch_asked */
+static void continued(void *user, const qn_error *failure) {
+    qn__watch_unit *unit = user;
+    unit->items = unit->prompts->count;
+    if (failure) {
+        unit->status = failure->status;
+        unit->error = *failure;
+    }
+    finish(unit);
+}
+
+/* Waits while the service has too many prompts, which are those of other units. */
+static qn_status ask(qn__watch_units *units, qn__watch_unit *unit, qn_error *err) {
+    qn_status status;
+    uint64_t seen;
+    do {
+        pthread_mutex_lock(&units->lock);
+        seen = units->finished;
+        pthread_mutex_unlock(&units->lock);
+        status = qn__watch_prompts_ask(units->texts, &units->generate, unit->prompts, continued,
+                                       unit, err);
+        pthread_mutex_lock(&units->lock);
+        while (status == QN_BUSY && units->finished == seen)
+            pthread_cond_wait(&units->fewer, &units->lock);
+        pthread_mutex_unlock(&units->lock);
+    } while (status == QN_BUSY);
+    return status;
+}
+
 /* Once it is accepted, another thread may have freed it. */
 static void predict(qn__watch_units *units, qn__watch_unit *unit) {
     qn_error err;
-    const qn_status status = qn__batcher_submit(units->batcher, unit->data, answered, unit, &err);
+    const qn_status status =
+        units->texts ? ask(units, unit, &err)
+                     : qn__batcher_submit(units->batcher, unit->data, answered, unit, &err);
     if (status == QN_OK)
         return;
     unit->status = status;
@@ -143,7 +210,7 @@ static void predict(qn__watch_units *units, qn__watch_unit *unit) {
 void qn__watch_submit(qn__watch_units *units, qn__watch_unit *unit) {
     unit->all = units;
     pthread_mutex_lock(&units->lock);
-    while (units->count >= UNDER_WAY)
+    while (units->count >= units->most)
         pthread_cond_wait(&units->fewer, &units->lock);
     *units->last = unit;
     units->last = &unit->next;
@@ -169,7 +236,7 @@ void qn__watch_answer(qn__watch_units *units, qn__watch_unit *unit) {
 
 int qn__watch_has_space(qn__watch_units *units) {
     pthread_mutex_lock(&units->lock);
-    const int has = units->count < UNDER_WAY;
+    const int has = units->count < units->most;
     pthread_mutex_unlock(&units->lock);
     return has;
 }

@@ -6,6 +6,7 @@
 #include "predict/layer_values.h"
 #include "serve/batch/batcher.h"
 #include "serve/batch/bodies.h"
+#include "serve/watch/watch_prompts.h"
 #include <pthread.h>
 #include <quern/watch.h>
 
@@ -28,7 +29,8 @@ struct qn__watch_unit {
     char *mask;  /* the name of the file with its mask; or NULL */
     char *lines; /* of rows: their texts, each with its end; else NULL */
     qn_data *data;
-    qn_status status; /* QN_OK, or `error` says what is wrong with it */
+    qn__watch_prompts *prompts; /* in the place of `data` and `answer`, of a model of next tokens */
+    qn_status status;           /* QN_OK, or `error` says what is wrong with it */
     qn_error error;
     qn__batch_answer answer; /* owned; of it only the arrays are in use */
     qn__skip skip;
@@ -42,6 +44,10 @@ typedef struct qn__watch_units {
     qn__body_reader *reader;
     qn__layer_cut cut; /* where outputs of a layer are the answers */
     uint32_t values;   /* of an item there; 0: predictions are */
+    qn__texts *texts;  /* in the place of `batcher`, where prompts are continued; or NULL */
+    qn_generate_options generate;
+    uint64_t most;     /* units that may be under way */
+    uint64_t finished; /* so far */
     pthread_mutex_t lock;
     pthread_cond_t fewer; /* some were answered or taken back */
     qn__watch_unit *first, **last;
@@ -76,6 +82,9 @@ qn__watch_unit *qn__watch_take(qn__watch_units *units, int ordered);
 
 /* Whether none is under way or waits to be taken. */
 int qn__watch_is_idle(qn__watch_units *units);
+
+/* Whether the items are prompts, which are continued. */
+int qn__watch_has_prompts(const qn_model *model, const qn_watch_options *options);
 
 /* Whether it is the fault of what was read, and not of the machine. */
 int qn__watch_is_bad_item(qn_status status);
