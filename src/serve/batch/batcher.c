@@ -14,8 +14,8 @@
 /* Defaults of the options, and the first number of items of a batch. */
 enum { LATENCY = 20000000, WAITING = 65536, MOST = 1024, FIRST = 8, UNIT = 16 };
 #define UNIT_SECONDS 1e-3
-/* A thread that submits computes a batch that takes less than these seconds: a change of threads
- * takes about a tenth of it. */
+/* A thread that submits computes what takes less than these seconds: a change of threads takes
+ * about a tenth of it. */
 #define OWN_SECONDS 100e-6
 /* How long it waits for the devices before it leaves its request to the thread of the batcher. A
  * batch of a few rows of 16 numbers takes about 10 us; to sleep and be woken takes longer. */
@@ -31,6 +31,7 @@ struct request {
     qn__batch_done *done;
     void *user;
     double since;
+    atomic_int *answered; /* set to 1 under the lock; NULL: nobody waits for it */
 };
 
 struct qn__batcher {
@@ -43,10 +44,11 @@ struct qn__batcher {
     /* Under the lock: */
     request *first, **last;
     int idle;         /* the thread waits for requests */
-    int led;          /* a thread that submits waits to compute what is queued */
-    int cheap;        /* the last batch took less than OWN_SECONDS */
+    int leaders;      /* threads that submit and wait, to compute what is queued */
     int one_core;     /* a thread that waited would keep the core from the one that computes */
     pthread_t runner; /* whose batch runs, while one does */
+    double of_few;    /* seconds of the last batch of FIRST items or less; 0: none yet */
+    double of_item;   /* in the last batch */
     uint64_t wanted;  /* it waits for so many; 0: it does not */
     uint64_t queued;  /* requests that wait */
     qn__batcher_counts counts;
@@ -291,6 +293,18 @@ static void release(request *r) {
     }
 }
 
+/* Tells those that wait for one of these requests, and frees them. */
+static void finish(qn__batcher *b, request *first) {
+    if (!first)
+        return;
+    pthread_mutex_lock(&b->lock);
+    for (const request *r = first; r; r = r->next)
+        if (r->answered)
+            *r->answered = 1;
+    pthread_mutex_unlock(&b->lock);
+    release(first);
+}
+
 static int size_of(uint64_t items) {
     int size = 0;
     while (size < QN__BATCH_SIZES - 1 && items > (uint64_t)1 << size)
@@ -324,6 +338,11 @@ static request *drop_unwanted(const qn__batcher *b, taken *t, uint64_t *dropped)
     return left;
 }
 
+/* A time that may have grown because other programs had the core in between. */
+static double damp(double seconds, double before) {
+    return before > 0 && seconds > 2 * before ? 2 * before : seconds;
+}
+
 /* One batch by the calling thread, which has set `running`. Called with the lock, and returns with
  * it. */
 static void run_batch(qn__batcher *b) {
@@ -331,14 +350,14 @@ static void run_batch(qn__batcher *b) {
     uint64_t dropped, items = 0;
     b->runner = pthread_self();
     pthread_mutex_unlock(&b->lock);
-    release(drop_unwanted(b, &t, &dropped));
+    finish(b, drop_unwanted(b, &t, &dropped));
     b->last_seconds = 0;
     const uint64_t failed = t.first ? serve(b, t.first, t.requests) : 0;
     if (t.first)
         learn(b, &t);
     for (const request *r = t.first; r; r = r->next)
         items += r->items.items;
-    release(t.first);
+    finish(b, t.first);
     pthread_mutex_lock(&b->lock);
     b->counts.requests += t.requests + dropped;
     b->counts.items += items;
@@ -347,18 +366,20 @@ static void run_batch(qn__batcher *b) {
     b->counts.batches += t.first != NULL;
     b->counts.sizes[size_of(items)] += t.first != NULL;
     b->counts.computing += b->last_seconds;
-    b->cheap = b->last_requests && b->last_seconds < OWN_SECONDS;
+    if (t.first) {
+        if (t.items <= FIRST)
+            b->of_few = damp(b->last_seconds, b->of_few);
+        b->of_item = damp(b->last_seconds / (double)t.items, b->of_item);
+    }
 }
 
 /* The devices are free for others. */
 static void leave(qn__batcher *b) {
     b->running = 0;
-    if (b->led)
-        return;
-    if (b->first)
-        pthread_cond_signal(&b->more);
-    else
+    if (!b->first)
         pthread_cond_broadcast(&b->calm);
+    else if (!b->leaders)
+        pthread_cond_signal(&b->more);
 }
 
 /* Waits a moment for as many requests as the last batch had. */
@@ -378,7 +399,7 @@ static void *body(void *context) {
     qn__float_state_set();
     pthread_mutex_lock(&b->lock);
     while (!b->ending || b->first) {
-        if (!b->first || b->running || b->led) {
+        if (!b->first || b->running || b->leaders) {
             b->idle = 1;
             pthread_cond_wait(&b->more, &b->lock);
             b->idle = 0;
@@ -412,29 +433,45 @@ static qn_status check_items(const qn__batcher *b, const qn_data *data, qn_error
     return qn__remedy(err, QN_INPUT, "send fewer items at once");
 }
 
-/* Whether the thread that put in the only request that waits computes it: batches are cheap. Not
- * where it would wait for itself: it may submit while it answers. */
-static int may_lead(const qn__batcher *b) {
-    const int vain = b->running && (b->one_core || pthread_equal(b->runner, pthread_self()));
-    return b->queued == 1 && b->cheap && !vain;
+/* Whether a thread that submits may compute what is queued. */
+static int is_cheap(const qn__batcher *b) {
+    return b->of_few > 0 && b->of_few < OWN_SECONDS &&
+           (double)b->counts.waiting * b->of_item < OWN_SECONDS;
 }
 
-/* Waits for a moment until the devices are free, and computes what has come meanwhile. Called with
- * the lock, and returns with it. */
-static void lead(qn__batcher *b) {
-    b->led = 1;
-    if (b->running) {
+/* Whether to wait for the devices may help. A thread may submit while it answers others. */
+static int may_come(const qn__batcher *b) {
+    return !b->running || (!b->one_core && !pthread_equal(b->runner, pthread_self()));
+}
+
+/* Waits for a moment until another thread has answered the request, or the devices are free. Called
+ * with the lock, and returns with it. */
+static void wait_to_lead(qn__batcher *b, const atomic_int *answered) {
+    const double end = qn__now() + LEAD_SECONDS;
+    int late = 0;
+    ++b->leaders;
+    while (b->running && !*answered && !late) {
         pthread_mutex_unlock(&b->lock);
-        const double end = qn__now() + LEAD_SECONDS;
-        while (b->running && qn__now() < end)
+        while (b->running && !*answered && !(late = qn__now() > end))
             continue;
         pthread_mutex_lock(&b->lock);
     }
-    b->led = 0;
+    --b->leaders;
+}
+
+/* Computes what is queued, unless another thread has computed this request meanwhile, or is long at
+ * the devices: then it stays in the queue. */
+static void lead(qn__batcher *b, request *r) {
+    atomic_int answered = 0;
+    r->answered = &answered; /* cppcheck-suppress autoVariables; until it is answered or left */
+    wait_to_lead(b, &answered);
+    if (!answered)
+        r->answered = NULL;
+    if (b->running || !b->first)
+        return;
+    b->running = is_cheap(b);
     if (b->running)
-        return; /* whose thread finds the queue */
-    b->running = 1;
-    run_batch(b);
+        run_batch(b);
     leave(b);
 }
 
@@ -451,8 +488,8 @@ static qn_status enter(qn__batcher *b, request *r, qn_error *err) {
     b->last = &r->next;
     b->counts.waiting = waiting;
     ++b->queued;
-    if (may_lead(b))
-        lead(b);
+    if (is_cheap(b) && may_come(b))
+        lead(b, r);
     else if (b->idle ? !b->running : b->wanted && b->queued >= b->wanted)
         pthread_cond_signal(&b->more);
     pthread_mutex_unlock(&b->lock);
