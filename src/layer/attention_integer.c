@@ -31,6 +31,7 @@ typedef struct block {
     uint32_t position, channel;
     float by;
     int32_t t; /* its exponent */
+    float inverse;
 } block;
 
 static float value_of(const block *b, uint32_t c) {
@@ -44,11 +45,12 @@ static uint32_t larger(uint32_t most, float v) {
 
 static block block_of(const head *h, const float *x, qn__attended order, uint32_t position,
                       uint32_t channel, float by) {
-    block b = {x, order, position, channel, by, 0};
+    block b = {x, order, position, channel, by, 0, 0.0f};
     uint32_t most = 0;
     for (uint32_t c = 0; c < h->width; ++c)
         most = larger(most, value_of(&b, c));
     b.t = qn__block_exponent(h->bits, most);
+    b.inverse = qn__block_inverse(b.t);
     return b;
 }
 
@@ -62,7 +64,7 @@ static block error_of(const head *h, uint32_t t, float share) {
 }
 
 static int64_t integer_of(const block *b, uint32_t c) {
-    return qn__quantize(value_of(b, c), qn__block_inverse(b->t));
+    return qn__quantize(value_of(b, c), b->inverse);
 }
 
 static float product_of(const head *h, const block *a, const block *b) {
@@ -113,13 +115,13 @@ static void put_output(const head *h, uint32_t t, qn__attention_query q, float *
     for (uint32_t u = sees.begin; u < sees.end; ++u)
         most = larger(most, share_of(h, t, u, q.greatest));
     const int32_t exponent = qn__block_exponent(h->bits, most);
+    const float inverse = qn__block_inverse(exponent);
     for (uint32_t first = 0; first < h->width; first += SOME) {
         const uint32_t count = h->width - first < SOME ? h->width - first : SOME;
         int64_t n[SOME] = {0};
         for (uint32_t u = sees.begin; u < sees.end; ++u) {
             const block value = input_of(h, u, h->value);
-            const int64_t own =
-                qn__quantize(share_of(h, t, u, q.greatest), qn__block_inverse(exponent));
+            const int64_t own = qn__quantize(share_of(h, t, u, q.greatest), inverse);
             for (uint32_t c = 0; c < count; ++c)
                 n[c] += own * integer_of(&value, first + c);
         }
@@ -204,8 +206,8 @@ static float factor_of(const head *h, sum of, uint32_t own, uint32_t other) {
 /* The same channel c, without the exponent. */
 static block channel_of(const head *h, sum of, uint32_t other) {
     if (of == VALUE)
-        return (block){h->x->delta, h->x->out, other, h->query, share_at(h, other), 0};
-    return (block){h->x->a, h->x->in, other, of == QUERY ? h->key : h->query, 1.0f, 0};
+        return (block){h->x->delta, h->x->out, other, h->query, share_at(h, other), 0, 0.0f};
+    return (block){h->x->a, h->x->in, other, of == QUERY ? h->key : h->query, 1.0f, 0, 0.0f};
 }
 
 /* Adds the sums of a position to its errors, channels from `first` on. */
@@ -222,12 +224,13 @@ static void add_sums(const head *h, sum of, uint32_t own, uint32_t first) {
         most = larger(most, factor[i]);
     }
     const int32_t exponent = qn__block_exponent(h->bits, most);
+    const float own_inverse = qn__block_inverse(exponent);
     for (uint32_t c = 0; c < h->width; ++c) {
         float *e = &h->x->e[qn__attended_at(h->x->to, own, first + c)];
         int64_t n = 0;
         for (uint32_t i = over.begin; i < over.end; ++i) {
             const block by = channel_of(h, of, i);
-            n += (int64_t)qn__quantize(factor[i], qn__block_inverse(exponent)) *
+            n += (int64_t)qn__quantize(factor[i], own_inverse) *
                  qn__quantize(value_of(&by, c), inverse[i]);
         }
         *e = *e + sum_of(n, exponent);
