@@ -26,7 +26,8 @@ LATER = [
     (0x1FBF0, 0x1FBF9)]
 MARKS_THEN = (0x1CF2, 0x1CF3)  # letters since Unicode 12
 
-KNOWN = [c for c in range(0x110000) if not any(a <= c <= b for a, b in LATER)]
+NEW = {c for a, b in LATER for c in range(a, b + 1)}
+KNOWN = [c for c in range(0x110000) if c not in NEW]
 
 
 def parts(c):
