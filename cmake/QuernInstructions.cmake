@@ -33,10 +33,11 @@ if(QUERN_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU"
     list(APPEND QUERN_FLAGS_vnni "--param=asan-use-after-return=0")
     list(APPEND QUERN_FLAGS_amx "--param=asan-use-after-return=0")
 endif()
-# Instrumented, a kernel of many registers takes GCC twenty seconds and more; with fewer passes, five.
+# Instrumented, a kernel of many registers takes GCC twenty seconds and more; with fewer passes, and
+# registers chosen for a whole function at once, five.
 if(QUERN_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     foreach(isa avx2 avx512 amx)
-        list(APPEND QUERN_FLAGS_${isa} -Og)
+        list(APPEND QUERN_FLAGS_${isa} -Og -fira-region=one)
     endforeach()
     # Two thirds of the rest are checks of addresses, which the address sanitizer makes as well.
     if(QUERN_SANITIZE MATCHES "address")
