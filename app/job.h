@@ -29,6 +29,9 @@ typedef struct job {
     const char *partition, *account, *time, *memory; /* NULL: the engine's default */
     const char *more;                                /* options of sbatch, unchanged */
     const char *image, *claim, *mount, *space;       /* Kubernetes; space: the namespace or NULL */
+    const char *kind;             /* "mpijob"; "indexed", "jobset" and "trainjob" have a key */
+    const char *key;              /* of ranks that meet by a name; NULL: they need none */
+    const char *queue, *topology; /* of Kueue; a label of nodes that are near; NULL: not given */
 } job;
 
 /* The batch script for sbatch, the script that runs a local job, the manifest for kubectl. */

@@ -11,7 +11,7 @@ typedef enum job_field {
     JOB_ID,        /* of the engine */
     JOB_NAME,      /* given by the user */
     JOB_SPACE,     /* Kubernetes: the namespace */
-    JOB_KIND,      /* Kubernetes: "job" or "mpijob" */
+    JOB_KIND,      /* Kubernetes: "job", "mpijob", "jobset", "trainjob", "deployment" */
     JOB_SUBMITTED, /* "2026-11-21T12:00:00Z" */
     JOB_DIRECTORY, /* where it was submitted */
     JOB_MODEL,     /* the file to be written */

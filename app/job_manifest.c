@@ -1,85 +1,12 @@
 /* The manifest of a job for Kubernetes: an MPIJob of the MPI operator (kubeflow.org/v2beta1) for
- * several ranks, a plain Job for one, a Deployment for serve and watch. Texts are written as JSON
- * strings, which are valid YAML for any content. */
+ * several ranks, a plain Job for one, a Deployment for serve and watch. */
 
-#include "job.h"
+#include "job_yaml.h"
 #include <inttypes.h>
-
-static void put_text(FILE *to, const char *text) {
-    fputc('"', to);
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-        if (*p == '"' || *p == '\\')
-            fprintf(to, "\\%c", *p);
-        else if (*p < 0x20 || *p == 0x7f)
-            fprintf(to, "\\u%04x", *p);
-        else
-            fputc(*p, to);
-    }
-    fputc('"', to);
-}
-
-/* A line `key: "text"` with that indentation. */
-static void put_line(FILE *to, int indent, const char *key, const char *text) {
-    fprintf(to, "%*s%s: ", indent, "", key);
-    put_text(to, text);
-    fputc('\n', to);
-}
-
-static void put_list(FILE *to, int indent, const char *key, const char *const *first,
-                     char *const *rest, int count) {
-    fprintf(to, "%*s%s:\n", indent, "", key);
-    for (; *first; first++) {
-        fprintf(to, "%*s- ", indent, "");
-        put_text(to, *first);
-        fputc('\n', to);
-    }
-    for (int i = 0; i < count; i++) {
-        fprintf(to, "%*s- ", indent, "");
-        put_text(to, rest[i]);
-        fputc('\n', to);
-    }
-}
-
-/* The resources of a rank. Requests and limits are equal, so that the pod is evicted last. */
-static void put_resources(const job *j, FILE *to, int indent) {
-    static const char *const parts[] = {"requests", "limits"};
-    fprintf(to, "%*sresources:\n", indent, "");
-    for (int i = 0; i < 2; i++) {
-        fprintf(to, "%*s%s:\n", indent + 2, "", parts[i]);
-        fprintf(to, "%*scpu: %" PRIu64 "\n", indent + 4, "", j->cpus);
-        put_line(to, indent + 4, "memory", j->memory);
-        if (j->gpus)
-            fprintf(to, "%*snvidia.com/gpu: %" PRIu64 "\n", indent + 4, "", j->gpus);
-    }
-}
-
-/* The folder that all pods share. */
-static void put_mounts(const job *j, FILE *to, int indent) {
-    fprintf(to, "%*svolumeMounts:\n", indent, "");
-    fprintf(to, "%*s- name: data\n", indent, "");
-    put_line(to, indent + 2, "mountPath", j->mount);
-}
-
-static void put_volumes(const job *j, FILE *to, int indent) {
-    fprintf(to, "%*svolumes:\n", indent, "");
-    fprintf(to, "%*s- name: data\n", indent, "");
-    fprintf(to, "%*spersistentVolumeClaim:\n", indent + 2, "");
-    put_line(to, indent + 4, "claimName", j->claim);
-}
-
-static void put_head(const job *j, FILE *to, const char *version, const char *kind) {
-    fprintf(to, "apiVersion: %s\nkind: %s\nmetadata:\n", version, kind);
-    put_line(to, 2, "name", j->name);
-    if (j->space)
-        put_line(to, 2, "namespace", j->space);
-    fprintf(to, "  labels:\n    app.kubernetes.io/name: quern\n");
-    if (j->serves || j->watches)
-        put_line(to, 4, "app.kubernetes.io/instance", j->name);
-}
 
 static void put_plain_job(const job *j, FILE *to) {
     const char *command[] = {j->program, NULL};
-    put_head(j, to, "batch/v1", "Job");
+    job_yaml_head(j, to, "batch/v1", "Job");
     fprintf(to,
             "spec:\n"
             "  # A pod that fails is replaced by another, which continues from the checkpoint.\n"
@@ -101,13 +28,13 @@ static void put_plain_job(const job *j, FILE *to) {
             "      terminationGracePeriodSeconds: 120\n"
             "      containers:\n"
             "      - name: quern\n");
-    put_line(to, 8, "image", j->image);
-    put_line(to, 8, "workingDir", j->mount);
-    put_list(to, 8, "command", command, NULL, 0);
-    put_list(to, 8, "args", (const char *const[]){NULL}, j->words, j->count);
-    put_resources(j, to, 8);
-    put_mounts(j, to, 8);
-    put_volumes(j, to, 6);
+    job_yaml_line(to, 8, "image", j->image);
+    job_yaml_line(to, 8, "workingDir", j->mount);
+    job_yaml_list(to, 8, "command", command, NULL, 0);
+    job_yaml_list(to, 8, "args", (const char *const[]){NULL}, j->words, j->count);
+    job_yaml_resources(j, to, 8);
+    job_yaml_mounts(j, to, 8);
+    job_yaml_volumes(j, to, 6);
 }
 
 static void put_replica(const job *j, FILE *to, const char *role, uint64_t count,
@@ -122,13 +49,13 @@ static void put_replica(const job *j, FILE *to, const char *role, uint64_t count
             "          containers:\n"
             "          - name: quern\n",
             role, count, policy);
-    put_line(to, 12, "image", j->image);
-    put_line(to, 12, "workingDir", j->mount);
+    job_yaml_line(to, 12, "image", j->image);
+    job_yaml_line(to, 12, "workingDir", j->mount);
 }
 
 static void put_mpi_job(const job *j, FILE *to) {
     const char *command[] = {"quern-mpirun", j->result, j->program, NULL};
-    put_head(j, to, "kubeflow.org/v2beta1", "MPIJob");
+    job_yaml_head(j, to, "kubeflow.org/v2beta1", "MPIJob");
     fprintf(to,
             "spec:\n"
             "  slotsPerWorker: 1 # one rank a pod: it takes all cores and GPUs of the pod\n"
@@ -142,22 +69,22 @@ static void put_mpi_job(const job *j, FILE *to) {
             "run continues\n"
             "    # from its checkpoint as soon as the operator has brought the worker back.\n");
     put_replica(j, to, "Launcher", 1, "OnFailure");
-    put_list(to, 12, "command", command, NULL, 0);
-    put_list(to, 12, "args", (const char *const[]){NULL}, j->words, j->count);
-    put_mounts(j, to, 12);
-    put_volumes(j, to, 10);
+    job_yaml_list(to, 12, "command", command, NULL, 0);
+    job_yaml_list(to, 12, "args", (const char *const[]){NULL}, j->words, j->count);
+    job_yaml_mounts(j, to, 12);
+    job_yaml_volumes(j, to, 10);
     fprintf(to, "    # The ranks; the operator starts sshd in them, through which mpirun comes.\n");
     put_replica(j, to, "Worker", j->ranks, "OnFailure");
-    put_resources(j, to, 12);
-    put_mounts(j, to, 12);
-    put_volumes(j, to, 10);
+    job_yaml_resources(j, to, 12);
+    job_yaml_mounts(j, to, 12);
+    job_yaml_volumes(j, to, 10);
 }
 
 /* ---------------------------------------------------------------- what does not end */
 
 /* The pods of this name. */
 static void put_selector(const job *j, FILE *to, int indent) {
-    put_line(to, indent, "app.kubernetes.io/instance", j->name);
+    job_yaml_line(to, indent, "app.kubernetes.io/instance", j->name);
 }
 
 static void put_probe(const job *j, FILE *to, const char *kind, const char *path, int period,
@@ -182,7 +109,7 @@ static void put_server(const job *j, FILE *to) {
 
 static void put_port(const job *j, FILE *to) {
     fprintf(to, "---\n");
-    put_head(j, to, "v1", "Service");
+    job_yaml_head(j, to, "v1", "Service");
     fprintf(to, "spec:\n  selector:\n");
     put_selector(j, to, 4);
     fprintf(to, "  ports:\n  - port: %u\n", j->serve_port);
@@ -190,7 +117,7 @@ static void put_port(const job *j, FILE *to) {
 
 static void put_deployment(const job *j, FILE *to) {
     const char *command[] = {j->program, NULL};
-    put_head(j, to, "apps/v1", "Deployment");
+    job_yaml_head(j, to, "apps/v1", "Deployment");
     fprintf(to, "spec:\n  replicas: 1\n  selector:\n    matchLabels:\n");
     put_selector(j, to, 6);
     if (j->watches)
@@ -202,15 +129,15 @@ static void put_deployment(const job *j, FILE *to) {
                 "      terminationGracePeriodSeconds: 60\n"
                 "      containers:\n"
                 "      - name: quern\n");
-    put_line(to, 8, "image", j->image);
-    put_line(to, 8, "workingDir", j->mount);
-    put_list(to, 8, "command", command, NULL, 0);
-    put_list(to, 8, "args", (const char *const[]){NULL}, j->words, j->count);
+    job_yaml_line(to, 8, "image", j->image);
+    job_yaml_line(to, 8, "workingDir", j->mount);
+    job_yaml_list(to, 8, "command", command, NULL, 0);
+    job_yaml_list(to, 8, "args", (const char *const[]){NULL}, j->words, j->count);
     if (j->serves)
         put_server(j, to);
-    put_resources(j, to, 8);
-    put_mounts(j, to, 8);
-    put_volumes(j, to, 6);
+    job_yaml_resources(j, to, 8);
+    job_yaml_mounts(j, to, 8);
+    job_yaml_volumes(j, to, 6);
     if (j->serves)
         put_port(j, to);
 }
@@ -218,6 +145,8 @@ static void put_deployment(const job *j, FILE *to) {
 void job_write_kubernetes(const job *j, FILE *to) {
     if (j->serves || j->watches)
         put_deployment(j, to);
+    else if (j->key)
+        job_write_indexed(j, to);
     else if (j->ranks == 1)
         put_plain_job(j, to);
     else

@@ -8,23 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { LONGEST_LINE = 1 << 20, PIECE = 1 << 16, MOST_SSH_WORDS = 32 };
-
-int launch_make_key(launch_setup *setup) {
-    unsigned char bytes[32];
-    char *to = setup->key;
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return -1;
-    for (size_t i = 0; i < sizeof bytes; i++)
-        to += sprintf(to, "%02x", bytes[i]);
-    strcpy(to, "\n");
-    explicit_bzero(bytes, sizeof bytes);
-    return 0;
-}
 
 /* ---------------------------------------------------------------- the command of a rank */
 
@@ -147,8 +134,11 @@ static int start_by_ssh(const launch_setup *s, launch_rank *rank, const char *sc
 
 /* The pipe holds the key until the rank reads it. */
 static void give_key(const launch_setup *s, launch_rank *rank) {
-    const size_t size = strlen(s->key);
-    if (write(rank->in, s->key, size) != (ssize_t)size) {
+    char line[SECRET_MADE + 1];
+    const int size = snprintf(line, sizeof line, "%s\n", s->key);
+    const int given = write(rank->in, line, (size_t)size) == size;
+    explicit_bzero(line, sizeof line);
+    if (!given) {
         close(rank->in); /* the rank says that it has no key */
         rank->in = -1;
     }

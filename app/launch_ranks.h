@@ -3,6 +3,7 @@
 #define APP_LAUNCH_RANKS_H
 
 #include "launch_hosts.h"
+#include "secret.h"
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -48,12 +49,9 @@ typedef struct launch_setup {
     char **words;          /* the command and its arguments */
     int count, named;      /* words, and those of the command's name */
     uint32_t ranks;
-    int resume;   /* 1: --resume is added */
-    char key[80]; /* a line */
+    int resume; /* 1: --resume is added */
+    char key[SECRET_MADE];
 } launch_setup;
-
-/* A fresh key, of the system's random numbers. 0 or -1. */
-int launch_make_key(launch_setup *setup);
 
 /* Starts rank->number on rank->host, and gives it the key. Returns 0, or an errno. */
 int launch_begin(const launch_setup *setup, launch_rank *rank);

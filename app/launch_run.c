@@ -248,7 +248,7 @@ static int start_all(course *c) {
     launch_job *job = c->job;
     launch_place(&job->hosts, job->meet, place);
     job->setup.place = place;
-    if (launch_make_key(&job->setup) != 0)
+    if (secret_make(job->setup.key) != 0)
         return message_fail(QN_IO, "the system gives no random numbers for the key", "", "");
     c->joined = 0;
     for (uint32_t i = 0; i < job->setup.ranks; i++) {

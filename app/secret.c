@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,4 +80,14 @@ int secret_read(const char *path, char key[SECRET_CAPACITY]) {
     close(file);
     key[size] = '\0';
     return code >= 0 ? code : check_line(path, key, size);
+}
+
+int secret_make(char key[SECRET_MADE]) {
+    unsigned char bytes[(SECRET_MADE - 1) / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return -1;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(key + 2 * i, 3, "%02x", bytes[i]);
+    explicit_bzero(bytes, sizeof bytes);
+    return 0;
 }

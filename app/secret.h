@@ -9,4 +9,9 @@ enum { SECRET_CAPACITY = 1025 };
  * after a message. */
 int secret_read(const char *path, char key[SECRET_CAPACITY]);
 
+enum { SECRET_MADE = 65 };
+
+/* A fresh secret: 64 hexadecimal digits from the system's random numbers. 0 or -1. */
+int secret_make(char key[SECRET_MADE]);
+
 #endif

@@ -11,6 +11,7 @@
 #include "message.h"
 #include "program.h"
 #include "run_job.h"
+#include "secret.h"
 #include "shared_rows.h"
 #include "train_flags.h"
 #include <errno.h>
@@ -29,7 +30,7 @@ typedef struct submit_flags {
     const char *name, *program, *launcher, *hostfile;
     uint64_t ranks, cpus, gpus;
     const char *memory, *time, *partition, *account, *sbatch;
-    const char *image, *claim, *mount, *space;
+    const char *image, *claim, *mount, *space, *kind, *queue, *topology;
 } submit_flags;
 
 #define AT(member) .place = offsetof(submit_flags, member)
@@ -41,11 +42,18 @@ static const option_word launchers[] = {
     {"none", "the job starts one process"},
     {NULL, NULL}};
 
+static const option_word kinds[] = {
+    {"auto", "a Job for one rank, an MPIJob for several"},
+    {"mpijob", "of the MPI operator: mpirun starts the ranks"},
+    {"indexed", "a Job with indexed pods, without an operator; Kubernetes 1.31 or later"},
+    {"jobset", "a JobSet: the same, started again as a whole"},
+    {"trainjob", "of Kubeflow Trainer v2, with the runtime quern"},
+    {NULL, NULL}};
+
 static const option submit_options[] = {
     {.heading = "Where (one of these is required)",
      ROW_FLAG("slurm", slurm, "a batch job of Slurm, by sbatch")},
-    {ROW_FLAG("kubernetes", kubernetes,
-              "a Kubernetes Job, or an MPIJob of the MPI operator for several ranks, by kubectl")},
+    {ROW_FLAG("kubernetes", kubernetes, "a job of Kubernetes, by kubectl; --kind says which")},
     {ROW_FLAG("local", local, "this machine, in the background")},
     {ROW_FLAG("dry-run", dry_run, "print what would be submitted; change nothing")},
 
@@ -84,6 +92,14 @@ static const option submit_options[] = {
      .fallback = "/data"},
     {ROW_TEXT("namespace", space, "NAME", "Kubernetes: namespace of the job"),
      .fallback = "kubectl's"},
+    {ROW_CHOICE("kind", kind, "NAME", "Kubernetes: resource that starts the ranks"), .words = kinds,
+     .fallback = "auto"},
+    {ROW_TEXT("queue", queue, "NAME", "Kubernetes: local queue of Kueue that admits the job"),
+     .fallback = "none"},
+    {ROW_TEXT("topology", topology, "LABEL",
+              "Kubernetes: label of nodes, such as that of a rack; ranks prefer nodes with one "
+              "value of it"),
+     .fallback = "none"},
     {ROW_CHOICE("launcher", launcher, "NAME", "program that starts the ranks"), .words = launchers,
      .fallback = "auto"},
     {ROW_TEXT("hostfile", hostfile, "FILE",
@@ -180,10 +196,8 @@ static int check_time(const char *text) {
 static int check_texts(const submit_flags *f) {
     const struct {
         const char *flag, *text;
-    } plain[] = {{"memory", f->memory},
-                 {"partition", f->partition},
-                 {"account", f->account},
-                 {"namespace", f->space}};
+    } plain[] = {{"memory", f->memory},   {"partition", f->partition}, {"account", f->account},
+                 {"namespace", f->space}, {"queue", f->queue},         {"topology", f->topology}};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (plain[i].text && !is_plain(plain[i].text, upper_and_signs))
             return message_usage("write letters, digits and the signs of such values only",
@@ -210,7 +224,8 @@ static int check_belonging(const command *self, const submit_flags *f, const arg
         const char *flag, *engine;
     } theirs[] = {{"time", "slurm"},       {"partition", "slurm"},      {"account", "slurm"},
                   {"sbatch", "slurm"},     {"image", "kubernetes"},     {"claim", "kubernetes"},
-                  {"mount", "kubernetes"}, {"namespace", "kubernetes"}, {"hostfile", "local"}};
+                  {"mount", "kubernetes"}, {"namespace", "kubernetes"}, {"hostfile", "local"},
+                  {"kind", "kubernetes"},  {"queue", "kubernetes"},     {"topology", "kubernetes"}};
     const char *engine = engine_of(f);
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
         if (options_given(self, given, theirs[i].flag) && strcmp(engine, theirs[i].engine) != 0)
@@ -219,6 +234,27 @@ static int check_belonging(const command *self, const submit_flags *f, const arg
     if (f->local && (f->cpus || f->gpus || f->memory))
         return message_usage("write options of train after it: --threads, --devices",
                              "--cpus, --gpus and --memory are for batch systems");
+    return -1;
+}
+
+/* 1: the ranks meet by a name of the cluster, with a key. */
+static int has_key(const submit_flags *f) {
+    return f->kubernetes && f->kind[0] != 'a' && strcmp(f->kind, "mpijob") != 0;
+}
+
+static int check_kind(const command *self, const submit_flags *f, const arguments *given) {
+    if (strcmp(f->kind, "mpijob") == 0 && f->ranks == 1)
+        return message_usage("add --ranks N, or leave --kind out", "an mpijob has several ranks");
+    if (f->topology && !has_key(f))
+        return message_usage("add --kind indexed or --kind jobset",
+                             "--topology needs pods that are ranks");
+    if (strcmp(f->kind, "trainjob") != 0)
+        return -1;
+    static const char *const theirs[] = {"claim", "mount", "topology"};
+    for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
+        if (options_given(self, given, theirs[i]))
+            return message_usage("leave it out, and change deploy/kubernetes/training_runtime.yaml",
+                                 "--%s of a trainjob is part of its runtime", theirs[i]);
     return -1;
 }
 
@@ -242,6 +278,9 @@ static int check_flags(const command *self, const submit_flags *f, const argumen
                              "--kubernetes needs an image");
     if (f->launcher[0] != 'a' && f->kubernetes)
         return message_usage("leave --launcher out", "on Kubernetes the operator brings mpirun");
+    code = check_kind(self, f, given);
+    if (code >= 0)
+        return code;
     if (strcmp(f->launcher, "srun") == 0 && !f->slurm)
         return message_usage("use --launcher mpirun", "srun starts ranks under Slurm only");
     if (strcmp(f->launcher, "none") == 0 && ((f->slurm && f->ranks > 1) || f->hostfile))
@@ -295,7 +334,7 @@ typedef struct making {
     job j;
     train_flags train;
     run_job run;
-    char name[48], program[4096], directory[4096], checkpoint[4096];
+    char name[48], program[4096], directory[4096], checkpoint[4096], key[SECRET_MADE];
     char **words;
 } making;
 
@@ -463,6 +502,14 @@ static int make_job(const submit_flags *f, char **words, int count, making *m) {
                      "makes one",
                      NO_IMAGE);
     }
+    j->kind = f->kind;
+    j->queue = f->queue;
+    j->topology = f->topology;
+    if (has_key(f) && !j->serves && !j->watches) {
+        if (secret_make(m->key) != 0)
+            return message_fail(QN_IO, "the system gives no random numbers for the key", "", "");
+        j->key = m->key;
+    }
     j->claim = f->claim;
     j->mount = f->mount;
     j->space = f->space;
@@ -531,10 +578,18 @@ static int give_to_kubernetes(const char *file, const making *m, job_record *r) 
     set(r, JOB_ID, text);
     set(r, JOB_SPACE, j->space);
     const int is_service = j->serves || j->watches;
-    set(r, JOB_KIND, is_service ? "deployment" : j->ranks == 1 ? "job" : "mpijob");
+    const char *kind = is_service                                  ? "deployment"
+                       : j->key && strcmp(j->kind, "indexed") != 0 ? j->kind
+                       : j->key || j->ranks == 1                   ? "job"
+                                                                   : "mpijob";
+    const char *ending = strcmp(kind, "jobset") == 0     ? "-rank-0"
+                         : strcmp(kind, "trainjob") == 0 ? "-node-0"
+                         : strcmp(kind, "mpijob") == 0   ? "-launcher"
+                                                         : "";
+    set(r, JOB_KIND, kind);
     snprintf(text, sizeof text, "kubectl logs %s%s%s%s/%s%s", j->space ? "-n " : "",
              j->space ? j->space : "", j->space ? " " : "", is_service ? "deployment" : "job",
-             j->name, j->ranks == 1 ? "" : "-launcher");
+             j->name, ending);
     set(r, JOB_LOG, text);
     return -1;
 }
@@ -591,6 +646,11 @@ static void tell(const making *m, const submit_flags *f, const job_record *r) {
     printf("  log      %s\n", r->text[JOB_LOG]);
     if (f->slurm)
         printf("  end it   scancel %s\n", r->text[JOB_ID]);
+    else if (m->j.key)
+        printf(
+            "  end it   kubectl delete %s%s%s%s,service,secret -l app.kubernetes.io/instance=%s\n",
+            m->j.space ? "-n " : "", m->j.space ? m->j.space : "", m->j.space ? " " : "",
+            r->text[JOB_KIND], m->j.name);
     else if (f->kubernetes)
         printf("  end it   kubectl delete %s%s%s/%s\n", m->j.space ? "-n " : "",
                m->j.space ? m->j.space : "", m->j.space ? " " : "", r->text[JOB_KIND]);
@@ -654,7 +714,8 @@ static int submit(const submit_flags *f, const making *m, const char *text) {
 }
 
 static int run(const command *self, int argc, char **argv) {
-    submit_flags f = {.ranks = 1, .launcher = "auto", .claim = "quern-data", .mount = "/data"};
+    submit_flags f = {
+        .ranks = 1, .launcher = "auto", .kind = "auto", .claim = "quern-data", .mount = "/data"};
     arguments given;
     making m = {.words = NULL};
     int begin = find_command(argc - 2, argv + 2);
@@ -702,6 +763,8 @@ const command submit_command = {
                 "quern submit --slurm --dry-run train -o m.safetensors\n"
                 "quern submit --slurm --ranks 4 run heat.toml\n"
                 "quern submit --kubernetes --ranks 4 --image quern \\\n"
+                "      train --data t.csv -o m.safetensors\n"
+                "quern submit --kubernetes --kind jobset --ranks 4 --image quern \\\n"
                 "      train --data t.csv -o m.safetensors\n"
                 "quern submit --kubernetes --image quern --dry-run serve models --insecure",
     .run = run};

@@ -5,6 +5,8 @@ one for the launcher, and tells mpirun by a file and by its environment who they
 hosts of hosts.py, and what is called ssh enters them.
 """
 
+import functools
+import gzip
 import hashlib
 import os
 import re
@@ -28,7 +30,11 @@ jsonschema = pytest.importorskip("jsonschema", reason="scripts/setup.sh installs
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="scripts/setup.sh installs it")
 
 DEPLOY = ROOT / "deploy" / "kubernetes"
-CRD = ROOT.parent / "shared" / "data" / "kubernetes" / "kubeflow.org_mpijobs.yaml"
+SCHEMAS = ROOT.parent / "shared" / "data" / "kubernetes"
+# Resources of operators, and the files with their schemas.
+KINDS = {"MPIJob": "kubeflow.org_mpijobs.yaml", "JobSet": "jobset.x-k8s.io_jobsets.yaml.gz",
+         "TrainJob": "trainer.kubeflow.org_trainjobs.yaml.gz",
+         "ClusterTrainingRuntime": "trainer.kubeflow.org_clustertrainingruntimes.yaml.gz"}
 MANIFESTS = sorted(p.name for p in DEPLOY.glob("*.yaml"))
 # Kubernetes' own kinds: the oldest whose schema of the pod failure policy is right, and the newest known.
 VERSIONS = ["1.29", kubernetes_validate.latest_version()]
@@ -60,46 +66,52 @@ def closed(schema):
     return out
 
 
-@pytest.fixture(scope="module")
-def mpi_job_schema():
-    if not CRD.exists():
-        pytest.skip(f"no {CRD.name} in shared/data/kubernetes beside the repository")
-    with open(CRD) as f:
+@functools.cache
+def schema_of(kind, version):
+    """A validator of a resource of an operator."""
+    path = SCHEMAS / KINDS[kind]
+    if not path.exists():
+        pytest.skip(f"no {path.name} in shared/data/kubernetes beside the repository")
+    with gzip.open(path) if path.suffix == ".gz" else open(path) as f:
         crd = yaml.load(f, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    [version] = [v for v in crd["spec"]["versions"] if v["name"] == "v2beta1"]
-    schema = closed(version["schema"]["openAPIV3Schema"])
+    [found] = [v for v in crd["spec"]["versions"] if v["name"] == version]
+    schema = closed(found["schema"]["openAPIV3Schema"])
     schema["properties"]["metadata"] = {"type": "object"}
     return jsonschema.Draft202012Validator(schema)
 
 
-@pytest.fixture
-def check(request):
-    """check(text): every document in it is what Kubernetes, or the operator, takes."""
-    def validate(text):
-        for document in yaml.safe_load_all(text):
-            if document["kind"] != "MPIJob":
-                for version in VERSIONS:
-                    kubernetes_validate.validate(document, version, strict=True)
-                continue
-            request.getfixturevalue("mpi_job_schema").validate(document)
-            for role, replica in document["spec"]["mpiReplicaSpecs"].items():
-                assert role in ("Launcher", "Worker")
-                assert replica["restartPolicy"] in ("Always", "OnFailure", "Never", "ExitCode")
-                pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
-                       "spec": replica["template"]["spec"]}
-                kubernetes_validate.validate(pod, VERSIONS[-1], strict=True)
+def check_pod(template):
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": template["spec"]}
+    kubernetes_validate.validate(pod, VERSIONS[-1], strict=True)
 
-    return validate
+
+def check(text):
+    """Every document in it is what Kubernetes, or an operator, takes."""
+    for document in yaml.safe_load_all(text):
+        kind, spec = document["kind"], document.get("spec", {})
+        if kind not in KINDS:
+            # A policy for success came with 1.31.
+            for version in VERSIONS[1:] if "successPolicy" in spec else VERSIONS:
+                kubernetes_validate.validate(document, version, strict=True)
+            continue
+        schema_of(kind, document["apiVersion"].partition("/")[2]).validate(document)
+        for role, replica in spec.get("mpiReplicaSpecs", {}).items():
+            assert role in ("Launcher", "Worker")
+            assert replica["restartPolicy"] in ("Always", "OnFailure", "Never", "ExitCode")
+            check_pod(replica["template"])
+        for jobs in spec.get("template", document).get("spec", {}).get("replicatedJobs", []):
+            kubernetes_validate.validate({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"},
+                                          "spec": jobs["template"]["spec"]}, VERSIONS[-1], strict=True)
 
 
 @pytest.mark.parametrize("name", MANIFESTS)
-def test_manifests_fit_the_schemas(check, name):
+def test_manifests_fit_the_schemas(name):
     check((DEPLOY / name).read_text())
 
 
 @pytest.mark.parametrize("more", [[], ["--ranks", 3], ["--ranks", 2, "--gpus", 2, "--memory", "8Gi",
                                                        "--namespace", "lab", "--name", "other"]])
-def test_what_submit_writes_fits_the_schemas(run_quern, check, more):
+def test_what_submit_writes_fits_the_schemas(run_quern, more):
     arguments = ["train", "--data", "a b: {c}.csv", "-o", "it's \"so\"\n- odd"]
     text = run_quern(*SUBMIT, *more, "--dry-run", *arguments).stdout
     check(text)
@@ -114,7 +126,7 @@ def test_what_submit_writes_fits_the_schemas(run_quern, check, more):
     (["serve", "a b.st", "--tls-cert=c", "--tls-key", "k", "--token-file", "t", "--listen", ":8444"], ["Deployment", "Service"],
      8444),
     (["watch", "in \"x\"", "--model", "m", "-o", "postgresql://h/d?table=t"], ["Deployment"], None)])
-def test_what_submit_writes_of_servers_fits_the_schemas(run_quern, check, arguments, kinds, port):
+def test_what_submit_writes_of_servers_fits_the_schemas(run_quern, arguments, kinds, port):
     text = run_quern(*SUBMIT, "--name", "other", "--dry-run", *arguments).stdout
     check(text)
     made = list(yaml.safe_load_all(text))
@@ -137,10 +149,12 @@ def test_a_server_of_the_cluster_needs_protection(run_quern):
     assert told.returncode == 2 and "without TLS and a token" in told.stderr and "--insecure" in told.stderr
 
 
-def test_the_schemas_find_a_wrong_field(check):
+def test_the_schemas_find_a_wrong_field():
     text = (DEPLOY / "mpijob.yaml").read_text()
     for wrong in (text.replace("slotsPerWorker: 1", "slotsPerWorker: one"),
-                  text.replace("runPolicy:", "runPolicies:"), text.replace("workingDir:", "workDir:")):
+                  text.replace("runPolicy:", "runPolicies:"), text.replace("workingDir:", "workDir:"),
+                  (DEPLOY / "jobset.yaml").read_text().replace("maxRestarts: 20", "maxRestarts: often"),
+                  (DEPLOY / "trainjob.yaml").read_text().replace("numNodes:", "nodes:")):
         assert wrong != text
         with pytest.raises(jsonschema.ValidationError):
             check(wrong)
@@ -155,9 +169,38 @@ def test_the_manifests_are_what_submit_writes(run_quern, tmp_path, kind, argumen
     assert run_quern(*SUBMIT, *more, "--dry-run", *arguments, cwd=tmp_path).stdout == text
 
 
-def test_the_launcher_is_clean():
+@pytest.mark.parametrize("kind, name", [("indexed", "indexed_job.yaml"), ("jobset", "jobset.yaml"), ("trainjob", "trainjob.yaml")])
+def test_the_manifests_with_a_key_are_what_submit_writes(run_quern, kind, name):
+    """The key is another one each time, so the files are without it. Queue and rack stand where they belong."""
+    words = [*SUBMIT, "--kind", kind, "--ranks", 4, "--gpus", 1, "--memory", "16Gi", "--dry-run"]
+    text = "".join(line for line in (DEPLOY / name).open() if not line.startswith("#"))
+    secrets = [run_quern(*words, *ARGUMENTS).stdout.partition("---\n") for _ in range(2)]
+    assert secrets[0][2] == secrets[1][2] == text
+    keys = {yaml.safe_load(s[0])["stringData"]["key"] for s in secrets}
+    assert len(keys) == 2 and all(re.fullmatch("[0-9a-f]{64}", k) for k in keys)
+    near = [] if kind == "trainjob" else ["--topology", "example.com/rack"]
+    for more in ([*near, "--namespace", "lab"], [*near, "--queue", "team"]):
+        text = run_quern(*words[:-1], *more, "--dry-run", *ARGUMENTS).stdout
+        check(text)
+        job = list(yaml.safe_load_all(text))[-1]
+        assert (job["metadata"]["labels"].get("kueue.x-k8s.io/queue-name") == "team") == ("--queue" in more)
+        assert text.count("example.com/rack") == bool(near)
+        assert ("podset-preferred-topology" in text) == ("--queue" in more and bool(near))
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--slurm", "--kind", "jobset"], "--kind belongs to --kubernetes"), (["--slurm", "--queue", "q"], "--queue belongs to"),
+    ([*SUBMIT[1:], "--kind", "mpijob"], "an mpijob has several ranks"), ([*SUBMIT[1:], "--topology", "r"], "--topology needs"),
+    ([*SUBMIT[1:], "--kind", "trainjob", "--claim", "c"], "--claim of a trainjob"),
+    ([*SUBMIT[1:], "--queue", "a b"], "--queue cannot be")])
+def test_kinds_that_cannot_be(run_quern, words, message):
+    assert message in run_quern("submit", *words, "--dry-run", *ARGUMENTS, status=2).stderr
+
+
+@pytest.mark.parametrize("name", ["mpirun.sh", "rank.sh"])
+def test_the_scripts_are_clean(name):
     builds.require("shellcheck")
-    done = subprocess.run(["shellcheck", DEPLOY / "mpirun.sh"], capture_output=True, text=True)
+    done = subprocess.run(["shellcheck", DEPLOY / name], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
@@ -360,3 +403,98 @@ def test_the_launcher_is_evicted(operator, wanted):
     assert "interrupted" in job.log.read_text() and not (job.folder / "m").exists()
     assert job.wait(job.start()) == 0, job.log.read_text()
     assert job.went_on() and digest(job.folder / "m") == wanted
+
+
+# ---------------------------------------------------------------- without an operator
+
+@pytest.mark.parametrize("writes, ends, code", [(True, 0, 0), (True, 137, 0), (False, 0, 1), (False, 2, 2)])
+def test_a_pod_of_a_rank_tells_of_the_result(tmp_path, writes, ends, code):
+    """A rank that ends without the result is no success, whatever its code; the key is not in its environment."""
+    program = tmp_path / "program"
+    program.write_text(f"""#!/bin/bash
+        read -r key; echo "$key $*" >got; env >environment
+        {"echo new >m" if writes else ""}
+        exit {ends}""")
+    program.chmod(0o755)
+    (tmp_path / "m").write_text("old")
+    os.utime(tmp_path / "m", (1, 1))
+    done = subprocess.run(["bash", DEPLOY / "rank.sh", "m", "j-0.j:29400", "3", program, "train", "-o", "m"], cwd=tmp_path, timeout=60,
+                          env={"PATH": os.environ["PATH"], "JOB_COMPLETION_INDEX": "1", "QUERN_KEY": "secret"}, capture_output=True)
+    assert done.returncode == code, done
+    words = "train --meet j-0.j:29400 --ranks 3 --rank 1 --key-file - --meet-timeout 900 -o m"
+    assert (tmp_path / "got").read_text() == f"secret {words}\n" and "secret" not in (tmp_path / "environment").read_text()
+
+
+class Pods:
+    """The pods of an indexed Job or a JobSet on hosts of their own names, as its controller would start them."""
+
+    def __init__(self, text, net):
+        *_, job = documents = list(yaml.safe_load_all(text))
+        self.net, self.log = net, net.folder / "log"
+        self.key = documents[0]["stringData"]["key"]
+        if job["kind"] == "JobSet":
+            [jobs] = job["spec"]["replicatedJobs"]
+            prefix, job_spec = f"{job['metadata']['name']}-{jobs['name']}-0", jobs["template"]["spec"]
+            service = job["metadata"]["name"]
+        else:
+            prefix, job_spec = job["metadata"]["name"], job["spec"]
+            service = job_spec["template"]["spec"]["subdomain"]
+            assert documents[1]["metadata"]["name"] == service and documents[1]["spec"]["clusterIP"] == "None"
+        assert net.names == [f"{prefix}-{i}" for i in range(job_spec["completions"])]
+        with open(net.folder / "hosts", "a") as f:
+            f.writelines(f"{a} {n}.{service}\n" for a, n in zip(net.addresses, net.names))
+        [self.container] = job_spec["template"]["spec"]["containers"]
+        bin_ = net.folder / "bin"
+        bin_.mkdir()
+        shutil.copy(DEPLOY / "rank.sh", bin_ / "quern-rank")
+        self.path = f"{bin_}:{os.environ['PATH']}"
+        self.pods = {}
+
+    def start(self, i):
+        self.pods[i] = subprocess.Popen(
+            self.net.on(i, [*self.container["command"], *self.container["args"]], self.container["workingDir"]),
+            env=launch.users_environment(PATH=self.path, JOB_COMPLETION_INDEX=str(i), QUERN_KEY=self.key),
+            stdin=subprocess.DEVNULL, stdout=open(self.log, "ab"), stderr=subprocess.STDOUT, preexec_fn=hosts.die_with_parent)
+
+    def until(self, condition, seconds=60):
+        end = time.monotonic() + seconds * machine.PATIENCE
+        while not (found := condition()):
+            assert time.monotonic() < end, self.log.read_text()
+            time.sleep(0.02)
+        return found
+
+    def kill_rank(self, i):
+        for pid in self.net.processes_on(i):
+            try:
+                if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "quern":
+                    os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass  # it ended meanwhile
+        return self.pods[i].wait(60 * machine.PATIENCE)
+
+
+@pytest.mark.parametrize("kind, names", [("indexed", ["m-0", "m-1"]), ("jobset", ["m-rank-0-0", "m-rank-0-1"])])
+def test_pods_with_an_index(run_quern, quern, tmp_path, kind, names):
+    """They find each other by the service. One falls, and its pod starts again and waits; then the other falls too, and
+    both go on from the checkpoint."""
+    with hosts.Hosts(2, names=names) as net:
+        folder = net.folder / "data"
+        folder.mkdir()
+        give(folder)
+        words = [{"16": "64", "20": "4"}.get(word, word) for word in JOB]
+        text = run_quern("submit", "--kubernetes", "--kind", kind, "--image", "quern", "--ranks", 2, "--program", quern, "--mount", folder,
+                         "--dry-run", *words, "--checkpoint", "m.checkpoint", "--checkpoint-every", 10).stdout
+        job = Pods(text, net)
+        job.start(1)
+        job.start(0)
+        if kind == "indexed":
+            job.until(lambda: list((folder / "m.checkpoint").glob("checkpoint-*")))
+            assert job.kill_rank(1) != 0
+            job.start(1)
+            assert job.kill_rank(0) != 0 and not (folder / "m").exists()
+            job.start(0)
+        codes = [job.pods[i].wait(60 * machine.PATIENCE) for i in (0, 1)]
+        give(tmp_path)
+        run_quern(*words, cwd=tmp_path)
+        assert 0 in codes and digest(folder / "m") == digest(tmp_path / "m"), job.log.read_text()
+        assert kind != "indexed" or re.search(r'"resumed_from":\s*[1-9]', job.log.read_text())
