@@ -152,7 +152,9 @@ def test_layers_are_those_of_predict(quern, server, place, tmp_path):
         assert all(pool.map(lambda k: ask(k, ["none"]), range(30)))
     with concurrent.futures.ThreadPoolExecutor(3) as pool:  # 15 layers with their pools, of which 8 are kept
         assert all(pool.map(ask, range(30)))
-    for path, said in (("m?layer=9", "the model has the layers 0 to 2: give"), ("m?layer=x", "does not name a layer"),
+    for path, said in (("m?layer=9", "the model has the layers 0 to 2: give"), *((f"m?layer={layer}", "the model has the layers 0 to 2: give")
+                        for layer in (2**24, -2**24, 2**24 + 2)), *((f"m?layer={layer}", "does not name a layer")
+                        for layer in (2**32, 2**32 + 1, -2**32 - 1, 2**64, 2**64 + 1, 10**22, "0" * 24)), ("m?layer=x", "does not name a layer"),
                        ("m?pool=mean", "without"), ("m?layer=0&outputs=1", "beside"), ("m?outputs=no", "write outputs=1"), ("m?layer=0&pool=sum", "does not name a layer")):
         status, _, body = server.post(f"/v1/predict/{path}", ROWS)
         assert status == 400 and said in json.loads(body)["error"], body

@@ -167,6 +167,29 @@ def test_folders_in_folders(quern, run_quern, models, tmp_path, how):
         (name, *good[seed][1:]) for name, seed in want.items())
 
 
+def test_names_that_come_again_and_deep_folders(quern, models, tmp_path):
+    """Both are told. A new file under a name that is done has no answer; a folder in more than 32 others is not looked at."""
+    here, out = tmp_path / "in", tmp_path / "r.csv"
+    deep = [os.path.join(*["d"] * depth) for depth in (31, 32, 33)]
+    (here / deep[2]).mkdir(parents=True)
+    for folder in deep:
+        (here / folder / "x.bmp").write_bytes(picture(1))
+    put(here, "a.bmp", picture(2))
+    with subprocess.Popen([quern, "watch", here, "--model", models / "p.safetensors", "-o", out], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as watch:
+        assert watch.stderr.readline() == f"watching {here}\n"
+        said = watch.stderr.readline()
+        wait_for(out, 3, watch)
+        put(here, "a.bmp", picture(3))
+        again = watch.stderr.readline()
+        put(here, "b.bmp", picture(3))
+        wait_for(out, 4, watch)
+        watch.terminate()
+    assert said == f"{deep[2]}: the folder is nested too deeply, and not looked at\n"
+    assert again == "a.bmp came again, and is answered already: each file needs a name of its own\n"
+    assert sorted(row["file"] for row in rows_of(out)) == ["a.bmp", "b.bmp", *sorted(f"{folder}/x.bmp" for folder in deep[:2])]
+
+
 def test_done_files_keep_their_folders(run_quern, models, tmp_path):
     """They go into a folder inside the watched one, where the table is, too; or to another file system."""
     here = tmp_path / "in"
