@@ -144,7 +144,7 @@ def load(url, body, kind, clients, seconds, scratch):
     if "Non-2xx" in told or "Socket errors" in told and not re.search(r"connect 0, read 0, write 0", told):
         raise common.Failed(f"not all requests were answered: {told[-300:]}")
     rate = float(re.search(r"Requests/sec:\s+([\d.]+)", told)[1])
-    return rate, *(milliseconds(re.search(rf"{part}%\s+(\S+)", told)[1]) for part in (50, 99))
+    return rate, *(milliseconds(re.search(rf"^ +{part}% +(\S+)", told, re.M)[1]) for part in (50, 99))
 
 
 def measure(name, model, body, kind, chosen, scratch):
