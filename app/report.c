@@ -114,6 +114,9 @@ static void print_traffic(const qn_rank_report *k) {
         printf("    sent %s, received %s; 8 bytes for each number of the sums were %s and %s\n",
                format_bytes(k->bytes_out, out), format_bytes(k->bytes_in, in),
                format_bytes(k->counted_out, must_out), format_bytes(k->counted_in, must_in));
+    if (k->bytes_early > 0)
+        printf("    %.0f %% of what was sent left while the rank was computing\n",
+               100 * (double)k->bytes_early / (double)k->bytes_out);
     if (k->bytes_shared > 0)
         printf("    read %s from the memory of other ranks\n",
                format_bytes(k->bytes_shared, shared));
@@ -302,6 +305,7 @@ static void rank_field(const qn_rank_report *k) {
     json_number("waiting", k->waiting);
     json_count("bytes_out", k->bytes_out);
     json_count("bytes_in", k->bytes_in);
+    json_count("bytes_early", k->bytes_early);
     json_count("counted_out", k->counted_out);
     json_count("counted_in", k->counted_in);
     json_count("bytes_shared", k->bytes_shared);

@@ -441,6 +441,7 @@ typedef struct qn_rank_report {
     /* Seconds from the notice of a loss until the interrupted step, or the part of an evaluation,
      * was complete, with what was computed again; the longest of these times. */
     double longest_recovery;
+    uint64_t bytes_early; /* of bytes_out: sent while the rank was computing */
 } qn_rank_report;
 
 /* What integer arithmetic (docs/exactness.md 15) rounds to zero: shares, 0..1, of the values that

@@ -21,6 +21,7 @@ static void describe_traffic(qn_cluster *cluster, const qn__team *team, qn_rank_
     qn__cluster_traffic(cluster, &traffic);
     r->bytes_out = traffic.bytes_out;
     r->bytes_in = traffic.bytes_in;
+    r->bytes_early = traffic.bytes_early;
     r->bytes_shared = traffic.bytes_shared;
     r->recoveries = traffic.recoveries;
     r->longest_recovery = traffic.longest;

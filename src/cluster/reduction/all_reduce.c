@@ -182,6 +182,7 @@ static void send(qn__reducer *r, uint32_t type, uint32_t to, const qn__piece *pi
         .number = {r->group.stamp, r->current.finished + 1, piece->number, piece->holds},
         .bytes = body->bytes};
     r->traffic.bytes_out += QN__FRAME_BYTES + head.bytes;
+    r->traffic.bytes_early += r->adding.arrived ? 0 : QN__FRAME_BYTES + head.bytes;
     r->transport->calls->send(r->transport, to, &head, body);
 }
 

@@ -30,6 +30,7 @@ typedef struct qn__cost {
 
 typedef struct qn__rank_traffic {
     uint64_t bytes_out, bytes_in; /* over the network */
+    uint64_t bytes_early;         /* of bytes_out: while this rank was computing its part */
     uint64_t bytes_shared;        /* read from other ranks' memory on this machine */
     uint64_t reductions;
     double waiting;    /* seconds in qn__reduction_finish, including the additions */

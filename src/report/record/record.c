@@ -532,11 +532,13 @@ static void add_rank(qn__text *t, const qn_rank_report *r) {
     add_field(t, "rate", r->items_per_second);
     add_field(t, "busy", r->busy);
     add_field(t, "waiting", r->waiting);
-    qn__text_add(
-        t,
-        ", \"bytes_out\": %" PRIu64 ", \"bytes_in\": %" PRIu64 ", \"counted_out\": %" PRIu64
-        ", \"counted_in\": %" PRIu64 ", \"bytes_shared\": %" PRIu64 ", \"recoveries\": %" PRIu32,
-        r->bytes_out, r->bytes_in, r->counted_out, r->counted_in, r->bytes_shared, r->recoveries);
+    qn__text_add(t,
+                 ", \"bytes_out\": %" PRIu64 ", \"bytes_in\": %" PRIu64
+                 ", \"bytes_early\": %" PRIu64 ", \"counted_out\": %" PRIu64
+                 ", \"counted_in\": %" PRIu64 ", \"bytes_shared\": %" PRIu64
+                 ", \"recoveries\": %" PRIu32,
+                 r->bytes_out, r->bytes_in, r->bytes_early, r->counted_out, r->counted_in,
+                 r->bytes_shared, r->recoveries);
     add_field(t, "longest_recovery", r->longest_recovery);
     qn__text_add(t, "}");
 }
