@@ -9,9 +9,9 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 ``weight_decay=``. docs/python.md describes everything.
 """
 
-__all__ = ["Answer", "Classifier", "Data", "Epoch", "Kernel", "KMeans", "Lasso", "LearningRates", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search", "Server",
-           "StandardScaler", "Tokenizer", "build_info", "devices", "digits", "evaluate", "import_pretrained", "import_state", "load", "lr_range", "open", "options", "ranks", "replay",
-           "report", "runs", "search", "serve", "train",
+__all__ = ["Answer", "Classifier", "Data", "Epoch", "Job", "Kernel", "KMeans", "Lasso", "LearningRates", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search", "Server",
+           "StandardScaler", "Tokenizer", "build_info", "devices", "digits", "evaluate", "import_pretrained", "import_state", "jobs", "load", "lr_range", "open", "options", "ranks", "replay",
+           "report", "runs", "search", "serve", "submit", "train",
            "version",
            "QuernError", "UsageError", "InputError", "FileError", "OutOfMemory", "FormatError",
            "MismatchError", "NumericError", "UnsupportedError", "BusyError", "DeviceError",
@@ -24,6 +24,7 @@ _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegressi
           "Data": "data", "digits": "data", "open": "data",
           "evaluate": "evaluation", "Model": "model", "import_pretrained": "importing", "import_state": "importing", "load": "model",
           "Epoch": "training", "Score": "training", "options": "training", "train": "training",
+          "Job": "submitting", "jobs": "submitting", "submit": "submitting",
           "Server": "answering", "serve": "answering",
           "replay": "training", "report": "records", "runs": "records", "Search": "searching",
           "Tokenizer": "tokenizing", "LearningRates": "searching", "lr_range": "searching", "search": "searching",
