@@ -156,6 +156,15 @@ def test_processes_share_what_is_fetched(s3, own, quern, digest, tmp_path):
     assert fetched(s3, "large.csv") == len(LARGE)
     assert digest("s3://b/large.csv", "--no-cache", QUERN_CACHE="/dev/null/none") == expected  # in TMPDIR
     s3.forget()
+    # The parts are removed from the cache at each request of three readers.
+    cache = tmp_path / "removed"
+    cache.mkdir(mode=0o700)
+    s3.fault("do", method="GET", key="large.csv", times=99, action=lambda: [
+        path.unlink(missing_ok=True) for path in cache.glob("*.*") if path.suffix in (".stored", ".blocks")])
+    running = [subprocess.Popen(words, env={**own, "QUERN_CACHE": str(cache)}, stdout=subprocess.PIPE, text=True)
+               for _ in range(3)]
+    assert [json.loads(process.communicate()[0])["digest"] for process in running] == 3 * [expected]
+    s3.forget()
     part, = (tmp_path / "cache").glob("*.stored")
     with open(part, "r+b") as data, open(part.with_suffix(".blocks"), "r+b") as blocks:
         data.seek(3 * 65_536 + 5)

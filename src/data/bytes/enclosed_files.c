@@ -55,7 +55,7 @@ static qn_status add(void *user, const char *name, uint64_t begin, uint64_t size
         f->file = more;
         f->capacity = capacity;
     }
-    char *own = qn__copy_text(name, err);
+    char *own = qn__name_blocks_add(&f->names, name, err);
     if (!own)
         return QN_MEMORY;
     if (!f->named)
@@ -196,8 +196,7 @@ qn_status qn__enclosed_files_known(const qn__source *source, const char *text, s
 }
 
 void qn__enclosed_files_release(qn__enclosed_files *files) {
-    for (uint64_t i = 0; i < files->count; i++)
-        qn__free(files->file[i].name);
+    qn__name_blocks_release(&files->names);
     qn__free(files->file);
     qn__zip_close(files->zip);
     qn__files_ahead_end(files->ahead);

@@ -9,13 +9,14 @@
 
 #include "base/files/files_stamp.h"
 #include "data/bytes/files_ahead.h"
+#include "data/bytes/name_blocks.h"
 #include "data/bytes/part_files.h"
 #include "data/bytes/source.h"
 #include "data/bytes/tar.h"
 #include "data/bytes/zip.h"
 
 typedef struct qn__enclosed_file {
-    char *name;
+    char *name;           /* in `names` of the files */
     uint64_t begin, size; /* tar: where the bytes are; ZIP: begin is the number of the entry;
                              folder: begin is qn__files_stamp_of */
 } qn__enclosed_file;
@@ -30,6 +31,7 @@ typedef struct qn__enclosed_files {
     qn__zip *zip;          /* NULL: no ZIP archive */
     qn__enclosed_file *file;
     uint64_t count, capacity;
+    qn__name_blocks names;
     qn__files_stamp stamp;  /* of a folder */
     qn__files_ahead *ahead; /* or NULL */
 } qn__enclosed_files;

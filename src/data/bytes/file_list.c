@@ -69,7 +69,7 @@ static qn_status add(finding *f, const char *path, size_t below, qn_error *err) 
     qn__file_list *list = f->list;
     if ((!f->below || list->count == list->capacity) && reserve(f, err) != QN_OK)
         return QN_MEMORY;
-    char *copy = qn__copy_text(path, err);
+    char *copy = qn__name_blocks_add(&list->names, path, err);
     if (!copy)
         return QN_MEMORY;
     f->below[list->count] = below;
@@ -93,8 +93,6 @@ static void sort(finding *f) {
     for (size_t i = 1; i < count; i++)
         if (compare_paths(&file[i], &file[kept - 1]) != 0)
             file[kept++] = file[i];
-        else
-            qn__free(file[i].path);
     list->count = f->from + kept;
 }
 
@@ -150,10 +148,7 @@ static qn_status take_file(void *user, const char *name, const struct stat *info
 }
 
 /* Leaves out the files that were added since. */
-static void forget(finding *f, size_t count) {
-    while (f->list->count > count)
-        qn__free(f->list->file[--f->list->count].path);
-}
+static void forget(finding *f, size_t count) { f->list->count = count; }
 
 /* The files of a folder, or the folder itself where it holds images. */
 static qn_status take_folder(finding *f, const char *path, qn_error *err) {
@@ -477,10 +472,9 @@ qn_status qn__file_list_make(const char *const *paths, size_t count, int images,
 }
 
 void qn__file_list_release(qn__file_list *list) {
-    for (size_t i = 0; i < list->count; i++) {
-        qn__free(list->file[i].path);
+    for (size_t i = 0; i < list->count; i++)
         qn__folder_keys_free(list->file[i].key, list->keys);
-    }
+    qn__name_blocks_release(&list->names);
     qn__free(list->file);
     *list = (qn__file_list){0};
 }

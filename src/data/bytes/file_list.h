@@ -5,11 +5,12 @@
 
 #include "base/error.h"
 #include "data/bytes/folder_keys.h"
+#include "data/bytes/name_blocks.h"
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct qn__listed_file {
-    char *path;
+    char *path;          /* in `names` of the list */
     qn__folder_key *key; /* as many as the list says */
     size_t below;        /* where in `path` the part below the folder begins that a caller named, or
                             below the first wildcard; SIZE_MAX: the file was named by itself */
@@ -19,6 +20,7 @@ typedef struct qn__file_list {
     qn__listed_file *file; /* in the order of their rows, at least one */
     size_t count, capacity;
     size_t keys; /* of each file, with the same names */
+    qn__name_blocks names;
 } qn__file_list;
 
 /* Finds the files. `images`: 1 if an option implies that the files of a folder are images. Some

@@ -43,6 +43,9 @@ qn_status qn__folder_keys_read(const char *path, size_t below, qn__folder_key **
     for (const char *p = path + below; (p = strchr(p, '/')) != NULL; p++)
         folders++;
     *count = 0;
+    *keys = NULL;
+    if (folders == 0)
+        return QN_OK;
     *keys = qn__alloc(folders, sizeof **keys, err);
     if (!*keys)
         return QN_MEMORY;
