@@ -102,8 +102,29 @@ def arrow_batch(made):
     return Exporter()
 
 
+def arrow_batches(made):
+    """An iterator, each batch with its own dictionary of the texts."""
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install pyarrow)")
+    whole = pa.table(made)
+    kinds = pa.schema([(f.name, pa.dictionary(pa.int8(), pa.string()) if f.name == "city" else f.type)
+                       for f in whole.schema])
+    parts = [whole.slice(at, 60).cast(kinds).combine_chunks() for at in range(0, whole.num_rows, 60)]
+    return (part.to_batches()[0] if k % 2 else part for k, part in enumerate(parts))
+
+
+def arrow_reader(made):
+    return arrow_table(made).to_reader(max_chunksize=50)
+
+
+def arrow_dataset(made):
+    arrow_table(made)
+    import pyarrow.dataset
+
+    return pyarrow.dataset.dataset(arrow_table(made))
+
+
 PROGRAMS = [pandas_table, pandas_categories, polars_table, polars_categories, arrow_table,
-            arrow_batch, duckdb_relation]
+            arrow_batch, duckdb_relation, arrow_batches, arrow_reader, arrow_dataset]
 
 
 # ---------------------------------------------------------------- tables
@@ -131,7 +152,8 @@ def test_training_on_a_table(q, tmp_path, of):
     assert bytes(model) == bytes(q.train(file, label="sick", missing="mean", **SMALL))
     assert model.history[-1].test.items == 200
     want = model.predict(file)
-    assert (model.predict(table) == want).all() and set(want) == {"no", "yes"}
+    again = of(made) if of in (arrow_batches, arrow_reader) else table  # these are read once
+    assert (model.predict(again) == want).all() and set(want) == {"no", "yes"}
     turned = dict(reversed(made.items()), day=[datetime.date(2026, 1, 1)] * 200)
     if of not in (pandas_categories, polars_categories):
         assert (model.predict(of(turned)) == want).all()
@@ -520,6 +542,33 @@ def test_batches_of_tables_and_lists(q):
     data = q.Data.from_batches([([[1.0, 2.0]], ["x"]), ([[3.0, np.nan]], ["y"])], label_name="kind")
     assert data.class_names == ["x", "y"] and data.label_name == "kind"
     assert q.Data.from_batches([([[1, 2]], [1.0])], task="regress").targets.tolist() == [1.0]
+
+
+def test_arrow_batches_are_released(q):
+    """Memory holds few of them at a time; they must have one schema, and are read once."""
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install pyarrow)")
+    values = np.random.default_rng(4).normal(size=400_000)
+    held = []
+
+    def batches(size=40_000):
+        for at in range(0, len(values), size):
+            yield pa.record_batch({"a": pa.array(values[at:at + size].tolist()), "b": pa.array([at] * size)})
+            held.append(pa.total_allocated_bytes())
+
+    before = pa.total_allocated_bytes()
+    data = q.Data(batches())
+    assert data.items == len(values) and max(held) - before < values.nbytes
+    assert data.digest == q.Data(list(batches())).digest == q.Data(pa.Table.from_batches(list(batches()))).digest
+    stream = batches()
+    read = next(stream)
+    with pytest.raises(q.InputError, match="other columns"):
+        q.Data(iter([read, pa.record_batch({"a": pa.array([1]), "b": pa.array([2])})]))
+    with pytest.raises(q.InputError, match="batch 1"):
+        q.Data(iter([read, values]))
+    with pytest.raises(ZeroDivisionError):
+        q.Data(read if k else 1 // k for k in (1, 0))
+    reader = pa.RecordBatchReader.from_batches(read.schema, [read])
+    assert q.Data(reader).items == 40_000
 
 
 def test_an_exception_of_an_iterator_comes_through(q):

@@ -186,7 +186,7 @@ def stream_of(table, chosen=False):
 
     `chosen`: columns of it are to be chosen by name, which arrays have not.
     """
-    if isinstance(table, Columns):
+    if isinstance(table, (Columns, Export)):
         return table
     if is_frame(table):
         if not chosen and is_uniform(table):
@@ -227,8 +227,8 @@ def with_labels(table, labels, weights, members):
 
 def is_table(table):
     """Whether its columns have names and types of their own."""
-    return is_frame(table) or hasattr(table, "__arrow_c_stream__") or hasattr(table,
-                                                                              "__arrow_c_array__")
+    return is_frame(table) or isinstance(table, Export) or any(
+        hasattr(table, export) for export in ("__arrow_c_stream__", "__arrow_c_array__"))
 
 
 def is_frame(table):

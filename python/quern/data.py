@@ -86,6 +86,7 @@ class Data:
         `rules` the rules by which that was read."""
         from . import _arrays, _arrow
 
+        values = streamed(values)
         columns = {word: value for word, value in columns.items() if value is not None}
         for word, column in dict(expected).items():
             if _several.has_columns(values, column) and (word != "label_column" or labels is None):
@@ -731,9 +732,19 @@ def digits(items, seed=1, first=0):
     return Data._of(new("qn_data_synth_digits", int(seed), int(first), int(items)))
 
 
+def streamed(given):
+    """What a user gave, where it does not come in batches (_streams.py); NumPy is not needed for paths."""
+    if isinstance(given, (str, bytes, os.PathLike, Data)):
+        return given
+    from . import _streams
+
+    return _streams.of(given)
+
+
 def data_of(given, labels=None, **columns):
     """The data set of what a user gave: one already, names of files, a pair, a table."""
     unlabelled = columns.pop("expected_unlabelled", False)  # of files alone
+    given = streamed(given)
     if is_paths(given):
         if unlabelled and labels is None and not {"label", "masks"} & set(columns):
             columns["unlabelled"] = True

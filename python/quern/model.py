@@ -10,7 +10,7 @@ from . import _abi, _several, ranks
 from ._library import call, library, new, owned, said, sized, text
 from ._options import FILE, fill_compute
 from ._known import as_in
-from .data import data_of, shape_of
+from .data import data_of, shape_of, streamed
 from .errors import UsageError
 
 
@@ -170,6 +170,7 @@ class Model:
         import numpy as np
 
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
+        data = streamed(data)
         data = data_of(data, **self._without_others(data, self._as_trained(columns)))
         choice, kept = self._compute(data, compute)
         next = library().qn_model_predicts(self._address) == _abi.QN_PREDICTS_NEXT

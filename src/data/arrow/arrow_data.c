@@ -19,6 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Rows after which the parts of a stream are released. */
+enum { PORTION_ROWS = 1 << 16 };
+
 /* ------------------------------------------------------------------ columns */
 
 /* The columns that the options choose, by the rules for CSV. */
@@ -93,7 +96,7 @@ typedef struct filling {
     uint64_t columns;
     qn__arrow_number *number; /* features that are plain columns of numbers in this portion */
     uint32_t plain;
-    int made; /* there is space for the values */
+    int made; /* there is space for the values of data->items items */
     int kept; /* it was asked whether doubles are kept */
     qn__wide_gather gather;
 } filling;
@@ -192,11 +195,60 @@ static qn_status reserve(filling *f, qn_data_type type, qn_error *err) {
     return status;
 }
 
+/* A longer array, with what the first `kept` items have. `empty`: what others have; NULL: zeros. */
+static qn_status lengthen(void **array, size_t size, uint64_t kept, uint64_t items,
+                          const qn__wide_value *empty, qn_error *err) {
+    if (!*array)
+        return QN_OK;
+    void *more = qn__alloc(items, size, err);
+    if (!more)
+        return QN_MEMORY;
+    memcpy(more, *array, (size_t)kept * size);
+    for (uint64_t i = kept; empty && i < items; i++)
+        ((qn__wide_value *)more)[i] = *empty;
+    qn__free(*array);
+    *array = more;
+    return QN_OK;
+}
+
+/* What a column keeps beside the matrix. */
+static qn_status lengthen_column(qn__arrow_column *c, uint64_t kept, uint64_t items,
+                                 qn_error *err) {
+    qn__wide_column_state *wide = c->gather ? &c->gather->column[c->feature] : NULL;
+    const qn__wide_value moment = {.whole = QN__WIDE_MISSING};
+    const qn__wide_value missing = {.whole = wide ? qn__wide_missing(wide->held) : 0};
+    qn_status status = lengthen((void **)&c->number, sizeof *c->number, kept, items, NULL, err);
+    if (status == QN_OK)
+        status = lengthen((void **)&c->value, sizeof *c->value, kept, items, &moment, err);
+    if (status == QN_OK && wide)
+        status = lengthen((void **)&wide->value, sizeof *wide->value, kept, items, &missing, err);
+    return status;
+}
+
+/* Space for the items of a stream whose end is not known, at least twice as many as before. */
+static qn_status grow(filling *f, qn_error *err) {
+    qn_data *data = f->data;
+    const uint64_t kept = f->table->first, twice = 2 * data->items;
+    const uint64_t items = f->table->items > twice ? f->table->items : twice;
+    qn_status status =
+        lengthen((void **)&data->labels, sizeof *data->labels, kept, items, NULL, err);
+    if (status == QN_OK)
+        status = lengthen((void **)&data->targets, sizeof *data->targets, kept, items, NULL, err);
+    if (status == QN_OK)
+        status = lengthen((void **)&data->weights, sizeof *data->weights, kept, items, NULL, err);
+    for (uint64_t i = 0; i < f->columns && status == QN_OK; i++)
+        status = lengthen_column(&f->column[i], kept, items, err);
+    data->items = items;
+    return status == QN_OK ? qn__table_space_grow(data, kept, err) : status;
+}
+
 static qn_status take_portion(filling *f, qn_error *err) {
     int not_bytes = 0;
     qn_status status = look_at_columns(f, &not_bytes, err);
     if (status == QN_OK && !f->made)
         status = reserve(f, not_bytes ? QN_F32 : QN_U8, err);
+    else if (status == QN_OK && f->table->items > f->data->items)
+        status = grow(f, err);
     if (status == QN_OK && f->options->keep_doubles && !f->kept)
         status = qn__wide_gather_doubles(&f->gather, err);
     f->kept = 1;
@@ -218,9 +270,10 @@ static qn_status take_portions(filling *f, qn_error *err) {
     qn_status status;
     do {
         status = qn__arrow_read_parts(f->source, f->table, err);
-        if (status == QN_OK)
+        if (status == QN_OK && f->table->rows > 0)
             status = take_portion(f, err);
     } while (status == QN_OK && qn__arrow_next_portion(f->source, f->table));
+    f->data->items = f->table->items; /* there may be space for more */
     return status == QN_OK ? qn__arrow_check_end(f->table, err) : status;
 }
 
@@ -379,7 +432,9 @@ static qn_status open_stream(struct ArrowArrayStream *stream, const qn_data_opti
         status = qn__host_check(err);
     if (status != QN_OK)
         return status;
-    const qn__arrow_source source = {.stream = stream, .name = "the Arrow stream"};
+    const qn__arrow_source source = {.stream = stream,
+                                     .name = "the Arrow stream",
+                                     .portion_rows = options.keep_doubles ? 0 : PORTION_ROWS};
     qn_data *data = qn__alloc(1, sizeof *data, err);
     if (!data)
         return QN_MEMORY;

@@ -132,14 +132,16 @@ static qn_status take_parts(const qn__arrow_source *source, qn__arrow_table *tab
         const int code = stream->get_next(stream, &part);
         if (code != 0)
             return fail_stream(source, code, err);
-        if (!part.release)
+        table->ended = !part.release;
+        if (table->ended)
             return QN_OK;
         qn_status status = check_part(table, &part, err);
         if (status == QN_OK && part.length > 0)
             status = keep_part(table, &part, err);
         if (part.release)
             part.release(&part);
-        if (status != QN_OK)
+        const int is_full = source->portion_rows > 0 && table->rows >= source->portion_rows;
+        if (status != QN_OK || is_full)
             return status;
     }
 }
@@ -182,7 +184,7 @@ qn_status qn__arrow_read_parts(const qn__arrow_source *source, qn__arrow_table *
         return fail_stream(source, code, err);
     const qn_status status = take_parts(source, table, err);
     if (status == QN_OK && !source->rows)
-        table->items = table->rows;
+        table->items = table->first + table->rows;
     return status == QN_OK ? check_rows(table, err) : status;
 }
 
@@ -197,7 +199,7 @@ int qn__arrow_next_portion(const qn__arrow_source *source, qn__arrow_table *tabl
     release_parts(table);
     table->first += table->rows;
     table->rows = 0;
-    return source->more && source->more(source->stream);
+    return source->more ? source->more(source->stream) : !table->ended;
 }
 
 qn_status qn__arrow_check_end(const qn__arrow_table *table, qn_error *err) {

@@ -1,7 +1,8 @@
 /* A table that comes by the Arrow C interfaces: the parts of a stream, and the cells of a column.
  *
  * A reader of files can hand a large table out in portions: parts of which memory holds one portion
- * at a time. Other tables are one portion. */
+ * at a time. So can any stream, whose number of rows is then not known before its end. Other tables
+ * are one portion. */
 #ifndef QN_DATA_ARROW_ARROW_TABLE_H
 #define QN_DATA_ARROW_ARROW_TABLE_H
 
@@ -28,6 +29,8 @@ typedef struct qn__arrow_source {
     int (*rows)(struct ArrowArrayStream *stream, uint64_t *rows);
     int (*more)(struct ArrowArrayStream *stream);
     const char *pieces;
+    /* Where `rows` is NULL: the rows that end a portion of the stream; 0: it is one portion. */
+    uint64_t portion_rows;
     /* The file that an item is from, and its number there, in place of `name`. NULL: all are from
      * one. */
     const char *(*place)(struct ArrowArrayStream *stream, uint64_t *item);
@@ -44,7 +47,8 @@ typedef struct qn__arrow_table {
     struct ArrowArray *part; /* of this portion, with at least one row each */
     uint64_t parts, capacity;
     uint64_t first, rows; /* the items of this portion */
-    uint64_t items;       /* of all portions; 0: it is not known yet */
+    uint64_t items;       /* of all portions; of those so far where that is not known; 0: of none */
+    int ended;            /* 1: the stream has */
 } qn__arrow_table;
 
 /* Takes the schema of the stream, and checks its shape. The caller releases *table, in any case,
@@ -52,7 +56,8 @@ typedef struct qn__arrow_table {
 qn_status qn__arrow_read_schema(const qn__arrow_source *source, qn__arrow_table *table,
                                 qn_error *err);
 /* Then takes the parts of the next portion, and checks their shapes. Before the first one,
- * table->items is counted where the source can do that. Fails as above. */
+ * table->items is counted where the source can do that. A portion after the first may have no rows.
+ * Fails as above. */
 qn_status qn__arrow_read_parts(const qn__arrow_source *source, qn__arrow_table *table,
                                qn_error *err);
 /* Releases the parts of this portion. 1: there is another one. */

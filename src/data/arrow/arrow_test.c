@@ -288,10 +288,15 @@ static int count_rows(struct ArrowArrayStream *stream, uint64_t *rows) {
     return 0;
 }
 
-static qn_status take_portions(table *t, qn_data **out, qn_error *err) {
-    struct ArrowArrayStream stream = {get_schema, get_portion, last_error, release_stream, t};
-    const qn__arrow_source source = {
-        .stream = &stream, .name = "portions", .rows = count_rows, .more = more};
+/* `counted` 0: the number of rows is not known before the end of the stream. */
+static qn_status take_portions(table *t, int counted, qn_data **out, qn_error *err) {
+    struct ArrowArrayStream stream = {get_schema, counted ? get_portion : get_next, last_error,
+                                      release_stream, t};
+    const qn__arrow_source source = {.stream = &stream,
+                                     .name = "portions",
+                                     .rows = counted ? count_rows : NULL,
+                                     .more = counted ? more : NULL,
+                                     .portion_rows = 1};
     qn_data_options options;
     qn_data_options_init(&options);
     qn_data *data = *out = qn__alloc(1, sizeof *data, NULL);
@@ -308,11 +313,12 @@ static qn_status take_portions(table *t, qn_data **out, qn_error *err) {
 }
 
 /* The table in portions is the same as at once. */
-static void check_portions(table *t, qn_data_type type) {
+static void check_portions_of(table *t, int counted, qn_data_type type) {
     qn_data *data, *portions;
     qn_error err = {0};
     assert_int_equal(take(t, NULL, &data, &err), QN_OK);
-    assert_int_equal(take_portions(t, &portions, &err), QN_OK);
+    assert_int_equal(take_portions(t, counted, &portions, &err), QN_OK);
+    assert_int_equal(qn_data_items(portions), qn_data_items(data));
     assert_int_equal(qn_data_type_of(portions), type);
     assert_string_equal(qn_data_digest(portions), qn_data_digest(data));
     for (uint32_t k = 0; k < qn_data_features(data); k++) {
@@ -323,6 +329,11 @@ static void check_portions(table *t, qn_data_type type) {
     }
     qn_data_close(data);
     qn_data_close(portions);
+}
+
+static void check_portions(table *t, qn_data_type type) {
+    check_portions_of(t, 1, type);
+    check_portions_of(t, 0, type);
 }
 
 static table three_parts(void) {
@@ -373,7 +384,7 @@ static void test_portions_that_change(void **state) {
         qn_data *data;
         qn_error err = {0};
         t.lie = lie;
-        assert_int_equal(take_portions(&t, &data, &err), QN_INPUT);
+        assert_int_equal(take_portions(&t, 1, &data, &err), QN_INPUT);
         assert_string_equal(err.what, "the file changed while it was read");
         qn_data_close(data);
     }
